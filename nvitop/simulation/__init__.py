@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An NVML and CUDA driver made of Python, and scenario files."""

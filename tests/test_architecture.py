@@ -1,0 +1,227 @@
+"""The rules of the house, read from the source: who imports whom, licences, sizes, suppressions."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+from typing import Iterator
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+PACKAGE = ROOT / 'nvitop'
+FILES = sorted(PACKAGE.rglob('*.py'))
+
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 60
+MAX_SUPPRESSIONS_PER_1000_LINES = 2.0
+SUPPRESSION = re.compile(r'#\s*(noqa|type:\s*ignore|pylint:\s*disable|pragma:\s*no cover)')
+
+#: Pure tables: long because there is much of one kind, not because they do much.
+TABLES = {
+    'nvitop/api/metrics.py',
+}
+
+ANYONE = ('nvitop.version', 'nvitop.api.utils', 'nvitop.api.metrics')
+#: room → the prefixes it may import beside its own and ANYONE. The first matching room counts.
+ROOMS: dict[str, tuple[str, ...]] = {
+    'nvitop.api.libnvml': ('nvitop.api', 'nvitop.simulation'),
+    'nvitop.api': ('nvitop.api',),
+    'nvitop.sampling.types': (),
+    'nvitop.sampling': ('nvitop.api', 'nvitop.sampling', 'nvitop.simulation'),
+    'nvitop.select': ('nvitop.api', 'nvitop'),
+    'nvitop.query': ('nvitop.api', 'nvitop.sampling', 'nvitop.options', 'nvitop.query'),
+    'nvitop.options': (),
+    'nvitop.config': ('nvitop.options',),
+    'nvitop.callbacks': ('nvitop.api', 'nvitop'),
+    'nvitop.compat': ('nvitop.api', 'nvitop'),
+    'nvitop.simulation': ('nvitop.api',),
+    'nvitop.gui.render': ('nvitop.gui.render',),
+    'nvitop.gui.state': ('nvitop.sampling.types', 'nvitop.options', 'nvitop.gui.state'),
+    'nvitop.gui.layout': (
+        'nvitop.gui.render',
+        'nvitop.gui.state',
+        'nvitop.sampling.types',
+        'nvitop.gui.layout',
+    ),
+    'nvitop.gui.view': (
+        'nvitop.gui.render',
+        'nvitop.gui.layout',
+        'nvitop.gui.state',
+        'nvitop.gui.view',
+        'nvitop.sampling.types',
+        'nvitop.sampling.history',
+        'nvitop.options',
+    ),
+    'nvitop.gui.term': ('nvitop.gui.render', 'nvitop.gui.state', 'nvitop.gui.term'),
+    'nvitop.gui.effects': ('nvitop.gui.state', 'nvitop.api', 'nvitop.sampling.types'),
+    'nvitop.gui': ('nvitop.gui', 'nvitop.sampling', 'nvitop.options'),
+    'nvitop.cli': ('nvitop',),
+    'nvitop.__main__': ('nvitop.cli',),
+    'nvitop.__init__': ('nvitop.api', 'nvitop.select'),
+}
+#: Packages only these rooms may import.
+ONLY_IN = {
+    'curses': ('nvitop.gui.term.curses',),
+    'argparse': (
+        'nvitop.cli',
+        'nvitop.select',
+        'nvitop.options',
+        'nvitop.query',
+        'nvitop.simulation',
+    ),
+    'dataclasses': (),
+    'pynvml': ('nvitop.api.libnvml', 'nvitop.simulation'),
+    'psutil': ('nvitop.api.host', 'nvitop.api.process'),
+}
+
+
+def module_name(path: pathlib.Path) -> str:
+    parts = list(path.relative_to(ROOT).with_suffix('').parts)
+    if parts[-1] == '__init__' and len(parts) > 2:
+        parts.pop()
+    return '.'.join(parts)
+
+
+def is_within(name: str, prefix: str) -> bool:
+    return name == prefix or name.startswith(prefix + '.')
+
+
+def type_checking_only(tree: ast.Module) -> set[ast.AST]:
+    """Nodes under ``if TYPE_CHECKING:``, which import nothing when the program runs."""
+    nodes: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and 'TYPE_CHECKING' in ast.dump(node.test):
+            for child in node.body:
+                nodes.update(ast.walk(child))
+    return nodes
+
+
+def imported_modules(path: pathlib.Path, *, typing_too: bool = True) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding='utf-8'))
+    hidden = set() if typing_too else type_checking_only(tree)
+    for node in ast.walk(tree):
+        if node in hidden:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f'{path}: relative import'
+            assert node.module is not None
+            for alias in node.names:
+                # `from nvitop.api import libnvml` imports a module, not a name of the package.
+                full = f'{node.module}.{alias.name}'
+                yield full if is_module(full) else node.module
+
+
+def is_module(name: str) -> bool:
+    path = ROOT.joinpath(*name.split('.'))
+    return path.with_suffix('.py').exists() or (path / '__init__.py').exists()
+
+
+def is_shim(path: pathlib.Path) -> bool:
+    return path.parent == PACKAGE and 'sys.modules[__name__]' in path.read_text(encoding='utf-8')
+
+
+def room_of(name: str) -> str | None:
+    best = [room for room in ROOMS if is_within(name, room)]
+    return max(best, key=len) if best else None
+
+
+@pytest.mark.parametrize('path', FILES, ids=module_name)
+def test_a_room_imports_only_what_the_design_lets_it(path: pathlib.Path) -> None:
+    name = module_name(path)
+    if name in {'nvitop.version'} or is_shim(path):
+        return
+    room = room_of('nvitop.__init__' if name == 'nvitop' else name)
+    assert room is not None, f'{name} belongs to no room: add it to ROOMS'
+    allowed = (*ANYONE, *ROOMS[room], room)
+    for imported in imported_modules(path):
+        if is_within(imported, 'nvitop'):
+            assert any(is_within(imported, prefix) for prefix in allowed), (
+                f'{name} imports {imported}, but {room} may import only {sorted(allowed)}'
+            )
+
+
+@pytest.mark.parametrize('path', FILES, ids=module_name)
+def test_some_packages_are_imported_in_one_place_only(path: pathlib.Path) -> None:
+    name = module_name(path)
+    for imported in imported_modules(path, typing_too=False):
+        for package, rooms in ONLY_IN.items():
+            if is_within(imported, package):
+                assert any(is_within(name, room) for room in rooms), f'{name} imports {package}'
+
+
+@pytest.mark.parametrize('path', FILES, ids=module_name)
+def test_licences_are_declared_and_apache_files_do_not_import_gpl_ones(path: pathlib.Path) -> None:
+    name = module_name(path)
+    is_gpl = name == 'nvitop.cli' or is_within(name, 'nvitop.gui')
+    first = path.read_text(encoding='utf-8').split('\n', 1)[0]
+    expected = 'GPL-3.0-only' if is_gpl else 'Apache-2.0'
+    assert first == f'# SPDX-License-Identifier: {expected}'
+    if is_gpl or name == 'nvitop.__main__':
+        return
+    for imported in imported_modules(path):
+        assert not is_within(imported, 'nvitop.gui'), f'{name} imports {imported}'
+        assert not is_within(imported, 'nvitop.cli'), f'{name} imports {imported}'
+
+
+@pytest.mark.parametrize('path', FILES, ids=module_name)
+def test_files_and_functions_are_short(path: pathlib.Path) -> None:
+    text = path.read_text(encoding='utf-8')
+    relative = path.relative_to(ROOT).as_posix()
+    if relative not in TABLES:
+        assert len(text.splitlines()) <= MAX_FILE_LINES, relative
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            assert node.end_lineno is not None
+            start = node.lineno
+            if ast.get_docstring(node) is not None:
+                doc = node.body[0]
+                assert doc.end_lineno is not None
+                start += doc.end_lineno - doc.lineno + 1
+            lines = node.end_lineno - start + 1
+            assert lines <= MAX_FUNCTION_LINES, f'{relative}: {node.name} has {lines} lines'
+
+
+def test_checkers_are_rarely_suppressed_and_never_without_a_reason() -> None:
+    total = 0
+    suppressions = []
+    for path in FILES:
+        for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
+            total += 1
+            match = SUPPRESSION.search(line)
+            if match:
+                suppressions.append(f'{path.relative_to(ROOT)}:{number}')
+                reason = re.search(r'\s-\s\S', line[match.start() :])
+                assert reason, f'{suppressions[-1]}: a suppression needs " - reason"'
+    allowed = max(3.0, total / 1000 * MAX_SUPPRESSIONS_PER_1000_LINES)
+    assert len(suppressions) <= allowed, suppressions
+
+
+@pytest.mark.parametrize('path', FILES, ids=module_name)
+def test_nothing_is_called_a_drawer(path: pathlib.Path) -> None:
+    forbidden = {'library', 'helpers', 'helper', 'common', 'misc', 'core', 'manager'}
+    assert not forbidden & set(path.relative_to(PACKAGE).with_suffix('').parts)
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.FunctionDef):
+            assert not node.name.startswith('get_'), f'{path}: {node.name}'
+
+
+@pytest.mark.parametrize('path', FILES, ids=module_name)
+def test_every_module_and_public_name_has_a_docstring(path: pathlib.Path) -> None:
+    tree = ast.parse(path.read_text(encoding='utf-8'))
+    if is_shim(path):
+        return
+    assert ast.get_docstring(tree), f'{path}: module'
+    public: list[ast.stmt] = list(tree.body)
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
+            public.extend(node.body)
+    for node in public:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith('_'):
+            overload = any(
+                'overload' in ast.dump(d) or 'setter' in ast.dump(d) for d in node.decorator_list
+            )
+            assert overload or ast.get_docstring(node), f'{path}: {node.name} at {node.lineno}'
