@@ -1,0 +1,52 @@
+# Everything a developer runs; `.ci/run` and the workflows call these targets and nothing else.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+ARGS   ?=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## what can be made
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# One environment for everything; made again when the metadata changes.
+$(VENV)/.made: pyproject.toml
+	@$(PYTHON) tools/make_venv.py $(VENV)
+	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --editable '.[test,lint]'
+	@touch $@
+
+.PHONY: venv
+venv: $(VENV)/.made ## an environment with nvitop and all its tools in .venv
+
+.PHONY: run
+run: $(VENV)/.made ## show this machine's GPUs, or a simulated machine where there is no driver
+	@$(BIN)/python tools/run.py $(ARGS)
+
+.PHONY: test
+test: lint ## check style and types, then run the tests
+	@$(PYTEST) $(ARGS)
+
+.PHONY: lint
+lint: $(VENV)/.made ## check style (ruff) and types (mypy --strict)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+.PHONY: format
+format: $(VENV)/.made ## format the code and mend what can be mended
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+.PHONY: test-pythons
+test-pythons: $(VENV)/.made ## run the tests on every Python at hand, 3.8 to 3.13
+	@$(BIN)/python tools/test_matrix.py pythons $(ARGS)
+
+.PHONY: test-bindings
+test-bindings: $(VENV)/.made ## run the tests with old and new NVML bindings, and the oldest dependencies
+	@$(BIN)/python tools/test_matrix.py bindings $(ARGS)
+
+.PHONY: clean
+clean: ## remove what was made
+	rm -rf $(VENV) .venvs build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,96 @@
+"""Run the tests in other environments: other Pythons, other NVML bindings, oldest dependencies.
+
+Says loudly which environments ran and which could not be made; fails when a run fails.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).parent.parent
+VENVS = ROOT / '.venvs'
+PYTHONS = ('3.8', '3.9', '3.10', '3.11', '3.12', '3.13')
+#: The binding each driver generation needs, as users install them.
+BINDINGS = ('11.450.51', '11.525.150', '12.535.133')
+
+
+def find_python(version: str) -> str | None:
+    """An interpreter of that version: on the PATH, or of pyenv."""
+    found = shutil.which(f'python{version}')
+    candidates = [found] if found else []
+    root = os.environ.get('PYENV_ROOT', os.path.expanduser('~/.pyenv'))
+    candidates += sorted(glob.glob(f'{root}/versions/{version}.*/bin/python'), reverse=True)
+    for candidate in candidates:
+        # A pyenv shim answers to `which` but runs nothing when its version is not selected.
+        probe = [candidate, '-c', 'import sys; print("%d.%d" % sys.version_info[:2])']
+        if subprocess.run(probe, capture_output=True, text=True).stdout.strip() == version:
+            return candidate
+    return None
+
+
+def oldest_requirements() -> list[str]:
+    """The oldest release of each dependency that the metadata admits."""
+    text = (ROOT / 'pyproject.toml').read_text(encoding='utf-8')
+    block = re.search(r'^dependencies = \[(.*?)^\]', text, re.DOTALL | re.MULTILINE)
+    assert block is not None
+    pairs = re.findall(r'"([\w-]+) >= ([\d.]+)[^"]*"', block.group(1))
+    assert pairs
+    skip = {'nvidia-ml-py', 'windows-curses'}
+    return [f'{name}=={version}' for name, version in pairs if name not in skip]
+
+
+def run_environment(name: str, python: str, requirements: list[str], arguments: list[str]) -> bool:
+    """Make the environment if need be, and run the tests in it."""
+    venv = VENVS / name
+    binary = venv / 'bin' / 'python'
+    print(f'\n=== {name} ===', flush=True)
+    if not binary.exists():
+        subprocess.run([python, str(ROOT / 'tools' / 'make_venv.py'), str(venv)], check=True)
+    pip = [str(binary), '-m', 'pip', '--quiet', '--disable-pip-version-check', 'install']
+    if subprocess.run([*pip, '--editable', f'{ROOT}[test]', *requirements]).returncode:
+        return False
+    command = [str(binary), '-m', 'pytest', '-q', '-p', 'no:cacheprovider', *arguments]
+    return subprocess.run(command, cwd=ROOT).returncode == 0
+
+
+def environments(what: str) -> list[tuple[str, str | None, list[str]]]:
+    """Name, interpreter (``None``: not at hand) and extra requirements of each environment."""
+    if what == 'pythons':
+        return [(f'python-{version}', find_python(version), []) for version in PYTHONS]
+    rows: list[tuple[str, str | None, list[str]]] = [
+        (f'binding-{binding}', sys.executable, [f'nvidia-ml-py=={binding}']) for binding in BINDINGS
+    ]
+    rows.append(('binding-newest', sys.executable, ['--upgrade', 'nvidia-ml-py']))
+    oldest_python = find_python('3.8') or sys.executable
+    oldest = ['nvidia-ml-py==11.450.51', *oldest_requirements()]
+    rows.append(('oldest-dependencies', oldest_python, oldest))
+    return rows
+
+
+def main() -> int:
+    """Run the environments of one kind: ``pythons`` or ``bindings``."""
+    what, *arguments = sys.argv[1:]
+    passed, failed, absent = [], [], []
+    for name, python, requirements in environments(what):
+        if python is None:
+            absent.append(name)
+        elif run_environment(name, python, requirements, arguments):
+            passed.append(name)
+        else:
+            failed.append(name)
+    print(f'\nRan and passed: {", ".join(passed) or "none"}')
+    if absent:
+        print(f'NOT RUN, no interpreter at hand: {", ".join(absent)}')
+    if failed:
+        print(f'FAILED: {", ".join(failed)}')
+    return 1 if failed or not passed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
