@@ -48,13 +48,13 @@ def _metric(
     tier: str,
     field: str,
     query: str | None,
-    help: str,  # noqa: A002 - the column's name in the table
+    text: str,
     *,
     method: str | None = None,
     divisor: int = 1,
     mig: bool = False,
 ) -> Metric:
-    return Metric(name, unit, kind, method or name, field, tier, query, help, divisor, mig)
+    return Metric(name, unit, kind, method or name, field, tier, query, text, divisor, mig)
 
 
 # fmt: off
