@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Rectangles of character cells. ``x`` grows to the right, ``y`` downwards, both from 0."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Rect(NamedTuple):
+    """A rectangle of cells. A width or height of 0 makes it empty; neither is ever negative."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+    @property
+    def right(self) -> int:
+        """The first column right of it."""
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> int:
+        """The first row below it."""
+        return self.y + self.height
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds no cell."""
+        return self.width <= 0 or self.height <= 0
+
+    def contains(self, x: int, y: int) -> bool:
+        """Whether the cell is inside."""
+        return self.x <= x < self.right and self.y <= y < self.bottom
+
+    def moved(self, dx: int, dy: int) -> Rect:
+        """The same rectangle somewhere else."""
+        return Rect(self.x + dx, self.y + dy, self.width, self.height)
+
+    def inset(
+        self, left: int, top: int, right: int | None = None, bottom: int | None = None
+    ) -> Rect:
+        """Without so many cells at each side; ``right`` and ``bottom`` default to the other side's."""
+        right = left if right is None else right
+        bottom = top if bottom is None else bottom
+        return Rect(
+            self.x + min(left, self.width),
+            self.y + min(top, self.height),
+            max(0, self.width - left - right),
+            max(0, self.height - top - bottom),
+        )
+
+    def intersect(self, other: Rect) -> Rect:
+        """The cells inside both; empty where there are none."""
+        x, y = max(self.x, other.x), max(self.y, other.y)
+        return Rect(
+            x,
+            y,
+            max(0, min(self.right, other.right) - x),
+            max(0, min(self.bottom, other.bottom) - y),
+        )
+
+    def centred(self, width: int, height: int) -> Rect:
+        """A rectangle of this size in the middle of this one, made smaller where it does not fit."""
+        width, height = min(width, self.width), min(height, self.height)
+        return Rect(
+            self.x + (self.width - width) // 2, self.y + (self.height - height) // 2, width, height
+        )
+
+    def split_left(self, width: int) -> tuple[Rect, Rect]:
+        """The first ``width`` columns, and the rest."""
+        width = max(0, min(width, self.width))
+        return (
+            Rect(self.x, self.y, width, self.height),
+            Rect(self.x + width, self.y, self.width - width, self.height),
+        )
+
+    def split_right(self, width: int) -> tuple[Rect, Rect]:
+        """The rest, and the last ``width`` columns."""
+        return self.split_left(self.width - max(0, min(width, self.width)))
+
+    def split_top(self, height: int) -> tuple[Rect, Rect]:
+        """The first ``height`` rows, and the rest."""
+        height = max(0, min(height, self.height))
+        return (
+            Rect(self.x, self.y, self.width, height),
+            Rect(self.x, self.y + height, self.width, self.height - height),
+        )
+
+    def split_bottom(self, height: int) -> tuple[Rect, Rect]:
+        """The rest, and the last ``height`` rows."""
+        return self.split_top(self.height - max(0, min(height, self.height)))

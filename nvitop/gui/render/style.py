@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""What a piece of text means (a role) and how it stands out. A theme makes colours of it, last."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+
+class Role(enum.IntEnum):
+    """What a piece of text is. Views know roles, only themes know colours."""
+
+    TEXT = 0
+    DIM = enum.auto()
+    BORDER = enum.auto()
+    TITLE = enum.auto()
+    HEADING = enum.auto()
+    #: Load below the first threshold, between the two, from the second on, and not known.
+    LIGHT = enum.auto()
+    MODERATE = enum.auto()
+    HEAVY = enum.auto()
+    UNKNOWN = enum.auto()
+    CPU = enum.auto()
+    MEMORY = enum.auto()
+    SWAP = enum.auto()
+    ERROR = enum.auto()
+    WARNING = enum.auto()
+    #: Something went as asked: a signal was sent.
+    SUCCESS = enum.auto()
+    #: A key that can be pressed, in hints and in the help.
+    KEY = enum.auto()
+    USER = enum.auto()
+    ROOT = enum.auto()
+    HOST = enum.auto()
+    #: The row under the cursor, rows that are tagged, and both.
+    SELECTED = enum.auto()
+    TAGGED = enum.auto()
+    SELECTED_TAGGED = enum.auto()
+    #: The lines of the process tree, and the row under its cursor.
+    TREE = enum.auto()
+    SELECTED_TREE = enum.auto()
+    #: A bar that heads a list: column names of the tree, title of a screen.
+    HEADER = enum.auto()
+    #: Text typed by the user, and the part of a row that matches it.
+    INPUT = enum.auto()
+    MATCH = enum.auto()
+    #: Steps of the gradient from no load to full load; see :func:`gradient`.
+    GRADIENT_0 = enum.auto()
+    GRADIENT_1 = enum.auto()
+    GRADIENT_2 = enum.auto()
+    GRADIENT_3 = enum.auto()
+    GRADIENT_4 = enum.auto()
+    GRADIENT_5 = enum.auto()
+    GRADIENT_6 = enum.auto()
+    GRADIENT_7 = enum.auto()
+    GRADIENT_8 = enum.auto()
+    GRADIENT_9 = enum.auto()
+    GRADIENT_10 = enum.auto()
+    GRADIENT_11 = enum.auto()
+
+
+#: The steps of the gradient, from no load to full load.
+GRADIENT = tuple(role for role in Role if role.name.startswith('GRADIENT_'))
+
+
+def gradient(fraction: float) -> Role:
+    """The step of the gradient for a load from 0.0 to 1.0; what lies outside gets the nearest."""
+    return GRADIENT[min(len(GRADIENT) - 1, max(0, int(fraction * len(GRADIENT))))]
+
+
+class Style(NamedTuple):
+    """A role and how it stands out beside its colour."""
+
+    role: Role = Role.TEXT
+    bold: bool = False
+    dim: bool = False
+    underline: bool = False
+    reverse: bool = False
+    italic: bool = False
+    blink: bool = False
+
+
+#: Ordinary text.
+PLAIN = Style()

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""How many cells text takes, and the one function that makes foreign text safe to draw."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+#: Characters of text from outside that :func:`safe` looks at, unless told otherwise.
+LIMIT = 4096
+#: Combining marks drawn on one character; more are left out.
+MAX_MARKS = 3
+
+_UNKNOWN = '\ufffd'
+# Ranges about which every terminal and every table agrees, so that neither wcwidth (25 ms to
+# import) nor a look at each character is needed: Latin, Greek, Cyrillic, punctuation, arrows,
+# mathematics, control pictures, boxes, blocks, triangles, braille …
+_NARROW = (
+    ' -~\xa0-\xac\xae-\u02ff\u0391-\u03a1\u03a3-\u03ce\u0400-\u045f\u2010-\u2027\u2030-\u205e'
+    '\u20ac\u2190-\u22ff\u2400-\u2426\u2500-\u25fc\u2800-\u28ff'
+)
+# … kana, CJK ideographs and punctuation, Hangul syllables, full-width forms.
+_WIDE = '\u3000-\u3029\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fa5\uac00-\ud7a3\uff01-\uff60'
+_all_narrow = re.compile(f'[{_NARROW}]*').fullmatch
+_all_agreed = re.compile(f'[{_NARROW}{_WIDE}]*').fullmatch
+_wide_ones = re.compile(f'[{_WIDE}]').findall
+# Joiners, variation selectors and skin tones: terminals disagree about the width of what they
+# make of the characters before them, and agree when they are left out.
+_joins = re.compile(
+    '[\u200c\u200d\ufe00-\ufe0f\u180b-\u180d\u180f\U000e0100-\U000e01ef\U0001f3fb-\U0001f3ff]'
+).match
+
+
+def cell_width(text: str) -> int:
+    """Cells that safe text takes. Combining marks take none, East Asian wide characters two."""
+    if text.isascii() or _all_narrow(text):
+        return len(text)
+    if _all_agreed(text):
+        return len(text) + len(_wide_ones(text))
+    widths = _widths(text)
+    return sum(widths[char] for char in text)
+
+
+def _widths(text: str) -> dict[str, int]:
+    return {char: _char_width(char) for char in set(text)}
+
+
+def _char_width(char: str) -> int:
+    if _all_agreed(char):
+        return 1 if _all_narrow(char) else 2
+    from wcwidth import wcwidth
+
+    return max(0, wcwidth(char))
+
+
+def cut(text: str, start: int, width: int) -> str:
+    """The cells from ``start`` to ``start + width`` of safe text.
+
+    A wide character of which only a half lies inside becomes a space, and a combining mark goes
+    where its character goes, so the result takes ``width`` cells wherever the text is long enough.
+    """
+    if width <= 0:
+        return ''
+    if text.isascii() or _all_narrow(text):
+        return text[start : start + width]
+    widths = _widths(text)
+    kept: list[str] = []
+    end = start + width
+    x = 0
+    inside = False
+    for char in text:
+        cells = widths[char]
+        if cells == 0:
+            if inside:
+                kept.append(char)
+            continue
+        if x >= end:
+            break
+        inside = x >= start and x + cells <= end
+        if inside:
+            kept.append(char)
+        elif x + cells > start:
+            kept.append(' ')
+        x += cells
+    return ''.join(kept)
+
+
+def clip(text: str, width: int, ellipsis: str = '..') -> str:
+    """Safe text cut at its right end to at most ``width`` cells; ``ellipsis`` says that it was."""
+    if cell_width(text) <= width:
+        return text
+    room = width - cell_width(ellipsis)
+    return cut(text, 0, room) + ellipsis if room > 0 else cut(ellipsis, 0, width)
+
+
+def clip_left(text: str, width: int, ellipsis: str = '..') -> str:
+    """As :func:`clip`, but the right end is kept: for names that differ at their end."""
+    cells = cell_width(text)
+    if cells <= width:
+        return text
+    room = width - cell_width(ellipsis)
+    return ellipsis + cut(text, cells - room, room) if room > 0 else cut(ellipsis, 0, width)
+
+
+def pad(text: str, width: int, align: str = '<') -> str:
+    """Safe text with spaces to ``width`` cells; ``align`` is ``<``, ``>`` or ``^``. Never cuts."""
+    missing = width - cell_width(text)
+    if missing <= 0:
+        return text
+    if align == '<':
+        return text + ' ' * missing
+    left = missing if align == '>' else missing // 2
+    return ' ' * left + text + ' ' * (missing - left)
+
+
+def fit(text: str, width: int, align: str = '<', ellipsis: str = '..') -> str:
+    """Safe text clipped and padded to exactly ``width`` cells."""
+    return pad(clip(text, width, ellipsis), width, align)
+
+
+def safe(text: str, *, limit: int = LIMIT) -> str:
+    """Make text from outside safe to draw; the result is drawn in the same cells everywhere.
+
+    * Text longer than ``limit`` characters is cut, and ends in ``..``.
+    * A control character becomes its picture: escape ``␛``, tab ``␉``, newline ``␤``, delete ``␡``.
+    * Whatever else steers a terminal or has no agreed width becomes ``�``: C1 controls,
+      bidirectional marks, overrides and isolates, other invisible characters, line separators,
+      lone surrogates, spacing marks, unassigned characters.
+    * Flags become their two letters. Joiners, variation selectors, skin tones and enclosing marks
+      are left out: a joined emoji is drawn as its parts.
+    * Combining marks stay, at most three on one character, none without a character before it.
+
+    Making safe text safe again changes nothing.
+    """
+    if len(text) > limit:
+        text = text[: max(0, limit - 2)] + '..'[:limit]
+    if (text.isascii() and text.isprintable()) or _all_agreed(text):
+        return text
+    text = unicodedata.normalize('NFC', text)
+    text = text.translate({ord(char): _drawn(char) for char in set(text)})
+    text = unicodedata.normalize('NFC', text)
+    return text if all(_widths(text).values()) else _with_few_marks(text)
+
+
+def _drawn(char: str) -> str:
+    """What is drawn for one character from outside."""
+    code = ord(char)
+    if code < 0x20:
+        return '␤' if char == '\n' else chr(0x2400 + code)
+    if code == 0x7F:
+        return '␡'
+    if 0x1F1E6 <= code <= 0x1F1FF:
+        return chr(code - 0x1F1E6 + ord('A'))
+    if _joins(char):
+        return ''
+    category = unicodedata.category(char)
+    if category == 'Me':
+        return ''
+    if category in {'Cc', 'Cf', 'Cs', 'Cn', 'Zl', 'Zp', 'Mc'}:
+        return _UNKNOWN
+    # Two tables of different origin must agree; terminals are built from one like them.
+    expected = 0 if category == 'Mn' else 1 + (unicodedata.east_asian_width(char) in {'W', 'F'})
+    return char if _char_width(char) == expected else _UNKNOWN
+
+
+def _with_few_marks(text: str) -> str:
+    kept: list[str] = []
+    marks = MAX_MARKS
+    for char in text:
+        if _char_width(char):
+            marks = 0
+        else:
+            marks += 1
+            if marks > MAX_MARKS:
+                if not kept:
+                    kept.append(_UNKNOWN)
+                continue
+        kept.append(char)
+    return ''.join(kept)

@@ -1,0 +1,173 @@
+"""Buffers, compared with a grid of cells that does the same in the slowest and plainest way."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from wcwidth import wcwidth
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import cell_width
+
+BOLD = Style(bold=True)
+CPU = Style(Role.CPU)
+
+WIDTH, HEIGHT = 12, 3
+COLUMNS = st.integers(-4, WIDTH + 4)
+TEXTS = st.text('ab │漢e\u0301', max_size=8).filter(lambda text: not text.startswith('\u0301'))
+STYLES = st.sampled_from([PLAIN, BOLD, CPU])
+RECTS = st.builds(Rect, COLUMNS, st.integers(-1, HEIGHT), st.integers(0, 8), st.integers(0, 4))
+WRITES = st.tuples(
+    COLUMNS, st.integers(-1, HEIGHT), TEXTS, STYLES, st.one_of(st.none(), st.integers(0, 6))
+)
+
+
+class Grid:
+    """A screen as cells. The right half of a wide character is an empty string."""
+
+    def __init__(self) -> None:
+        self.cells = [[(' ', PLAIN)] * WIDTH for _ in range(HEIGHT)]
+
+    def put(self, x: int, y: int, text: str, style: Style) -> None:
+        """One cell, or the two of a wide character. What it halves becomes spaces."""
+        row = self.cells[y]
+        cells = [(text, style)] + [('', style)] * (wcwidth(text[0]) - 1)
+        for i in range(x, x + len(cells)):
+            if row[i][0] == '':
+                row[i - 1 : i + 1] = [(' ', row[i - 1][1]), (' ', row[i][1])]
+            if i + 1 < WIDTH and row[i + 1][0] == '':
+                row[i : i + 2] = [(' ', row[i][1]), (' ', row[i + 1][1])]
+        row[x : x + len(cells)] = cells
+
+    def write(self, x: int, y: int, text: str, style: Style, width: int | None) -> None:
+        if not 0 <= y < HEIGHT:
+            return
+        right = WIDTH if width is None else min(WIDTH, x + width)
+        characters: list[str] = []
+        for char in text:
+            if wcwidth(char):
+                characters.append(char)
+            else:
+                characters[-1] += char
+        for character in characters:
+            size = wcwidth(character[0])
+            if x >= 0 and x + size <= right:
+                self.put(x, y, character, style)
+            else:
+                for i in range(x, x + size):
+                    if 0 <= i < right:
+                        self.put(i, y, ' ', style)
+            x += size
+
+    def restyle(self, rect: Rect) -> None:
+        for y, row in enumerate(self.cells):
+            for x in (rect.x, rect.right):  # half a wide character cannot be coloured
+                if rect.y <= y < rect.bottom and rect.width and 0 < x < WIDTH and row[x][0] == '':
+                    row[x - 1 : x + 1] = [(' ', row[x - 1][1]), (' ', row[x][1])]
+            for x, (char, style) in enumerate(row):
+                if rect.contains(x, y):
+                    row[x] = (char, style._replace(role=Role.SELECTED))
+
+
+def grid_of(buffer: Buffer) -> list[list[tuple[str, Style]]]:
+    grid = Grid()
+    for y in range(HEIGHT):
+        end = 0
+        for x, text, style in buffer.row(y):
+            assert x >= end, 'spans overlap or are not sorted'
+            end = x + cell_width(text)
+            assert end <= WIDTH, 'a span reaches beyond the buffer'
+            assert end > x, 'a span is empty'
+            grid.write(x, y, text, style, None)
+    return grid.cells
+
+
+@settings(max_examples=300)
+@given(st.lists(st.one_of(WRITES, RECTS), max_size=12))
+def test_a_buffer_shows_what_a_grid_of_cells_shows(steps: list[tuple[object, ...]]) -> None:
+    buffer, grid = Buffer(WIDTH, HEIGHT), Grid()
+    for step in steps:
+        if isinstance(step, Rect):
+            buffer.restyle(step, role=Role.SELECTED)
+            grid.restyle(step)
+        else:
+            x, y, text, style, width = step
+            assert isinstance(x, int)
+            assert isinstance(y, int)
+            assert isinstance(text, str)
+            assert isinstance(style, Style)
+            assert width is None or isinstance(width, int)
+            used = buffer.write(x, y, text, style, width=width)
+            cells = sum(max(0, wcwidth(char)) for char in text)
+            assert used == (cells if width is None else min(cells, width))
+            grid.write(x, y, text, style, width)
+    assert grid_of(buffer) == grid.cells
+    assert buffer.lines() == [''.join(c for c, _ in row).rstrip(' ') for row in grid.cells]
+
+
+def test_write_returns_the_cells_used_so_that_pieces_can_be_joined() -> None:
+    buffer = Buffer(10, 1)
+    x = buffer.write(0, 0, 'GPU ', BOLD)
+    x += buffer.write(x, 0, '漢字', CPU)
+    x += buffer.write(x, 0, 'abcdef')
+    assert x == 14
+    assert buffer.row(0) == ((0, 'GPU ', BOLD), (4, '漢字', CPU), (8, 'ab', PLAIN))
+    assert buffer.lines() == ['GPU 漢字ab']
+
+
+def test_writing_over_half_of_a_wide_character_leaves_a_space() -> None:
+    buffer = Buffer(8, 1)
+    buffer.write(0, 0, '漢字漢字')
+    buffer.write(3, 0, '│')
+    assert buffer.lines() == ['漢 │漢字']
+    buffer.write(6, 0, '│')
+    assert buffer.lines() == ['漢 │漢│']
+
+
+def test_control_characters_cannot_get_into_a_buffer() -> None:
+    buffer = Buffer(12, 1)
+    assert buffer.write(0, 0, '\x1b[2J\n\x9b\u202e') == 7
+    assert buffer.lines() == ['␛[2J␤\ufffd\ufffd']
+
+
+def test_restyle_reaches_empty_cells_only_where_it_can_be_seen() -> None:
+    buffer = Buffer(6, 2)
+    buffer.write(2, 0, 'ab', CPU)
+    buffer.restyle(Rect(0, 0, 6, 2), dim=True)
+    assert buffer.row(0) == ((2, 'ab', Style(Role.CPU, dim=True)),)
+    buffer.restyle(Rect(3, 0, 2, 2), reverse=True, dim=False)
+    assert buffer.row(0) == (
+        (2, 'a', Style(Role.CPU, dim=True)),
+        (3, 'b', Style(Role.CPU, reverse=True)),
+        (4, ' ', Style(reverse=True)),
+    )
+    assert buffer.row(1) == ((3, '  ', Style(reverse=True)),)
+
+
+def test_restyle_with_nothing_to_change_changes_nothing() -> None:
+    buffer = Buffer(4, 1)
+    buffer.write(0, 0, 'abcd')
+    buffer.restyle(buffer.area)
+    buffer.restyle(Rect(1, 0, 0, 1), bold=True)
+    assert buffer.row(0) == ((0, 'abcd', PLAIN),)
+
+
+def test_fill_covers_a_rectangle_and_nothing_else() -> None:
+    buffer = Buffer(5, 3)
+    for y in range(3):
+        buffer.write(0, y, 'abcde')
+    buffer.fill(Rect(3, 1, 9, 9), '·', BOLD)
+    assert buffer.lines() == ['abcde', 'abc··', 'abc··']
+    assert buffer.row(1) == ((0, 'abc', PLAIN), (3, '··', BOLD))
+
+
+def test_equal_drawings_have_equal_rows() -> None:
+    one, two = Buffer(9, 1), Buffer(9, 1)
+    for buffer in (one, two):
+        buffer.write(0, 0, 'a', BOLD)
+        buffer.write(4, 0, 'b')
+    assert one.row(0) == two.row(0)
+    two.write(4, 0, 'c')
+    assert one.row(0) != two.row(0)

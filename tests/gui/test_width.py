@@ -1,0 +1,165 @@
+"""Cell widths against a terminal emulator, and what becomes of hostile text."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+import unicodedata
+
+import pytest
+import wcwidth
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from nvitop.gui.render import width
+from nvitop.gui.render.width import cell_width, clip, clip_left, cut, fit, pad, safe
+from tests.gui.screen import shown
+
+#: Anything, and the kinds of characters that make trouble more often than chance would.
+HOSTILE = st.text(
+    st.one_of(
+        st.characters(exclude_categories=()),
+        st.sampled_from('\x00\x07\t\n\r\x0b\x1b\x7f\x84\x85\x90\x9b\x9c\x9d\u2028\u2029'),
+        st.sampled_from('\u00ad\u061c\u200b\u200c\u200d\u200e\u202a\u202e\u2060\u2066\u2069\ufeff'),
+        st.sampled_from(
+            '漢字かガ한글ｗ\u3099\u1100\u1161\u11a8a\u0301\u0338\u0e01\u0e31\u0915\u093e'
+        ),
+        st.sampled_from('🇩🇪👩👩🏽💻❤\ufe0f\ufe0e1\u20e3🏴\U000e0067\U000e007f\ud83d\udc80\ue0b0'),
+    ),
+    max_size=20,
+)
+SAFE = HOSTILE.map(safe)
+FORBIDDEN = re.compile(
+    '[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff'
+    '\ufe00-\ufe0f\U000e0000-\U000e0fff]'
+)
+
+
+@settings(max_examples=400)
+@given(HOSTILE)
+@example('\x1b]0;title\x07\x1b[31m')
+@example('👩\u200d👩\u200d👧 🇩🇪🇫🇷 ❤\ufe0f 1\ufe0f\u20e3 👍🏽 🏴\U000e0067\U000e0062\U000e007f')
+@example('e\u0301' * 5 + '\u0301' * 50)
+@example('\u0958\ufb1d\u212b\u2126')
+def test_safe_text_takes_the_cells_that_a_terminal_gives_it(text: str) -> None:
+    result = safe(text)
+    assert not FORBIDDEN.search(result)
+    assert safe(result) == result
+    assert unicodedata.is_normalized('NFC', result)
+    row = shown(result + '⟧', columns=80, rows=1)[0]
+    assert len(row) - 1 - row[::-1].index('⟧') == cell_width(result)
+    assert cell_width(result) == wcwidth.wcswidth(result)
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        ('python train.py --lr=1e-3', 'python train.py --lr=1e-3'),
+        ('\x1b]0;owned\x07', '␛]0;owned␇'),
+        ('a\nb\tc\x00d\x7f', 'a␤b␉c␀d␡'),
+        ('\x9b31m\x85', '\ufffd31m\ufffd'),
+        ('gnp\u202etxt.exe', 'gnp\ufffdtxt.exe'),
+        ('\u2066a\u2069\u200b\ufeff\u2028', '\ufffda\ufffd\ufffd\ufffd\ufffd'),
+        ('caf\udce9', 'caf\ufffd'),
+        ('模型/訓練.py', '模型/訓練.py'),
+        ('cafe\u0301', 'café'),
+        ('x\u0301\u0302\u0303\u0304\u0305', 'x\u0301\u0302\u0303'),
+        ('\u0301abc', '\ufffdabc'),
+        ('กำลัง', 'กำลัง'),
+        ('🇩🇪', 'DE'),
+        ('👩\u200d💻', '👩💻'),
+        ('👍🏽', '👍'),
+        ('❤\ufe0f', '❤'),
+        ('1\ufe0f\u20e3', '1'),
+        ('\U0010ffff\u0378', '\ufffd\ufffd'),
+    ],
+)
+def test_safe_draws(text: str, expected: str) -> None:
+    assert safe(text) == expected
+
+
+def test_safe_cuts_what_is_too_long_and_says_so() -> None:
+    assert safe('x' * 5000) == 'x' * 4094 + '..'
+    assert safe('x' * 4096) == 'x' * 4096
+    assert safe('abcdef', limit=4) == 'ab..'
+    assert safe('abcdef', limit=1) == '.'
+
+
+@pytest.mark.parametrize('piece', ['x', '漢', '\x1b', 'e\u0301', '👩\u200d', '\udc80\u0378\u202e'])
+def test_a_mebibyte_costs_no_more_than_what_is_kept_of_it(piece: str) -> None:
+    text = piece * (2**20 // len(piece))
+    start = time.process_time()
+    result = safe(text)
+    assert time.process_time() - start < 0.05
+    assert len(result) <= width.LIMIT
+
+
+def test_ranges_taken_without_a_look_are_what_the_tables_say() -> None:
+    for ranges, cells in ((width._NARROW, 1), (width._WIDE, 2)):
+        matches = re.compile(f'[{ranges}]').match
+        chars = [char for char in map(chr, range(sys.maxunicode + 1)) if matches(char)]
+        assert len(chars) > 500
+        for char in chars:
+            assert (width._drawn(char), wcwidth.wcwidth(char)) == (char, cells), hex(ord(char))
+            wide = unicodedata.east_asian_width(char) in {'W', 'F'}
+            assert 1 + wide == cells, hex(ord(char))
+            assert unicodedata.normalize('NFC', char) == char, hex(ord(char))
+
+
+def test_wcwidth_is_not_imported_for_what_the_monitor_itself_draws() -> None:
+    code = (
+        'import sys; from nvitop.gui.render.width import safe, cell_width, clip\n'
+        "text = safe('│ 漢字 ├─ ▲▼ ⣿⣷ █▏░ ␤ café 한글 …')\n"
+        'clip(text, 9); assert cell_width(text) == 33, cell_width(text)\n'
+        "print('wcwidth' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60)
+    assert (run.stdout, run.stderr) == ('False\n', '')
+
+
+@given(SAFE, st.integers(0, 30), st.integers(0, 30))
+def test_cut_takes_the_cells_asked_for(text: str, start: int, size: int) -> None:
+    piece = cut(text, start, size)
+    assert cell_width(piece) == max(0, min(size, cell_width(text) - start))
+    if start >= cell_width(text):
+        assert piece == ''
+    whole = cut(text, 0, start) + piece + cut(text, start + size, 1000)
+    assert cell_width(whole) == cell_width(text)
+
+
+@given(SAFE, st.integers(0, 30))
+def test_clipping_gives_at_most_the_width_and_keeps_what_fits(text: str, size: int) -> None:
+    for clipped in (clip(text, size), clip_left(text, size)):
+        assert cell_width(clipped) == min(cell_width(text), size)
+        assert cell_width(text) > size or clipped == text
+    for align in '<>^':
+        assert cell_width(fit(text, size, align)) == size
+
+
+@pytest.mark.parametrize(
+    ('result', 'expected'),
+    [
+        (clip('NVIDIA H100', 8), 'NVIDIA..'),
+        (clip('NVIDIA H100', 11), 'NVIDIA H100'),
+        (clip('username', 7, '+'), 'userna+'),
+        (clip('username', 2), '..'),
+        (clip('username', 1), '.'),
+        (clip('username', 0), ''),
+        (clip('漢字漢字', 5), '漢 ..'),
+        (clip_left('Tesla V100-SXM2-32GB', 12), '..-SXM2-32GB'),
+        (clip_left('漢字漢字', 5), '.. 字'),
+        (cut('漢字漢字', 1, 4), ' 字 '),
+        (cut('xq\u0301y', 1, 1), 'q\u0301'),
+        (pad('ab', 5), 'ab   '),
+        (pad('ab', 5, '>'), '   ab'),
+        (pad('ab', 5, '^'), ' ab  '),
+        (pad('漢字', 6, '>'), '  漢字'),
+        (pad('abcdef', 3), 'abcdef'),
+        (fit('abcdef', 4), 'ab..'),
+        (fit('漢字', 3, ellipsis='+'), '漢+'),
+    ],
+)
+def test_width_examples(result: str, expected: str) -> None:
+    assert result == expected
