@@ -1,0 +1,439 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NA, units and their texts, and snapshots. Pure: imports nothing of nvitop."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, KeysView
+
+
+__all__ = [
+    'NA',
+    'SIZE_UNITS',
+    'UINT_MAX',
+    'ULONGLONG_MAX',
+    'GiB',
+    'KiB',
+    'MiB',
+    'NaType',
+    'NotApplicable',
+    'NotApplicableType',
+    'PiB',
+    'Snapshot',
+    'TiB',
+    'boolify',
+    'bytes2human',
+    'colored',
+    'human2bytes',
+    'set_color',
+    'timedelta2human',
+    'utilization2string',
+]
+
+
+class NaType(str):
+    """The type of :data:`NA`: *not available* as a value that can be shown and computed with.
+
+    It is the text ``'N/A'``, is false, and counts as *not a number* in arithmetic, so that neither
+    printing nor computing with a value that a device does not have needs a special case:
+
+    >>> f'fan: {NA}, power: {NA / 1000:.1f} W, {NA:.1f} %'
+    'fan: N/A, power: nan W, nan %'
+    >>> bool(NA), int(NA), float(NA)
+    (False, 0, nan)
+    >>> NA + ' W'
+    'N/A W'
+
+    It is greater than any number, so that unknown values sort last, and compares as text with text:
+
+    >>> sorted([3, NA, -1, float('inf')])
+    [-1, 3, inf, 'N/A']
+    """
+
+    __slots__ = ()
+
+    _instance: ClassVar[NaType | None] = None
+
+    def __new__(cls) -> NaType:
+        """Return :data:`NA`: there is only one."""
+        if cls._instance is None:
+            cls._instance = super().__new__(cls, 'N/A')
+        return cls._instance
+
+    def __reduce__(self) -> tuple[type[NaType], tuple[()]]:
+        return type(self), ()
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __int__(self) -> int:
+        return 0
+
+    def __float__(self) -> float:
+        return math.nan
+
+    def __format__(self, format_spec: str) -> str:
+        try:
+            return super().__format__(format_spec)
+        except ValueError:  # a format for numbers
+            if format_spec[-1] in 'bcdnoxX':
+                format_spec = format_spec[:-1] + 'g'
+            return format(math.nan, format_spec)
+
+    # ``str`` promises text from ``+``, ``*`` and ``%``, where NA gives numbers: hence Any.
+
+    def __add__(self, other: object) -> Any:
+        if isinstance(other, (int, float, NaType)):
+            return math.nan
+        return super().__add__(other) if isinstance(other, str) else NotImplemented
+
+    def __radd__(self, other: object) -> Any:
+        if isinstance(other, (int, float, NaType)):
+            return math.nan
+        return other + str(self) if isinstance(other, str) else NotImplemented
+
+    def __sub__(self, other: object) -> Any:
+        return math.nan if isinstance(other, (int, float, NaType)) else NotImplemented
+
+    __rsub__ = __sub__
+    __mul__ = __sub__
+    __rmul__ = __sub__
+    __rtruediv__ = __sub__
+    __rfloordiv__ = __sub__
+    __pow__ = __sub__
+    __rpow__ = __sub__
+
+    def __truediv__(self, other: object) -> Any:
+        if isinstance(other, (int, float)):
+            return math.nan / other  # complains about zero, as for any number
+        return math.nan if isinstance(other, NaType) else NotImplemented
+
+    def __floordiv__(self, other: object) -> Any:
+        return self.__truediv__(other)
+
+    def __mod__(self, other: object) -> Any:
+        return self.__truediv__(other)
+
+    def __rmod__(self, other: object) -> Any:
+        # Asked before ``str.__mod__`` does, as a subclass is: '%s' % NA is still formatting.
+        if isinstance(other, str) and not isinstance(other, NaType):
+            return str.__mod__(other, self)
+        return self.__rsub__(other)
+
+    def __divmod__(self, other: object) -> tuple[float, float]:
+        quotient = self.__truediv__(other)
+        return NotImplemented if quotient is NotImplemented else (quotient, math.nan)
+
+    def __rdivmod__(self, other: object) -> tuple[float, float]:
+        return (math.nan, math.nan) if isinstance(other, (int, float)) else NotImplemented
+
+    def __pos__(self) -> float:
+        return math.nan
+
+    __neg__ = __pos__
+    __abs__ = __pos__
+
+    def __round__(self, ndigits: int | None = None) -> int | float:
+        return 0 if ndigits is None else round(math.nan, ndigits)
+
+    def __lt__(self, other: object) -> bool:
+        if isinstance(other, (int, float)):
+            return False
+        return super().__lt__(other) if isinstance(other, str) else NotImplemented
+
+    def __le__(self, other: object) -> bool:
+        if isinstance(other, (int, float)):
+            return False
+        return super().__le__(other) if isinstance(other, str) else NotImplemented
+
+    def __gt__(self, other: object) -> bool:
+        if isinstance(other, (int, float)):
+            return True
+        return super().__gt__(other) if isinstance(other, str) else NotImplemented
+
+    def __ge__(self, other: object) -> bool:
+        if isinstance(other, (int, float)):
+            return True
+        return super().__ge__(other) if isinstance(other, str) else NotImplemented
+
+
+NotApplicableType = NaType
+
+#: *Not available*: what the device, the driver or the system does not tell. See :class:`NaType`.
+NA = NaType()
+NotApplicable = NA
+
+#: What a 32-bit unsigned counter of NVML shows where it has no value.
+UINT_MAX = 0xFFFFFFFF
+#: What a 64-bit unsigned counter of NVML shows where it has no value.
+ULONGLONG_MAX = 0xFFFFFFFFFFFFFFFF
+
+KiB = 1 << 10
+MiB = 1 << 20
+GiB = 1 << 30
+TiB = 1 << 40
+PiB = 1 << 50
+
+#: Bytes in a unit, binary (``'KiB'``) and decimal (``'KB'``).
+SIZE_UNITS: dict[str | None, int] = {
+    None: 1,
+    '': 1,
+    'B': 1,
+    'KiB': KiB,
+    'MiB': MiB,
+    'GiB': GiB,
+    'TiB': TiB,
+    'PiB': PiB,
+    'KB': 1000,
+    'MB': 1000**2,
+    'GB': 1000**3,
+    'TB': 1000**4,
+    'PB': 1000**5,
+}
+
+_UNITS = ((MiB, 'MiB'), (GiB, 'GiB'), (TiB, 'TiB'), (PiB, 'PiB'))
+_SIZE = re.compile(r'\s*(\d+)(\.\d*)?\s*(?:([KMGTP])(I?))?B?\s*', re.ASCII | re.IGNORECASE)
+
+
+def bytes2human(b: int | float | NaType, *, min_unit: int = 1) -> str:
+    """Text of a number of bytes with a binary unit, at most 8 characters below 1000 PiB.
+
+    ``min_unit`` is the smallest unit used, in bytes: ``bytes2human(b, min_unit=MiB)``.
+    :data:`NA` and what is not a finite number give ``NA``.
+
+    >>> [bytes2human(b) for b in (512, 3 * KiB, 1.5 * MiB, 250 * MiB, 11 * GiB, 80 * GiB, NA)]
+    ['512B', '3KiB', '1.50MiB', '250.0MiB', '11264MiB', '80.00GiB', 'N/A']
+    """
+    if isinstance(b, NaType) or not isinstance(b, (int, float)) or not math.isfinite(b):
+        return NA
+    size = round(b)
+    if size < KiB and min_unit < KiB:
+        return f'{size}B'
+    if size < MiB and min_unit <= KiB:
+        return f'{round(size / KiB)}KiB'
+    if 1000 * MiB <= size < 20 * GiB and min_unit <= MiB:
+        return f'{round(size / MiB)}MiB'
+    unit, name = next(
+        ((unit, name) for unit, name in _UNITS if size < 1000 * unit and min_unit <= unit),
+        _UNITS[-1],
+    )
+    return f'{size / unit:.{2 if size < 100 * unit else 1}f}{name}'
+
+
+def human2bytes(s: int | str) -> int:
+    """Number of bytes that a text such as ``'4GiB'``, ``'5000M'``, ``'10k'`` or ``'512'`` means.
+
+    Upper and lower case are alike; units are decimal unless they have the ``i``. ``ValueError``
+    for negative numbers and for what is not a size.
+
+    >>> human2bytes('1.5KiB'), human2bytes('2 kb'), human2bytes(7)
+    (1536, 2000, 7)
+    """
+    if isinstance(s, int):
+        if s < 0:
+            raise ValueError(f'a size cannot be negative: {s!r}')
+        return s
+    match = _SIZE.fullmatch(s)
+    if match is None:
+        raise ValueError(f'not a size: {s!r}')
+    whole, fraction, prefix, binary = match.groups()
+    unit = SIZE_UNITS[f'{prefix.upper()}{"i" if binary else ""}B'] if prefix else 1
+    return int(whole) * unit + (int(float(fraction + '0') * unit) if fraction else 0)
+
+
+def timedelta2human(
+    dt: int | float | timedelta | NaType,
+    *,
+    round: bool = False,  # noqa: A002 - the public name of the parameter
+) -> str:
+    """Text of a duration: ``M:SS``, ``H:MM:SS``, or ``x.y days`` from 4 days on.
+
+    With ``round`` already from 1 day on. What is no :class:`datetime.timedelta` gives :data:`NA`.
+
+    >>> [timedelta2human(timedelta(seconds=s)) for s in (75, 3661, 360_000)]
+    ['1:15', '1:01:01', '4.2 days']
+    """
+    if not isinstance(dt, timedelta):
+        return NA
+    seconds = max(0, int(dt.total_seconds()))
+    if seconds >= (86400 if round else 4 * 86400):
+        return f'{seconds / 86400:.1f} days'
+    hours, seconds = divmod(seconds, 3600)
+    minutes, seconds = divmod(seconds, 60)
+    return f'{hours}:{minutes:02}:{seconds:02}' if hours else f'{minutes}:{seconds:02}'
+
+
+def utilization2string(utilization: int | float | NaType) -> str:
+    """Text of a load in percent; :data:`NA` for what is not a number.
+
+    >>> utilization2string(42), utilization2string(12.34), utilization2string(NA)
+    ('42%', '12.3%', 'N/A')
+    """
+    if isinstance(utilization, int):
+        return f'{utilization}%'
+    if isinstance(utilization, float) and math.isfinite(utilization):
+        return f'{utilization:.1f}%'
+    return NA
+
+
+def boolify(string: str, default: Any = None) -> bool:
+    """Truth of a word: true, yes, on, enabled, 1 or false, no, off, disabled, 0, in any case.
+
+    Any other word gives ``default``, or, where that is ``None``, the truth of the value itself.
+
+    >>> boolify('Enabled'), boolify('off'), boolify('maybe', default=False), boolify(NA)
+    (True, False, False, False)
+    """
+    word = string.strip().lower() if isinstance(string, str) else string
+    if word in ('true', 'yes', 'on', 'enabled', '1'):
+        return True
+    if word in ('false', 'no', 'off', 'disabled', '0'):
+        return False
+    return bool(string if default is None else default)
+
+
+_color: bool | None = None
+
+
+def set_color(value: bool) -> None:
+    """Switch the colours of :func:`colored` on or off, whatever the terminal.
+
+    Sets ``FORCE_COLOR`` or ``NO_COLOR`` in the environment and removes the other one, so that
+    other libraries and child processes follow.
+    """
+    global _color
+    _color = bool(value)
+    name, other = ('FORCE_COLOR', 'NO_COLOR') if value else ('NO_COLOR', 'FORCE_COLOR')
+    os.environ[name] = '1'
+    os.environ.pop(other, None)
+
+
+def colored(
+    text: str,
+    color: str | None = None,
+    on_color: str | None = None,
+    attrs: Iterable[str] | None = None,
+) -> str:
+    """Text in ANSI colours, or as it is where standard output shows none.
+
+    See :func:`nvitop.termcolor.colored` for the names and for when colours are used;
+    :func:`set_color` decides for all calls.
+    """
+    # On use: most programs that import nvitop colour nothing.
+    from nvitop.api import termcolor
+
+    return termcolor.colored(
+        text,
+        color,
+        on_color,
+        attrs,
+        no_color=None if _color is None else not _color,
+        force_color=_color,
+    )
+
+
+#: What a snapshot never does by itself for a name it does not hold.
+_ACTION = re.compile(
+    r'_|(set|update)_|(kill|terminate|suspend|resume|send_signal|wait)\Z', re.ASCII
+)
+
+
+class Snapshot:
+    """Values of a live object (a device, a process) at one moment.
+
+    Values are read as attributes or as items, ``dict(snapshot)`` gives all of them, and both ways
+    of assignment work, except for the two names that every snapshot has: :attr:`real`, the live
+    object, and :attr:`timestamp`, in seconds since the epoch. Its class is a subclass named for the
+    live object's: ``DeviceSnapshot``.
+
+    A name that was not measured is asked from the live object *now*, and kept; methods that do
+    something to it (``kill``, ``set_…``) are never called that way and raise ``AttributeError``.
+
+    >>> from datetime import date
+    >>> snapshot = Snapshot(date(2024, 2, 29), year=2024)
+    >>> snapshot.year, snapshot['month'], snapshot.isoformat, list(snapshot)
+    (2024, 2, '2024-02-29', ['year', 'month', 'isoformat'])
+    """
+
+    if TYPE_CHECKING:
+        #: The live object the values are of.
+        real: Any
+        #: When the snapshot was taken, in seconds since the epoch.
+        timestamp: float
+
+    def __new__(cls, real: Any, **items: Any) -> Snapshot:
+        """Make an instance of the subclass that is named for ``real``."""
+        return object.__new__(_snapshot_class(cls, type(real)))
+
+    def __init__(self, real: Any, **items: Any) -> None:
+        """Hold ``items`` as the values of ``real``, now unless they give a ``timestamp``."""
+        values = self.__dict__
+        values['real'] = real
+        values['timestamp'] = items.pop('timestamp') if 'timestamp' in items else time.time()
+        values.update(items)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore_snapshot, (type(self).__base__, dict(self.__dict__))
+
+    def __getattr__(self, name: str) -> Any:
+        if _ACTION.match(name):
+            raise AttributeError(f'{type(self).__name__!r} has no attribute {name!r}')
+        value = getattr(self.real, name)
+        if callable(value):
+            value = value()
+        self.__dict__[name] = value
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ('real', 'timestamp'):
+            raise AttributeError(f'{name!r} of {type(self).__name__!r} is read-only')
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in ('real', 'timestamp'):
+            raise AttributeError(f'{name!r} of {type(self).__name__!r} is read-only')
+        super().__delattr__(name)
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return getattr(self, name)
+        except AttributeError as ex:
+            raise KeyError(name) from ex
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self, name, value)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in list(self.__dict__) if name not in ('real', 'timestamp'))
+
+    def keys(self) -> KeysView[str]:
+        """Names of the values, without ``real`` and ``timestamp``."""
+        return dict.fromkeys(self).keys()
+
+    def __repr__(self) -> str:
+        values = [('real', self.real), *((name, self.__dict__[name]) for name in self)]
+        lines = ''.join(f'    {name}={value!r},\n' for name, value in values)
+        return f'{type(self).__name__}(\n{lines})'
+
+
+_snapshot_classes: dict[tuple[type[Snapshot], type], type[Snapshot]] = {}
+
+
+def _snapshot_class(base: type[Snapshot], real_class: type) -> type[Snapshot]:
+    try:
+        return _snapshot_classes[base, real_class]
+    except KeyError:
+        name = f'{real_class.__name__}{base.__name__}'
+        new = type(name, (base,), {'__module__': base.__module__, '__doc__': base.__doc__})
+        return _snapshot_classes.setdefault((base, real_class), new)
+
+
+def _restore_snapshot(base: type[Snapshot], values: dict[str, Any]) -> Snapshot:
+    return base(values.pop('real'), **values)

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import doctest
+import io
+
+import pytest
+
+from nvitop.api import termcolor
+from nvitop.api.termcolor import can_colorize, colored, cprint
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ('ANSI_COLORS_DISABLED', 'NO_COLOR', 'FORCE_COLOR'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('TERM', 'xterm')
+
+
+def test_the_examples_of_the_documentation_are_true() -> None:
+    result = doctest.testmod(termcolor)
+    assert result.attempted
+    assert not result.failed
+
+
+@pytest.mark.parametrize(
+    ('terminal', 'environment', 'expected'),
+    [
+        (False, {}, False),
+        (True, {}, True),
+        (True, {'TERM': 'dumb'}, False),
+        (True, {'NO_COLOR': '1'}, False),
+        (True, {'NO_COLOR': ''}, True),
+        (False, {'FORCE_COLOR': '1'}, True),
+        (False, {'FORCE_COLOR': ''}, False),
+        (False, {'FORCE_COLOR': '1', 'TERM': 'dumb'}, True),
+        (True, {'FORCE_COLOR': '1', 'NO_COLOR': '1'}, False),
+        (True, {'FORCE_COLOR': '1', 'ANSI_COLORS_DISABLED': '1'}, False),
+    ],
+)
+def test_the_environment_and_the_terminal_decide_anew_at_each_call(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, environment: dict[str, str], expected: bool
+) -> None:
+    monkeypatch.setattr('sys.stdout', Terminal() if terminal else io.StringIO())
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert can_colorize() is expected
+    assert (colored('x', 'red') != 'x') is expected
+
+
+def test_arguments_beat_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('NO_COLOR', '1')
+    assert can_colorize(force_color=True)
+    assert not can_colorize(force_color=False)
+    monkeypatch.delenv('NO_COLOR')
+    monkeypatch.setenv('FORCE_COLOR', '1')
+    assert not can_colorize(no_color=True)
+    assert not can_colorize(no_color=True, force_color=True)
+    assert can_colorize(no_color=False)
+
+
+def test_a_missing_or_closed_standard_output_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr('sys.stdout', None)
+    assert not can_colorize()
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr('sys.stdout', closed)
+    assert not can_colorize()
+
+
+def test_colours_highlights_and_attributes_have_their_codes() -> None:
+    assert colored('x', force_color=True) == 'x\033[0m'
+    assert colored(5, 'light_red', force_color=True) == '\033[91m5\033[0m'
+    assert colored('x', None, 'on_white', force_color=True) == '\033[107mx\033[0m'
+    assert colored('x', (1, 2, 3), (4, 5, 6), force_color=True) == (
+        '\033[48;2;4;5;6m\033[38;2;1;2;3mx\033[0m'
+    )
+    codes = {'bold': 1, 'dark': 2, 'underline': 4, 'blink': 5, 'reverse': 7, 'concealed': 8}
+    for name, code in {**codes, 'strike': 9}.items():
+        assert colored('x', attrs=[name], force_color=True) == f'\033[{code}mx\033[0m'
+    assert len(set(termcolor.COLORS.values())) == 16
+    assert sorted(termcolor.HIGHLIGHTS) == sorted(f'on_{name}' for name in termcolor.COLORS)
+
+
+def test_an_unknown_name_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        colored('x', 'ultraviolet', force_color=True)
+    with pytest.raises(KeyError):
+        colored('x', attrs=['italics'], force_color=True)
+
+
+def test_cprint_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    cprint('x', 'red', attrs=['bold'], force_color=True, end='|')
+    assert capsys.readouterr().out == '\033[1m\033[31mx\033[0m|'

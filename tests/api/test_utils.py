@@ -1,0 +1,475 @@
+from __future__ import annotations
+
+import copy
+import doctest
+import math
+import operator
+import os
+import pickle
+import time
+from datetime import timedelta
+from typing import Any, Callable
+
+import pytest
+
+from nvitop.api import utils
+from nvitop.api.utils import (
+    NA,
+    GiB,
+    KiB,
+    MiB,
+    NaType,
+    PiB,
+    Snapshot,
+    TiB,
+    boolify,
+    bytes2human,
+    colored,
+    human2bytes,
+    set_color,
+    timedelta2human,
+    utilization2string,
+)
+
+
+def test_the_examples_of_the_documentation_are_true() -> None:
+    result = doctest.testmod(utils)
+    assert result.attempted > 10
+    assert not result.failed
+
+
+# NA
+
+
+def test_na_is_one_false_text() -> None:
+    assert NaType() is NA
+    assert utils.NotApplicable is NA
+    assert utils.NotApplicableType is NaType
+    assert NA == 'N/A'
+    assert str(NA) == 'N/A'
+    assert hash(NA) == hash('N/A')
+    assert isinstance(NA, str)
+    assert not NA
+
+
+@pytest.mark.parametrize('protocol', range(pickle.HIGHEST_PROTOCOL + 1))
+def test_na_stays_the_same_when_copied_and_pickled(protocol: int) -> None:
+    assert copy.copy(NA) is NA
+    assert copy.deepcopy(NA) is NA
+    assert pickle.loads(pickle.dumps(NA, protocol)) is NA
+
+
+def test_na_converts_to_numbers() -> None:
+    assert float(NA) is math.nan
+    assert int(NA) == 0
+    assert round(NA) == 0
+    assert math.isnan(round(NA, 1))
+
+
+OPERATORS = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.pow,
+]
+
+
+@pytest.mark.parametrize('operation', OPERATORS)
+@pytest.mark.parametrize('number', [1, 2.5, -3, True, math.inf, math.nan])
+def test_na_with_numbers_is_not_a_number(
+    operation: Callable[[Any, Any], Any], number: float
+) -> None:
+    assert math.isnan(operation(NA, number))
+    assert math.isnan(operation(number, NA))
+    assert math.isnan(operation(NA, NA))
+
+
+def test_na_divided_by_zero_raises_and_zero_divided_by_na_does_not() -> None:
+    for zero in (0, 0.0):
+        for divide in (operator.truediv, operator.floordiv, operator.mod, divmod):
+            with pytest.raises(ZeroDivisionError):
+                divide(NA, zero)
+        assert math.isnan(zero / NA)
+        assert math.isnan(zero // NA)
+        assert math.isnan(zero % NA)
+
+
+def test_na_divmod_and_signs() -> None:
+    for pair in (divmod(NA, 2), divmod(2, NA), divmod(NA, NA)):
+        assert [math.isnan(value) for value in pair] == [True, True]
+    for value in (+NA, -NA, abs(NA)):
+        assert math.isnan(value)
+
+
+def test_na_with_text_concatenates_and_formats_as_text_does() -> None:
+    assert NA + ' W' == 'N/A W'
+    assert 'fan ' + NA == 'fan N/A'
+    assert operator.mod('%s|%5s|%.1f|%d', (NA, NA, NA, NA)) == 'N/A|  N/A|nan|0'
+    assert operator.mod('%s', NA) == 'N/A'
+    assert 'N/A' in {NA}
+
+
+@pytest.mark.parametrize(
+    'operation', [operation for operation in OPERATORS if operation is not operator.add]
+)
+def test_na_and_text_know_no_other_operator(operation: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(TypeError):
+        operation(NA, 'str')
+    with pytest.raises(TypeError):
+        operation('str', NA)
+
+
+def test_na_and_what_is_neither_text_nor_number_is_a_type_error() -> None:
+    others: tuple[object, ...] = (None, [], ())
+    for other in others:
+        for operation in (*OPERATORS, divmod, operator.lt, operator.le, operator.gt, operator.ge):
+            with pytest.raises(TypeError):
+                operation(NA, other)
+            with pytest.raises(TypeError):
+                operation(other, NA)
+
+
+@pytest.mark.parametrize('number', [0, -1, 10**30, 1.5, math.inf, math.nan])
+def test_na_is_greater_than_any_number(number: float) -> None:
+    assert number < NA
+    assert number <= NA
+    assert not number > NA
+    assert not number >= NA
+    assert number < NA
+    assert number <= NA
+    assert not number > NA
+    assert not number >= NA
+    assert not operator.eq(number, NA)
+
+
+def test_na_compares_with_text_as_text() -> None:
+    for text in ('A', 'N/A', 'Z', ''):
+        for compare in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq):
+            assert compare(NA, text) is compare('N/A', text)
+            assert compare(text, NA) is compare(text, 'N/A')
+    mixed: list[Any] = [NA, 3, 1.5, NA, -2]
+    assert sorted(mixed) == [-2, 1.5, 3, NA, NA]
+    assert max(NA, 5) is NA
+    assert min(NA, 5) == 5
+
+
+@pytest.mark.parametrize(
+    ('spec', 'text'),
+    [
+        ('', 'N/A'),
+        ('s', 'N/A'),
+        ('>6', '   N/A'),
+        ('^7s', '  N/A  '),
+        ('.2', 'N/'),
+        ('.1f', 'nan'),
+        ('8.2f', '     nan'),
+        ('d', 'nan'),
+        ('5d', '  nan'),
+        ('x', 'nan'),
+        (',', 'nan'),
+        ('.1%', 'nan%'),
+        ('+.1f', '+nan'),
+        ('e', 'nan'),
+    ],
+)
+def test_na_formats_as_text_and_as_number(spec: str, text: str) -> None:
+    assert format(NA, spec) == text
+
+
+def test_na_refuses_what_no_format_is() -> None:
+    with pytest.raises(ValueError, match='format'):
+        format(NA, 'q')
+
+
+# units
+
+
+@pytest.mark.parametrize(
+    ('size', 'text'),
+    [
+        (0, '0B'),
+        (1023, '1023B'),
+        (KiB, '1KiB'),
+        (10 * KiB + 511, '10KiB'),
+        (MiB - 1, '1024KiB'),
+        (MiB, '1.00MiB'),
+        (99.5 * MiB, '99.50MiB'),
+        (100 * MiB, '100.0MiB'),
+        (999.9 * MiB, '999.9MiB'),
+        (1000 * MiB, '1000MiB'),
+        (11019 * MiB, '11019MiB'),
+        (20 * GiB - MiB, '20479MiB'),
+        (20 * GiB, '20.00GiB'),
+        (80 * GiB, '80.00GiB'),
+        (139.8 * GiB, '139.8GiB'),
+        (1000 * GiB, '0.98TiB'),
+        (2 * TiB, '2.00TiB'),
+        (100 * TiB, '100.0TiB'),
+        (1000 * TiB, '0.98PiB'),
+        (2000 * PiB, '2000.0PiB'),
+        (-1, '-1B'),
+        (NA, 'N/A'),
+        (math.nan, 'N/A'),
+        (math.inf, 'N/A'),
+    ],
+)
+def test_bytes2human(size: float, text: str) -> None:
+    assert bytes2human(size) == text
+
+
+def test_bytes2human_starts_at_the_smallest_unit_wanted() -> None:
+    assert bytes2human(512, min_unit=KiB) == '0KiB'
+    assert bytes2human(512 * KiB, min_unit=MiB) == '0.50MiB'
+    assert bytes2human(512 * MiB, min_unit=GiB) == '0.50GiB'
+    assert bytes2human(1500 * MiB, min_unit=GiB) == '1.46GiB'
+    assert bytes2human(b=1) == '1B'
+
+
+def test_bytes2human_gives_na_itself() -> None:
+    assert bytes2human(NA) is NA
+    missing: Any = None
+    assert bytes2human(missing) is NA
+
+
+@pytest.mark.parametrize(
+    ('text', 'size'),
+    [
+        (0, 0),
+        (1 << 62, 1 << 62),
+        ('0', 0),
+        ('512', 512),
+        ('512B', 512),
+        ('10k', 10_000),
+        ('10K', 10_000),
+        ('10kb', 10_000),
+        ('10KiB', 10 * KiB),
+        ('10ki', 10 * KiB),
+        ('4GiB', 4 * GiB),
+        ('4 gib', 4 * GiB),
+        (' 5000M ', 5_000_000_000),
+        ('1.5GiB', 3 * GiB // 2),
+        ('1.K', 1000),
+        ('2TB', 2_000_000_000_000),
+        ('2PiB', 2 * PiB),
+        ('9007199254740993', 9007199254740993),
+        ('9007199254740993KiB', 9007199254740993 * KiB),
+    ],
+)
+def test_human2bytes(text: int | str, size: int) -> None:
+    assert human2bytes(text) == size
+    assert human2bytes(s=text) == size
+
+
+@pytest.mark.parametrize(
+    'text', ['', '-1', -1, 'GiB', '1X', '1iB', '1i', '1e3', '.', '1 2', 'N/A', '٣', '1GiBs']
+)
+def test_human2bytes_refuses_what_is_no_size(text: int | str) -> None:
+    with pytest.raises(ValueError, match='size'):
+        human2bytes(text)
+
+
+@pytest.mark.parametrize('size', [0, 1, KiB, 5 * MiB, 250 * MiB, 1234 * MiB, 24 * GiB, 640 * GiB])
+def test_human2bytes_reads_what_bytes2human_writes(size: int) -> None:
+    assert human2bytes(bytes2human(size)) == size
+
+
+@pytest.mark.parametrize(
+    ('seconds', 'text'),
+    [
+        (0, '0:00'),
+        (59.9, '0:59'),
+        (75, '1:15'),
+        (3599, '59:59'),
+        (3600, '1:00:00'),
+        (4 * 86400 - 1, '95:59:59'),
+        (4 * 86400, '4.0 days'),
+        (10.5 * 86400, '10.5 days'),
+        (-5, '0:00'),
+    ],
+)
+def test_timedelta2human(seconds: float, text: str) -> None:
+    assert timedelta2human(timedelta(seconds=seconds)) == text
+    assert timedelta2human(dt=timedelta(seconds=seconds)) == text
+
+
+def test_timedelta2human_rounds_to_days_from_one_day_on() -> None:
+    assert timedelta2human(timedelta(hours=23), round=True) == '23:00:00'
+    assert timedelta2human(timedelta(hours=36), round=True) == '1.5 days'
+    assert timedelta2human(timedelta(hours=36)) == '36:00:00'
+
+
+def test_timedelta2human_of_anything_else_is_na() -> None:
+    assert timedelta2human(NA) is NA
+    assert timedelta2human(5) is NA
+
+
+def test_utilization2string() -> None:
+    assert utilization2string(42) == '42%'
+    assert utilization2string(12.34) == '12.3%'
+    assert utilization2string(utilization=0) == '0%'
+    assert utilization2string(NA) is NA
+    assert utilization2string(math.nan) is NA
+
+
+@pytest.mark.parametrize('word', ['true', 'True', ' YES ', 'on', 'enabled', 'Enabled', '1', 'oN'])
+def test_boolify_true(word: str) -> None:
+    assert boolify(word) is True
+    assert boolify(word, default=False) is True
+
+
+@pytest.mark.parametrize('word', ['false', 'No', 'off', 'DISABLED', '0'])
+def test_boolify_false(word: str) -> None:
+    assert boolify(string=word) is False
+    assert boolify(word, default=True) is False
+
+
+def test_boolify_of_other_words_is_the_default_or_their_truth() -> None:
+    assert boolify('maybe') is True
+    assert boolify('maybe', default=False) is False
+    assert boolify('', default=True) is True
+    assert boolify('') is False
+    assert boolify(NA) is False
+
+
+# colours
+
+
+@pytest.fixture
+def _own_color_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utils, '_color', None)
+    for name in ('ANSI_COLORS_DISABLED', 'NO_COLOR', 'FORCE_COLOR', 'TERM'):
+        monkeypatch.setenv(name, 'so that it is restored')
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.usefixtures('_own_color_state')
+def test_set_color_decides_for_colored_and_for_the_environment() -> None:
+    assert colored('hot', 'red') == 'hot'
+    set_color(True)
+    assert os.environ['FORCE_COLOR']
+    assert 'NO_COLOR' not in os.environ
+    assert colored(text='hot', color='red') == '\033[31mhot\033[0m'
+    set_color(False)
+    assert os.environ['NO_COLOR']
+    assert 'FORCE_COLOR' not in os.environ
+    assert colored('hot', 'red') == 'hot'
+
+
+# Snapshot
+
+
+class Thermometer:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.reads = 0
+        self.killed = 0
+
+    def celsius(self) -> int:
+        self.reads += 1
+        return 36 + self.reads
+
+    def kill(self) -> None:
+        self.killed += 1
+
+    def set_limit(self) -> None:
+        self.killed += 1
+
+    def broken(self) -> None:
+        raise OSError('broken')
+
+
+class SpecialSnapshot(Snapshot):
+    pass
+
+
+def test_snapshot_holds_values_of_a_moment() -> None:
+    before = time.time()
+    real = Thermometer('mouth')
+    snapshot = Snapshot(real, celsius=20, unit='°C')
+    assert before <= snapshot.timestamp <= time.time()
+    assert snapshot.real is real
+    assert snapshot.celsius == snapshot['celsius'] == 20
+    assert list(snapshot) == list(snapshot.keys()) == ['celsius', 'unit']
+    assert dict(snapshot) == {'celsius': 20, 'unit': '°C'}
+    assert {**snapshot} == dict(snapshot)
+    assert 'unit' in snapshot
+    assert 'real' not in snapshot
+    assert snapshot['real'] is real
+    assert real.reads == 0
+    assert Snapshot(real, timestamp=5.0).timestamp == 5.0
+
+
+def test_snapshot_is_of_a_class_named_for_the_real_object() -> None:
+    snapshot = Snapshot(Thermometer('mouth'))
+    assert type(snapshot).__name__ == 'ThermometerSnapshot'
+    assert isinstance(snapshot, Snapshot)
+    assert type(snapshot) is type(Snapshot(Thermometer('other')))
+    assert type(SpecialSnapshot(1)).__name__ == 'intSpecialSnapshot'
+    assert repr(Snapshot(5, half=2.5, unit=NA)) == (
+        "intSnapshot(\n    real=5,\n    half=2.5,\n    unit='N/A',\n)"
+    )
+
+
+def test_snapshot_asks_the_real_object_once_for_what_it_does_not_hold() -> None:
+    real = Thermometer('mouth')
+    snapshot = Snapshot(real, unit='°C')
+    assert snapshot.celsius == 37
+    assert snapshot['celsius'] == 37
+    assert snapshot.name == 'mouth'
+    assert real.reads == 1
+    assert list(snapshot) == ['unit', 'celsius', 'name']
+
+
+def test_snapshot_lets_errors_of_the_real_object_through_and_keeps_nothing() -> None:
+    snapshot = Snapshot(Thermometer('mouth'))
+    with pytest.raises(OSError, match='broken'):
+        _ = snapshot.broken
+    with pytest.raises(AttributeError):
+        _ = snapshot.fahrenheit
+    with pytest.raises(KeyError):
+        _ = snapshot['fahrenheit']
+    assert list(snapshot) == []
+
+
+def test_snapshot_never_does_anything_to_the_real_object() -> None:
+    real = Thermometer('mouth')
+    snapshot = Snapshot(real)
+    for name in ('kill', 'set_limit', '_private', '__len__'):
+        assert not hasattr(snapshot, name)
+        with pytest.raises(KeyError):
+            _ = snapshot[name]
+    assert real.killed == 0
+
+
+def test_snapshot_can_be_assigned_to_but_for_real_and_timestamp() -> None:
+    snapshot = Snapshot(Thermometer('mouth'), unit='°C')
+    snapshot.unit = 'K'
+    snapshot['celsius'] = 1
+    snapshot['new'] = NA
+    assert dict(snapshot) == {'unit': 'K', 'celsius': 1, 'new': NA}
+    del snapshot.new
+    assert list(snapshot) == ['unit', 'celsius']
+    for name in ('real', 'timestamp'):
+        with pytest.raises(AttributeError, match='read-only'):
+            setattr(snapshot, name, 1)
+        with pytest.raises(AttributeError, match='read-only'):
+            snapshot[name] = 1
+        with pytest.raises(AttributeError, match='read-only'):
+            delattr(snapshot, name)
+
+
+@pytest.mark.parametrize('kind', [Snapshot, SpecialSnapshot])
+def test_snapshot_survives_copy_and_pickle(kind: type[Snapshot]) -> None:
+    snapshot = kind(Thermometer('mouth'), celsius=[20], unit=NA)
+    pickled = pickle.loads(pickle.dumps(snapshot))
+    assert pickled.real.name == 'mouth'
+    assert pickled.unit is NA
+    for other in (pickled, copy.copy(snapshot), copy.deepcopy(snapshot)):
+        assert type(other) is type(snapshot)
+        assert dict(other) == dict(snapshot)
+        assert other.timestamp == snapshot.timestamp
+    assert copy.copy(snapshot).real is snapshot.real
+    assert copy.deepcopy(snapshot).celsius is not snapshot.celsius
