@@ -1,0 +1,130 @@
+"""The binding of the CUDA runtime: where it is looked for, return codes, functions."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import pickle
+from typing import Iterator
+
+import pytest
+
+from nvitop.api import libcudart
+from tests.api import fake_cuda
+
+
+@pytest.fixture(autouse=True)
+def _no_runtime_stays() -> Iterator[None]:
+    yield
+    libcudart.use_library(None)
+
+
+def touch(path: pathlib.Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return str(path)
+
+
+def test_on_linux_the_loader_comes_first_then_variables_then_packages(
+    tmp_path: pathlib.Path,
+) -> None:
+    home = touch(tmp_path / 'home' / 'lib64' / 'libcudart.so')
+    path = touch(tmp_path / 'path [1]' / 'lib' / 'libcudart.so.12')
+    package = touch(tmp_path / 'site' / 'nvidia' / 'cu13' / 'lib' / 'libcudart.so.13')
+    touch(tmp_path / 'site' / 'nvidia' / 'cu13' / 'lib' / 'libcudart_static.a')
+    environ = {'CUDA_HOME': str(tmp_path / 'home'), 'CUDA_PATH': str(tmp_path / 'path [1]')}
+    found = list(libcudart.candidates('linux', environ, ['', str(tmp_path / 'site')]))
+    bare = [name for name in found if os.sep not in name]
+    assert bare[:3] == ['libcudart.so', 'libcudart.so.13', 'libcudart.so.12']
+    assert found[: len(bare)] == bare
+    files = [name for name in found[len(bare) :] if not name.startswith('/usr/local/cuda/')]
+    assert files == [path, home, package]
+
+
+def test_an_unset_variable_and_the_current_directory_are_not_searched(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touch(tmp_path / 'lib64' / 'libcudart.so')
+    touch(tmp_path / 'nvidia' / 'x' / 'lib' / 'libcudart.so')
+    monkeypatch.chdir(tmp_path)
+    found = list(libcudart.candidates('linux', {'CUDA_HOME': ''}, ['']))
+    assert [name for name in found if '/' in name and not name.startswith('/usr/local/')] == []
+
+
+def test_on_windows_the_path_is_searched(tmp_path: pathlib.Path) -> None:
+    in_path = touch(tmp_path / 'bin' / 'cudart64_12.dll')
+    touch(tmp_path / 'bin' / 'cudart32_12.dll')
+    in_home = touch(tmp_path / 'v13' / 'bin' / 'x64' / 'cudart64_13.dll')
+    environ = {
+        'PATH': f';{tmp_path / "bin"};{tmp_path / "none"}',
+        'CUDA_PATH': f'{tmp_path / "v13"}',
+    }
+    assert list(libcudart.candidates('win32', environ, [])) == [in_path, in_home]
+
+
+def test_on_macos_the_dylib_is_searched(tmp_path: pathlib.Path) -> None:
+    library = touch(tmp_path / 'lib' / 'libcudart.10.2.dylib')
+    found = list(libcudart.candidates('darwin', {'CUDA_ROOT': str(tmp_path)}, []))
+    assert found[:2] == ['libcudart.dylib', library]
+
+
+def test_without_a_runtime_every_function_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libcudart._runtime, '_candidates', lambda: ['/nonexistent/libcudart.so'])
+    with pytest.raises(libcudart.cudaError_FileNotFound, match='file not found'):
+        libcudart.cudaRuntimeGetVersion()
+    with pytest.raises(libcudart.cudaError_FileNotFound):
+        libcudart.cudaGetErrorString(0)
+    assert libcudart.is_available() is False
+
+
+def test_every_error_has_a_class_of_its_own_and_pickles() -> None:
+    assert len(libcudart.ERROR_NAMES) >= 130
+    for code, name in libcudart.ERROR_NAMES.items():
+        assert getattr(libcudart, name) == code
+        error = libcudart.cudaError(code)
+        assert type(error) is libcudart.cudaExceptionClass(code)
+        assert type(error).__name__ == f'cudaError_{name[len("cudaError") :]}'
+        assert type(error).__name__ in dir(libcudart)
+        assert type(pickle.loads(pickle.dumps(error))) is type(error)
+        assert pickle.loads(pickle.dumps(error)).value == code
+    assert libcudart.cudaSuccess == 0
+
+
+def test_an_unknown_code_stays_with_the_base_class() -> None:
+    assert type(libcudart.cudaError(54321)) is libcudart.cudaError
+    with pytest.raises(ValueError, match='54321'):
+        libcudart.cudaExceptionClass(54321)
+    with pytest.raises(AttributeError):
+        _ = libcudart.cudaError_NoSuchThing
+    with pytest.raises(AttributeError):
+        _ = libcudart.cudaNoSuchThing
+
+
+def test_an_error_speaks_the_runtimes_words_only_while_one_is_loaded() -> None:
+    error = libcudart.cudaError(libcudart.cudaErrorECCUncorrectable)
+    assert str(error) == 'ecc uncorrectable (cudaErrorECCUncorrectable)'
+    libcudart.use_library(fake_cuda.runtime())
+    assert str(error) == 'words of the runtime for 214 (cudaErrorECCUncorrectable)'
+
+
+def test_functions_return_what_the_runtime_says() -> None:
+    libcudart.use_library(fake_cuda.runtime())
+    assert libcudart.cudaRuntimeGetVersion() == '12.9'
+    assert libcudart.cudaDriverGetVersion() == '13.0'
+    assert libcudart.cudaGetErrorName(101) == 'cudaErrorInvalidDevice'
+    assert libcudart.cuGetErrorString(101) == 'words of the runtime for 101'
+    assert libcudart.cudaPeekAtLastError() == 101
+    assert libcudart.cudaGetLastError() == 101
+    assert libcudart.cudaGetLastError() == 0
+    assert libcudart.cudaGetDeviceCount() == 2
+    assert libcudart.cudaDeviceGetPCIBusId(1) == fake_cuda.BUS_IDS[1]
+    assert libcudart.cudaDeviceGetByPCIBusId(fake_cuda.BUS_IDS[1]) == 1
+    with pytest.raises(libcudart.cudaError_InvalidDevice):
+        libcudart.cudaDeviceGetByPCIBusId('0000:FF:00.0')
+    assert libcudart.is_available() is True
+
+
+def test_a_function_the_runtime_lacks_is_an_error_of_its_own() -> None:
+    libcudart.use_library(fake_cuda.runtime('cudaRuntimeGetVersion'))
+    with pytest.raises(libcudart.cudaError_SymbolNotFound):
+        libcudart.cudaRuntimeGetVersion()
