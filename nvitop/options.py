@@ -37,6 +37,9 @@ class Options(NamedTuple):
     #: Name of the theme.
     theme: str = 'dark'
     thresholds: Thresholds = Thresholds()
+    show_host: bool = True
+    #: Columns of the process panel, from left to right; ``None``: the usual ones.
+    columns: tuple[str, ...] | None = None
     #: Devices to show: indices, ``gpu:mig`` indices or UUIDs; ``None``: all.
     only: tuple[str, ...] | None = None
     #: Only the devices CUDA_VISIBLE_DEVICES names.
