@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import doctest
+import gc
+import threading
+import weakref
+from typing import Any, Callable
+
+import pytest
+
+from nvitop.api import caching
+from nvitop.api.caching import ttl_cache
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_the_examples_of_the_documentation_are_true() -> None:
+    result = doctest.testmod(caching)
+    assert result.attempted
+    assert not result.failed
+
+
+@pytest.mark.parametrize('maxsize', [128, 1, None])
+def test_results_are_remembered_until_they_expire(clock: Clock, maxsize: int | None) -> None:
+    calls = []
+
+    @ttl_cache(maxsize, ttl=5.0, timer=clock)
+    def square(x: int, offset: int = 0) -> int:
+        """Square of x."""
+        calls.append(x)
+        return x * x + offset
+
+    assert square(3) == square(3) == 9
+    clock.now += 4.9
+    assert square(3) == 9
+    assert calls == [3]
+    assert square.cache_info() == (2, 1, maxsize, 1)
+    clock.now += 0.2
+    assert square.cache_info().currsize == 0
+    assert square(3) == 9
+    assert calls == [3, 3]
+    assert square(x=3, offset=1) == 10
+    square.cache_clear()
+    assert square.cache_info() == (0, 0, maxsize, 0)
+    assert square.cache_parameters() == {'maxsize': maxsize, 'ttl': 5.0, 'typed': False}
+    assert square.__name__ == 'square'
+    assert square.__doc__ == 'Square of x.'
+    assert square.__wrapped__(2) == 4
+
+
+def test_the_decorator_works_without_parentheses() -> None:
+    @ttl_cache
+    def double(x: int) -> int:
+        return 2 * x
+
+    assert double(2) == double(2) == 4
+    assert double.cache_info() == (1, 1, 128, 1)
+    assert double.cache_parameters() == {'maxsize': 128, 'ttl': 600.0, 'typed': False}
+
+
+def test_the_least_recently_used_result_goes_first(clock: Clock) -> None:
+    calls = []
+
+    @ttl_cache(2, timer=clock)
+    def remember(x: int) -> int:
+        calls.append(x)
+        return x
+
+    for x in (1, 2, 1, 3, 1, 2):
+        assert remember(x) == x
+    assert calls == [1, 2, 3, 2]
+
+
+@pytest.mark.parametrize('maxsize', [0, -1])
+def test_without_room_nothing_is_remembered(maxsize: int) -> None:
+    calls = []
+
+    @ttl_cache(maxsize)
+    def remember(x: int) -> int:
+        calls.append(x)
+        return x
+
+    assert remember(1) == remember(1) == 1
+    assert calls == [1, 1]
+    assert remember.cache_info() == (0, 2, 0, 0)
+
+
+def test_a_time_to_live_of_zero_forgets_at_once_and_a_negative_one_is_refused(
+    clock: Clock,
+) -> None:
+    @ttl_cache(ttl=0.0, timer=clock)
+    def remember(x: int) -> int:
+        return x
+
+    assert remember(1) == remember(1) == 1
+    assert remember.cache_info().misses == 2
+    with pytest.raises(ValueError, match='negative'):
+        ttl_cache(ttl=-1.0)
+
+
+def test_typed_tells_one_from_one_point_zero() -> None:
+    @ttl_cache(typed=True)
+    def kind(x: float) -> str:
+        return type(x).__name__
+
+    @ttl_cache
+    def loose_kind(x: float) -> str:
+        return type(x).__name__
+
+    assert (kind(1), kind(1.0)) == ('int', 'float')
+    assert (loose_kind(1), loose_kind(1.0)) == ('int', 'int')
+
+
+def test_errors_are_not_remembered() -> None:
+    answers: list[Any] = [OSError('first'), 'second']
+
+    @ttl_cache
+    def answer() -> str:
+        value = answers.pop(0)
+        if isinstance(value, Exception):
+            raise value
+        return str(value)
+
+    with pytest.raises(OSError, match='first'):
+        answer()
+    assert answer() == answer() == 'second'
+
+
+def test_a_recursive_function_does_not_lock_itself_out() -> None:
+    depth = []
+
+    @ttl_cache
+    def again() -> int:
+        depth.append(1)
+        return again() if len(depth) < 3 else len(depth)
+
+    assert again() == 3
+
+
+def test_unhashable_arguments_are_a_type_error() -> None:
+    @ttl_cache
+    def length(x: list[int]) -> int:
+        return len(x)
+
+    with pytest.raises(TypeError):
+        length([1])
+
+
+def in_threads(count: int, function: Callable[[], object]) -> list[threading.Thread]:
+    threads = [threading.Thread(target=function, daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def test_threads_that_ask_for_the_same_compute_it_once() -> None:
+    calls = []
+    results = []
+    entered = threading.Event()
+    release = threading.Event()
+
+    @ttl_cache
+    def slow(x: int) -> int:
+        calls.append(x)
+        entered.set()
+        assert release.wait(30)
+        return x
+
+    threads = in_threads(8, lambda: results.append(slow(1)))
+    assert entered.wait(30)
+    release.set()
+    for thread in threads:
+        thread.join(30)
+    assert results == [1] * 8
+    assert calls == [1]
+    assert slow.cache_info()[:2] == (7, 1)
+
+
+def test_a_slow_result_does_not_hold_up_another_one() -> None:
+    entered = threading.Event()
+    release = threading.Event()
+
+    @ttl_cache
+    def wait(slow: bool) -> bool:
+        if slow:
+            entered.set()
+            assert release.wait(30)
+        return slow
+
+    threads = in_threads(1, lambda: wait(True))
+    assert entered.wait(30)
+    assert wait(False) is False
+    release.set()
+    threads[0].join(30)
+    assert wait(True) is True
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    @ttl_cache(ttl=1000.0)
+    def add(self, x: int) -> int:
+        """Count up."""
+        self.calls += x
+        return self.calls
+
+    @classmethod
+    @ttl_cache
+    def name(cls) -> str:
+        return cls.__name__
+
+    @staticmethod
+    @ttl_cache
+    def triple(x: int) -> int:
+        return 3 * x
+
+
+class SlottedCounter:
+    __slots__ = ()
+
+    @ttl_cache
+    def one(self) -> int:
+        return 1
+
+
+def test_methods_remember_by_object() -> None:
+    first, second = Counter(), Counter()
+    assert [first.add(1), first.add(1), first.add(2), second.add(1)] == [1, 1, 3, 1]
+    assert first.add.__self__ is first
+    assert first.add.__func__ is Counter.add
+    assert first.add.__name__ == 'add'
+    assert first.add.cache_info()[:2] == (1, 3)
+    assert Counter.name() == Counter.name() == first.name() == 'Counter'
+    assert Counter.triple(2) == first.triple(2) == 6
+    assert Counter.add(first, 5) == 8
+    assert SlottedCounter().one() == 1
+    first.add.cache_clear()
+    assert Counter.add.cache_info()[:2] == (0, 0)
+
+
+def test_a_method_does_not_keep_its_object_alive() -> None:
+    counter = Counter()
+    assert counter.add(1) == 1
+    reference = weakref.ref(counter)
+    del counter
+    gc.collect()
+    assert reference() is None
+    # The entry of the dead object is never mistaken for that of a new one.
+    for _ in range(300):
+        assert Counter().add(1) == 1
