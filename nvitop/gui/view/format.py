@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Values → texts for people. ``None`` (and not-a-number) is ``N/A``; text from outside comes out safe."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Sequence
+
+from nvitop.api.utils import GiB, KiB, bytes2human, timedelta2human
+from nvitop.gui.render.width import clip, clip_left, safe
+
+NOT_AVAILABLE = 'N/A'
+
+_DAYS = ('Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun')
+_MONTHS = ('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec')
+_SPECIAL_COMMANDS = {
+    'zombie': 'Zombie Process',
+    'no permission': 'No Permissions',
+    'gone': 'No Such Process',
+    'foreign': 'Process of Another PID Namespace',
+}
+
+
+def _is_missing(value: float | None) -> bool:
+    return value is None or value != value
+
+
+# Amounts ------------------------------------------------------------------------------------------
+
+
+def format_bytes(size_bytes: float | None) -> str:
+    """Bytes in binary units, at most 8 characters below 1000 PiB: ``31.08GiB``."""
+    return NOT_AVAILABLE if size_bytes is None else bytes2human(size_bytes)
+
+
+def format_gib(size_bytes: float | None) -> str:
+    """Bytes in GiB or more: ``0.38GiB``."""
+    return NOT_AVAILABLE if size_bytes is None else bytes2human(size_bytes, min_unit=GiB)
+
+
+def format_memory_usage(used_bytes: float | None, total_bytes: float | None) -> str:
+    """Used and total memory: ``31.08GiB / 80.00GiB``."""
+    return f'{format_bytes(used_bytes)} / {format_bytes(total_bytes)}'
+
+
+def format_throughput(kib_per_s: float | None) -> str:
+    """KiB/s in the unit that fits: ``512KiB/s``, ``12.50GiB/s``."""
+    if kib_per_s is None or _is_missing(kib_per_s):
+        return NOT_AVAILABLE
+    return f'{bytes2human(kib_per_s * KiB, min_unit=KiB)}/s'
+
+
+def format_energy(joules: float | None) -> str:
+    """Joules as watt-hours, which is what is paid for: ``41.7Wh``, ``12.3kWh``."""
+    if joules is None or _is_missing(joules):
+        return NOT_AVAILABLE
+    hours = joules / 3600
+    for unit in ('Wh', 'kWh', 'MWh'):
+        if hours < 999.95 or unit == 'MWh':
+            break
+        hours /= 1000
+    return f'{hours:.1f}{unit}'
+
+
+def format_count(count: float | None) -> str:
+    """A number of things, without a unit: ``0``, ``17``."""
+    return NOT_AVAILABLE if count is None or _is_missing(count) else f'{count:.0f}'
+
+
+# Loads --------------------------------------------------------------------------------------------
+
+
+def format_percent(percent: float | None) -> str:
+    """``42%`` for an int, ``42.0%`` for a float."""
+    if percent is None or _is_missing(percent):
+        return NOT_AVAILABLE
+    return f'{percent}%' if isinstance(percent, int) else f'{percent:.1f}%'
+
+
+def format_short_percent(percent: float | None) -> str:
+    """At most three characters: ``42%``, ``MAX`` from 100 on. Never rounded up to it."""
+    if percent is None or _is_missing(percent):
+        return NOT_AVAILABLE
+    return 'MAX' if percent >= 100 else f'{min(99, round(percent))}%'
+
+
+def format_column_percent(percent: float | None) -> str:
+    """A whole number for a column with ``%`` in its heading: ``42``."""
+    return format_count(percent)
+
+
+def format_cpu_percent(percent: float | None) -> str:
+    """At most five characters, for ``%CPU`` and ``%MEM``: ``12.3``, ``1234``, ``9999+``."""
+    if percent is None or _is_missing(percent):
+        return NOT_AVAILABLE
+    if percent < 999.95:
+        return f'{percent:.1f}'
+    return f'{percent:.0f}' if percent < 9999.5 else '9999+'
+
+
+def format_load(load: float | None) -> str:
+    """A load average in five characters: ``' 0.42'``, ``'123.4'``, ``'9999+'``."""
+    if load is None or _is_missing(load):
+        return f'{NOT_AVAILABLE:>5}'
+    if load >= 9999.5:
+        return '9999+'
+    return f'{load:5.{2 if load < 99.995 else 1 if load < 999.95 else 0}f}'
+
+
+# Device -------------------------------------------------------------------------------------------
+
+
+def format_device_name(name: str | None, width: int) -> str:
+    """Product name without the maker's; where it is too long its right end is kept."""
+    if name is None:
+        return NOT_AVAILABLE
+    text = safe(name)
+    return clip_left(text[len('NVIDIA ') :] if text.startswith('NVIDIA ') else text, width)
+
+
+def format_word(word: str | None) -> str:
+    """A word the driver gave (bus id, MIG mode, profile, performance state): as it is, safe."""
+    return NOT_AVAILABLE if word is None else safe(word)
+
+
+def format_switch(state: str | None) -> str:
+    """``On`` or ``Off`` for ``Enabled`` or ``Disabled``."""
+    return {'Enabled': 'On', 'Disabled': 'Off'}.get(state or '', format_word(state))
+
+
+def format_driver_model(model: str | None) -> str:
+    """Driver model of Windows: ``WDDM`` or ``TCC``, which the driver may call ``WDM``."""
+    return 'TCC' if model == 'WDM' else format_word(model)
+
+
+def format_compute_mode(mode: str | None, width: int = 11) -> str:
+    """``Default``, ``E. Process``, ``Prohibited``."""
+    return clip(format_word(mode).replace('Exclusive', 'E.'), width)
+
+
+def format_fan_speed(percent: float | None) -> str:
+    """``30%``; ``MAX`` from 100 on, which fans may exceed."""
+    return format_short_percent(percent)
+
+
+def format_temperature(celsius: float | None) -> str:
+    """``45C``."""
+    return NOT_AVAILABLE if celsius is None or _is_missing(celsius) else f'{celsius:.0f}C'
+
+
+def format_power(mw: float | None) -> str:
+    """Milliwatts in watts: ``305W``."""
+    return NOT_AVAILABLE if mw is None or _is_missing(mw) else f'{mw / 1000:.0f}W'
+
+
+def format_power_usage(usage_mw: float | None, limit_mw: float | None) -> str:
+    """Power drawn and its limit: ``305W / 400W``."""
+    return f'{format_power(usage_mw)} / {format_power(limit_mw)}'
+
+
+def format_clock(mhz: float | None) -> str:
+    """``1980MHz``."""
+    return NOT_AVAILABLE if mhz is None or _is_missing(mhz) else f'{mhz:.0f}MHz'
+
+
+def format_pcie_link(generation: int | None, width: int | None) -> str:
+    """Generation and lanes of the PCIe link: ``Gen4 x16``."""
+    return f'Gen{format_count(generation)} x{format_count(width)}'
+
+
+def format_reasons(reasons: Sequence[str] | None) -> str:
+    """Why clocks are held down: ``none``, or the reasons with commas."""
+    if reasons is None:
+        return NOT_AVAILABLE
+    return ', '.join(map(safe, reasons)) or 'none'
+
+
+# Process ------------------------------------------------------------------------------------------
+
+
+def format_process_type(type_: str | None) -> str:
+    """One character: ``C`` compute, ``G`` graphics, ``X`` both, ``M`` MPS, ``?`` not known."""
+    return 'X' if type_ == 'C+G' else safe(type_ or '?')[:1]
+
+
+def format_user(username: str | None, width: int) -> str:
+    """User name, cut with ``+``."""
+    return clip(NOT_AVAILABLE if username is None else safe(username), width, '+')
+
+
+def format_gpu_memory(size_bytes: float | None, *, is_wddm: bool = False) -> str:
+    """Device memory of a process. Windows' own driver model cannot tell: ``WDDM:N/A``."""
+    return 'WDDM:N/A' if size_bytes is None and is_wddm else format_bytes(size_bytes)
+
+
+def format_command(
+    command: str | None, status: str = 'running', *, name: str | None = None, limit: int = 4096
+) -> str:
+    """Command line, or what there is to say where a process has none to show.
+
+    ``limit`` is in characters; a view that scrolls sideways asks for as many as it can show.
+    """
+    special = _SPECIAL_COMMANDS.get(status)
+    if command and (special is None or status == 'foreign'):
+        return safe(command, limit=limit)
+    if special is not None:
+        return special
+    return f'[{safe(name, limit=limit)}]' if name else NOT_AVAILABLE
+
+
+# Time ---------------------------------------------------------------------------------------------
+
+
+def format_running_time(seconds: float | None) -> str:
+    """``M:SS``, ``H:MM:SS``, from four days on ``4.2 days``."""
+    return _format_duration(seconds, in_days=False)
+
+
+def format_uptime(seconds: float | None) -> str:
+    """``M:SS``, ``H:MM:SS``, from one day on ``1.5 days``."""
+    return _format_duration(seconds, in_days=True)
+
+
+def _format_duration(seconds: float | None, *, in_days: bool) -> str:
+    if seconds is None or not 0 <= seconds < 86400 * 1e6:
+        return NOT_AVAILABLE
+    return timedelta2human(timedelta(seconds=seconds), round=in_days)
+
+
+def format_timestamp(seconds: float) -> str:
+    """Local date and time, in English whatever the locale: ``Tue Jan 02 03:04:05 2024``."""
+    t = time.localtime(seconds)
+    return (
+        f'{_DAYS[t.tm_wday]} {_MONTHS[t.tm_mon - 1]} {t.tm_mday:02} '
+        f'{t.tm_hour:02}:{t.tm_min:02}:{t.tm_sec:02} {t.tm_year}'
+    )

@@ -1,0 +1,145 @@
+"""What each value looks like on the screen, at the borders of each rule."""
+
+from __future__ import annotations
+
+import inspect
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.gui.view import format as f
+
+KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
+
+
+@pytest.mark.parametrize(
+    ('result', 'expected'),
+    [
+        (f.format_bytes(0), '0B'),
+        (f.format_bytes(80 * GIB), '80.00GiB'),
+        (f.format_gib(400 * MIB), '0.39GiB'),
+        (f.format_memory_usage(31.08 * GIB, 80 * GIB), '31.08GiB / 80.00GiB'),
+        (f.format_memory_usage(None, 80 * GIB), 'N/A / 80.00GiB'),
+        (f.format_throughput(0), '0KiB/s'),
+        (f.format_throughput(512), '512KiB/s'),
+        (f.format_throughput(25 * MIB), '25.00GiB/s'),
+        (f.format_energy(0), '0.0Wh'),
+        (f.format_energy(3600 * 999.94), '999.9Wh'),
+        (f.format_energy(3600 * 999.96), '1.0kWh'),
+        (f.format_energy(3600 * 2.5e6), '2.5MWh'),
+        (f.format_energy(3600 * 2.5e9), '2500.0MWh'),
+        (f.format_percent(42), '42%'),
+        (f.format_percent(42.25), '42.2%'),
+        (f.format_percent(100), '100%'),
+        (f.format_short_percent(99.7), '99%'),
+        (f.format_short_percent(41.6), '42%'),
+        (f.format_short_percent(100), 'MAX'),
+        (f.format_column_percent(7), '7'),
+        (f.format_cpu_percent(0.0), '0.0'),
+        (f.format_cpu_percent(999.94), '999.9'),
+        (f.format_cpu_percent(999.96), '1000'),
+        (f.format_cpu_percent(9999.4), '9999'),
+        (f.format_cpu_percent(9999.5), '9999+'),
+        (f.format_load(0.4249), ' 0.42'),
+        (f.format_load(99.99), '99.99'),
+        (f.format_load(99.996), '100.0'),
+        (f.format_load(999.96), ' 1000'),
+        (f.format_load(123456), '9999+'),
+        (f.format_device_name('NVIDIA A100-SXM4-80GB', 19), 'A100-SXM4-80GB'),
+        (
+            f.format_device_name('NVIDIA GeForce RTX 4090 Laptop GPU', 19),
+            '..X 4090 Laptop GPU',
+        ),
+        (f.format_device_name('evil\x1b]0;x\x07', 19), 'evil␛]0;x␇'),
+        (f.format_switch('Enabled'), 'On'),
+        (f.format_switch('Disabled'), 'Off'),
+        (f.format_switch('Maybe'), 'Maybe'),
+        (f.format_driver_model('WDM'), 'TCC'),
+        (f.format_driver_model('WDDM'), 'WDDM'),
+        (f.format_compute_mode('Default'), 'Default'),
+        (f.format_compute_mode('Exclusive Process'), 'E. Process'),
+        (f.format_compute_mode('Exclusive Thread'), 'E. Thread'),
+        (f.format_fan_speed(30), '30%'),
+        (f.format_fan_speed(104), 'MAX'),
+        (f.format_temperature(45), '45C'),
+        (f.format_power(304_700), '305W'),
+        (f.format_power_usage(1_234_000, 1_200_000), '1234W / 1200W'),
+        (f.format_power_usage(None, 400_000), 'N/A / 400W'),
+        (f.format_clock(1980), '1980MHz'),
+        (f.format_pcie_link(4, 16), 'Gen4 x16'),
+        (f.format_pcie_link(None, 8), 'GenN/A x8'),
+        (f.format_reasons(()), 'none'),
+        (f.format_reasons(('SW power cap', 'HW slowdown')), 'SW power cap, HW slowdown'),
+        (f.format_process_type('C'), 'C'),
+        (f.format_process_type('C+G'), 'X'),
+        (f.format_process_type(None), '?'),
+        (f.format_user('alice', 7), 'alice'),
+        (f.format_user('christopher', 7), 'christ+'),
+        (f.format_user('用户名字', 7), '用户名+'),
+        (f.format_gpu_memory(512 * MIB), '512.0MiB'),
+        (f.format_gpu_memory(None, is_wddm=True), 'WDDM:N/A'),
+        (f.format_command('python train.py'), 'python train.py'),
+        (f.format_command('python train.py', 'gone'), 'No Such Process'),
+        (f.format_command(None, 'zombie'), 'Zombie Process'),
+        (f.format_command(None, 'no permission'), 'No Permissions'),
+        (f.format_command(None, 'foreign'), 'Process of Another PID Namespace'),
+        (f.format_command('nginx', 'foreign'), 'nginx'),
+        (f.format_command('', name='kworker/0:1'), '[kworker/0:1]'),
+        (f.format_command('a\nb'), 'a␤b'),
+        (f.format_command('x' * 99, limit=10), 'xxxxxxxx..'),
+        (f.format_running_time(0), '0:00'),
+        (f.format_running_time(3599), '59:59'),
+        (f.format_running_time(3600), '1:00:00'),
+        (f.format_running_time(4 * DAY - 1), '95:59:59'),
+        (f.format_running_time(4 * DAY), '4.0 days'),
+        (f.format_uptime(DAY - 1), '23:59:59'),
+        (f.format_uptime(1.5 * DAY), '1.5 days'),
+        (f.format_running_time(-1), 'N/A'),
+        (f.format_running_time(1e300), 'N/A'),
+    ],
+)
+def test_format(result: str, expected: str) -> None:
+    assert result == expected
+
+
+def test_every_format_knows_none_and_not_a_number() -> None:
+    formats = [g for name, g in inspect.getmembers(f) if name.startswith('format_')]
+    assert len(formats) > 25
+    for function in formats:
+        if function is f.format_timestamp:
+            continue
+        names = list(inspect.signature(function).parameters)
+        width = {'width': 11} if 'width' in names else {}
+        if function is f.format_pcie_link:
+            continue
+        missing: list[float | None] = [None]
+        if str(inspect.signature(function).parameters[names[0]].annotation).startswith('float'):
+            missing.append(float('nan'))
+        for value in missing:
+            second = [value] if function in {f.format_memory_usage, f.format_power_usage} else []
+            text = function(value, *second, **width)
+            expected = '?' if function is f.format_process_type else 'N/A'
+            assert set(text.strip().split(' / ')) == {expected}, function
+
+
+@given(st.one_of(st.integers(0, 10**19), st.floats(0, 1e19)))
+def test_columns_never_overflow(value: float) -> None:
+    assert len(f.format_cpu_percent(value)) <= 5
+    assert len(f.format_load(value)) == 5
+    assert len(f.format_short_percent(value)) <= 3
+    assert len(f.format_bytes(min(value, 1000 * 2**50 - 2**49))) <= 8
+
+
+def test_timestamp_is_english_and_local(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TZ', 'UTC')
+    time.tzset()
+    try:
+        assert f.format_timestamp(1704164645) == 'Tue Jan 02 03:04:05 2024'
+        monkeypatch.setenv('TZ', 'Etc/GMT-9')
+        time.tzset()
+        assert f.format_timestamp(1704164645) == 'Tue Jan 02 12:04:05 2024'
+    finally:
+        monkeypatch.undo()
+        time.tzset()
