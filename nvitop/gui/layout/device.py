@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Where the parts of the device panel are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence
+
+from nvitop.gui.render.geometry import Rect
+from nvitop.sampling.types import DeviceKey
+
+#: Widths of the screen at which it changes: below the least nothing but a message is drawn; from
+#: there up one short row per GPU and process; then the classic box; bars beside it; two of them.
+NARROWEST, CLASSIC, ONE_BAR, TWO_BARS = 40, 79, 100, 123
+
+#: Forms of the panel: two rows per GPU, one row and a line between, one row, one short row.
+FULL, COMPACT, DENSE, NARROW = 'full', 'compact', 'dense', 'narrow'
+
+#: Inner widths of the three cells of the classic box.
+CELL_WIDTHS = (31, 22, 22)
+#: Line of the clock, border, versions, line between: above the headings.
+_TOP_ROWS = 4
+
+
+class Cells(NamedTuple):
+    """Columns from ``x`` on."""
+
+    x: int
+    width: int
+
+    @property
+    def right(self) -> int:
+        """The first column right of them."""
+        return self.x + self.width
+
+
+class DeviceRow(NamedTuple):
+    """The row of a device (its index), and whether a line stands above it."""
+
+    device: int
+    y: int
+    height: int
+    separated: bool
+
+
+class DeviceLayout(NamedTuple):
+    """Places of the device panel. ``area.y`` is above the screen while the page is scrolled."""
+
+    area: Rect
+    form: str
+    #: First row of the headings.
+    heading_y: int
+    heading_height: int
+    #: The three cells of the box with their padding, or the one of the narrow form.
+    cells: tuple[Cells, ...]
+    #: The bars right of the cells, without padding: none, one or two.
+    bars: tuple[Cells, ...]
+    rows: tuple[DeviceRow, ...]
+
+    @property
+    def bottom_y(self) -> int:
+        """The row of the line below the last device."""
+        return self.area.bottom - 1
+
+    def at(self, x: int, y: int) -> int | None:
+        """Index of the device whose row holds the cell."""
+        if 0 < x < self.area.width - 1:
+            for row in self.rows:
+                if row.y <= y < row.y + row.height:
+                    return row.device
+        return None
+
+
+def is_separated(above: DeviceKey, key: DeviceKey) -> bool:
+    """Whether a line is drawn between two rows: not between the MIG devices of a GPU."""
+    return not (above.is_mig and key.is_mig and above.physical_index == key.physical_index)
+
+
+def device_height(keys: Sequence[DeviceKey], form: str) -> int:
+    """Rows of the panel."""
+    if not keys:
+        return _TOP_ROWS + 2
+    count = len(keys)
+    if form in (FULL, COMPACT):
+        count += sum(map(is_separated, keys, keys[1:]))
+    if form == FULL:
+        # A second row for the headings and for each GPU.
+        count += 1 + sum(not key.is_mig for key in keys)
+    return _TOP_ROWS + 3 + count
+
+
+def lay_out_devices(y: int, width: int, keys: Sequence[DeviceKey], form: str) -> DeviceLayout:
+    """Places for the devices in a panel of this width that begins at row ``y``."""
+    area = Rect(0, y, width, device_height(keys, form))
+    heading_height = (2 if form == FULL else 1) if keys else 0
+    heading_y = y + _TOP_ROWS
+    rows = []
+    row_y = heading_y + heading_height + 1
+    above = None
+    for index, key in enumerate(keys):
+        separated = above is not None and form in (FULL, COMPACT) and is_separated(above, key)
+        row_y += separated
+        height = 2 if form == FULL and not key.is_mig else 1
+        rows.append(DeviceRow(index, row_y, height, separated))
+        row_y += height
+        above = key
+    cells = _cells(width) if keys else (Cells(1, width - 2),)
+    bars = _bars(width) if keys else ()
+    return DeviceLayout(area, form, heading_y, heading_height, cells, bars, tuple(rows))
+
+
+def _cells(width: int) -> tuple[Cells, ...]:
+    if width < CLASSIC:
+        return (Cells(1, width - 2),)
+    first, second, third = CELL_WIDTHS
+    if width < ONE_BAR:
+        # Too little for a bar, so names get the room, and all boxes end in the same column.
+        first += width - CLASSIC
+    return (
+        Cells(1, first),
+        Cells(first + 2, second),
+        Cells(first + second + 3, third),
+    )
+
+
+def _bars(width: int) -> tuple[Cells, ...]:
+    if width < ONE_BAR:
+        return ()
+    right = width - CLASSIC
+    if width < TWO_BARS:
+        return (Cells(CLASSIC + 1, right - 3),)
+    first = (right - 5) // 2 - 1
+    return (Cells(CLASSIC + 1, first), Cells(CLASSIC + first + 4, (right - 6) // 2 + 1))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Where the parts of the host panel are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nvitop.gui.layout.device import CLASSIC, ONE_BAR
+from nvitop.gui.render.geometry import Rect
+
+#: Rows of its two forms. The full one uses the last line of the device panel as its top.
+FULL_HEIGHT, COMPACT_HEIGHT = 12, 2
+
+_UPPER_ROWS, _MEMORY_ROWS, _LOWER_ROWS = 5, 4, 5
+_LOAD_AVERAGE = len('( Load Average: 123.45 123.45 123.45 )')
+_SHORT_LOAD_AVERAGE = len('( LOAD: 123.45 )')
+
+
+class HostGraphs(NamedTuple):
+    """The full form: graphs. Upper ones grow up, lower ones down, from the line between."""
+
+    cpu: Rect
+    memory: Rect
+    swap: Rect
+    #: Row of the line with the times.
+    time_y: int
+    #: The two graphs of the devices, where there is room for them.
+    upper: Rect | None = None
+    lower: Rect | None = None
+
+
+class HostBoxes(NamedTuple):
+    """The compact form: two lines of boxes."""
+
+    cpu: Rect
+    load: Rect
+    memory: Rect
+    swap: Rect
+
+
+class HostLayout(NamedTuple):
+    """Places of the host panel: of one form, or of none where it is hidden."""
+
+    area: Rect
+    graphs: HostGraphs | None = None
+    boxes: HostBoxes | None = None
+
+
+def lay_out_host(y: int, width: int, *, height: int, with_devices: bool) -> HostLayout:
+    """Places for a panel of this size that begins at row ``y``; its height says the form."""
+    area = Rect(0, y, width, height)
+    if height == FULL_HEIGHT:
+        return HostLayout(area, graphs=_graphs(y, width, with_devices=with_devices))
+    if height == COMPACT_HEIGHT:
+        return HostLayout(area, boxes=_boxes(y, width))
+    return HostLayout(area)
+
+
+def _graphs(y: int, width: int, *, with_devices: bool) -> HostGraphs:
+    has_right = with_devices and width >= ONE_BAR
+    left = (CLASSIC if has_right else width) - 2
+    time_y = y + _UPPER_ROWS
+    graphs = HostGraphs(
+        cpu=Rect(1, y, left, _UPPER_ROWS),
+        memory=Rect(1, time_y + 1, left, _MEMORY_ROWS),
+        swap=Rect(1, time_y + 1 + _MEMORY_ROWS, left, 1),
+        time_y=time_y,
+    )
+    if not has_right:
+        return graphs
+    right = width - CLASSIC - 1
+    return graphs._replace(
+        upper=Rect(CLASSIC, y, right, _UPPER_ROWS),
+        lower=Rect(CLASSIC, time_y + 1, right, _LOWER_ROWS),
+    )
+
+
+def _boxes(y: int, width: int) -> HostBoxes:
+    right = _LOAD_AVERAGE if width >= CLASSIC - 19 else _SHORT_LOAD_AVERAGE
+    left = width - 2 - right
+    return HostBoxes(
+        cpu=Rect(0, y, left, 1),
+        load=Rect(left + 2, y, right, 1),
+        memory=Rect(0, y + 1, left, 1),
+        swap=Rect(left + 2, y + 1, right, 1),
+    )

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Where everything on the main screen is, and in a report, which is a screen as high as its page."""
+
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple
+
+from nvitop.gui.layout.device import (
+    CLASSIC,
+    COMPACT,
+    DENSE,
+    FULL,
+    NARROW,
+    NARROWEST,
+    ONE_BAR,
+    DeviceLayout,
+    device_height,
+    lay_out_devices,
+)
+from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT, HostLayout, lay_out_host
+from nvitop.gui.layout.process import (
+    ProcessLayout,
+    lay_out_processes,
+    place_columns,
+    process_height,
+)
+from nvitop.gui.render.geometry import Rect
+from nvitop.sampling.types import DeviceKey
+
+#: The fewest rows in which the main screen is drawn.
+LOWEST = 6
+#: Rows of processes that should be seen before the lines between GPUs are given up.
+_FEW_PROCESSES = 4
+#: Wider than this only for the sake of commands.
+_REPORT_WIDTH = 140
+
+
+class Content(NamedTuple):
+    """What is to be placed."""
+
+    devices: tuple[DeviceKey, ...] = ()
+    #: Numbers of processes in a row on the same GPU, in the order in which they are listed.
+    groups: tuple[int, ...] = ()
+    #: Whether lines may be drawn between these groups.
+    is_grouped: bool = True
+    #: Names of the columns of the process panel.
+    columns: tuple[str, ...] = ()
+    #: Widths of columns whose values are wider than usual.
+    column_widths: Mapping[str, int] = {}
+
+
+class MainLayout(NamedTuple):
+    """Places of the panels from top to bottom. Rows above and below the screen are negative or
+    beyond its height."""
+
+    width: int
+    height: int
+    #: Rows of all panels together, and how many of them are above the screen.
+    page_height: int
+    scroll_y: int
+    devices: DeviceLayout
+    host: HostLayout
+    processes: ProcessLayout
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether only a message that says so can be drawn."""
+        return not self.page_height
+
+
+class _Forms(NamedTuple):
+    device: str
+    host_height: int
+    separated: bool
+
+
+def _forms(content: Content, width: int, height: int, *, mode: str, host_height: int) -> _Forms:
+    """How much room each panel takes. ``host_height`` is that of its largest form."""
+    compact_host = min(host_height, COMPACT_HEIGHT)
+    grouped = content.is_grouped
+    if width < CLASSIC:
+        return _Forms(NARROW, compact_host, False)
+    if mode == 'full':
+        return _Forms(FULL, host_height, grouped)
+    if mode == 'compact':
+        return _Forms(COMPACT, compact_host, False)
+    processes = process_height(content.groups, separated=grouped)
+    full = device_height(content.devices, FULL)
+    compact = device_height(content.devices, COMPACT)
+    device = FULL if height >= full + host_height + processes else COMPACT
+    if height < compact + compact_host + process_height((_FEW_PROCESSES,), separated=False):
+        device = DENSE
+    return _Forms(
+        device,
+        host_height if height >= compact + host_height + processes else compact_host,
+        grouped and height >= compact + compact_host + processes,
+    )
+
+
+def lay_out_main(
+    content: Content,
+    width: int,
+    height: int,
+    *,
+    mode: str = 'auto',
+    host_height: int = FULL_HEIGHT,
+    scroll_y: int = 0,
+) -> MainLayout:
+    """Places for a screen of this size.
+
+    ``host_height`` is that of the largest form the host panel may take, 0 to hide it.
+    ``scroll_y`` becomes less where the page ends before.
+    """
+    if width < NARROWEST or height < LOWEST:
+        return _nothing(width, height)
+    forms = _forms(content, width, height, mode=mode, host_height=host_height)
+    heights = (
+        device_height(content.devices, forms.device),
+        forms.host_height,
+        process_height(content.groups, separated=forms.separated),
+    )
+    page_height = sum(heights)
+    scroll_y = max(0, min(scroll_y, page_height - height))
+    y = -scroll_y
+    return MainLayout(
+        width,
+        height,
+        page_height,
+        scroll_y,
+        lay_out_devices(y, width, content.devices, forms.device),
+        lay_out_host(y + heights[0], width, height=heights[1], with_devices=bool(content.devices)),
+        lay_out_processes(
+            y + heights[0] + heights[1],
+            width,
+            content.groups,
+            place_columns(content.columns, width, content.column_widths),
+            separated=forms.separated,
+            screen_height=height,
+        ),
+    )
+
+
+def _nothing(width: int, height: int) -> MainLayout:
+    """The layout of a screen too small for any panel."""
+    nowhere = Rect(0, 0, 0, 0)
+    devices = DeviceLayout(nowhere, NARROW, 0, 0, (), (), ())
+    processes = ProcessLayout(nowhere, (), (), ())
+    return MainLayout(width, height, 0, 0, devices, HostLayout(nowhere), processes)
+
+
+def scroll_to_process(layout: MainLayout, process: int) -> int:
+    """The ``scroll_y`` nearest to the present one with which the row of a process is seen."""
+    row = layout.processes.row_of(process) + layout.scroll_y
+    return max(row + 1 - layout.height, min(layout.scroll_y, row))
+
+
+def report_width(terminal: int, longest_row: int, *, has_devices: bool) -> int:
+    """How wide a report is: as wide as its box and bars need, and up to the terminal's width where
+    commands are long.
+
+    ``longest_row`` is the width at which the row of no process is cut. Never less than the
+    narrowest form, which a narrower terminal wraps.
+    """
+    terminal = max(terminal, NARROWEST)
+    if not has_devices or terminal < CLASSIC:
+        return min(terminal, CLASSIC)
+    wish = min(terminal if terminal >= ONE_BAR else CLASSIC, longest_row)
+    return max(wish, min(terminal, _REPORT_WIDTH))

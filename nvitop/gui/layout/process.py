@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Where the rows and columns of the process panel are."""
+
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple, Sequence
+
+from nvitop.gui.layout.device import CLASSIC
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.state.columns import COLUMNS_BY_NAME, Column
+
+#: Line above the box, border, title, headings, line below them.
+_TOP_ROWS = 5
+#: Cells the last column keeps before others are left out, on a narrow screen and on another.
+_NARROW_REST, _REST = 14, 6
+
+
+class PlacedColumn(NamedTuple):
+    """A column and its cells."""
+
+    column: Column
+    x: int
+    width: int
+
+    @property
+    def right(self) -> int:
+        """The first column of cells right of it."""
+        return self.x + self.width
+
+
+class ProcessRow(NamedTuple):
+    """A row that is on the screen: the index of its process, and where it is."""
+
+    process: int
+    y: int
+
+
+class ProcessLayout(NamedTuple):
+    """Places of the process panel. ``area.y`` is above the screen while the page is scrolled."""
+
+    area: Rect
+    columns: tuple[PlacedColumn, ...]
+    #: Only the rows that are on the screen.
+    rows: tuple[ProcessRow, ...]
+    #: Rows of the lines between GPUs, on the screen or not.
+    separators: tuple[int, ...]
+
+    @property
+    def box(self) -> Rect:
+        """The box, without the line above it."""
+        return self.area.split_top(1)[1]
+
+    @property
+    def heading_y(self) -> int:
+        """The row of the headings."""
+        return self.area.y + 3
+
+    @property
+    def first_y(self) -> int:
+        """The row of the first process."""
+        return self.area.y + _TOP_ROWS
+
+    @property
+    def scroll_x(self) -> int:
+        """The first cell of what scrolls horizontally."""
+        moving = [place.x for place in self.columns if place.column.scrolls]
+        return moving[0] if moving else self.area.right - 2
+
+    def row_of(self, process: int) -> int:
+        """The row of a process, on the screen or not."""
+        y = self.first_y + process
+        for separator in self.separators:
+            y += separator <= y
+        return y
+
+    def at(self, x: int, y: int) -> int | None:
+        """Index of the process whose row holds the cell."""
+        if 0 < x < self.area.width - 1:
+            for row in self.rows:
+                if row.y == y:
+                    return row.process
+        return None
+
+    def column_at(self, x: int, y: int) -> Column | None:
+        """The column whose heading holds the cell."""
+        if y == self.heading_y:
+            for place in self.columns:
+                if place.x <= x < place.right:
+                    return place.column
+        return None
+
+
+def process_height(groups: Sequence[int], *, separated: bool) -> int:
+    """Rows of the panel for groups of so many processes."""
+    rows = sum(groups) + (max(0, len(groups) - 1) if separated else 0)
+    return _TOP_ROWS + 1 + max(1, rows)
+
+
+def lay_out_processes(
+    y: int,
+    width: int,
+    groups: Sequence[int],
+    columns: Sequence[PlacedColumn],
+    *,
+    separated: bool,
+    screen_height: int,
+) -> ProcessLayout:
+    """Places for the processes in a panel of this width that begins at row ``y``."""
+    area = Rect(0, y, width, process_height(groups, separated=separated))
+    rows: list[ProcessRow] = []
+    separators: list[int] = []
+    row_y = y + _TOP_ROWS
+    first = 0
+    for size in groups if separated else (sum(groups),):
+        if first:
+            separators.append(row_y)
+            row_y += 1
+        visible = range(max(0, -row_y), min(size, screen_height - row_y))
+        rows.extend(ProcessRow(first + i, row_y + i) for i in visible)
+        first += size
+        row_y += size
+    return ProcessLayout(area, tuple(columns), tuple(rows), tuple(separators))
+
+
+def place_columns(
+    names: Sequence[str], width: int, widths: Mapping[str, int]
+) -> tuple[PlacedColumn, ...]:
+    """Places of the columns in a box of this width.
+
+    ``widths`` are those of columns whose values are wider than usual. Columns are left out, by
+    rank, until there is room for the command, which gets all that is left.
+    """
+    columns = [COLUMNS_BY_NAME[name] for name in names]
+    # A border on both sides, and an empty cell before the right one.
+    room = width - 3
+    rest = _NARROW_REST if width < CLASSIC else _REST
+    while True:
+        free = room - sum(c.gap + max(c.width, widths.get(c.name, 0)) for c in columns)
+        last = max(reversed(columns), key=lambda column: column.rank, default=None)
+        if free >= rest or last is None or not last.rank:
+            break
+        columns.remove(last)
+    placed: list[PlacedColumn] = []
+    x = 1
+    for column in columns:
+        x += column.gap if placed else 0
+        wanted = max(column.width, widths.get(column.name, 0)) or max(0, free)
+        cells = min(wanted, room + 1 - x)
+        if cells > 0:
+            placed.append(PlacedColumn(column, x, cells))
+        x += wanted
+    return tuple(placed)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The columns of the process panel, in one table: panel, sorting, help and documentation use it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Column(NamedTuple):
+    """A column of the process panel. What stands in its cells is made in ``view.cells``."""
+
+    #: Name in the configuration file.
+    name: str
+    title: str
+    #: Cells, without the gap; columns that grow are made as wide as their widest value.
+    width: int
+    #: One line for people: what it is, with its unit.
+    help: str
+    #: ``'>'``, or ``'<'`` for text.
+    align: str = '>'
+    #: Empty cells before it.
+    gap: int = 1
+    #: The order of ``ordering.ORDERS`` that sorts by it, ``''``: none.
+    order: str = ''
+    #: Whether it scrolls horizontally, with the command.
+    scrolls: bool = False
+    #: Where the screen is too narrow, columns are left out from the highest rank down; 0: never.
+    rank: int = 0
+
+
+# fmt: off
+COLUMNS: tuple[Column, ...] = (
+    Column('gpu', 'GPU', 4, 'index of the GPU, and of the MIG device on it', gap=0, order='natural'),
+    Column('pid', 'PID', 7, 'process id', order='pid'),
+    Column('type', '', 1, 'what it uses the GPU for: C compute, G graphics, X both, M an MPS server', align='<', rank=2),
+    Column('user', 'USER', 7, 'owner of the process', order='username', rank=1),
+    Column('gpu_memory', 'GPU-MEM', 8, 'device memory the process uses', order='gpu_memory'),
+    Column('gpu_memory_percent', '%GPUMEM', 7, 'the same in percent of what the device has', rank=9),
+    Column('sm', '%SM', 3, 'share of time in which its kernels ran', order='sm_utilization'),
+    Column('gmbw', '%GMBW', 5, 'share of time in which it read or wrote device memory', order='gpu_memory_utilization', rank=6),
+    Column('encoder', '%ENC', 4, 'load it puts on the video encoder', rank=7),
+    Column('decoder', '%DEC', 4, 'load it puts on the video decoder', rank=7),
+    Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', order='cpu_percent', scrolls=True, rank=3),
+    Column('memory', '%MEM', 5, 'resident memory in percent of the memory of the host', order='memory_percent', scrolls=True, rank=5),
+    Column('host_memory', 'HOSTMEM', 8, 'resident memory', scrolls=True, rank=8),
+    Column('time', 'TIME', 4, 'how long the process has been running', gap=2, order='time', scrolls=True, rank=4),
+    Column('command', 'COMMAND', 0, 'command line', align='<', gap=2, scrolls=True),
+)
+# fmt: on
+
+COLUMNS_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
+
+#: What is shown unless the user chooses otherwise.
+DEFAULT_COLUMNS: tuple[str, ...] = (
+    'gpu',
+    'pid',
+    'type',
+    'user',
+    'gpu_memory',
+    'sm',
+    'gmbw',
+    'cpu',
+    'memory',
+    'time',
+    'command',
+)
+
+#: Columns that are made as wide as their widest value.
+GROWING_COLUMNS: tuple[str, ...] = ('pid', 'time')

@@ -1,0 +1,286 @@
+"""Places of the main screen: heights and breakpoints as documented, and properties at any size."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.gui.layout.device import CLASSIC, NARROWEST, ONE_BAR, TWO_BARS, Cells, device_height
+from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT
+from nvitop.gui.layout.main import (
+    LOWEST,
+    Content,
+    MainLayout,
+    lay_out_main,
+    report_width,
+    scroll_to_process,
+)
+from nvitop.gui.layout.process import place_columns, process_height
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.state.columns import COLUMNS, COLUMNS_BY_NAME, DEFAULT_COLUMNS, GROWING_COLUMNS
+from nvitop.options import MODES
+from nvitop.sampling.types import DeviceKey
+
+
+def gpus(*migs: int) -> tuple[DeviceKey, ...]:
+    """Keys of GPUs with so many MIG devices each."""
+    return tuple(DeviceKey(gpu, mig) for gpu, count in enumerate(migs) for mig in range(-1, count))
+
+
+KEYS = st.lists(st.sampled_from([0, 0, 0, 1, 3, 7]), max_size=64).map(lambda m: gpus(*m)[:64])
+CONTENTS = st.builds(
+    Content,
+    devices=KEYS,
+    groups=st.lists(st.integers(1, 60), max_size=20).map(tuple),
+    is_grouped=st.booleans(),
+    columns=st.one_of(
+        st.just(DEFAULT_COLUMNS), st.permutations([c.name for c in COLUMNS]).map(tuple)
+    ),
+    column_widths=st.dictionaries(st.sampled_from(GROWING_COLUMNS), st.integers(4, 12)),
+)
+LAYOUTS = st.builds(
+    lay_out_main,
+    CONTENTS,
+    st.one_of(st.integers(1, 140), st.integers(1, 500)),
+    st.one_of(st.integers(1, 60), st.integers(1, 200)),
+    mode=st.sampled_from(MODES),
+    host_height=st.sampled_from([0, COMPACT_HEIGHT, FULL_HEIGHT]),
+    scroll_y=st.integers(-5, 2000),
+)
+
+
+def rects_of(layout: MainLayout) -> list[Rect]:
+    """Every rectangle that something is drawn in, but for the panels that hold them."""
+    rects: list[Rect] = []
+    devices, host, processes = layout.devices, layout.host, layout.processes
+    for row in devices.rows:
+        places = (*devices.cells, *devices.bars)
+        rects.extend(Rect(cells.x, row.y, cells.width, row.height) for cells in places)
+    parts = (*(host.graphs or ()), *(host.boxes or ()))
+    rects.extend(part for part in parts if isinstance(part, Rect))
+    for place in processes.columns:
+        rects.append(Rect(place.x, processes.heading_y, place.width, 1))
+        rects.extend(Rect(place.x, row.y, place.width, 1) for row in processes.rows[:3])
+    rects.extend(Rect(0, y, layout.width, 1) for y in processes.separators)
+    return rects
+
+
+@given(LAYOUTS)
+def test_panels_lie_one_below_the_other_and_fill_the_page(layout: MainLayout) -> None:
+    if layout.is_too_small:
+        assert layout.width < NARROWEST or layout.height < LOWEST
+        return
+    panels = [layout.devices.area, layout.host.area, layout.processes.area]
+    y = -layout.scroll_y
+    for area in panels:
+        assert (area.x, area.y, area.width) == (0, y, layout.width)
+        y = area.bottom
+    assert y == layout.page_height - layout.scroll_y
+    assert 0 <= layout.scroll_y <= max(0, layout.page_height - layout.height)
+
+
+@given(LAYOUTS)
+def test_places_are_inside_the_page_and_do_not_overlap(layout: MainLayout) -> None:
+    page = Rect(0, -layout.scroll_y, layout.width, layout.page_height)
+    rows: dict[int, list[tuple[int, int]]] = {}
+    for rect in rects_of(layout):
+        assert rect.width > 0
+        assert rect.height > 0
+        assert rect.intersect(page) == rect
+        for y in range(rect.y, rect.bottom):
+            rows.setdefault(y, []).append((rect.x, rect.right))
+    for places in rows.values():
+        places.sort()
+        assert all(left[1] <= right[0] for left, right in zip(places, places[1:]))
+
+
+@given(LAYOUTS)
+def test_rows_are_in_order_and_those_of_processes_on_the_screen(layout: MainLayout) -> None:
+    ys = [row.y for row in layout.devices.rows]
+    assert ys == sorted(set(ys))
+    rows = layout.processes.rows
+    assert [row.process for row in rows] == list(
+        range(rows[0].process, rows[0].process + len(rows)) if rows else ()
+    )
+    for row in rows:
+        assert 0 <= row.y < layout.height
+        assert row.y == layout.processes.row_of(row.process)
+        assert row.y not in layout.processes.separators
+
+
+@given(LAYOUTS, st.integers(-1, 500), st.integers(-1, 200))
+def test_a_cell_belongs_to_what_is_drawn_there(layout: MainLayout, x: int, y: int) -> None:
+    device, process = layout.devices.at(x, y), layout.processes.at(x, y)
+    assert device is None or process is None
+    if device is not None:
+        row = layout.devices.rows[device]
+        assert row.y <= y < row.y + row.height
+    if process is not None:
+        assert layout.processes.row_of(process) == y
+    column = layout.processes.column_at(x, y)
+    assert column is None or (device is None and process is None)
+
+
+@given(CONTENTS, st.integers(NARROWEST, 300), st.integers(LOWEST, 100), st.data())
+def test_scrolling_to_a_process_shows_it_and_moves_no_more_than_it_must(
+    content: Content, width: int, height: int, data: st.DataObject
+) -> None:
+    count = sum(content.groups)
+    if not count:
+        return
+    process = data.draw(st.integers(0, count - 1))
+    before = data.draw(st.integers(0, 300))
+    layout = lay_out_main(content, width, height, scroll_y=before)
+    scroll = scroll_to_process(layout, process)
+    after = lay_out_main(content, width, height, scroll_y=scroll)
+    assert after.scroll_y == scroll
+    assert process in [row.process for row in after.processes.rows]
+    if process in [row.process for row in layout.processes.rows]:
+        assert scroll == layout.scroll_y
+
+
+@pytest.mark.parametrize('migs', [(), (0,), (0,) * 8, (7, 0), (2, 3, 0, 0)])
+def test_heights_are_those_documented(migs: tuple[int, ...]) -> None:
+    n, m, e = len(migs), sum(migs), sum(map(bool, migs))
+    keys = gpus(*migs)
+    compact = 4 + 2 * (n + 1) + m + e
+    assert device_height(keys, 'compact') == (compact if n else 6)
+    assert device_height(keys, 'full') == (compact + n + 1 if n else 6)
+    assert device_height(keys, 'dense') == (7 + n + m if n else 6)
+    for groups in [(), (1,), (3, 2), (1,) * 9]:
+        p = sum(groups)
+        assert process_height(groups, separated=False) == 1 + max(6, 5 + p)
+        assert process_height(groups, separated=True) == process_height(
+            groups, separated=False
+        ) + max(0, len(groups) - 1)
+
+
+@pytest.mark.parametrize(
+    ('height', 'device', 'host', 'separated'),
+    [
+        # Two GPUs with three processes each: full 13 + 12 + 13, compact 10 + 2, grouped 13.
+        (38, 'full', 12, True),
+        (37, 'compact', 12, True),
+        (35, 'compact', 12, True),
+        (34, 'compact', 2, True),
+        (25, 'compact', 2, True),
+        (24, 'compact', 2, False),
+        (22, 'compact', 2, False),
+        (21, 'dense', 2, False),
+        (LOWEST, 'dense', 2, False),
+    ],
+)
+def test_auto_gives_up_room_step_by_step(
+    height: int, device: str, host: int, separated: bool
+) -> None:
+    content = Content(gpus(0, 0), (3, 3), True, DEFAULT_COLUMNS)
+    layout = lay_out_main(content, 80, height)
+    assert layout.devices.form == device
+    assert layout.host.area.height == host
+    assert bool(layout.processes.separators) is separated
+
+
+def test_modes_force_all_panels_and_a_narrow_screen_has_one_form() -> None:
+    content = Content(gpus(0, 0), (3, 3), True, DEFAULT_COLUMNS)
+    for mode, form, host in [('full', 'full', 12), ('compact', 'compact', 2)]:
+        for height in (LOWEST, 24, 200):
+            layout = lay_out_main(content, 79, height, mode=mode)
+            assert (layout.devices.form, layout.host.area.height) == (form, host)
+            assert bool(layout.processes.separators) is (mode == 'full')
+    for mode in MODES:
+        layout = lay_out_main(content, 78, 200, mode=mode)
+        assert (layout.devices.form, layout.host.area.height) == ('narrow', 2)
+        assert layout.processes.separators == ()
+
+
+@pytest.mark.parametrize(
+    ('width', 'cells', 'bars'),
+    [
+        (NARROWEST, [(1, 38)], []),
+        (CLASSIC - 1, [(1, 76)], []),
+        (CLASSIC, [(1, 31), (33, 22), (56, 22)], []),
+        (ONE_BAR - 1, [(1, 51), (53, 22), (76, 22)], []),
+        (ONE_BAR, [(1, 31), (33, 22), (56, 22)], [(80, 18)]),
+        (TWO_BARS - 1, [(1, 31), (33, 22), (56, 22)], [(80, 40)]),
+        (TWO_BARS, [(1, 31), (33, 22), (56, 22)], [(80, 18), (101, 20)]),
+        (130, [(1, 31), (33, 22), (56, 22)], [(80, 22), (105, 23)]),
+    ],
+)
+def test_boxes_and_bars_at_the_breakpoints(
+    width: int, cells: list[tuple[int, int]], bars: list[tuple[int, int]]
+) -> None:
+    layout = lay_out_main(Content(gpus(0)), width, 50).devices
+    assert list(layout.cells) == [Cells(*c) for c in cells]
+    assert list(layout.bars) == [Cells(*c) for c in bars]
+    # One border after the last cell or bar with its padding, in the last column.
+    right = layout.bars[-1].right + 1 if bars else layout.cells[-1].right
+    assert right == width - 1
+
+
+def test_columns_stand_where_they_always_stood() -> None:
+    placed = {p.column.name: (p.x, p.width) for p in place_columns(DEFAULT_COLUMNS, 79, {})}
+    assert placed == {
+        'gpu': (1, 4),
+        'pid': (6, 7),
+        'type': (14, 1),
+        'user': (16, 7),
+        'gpu_memory': (24, 8),
+        'sm': (33, 3),
+        'gmbw': (37, 5),
+        'cpu': (43, 5),
+        'memory': (49, 5),
+        'time': (56, 4),
+        'command': (62, 15),
+    }
+
+
+def test_a_wide_value_moves_the_columns_behind_it_and_takes_from_the_command() -> None:
+    usual = place_columns(DEFAULT_COLUMNS, 100, {})
+    wide = place_columns(DEFAULT_COLUMNS, 100, {'pid': 10, 'time': 3})
+    moved = [(w.x - u.x, w.width - u.width) for u, w in zip(usual, wide)]
+    assert moved == [(0, 0), (0, 3)] + [(3, 0)] * 8 + [(3, -3)]
+
+
+@pytest.mark.parametrize(
+    ('width', 'names'),
+    [
+        (40, ['gpu', 'pid', 'gpu_memory', 'sm', 'command']),
+        (60, ['gpu', 'pid', 'type', 'user', 'gpu_memory', 'sm', 'cpu', 'command']),
+        (78, [*DEFAULT_COLUMNS]),
+        (79, [*DEFAULT_COLUMNS]),
+    ],
+)
+def test_columns_are_left_out_where_the_screen_is_narrow(width: int, names: list[str]) -> None:
+    assert [p.column.name for p in place_columns(DEFAULT_COLUMNS, width, {})] == names
+
+
+def test_the_table_of_columns_is_sound() -> None:
+    assert set(DEFAULT_COLUMNS) <= set(COLUMNS_BY_NAME)
+    assert len(COLUMNS_BY_NAME) == len(COLUMNS)
+    for column in COLUMNS:
+        assert len(column.title) <= column.width or column.name == 'command'
+        assert column.align in '<>'
+        assert column.help
+
+
+@pytest.mark.parametrize(
+    ('terminal', 'longest', 'width'),
+    [
+        (20, 300, 40),
+        (40, 300, 40),
+        (78, 300, 78),
+        (79, 300, 79),
+        (80, 300, 80),
+        (99, 300, 99),
+        (120, 60, 120),
+        (140, 60, 140),
+        (200, 60, 140),
+        (200, 150, 150),
+        (200, 300, 200),
+        (500, 300, 300),
+    ],
+)
+def test_a_report_is_as_wide_as_commands_need(terminal: int, longest: int, width: int) -> None:
+    assert report_width(terminal, longest, has_devices=True) == width
+    assert report_width(terminal, longest, has_devices=False) == min(width, 79)

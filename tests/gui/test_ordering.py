@@ -1,0 +1,119 @@
+"""Sort orders and filters of processes, as tables."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from nvitop.gui.state.columns import COLUMNS
+from nvitop.gui.state.ordering import (
+    COMPUTE,
+    GRAPHICS,
+    ONLY_COMPUTE,
+    ONLY_GRAPHICS,
+    ORDERS,
+    group_sizes,
+    intersect_types,
+    is_descending,
+    list_processes,
+    next_order,
+    sort_processes,
+)
+from nvitop.gui.state.types import ProcessFilter, Sort
+from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
+
+
+def process(pid: int, gpu: int = 0, **fields: Any) -> ProcessSample:
+    """A process on a GPU."""
+    sample = ProcessSample(ProcessKey(pid, 1.0, DeviceKey(gpu)), username='user')
+    return sample._replace(**fields)
+
+
+MIB = 1 << 20
+PROCESSES = [
+    process(10, 1, username='zoe', gpu_memory_bytes=9 * MIB, cpu_percent=50.0, type='C'),
+    process(11, 0, username='ann', gpu_memory_bytes=None, cpu_percent=None, type='G'),
+    process(12, 0, username='zoe', gpu_memory_bytes=9 * MIB, cpu_percent=80.0, type='C+G'),
+    process(13, 0, username='ann', gpu_memory_bytes=1 * MIB, status='gone', type=None),
+    process(14, 1, username=None, gpu_memory_bytes=5 * MIB, cpu_percent=0.0, type='M'),
+]
+
+
+def pids(sort: Sort) -> list[int]:
+    shuffled = PROCESSES[:]
+    random.Random(4).shuffle(shuffled)
+    return [p.key.pid for p in sort_processes(shuffled, sort)]
+
+
+@pytest.mark.parametrize(
+    ('order', 'usual', 'reverse'),
+    [
+        ('natural', [11, 12, 13, 10, 14], [10, 14, 12, 11, 13]),
+        ('pid', [10, 11, 12, 13, 14], [14, 13, 12, 11, 10]),
+        ('username', [11, 10, 12, 14, 13], [12, 10, 11, 14, 13]),
+        ('gpu_memory', [12, 10, 14, 13, 11], [13, 14, 10, 12, 11]),
+        ('cpu_percent', [12, 10, 14, 13, 11], [14, 10, 12, 11, 13]),
+    ],
+)
+def test_orders_put_gone_and_unknown_last_either_way(
+    order: str, usual: list[int], reverse: list[int]
+) -> None:
+    assert pids(Sort(order)) == usual
+    assert pids(Sort(order, reverse=True)) == reverse
+
+
+@pytest.mark.parametrize('order', [order.name for order in ORDERS])
+@pytest.mark.parametrize('reverse', [False, True])
+def test_each_order_sorts_anything_and_loses_nothing(order: str, reverse: bool) -> None:
+    assert sorted(pids(Sort(order, reverse))) == [10, 11, 12, 13, 14]
+
+
+def test_each_order_has_a_column_and_a_letter_of_its_own() -> None:
+    assert {column.order for column in COLUMNS} - {''} == {order.name for order in ORDERS}
+    assert len({order.letter for order in ORDERS}) == len(ORDERS)
+
+
+def test_going_through_the_orders_comes_back() -> None:
+    name = 'natural'
+    seen = []
+    for _ in ORDERS:
+        name = next_order(name, 1)
+        seen.append(name)
+    assert seen[0] == 'pid'
+    assert seen[-1] == 'natural'
+    assert next_order('natural', -1) == 'time'
+
+
+def test_only_loads_and_times_begin_with_the_highest() -> None:
+    rising = [order.name for order in ORDERS if not is_descending(Sort(order.name))]
+    assert rising == ['natural', 'pid', 'username']
+    assert is_descending(Sort('pid', reverse=True))
+
+
+@pytest.mark.parametrize(
+    ('wanted', 'listed'),
+    [
+        (ProcessFilter(), [11, 12, 13, 10, 14]),
+        (ProcessFilter(users=frozenset({'zoe'})), [12, 10]),
+        (ProcessFilter(users=frozenset()), []),
+        (ProcessFilter(pids=frozenset({14, 11, 99})), [11, 14]),
+        (ProcessFilter(users=frozenset({'zoe'}), pids=frozenset({11, 12})), [12]),
+        (ProcessFilter(types=COMPUTE), [12, 10, 14]),
+        (ProcessFilter(types=ONLY_COMPUTE), [13, 10, 14]),
+        (ProcessFilter(types=GRAPHICS), [11, 12]),
+        (ProcessFilter(types=ONLY_GRAPHICS), [11]),
+        (ProcessFilter(types=intersect_types(COMPUTE, None, GRAPHICS)), [12]),
+        (ProcessFilter(types=intersect_types(None, None)), [11, 12, 13, 10, 14]),
+    ],
+)
+def test_all_filters_given_must_be_met(wanted: ProcessFilter, listed: list[int]) -> None:
+    assert [p.key.pid for p in list_processes(PROCESSES, wanted, Sort())] == listed
+
+
+def test_groups_are_runs_on_one_gpu_with_its_mig_devices() -> None:
+    keys = [DeviceKey(0), DeviceKey(0, 1), DeviceKey(0, 2), DeviceKey(2), DeviceKey(0)]
+    listed = [ProcessSample(ProcessKey(i, 1.0, key)) for i, key in enumerate(keys)]
+    assert group_sizes(listed) == (3, 1, 1)
+    assert group_sizes([]) == ()
