@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The only door to NVML: everything of the binding ``pynvml``, made safe to ask.
+
+``from nvitop.libnvml import *`` can stand for ``from pynvml import *``. Nothing is loaded before
+the first question. :func:`nvmlQuery` asks without raising; functions and structures that exist in
+several versions are chosen by what the driver has; :func:`last_error` tells why an answer is
+missing; ``with libnvml:`` initialises and shuts down.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, TracebackType
+from typing import Any
+
+from nvitop.api.libnvml._binding import (
+    BINDING,
+    NVMLError,
+    NVMLError_FunctionNotFound,
+    NVMLError_GpuIsLost,
+    NVMLError_LibraryNotFound,
+    NVMLError_NotFound,
+    NVMLError_NotSupported,
+    NVMLError_Uninitialized,
+    NVMLError_Unknown,
+    c_nvmlDevice_t,
+    explain_binding,
+    public_names,
+)
+from nvitop.api.libnvml._explanation import explain_init_error
+from nvitop.api.libnvml._logger import LOGGER
+from nvitop.api.libnvml._query import (
+    UNKNOWN_FUNCTIONS,
+    UNKNOWN_FUNCTIONS_CACHE_SIZE,
+    VERSIONED_PATTERN,
+    call_count,
+    last_error,
+    nvmlCheckReturn,
+    nvmlQuery,
+)
+from nvitop.api.libnvml._session import SESSION
+
+__all__ = [
+    'LOGGER',
+    'UNKNOWN_FUNCTIONS',
+    'UNKNOWN_FUNCTIONS_CACHE_SIZE',
+    'VERSIONED_PATTERN',
+    'NVMLError',
+    'NVMLError_FunctionNotFound',
+    'NVMLError_GpuIsLost',
+    'NVMLError_LibraryNotFound',
+    'NVMLError_NotFound',
+    'NVMLError_NotSupported',
+    'NVMLError_Uninitialized',
+    'NVMLError_Unknown',
+    'c_nvmlDevice_t',
+    'call_count',
+    'calls_in_flight',
+    'explain_binding',
+    'explain_init_error',
+    'last_error',
+    'nvmlCheckReturn',
+    'nvmlInit',
+    'nvmlInitWithFlags',
+    'nvmlQuery',
+    'nvmlShutdown',
+    'use_library',
+]
+
+
+def nvmlInit() -> None:
+    """Initialise NVML with default flags; see :func:`nvmlInitWithFlags`."""
+    SESSION.init()
+
+
+def nvmlInitWithFlags(flags: int) -> None:
+    """Initialise NVML, unless it is initialised with just these flags already.
+
+    Not needed before :func:`nvmlQuery`. NVML is shut down as the process ends.
+
+    Args:
+        flags: A sum of ``NVML_INIT_FLAG_…``.
+
+    Raises:
+        NVMLError: NVML cannot be initialised; :func:`explain_init_error` has it in words.
+        NVMLError_LibraryNotFound: There is no NVML library; the logger explains it once.
+    """
+    SESSION.init(flags)
+
+
+def nvmlShutdown() -> None:
+    """Undo the last initialisation.
+
+    Raises:
+        NVMLError_InUse: Another thread was still inside a call after half a second.
+        NVMLError_Uninitialized: NVML is not initialised.
+    """
+    SESSION.shutdown()
+
+
+def use_library(library: object | None) -> None:
+    """Have NVML answered by an object of plain Python functions; ``None``: by the driver again.
+
+    The object stands where the binding keeps its loaded library, so its attributes are called as the
+    functions of the library are. What was learnt of the library before is forgotten, and NVML is
+    initialised anew at the next question.
+    """
+    SESSION.use_library(library)
+
+
+def calls_in_flight() -> dict[int, str]:
+    """The NVML function in which each other thread is right now, by thread identifier."""
+    return SESSION.calls_in_flight()
+
+
+class _LibnvmlModule(ModuleType):
+    """This module, usable in a ``with`` statement."""
+
+    def __enter__(self) -> _LibnvmlModule:
+        SESSION.enter()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        SESSION.exit()
+
+
+def __getattr__(name: str) -> Any:
+    """Whatever is not here is looked for in the binding."""
+    try:
+        return getattr(BINDING, name)
+    except AttributeError:
+        message = f'module {__name__!r} has no attribute {name!r}'
+        raise AttributeError(message) from None
+
+
+_BINDING_NAMES = public_names()
+globals().update({name: value for name, value in _BINDING_NAMES.items() if name not in globals()})
+
+__all__ += [name for name in _BINDING_NAMES if name not in __all__]
+
+sys.modules[__name__].__class__ = _LibnvmlModule

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Failures in words: what happened, why, and what to do next."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import sys
+
+from nvitop.api.libnvml._binding import BINDING, NVMLError, explain_binding
+
+_DRIVER_DOWNLOADS = 'https://www.nvidia.com/drivers'
+_CONTAINER_TOOLKIT = 'https://docs.nvidia.com/datacenter/cloud-native/container-toolkit'
+_WSL_GUIDE = 'https://docs.nvidia.com/cuda/wsl-user-guide'
+
+
+def read_loaded_driver_version(path: str = '/proc/driver/nvidia/version') -> str:
+    """Version of the kernel module that is loaded, ``''`` if none is or it cannot be read."""
+    try:
+        with open(path, encoding='utf-8', errors='replace') as file:
+            match = re.search(r'(\d+\.\d+(?:\.\d+)?)', file.read())
+    except OSError:
+        return ''
+    return match.group(1) if match else ''
+
+
+def read_library_version(path: str = '/proc/self/maps') -> str:
+    """Version of the NVML library in this process, from the name of its file; ``''`` unknown."""
+    try:
+        with open(path, encoding='utf-8', errors='replace') as file:
+            match = re.search(r'libnvidia-ml\.so\.(\d+\.\d+(?:\.\d+)?)', file.read())
+    except OSError:
+        return ''
+    return match.group(1) if match else ''
+
+
+def is_container() -> bool:
+    """Whether this process runs in a container, as far as it can tell."""
+    if os.path.exists('/.dockerenv') or os.path.exists('/run/.containerenv'):
+        return True
+    return 'KUBERNETES_SERVICE_HOST' in os.environ
+
+
+def is_wsl() -> bool:
+    """Whether this is Linux inside Windows."""
+    return bool(os.environ.get('WSL_DISTRO_NAME'))
+
+
+def explain_init_error(error: BaseException) -> str:
+    """What a failed initialisation of NVML means: what happened, why, and what to do next.
+
+    Args:
+        error: What :func:`nvmlInit` raised: an :class:`NVMLError`, or an :class:`AttributeError`
+            of a broken binding.
+    """
+    if not isinstance(error, NVMLError):
+        return (
+            f'The NVML binding is broken: {error}.\n{explain_binding()}'.rstrip()
+            + '\nTo repair it: pip3 install --force-reinstall nvidia-ml-py'
+        )
+    explain = _EXPLANATIONS.get(error.value)
+    if explain is None:
+        return (
+            f'NVML could not be initialised: {error} (code {error.value}).\n'
+            'Run nvidia-smi to see whether the driver works at all; '
+            f'{_kernel_log_advice()}'
+        )
+    return explain()
+
+
+def _explain_library_not_found() -> str:
+    text = (
+        'The NVML library was not found ('
+        + ('nvml.dll' if sys.platform == 'win32' else 'libnvidia-ml.so.1')
+        + '): there is no NVIDIA driver here, or it is not visible to this process.\n'
+    )
+    if sys.platform == 'darwin':
+        return text + 'NVIDIA has no driver for macOS: run nvitop on the machine with the GPUs.'
+    if is_wsl():
+        return (
+            text
+            + 'In WSL the driver of Windows is used: update it, run `wsl --update`, and see that '
+            f'/usr/lib/wsl/lib is in the library path ({_WSL_GUIDE}).'
+        )
+    if is_container():
+        return (
+            text
+            + 'In a container: start it with `--gpus all` (and `--pid=host` to see processes), with '
+            f'the NVIDIA Container Toolkit installed on the host ({_CONTAINER_TOOLKIT}).'
+        )
+    loaded = read_loaded_driver_version()
+    if loaded:
+        return (
+            text
+            + f'The kernel module {loaded} is loaded, so only its libraries are missing: install '
+            f'those of version {loaded} (on Debian and Ubuntu: libnvidia-compute-'
+            f'{loaded.partition(".")[0]}), or run `ldconfig` if they are there.'
+        )
+    return (
+        text + f'Install the driver ({_DRIVER_DOWNLOADS}) and see that `nvidia-smi` works; '
+        'without a GPU, `nvitop --demo` shows a simulated machine.'
+    )
+
+
+def _explain_driver_not_loaded() -> str:
+    text = 'The NVIDIA driver is installed but its kernel module is not loaded.\n'
+    if is_container():
+        return (
+            text
+            + 'In a container: start it with `--gpus all`; otherwise run `nvidia-smi` on the host.'
+        )
+    return (
+        text
+        + 'Load it: `sudo modprobe nvidia`. If that fails, the module was not built for this kernel '
+        f'(`dkms status`, {os.uname().release}), Secure Boot refuses it, or nouveau is in its way; '
+        f'{_kernel_log_advice()}'
+        if hasattr(os, 'uname')
+        else text + 'Restart the machine, or install the driver again.'
+    )
+
+
+def _explain_version_mismatch() -> str:
+    loaded, library = read_loaded_driver_version(), read_library_version()
+    versions = (
+        f' (module {loaded or "unknown"}, library {library or "unknown"})'
+        if loaded or library
+        else ''
+    )
+    text = (
+        'The NVIDIA libraries and the kernel module that is loaded are of different versions'
+        f'{versions}: the driver was updated while the old module was in use.\n'
+    )
+    if is_container():
+        return text + 'In a container: restart it, so that it gets the libraries of the host again.'
+    return (
+        text + 'Restart the machine, or stop all that uses the GPUs and load the new module: '
+        '`sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && sudo modprobe nvidia`.'
+    )
+
+
+def _explain_no_permission() -> str:
+    closed = [
+        path
+        for path in [*glob.glob('/dev/nvidia[0-9]*'), '/dev/nvidiactl']
+        if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK)
+    ]
+    where = f' ({", ".join(sorted(closed))})' if closed else ''
+    return (
+        f'This user may not talk to the NVIDIA driver{where}.\n'
+        'Ask to be added to the group that owns /dev/nvidia* (often `video`), or look whether a '
+        'job scheduler or container gives no GPU to this session.'
+    )
+
+
+def _explain_gpu_is_lost() -> str:
+    return (
+        'A GPU is lost: it has fallen off the bus or stopped answering.\n'
+        f'Restart the machine; if it happens again, check power, heat and seating of the card, and '
+        f'{_kernel_log_advice()}'
+    )
+
+
+def _kernel_log_advice() -> str:
+    if sys.platform == 'win32':
+        return 'look for nvlddmkm in the Event Viewer.'
+    return 'look into the kernel log: `sudo dmesg | grep -iE "nvrm|nvidia|xid"`.'
+
+
+_EXPLANATIONS = {
+    BINDING.NVML_ERROR_LIBRARY_NOT_FOUND: _explain_library_not_found,
+    BINDING.NVML_ERROR_DRIVER_NOT_LOADED: _explain_driver_not_loaded,
+    BINDING.NVML_ERROR_LIB_RM_VERSION_MISMATCH: _explain_version_mismatch,
+    BINDING.NVML_ERROR_NO_PERMISSION: _explain_no_permission,
+    BINDING.NVML_ERROR_GPU_IS_LOST: _explain_gpu_is_lost,
+}

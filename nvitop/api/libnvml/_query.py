@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asking NVML: one call, its answer or ``NA``, and the reason why it is ``NA``."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import re
+import threading
+from typing import Any, Callable
+
+from nvitop.api.libnvml._binding import BINDING, NVMLError
+from nvitop.api.libnvml._logger import LOGGER
+from nvitop.api.libnvml._session import SESSION
+from nvitop.api.utils import NA
+
+_FUNCTION_NOT_FOUND: int = BINDING.NVML_ERROR_FUNCTION_NOT_FOUND
+_UNINITIALIZED: int = BINDING.NVML_ERROR_UNINITIALIZED
+_UNKNOWN: int = BINDING.NVML_ERROR_UNKNOWN
+
+#: Functions that were asked for and do not exist here: name → the error.
+UNKNOWN_FUNCTIONS: dict[str, NVMLError] = {}
+#: No more names than these are remembered.
+UNKNOWN_FUNCTIONS_CACHE_SIZE = 1024
+#: Names of functions and structures that exist in several versions.
+VERSIONED_PATTERN = re.compile(r'^(?P<name>\w+?)(?P<suffix>_v(?P<version>\d+))$')
+
+#: Reasons are kept for so many (device, arguments) of one function.
+_MAX_ERRORS_PER_FUNCTION = 1024
+
+#: Function → (address behind the handle or 0, the other arguments) → return code.
+_errors: dict[str, dict[tuple[int, tuple[Any, ...]], int]] = {}
+_functions: dict[str, Callable[..., Any]] = {}
+_lock = threading.Lock()
+
+# `next` on a count is atomic, so the calls of all threads are counted without a lock.
+_calls = itertools.count()
+_reads = itertools.count()
+#: Counts one call of the driver.
+count_call = _calls.__next__
+
+
+def call_count() -> int:
+    """How many calls of the driver this process has made through nvitop so far.
+
+    Functions of the binding that are called without :func:`nvmlQuery` are not counted.
+    """
+    with _lock:
+        # Reading takes a number too: take away those that were only read.
+        return next(_calls) - next(_reads)
+
+
+def nvmlQuery(
+    func: Callable[..., Any] | str,
+    /,
+    *args: Any,
+    default: Any = NA,
+    ignore_errors: bool = True,
+    ignore_function_not_found: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Call a function of NVML and return its answer, or ``default`` where there is none.
+
+    NVML is initialised if it is not. Bytes become text. A function that this driver or this binding
+    does not have is remembered in :data:`UNKNOWN_FUNCTIONS`, with one warning for each function.
+    Why an answer is missing can be asked of :func:`last_error`.
+
+    >>> handle = nvmlQuery('nvmlDeviceGetHandleByIndex', 0)
+    >>> nvmlQuery('nvmlDeviceGetFanSpeed', handle)
+    'N/A'
+
+    Args:
+        func: The function, or its name.
+        args: Its arguments.
+        default: What is returned instead of an answer.
+        ignore_errors: Return ``default`` after an error. Otherwise the error is raised.
+        ignore_function_not_found: Return ``default``, without a warning, where there is no such
+            function.
+        kwargs: Keyword arguments of the function.
+
+    Raises:
+        NVMLError: NVML cannot be initialised, or the call failed and errors are not to be ignored.
+            Text that is not UTF-8 where it had to be is an :class:`NVMLError_Unknown`.
+    """
+    if not SESSION.ready and not SESSION.ensure():
+        refused = NVMLError(_UNINITIALIZED)
+        return _default_or_raise(refused, func, args, default, ignore_errors, False)
+    try:
+        call = (_functions.get(func) or _find(func)) if isinstance(func, str) else func
+        count_call()
+        result = call(*args, **kwargs)
+    except NVMLError as error:
+        if error.value != _UNINITIALIZED or not SESSION.recover():
+            return _default_or_raise(
+                error, func, args, default, ignore_errors, ignore_function_not_found
+            )
+    except UnicodeDecodeError:
+        pass
+    else:
+        if _errors:
+            _forget_error(func, args)
+        return result.decode('utf-8', 'replace') if isinstance(result, bytes) else result
+    return _try_again(func, args, kwargs, default, ignore_errors, ignore_function_not_found)
+
+
+def _try_again(
+    func: Callable[..., Any] | str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    default: Any,
+    ignore_errors: bool,
+    ignore_function_not_found: bool,
+) -> Any:
+    """Call once more: after NVML was initialised again, or without the binding decoding text."""
+    try:
+        call = _find(func) if isinstance(func, str) else func
+        undecoded = getattr(call, '__wrapped__', None)
+        if undecoded is not None:
+            call = undecoded
+            args = tuple(arg.encode() if isinstance(arg, str) else arg for arg in args)
+        count_call()
+        result = call(*args, **kwargs)
+    except NVMLError as error:
+        return _default_or_raise(
+            error, func, args, default, ignore_errors, ignore_function_not_found
+        )
+    except UnicodeDecodeError as cause:
+        unknown = NVMLError(_UNKNOWN)
+        unknown.__cause__ = cause
+        return _default_or_raise(unknown, func, args, default, ignore_errors, False)
+    _forget_error(func, args)
+    return result.decode('utf-8', 'replace') if isinstance(result, bytes) else result
+
+
+def nvmlCheckReturn(retval: Any, types: type | tuple[type, ...] | None = None) -> bool:
+    """Whether ``retval`` is an answer (not ``NA``) and, where types are given, of one of them."""
+    if types is None:
+        return bool(retval != NA)
+    return bool(retval != NA) and isinstance(retval, types)
+
+
+def last_error(func: Callable[..., Any] | str, handle: Any = None, *args: Any) -> NVMLError | None:
+    """Why the last call of ``func`` for a device gave no answer; ``None`` if it gave one.
+
+    Args:
+        func: The function or its name, as it was given to :func:`nvmlQuery`.
+        handle: The device's handle; for functions without a handle, their first argument if any.
+        args: The other arguments, to tell calls apart (``NVML_CLOCK_SM``); without them, the most
+            recent error of any arguments.
+    """
+    errors = _errors.get(_name(func))
+    if not errors:
+        return None
+    address, rest = _key((handle, *args) if handle is not None else args)
+    value = errors.get((address, rest))
+    if value is None and not args:
+        # Most recent first: a repeated error is moved to the end when it is noted.
+        matching = (code for key, code in reversed(list(errors.items())) if key[0] == address)
+        value = next(matching, None)
+    return None if value is None else NVMLError(value)
+
+
+def _find(name: str) -> Callable[..., Any]:
+    """The function of this name, nvitop's own before the binding's."""
+    from nvitop.api import libnvml  # complete only after this module
+
+    function: Callable[..., Any] | None = getattr(libnvml, name, None)
+    if function is None:
+        raise NVMLError(_FUNCTION_NOT_FOUND)
+    _functions[name] = function
+    return function
+
+
+def _name(func: Callable[..., Any] | str) -> str:
+    return func if isinstance(func, str) else getattr(func, '__name__', repr(func))
+
+
+def _key(args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
+    """What tells calls of one function apart. Handles are equal if they point to the same place."""
+    if not args:
+        return 0, ()
+    try:
+        address, rest = ctypes.addressof(args[0].contents), args[1:]
+    except (AttributeError, ValueError):
+        address, rest = 0, args
+    try:
+        hash(rest)
+    except TypeError:
+        rest = ()
+    return address, rest
+
+
+def _default_or_raise(
+    error: NVMLError,
+    func: Callable[..., Any] | str,
+    args: tuple[Any, ...],
+    default: Any,
+    ignore_errors: bool,
+    ignore_function_not_found: bool,
+) -> Any:
+    name, key = _name(func), _key(args)
+    with _lock:
+        errors = _errors.setdefault(name, {})
+        errors.pop(key, None)
+        if len(errors) >= _MAX_ERRORS_PER_FUNCTION:
+            errors.clear()
+        errors[key] = error.value
+    if error.value == _FUNCTION_NOT_FOUND:
+        if not ignore_function_not_found:
+            _remember_unknown(name)
+        ignore_errors = ignore_errors or ignore_function_not_found
+    if not ignore_errors:
+        raise error
+    return default
+
+
+def _forget_error(func: Callable[..., Any] | str, args: tuple[Any, ...]) -> None:
+    errors = _errors.get(_name(func))
+    if errors:
+        with _lock:
+            errors.pop(_key(args), None)
+
+
+def _remember_unknown(name: str) -> None:
+    with _lock:
+        if name in UNKNOWN_FUNCTIONS or len(UNKNOWN_FUNCTIONS) >= UNKNOWN_FUNCTIONS_CACHE_SIZE:
+            return
+        UNKNOWN_FUNCTIONS[name] = NVMLError(_FUNCTION_NOT_FOUND)
+    LOGGER.warning(
+        'NVML has no function %s here: %s. What it would tell is shown as N/A.',
+        name,
+        'the driver lacks it' if hasattr(BINDING, name) else 'the installed binding lacks it',
+    )
+
+
+def _forget_all() -> None:
+    with _lock:
+        _errors.clear()
+        UNKNOWN_FUNCTIONS.clear()
+
+
+SESSION.on_new_library(_forget_all)

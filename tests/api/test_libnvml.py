@@ -1,0 +1,164 @@
+"""Asking NVML: answers, missing answers and their reasons; initialisation."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Iterator, cast
+
+import pytest
+
+from nvitop.api import libnvml
+from nvitop.api.utils import NA
+from tests.api.fake_nvml import (
+    NOT_SUPPORTED,
+    FakeLibrary,
+    handle,
+    installed,
+    write_text,
+    write_uint,
+)
+
+
+@pytest.fixture
+def library() -> Iterator[FakeLibrary]:
+    with installed(FakeLibrary()) as library:
+        yield library
+
+
+def test_a_query_initialises_once_and_returns_the_answer(library: FakeLibrary) -> None:
+    library.add('nvmlDeviceGetPowerUsage', write_uint(250_000))
+    assert libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle()) == 250_000
+    assert libnvml.nvmlQuery(libnvml.nvmlDeviceGetPowerUsage, handle()) == 250_000
+    assert library.calls['nvmlInitWithFlags'] == 1
+
+
+def test_many_threads_initialise_once(library: FakeLibrary) -> None:
+    library.add('nvmlDeviceGetPowerUsage', write_uint(1))
+    start = threading.Barrier(16)
+    answers: list[Any] = []
+
+    def ask() -> None:
+        start.wait(10)
+        answers.append(libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle()))
+
+    threads = [threading.Thread(target=ask) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert answers == [1] * 16
+    assert library.calls['nvmlInitWithFlags'] == 1
+
+
+def test_an_error_gives_the_default_or_is_raised(library: FakeLibrary) -> None:
+    library.fail('nvmlDeviceGetFanSpeed', NOT_SUPPORTED)
+    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) is NA
+    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle(), default=0) == 0
+    with pytest.raises(libnvml.NVMLError_NotSupported):
+        libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle(), ignore_errors=False)
+
+
+def test_the_reason_of_a_missing_answer_is_kept_until_there_is_one(library: FakeLibrary) -> None:
+    codes = iter([NOT_SUPPORTED, 0])
+    library.add('nvmlDeviceGetFanSpeed', lambda *args: next(codes))
+    first, second = handle(0), handle(1)
+    assert libnvml.last_error('nvmlDeviceGetFanSpeed', first) is None
+    libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', first)
+    error = libnvml.last_error('nvmlDeviceGetFanSpeed', handle(0))
+    assert isinstance(error, libnvml.NVMLError_NotSupported)
+    assert libnvml.last_error('nvmlDeviceGetFanSpeed', second) is None
+
+    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', first) == 0
+    assert libnvml.last_error('nvmlDeviceGetFanSpeed', first) is None
+
+
+def test_bytes_become_text(library: FakeLibrary) -> None:
+    library.add('nvmlDeviceGetName', write_text('GPU µ'.encode()))
+    assert libnvml.nvmlQuery('nvmlDeviceGetName', handle()) == 'GPU µ'
+    assert libnvml.nvmlQuery(lambda: b'raw') == 'raw'
+
+
+def test_bytes_that_are_no_text_are_replaced(library: FakeLibrary) -> None:
+    library.add('nvmlDeviceGetName', write_text(b'GPU \xff'))
+    assert libnvml.nvmlQuery('nvmlDeviceGetName', handle()) == 'GPU \ufffd'
+
+
+def test_an_undecodable_field_is_an_unknown_error(library: FakeLibrary) -> None:
+    def broken() -> str:
+        return b'\xff'.decode()
+
+    assert libnvml.nvmlQuery(broken) is NA
+    with pytest.raises(libnvml.NVMLError_Unknown):
+        libnvml.nvmlQuery(broken, ignore_errors=False)
+
+
+def test_a_missing_function_costs_one_warning(
+    library: FakeLibrary, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) is NA
+    assert list(libnvml.UNKNOWN_FUNCTIONS) == ['nvmlDeviceGetFanSpeed']
+    assert [record.levelname for record in caplog.records] == ['WARNING']
+    assert 'nvmlDeviceGetFanSpeed' in caplog.text
+    assert 'Traceback' not in caplog.text
+
+
+def test_a_missing_function_may_be_expected(
+    library: FakeLibrary, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = libnvml.nvmlQuery(
+        'nvmlDeviceGetFanSpeed', handle(), ignore_errors=False, ignore_function_not_found=True
+    )
+    assert answer is NA
+    assert libnvml.UNKNOWN_FUNCTIONS == {}
+    assert not caplog.records
+
+
+def test_check_return() -> None:
+    assert libnvml.nvmlCheckReturn(1)
+    assert libnvml.nvmlCheckReturn(1, int)
+    assert libnvml.nvmlCheckReturn('a', (int, str))
+    assert not libnvml.nvmlCheckReturn(1, str)
+    assert not libnvml.nvmlCheckReturn(NA)
+    assert not libnvml.nvmlCheckReturn(retval=NA, types=str)
+
+
+def test_calls_are_counted(library: FakeLibrary) -> None:
+    library.add('nvmlDeviceGetPowerUsage', write_uint(1))
+    device = handle()
+    before = libnvml.call_count()
+    for _ in range(5):
+        libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', device)
+    assert libnvml.call_count() - before == 5
+    assert libnvml.call_count() - before == 5
+
+
+def test_the_module_is_a_context_manager(library: FakeLibrary) -> None:
+    module = cast(Any, libnvml)
+    with module, module:
+        assert library.calls['nvmlInitWithFlags'] == 1
+    assert library.calls['nvmlShutdown'] == 1
+
+
+def test_initialising_again_with_other_flags_is_stacked(library: FakeLibrary) -> None:
+    libnvml.nvmlInit()
+    libnvml.nvmlInit()
+    libnvml.nvmlInitWithFlags(1)
+    assert library.calls['nvmlInitWithFlags'] == 2
+    libnvml.nvmlShutdown()
+    libnvml.nvmlShutdown()
+    assert library.calls['nvmlShutdown'] == 2
+
+
+def test_nvml_is_initialised_again_when_somebody_else_has_shut_it_down(
+    library: FakeLibrary,
+) -> None:
+    states = iter([1, 0])
+
+    def power(device: Any, value: Any) -> int:
+        value._obj.value = 7
+        return next(states)
+
+    library.add('nvmlDeviceGetPowerUsage', power)
+    assert libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle()) == 7
+    assert library.calls['nvmlInitWithFlags'] == 2
