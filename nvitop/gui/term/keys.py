@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Bytes of a terminal → events: keys, mouse, pastes. Pure, and indifferent to how bytes are cut."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Union
+
+from nvitop.gui.state.events import KeyPressed, MousePressed, MouseScrolled, Pasted
+
+InputEvent = Union[KeyPressed, MousePressed, MouseScrolled, Pasted]
+
+PASTE_START, PASTE_END = '\x1b[200~', '\x1b[201~'
+#: A paste longer than this is cut: nothing here takes that much text.
+MAX_PASTE = 1 << 16
+#: No sequence of a terminal is longer; what is longer is thrown away.
+MAX_SEQUENCE = 64
+
+#: Final byte of ``ESC [ …`` and ``ESC O …``.
+_FINALS = {
+    'A': 'Up',
+    'B': 'Down',
+    'C': 'Right',
+    'D': 'Left',
+    'E': 'Begin',
+    'F': 'End',
+    'H': 'Home',
+    'M': 'Enter',
+    'P': 'F1',
+    'Q': 'F2',
+    'R': 'F3',
+    'S': 'F4',
+    'Z': 'Shift-Tab',
+}
+#: Number of ``ESC [ number ~``. xterm, VT220, rxvt and the Linux console disagree; all are here.
+_NUMBERS = {
+    1: 'Home',
+    2: 'Insert',
+    3: 'Delete',
+    4: 'End',
+    5: 'PageUp',
+    6: 'PageDown',
+    7: 'Home',
+    8: 'End',
+    11: 'F1',
+    12: 'F2',
+    13: 'F3',
+    14: 'F4',
+    15: 'F5',
+    17: 'F6',
+    18: 'F7',
+    19: 'F8',
+    20: 'F9',
+    21: 'F10',
+    23: 'F11',
+    24: 'F12',
+}
+#: ``ESC [ [ letter`` of the Linux console.
+_LINUX = {'A': 'F1', 'B': 'F2', 'C': 'F3', 'D': 'F4', 'E': 'F5'}
+#: rxvt: lower-case finals are the shifted arrows, behind ``ESC O`` those with Ctrl.
+_RXVT = {'a': 'Up', 'b': 'Down', 'c': 'Right', 'd': 'Left'}
+_CONTROLS = {
+    '\x00': 'Ctrl-Space',
+    '\t': 'Tab',
+    '\n': 'Enter',
+    '\r': 'Enter',
+    '\x1b': 'Esc',
+    ' ': 'Space',
+    '\x7f': 'Backspace',
+    '\x08': 'Backspace',
+    '\x1c': 'Ctrl-\\',
+    '\x1d': 'Ctrl-]',
+    '\x1e': 'Ctrl-^',
+    '\x1f': 'Ctrl-_',
+}
+_CSI = re.compile(r'\x1b\[([0-?]*)([ -/]*)([@-~])')
+#: What can stand in no sequence.
+_NOT_IN_SEQUENCE = re.compile(r'[^ -~]')
+_SGR_MOUSE = re.compile(r'<(\d+);(\d+);(\d+)')
+
+
+def key_name(char: str) -> str:
+    """The name of the key that sends this one character."""
+    if char in _CONTROLS:
+        return _CONTROLS[char]
+    if char < ' ':
+        return f'Ctrl-{chr(ord(char) + 64)}'
+    return char
+
+
+def _modified(key: str, parameter: str) -> str:
+    """The key with its modifiers: xterm sends 1 + Shift 1 + Alt 2 + Ctrl 4."""
+    bits = int(parameter) - 1 if parameter.isdecimal() else 0
+    names = [name for bit, name in ((4, 'Ctrl-'), (2, 'Alt-'), (1, 'Shift-')) if bits & bit]
+    return ''.join(names) + key
+
+
+class Decoder:
+    """Turns what a terminal sends into events.
+
+    :meth:`feed` takes bytes as they come. An escape character alone may be the Escape key or the
+    beginning of a sequence: when :attr:`is_waiting`, call :meth:`flush` after a short pause.
+    """
+
+    def __init__(self) -> None:
+        self._utf8 = codecs.getincrementaldecoder('utf-8')('replace')
+        self._pending = ''
+        self._paste: list[str] | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether bytes are held back that may be a whole key or the beginning of a sequence."""
+        return bool(self._pending) and self._paste is None
+
+    def feed(self, data: bytes) -> list[InputEvent]:
+        """The events these bytes complete."""
+        self._pending += self._utf8.decode(data)
+        return self._drain(final=False)
+
+    def flush(self) -> list[InputEvent]:
+        """Nothing more came: what is held back is what was pressed."""
+        return self._drain(final=True)
+
+    def _drain(self, *, final: bool) -> list[InputEvent]:
+        events: list[InputEvent] = []
+        while self._pending:
+            if self._paste is not None:
+                if not self._take_paste(events):
+                    break
+                continue
+            size = self._take(self._pending, events, final=final)
+            if size == 0:
+                break
+            self._pending = self._pending[size:]
+        return events
+
+    def _take_paste(self, events: list[InputEvent]) -> bool:
+        """Move pasted text out of the pending; whether the paste is complete."""
+        assert self._paste is not None
+        end = self._pending.find(PASTE_END)
+        # The end mark may be cut between two reads, so its length less one is kept back.
+        upto = end if end >= 0 else max(0, len(self._pending) - len(PASTE_END) + 1)
+        if sum(map(len, self._paste)) < MAX_PASTE:
+            self._paste.append(self._pending[:upto])
+        if end < 0:
+            self._pending = self._pending[upto:]
+            return False
+        self._pending = self._pending[end + len(PASTE_END) :]
+        events.append(Pasted(''.join(self._paste)[:MAX_PASTE]))
+        self._paste = None
+        return True
+
+    def _take(self, text: str, events: list[InputEvent], *, final: bool) -> int:
+        """Take one key or sequence from the front; how many characters, 0: more are needed."""
+        if text[0] != '\x1b':
+            events.append(KeyPressed(key_name(text[0])))
+            return 1
+        if len(text) == 1:
+            if final:
+                events.append(KeyPressed('Esc'))
+            return int(final)
+        if text[1] == '[':
+            return self._take_csi(text, events, final=final)
+        if text[1] == 'O':
+            return self._take_ss3(text, events, final=final)
+        if text[1] == '\x1b':
+            # Esc pressed twice, or Esc and then a sequence: the first one stands alone.
+            events.append(KeyPressed('Esc'))
+            return 1
+        events.append(KeyPressed(f'Alt-{key_name(text[1])}'))
+        return 2
+
+    def _take_ss3(self, text: str, events: list[InputEvent], *, final: bool) -> int:
+        if len(text) == 2:
+            if final:
+                events.append(KeyPressed('Alt-O'))
+            return 2 * final
+        key = _FINALS.get(text[2]) or (_RXVT.get(text[2]) and f'Ctrl-{_RXVT[text[2]]}')
+        if key:
+            events.append(KeyPressed(key))
+        return 3
+
+    def _take_csi(self, text: str, events: list[InputEvent], *, final: bool) -> int:
+        if text.startswith('\x1b[[') and len(text) > 3:
+            if text[3] in _LINUX:
+                events.append(KeyPressed(_LINUX[text[3]]))
+            return 4
+        if text.startswith('\x1b[M'):
+            return self._take_x10_mouse(text, final=final)
+        match = None if text.startswith('\x1b[[') else _CSI.match(text)
+        if match is None:
+            return self._give_up(text, events, final=final)
+        if match.group() == PASTE_START:
+            self._paste = []
+        else:
+            self._interpret(match.group(1), match.group(3), events)
+        return match.end()
+
+    def _take_x10_mouse(self, text: str, *, final: bool) -> int:
+        """``ESC [ M`` and three bytes, from terminals that do not know SGR reports: swallowed."""
+        if len(text) < 6 and not final:
+            return 0
+        return min(len(text), 6)
+
+    def _give_up(self, text: str, events: list[InputEvent], *, final: bool) -> int:
+        """A sequence that is not complete, or is none."""
+        if final and len(text) == 2:
+            events.append(KeyPressed('Alt-['))
+        if final or len(text) > MAX_SEQUENCE:
+            return len(text)
+        torn = _NOT_IN_SEQUENCE.search(text, 2)
+        if torn is None:
+            return 0
+        # An escape begins something new; any other character goes with the torn sequence.
+        return torn.end() - (torn.group() == '\x1b')
+
+    def _interpret(self, parameters: str, last: str, events: list[InputEvent]) -> None:
+        """A complete ``ESC [ parameters last``; what is not known is nothing."""
+        if last in 'Mm' and parameters.startswith('<'):
+            self._interpret_mouse(parameters, last, events)
+            return
+        if parameters[:1] in {'<', '=', '>', '?'}:  # an answer of the terminal, not a key
+            return
+        first, _, modifier = parameters.partition(';')
+        if last == '~':
+            key = _NUMBERS.get(int(first)) if first.isdecimal() else None
+        elif last == 'u':  # some terminals report keys by code point
+            key = key_name(chr(int(first))) if first.isdecimal() and int(first) < 0x110000 else None
+        elif last in _RXVT:
+            key, modifier = _RXVT[last], '2'
+        else:
+            key = _FINALS.get(last)
+        if key:
+            events.append(KeyPressed(_modified(key, modifier)))
+
+    def _interpret_mouse(self, parameters: str, last: str, events: list[InputEvent]) -> None:
+        """SGR report: button with modifiers, column, line; ``M`` pressed, ``m`` released."""
+        match = _SGR_MOUSE.fullmatch(parameters)
+        if match is None or last == 'm':
+            return
+        button, x, y = (int(group) for group in match.groups())
+        shift, ctrl, motion, wheel = (bool(button & bit) for bit in (4, 16, 32, 64))
+        which, x, y = button & 3, max(x - 1, 0), max(y - 1, 0)
+        if wheel:
+            dx, dy = ((0, -1), (0, 1), (-1, 0), (1, 0))[which]
+            events.append(MouseScrolled(x, y, dx, dy, shift, ctrl))
+        elif not motion and which < 3:
+            events.append(MousePressed(x, y, which + 1))

@@ -1,0 +1,131 @@
+"""Bytes of a terminal to events, however the bytes are cut."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.gui.state.events import KeyPressed, MousePressed, MouseScrolled, Pasted
+from nvitop.gui.term.keys import MAX_PASTE, Decoder, InputEvent
+
+CASES: list[tuple[bytes, list[InputEvent]]] = [
+    (b'a', [KeyPressed('a')]),
+    (b'og', [KeyPressed('o'), KeyPressed('g')]),
+    (b'K', [KeyPressed('K')]),
+    (b' ', [KeyPressed('Space')]),
+    (b'\r', [KeyPressed('Enter')]),
+    (b'\n', [KeyPressed('Enter')]),
+    (b'\t', [KeyPressed('Tab')]),
+    (b'\x1b', [KeyPressed('Esc')]),
+    (b'\x1b\x1b', [KeyPressed('Esc'), KeyPressed('Esc')]),
+    (b'\x03', [KeyPressed('Ctrl-C')]),
+    (b'\x01', [KeyPressed('Ctrl-A')]),
+    (b'\x7f', [KeyPressed('Backspace')]),
+    (b'\x08', [KeyPressed('Backspace')]),
+    (b'\x1c', [KeyPressed('Ctrl-\\')]),
+    (b'\x1bk', [KeyPressed('Alt-k')]),
+    (b'\x1bO', [KeyPressed('Alt-O')]),
+    (b'\x1b[', [KeyPressed('Alt-[')]),
+    (b'\x1b[A', [KeyPressed('Up')]),
+    (b'\x1bOA', [KeyPressed('Up')]),
+    (b'\x1b[B\x1b[C\x1b[D', [KeyPressed('Down'), KeyPressed('Right'), KeyPressed('Left')]),
+    (b'\x1b[1;2A', [KeyPressed('Shift-Up')]),
+    (b'\x1b[1;5C', [KeyPressed('Ctrl-Right')]),
+    (b'\x1b[1;3D', [KeyPressed('Alt-Left')]),
+    (b'\x1b[1;7D', [KeyPressed('Ctrl-Alt-Left')]),
+    (b'\x1b[a', [KeyPressed('Shift-Up')]),
+    (b'\x1bOa', [KeyPressed('Ctrl-Up')]),
+    (b'\x1b[Z', [KeyPressed('Shift-Tab')]),
+    (b'\x1b[H\x1b[F', [KeyPressed('Home'), KeyPressed('End')]),
+    (b'\x1bOH\x1bOF', [KeyPressed('Home'), KeyPressed('End')]),
+    (b'\x1b[1~\x1b[4~', [KeyPressed('Home'), KeyPressed('End')]),
+    (b'\x1b[7~\x1b[8~', [KeyPressed('Home'), KeyPressed('End')]),
+    (b'\x1b[5~\x1b[6~', [KeyPressed('PageUp'), KeyPressed('PageDown')]),
+    (b'\x1b[3~', [KeyPressed('Delete')]),
+    (b'\x1bOP\x1bOS', [KeyPressed('F1'), KeyPressed('F4')]),
+    (b'\x1b[[A\x1b[[E', [KeyPressed('F1'), KeyPressed('F5')]),
+    (b'\x1b[15~', [KeyPressed('F5')]),
+    (b'\x1b[15;2~', [KeyPressed('Shift-F5')]),
+    (b'\x1b[24~', [KeyPressed('F12')]),
+    (b'\x1b[97u', [KeyPressed('a')]),
+    (b'\x1b[27;5u', [KeyPressed('Ctrl-Esc')]),
+    (b'\x1b[99999999u', []),
+    (b'\x1b[999~', []),
+    (b'\x1b[I\x1b[O', []),
+    (b'\x1b[?1;2c', []),
+    (b'\x1b[<0;1;1M', [MousePressed(0, 0, 1)]),
+    (b'\x1b[<2;80;24M', [MousePressed(79, 23, 3)]),
+    (b'\x1b[<0;5;6m', []),
+    (b'\x1b[<32;5;6M', []),
+    (b'\x1b[<35;5;6M', []),
+    (b'\x1b[<64;5;6M', [MouseScrolled(4, 5, 0, -1)]),
+    (b'\x1b[<65;5;6M', [MouseScrolled(4, 5, 0, 1)]),
+    (b'\x1b[<66;5;6M', [MouseScrolled(4, 5, -1, 0)]),
+    (b'\x1b[<69;5;6M', [MouseScrolled(4, 5, 0, 1, shift=True)]),
+    (b'\x1b[<80;5;6M', [MouseScrolled(4, 5, 0, -1, ctrl=True)]),
+    (b'\x1b[<0;0;0M', [MousePressed(0, 0, 1)]),
+    (b'\x1b[<;;M', []),
+    (b'\x1b[M !!', []),
+    (b'\x1b[M !!q', [KeyPressed('q')]),
+    ('é'.encode(), [KeyPressed('é')]),
+    ('界'.encode(), [KeyPressed('界')]),
+    (b'\xffq', [KeyPressed('�'), KeyPressed('q')]),
+    (b'\x1b[200~rm -rf\n\x1b[A\x03q\x1b[201~x', [Pasted('rm -rf\n\x1b[A\x03q'), KeyPressed('x')]),
+    (b'\x1b[200~\x1b[201~', [Pasted('')]),
+    (b'\x1b[12\x1b[A', [KeyPressed('Up')]),
+    (b'\x1b[12\nq', [KeyPressed('q')]),
+]
+
+
+@pytest.mark.parametrize(('data', 'events'), CASES)
+def test_one_read_decodes(data: bytes, events: list[InputEvent]) -> None:
+    decoder = Decoder()
+    assert decoder.feed(data) + decoder.flush() == events
+    assert not decoder.is_waiting
+
+
+@pytest.mark.parametrize(('data', 'events'), CASES)
+def test_a_byte_at_a_time_decodes_the_same(data: bytes, events: list[InputEvent]) -> None:
+    decoder = Decoder()
+    seen = [event for byte in data for event in decoder.feed(bytes([byte]))]
+    assert seen + decoder.flush() == events
+
+
+def test_escape_waits_until_it_is_known_to_stand_alone() -> None:
+    decoder = Decoder()
+    assert decoder.feed(b'\x1b') == []
+    assert decoder.is_waiting
+    assert decoder.flush() == [KeyPressed('Esc')]
+    assert not decoder.is_waiting
+
+
+def test_a_paste_is_not_typed_even_when_it_is_flushed_half_way() -> None:
+    decoder = Decoder()
+    assert decoder.feed(b'\x1b[200~kill') == []
+    assert not decoder.is_waiting
+    assert decoder.flush() == []
+    assert decoder.feed(b' -9\x1b[20') == []
+    assert decoder.feed(b'1~') == [Pasted('kill -9')]
+
+
+def test_a_huge_paste_is_cut_and_ends() -> None:
+    decoder = Decoder()
+    assert decoder.feed(b'\x1b[200~') == []
+    for _ in range(40):
+        assert decoder.feed(b'x' * 4096) == []
+    events = decoder.feed(b'\x1b[201~q')
+    assert events == [Pasted('x' * MAX_PASTE), KeyPressed('q')]
+
+
+@given(st.lists(st.binary(max_size=40), max_size=8))
+def test_any_bytes_end_in_events_and_leave_nothing_behind(chunks: list[bytes]) -> None:
+    decoder = Decoder()
+    for chunk in chunks:
+        decoder.feed(chunk)
+    decoder.flush()
+    decoder.feed(b'\x1b[201~')  # in case a paste was begun
+    decoder.flush()
+    # A character may have been cut at the end of the chunks: the first key can be its remains.
+    events = decoder.feed(b'q') + decoder.flush()
+    assert events[-1:] == [KeyPressed('q')]
