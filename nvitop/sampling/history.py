@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was measured in the last hour, for graphs: rings of a fixed size by key and metric.
+
+A ring has one slot per second (or per interval, where that is longer) and holds the mean of what
+was measured in the slot. Nothing here knows threads: one owner appends and reads.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from array import array
+from collections import OrderedDict
+from typing import (
+    TYPE_CHECKING,
+    Container,
+    Hashable,
+    Iterable,
+    Sequence,
+)
+
+if TYPE_CHECKING:
+    from nvitop.sampling.types import DeviceSample, HostSample, ProcessSample, Sample
+
+#: Key of the host's rings.
+HOST = 'host'
+#: Time bases a graph may offer, in minutes.
+TIME_BASES_MINUTES: tuple[int, ...] = (1, 2, 5, 10, 15, 30, 60)
+#: How far back a ring reaches.
+CAPACITY_SECONDS = 3600.0
+#: How many processes have rings; the one not measured for longest gives way.
+MAX_PROCESSES = 48
+
+#: metric (its name in the metric table) → field of ``DeviceSample``: always recorded, None too.
+DEVICE_METRICS: dict[str, str] = {
+    'memory_percent': 'memory_percent',
+    'gpu_utilization': 'gpu_utilization_percent',
+    'memory_utilization': 'memory_utilization_percent',
+    'temperature': 'temperature_celsius',
+    'power_usage': 'power_usage_mw',
+    'sm_clock': 'sm_clock_mhz',
+}
+#: metric → field of ``DeviceSample``: recorded from the first time on that it was measured.
+OPTIONAL_DEVICE_METRICS: dict[str, str] = {
+    'memory_clock': 'memory_clock_mhz',
+    'fan_speed': 'fan_speed_percent',
+    'bar1_memory_percent': 'bar1_memory_percent',
+    'encoder_utilization': 'encoder_utilization_percent',
+    'decoder_utilization': 'decoder_utilization_percent',
+    'jpeg_utilization': 'jpeg_utilization_percent',
+    'ofa_utilization': 'ofa_utilization_percent',
+    'graphics_clock': 'graphics_clock_mhz',
+    'video_clock': 'video_clock_mhz',
+    'memory_temperature': 'memory_temperature_celsius',
+    'pcie_tx_throughput': 'pcie_tx_throughput_kib_per_s',
+    'pcie_rx_throughput': 'pcie_rx_throughput_kib_per_s',
+    'nvlink_tx_throughput': 'nvlink_tx_throughput_kib_per_s',
+    'nvlink_rx_throughput': 'nvlink_rx_throughput_kib_per_s',
+    'gpm_sm_active': 'gpm_sm_active_percent',
+    'gpm_sm_occupancy': 'gpm_sm_occupancy_percent',
+    'gpm_tensor_active': 'gpm_tensor_active_percent',
+    'gpm_dram_active': 'gpm_dram_active_percent',
+}
+HOST_METRICS: tuple[str, ...] = ('cpu_percent', 'memory_percent', 'swap_percent')
+#: metric → field of ``ProcessSample``.
+PROCESS_METRICS: dict[str, str] = {
+    'cpu_percent': 'cpu_percent',
+    'host_memory': 'host_memory_bytes',
+    'gpu_memory': 'gpu_memory_bytes',
+    'gpu_sm_utilization': 'gpu_sm_utilization_percent',
+}
+
+#: How many slots may pass without a new value before a graph shows that it has ended.
+_CURRENT_SLOTS = 2
+#: A slot nobody measured: joined up between its neighbours where the gap is short.
+_NOT_SAMPLED = math.nan
+#: A slot that was measured and had no value: stays a hole.
+_NOT_AVAILABLE = -math.inf
+
+
+class Ring:
+    """Values of one metric by slot of time; its size never changes."""
+
+    __slots__ = ('_count', '_memo', '_memo_end', '_slots', '_values', 'last_slot', 'slot_seconds')
+
+    def __init__(self, slot_seconds: float = 1.0, capacity_seconds: float = CAPACITY_SECONDS):
+        self.slot_seconds = slot_seconds
+        self._slots = max(2, round(capacity_seconds / slot_seconds))
+        self._values = array('f', [_NOT_SAMPLED]) * self._slots
+        #: Number of the newest slot, -1 while empty.
+        self.last_slot = -1
+        self._count = 0
+        self._memo: dict[tuple[float, int], list[float | None]] = {}
+        self._memo_end = -1
+
+    def append(self, time: float, value: float | None) -> None:
+        """Add a value; ``None`` and nan: it was asked for and is not available.
+
+        ``time`` is in seconds of a clock that never goes back; a value older than the newest
+        slot counts for that slot.
+        """
+        slot = int(time / self.slot_seconds)
+        known = value is not None and not math.isnan(value)
+        new = value if known and value is not None else _NOT_AVAILABLE
+        if self._memo:
+            self._memo.clear()
+        if slot > self.last_slot:
+            self._advance(slot)
+            self._values[slot % self._slots] = new
+            self._count = 1 if known else 0
+        elif known:
+            index = self.last_slot % self._slots
+            count = self._count
+            mean = (self._values[index] * count + new) / (count + 1) if count else new
+            self._values[index] = mean
+            self._count = count + 1
+
+    def _advance(self, slot: int) -> None:
+        """Make ``slot`` the newest one and mark those skipped as not sampled."""
+        skipped = slot - self.last_slot - 1
+        if self.last_slot >= 0 and skipped > 0:
+            values, slots = self._values, self._slots
+            for number in range(max(self.last_slot + 1, slot - slots + 1), slot):
+                values[number % slots] = _NOT_SAMPLED
+        self.last_slot = slot
+
+    def _window(self, first: int, last: int) -> array[float]:
+        """Values of the slots ``first`` … ``last`` (inclusive), not sampled where outside."""
+        oldest = self.last_slot - self._slots + 1
+        start, stop = max(first, oldest), min(last, self.last_slot)
+        if stop < start:
+            return array('f', [_NOT_SAMPLED]) * (last - first + 1)
+        a, b = start % self._slots, stop % self._slots
+        inner = self._values[a : b + 1] if a <= b else self._values[a:] + self._values[: b + 1]
+        before = array('f', [_NOT_SAMPLED]) * (start - first)
+        return before + inner + array('f', [_NOT_SAMPLED]) * (last - stop)
+
+    def values(
+        self, now: float, seconds: float, columns: int, *, max_gap_seconds: float = 10.0
+    ) -> list[float | None]:
+        """``columns`` means over the last ``seconds`` before ``now``, oldest first.
+
+        Columns keep their borders while time goes on (they are multiples of ``seconds /
+        columns``), so a graph slides and does not shimmer. What lies between two samples not
+        more than ``max_gap_seconds`` apart is interpolated; ``None`` where nothing is known.
+        """
+        if self.last_slot < 0 or columns <= 0 or seconds <= 0:
+            return [None] * max(0, columns)
+        end = int(now / self.slot_seconds)
+        if end - self.last_slot <= _CURRENT_SLOTS:
+            end = self.last_slot
+        if end != self._memo_end:
+            self._memo.clear()
+            self._memo_end = end
+        memo = self._memo.get((seconds, columns))
+        if memo is None:
+            # A few columns more on the left, so that what enters there is interpolated as well.
+            max_gap = max_gap_seconds * columns / seconds
+            margin = math.ceil(max_gap) + 1
+            means = self._resample(end, seconds / columns / self.slot_seconds, columns + margin)
+            _interpolate(means, max_gap)
+            memo = [v if math.isfinite(v) else None for v in means[margin:]]
+            self._memo[(seconds, columns)] = memo
+        return memo.copy()
+
+    def _resample(self, end: int, width: float, columns: int) -> list[float]:
+        """Means by column; a column is ``width`` slots wide."""
+        last_column = int(end / width + 1e-9)
+        first_column = last_column - columns + 1
+        first = max(0, math.ceil(first_column * width - 1e-9))
+        window = self._window(first, end)
+        result = []
+        start = 0
+        for column in range(first_column + 1, last_column + 2):
+            stop = max(start, min(len(window), math.ceil(column * width - 1e-9) - first))
+            result.append(_mean(window, start, stop))
+            start = stop
+        return result
+
+
+def _mean(window: array[float], start: int, stop: int) -> float:
+    if stop - start == 1:
+        return window[start]
+    if stop <= start:
+        return _NOT_SAMPLED
+    total = sum(window[start:stop])
+    if -math.inf < total < math.inf:
+        return total / (stop - start)
+    known = [v for v in window[start:stop] if v > _NOT_AVAILABLE]
+    if known:
+        return sum(known) / len(known)
+    return _NOT_AVAILABLE if _NOT_AVAILABLE in window[start:stop] else _NOT_SAMPLED
+
+
+def _interpolate(values: list[float], max_gap: float) -> None:
+    """Join what was not sampled linearly, where the gap is at most ``max_gap`` columns."""
+    left = -1
+    for i, value in enumerate(values):
+        if math.isnan(value):
+            continue
+        gap = i - left
+        if left >= 0 and 1 < gap <= max(max_gap, 1.0) + 1.0:
+            start = values[left]
+            if start > _NOT_AVAILABLE and value > _NOT_AVAILABLE:
+                step = (value - start) / gap
+                for j in range(left + 1, i):
+                    values[j] = start + step * (j - left)
+        left = i
+
+
+class History:
+    """The rings of a machine: its GPUs, its host, and the processes measured most recently.
+
+    Memory is bounded: a ring never grows, keys that vanished are forgotten, and at most
+    :data:`MAX_PROCESSES` processes have rings.
+    """
+
+    def __init__(self, device_interval: float = 1.0, process_interval: float = 2.0) -> None:
+        self._device_slot = max(1.0, device_interval)
+        self._process_slot = max(1.0, process_interval)
+        self._rings: dict[tuple[Hashable, str], Ring] = {}
+        self._devices: dict[Hashable, float] = {}
+        self._processes: OrderedDict[Hashable, float] = OrderedDict()
+        self._processes_time = 0.0
+        #: Monotonic time of the newest value.
+        self.now = 0.0
+
+    def append(
+        self, key: Hashable, metric: str, time: float, value: float | None, *, slot: float = 1.0
+    ) -> None:
+        """Add one value; see :meth:`Ring.append`."""
+        ring = self._rings.get((key, metric))
+        if ring is None:
+            ring = self._rings[(key, metric)] = Ring(slot)
+        ring.append(time, value)
+        self.now = max(self.now, time)
+
+    def record(self, sample: Sample, *, watched: Container[Hashable] = ()) -> None:
+        """Append everything in ``sample`` that can be drawn as a graph, and forget what vanished.
+
+        Processes are recorded when they were measured again since the last sample: those of
+        ``watched`` always, of the others as many as there is room for, if their CPU % was
+        measured (see ``Demand.visible_processes``).
+        """
+        time = sample.monotonic
+        self._record_host(time, sample.host)
+        for device in sample.devices:
+            self._record_device(time, device)
+        if sample.processes_monotonic > self._processes_time:
+            self._processes_time = sample.processes_monotonic
+            self._record_processes(sample.processes_monotonic, sample.processes, watched)
+        self._forget_old_devices(time)
+
+    def _record_host(self, time: float, host: HostSample) -> None:
+        self.append(HOST, 'cpu_percent', time, host.cpu_percent, slot=self._device_slot)
+        self.append(HOST, 'memory_percent', time, host.memory_percent, slot=self._device_slot)
+        self.append(HOST, 'swap_percent', time, host.swap_percent, slot=self._device_slot)
+
+    def _record_device(self, time: float, device: DeviceSample) -> None:
+        key, slot = device.key, self._device_slot
+        self._devices[key] = time
+        for metric, field in DEVICE_METRICS.items():
+            self.append(key, metric, time, getattr(device, field), slot=slot)
+        for metric, field in OPTIONAL_DEVICE_METRICS.items():
+            value = getattr(device, field)
+            if value is not None or (key, metric) in self._rings:
+                self.append(key, metric, time, value, slot=slot)
+
+    def _record_processes(
+        self, time: float, processes: Sequence[ProcessSample], watched: Container[Hashable]
+    ) -> None:
+        first = [process for process in processes if process.key in watched]
+        others = (
+            process
+            for process in processes
+            if process.cpu_percent is not None and process.key not in watched
+        )
+        for process in itertools.islice(itertools.chain(first, others), MAX_PROCESSES):
+            for metric, field in PROCESS_METRICS.items():
+                value = getattr(process, field)
+                self.append(process.key, metric, time, value, slot=self._process_slot)
+            self._processes[process.key] = time
+            self._processes.move_to_end(process.key)
+        while len(self._processes) > MAX_PROCESSES:
+            key, _ = self._processes.popitem(last=False)
+            self._drop(key, PROCESS_METRICS)
+
+    def _forget_old_devices(self, time: float) -> None:
+        gone = [key for key, seen in self._devices.items() if time - seen > CAPACITY_SECONDS]
+        for key in gone:
+            self.forget(key)
+
+    def forget(self, key: Hashable) -> None:
+        """Drop all rings of a key."""
+        self._devices.pop(key, None)
+        self._processes.pop(key, None)
+        for metrics in (DEVICE_METRICS, OPTIONAL_DEVICE_METRICS, PROCESS_METRICS, HOST_METRICS):
+            self._drop(key, metrics)
+
+    def _drop(self, key: Hashable, metrics: Iterable[str]) -> None:
+        for metric in metrics:
+            self._rings.pop((key, metric), None)
+
+    def known_keys(self) -> set[Hashable]:
+        """The keys that have rings."""
+        return {key for key, _ in self._rings}
+
+    def metrics(self, key: Hashable) -> tuple[str, ...]:
+        """Metrics of which there is a ring for ``key``."""
+        return tuple(metric for each, metric in self._rings if each == key)
+
+    def values(
+        self, key: Hashable, metric: str, seconds: float, columns: int
+    ) -> list[float | None]:
+        """``columns`` values over the last ``seconds``, oldest first, ``None`` where unknown.
+
+        See :meth:`Ring.values`. All graphs end at the newest value of the whole history, so
+        what stopped being measured has an end that moves to the left.
+        """
+        ring = self._rings.get((key, metric))
+        if ring is None:
+            return [None] * max(0, columns)
+        gap = max(10.0, 3 * ring.slot_seconds)
+        return ring.values(self.now, seconds, columns, max_gap_seconds=gap)
+
+    def last(self, key: Hashable, metric: str) -> float | None:
+        """The newest value (mean of its slot), ``None`` where unknown."""
+        ring = self._rings.get((key, metric))
+        if ring is None or ring.last_slot < 0:
+            return None
+        return ring.values(ring.last_slot * ring.slot_seconds, ring.slot_seconds, 1)[0]
+
+    def maximum(self, key: Hashable, metric: str, seconds: float) -> float | None:
+        """The highest mean of a slot within the last ``seconds``, ``None`` where nothing is known."""
+        ring = self._rings.get((key, metric))
+        if ring is None:
+            return None
+        columns = max(1, round(seconds / ring.slot_seconds))
+        known = [v for v in self.values(key, metric, seconds, columns) if v is not None]
+        return max(known) if known else None

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that may never return, made where they can be left behind.
+
+Steps run one after another in one daemon thread, so a healthy round costs one hop whatever the
+number of GPUs. A step that takes too long is left behind *with its thread*; the others go on in a
+new one, and the subject is tried again on the side, with back-off, until it answers in time.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+import time
+from typing import Callable, Generic, Hashable, Iterable, Mapping, TypeVar
+
+S = TypeVar('S', bound=Hashable)
+T = TypeVar('T')
+
+#: First and longest pause before a subject that timed out is tried again, in seconds.
+FIRST_RETRY_SECONDS = 5.0
+LAST_RETRY_SECONDS = 60.0
+#: How many threads one subject may keep inside calls that do not return.
+MAX_THREADS_INSIDE = 3
+
+
+def start_daemon(name: str, target: Callable[[], None]) -> None:
+    """Start a daemon thread: it ends with the process, wherever it is."""
+    threading.Thread(target=target, name=name, daemon=True).start()
+
+
+class Outcome(Generic[T]):
+    """What became of a step: a value, an error, or silence."""
+
+    __slots__ = ('error', 'silent_seconds', 'value')
+
+    def __init__(
+        self, value: T | None = None, error: Exception | None = None, silent_seconds: float = 0.0
+    ) -> None:
+        #: What the step returned, ``None`` after an error and in silence.
+        self.value = value
+        #: What it raised.
+        self.error = error
+        #: For how long the subject has not answered, 0.0 where it did.
+        self.silent_seconds = silent_seconds
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the subject does not answer."""
+        return self.silent_seconds > 0.0
+
+
+class _Round(Generic[S, T]):
+    """The steps of one :meth:`Lane.run` that are still to do, and what became of the others."""
+
+    def __init__(self, steps: Iterable[tuple[S, Callable[[], T]]]) -> None:
+        self.steps = collections.deque(steps)
+        self.outcomes: dict[S, Outcome[T]] = {}
+        #: The thread that serves the round; one that was left behind finds another token here.
+        self.token = object()
+        #: What that thread is inside, and since when. ``None``: it has ended.
+        self.step: tuple[S, Callable[[], T]] | None = None
+        self.since = 0.0
+        self.done = False
+
+
+class _Silence:
+    """A subject that did not answer in time."""
+
+    def __init__(self, since: float, retry_at: float) -> None:
+        self.since = since
+        self.retry_at = retry_at
+        self.pause = FIRST_RETRY_SECONDS
+        #: Threads left behind inside a step of this subject.
+        self.inside = 1
+        #: Whether a trial was answered in time: the next round includes the subject again.
+        self.healed = False
+
+
+class Lane:
+    """Runs steps that may hang; see the module.
+
+    One caller at a time. ``clock``, ``start_thread`` and ``condition`` are there for tests: a
+    clock that is turned by hand has to notify the condition.
+    """
+
+    def __init__(
+        self,
+        name: str = 'nvitop-lane',
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        start_thread: Callable[[str, Callable[[], None]], None] = start_daemon,
+        condition: threading.Condition | None = None,
+    ) -> None:
+        self._name = name
+        self._clock = clock
+        self._start_thread = start_thread
+        self._condition = condition or threading.Condition()
+        self._silent: dict[Hashable, _Silence] = {}
+        #: What a thread that was left behind was about, by its token.
+        self._left_behind: dict[object, _Silence] = {}
+        self._inside = 0
+
+    @property
+    def threads_inside(self) -> int:
+        """How many threads are inside a step now; leaving the process must not wait for them."""
+        with self._condition:
+            return self._inside
+
+    def forget(self, subject: Hashable) -> None:
+        """Do not hold its silence against a subject any longer."""
+        with self._condition:
+            self._silent.pop(subject, None)
+
+    def run(self, steps: Mapping[S, Callable[[], T]], *, limit: float) -> dict[S, Outcome[T]]:
+        """Run the steps in order; each is waited for ``limit`` seconds.
+
+        Returns an outcome for every subject. The step of a subject that is silent already is not
+        run, but for a trial now and then, whose result is not used. So a step must share no state
+        with a step that an earlier round was given for a subject that was silent then.
+        """
+        with self._condition:
+            todo = [item for item in steps.items() if not self._is_silent(*item, limit)]
+            this: _Round[S, T] = _Round(todo)
+            try:
+                if todo:
+                    self._wait_for(this, limit)
+            finally:
+                this.token = object()  # after Ctrl-C: the thread ends with its present step
+            now = self._clock()
+            for subject in steps:
+                if subject not in this.outcomes:
+                    since = self._silent[subject].since
+                    this.outcomes[subject] = Outcome(silent_seconds=max(now - since, 1e-9))
+            return this.outcomes
+
+    def _wait_for(self, this: _Round[S, T], limit: float) -> None:
+        self._serve(this)
+        while not this.done:
+            remaining = this.since + limit - self._clock()
+            if remaining > 0:
+                self._condition.wait(remaining)
+            elif this.step is not None:
+                self._leave_behind(this, this.step[0])
+            else:  # a thread that has not come to its first step yet
+                self._condition.wait(limit)
+
+    def _serve(self, this: _Round[S, T]) -> None:
+        """Start a thread that runs what is left of a round."""
+        token = this.token = object()
+        this.since = self._clock()
+        self._start_thread(self._name, lambda: self._work(this, token))
+
+    def _work(self, this: _Round[S, T], token: object) -> None:
+        while True:
+            with self._condition:
+                if this.token is not token:
+                    return
+                if not this.steps:
+                    this.done = True
+                    self._condition.notify_all()
+                    return
+                subject, step = this.step = this.steps.popleft()
+                this.since = self._clock()
+                self._inside += 1
+            outcome = _attempt(step)
+            with self._condition:
+                self._inside -= 1
+                if this.token is not token:
+                    silence = self._left_behind.pop(token, None)
+                    if silence is not None:
+                        silence.inside -= 1
+                        silence.retry_at = self._clock()
+                    return
+                this.step = None
+                this.outcomes[subject] = outcome
+
+    def _leave_behind(self, this: _Round[S, T], subject: Hashable) -> None:
+        silence = _Silence(this.since, self._clock() + FIRST_RETRY_SECONDS)
+        self._silent[subject] = self._left_behind[this.token] = silence
+        this.step = None
+        if this.steps:
+            self._serve(this)
+        else:
+            this.done = True
+
+    def _is_silent(self, subject: Hashable, step: Callable[[], T], limit: float) -> bool:
+        silence = self._silent.get(subject)
+        if silence is None:
+            return False
+        if silence.healed:
+            del self._silent[subject]
+            return False
+        now = self._clock()
+        if now >= silence.retry_at and silence.inside < MAX_THREADS_INSIDE:
+            silence.inside += 1
+            self._inside += 1
+            silence.retry_at = now + silence.pause
+            silence.pause = min(2 * silence.pause, LAST_RETRY_SECONDS)
+            self._start_thread(f'{self._name}-trial', lambda: self._try(silence, step, limit))
+        return True
+
+    def _try(self, silence: _Silence, step: Callable[[], T], limit: float) -> None:
+        """Find out, in a thread of its own, whether a silent subject answers again."""
+        started = self._clock()
+        _attempt(step)
+        with self._condition:
+            self._inside -= 1
+            silence.inside -= 1
+            silence.healed = self._clock() - started <= limit
+
+
+def _attempt(step: Callable[[], T]) -> Outcome[T]:
+    try:
+        return Outcome(value=step())
+    except Exception as error:
+        return Outcome(error=error)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which question is asked how often: once, slow, fast, only while shown.
+
+Pure bookkeeping over an injected clock; :mod:`nvitop.sampling.source` asks the questions.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Callable, NamedTuple
+
+from nvitop.api.metrics import METRICS_BY_NAME, Metric, metrics_of_tier
+from nvitop.sampling.types import Demand
+
+if TYPE_CHECKING:
+    from nvitop.sampling.types import ProcessKey
+
+DEFAULT_DEVICE_INTERVAL = 1.0
+DEFAULT_PROCESS_INTERVAL = 2.0
+#: Slow facts are never asked more often than this.
+MIN_SLOW_INTERVAL = 5.0
+#: CPU % of a process that came into view is measured over this time, not a whole interval.
+FIRST_CPU_INTERVAL = 0.25
+
+STATIC: tuple[Metric, ...] = metrics_of_tier('static')
+SLOW: tuple[Metric, ...] = metrics_of_tier('slow')
+FAST: tuple[Metric, ...] = metrics_of_tier('fast')
+
+
+class Intervals(NamedTuple):
+    """How often things are measured, in seconds."""
+
+    devices: float = DEFAULT_DEVICE_INTERVAL
+    processes: float = DEFAULT_PROCESS_INTERVAL
+    host: float = DEFAULT_DEVICE_INTERVAL
+    slow: float = MIN_SLOW_INTERVAL
+
+
+def intervals(interval: float | None = None) -> Intervals:
+    """The intervals for ``--interval``: it sets all of them, ``None`` gives the defaults.
+
+    Raises:
+        ValueError: If the interval is not a positive finite number.
+    """
+    if interval is None:
+        return Intervals()
+    if not (interval > 0 and math.isfinite(interval)):
+        raise ValueError(f'interval must be a positive number of seconds, not {interval!r}')
+    return Intervals(interval, interval, interval, max(MIN_SLOW_INTERVAL, interval))
+
+
+class Due(NamedTuple):
+    """What is asked now."""
+
+    fast: bool = False
+    slow: bool = False
+    #: Metrics of tier *shown*, by name.
+    shown: tuple[str, ...] = ()
+    #: The lists of processes, and CPU % and the like of those in view.
+    processes: bool = False
+    #: CPU % and the like of these only, because they have just come into view.
+    new_processes: frozenset[ProcessKey] = frozenset()
+    host: bool = False
+    host_processes: bool = False
+
+    @property
+    def devices(self) -> bool:
+        """Whether anything is asked of the devices but their processes."""
+        return self.fast or self.slow or bool(self.shown)
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is anything to ask."""
+        return any(self)
+
+
+#: Everything, for a sample that is complete in itself.
+EVERYTHING = Due(fast=True, slow=True, processes=True, host=True)
+
+
+def metrics_due(due: Due) -> tuple[Metric, ...]:
+    """The metrics to ask of a GPU, in the order fast, slow, shown; tier *static* is not in it."""
+    metrics = (*(FAST if due.fast else ()), *(SLOW if due.slow else ()))
+    if due.shown:
+        metrics += shown_metrics(due.shown)
+    return metrics
+
+
+def shown_metrics(names: tuple[str, ...]) -> tuple[Metric, ...]:
+    """The metrics of tier *shown* among ``names``; the others are asked anyway."""
+    known = (METRICS_BY_NAME.get(name) for name in names)
+    return tuple(metric for metric in known if metric is not None and metric.tier == 'shown')
+
+
+class _Timer:
+    """Falls due every ``interval`` seconds without drifting; what was missed is skipped."""
+
+    __slots__ = ('at', 'interval')
+
+    def __init__(self, interval: float) -> None:
+        self.interval = interval
+        self.at = -math.inf
+
+    def take(self, now: float, slack: float) -> bool:
+        """Whether it is due; then the next time is set."""
+        if now + slack < self.at:
+            return False
+        self.at = self.interval + (now if now - self.at > self.interval else self.at)
+        return True
+
+
+class Plan:
+    """When which group of questions falls due.
+
+    All groups are due at the start, so they share their ticks and an idle machine wakes as seldom
+    as can be. ``clock`` gives seconds and never goes back.
+    """
+
+    def __init__(
+        self,
+        intervals: Intervals | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.intervals = intervals or Intervals()
+        self._clock = clock
+        #: Groups this near to being due are taken along.
+        self._slack = min(0.05, min(self.intervals) / 10)
+        self._devices = _Timer(self.intervals.devices)
+        self._slow = _Timer(self.intervals.slow)
+        self._processes = _Timer(self.intervals.processes)
+        self._host = _Timer(self.intervals.host)
+        self._shown: frozenset[str] = frozenset()
+        self._demand = Demand()
+        self._in_view: frozenset[ProcessKey] | None = frozenset()
+        self._again: frozenset[ProcessKey] = frozenset()
+        self._again_at = math.inf
+
+    def due(self, demand: Demand) -> Due:
+        """What is to be asked now for this demand; it counts as asked from here on."""
+        now = self._clock()
+        fast = self._devices.take(now, self._slack)
+        shown = demand.shown_metrics
+        if not fast and shown:
+            shown = tuple(name for name in shown if name not in self._shown)
+        self._shown = frozenset(demand.shown_metrics)
+        processes = demand.processes and self._processes_due(now, demand)
+        due = Due(
+            fast=fast,
+            slow=fast and self._slow.take(now, self.intervals.devices / 2),
+            shown=shown,
+            processes=processes,
+            new_processes=self._new_processes(now, demand, processes),
+            host=self._host.take(now, self._slack),
+            host_processes=demand.host_processes and (processes or not self._demand.host_processes),
+        )
+        self._demand = demand
+        return due
+
+    def _processes_due(self, now: float, demand: Demand) -> bool:
+        before = self._demand
+        if not before.processes or (demand.process_codec and not before.process_codec):
+            self._processes.at = self._devices.at  # the next time together with the devices
+            return True
+        return self._processes.take(now, self._slack)
+
+    def _new_processes(self, now: float, demand: Demand, processes: bool) -> frozenset[ProcessKey]:
+        """Those that came into view, and those of which a first CPU % is due."""
+        visible = demand.visible_processes
+        in_view = None if visible is None else frozenset(visible)
+        new: frozenset[ProcessKey] = frozenset()
+        if in_view is not None and self._in_view is not None:
+            new = in_view - self._in_view
+        self._in_view = in_view
+        if now + self._slack >= self._again_at:
+            new |= self._again if in_view is None else self._again & in_view
+            self._again, self._again_at = frozenset(), math.inf
+        return new if demand.processes and not processes else frozenset()
+
+    def ask_again(self, keys: frozenset[ProcessKey]) -> None:
+        """Ask these processes once more soon: their CPU time was read for the first time."""
+        self._again |= keys
+        self._again_at = min(self._again_at, self._clock() + FIRST_CPU_INTERVAL)
+
+    def next_due(self) -> float:
+        """When something falls due next without a change of demand, on the plan's clock."""
+        times = [self._devices.at, self._host.at, self._again_at]
+        if self._demand.processes:
+            times.append(self._processes.at)
+        return min(times)
+
+    def refresh(self) -> None:
+        """Make everything due at once, as when the user asks for it."""
+        for timer in (self._devices, self._slow, self._processes, self._host):
+            timer.at = -math.inf

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The background thread of the monitor: asks the source when something is due, hands on samples."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Callable
+
+from nvitop.sampling.lanes import start_daemon
+from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Problem, Sample
+
+if TYPE_CHECKING:
+    from nvitop.sampling.source import Source
+
+#: Two samples are never nearer than this, however fast the demand changes.
+MIN_PAUSE_SECONDS = 0.05
+#: After an error the source is asked again this much later.
+ERROR_PAUSE_SECONDS = 1.0
+#: How long :meth:`Sampler.stop` waits for a call in flight.
+STOP_SECONDS = 0.5
+
+
+class Sampler:
+    """Takes samples in a daemon thread until it is stopped.
+
+    ``on_sample`` is called in that thread with each new sample. Whatever a source raises becomes
+    a problem of the sample before; nothing ends the thread but :meth:`stop`.
+
+    ``clock``, ``start_thread`` and ``condition`` are there for tests: a clock that is turned by
+    hand has to notify the condition. The clock must be that of the source's ``next_due``.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        on_sample: Callable[[Sample], None],
+        *,
+        demand: Demand | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        start_thread: Callable[[str, Callable[[], None]], None] = start_daemon,
+        condition: threading.Condition | None = None,
+    ) -> None:
+        self._source = source
+        self._on_sample = on_sample
+        self._demand = demand or Demand()
+        self._clock = clock
+        self._start_thread = start_thread
+        self._condition = condition or threading.Condition()
+        self._last = EMPTY_SAMPLE
+        #: Why the last sample was not taken by ``on_sample``: the next one says so.
+        self._unheard: Problem | None = None
+        self._earliest = 0.0
+        self._due = 0.0
+        self._woken = False
+        self._refresh = False
+        self._stopping = False
+        self._alive = False
+
+    def start(self) -> None:
+        """Start the thread; the first sample is taken at once."""
+        with self._condition:
+            if not self._alive:
+                self._alive = self._woken = True
+                self._stopping = False
+                self._start_thread('nvitop-sampler', self._run)
+
+    def demand(self, demand: Demand) -> None:
+        """Say what is shown from now on; what has not been asked yet is asked soon."""
+        with self._condition:
+            if demand != self._demand:
+                self._demand = demand
+                self._woken = True
+                self._condition.notify_all()
+
+    def refresh(self) -> None:
+        """Measure everything anew, soon."""
+        with self._condition:
+            self._refresh = self._woken = True
+            self._condition.notify_all()
+
+    def stop(self, timeout: float = STOP_SECONDS) -> bool:
+        """End the thread; wait at most ``timeout`` seconds for a sample in the making.
+
+        Returns whether it has ended. Where it has not, some call is still inside a driver: do
+        not shut NVML down, and leave the process by ``os._exit``.
+        """
+        with self._condition:
+            self._stopping = True
+            self._condition.notify_all()
+            self._condition.wait_for(lambda: not self._alive, timeout)
+            return not self._alive
+
+    def _run(self) -> None:
+        try:
+            while self._wait_until_due():
+                self._turn()
+        finally:
+            with self._condition:
+                self._alive = False
+                self._condition.notify_all()
+
+    def _wait_until_due(self) -> bool:
+        """Block until a sample is to be taken; ``False``: the end."""
+        with self._condition:
+            while not self._stopping:
+                at = self._earliest if self._woken else max(self._due, self._earliest)
+                remaining = at - self._clock()
+                if remaining <= 0:
+                    return True
+                self._condition.wait(min(remaining, threading.TIMEOUT_MAX))
+            return False
+
+    def _turn(self) -> None:
+        """Take one sample and hand it on."""
+        with self._condition:
+            demand, refresh = self._demand, self._refresh
+            self._woken = self._refresh = False
+        try:
+            if refresh:
+                self._source.refresh()
+            sample = self._source.sample(demand)
+            due = self._source.next_due()
+        except Exception as error:
+            last = self._last
+            sample = last._replace(
+                sequence=last.sequence + 1,
+                problems=(*last.problems, _problem('source', error)),
+            )
+            due = self._clock() + ERROR_PAUSE_SECONDS
+        else:
+            self._last = sample
+        if self._unheard is not None:
+            sample = sample._replace(problems=(*sample.problems, self._unheard))
+        try:
+            self._on_sample(sample)
+        except Exception as error:
+            self._unheard = _problem('on_sample', error)
+        else:
+            self._unheard = None
+        self._due = due
+        self._earliest = self._clock() + MIN_PAUSE_SECONDS
+
+
+def _problem(what: str, error: Exception) -> Problem:
+    return Problem('monitor', what, f'{type(error).__name__}: {error}', 'error')

@@ -1,0 +1,60 @@
+"""A clock turned by hand and values to measure."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from nvitop.sampling.types import (
+    DeviceInfo,
+    DeviceKey,
+    DeviceSample,
+    ProcessKey,
+    ProcessSample,
+    Sample,
+)
+
+
+class Clock:
+    """Shows what it was set to; turning it wakes who waits on its condition."""
+
+    def __init__(self, now: float = 100.0) -> None:
+        self.now = now
+        self.condition = threading.Condition()
+
+    def __call__(self) -> float:
+        return self.now
+
+    def turn(self, seconds: float) -> None:
+        with self.condition:
+            self.now += seconds
+            self.condition.notify_all()
+
+
+def device_key(index: int = 0) -> DeviceKey:
+    return DeviceKey(index, -1, f'GPU-{index}')
+
+
+def device_sample(index: int = 0, **values: Any) -> DeviceSample:
+    key = device_key(index)
+    return DeviceSample(key, DeviceInfo(key, index, 'Some GPU'))._replace(**values)
+
+
+def process_key(pid: int, device: int = 0) -> ProcessKey:
+    return ProcessKey(pid, 1.5, device_key(device))
+
+
+def process_sample(pid: int, **values: Any) -> ProcessSample:
+    return ProcessSample(process_key(pid))._replace(**values)
+
+
+def sample(
+    time: float, *devices: DeviceSample, processes: tuple[ProcessSample, ...] = ()
+) -> Sample:
+    return Sample(
+        timestamp=1.7e9 + time,
+        monotonic=time,
+        devices=devices,
+        processes=processes,
+        processes_monotonic=time if processes else 0.0,
+    )

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from nvitop.sampling import plan as planning
+from nvitop.sampling.plan import Due, Intervals, Plan, intervals, metrics_due
+from nvitop.sampling.types import Demand
+from tests.sampling.fakes import Clock, process_key
+
+NOTHING = Demand(processes=False)
+
+
+def run(plan: Plan, clock: Clock, demand: Demand, seconds: float) -> list[tuple[float, Due]]:
+    """Everything that falls due in the next seconds, at the times the plan itself names."""
+    start = clock.now
+    seen = []
+    while clock.now <= start + seconds:
+        seen.append((round(clock.now - start, 3), plan.due(demand)))
+        clock.now = plan.next_due()
+    return seen
+
+
+def test_intervals_by_default() -> None:
+    assert intervals() == Intervals(devices=1.0, processes=2.0, host=1.0, slow=5.0)
+
+
+@pytest.mark.parametrize(
+    ('interval', 'expected'),
+    [(0.25, Intervals(0.25, 0.25, 0.25, 5.0)), (30, Intervals(30, 30, 30, 30))],
+)
+def test_an_interval_sets_all_of_them(interval: float, expected: Intervals) -> None:
+    assert intervals(interval) == expected
+
+
+@pytest.mark.parametrize('interval', [0.0, -1.0, math.nan, math.inf])
+def test_an_interval_that_is_no_time_is_refused(interval: float) -> None:
+    with pytest.raises(ValueError, match='positive'):
+        intervals(interval)
+
+
+def test_everything_is_due_at_the_start() -> None:
+    due = Plan(clock=Clock()).due(Demand(shown_metrics=('total_energy',)))
+    assert due == Due(fast=True, slow=True, shown=('total_energy',), processes=True, host=True)
+    assert due.devices
+    assert due.anything
+
+
+def test_nothing_is_due_right_after() -> None:
+    plan = Plan(clock=Clock())
+    plan.due(Demand())
+    due = plan.due(Demand())
+    assert due == Due()
+    assert not due.anything
+    assert not due.devices
+
+
+def test_the_groups_share_their_ticks() -> None:
+    clock = Clock()
+    seen = run(Plan(clock=clock), clock, Demand(), 10)
+    assert [time for time, _ in seen] == list(range(11))
+    assert [time for time, due in seen if due.processes] == [0, 2, 4, 6, 8, 10]
+    assert [time for time, due in seen if due.slow] == [0, 5, 10]
+    assert all(due.fast and due.host for _, due in seen)
+
+
+def test_a_long_interval_holds_for_everything() -> None:
+    clock = Clock()
+    seen = run(Plan(intervals(30), clock=clock), clock, Demand(), 90)
+    assert [time for time, _ in seen] == [0, 30, 60, 90]
+    assert all(due == Due(fast=True, slow=True, processes=True, host=True) for _, due in seen)
+
+
+def test_ticks_do_not_drift_when_a_sample_takes_its_time() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    plan.due(Demand())
+    for second in range(1, 20):
+        clock.now = second + 0.2
+        assert plan.due(Demand()).fast
+        assert plan.next_due() == second + 1
+
+
+def test_what_was_missed_is_skipped() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    plan.due(Demand())
+    clock.now = 33.3
+    assert plan.due(Demand()).slow
+    assert plan.due(Demand()) == Due()
+    assert plan.next_due() == pytest.approx(34.3)
+
+
+def test_a_tick_a_little_early_takes_everything_along() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    plan.due(Demand())
+    clock.now = 0.97
+    assert plan.due(Demand()).fast
+    assert plan.next_due() == 2.0
+
+
+def test_processes_are_not_asked_for_while_nobody_shows_them() -> None:
+    clock = Clock(0.0)
+    plan = Plan(Intervals(devices=10, processes=2, host=10), clock=clock)
+    assert not plan.due(NOTHING).processes
+    assert plan.next_due() == 10
+    clock.now = 3.0
+    assert plan.due(Demand()) == Due(processes=True)
+
+
+def test_processes_turned_on_fall_in_with_the_devices() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    plan.due(NOTHING)
+    clock.now = 0.4
+    assert plan.due(Demand()).processes
+    seen = run(plan, clock, Demand(), 3)
+    assert [round(time + 0.4, 3) for time, due in seen if due.anything] == [1, 2, 3]
+
+
+def test_codec_load_of_processes_is_asked_at_once_when_it_comes_into_view() -> None:
+    plan = Plan(clock=Clock())
+    plan.due(Demand())
+    assert plan.due(Demand(process_codec=True)).processes
+    assert not plan.due(Demand(process_codec=True)).anything
+
+
+def test_shown_metrics_are_asked_at_once_and_then_with_the_devices() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    plan.due(Demand())
+    one = Demand(shown_metrics=('total_energy',))
+    two = Demand(shown_metrics=('total_energy', 'jpeg_utilization'))
+    clock.now = 0.3
+    assert plan.due(one) == Due(shown=('total_energy',))
+    assert plan.due(one) == Due()
+    assert plan.due(two) == Due(shown=('jpeg_utilization',))
+    clock.now = 1.0
+    assert plan.due(two).shown == two.shown_metrics
+    assert plan.due(Demand()) == Due()
+
+
+def test_the_tree_is_asked_for_at_once_and_then_with_the_processes() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    plan.due(Demand())
+    tree = Demand(host_processes=True)
+    assert plan.due(tree) == Due(host_processes=True)
+    seen = [due for _, due in run(plan, clock, tree, 4)]
+    assert [due.host_processes for due in seen] == [False, False, True, False, True]
+
+
+def test_processes_that_come_into_view_are_asked_at_once() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    a, b, c = (process_key(pid) for pid in (1, 2, 3))
+    plan.due(Demand(visible_processes=(a, b)))
+    scrolled = Demand(visible_processes=(b, c))
+    assert plan.due(scrolled) == Due(new_processes=frozenset({c}))
+    assert plan.due(scrolled) == Due()
+    assert plan.due(Demand(visible_processes=None)) == Due()
+
+
+def test_processes_whose_cpu_time_was_read_first_are_asked_again_soon() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    plan.due(Demand())
+    plan.ask_again(frozenset({process_key(1)}))
+    assert plan.next_due() == planning.FIRST_CPU_INTERVAL
+    clock.now = plan.next_due()
+    assert plan.due(Demand()) == Due(new_processes=frozenset({process_key(1)}))
+    assert plan.next_due() == 1.0
+
+
+def test_who_left_the_view_meanwhile_is_not_asked_again() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    plan.due(Demand(visible_processes=(process_key(1),)))
+    plan.ask_again(frozenset({process_key(1)}))
+    clock.now = plan.next_due()
+    assert plan.due(Demand(visible_processes=())) == Due()
+
+
+def test_refresh_makes_everything_due() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    plan.due(Demand())
+    clock.now = 0.5
+    plan.refresh()
+    assert plan.due(Demand()) == Due(fast=True, slow=True, processes=True, host=True)
+    assert plan.next_due() == 1.5
+
+
+def test_metrics_due_are_those_of_the_tiers_asked_for() -> None:
+    fast = {metric.name for metric in metrics_due(Due(fast=True))}
+    assert {'memory_used', 'gpu_utilization', 'power_usage', 'temperature'} <= fast
+    assert 'fan_speed' not in fast
+    assert 'fan_speed' in {metric.name for metric in metrics_due(Due(slow=True))}
+    shown = metrics_due(Due(shown=('total_energy', 'power_usage', 'no such metric')))
+    assert [metric.name for metric in shown] == ['total_energy']
+    assert metrics_due(Due(processes=True)) == ()

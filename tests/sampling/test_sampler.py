@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Callable, List, Tuple
+
+import pytest
+
+from nvitop.sampling.sampler import ERROR_PAUSE_SECONDS, MIN_PAUSE_SECONDS, Sampler
+from nvitop.sampling.types import Demand, Problem, Sample
+
+Script = List[Tuple[float, Callable[[], None]]]
+
+
+class ScriptedTime(threading.Condition):
+    """Waiting takes no time: the clock jumps to where the wait ends, or to the script's next act."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.script: Script = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        until = self.now + timeout
+        if self.script and self.script[0][0] <= until:
+            at, act = self.script.pop(0)
+            self.now = max(self.now, at)
+            act()
+        else:
+            self.now = until
+        return True
+
+
+class FakeSource:
+    """Due every second; counts; does what it is told to."""
+
+    def __init__(self, time: ScriptedTime) -> None:
+        self.time = time
+        self.asked: list[tuple[float, Demand]] = []
+        self.refreshed = 0
+        self.act: Callable[[], None] = lambda: None
+        self.due = 0.0
+
+    def sample(self, demand: Demand) -> Sample:
+        self.asked.append((round(self.time.now, 3), demand))
+        if self.time.now >= self.due:
+            self.due = self.time.now + 1.0
+        self.act()
+        return Sample(timestamp=self.time.now, sequence=len(self.asked))
+
+    def next_due(self) -> float:
+        return self.due
+
+    def refresh(self) -> None:
+        self.refreshed += 1
+
+    @property
+    def times(self) -> list[float]:
+        return [time for time, _ in self.asked]
+
+
+class Bench:
+    """A sampler whose thread runs inside the test, on scripted time."""
+
+    def __init__(self) -> None:
+        self.time = ScriptedTime()
+        self.source = FakeSource(self.time)
+        self.samples: list[Sample] = []
+        self.sampler = self.make(self.samples.append)
+
+    def make(self, on_sample: Callable[[Sample], None]) -> Sampler:
+        return Sampler(
+            self.source,
+            on_sample,
+            clock=self.time.clock,
+            start_thread=lambda _, target: target(),
+            condition=self.time,
+        )
+
+    def stop(self) -> None:
+        self.sampler._stopping = True
+
+    def run(self, script: Script, until: float) -> None:
+        self.time.script = [*script, (until, self.stop)]
+        self.sampler.start()
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_samples_are_taken_when_the_source_says_and_handed_on(bench: Bench) -> None:
+    bench.run([], 3.5)
+    assert bench.source.times == [0, 1, 2, 3]
+    assert [sample.sequence for sample in bench.samples] == [1, 2, 3, 4]
+
+
+def test_a_new_demand_is_asked_for_at_once(bench: Bench) -> None:
+    demand = Demand(shown_metrics=('total_energy',))
+    bench.run([(0.4, lambda: bench.sampler.demand(demand))], 1.5)
+    assert bench.source.asked == [(0, Demand()), (0.4, demand), (1, demand)]
+
+
+def test_the_same_demand_again_wakes_nobody(bench: Bench) -> None:
+    bench.run([(0.4, lambda: bench.sampler.demand(Demand()))], 1.5)
+    assert bench.source.times == [0, 1]
+
+
+def test_demands_that_follow_closely_share_a_sample(bench: Bench) -> None:
+    def show(*names: str) -> Callable[[], None]:
+        return lambda: bench.sampler.demand(Demand(shown_metrics=names))
+
+    bench.run([(0.01, show('a')), (0.02, show('a', 'b')), (0.03, show('c'))], 0.5)
+    assert bench.source.times == [0, MIN_PAUSE_SECONDS]
+    assert bench.source.asked[-1][1].shown_metrics == ('c',)
+
+
+def test_refresh_asks_for_everything(bench: Bench) -> None:
+    bench.run([(0.5, bench.sampler.refresh)], 0.9)
+    assert bench.source.times == [0, 0.5]
+    assert bench.source.refreshed == 1
+
+
+def test_an_error_becomes_a_problem_and_the_thread_goes_on(bench: Bench) -> None:
+    def fail() -> None:
+        raise RuntimeError('disk on fire')
+
+    bench.run(
+        [
+            (1.5, lambda: setattr(bench.source, 'act', fail)),
+            (2.5, lambda: setattr(bench.source, 'act', lambda: None)),
+        ],
+        2 + ERROR_PAUSE_SECONDS + 0.5,
+    )
+    first, second, failed, healed = bench.samples
+    assert failed.timestamp == second.timestamp
+    assert failed.sequence > second.sequence > first.sequence
+    assert failed.problems == (Problem('monitor', 'source', 'RuntimeError: disk on fire', 'error'),)
+    assert healed.problems == ()
+    assert healed.timestamp == 2 + ERROR_PAUSE_SECONDS
+
+
+def test_an_error_at_the_very_first_sample_is_shown_too(bench: Bench) -> None:
+    def fail() -> None:
+        raise OSError(5, 'Input/output error')
+
+    bench.source.act = fail
+    bench.run([], 0.5)
+    assert [problem.kind for problem in bench.samples[0].problems] == ['error']
+    assert 'Input/output error' in bench.samples[0].problems[0].reason
+
+
+def test_a_receiver_that_fails_hears_of_it_with_the_next_sample(bench: Bench) -> None:
+    received = []
+
+    def receive(sample: Sample) -> None:
+        received.append(sample)
+        if len(received) == 1:
+            raise ValueError('no room')
+
+    bench.sampler = bench.make(receive)
+    bench.run([], 2.5)
+    assert [[problem.reason for problem in sample.problems] for sample in received] == [
+        [],
+        ['ValueError: no room'],
+        [],
+    ]
+
+
+def threaded(source: FakeSource, on_sample: Callable[[Sample], None]) -> Sampler:
+    sampler = Sampler(source, on_sample)
+    sampler.start()
+    return sampler
+
+
+def test_stop_does_not_wait_for_the_next_tick() -> None:
+    source = FakeSource(ScriptedTime())
+    source.due = 1e12
+    taken = threading.Event()
+    sampler = threaded(source, lambda _: taken.set())
+    assert taken.wait(30)
+    assert sampler.stop(30)
+    assert sampler.stop()
+
+
+def test_stop_leaves_a_sample_in_the_making_behind() -> None:
+    source = FakeSource(ScriptedTime())
+    inside, let_go = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        inside.set()
+        assert let_go.wait(30)
+
+    source.act = hang
+    samples: list[Sample] = []
+    sampler = threaded(source, samples.append)
+    assert inside.wait(30)
+    assert not sampler.stop(0.0)
+    let_go.set()
+    assert sampler.stop(30)
+
+
+def test_a_demand_is_taken_while_a_sample_is_in_the_making() -> None:
+    source = FakeSource(ScriptedTime())
+    inside, let_go, again = threading.Event(), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        inside.set()
+        assert let_go.wait(30)
+        if len(source.asked) == 2:
+            again.set()
+
+    source.act = hang
+    source.due = 1e12
+    sampler = threaded(source, lambda _: None)
+    assert inside.wait(30)
+    sampler.demand(Demand(processes=False))  # does not block
+    let_go.set()
+    assert again.wait(30)
+    assert not source.asked[1][1].processes
+    assert sampler.stop(30)
+
+
+def test_a_sampler_can_be_started_again_and_never_twice() -> None:
+    source = FakeSource(ScriptedTime())
+    source.due = 1e12
+    taken: queue.Queue[Sample] = queue.Queue()
+    sampler = threaded(source, taken.put)
+    sampler.start()
+    assert taken.get(timeout=30).sequence == 1
+    assert sampler.stop(30)
+    sampler.start()
+    assert taken.get(timeout=30).sequence == 2
+    assert sampler.stop(30)
+    assert taken.empty()
