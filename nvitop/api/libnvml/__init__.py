@@ -28,7 +28,17 @@ from nvitop.api.libnvml._binding import (
     public_names,
 )
 from nvitop.api.libnvml._explanation import explain_init_error
+from nvitop.api.libnvml._field_values import nvmlDeviceGetFieldValues, nvmlQueryFieldValues
 from nvitop.api.libnvml._logger import LOGGER
+from nvitop.api.libnvml._missing_functions import missing_functions_report
+from nvitop.api.libnvml._process_lists import (
+    ProcessInfo,
+    impossible_answer,
+    nvmlDeviceGetComputeRunningProcesses,
+    nvmlDeviceGetGraphicsRunningProcesses,
+    nvmlDeviceGetMPSComputeRunningProcesses,
+    nvmlDeviceGetProcessUtilization,
+)
 from nvitop.api.libnvml._query import (
     UNKNOWN_FUNCTIONS,
     UNKNOWN_FUNCTIONS_CACHE_SIZE,
@@ -39,6 +49,26 @@ from nvitop.api.libnvml._query import (
     nvmlQuery,
 )
 from nvitop.api.libnvml._session import SESSION
+from nvitop.api.libnvml._structures import (
+    c_nvmlMemory_v1_t,
+    c_nvmlMemory_v2_t,
+    c_nvmlProcessInfo_v1_t,
+    c_nvmlProcessInfo_v2_t,
+    c_nvmlProcessInfo_v3_t,
+    c_nvmlTemperature_v1_t,
+)
+from nvitop.api.libnvml._text_arguments import (
+    nvmlDeviceGetHandleByPciBusId,
+    nvmlDeviceGetHandleBySerial,
+    nvmlDeviceGetHandleByUUID,
+)
+from nvitop.api.libnvml._versions import (
+    nvmlDeviceGetCurrentDriverModel,
+    nvmlDeviceGetDriverModel,
+    nvmlDeviceGetMemoryInfo,
+    nvmlDeviceGetPendingDriverModel,
+    nvmlDeviceGetTemperature,
+)
 
 __all__ = [
     'LOGGER',
@@ -53,16 +83,39 @@ __all__ = [
     'NVMLError_NotSupported',
     'NVMLError_Uninitialized',
     'NVMLError_Unknown',
+    'ProcessInfo',
     'c_nvmlDevice_t',
+    'c_nvmlMemory_v1_t',
+    'c_nvmlMemory_v2_t',
+    'c_nvmlProcessInfo_v1_t',
+    'c_nvmlProcessInfo_v2_t',
+    'c_nvmlProcessInfo_v3_t',
+    'c_nvmlTemperature_v1_t',
     'call_count',
     'calls_in_flight',
     'explain_binding',
     'explain_init_error',
+    'impossible_answer',
     'last_error',
+    'missing_functions_report',
     'nvmlCheckReturn',
+    'nvmlDeviceGetComputeRunningProcesses',
+    'nvmlDeviceGetCurrentDriverModel',
+    'nvmlDeviceGetDriverModel',
+    'nvmlDeviceGetFieldValues',
+    'nvmlDeviceGetGraphicsRunningProcesses',
+    'nvmlDeviceGetHandleByPciBusId',
+    'nvmlDeviceGetHandleBySerial',
+    'nvmlDeviceGetHandleByUUID',
+    'nvmlDeviceGetMPSComputeRunningProcesses',
+    'nvmlDeviceGetMemoryInfo',
+    'nvmlDeviceGetPendingDriverModel',
+    'nvmlDeviceGetProcessUtilization',
+    'nvmlDeviceGetTemperature',
     'nvmlInit',
     'nvmlInitWithFlags',
     'nvmlQuery',
+    'nvmlQueryFieldValues',
     'nvmlShutdown',
     'use_library',
 ]

@@ -90,6 +90,9 @@ def public_names() -> dict[str, Any]:
 
 if TYPE_CHECKING:
 
+    class LibraryMismatchError(Exception):
+        """What newer bindings raise, for some functions, where the driver does not have them."""
+
     class NVMLError(Exception):
         """Any failure of NVML; :attr:`value` is NVML's return code."""
 
@@ -122,6 +125,9 @@ if TYPE_CHECKING:
     class c_nvmlDevice_t:
         """A handle of a device: opaque."""
 else:
+    LibraryMismatchError = getattr(
+        BINDING, 'NVMLLibraryMismatchError', BINDING.NVMLError_FunctionNotFound
+    )
     NVMLError = BINDING.NVMLError
     NVMLError_FunctionNotFound = BINDING.NVMLError_FunctionNotFound
     NVMLError_GpuIsLost = BINDING.NVMLError_GpuIsLost

@@ -9,7 +9,7 @@ import re
 import threading
 from typing import Any, Callable
 
-from nvitop.api.libnvml._binding import BINDING, NVMLError
+from nvitop.api.libnvml._binding import BINDING, LibraryMismatchError, NVMLError
 from nvitop.api.libnvml._logger import LOGGER
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
@@ -94,11 +94,16 @@ def nvmlQuery(
             return _default_or_raise(
                 error, func, args, default, ignore_errors, ignore_function_not_found
             )
+    except LibraryMismatchError:
+        missing = NVMLError(_FUNCTION_NOT_FOUND)
+        return _default_or_raise(
+            missing, func, args, default, ignore_errors, ignore_function_not_found
+        )
     except UnicodeDecodeError:
         pass
     else:
         if _errors:
-            _forget_error(func, args)
+            note_error(_name(func), args, 0)
         return result.decode('utf-8', 'replace') if isinstance(result, bytes) else result
     return _try_again(func, args, kwargs, default, ignore_errors, ignore_function_not_found)
 
@@ -128,7 +133,7 @@ def _try_again(
         unknown = NVMLError(_UNKNOWN)
         unknown.__cause__ = cause
         return _default_or_raise(unknown, func, args, default, ignore_errors, False)
-    _forget_error(func, args)
+    note_error(_name(func), args, 0)
     return result.decode('utf-8', 'replace') if isinstance(result, bytes) else result
 
 
@@ -175,14 +180,18 @@ def _name(func: Callable[..., Any] | str) -> str:
     return func if isinstance(func, str) else getattr(func, '__name__', repr(func))
 
 
-def _key(args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
-    """What tells calls of one function apart. Handles are equal if they point to the same place."""
-    if not args:
-        return 0, ()
+def address_of(handle: Any) -> int:
+    """Where a handle points to, 0 for what is no handle: equal for all handles of one device."""
     try:
-        address, rest = ctypes.addressof(args[0].contents), args[1:]
+        return ctypes.addressof(handle.contents)
     except (AttributeError, ValueError):
-        address, rest = 0, args
+        return 0
+
+
+def _key(args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
+    """What tells calls of one function apart."""
+    address = address_of(args[0]) if args else 0
+    rest = args[1:] if address else args
     try:
         hash(rest)
     except TypeError:
@@ -198,13 +207,8 @@ def _default_or_raise(
     ignore_errors: bool,
     ignore_function_not_found: bool,
 ) -> Any:
-    name, key = _name(func), _key(args)
-    with _lock:
-        errors = _errors.setdefault(name, {})
-        errors.pop(key, None)
-        if len(errors) >= _MAX_ERRORS_PER_FUNCTION:
-            errors.clear()
-        errors[key] = error.value
+    name = _name(func)
+    note_error(name, args, error.value)
     if error.value == _FUNCTION_NOT_FOUND:
         if not ignore_function_not_found:
             _remember_unknown(name)
@@ -214,11 +218,19 @@ def _default_or_raise(
     return default
 
 
-def _forget_error(func: Callable[..., Any] | str, args: tuple[Any, ...]) -> None:
-    errors = _errors.get(_name(func))
-    if errors:
-        with _lock:
-            errors.pop(_key(args), None)
+def note_error(name: str, args: tuple[Any, ...], code: int) -> None:
+    """Keep the return code of a call as the reason for a missing answer; 0 for an answer."""
+    if not code and name not in _errors:
+        return
+    key = _key(args)
+    with _lock:
+        errors = _errors.setdefault(name, {})
+        errors.pop(key, None)
+        if not code:
+            return
+        if len(errors) >= _MAX_ERRORS_PER_FUNCTION:
+            errors.clear()
+        errors[key] = code
 
 
 def _remember_unknown(name: str) -> None:

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes on a device: lists whose layout depends on the driver, so each answer is checked."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+from typing import Any, Callable, NamedTuple
+
+from nvitop.api.libnvml._binding import BINDING, NVMLError
+from nvitop.api.libnvml._logger import LOGGER
+from nvitop.api.libnvml._query import address_of, count_call
+from nvitop.api.libnvml._session import SESSION
+from nvitop.api.libnvml._structures import (
+    UINT_MAX,
+    ULONGLONG_MAX,
+    c_nvmlProcessInfo_v1_t,
+    c_nvmlProcessInfo_v2_t,
+    c_nvmlProcessInfo_v3_t,
+)
+from nvitop.api.libnvml._versions import TOO_NEW, memory_totals, nvmlDeviceGetMemoryInfo
+
+#: The highest PID a system can give. On Linux the limit of all kernels, not `pid_max`, which may be
+#: lower in a container than on the host whose PIDs NVML tells.
+MAX_PID = 2**22 if sys.platform.startswith('linux') else 2**32 - 2
+
+_INSUFFICIENT_SIZE: int = BINDING.NVML_ERROR_INSUFFICIENT_SIZE
+_MAX_ROUNDS = 8
+#: A byte no last byte of a row can be: what still has it after a call was not written.
+_UNWRITTEN = b'\xa5'
+
+
+class ProcessInfo(NamedTuple):
+    """A process on a device, with the names of NVML's structure."""
+
+    pid: int
+    #: Bytes; ``None`` where the driver does not tell (Windows with WDDM).
+    usedGpuMemory: int | None
+    #: ``0xFFFFFFFF`` without MIG.
+    gpuInstanceId: int = UINT_MAX
+    computeInstanceId: int = UINT_MAX
+    #: Bytes in memory protected by confidential computing; ``None`` where the driver does not tell.
+    usedGpuCcProtectedMemory: int | None = None
+
+
+class _Layout(NamedTuple):
+    structure: type[ctypes.Structure]
+    row: struct.Struct
+
+
+_V1 = _Layout(c_nvmlProcessInfo_v1_t, struct.Struct('=I4xQ'))
+_V2 = _Layout(c_nvmlProcessInfo_v2_t, struct.Struct('=I4xQII'))
+_V3 = _Layout(c_nvmlProcessInfo_v3_t, struct.Struct('=I4xQIIQ'))
+_LARGEST_ROW = _V3.row.size
+
+
+class _Method(NamedTuple):
+    """An entry point and the layouts its rows may have, the likeliest first."""
+
+    suffix: str
+    layouts: tuple[_Layout, ...]
+
+
+class _Answer(NamedTuple):
+    rows: list[ProcessInfo]
+    #: What cannot be true, in words, and how many rows were dropped for it.
+    impossible: str
+    dropped: int
+
+
+#: Function → ways to ask, the one that worked first.
+_methods: dict[str, tuple[_Method, ...]] = {}
+#: (function, address behind the handle) → rows to make room for.
+_capacities: dict[tuple[str, int], int] = {}
+#: (function, address behind the handle) → what was dropped from the last answer.
+_impossible: dict[tuple[str, int], str] = {}
+_warned: set[str] = set()
+
+
+def _forget() -> None:
+    for learnt in (_methods, _capacities, _impossible):
+        learnt.clear()
+    _warned.clear()
+
+
+SESSION.on_new_library(_forget)
+
+
+def nvmlDeviceGetComputeRunningProcesses(handle: Any) -> list[ProcessInfo]:
+    """Processes with a compute context on a device (type C of nvidia-smi).
+
+    The layout of the driver's answer is found out and checked; rows that cannot be true are dropped,
+    and :func:`impossible_answer` tells so.
+
+    Raises:
+        NVMLError: The device cannot be asked.
+    """
+    return _running_processes('nvmlDeviceGetComputeRunningProcesses', handle)
+
+
+def nvmlDeviceGetGraphicsRunningProcesses(handle: Any) -> list[ProcessInfo]:
+    """Processes with a graphics context on a device (type G of nvidia-smi); see the compute ones."""
+    return _running_processes('nvmlDeviceGetGraphicsRunningProcesses', handle)
+
+
+def nvmlDeviceGetMPSComputeRunningProcesses(handle: Any) -> list[ProcessInfo]:
+    """Clients of the Multi-Process Service (type M+C of nvidia-smi); see the compute ones."""
+    return _running_processes('nvmlDeviceGetMPSComputeRunningProcesses', handle)
+
+
+def impossible_answer(func: str, handle: Any) -> str:
+    """What was dropped from the last process list of a device because it cannot be true.
+
+    Args:
+        func: Name of the function: ``'nvmlDeviceGetComputeRunningProcesses'``.
+        handle: The device.
+
+    Returns:
+        One line for people, ``''`` where nothing was dropped.
+    """
+    return _impossible.get((func, address_of(handle)), '')
+
+
+def _running_processes(name: str, handle: Any) -> list[ProcessInfo]:
+    methods = _methods.get(name) or _choose_methods(name)
+    best: _Answer | None = None
+    is_asked = False
+    for method in methods:
+        try:
+            buffer, count = _read(name, method, handle, is_again=is_asked)
+        except NVMLError as error:
+            if error.value not in TOO_NEW:
+                raise
+            continue
+        is_asked = True
+        written = _written_layout(buffer, count, method.layouts)
+        for layout in (written,) if written else method.layouts:
+            answer = _check(layout, buffer, count, handle)
+            if best is None or answer.dropped < best.dropped:
+                best = answer
+            if written or not answer.dropped:
+                if (method, layout) != (methods[0], methods[0].layouts[0]):
+                    _remember(name, methods, method, layout)
+                return _note(name, handle, answer)
+    if best is None:
+        raise NVMLError(BINDING.NVML_ERROR_FUNCTION_NOT_FOUND)
+    return _note(name, handle, best)
+
+
+def _choose_methods(name: str) -> tuple[_Method, ...]:
+    """The ways this driver has to ask, by its symbols, the newest first."""
+    # The first releases of R535 wrote longer rows by the third entry point; later ones do not, and
+    # have the second of these functions.
+    is_long = _has('nvmlDeviceGetConfComputeMemSizeInfo') and not _has(
+        'nvmlDeviceGetRunningProcessDetailList'
+    )
+    third = _Method('_v3', (_V3, _V2) if is_long else (_V2, _V3))
+    methods: tuple[_Method, ...] = (third, _Method('_v2', (_V2, _V3)), _Method('', (_V1,)))
+    forced = os.environ.get('NVITOP_NVML_PROCESS_API', '').strip().lower()
+    if forced in ('v1', 'v2', 'v3'):
+        methods = (methods[3 - int(forced[1])],)
+    elif forced and 'NVITOP_NVML_PROCESS_API' not in _warned:
+        _warned.add('NVITOP_NVML_PROCESS_API')
+        LOGGER.warning('NVITOP_NVML_PROCESS_API is %r, not one of v1, v2, v3: ignored.', forced)
+    methods = tuple(method for method in methods if _has(name + method.suffix))
+    _methods[name] = methods
+    return methods
+
+
+def _has(symbol: str) -> bool:
+    try:
+        BINDING._nvmlGetFunctionPointer(symbol)
+    except NVMLError:
+        return False
+    return True
+
+
+def _remember(name: str, methods: tuple[_Method, ...], method: _Method, layout: _Layout) -> None:
+    layouts = (layout, *(other for other in method.layouts if other is not layout))
+    others = tuple(other for other in methods if other is not method)
+    _methods[name] = (_Method(method.suffix, layouts), *others)
+
+
+def _read(name: str, method: _Method, handle: Any, *, is_again: bool) -> tuple[bytearray, int]:
+    """The list as the driver writes it, and its number of rows."""
+    function = BINDING._nvmlGetFunctionPointer(name + method.suffix)
+    structure = method.layouts[0].structure
+    buffer = bytearray()
+
+    def ask(capacity: int, count: ctypes.c_uint) -> int:
+        nonlocal buffer
+        # Room for the longest rows, whichever are expected: a driver must never write past the end.
+        buffer = bytearray(_UNWRITTEN) * (capacity * _LARGEST_ROW)
+        rows = (structure * capacity).from_buffer(buffer) if capacity else None
+        return int(function(handle, ctypes.byref(count), rows))
+
+    count = _fill((name, address_of(handle)), ask, is_again=is_again)
+    return buffer, count
+
+
+def _fill(
+    key: tuple[str, int], ask: Callable[[int, ctypes.c_uint], int], *, is_again: bool = False
+) -> int:
+    """Ask with ever more room until the answer fits; the number of rows.
+
+    Begins with the room that was enough the last time, so that a list mostly costs one call.
+    """
+    capacity = _capacities.get(key, 0)
+    count = ctypes.c_uint()
+    code = _INSUFFICIENT_SIZE
+    for number in range(_MAX_ROUNDS):
+        if number or is_again:
+            count_call()
+        count.value = capacity
+        code = ask(capacity, count)
+        if code != _INSUFFICIENT_SIZE:
+            break
+        # Processes may start before the next call.
+        capacity = max(2 * count.value + 5, 2 * capacity)
+        _capacities[key] = capacity
+    if code:
+        raise NVMLError(code)
+    return min(count.value, capacity)
+
+
+def _written_layout(buffer: bytearray, count: int, layouts: tuple[_Layout, ...]) -> _Layout | None:
+    """The layout whose rows end just where the driver stopped writing."""
+    written = len(buffer.rstrip(_UNWRITTEN))
+    for layout in layouts:
+        if written == count * layout.row.size:
+            return layout
+    return None
+
+
+def _check(layout: _Layout, buffer: bytearray, count: int, handle: Any) -> _Answer:
+    rows: list[ProcessInfo] = []
+    impossible = ''
+    total = memory_totals.get(address_of(handle), 0)
+    is_fresh = False
+    for pid, memory, *rest in layout.row.iter_unpack(memoryview(buffer)[: count * layout.row.size]):
+        if not 0 < pid <= MAX_PID:
+            impossible = f'PID {pid} is outside the range of this system'
+            continue
+        if memory == ULONGLONG_MAX:
+            memory = None
+        elif memory > total:
+            # A MIG device may have been made anew, larger, since its total was told.
+            total = total if is_fresh else _read_total(handle)
+            is_fresh = True
+            if memory > total:
+                impossible = f'{memory} bytes of PID {pid} are more than the device has ({total})'
+                continue
+        protected = rest[2] if len(rest) > 2 and rest[2] != ULONGLONG_MAX else None
+        gpu_instance, compute_instance = rest[:2] or (UINT_MAX, UINT_MAX)
+        rows.append(ProcessInfo(pid, memory, gpu_instance, compute_instance, protected))
+    return _Answer(rows, impossible, count - len(rows))
+
+
+def _read_total(handle: Any) -> int:
+    """Total memory of a device in bytes, without a bound where it has none of its own."""
+    count_call()
+    try:
+        return nvmlDeviceGetMemoryInfo(handle).total or ULONGLONG_MAX
+    except NVMLError as error:
+        if error.value == BINDING.NVML_ERROR_NOT_SUPPORTED:
+            memory_totals[address_of(handle)] = ULONGLONG_MAX
+        return ULONGLONG_MAX
+
+
+def _note(name: str, handle: Any, answer: _Answer) -> list[ProcessInfo]:
+    key = name, address_of(handle)
+    if not answer.dropped:
+        if _impossible:
+            _impossible.pop(key, None)
+        return answer.rows
+    text = f'{answer.dropped} of {answer.dropped + len(answer.rows)} dropped: {answer.impossible}'
+    _impossible[key] = text
+    if name not in _warned:
+        _warned.add(name)
+        LOGGER.warning('%s gave processes that cannot exist: %s.', name, text)
+    return answer.rows
+
+
+def nvmlDeviceGetProcessUtilization(handle: Any, timeStamp: int) -> list[Any]:
+    """Utilisation of the processes on a device since a moment, as NVML's structures.
+
+    Each has ``pid``, ``timeStamp`` (microseconds), ``smUtil``, ``memUtil``, ``encUtil`` and
+    ``decUtil`` (percent). Samples of PIDs that cannot exist, as some drivers give for room they did
+    not use, are left out.
+
+    Args:
+        handle: The device.
+        timeStamp: Only samples after this moment, in microseconds since the epoch; 0 for all.
+
+    Raises:
+        NVMLError_NotFound: There is no sample that new.
+        NVMLError: The device cannot be asked.
+    """
+    name = 'nvmlDeviceGetProcessUtilization'
+    function = BINDING._nvmlGetFunctionPointer(name)
+    since = ctypes.c_ulonglong(timeStamp)
+    samples: Any = ()
+
+    def ask(capacity: int, count: ctypes.c_uint) -> int:
+        nonlocal samples
+        samples = (BINDING.c_nvmlProcessUtilizationSample_t * capacity)() if capacity else None
+        return int(function(handle, samples, ctypes.byref(count), since))
+
+    count = _fill((name, address_of(handle)), ask)
+    return [sample for sample in samples[:count] if 0 < sample.pid <= MAX_PID] if count else []

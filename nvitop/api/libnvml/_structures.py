@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVML's structures that exist in several versions, whichever of them the binding knows."""
+
+from __future__ import annotations
+
+import ctypes
+
+#: Values of unsigned integers that mean *not available*.
+UINT_MAX = 0xFFFF_FFFF
+ULONGLONG_MAX = 0xFFFF_FFFF_FFFF_FFFF
+
+
+class _Structure(ctypes.Structure):
+    """A structure that shows its fields."""
+
+    def __repr__(self) -> str:
+        names = (field[0] for field in self._fields_)
+        values = ', '.join(f'{name}: {getattr(self, name)}' for name in names)
+        return f'{type(self).__name__}({values})'
+
+
+class c_nvmlProcessInfo_v1_t(_Structure):
+    """A row of a process list before R450: no MIG."""
+
+    _fields_ = (
+        ('pid', ctypes.c_uint),
+        ('usedGpuMemory', ctypes.c_ulonglong),
+    )
+
+
+class c_nvmlProcessInfo_v2_t(_Structure):
+    """A row of a process list: memory in bytes, ids of GPU and compute instance."""
+
+    _fields_ = (
+        ('pid', ctypes.c_uint),
+        ('usedGpuMemory', ctypes.c_ulonglong),
+        ('gpuInstanceId', ctypes.c_uint),
+        ('computeInstanceId', ctypes.c_uint),
+    )
+
+
+class c_nvmlProcessInfo_v3_t(_Structure):
+    """A row of a process list of the first releases of R535: protected memory too."""
+
+    _fields_ = (
+        ('pid', ctypes.c_uint),
+        ('usedGpuMemory', ctypes.c_ulonglong),
+        ('gpuInstanceId', ctypes.c_uint),
+        ('computeInstanceId', ctypes.c_uint),
+        ('usedGpuCcProtectedMemory', ctypes.c_ulonglong),
+    )
+
+
+class c_nvmlMemory_v1_t(_Structure):
+    """Memory of a device in bytes; what is reserved counts as used."""
+
+    _fields_ = (
+        ('total', ctypes.c_ulonglong),
+        ('free', ctypes.c_ulonglong),
+        ('used', ctypes.c_ulonglong),
+    )
+
+
+class c_nvmlMemory_v2_t(_Structure):
+    """Memory of a device in bytes; what is reserved is told apart."""
+
+    _fields_ = (
+        ('version', ctypes.c_uint),
+        ('total', ctypes.c_ulonglong),
+        ('reserved', ctypes.c_ulonglong),
+        ('free', ctypes.c_ulonglong),
+        ('used', ctypes.c_ulonglong),
+    )
+
+
+class c_nvmlTemperature_v1_t(_Structure):
+    """Temperature of one sensor in degrees Celsius."""
+
+    _fields_ = (
+        ('version', ctypes.c_uint),
+        ('sensorType', ctypes.c_uint),
+        ('temperature', ctypes.c_int),
+    )
+
+
+class _Value(ctypes.Union):
+    _fields_ = (
+        ('dVal', ctypes.c_double),
+        ('uiVal', ctypes.c_uint),
+        ('ulVal', ctypes.c_ulong),
+        ('ullVal', ctypes.c_ulonglong),
+        ('sllVal', ctypes.c_longlong),
+        ('siVal', ctypes.c_int),
+        ('usVal', ctypes.c_ushort),
+    )
+
+
+class FieldValue(_Structure):
+    """``nvmlFieldValue_t`` with every type of value that a driver may use."""
+
+    _fields_ = (
+        ('fieldId', ctypes.c_uint),
+        ('scopeId', ctypes.c_uint),
+        ('timestamp', ctypes.c_int64),
+        ('latencyUsec', ctypes.c_int64),
+        ('valueType', ctypes.c_uint),
+        ('nvmlReturn', ctypes.c_uint),
+        ('value', _Value),
+    )
+
+
+def version_of(structure: type[ctypes.Structure], number: int) -> int:
+    """What NVML expects in the field ``version`` of a structure."""
+    return ctypes.sizeof(structure) | (number << 24)

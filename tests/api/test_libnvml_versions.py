@@ -1,0 +1,357 @@
+"""Entry points in several versions, process lists, field values: over all kinds of drivers."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any, Callable, Iterator
+
+import pytest
+
+from nvitop.api import libnvml
+from nvitop.api.utils import NA
+from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, installed, write_uint
+
+COMPUTE = 'nvmlDeviceGetComputeRunningProcesses'
+GIB = 1 << 30
+NO_INSTANCE = 0xFFFFFFFF
+NOT_AVAILABLE = 0xFFFFFFFF_FFFFFFFF
+FORMATS = {16: '=I4xQ', 24: '=I4xQII', 32: '=I4xQIIQ'}
+
+
+@pytest.fixture
+def library() -> Iterator[FakeLibrary]:
+    with installed(FakeLibrary()) as library:
+        yield library
+
+
+def process_list(
+    size: int, rows: list[tuple[int, int]], *, clear: bool = False
+) -> Callable[..., int]:
+    """A process list as a driver with rows of ``size`` bytes writes it, byte by byte."""
+
+    def function(device: Any, count: Any, buffer: Any) -> int:
+        capacity, count._obj.value = count._obj.value, len(rows)
+        if capacity < len(rows):
+            return 7
+        if clear and capacity:
+            ctypes.memset(buffer, 0, capacity * size)
+        fields = len(struct.unpack(FORMATS[size], bytes(size)))
+        packed = b''.join(
+            struct.pack(FORMATS[size], *(*row, NO_INSTANCE, NO_INSTANCE, 0)[:fields])
+            for row in rows
+        )
+        if packed:
+            ctypes.memmove(buffer, packed, len(packed))
+        return 0
+
+    return function
+
+
+def write_memory(total: int) -> Callable[..., int]:
+    def function(device: Any, pointer: Any) -> int:
+        pointer._obj.total = total
+        pointer._obj.used = pointer._obj.free = total // 2
+        return 0
+
+    return function
+
+
+ROWS = [(100, GIB), (200, NOT_AVAILABLE), (300, 2 * GIB)]
+
+
+def pids_and_memory(answer: Any) -> list[tuple[int, int | None]]:
+    return [(process.pid, process.usedGpuMemory) for process in answer]
+
+
+EXPECTED = [(100, GIB), (200, None), (300, 2 * GIB)]
+
+
+@pytest.mark.parametrize('clear', [False, True], ids=['exact', 'clears the whole array'])
+@pytest.mark.parametrize('count', [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    ('symbols', 'suffix', 'size'),
+    [
+        ((), '', 16),
+        ((), '_v2', 24),
+        ((), '_v3', 24),
+        (('nvmlDeviceGetConfComputeMemSizeInfo',), '_v3', 32),
+        (
+            ('nvmlDeviceGetConfComputeMemSizeInfo', 'nvmlDeviceGetRunningProcessDetailList'),
+            '_v3',
+            24,
+        ),
+        # What the symbols say is wrong: backported drivers.
+        (('nvmlDeviceGetConfComputeMemSizeInfo',), '_v3', 24),
+        ((), '_v3', 32),
+    ],
+)
+def test_every_layout_of_process_lists_is_read(
+    library: FakeLibrary,
+    symbols: tuple[str, ...],
+    suffix: str,
+    size: int,
+    count: int,
+    clear: bool,
+) -> None:
+    for symbol in symbols:
+        library.add(symbol, lambda *args: 0)
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+    library.add(COMPUTE + suffix, process_list(size, ROWS[:count], clear=clear))
+    answer = libnvml.nvmlQuery(COMPUTE, handle())
+    assert pids_and_memory(answer) == EXPECTED[:count]
+    assert all(process.gpuInstanceId == NO_INSTANCE for process in answer) or clear
+    assert libnvml.impossible_answer(COMPUTE, handle()) == ''
+
+
+def test_an_entry_point_with_impossible_answers_is_left_for_an_older_one(
+    library: FakeLibrary, caplog: pytest.LogCaptureFixture
+) -> None:
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+
+    def scrambled(device: Any, count: Any, buffer: Any) -> int:
+        capacity, count._obj.value = count._obj.value, 3
+        if capacity < 3:
+            return 7
+        ctypes.memmove(buffer, b'\xee' * 50, 50)
+        return 0
+
+    library.add(COMPUTE + '_v3', scrambled)
+    library.add(COMPUTE + '_v2', process_list(24, ROWS))
+    for _ in range(3):
+        assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == EXPECTED
+    assert library.calls[COMPUTE + '_v3'] == 2
+    assert not caplog.records
+
+
+def test_the_second_reading_of_a_list_costs_one_call(library: FakeLibrary) -> None:
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+    library.add(COMPUTE + '_v3', process_list(24, ROWS))
+    before = libnvml.call_count()
+    device = handle()
+    libnvml.nvmlQuery(COMPUTE, device)
+    # The handle, the size, the list, the total memory that rows are checked by.
+    assert libnvml.call_count() - before == 4 == sum(library.calls.values()) - 1
+    libnvml.nvmlQuery(COMPUTE, device)
+    assert libnvml.call_count() - before == 5
+    assert library.calls[COMPUTE + '_v3'] == 3
+
+
+def test_a_list_grows_until_it_fits(library: FakeLibrary) -> None:
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+    rows = [(pid, GIB) for pid in range(1, 100)]
+    shown = iter([2, 20, 99, 99])
+
+    def growing(device: Any, count: Any, buffer: Any) -> int:
+        return process_list(24, rows[: next(shown)])(device, count, buffer)
+
+    library.add(COMPUTE + '_v3', growing)
+    assert len(libnvml.nvmlQuery(COMPUTE, handle())) == 99
+    assert library.calls[COMPUTE + '_v3'] == 4
+
+
+def test_a_list_that_never_fits_is_an_error(library: FakeLibrary) -> None:
+    library.fail(COMPUTE + '_v3', 7)
+    assert libnvml.nvmlQuery(COMPUTE, handle()) is NA
+    assert isinstance(libnvml.last_error(COMPUTE, handle()), libnvml.NVMLError_InsufficientSize)
+
+
+@pytest.mark.parametrize('pid', [0, 2**22 + 1, 2**31, 2**32 - 1])
+def test_a_pid_that_cannot_exist_is_dropped_and_told(
+    library: FakeLibrary, caplog: pytest.LogCaptureFixture, pid: int
+) -> None:
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+    rows = [(100, GIB), (pid, GIB), (300, GIB)]
+    library.add(COMPUTE + '_v3', process_list(24, rows))
+    for _ in range(2):
+        answer = libnvml.nvmlQuery(COMPUTE, handle())
+        assert [process.pid for process in answer] == [100, 300]
+    reason = libnvml.impossible_answer(COMPUTE, handle())
+    assert reason == f'1 of 3 dropped: PID {pid} is outside the range of this system'
+    assert len(caplog.records) == 1
+
+
+def test_more_memory_than_the_device_has_is_dropped_and_told(library: FakeLibrary) -> None:
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+    library.add(COMPUTE + '_v3', process_list(24, [(100, GIB), (200, 81 * GIB), (300, 99 * GIB)]))
+    answer = libnvml.nvmlQuery(COMPUTE, handle())
+    assert [process.pid for process in answer] == [100]
+    assert 'more than the device has' in libnvml.impossible_answer(COMPUTE, handle())
+    assert library.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
+
+
+def test_a_device_that_was_made_anew_with_more_memory_is_believed(library: FakeLibrary) -> None:
+    totals = iter([10 * GIB, 10 * GIB, 20 * GIB])
+
+    def memory(device: Any, pointer: Any) -> int:
+        return write_memory(next(totals))(device, pointer)
+
+    library.add('nvmlDeviceGetMemoryInfo_v2', memory)
+    library.add(COMPUTE + '_v3', process_list(24, [(100, 15 * GIB)]))
+    assert libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', handle()).total == 10 * GIB
+    assert libnvml.nvmlQuery(COMPUTE, handle()) == []
+    assert libnvml.impossible_answer(COMPUTE, handle())
+    assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == [(100, 15 * GIB)]
+    assert libnvml.impossible_answer(COMPUTE, handle()) == ''
+
+
+def test_a_device_without_memory_of_its_own_has_no_bound(library: FakeLibrary) -> None:
+    library.fail('nvmlDeviceGetMemoryInfo', NOT_SUPPORTED)
+    library.add(COMPUTE + '_v3', process_list(24, [(100, 500 * GIB)]))
+    for _ in range(3):
+        assert len(libnvml.nvmlQuery(COMPUTE, handle())) == 1
+    assert library.calls['nvmlDeviceGetMemoryInfo'] == 1
+
+
+@pytest.mark.parametrize('api', ['v1', 'V2', ' v3 '])
+def test_an_entry_point_can_be_forced(
+    library: FakeLibrary, monkeypatch: pytest.MonkeyPatch, api: str
+) -> None:
+    monkeypatch.setenv('NVITOP_NVML_PROCESS_API', api)
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+    library.add(COMPUTE, process_list(16, ROWS[:1]))
+    library.add(COMPUTE + '_v2', process_list(24, ROWS[:2]))
+    library.add(COMPUTE + '_v3', process_list(24, ROWS[:3]))
+    number = int(api.strip()[1])
+    assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == EXPECTED[:number]
+
+
+def test_a_forced_entry_point_that_does_not_exist_is_told_once_and_ignored(
+    library: FakeLibrary, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv('NVITOP_NVML_PROCESS_API', 'v4')
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+    for kind in ('Compute', 'Graphics'):
+        name = f'nvmlDeviceGet{kind}RunningProcesses'
+        library.add(name + '_v3', process_list(24, ROWS))
+        assert pids_and_memory(libnvml.nvmlQuery(name, handle())) == EXPECTED
+    assert [record.levelname for record in caplog.records] == ['WARNING']
+    assert "'v4'" in caplog.text
+
+
+def test_mps_clients_are_listed_or_the_function_is_missing(library: FakeLibrary) -> None:
+    name = 'nvmlDeviceGetMPSComputeRunningProcesses'
+    assert libnvml.nvmlQuery(name, handle()) is NA
+    assert name in libnvml.UNKNOWN_FUNCTIONS
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+    library.add(name + '_v3', process_list(24, ROWS))
+    assert pids_and_memory(libnvml.nvmlQuery(name, handle())) == EXPECTED
+
+
+def test_memory_is_asked_by_the_second_entry_point_where_there_is_one(
+    library: FakeLibrary,
+) -> None:
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+    memory = libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', handle())
+    assert isinstance(memory, libnvml.c_nvmlMemory_v2_t)
+    assert (memory.version, memory.total, memory.reserved) == (0x2000028, 80 * GIB, 0)
+    assert 'total: 85899345920' in repr(memory)
+
+
+@pytest.mark.parametrize('code', [13, 25])
+def test_a_driver_that_does_not_understand_is_asked_the_old_way_from_then_on(
+    library: FakeLibrary, code: int
+) -> None:
+    for name in (
+        'nvmlDeviceGetMemoryInfo_v2',
+        'nvmlDeviceGetTemperatureV',
+        'nvmlDeviceGetDriverModel_v2',
+    ):
+        library.fail(name, code)
+    library.add('nvmlDeviceGetMemoryInfo', write_memory(8 * GIB))
+    library.add('nvmlDeviceGetTemperature', write_uint(50))
+    library.add('nvmlDeviceGetDriverModel', write_uint(1))
+    for _ in range(3):
+        memory = libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', handle())
+        assert isinstance(memory, libnvml.c_nvmlMemory_v1_t)
+        assert memory.total == 8 * GIB
+        assert libnvml.nvmlQuery('nvmlDeviceGetTemperature', handle(), 0) == 50
+        assert libnvml.nvmlQuery('nvmlDeviceGetPendingDriverModel', handle()) == 1
+    assert library.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
+    assert library.calls['nvmlDeviceGetTemperatureV'] == 1
+    assert library.calls['nvmlDeviceGetDriverModel_v2'] == 1
+    assert not libnvml.UNKNOWN_FUNCTIONS
+
+
+def test_an_error_of_the_device_does_not_make_an_entry_point_absent(library: FakeLibrary) -> None:
+    codes = iter([15, 0])
+    library.add('nvmlDeviceGetTemperature', write_uint(1))
+
+    def temperature(device: Any, pointer: Any) -> int:
+        assert (pointer._obj.version, pointer._obj.sensorType) == (0x100000C, 0)
+        pointer._obj.temperature = -3
+        return next(codes)
+
+    library.add('nvmlDeviceGetTemperatureV', temperature)
+    assert libnvml.nvmlQuery('nvmlDeviceGetTemperature', handle(), 0) is NA
+    assert libnvml.nvmlQuery('nvmlDeviceGetTemperature', handle(), 0) == -3
+
+
+def test_field_values_of_every_type(library: FakeLibrary) -> None:
+    members = ('dVal', 'uiVal', 'ulVal', 'ullVal', 'sllVal', 'siVal', 'usVal')
+    numbers = (1.5, 7, 8, 2**63, -9, -10, 11)
+
+    def fields(device: Any, count: Any, pointer: Any) -> int:
+        for index in range(count.value):
+            value = pointer._obj[index]
+            if value.fieldId == 99:
+                value.nvmlReturn = NOT_SUPPORTED
+            elif value.fieldId == 98:
+                value.valueType = 42
+            else:
+                value.valueType = value.fieldId
+                value.timestamp = 1000 + value.scopeId
+                setattr(value.value, members[value.fieldId], numbers[value.fieldId])
+        # One more than was asked for, as some drivers do.
+        pointer._obj[count.value].fieldId = 12345
+        return 0
+
+    library.add('nvmlDeviceGetFieldValues', fields)
+    device = handle()
+    asked: list[int | tuple[int, int]] = [*range(6), (6, 3), 99, 98]
+    answers = libnvml.nvmlQueryFieldValues(device, asked)
+    assert [value for value, _ in answers] == [*numbers, NA, NA]
+    assert [time for _, time in answers[:7]] == [1000] * 6 + [1003]
+    assert answers[7][1] > 1_600_000_000_000_000
+    error = libnvml.last_error('nvmlDeviceGetFieldValues', device, 99)
+    assert isinstance(error, libnvml.NVMLError_NotSupported)
+    assert libnvml.last_error('nvmlDeviceGetFieldValues', device, 0) is None
+
+
+def test_field_values_of_a_device_that_has_none(library: FakeLibrary) -> None:
+    library.fail('nvmlDeviceGetFieldValues', NOT_SUPPORTED)
+    answers = libnvml.nvmlQueryFieldValues(handle(), [1, (2, 3)])
+    assert [value for value, _ in answers] == [NA, NA]
+    assert libnvml.nvmlQueryFieldValues(handle(), []) == []
+
+
+def test_process_utilization_leaves_out_rows_that_were_not_used(library: FakeLibrary) -> None:
+    def utilization(device: Any, samples: Any, count: Any, since: Any) -> int:
+        capacity, count._obj.value = count._obj.value, 2
+        if capacity < 2:
+            return 7
+        assert since.value == 5
+        samples[0].pid, samples[0].smUtil = 100, 40
+        return 0
+
+    library.add('nvmlDeviceGetProcessUtilization', utilization)
+    samples = libnvml.nvmlQuery('nvmlDeviceGetProcessUtilization', handle(), 5)
+    assert [(sample.pid, sample.smUtil) for sample in samples] == [(100, 40)]
+    libnvml.nvmlQuery('nvmlDeviceGetProcessUtilization', handle(), 5)
+    assert library.calls['nvmlDeviceGetProcessUtilization'] == 3
+
+
+@pytest.mark.parametrize('text', ['GPU-1', b'GPU-1'])
+def test_handles_are_found_by_text_and_bytes(library: FakeLibrary, text: str | bytes) -> None:
+    def find(name: Any, pointer: Any) -> int:
+        assert name.value == b'GPU-1'
+        ctypes.cast(pointer, ctypes.POINTER(ctypes.c_void_p))[0] = 0x7000
+        return 0
+
+    for name, symbol in (
+        ('nvmlDeviceGetHandleByUUID', 'nvmlDeviceGetHandleByUUID'),
+        ('nvmlDeviceGetHandleBySerial', 'nvmlDeviceGetHandleBySerial'),
+        ('nvmlDeviceGetHandleByPciBusId', 'nvmlDeviceGetHandleByPciBusId_v2'),
+    ):
+        library.add(symbol, find)
+        assert libnvml.nvmlQuery(name, text, ignore_errors=False)
