@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nvitop.gui.render import width
-from nvitop.gui.render.width import cell_width, clip, clip_left, cut, fit, pad, safe
+from nvitop.gui.render.width import cell_width, clip, clip_left, cut, fit, pad, safe, wrap
 from tests.gui.screen import shown
 
 #: Anything, and the kinds of characters that make trouble more often than chance would.
@@ -163,3 +163,17 @@ def test_clipping_gives_at_most_the_width_and_keeps_what_fits(text: str, size: i
 )
 def test_width_examples(result: str, expected: str) -> None:
     assert result == expected
+
+
+@given(SAFE, st.integers(2, 30))
+def test_wrapped_lines_fit_and_lose_nothing_but_spaces(text: str, size: int) -> None:
+    lines = wrap(text, size)
+    assert all(cell_width(line) <= size for line in lines)
+    assert ''.join(lines).replace(' ', '') == text.replace(' ', '')
+
+
+def test_wrap_breaks_between_words_and_long_words_anywhere() -> None:
+    assert wrap('one two three', 8) == ['one two', 'three']
+    assert wrap('a verylongword b', 6) == ['a', 'verylo', 'ngword', 'b']
+    assert wrap('漢字漢字 b', 5) == ['漢字', '漢字', 'b']
+    assert wrap('', 5) == ['']

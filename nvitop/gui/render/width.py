@@ -118,6 +118,32 @@ def fit(text: str, width: int, align: str = '<', ellipsis: str = '..') -> str:
     return pad(clip(text, width, ellipsis), width, align)
 
 
+def wrap(text: str, width: int) -> list[str]:
+    """Safe text in lines of at most ``width`` cells (2 or more), broken between words if possible."""
+    lines = ['']
+    for word in text.split(' '):
+        longer = f'{lines[-1]} {word}' if lines[-1] else word
+        if cell_width(longer) <= width:
+            lines[-1] = longer
+        else:
+            pieces = _pieces(word, width)
+            lines[-1:] = [lines[-1], *pieces] if lines[-1] else pieces
+    return lines
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    widths = _widths(word)
+    pieces = ['']
+    x = 0
+    for char in word:
+        if x + widths[char] > width:
+            pieces.append('')
+            x = 0
+        pieces[-1] += char
+        x += widths[char]
+    return pieces
+
+
 def safe(text: str, *, limit: int = LIMIT) -> str:
     """Make text from outside safe to draw; the result is drawn in the same cells everywhere.
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Where the lines and buttons of a message box are; pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence
+
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.width import cell_width, clip, wrap
+
+#: The box at its widest, for long messages on wide screens.
+_MAX_WIDTH = 100
+#: Cells between two buttons.
+_GAP = 2
+
+
+class DialogLayout(NamedTuple):
+    """Places of a message box, and its message as lines that fit."""
+
+    #: The box with its border; empty where there is no room for one: then there are no buttons
+    #: either, and the beginning of the message is one line in the middle of the screen.
+    box: Rect
+    #: Where the lines of the message are.
+    text: Rect
+    lines: tuple[str, ...]
+    #: One for each button, in their order; these can be clicked.
+    buttons: tuple[Rect, ...]
+
+    def button_at(self, x: int, y: int) -> int | None:
+        """Index of the button that holds the cell."""
+        return next((i for i, b in enumerate(self.buttons) if b.contains(x, y)), None)
+
+
+def button_text(label: str) -> str:
+    """A button as it is drawn."""
+    return f' {label} '
+
+
+def lay_out_dialog(area: Rect, message: Sequence[str], labels: Sequence[str]) -> DialogLayout:
+    """A message of safe paragraphs and a row of buttons in the middle of ``area``.
+
+    Where the message is too long, the last line says how many lines are left out. Buttons that do
+    not fit beside each other stand below each other.
+    """
+    sizes = [cell_width(button_text(label)) for label in labels]
+    in_a_row = sum(sizes) + _GAP * max(0, len(sizes) - 1)
+    # Two cells for the border, two for the space beside it.
+    room = min(area.width, _MAX_WIDTH) - 4
+    stacked = in_a_row > room
+    button_rows = len(sizes) if stacked else min(1, len(sizes))
+    text_rows = area.height - 2 - (button_rows + 1 if sizes else 0)
+    if room < max([*sizes, 2]) or text_rows < 1:
+        line = clip(next(filter(None, message), ''), area.width)
+        return DialogLayout(Rect(area.x, area.y, 0, 0), area, (line,), ())
+    lines = [line for paragraph in message for line in wrap(paragraph, room)]
+    if len(lines) > text_rows:
+        lines[text_rows - 1 :] = [clip(f'.. {len(lines) - text_rows + 1} more lines', room)]
+    width = max([cell_width(line) for line in lines] + [max(sizes) if stacked else in_a_row])
+    width = min(room, width)
+    height = len(lines) + (button_rows + 1 if sizes else 0)
+    box = area.centred(width + 4, height + 2)
+    inner = box.inset(2, 1)
+    text, below = inner.split_top(len(lines))
+    return DialogLayout(box, text, tuple(lines), _buttons(below, sizes, stacked=stacked))
+
+
+def _buttons(area: Rect, sizes: Sequence[int], *, stacked: bool) -> tuple[Rect, ...]:
+    if stacked:
+        return tuple(
+            Rect(area.x + (area.width - size) // 2, area.y + 1 + i, size, 1)
+            for i, size in enumerate(sizes)
+        )
+    x = area.x + (area.width - sum(sizes) - _GAP * max(0, len(sizes) - 1)) // 2
+    places = []
+    for size in sizes:
+        places.append(Rect(x, area.y + 1, size, 1))
+        x += size + _GAP
+    return tuple(places)

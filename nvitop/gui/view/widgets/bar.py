@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""A bar: ``MEM: ███▌ 31.08GiB   38.9%``."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Role, Style, gradient
+from nvitop.gui.render.width import cell_width, clip
+from nvitop.gui.view.format import NOT_AVAILABLE, format_percent, format_short_percent
+
+_EIGHTHS = ' ▏▎▍▌▋▊▉█'
+_UNKNOWN = '░'
+#: Cells kept free right of a full bar, for the shortest text: `` MAX``.
+_RESERVED = 4
+#: Cells at least between the text beside the bar and the one at the right end.
+_GAP = 2
+
+
+def bar_blocks(percent: float, cells: int) -> str:
+    """Full and eighth blocks for a load; at least one eighth, at most ``cells`` cells."""
+    eighths = max(1, min(8 * cells, round(percent / 100 * 8 * cells))) if cells > 0 else 0
+    full, rest = divmod(eighths, 8)
+    return _EIGHTHS[8] * full + (_EIGHTHS[rest] if rest else '')
+
+
+def draw_bar(
+    buf: Buffer,
+    area: Rect,
+    label: str,
+    percent: float | None,
+    style: Style = PLAIN,
+    *,
+    texts: Sequence[str] = (),
+    extra: str | None = None,
+    colorful: bool = False,
+) -> None:
+    """Draw a bar into the first row of ``area``.
+
+    Beside the bar stands the first of ``texts`` that fits, else the percentage, ``MAX`` from 100
+    on; ``extra`` (by default the percentage, where a text stands beside the bar) at the right end
+    if there is room for it. Not known: a shaded bar and ``N/A``. With ``colorful`` the blocks take
+    the colours of the gradient.
+    """
+    if area.is_empty:
+        return
+    prefix = f'{label}: '
+    room = area.width - len(prefix) - _RESERVED
+    if room < 1:
+        short = format_short_percent(percent)
+        buf.write(area.x, area.y, clip(f'{label} {short}', area.width), style, width=area.width)
+        return
+    if percent is None or percent != percent:
+        buf.write(area.x, area.y, f'{prefix}{_UNKNOWN * room} {NOT_AVAILABLE}', style)
+        return
+    blocks = bar_blocks(percent, room)
+    free = area.width - len(prefix) - len(blocks) - 1
+    value, is_percent = _text_beside(percent, texts, free)
+    if colorful:
+        style = style._replace(role=gradient(percent / 100))
+    x = area.x + buf.write(area.x, area.y, prefix, style)
+    if colorful:
+        x += _draw_gradient(buf, x, area.y, blocks, room, style)
+        x += buf.write(x, area.y, f' {value}', style)
+    else:
+        x += buf.write(x, area.y, f'{blocks} {value}', style)
+    if extra is None:
+        extra = '' if is_percent else format_percent(percent)
+    if extra and area.right - x >= _GAP + cell_width(extra):
+        buf.write(area.right - cell_width(extra), area.y, extra, style)
+
+
+def _text_beside(percent: float, texts: Sequence[str], free: int) -> tuple[str, bool]:
+    """The text beside the bar, and whether it is the percentage."""
+    if percent < 100:
+        for text in texts:
+            if cell_width(text) <= free:
+                return text, False
+        text = format_percent(percent)
+        if len(text) <= free:
+            return text, True
+    return format_short_percent(percent), True
+
+
+def _draw_gradient(buf: Buffer, x: int, y: int, blocks: str, room: int, style: Style) -> int:
+    """Blocks in one span for each step of the gradient; returns the cells used."""
+    start = 0
+    role = gradient(0)
+    for i in range(len(blocks) + 1):
+        new: Role | None = gradient((i + 0.5) / room) if i < len(blocks) else None
+        if new is not role:
+            buf.write(x + start, y, blocks[start:i], style._replace(role=role))
+            start = i
+            role = new or role
+    return len(blocks)

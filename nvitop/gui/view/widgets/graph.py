@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""A graph of a history: the newest sample at the right, two samples in a cell of braille."""
+
+from __future__ import annotations
+
+import codecs
+import math
+import operator
+from typing import NamedTuple, Sequence
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Style, gradient
+
+
+class Marks(NamedTuple):
+    """The characters of a graph.
+
+    The character of a cell stands at ``left * (levels + 1) + right``, where the cell has two
+    samples, or at its one sample's level.
+    """
+
+    samples_per_cell: int
+    levels: int
+    upwards: str
+    downwards: str
+
+
+def _braille(dots: tuple[int, int, int, int], right: tuple[int, int, int, int]) -> str:
+    return ''.join(
+        chr(0x2800 + sum(dots[:a]) + sum(right[:b])) if a or b else ' '
+        for a in range(5)
+        for b in range(5)
+    )
+
+
+#: Dots: four levels and two samples in a cell.
+BRAILLE = Marks(
+    2,
+    4,
+    _braille((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08)),
+    _braille((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80)),
+)
+#: Half blocks, which the fonts of consoles have.
+BLOCKS = Marks(1, 2, ' ▄█', ' ▀█')
+#: For terminals without Unicode.
+ASCII = Marks(1, 2, ' .|', " '|")
+
+
+def samples_shown(width: int, marks: Marks = BRAILLE) -> int:
+    """How many samples a graph of this width shows."""
+    return width * marks.samples_per_cell
+
+
+def graph_bound(values: Sequence[float], minimum: float = 10.0, maximum: float = 100.0) -> float:
+    """The value at the top of a graph: 1.25 × the highest one, between ``minimum`` and ``maximum``."""
+    highest = max((value for value in values if value == value), default=0.0)
+    return max(minimum, min(maximum, 1.25 * highest))
+
+
+def draw_graph(
+    buf: Buffer,
+    area: Rect,
+    values: Sequence[float],
+    style: Style = PLAIN,
+    *,
+    bound: float = 100.0,
+    baseline: float = 0.0,
+    downwards: bool = False,
+    colorful: bool = False,
+    marks: Marks = BRAILLE,
+) -> None:
+    """Fill ``area`` with the newest of ``values``, oldest first.
+
+    ``bound`` is the value that fills the height; what lies above it is cut off. A value above
+    ``baseline`` shows at least a dot; one at or below it, and one that is not a number (not known),
+    show nothing. With ``colorful`` each row has its colour of the gradient instead of the style's.
+    """
+    if area.is_empty:
+        return
+    dots = _dots(values, area, bound, baseline, marks)
+    highest = max(dots)
+    for i in range(area.height):
+        # What is left for this row after the rows nearer to the baseline.
+        below = marks.levels * i
+        if highest <= below:
+            break
+        if i % _BAND == 0:
+            band = _above(dots, below, highest)
+        text = _row_text(band, below % (_BAND * marks.levels), marks, downwards=downwards)
+        shown = text.lstrip(' ')
+        y = area.y + i if downwards else area.bottom - 1 - i
+        if colorful:
+            style = style._replace(role=gradient((i + 0.5) / area.height))
+        buf.write(area.right - len(shown), y, shown.rstrip(' '), style)
+
+
+def _dots(
+    values: Sequence[float], area: Rect, bound: float, baseline: float, marks: Marks
+) -> list[int]:
+    """How many dots high each sample is, oldest first, filled up to the left with none."""
+    shown = samples_shown(area.width, marks)
+    top = area.height * marks.levels
+    scale = top / (bound - baseline) if bound > baseline else 0.0
+    ceil = math.ceil
+    dots = [
+        0 if not value > baseline else top if value >= bound else ceil((value - baseline) * scale)
+        for value in values[-shown:]
+    ]
+    return [0] * (shown - len(dots)) + dots
+
+
+#: Rows whose dots fit into bytes, so that a row can be made in C: it is done for every row of every
+#: graph of every frame.
+_BAND = 60
+_TIMES_FIVE = bytes(min(255, 5 * i) for i in range(256))
+
+
+def _above(dots: list[int], below: int, highest: int) -> bytes:
+    if below == 0 and highest <= 255:
+        return bytes(dots)
+    return bytes([min(255, max(0, dot - below)) for dot in dots])
+
+
+def _row_text(band: bytes, below: int, marks: Marks, *, downwards: bool) -> str:
+    levels = marks.levels
+    table = bytes(below) + bytes(range(levels)) + bytes([levels]) * (256 - below - levels)
+    in_row = band.translate(table)
+    if marks.samples_per_cell == 2:
+        left = in_row[::2].translate(_TIMES_FIVE)
+        in_row = bytes(map(operator.add, left, in_row[1::2]))
+    characters = marks.downwards if downwards else marks.upwards
+    text, _ = codecs.charmap_decode(in_row, 'strict', characters)
+    return text
+
+
+def time_axis(
+    width: int, seconds_per_cell: float, ticks: Sequence[int] = (30, 60, 120, 180, 240, 300)
+) -> str:
+    """A line with marks for how long ago: ``────╴120s├─────────╴60s├───╴30s├───────``."""
+    line = '─' * width
+    for seconds in ticks:
+        column = width - 1 - round(seconds / seconds_per_cell)
+        text = f'╴{_format_age(seconds)}├'
+        start = column - len(text) + 1
+        if start >= 0 and set(line[start : column + 1]) == {'─'}:
+            line = line[:start] + text + line[column + 1 :]
+    return line
+
+
+def _format_age(seconds: int) -> str:
+    return f'{seconds}s' if seconds < 600 else f'{seconds // 60}m'

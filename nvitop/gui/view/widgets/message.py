@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Messages over the screen: a box with buttons, and one line where there is no room for a box."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence
+
+from nvitop.gui.layout.dialog import DialogLayout, button_text
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import cell_width, clip, pad
+from nvitop.gui.view.widgets.box import draw_box
+
+_CURRENT = Style(Role.SELECTED, bold=True)
+
+
+class Button(NamedTuple):
+    """A button of a message box."""
+
+    label: str
+    #: The letter of the label that presses it, ``''``: none.
+    hot_letter: str = ''
+
+
+def draw_dialog(
+    buf: Buffer,
+    layout: DialogLayout,
+    buttons: Sequence[Button] = (),
+    *,
+    current: int = 0,
+    title: str = '',
+) -> None:
+    """Draw a message box over a screen that it dims; ``current`` is the button under the cursor."""
+    buf.restyle(buf.area, dim=True)
+    if layout.box.is_empty:
+        draw_centred_line(buf, layout.text, ' '.join(layout.lines), _CURRENT)
+        return
+    draw_box(buf, layout.box, title=title)
+    for i, line in enumerate(layout.lines):
+        buf.write(layout.text.x, layout.text.y + i, pad(line, layout.text.width), PLAIN)
+    for i, (button, place) in enumerate(zip(buttons, layout.buttons)):
+        style = _CURRENT if i == current else PLAIN
+        buf.write(place.x, place.y, button_text(button.label), style)
+        hot = button.label.lower().find(button.hot_letter.lower()) if button.hot_letter else -1
+        if hot >= 0:
+            letter = Rect(place.x + 1 + cell_width(button.label[:hot]), place.y, 1, 1)
+            buf.restyle(letter, underline=True, bold=True, role=None if i == current else Role.KEY)
+
+
+def draw_centred_line(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> None:
+    """Safe text in the middle of ``area``, clipped to its width."""
+    if not area.is_empty:
+        y = area.y + (area.height - 1) // 2
+        buf.write(area.x, y, pad(clip(text, area.width), area.width, '^'), style)

@@ -1,0 +1,57 @@
+"""Golden screens: the option that rewrites them, and the check that each one is used."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gui import goldens
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        '--update-golden',
+        action='store_true',
+        help='rewrite the golden screens in tests/golden from what is drawn now',
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    goldens.UPDATE.enabled = bool(config.getoption('--update-golden'))
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """After a run of all tests, a golden screen that none of them compared is a failure."""
+    config = session.config
+    worker_output = getattr(config, 'workeroutput', None)
+    if worker_output is not None:
+        worker_output['goldens'] = sorted(goldens.USED)
+        return
+    selected = config.option.keyword or config.option.markexpr or config.option.deselect
+    whole = set(config.args) == set(config.getini('testpaths')) and not selected
+    if exitstatus != pytest.ExitCode.OK or not whole or config.option.collectonly:
+        return
+    unused = goldens.unused()
+    if unused and goldens.UPDATE.enabled:
+        goldens.remove(unused)
+    elif unused:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        config.stash[_UNUSED] = unused
+
+
+_UNUSED = pytest.StashKey['list[str]']()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    """Golden screens compared by a worker of pytest-xdist."""
+    goldens.USED.update(getattr(node, 'workeroutput', {}).get('goldens', ()))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    unused = config.stash.get(_UNUSED, [])
+    if unused:
+        terminalreporter.section('golden screens that no test compares')
+        terminalreporter.write_line('\n'.join(unused))
+        terminalreporter.write_line('remove them, or run the whole of pytest --update-golden')

@@ -1,0 +1,115 @@
+"""Golden screens: a drawing as text that a person can read and compare.
+
+A row of text begins with ``|``. Below it, unless it is all plain, a row that begins with ``:`` has
+one letter for the style of each cell: the role's letter of ``LETTERS``, in upper case when bold, or
+a digit for a style that stands out otherwise. The legend at the end explains those that occur.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import types
+from typing import Iterable
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import cell_width
+
+FOLDER = pathlib.Path(__file__).parent.parent / 'golden'
+USED: set[str] = set()
+UPDATE = types.SimpleNamespace(enabled=False)
+
+LETTERS = {
+    Role.TEXT: 't',
+    Role.DIM: 'd',
+    Role.BORDER: 'b',
+    Role.TITLE: 'q',
+    Role.HEADING: 'n',
+    Role.LIGHT: 'g',
+    Role.MODERATE: 'y',
+    Role.HEAVY: 'r',
+    Role.UNKNOWN: 'u',
+    Role.CPU: 'c',
+    Role.MEMORY: 'm',
+    Role.SWAP: 's',
+    Role.ERROR: 'e',
+    Role.WARNING: 'w',
+    Role.SUCCESS: 'o',
+    Role.KEY: 'k',
+    Role.USER: 'p',
+    Role.ROOT: 'a',
+    Role.HOST: 'h',
+    Role.SELECTED: 'x',
+    Role.TAGGED: 'v',
+    Role.SELECTED_TAGGED: 'z',
+    Role.TREE: 'j',
+    Role.SELECTED_TREE: 'f',
+    Role.HEADER: 'l',
+    Role.INPUT: 'i',
+}
+_OTHERS = '123456789!#$%&*+-=?@^~'
+
+
+def assert_golden(name: str, buffer: Buffer) -> None:
+    """Fail unless the drawing is the one in ``tests/golden/<name>.txt``."""
+    USED.add(name)
+    path = FOLDER / f'{name}.txt'
+    drawn = golden_text(buffer)
+    if UPDATE.enabled:
+        FOLDER.mkdir(exist_ok=True)
+        path.write_text(drawn, encoding='utf-8')
+        return
+    assert path.exists(), (
+        f'no golden screen {name}: look at this, then pytest --update-golden\n{drawn}'
+    )
+    assert drawn.splitlines() == path.read_text(encoding='utf-8').splitlines()
+
+
+def unused() -> list[str]:
+    """Names of golden screens that no test has compared."""
+    return sorted({path.stem for path in FOLDER.glob('*.txt')} - USED)
+
+
+def remove(names: Iterable[str]) -> None:
+    """Remove golden screens."""
+    for name in names:
+        (FOLDER / f'{name}.txt').unlink()
+
+
+def golden_text(buffer: Buffer) -> str:
+    """The drawing as text."""
+    letters: dict[Style, str] = {}
+    rows = [f'{buffer.width} x {buffer.height}']
+    for y, line in enumerate(buffer.lines()):
+        rows.append(f'|{line}'.rstrip() if buffer.width else '|')
+        styles = _style_row(buffer, y, letters)
+        if styles:
+            rows.append(f':{styles}')
+    legend = [f'{letter} {_describe(style)}' for style, letter in letters.items()]
+    return '\n'.join([*rows, *sorted(legend)]) + '\n'
+
+
+def _style_row(buffer: Buffer, y: int, letters: dict[Style, str]) -> str:
+    row = ''
+    for x, text, style in buffer.row(y):
+        cells = cell_width(text)
+        if style == PLAIN:
+            continue
+        if style not in letters:
+            letters[style] = _letter(style, letters)
+        row += ' ' * (x - len(row)) + letters[style] * cells
+    return row
+
+
+def _letter(style: Style, taken: dict[Style, str]) -> str:
+    letter = LETTERS.get(style.role, '')
+    if letter and style == Style(style.role):
+        return letter
+    if letter and style == Style(style.role, bold=True):
+        return letter.upper()
+    return next(other for other in _OTHERS if other not in taken.values())
+
+
+def _describe(style: Style) -> str:
+    flags = [name for name in Style._fields[1:] if getattr(style, name)]
+    return ' '.join([style.role.name.lower().replace('_', ' '), *flags])

@@ -1,0 +1,151 @@
+"""Frames, rules, rows of tables and message boxes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.gui.layout.dialog import lay_out_dialog
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.width import cell_width
+from nvitop.gui.view.widgets.box import BOTTOM, HEAD, TOP, draw_box, rule
+from nvitop.gui.view.widgets.message import Button, draw_centred_line, draw_dialog
+from nvitop.gui.view.widgets.table import TableCell, row_text
+
+BUTTONS = (
+    Button('SIGTERM', 't'),
+    Button('SIGKILL', 'k'),
+    Button('SIGINT', 'i'),
+    Button('Cancel', 'c'),
+)
+LABELS = [button.label for button in BUTTONS]
+MESSAGE = ['Send a signal to these processes?', '', '12345 alice  python 训练模型.py --lr 0.1']
+
+
+def test_rules_cross_between_columns() -> None:
+    assert rule((3, 2), TOP) == '╒═══╤══╕'
+    assert rule((3, 2), HEAD) == '╞═══╪══╡'
+    assert rule((3, 2)) == '├───┼──┤'
+    assert rule((3, 2), BOTTOM) == '╘═══╧══╛'
+    assert rule((4,)) == '├────┤'
+
+
+def test_a_box_covers_what_was_there_and_returns_its_inside() -> None:
+    buffer = Buffer(12, 4)
+    buffer.fill(buffer.area, 'x')
+    assert draw_box(buffer, Rect(1, 0, 10, 4), title='A long title') == Rect(2, 1, 8, 2)
+    assert buffer.lines() == ['x╒═ A .. ═╕x', 'x│        │x', 'x│        │x', 'x╘════════╛x']
+    assert draw_box(Buffer(1, 1), Rect(0, 0, 1, 1)).is_empty
+
+
+def test_a_row_puts_each_text_into_its_column() -> None:
+    cells = [
+        TableCell(1, 4, '0'),
+        TableCell(6, 7, '12345'),
+        TableCell(14, 7, 'christopher', '<', '+'),
+        TableCell(22, 6, '漢字漢字'),
+    ]
+    assert row_text(cells) == '    0   12345 christ+ 漢字..'
+    assert row_text(cells, 1) == '   0   12345 christ+ 漢字..'
+
+
+def dialog(width: int, height: int, current: int = 0) -> Buffer:
+    buffer = Buffer(width, height)
+    buffer.fill(buffer.area, '·')
+    layout = lay_out_dialog(buffer.area, MESSAGE, LABELS)
+    draw_dialog(buffer, layout, BUTTONS, current=current, title='Signal')
+    return buffer
+
+
+@pytest.mark.parametrize(
+    ('size', 'expected'),
+    [
+        (
+            (50, 9),
+            [
+                '··················································',
+                '···╒═ Signal ═════════════════════════════════╕···',
+                '···│ Send a signal to these processes?        │···',
+                '···│                                          │···',
+                '···│ 12345 alice  python 训练模型.py --lr 0.1 │···',
+                '···│                                          │···',
+                '···│  SIGTERM    SIGKILL    SIGINT    Cancel  │···',
+                '···╘══════════════════════════════════════════╛···',
+                '··················································',
+            ],
+        ),
+        (
+            (20, 9),
+            [
+                '╒═ Signal ═════════╕',
+                '│ Send a signal to │',
+                '│ .. 6 more lines  │',
+                '│                  │',
+                '│     SIGTERM      │',
+                '│     SIGKILL      │',
+                '│      SIGINT      │',
+                '│      Cancel      │',
+                '╘══════════════════╛',
+            ],
+        ),
+        ((12, 3), ['············', 'Send a sig..', '············']),
+    ],
+)
+def test_a_dialog(size: tuple[int, int], expected: list[str]) -> None:
+    assert dialog(*size).lines() == expected
+
+
+def test_a_dialog_dims_the_screen_and_shows_the_button_under_the_cursor_and_hot_letters() -> None:
+    buffer = dialog(50, 9, current=1)
+    assert buffer.row(0) == ((0, '·' * 50, Style(dim=True)),)
+    spans = {text: style for _, text, style in buffer.row(6)}
+    assert spans['T'] == Style(Role.KEY, bold=True, underline=True)
+    assert spans['K'] == Style(Role.SELECTED, bold=True, underline=True)
+    assert spans['ILL '] == Style(Role.SELECTED, bold=True)
+    assert spans['ERM '] == Style()
+
+
+@given(
+    st.integers(0, 70),
+    st.integers(0, 20),
+    st.lists(st.text('ab 漢', max_size=80), max_size=4),
+    st.integers(0, 4),
+)
+def test_a_dialog_lies_on_the_screen_at_every_size(
+    width: int, height: int, message: list[str], count: int
+) -> None:
+    area = Rect(0, 0, width, height)
+    layout = lay_out_dialog(area, message, LABELS[:count])
+    assert layout.box.intersect(area) == layout.box
+    inside = layout.box.inset(1, 1) if not layout.box.is_empty else area
+    assert len(layout.buttons) in {0, count}
+    assert layout.box.is_empty or len(layout.buttons) == count
+    places = [layout.text, *layout.buttons]
+    for i, place in enumerate(places):
+        assert place.intersect(inside) == place
+        assert all(place.intersect(other).is_empty for other in places[i + 1 :])
+    assert len(layout.lines) <= max(1, layout.text.height)
+    assert all(cell_width(line) <= layout.text.width for line in layout.lines)
+    for i, button in enumerate(layout.buttons):
+        assert layout.button_at(button.x, button.y) == i
+        assert layout.button_at(button.right - 1, button.y) == i
+    assert layout.button_at(-1, -1) is None
+    draw_dialog(Buffer(width, height), layout, BUTTONS[:count])
+
+
+def test_a_dialog_without_room_for_all_says_so_in_the_room_there_is() -> None:
+    layout = lay_out_dialog(Rect(0, 0, 6, 3), ['', ''], [])
+    assert layout.lines == ('..',)
+
+
+def test_a_centred_line_stands_in_the_middle() -> None:
+    buffer = Buffer(11, 4)
+    draw_centred_line(buffer, buffer.area, 'too small')
+    assert buffer.lines() == ['', ' too small', '', '']
+    draw_centred_line(buffer, Rect(0, 3, 7, 1), 'too small')
+    assert buffer.lines()[3] == 'too s..'
+    draw_centred_line(buffer, Rect(0, 0, 0, 1), 'nothing')
+    assert buffer.lines()[0] == ''

@@ -1,0 +1,114 @@
+"""The golden screens themselves: what they look like, and that none is left unused."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import Role, Style
+from tests.gui import goldens
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+PROJECT_TEST = """
+import pathlib
+from nvitop.gui.render.buffer import Buffer
+from tests.gui import goldens
+
+goldens.FOLDER = pathlib.Path(__file__).parent / 'golden'
+
+def test_screen():
+    buffer = Buffer(5, 1)
+    buffer.write(0, 0, 'hello')
+    goldens.assert_golden('screen', buffer)
+"""
+
+
+def test_a_golden_screen_shows_text_styles_and_a_legend() -> None:
+    buffer = Buffer(20, 3)
+    x = buffer.write(0, 0, '│ ', Style(Role.BORDER))
+    x += buffer.write(x, 0, '漢字', Style(Role.CPU, bold=True))
+    buffer.write(x, 0, ' idle', Style(Role.DIM, underline=True))
+    buffer.write(1, 1, 'plain')
+    buffer.restyle(Rect(0, 2, 3, 1), role=Role.SELECTED)
+    assert goldens.golden_text(buffer).splitlines() == [
+        '20 x 3',
+        '|│ 漢字 idle',
+        ':bbCCCC11111',
+        '| plain',
+        '|',
+        ':xxx',
+        '1 dim underline',
+        'C cpu bold',
+        'b border',
+        'x selected',
+    ]
+
+
+def test_every_role_but_the_gradient_has_a_letter_of_its_own() -> None:
+    assert len(set(goldens.LETTERS.values())) == len(goldens.LETTERS)
+    without = {role for role in Role if role not in goldens.LETTERS}
+    assert all(role.name.startswith('GRADIENT') or role is Role.MATCH for role in without)
+
+
+def run(project: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable,
+        '-m',
+        'pytest',
+        '-q',
+        '-p',
+        'tests.conftest',
+        '-p',
+        'no:cacheprovider',
+    ]
+    return subprocess.run(
+        [*command, *arguments],
+        cwd=project,
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def test_a_golden_screen_left_unused_fails_a_run_of_all_tests(tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / 'golden'
+    folder.mkdir()
+    (tmp_path / 'pytest.ini').write_text('[pytest]\ntestpaths = .\n')
+    (tmp_path / 'test_it.py').write_text(PROJECT_TEST)
+    (folder / 'old.txt').write_text('5 x 1\n|hallo\n')
+    written = run(tmp_path, '--update-golden')
+    assert written.returncode == pytest.ExitCode.OK, written.stdout
+    assert [path.name for path in folder.iterdir()] == ['screen.txt']
+    assert (folder / 'screen.txt').read_text() == '5 x 1\n|hello\n'
+    (folder / 'old.txt').write_text('5 x 1\n|hallo\n')
+    whole = run(tmp_path)
+    assert whole.returncode == pytest.ExitCode.TESTS_FAILED, whole.stdout
+    assert 'old' in whole.stdout.splitlines()
+    part = run(tmp_path, 'test_it.py')
+    assert part.returncode == pytest.ExitCode.OK, part.stdout
+
+
+def test_a_drawing_that_differs_or_is_new_fails(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(goldens, 'FOLDER', tmp_path)
+    monkeypatch.setattr(goldens, 'USED', set())
+    monkeypatch.setattr(goldens.UPDATE, 'enabled', False)
+    buffer = Buffer(5, 1)
+    buffer.write(0, 0, 'hello')
+    with pytest.raises(AssertionError, match=r'no golden screen new(.|\n)*[|]hello'):
+        goldens.assert_golden('new', buffer)
+    (tmp_path / 'new.txt').write_text('5 x 1\n|hallo\n')
+    with pytest.raises(AssertionError):
+        goldens.assert_golden('new', buffer)
+    (tmp_path / 'new.txt').write_text('5 x 1\n|hello\n')
+    goldens.assert_golden('new', buffer)
+    assert goldens.unused() == []

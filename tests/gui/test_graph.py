@@ -1,0 +1,160 @@
+"""Graphs of a history, compared with one drawn dot by dot."""
+
+from __future__ import annotations
+
+import array
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import Role, Style
+from nvitop.gui.view.widgets.graph import (
+    ASCII,
+    BLOCKS,
+    BRAILLE,
+    Marks,
+    draw_graph,
+    graph_bound,
+    samples_shown,
+    time_axis,
+)
+
+NAN = math.nan
+#: Bits of the dots of a braille character: left and right column from the top.
+DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+
+
+def graph(
+    values: list[float],
+    width: int,
+    height: int,
+    marks: Marks = BRAILLE,
+    *,
+    bound: float = 100.0,
+    baseline: float = 0.0,
+    downwards: bool = False,
+) -> str:
+    buffer = Buffer(width, height)
+    draw_graph(
+        buffer,
+        buffer.area,
+        values,
+        bound=bound,
+        baseline=baseline,
+        downwards=downwards,
+        marks=marks,
+    )
+    return '\n'.join(f'{line:{width}}' for line in buffer.lines())
+
+
+def dot_by_dot(values: list[float], width: int, height: int, bound: float, down: bool) -> str:
+    values = [NAN] * (2 * width) + values
+    rows = []
+    for row in range(height):
+        line = ''
+        for column in range(width):
+            code = 0
+            for side in (0, 1):
+                value = values[len(values) - 2 * (width - column) + side]
+                for dot in range(4):
+                    position = 4 * row + dot
+                    height_of_dot = position if down else 4 * height - 1 - position
+                    if value > 0 and value * 4 * height > height_of_dot * bound:
+                        code |= DOTS[side][dot]
+            line += chr(0x2800 + code) if code else ' '
+        rows.append(line)
+    return '\n'.join(rows)
+
+
+@given(
+    st.lists(st.one_of(st.integers(-64, 7000).map(lambda n: n / 64), st.just(NAN)), max_size=40),
+    st.integers(1, 12),
+    st.sampled_from([1, 2, 4, 8, 64, 128]),
+    st.sampled_from([64.0, 128.0]),
+    st.booleans(),
+)
+def test_a_graph_has_the_dots_it_should(
+    values: list[float], width: int, height: int, bound: float, down: bool
+) -> None:
+    # Heights and bounds whose quotient a float holds exactly: no dot is a matter of rounding.
+    drawn = graph(values, width, height, bound=bound, downwards=down)
+    assert drawn == dot_by_dot(values, width, height, bound, down)
+
+
+def test_graphs_look_like_this() -> None:
+    values = [0.0, 0.1, 12.5, 25.0, 50.0, 75.0, 100.0, 200.0]
+    assert graph(values, 6, 2) == '    ⢠⣿\n  ⢀⣠⣿⣿'
+    assert graph(values, 4, 2, downwards=True) == '⠈⠙⣿⣿\n  ⠘⣿'
+    assert graph(values, 8, 2, BLOCKS) == '     ▄██\n ▄▄▄████'
+    assert graph(values, 8, 2, BLOCKS, downwards=True) == ' ▀▀▀████\n     ▀██'
+    assert graph(values, 8, 2, ASCII) == '     .||\n ...||||'
+    assert graph(values, 8, 1, baseline=50.0) == '      ⢠⣿'.rjust(8)
+
+
+def test_only_the_newest_samples_that_fit_are_drawn() -> None:
+    assert graph([100.0] * 50 + [0.0] * 4, 3, 1) == '⣿  '
+    assert graph([100.0], 3, 1) == '  ⢸'
+    assert graph([], 3, 1) == '   '
+    assert samples_shown(30) == 60
+    assert samples_shown(30, BLOCKS) == 30
+
+
+def test_what_is_not_known_is_blank_and_the_least_load_is_a_dot() -> None:
+    assert graph([NAN, 0.001, -5.0, math.inf], 2, 1) == '⢀⢸'
+    assert graph([5.0, 5.0], 1, 1, bound=0.0) == '⣿'
+
+
+def test_a_ring_of_floats_can_be_drawn_as_it_is() -> None:
+    buffer = Buffer(4, 1)
+    draw_graph(buffer, buffer.area, array.array('f', [100.0] * 4), Style(Role.CPU))
+    assert buffer.row(0) == ((2, '⣿⣿', Style(Role.CPU)),)
+
+
+def test_rows_take_the_colours_of_the_gradient_from_the_baseline() -> None:
+    for downwards in (False, True):
+        buffer = Buffer(2, 4)
+        draw_graph(buffer, buffer.area, [100.0] * 4, colorful=True, downwards=downwards)
+        roles = [buffer.row(y)[0][2].role for y in range(4)]
+        expected = [Role.GRADIENT_1, Role.GRADIENT_4, Role.GRADIENT_7, Role.GRADIENT_10]
+        assert roles == (expected if downwards else expected[::-1])
+
+
+@pytest.mark.parametrize(
+    ('values', 'bounds', 'expected'),
+    [
+        ([], (10, 100), 10),
+        ([1.0, NAN], (10, 100), 10),
+        ([40.0, 20.0], (10, 100), 50),
+        ([90.0], (10, 100), 100),
+        ([900.0], (10, 1000), 1000),
+        ([NAN], (10, 100), 10),
+    ],
+)
+def test_the_bound_leaves_room_above_the_highest_value(
+    values: list[float], bounds: tuple[float, float], expected: float
+) -> None:
+    assert graph_bound(values, *bounds) == expected
+
+
+def test_time_axis_says_how_long_ago_each_column_was() -> None:
+    axis = time_axis(77, 2.0, (30, 60, 120))
+    assert axis == '───────────╴120s├─────────────────────────╴60s├──────────╴30s├───────────────'
+    for seconds in (30, 60, 120):
+        mark = axis.index(f'{seconds}s├') + len(f'{seconds}s')
+        assert len(axis) - 1 - mark == seconds / 2
+
+
+def test_time_axis_leaves_out_marks_without_room() -> None:
+    assert time_axis(10, 2.0) == '─' * 10
+    assert time_axis(40, 20.0, (60, 120, 600)) == '─────╴10m├──────────────────────╴60s├───'
+
+
+def test_an_empty_area_draws_nothing() -> None:
+    buffer = Buffer(3, 3)
+    draw_graph(buffer, Rect(0, 0, 0, 3), [50.0])
+    draw_graph(buffer, Rect(0, 0, 3, 0), [50.0])
+    assert buffer.lines() == ['', '', '']
