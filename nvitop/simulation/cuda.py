@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CUDA driver, made of plain Python functions: devices and what ``CUDA_VISIBLE_DEVICES`` hides."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Callable, Mapping, Sequence
+
+from nvitop.simulation.abi import DriverError, fill_number, number, target, text_of
+from nvitop.simulation.driver.nvml import Driver
+from nvitop.simulation.world import Node, World
+
+if TYPE_CHECKING:
+    from nvitop.simulation.machine import Machine
+
+
+SUCCESS = 0
+INVALID_VALUE = 1
+NOT_INITIALIZED = 3
+NO_DEVICE = 100
+INVALID_DEVICE = 101
+#: Return code → name and text.
+ERRORS: Mapping[int, tuple[str, str]] = {
+    0: ('CUDA_SUCCESS', 'no error'),
+    1: ('CUDA_ERROR_INVALID_VALUE', 'invalid argument'),
+    2: ('CUDA_ERROR_OUT_OF_MEMORY', 'out of memory'),
+    3: ('CUDA_ERROR_NOT_INITIALIZED', 'initialization error'),
+    4: ('CUDA_ERROR_DEINITIALIZED', 'driver shutting down'),
+    34: ('CUDA_ERROR_STUB_LIBRARY', 'CUDA driver is a stub library'),
+    46: ('CUDA_ERROR_DEVICE_UNAVAILABLE', 'CUDA-capable device(s) is/are busy or unavailable'),
+    100: ('CUDA_ERROR_NO_DEVICE', 'no CUDA-capable device is detected'),
+    101: ('CUDA_ERROR_INVALID_DEVICE', 'invalid device ordinal'),
+    802: ('CUDA_ERROR_SYSTEM_NOT_READY', 'system not yet initialized'),
+    803: (
+        'CUDA_ERROR_SYSTEM_DRIVER_MISMATCH',
+        'system has unsupported display driver / cuda driver combination',
+    ),
+    999: ('CUDA_ERROR_UNKNOWN', 'unknown error'),
+}
+_INDEX = re.compile(r'\s*(\d+)\s*$')
+
+
+def enumerate_devices(world: World, environment: Mapping[str, str]) -> list[Node]:
+    """The devices CUDA shows to a process with this environment, in CUDA's order.
+
+    A list ends before its first entry that names nothing; an entry named twice leaves nothing. With
+    a MIG device among them there is only that one.
+    """
+    gpus = [node for node in world.present() if not node.value('lost')]
+    if environment.get('CUDA_DEVICE_ORDER', 'FASTEST_FIRST') != 'PCI_BUS_ID':
+        gpus.sort(key=_speed, reverse=True)
+    wanted = environment.get('CUDA_VISIBLE_DEVICES')
+    named = gpus if wanted is None else _named(gpus, wanted.split(','), world.seconds())
+    devices: list[Node] = []
+    for node in named:
+        if node.mig is None and node.value('mig_mode'):
+            migs = _migs(node, world.seconds())
+            if migs:
+                return migs[:1]
+            continue
+        if node.mig is not None:
+            return [node]
+        devices.append(node)
+    return devices
+
+
+def _speed(node: Node) -> tuple[float, int]:
+    return (
+        float(node.value('compute_capability') or 0),
+        (node.value('cores') or 0) * (node.value('max_sm_clock') or 0),
+    )
+
+
+def _migs(node: Node, t: float) -> list[Node]:
+    return [mig for mig in node.migs if mig.exists(t)] if node.value('mig_mode') else []
+
+
+def _named(gpus: Sequence[Node], entries: Sequence[str], t: float) -> list[Node]:
+    nodes: list[Node] = []
+    by_index: bool | None = None
+    for entry in entries:
+        match = _INDEX.match(entry)
+        if by_index is None:
+            by_index = match is not None
+        node = None
+        if match and by_index:
+            index = int(match.group(1))
+            node = gpus[index] if index < len(gpus) else None
+        elif not match and not by_index:
+            node = _by_uuid(gpus, entry.strip(), t)
+        if node is None:
+            break
+        if node in nodes:
+            return []
+        nodes.append(node)
+    return nodes
+
+
+def _by_uuid(gpus: Sequence[Node], text: str, t: float) -> Node | None:
+    """The one device whose UUID begins with *text*."""
+    if not text.startswith(('GPU-', 'MIG-')):
+        return None
+    found: list[Node] = []
+    for gpu in gpus:
+        names = [(gpu, gpu.value('uuid'))]
+        for mig in _migs(gpu, t):
+            names.append((mig, mig.value('uuid')))
+            if mig.mig is not None:
+                place = f'{mig.mig.gpu_instance}/{mig.mig.compute_instance}'
+                names.append((mig, f'MIG-{gpu.value("uuid")}/{place}'))
+        found.extend(node for node, name in names if name.startswith(text))
+    return found[0] if len(found) == 1 else None
+
+
+class _Context:
+    """What the CUDA driver of a machine knows after ``cuInit``."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.devices: list[Node] | None = None
+
+    def device(self, ordinal: object) -> Node:
+        if self.devices is None:
+            raise DriverError(NOT_INITIALIZED)
+        which = number(ordinal)
+        if not 0 <= which < len(self.devices):
+            raise DriverError(INVALID_DEVICE)
+        return self.devices[which]
+
+    # Each method is a function of the driver, under its name.
+
+    def cuInit(self, flags: object) -> None:
+        """Unlike the real one it looks at the environment each time it is called."""
+        if number(flags) != 0:
+            raise DriverError(INVALID_VALUE)
+        self.devices = enumerate_devices(self.machine.world, os.environ)
+        if not self.devices:
+            raise DriverError(NO_DEVICE)
+
+    def cuDriverGetVersion(self, version: object) -> None:
+        fill_number(version, self.machine.scenario.cuda_version)
+
+    def cuDeviceGetCount(self, count: object) -> None:
+        if self.devices is None:
+            raise DriverError(NOT_INITIALIZED)
+        fill_number(count, len(self.devices))
+
+    def cuDeviceGet(self, device: object, ordinal: object) -> None:
+        self.device(ordinal)
+        fill_number(device, number(ordinal))
+
+    def cuDeviceGetName(self, name: object, length: object, device: object) -> None:
+        text = str(self.device(device).value('name')).encode()[: number(length) - 1]
+        target(name).value = text
+
+    def cuDeviceTotalMem(self, size: object, device: object) -> None:
+        node = self.device(device)
+        if node.gpu.value('unified_memory'):
+            fill_number(size, os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'))
+            return
+        fill_number(size, node.value('memory_total') - (node.value('memory_reserved') or 0))
+
+    def cuDeviceGetUuid(self, uuid: object, device: object) -> None:
+        """The GPU's, for MIG devices as well."""
+        _fill_uuid(uuid, self.device(device).gpu)
+
+    def cuDeviceGetUuid_v2(self, uuid: object, device: object) -> None:
+        """The MIG device's own."""
+        _fill_uuid(uuid, self.device(device))
+
+    def cuDeviceGetPCIBusId(self, bus_id: object, length: object, device: object) -> None:
+        text = self.device(device).gpu.value('bus_id')[4:].lower()
+        if number(length) < len(text) + 1:
+            raise DriverError(INVALID_VALUE)
+        target(bus_id).value = text.encode()
+
+    def cuDeviceGetByPCIBusId(self, device: object, bus_id: object) -> None:
+        wanted = text_of(bus_id).lower().lstrip('0').lstrip(':')
+        for ordinal, node in enumerate(self.devices or ()):
+            if node.gpu.value('bus_id').lower().lstrip('0').lstrip(':') == wanted:
+                fill_number(device, ordinal)
+                return
+        raise DriverError(INVALID_DEVICE if self.devices is not None else NOT_INITIALIZED)
+
+    def cuGetErrorName(self, code: object, name: object) -> None:
+        self._error(code, name, 0)
+
+    def cuGetErrorString(self, code: object, text: object) -> None:
+        self._error(code, text, 1)
+
+    @staticmethod
+    def _error(code: object, out: object, which: int) -> None:
+        known = ERRORS.get(number(code))
+        if known is None:
+            raise DriverError(INVALID_VALUE)
+        target(out).value = known[which].encode()
+
+
+def _fill_uuid(uuid: object, node: Node) -> None:
+    raw = bytes.fromhex(node.value('uuid').split('-', 1)[1].replace('-', ''))
+    out = target(uuid)
+    if hasattr(out, 'bytes'):  # CUuuid, a struct of one array
+        out = out.bytes
+    for i, byte in enumerate(raw):
+        out[i] = byte if not isinstance(out[i], bytes) else raw[i : i + 1]
+
+
+FUNCTIONS = (
+    'cuInit', 'cuDriverGetVersion', 'cuDeviceGetCount', 'cuDeviceGet', 'cuDeviceGetName',
+    'cuDeviceTotalMem', 'cuDeviceGetUuid', 'cuDeviceGetUuid_v2', 'cuDeviceGetPCIBusId',
+    'cuDeviceGetByPCIBusId', 'cuGetErrorName', 'cuGetErrorString',
+)  # fmt: skip
+
+
+def cuda_driver(machine: Machine) -> Driver:
+    """The CUDA driver of a machine."""
+    context = _Context(machine)
+    functions: dict[str, Callable[..., object]] = {
+        name: _bind(machine, name, getattr(context, name)) for name in FUNCTIONS
+    }
+    functions['cuDeviceTotalMem_v2'] = _bind(
+        machine, 'cuDeviceTotalMem_v2', context.cuDeviceTotalMem
+    )
+    return Driver(functions)
+
+
+def _bind(machine: Machine, name: str, body: Callable[..., None]) -> Callable[..., int]:
+    def call(*arguments: object) -> int:
+        try:
+            machine.faults.count(name)
+            machine.faults.apply(name, None, machine.world.seconds())
+            body(*arguments)
+        except DriverError as error:
+            return error.code
+        return SUCCESS
+
+    call.__name__ = call.__qualname__ = name
+    return call

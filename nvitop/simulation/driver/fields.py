@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Field values: many facts by number in one call, each with a return code of its own."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from nvitop.simulation.abi import (
+    INVALID_ARGUMENT,
+    NOT_SUPPORTED,
+    SUCCESS,
+    DriverError,
+    number,
+    target,
+)
+from nvitop.simulation.driver.interconnect import check_link, is_link_active, link_count
+from nvitop.simulation.driver.power import total_energy
+from nvitop.simulation.driver.symbols import GPU, Symbols
+from nvitop.simulation.physics import bytes_moved
+from nvitop.simulation.world import Node
+
+SYMBOLS = Symbols()
+ALL_LINKS = 0xFFFFFFFF
+#: Value types of NVML → member of the union.
+UNSIGNED_INT, UNSIGNED_LONG_LONG = (1, 'uiVal'), (3, 'ullVal')
+
+Reader = Callable[[Node, int], int]
+
+
+def _key(name: str) -> Reader:
+    return lambda node, scope: int(node.read(name))
+
+
+def _moved(name: str) -> Callable[[Node], float]:
+    def read(node: Node) -> float:
+        moved = bytes_moved(node, name, node.world.seconds())
+        if moved is None:
+            raise DriverError(NOT_SUPPORTED)
+        return moved
+
+    return read
+
+
+def _pcie_bytes(name: str) -> Reader:
+    moved = _moved(name)
+
+    def read(node: Node, scope: int) -> int:
+        if not node.value('pcie_counters'):
+            raise DriverError(NOT_SUPPORTED)
+        return int(moved(node))
+
+    return read
+
+
+def _nvlink_kib(name: str, factor: float = 1.0) -> Reader:
+    moved = _moved(name)
+
+    def read(node: Node, scope: int) -> int:
+        if scope == ALL_LINKS:
+            links = link_count(node) - int(node.read('nvlink_down'))
+        elif is_link_active(node, check_link(node, scope)):
+            links = 1
+        else:
+            raise DriverError(NOT_SUPPORTED)
+        return int(factor * links * moved(node)) >> 10
+
+    return read
+
+
+def _link(name: str) -> Reader:
+    def read(node: Node, scope: int) -> int:
+        check_link(node, scope)
+        return int(node.read(name))
+
+    return read
+
+
+def _common_speed(node: Node, scope: int) -> int:
+    link_count(node)
+    return int(node.read('nvlink_speed'))
+
+
+def _link_state(node: Node, scope: int) -> int:
+    return int(is_link_active(node, check_link(node, scope)))
+
+
+#: Field id → (type, reader).
+FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
+    1: (UNSIGNED_INT, _key('ecc_mode')),
+    2: (UNSIGNED_INT, _key('ecc_mode')),
+    3: (UNSIGNED_LONG_LONG, _key('ecc_corrected_volatile')),
+    4: (UNSIGNED_LONG_LONG, _key('ecc_uncorrected_volatile')),
+    5: (UNSIGNED_LONG_LONG, _key('ecc_corrected_aggregate')),
+    6: (UNSIGNED_LONG_LONG, _key('ecc_uncorrected_aggregate')),
+    29: (UNSIGNED_INT, _key('retired_single_bit')),
+    30: (UNSIGNED_INT, _key('retired_double_bit')),
+    31: (UNSIGNED_INT, _key('retired_pending')),
+    82: (UNSIGNED_INT, _key('memory_temperature')),
+    83: (UNSIGNED_LONG_LONG, lambda node, scope: total_energy(node)),
+    90: (UNSIGNED_INT, _common_speed),
+    91: (UNSIGNED_INT, lambda node, scope: link_count(node)),
+    94: (UNSIGNED_INT, _key('pcie_replays')),
+    138: (UNSIGNED_LONG_LONG, _nvlink_kib('nvlink_tx')),
+    139: (UNSIGNED_LONG_LONG, _nvlink_kib('nvlink_rx')),
+    140: (UNSIGNED_LONG_LONG, _nvlink_kib('nvlink_tx', 1.1)),  # with protocol overhead
+    141: (UNSIGNED_LONG_LONG, _nvlink_kib('nvlink_rx', 1.1)),
+    142: (UNSIGNED_INT, _key('remapped_correctable')),
+    143: (UNSIGNED_INT, _key('remapped_uncorrectable')),
+    144: (UNSIGNED_INT, _key('remapped_pending')),
+    145: (UNSIGNED_INT, _key('remapped_failure')),
+    164: (UNSIGNED_INT, _link('nvlink_speed')),
+    165: (UNSIGNED_INT, _link_state),
+    166: (UNSIGNED_INT, _link('nvlink_version')),
+    185: (UNSIGNED_INT, _key('power_usage')),
+    186: (UNSIGNED_INT, _key('power_usage')),
+    187: (UNSIGNED_INT, _key('min_power_limit')),
+    188: (UNSIGNED_INT, _key('max_power_limit')),
+    189: (UNSIGNED_INT, _key('default_power_limit')),
+    190: (UNSIGNED_INT, _key('enforced_power_limit')),
+    191: (UNSIGNED_LONG_LONG, lambda node, scope: total_energy(node)),
+    192: (UNSIGNED_INT, _key('power_limit')),
+    197: (UNSIGNED_LONG_LONG, _pcie_bytes('pcie_tx')),
+    198: (UNSIGNED_LONG_LONG, _pcie_bytes('pcie_rx')),
+}
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetFieldValues(node: Node, count: object, values: object) -> None:
+    """``(device, count, struct[])``."""
+    wanted = number(count)
+    entries = target(values)
+    if wanted <= 0:
+        raise DriverError(INVALID_ARGUMENT)
+    for i in range(wanted):
+        _answer(node, entries[i])
+
+
+def _answer(node: Node, entry: Any) -> None:
+    # The oldest bindings call the scope "unused".
+    scope = entry.scopeId if hasattr(entry, 'scopeId') else entry.unused
+    entry.timestamp = int(node.world.epoch() * 1e6)
+    entry.latencyUsec = 1
+    known = FIELDS.get(entry.fieldId)
+    try:
+        if known is None:
+            raise DriverError(NOT_SUPPORTED)
+        (kind, member), read = known
+        setattr(entry.value, member, read(node, scope))
+        entry.valueType = kind
+        entry.nvmlReturn = SUCCESS
+    except DriverError as error:
+        entry.nvmlReturn = error.code

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU performance monitoring: two samples, and metrics over the time between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
+
+from nvitop.simulation.abi import (
+    INVALID_ARGUMENT,
+    NOT_SUPPORTED,
+    SUCCESS,
+    DriverError,
+    address_of,
+    check_version,
+    fill_handle,
+    fill_number,
+    number,
+    target,
+)
+from nvitop.simulation.driver.symbols import GPU, NODE, SYSTEM, Symbols
+from nvitop.simulation.parse import slices
+from nvitop.simulation.physics import bytes_moved
+from nvitop.simulation.world import Node
+
+if TYPE_CHECKING:
+    from nvitop.simulation.machine import Machine
+
+
+SYMBOLS = Symbols()
+MIB = 2**20
+
+
+class Interval(NamedTuple):
+    """Two samples of one node."""
+
+    node: Node
+    start: float
+    stop: float
+
+    @property
+    def sm(self) -> float:
+        """Mean SM load in percent: of the whole GPU, or of the slices of a MIG device."""
+        node = self.node
+        if self.stop > self.start:
+            load = node.sm_integral(self.start, self.stop) / (self.stop - self.start)
+        else:
+            load = node.sm(self.stop)
+        if node.mig is not None:
+            load *= 7 / slices(node.mig.profile)[0]
+        return min(100.0, load)
+
+    def mib_per_second(self, name: str) -> float:
+        """Mean traffic."""
+        if self.stop <= self.start:
+            return float(self.node.read(name)) / MIB
+        first = bytes_moved(self.node, name, self.start)
+        last = bytes_moved(self.node, name, self.stop)
+        if first is None or last is None:
+            raise DriverError(NOT_SUPPORTED)
+        return (last - first) / (self.stop - self.start) / MIB
+
+
+def _part_of_sm(factor: float) -> Callable[[Interval], float]:
+    return lambda interval: factor * interval.sm
+
+
+def _nvlink(name: str) -> Callable[[Interval], float]:
+    def read(interval: Interval) -> float:
+        links = interval.node.read('nvlink_count') - interval.node.read('nvlink_down')
+        if links <= 0:
+            raise DriverError(NOT_SUPPORTED)
+        return float(links * interval.mib_per_second(name))
+
+    return read
+
+
+#: Metric id → value. Percent, or MiB/s.
+METRICS: Mapping[int, Callable[[Interval], float]] = {
+    1: _part_of_sm(1.0),  # graphics
+    2: _part_of_sm(0.93),  # SM
+    3: _part_of_sm(0.46),  # SM occupancy
+    4: _part_of_sm(0.11),  # integer
+    5: _part_of_sm(0.57),  # any tensor
+    6: _part_of_sm(0.0),  # DFMA tensor
+    7: _part_of_sm(0.57),  # HMMA tensor
+    9: _part_of_sm(0.0),  # IMMA tensor
+    10: _part_of_sm(0.48),  # DRAM bandwidth
+    11: _part_of_sm(0.0),  # FP64
+    12: _part_of_sm(0.16),  # FP32
+    13: _part_of_sm(0.08),  # FP16
+    20: lambda interval: interval.mib_per_second('pcie_tx'),
+    21: lambda interval: interval.mib_per_second('pcie_rx'),
+    60: _nvlink('nvlink_rx'),
+    61: _nvlink('nvlink_tx'),
+}
+
+
+@SYMBOLS.add(NODE)
+def nvmlGpmQueryDeviceSupport(node: Node, support: object) -> None:
+    """``(device, versioned struct *)``."""
+    struct = target(support)
+    check_version(struct, 1)
+    struct.isSupportedDevice = bool(node.gpu.value('gpm'))
+
+
+@SYMBOLS.add(GPU)
+def nvmlGpmQueryIfStreamingEnabled(node: Node, state: object) -> None:
+    """``(device, unsigned *)``."""
+    if not node.value('gpm'):
+        raise DriverError(NOT_SUPPORTED)
+    fill_number(state, 0)
+
+
+@SYMBOLS.add(SYSTEM)
+def nvmlGpmSampleAlloc(machine: Machine, sample: object) -> None:
+    """``(handle *)``."""
+    fill_handle(sample, machine.world.new_gpm_sample())
+
+
+@SYMBOLS.add(SYSTEM)
+def nvmlGpmSampleFree(machine: Machine, sample: object) -> None:
+    """``(handle)``."""
+    try:
+        del machine.world.gpm_samples[address_of(sample)]
+    except KeyError:
+        raise DriverError(INVALID_ARGUMENT) from None
+
+
+def _take(node: Node, sample: object) -> None:
+    samples = node.world.gpm_samples
+    handle = address_of(sample)
+    if not node.gpu.value('gpm'):
+        raise DriverError(NOT_SUPPORTED)
+    if handle not in samples:
+        raise DriverError(INVALID_ARGUMENT)
+    samples[handle] = (node, node.world.seconds())
+
+
+@SYMBOLS.add(NODE)
+def nvmlGpmSampleGet(node: Node, sample: object) -> None:
+    """``(device, handle)``."""
+    _take(node, sample)
+
+
+@SYMBOLS.add(GPU)
+def nvmlGpmMigSampleGet(node: Node, instance: object, sample: object) -> None:
+    """``(device, GPU instance id, handle)``."""
+    t = node.world.seconds()
+    for mig in node.migs:
+        if mig.mig is not None and mig.mig.gpu_instance == number(instance) and mig.exists(t):
+            _take(mig, sample)
+            return
+    raise DriverError(INVALID_ARGUMENT)
+
+
+@SYMBOLS.add(SYSTEM)
+def nvmlGpmMetricsGet(machine: Machine, metrics: object) -> None:
+    """``(versioned struct *)``."""
+    struct = target(metrics)
+    check_version(struct, 1)
+    first = machine.world.gpm_samples.get(address_of(struct.sample1))
+    second = machine.world.gpm_samples.get(address_of(struct.sample2))
+    if first is None or second is None or first[0] is not second[0]:
+        raise DriverError(INVALID_ARGUMENT)
+    interval = Interval(*first, second[1])
+    for i in range(min(struct.numMetrics, len(struct.metrics))):
+        metric = struct.metrics[i]
+        reader = METRICS.get(metric.metricId)
+        try:
+            if reader is None:
+                raise DriverError(NOT_SUPPORTED)
+            metric.value = reader(interval)
+            metric.nvmlReturn = SUCCESS
+        except DriverError as error:
+            metric.nvmlReturn = error.code

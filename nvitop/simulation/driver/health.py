@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ECC errors, retired pages, remapped rows; accounting and other records."""
+
+from __future__ import annotations
+
+from nvitop.simulation.abi import (
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    DriverError,
+    fill_number,
+    number,
+    target,
+)
+from nvitop.simulation.driver.lists import room_for
+from nvitop.simulation.driver.symbols import GPU, Symbols
+from nvitop.simulation.world import Node
+
+SYMBOLS = Symbols()
+#: (error type, counter type) of NVML → key.
+ECC = {
+    (0, 0): 'ecc_corrected_volatile',
+    (1, 0): 'ecc_uncorrected_volatile',
+    (0, 1): 'ecc_corrected_aggregate',
+    (1, 1): 'ecc_uncorrected_aggregate',
+}
+DEVICE_MEMORY = 2
+RETIRED = {0: 'retired_single_bit', 1: 'retired_double_bit'}
+
+SYMBOLS.add_numbers(
+    GPU,
+    {
+        'nvmlDeviceGetDefaultEccMode': 'ecc_mode',
+        'nvmlDeviceGetRetiredPagesPendingStatus': 'retired_pending',
+    },
+)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetEccMode(node: Node, current: object, pending: object) -> None:
+    """``(device, unsigned *, unsigned *)``."""
+    mode = node.read('ecc_mode')
+    fill_number(current, mode)
+    fill_number(pending, mode)
+
+
+def _ecc_errors(node: Node, error: object, counter: object) -> int:
+    key = ECC.get((number(error), number(counter)))
+    if key is None:
+        raise DriverError(INVALID_ARGUMENT)
+    if not node.value('ecc_mode'):
+        raise DriverError(NOT_SUPPORTED)
+    return int(node.read(key))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetTotalEccErrors(node: Node, error: object, counter: object, out: object) -> None:
+    """``(device, error type, counter type, unsigned long long *)``."""
+    fill_number(out, _ecc_errors(node, error, counter))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetMemoryErrorCounter(
+    node: Node, error: object, counter: object, location: object, out: object
+) -> None:
+    """``(device, error type, counter type, location, unsigned long long *)``."""
+    errors = _ecc_errors(node, error, counter)
+    fill_number(out, errors if number(location) == DEVICE_MEMORY else 0)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetDetailedEccErrors(node: Node, error: object, counter: object, out: object) -> None:
+    """``(device, error type, counter type, struct *)``: all of them in the device memory."""
+    struct = target(out)
+    struct.l1Cache = struct.l2Cache = struct.registerFile = 0
+    struct.deviceMemory = _ecc_errors(node, error, counter)
+
+
+@SYMBOLS.add(GPU, 'nvmlDeviceGetRetiredPages', 'nvmlDeviceGetRetiredPages_v2')
+def retired_pages(
+    node: Node, cause: object, count: object, pages: object, times: object = None
+) -> None:
+    """``(device, cause, unsigned *, addresses[], times[])``."""
+    key = RETIRED.get(number(cause))
+    if key is None:
+        raise DriverError(INVALID_ARGUMENT)
+    retired = node.read(key)
+    if room_for(count, pages, retired):
+        for i in range(retired):
+            target(pages)[i] = 0x10000 * (i + 1)
+            if times is not None:
+                target(times)[i] = 1_700_000_000_000_000 + i
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetRemappedRows(
+    node: Node, correctable: object, uncorrectable: object, pending: object, failure: object
+) -> None:
+    """``(device, unsigned * …)``."""
+    fill_number(correctable, node.read('remapped_correctable'))
+    fill_number(uncorrectable, node.read('remapped_uncorrectable'))
+    fill_number(pending, node.read('remapped_pending'))
+    fill_number(failure, node.read('remapped_failure'))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetRemappedRows_v2(node: Node, info: object) -> None:
+    """``(device, struct *)``."""
+    struct = target(info)
+    struct.corrActiveRemaps = node.read('remapped_correctable')
+    struct.uncActiveRemaps = node.read('remapped_uncorrectable')
+    struct.corrInactiveRemaps = struct.uncInactiveRemaps = 0
+    struct.bPending = node.read('remapped_pending')
+    struct.bfailureOccurred = node.read('remapped_failure')
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetRowRemapperHistogram(node: Node, values: object) -> None:
+    """``(device, struct *)``: banks by how many spare rows they have left."""
+    struct = target(values)
+    used = node.read('remapped_correctable') + node.read('remapped_uncorrectable')
+    struct.max = 640 - used
+    struct.high = used
+    struct.partial = struct.low = 0
+    struct.none = 0  # the field's name is no keyword, but reads like one
+
+
+# Accounting
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetAccountingBufferSize(node: Node, size: object) -> None:
+    """``(device, unsigned *)``."""
+    node.read('accounting_mode')
+    fill_number(size, 4000)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetAccountingPids(node: Node, count: object, pids: object) -> None:
+    """``(device, unsigned *, unsigned[])``: none were recorded."""
+    node.read('accounting_mode')
+    fill_number(count, 0)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetAccountingStats(node: Node, pid: object, stats: object) -> None:
+    """``(device, pid, struct *)``: no process was recorded."""
+    if not node.read('accounting_mode'):
+        raise DriverError(NOT_SUPPORTED)
+    raise DriverError(NOT_FOUND)
+
+
+# Sessions
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetEncoderStats(node: Node, sessions: object, fps: object, latency: object) -> None:
+    """``(device, unsigned *, unsigned *, unsigned *)``: one session where the encoder works."""
+    works = bool(node.read('encoder_utilization'))
+    fill_number(sessions, works)
+    fill_number(fps, 60 if works else 0)
+    fill_number(latency, 2100 if works else 0)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetEncoderCapacity(node: Node, kind: object, capacity: object) -> None:
+    """``(device, codec, unsigned *)``: percent left."""
+    if not 0 <= number(kind) < 3:
+        raise DriverError(INVALID_ARGUMENT)
+    fill_number(capacity, 100 - node.read('encoder_utilization'))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetFBCStats(node: Node, stats: object) -> None:
+    """``(device, struct *)``: nobody captures the frame buffer."""
+    struct = target(stats)
+    struct.sessionsCount = struct.averageFPS = struct.averageLatency = 0
+
+
+@SYMBOLS.add(GPU, 'nvmlDeviceGetEncoderSessions', 'nvmlDeviceGetFBCSessions')
+def sessions(node: Node, count: object, infos: object) -> None:
+    """``(device, unsigned *, struct[])``: not listed one by one."""
+    fill_number(count, 0)
+
+
+SYMBOLS.add_unsupported(
+    'nvmlDeviceGetGpuOperationMode',
+    'nvmlDeviceGetDisplayActiveHeads',
+    'nvmlDeviceGetVirtualizationMode',
+    'nvmlDeviceGetGspFirmwareVersion',
+    'nvmlDeviceGetGspFirmwareMode',
+    'nvmlDeviceGetSupportedEventTypes',
+    'nvmlDeviceGetAPIRestriction',
+    'nvmlDeviceGetPowerSource',
+    'nvmlDeviceGetViolationStatus',
+    'nvmlDeviceGetSamples',
+)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PCI Express and NVLink."""
+
+from __future__ import annotations
+
+from nvitop.simulation.abi import (
+    INVALID_ARGUMENT,
+    NOT_SUPPORTED,
+    DriverError,
+    fill_number,
+    number,
+    target,
+)
+from nvitop.simulation.driver.identity import pci_info
+from nvitop.simulation.driver.symbols import GPU, Symbols
+from nvitop.simulation.world import Node
+
+SYMBOLS = Symbols()
+#: MT/s for each lane, by generation; and what nvmlDeviceGetPcieSpeed calls them.
+PCIE_SPEEDS = {1: 2500, 2: 5000, 3: 8000, 4: 16000, 5: 32000, 6: 64000}
+
+SYMBOLS.add_numbers(
+    GPU,
+    {
+        'nvmlDeviceGetCurrPcieLinkGeneration': 'pcie_generation',
+        'nvmlDeviceGetMaxPcieLinkGeneration': 'max_pcie_generation',
+        'nvmlDeviceGetGpuMaxPcieLinkGeneration': 'gpu_max_pcie_generation',
+        'nvmlDeviceGetCurrPcieLinkWidth': 'pcie_width',
+        'nvmlDeviceGetMaxPcieLinkWidth': 'max_pcie_width',
+        'nvmlDeviceGetPcieReplayCounter': 'pcie_replays',
+    },
+)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetPcieThroughput(node: Node, counter: object, throughput: object) -> None:
+    """``(device, direction, unsigned *)``: KiB/s over 20 ms, for which a real driver waits."""
+    which = number(counter)
+    if which not in (0, 1):
+        raise DriverError(INVALID_ARGUMENT)
+    rate = node.read('pcie_rx' if which else 'pcie_tx')
+    seconds = node.world.scenario.pcie_throughput_seconds
+    if seconds:
+        node.world.sleep(seconds)
+    fill_number(throughput, rate >> 10)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetPcieSpeed(node: Node, speed: object) -> None:
+    """``(device, unsigned *)``: MT/s of a lane."""
+    fill_number(speed, PCIE_SPEEDS.get(node.read('pcie_generation'), 0))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetPcieLinkMaxSpeed(node: Node, speed: object) -> None:
+    """``(device, unsigned *)``: a number that stands for the highest speed of a lane."""
+    fill_number(speed, node.read('max_pcie_generation'))
+
+
+def link_count(node: Node) -> int:
+    """NVLinks of a GPU; raises *not supported* for none."""
+    count = int(node.read('nvlink_count'))
+    if count == 0:
+        raise DriverError(NOT_SUPPORTED)
+    return count
+
+
+def check_link(node: Node, link: object) -> int:
+    """The number of a link; raises for one the GPU does not have."""
+    which = number(link)
+    if not 0 <= which < link_count(node):
+        raise DriverError(INVALID_ARGUMENT)
+    return which
+
+
+def is_link_active(node: Node, link: int) -> bool:
+    """Whether a link is up: the last ones are down first."""
+    return bool(link < node.read('nvlink_count') - node.read('nvlink_down'))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetNvLinkState(node: Node, link: object, active: object) -> None:
+    """``(device, link, unsigned *)``."""
+    fill_number(active, is_link_active(node, check_link(node, link)))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetNvLinkVersion(node: Node, link: object, version: object) -> None:
+    """``(device, link, unsigned *)``."""
+    check_link(node, link)
+    fill_number(version, node.read('nvlink_version'))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetNvLinkCapability(node: Node, link: object, kind: object, out: object) -> None:
+    """``(device, link, capability, unsigned *)``: everything but the SLI bridge."""
+    check_link(node, link)
+    fill_number(out, number(kind) != 4)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetNvLinkErrorCounter(node: Node, link: object, kind: object, out: object) -> None:
+    """``(device, link, error, unsigned long long *)``: none."""
+    check_link(node, link)
+    fill_number(out, 0)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetNvLinkRemoteDeviceType(node: Node, link: object, kind: object) -> None:
+    """``(device, link, unsigned *)``: a switch."""
+    check_link(node, link)
+    fill_number(kind, 2)
+
+
+@SYMBOLS.add(GPU, 'nvmlDeviceGetNvLinkRemotePciInfo', 'nvmlDeviceGetNvLinkRemotePciInfo_v2')
+def remote_pci_info(node: Node, link: object, info: object) -> None:
+    """``(device, link, struct *)``: the switch stands where the GPU does, one device further."""
+    check_link(node, link)
+    pci_info(node, info)
+    struct = target(info)
+    struct.device += 1
+    struct.pciDeviceId = 0x22A310DE

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Utilization of a GPU and its engines, and clocks."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from nvitop.simulation.abi import (
+    INVALID_ARGUMENT,
+    NOT_SUPPORTED,
+    DriverError,
+    fill_number,
+    number,
+    target,
+)
+from nvitop.simulation.driver.lists import answer_list
+from nvitop.simulation.driver.symbols import GPU, Symbols
+from nvitop.simulation.schema import CLOCK_EVENT_REASONS
+from nvitop.simulation.world import Node
+
+SYMBOLS = Symbols()
+#: In the order of nvmlClockType_t.
+CLOCKS = ('graphics_clock', 'sm_clock', 'memory_clock', 'video_clock')
+CURRENT, APPLICATION, APPLICATION_DEFAULT, CUSTOMER_BOOST_MAX = range(4)
+SAMPLING_MICROSECONDS = 167000
+
+SYMBOLS.add_numbers(
+    GPU,
+    {
+        'nvmlDeviceGetCurrentClocksThrottleReasons': 'clock_event_reasons',
+        'nvmlDeviceGetCurrentClocksEventReasons': 'clock_event_reasons',
+        'nvmlDeviceGetPerformanceState': 'performance_state',
+        'nvmlDeviceGetPowerState': 'performance_state',
+    },
+)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetUtilizationRates(node: Node, rates: object) -> None:
+    """``(device, struct *)``."""
+    struct = target(rates)
+    struct.gpu = node.read('gpu_utilization')
+    struct.memory = node.read('memory_utilization')
+
+
+def _engine(key: str) -> Callable[[Node, object, object], None]:
+    def read(node: Node, utilization: object, period: object) -> None:
+        fill_number(utilization, node.read(key))
+        fill_number(period, SAMPLING_MICROSECONDS)
+
+    return read
+
+
+SYMBOLS.add(GPU, 'nvmlDeviceGetEncoderUtilization')(_engine('encoder_utilization'))
+SYMBOLS.add(GPU, 'nvmlDeviceGetDecoderUtilization')(_engine('decoder_utilization'))
+SYMBOLS.add(GPU, 'nvmlDeviceGetJpgUtilization')(_engine('jpeg_utilization'))
+SYMBOLS.add(GPU, 'nvmlDeviceGetOfaUtilization')(_engine('ofa_utilization'))
+
+
+def _clock_key(kind: object) -> str:
+    which = number(kind)
+    if not 0 <= which < len(CLOCKS):
+        raise DriverError(INVALID_ARGUMENT)
+    return CLOCKS[which]
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetClockInfo(node: Node, kind: object, clock: object) -> None:
+    """``(device, clock type, unsigned *)``: MHz."""
+    fill_number(clock, node.read(_clock_key(kind)))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetMaxClockInfo(node: Node, kind: object, clock: object) -> None:
+    """``(device, clock type, unsigned *)``: MHz."""
+    fill_number(clock, node.read('max_' + _clock_key(kind)))
+
+
+@SYMBOLS.add(GPU, 'nvmlDeviceGetApplicationsClock', 'nvmlDeviceGetDefaultApplicationsClock')
+def applications_clock(node: Node, kind: object, clock: object) -> None:
+    """``(device, clock type, unsigned *)``: where GPUs have them, they stand at the maximum."""
+    if not node.read('applications_clocks'):
+        raise DriverError(NOT_SUPPORTED)
+    fill_number(clock, node.read('max_' + _clock_key(kind)))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetMaxCustomerBoostClock(node: Node, kind: object, clock: object) -> None:
+    """``(device, clock type, unsigned *)``: MHz."""
+    applications_clock(node, kind, clock)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetClock(node: Node, kind: object, clock_id: object, clock: object) -> None:
+    """``(device, clock type, clock id, unsigned *)``: current, application, default, boost."""
+    which = number(clock_id)
+    if which == CURRENT:
+        nvmlDeviceGetClockInfo(node, kind, clock)
+    elif which in (APPLICATION, APPLICATION_DEFAULT, CUSTOMER_BOOST_MAX):
+        applications_clock(node, kind, clock)
+    else:
+        raise DriverError(INVALID_ARGUMENT)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetSupportedMemoryClocks(node: Node, count: object, clocks: object) -> None:
+    """``(device, unsigned *, unsigned[])``: highest first."""
+    supported = {node.read('max_memory_clock'), node.value('idle_memory_clock')}
+    answer_list(count, clocks, sorted((clock for clock in supported if clock), reverse=True))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetSupportedGraphicsClocks(
+    node: Node, memory_clock: object, count: object, clocks: object
+) -> None:
+    """``(device, memory clock, unsigned *, unsigned[])``: steps of 15 MHz, highest first."""
+    top, low = node.read('max_graphics_clock'), node.read('idle_clock')
+    answer_list(count, clocks, list(range(top, low - 1, -15)))
+
+
+@SYMBOLS.add(
+    GPU, 'nvmlDeviceGetSupportedClocksThrottleReasons', 'nvmlDeviceGetSupportedClocksEventReasons'
+)
+def supported_reasons(node: Node, reasons: object) -> None:
+    """``(device, unsigned long long *)``: all that have a name."""
+    node.read('clock_event_reasons')
+    fill_number(reasons, sum(CLOCK_EVENT_REASONS.values()))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetAutoBoostedClocksEnabled(node: Node, enabled: object, default: object) -> None:
+    """``(device, unsigned *, unsigned *)``: only boards before Pascal have the switch."""
+    if node.read('architecture') > 3:
+        raise DriverError(NOT_SUPPORTED)
+    fill_number(enabled, 1)
+    fill_number(default, 1)

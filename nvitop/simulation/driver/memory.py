@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory and the BAR1 window."""
+
+from __future__ import annotations
+
+from nvitop.simulation.abi import NOT_SUPPORTED, DriverError, check_version, target
+from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
+from nvitop.simulation.world import Node
+
+SYMBOLS = Symbols()
+MEMORY_V2 = 0x02000028
+
+
+def _amounts(node: Node) -> tuple[int, int, int]:
+    """Total, reserved, used by contexts."""
+    if node.gpu.value('unified_memory'):
+        raise DriverError(NOT_SUPPORTED)
+    return node.read('memory_total'), node.value('memory_reserved') or 0, node.read('memory_used')
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceGetMemoryInfo(node: Node, info: object) -> None:
+    """``(device, struct *)``: reserved memory counts as used."""
+    struct = target(info)
+    total, reserved, used = _amounts(node)
+    struct.total = total
+    struct.used = reserved + used
+    struct.free = max(0, total - reserved - used)
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceGetMemoryInfo_v2(node: Node, info: object) -> None:
+    """``(device, versioned struct *)``: reserved memory apart."""
+    struct = target(info)
+    check_version(struct, MEMORY_V2)
+    total, reserved, used = _amounts(node)
+    struct.total = total
+    struct.reserved = reserved
+    struct.used = used
+    struct.free = max(0, total - reserved - used)
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceGetBAR1MemoryInfo(node: Node, info: object) -> None:
+    """``(device, struct *)``."""
+    struct = target(info)
+    struct.bar1Total = total = node.read('bar1_total')
+    struct.bar1Used = used = node.read('bar1_used')
+    struct.bar1Free = max(0, total - used)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetConfComputeMemSizeInfo(node: Node, info: object) -> None:
+    """``(device, struct *)``: all memory is unprotected. What counts is that the symbol is there."""
+    struct = target(info)
+    struct.protectedMemSizeKib = 0
+    struct.unprotectedMemSizeKib = node.read('memory_total') >> 10

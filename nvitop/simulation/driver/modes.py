@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches of a GPU, and its partition into MIG devices."""
+
+from __future__ import annotations
+
+from nvitop.simulation.abi import (
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    DriverError,
+    fill_handle,
+    fill_number,
+    number,
+    target,
+)
+from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
+from nvitop.simulation.parse import slices
+from nvitop.simulation.world import Node
+
+SYMBOLS = Symbols()
+SYMBOLS.add_numbers(
+    GPU,
+    {
+        'nvmlDeviceGetDisplayMode': 'display_mode',
+        'nvmlDeviceGetDisplayActive': 'display_active',
+        'nvmlDeviceGetPersistenceMode': 'persistence_mode',
+        'nvmlDeviceGetComputeMode': 'compute_mode',
+        'nvmlDeviceGetAccountingMode': 'accounting_mode',
+    },
+)
+
+
+@SYMBOLS.add(GPU, 'nvmlDeviceGetDriverModel', 'nvmlDeviceGetDriverModel_v2')
+def driver_model(node: Node, current: object, pending: object) -> None:
+    """``(device, unsigned *, unsigned *)``."""
+    model = node.read('driver_model')
+    fill_number(current, model)
+    fill_number(pending, model)
+
+
+# MIG
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetMigMode(node: Node, current: object, pending: object) -> None:
+    """``(device, unsigned *, unsigned *)``."""
+    mode = node.read('mig_mode')
+    fill_number(current, mode)
+    fill_number(pending, mode)
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceIsMigDeviceHandle(node: Node, is_mig: object) -> None:
+    """``(device, unsigned *)``."""
+    fill_number(is_mig, node.mig is not None)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetMaxMigDeviceCount(node: Node, count: object) -> None:
+    """``(device, unsigned *)``: 0 where the GPU cannot be partitioned."""
+    supported = node.value('mig_mode') is not None
+    fill_number(count, node.read('max_mig_devices') if supported else 0)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetMigDeviceHandleByIndex(node: Node, index: object, device: object) -> None:
+    """``(device, index, handle *)``: *not found* for an index without device; there may be gaps."""
+    if node.value('mig_mode') is None:
+        raise DriverError(NOT_SUPPORTED)
+    wanted = number(index)
+    if not 0 <= wanted < node.read('max_mig_devices'):
+        raise DriverError(INVALID_ARGUMENT)
+    t = node.world.seconds()
+    for mig in node.migs:
+        if mig.index() == wanted and mig.exists(t):
+            fill_handle(device, mig.address)
+            return
+    raise DriverError(NOT_FOUND)
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(node: Node, device: object) -> None:
+    """``(MIG device, handle *)``."""
+    if node.mig is None:
+        raise DriverError(INVALID_ARGUMENT)
+    fill_handle(device, node.gpu.address)
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceGetGpuInstanceId(node: Node, instance: object) -> None:
+    """``(MIG device, unsigned *)``."""
+    if node.mig is None:
+        raise DriverError(NOT_SUPPORTED)
+    fill_number(instance, node.mig.gpu_instance)
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceGetComputeInstanceId(node: Node, instance: object) -> None:
+    """``(MIG device, unsigned *)``."""
+    if node.mig is None:
+        raise DriverError(NOT_SUPPORTED)
+    fill_number(instance, node.mig.compute_instance)
+
+
+@SYMBOLS.add(NODE, 'nvmlDeviceGetAttributes', 'nvmlDeviceGetAttributes_v2')
+def attributes(node: Node, out: object) -> None:
+    """``(MIG device, struct *)``: what its profile gives it."""
+    if node.mig is None:
+        raise DriverError(NOT_SUPPORTED)
+    struct = target(out)
+    compute, gpu = slices(node.mig.profile)
+    struct.multiprocessorCount = (node.gpu.value('multiprocessors') or 0) // 7 * compute
+    struct.sharedCopyEngineCount = gpu
+    struct.sharedDecoderCount = gpu
+    struct.sharedEncoderCount = 0
+    struct.sharedJpegCount = gpu
+    struct.sharedOfaCount = int(gpu == 7)
+    struct.gpuInstanceSliceCount = gpu
+    struct.computeInstanceSliceCount = compute
+    struct.memorySizeMB = node.read('memory_total') >> 20

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of processes, in the layouts of all driver versions, and their utilization."""
+
+from __future__ import annotations
+
+import struct
+from typing import Callable, NamedTuple
+
+from nvitop.simulation.abi import (
+    ARGUMENT_VERSION_MISMATCH,
+    INSUFFICIENT_SIZE,
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    DriverError,
+    number,
+    target,
+    write_bytes,
+)
+from nvitop.simulation.driver.lists import room_for
+from nvitop.simulation.driver.symbols import NODE, Symbols
+from nvitop.simulation.world import Node, Task
+
+SYMBOLS = Symbols()
+UNKNOWN_MEMORY = 0xFFFFFFFFFFFFFFFF
+NO_INSTANCE = 0xFFFFFFFF
+#: pid, memory; then GPU and compute instance; then memory protected by confidential computing.
+LAYOUTS = {
+    'v1': struct.Struct('=IxxxxQ'),
+    'v2': struct.Struct('=IxxxxQII'),
+    'v3': struct.Struct('=IxxxxQIIQ'),
+}
+#: Types of a scenario's process → lists it is in.
+LISTS = {
+    'Compute': ('C', 'C+G'),
+    'Graphics': ('G', 'C+G'),
+    'MPSCompute': ('M',),
+}
+#: The driver samples utilization so often (microseconds).
+SAMPLE_PERIOD = 1_000_000 // 6
+
+
+class Row(NamedTuple):
+    """A process as the driver lists it."""
+
+    pid: int
+    memory: int
+    gpu_instance: int
+    compute_instance: int
+
+
+def _instances(node: Node, task: Task) -> tuple[int, int]:
+    for mig in (node, *node.migs):
+        if mig.mig is not None and task in mig.tasks:
+            return mig.mig.gpu_instance, mig.mig.compute_instance
+    return NO_INSTANCE, NO_INSTANCE
+
+
+def _rows(node: Node, types: tuple[str, ...]) -> list[Row]:
+    t = node.world.seconds()
+    rows = []
+    for task in node.tasks:
+        if task.spec.type not in types or not task.runs(t):
+            continue
+        pid = node.world.pid_of(task)
+        if pid is not None:
+            memory = task.memory(t)
+            memory = UNKNOWN_MEMORY if memory is None else memory
+            rows.append(Row(pid, memory, *_instances(node, task)))
+    return rows
+
+
+def _lister(types: tuple[str, ...], layout: str) -> Callable[[Node, object, object], None]:
+    def list_processes(node: Node, count: object, infos: object) -> None:
+        version = layout
+        if version == 'v3':
+            version = node.world.scenario.process_struct
+        rows = _rows(node, types)
+        if infos is None or target(count).value == 0:
+            rows = rows[: max(0, len(rows) - node.world.undercount(node.key))]
+        if room_for(count, infos, len(rows)):
+            pack = LAYOUTS[version].pack
+            fields = 2 if version == 'v1' else 4
+            extra = (0,) if version == 'v3' else ()
+            write_bytes(infos, b''.join(pack(*row[:fields], *extra) for row in rows))
+
+    return list_processes
+
+
+for _name, _types in LISTS.items():
+    for _suffix, _layout in (('', 'v1'), ('_v2', 'v2'), ('_v3', 'v3')):
+        SYMBOLS.add(NODE, f'nvmlDeviceGet{_name}RunningProcesses{_suffix}')(
+            _lister(_types, _layout)
+        )
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceGetRunningProcessDetailList(node: Node, detail_list: object) -> None:
+    """``(device, versioned struct *)``: mode 0 compute, 1 graphics, 2 MPS, 3 all."""
+    out = target(detail_list)
+    if out.version not in (0x1000018, 0x2000018):
+        raise DriverError(ARGUMENT_VERSION_MISMATCH)
+    modes = (*LISTS.values(), ('C', 'G', 'C+G', 'M'))
+    if out.mode >= len(modes):
+        raise DriverError(INVALID_ARGUMENT)
+    rows = _rows(node, modes[out.mode])
+    room = out.numProcArrayEntries
+    out.numProcArrayEntries = len(rows)
+    if rows and (room < len(rows) or not out.procArray):
+        raise DriverError(INSUFFICIENT_SIZE)
+    for i, row in enumerate(rows):
+        entry = out.procArray[i]
+        entry.pid, entry.usedGpuMemory = row.pid, row.memory
+        entry.gpuInstanceId, entry.computeInstanceId = row.gpu_instance, row.compute_instance
+        entry.usedGpuCcProtectedMemory = 0
+
+
+class Utilization(NamedTuple):
+    """One sample of a process; the fields are called as NVML calls them."""
+
+    pid: int
+    timeStamp: int
+    smUtil: int
+    memUtil: int
+    encUtil: int
+    decUtil: int
+
+
+def _samples(node: Node, since: int) -> list[Utilization]:
+    """Samples newer than *since* (microseconds since the epoch), as many as the driver keeps."""
+    world = node.world
+    if node.mig is not None or node.value('mig_mode'):
+        raise DriverError(NOT_SUPPORTED)
+    t, now = world.seconds(), int(world.epoch() * 1e6)
+    newest = now - now % SAMPLE_PERIOD
+    samples = []
+    for n in reversed(range(world.scenario.process_samples)):
+        stamp = newest - n * SAMPLE_PERIOD
+        if stamp <= since:
+            continue
+        at = t - (now - stamp) / 1e6
+        for task in node.tasks:
+            pid = world.pid_of(task) if task.runs(at) else None
+            if pid is not None:
+                loads = (
+                    task.sm(at),
+                    task.memory_utilization(at),
+                    task.spec.encoder.value(at),
+                    task.spec.decoder.value(at),
+                )
+                if any(loads):
+                    samples.append(Utilization(pid, stamp, *map(round, loads)))
+    if not samples:
+        raise DriverError(NOT_FOUND)
+    return samples
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceGetProcessUtilization(
+    node: Node, samples: object, count: object, since: object
+) -> None:
+    """``(device, struct[], unsigned *, microseconds)``."""
+    found = _samples(node, number(since))
+    if room_for(count, samples, len(found)):
+        for entry, sample in zip(target(samples), found):
+            for name, value in sample._asdict().items():
+                setattr(entry, name, value)
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceGetProcessesUtilizationInfo(node: Node, info: object) -> None:
+    """``(device, versioned struct *)``: the same with JPEG and OFA engines."""
+    out = target(info)
+    if out.version != 0x1000018:
+        raise DriverError(ARGUMENT_VERSION_MISMATCH)
+    found = _samples(node, out.lastSeenTimeStamp)
+    room = out.processSamplesCount
+    out.processSamplesCount = len(found)
+    if room < len(found) or not out.procUtilArray:
+        raise DriverError(INSUFFICIENT_SIZE)
+    for i, sample in enumerate(found):
+        entry = out.procUtilArray[i]
+        for name, value in sample._asdict().items():
+            setattr(entry, name, value)
+        entry.jpgUtil = entry.ofaUtil = 0

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver itself: initialization, versions, the list of devices and their handles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nvitop.simulation.abi import (
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    NVML_ERRORS,
+    UNINITIALIZED,
+    DriverError,
+    check_version,
+    fill_handle,
+    fill_number,
+    fill_text,
+    number,
+    target,
+    text_of,
+)
+from nvitop.simulation.driver.symbols import ALWAYS, LOOKUP, NODE, SYSTEM, Symbols
+from nvitop.simulation.world import Node
+
+if TYPE_CHECKING:
+    from nvitop.simulation.machine import Machine
+
+
+SYMBOLS = Symbols()
+_ERROR_TEXTS = {code: text.encode() for code, text in NVML_ERRORS.values()}
+
+
+def error_string(code: object) -> bytes:
+    """The body of nvmlErrorString, which returns a ``const char *``."""
+    value = number(code)
+    return b'Success' if value == 0 else _ERROR_TEXTS.get(value, b'Unknown Error')
+
+
+@SYMBOLS.add(ALWAYS, 'nvmlInit', 'nvmlInit_v2', 'nvmlInitWithFlags')
+def initialize(machine: Machine, flags: object = 0) -> None:
+    """Count one more user of the driver."""
+    machine.users += 1
+
+
+@SYMBOLS.add(ALWAYS, 'nvmlShutdown')
+def shut_down(machine: Machine) -> None:
+    """Count one user less."""
+    if machine.users <= 0:
+        raise DriverError(UNINITIALIZED)
+    machine.users -= 1
+
+
+@SYMBOLS.add(SYSTEM)
+def nvmlSystemGetDriverVersion(machine: Machine, version: object, length: object) -> None:
+    """``(char *, length)``."""
+    fill_text(version, length, machine.scenario.driver_version)
+
+
+@SYMBOLS.add(SYSTEM)
+def nvmlSystemGetNVMLVersion(machine: Machine, version: object, length: object) -> None:
+    """``(char *, length)``: CUDA's major version in front of the driver's."""
+    major = machine.scenario.cuda_version // 1000
+    fill_text(version, length, f'{major}.{machine.scenario.driver_version}')
+
+
+@SYMBOLS.add(SYSTEM, 'nvmlSystemGetCudaDriverVersion', 'nvmlSystemGetCudaDriverVersion_v2')
+def cuda_driver_version(machine: Machine, version: object) -> None:
+    """``(int *)``: 12040 is 12.4."""
+    fill_number(version, machine.scenario.cuda_version)
+
+
+@SYMBOLS.add(SYSTEM)
+def nvmlSystemGetDriverBranch(machine: Machine, info: object, length: object) -> None:
+    """``(versioned struct *, length)``."""
+    struct = target(info)
+    check_version(struct, 0x1000054)
+    struct.branch = f'r{machine.scenario.driver_version.split(".")[0]}_00'.encode()
+
+
+@SYMBOLS.add(SYSTEM)
+def nvmlSystemGetProcessName(machine: Machine, pid: object, name: object, length: object) -> None:
+    """``(pid, char *, length)``."""
+    wanted = number(pid)
+    for task in machine.world.tasks:
+        if machine.world.pid_of(task) == wanted:
+            fill_text(name, length, task.spec.command[0])
+            return
+    raise DriverError(NOT_FOUND)
+
+
+@SYMBOLS.add(SYSTEM)
+def nvmlSystemGetHicVersion(machine: Machine, count: object, entries: object) -> None:
+    """``(unsigned *, struct *)``: no host interface cards."""
+    fill_number(count, 0)
+
+
+@SYMBOLS.add(SYSTEM, 'nvmlUnitGetCount', 'nvmlGetExcludedDeviceCount')
+def no_others(machine: Machine, count: object) -> None:
+    """``(unsigned *)``: neither units nor excluded devices."""
+    fill_number(count, 0)
+
+
+@SYMBOLS.add(SYSTEM, 'nvmlDeviceGetCount', 'nvmlDeviceGetCount_v2')
+def device_count(machine: Machine, count: object) -> None:
+    """``(unsigned *)``."""
+    fill_number(count, len(machine.world.present()))
+
+
+@SYMBOLS.add(LOOKUP, 'nvmlDeviceGetHandleByIndex', 'nvmlDeviceGetHandleByIndex_v2')
+def handle_by_index(machine: Machine, index: object, device: object) -> None:
+    """``(index, handle *)``."""
+    nodes = machine.world.present()
+    wanted = number(index)
+    if not 0 <= wanted < len(nodes):
+        raise DriverError(INVALID_ARGUMENT)
+    _give(nodes[wanted], device)
+
+
+@SYMBOLS.add(LOOKUP)
+def nvmlDeviceGetHandleByUUID(machine: Machine, uuid: object, device: object) -> None:
+    """``(const char *, handle *)``: of a GPU or a MIG device; ``MIG-GPU-…/gi/ci`` is known, too."""
+    _give(_node_by_uuid(machine, text_of(uuid)), device)
+
+
+@SYMBOLS.add(LOOKUP)
+def nvmlDeviceGetHandleByUUIDV(machine: Machine, uuid: object, device: object) -> None:
+    """``(versioned struct *, handle *)``: the UUID as text or as 16 bytes."""
+    struct = target(uuid)
+    if struct.type == 1:
+        _give(_node_by_uuid(machine, text_of(struct.value.str)), device)
+        return
+    wanted = bytes(struct.value.bytes).hex()
+    for node in _nodes(machine):
+        if node.value('uuid').split('-', 1)[1].replace('-', '') == wanted:
+            _give(node, device)
+            return
+    raise DriverError(NOT_FOUND)
+
+
+@SYMBOLS.add(LOOKUP, 'nvmlDeviceGetHandleByPciBusId', 'nvmlDeviceGetHandleByPciBusId_v2')
+def handle_by_bus_id(machine: Machine, bus_id: object, device: object) -> None:
+    """``(const char *, handle *)``: the domain may be short, or missing."""
+    wanted = _bus_parts(text_of(bus_id))
+    for node in machine.world.present():
+        if _bus_parts(node.value('bus_id')) == wanted:
+            _give(node, device)
+            return
+    raise DriverError(NOT_FOUND)
+
+
+@SYMBOLS.add(LOOKUP)
+def nvmlDeviceGetHandleBySerial(machine: Machine, serial: object, device: object) -> None:
+    """``(const char *, handle *)``."""
+    wanted = text_of(serial)
+    for node in machine.world.present():
+        if node.value('serial') == wanted:
+            _give(node, device)
+            return
+    raise DriverError(NOT_FOUND)
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceGetIndex(node: Node, index: object) -> None:
+    """``(device, unsigned *)``."""
+    fill_number(index, node.index())
+
+
+def _give(node: Node, device: object) -> None:
+    node.check()
+    fill_handle(device, node.address)
+
+
+def _nodes(machine: Machine) -> list[Node]:
+    nodes = list(machine.world.present())
+    t = machine.world.seconds()
+    return [*nodes, *(mig for node in nodes for mig in node.migs if mig.exists(t))]
+
+
+def _node_by_uuid(machine: Machine, uuid: str) -> Node:
+    for node in _nodes(machine):
+        if node.value('uuid') == uuid or _legacy_uuid(node) == uuid:
+            return node
+    raise DriverError(NOT_FOUND)
+
+
+def _legacy_uuid(node: Node) -> str:
+    if node.mig is None:
+        return ''
+    return f'MIG-{node.gpu.value("uuid")}/{node.mig.gpu_instance}/{node.mig.compute_instance}'
+
+
+def _bus_parts(text: str) -> tuple[int, ...]:
+    """``00000000:1B:00.0`` and ``1b:0.0`` are the same place."""
+    try:
+        parts = [int(part, 16) for part in text.replace('.', ':').split(':')]
+    except ValueError:
+        raise DriverError(INVALID_ARGUMENT) from None
+    return tuple([0] * (4 - len(parts)) + parts)

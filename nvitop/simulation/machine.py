@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A running simulated machine: its drivers, its clock, and what goes wrong on it."""
+
+from __future__ import annotations
+
+import pathlib
+import threading
+import time
+from typing import TYPE_CHECKING, Callable, Sequence
+
+from nvitop.simulation import children
+from nvitop.simulation.abi import NVML_ERRORS
+from nvitop.simulation.cuda import cuda_driver
+from nvitop.simulation.driver.nvml import ALL_SYMBOLS, nvml_driver
+from nvitop.simulation.faults import Faults
+from nvitop.simulation.parse import read_scenario
+from nvitop.simulation.physics import GPU_RULES, MIG_RULES
+from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
+from nvitop.simulation.world import World
+
+if TYPE_CHECKING:
+    import os
+    from collections import Counter
+    from types import TracebackType
+
+
+DEFAULT_SCENARIO = 'dgx-h100'
+SCENARIOS = pathlib.Path(__file__).parent / 'scenarios'
+
+#: The machines that answer in this process, the newest last.
+_running: list[Machine] = []
+_running_lock = threading.RLock()
+
+
+def scenario_names() -> tuple[str, ...]:
+    """The names of the scenarios that come with nvitop."""
+    return tuple(sorted(path.stem for path in SCENARIOS.glob('*.toml')))
+
+
+def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scenario:
+    """Read and check a scenario, given by name, by the path of a ``.toml`` file, or ready-made.
+
+    Raises:
+        ScenarioError: There is no such scenario, or the file says something it must not; the
+            message names file, line, key and what is allowed.
+    """
+    if isinstance(scenario, Scenario):
+        return scenario
+    if isinstance(scenario, str) and scenario in scenario_names():
+        return read_scenario(SCENARIOS / f'{scenario}.toml')
+    path = pathlib.Path(scenario)
+    if path.suffix != '.toml' and not path.exists():
+        known = ', '.join(scenario_names())
+        raise ScenarioError(f'there is no scenario {str(scenario)!r}: use {known}, or a .toml file')
+    return read_scenario(path)
+
+
+class Machine:
+    """A simulated machine. In a ``with`` block it answers instead of NVML and the CUDA driver."""
+
+    def __init__(
+        self,
+        scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO,
+        *,
+        processes: str | Sequence[int] = 'real',
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """See :func:`nvitop.simulation.machine` for the arguments."""
+        self.scenario = load(scenario)
+        self.world = World(
+            self.scenario,
+            clock=clock,
+            wall_clock=wall_clock,
+            sleep=sleep,
+            gpu_rules=GPU_RULES,
+            mig_rules=MIG_RULES,
+        )
+        self._processes = processes
+        self._children: children.Children | None = None
+        self.faults = Faults(sleep)
+        #: How often the driver was initialized more often than shut down.
+        self.users = 0
+        #: The NVML driver: an object of plain functions.
+        self.driver = nvml_driver(self)
+        #: The CUDA driver: the same.
+        self.cuda = cuda_driver(self)
+        self.faults.names = (*ALL_SYMBOLS, *vars(self.cuda))
+        for fault in self.scenario.faults:
+            self.faults.add(fault)
+
+    # Life
+
+    def __enter__(self) -> Machine:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start its processes and have it answer in this process."""
+        world = self.world
+        if isinstance(self._processes, str):
+            if self._processes == 'real':
+                world.pids = self._children = children.Children(world)
+                self._children.update()
+            elif self._processes == 'fixed':
+                world.pids = children.FixedPids()
+            elif self._processes != 'none':
+                raise ValueError(f'processes={self._processes!r}: real, fixed, none or PIDs')
+        else:
+            world.pids = children.GivenPids(self._processes)
+        with _running_lock:
+            _running.append(self)
+            _use(self)
+
+    def stop(self) -> None:
+        """Let hanging calls go, give the real drivers back, and end its processes."""
+        self.faults.clear()
+        with _running_lock:
+            if self in _running:
+                _running.remove(self)
+                _use(_running[-1] if _running else None)
+        if self._children is not None:
+            self._children.close()
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether NVML is initialized."""
+        return self.users > 0
+
+    # What a test does to it
+
+    @property
+    def calls(self) -> Counter[str]:
+        """How often each function of the drivers was called, by name; a copy."""
+        return self.faults.counts
+
+    def reset_calls(self) -> None:
+        """Begin to count calls anew."""
+        self.faults.reset_counts()
+
+    def advance(self, seconds: float) -> None:
+        """Move its clock forward."""
+        self.world.advance(seconds)
+
+    def fail(
+        self,
+        name: str,
+        code: int | str,
+        *,
+        gpu: int | tuple[int, int] | None = None,
+        after: int = 0,
+        every: int = 1,
+        times: int | None = None,
+    ) -> None:
+        """Make calls end with a return code.
+
+        Args:
+            name: A function of NVML or the CUDA driver; ``*`` and ``?`` stand for others.
+            code: The return code, for NVML also its name without ``NVML_ERROR_``.
+            gpu: Only calls for this GPU and its MIG devices, or for the MIG device ``(gpu, mig)``.
+            after: So many calls pass first.
+            every: Then each such-and-such-th call fails.
+            times: At most so many fail.
+        """
+        number = NVML_ERRORS[code][0] if isinstance(code, str) else int(code)
+        self.faults.add(Fault(name, gpu, number, after=after, every=every, times=times))
+
+    def delay(self, name: str, seconds: float, *, gpu: int | tuple[int, int] | None = None) -> None:
+        """Make calls take longer."""
+        self.faults.add(Fault(name, gpu, delay=seconds))
+
+    def hang(self, name: str, *, gpu: int | tuple[int, int] | None = None) -> None:
+        """Make calls hang until :meth:`release`, or until the machine stops."""
+        self.faults.add(Fault(name, gpu, hang=True))
+
+    def release(self) -> None:
+        """Let hanging calls go; calls hang no more."""
+        self.faults.release()
+
+    def heal(self) -> None:
+        """Forget all faults, those of the scenario too."""
+        self.faults.clear()
+        self.world.growth.clear()
+
+    def hide(self, name: str) -> None:
+        """Take a function away, as from an older driver; ``*`` and ``?`` stand for others."""
+        owner = self.cuda if name.startswith('cu') else self.driver
+        owner.hide(name)
+        with _running_lock:
+            if _running and _running[-1] is self:
+                _use(self)
+
+    def grow(self, count: int, *, gpu: int | None = None) -> None:
+        """Let so many processes start between asking for a list's size and for the list."""
+        self.world.growth.append((gpu, count))
+
+
+def _use(machine: Machine | None) -> None:
+    """Have the doors to the drivers lead to a machine, or to the real ones."""
+    from nvitop.api import libcuda, libnvml
+
+    libnvml.use_library(None if machine is None else machine.driver)
+    libcuda.use_library(None if machine is None else machine.cuda)
+
+
+def simulated() -> str:
+    """The name of the scenario of the machine that answers in this process, ``''`` for none."""
+    with _running_lock:
+        return _running[-1].scenario.name if _running else ''

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What follows from what on a GPU: load makes heat, power, clocks and traffic."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+from nvitop.simulation.scenario import Value
+from nvitop.simulation.schema import CLOCK_EVENT_REASONS
+from nvitop.simulation.world import Node, Rule
+
+#: Bytes/s of traffic for each percent of SM load.
+PCIE_TX_PER_PERCENT = 14.0e6
+PCIE_RX_PER_PERCENT = 31.0e6
+NVLINK_PER_PERCENT = 55.0e6
+#: A GPU's heat follows its load of so many seconds.
+HEAT_SECONDS = 20.0
+MIB = 2**20
+
+
+def _number(node: Node, name: str, t: float) -> float:
+    return float(node.value_at(name, t) or 0)
+
+
+def _same_as(name: str) -> Rule:
+    def rule(node: Node, t: float) -> Value:
+        value: Value = node.value_at(name, t)
+        return value
+
+    return rule
+
+
+def _bus_id(node: Node, t: float) -> Value:
+    return (
+        f'00000000:{0x1B + 0x15 * (node.spec.position % 10):02X}:{node.spec.position // 10:02X}.0'
+    )
+
+
+def _memory_used(node: Node, t: float) -> Value:
+    tasks = (task.memory(t) or 0 for task in node.tasks if task.runs(t))
+    migs = (_number(mig, 'memory_base', t) for mig in node.migs if mig.exists(t))
+    return round(_number(node, 'memory_base', t) + sum(tasks) + sum(migs))
+
+
+def _bar1_used(node: Node, t: float) -> Value:
+    total = _number(node, 'bar1_total', t)
+    return round(min(total, MIB * (1 + 4 * sum(task.runs(t) for task in node.tasks))))
+
+
+def _percent(value: float) -> int:
+    return round(min(100.0, max(0.0, value)))
+
+
+def _gpu_utilization(node: Node, t: float) -> Value:
+    return None if node.value_at('mig_mode', t) else _percent(node.sm(t))
+
+
+def _memory_utilization(node: Node, t: float) -> Value:
+    if node.value_at('mig_mode', t):
+        return None
+    return _percent(sum(task.memory_utilization(t) for task in node.tasks))
+
+
+def _encoder_utilization(node: Node, t: float) -> Value:
+    if node.value_at('mig_mode', t):
+        return None
+    return _percent(sum(task.spec.encoder.value(t) for task in node.tasks if task.runs(t)))
+
+
+def _decoder_utilization(node: Node, t: float) -> Value:
+    if node.value_at('mig_mode', t):
+        return None
+    return _percent(sum(task.spec.decoder.value(t) for task in node.tasks if task.runs(t)))
+
+
+def _is_busy(node: Node, t: float) -> bool:
+    return any(
+        task.runs(t) and ('C' in task.spec.type or task.spec.type == 'M') for task in node.tasks
+    )
+
+
+def _sm_clock(node: Node, t: float) -> Value:
+    top: float | None = node.value_at('max_sm_clock', t)
+    if top is None:
+        return None
+    if not _is_busy(node, t) and node.sm(t) < 1.0:
+        return round(_number(node, 'idle_clock', t))
+    return 15 * round(top * (1.0 - 0.12 * node.sm(t) / 100.0) / 15)
+
+
+def _video_clock(node: Node, t: float) -> Value:
+    clock, top = node.value_at('sm_clock', t), node.value_at('max_sm_clock', t)
+    video = node.value_at('max_video_clock', t)
+    return None if clock is None or video is None else 15 * round(video * clock / top / 15)
+
+
+def _memory_clock(node: Node, t: float) -> Value:
+    idle = node.value_at('idle_memory_clock', t)
+    is_idle = idle is not None and not _is_busy(node, t) and node.sm(t) < 1.0
+    clock: Value = idle if is_idle else node.value_at('max_memory_clock', t)
+    return clock
+
+
+def _temperature(node: Node, t: float) -> Value:
+    idle, hot = _number(node, 'idle_temperature', t), _number(node, 'hot_temperature', t)
+    load = node.sm_integral(t - HEAT_SECONDS, t) / HEAT_SECONDS
+    # Cards in the middle of a chassis run warmer than those at its ends.
+    return round(idle + (hot - idle) * load / 100.0 + (0, 1, 3, 2)[node.spec.position % 4])
+
+
+def _memory_temperature(node: Node, t: float) -> Value:
+    die = node.value_at('temperature', t)
+    return None if die is None else die + 8
+
+
+def _fan_speed(node: Node, t: float) -> Value:
+    die = node.value_at('temperature', t)
+    if not node.value_at('fan_count', t) or die is None:
+        return None
+    return 30 if die < 50 else min(100, 30 + 2 * (die - 50))
+
+
+def _busy_power(node: Node, t: float) -> Value:
+    limit = node.value_at('power_limit', t)
+    return None if limit is None else round(0.96 * limit)
+
+
+def _watts_per_percent(node: Node, t: float) -> float:
+    idle, busy = _number(node, 'idle_power', t), _number(node, 'busy_power', t)
+    return max(0.0, busy - idle) / 100.0
+
+
+def _power_usage(node: Node, t: float) -> Value:
+    power = _number(node, 'idle_power', t) + _watts_per_percent(node, t) * node.sm(t)
+    limit = node.value_at('enforced_power_limit', t)
+    return round(power if limit is None else min(power, limit))
+
+
+def _performance_state(node: Node, t: float) -> Value:
+    if _is_busy(node, t) or node.sm(t) >= 1.0:
+        return 0
+    return round(_number(node, 'idle_performance_state', t))
+
+
+def _clock_event_reasons(node: Node, t: float) -> Value:
+    reasons = 0
+    if not _is_busy(node, t) and node.sm(t) < 1.0:
+        reasons |= CLOCK_EVENT_REASONS['gpu-idle']
+    limit = node.value_at('enforced_power_limit', t)
+    power = node.value_at('power_usage', t)
+    if limit and power and power >= 0.93 * limit:
+        reasons |= CLOCK_EVENT_REASONS['sw-power-cap']
+    heat, slowdown = node.value_at('temperature', t), node.value_at('temperature_slowdown', t)
+    if heat is not None and slowdown is not None and heat >= slowdown:
+        reasons |= CLOCK_EVENT_REASONS['hw-slowdown'] | CLOCK_EVENT_REASONS['hw-thermal-slowdown']
+    return reasons
+
+
+def _traffic(per_percent: float) -> Rule:
+    return lambda node, t: round(per_percent * node.sm(t))
+
+
+def energy_mj(node: Node, t: float) -> int | None:
+    """Energy in mJ since the driver was loaded: what the scenario begins with, and power × time."""
+    begin = node.value_at('total_energy', t)
+    if begin is None:
+        return None
+    total = node.total_of_rate(
+        'power_usage',
+        t,
+        sm_factor=_watts_per_percent(node, t),
+        idle=_number(node, 'idle_power', t),
+    )
+    return None if total is None else round(begin + total)
+
+
+def bytes_moved(node: Node, name: str, t: float) -> float | None:
+    """Bytes moved since the start by ``pcie_tx``, ``pcie_rx``, ``nvlink_tx`` or ``nvlink_rx``."""
+    return node.total_of_rate(name, t, sm_factor=TRAFFIC[name])
+
+
+TRAFFIC = {
+    'pcie_tx': PCIE_TX_PER_PERCENT,
+    'pcie_rx': PCIE_RX_PER_PERCENT,
+    'nvlink_tx': NVLINK_PER_PERCENT,
+    'nvlink_rx': NVLINK_PER_PERCENT,
+}
+
+#: Keys of a GPU that follow from others.
+GPU_RULES: Mapping[str, Rule] = {
+    'uuid': lambda node, t: f'GPU-{node.world.uuid("gpu", node.spec.position)}',
+    'bus_id': _bus_id,
+    'minor_number': lambda node, t: node.spec.position,
+    'board_id': lambda node, t: int(str(node.value_at('bus_id', t)).split(':')[1], 16) << 8,
+    'memory_used': _memory_used,
+    'bar1_used': _bar1_used,
+    'gpu_utilization': _gpu_utilization,
+    'memory_utilization': _memory_utilization,
+    'encoder_utilization': _encoder_utilization,
+    'decoder_utilization': _decoder_utilization,
+    'sm_clock': _sm_clock,
+    'graphics_clock': _same_as('sm_clock'),
+    'memory_clock': _memory_clock,
+    'video_clock': _video_clock,
+    'max_sm_clock': _same_as('max_graphics_clock'),
+    'temperature': _temperature,
+    'memory_temperature': _memory_temperature,
+    'fan_speed': _fan_speed,
+    'busy_power': _busy_power,
+    'power_usage': _power_usage,
+    'enforced_power_limit': _same_as('power_limit'),
+    'clock_event_reasons': _clock_event_reasons,
+    'pcie_generation': _same_as('max_pcie_generation'),
+    'gpu_max_pcie_generation': _same_as('max_pcie_generation'),
+    'pcie_width': _same_as('max_pcie_width'),
+    'performance_state': _performance_state,
+    **{name: _traffic(per_percent) for name, per_percent in TRAFFIC.items()},
+}
+
+#: Keys of a MIG device that follow from others.
+MIG_RULES: Mapping[str, Rule] = {
+    'uuid': lambda node, t: f'MIG-{node.world.uuid("mig", *node.key)}',
+    'memory_used': _memory_used,
+    'bar1_total': lambda node, t: round(_number(node.gpu, 'bar1_total', t) / 8),
+    'bar1_used': _bar1_used,
+}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a value moves: pure functions of time with exact integrals, so that counters agree with rates."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from typing import NamedTuple
+
+TAU = 2.0 * math.pi
+SHAPES = ('sine', 'square', 'triangle', 'saw')
+#: Period in seconds and weight of the three sines that make up noise.
+NOISE = ((3.1, 0.2), (7.3, 0.3), (17.9, 0.5))
+
+
+class Signal(NamedTuple):
+    """A number that moves around a mean, or follows steps."""
+
+    mean: float
+    amplitude: float = 0.0
+    #: Seconds.
+    period: float = 60.0
+    #: 0 … 1: where in its period the wave is at time 0.
+    phase: float = 0.0
+    shape: str = 'sine'
+    #: Half the width of an added smooth, irregular movement.
+    noise: float = 0.0
+    #: 0 … 1: what makes one noise unlike another.
+    noise_phase: float = 0.0
+    #: ``((seconds, value), …)`` in order of time: the value from then on. Replaces the wave.
+    steps: tuple[tuple[float, float], ...] = ()
+
+    def value(self, t: float) -> float:
+        """The value at time *t* (seconds)."""
+        if self.steps:
+            current = self.steps[0][1]
+            for at, value in self.steps:
+                if at > t:
+                    break
+                current = value
+            return current
+        result = self.mean
+        if self.amplitude:
+            result += self.amplitude * _wave(self.shape, t / self.period + self.phase)
+        if self.noise:
+            for period, weight in NOISE:
+                result += self.noise * weight * math.sin(TAU * (t / period + self.noise_phase))
+        return result
+
+    def integral(self, t: float) -> float:
+        """The integral from 0 to *t*; negative before 0."""
+        if self.steps:
+            return self._integral_of_steps(t)
+        result = self.mean * t
+        if self.amplitude:
+            turns = t / self.period + self.phase
+            area = _wave_area(self.shape, turns) - _wave_area(self.shape, self.phase)
+            result += self.amplitude * self.period * area
+        if self.noise:
+            for period, weight in NOISE:
+                start = math.cos(TAU * self.noise_phase)
+                end = math.cos(TAU * (t / period + self.noise_phase))
+                result += self.noise * weight * period / TAU * (start - end)
+        return result
+
+    def _integral_of_steps(self, t: float) -> float:
+        result = self.steps[0][1] * min(t, self.steps[0][0])
+        for i, (at, value) in enumerate(self.steps):
+            until = self.steps[i + 1][0] if i + 1 < len(self.steps) else math.inf
+            if t > at:
+                result += value * (min(t, until) - at)
+        return result
+
+    @property
+    def low(self) -> float:
+        """The lowest value it can take."""
+        if self.steps:
+            return min(value for _, value in self.steps)
+        return self.mean - abs(self.amplitude) - abs(self.noise)
+
+    @property
+    def high(self) -> float:
+        """The highest value it can take."""
+        if self.steps:
+            return max(value for _, value in self.steps)
+        return self.mean + abs(self.amplitude) + abs(self.noise)
+
+
+def phase_of(*what: object) -> float:
+    """A number in 0 … 1 that depends on nothing but *what*: the same in each run and Python."""
+    return zlib.crc32('/'.join(map(str, what)).encode()) / 2**32
+
+
+def _wave(shape: str, turns: float) -> float:
+    turn = turns % 1.0
+    if shape == 'sine':
+        return math.sin(TAU * turn)
+    if shape == 'square':
+        return 1.0 if turn < 0.5 else -1.0
+    if shape == 'triangle':
+        return 4.0 * turn - 1.0 if turn < 0.5 else 3.0 - 4.0 * turn
+    return 2.0 * turn - 1.0
+
+
+def _wave_area(shape: str, turns: float) -> float:
+    """An antiderivative of :func:`_wave`; whole turns add nothing."""
+    turn = turns % 1.0
+    if shape == 'sine':
+        return -math.cos(TAU * turn) / TAU
+    if shape == 'square':
+        return turn if turn < 0.5 else 1.0 - turn
+    if shape == 'triangle':
+        return 2.0 * turn**2 - turn if turn < 0.5 else 3.0 * turn - 2.0 * turn**2 - 1.0
+    return turn**2 - turn
