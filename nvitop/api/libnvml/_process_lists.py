@@ -181,6 +181,7 @@ def _remember(name: str, methods: tuple[_Method, ...], method: _Method, layout: 
     layouts = (layout, *(other for other in method.layouts if other is not layout))
     others = tuple(other for other in methods if other is not method)
     _methods[name] = (_Method(method.suffix, layouts), *others)
+    LOGGER.debug('%s%s writes rows of %d bytes.', name, method.suffix, layout.row.size)
 
 
 def _read(name: str, method: _Method, handle: Any, *, is_again: bool) -> tuple[bytearray, int]:

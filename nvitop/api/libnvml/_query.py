@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
-import threading
 from typing import Any, Callable
 
 from nvitop.api.libnvml._binding import BINDING, LibraryMismatchError, NVMLError
@@ -31,11 +30,9 @@ _MAX_ERRORS_PER_FUNCTION = 1024
 #: Function → (address behind the handle or 0, the other arguments) → return code.
 _errors: dict[str, dict[tuple[int, tuple[Any, ...]], int]] = {}
 _functions: dict[str, Callable[..., Any]] = {}
-_lock = threading.Lock()
 
 # `next` on a count is atomic, so the calls of all threads are counted without a lock.
 _calls = itertools.count()
-_reads = itertools.count()
 #: Counts one call of the driver.
 count_call = _calls.__next__
 
@@ -45,9 +42,8 @@ def call_count() -> int:
 
     Functions of the binding that are called without :func:`nvmlQuery` are not counted.
     """
-    with _lock:
-        # Reading takes a number too: take away those that were only read.
-        return next(_calls) - next(_reads)
+    # The only way to look at a count that does not advance it.
+    return int(repr(_calls)[len('count(') : -1])
 
 
 def nvmlQuery(
@@ -222,22 +218,23 @@ def note_error(name: str, args: tuple[Any, ...], code: int) -> None:
     """Keep the return code of a call as the reason for a missing answer; 0 for an answer."""
     if not code and name not in _errors:
         return
+    # Each step is atomic, and no lock is held that a forked child could find taken for ever.
+    errors = _errors.setdefault(name, {})
     key = _key(args)
-    with _lock:
-        errors = _errors.setdefault(name, {})
-        errors.pop(key, None)
-        if not code:
-            return
-        if len(errors) >= _MAX_ERRORS_PER_FUNCTION:
-            errors.clear()
-        errors[key] = code
+    errors.pop(key, None)
+    if not code:
+        return
+    if len(errors) >= _MAX_ERRORS_PER_FUNCTION:
+        errors.clear()
+    errors[key] = code
 
 
 def _remember_unknown(name: str) -> None:
-    with _lock:
-        if name in UNKNOWN_FUNCTIONS or len(UNKNOWN_FUNCTIONS) >= UNKNOWN_FUNCTIONS_CACHE_SIZE:
-            return
-        UNKNOWN_FUNCTIONS[name] = NVMLError(_FUNCTION_NOT_FOUND)
+    if len(UNKNOWN_FUNCTIONS) >= UNKNOWN_FUNCTIONS_CACHE_SIZE:
+        return
+    error = NVMLError(_FUNCTION_NOT_FOUND)
+    if UNKNOWN_FUNCTIONS.setdefault(name, error) is not error:
+        return
     LOGGER.warning(
         'NVML has no function %s here: %s. What it would tell is shown as N/A.',
         name,
@@ -246,9 +243,8 @@ def _remember_unknown(name: str) -> None:
 
 
 def _forget_all() -> None:
-    with _lock:
-        _errors.clear()
-        UNKNOWN_FUNCTIONS.clear()
+    _errors.clear()
+    UNKNOWN_FUNCTIONS.clear()
 
 
 SESSION.on_new_library(_forget_all)

@@ -63,6 +63,7 @@ class Session:
                 raise
             self.flags.append(flags)
             self.ready = True
+            LOGGER.debug('NVML is initialised with flags %d.', flags)
 
     def ensure(self) -> bool:
         """Initialise NVML if it is not. False when the process is ending: nothing must start then.
@@ -76,10 +77,16 @@ class Session:
         return True
 
     def recover(self) -> bool:
-        """Initialise again after somebody else in this process has shut NVML down."""
+        """Initialise again after somebody else in this process has shut NVML down.
+
+        False when the process is ending, see :meth:`ensure`.
+        """
         with self._lock:
+            flags = self.flags[-1] if self.flags else 0
             self.flags.clear()
             self.ready = False
+            if not self._is_leaving:
+                self.init(flags)
             return self.ensure()
 
     def shutdown(self) -> None:

@@ -1,0 +1,377 @@
+"""The life of NVML: leaving it under load, replaced libraries, forks, logging, imports."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Iterator
+
+import pynvml
+import pytest
+
+from nvitop.api import libnvml
+from nvitop.api.libnvml import _logger, _session
+from nvitop.api.libnvml._session import SESSION
+from nvitop.api.utils import NA
+from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
+
+ROOT = Path(__file__).parent.parent.parent
+POWER = 'nvmlDeviceGetPowerUsage'
+
+
+@pytest.fixture
+def library() -> Iterator[FakeLibrary]:
+    with installed(FakeLibrary()) as library:
+        yield library
+
+
+class Hanging:
+    """A function of the driver that does not come back before it is told to."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.released = threading.Event()
+
+    def __call__(self, *args: Any) -> int:
+        self.entered.set()
+        self.released.wait(30)
+        return 0
+
+
+@pytest.fixture
+def hanging(library: FakeLibrary) -> Iterator[Hanging]:
+    """A thread of its own hangs in the driver."""
+    function = Hanging()
+    library.add(POWER, function)
+    device = handle()
+    thread = threading.Thread(target=libnvml.nvmlQuery, args=(POWER, device), daemon=True)
+    thread.start()
+    assert function.entered.wait(10)
+    yield function
+    function.released.set()
+    thread.join(10)
+
+
+def run_python(code: str, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT), **environ}
+    return subprocess.run(
+        [sys.executable, '-c', code],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_calls_in_flight_are_seen_by_name(library: FakeLibrary, hanging: Hanging) -> None:
+    assert list(libnvml.calls_in_flight().values()) == [POWER]
+
+
+def test_no_call_is_in_flight_at_rest(library: FakeLibrary) -> None:
+    library.add(POWER, write_uint(1))
+    libnvml.nvmlQuery(POWER, handle())
+    assert libnvml.calls_in_flight() == {}
+
+
+def test_nvml_is_not_shut_down_under_a_call(
+    library: FakeLibrary, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_session, 'LEAVE_TIMEOUT_SECONDS', 0.02)
+    with pytest.raises(libnvml.NVMLError) as caught:
+        libnvml.nvmlShutdown()
+    assert caught.value.value == libnvml.NVML_ERROR_IN_USE
+    assert library.calls['nvmlShutdown'] == 0
+    library.add('nvmlDeviceGetFanSpeed', write_uint(30))
+    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) == 30
+    assert library.calls['nvmlInitWithFlags'] == 1
+
+
+def test_shutting_down_without_initialisation_is_an_error(library: FakeLibrary) -> None:
+    library.fail('nvmlShutdown', 1)
+    with pytest.raises(libnvml.NVMLError_Uninitialized):
+        libnvml.nvmlShutdown()
+
+
+LEAVING = """
+import sys, threading, time
+from nvitop.api import libnvml
+from tests.api.fake_nvml import FakeLibrary, handle, write_uint
+library = FakeLibrary()
+library.add('nvmlDeviceGetFanSpeed', write_uint(30))
+library.add('nvmlShutdown', lambda: print('shut down') or 0)
+libnvml.use_library(library)
+"""
+
+
+def test_leaving_shuts_nvml_down() -> None:
+    done = run_python(LEAVING + 'libnvml.nvmlInit()')
+    assert (done.returncode, done.stdout, done.stderr) == (0, 'shut down\n', '')
+
+
+def test_leaving_does_not_wait_for_a_thread_that_hangs_in_the_driver() -> None:
+    start = time.monotonic()
+    done = run_python(
+        LEAVING
+        + """
+entered = threading.Event()
+def hang(*args):
+    entered.set()
+    time.sleep(20)
+    return 0
+library.add('nvmlDeviceGetPowerUsage', hang)
+device = handle()
+query = lambda: libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', device)
+threading.Thread(target=query, daemon=True).start()
+assert entered.wait(10)
+"""
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
+    assert time.monotonic() - start < 10
+
+
+def test_leaving_is_quiet_while_other_threads_go_on_asking() -> None:
+    done = run_python(
+        LEAVING
+        + """
+device = handle()
+asked = threading.Event()
+def ask():
+    while True:
+        libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device)
+        asked.set()
+for _ in range(4):
+    threading.Thread(target=ask, daemon=True).start()
+assert asked.wait(10)
+"""
+    )
+    assert (done.returncode, done.stderr) == (0, '')
+    assert done.stdout in {'', 'shut down\n'}
+
+
+def test_after_leaving_only_the_main_thread_may_begin_again() -> None:
+    done = run_python(
+        """
+import atexit
+@atexit.register
+def last_words():
+    print(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device))
+    answers = []
+    libnvml.nvmlShutdown()
+    ask = lambda: answers.append(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device))
+    thread = FrozenThread(ask)
+    print(answers, library.calls['nvmlInitWithFlags'])
+class FrozenThread:
+    def __init__(self, ask):
+        from unittest import mock
+        with mock.patch.object(threading, 'current_thread', lambda: self):
+            ask()
+"""
+        + LEAVING
+        + 'device = handle()'
+    )
+    assert (done.returncode, done.stderr) == (0, '')
+    assert done.stdout.split('\n') == ['shut down', '30', 'shut down', "['N/A'] 2", '']
+
+
+def test_a_forked_child_can_ask_although_a_thread_of_the_parent_held_the_lock() -> None:
+    if not hasattr(os, 'fork'):
+        pytest.skip('this system does not fork')
+    done = run_python(
+        LEAVING
+        + """
+import os, warnings
+warnings.simplefilter('ignore')
+device = handle()
+held, done = threading.Event(), threading.Event()
+def hold():
+    with libnvml._session.SESSION._lock:
+        held.set()
+        done.wait(20)
+thread = threading.Thread(target=hold)
+thread.start()
+assert held.wait(10)
+child = os.fork()
+if child == 0:
+    libnvml._session.SESSION.recover()
+    code = libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device)
+    os._exit(code)
+_, status = os.waitpid(child, 0)
+done.set()
+print(os.WEXITSTATUS(status))
+"""
+    )
+    assert (done.returncode, done.stderr) == (0, '')
+    assert done.stdout == '30\nshut down\n'
+
+
+def test_a_replaced_library_is_shut_down_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = FakeLibrary(nvmlDeviceGetFanSpeed=write_uint(1))
+    monkeypatch.setattr(pynvml, 'nvmlLib', real)
+    libnvml.nvmlInit()
+    with installed(FakeLibrary(nvmlDeviceGetFanSpeed=write_uint(2))):
+        assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) == 2
+    assert real.calls['nvmlShutdown'] == 1
+    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) == 1
+    libnvml.nvmlShutdown()
+    pynvml._nvmlGetFunctionPointer_cache.clear()
+
+
+def test_removing_what_was_not_installed_changes_nothing(library: FakeLibrary) -> None:
+    libnvml.use_library(None)
+    before = pynvml.nvmlLib
+    libnvml.use_library(None)
+    assert pynvml.nvmlLib is before
+
+
+def test_a_library_that_is_missing_is_explained_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def missing(flags: int) -> None:
+        raise libnvml.NVMLError(libnvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    monkeypatch.setattr(pynvml, 'nvmlInitWithFlags', missing)
+    monkeypatch.setattr(SESSION, '_is_reported', False)
+    for _ in range(2):
+        with pytest.raises(libnvml.NVMLError_LibraryNotFound):
+            libnvml.nvmlQuery('nvmlDeviceGetCount')
+    assert [record.levelname for record in caplog.records] == ['CRITICAL']
+    assert 'NVML library was not found' in caplog.text
+
+
+def test_a_broken_binding_is_explained_at_initialisation(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delattr(pynvml, 'nvmlInitWithFlags')
+    monkeypatch.setattr(SESSION, '_is_reported', False)
+    with pytest.raises(AttributeError):
+        libnvml.nvmlInit()
+    assert 'force-reinstall' in caplog.text
+
+
+def test_any_other_failure_to_initialise_is_raised_even_when_errors_are_ignored(
+    library: FakeLibrary, caplog: pytest.LogCaptureFixture
+) -> None:
+    library.fail('nvmlInitWithFlags', 9)
+    with pytest.raises(libnvml.NVMLError) as caught:
+        libnvml.nvmlQuery('nvmlDeviceGetCount')
+    assert caught.value.value == libnvml.NVML_ERROR_DRIVER_NOT_LOADED
+    assert not caplog.records
+
+
+def test_the_demonstration_is_installed_at_the_first_initialisation() -> None:
+    code = (
+        LEAVING.replace('libnvml.use_library(library)', '')
+        + """
+from types import ModuleType
+simulation = sys.modules['nvitop.simulation'] = ModuleType('nvitop.simulation')
+def install(scenario):
+    print('installed', scenario)
+    libnvml.use_library(library)
+simulation.install = install
+for _ in range(2):
+    print(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()))
+"""
+    )
+    done = run_python(code, NVITOP_DEMO='mig')
+    assert (done.returncode, done.stderr) == (0, '')
+    assert done.stdout == 'installed mig\n30\n30\nshut down\n'
+
+
+def test_importing_starts_and_loads_nothing(tmp_path: Path) -> None:
+    done = run_python(
+        """
+import logging, sys, threading
+import pynvml
+from nvitop.api import libnvml
+assert pynvml.nvmlLib is None
+assert threading.active_count() == 1
+assert not logging.getLogger().handlers and not libnvml.LOGGER.handlers
+assert not {'nvitop.simulation', 'curses', 'dataclasses', 'importlib.metadata'} & set(sys.modules)
+""",
+        cwd=tmp_path,
+        LOGLEVEL='',
+        NVITOP_DEMO='mig',
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
+
+
+def test_debug_messages_go_to_standard_error_and_never_to_a_file(tmp_path: Path) -> None:
+    done = run_python(LEAVING + 'libnvml.nvmlInit()', cwd=tmp_path, LOGLEVEL='debug')
+    assert done.stderr == '[DEBUG] nvitop.api.libnvml: NVML is initialised with flags 0.\n'
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ('name', 'level'),
+    [
+        (None, logging.WARNING),
+        ('', logging.WARNING),
+        ('loud', logging.WARNING),
+        ('10', logging.WARNING),
+        ('ERROR', logging.ERROR),
+        (' critical ', logging.CRITICAL),
+    ],
+)
+def test_the_level_of_messages_can_be_set(name: str | None, level: int) -> None:
+    before = libnvml.LOGGER.level
+    try:
+        _logger.set_level(name)
+        assert libnvml.LOGGER.level == level
+        assert not libnvml.LOGGER.handlers
+    finally:
+        libnvml.LOGGER.setLevel(before)
+
+
+def test_messages_are_not_doubled_once_logging_is_configured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    handler = _logger._StandardError()
+    record = logging.LogRecord('nvitop', logging.DEBUG, '', 0, 'a message', None, None)
+    root = logging.getLogger()
+    handlers, root.handlers = root.handlers, []
+    try:
+        handler.emit(record)
+        root.handlers = [logging.NullHandler()]
+        handler.emit(record)
+    finally:
+        root.handlers = handlers
+    assert capsys.readouterr().err == 'a message\n'
+
+
+def test_everything_of_the_binding_is_here() -> None:
+    here: dict[str, Any] = {}
+    exec('from nvitop.api.libnvml import *', here)
+    there: dict[str, Any] = {}
+    exec('from pynvml import *', there)
+    missing = set(there) - set(here)
+    assert missing <= {'nvmlLib'}
+    assert libnvml.NVML_CLOCK_SM == pynvml.NVML_CLOCK_SM
+    assert libnvml.nvmlLib is pynvml.nvmlLib
+    assert libnvml._nvmlCheckReturn is pynvml._nvmlCheckReturn
+    with pytest.raises(AttributeError, match="no attribute 'nvmlNonsense'"):
+        libnvml.nvmlNonsense  # noqa: B018 - looking it up is the test
+
+
+def test_names_that_are_public_exist() -> None:
+    assert len(set(libnvml.__all__)) == len(libnvml.__all__)
+    assert all(hasattr(libnvml, name) for name in libnvml.__all__)
+
+
+def test_the_pattern_of_versioned_names() -> None:
+    match = libnvml.VERSIONED_PATTERN.match('nvmlDeviceGetMemoryInfo_v2')
+    assert match is not None
+    assert (match['name'], match['version']) == ('nvmlDeviceGetMemoryInfo', '2')
+    assert libnvml.VERSIONED_PATTERN.match('nvmlDeviceGetMemoryInfo') is None
+
+
+def test_a_function_and_its_name_are_the_same_missing_function(library: FakeLibrary) -> None:
+    assert libnvml.nvmlQuery(libnvml.nvmlDeviceGetFanSpeed, handle()) is NA
+    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) is NA
+    assert list(libnvml.UNKNOWN_FUNCTIONS) == ['nvmlDeviceGetFanSpeed']
