@@ -270,7 +270,8 @@ def test_the_demonstration_is_installed_at_the_first_initialisation() -> None:
         LEAVING.replace('libnvml.use_library(library)', '')
         + """
 from types import ModuleType
-simulation = sys.modules['nvitop.simulation'] = ModuleType('nvitop.simulation')
+import nvitop
+nvitop.simulation = sys.modules['nvitop.simulation'] = simulation = ModuleType('simulation')
 def install(scenario):
     print('installed', scenario)
     libnvml.use_library(library)
@@ -282,6 +283,22 @@ for _ in range(2):
     done = run_python(code, NVITOP_DEMO='mig')
     assert (done.returncode, done.stderr) == (0, '')
     assert done.stdout == 'installed mig\n30\n30\nshut down\n'
+
+
+def test_a_demonstration_that_cannot_be_shown_never_leads_to_the_real_driver() -> None:
+    code = """
+import pynvml
+from nvitop.api import libnvml
+for _ in range(2):
+    try:
+        libnvml.nvmlQuery('nvmlDeviceGetCount')
+    except libnvml.NVMLError:
+        print('asked the driver')
+    except Exception as error:
+        print('no-such-scenario' in str(error), pynvml.nvmlLib)
+"""
+    done = run_python(code, NVITOP_DEMO='no-such-scenario')
+    assert (done.returncode, done.stdout) == (0, 'True None\nTrue None\n')
 
 
 def test_importing_starts_and_loads_nothing(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import atexit
-import importlib
 import os
 import sys
 import threading
@@ -36,6 +35,7 @@ class Session:
         self.flags: list[int] = []
         self._lock = threading.RLock()
         self._is_prepared = False
+        self._is_hooked = False
         self._is_leaving = False
         self._is_reported = False
         self._is_replaced = False
@@ -175,17 +175,19 @@ class Session:
         return {ident: name for ident, name in inside.items() if name}
 
     def _prepare(self) -> None:
-        """What the first initialisation does once: the demonstration, the hooks of the process."""
-        if self._is_prepared:
-            return
-        self._is_prepared = True
-        atexit.register(self.close)
-        if hasattr(os, 'register_at_fork'):
-            os.register_at_fork(after_in_child=self._after_fork)
-        scenario = os.environ.get('NVITOP_DEMO')
+        """What the first initialisation does once: the hooks of the process, the demonstration."""
+        if not self._is_hooked:
+            self._is_hooked = True
+            atexit.register(self.close)
+            if hasattr(os, 'register_at_fork'):
+                os.register_at_fork(after_in_child=self._after_fork)
+        scenario = '' if self._is_prepared else os.environ.get('NVITOP_DEMO', '')
         if scenario and not self._is_replaced:
-            # Never loaded where nothing is simulated.
-            importlib.import_module('nvitop.simulation').install(scenario)
+            from nvitop import simulation  # never loaded where nothing is simulated
+
+            simulation.install(scenario)
+        # Not before: a scenario that cannot be installed must not lead to the real driver.
+        self._is_prepared = True
 
     def _after_fork(self) -> None:
         # The thread that held the lock does not exist in the child.
