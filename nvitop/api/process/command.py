@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines as text that a shell would take apart again."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def command_join(cmdline: Iterable[str]) -> str:
+    """Join the arguments of a program to one text, quoted for the system's shell.
+
+    A single argument that is not an existing absolute path is left as it is: it is a title that the
+    process gave to itself (``sshd: alice [priv]``), not the name of a program with blanks in it.
+
+    >>> command_join(['python3', '-c', 'print(1)', ''])
+    "python3 -c 'print(1)' ''"
+    >>> command_join(['ray::IDLE worker'])
+    'ray::IDLE worker'
+    """
+    return _join(tuple(cmdline))
+
+
+# The same few processes are looked at again and again.
+@functools.lru_cache(maxsize=1024)
+def _join(cmdline: tuple[str, ...]) -> str:
+    if len(cmdline) == 1 and not (os.path.isabs(cmdline[0]) and os.path.exists(cmdline[0])):
+        return cmdline[0]
+    return ' '.join(map(quote, cmdline))
+
+
+_NOT_PLAIN_POSIX = re.compile(r'[^\w@%+=:,./-]', re.ASCII)
+_NOT_PLAIN_WINDOWS = re.compile(r'[^\w@+=:,./\\-]', re.ASCII)
+
+
+def quote_posix(argument: str) -> str:
+    """Quote one argument for a POSIX shell."""
+    if argument and not _NOT_PLAIN_POSIX.search(argument):
+        return argument
+    return "'" + argument.replace("'", "'\"'\"'") + "'"
+
+
+def quote_windows(argument: str) -> str:
+    """Quote one argument as Windows programs take their command line apart."""
+    if argument and not _NOT_PLAIN_WINDOWS.search(argument):
+        return argument
+    # Backslashes are plain unless a quotation mark follows them.
+    escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)
+    return '"' + re.sub(r'(\\+)\Z', r'\1\1', escaped) + '"'
+
+
+quote = quote_windows if sys.platform == 'win32' else quote_posix
