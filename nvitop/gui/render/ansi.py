@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""A buffer as text with ANSI escape sequences, for reports."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import Style
+from nvitop.gui.render.theme import DEFAULT, Look, Theme
+from nvitop.gui.render.width import cell_width
+
+RESET = '\x1b[0m'
+_PLAIN = Look()
+_ATTRIBUTES = (
+    ('bold', '1'),
+    ('dim', '2'),
+    ('italic', '3'),
+    ('underline', '4'),
+    ('blink', '5'),
+    ('reverse', '7'),
+)
+#: Terminals that have the eight colours and no more, by the beginning of their name.
+_EIGHT_COLORS = ('linux', 'vt', 'ansi', 'cygwin')
+
+
+def color_depth(environ: Mapping[str, str], *, is_terminal: bool, force: bool = False) -> int:
+    """Colours to be used: 0, 8, 16 or 256.
+
+    ``force`` is the user's option. Of the environment's variables, set to anything but nothing,
+    ``ANSI_COLORS_DISABLED`` and ``NO_COLOR`` forbid and ``FORCE_COLOR`` demands colours, in this
+    order; otherwise they are for terminals, ``TERM=dumb`` excepted.
+    """
+    term = environ.get('TERM', '')
+    if not force:
+        if environ.get('ANSI_COLORS_DISABLED') or environ.get('NO_COLOR'):
+            return 0
+        if not environ.get('FORCE_COLOR') and (term == 'dumb' or not is_terminal):
+            return 0
+    if environ.get('COLORTERM') or environ.get('WT_SESSION') or '256color' in term:
+        return 256
+    return 8 if term.startswith(_EIGHT_COLORS) else 16
+
+
+def to_ansi(buffer: Buffer, theme: Theme, colors: int) -> str:
+    """The rows of a buffer as lines that end in a newline.
+
+    ``colors`` is 0 (plain text), 8, 16 or 256. Each line begins and ends with the terminal's own
+    look, so lines can be cut apart; spaces at their end are left out where they cannot be seen.
+    """
+    if colors == 0:
+        return ''.join(f'{line}\n' for line in buffer.lines())
+    looks: dict[Style, Look] = {}
+    codes: dict[tuple[Look, Look], str] = {}
+    lines = []
+    for y in range(buffer.height):
+        pieces: list[tuple[str, Look]] = []
+        column = 0
+        for x, text, style in buffer.row(y):
+            look = looks.get(style)
+            if look is None:
+                look = looks[style] = theme.look(style, colors)
+            if x > column:
+                pieces.append((' ' * (x - column), _PLAIN))
+            pieces.append((text, look))
+            column = x + cell_width(text)
+        lines.append(_line(pieces, codes, colors))
+    return ''.join(lines)
+
+
+def _line(pieces: list[tuple[str, Look]], codes: dict[tuple[Look, Look], str], colors: int) -> str:
+    while pieces and not _shows_on_spaces(pieces[-1][1]):
+        text, look = pieces.pop()
+        text = text.rstrip(' ')
+        if text:
+            pieces.append((text, look))
+            break
+    current = _PLAIN
+    parts = []
+    for text, look in pieces:
+        if look != current and not (
+            text.isspace() and not _shows_on_spaces(look) and not _shows_on_spaces(current)
+        ):
+            change = codes.get((current, look))
+            if change is None:
+                change = codes[current, look] = _change(current, look, colors)
+            parts.append(change)
+            current = look
+        parts.append(text)
+    parts.append('\n' if current == _PLAIN else f'{RESET}\n')
+    return ''.join(parts)
+
+
+def _shows_on_spaces(look: Look) -> bool:
+    return look.reverse or look.underline or look.background != DEFAULT
+
+
+def _change(old: Look, new: Look, colors: int) -> str:
+    """The shortest sequence that makes a terminal go from one look to the other."""
+    lost = any(getattr(old, name) and not getattr(new, name) for name, _ in _ATTRIBUTES)
+    if new == _PLAIN:
+        return RESET
+    added = []
+    if lost:
+        added.append('0')
+        old = _PLAIN
+    added.extend(
+        code for name, code in _ATTRIBUTES if getattr(new, name) and not getattr(old, name)
+    )
+    if new.foreground != old.foreground:
+        added.append(_color(new.foreground, 30, colors))
+    if new.background != old.background:
+        added.append(_color(new.background, 40, colors))
+    return f'\x1b[{";".join(added)}m'
+
+
+def _color(color: int, base: int, colors: int) -> str:
+    if color == DEFAULT:
+        return str(base + 9)
+    if color < 8:
+        return str(base + color)
+    if color < 16:
+        return str(base + 60 + color - 8)
+    return f'{base + 8};5;{color}'

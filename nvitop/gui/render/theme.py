@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Named themes: role → colours and attributes, for terminals with 8, 16 and 256 colours or none."""
+
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple
+
+from nvitop.gui.render.style import GRADIENT, Role, Style
+
+DEFAULT = -1
+
+
+class Look(NamedTuple):
+    """How a terminal shows a cell. Colours are numbers of its palette, -1 its own default."""
+
+    foreground: int = DEFAULT
+    background: int = DEFAULT
+    bold: bool = False
+    dim: bool = False
+    underline: bool = False
+    reverse: bool = False
+    italic: bool = False
+    blink: bool = False
+
+
+class Paint(NamedTuple):
+    """What a theme gives a role: a colour for each size of palette, and attributes."""
+
+    #: With 8 colours: 0 black, 1 red, 2 green, 3 yellow, 4 blue, 5 magenta, 6 cyan, 7 white.
+    basic: int = DEFAULT
+    #: With 16: the same, and their bright ones from 8 on.
+    bright: int = DEFAULT
+    #: With 256: the colour cube from 16 on, greys from 232 on.
+    extended: int = DEFAULT
+    background: int = DEFAULT
+    bold: bool = False
+    dim: bool = False
+    underline: bool = False
+    reverse: bool = False
+
+
+class Theme(NamedTuple):
+    """A named theme. A role without an entry is ordinary text."""
+
+    name: str
+    paints: Mapping[Role, Paint]
+
+    def look(self, style: Style, colors: int) -> Look:
+        """How a terminal with so many colours shows a style. Without any: by attributes alone."""
+        paints = self.paints if colors >= 8 else _MONO
+        paint = paints.get(style.role, _PLAIN)
+        return Look(
+            foreground=paint[0 if colors < 16 else 1 if colors < 256 else 2],
+            background=paint.background,
+            bold=style.bold or paint.bold,
+            dim=style.dim or paint.dim,
+            underline=style.underline or paint.underline,
+            reverse=style.reverse or paint.reverse,
+            italic=style.italic,
+            blink=style.blink,
+        )
+
+
+_PLAIN = Paint()
+
+
+def _gradient(low: Paint, middle: Paint, high: Paint, extended: str) -> dict[Role, Paint]:
+    """Steps of the gradient: a colour each where there are 256, else three zones."""
+    colors = [int(color) for color in extended.split()]
+    third = len(GRADIENT) // 3
+    zones = [low] * third + [middle] * third + [high] * third
+    return {
+        role: zone._replace(extended=color, bold=False)
+        for role, zone, color in zip(GRADIENT, zones, colors)
+    }
+
+
+_MONO: Mapping[Role, Paint] = {
+    Role.DIM: Paint(dim=True),
+    Role.TITLE: Paint(bold=True),
+    Role.HEAVY: Paint(bold=True),
+    Role.UNKNOWN: Paint(dim=True),
+    Role.ERROR: Paint(bold=True),
+    Role.WARNING: Paint(bold=True),
+    Role.KEY: Paint(bold=True),
+    Role.USER: Paint(bold=True),
+    Role.ROOT: Paint(bold=True, underline=True),
+    Role.HOST: Paint(bold=True),
+    Role.SELECTED: Paint(reverse=True),
+    Role.TAGGED: Paint(bold=True, underline=True),
+    Role.SELECTED_TAGGED: Paint(reverse=True, bold=True, underline=True),
+    Role.TREE: Paint(bold=True),
+    Role.SELECTED_TREE: Paint(reverse=True),
+    Role.HEADER: Paint(reverse=True),
+    Role.INPUT: Paint(bold=True),
+    Role.MATCH: Paint(underline=True),
+}
+
+_GREEN, _YELLOW, _RED = Paint(2, 2, 2), Paint(3, 3, 3), Paint(1, 9, 9)
+_DARK: Mapping[Role, Paint] = {
+    Role.DIM: Paint(dim=True),
+    Role.TITLE: Paint(bold=True),
+    Role.LIGHT: _GREEN,
+    Role.MODERATE: _YELLOW,
+    Role.HEAVY: _RED,
+    Role.UNKNOWN: Paint(dim=True),
+    Role.CPU: Paint(6, 6, 6),
+    Role.MEMORY: Paint(5, 5, 5),
+    Role.SWAP: Paint(4, 12, 12),
+    Role.ERROR: _RED,
+    Role.WARNING: _YELLOW,
+    Role.SUCCESS: _GREEN,
+    Role.KEY: Paint(5, 5, 5, bold=True),
+    Role.USER: Paint(5, 5, 5, bold=True),
+    Role.ROOT: Paint(3, 3, 3, bold=True),
+    Role.HOST: Paint(2, 2, 2, bold=True),
+    Role.SELECTED: Paint(6, 6, 6, reverse=True),
+    Role.TAGGED: _YELLOW,
+    Role.SELECTED_TAGGED: Paint(3, 3, 3, reverse=True),
+    Role.TREE: Paint(2, 2, 2, bold=True),
+    Role.SELECTED_TREE: Paint(2, 2, 2, reverse=True),
+    Role.HEADER: Paint(6, 6, 6, reverse=True),
+    Role.INPUT: Paint(6, 6, 6, bold=True),
+    Role.MATCH: Paint(3, 3, 3, underline=True),
+    **_gradient(_GREEN, _YELLOW, _RED, '77 77 113 113 149 149 185 179 179 173 173 167'),
+}
+
+# On white, the terminal's own green, yellow and cyan are too pale: darker ones where there are
+# any. Bars of colour have black text on them, not the white of the screen.
+_DARK_GREEN, _OCHRE, _DARK_RED = Paint(2, 2, 28), Paint(3, 3, 130), Paint(1, 1, 160)
+_LIGHT: Mapping[Role, Paint] = {
+    **_DARK,
+    Role.LIGHT: _DARK_GREEN,
+    Role.MODERATE: _OCHRE,
+    Role.HEAVY: _DARK_RED,
+    Role.CPU: Paint(6, 6, 30),
+    Role.MEMORY: Paint(5, 5, 127),
+    Role.SWAP: Paint(4, 4, 26),
+    Role.ERROR: _DARK_RED,
+    Role.WARNING: _OCHRE,
+    Role.SUCCESS: _DARK_GREEN,
+    Role.KEY: Paint(5, 5, 127, bold=True),
+    Role.USER: Paint(5, 5, 127, bold=True),
+    Role.ROOT: Paint(3, 3, 130, bold=True),
+    Role.HOST: Paint(2, 2, 28, bold=True),
+    Role.SELECTED: Paint(0, 0, 16, background=6),
+    Role.TAGGED: _OCHRE,
+    Role.SELECTED_TAGGED: Paint(0, 0, 16, background=3),
+    Role.TREE: Paint(2, 2, 28, bold=True),
+    Role.SELECTED_TREE: Paint(0, 0, 16, background=2),
+    Role.HEADER: Paint(0, 0, 16, background=6),
+    Role.INPUT: Paint(6, 6, 30, bold=True),
+    Role.MATCH: Paint(3, 3, 130, underline=True),
+    **_gradient(_DARK_GREEN, _OCHRE, _DARK_RED, '28 28 64 64 64 100 100 94 94 130 124 160'),
+}
+
+# Blue, yellow and vermilion differ in lightness too, so they can be told apart without telling
+# red from green; what is heavy or wrong is bold besides.
+_BLUE, _LEMON, _VERMILION = Paint(6, 14, 75), Paint(3, 11, 227), Paint(1, 9, 166, bold=True)
+_COLORBLIND: Mapping[Role, Paint] = {
+    **_DARK,
+    Role.LIGHT: _BLUE,
+    Role.MODERATE: _LEMON,
+    Role.HEAVY: _VERMILION,
+    Role.CPU: Paint(7, 15, 255),
+    Role.MEMORY: Paint(5, 13, 175),
+    Role.SWAP: Paint(4, 12, 33),
+    Role.ERROR: _VERMILION,
+    Role.WARNING: Paint(3, 11, 214),
+    Role.SUCCESS: _BLUE,
+    Role.KEY: Paint(5, 13, 175, bold=True),
+    Role.USER: Paint(5, 13, 175, bold=True),
+    Role.ROOT: Paint(3, 11, 214, bold=True),
+    Role.HOST: Paint(6, 14, 75, bold=True),
+    Role.SELECTED: Paint(6, 14, 75, reverse=True),
+    Role.TAGGED: _LEMON,
+    Role.SELECTED_TAGGED: Paint(3, 11, 227, reverse=True),
+    Role.TREE: Paint(6, 14, 75, bold=True),
+    Role.SELECTED_TREE: Paint(6, 14, 75, reverse=True),
+    Role.HEADER: Paint(7, 15, 255, reverse=True),
+    Role.INPUT: Paint(7, 15, 255, bold=True),
+    Role.MATCH: Paint(3, 11, 227, underline=True),
+    **_gradient(_BLUE, _LEMON, _VERMILION, '25 32 74 74 151 185 221 178 178 172 172 166'),
+}
+
+#: All themes, in the order in which the monitor goes through them.
+THEMES: tuple[Theme, ...] = (
+    Theme('dark', _DARK),
+    Theme('light', _LIGHT),
+    Theme('mono', _MONO),
+    Theme('colorblind', _COLORBLIND),
+)
+
+
+def theme_named(name: str) -> Theme:
+    """The theme of this name; ``KeyError`` where there is none."""
+    return {theme.name: theme for theme in THEMES}[name]

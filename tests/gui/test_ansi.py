@@ -1,0 +1,205 @@
+"""Reports in ANSI colours, read back by a terminal emulator."""
+
+from __future__ import annotations
+
+import re
+
+import pyte
+import pyte.graphics
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.gui.render.ansi import color_depth, to_ansi
+from nvitop.gui.render.ascii import ascii_text, to_ascii
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.theme import DEFAULT, THEMES, Look, theme_named
+from nvitop.gui.render.width import cell_width, safe
+from tests.gui.screen import shown, shown_lines
+from tests.gui.test_width import HOSTILE
+
+DARK = theme_named('dark')
+NAMES = [theme.name for theme in THEMES]
+WIDTH, HEIGHT = 16, 3
+STYLES = st.builds(
+    Style,
+    st.sampled_from(list(Role)),
+    *[st.booleans()] * 2,
+    *[st.sampled_from([False, False, True])] * 4,
+)
+WRITES = st.tuples(
+    st.integers(-2, WIDTH), st.integers(0, HEIGHT - 1), st.text('ab 漢│', max_size=6), STYLES
+)
+
+
+def drawn(writes: list[tuple[int, int, str, Style]]) -> Buffer:
+    buffer = Buffer(WIDTH, HEIGHT)
+    for x, y, text, style in writes:
+        buffer.write(x, y, text, style)
+    return buffer
+
+
+def color_name(color: int, base: int) -> str:
+    """What pyte calls a colour of the palette."""
+    if color == DEFAULT:
+        return 'default'
+    if color < 16:
+        basic, bright = pyte.graphics.FG, pyte.graphics.FG_AIXTERM
+        if base == 40:
+            basic, bright = pyte.graphics.BG, pyte.graphics.BG_AIXTERM
+        return str(basic[base + color] if color < 8 else bright[base + 60 + color - 8])
+    return str(pyte.graphics.FG_BG_256[color])
+
+
+@given(st.lists(WRITES, max_size=8), st.sampled_from(NAMES), st.sampled_from([8, 16, 256]))
+def test_a_terminal_shows_the_buffer(
+    writes: list[tuple[int, int, str, Style]], name: str, colors: int
+) -> None:
+    buffer, theme = drawn(writes), theme_named(name)
+    screen = pyte.Screen(WIDTH + 1, HEIGHT + 1)
+    pyte.Stream(screen).feed(to_ansi(buffer, theme, colors).replace('\n', '\r\n'))
+    for y in range(HEIGHT):
+        looks = [Look()] * WIDTH
+        for x, text, style in buffer.row(y):
+            looks[x : x + cell_width(text)] = [theme.look(style, colors)] * cell_width(text)
+        cells = [screen.buffer[y][x] for x in range(WIDTH)]
+        assert ''.join(cell.data for cell in cells).rstrip() == buffer.lines()[y]
+        for cell, look in zip(cells, looks):
+            # On a space only these can be seen.
+            assert cell.bg == color_name(look.background, 40)
+            assert (cell.reverse, cell.underscore) == (look.reverse, look.underline)
+            if cell.data.strip() or look.reverse or look.underline:
+                assert cell.fg == color_name(look.foreground, 30)
+                assert (cell.bold, cell.italics, cell.blink) == (look.bold, look.italic, look.blink)
+        assert screen.buffer[y][WIDTH] == screen.default_char
+
+
+@given(st.lists(WRITES, max_size=8), st.sampled_from([0, 8, 16, 256]))
+def test_lines_stand_alone(writes: list[tuple[int, int, str, Style]], colors: int) -> None:
+    buffer = drawn(writes)
+    output = to_ansi(buffer, DARK, colors)
+    assert output.count('\n') == HEIGHT
+    for line, text in zip(output.splitlines(), buffer.lines()):
+        assert re.sub('\x1b\\[[0-9;]*m', '', line).rstrip(' ') == text
+        codes: list[str] = re.findall('\x1b\\[([0-9;]*)m', line)
+        assert not codes or codes[-1] == '0'
+        assert colors or not codes
+
+
+@given(st.lists(HOSTILE, max_size=3), st.sampled_from([0, 256]))
+def test_no_byte_of_hostile_text_steers_the_terminal(texts: list[str], colors: int) -> None:
+    buffer = Buffer(60, 3)
+    for y, text in enumerate(texts):
+        x = buffer.write(0, y, '│', Style(Role.BORDER))
+        x += buffer.write(x, y, text if y else safe(text), Style(Role.LIGHT), width=57)
+        buffer.write(59, y, '│', Style(Role.BORDER))
+    output = to_ansi(buffer, DARK, colors)
+    unsteered = re.sub('\x1b\\[[0-9;]*m', '', output)
+    assert not re.search('[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]', unsteered)
+    assert not re.search('[\ud800-\udfff]', unsteered)
+    if texts:
+        row = shown(output, columns=60, rows=4)[0]
+        assert (row[0], row[59]) == ('│', '│')
+
+
+@pytest.mark.parametrize(
+    ('writes', 'expected'),
+    [
+        ([], ''),
+        ([(0, 'plain  ', PLAIN)], 'plain'),
+        ([(2, 'cpu', Style(Role.CPU))], '  \x1b[36mcpu\x1b[0m'),
+        # Nothing is said twice, and not for spaces, on which a colour cannot be seen.
+        ([(0, 'a', Style(Role.CPU)), (3, 'b', Style(Role.CPU))], '\x1b[36ma  b\x1b[0m'),
+        ([(0, 'a', Style(Role.CPU)), (1, '  ', PLAIN)], '\x1b[36ma\x1b[0m'),
+        # What is lost needs a reset, what is added or changed does not.
+        (
+            [
+                (0, 'a', Style(Role.CPU)),
+                (1, 'b', Style(Role.CPU, bold=True)),
+                (2, 'c', Style(Role.CPU)),
+            ],
+            '\x1b[36ma\x1b[1mb\x1b[0;36mc\x1b[0m',
+        ),
+        ([(0, 'a', Style(Role.CPU)), (1, 'b', Style(Role.LIGHT))], '\x1b[36ma\x1b[32mb\x1b[0m'),
+        ([(0, 'a', Style(Role.CPU)), (1, 'b', Style(bold=True))], '\x1b[36ma\x1b[1;39mb\x1b[0m'),
+        # Reverse and underline can be seen on spaces.
+        ([(0, 'a  ', Style(Role.SELECTED))], '\x1b[7;36ma  \x1b[0m'),
+        ([(0, 'a', PLAIN), (1, ' ', Style(underline=True))], 'a\x1b[4m \x1b[0m'),
+        ([(0, 'x', Style(Role.HEAVY))], '\x1b[91mx\x1b[0m'),
+        ([(0, 'x', Style(Role.GRADIENT_0))], '\x1b[38;5;77mx\x1b[0m'),
+    ],
+)
+def test_sequences_are_short(writes: list[tuple[int, str, Style]], expected: str) -> None:
+    buffer = Buffer(10, 1)
+    for x, text, style in writes:
+        buffer.write(x, 0, text, style)
+    assert to_ansi(buffer, DARK, 256) == f'{expected}\n'
+
+
+def test_light_theme_sets_backgrounds() -> None:
+    buffer = Buffer(4, 1)
+    buffer.restyle(Rect(0, 0, 2, 1), role=Role.SELECTED)
+    assert to_ansi(buffer, theme_named('light'), 8) == '\x1b[30;46m  \x1b[0m\n'
+
+
+@pytest.mark.parametrize(
+    ('environ', 'is_terminal', 'force', 'expected'),
+    [
+        ('TERM=xterm-256color', True, False, 256),
+        ('TERM=xterm COLORTERM=truecolor', True, False, 256),
+        ('WT_SESSION=1', True, False, 256),
+        ('TERM=xterm', True, False, 16),
+        ('TERM=linux', True, False, 8),
+        ('TERM=vt220', True, False, 8),
+        ('', True, False, 16),
+        ('TERM=xterm-256color', False, False, 0),
+        ('TERM=xterm-256color FORCE_COLOR=1', False, False, 256),
+        ('TERM=xterm-256color', False, True, 256),
+        ('TERM=xterm-256color NO_COLOR=1', True, False, 0),
+        ('TERM=xterm-256color NO_COLOR=', True, False, 256),
+        ('TERM=xterm-256color NO_COLOR=1 FORCE_COLOR=1', True, False, 0),
+        ('TERM=xterm-256color ANSI_COLORS_DISABLED=1 FORCE_COLOR=1', True, False, 0),
+        ('TERM=xterm-256color NO_COLOR=1', False, True, 256),
+        ('TERM=dumb', True, False, 0),
+        ('TERM=dumb FORCE_COLOR=1', True, False, 16),
+    ],
+)
+def test_color_depth(environ: str, is_terminal: bool, force: bool, expected: int) -> None:
+    variables = dict(pair.split('=', 1) for pair in environ.split())
+    assert color_depth(variables, is_terminal=is_terminal, force=force) == expected
+
+
+def test_ascii_keeps_every_cell() -> None:
+    rows = {
+        '╒══╤══╕ ├──┼──┤ ╘══╧══╛': '+==+==+ +--+--+ +==+==+',
+        '│ MEM: ███▍ 38% ░░░ N/A│': '| MEM: |||| 38%     N/A|',
+        '⢀⣴⣾⣿⣿ PID▲ %SM▼ ├─ └─ │': '===== PID^ %SMv +- +- |',
+        '漢字 é ␤ q\u0323x': '???? ? ? qx',
+    }
+    buffer = Buffer(30, len(rows))
+    for y, text in enumerate(rows):
+        buffer.write(0, y, safe(text), Style(Role.BORDER))
+    copy = to_ascii(buffer)
+    assert copy.lines() == list(rows.values())
+    assert all(copy.row(y)[0][2] == Style(Role.BORDER) for y in range(len(rows)))
+    assert buffer.lines() != copy.lines()
+
+
+@given(HOSTILE.map(safe))
+def test_ascii_text_takes_the_same_cells(text: str) -> None:
+    result = ascii_text(text)
+    assert result.isascii()
+    assert len(result) == cell_width(text)
+
+
+def test_a_report_looks_the_same_with_and_without_colours() -> None:
+    buffer = drawn([(0, 0, '│ 漢字 │', Style(Role.HEAVY)), (3, 2, 'x', Style(Role.SELECTED))])
+    plain = to_ansi(buffer, DARK, 0)
+    assert plain == '│ 漢字 │\n\n   x\n'
+    assert shown_lines(to_ansi(buffer, DARK, 16)) == [
+        '│ 漢字 │',
+        '',
+        '   x',
+    ]
