@@ -12,8 +12,8 @@ from nvitop.gui.render.geometry import Rect
 FULL_HEIGHT, COMPACT_HEIGHT = 12, 2
 
 _UPPER_ROWS, _MEMORY_ROWS, _LOWER_ROWS = 5, 4, 5
-_LOAD_AVERAGE = len('( Load Average: 123.45 123.45 123.45 )')
-_SHORT_LOAD_AVERAGE = len('( LOAD: 123.45 )')
+_LOAD_AVERAGE = len('( Load Average: 12.34 12.34 12.34 )')
+_SHORT_LOAD_AVERAGE = len('( LOAD: 12.34 )')
 
 
 class HostGraphs(NamedTuple):

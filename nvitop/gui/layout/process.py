@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Mapping, NamedTuple, Sequence
 
 from nvitop.gui.layout.device import CLASSIC
@@ -12,7 +13,7 @@ from nvitop.gui.state.columns import COLUMNS_BY_NAME, Column
 #: Line above the box, border, title, headings, line below them.
 _TOP_ROWS = 5
 #: Cells the last column keeps before others are left out, on a narrow screen and on another.
-_NARROW_REST, _REST = 14, 6
+_NARROW_REST, _REST = 14, 7
 
 
 class PlacedColumn(NamedTuple):
@@ -61,10 +62,14 @@ class ProcessLayout(NamedTuple):
         return self.area.y + _TOP_ROWS
 
     @property
-    def scroll_x(self) -> int:
-        """The first cell of what scrolls horizontally."""
-        moving = [place.x for place in self.columns if place.column.scrolls]
-        return moving[0] if moving else self.area.right - 2
+    def fixed(self) -> tuple[PlacedColumn, ...]:
+        """The columns before the first one that scrolls horizontally."""
+        return tuple(itertools.takewhile(lambda place: not place.column.scrolls, self.columns))
+
+    @property
+    def moving(self) -> tuple[PlacedColumn, ...]:
+        """The columns that scroll horizontally, as if they were one text."""
+        return self.columns[len(self.fixed) :]
 
     def row_of(self, process: int) -> int:
         """The row of a process, on the screen or not."""

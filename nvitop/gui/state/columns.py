@@ -42,7 +42,7 @@ COLUMNS: tuple[Column, ...] = (
     Column('decoder', '%DEC', 4, 'load it puts on the video decoder', rank=7),
     Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', order='cpu_percent', scrolls=True, rank=3),
     Column('memory', '%MEM', 5, 'resident memory in percent of the memory of the host', order='memory_percent', scrolls=True, rank=5),
-    Column('host_memory', 'HOSTMEM', 8, 'resident memory', scrolls=True, rank=8),
+    Column('host_memory', 'HOST-MEM', 8, 'resident memory', scrolls=True, rank=8),
     Column('time', 'TIME', 4, 'how long the process has been running', gap=2, order='time', scrolls=True, rank=4),
     Column('command', 'COMMAND', 0, 'command line', align='<', gap=2, scrolls=True),
 )

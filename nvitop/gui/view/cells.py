@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""What stands in the cells of the process panel, for each column of ``state.columns``."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterable, Mapping, Optional
+
+from nvitop.gui.render.width import cell_width
+from nvitop.gui.state.columns import COLUMNS_BY_NAME
+from nvitop.gui.view import format as fmt
+from nvitop.sampling.types import DeviceSample, ProcessSample
+
+_USER = COLUMNS_BY_NAME['user'].width
+
+_Text = Callable[[ProcessSample, Optional[DeviceSample]], str]
+
+
+def _gpu_memory(process: ProcessSample, device: DeviceSample | None) -> str:
+    is_wddm = device is not None and device.current_driver_model == 'WDDM'
+    return fmt.format_gpu_memory(process.gpu_memory_bytes, is_wddm=is_wddm)
+
+
+def _command(process: ProcessSample, _: DeviceSample | None = None) -> str:
+    return fmt.format_command(process.command, process.status, name=process.name)
+
+
+# fmt: off
+#: Column → text of a process, which runs on this device, safe to draw.
+CELLS: Mapping[str, _Text] = {
+    'gpu': lambda process, _: process.key.device.label,
+    'pid': lambda process, _: str(process.key.pid),
+    'type': lambda process, _: fmt.format_process_type(process.type),
+    'user': lambda process, _: fmt.format_user(process.username, _USER),
+    'gpu_memory': _gpu_memory,
+    'gpu_memory_percent': lambda process, _: fmt.format_cpu_percent(process.gpu_memory_percent),
+    'sm': lambda process, _: fmt.format_column_percent(process.gpu_sm_utilization_percent),
+    'gmbw': lambda process, _: fmt.format_column_percent(process.gpu_memory_utilization_percent),
+    'encoder': lambda process, _: fmt.format_column_percent(process.gpu_encoder_utilization_percent),
+    'decoder': lambda process, _: fmt.format_column_percent(process.gpu_decoder_utilization_percent),
+    'cpu': lambda process, _: fmt.format_cpu_percent(process.cpu_percent),
+    'memory': lambda process, _: fmt.format_cpu_percent(process.memory_percent),
+    'host_memory': lambda process, _: fmt.format_bytes(process.host_memory_bytes),
+    'time': lambda process, _: fmt.format_running_time(process.running_time_seconds),
+    'command': _command,
+}
+# fmt: on
+
+
+def longest_command(processes: Iterable[ProcessSample]) -> int:
+    """Cells of the longest command of these processes."""
+    return max((cell_width(_command(process)) for process in processes), default=0)
+
+
+def column_widths(processes: Iterable[ProcessSample]) -> dict[str, int]:
+    """Widths of the columns that grow, for these processes."""
+    pid = 0
+    seconds = 0.0
+    for process in processes:
+        pid = max(pid, process.key.pid)
+        seconds = max(seconds, process.running_time_seconds or 0.0)
+    # The longer a process runs, the more characters say so.
+    return {'pid': len(str(pid)), 'time': len(fmt.format_running_time(seconds))}

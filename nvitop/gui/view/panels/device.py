@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The device panel: a row or two for each GPU and MIG device, and bars beside them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence
+
+from nvitop.gui.layout.device import DENSE, FULL, NARROW, Cells, DeviceLayout, DeviceRow
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
+from nvitop.gui.state.types import ViewState
+from nvitop.gui.view import format as fmt
+from nvitop.gui.view.load import device_style, load_role
+from nvitop.gui.view.panels import device_narrow
+from nvitop.gui.view.widgets.bar import draw_bar
+from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
+from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
+from nvitop.version import __version__
+
+TITLE = Style(Role.TITLE, bold=True)
+HEADING = Style(Role.HEADING)
+_PERSISTENCE, _DRIVER_MODEL = 'Persistence-M', 'TCC/WDDM '
+
+
+class Header(NamedTuple):
+    """The line above the panel, and the version in it."""
+
+    #: Date and time.
+    clock: str = ''
+    #: Pieces of a hint at its right end, each with its style.
+    hint: tuple[tuple[str, Style], ...] = ()
+    version: str = __version__.partition('+')[0]
+
+
+class _Traits(NamedTuple):
+    """What the devices have in common: it decides about columns."""
+
+    has_mig: bool
+    has_driver_model: bool
+    #: Whether a power limit needs the cells beside the performance state.
+    has_kilowatts: bool
+
+
+def draw_device_panel(
+    buf: Buffer,
+    layout: DeviceLayout,
+    sample: Sample,
+    view: ViewState,
+    header: Header,
+    *,
+    joints_below: Sequence[int] = (),
+    selected: DeviceKey | None = None,
+) -> None:
+    """Draw the panel. ``joints_below`` are the upright lines of a panel that joins its last line;
+    ``selected`` is the device of the selected process."""
+    devices = sample.devices
+    traits = _Traits(
+        any(device.mig_mode is not None for device in devices),
+        any(device.current_driver_model is not None for device in devices),
+        any(len(fmt.format_power(device.power_limit_mw)) >= 5 for device in devices),
+    )
+    _draw_header(buf, layout.area, sample, header)
+    box = _uprights(layout.cells)
+    outer = (box[0], box[-1])
+    top = layout.area.y + 1
+    draw_rule(buf, top, (), outer, double=True)
+    _draw_versions(buf, top + 1, outer[1] + 1, sample, header.version)
+    draw_rule(buf, top + 2, outer, box)
+    y = top + 3
+    if not devices:
+        draw_uprights(buf, y, outer)
+        buf.write(2, y, clip(_no_devices_message(sample), outer[1] - 3))
+        draw_rule(buf, y + 1, outer, joints_below, double=True)
+        return
+    for texts in _headings(layout, traits):
+        _draw_cells(buf, y, layout.cells, texts, HEADING)
+        draw_uprights(buf, y, box[-1:])
+        y += 1
+    above = box
+    for i, row in enumerate(layout.rows):
+        device = devices[row.device]
+        below = _row_uprights(layout, device)
+        if i == 0:
+            draw_rule(buf, y, above, below, double=True)
+        elif row.separated:
+            draw_rule(buf, row.y - 1, above, below)
+        if row.y + row.height > 0 and row.y < buf.height:
+            is_selected = selected and selected.physical_index == device.key.physical_index
+            style = device_style(device, view.thresholds, is_selected=is_selected)
+            _draw_device(buf, layout, row, device, traits, view, style)
+        above = below
+    draw_rule(buf, layout.bottom_y, above, joints_below, double=True)
+
+
+def _no_devices_message(sample: Sample) -> str:
+    if not sample.sequence:
+        return 'Looking for GPUs ...'
+    reasons = [safe(problem.reason) for problem in sample.problems if problem.subject == 'driver']
+    return ': '.join(['No GPU is visible', *reasons[:1]])
+
+
+def _draw_header(buf: Buffer, area: Rect, sample: Sample, header: Header) -> None:
+    x = 1 + buf.write(0, area.y, header.clock, width=area.width)
+    right = min(area.width, 79) - sum(cell_width(text) for text, _ in header.hint)
+    if sample.simulated:
+        # What is drawn is not real: that matters more than the hint.
+        text = clip(f'SIMULATED: {safe(sample.simulated)}', area.width - x)
+        x += 1 + buf.write(x, area.y, text, Style(Role.WARNING, bold=True))
+    if x <= right:
+        for text, style in header.hint:
+            right += buf.write(right, area.y, text, style)
+
+
+def _draw_versions(buf: Buffer, y: int, width: int, sample: Sample, version: str) -> None:
+    driver, cuda = map(fmt.format_word, (sample.driver_version, sample.cuda_driver_version))
+    room = width - 4
+    for left, middle, right in (
+        (f'NVITOP {version}', f'Driver Version: {driver}', f'CUDA Driver Version: {cuda}'),
+        (f'NVITOP {version}', f'Driver: {driver}', f'CUDA: {cuda}'),
+        (f'NVITOP {version}', driver, f'CUDA {cuda}'),
+        ('NVITOP', clip(driver, 12), clip(f'CUDA {cuda}', 12)),
+    ):
+        space = room - len(left) - cell_width(middle) - cell_width(right)
+        if space >= 2:
+            break
+    draw_uprights(buf, y, (0,))
+    x = 2 + buf.write(2, y, left, TITLE)
+    x += space // 2
+    x += draw_text(buf, x, y, middle)
+    draw_text(buf, x + space - space // 2, y, right)
+    draw_uprights(buf, y, (width - 1,))
+
+
+def _uprights(cells: Sequence[Cells]) -> tuple[int, ...]:
+    return (cells[0].x - 1, *(each.right for each in cells))
+
+
+def _row_uprights(layout: DeviceLayout, device: DeviceSample) -> tuple[int, ...]:
+    """Columns of the upright lines in the row of a device."""
+    box = _uprights(layout.cells)
+    if device.status != 'ok':
+        box = (box[0], box[-1])
+    bars = layout.bars
+    if not bars:
+        return box
+    if _has_wide_bar(device):
+        return (*box, bars[-1].right + 1)
+    return (*box, *(bar.right + 1 for bar in bars))
+
+
+def _has_wide_bar(device: DeviceSample) -> bool:
+    return device.key.is_mig or device.status != 'ok'
+
+
+def _headings(layout: DeviceLayout, traits: _Traits) -> list[list[str]]:
+    if layout.form == NARROW:
+        return [[device_narrow.heading(layout.cells[0].width)]]
+    first = layout.cells[0].width
+    usage = ['         Memory-Usage ', ' GPU-Util  Compute M. ']
+    if layout.form != FULL:
+        return [[_spread(' GPU Fan Temp Perf', 'Pwr:Usg/Cap ', first), *usage]]
+    right = _DRIVER_MODEL if traits.has_driver_model else _PERSISTENCE
+    ecc = ' MIG M.   Uncorr. ECC ' if traits.has_mig else ' Volatile Uncorr. ECC '
+    return [
+        [_spread(' GPU  Name', right, first), ' Bus-Id        Disp.A ', ecc],
+        [_spread(' Fan  Temp  Perf', 'Pwr:Usage/Cap', first), *usage],
+    ]
+
+
+def _spread(left: str, right: str, width: int) -> str:
+    return left + right.rjust(width - len(left))
+
+
+def _draw_cells(
+    buf: Buffer, y: int, cells: Sequence[Cells], texts: Sequence[str], style: Style
+) -> None:
+    """Write the cells of a row, each after its left border."""
+    for each, text in zip(cells, texts):
+        draw_uprights(buf, y, (each.x - 1,))
+        draw_text(buf, each.x, y, fit(text, each.width), style)
+
+
+def _draw_device(
+    buf: Buffer,
+    layout: DeviceLayout,
+    row: DeviceRow,
+    device: DeviceSample,
+    traits: _Traits,
+    view: ViewState,
+    style: Style,
+) -> None:
+    cells = layout.cells
+    right = cells[-1].right
+    if device.status != 'ok':
+        cells = (Cells(cells[0].x, right - cells[0].x),)
+        lines = _lost_lines(device, layout, cells[0].width)
+    elif layout.form == NARROW:
+        lines = [[device_narrow.row(device, cells[0].width)]]
+    elif device.key.is_mig:
+        lines = [_mig_cells(device, cells[0].width)]
+    elif layout.form == FULL:
+        lines = _full_cells(device, cells[0].width, traits)
+    else:
+        lines = [_compact_cells(device, cells[0].width, traits)]
+    for i, texts in enumerate(lines):
+        y = row.y + i
+        _draw_cells(buf, y, cells, texts, style)
+        draw_uprights(buf, y, (right,))
+        if layout.bars:
+            _draw_bars(buf, y, i, layout, device, view, style)
+
+
+def _lost_lines(device: DeviceSample, layout: DeviceLayout, width: int) -> list[list[str]]:
+    """A device that does not answer: what is known of it, and the reason across its row."""
+    reason = safe(device.reason or device.status)
+    label = f'{device.key.label:>4}'
+    if device.key.is_mig or layout.form in (DENSE, NARROW):
+        return [[f'{label} {clip(reason, width - 6)} ']]
+    name = fmt.format_device_name(device.info.name, 19)
+    if layout.form == FULL:
+        bus = fmt.format_word(device.info.bus_id)
+        first = f'{label}  {pad(name, layout.cells[0].width - 4)}{bus}'
+        return [[first], [f'      {clip(reason, width - 7)} ']]
+    return [[f'{label} {pad(name, 19)}  {clip(reason, width - 27)} ']]
+
+
+def _full_cells(device: DeviceSample, width: int, traits: _Traits) -> list[list[str]]:
+    state = (
+        fmt.format_driver_model(device.current_driver_model)
+        if traits.has_driver_model
+        else fmt.format_switch(device.persistence_mode)
+    )
+    ecc = fmt.format_count(device.total_volatile_uncorrected_ecc_errors)
+    if traits.has_mig:
+        third = f' {clip(fmt.format_word(device.mig_mode), 8):>8}  {clip(ecc, 10, "+"):>10} '
+    else:
+        third = f' {ecc:>20} '
+    room = width - 12
+    name = pad(fmt.format_device_name(device.info.name, room), room)
+    bus = fit(fmt.format_word(device.info.bus_id), 16)
+    display = fmt.format_switch(device.display_active)
+    power = _power(device, 13).rjust(width - 18)
+    fan, temperature, performance = _fan_temperature_performance(device)
+    return [
+        [
+            f'{device.key.label:>4}  {name} {clip(state, 4):>4} ',
+            f' {bus} {clip(display, 3):>3} ',
+            third,
+        ],
+        [
+            f' {fan:>3}  {temperature:>4}  {performance:^4} {power} ',
+            *_usage_cells(device),
+        ],
+    ]
+
+
+def _compact_cells(device: DeviceSample, width: int, traits: _Traits) -> list[str]:
+    fan, temperature, performance = _fan_temperature_performance(device)
+    align = '<' if traits.has_kilowatts else '>'
+    power = _power(device, 13 if len(performance) < 3 else 12).rjust(width - 18)
+    return [
+        f'{device.key.label:>4} {fan:>3} {temperature:>4} {performance:{align}3}{power} ',
+        *_usage_cells(device),
+    ]
+
+
+def _mig_cells(device: DeviceSample, width: int) -> list[str]:
+    info = device.info
+    profile = clip(fmt.format_word(info.mig_profile), width - 19)
+    instance = fmt.NOT_AVAILABLE
+    if info.gpu_instance_id is not None and info.compute_instance_id is not None:
+        instance = f'{info.gpu_instance_id}/{info.compute_instance_id}'
+    used = fmt.format_bytes(device.bar1_memory_used_bytes)
+    percent = fmt.format_short_percent(device.bar1_memory_percent)
+    return [
+        f'{device.key.label:>4} {pad(profile, width - 19, ">")} @ GI/CI:{instance:>4} ',
+        f' {_memory(device):>20} ',
+        f' BAR1: {used:>8} / {percent:>3} ',
+    ]
+
+
+def _usage_cells(device: DeviceSample) -> list[str]:
+    load = fmt.format_percent(device.gpu_utilization_percent)
+    compute = fmt.format_compute_mode(device.compute_mode)
+    return [f' {_memory(device):>20} ', f' {clip(load, 7):>7}  {pad(compute, 11, ">")} ']
+
+
+def _fan_temperature_performance(device: DeviceSample) -> tuple[str, str, str]:
+    return (
+        fmt.format_fan_speed(device.fan_speed_percent),
+        fmt.format_temperature(device.temperature_celsius)[:4],
+        clip(fmt.format_word(device.performance_state), 3, '+'),
+    )
+
+
+def _memory(device: DeviceSample) -> str:
+    used = fmt.format_bytes(device.memory_used_bytes)
+    total = fmt.format_bytes(device.info.memory_total_bytes)
+    return clip(f'{used} / {total:>8}', 20)
+
+
+def _power(device: DeviceSample, room: int) -> str:
+    text = fmt.format_power_usage(device.power_usage_mw, device.power_limit_mw)
+    if len(text) > room:
+        text = text.replace(' / ', '/')
+    return clip(text, room, '+')
+
+
+def _draw_bars(
+    buf: Buffer,
+    y: int,
+    line: int,
+    layout: DeviceLayout,
+    device: DeviceSample,
+    view: ViewState,
+    style: Style,
+) -> None:
+    """Draw the bars of one line of a device, each with its right border."""
+    bars = layout.bars
+    if _has_wide_bar(device):
+        wide = Rect(bars[0].x, y, bars[-1].right - bars[0].x, 1)
+        if device.status == 'ok':
+            _draw_memory_bar(buf, wide, device, view, style)
+        draw_uprights(buf, y, (wide.right + 1,))
+        return
+    drawers = [_draw_memory_bar, _draw_load_bar]
+    if layout.form == FULL:
+        drawers = (
+            [_draw_load_bar, _draw_power_bar] if line else [_draw_memory_bar, _draw_bandwidth_bar]
+        )
+    for bar, draw in zip(bars, drawers):
+        draw(buf, Rect(bar.x, y, bar.width, 1), device, view, style)
+        draw_uprights(buf, y, (bar.right + 1,))
+
+
+def _draw_memory_bar(
+    buf: Buffer, area: Rect, device: DeviceSample, view: ViewState, style: Style
+) -> None:
+    percent = device.memory_percent
+    texts = [fmt.format_bytes(device.memory_used_bytes)]
+    style = style._replace(role=load_role(percent, view.thresholds.memory))
+    draw_bar(buf, area, 'MEM', percent, style, texts=texts, colorful=view.colorful)
+
+
+def _draw_bandwidth_bar(
+    buf: Buffer, area: Rect, device: DeviceSample, view: ViewState, style: Style
+) -> None:
+    percent = device.memory_utilization_percent
+    style = style._replace(role=load_role(percent, view.thresholds.memory))
+    extra = _at_clock(device.memory_clock_mhz)
+    draw_bar(buf, area, 'MBW', percent, style, extra=extra, colorful=view.colorful)
+
+
+def _draw_load_bar(
+    buf: Buffer, area: Rect, device: DeviceSample, view: ViewState, style: Style
+) -> None:
+    percent = device.gpu_utilization_percent
+    style = style._replace(role=load_role(percent, view.thresholds.gpu))
+    extra = _at_clock(device.sm_clock_mhz)
+    draw_bar(buf, area, 'UTL', percent, style, extra=extra, colorful=view.colorful)
+
+
+def _draw_power_bar(
+    buf: Buffer, area: Rect, device: DeviceSample, view: ViewState, style: Style
+) -> None:
+    usage, limit = device.power_usage_mw, device.power_limit_mw
+    percent = None if usage is None or not limit else 100.0 * usage / limit
+    texts = [fmt.format_power(usage)]
+    style = style._replace(role=load_role(percent, view.thresholds.gpu))
+    if percent is None and usage is not None:
+        # Without a limit there is nothing to draw a share of.
+        buf.write(area.x, area.y, clip(f'PWR: {texts[0]}', area.width), style)
+        return
+    draw_bar(buf, area, 'PWR', percent, style, texts=texts, colorful=view.colorful)
+
+
+def _at_clock(mhz: int | None) -> str:
+    return '' if mhz is None else f'@ {fmt.format_clock(mhz)}'

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The host panel: bars of processor and memory, or graphs of them and of the devices."""
+
+from __future__ import annotations
+
+import math
+from typing import Hashable, NamedTuple, Sequence
+
+from nvitop.gui.layout.host import HostBoxes, HostGraphs, HostLayout
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.width import clip
+from nvitop.gui.state.graphs import GRAPHS_BY_METRIC, Graph
+from nvitop.gui.state.types import GraphState, ViewState
+from nvitop.gui.view import format as fmt
+from nvitop.gui.view.load import load_role
+from nvitop.gui.view.widgets.bar import draw_bar
+from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
+from nvitop.gui.view.widgets.graph import draw_graph, graph_bound, samples_shown, time_axis
+from nvitop.sampling.history import HOST, History
+from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample
+
+CPU, MEMORY, SWAP = Style(Role.CPU), Style(Role.MEMORY), Style(Role.SWAP)
+#: Cells in which a bar still says something when a text stands right of it.
+_LEAST_BAR = 18
+_TICKS = (30, 60, 120, 180, 240, 300)
+_STEPS = (10, 30, 60, 120, 300, 600, 900, 1800)
+#: Cells between two marks of the time at least.
+_TICK_CELLS = 12
+
+
+class DeviceGraphs(NamedTuple):
+    """What the graphs of the devices plot: the mean of these devices."""
+
+    keys: tuple[DeviceKey, ...]
+    #: Before the titles: ``'AVG '``, ``'GPU 3: '``.
+    prefix: str = ''
+    state: GraphState = GraphState()
+
+
+NO_GRAPHS = DeviceGraphs(())
+
+
+def draw_host_panel(
+    buf: Buffer,
+    layout: HostLayout,
+    sample: Sample,
+    view: ViewState,
+    *,
+    history: History | None = None,
+    graphs: DeviceGraphs = NO_GRAPHS,
+) -> None:
+    """Draw the panel; its full form draws what is in ``history``."""
+    if layout.boxes is not None:
+        _draw_boxes(buf, layout.boxes, sample.host)
+    if layout.graphs is not None:
+        _draw_frame(buf, layout.area, layout.graphs, graphs.state)
+        if history is not None:
+            _draw_host_graphs(buf, layout.graphs, history, graphs.state, view)
+            _draw_device_graphs(buf, layout.graphs, history, sample, graphs, view)
+        _draw_host_values(buf, layout.graphs, sample.host)
+
+
+def host_uprights(layout: HostLayout) -> tuple[int, ...]:
+    """Columns of the upright lines of the full form, none of the others."""
+    if layout.graphs is None:
+        return ()
+    if layout.graphs.upper is None:
+        return (0, layout.area.width - 1)
+    return (0, layout.graphs.cpu.right, layout.area.width - 1)
+
+
+def select_graphs(
+    devices: Sequence[DeviceSample], state: GraphState, selected: DeviceKey | None
+) -> DeviceGraphs:
+    """What to plot: the device of the selected process, else the mean of all leaf devices."""
+    parents = {device.key.physical_index for device in devices if device.key.is_mig}
+    leaves = tuple(
+        device.key
+        for device in devices
+        if device.key.is_mig or device.key.physical_index not in parents
+    )
+    if len(leaves) > 1 and selected in leaves:
+        return DeviceGraphs((selected,), f'GPU {selected.label}: ', state)
+    return DeviceGraphs(leaves, 'AVG ' if len(leaves) > 1 else '', state)
+
+
+# Compact ------------------------------------------------------------------------------------------
+
+
+def _draw_boxes(buf: Buffer, boxes: HostBoxes, host: HostSample) -> None:
+    used = f'USED: {fmt.format_gib(host.memory_used_bytes)}'
+    uptime = f'UPTIME: {fmt.format_uptime(host.uptime_seconds)}'
+    _draw_box(buf, boxes.cpu, 'CPU', host.cpu_percent, CPU, uptime)
+    _draw_load(buf, boxes.load, host)
+    _draw_box(buf, boxes.memory, 'MEM', host.memory_percent, MEMORY, used)
+    _draw_box(buf, boxes.swap, 'SWP', host.swap_percent, SWAP)
+
+
+def _draw_box(
+    buf: Buffer, area: Rect, label: str, percent: float | None, style: Style, text: str = ''
+) -> None:
+    buf.write(area.x, area.y, '[ ')
+    inner = area.inset(2, 0)
+    # The text keeps its room whatever the load, so that it neither comes and goes nor moves.
+    room = len(text) + 2 if text else 0
+    if inner.width - room < _LEAST_BAR:
+        room = 0
+    draw_bar(buf, inner.split_right(room)[0], label, percent, style, extra='')
+    if room:
+        draw_text(buf, inner.right - len(text), area.y, text, style)
+    buf.write(area.right - 2, area.y, ' ]')
+
+
+def _draw_load(buf: Buffer, area: Rect, host: HostSample) -> None:
+    loads = [fmt.format_load(load) for load in host.load_average or (None, None, None)]
+    text = f'( Load Average: {" ".join(loads)} )'
+    if len(text) > area.width:
+        text = f'( LOAD: {loads[0]} )'
+    draw_text(buf, area.x, area.y, text)
+
+
+# Full ---------------------------------------------------------------------------------------------
+
+
+def _draw_frame(buf: Buffer, area: Rect, graphs: HostGraphs, state: GraphState) -> None:
+    upper = graphs.upper
+    uprights = [0, graphs.cpu.right] if upper is None else [0, graphs.cpu.right, upper.right]
+    for y in range(area.y, area.bottom - 1):
+        if y == graphs.time_y:
+            draw_rule(buf, y, uprights, uprights)
+            for graph in (graphs.cpu, upper):
+                if graph is not None:
+                    axis = _time_axis(graph.width, state)
+                    buf.write(graph.x, y, axis, Style(Role.BORDER))
+        else:
+            draw_uprights(buf, y, uprights)
+    draw_rule(buf, area.bottom - 1, uprights, (), double=True)
+
+
+def _seconds_per_cell(width: int, state: GraphState) -> float:
+    return 60.0 * state.minutes / width if state.minutes else samples_shown(1)
+
+
+def _time_axis(width: int, state: GraphState) -> str:
+    per_cell = _seconds_per_cell(width, state)
+    if not state.minutes:
+        return time_axis(width, per_cell, _TICKS)
+    step = next((step for step in _STEPS if step >= _TICK_CELLS * per_cell), _STEPS[-1])
+    return time_axis(width, per_cell, range(step, 60 * state.minutes, step))
+
+
+def _draw_host_graphs(
+    buf: Buffer, graphs: HostGraphs, history: History, state: GraphState, view: ViewState
+) -> None:
+    for area, metric, style, downwards in (
+        (graphs.cpu, 'cpu_percent', CPU, False),
+        (graphs.memory, 'memory_percent', MEMORY, True),
+        (graphs.swap, 'swap_percent', SWAP, False),
+    ):
+        values = _known(_past(history, HOST, metric, area.width, state))
+        draw_graph(
+            buf,
+            area,
+            values,
+            style,
+            bound=graph_bound(values),
+            downwards=downwards,
+            colorful=view.colorful,
+        )
+
+
+def _past(
+    history: History, key: Hashable, metric: str, width: int, state: GraphState
+) -> list[float | None]:
+    """What a graph of this width plots, oldest first."""
+    seconds = width * _seconds_per_cell(width, state)
+    return history.values(key, metric, seconds, samples_shown(width))
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    """Values as a graph takes them: not a number where nothing is known."""
+    return [math.nan if value is None else value for value in values]
+
+
+def _draw_host_values(buf: Buffer, graphs: HostGraphs, host: HostSample) -> None:
+    x, y = graphs.cpu.x + 1, graphs.cpu.y
+    loads = [fmt.format_load(load) for load in host.load_average or (None, None, None)]
+    draw_text(buf, x, y, f'Load Average: {" ".join(loads)}')
+    draw_text(buf, x, y + 1, f'CPU: {fmt.format_percent(host.cpu_percent)}', CPU)
+    for area, label, used, percent, style in (
+        (graphs.memory, 'MEM', host.memory_used_bytes, host.memory_percent, MEMORY),
+        (graphs.swap, 'SWP', host.swap_used_bytes, host.swap_percent, SWAP),
+    ):
+        text = f'{label}: {fmt.format_gib(used)} ({fmt.format_percent(percent)})'
+        draw_text(buf, x, area.bottom - 1, text, style)
+
+
+def _draw_device_graphs(
+    buf: Buffer,
+    areas: HostGraphs,
+    history: History,
+    sample: Sample,
+    graphs: DeviceGraphs,
+    view: ViewState,
+) -> None:
+    if areas.upper is None or areas.lower is None:
+        return
+    for area, metric, downwards in (
+        (areas.upper, graphs.state.upper, False),
+        (areas.lower, graphs.state.lower, True),
+    ):
+        graph = GRAPHS_BY_METRIC[metric]
+        means = _means(history, graphs, metric, area.width)
+        now = means[-1] if means else None
+        values = _known(means)
+        bound = graph_bound(values, graph.top / 10 or 1e-9, graph.top or math.inf)
+        style = Style(_graph_role(graph, now, view))
+        colorful = view.colorful and bool(graph.top)
+        draw_graph(buf, area, values, style, bound=bound, downwards=downwards, colorful=colorful)
+        y = area.bottom - 1 if downwards else area.y
+        text = f'{graphs.prefix}{graph.title}: {_format_value(graph, now)}'
+        draw_text(buf, area.x + 1, y, clip(text, area.width - 2), style)
+
+
+def _means(history: History, graphs: DeviceGraphs, metric: str, width: int) -> list[float | None]:
+    """The mean of the devices in each column of dots, of those that have a value there."""
+    rows = [_past(history, key, metric, width, graphs.state) for key in graphs.keys]
+    if len(rows) <= 1:
+        return rows[0] if rows else []
+    means: list[float | None] = []
+    for column in zip(*rows):
+        known = [value for value in column if value is not None]
+        means.append(sum(known) / len(known) if known else None)
+    return means
+
+
+def _graph_role(graph: Graph, value: float | None, view: ViewState) -> Role:
+    if graph.unit != '%':
+        return Role.TEXT
+    is_memory = graph.metric.startswith('memory')
+    return load_role(value, view.thresholds.memory if is_memory else view.thresholds.gpu)
+
+
+def _format_value(graph: Graph, value: float | None) -> str:
+    if value is None:
+        return fmt.NOT_AVAILABLE
+    if graph.unit == '%':
+        return fmt.format_percent(value)
+    return f'{value / graph.divisor:.0f}{graph.unit}'

@@ -1,0 +1,479 @@
+"""Machines of fixed values, for goldens: each one Sample, written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nvitop.sampling.types import (
+    DeviceInfo,
+    DeviceKey,
+    DeviceSample,
+    HostSample,
+    Problem,
+    ProcessKey,
+    ProcessSample,
+    Sample,
+)
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+#: Tue Jan 02 03:04:05 2024 UTC.
+NOW = 1704164645.0
+
+HOST = HostSample(
+    hostname='dgx-01',
+    username='alice',
+    cpu_percent=12.5,
+    cpu_count=224,
+    load_average=(8.21, 7.65, 9.02),
+    memory_total_bytes=2048 * GIB,
+    memory_used_bytes=331 * GIB,
+    memory_percent=16.2,
+    swap_total_bytes=8 * GIB,
+    swap_used_bytes=GIB // 2,
+    swap_percent=6.25,
+    uptime_seconds=12 * 86400 + 5400,
+)
+
+
+def gpu(index: int, name: str, **fields: Any) -> DeviceSample:
+    """A GPU with the usual settings of a data centre; ``fields`` of the sample or of its info."""
+    key = DeviceKey(index, -1, f'GPU-{index:08x}-0000-0000-0000-000000000000')
+    total = fields.pop('total', 80 * GIB)
+    info = DeviceInfo(
+        key,
+        index,
+        name,
+        uuid=key.uuid,
+        bus_id=fields.pop('bus_id', f'00000000:{index * 8 + 7:02X}:00.0'),
+        memory_total_bytes=total,
+        max_sm_clock_mhz=1980,
+        max_memory_clock_mhz=2619,
+        is_unified_memory=fields.pop('is_unified_memory', False),
+    )
+    used = fields.get('memory_used_bytes')
+    usual: dict[str, Any] = {
+        'memory_percent': None if used is None else 100.0 * used / total,
+        'sm_clock_mhz': 1410,
+        'memory_clock_mhz': 2619,
+        'temperature_celsius': 40,
+        'power_usage_mw': 110_000,
+        'power_limit_mw': 700_000,
+        'display_active': 'Disabled',
+        'persistence_mode': 'Enabled',
+        'performance_state': 'P0',
+        'compute_mode': 'Default',
+        'mig_mode': 'Disabled',
+        'total_volatile_uncorrected_ecc_errors': 0,
+        'bar1_memory_total_bytes': 128 * GIB,
+        'bar1_memory_used_bytes': 3 * MIB,
+        'bar1_memory_percent': 0.0,
+    }
+    return DeviceSample(key, info, **{**usual, **fields})
+
+
+def mig(
+    parent: DeviceSample, index: int, profile: str, gi: int, total: int, used: int
+) -> DeviceSample:
+    """A MIG device of a GPU."""
+    key = DeviceKey(parent.key.physical_index, index, f'MIG-{parent.key.physical_index}-{index}')
+    info = DeviceInfo(
+        key,
+        key.physical_index,
+        f'{parent.info.name} MIG {profile}',
+        uuid=key.uuid,
+        memory_total_bytes=total,
+        gpu_instance_id=gi,
+        compute_instance_id=0,
+        mig_profile=profile,
+    )
+    return DeviceSample(
+        key,
+        info,
+        memory_used_bytes=used,
+        memory_percent=100.0 * used / total,
+        bar1_memory_total_bytes=16383 * MIB,
+        bar1_memory_used_bytes=2 * MIB,
+        bar1_memory_percent=0.0,
+    )
+
+
+def process(device: DeviceSample, pid: int, command: str | None, **fields: Any) -> ProcessSample:
+    """A process on a device."""
+    usual: dict[str, Any] = {
+        'type': 'C',
+        'username': 'alice',
+        'is_own': True,
+        'cpu_percent': 99.7,
+        'memory_percent': 1.5,
+        'host_memory_bytes': 31 * GIB,
+        'running_time_seconds': 3 * 3600 + 25 * 60 + 7.0,
+        'gpu_memory_bytes': 10 * GIB,
+        'gpu_sm_utilization_percent': 88,
+        'gpu_memory_utilization_percent': 41,
+    }
+    values = {**usual, **fields}
+    memory, total = values['gpu_memory_bytes'], device.info.memory_total_bytes
+    if memory is not None and total:
+        values.setdefault('gpu_memory_percent', 100.0 * memory / total)
+    key = ProcessKey(pid, NOW - 12_000.0, device.key)
+    return ProcessSample(key, command=command, **values)
+
+
+def machine(
+    *devices: DeviceSample, processes: tuple[ProcessSample, ...] = (), **fields: Any
+) -> Sample:
+    """A machine with these devices."""
+    usual: dict[str, Any] = {
+        'timestamp': NOW,
+        'monotonic': 1000.0,
+        'sequence': 1,
+        'driver_version': '550.54.15',
+        'cuda_driver_version': '12.4',
+        'host': HOST,
+        'processes_monotonic': 1000.0,
+    }
+    return Sample(devices=devices, processes=processes, **{**usual, **fields})
+
+
+TRAIN = 'python3 train.py --model llama-70b --lr 3e-4 --epochs 100 --data /datasets/c4'
+TORCHRUN = '/usr/bin/python3 -m torch.distributed.run --nproc_per_node=8 pretrain.py'
+
+
+def _h100(index: int, used_gib: float, load: int, watts: int) -> DeviceSample:
+    return gpu(
+        index,
+        'NVIDIA H100 80GB HBM3',
+        memory_used_bytes=int(used_gib * GIB),
+        gpu_utilization_percent=load,
+        memory_utilization_percent=load // 2,
+        sm_clock_mhz=1980 if load else 345,
+        temperature_celsius=34 + load * 4 // 10,
+        power_usage_mw=watts * 1000,
+    )
+
+
+def _one() -> Sample:
+    a100 = gpu(
+        0,
+        'NVIDIA A100-SXM4-80GB',
+        memory_used_bytes=int(33.5 * GIB),
+        gpu_utilization_percent=64,
+        memory_utilization_percent=38,
+        power_usage_mw=245_000,
+        power_limit_mw=400_000,
+        temperature_celsius=51,
+        memory_clock_mhz=1593,
+    )
+    return machine(a100, processes=(process(a100, 4242, TRAIN, gpu_memory_bytes=33 * GIB),))
+
+
+def _h100x8() -> Sample:
+    loads = [(72.4, 100, 689), (72.4, 98, 671), (71.9, 97, 664), (72.0, 99, 692)]
+    loads += [(40.2, 71, 402), (12.5, 23, 188), (3.1, 4, 121), (0.5, 0, 69)]
+    devices = [_h100(i, *load) for i, load in enumerate(loads)]
+    others = {'is_own': False, 'cpu_percent': 101.3}
+    processes = [
+        process(device, 20100 + device.key.physical_index, TORCHRUN, gpu_memory_bytes=71 * GIB)
+        for device in devices[:4]
+    ]
+    processes += [
+        process(
+            devices[4], 31337, 'vllm serve meta-llama/Llama-3-8B', username='bob',
+            gpu_memory_bytes=40 * GIB, gpu_sm_utilization_percent=71, **others,
+        ),
+        process(
+            devices[5], 991, 'jupyter-lab --no-browser', username='carol',
+            gpu_memory_bytes=12 * GIB, gpu_sm_utilization_percent=23,
+            gpu_memory_utilization_percent=9, running_time_seconds=6.3 * 86400, **others,
+        ),
+        process(
+            devices[6], 1204, '/usr/lib/xorg/Xorg vt2', username='root', type='G',
+            gpu_memory_bytes=48 * MIB, gpu_sm_utilization_percent=0,
+            gpu_memory_utilization_percent=0, running_time_seconds=59.0,
+            **{**others, 'cpu_percent': 0.3},
+        ),
+        process(
+            devices[6], 45678, 'blender -b scene.blend', username='maximilian', type='C+G',
+            gpu_memory_bytes=3 * GIB, gpu_sm_utilization_percent=4,
+            gpu_memory_utilization_percent=2, **{**others, 'cpu_percent': 2371.0},
+        ),
+    ]  # fmt: skip
+    return machine(*devices, processes=tuple(processes))
+
+
+def _gpus16() -> Sample:
+    devices = [_h100(i, 4.7 * i + 1, i * 6, 100 + i * 35) for i in range(16)]
+    processes = [
+        process(device, 7000 + i * 13, TORCHRUN, gpu_memory_bytes=int((4.5 * i + 0.5) * GIB))
+        for i, device in enumerate(devices)
+    ]
+    return machine(*devices, processes=tuple(processes))
+
+
+def _mig() -> Sample:
+    parent = gpu(
+        0,
+        'NVIDIA A100-SXM4-80GB',
+        memory_used_bytes=11348 * MIB,
+        mig_mode='Enabled',
+        power_limit_mw=400_000,
+    )
+    whole = gpu(
+        1,
+        'NVIDIA A100-SXM4-80GB',
+        memory_used_bytes=33 * GIB,
+        gpu_utilization_percent=88,
+        memory_utilization_percent=20,
+        power_limit_mw=400_000,
+    )
+    parts = [
+        mig(parent, 0, '3g.40gb', 1, 40192 * MIB, 36000 * MIB),
+        mig(parent, 1, '2g.20gb', 5, 19968 * MIB, 5132 * MIB),
+        mig(parent, 2, '1g.10gb+me', 13, 9856 * MIB, 12 * MIB),
+    ]
+    unknown = {'gpu_sm_utilization_percent': None, 'gpu_memory_utilization_percent': None}
+    processes = (
+        process(parts[0], 8706, TRAIN, gpu_memory_bytes=35000 * MIB, **unknown),
+        process(parts[1], 8707, 'python -u main.py', gpu_memory_bytes=2048 * MIB, **unknown),
+        process(parts[1], 8708, 'python -u main.py', gpu_memory_bytes=3072 * MIB, **unknown),
+        process(whole, 8710, 'ollama serve', gpu_memory_bytes=33 * GIB),
+    )
+    return machine(parent, *parts, whole, processes=processes)
+
+
+def _missing() -> Sample:
+    key = DeviceKey(0)
+    device = DeviceSample(key, DeviceInfo(key, 0, 'NVIDIA Graphics Device'))
+    unknown = ProcessSample(ProcessKey(4711, -1.0, key))
+    return Sample(
+        NOW, 1000.0, 1, devices=(device,), processes=(unknown,), processes_monotonic=1000.0
+    )
+
+
+def _lost() -> Sample:
+    healthy = [_h100(i, 40.0, 55, 390) for i in range(4)]
+    lost = DeviceSample(healthy[1].key, healthy[1].info, 'lost', 'GPU is lost')
+    hung = DeviceSample(
+        healthy[2].key, healthy[2].info, 'timed out', 'the driver has not answered for 12 s'
+    )
+    problems = (
+        Problem('device 1', 'nvmlDeviceGetMemoryInfo', 'GPU is lost', 'lost', lost.key),
+        Problem('device 2', 'nvmlDeviceGetMemoryInfo', 'no answer', 'timed out', hung.key),
+    )
+    processes = (process(healthy[0], 100, TRAIN), process(healthy[3], 101, TRAIN))
+    return machine(healthy[0], lost, hung, healthy[3], processes=processes, problems=problems)
+
+
+def _all_lost() -> Sample:
+    devices = [_h100(i, 40.0, 55, 390) for i in range(2)]
+    reason = 'GPU is lost: it has fallen off the bus or is otherwise inaccessible'
+    lost = [DeviceSample(device.key, device.info, 'lost', reason) for device in devices]
+    return machine(*lost)
+
+
+def _unified() -> Sample:
+    device = gpu(
+        0,
+        'NVIDIA GB10',
+        bus_id='0000000F:01:00.0',
+        total=128 * GIB,
+        memory_used_bytes=21 * GIB,
+        gpu_utilization_percent=33,
+        is_unified_memory=True,
+        power_usage_mw=38_400,
+        power_limit_mw=None,
+        memory_clock_mhz=None,
+        mig_mode=None,
+        total_volatile_uncorrected_ecc_errors=None,
+        temperature_celsius=47,
+        bar1_memory_total_bytes=None,
+    )
+    host = HOST._replace(
+        hostname='spark', memory_total_bytes=128 * GIB, memory_used_bytes=52 * GIB,
+        memory_percent=40.6, swap_total_bytes=0, swap_used_bytes=0, swap_percent=0.0,
+    )  # fmt: skip
+    return machine(
+        device, processes=(process(device, 900, 'ollama runner', gpu_memory_bytes=20 * GIB),),
+        host=host,
+    )  # fmt: skip
+
+
+def _workstation() -> Sample:
+    common: dict[str, Any] = {
+        'total': 24564 * MIB,
+        'mig_mode': None,
+        'total_volatile_uncorrected_ecc_errors': None,
+        'persistence_mode': 'Disabled',
+        'power_limit_mw': 450_000,
+    }
+    busy = gpu(
+        0, 'NVIDIA GeForce RTX 4090', memory_used_bytes=17195 * MIB, fan_speed_percent=100,
+        gpu_utilization_percent=100, memory_utilization_percent=52, display_active='Enabled',
+        temperature_celsius=83, power_usage_mw=449_600, sm_clock_mhz=2745,
+        memory_clock_mhz=10501, performance_state='P2', **common,
+    )  # fmt: skip
+    idle = gpu(
+        1, 'NVIDIA GeForce RTX 4090 Laptop GPU', memory_used_bytes=13 * MIB, fan_speed_percent=0,
+        gpu_utilization_percent=0, memory_utilization_percent=0, temperature_celsius=100,
+        power_usage_mw=7_300, sm_clock_mhz=210, memory_clock_mhz=405, performance_state='P8',
+        compute_mode='Exclusive Process', **common,
+    )  # fmt: skip
+    processes = (
+        process(
+            busy, 2201, '/usr/lib/xorg/Xorg vt2 -displayfd 3', type='G', username='root',
+            is_own=False, gpu_memory_bytes=402 * MIB, gpu_sm_utilization_percent=2,
+            gpu_memory_utilization_percent=1, cpu_percent=1.0, memory_percent=0.4,
+        ),
+        process(
+            busy, 2350, '/usr/bin/gnome-shell', type='G', gpu_memory_bytes=96 * MIB,
+            gpu_sm_utilization_percent=1, gpu_memory_utilization_percent=0, cpu_percent=0.7,
+        ),
+        process(
+            busy, 120345, '"/opt/My Games/game.x86_64" -fullscreen', type='C+G',
+            gpu_memory_bytes=16 * GIB, gpu_sm_utilization_percent=97, cpu_percent=412.5,
+            running_time_seconds=2754.0,
+        ),
+    )  # fmt: skip
+    host = HOST._replace(hostname='desk', load_average=(0.4, 0.35, 0.3))
+    return machine(busy, idle, processes=processes, host=host)
+
+
+HOSTILE_COMMAND = (
+    'python3 \x1b]0;owned\x07\x1b[31m\nrm -rf\r\t\x9b2J\u202eevil\u2066 \ud800 \x00 end'
+)
+
+
+def _hostile() -> Sample:
+    device = gpu(
+        0,
+        'NVIDIA \x1b[2J训练加速卡 RTX 六千 Ada 世代',
+        memory_used_bytes=30 * GIB,
+        gpu_utilization_percent=50,
+        bus_id='00000000:\u202e01:00.0',
+    )
+    processes = (
+        process(device, 1, 'python3 实验/训练.py --数据集 中文维基 --输出 结果 --轮数 一百'),
+        process(device, 2, 'python3 テスト.py --名前 日本語のとても長い名前', username='山田太郎'),
+        process(device, 3, 'run 👩‍🔬🇯🇵 e\u0301\u0301\u0301\u0301 ﷽ naïve', username='zo\u0308e'),
+        process(device, 4, HOSTILE_COMMAND, username='\x1b[5mbob'),
+        process(device, 4294967295, 'x' * (1 << 20), username='a' * 300, cpu_percent=123456.0),
+    )
+    host = HOST._replace(hostname='主机\x1b[7m', username='用户\n\u200f')
+    return machine(device, processes=processes, host=host)
+
+
+def _processes200() -> Sample:
+    devices = [_h100(i, 60.0, 80, 550) for i in range(2)]
+    processes = [
+        process(
+            devices[i // 100],
+            10_000 + i,
+            f'python3 worker.py --rank {i} --world-size 200',
+            username=('alice', 'bob', 'carol')[i % 100 // 34],
+            is_own=i % 100 < 34,
+            gpu_memory_bytes=(200 + 7 * i) * MIB,
+            gpu_sm_utilization_percent=i % 7,
+            cpu_percent=float(i),
+        )
+        for i in range(200)
+    ]
+    return machine(*devices, processes=tuple(processes))
+
+
+def _odd_processes() -> Sample:
+    device = _h100(0, 50.0, 42, 300)
+    unknown: dict[str, Any] = {
+        'cpu_percent': None,
+        'memory_percent': None,
+        'running_time_seconds': None,
+        'username': None,
+        'is_own': False,
+    }
+    processes = (
+        process(device, 501, 'python3 alive.py'),
+        process(device, 502, None, status='zombie', cpu_percent=0.0, memory_percent=0.0),
+        process(device, 503, None, status='no permission', **{**unknown, 'username': 'root'}),
+        process(device, 504, None, status='gone', **unknown),
+        process(device, 505, None, status='foreign', **unknown),
+        process(device, 506, 'nvidia-cuda-mps-server', type='M', is_own=False, username='root'),
+        process(device, 507, '', is_own=False, username='root'),
+    )
+    return machine(device, processes=processes)
+
+
+def _wddm() -> Sample:
+    device = gpu(
+        0, 'NVIDIA RTX 6000 Ada Generation', total=48 * GIB, memory_used_bytes=3 * GIB,
+        gpu_utilization_percent=12, memory_utilization_percent=5, display_active='Enabled',
+        persistence_mode=None, current_driver_model='WDDM', mig_mode=None, fan_speed_percent=30,
+        power_limit_mw=300_000,
+    )  # fmt: skip
+    processes = tuple(
+        process(
+            device, pid, command, type='C+G', gpu_memory_bytes=None,
+            gpu_sm_utilization_percent=None, gpu_memory_utilization_percent=None, cpu_percent=0.0,
+        )
+        for pid, command in [
+            (4, r'C:\Windows\explorer.exe'),
+            (31448, r'"C:\Program Files\Blender\blender.exe" scene.blend'),
+        ]
+    )  # fmt: skip
+    host = HOST._replace(
+        hostname='DESKTOP-1', load_average=None, swap_percent=None, swap_used_bytes=None
+    )
+    return machine(device, processes=processes, host=host, driver_version='551.61')
+
+
+def _extreme() -> Sample:
+    """The largest numbers that can be: nothing may move a border."""
+    device = gpu(
+        0, 'NVIDIA GB300 NVL72', total=1500 * GIB, memory_used_bytes=1499 * GIB,
+        gpu_utilization_percent=100, memory_utilization_percent=100, temperature_celsius=105,
+        power_usage_mw=12_345_000, power_limit_mw=14_000_000, fan_speed_percent=130,
+        total_volatile_uncorrected_ecc_errors=12_345_678_901, performance_state='P15',
+        compute_mode='Exclusive Process', sm_clock_mhz=12_345, memory_clock_mhz=123_456,
+    )  # fmt: skip
+    kilowatt = gpu(
+        17, 'NVIDIA B200', total=180 * GIB, memory_used_bytes=12 * GIB,
+        gpu_utilization_percent=7, power_usage_mw=999_600, power_limit_mw=1_000_000,
+    )  # fmt: skip
+    processes = (
+        process(
+            device, 4294967295, TRAIN, gpu_memory_bytes=1499 * GIB, cpu_percent=98765.4,
+            memory_percent=100.0, gpu_sm_utilization_percent=100,
+            gpu_memory_utilization_percent=100, running_time_seconds=1234.5 * 86400,
+        ),
+        process(kilowatt, 9, TRAIN, running_time_seconds=4 * 86400.0, cpu_percent=1000.0),
+    )  # fmt: skip
+    host = HOST._replace(
+        load_average=(12345.6, 999.994, 100.0), cpu_percent=100.0,
+        memory_used_bytes=2_000_000 * GIB, memory_percent=100.0, uptime_seconds=4321 * 86400.0,
+        hostname='a' * 80, username='b' * 80, is_superuser=True, wsl='Ubuntu-24.04',
+    )  # fmt: skip
+    return machine(device, kilowatt, processes=processes, host=host)
+
+
+#: Name of the scenario → sample.
+SAMPLES: dict[str, Sample] = {
+    'no-gpu': machine(),
+    'no-driver': machine(
+        driver_version=None,
+        problems=(Problem('driver', 'nvmlInit', 'Driver Not Loaded', 'error'),),
+    ),
+    'one': _one(),
+    'h100x8': _h100x8(),
+    'gpus16': _gpus16(),
+    'mig': _mig(),
+    'missing': _missing(),
+    'lost': _lost(),
+    'all-lost': _all_lost(),
+    'unified': _unified(),
+    'workstation': _workstation(),
+    'hostile': _hostile(),
+    'processes200': _processes200(),
+    'odd-processes': _odd_processes(),
+    'wddm': _wddm(),
+    'extreme': _extreme(),
+    'simulated': _h100x8()._replace(simulated='dgx-h100'),
+    'nothing-yet': Sample(timestamp=NOW),
+}

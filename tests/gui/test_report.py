@@ -1,0 +1,278 @@
+"""Reports: goldens of stored samples, and properties that hold for any sample at any width."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.width import cell_width, safe
+from nvitop.gui.state.columns import COLUMNS
+from nvitop.gui.state.types import ProcessFilter, ViewState
+from nvitop.gui.view.panels.device import Header
+from nvitop.gui.view.screens.report import draw_report
+from nvitop.sampling.types import (
+    DeviceInfo,
+    DeviceKey,
+    DeviceSample,
+    HostSample,
+    ProcessKey,
+    ProcessSample,
+    Sample,
+)
+from tests.gui.goldens import assert_golden
+from tests.gui.samples import SAMPLES
+
+HEADER = Header('Tue Jan 02 03:04:05 2024', version='1.0.0')
+VIEWS = {
+    'plain': ViewState(),
+    'colorful': ViewState(colorful=True),
+    'columns': ViewState(columns=tuple(column.name for column in COLUMNS)),
+}
+
+#: Each scenario at two or three widths and each width with several scenarios.
+CASES = [
+    ('no-gpu', 40, 'plain'),
+    ('no-gpu', 123, 'plain'),
+    ('one', 40, 'plain'),
+    ('one', 79, 'colorful'),
+    ('one', 100, 'columns'),
+    ('one', 240, 'plain'),
+    ('h100x8', 60, 'plain'),
+    ('h100x8', 80, 'plain'),
+    ('h100x8', 123, 'plain'),
+    ('h100x8', 160, 'colorful'),
+    ('gpus16', 60, 'colorful'),
+    ('gpus16', 79, 'plain'),
+    ('gpus16', 160, 'plain'),
+    ('mig', 40, 'plain'),
+    ('mig', 79, 'plain'),
+    ('mig', 100, 'colorful'),
+    ('mig', 123, 'plain'),
+    ('missing', 60, 'plain'),
+    ('missing', 100, 'plain'),
+    ('missing', 160, 'colorful'),
+    ('lost', 40, 'plain'),
+    ('lost', 80, 'plain'),
+    ('lost', 123, 'plain'),
+    ('all-lost', 79, 'plain'),
+    ('all-lost', 240, 'plain'),
+    ('unified', 60, 'plain'),
+    ('unified', 123, 'colorful'),
+    ('workstation', 79, 'plain'),
+    ('workstation', 100, 'plain'),
+    ('workstation', 160, 'plain'),
+    ('hostile', 40, 'plain'),
+    ('hostile', 80, 'plain'),
+    ('hostile', 160, 'plain'),
+    ('odd-processes', 60, 'plain'),
+    ('odd-processes', 79, 'plain'),
+    ('odd-processes', 100, 'plain'),
+    ('wddm', 40, 'plain'),
+    ('wddm', 80, 'plain'),
+    ('extreme', 40, 'plain'),
+    ('extreme', 79, 'plain'),
+    ('extreme', 160, 'columns'),
+    ('simulated', 60, 'plain'),
+    ('simulated', 100, 'plain'),
+    ('nothing-yet', 79, 'plain'),
+]
+
+
+@pytest.mark.parametrize(('scenario', 'width', 'view'), CASES)
+def test_reports_look_as_they_did(scenario: str, width: int, view: str) -> None:
+    buffer = draw_report(SAMPLES[scenario], width, VIEWS[view], header=HEADER)
+    suffix = '' if view == 'plain' else f'-{view}'
+    assert_golden(f'report-{scenario}-{width}{suffix}', buffer)
+
+
+def test_a_report_of_many_processes_shows_them_all() -> None:
+    sample = SAMPLES['processes200']
+    text = '\n'.join(draw_report(sample, 100, header=HEADER).lines())
+    for process in sample.processes:
+        assert f' {process.key.pid} ' in text
+
+
+def test_a_filtered_report_says_how_many_are_listed() -> None:
+    wanted = ProcessFilter(users=frozenset({'bob'}))
+    lines = draw_report(SAMPLES['h100x8'], 100, wanted=wanted, header=HEADER).lines()
+    assert any('Processes: 1 of 8' in line for line in lines)
+    assert sum(' bob ' in line for line in lines) == 1
+    lines = draw_report(
+        SAMPLES['h100x8'], 100, wanted=ProcessFilter(pids=frozenset()), header=HEADER
+    ).lines()
+    assert any('None of 8 processes meets the filter' in line for line in lines)
+
+
+def test_a_report_has_neither_hints_nor_cautions() -> None:
+    sample = SAMPLES['odd-processes']
+    sample = sample._replace(host=sample.host._replace(is_superuser=True))
+    text = '\n'.join(draw_report(sample, 120).lines())
+    assert 'CAUTION' not in text
+    assert 'Press' not in text
+
+
+def test_no_process_is_dim_to_root() -> None:
+    sample = SAMPLES['h100x8']
+    others = [p.key.pid for p in sample.processes if not p.is_own]
+    assert others
+    sample = sample._replace(host=sample.host._replace(is_superuser=True))
+    buffer = draw_report(sample, 120, header=HEADER)
+    for y in range(buffer.height):
+        for _, text, style in buffer.row(y):
+            if any(f' {pid} ' in text for pid in others):
+                assert style.role.name == 'TEXT'
+
+
+def test_why_no_gpu_is_visible_is_said() -> None:
+    lines = draw_report(SAMPLES['no-driver'], 79, header=HEADER).lines()
+    assert '│ No GPU is visible: Driver Not Loaded'.ljust(78) + '│' in lines
+
+
+# Properties ---------------------------------------------------------------------------------------
+
+CHARACTERS = [
+    *'ab Zz09-./"',
+    *'\x00\x1b\n\t\x7f\x9b\xa0\xad\u200b\u200d\u202e\u2066\ud800\U0001f468',
+    *'漢字한グッ́̈ﷺ',
+]
+
+
+class Anything:
+    """Samples with anything in them, the same for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def text(self) -> str:
+        """Ordinary text, or text nobody should have to draw."""
+        length = self.random.choice([0, 1, 3, 8, 19, 60])
+        return ''.join(self.random.choices(CHARACTERS[: self.random.choice([10, 99])], k=length))
+
+    def number(self, most: float) -> float | int | None:
+        """None, zero, the most or anything between."""
+        value = self.random.choice([None, 0, most, self.random.uniform(0, most)])
+        return value if value is None or self.random.random() < 0.5 else int(value)
+
+    def value(self, field: str) -> Any:
+        """A value for a field, by its unit."""
+        if field.endswith('_percent'):
+            return self.number(100)
+        if field.endswith('_seconds'):
+            return self.number(1e10)
+        if field.endswith(('_bytes', '_mw', '_celsius', '_mhz', '_errors')):
+            return self.number(self.random.choice([100, 1e6, 1 << 40, 1 << 62]))
+        return self.random.choice([None, self.text()])
+
+    def fill(self, kind: Any, **fields: Any) -> Any:
+        """A sample of this type with anything in the fields that are drawn."""
+        for field, default in kind._field_defaults.items():
+            if default is None:
+                fields.setdefault(field, self.value(field))
+        return kind(**fields)
+
+    def device(self, key: DeviceKey) -> DeviceSample:
+        """A device."""
+        info = self.fill(DeviceInfo, key=key, physical_index=key[0], name=self.text())
+        status = self.random.choice(['ok', 'ok', 'ok', 'lost', 'timed out', 'error'])
+        sample: DeviceSample = self.fill(
+            DeviceSample, key=key, info=info, status=status, reason=self.text()
+        )
+        return sample
+
+    def process(self, key: DeviceKey) -> ProcessSample:
+        """A process on a device."""
+        choice = self.random.choice
+        sample: ProcessSample = self.fill(
+            ProcessSample,
+            key=ProcessKey(self.random.randrange(1 << choice([3, 16, 32])), 1.0, key),
+            type=choice(['C', 'G', 'C+G', 'M', None]),
+            status=choice(['running', 'zombie', 'gone', 'no permission', 'foreign']),
+            is_own=choice([True, False]),
+        )
+        return sample
+
+    def sample(self) -> Sample:
+        """A machine."""
+        choice = self.random.choice
+        keys = [
+            DeviceKey(index * choice([1, 30]), mig)
+            for index in range(choice([0, 1, 2, 4]))
+            for mig in range(-1, choice([0, 0, 2]))
+        ]
+        loads = tuple(self.random.uniform(0, 1e6) for _ in range(3))
+        return Sample(
+            1.0,
+            sequence=choice([0, 1]),
+            driver_version=self.value('version'),
+            cuda_driver_version=self.value('version'),
+            simulated=choice(['', 'dgx', 'x' * 90]),
+            host=self.fill(
+                HostSample,
+                hostname=self.text(),
+                username=self.text(),
+                is_superuser=choice([True, False]),
+                load_average=choice([None, loads]),
+            ),
+            devices=tuple(self.device(key) for key in sorted(set(keys))),
+            processes=tuple(self.process(key) for key in keys for _ in range(choice([0, 3]))),
+        )
+
+
+def cells_of(buffer: Buffer, y: int) -> list[str]:
+    """The characters of a row by cell; the second cell of a wide one is empty."""
+    cells = [' '] * buffer.width
+    for x, text, _ in buffer.row(y):
+        for char in text:
+            width = cell_width(char)
+            if width:
+                cells[x : x + width] = [char, ''][:width]
+                x += width
+    return cells
+
+
+LEFT, RIGHT = '│├╞╒╘', '│┤╡╕╛'
+
+
+def assert_boxes_close(buffer: Buffer) -> None:
+    """Each row between the top of a box and its bottom begins and ends with its border."""
+    inside = ''
+    widths = set()
+    for y in range(buffer.height):
+        cells = cells_of(buffer, y)
+        assert len(cells) == buffer.width
+        first, last = cells[0], next((c for c in reversed(cells) if c != ' '), ' ')
+        if inside or first == '╒':
+            assert first in LEFT, cells
+            assert last in RIGHT, cells
+            widths.add(len(''.join(cells).rstrip(' ')) and cell_width(''.join(cells).rstrip(' ')))
+        if first in '╒╘':
+            inside = '' if first == '╘' else first
+    # The head of the device box is narrower where bars stand beside its body.
+    assert widths <= {79, buffer.width}
+    assert not inside
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 1 << 32), st.one_of(st.integers(1, 130), st.integers(1, 500)), st.booleans())
+def test_a_report_of_anything_is_aligned(seed: int, width: int, colorful: bool) -> None:
+    sample = Anything(seed).sample()
+    buffer = draw_report(sample, width, ViewState(colorful=colorful))
+    assert 40 <= buffer.width <= max(40, width)
+    assert_boxes_close(buffer)
+    for line in buffer.lines():
+        assert safe(line) == line
+        assert cell_width(line) <= buffer.width
+    pids = {str(process.key.pid) for process in sample.processes}
+    text = '\n'.join(buffer.lines())
+    assert all(pid in text for pid in pids)
+
+
+@pytest.mark.parametrize('name', SAMPLES)
+def test_every_box_closes_in_the_same_column_at_every_width(name: str) -> None:
+    for width in (*range(40, 145, 3), 79, 80, 99, 100, 122, 123, 200, 333):
+        assert_boxes_close(draw_report(SAMPLES[name], width, header=HEADER))
