@@ -89,7 +89,7 @@ def install(
         scenario = DEFAULT_SCENARIO
     installed = Machine(scenario)
     installed.start()
-    atexit.register(installed.stop)
+    atexit.register(installed.end_processes)
     if announce:
         name = installed.scenario.name
         print(f'nvitop: simulated machine {name!r}: not the GPUs of this computer', file=sys.stderr)

@@ -17,6 +17,8 @@ from nvitop.simulation.world import Task, World
 FIRST_FIXED_PID = 4_100_000
 SHELL = '/bin/sh'
 END_TIMEOUT_SECONDS = 2.0
+#: Processes whose time is over are looked for so often.
+SWEEP_SECONDS = 1.0
 
 
 class FixedPids:
@@ -48,6 +50,8 @@ class Children:
     def __init__(self, world: World) -> None:
         self._world = world
         self._lock = threading.Lock()
+        self._owner = os.getpid()
+        self._swept = -SWEEP_SECONDS
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     def pid(self, task: Task) -> int | None:
@@ -56,6 +60,7 @@ class Children:
             return FixedPids().pid(task)
         t = self._world.seconds()
         with self._lock:
+            self._end_old(t)
             child = self._children.get(task.number)
             if child is None:
                 if not task.runs(t):
@@ -66,20 +71,19 @@ class Children:
                 return None
             return child.pid
 
-    def update(self) -> None:
-        """Start what runs now, end what does not any more."""
-        t = self._world.seconds()
-        for task in self._world.tasks:
-            if task.runs(t):
-                self.pid(task)
-                continue
-            with self._lock:
-                child = self._children.pop(task.number, None)
-            if child is not None:
-                end_child(child)
+    def _end_old(self, t: float) -> None:
+        if 0.0 <= t - self._swept < SWEEP_SECONDS:
+            return
+        self._swept = t
+        for number, child in self._children.items():
+            if not self._world.tasks[number].runs(t):
+                _close_pipe(child)
+                child.poll()
 
     def close(self) -> None:
-        """End all."""
+        """End all. In a process forked from the one that started them: do nothing."""
+        if os.getpid() != self._owner:
+            return
         with self._lock:
             children, self._children = list(self._children.values()), {}
         for child in children:

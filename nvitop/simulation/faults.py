@@ -51,7 +51,8 @@ class Faults:
         self._sleep = sleep
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
-        self._rules: dict[str, tuple[Rule, ...]] = {}
+        #: Function → its rules; only ever changed in place.
+        self.rules: dict[str, tuple[Rule, ...]] = {}
         self._released = threading.Event()
 
     def add(self, fault: Fault) -> None:
@@ -64,21 +65,19 @@ class Faults:
             if fault.hang and self._released.is_set():
                 self._released = threading.Event()
             for name in names:
-                self._rules[name] = (*self._rules.get(name, ()), rule)
+                self.rules[name] = (*self.rules.get(name, ()), rule)
 
     def clear(self) -> None:
         """Forget all rules and let hanging calls go."""
         with self._lock:
-            self._rules = {}
+            self.rules.clear()
             self._released.set()
 
     def release(self) -> None:
         """Let hanging calls go, and hang no more."""
         with self._lock:
-            self._rules = {
-                name: tuple(rule for rule in rules if not rule.fault.hang)
-                for name, rules in self._rules.items()
-            }
+            for name, rules in self.rules.items():
+                self.rules[name] = tuple(rule for rule in rules if not rule.fault.hang)
             self._released.set()
 
     def count(self, name: str) -> None:
@@ -97,13 +96,9 @@ class Faults:
         with self._lock:
             self._counts.clear()
 
-    def has(self, name: str) -> bool:
-        """Whether any rule names this function."""
-        return name in self._rules
-
     def apply(self, name: str, key: tuple[int, int] | None, t: float) -> None:
         """Do to a call what the rules say: hang, wait, raise its return code."""
-        for rule in self._rules.get(name, ()):
+        for rule in self.rules.get(name, ()):
             with self._lock:
                 is_hit = rule.hits(key, t)
                 released = self._released

@@ -15,7 +15,9 @@ from nvitop.simulation.driver.nvml import ALL_SYMBOLS, nvml_driver
 from nvitop.simulation.faults import Faults
 from nvitop.simulation.parse import read_scenario
 from nvitop.simulation.physics import GPU_RULES, MIG_RULES
+from nvitop.simulation.reader import Table
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
+from nvitop.simulation.schema import FIELDS_BY_NAME
 from nvitop.simulation.world import World
 
 if TYPE_CHECKING:
@@ -110,7 +112,8 @@ class Machine:
         if isinstance(self._processes, str):
             if self._processes == 'real':
                 world.pids = self._children = children.Children(world)
-                self._children.update()
+                for task in world.tasks:
+                    self._children.pid(task)
             elif self._processes == 'fixed':
                 world.pids = children.FixedPids()
             elif self._processes != 'none':
@@ -128,6 +131,10 @@ class Machine:
             if self in _running:
                 _running.remove(self)
                 _use(_running[-1] if _running else None)
+        self.end_processes()
+
+    def end_processes(self) -> None:
+        """End its processes."""
         if self._children is not None:
             self._children.close()
 
@@ -150,6 +157,25 @@ class Machine:
     def advance(self, seconds: float) -> None:
         """Move its clock forward."""
         self.world.advance(seconds)
+
+    def set(self, *, gpu: int | tuple[int, int] | None = None, **values: object) -> None:
+        """From now on some keys of a GPU are others, with the names and units of a scenario file.
+
+        ``machine.set(gpu=3, temperature=95, lost=True)``; without *gpu*: of all GPUs; with
+        ``(gpu, mig)``: of a MIG device.
+        """
+        if gpu is None:
+            nodes = self.world.gpus
+        elif isinstance(gpu, tuple):
+            nodes = [node for node in self.world.gpus[gpu[0]].migs if node.key == gpu]
+        else:
+            nodes = [self.world.gpus[gpu]]
+        table = Table(values, source='Machine.set')
+        table.know(*FIELDS_BY_NAME)
+        table.finish()
+        for node in nodes:
+            for name in values:
+                node.change(name, table.field(FIELDS_BY_NAME[name], node.spec.position))
 
     def fail(
         self,

@@ -24,6 +24,8 @@ class Mig(NamedTuple):
     mig_index: int
     #: ``'3g.40gb'``.
     profile: str
+    gpu_slices: int
+    compute_slices: int
     gpu_instance: int
     compute_instance: int
     values: Mapping[str, Value]

@@ -8,13 +8,14 @@ import math
 import uuid
 from typing import Any, Callable, Mapping, NamedTuple, Protocol
 
-from nvitop.simulation.abi import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, DriverError
+from nvitop.simulation.abi import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, DriverError
 from nvitop.simulation.scenario import Gpu, Mig, ProcessSpec, Scenario, Value
 from nvitop.simulation.signals import Signal
 
 #: Values hold still for so long (seconds), so that what is read together belongs together.
 TICK = 0.1
 _MISSING = object()
+_NOTHING_HELD: tuple[int, dict[str, Value], int] = (-1, {}, SUCCESS)
 #: Each machine has its own range of handle addresses: a handle of another one is invalid.
 _GENERATIONS = itertools.count(1)
 _GENERATION_SIZE = 1 << 24
@@ -112,18 +113,28 @@ class Node:
         self.tasks: list[Task] = []
         self.migs: list[Node] = []
         self._rules = rules
-        self._held: tuple[int, dict[str, Value]] = (-1, {})
+        self._held = _NOTHING_HELD
+
+    def hold(self) -> tuple[int, dict[str, Value], int]:
+        """This moment: its number, its values so far, what each call ends with (0: it goes on)."""
+        tick = math.floor(self.world.seconds() / TICK)
+        held = self._held
+        if held[0] != tick:
+            held = self._held = (tick, {}, self._code_at(tick * TICK))
+        return held
+
+    def forget(self) -> None:
+        """The scenario was changed within this moment."""
+        self._held = _NOTHING_HELD
+        for mig in self.migs:
+            mig.forget()
 
     def value(self, name: str) -> Any:
         """The value of a key now, :data:`None` where it is not available."""
-        tick = math.floor(self.world.seconds() / TICK)
-        held_tick, held = self._held
-        if held_tick != tick:
-            held = {}
-            self._held = (tick, held)
-        result: object = held.get(name, _MISSING)
+        tick, values, _ = self.hold()
+        result: object = values.get(name, _MISSING)
         if result is _MISSING:
-            result = held[name] = self.value_at(name, tick * TICK)
+            result = values[name] = self.value_at(name, tick * TICK)
         return result
 
     def read(self, name: str) -> Any:
@@ -166,6 +177,15 @@ class Node:
                 return None
         return total
 
+    def change(self, name: str, value: Value, at: float | None = None) -> None:
+        """From a time on, or now, a key has another value."""
+        t = self.world.seconds() if at is None else at
+        if at is None:  # values hold still within a tick: let this tick have it
+            t = math.floor(t / TICK) * TICK
+        changes = [*self.changes.get(name, ()), Change(t, value)]
+        self.changes[name] = sorted(changes, key=lambda change: change.at)
+        self.forget()
+
     # Load
 
     def sm(self, t: float) -> float:
@@ -180,11 +200,14 @@ class Node:
 
     def check(self) -> None:
         """Raise what each call for this node ends with while it is lost or gone."""
-        gpu = self.gpu
-        if gpu.value('lost') or not gpu.value('present'):
-            raise DriverError(GPU_IS_LOST)
-        if self.mig is not None and not self.exists(self.world.seconds()):
-            raise DriverError(INVALID_ARGUMENT)
+        code = self.hold()[2]
+        if code != SUCCESS:
+            raise DriverError(code)
+
+    def _code_at(self, t: float) -> int:
+        if self.gpu.value_at('lost', t) or not self.gpu.exists(t):
+            return GPU_IS_LOST
+        return SUCCESS if self.exists(t) else INVALID_ARGUMENT
 
     def exists(self, t: float) -> bool:
         """Whether a GPU is there, or a MIG device is made, at a time."""
@@ -245,8 +268,7 @@ class World:
         for event in scenario.events:
             for position in event.gpus:
                 for name, value in event.values.items():
-                    changes = self.gpus[position].changes.setdefault(name, [])
-                    changes.append(Change(event.at, value))
+                    self.gpus[position].change(name, value, event.at)
 
     def _place(self, task: Task) -> None:
         for position in task.spec.gpus:

@@ -15,7 +15,7 @@ from nvitop.simulation.abi import (
 )
 from nvitop.simulation.driver.interconnect import check_link, is_link_active, link_count
 from nvitop.simulation.driver.power import total_energy
-from nvitop.simulation.driver.symbols import GPU, Symbols
+from nvitop.simulation.driver.symbols import NODE, Symbols
 from nvitop.simulation.physics import bytes_moved
 from nvitop.simulation.world import Node
 
@@ -84,6 +84,10 @@ def _link_state(node: Node, scope: int) -> int:
     return int(is_link_active(node, check_link(node, scope)))
 
 
+def _energy(node: Node, scope: int) -> int:
+    return total_energy(node)
+
+
 #: Field id → (type, reader).
 FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     1: (UNSIGNED_INT, _key('ecc_mode')),
@@ -96,9 +100,9 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     30: (UNSIGNED_INT, _key('retired_double_bit')),
     31: (UNSIGNED_INT, _key('retired_pending')),
     82: (UNSIGNED_INT, _key('memory_temperature')),
-    83: (UNSIGNED_LONG_LONG, lambda node, scope: total_energy(node)),
+    83: (UNSIGNED_LONG_LONG, _energy),
     90: (UNSIGNED_INT, _common_speed),
-    91: (UNSIGNED_INT, lambda node, scope: link_count(node)),
+    91: (UNSIGNED_INT, _key('nvlink_count')),
     94: (UNSIGNED_INT, _key('pcie_replays')),
     138: (UNSIGNED_LONG_LONG, _nvlink_kib('nvlink_tx')),
     139: (UNSIGNED_LONG_LONG, _nvlink_kib('nvlink_rx')),
@@ -117,14 +121,14 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     188: (UNSIGNED_INT, _key('max_power_limit')),
     189: (UNSIGNED_INT, _key('default_power_limit')),
     190: (UNSIGNED_INT, _key('enforced_power_limit')),
-    191: (UNSIGNED_LONG_LONG, lambda node, scope: total_energy(node)),
+    191: (UNSIGNED_LONG_LONG, _energy),
     192: (UNSIGNED_INT, _key('power_limit')),
     197: (UNSIGNED_LONG_LONG, _pcie_bytes('pcie_tx')),
     198: (UNSIGNED_LONG_LONG, _pcie_bytes('pcie_rx')),
 }
 
 
-@SYMBOLS.add(GPU)
+@SYMBOLS.add(NODE)
 def nvmlDeviceGetFieldValues(node: Node, count: object, values: object) -> None:
     """``(device, count, struct[])``."""
     wanted = number(count)
@@ -142,7 +146,7 @@ def _answer(node: Node, entry: Any) -> None:
     entry.latencyUsec = 1
     known = FIELDS.get(entry.fieldId)
     try:
-        if known is None:
+        if known is None or node.mig is not None:
             raise DriverError(NOT_SUPPORTED)
         (kind, member), read = known
         setattr(entry.value, member, read(node, scope))

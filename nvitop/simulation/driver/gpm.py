@@ -18,7 +18,6 @@ from nvitop.simulation.abi import (
     target,
 )
 from nvitop.simulation.driver.symbols import GPU, NODE, SYSTEM, Symbols
-from nvitop.simulation.parse import slices
 from nvitop.simulation.physics import bytes_moved
 from nvitop.simulation.world import Node
 
@@ -46,7 +45,7 @@ class Interval(NamedTuple):
         else:
             load = node.sm(self.stop)
         if node.mig is not None:
-            load *= 7 / slices(node.mig.profile)[0]
+            load *= 7 / node.mig.compute_slices
         return min(100.0, load)
 
     def mib_per_second(self, name: str) -> float:

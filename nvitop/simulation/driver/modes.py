@@ -14,7 +14,6 @@ from nvitop.simulation.abi import (
     target,
 )
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
-from nvitop.simulation.parse import slices
 from nvitop.simulation.world import Node
 
 SYMBOLS = Symbols()
@@ -108,7 +107,7 @@ def attributes(node: Node, out: object) -> None:
     if node.mig is None:
         raise DriverError(NOT_SUPPORTED)
     struct = target(out)
-    compute, gpu = slices(node.mig.profile)
+    compute, gpu = node.mig.compute_slices, node.mig.gpu_slices
     struct.multiprocessorCount = (node.gpu.value('multiprocessors') or 0) // 7 * compute
     struct.sharedCopyEngineCount = gpu
     struct.sharedDecoderCount = gpu

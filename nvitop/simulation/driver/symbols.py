@@ -81,6 +81,7 @@ def bind(machine: Machine, symbol: Symbol) -> Callable[..., int]:
     """Make the plain function that a binding calls."""
     name, kind, body = symbol
     faults = machine.faults
+    rules = faults.rules
     count = faults.count
     world = machine.world
 
@@ -93,7 +94,7 @@ def bind(machine: Machine, symbol: Symbol) -> Callable[..., int]:
             if kind == LOOKUP:
                 body(machine, *arguments)
                 key = world.by_address[address_of(target(arguments[-1]))].key
-            if faults.has(name):
+            if name in rules:
                 faults.apply(name, key, world.seconds())
             if kind != LOOKUP:
                 body(machine, *arguments)
@@ -109,7 +110,7 @@ def bind(machine: Machine, symbol: Symbol) -> Callable[..., int]:
             node = world.by_address.get(address_of(arguments[0])) if arguments else None
             if node is None:
                 raise DriverError(INVALID_ARGUMENT)
-            if faults.has(name):
+            if name in rules:
                 faults.apply(name, node.key, world.seconds())
             node.check()
             if node.mig is not None and kind == GPU:
