@@ -1,0 +1,136 @@
+"""Input on POSIX: keys, signals and wake-ups through one blocking wait."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from typing import Iterator
+
+import pytest
+
+from nvitop.gui.state.events import InputEnded, KeyPressed, Resized, Suspended, Terminated
+from nvitop.gui.term.posix import PosixInput, escape_delay
+
+
+@pytest.fixture
+def keyboard() -> Iterator[tuple[PosixInput, int]]:
+    read, write = os.pipe()
+    source = PosixInput(read, lambda: (100, 30))
+    yield source, write
+    source.close()
+    os.close(read)
+    with contextlib.suppress(OSError):  # a test may have hung up
+        os.close(write)
+
+
+def test_keys_are_events(keyboard: tuple[PosixInput, int]) -> None:
+    source, write = keyboard
+    os.write(write, b'og\x1b[A')
+    assert source.wait(5) == [KeyPressed('o'), KeyPressed('g'), KeyPressed('Up')]
+
+
+def test_nothing_happens_until_the_time_is_over(keyboard: tuple[PosixInput, int]) -> None:
+    source, _ = keyboard
+    assert source.wait(0) == []
+
+
+def test_escape_alone_is_the_key_after_the_delay(keyboard: tuple[PosixInput, int]) -> None:
+    source, write = keyboard
+    os.write(write, b'\x1b')
+    assert source.wait(5) == [KeyPressed('Esc')]
+
+
+def test_a_sequence_cut_in_two_reads_is_one_key(keyboard: tuple[PosixInput, int]) -> None:
+    read, write = os.pipe()
+    source = PosixInput(read, lambda: (1, 1), delay=60.0)
+    os.write(write, b'\x1b[')
+    timer = threading.Timer(0.01, os.write, (write, b'5~'))
+    timer.start()
+    assert source.wait(30) == [KeyPressed('PageUp')]
+    timer.join()
+    source.close()
+    os.close(read)
+    os.close(write)
+
+
+def test_another_thread_wakes_the_wait(keyboard: tuple[PosixInput, int]) -> None:
+    source, _ = keyboard
+    thread = threading.Thread(target=source.wake)
+    thread.start()
+    assert source.wait(None) == []
+    thread.join()
+
+
+def test_many_wakes_do_not_block_the_waker_and_are_one(keyboard: tuple[PosixInput, int]) -> None:
+    source, _ = keyboard
+    for _ in range(200_000):
+        source.wake()
+    while source.wait(0.0) == [] and _pending(source):
+        pass
+    assert source.wait(0) == []
+
+
+def _pending(source: PosixInput) -> bool:
+    try:
+        return bool(os.read(source._wake_read, 1 << 16))
+    except BlockingIOError:
+        return False
+
+
+def test_waking_after_the_end_does_no_harm() -> None:
+    read, write = os.pipe()
+    source = PosixInput(read, lambda: (1, 1))
+    source.close()
+    source.wake()
+    os.close(read)
+    os.close(write)
+
+
+def test_hang_up_is_the_end_of_input_once(keyboard: tuple[PosixInput, int]) -> None:
+    source, write = keyboard
+    os.write(write, b'a\x1b')
+    os.close(write)
+    assert source.wait(5) == [KeyPressed('a')]
+    assert source.wait(5) == [KeyPressed('Esc'), InputEnded()]
+    assert source.wait(0) == []
+
+
+@pytest.mark.parametrize(
+    ('number', 'event'),
+    [
+        (signal.SIGWINCH, Resized(100, 30)),
+        (signal.SIGINT, KeyPressed('Ctrl-C')),
+        (signal.SIGTERM, Terminated('SIGTERM')),
+        (signal.SIGHUP, Terminated('SIGHUP')),
+        (signal.SIGTSTP, Suspended()),
+        (signal.SIGCONT, Suspended(resumed=True)),
+    ],
+)
+def test_signals_are_events(
+    keyboard: tuple[PosixInput, int], number: signal.Signals, event: object
+) -> None:
+    source, _ = keyboard
+    former = signal.getsignal(number)
+    with source.signals_caught():
+        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), number)
+        assert source.wait(5) == [event]
+    assert signal.getsignal(number) == former
+
+
+@pytest.mark.parametrize(
+    ('value', 'delay'),
+    [
+        (None, 0.025),
+        ('', 0.025),
+        ('x', 0.025),
+        ('-5', 0.025),
+        ('0', 0.0),
+        ('100', 0.1),
+        ('9' * 9, 1.0),
+    ],
+)
+def test_escdelay(value: str | None, delay: float) -> None:
+    assert escape_delay(value) == delay
