@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The whole state of the monitor, as one immutable value. Only ``update`` makes a new one."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+from nvitop.gui.state.types import MainState, ViewState
+from nvitop.sampling.types import EMPTY_SAMPLE, DeviceKey, ProcessKey, ProcessSample, Sample
+
+
+class Screen(enum.Enum):
+    """What fills the terminal."""
+
+    MAIN = 'main'
+    TREE = 'tree'
+    ENVIRON = 'environ'
+    METRICS = 'metrics'
+    HELP = 'help'
+    PROBLEMS = 'problems'
+    USERS = 'users'
+    COLUMNS = 'columns'
+
+
+class TreeState(NamedTuple):
+    """The tree screen. Its tags are the main screen's."""
+
+    #: PID and start time of the selected process.
+    selected: tuple[int, float] | None = None
+    #: Tagged processes that are on no device, and so in no list but this.
+    tagged: frozenset[tuple[int, float]] = frozenset()
+    scroll_y: int = 0
+    scroll_x: int = 0
+
+
+class EnvironState(NamedTuple):
+    """The environment screen."""
+
+    pid: int = 0
+    start_time: float = -1.0
+    title: str = ''
+    #: ``None``: still being read.
+    variables: tuple[tuple[str, str], ...] | None = None
+    error: str = ''
+    cursor: int = 0
+    scroll_y: int = 0
+    scroll_x: int = 0
+    #: Whether values of names that look secret are shown.
+    reveals_secrets: bool = False
+
+
+class ListState(NamedTuple):
+    """A screen that is a list with a cursor: help, problems, users, columns."""
+
+    cursor: int = 0
+    scroll_y: int = 0
+
+
+class Target(NamedTuple):
+    """A process as a dialog shows it: what is sent goes to this key and no other."""
+
+    key: ProcessKey
+    username: str
+    command: str
+
+
+class SignalDialog(NamedTuple):
+    """Asks which signal is sent to whom."""
+
+    targets: tuple[Target, ...]
+    #: Index in :data:`BUTTONS`.
+    button: int
+    scroll_y: int = 0
+
+
+#: The buttons of the signal dialog: signal (``''``: cancel), label, hot keys.
+BUTTONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ('SIGTERM', 'SIGTERM', ('t', '1')),
+    ('SIGKILL', 'SIGKILL', ('k', '2')),
+    ('SIGINT', 'SIGINT', ('i', '3')),
+    ('', 'Cancel', ('c', '4')),
+)
+
+
+class TextField(NamedTuple):
+    """A line being typed: ``'filter'`` or ``'search'``."""
+
+    purpose: str
+    text: str = ''
+    #: What was in force before, for Esc.
+    before: str = ''
+
+
+class Notice(NamedTuple):
+    """A line that is shown for a while and needs no answer."""
+
+    text: str
+    #: When it disappears, on the monotonic clock.
+    until: float
+    is_error: bool = False
+
+
+class ProblemCount(NamedTuple):
+    """A problem, when it was seen first and last, and in how many samples."""
+
+    subject: str
+    what: str
+    reason: str
+    kind: str
+    first: float
+    last: float
+    times: int = 1
+    #: Whether the latest sample has it still.
+    is_current: bool = True
+
+
+class AppState(NamedTuple):
+    """Everything that is drawn, but history and theme."""
+
+    width: int = 80
+    height: int = 24
+    screen: Screen = Screen.MAIN
+    #: Where leaving the screen leads, nearest last.
+    behind: tuple[Screen, ...] = ()
+    view: ViewState = ViewState()
+    main: MainState = MainState()
+    tree: TreeState = TreeState()
+    environ: EnvironState = EnvironState()
+    #: The process of the metrics screen.
+    metrics: ProcessKey | None = None
+    listing: ListState = ListState()
+    dialog: SignalDialog | None = None
+    field: TextField | None = None
+    #: Keys of a binding of several that have been pressed: ``'o'``.
+    prefix: str = ''
+    #: The latest sample, and the one that is shown while the display is frozen.
+    sample: Sample = EMPTY_SAMPLE
+    frozen: Sample | None = None
+    #: Processes of :attr:`shown` that pass the filters, in the order in which they are listed.
+    rows: tuple[ProcessSample, ...] = ()
+    #: Words of the live filter, as typed.
+    query: str = ''
+    #: Whether link, throttle reasons, codecs and energy of each device are shown.
+    shows_details: bool = False
+    theme: str = 'dark'
+    themes: tuple[str, ...] = ('dark',)
+    captures_mouse: bool = True
+    notices: tuple[Notice, ...] = ()
+    problems: tuple[ProblemCount, ...] = ()
+    #: The clocks as of the last event.
+    monotonic: float = 0.0
+    timestamp: float = 0.0
+    #: Graphs of the main screen are of this device; ``None``: the mean of all.
+    focus: DeviceKey | None = None
+
+    @property
+    def shown(self) -> Sample:
+        """The sample on the screen."""
+        return self.frozen if self.frozen is not None else self.sample
