@@ -1,0 +1,84 @@
+"""Host processes as trees."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.gui.state.tree import build_tree, subtree
+from nvitop.sampling.types import HostProcessSample
+
+
+def process(
+    pid: int, parent: int | None, username: str = 'ann', status: str = 'running'
+) -> HostProcessSample:
+    return HostProcessSample(pid, float(pid), parent, username, status=status)
+
+
+def drawn(processes: list[HostProcessSample]) -> list[str]:
+    return [f'{row.prefix}{row.process.pid}' for row in build_tree(processes)]
+
+
+def test_nothing_is_no_tree() -> None:
+    assert build_tree([]) == ()
+
+
+def test_a_tree_is_drawn_with_its_lines() -> None:
+    processes = [
+        process(1, None),
+        process(20, 1),
+        process(30, 20),
+        process(31, 20),
+        process(21, 1),
+        process(40, 21),
+        process(9, None),
+    ]
+    assert drawn(processes) == [
+        '1',
+        '├─ 20',
+        '│  ├─ 30',
+        '│  └─ 31',
+        '└─ 21',
+        '   └─ 40',
+        '9',
+    ]
+
+
+def test_siblings_are_ordered_by_gone_user_and_pid() -> None:
+    processes = [
+        process(1, None),
+        process(2, 1, 'zoe'),
+        process(3, 1, 'ann', 'gone'),
+        process(5, 1, 'ann'),
+        process(4, 1, 'ann'),
+    ]
+    assert drawn(processes) == ['1', '├─ 4', '├─ 5', '├─ 2', '└─ 3']
+
+
+def test_a_parent_that_is_not_shown_makes_a_root() -> None:
+    assert drawn([process(10, 5), process(8, 6)]) == ['8', '10']
+
+
+def test_parents_in_a_ring_lose_no_process() -> None:
+    assert sorted(drawn([process(1, 2), process(2, 1), process(3, 3)])) == ['1', '3', '└─ 2']
+
+
+def test_a_subtree_is_a_row_and_what_hangs_on_it() -> None:
+    rows = build_tree([process(1, None), process(2, 1), process(3, 2), process(4, 1)])
+    assert [row.process.pid for row in subtree(rows, 1)] == [2, 3]
+    assert [row.process.pid for row in subtree(rows, 0)] == [1, 2, 3, 4]
+    assert [row.process.pid for row in subtree(rows, 3)] == [4]
+
+
+def test_a_chain_of_thousands_is_no_problem() -> None:
+    chain = [process(pid, pid - 1) for pid in range(1, 5000)]
+    assert len(build_tree(chain)) == 4999
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12)), max_size=15))
+def test_every_process_has_exactly_one_line(pairs: list[tuple[int, int]]) -> None:
+    processes = [process(pid, parent) for pid, parent in pairs]
+    rows = build_tree(processes)
+    assert sorted(row.process.pid for row in rows) == sorted({pid for pid, _ in pairs})
+    for above, below in zip(rows, rows[1:]):
+        assert below.depth <= above.depth + 1
