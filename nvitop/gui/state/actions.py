@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""What each action of the key table does to the state."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from nvitop.gui.state import typing_keys
+from nvitop.gui.state.app_state import (
+    AppState,
+    EnvironState,
+    ListState,
+    Screen,
+    SignalDialog,
+    TreeState,
+)
+from nvitop.gui.state.columns import COLUMNS
+from nvitop.gui.state.dialog import Result, button_of
+from nvitop.gui.state.effects import (
+    CaptureMouse,
+    Quit,
+    ReadEnvironment,
+    Redraw,
+    Refresh,
+    RingBell,
+    Suspend,
+)
+from nvitop.gui.state.graphs import GRAPHS
+from nvitop.gui.state.keymap import Action, Binding
+from nvitop.gui.state.listing import (
+    clear_selection,
+    main_layout,
+    move_selection,
+    relist,
+    select_process,
+    select_tree_row,
+    signal_targets,
+    tag_host_processes,
+    toggle_tag,
+    tree_rows,
+)
+from nvitop.gui.state.ordering import next_order
+from nvitop.gui.state.summary import summarise_users
+from nvitop.gui.state.tree import subtree
+from nvitop.gui.state.types import Sort
+
+#: Cells that the left and right keys scroll by.
+MAIN_STEP, WIDE_STEP = 2, 5
+#: Minutes that the width of a graph stands for; 0: a second for each column of dots.
+TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
+#: No line is longer: scrolling further shows nothing.
+MAX_SCROLL = 1 << 16
+
+_SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
+_SCREENS = {
+    Action.HELP: Screen.HELP,
+    Action.OPEN_USERS: Screen.USERS,
+    Action.OPEN_PROBLEMS: Screen.PROBLEMS,
+    Action.OPEN_COLUMNS: Screen.COLUMNS,
+}
+_MODES = {Action.MODE_AUTO: 'auto', Action.MODE_FULL: 'full', Action.MODE_COMPACT: 'compact'}
+
+
+def act(state: AppState, binding: Binding) -> Result:
+    """Carry out the action of a binding."""
+    action = binding.action
+    if action in _SCREENS:
+        return open_screen(state, _SCREENS[action]), ()
+    if action in _MODES:
+        return state._replace(view=state.view._replace(mode=_MODES[action])), ()
+    if action is Action.SORT_BY:
+        reverse = binding.argument.startswith('-')
+        return sort_by(state, Sort(binding.argument.lstrip('-'), reverse)), ()
+    return _ACTIONS[action](state)
+
+
+def open_screen(state: AppState, screen: Screen) -> AppState:
+    """Go to a screen; leaving it leads back here."""
+    if screen is state.screen:
+        return state
+    return state._replace(
+        screen=screen, behind=(*state.behind, state.screen), listing=ListState(), prefix=''
+    )
+
+
+def open_signal_dialog(state: AppState, action: Action) -> Result:
+    """Ask which signal goes to the tagged or selected processes."""
+    targets = signal_targets(state)
+    if not targets:
+        return state, (RingBell(),)
+    return state._replace(dialog=SignalDialog(targets, button_of(_SIGNALS[action]))), ()
+
+
+def sort_by(state: AppState, sort: Sort) -> AppState:
+    """List in this order."""
+    return relist(state._replace(main=state.main._replace(sort=sort)))
+
+
+def _back(state: AppState) -> Result:
+    behind = state.behind or (Screen.MAIN,)
+    return relist(state._replace(screen=behind[-1], behind=behind[:-1], listing=ListState())), ()
+
+
+def _quit(state: AppState) -> Result:
+    return state, (Quit(),)
+
+
+def _refresh(state: AppState) -> Result:
+    effects = (Refresh(), Redraw())
+    if state.screen is Screen.ENVIRON:
+        environ = state.environ
+        return state, (*effects, ReadEnvironment(environ.pid, environ.start_time))
+    state = clear_selection(state)
+    main = state.main._replace(scroll_x=0, scroll_y=0)
+    return state._replace(main=main, tree=TreeState(), listing=ListState()), effects
+
+
+def _freeze(state: AppState) -> Result:
+    if state.frozen is None:
+        return state._replace(frozen=state.sample), ()
+    return relist(state._replace(frozen=None)), ()
+
+
+def _suspend(state: AppState) -> Result:
+    return state, (Suspend(),)
+
+
+def _clear(state: AppState) -> Result:
+    if state.query:
+        return relist(state._replace(query='')), ()
+    return clear_selection(state), ()
+
+
+def move_lines(state: AppState, step: int) -> Result:
+    """To the line or process ``step`` further; the bell where there is none."""
+    if state.screen in (Screen.MAIN, Screen.TREE):
+        state, moved = move_selection(state, step)
+        return state, () if moved else (RingBell(),)
+    if state.screen is Screen.ENVIRON:
+        environ = state.environ
+        last = max(0, len(environ.variables or ()) - 1)
+        cursor = max(0, min(environ.cursor + step, last))
+        # Two rows are the title and the line below it.
+        scroll_y = max(cursor + 1 - max(1, state.height - 2), min(environ.scroll_y, cursor))
+        return state._replace(environ=environ._replace(cursor=cursor, scroll_y=scroll_y)), ()
+    last = max(0, list_length(state) - 1)
+    cursor = max(0, min(state.listing.cursor + step, last))
+    scroll_y = max(cursor + 1 - max(1, state.height - 4), min(state.listing.scroll_y, cursor))
+    return state._replace(listing=ListState(cursor, max(0, scroll_y))), ()
+
+
+def list_length(state: AppState) -> int:
+    """Lines of the screen that is a list; the help scrolls over what its view says, at most this."""
+    if state.screen is Screen.PROBLEMS:
+        return len(state.problems)
+    if state.screen is Screen.USERS:
+        return len(summarise_users(state.shown.processes))
+    if state.screen is Screen.COLUMNS:
+        return len(COLUMNS)
+    return 200
+
+
+def _move(step: int) -> Callable[[AppState], Result]:
+    return lambda state: move_lines(state, step)
+
+
+def _page(step: int) -> Callable[[AppState], Result]:
+    def scroll(state: AppState) -> Result:
+        if state.screen is Screen.MAIN:
+            layout = main_layout(state)
+            wanted = layout.scroll_y + step
+            if not 0 <= wanted <= max(0, layout.page_height - state.height):
+                return state, (RingBell(),)
+            return state._replace(main=state.main._replace(scroll_y=wanted)), ()
+        return move_lines(state, step * max(1, state.height // 2))
+
+    return scroll
+
+
+def _end(*, last: bool) -> Callable[[AppState], Result]:
+    def jump(state: AppState) -> Result:
+        if state.screen is Screen.MAIN:
+            return select_process(state, len(state.rows) - 1 if last else 0), ()
+        if state.screen is Screen.TREE:
+            rows = tree_rows(state)
+            return select_tree_row(state, rows, len(rows) - 1 if last else 0), ()
+        return move_lines(state, MAX_SCROLL if last else -MAX_SCROLL)
+
+    return jump
+
+
+def scroll_sideways(state: AppState, cells: int) -> Result:
+    """Move long lines; the bell at their beginning."""
+    if state.screen is Screen.MAIN:
+        x = state.main.scroll_x
+    elif state.screen is Screen.TREE:
+        x = state.tree.scroll_x
+    elif state.screen is Screen.ENVIRON:
+        x = state.environ.scroll_x
+    else:
+        return state, ()
+    wanted = max(0, min(x + cells, longest_line(state)))
+    if wanted == x:
+        return state, (RingBell(),)
+    if state.screen is Screen.MAIN:
+        return state._replace(main=state.main._replace(scroll_x=wanted)), ()
+    if state.screen is Screen.TREE:
+        return state._replace(tree=state.tree._replace(scroll_x=wanted)), ()
+    return state._replace(environ=state.environ._replace(scroll_x=wanted)), ()
+
+
+def longest_line(state: AppState) -> int:
+    """How far the lines of the screen can usefully be scrolled, in characters."""
+    if state.screen is Screen.ENVIRON:
+        lines = [len(name) + len(value) + 1 for name, value in state.environ.variables or ()]
+    elif state.screen is Screen.TREE:
+        lines = [len(p.command or '') for p in state.shown.host_processes]
+    else:
+        lines = [len(row.command or '') for row in state.rows]
+    return min(max(lines, default=0), MAX_SCROLL)
+
+
+def _sideways(direction: int) -> Callable[[AppState], Result]:
+    def move(state: AppState) -> Result:
+        step = MAIN_STEP if state.screen is Screen.MAIN else WIDE_STEP
+        return scroll_sideways(state, direction * step)
+
+    return move
+
+
+def _to_side(cells: int) -> Callable[[AppState], Result]:
+    def move(state: AppState) -> Result:
+        moved, _ = scroll_sideways(state, cells)
+        return moved, ()
+
+    return move
+
+
+def _tag(state: AppState) -> Result:
+    tagged = toggle_tag(state)
+    if tagged is state:
+        return state, (RingBell(),)
+    return move_selection(tagged, 1)[0], ()
+
+
+def _tag_subtree(state: AppState) -> Result:
+    rows = tree_rows(state)
+    index = next((i for i, row in enumerate(rows) if row.key == state.tree.selected), None)
+    if index is None:
+        return state, (RingBell(),)
+    return tag_host_processes(state, {row.key for row in subtree(rows, index)}), ()
+
+
+def _open_tree(state: AppState) -> Result:
+    selected = state.main.selected
+    state = open_screen(state, Screen.TREE)
+    key = None if selected is None else (selected.pid, selected.start_time)
+    return state._replace(tree=state.tree._replace(selected=key, scroll_y=0)), ()
+
+
+def _open_environ(state: AppState) -> Result:
+    """The environment of the selected process; pid 0 stands for nvitop itself."""
+    pid, start_time, title = 0, -1.0, 'nvitop'
+    if state.screen is Screen.TREE and state.tree.selected is not None:
+        pid, start_time = state.tree.selected
+        title = next((p.username or '' for p in state.shown.host_processes if p.pid == pid), '')
+    elif state.screen is Screen.MAIN and state.main.selected is not None:
+        pid, start_time = state.main.selected[:2]
+        row = next((p for p in state.shown.processes if p.key == state.main.selected), None)
+        title = f'{row.username or ""}, {row.type or "?"}' if row is not None else ''
+    state = open_screen(state, Screen.ENVIRON)
+    environ = EnvironState(pid, start_time, title)
+    return state._replace(environ=environ), (ReadEnvironment(pid, start_time),)
+
+
+def _open_metrics(state: AppState) -> Result:
+    if state.main.selected is None:
+        return state, (RingBell(),)
+    return open_screen(state, Screen.METRICS)._replace(metrics=state.main.selected), ()
+
+
+def _toggle_details(state: AppState) -> Result:
+    return state._replace(shows_details=not state.shows_details), ()
+
+
+def _toggle_host(state: AppState) -> Result:
+    return state._replace(view=state.view._replace(show_host=not state.view.show_host)), ()
+
+
+def _next_graph(state: AppState) -> Result:
+    graphs = state.main.graphs
+    names = [graph.metric for graph in GRAPHS]
+    at = names.index(graphs.lower) if graphs.lower in names else -1
+    graphs = graphs._replace(lower=names[(at + 1) % len(names)])
+    return state._replace(main=state.main._replace(graphs=graphs)), ()
+
+
+def _change_time(step: int) -> Callable[[AppState], Result]:
+    def change(state: AppState) -> Result:
+        graphs = state.main.graphs
+        at = TIME_BASES.index(graphs.minutes) + step
+        if not 0 <= at < len(TIME_BASES):
+            return state, (RingBell(),)
+        graphs = graphs._replace(minutes=TIME_BASES[at])
+        return state._replace(main=state.main._replace(graphs=graphs)), ()
+
+    return change
+
+
+def _field(purpose: str) -> Callable[[AppState], Result]:
+    return lambda state: (typing_keys.open_field(state, purpose), ())
+
+
+def _next_theme(state: AppState) -> Result:
+    themes = state.themes
+    at = themes.index(state.theme) if state.theme in themes else -1
+    return state._replace(theme=themes[(at + 1) % len(themes)]), (Redraw(),)
+
+
+def _toggle_mouse(state: AppState) -> Result:
+    captured = not state.captures_mouse
+    return state._replace(captures_mouse=captured), (CaptureMouse(captured),)
+
+
+def _sort_step(step: int) -> Callable[[AppState], Result]:
+    def sort(state: AppState) -> Result:
+        return sort_by(state, Sort(next_order(state.main.sort.order, step))), ()
+
+    return sort
+
+
+def _sort_reverse(state: AppState) -> Result:
+    sort = state.main.sort
+    return sort_by(state, sort._replace(reverse=not sort.reverse)), ()
+
+
+def _reveal(state: AppState) -> Result:
+    environ = state.environ
+    return (
+        state._replace(environ=environ._replace(reveals_secrets=not environ.reveals_secrets)),
+        (),
+    )
+
+
+def columns_in_order(state: AppState) -> tuple[str, ...]:
+    """The lines of the columns screen: the shown ones in their order, then the others."""
+    shown = state.view.columns
+    return (*shown, *(column.name for column in COLUMNS if column.name not in shown))
+
+
+def _choose_column(state: AppState) -> Result:
+    name = columns_in_order(state)[state.listing.cursor]
+    columns = state.view.columns
+    if name in columns:
+        columns = tuple(column for column in columns if column != name)
+    else:
+        columns = (*columns, name)
+    if not columns:
+        return state, (RingBell(),)
+    cursor = columns_in_order(state._replace(view=state.view._replace(columns=columns))).index(name)
+    return (
+        state._replace(
+            view=state.view._replace(columns=columns),
+            listing=state.listing._replace(cursor=cursor),
+        ),
+        (),
+    )
+
+
+def _move_column(step: int) -> Callable[[AppState], Result]:
+    def move(state: AppState) -> Result:
+        columns = list(state.view.columns)
+        at, to = state.listing.cursor, state.listing.cursor + step
+        if not (0 <= at < len(columns) and 0 <= to < len(columns)):
+            return state, (RingBell(),)
+        columns[at], columns[to] = columns[to], columns[at]
+        return (
+            state._replace(
+                view=state.view._replace(columns=tuple(columns)),
+                listing=state.listing._replace(cursor=to),
+            ),
+            (),
+        )
+
+    return move
+
+
+_ACTIONS: dict[Action, Callable[[AppState], Result]] = {
+    Action.QUIT: _quit,
+    Action.BACK: _back,
+    Action.REFRESH: _refresh,
+    Action.FREEZE: _freeze,
+    Action.SUSPEND: _suspend,
+    Action.SELECT_PREVIOUS: _move(-1),
+    Action.SELECT_NEXT: _move(1),
+    Action.SELECT_FIRST: _end(last=False),
+    Action.SELECT_LAST: _end(last=True),
+    Action.CLEAR: _clear,
+    Action.TAG: _tag,
+    Action.TAG_SUBTREE: _tag_subtree,
+    Action.SCROLL_UP: _page(-1),
+    Action.SCROLL_DOWN: _page(1),
+    Action.SCROLL_LEFT: _sideways(-1),
+    Action.SCROLL_RIGHT: _sideways(1),
+    Action.SCROLL_BEGIN: _to_side(-MAX_SCROLL),
+    Action.SCROLL_END: _to_side(MAX_SCROLL),
+    Action.OPEN_TREE: _open_tree,
+    Action.OPEN_ENVIRON: _open_environ,
+    Action.OPEN_METRICS: _open_metrics,
+    Action.TOGGLE_DETAILS: _toggle_details,
+    Action.TOGGLE_HOST: _toggle_host,
+    Action.NEXT_GRAPH: _next_graph,
+    Action.LONGER_TIME: _change_time(1),
+    Action.SHORTER_TIME: _change_time(-1),
+    Action.FILTER: _field('filter'),
+    Action.SEARCH: _field('search'),
+    Action.NEXT_THEME: _next_theme,
+    Action.TOGGLE_MOUSE: _toggle_mouse,
+    Action.SORT_NEXT: _sort_step(1),
+    Action.SORT_PREVIOUS: _sort_step(-1),
+    Action.SORT_REVERSE: _sort_reverse,
+    Action.REVEAL: _reveal,
+    Action.CHOOSE: _choose_column,
+    Action.MOVE_UP: _move_column(-1),
+    Action.MOVE_DOWN: _move_column(1),
+}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The signal dialog: nothing is sent but what stands in it, and only after a confirmation."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from nvitop.gui.state.app_state import BUTTONS, AppState, SignalDialog, Target
+from nvitop.gui.state.effects import Effect, SendSignal
+from nvitop.gui.state.listing import clear_selection
+
+Result = Tuple[AppState, Tuple[Effect, ...]]
+
+_CANCEL_KEYS = ('n', 'N', 'Esc', 'q', 'Q')
+_CONFIRM_KEYS = ('Enter', 'Space')
+_PREVIOUS_KEYS = ('Left', 'Up', 'Shift-Tab', ',', '<', '[', 'Alt-h', 'Alt-k')
+_NEXT_KEYS = ('Right', 'Down', 'Tab', '.', '>', ']', 'Alt-l', 'Alt-j')
+_HOT_KEYS = {key: index for index, (_, _, keys) in enumerate(BUTTONS) for key in keys}
+
+
+def button_of(signal: str) -> int:
+    """Index of the button that sends this signal."""
+    return next(i for i, (name, _, _) in enumerate(BUTTONS) if name == signal)
+
+
+def press_in_dialog(state: AppState, key: str) -> Result:
+    """A key while the dialog is open; a key it does not know does nothing."""
+    assert state.dialog is not None
+    if key in _CANCEL_KEYS:
+        return state._replace(dialog=None), ()
+    if key in _CONFIRM_KEYS:
+        return confirm(state, state.dialog.button)
+    if key.lower() in _HOT_KEYS:
+        return confirm(state, _HOT_KEYS[key.lower()])
+    if key in _PREVIOUS_KEYS:
+        return turn_in_dialog(state, -1)
+    if key in _NEXT_KEYS:
+        return turn_in_dialog(state, 1)
+    return state, ()
+
+
+def turn_in_dialog(state: AppState, step: int) -> Result:
+    """Go to the next button, round and round."""
+    dialog = state.dialog
+    assert dialog is not None
+    return state._replace(dialog=dialog._replace(button=(dialog.button + step) % len(BUTTONS))), ()
+
+
+def confirm(state: AppState, button: int) -> Result:
+    """Press a button: send the signal to the targets that were shown, or cancel."""
+    dialog = state.dialog
+    assert dialog is not None
+    state = state._replace(dialog=None)
+    signal = BUTTONS[button][0]
+    if not signal or state.view.readonly:
+        return state, ()
+    keys = tuple(target.key for target in dialog.targets)
+    return clear_selection(state), (SendSignal(signal, keys),)
+
+
+def dialog_message(dialog: SignalDialog) -> tuple[str, ...]:
+    """The text of the dialog: the question, and every target with PID, user and command."""
+    count = len(dialog.targets)
+    noun = 'process' if count == 1 else f'{count} processes'
+    return (
+        f'Send a signal to this {noun}?' if count == 1 else f'Send a signal to these {noun}?',
+        '',
+        *(target_line(target) for target in dialog.targets),
+    )
+
+
+def target_line(target: Target) -> str:
+    """A target in one line; its text is not safe to draw yet."""
+    return f'{target.key.pid} ({target.username}) {target.command}'.rstrip()

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The list of processes: what is in it, what is selected and tagged, and which part is seen."""
+
+from __future__ import annotations
+
+from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT
+from nvitop.gui.layout.main import Content, MainLayout, lay_out_main, scroll_to_process
+from nvitop.gui.state.app_state import AppState, Screen, Target
+from nvitop.gui.state.ordering import group_sizes, list_processes
+from nvitop.gui.state.query import filter_processes, matches_host_process, parse_query
+from nvitop.gui.state.tree import TreeRow, build_tree
+from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
+
+#: Where a process of the host alone is said to run, in the key that a signal goes to.
+NO_DEVICE = DeviceKey(-1)
+#: Rows of the tree screen above its first process: title and headings.
+TREE_TOP_ROWS = 2
+
+
+def relist(state: AppState) -> AppState:
+    """List the processes of the shown sample anew; a selection that is gone is cleared."""
+    listed = list_processes(state.shown.processes, state.main.filter, state.main.sort)
+    rows = filter_processes(listed, parse_query(state.query))
+    alive = {process.key for process in state.shown.processes}
+    main = state.main
+    if main.selected is not None and main.selected not in alive:
+        main = main._replace(selected=None)
+    if not main.tagged <= alive:
+        main = main._replace(tagged=main.tagged & alive)
+    tree = state.tree
+    if state.screen is Screen.TREE:
+        present = {(p.pid, p.start_time) for p in state.shown.host_processes}
+        if tree.selected is not None and tree.selected not in present:
+            tree = tree._replace(selected=None)
+        tree = tree._replace(tagged=tree.tagged & present)
+    return state._replace(rows=rows, main=main, tree=tree)
+
+
+def content_of(state: AppState) -> Content:
+    """What the main screen is to place; the widths of columns are the view's matter."""
+    rows = state.rows
+    is_natural = state.main.sort.order == 'natural'
+    return Content(
+        tuple(device.key for device in state.shown.devices),
+        group_sizes(rows) if is_natural else (len(rows),) if rows else (),
+        is_natural,
+        state.view.columns,
+    )
+
+
+def main_layout(state: AppState) -> MainLayout:
+    """Where everything on the main screen is."""
+    host_height = COMPACT_HEIGHT if state.view.ascii else FULL_HEIGHT
+    return lay_out_main(
+        content_of(state),
+        state.width,
+        state.height,
+        mode=state.view.mode,
+        host_height=host_height if state.view.show_host else 0,
+        scroll_y=state.main.scroll_y,
+    )
+
+
+def tree_rows(state: AppState) -> tuple[TreeRow, ...]:
+    """The lines of the tree screen. With a filter: those that match, with their ancestors."""
+    processes = state.shown.host_processes
+    query = parse_query(state.query)
+    if query.parts:
+        by_pid = {process.pid: process for process in processes}
+        kept: set[int] = set()
+        for process in processes:
+            pid: int | None = process.pid if matches_host_process(process, query) else None
+            while pid is not None and pid in by_pid and pid not in kept:
+                kept.add(pid)
+                pid = by_pid[pid].parent_pid
+        processes = tuple(process for process in processes if process.pid in kept)
+    return build_tree(processes)
+
+
+def selected_index(state: AppState) -> int | None:
+    """Index in :attr:`AppState.rows` of the selected process."""
+    key = state.main.selected
+    return next((i for i, row in enumerate(state.rows) if row.key == key), None)
+
+
+def select_process(state: AppState, index: int | None) -> AppState:
+    """Select a row, as near as there is one, and scroll until it is seen; ``None``: no row."""
+    if index is None or not state.rows:
+        return state._replace(main=state.main._replace(selected=None))
+    index = max(0, min(index, len(state.rows) - 1))
+    state = state._replace(main=state.main._replace(selected=state.rows[index].key))
+    layout = main_layout(state)
+    if layout.is_too_small:
+        return state
+    return state._replace(main=state.main._replace(scroll_y=scroll_to_process(layout, index)))
+
+
+def move_selection(state: AppState, step: int) -> tuple[AppState, bool]:
+    """Select the next or previous process; whether there was one that way."""
+    if state.screen is Screen.TREE:
+        return _move_tree_selection(state, step)
+    index = selected_index(state)
+    wanted = (0 if step > 0 else len(state.rows) - 1) if index is None else index + step
+    moved = select_process(state, wanted)
+    return moved, moved.main.selected != state.main.selected
+
+
+def _move_tree_selection(state: AppState, step: int) -> tuple[AppState, bool]:
+    rows = tree_rows(state)
+    if not rows:
+        return state, False
+    index = next((i for i, row in enumerate(rows) if row.key == state.tree.selected), None)
+    wanted = (0 if step > 0 else len(rows) - 1) if index is None else index + step
+    return select_tree_row(state, rows, wanted), index != max(0, min(wanted, len(rows) - 1))
+
+
+def select_tree_row(state: AppState, rows: tuple[TreeRow, ...], index: int) -> AppState:
+    """Select a line of the tree, as near as there is one, and scroll until it is seen."""
+    if not rows:
+        return state
+    index = max(0, min(index, len(rows) - 1))
+    visible = max(1, state.height - TREE_TOP_ROWS)
+    scroll_y = max(index + 1 - visible, min(state.tree.scroll_y, index))
+    return state._replace(
+        tree=state.tree._replace(selected=rows[index].key, scroll_y=max(0, scroll_y))
+    )
+
+
+def toggle_tag(state: AppState) -> AppState:
+    """Tag the selected process, or take its tag away."""
+    if state.screen is Screen.TREE:
+        key = state.tree.selected
+        return state if key is None else tag_host_processes(state, {key})
+    selected = state.main.selected
+    if selected is None:
+        return state
+    return state._replace(main=state.main._replace(tagged=state.main.tagged ^ {selected}))
+
+
+def tag_host_processes(state: AppState, keys: set[tuple[int, float]]) -> AppState:
+    """Tag processes of the tree, or, where all of them are tagged, take the tags away."""
+    tagged = tree_tags(state)
+    on_devices = frozenset(
+        process.key
+        for process in state.shown.processes
+        if (process.key.pid, process.key.start_time) in keys
+    )
+    if keys <= tagged:
+        main = state.main.tagged - on_devices
+        tree = state.tree.tagged - keys
+    else:
+        main = state.main.tagged | on_devices
+        here = {(key.pid, key.start_time) for key in on_devices}
+        tree = state.tree.tagged | (keys - here)
+    return state._replace(
+        main=state.main._replace(tagged=main), tree=state.tree._replace(tagged=tree)
+    )
+
+
+def tree_tags(state: AppState) -> frozenset[tuple[int, float]]:
+    """All tagged processes as the tree knows them."""
+    return state.tree.tagged | {(key.pid, key.start_time) for key in state.main.tagged}
+
+
+def clear_selection(state: AppState) -> AppState:
+    """No selection and no tags, on any screen."""
+    return state._replace(
+        main=state.main._replace(selected=None, tagged=frozenset()),
+        tree=state.tree._replace(selected=None, tagged=frozenset()),
+    )
+
+
+def signal_targets(state: AppState) -> tuple[Target, ...]:
+    """Whom a signal would go to: all that are tagged, else the selected one if it may be signalled.
+
+    Each process once, however many devices it runs on.
+    """
+    if state.view.readonly:
+        return ()
+    by_key = {process.key: process for process in state.shown.processes}
+    targets: dict[tuple[int, float], Target] = {}
+    for process in state.shown.processes:
+        if process.key in state.main.tagged:
+            targets.setdefault(process.key[:2], _target(process))
+    hosts = {(p.pid, p.start_time): p for p in state.shown.host_processes}
+    for host_key in sorted(state.tree.tagged):
+        if host_key in hosts:
+            host = hosts[host_key]
+            key = ProcessKey(*host_key, NO_DEVICE)
+            targets.setdefault(host_key, Target(key, host.username or '?', host.command or ''))
+    if targets:
+        return tuple(targets.values())
+    if state.screen is Screen.TREE:
+        chosen = hosts.get(state.tree.selected) if state.tree.selected else None
+        if chosen is None or not chosen.is_own:
+            return ()
+        key = ProcessKey(chosen.pid, chosen.start_time, NO_DEVICE)
+        return (Target(key, chosen.username or '?', chosen.command or ''),)
+    selected = by_key.get(state.main.selected) if state.main.selected else None
+    if selected is None or not selected.is_own or selected not in state.rows:
+        return ()
+    return (_target(selected),)
+
+
+def _target(process: ProcessSample) -> Target:
+    return Target(process.key, process.username or '?', process.command or process.name or '')

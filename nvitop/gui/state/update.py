@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""``update(state, event) → (state, effects)``: the only place where the state of the monitor changes."""
+
+from __future__ import annotations
+
+from typing import Callable, cast
+
+from nvitop.gui.state import typing_keys
+from nvitop.gui.state.actions import act, open_signal_dialog
+from nvitop.gui.state.app_state import AppState, Notice, Screen
+from nvitop.gui.state.dialog import Result, press_in_dialog, turn_in_dialog
+from nvitop.gui.state.effects import Effect, Quit, Redraw, Suspend
+from nvitop.gui.state.events import (
+    ClockTicked,
+    EnvironmentRead,
+    Event,
+    InputEnded,
+    KeyPressed,
+    MousePressed,
+    MouseScrolled,
+    Pasted,
+    Resized,
+    SampleArrived,
+    SignalSent,
+    Suspended,
+    Terminated,
+)
+from nvitop.gui.state.keymap import find_binding, is_prefix
+from nvitop.gui.state.listing import relist
+from nvitop.gui.state.mouse import click, scroll
+from nvitop.gui.state.summary import count_problems
+
+#: How long a notice stays, in seconds.
+NOTICE_SECONDS = 5.0
+MAX_NOTICES = 8
+
+_OUTCOMES = {
+    'sent': 'sent',
+    'gone': 'is gone already',
+    'not permitted': 'is not permitted',
+    'reused': 'not sent: the PID is another process now',
+    'failed': 'failed',
+}
+
+
+def update(state: AppState, event: Event) -> Result:
+    """The state after the event, and what the world is asked to do."""
+    handler = cast('Callable[[AppState, Event], Result]', _HANDLERS[type(event)])
+    return handler(state, event)
+
+
+def update_all(state: AppState, events: tuple[Event, ...]) -> Result:
+    """The same for several events in a row."""
+    effects: tuple[Effect, ...] = ()
+    for event in events:
+        state, more = update(state, event)
+        effects += more
+    return state, effects
+
+
+def _key(state: AppState, event: KeyPressed) -> Result:
+    key = event.key
+    if state.dialog is not None:
+        return press_in_dialog(state, key)
+    if state.field is not None:
+        return typing_keys.press(state, key)
+    keys = f'{state.prefix} {key}' if state.prefix else key
+    binding = find_binding(state.screen, keys)
+    if binding is None:
+        waits = is_prefix(state.screen, keys)
+        return state._replace(prefix=keys if waits else ''), ()
+    state = state._replace(prefix='')
+    if binding.is_mutating:
+        return open_signal_dialog(state, binding.action)
+    return act(state, binding)
+
+
+def _pasted(state: AppState, event: Pasted) -> Result:
+    # Pasted text is never taken for keys: it could kill what is selected.
+    if state.field is not None and state.dialog is None:
+        return typing_keys.insert(state, event.text)
+    return state, ()
+
+
+def _pressed(state: AppState, event: MousePressed) -> Result:
+    return click(state, event)
+
+
+def _scrolled(state: AppState, event: MouseScrolled) -> Result:
+    if state.dialog is not None:
+        return turn_in_dialog(state, event.dy or event.dx)
+    return scroll(state, event)
+
+
+def _resized(state: AppState, event: Resized) -> Result:
+    return state._replace(width=event.width, height=event.height), (Redraw(),)
+
+
+def _sample(state: AppState, event: SampleArrived) -> Result:
+    if event.sample.sequence < state.sample.sequence:
+        return state, ()
+    problems = count_problems(state.problems, event.sample.problems, event.sample.timestamp)
+    state = state._replace(sample=event.sample, problems=problems)
+    return (state if state.frozen is not None else relist(state)), ()
+
+
+def _clock(state: AppState, event: ClockTicked) -> Result:
+    notices = tuple(notice for notice in state.notices if notice.until > event.monotonic)
+    return (
+        state._replace(monotonic=event.monotonic, timestamp=event.timestamp, notices=notices),
+        (),
+    )
+
+
+def _environment(state: AppState, event: EnvironmentRead) -> Result:
+    environ = state.environ
+    if state.screen is not Screen.ENVIRON or event.pid != environ.pid:
+        return state, ()
+    environ = environ._replace(
+        variables=event.variables, error=event.error, start_time=event.start_time
+    )
+    last = max(0, len(event.variables) - 1)
+    return state._replace(environ=environ._replace(cursor=min(environ.cursor, last))), ()
+
+
+def _signal_sent(state: AppState, event: SignalSent) -> Result:
+    outcome = _OUTCOMES.get(event.outcome, event.outcome)
+    detail = f' ({event.detail})' if event.detail else ''
+    text = f'{event.signal} to {event.key.pid}: {outcome}{detail}'
+    notice = Notice(text, state.monotonic + NOTICE_SECONDS, is_error=event.outcome != 'sent')
+    notices = (*state.notices, notice)[-MAX_NOTICES:]
+    return state._replace(notices=notices), ()
+
+
+def _ended(state: AppState, event: InputEnded) -> Result:
+    return state, (Quit(),)
+
+
+def _suspended(state: AppState, event: Suspended) -> Result:
+    return state, (Redraw(),) if event.resumed else (Suspend(),)
+
+
+def _terminated(state: AppState, event: Terminated) -> Result:
+    return state, (Quit(),)
+
+
+_HANDLERS: dict[type, object] = {
+    KeyPressed: _key,
+    Pasted: _pasted,
+    MousePressed: _pressed,
+    MouseScrolled: _scrolled,
+    Resized: _resized,
+    SampleArrived: _sample,
+    ClockTicked: _clock,
+    EnvironmentRead: _environment,
+    SignalSent: _signal_sent,
+    InputEnded: _ended,
+    Suspended: _suspended,
+    Terminated: _terminated,
+}
