@@ -1,0 +1,537 @@
+"""``update``: what each event does to the state, and which effects it has."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nvitop.gui.layout.dialog import lay_out_dialog
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
+from nvitop.gui.state.dialog import dialog_message
+from nvitop.gui.state.effects import (
+    CaptureMouse,
+    Effect,
+    Quit,
+    ReadEnvironment,
+    Redraw,
+    Refresh,
+    RingBell,
+    SendSignal,
+    Suspend,
+)
+from nvitop.gui.state.events import (
+    ClockTicked,
+    EnvironmentRead,
+    Event,
+    InputEnded,
+    KeyPressed,
+    MousePressed,
+    MouseScrolled,
+    Pasted,
+    Resized,
+    SampleArrived,
+    SignalSent,
+    Suspended,
+    Terminated,
+)
+from nvitop.gui.state.keymap import BINDINGS, Action
+from nvitop.gui.state.listing import main_layout, tree_rows
+from nvitop.gui.state.types import Sort, ViewState
+from nvitop.gui.state.update import update, update_all
+from nvitop.sampling.types import DeviceKey, HostProcessSample, Sample
+from tests.gui.samples import SAMPLES
+
+MANY = SAMPLES['processes200']
+
+
+def state_of(
+    sample: Sample, width: int = 120, height: int = 40, view: ViewState | None = None
+) -> AppState:
+    state = AppState(width=width, height=height, view=view or ViewState())
+    return update(state, SampleArrived(sample._replace(sequence=1)))[0]
+
+
+def press(state: AppState, *keys: str) -> tuple[AppState, tuple[Effect, ...]]:
+    return update_all(state, tuple(KeyPressed(key) for key in keys))
+
+
+def pids(state: AppState) -> list[int]:
+    return [row.key.pid for row in state.rows]
+
+
+# Selecting and tagging
+
+
+def test_arrows_select_and_stop_at_the_ends() -> None:
+    state = state_of(MANY)
+    state, effects = press(state, 'Down')
+    assert state.main.selected == state.rows[0].key
+    assert effects == ()
+    state, effects = press(state, 'Up')
+    assert state.main.selected == state.rows[0].key
+    assert effects == (RingBell(),)
+    state, _ = press(state, 'End')
+    assert state.main.selected == state.rows[-1].key
+    _, effects = press(state, 'Down')
+    assert effects == (RingBell(),)
+
+
+def test_the_selected_row_is_always_seen() -> None:
+    state = state_of(MANY, height=24)
+    for key in ('Down',) * 60 + ('End', 'Home') + ('Up',) * 3:
+        state, _ = press(state, key)
+        layout = main_layout(state)
+        assert state.main.selected in {state.rows[row.process].key for row in layout.processes.rows}
+
+
+def test_a_selection_goes_with_its_process_and_not_with_its_row() -> None:
+    state, _ = press(state_of(MANY), 'Down', 'Down')
+    selected = state.main.selected
+    assert selected is not None
+    others = tuple(p for p in MANY.processes if p.key != state.rows[0].key)
+    state, _ = update(state, SampleArrived(MANY._replace(processes=others, sequence=2)))
+    assert state.main.selected == selected
+    gone = tuple(p for p in others if p.key != selected)
+    state, _ = update(state, SampleArrived(MANY._replace(processes=gone, sequence=3)))
+    assert state.main.selected is None
+
+
+def test_a_pid_used_again_is_not_selected() -> None:
+    state, _ = press(state_of(MANY), 'Down', 'Space')
+    key = state.rows[0].key
+    assert key in state.main.tagged
+    reborn = tuple(
+        p._replace(key=p.key._replace(start_time=p.key.start_time + 100.0)) if p.key == key else p
+        for p in MANY.processes
+    )
+    state, _ = update(state, SampleArrived(MANY._replace(processes=reborn, sequence=2)))
+    assert state.main.tagged == frozenset()
+
+
+def test_space_tags_and_moves_on() -> None:
+    state, _ = press(state_of(MANY), 'Down', 'Space', 'Space')
+    assert state.main.tagged == {state.rows[0].key, state.rows[1].key}
+    assert state.main.selected == state.rows[2].key
+    state, _ = press(state, 'Up', 'Space')
+    assert state.main.tagged == {state.rows[0].key}
+    _, effects = press(state_of(MANY), 'Space')
+    assert effects == (RingBell(),)
+
+
+def test_escape_clears_the_filter_first_and_the_selection_after_it() -> None:
+    state, _ = press(state_of(MANY), 'Down', 'Space', '\\', 'p', 'Enter')
+    assert state.query == 'p'
+    state, _ = press(state, 'Esc')
+    assert state.query == ''
+    assert state.main.tagged
+    state, _ = press(state, 'Esc')
+    assert state.main.selected is None
+    assert not state.main.tagged
+
+
+# Sorting
+
+
+@pytest.mark.parametrize(
+    ('keys', 'sort'),
+    [
+        ('o p', Sort('pid')),
+        ('o g', Sort('gpu_memory')),
+        ('o G', Sort('gpu_memory', reverse=True)),
+        ('.', Sort('pid')),
+        (',', Sort('time')),
+        ('. .', Sort('username')),
+        ('/', Sort('natural', reverse=True)),
+        ('o x', Sort()),
+        ('o Esc', Sort()),
+    ],
+)
+def test_keys_sort(keys: str, sort: Sort) -> None:
+    state, _ = press(state_of(MANY), *keys.split())
+    assert state.main.sort == sort
+    assert state.prefix == ''
+
+
+def test_sorting_by_pid_is_ascending() -> None:
+    state, _ = press(state_of(MANY), 'o', 'p')
+    assert pids(state) == sorted(pids(state))
+    state, _ = press(state, '/')
+    assert pids(state) == sorted(pids(state), reverse=True)
+
+
+# Filter and search
+
+
+def test_the_filter_works_as_it_is_typed_and_escape_takes_it_back() -> None:
+    state = state_of(MANY)
+    user = MANY.processes[0].username
+    assert user is not None
+    typed, _ = press(state, '\\', *f'user:{user}')
+    assert typed.field is not None
+    assert {row.username for row in typed.rows} == {user}
+    kept, _ = press(typed, 'Enter')
+    assert kept.field is None
+    assert kept.rows == typed.rows
+    dropped, _ = press(typed, 'Esc')
+    assert dropped.field is None
+    assert dropped.rows == state.rows
+
+
+def test_keys_that_act_are_letters_while_typing() -> None:
+    state, effects = press(state_of(MANY), 'Down', 'F4', 'q', 'k', 'Space', 'T')
+    assert effects == ()
+    assert state.field is not None
+    assert state.field.text == 'qk T'
+    assert state.dialog is None
+
+
+def test_editing_the_line() -> None:
+    state, _ = press(state_of(MANY), '\\', *'ab cd', 'Backspace')
+    assert state.query == 'ab c'
+    state, _ = press(state, 'Ctrl-W')
+    assert state.query == 'ab '
+    state, _ = press(state, 'Ctrl-U')
+    assert state.query == ''
+    state, _ = update(state, Pasted('x\ny'))
+    assert state.query == 'x y'
+
+
+def test_search_moves_the_selection_and_filters_nothing() -> None:
+    state = state_of(MANY)
+    target = state.rows[7]
+    state, _ = press(state, 'F3', *f'pid:{target.key.pid}')
+    assert state.main.selected == target.key
+    assert len(state.rows) == len(MANY.processes)
+    state, _ = press(state, 'Enter')
+    assert state.field is None
+    assert state.query == ''
+
+
+# Signals
+
+
+@pytest.mark.parametrize(
+    ('key', 'signal'),
+    [('T', 'SIGTERM'), ('k', 'SIGKILL'), ('K', 'SIGKILL'), ('I', 'SIGINT'), ('Ctrl-C', 'SIGINT')],
+)
+def test_a_signal_needs_a_target_a_dialog_and_a_confirmation(key: str, signal: str) -> None:
+    state = state_of(MANY)
+    _, effects = press(state, key)
+    assert effects == (RingBell(),)
+    own = next(i for i, row in enumerate(state.rows) if row.is_own)
+    state, _ = press(state, *['Down'] * (own + 1))
+    target = state.main.selected
+    assert target is not None
+    state, effects = press(state, key)
+    assert state.dialog is not None
+    assert [t.key for t in state.dialog.targets] == [target]
+    assert BUTTONS[state.dialog.button][0] == signal
+    assert effects == ()
+    sent, effects = press(state, 'Enter')
+    assert effects == (SendSignal(signal, (target,)),)
+    assert sent.dialog is None
+    assert sent.main.selected is None
+    for cancel in ('Esc', 'n', 'q', 'c'):
+        state_after, effects = press(state, cancel)
+        assert effects == ()
+        assert state_after.dialog is None
+        assert state_after.main.selected == target
+
+
+def test_a_foreign_process_is_signalled_only_when_it_was_tagged() -> None:
+    state = state_of(MANY)
+    foreign = next(i for i, row in enumerate(state.rows) if not row.is_own)
+    state, _ = press(state, *['Down'] * (foreign + 1))
+    _, effects = press(state, 'T')
+    assert effects == (RingBell(),)
+    state, _ = press(state, 'Space', 'T')
+    assert state.dialog is not None
+
+
+def test_the_dialog_keeps_its_targets_when_the_list_changes_under_it() -> None:
+    state, _ = press(state_of(MANY), 'Down', 'Space', 'T')
+    assert state.dialog is not None
+    targets = tuple(target.key for target in state.dialog.targets)
+    state, _ = update(state, SampleArrived(MANY._replace(processes=(), sequence=2)))
+    _, effects = press(state, 'Enter')
+    assert effects == (SendSignal('SIGTERM', targets),)
+
+
+def test_a_process_on_two_devices_is_one_target() -> None:
+    first = MANY.processes[0]
+    twin = first._replace(key=first.key._replace(device=DeviceKey(7)))
+    state = state_of(MANY._replace(processes=(first, twin)))
+    state, _ = press(state, 'Home', 'Space', 'Space', 'T')
+    assert state.dialog is not None
+    assert len(state.dialog.targets) == 1
+
+
+def test_nothing_is_signalled_read_only() -> None:
+    state = state_of(MANY, view=ViewState(readonly=True))
+    for key in ('T', 'K', 'k', 'I', 'Ctrl-C'):
+        after, effects = press(state, 'Home', 'Space', key, 'Enter')
+        assert after.dialog is None
+        assert not any(isinstance(effect, SendSignal) for effect in effects)
+
+
+def test_a_paste_confirms_nothing() -> None:
+    state, _ = press(state_of(MANY), 'Down', 'Space', 'K')
+    after, effects = update(state, Pasted('\r t k 1'))
+    assert after.dialog is not None
+    assert effects == ()
+
+
+def test_a_click_on_a_button_confirms_and_one_beside_it_does_not() -> None:
+    state, _ = press(state_of(MANY), 'Down', 'Space', 'T')
+    assert state.dialog is not None
+    layout = lay_out_dialog(
+        Rect(0, 0, state.width, state.height),
+        dialog_message(state.dialog),
+        [label for _, label, _ in BUTTONS],
+    )
+    kill = layout.buttons[1]
+    _, effects = update(state, MousePressed(kill.x, kill.y))
+    assert [type(effect) for effect in effects] == [SendSignal]
+    after, effects = update(state, MousePressed(0, 0))
+    assert after.dialog is not None
+    assert effects == ()
+
+
+def test_what_became_of_a_signal_is_shown_for_five_seconds() -> None:
+    state, _ = update(state_of(MANY), ClockTicked(100.0, 0.0))
+    key = MANY.processes[0].key
+    state, _ = update(state, SignalSent(key, 'SIGTERM', 'not permitted'))
+    (notice,) = state.notices
+    assert notice.is_error
+    assert str(key.pid) in notice.text
+    state, _ = update(state, ClockTicked(104.9, 0.0))
+    assert state.notices
+    state, _ = update(state, ClockTicked(105.1, 0.0))
+    assert not state.notices
+
+
+# The tree
+
+TREE = MANY._replace(
+    host_processes=(
+        HostProcessSample(1, 1.0, None, 'root'),
+        HostProcessSample(50, 5.0, 1, 'ann', is_own=True, command='bash'),
+        HostProcessSample(
+            MANY.processes[0].key.pid, MANY.processes[0].key.start_time, 50, 'ann', is_own=True
+        ),
+        HostProcessSample(70, 7.0, 1, 'bob'),
+    )
+)
+
+
+def test_the_tree_opens_at_the_selected_process_and_is_left_to_the_list() -> None:
+    state, _ = press(state_of(TREE), 'Down', 't')
+    assert state.screen is Screen.TREE
+    assert state.tree.selected == state.rows[0].key[:2]
+    state, _ = press(state, 'q')
+    assert state.screen is Screen.MAIN
+
+
+def test_a_subtree_is_tagged_and_untagged_as_a_whole() -> None:
+    state, _ = press(state_of(TREE), 't', 'Home', 'Down', 'x')
+    assert state.tree.tagged == {(50, 5.0)}
+    assert {key.pid for key in state.main.tagged} == {MANY.processes[0].key.pid}
+    asked, _ = press(state, 'T')
+    assert asked.dialog is not None
+    assert {target.key.pid for target in asked.dialog.targets} == {50, MANY.processes[0].key.pid}
+    state, _ = press(state, 'x')
+    assert not state.tree.tagged
+    assert not state.main.tagged
+
+
+def test_the_filtered_tree_keeps_the_ancestors_of_what_matches() -> None:
+    state, _ = press(state_of(TREE), 't', '\\', *'bash')
+    assert [row.process.pid for row in tree_rows(state)] == [1, 50]
+
+
+# Screens
+
+
+@pytest.mark.parametrize(
+    ('keys', 'screen'),
+    [
+        ('h', Screen.HELP),
+        ('?', Screen.HELP),
+        ('t', Screen.TREE),
+        ('e', Screen.ENVIRON),
+        ('U', Screen.USERS),
+        ('!', Screen.PROBLEMS),
+        ('C', Screen.COLUMNS),
+        ('Down Enter', Screen.METRICS),
+        ('t h', Screen.HELP),
+    ],
+)
+def test_screens_open_and_lead_back(keys: str, screen: Screen) -> None:
+    before = state_of(TREE)
+    state, _ = press(before, *keys.split())
+    assert state.screen is screen
+    state, _ = press(state, 'q')
+    assert state.screen is (Screen.TREE if keys == 't h' else Screen.MAIN)
+
+
+def test_the_environment_is_read_of_the_selected_and_of_nvitop_without_one() -> None:
+    state, effects = press(state_of(MANY), 'e')
+    assert effects == (ReadEnvironment(0, -1.0),)
+    state, effects = press(state_of(MANY), 'Down', 'e')
+    key = MANY.processes[0].key
+    assert effects == (ReadEnvironment(key.pid, key.start_time),)
+    state, _ = update(state, EnvironmentRead(999, 1.0, (('A', 'b'),)))
+    assert state.environ.variables is None
+    state, _ = update(state, EnvironmentRead(key.pid, key.start_time, (('A', 'b'), ('C', 'd'))))
+    assert state.environ.variables == (('A', 'b'), ('C', 'd'))
+    state, _ = press(state, 'End')
+    assert state.environ.cursor == 1
+    state, effects = press(state, 'h', 'q', 'r')
+    assert ReadEnvironment(key.pid, key.start_time) in effects
+
+
+def test_columns_are_hidden_shown_and_moved() -> None:
+    state, _ = press(state_of(MANY), 'C', 'Down', 'Space')
+    assert 'pid' not in state.view.columns
+    state, _ = press(state, 'Enter')
+    assert state.view.columns[-1] == 'pid'
+    state, _ = press(state, 'K')
+    assert state.view.columns[-2] == 'pid'
+    for _ in range(40):
+        state, _ = press(state, 'Home', 'Space')
+    assert state.view.columns
+
+
+# The rest
+
+
+def test_freezing_holds_the_display_and_not_the_measuring() -> None:
+    state, _ = press(state_of(MANY), 'z')
+    later = MANY._replace(sequence=2, processes=())
+    state, _ = update(state, SampleArrived(later))
+    assert state.sample is later
+    assert state.shown.processes == MANY.processes
+    assert state.rows
+    state, _ = press(state, 'z')
+    assert state.shown is later
+    assert state.rows == ()
+
+
+def test_an_older_sample_is_not_shown() -> None:
+    state = state_of(MANY)._replace(sample=MANY._replace(sequence=9))
+    after, _ = update(state, SampleArrived(MANY._replace(sequence=8, processes=())))
+    assert after is state
+
+
+@pytest.mark.parametrize(
+    ('event', 'effect'),
+    [
+        (KeyPressed('q'), Quit()),
+        (InputEnded(), Quit()),
+        (Terminated('SIGTERM'), Quit()),
+        (KeyPressed('Ctrl-Z'), Suspend()),
+        (Suspended(), Suspend()),
+        (Suspended(resumed=True), Redraw()),
+        (KeyPressed('M'), CaptureMouse(False)),
+        (KeyPressed('F5'), Refresh()),
+        (Resized(100, 30), Redraw()),
+        (KeyPressed('L'), Redraw()),
+    ],
+)
+def test_effects(event: Event, effect: Effect) -> None:
+    assert effect in update(state_of(MANY), event)[1]
+
+
+def test_time_base_and_graphs() -> None:
+    state, _ = press(state_of(MANY), '+', '=')
+    assert state.main.graphs.minutes == 2
+    state, _ = press(state, '-', '-')
+    assert state.main.graphs.minutes == 0
+    _, effects = press(state, '-')
+    assert effects == (RingBell(),)
+    lower = state.main.graphs.lower
+    state, _ = press(state, 'g')
+    assert state.main.graphs.lower != lower
+
+
+def test_every_action_of_the_table_does_something_somewhere() -> None:
+    done = set()
+    for binding, mode in itertools.product(BINDINGS, ('full', 'compact')):
+        for screen in binding.screens:
+            state = state_of(TREE, view=ViewState(mode=mode))
+            state = state._replace(main=state.main._replace(scroll_x=2))
+            state, _ = press(state, 'Down', 'Down')
+            state = state._replace(screen=screen, metrics=state.main.selected)
+            state = state._replace(tree=state.tree._replace(selected=(50, 5.0)))
+            state = state._replace(
+                environ=state.environ._replace(variables=(('A', 'b' * 99),) * 9, cursor=3),
+                query='e',
+                listing=state.listing._replace(cursor=1),
+            )
+            after, effects = press(state, *binding.keys[0].split())
+            if after != state or effects:
+                done.add(binding.action)
+    assert done == set(Action)
+
+
+@pytest.mark.parametrize('screen', list(Screen))
+def test_the_mouse_hurts_nowhere(screen: Screen) -> None:
+    state = state_of(TREE)._replace(screen=screen)
+    for y in range(0, 40, 3):
+        state, _ = update(state, MousePressed(3, y))
+        state, _ = update(state, MouseScrolled(3, y, 0, 1))
+        state, _ = update(state, MouseScrolled(3, y, 0, 1, shift=True))
+
+
+def test_clicks_select_and_sort() -> None:
+    state = state_of(MANY)
+    row = main_layout(state).processes.rows[2]
+    state, _ = update(state, MousePressed(5, row.y))
+    assert state.main.selected == state.rows[2].key
+    heading_y = main_layout(state).processes.heading_y
+    places = {place.column.name: place for place in main_layout(state).processes.columns}
+    state, _ = update(state, MousePressed(places['pid'].x, heading_y))
+    assert state.main.sort == Sort('pid')
+    state, _ = update(state, MousePressed(places['pid'].x, heading_y))
+    assert state.main.sort == Sort('pid', reverse=True)
+    state, _ = update(state, MousePressed(0, 0))
+    assert state.main.selected is None
+
+
+_KEYS = sorted({key for binding in BINDINGS for keys in binding.keys for key in keys.split()})
+_SIZES = st.tuples(st.integers(1, 300), st.integers(1, 100))
+_EVENTS: st.SearchStrategy[Event] = st.one_of(
+    st.sampled_from(_KEYS).map(KeyPressed),
+    st.characters(min_codepoint=33, max_codepoint=126).map(KeyPressed),
+    st.builds(MousePressed, st.integers(0, 300), st.integers(0, 100), st.integers(1, 3)),
+    st.builds(MouseScrolled, st.just(1), st.just(1), st.integers(-1, 1), st.integers(-1, 1)),
+    _SIZES.map(lambda size: Resized(*size)),
+    st.sampled_from(sorted(SAMPLES)).map(
+        lambda name: SampleArrived(SAMPLES[name]._replace(sequence=9))
+    ),
+    st.just(SampleArrived(TREE._replace(sequence=9))),
+    st.text(max_size=20).map(Pasted),
+    st.integers(0, 100).map(lambda now: ClockTicked(float(now), float(now))),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(_EVENTS, max_size=200))
+def test_no_sequence_of_events_raises_or_signals_what_was_not_confirmed(
+    events: list[Event],
+) -> None:
+    state = state_of(TREE)
+    for event in events:
+        dialog = state.dialog
+        state, effects = update(state, event)
+        for effect in effects:
+            if isinstance(effect, SendSignal):
+                assert dialog is not None
+                assert effect.targets == tuple(target.key for target in dialog.targets)
+                assert isinstance(event, (KeyPressed, MousePressed))
+        if state.main.selected is not None and state.frozen is None:
+            assert state.main.selected in {process.key for process in state.shown.processes}
