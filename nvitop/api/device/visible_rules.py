@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA's rules for ``CUDA_VISIBLE_DEVICES``: a value and a machine in, devices out. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, NamedTuple, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+#: What CUDA reads of an index: like C's ``strtoul``, so ``'1st'`` is 1. More digits are no index.
+_INDEX = re.compile(r'\s*\+?0*([0-9]{1,9})(?![0-9])')
+#: A MIG device by its GPU and the two instances, the only form before R470.
+_INSTANCES = re.compile(r'MIG-(GPU-[^/]*)/([0-9]+)/([0-9]+)')
+_PREFIX = re.compile('^(mig-)?(gpu-)?')
+
+
+class Mig(NamedTuple):
+    """A MIG device: one compute instance."""
+
+    #: NVML index of the GPU, index of the MIG device on it.
+    nvml_index: tuple[int, int]
+    uuid: str
+    gpu_uuid: str
+    gpu_instance_id: int
+    compute_instance_id: int
+
+    def is_meant_by(self, identifier: str) -> bool:
+        """Whether ``identifier`` is its UUID, the beginning of it, or names its instances."""
+        instances = _INSTANCES.fullmatch(identifier)
+        return self.uuid.startswith(identifier) or (
+            instances is not None
+            and self.gpu_uuid.startswith(instances.group(1))
+            and self.gpu_instance_id == int(instances.group(2))
+            and self.compute_instance_id == int(instances.group(3))
+        )
+
+
+class Gpu(NamedTuple):
+    """A physical GPU."""
+
+    #: NVML index.
+    nvml_index: int
+    uuid: str
+    #: Domain, bus, device.
+    bus_id: tuple[int, int, int]
+    is_mig_mode_enabled: bool = False
+    migs: tuple[Mig, ...] = ()
+
+    def is_meant_by(self, identifier: str) -> bool:
+        """Whether ``identifier`` is its UUID or the beginning of it."""
+        return self.uuid.startswith(identifier)
+
+
+CudaVisible = Union[Gpu, Mig]
+
+
+class OnlyCudaKnowsError(Exception):
+    """The answer depends on something that only the CUDA driver decides."""
+
+
+def select(
+    value: str | None,
+    gpus: Sequence[Gpu],
+    *,
+    is_in_cuda_order: Callable[[], bool],
+    guess: bool = False,
+) -> list[CudaVisible]:
+    """The devices that CUDA enumerates, in its order, when the variable has ``value``.
+
+    ``gpus`` are in PCI order; ``is_in_cuda_order`` is asked, once at most, when it matters whether
+    that is CUDA's order too. Raises :exc:`OnlyCudaKnowsError` where that and other things are not
+    certain, unless a best ``guess`` is asked for.
+    """
+    if value is None:
+        if not guess and not is_in_cuda_order():
+            raise OnlyCudaKnowsError('order of the GPUs')
+        return _enumerated(gpus)
+    identifiers = value.split(',')
+    kind = identifiers[0].strip()[:4].upper()
+    chosen: list[CudaVisible]
+    if kind == 'GPU-':
+        chosen = list(_by_uuid(identifiers, gpus, guess=guess))
+    elif kind == 'MIG-':
+        migs = [mig for gpu in gpus for mig in gpu.migs]
+        chosen = list(_by_uuid(identifiers, migs, guess=guess))
+    else:
+        indices = list(_indices(identifiers))
+        if indices and not guess:
+            _require_certain_indices(gpus, is_in_cuda_order)
+        chosen = [gpus[i] for i in itertools.takewhile(lambda i: i < len(gpus), indices)]
+    if len(set(chosen)) < len(chosen):
+        return []
+    return _enumerated(list(itertools.takewhile(_is_usable, chosen)))
+
+
+def _require_certain_indices(gpus: Sequence[Gpu], is_in_cuda_order: Callable[[], bool]) -> None:
+    """Raise unless an index of CUDA is a position in ``gpus``."""
+    if not all(_is_usable(gpu) for gpu in gpus):
+        raise OnlyCudaKnowsError('whether a GPU in MIG mode without instances is counted')
+    if not is_in_cuda_order():
+        raise OnlyCudaKnowsError('order of the GPUs')
+
+
+def _is_usable(device: CudaVisible) -> bool:
+    """Whether CUDA can compute on it: not on a GPU that is in MIG mode and has no instances."""
+    return isinstance(device, Mig) or not device.is_mig_mode_enabled or bool(device.migs)
+
+
+def _enumerated(devices: Sequence[CudaVisible]) -> list[CudaVisible]:
+    """What CUDA makes of the devices it may use: with MIG at most one instance and nothing else."""
+    seen: list[CudaVisible] = [
+        device.migs[0] if isinstance(device, Gpu) and device.migs else device
+        for device in devices
+        if _is_usable(device)
+    ]
+    migs = [device for device in seen if isinstance(device, Mig)]
+    return [migs[0]] if migs else seen
+
+
+def _indices(identifiers: Sequence[str]) -> Iterator[int]:
+    """The leading identifiers that are indices; what follows the first that is none is ignored."""
+    for identifier in identifiers:
+        match = _INDEX.match(identifier)
+        if match is None:
+            return
+        yield int(match.group(1))
+
+
+def _by_uuid(
+    identifiers: Sequence[str], devices: Sequence[CudaVisible], *, guess: bool
+) -> Iterator[CudaVisible]:
+    """The devices of the leading identifiers that belong to exactly one device each."""
+    for identifier in identifiers:
+        device = _only_one(identifier, devices)
+        if device is None:
+            # Blanks and capitals: what was meant is clear, whether CUDA takes it is not.
+            device = _only_one(_as_nvidia_smi_writes(identifier), devices)
+            if device is None:
+                return
+            if not guess:
+                raise OnlyCudaKnowsError(f'whether {identifier!r} is valid')
+        yield device
+
+
+def _only_one(identifier: str, devices: Sequence[CudaVisible]) -> CudaVisible | None:
+    meant = [device for device in devices if device.is_meant_by(identifier)]
+    return meant[0] if len(meant) == 1 else None
+
+
+def _as_nvidia_smi_writes(identifier: str) -> str:
+    return _PREFIX.sub(lambda prefix: prefix.group().upper(), identifier.strip().lower())

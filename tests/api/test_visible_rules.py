@@ -1,0 +1,210 @@
+"""CUDA's rules for CUDA_VISIBLE_DEVICES as tables: value, machine → devices."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Tuple, Union
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.api.device.visible_rules import Gpu, Mig, OnlyCudaKnowsError, select
+
+Index = Union[int, Tuple[int, int]]
+
+
+def gpu(index: int, uuid: str, *instances: tuple[int, int], mig: bool | None = None) -> Gpu:
+    migs = tuple(
+        Mig((index, i), f'MIG-{uuid[4:8]}-{i}-{gi}{ci}', uuid, gi, ci)
+        for i, (gi, ci) in enumerate(instances)
+    )
+    return Gpu(index, uuid, (0, index, 0), bool(instances) if mig is None else mig, migs)
+
+
+A, B, C = 'GPU-aaaa-1111', 'GPU-aabb-2222', 'GPU-cccc-3333'
+PLAIN = (gpu(0, A), gpu(1, B), gpu(2, C))
+#: The second GPU has three MIG devices.
+MIXED = (gpu(0, A), gpu(1, B, (1, 0), (2, 0), (3, 1)), gpu(2, C))
+ALL_MIG = (gpu(0, A, (7, 0)), gpu(1, B, (1, 0), (2, 0)))
+NO_INSTANCE = (gpu(0, A), gpu(1, B, mig=True), gpu(2, C))
+
+
+def indices(value: str | None, gpus: tuple[Gpu, ...], *, guess: bool = False) -> list[Index]:
+    devices = select(value, gpus, is_in_cuda_order=lambda: True, guess=guess)
+    return [device.nvml_index for device in devices]
+
+
+@pytest.mark.parametrize(
+    ('value', 'expected'),
+    [
+        (None, [0, 1, 2]),
+        ('', []),
+        ('0', [0]),
+        ('2,0', [2, 0]),
+        ('0,1,2', [0, 1, 2]),
+        # the list ends at the first that is not valid
+        ('-1', []),
+        ('0,-1,1', [0]),
+        ('3', []),
+        ('1,3,0', [1]),
+        ('0,,1', [0]),
+        ('1,x,0', [1]),
+        ('NoDevFiles', []),
+        ('99999999999999999999,0', []),
+        # with one named twice there are none
+        ('0,0', []),
+        ('0,1,0', []),
+        ('0,00', []),
+        # but not behind the end of the list
+        ('0,7,0', [0]),
+        ('0,-1,0', [0]),
+        # numbers are read as strtoul reads them
+        (' 1 , 0 ', [1, 0]),
+        ('1gpu0,2nd', [1, 2]),
+        ('+1,01', []),
+        ('+2,01', [2, 1]),
+        ('0x1', [0]),
+        ('٣', []),
+    ],
+)
+def test_indices(value: str | None, expected: list[Index]) -> None:
+    assert indices(value, PLAIN) == expected
+
+
+@pytest.mark.parametrize(
+    ('value', 'expected'),
+    [
+        (A, [0]),
+        (f'{C},{A}', [2, 0]),
+        ('GPU-c', [2]),
+        ('GPU-aaaa,GPU-c', [0, 2]),
+        # ambiguous
+        ('GPU-aa', []),
+        ('GPU-c,GPU-a,GPU-aaaa', [2]),
+        # unknown
+        ('GPU-ffff', []),
+        (f'{A},GPU-ffff,{B}', [0]),
+        (f'{A}0', []),
+        # twice, in full and short
+        (f'{A},{A}', []),
+        (f'{C},GPU-cc', []),
+        # the list ends where another kind begins
+        (f'{A},1', [0]),
+        (f'1,{A}', [1]),
+        (f'{A},MIG-aabb-0-10', [0]),
+        (A[4:], []),
+    ],
+)
+def test_uuids(value: str, expected: list[Index]) -> None:
+    assert indices(value, PLAIN) == expected
+
+
+@pytest.mark.parametrize(
+    ('value', 'expected'),
+    [
+        # at most one device, the first
+        (None, [(1, 0)]),
+        ('1', [(1, 0)]),
+        (B, [(1, 0)]),
+        ('0', [0]),
+        ('0,2', [0, 2]),
+        ('0,1', [(1, 0)]),
+        ('GPU-aab,GPU-c', [(1, 0)]),
+        ('MIG-aabb-1-20', [(1, 1)]),
+        ('MIG-aabb-1', [(1, 1)]),
+        ('MIG-aabb-2-31,MIG-aabb-0-10', [(1, 2)]),
+        (f'MIG-{B}/3/1', [(1, 2)]),
+        ('MIG-GPU-aab/2/0', [(1, 1)]),
+        # not valid: ambiguous, unknown, no such instance, another kind
+        ('MIG-aabb', []),
+        ('MIG-ffff', []),
+        (f'MIG-{B}/3/0', []),
+        (f'MIG-{B}/2', []),
+        (f'MIG-{A}/1/0', []),
+        ('MIG-aabb-1,0', [(1, 1)]),
+        (f'MIG-aabb-1,{A}', [(1, 1)]),
+        ('0,MIG-aabb-1', [0]),
+        # twice, also in two spellings
+        ('MIG-aabb-1,MIG-aabb-1-20', []),
+        (f'MIG-aabb-1,MIG-{B}/2/0', []),
+        ('1,1', []),
+    ],
+)
+def test_mig_devices(value: str | None, expected: list[Index]) -> None:
+    assert indices(value, MIXED) == expected
+
+
+def test_with_mig_everywhere_the_first_listed_gpu_counts() -> None:
+    assert indices(None, ALL_MIG) == [(0, 0)]
+    assert indices('1,0', ALL_MIG) == [(1, 0)]
+    assert indices('0,1', ALL_MIG) == [(0, 0)]
+
+
+def test_a_gpu_in_mig_mode_without_instances_is_no_device() -> None:
+    assert indices(None, NO_INSTANCE) == [0, 2]
+    assert indices(f'{A},{B},{C}', NO_INSTANCE) == [0]
+    with pytest.raises(OnlyCudaKnowsError):
+        indices('0', NO_INSTANCE)
+    assert indices('0,1,2', NO_INSTANCE, guess=True) == [0]
+
+
+@pytest.mark.parametrize('value', [None, '0', '2,1', '5', '0,0'])
+def test_without_a_known_order_only_cuda_knows_indices(value: str | None) -> None:
+    with pytest.raises(OnlyCudaKnowsError):
+        select(value, PLAIN, is_in_cuda_order=lambda: False)
+    guessed = select(value, PLAIN, is_in_cuda_order=lambda: False, guess=True)
+    assert [gpu.nvml_index for gpu in guessed] == indices(value, PLAIN)
+
+
+@pytest.mark.parametrize('value', ['', '-1', 'none', A, f'{C},GPU-aaaa', 'MIG-aabb-1'])
+def test_the_order_is_not_asked_for_when_it_does_not_matter(value: str) -> None:
+    def is_in_cuda_order() -> bool:
+        raise AssertionError('asked')
+
+    select(value, MIXED, is_in_cuda_order=is_in_cuda_order)
+
+
+@pytest.mark.parametrize(
+    ('value', 'meant'),
+    [
+        ('GPU-CCCC', [2]),
+        ('gpu-cccc', [2]),
+        (' GPU-cccc', [2]),
+        ('GPU-aaaa, GPU-cccc', [0, 2]),
+        ('GPU-cccc ', [2]),
+        ('MIG-AABB-1', [(1, 1)]),
+        ('mig-gpu-AABB/2/0', [(1, 1)]),
+    ],
+)
+def test_of_capitals_and_blanks_in_uuids_only_cuda_knows(value: str, meant: list[Index]) -> None:
+    with pytest.raises(OnlyCudaKnowsError):
+        indices(value, MIXED)
+    assert indices(value, MIXED, guess=True) == meant
+
+
+def test_a_uuid_that_means_nothing_in_any_spelling_is_not_cudas_to_decide() -> None:
+    assert indices('GPU-FFFF', PLAIN) == []
+    assert indices('GPU-AA', PLAIN) == []
+
+
+IDENTIFIERS = ['0', '1', '2', '3', '-1', '', A, B, C, 'GPU-c', 'GPU-aa', 'MIG-aabb-1', 'MIG-a', 'x']
+
+
+@given(
+    value=st.none() | st.lists(st.sampled_from(IDENTIFIERS), max_size=5).map(','.join),
+    gpus=st.sampled_from([PLAIN, MIXED, ALL_MIG, NO_INSTANCE, ()]),
+)
+def test_whatever_the_value_devices_are_distinct_and_at_most_one_is_mig(
+    value: str | None, gpus: tuple[Gpu, ...]
+) -> None:
+    found = indices(value, gpus, guess=True)
+    assert len(set(found)) == len(found)
+    if any(isinstance(index, tuple) for index in found):
+        assert len(found) == 1
+
+
+@pytest.mark.parametrize('gpus', list(itertools.permutations(PLAIN)))
+def test_an_index_is_a_position_in_pci_order_not_an_nvml_index(gpus: tuple[Gpu, ...]) -> None:
+    assert indices('1', gpus) == [gpus[1].nvml_index]
+    assert indices(None, gpus) == [gpu.nvml_index for gpu in gpus]
