@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any, Iterator, cast
 
+import pynvml
 import pytest
 
 from nvitop.api import libnvml
@@ -92,6 +94,33 @@ def test_an_undecodable_field_is_an_unknown_error(library: FakeLibrary) -> None:
         libnvml.nvmlQuery(broken, ignore_errors=False)
 
 
+def test_functions_of_others_are_not_unwrapped(library: FakeLibrary) -> None:
+    calls: list[str] = []
+
+    def inner() -> bytes:
+        calls.append('inner')
+        return b'inner'
+
+    @functools.wraps(inner)
+    def outer() -> str:
+        calls.append('outer')
+        return b'\xff'.decode()
+
+    assert libnvml.nvmlQuery(outer) is NA
+    assert calls == ['outer']
+
+
+def test_a_function_that_the_binding_reports_in_its_own_way_is_missing(
+    library: FakeLibrary,
+) -> None:
+    # The newest binding raises an error of another kind for this one.
+    function = pynvml.nvmlDeviceGetComputeRunningProcesses
+    assert libnvml.nvmlQuery(function, handle()) is NA
+    with pytest.raises(libnvml.NVMLError_FunctionNotFound):
+        libnvml.nvmlQuery(function, handle(), ignore_errors=False)
+    assert 'nvmlDeviceGetComputeRunningProcesses' in libnvml.UNKNOWN_FUNCTIONS
+
+
 def test_a_missing_function_costs_one_warning(
     library: FakeLibrary, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -148,6 +177,17 @@ def test_initialising_again_with_other_flags_is_stacked(library: FakeLibrary) ->
     libnvml.nvmlShutdown()
     libnvml.nvmlShutdown()
     assert library.calls['nvmlShutdown'] == 2
+
+
+def test_failing_to_initialise_again_is_raised(library: FakeLibrary) -> None:
+    device = handle()
+    library.fail('nvmlDeviceGetPowerUsage', 1)
+    codes = iter([9])
+    library.add('nvmlInitWithFlags', lambda flags: next(codes))
+    pynvml._nvmlGetFunctionPointer_cache.clear()
+    with pytest.raises(libnvml.NVMLError) as caught:
+        libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', device)
+    assert caught.value.value == libnvml.NVML_ERROR_DRIVER_NOT_LOADED
 
 
 def test_nvml_is_initialised_again_when_somebody_else_has_shut_it_down(

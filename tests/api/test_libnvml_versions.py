@@ -124,6 +124,30 @@ def test_an_entry_point_with_impossible_answers_is_left_for_an_older_one(
     assert not caplog.records
 
 
+@pytest.mark.parametrize('code', [13, 25])
+def test_an_entry_point_that_only_seems_to_exist_is_left_for_an_older_one(
+    library: FakeLibrary, code: int
+) -> None:
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+    library.fail(COMPUTE + '_v3', code)
+    library.add(COMPUTE + '_v2', process_list(24, ROWS))
+    before = libnvml.call_count()
+    for _ in range(3):
+        assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == EXPECTED
+    assert library.calls[COMPUTE + '_v3'] == 1
+    assert libnvml.call_count() - before == sum(library.calls.values()) - 1
+
+
+def test_an_error_of_the_device_does_not_lead_to_an_older_entry_point(
+    library: FakeLibrary,
+) -> None:
+    library.fail(COMPUTE + '_v3', 15)
+    library.add(COMPUTE + '_v2', process_list(24, ROWS))
+    assert libnvml.nvmlQuery(COMPUTE, handle()) is NA
+    assert isinstance(libnvml.last_error(COMPUTE, handle()), libnvml.NVMLError_GpuIsLost)
+    assert library.calls[COMPUTE + '_v2'] == 0
+
+
 def test_the_second_reading_of_a_list_costs_one_call(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
     library.add(COMPUTE + '_v3', process_list(24, ROWS))

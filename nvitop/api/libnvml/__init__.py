@@ -192,8 +192,8 @@ def __getattr__(name: str) -> Any:
 
 
 _BINDING_NAMES = public_names()
-globals().update({name: value for name, value in _BINDING_NAMES.items() if name not in globals()})
+globals().update({**_BINDING_NAMES, **globals()})
 
-__all__ += [name for name in _BINDING_NAMES if name not in __all__]
+__all__ += sorted(_BINDING_NAMES.keys() - set(__all__))
 
 sys.modules[__name__].__class__ = _LibnvmlModule

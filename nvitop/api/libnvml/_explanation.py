@@ -105,6 +105,8 @@ def _explain_library_not_found() -> str:
 
 def _explain_driver_not_loaded() -> str:
     text = 'The NVIDIA driver is installed but its kernel module is not loaded.\n'
+    if sys.platform == 'win32':
+        return text + 'Restart the machine, or install the driver again.'
     if is_container():
         return (
             text
@@ -115,8 +117,6 @@ def _explain_driver_not_loaded() -> str:
         + 'Load it: `sudo modprobe nvidia`. If that fails, the module was not built for this kernel '
         f'(`dkms status`, {os.uname().release}), Secure Boot refuses it, or nouveau is in its way; '
         f'{_kernel_log_advice()}'
-        if hasattr(os, 'uname')
-        else text + 'Restart the machine, or install the driver again.'
     )
 
 

@@ -134,7 +134,8 @@ def _running_processes(name: str, handle: Any) -> list[ProcessInfo]:
             if error.value not in TOO_NEW:
                 raise
             continue
-        is_asked = True
+        finally:
+            is_asked = True
         written = _written_layout(buffer, count, method.layouts)
         for layout in (written,) if written else method.layouts:
             answer = _check(layout, buffer, count, handle)

@@ -30,6 +30,8 @@ _MAX_ERRORS_PER_FUNCTION = 1024
 #: Function → (address behind the handle or 0, the other arguments) → return code.
 _errors: dict[str, dict[tuple[int, tuple[Any, ...]], int]] = {}
 _functions: dict[str, Callable[..., Any]] = {}
+#: What a call of the binding raises where there is no answer.
+_FAILURES = (NVMLError, LibraryMismatchError, UnicodeDecodeError)
 
 # `next` on a count is atomic, so the calls of all threads are counted without a lock.
 _calls = itertools.count()
@@ -85,52 +87,51 @@ def nvmlQuery(
         call = (_functions.get(func) or _find(func)) if isinstance(func, str) else func
         count_call()
         result = call(*args, **kwargs)
-    except NVMLError as error:
-        if error.value != _UNINITIALIZED or not SESSION.recover():
+    except _FAILURES as first:
+        second_way = _second_way(first, func)
+        try:
+            if second_way is None:
+                raise
+            count_call()
+            result = second_way(*args, **kwargs)
+        except _FAILURES as failure:
+            error = _error_of(failure)
             return _default_or_raise(
                 error, func, args, default, ignore_errors, ignore_function_not_found
             )
-    except LibraryMismatchError:
-        missing = NVMLError(_FUNCTION_NOT_FOUND)
-        return _default_or_raise(
-            missing, func, args, default, ignore_errors, ignore_function_not_found
-        )
-    except UnicodeDecodeError:
-        pass
-    else:
-        if _errors:
-            note_error(_name(func), args, 0)
-        return result.decode('utf-8', 'replace') if isinstance(result, bytes) else result
-    return _try_again(func, args, kwargs, default, ignore_errors, ignore_function_not_found)
+    if _errors:
+        note_error(_name(func), args, 0)
+    return result.decode('utf-8', 'replace') if isinstance(result, bytes) else result
 
 
-def _try_again(
-    func: Callable[..., Any] | str,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    default: Any,
-    ignore_errors: bool,
-    ignore_function_not_found: bool,
-) -> Any:
-    """Call once more: after NVML was initialised again, or without the binding decoding text."""
-    try:
+def _second_way(
+    failure: BaseException, func: Callable[..., Any] | str
+) -> Callable[..., Any] | None:
+    """What to call after a failure that is not the last word, ``None`` where it is."""
+    if isinstance(failure, UnicodeDecodeError):
         call = _find(func) if isinstance(func, str) else func
         undecoded = getattr(call, '__wrapped__', None)
-        if undecoded is not None:
-            call = undecoded
-            args = tuple(arg.encode() if isinstance(arg, str) else arg for arg in args)
-        count_call()
-        result = call(*args, **kwargs)
-    except NVMLError as error:
-        return _default_or_raise(
-            error, func, args, default, ignore_errors, ignore_function_not_found
-        )
-    except UnicodeDecodeError as cause:
-        unknown = NVMLError(_UNKNOWN)
-        unknown.__cause__ = cause
-        return _default_or_raise(unknown, func, args, default, ignore_errors, False)
-    note_error(_name(func), args, 0)
-    return result.decode('utf-8', 'replace') if isinstance(result, bytes) else result
+        if undecoded is not None and call.__module__ == BINDING.__name__:
+            # The binding's own function below the one that decodes.
+            return lambda *args, **kwargs: undecoded(*map(_encode, args), **kwargs)
+    elif getattr(failure, 'value', None) == _UNINITIALIZED and SESSION.recover():
+        # Somebody else in this process had shut NVML down.
+        return _find(func) if isinstance(func, str) else func
+    return None
+
+
+def _encode(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _error_of(failure: BaseException) -> NVMLError:
+    """A failure of the binding as the error of NVML that it is."""
+    if isinstance(failure, NVMLError):
+        return failure
+    is_text = isinstance(failure, UnicodeDecodeError)
+    error = NVMLError(_UNKNOWN if is_text else _FUNCTION_NOT_FOUND)
+    error.__cause__ = failure
+    return error
 
 
 def nvmlCheckReturn(retval: Any, types: type | tuple[type, ...] | None = None) -> bool:
