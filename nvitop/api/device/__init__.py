@@ -1,2 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Live devices: physical GPUs, MIG devices, and both as CUDA sees them."""
+
+from __future__ import annotations
+
+from nvitop.api.device.clock import ClockEventReasons, ClockInfos, ClockSpeedInfos
+from nvitop.api.device.device import Device, is_mig_device_uuid
+from nvitop.api.device.gpm import GpmMetrics
+from nvitop.api.device.health import RemappedRows
+from nvitop.api.device.interconnect import ThroughputInfo
+from nvitop.api.device.memory import MemoryInfo
+from nvitop.api.device.mig import MigDevice
+from nvitop.api.device.physical import PhysicalDevice
+from nvitop.api.device.utilization import UtilizationRates
+
+__all__ = [
+    'ClockEventReasons',
+    'ClockInfos',
+    'ClockSpeedInfos',
+    'Device',
+    'GpmMetrics',
+    'MemoryInfo',
+    'MigDevice',
+    'PhysicalDevice',
+    'RemappedRows',
+    'ThroughputInfo',
+    'UtilizationRates',
+    'is_mig_device_uuid',
+]
+
+# Where users find them, whichever file they are written in: shown in reprs, pickles and docs.
+for _name in __all__:
+    globals()[_name].__module__ = __name__
+del _name

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every subject of a device stands on: its handle, asking the driver, remembering answers."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import threading
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from nvitop.api import libnvml
+from nvitop.api.libnvml import nvmlQuery
+from nvitop.api.utils import NA, UINT_MAX, NaType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Mapping
+    from typing import Concatenate, ParamSpec, TypeVar
+
+    P = ParamSpec('P')
+    T = TypeVar('T')
+    V = TypeVar('V')
+
+    #: What the driver answered, or ``NA`` and its error.
+    Answer = tuple[Any, libnvml.NVMLError | None]
+
+#: Errors that stay for as long as the device is there, so a fact that fails with one is known.
+_LASTING_ERRORS = (
+    libnvml.NVMLError_NotSupported,
+    libnvml.NVMLError_InvalidArgument,
+    libnvml.NVMLError_NoPermission,
+    libnvml.NVMLError_FunctionNotFound,
+)
+
+#: Functions that came late or are gone: a driver without them is old or new, not incomplete, so
+#: nobody is warned.
+_OPTIONAL_FUNCTIONS = frozenset(
+    {
+        'nvmlDeviceGetArchitecture',
+        'nvmlDeviceGetCurrentClocksEventReasons',
+        'nvmlDeviceGetCurrentClocksThrottleReasons',
+        'nvmlDeviceGetJpgUtilization',
+        'nvmlDeviceGetMPSComputeRunningProcesses',
+        'nvmlDeviceGetMaxMigDeviceCount',
+        'nvmlDeviceGetMigMode',
+        'nvmlDeviceGetNumFans',
+        'nvmlDeviceGetNumaNodeId',
+        'nvmlDeviceGetOfaUtilization',
+        'nvmlDeviceGetRemappedRows',
+        'nvmlGpmQueryDeviceSupport',
+    }
+)
+
+_ENABLED = {0: 'Disabled', 1: 'Enabled'}
+
+
+def derived(
+    name: str,
+    getter: Callable[Concatenate[Any, P], Any],
+    convert: Callable[[Any], V],
+    doc: str,
+) -> Callable[Concatenate[Any, P], V]:
+    """Make the method ``name``: what ``getter`` gives, converted. It takes the same arguments."""
+    source = getter.__name__
+
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> V:
+        return convert(getattr(self, source)(*args, **kwargs))
+
+    signature = inspect.signature(getter)
+    method.__name__ = name
+    method.__qualname__ = f'{getter.__qualname__.rpartition(".")[0]}.{name}'
+    method.__module__ = getter.__module__
+    method.__doc__ = doc
+    method.__dict__['__signature__'] = signature.replace(
+        return_annotation=inspect.signature(convert).return_annotation
+    )
+    return method
+
+
+def human(
+    getter: Callable[Concatenate[Any, P], Any], text: Callable[[Any], V]
+) -> Callable[Concatenate[Any, P], V]:
+    """Make the ``…_human`` variant of a getter: the same value as text, with its unit."""
+    doc = f'Text of :meth:`{getter.__name__}`, with its unit; ``NA`` where that is ``NA``.'
+    return derived(f'{getter.__name__}_human', getter, text, doc)
+
+
+def once_in_oneshot(
+    getter: Callable[Concatenate[Any, P], V],
+) -> Callable[Concatenate[Any, P], V]:
+    """Let a getter do its work once in a :meth:`DeviceBase.oneshot` block, for each arguments.
+
+    What it asks of the driver is remembered anyway: this is for what is measured over a while, and
+    for what many others are made from.
+    """
+
+    @functools.wraps(getter)
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> V:
+        answers = self._answers
+        if answers is None or self._owner != get_ident():
+            return getter(self, *args, **kwargs)
+        key = (getter, args, *sorted(kwargs.items()))
+        found = answers.get(key)
+        if found is None:
+            self._failure.error = None
+            value = getter(self, *args, **kwargs)
+            answers[key] = value, self._failure.error
+            return value
+        if found[1] is not None:
+            self._failure.error = found[1]
+        known: V = found[0]
+        return known
+
+    return method
+
+
+class _Failure(threading.local):
+    """The last failure of one device in one thread."""
+
+    error: libnvml.NVMLError | None = None
+
+
+class DeviceBase:
+    """A handle of the driver and the ways to ask it; the subjects are mixins over this class."""
+
+    def __init__(
+        self,
+        index: int | tuple[int, int] | NaType,
+        handle: Any,
+        loss: libnvml.NVMLError | None = None,
+    ) -> None:
+        self._index: Any = index
+        self._handle = handle
+        #: Why there is no handle.
+        self._loss = loss
+        self._failure = _Failure()
+        #: Answers that never change, each with its error.
+        self._facts: dict[Hashable, Answer] = {}
+        self._lock = threading.RLock()
+        #: Answers of the current oneshot block, and the thread that is in it.
+        self._answers: dict[Hashable, Answer] | None = None
+        self._owner = 0
+
+    def _ask(self, function: str, *args: Any, **kwargs: Any) -> Answer:
+        """The driver's answer now, or ``NA`` and the error."""
+        handle = self._handle
+        if handle is None:
+            self._failure.error = self._loss
+            return NA, self._loss
+        try:
+            if function in _OPTIONAL_FUNCTIONS:
+                kwargs['ignore_function_not_found'] = True
+            answer = nvmlQuery(function, handle, *args, **kwargs)
+            if answer is not NA:
+                return answer, None
+            error = libnvml.last_error(function, handle, *args)
+        except libnvml.NVMLError as failure:  # NVML cannot be initialised any more
+            error = failure.with_traceback(None)
+        self._failure.error = error
+        return NA, error
+
+    def _ask_once(self, function: str, *args: Any) -> Answer:
+        """The same, asked once in a oneshot block."""
+        answers = self._answers
+        if answers is None or self._owner != get_ident():
+            return self._ask(function, *args)
+        key = (function, args)
+        found = answers.get(key)
+        if found is None:
+            found = answers[key] = self._ask(function, *args)
+        elif found[1] is not None:
+            self._failure.error = found[1]
+        return found
+
+    def _query(self, function: str, *args: Any) -> Any:
+        """The driver's answer or ``NA``; in a oneshot block each question is asked once."""
+        return self._ask_once(function, *args)[0]
+
+    def _fact(self, function: str, *args: Any) -> Any:
+        """The driver's answer to a question whose answer never changes: asked once for ever."""
+        found = self._facts.get((function, args))
+        if found is None:
+            found = self._ask_once(function, *args)
+            if found[1] is None or isinstance(found[1], _LASTING_ERRORS):
+                self._facts[function, args] = found
+        if found[1] is not None:
+            self._failure.error = found[1]
+        return found[0]
+
+    def _known(self, key: str, find: Callable[[], T]) -> T:
+        """What ``find`` gives, found once for ever; ``NA`` is not kept."""
+        found = self._facts.get(key)
+        if found is None:
+            found = find(), None
+            if found[0] is not NA:
+                self._facts[key] = found
+        value: T = found[0]
+        return value
+
+    def _first(self, *functions: str) -> Any:
+        """The answer to the first of the functions that driver and binding have."""
+        answer: Any = NA
+        for function in functions:
+            answer, error = self._ask_once(function)
+            if not isinstance(error, libnvml.NVMLError_FunctionNotFound):
+                break
+        return answer
+
+    def _read_fields(self, fields: list[tuple[int, int]]) -> list[tuple[Any, int]]:
+        """Values and times (in µs) of pairs (field id, scope), read now, in one call."""
+        handle, error = self._handle, self._loss
+        if handle is not None:
+            try:
+                answer = libnvml.nvmlQueryFieldValues(handle, fields)
+            except libnvml.NVMLError as failure:  # NVML cannot be initialised any more
+                error = failure.with_traceback(None)
+            else:
+                for field, (value, _) in zip(fields, answer):
+                    if value is NA:
+                        self._failure.error = _field_error(handle, field)
+                return answer
+        self._failure.error = error
+        return [(NA, 0)] * len(fields)
+
+    def _int(self, function: str, *args: Any, most: int = UINT_MAX - 1) -> int | NaType:
+        """The answer where it is a number that can be true (0 to ``most``), else ``NA``."""
+        answer = self._ask_once(function, *args)[0]
+        return answer if isinstance(answer, int) and 0 <= answer <= most else NA
+
+    def _int_fact(self, function: str, *args: Any) -> int | NaType:
+        """The same for an answer that never changes."""
+        return in_range(self._fact(function, *args))
+
+    def _text_fact(self, function: str) -> str:
+        """The answer, which never changes, where it is a text that is not empty, else ``NA``."""
+        answer = self._fact(function)
+        return answer if isinstance(answer, str) and answer else NA
+
+    def _word(self, function: str, words: Mapping[int, str] = _ENABLED) -> str:
+        """The word for the number that the driver answers, ``NA`` for one that has none."""
+        answer = self._ask_once(function)[0]
+        return words.get(answer, NA) if isinstance(answer, int) else NA
+
+    @contextlib.contextmanager
+    def oneshot(self) -> Iterator[None]:
+        """Ask the driver each question at most once in the block, in this thread.
+
+        Getters that need the same facts share them: ``memory_used()``, ``memory_percent()`` and
+        ``memory_usage()`` make one call of the driver. Blocks may be nested; the outermost counts.
+        A block holds the lock of the device, so blocks of several threads wait for one another;
+        getters outside of blocks do not wait and always ask anew.
+
+        >>> with device.oneshot():
+        ...     device.memory_used(), device.memory_percent()  # one and the same moment
+        """
+        with self._lock:
+            if self._answers is not None:
+                yield
+                return
+            self._owner, self._answers = get_ident(), {}
+            try:
+                yield
+            finally:
+                self._answers = None
+
+    def is_mig_device(self) -> bool:
+        """Whether this is a MIG device: a slice of a GPU."""
+        return False
+
+    def unavailable_reason(self, method: str) -> libnvml.NVMLError | None:
+        """Why the getter ``method`` gives ``NA``: the driver's error.
+
+        ``None`` where it has a value, and where no error is the reason (a device without links, an
+        answer that cannot be true). In a :meth:`oneshot` block in which the getter was called
+        already, this costs no call of the driver. ``str()`` of the error is the reason in words.
+        """
+        self._failure.error = None
+        value = getattr(self, method)()
+        missing = value is NA or (isinstance(value, tuple) and NA in value)
+        return self._failure.error if missing else None
+
+
+def _field_error(handle: Any, field: tuple[int, int]) -> libnvml.NVMLError | None:
+    name = 'nvmlDeviceGetFieldValues'
+    return libnvml.last_error(name, handle, field) or libnvml.last_error(name, handle)
+
+
+def in_range(value: object, most: int = UINT_MAX - 1) -> int | NaType:
+    """``value`` where it is a number from 0 to ``most``, else ``NA``.
+
+    Drivers answer with the greatest number of the type where they do not know.
+    """
+    return value if isinstance(value, int) and 0 <= value <= most else NA

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast the parts of a device are clocked, and what holds the clocks down."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+from nvitop.api.device.base import DeviceBase, once_in_oneshot
+from nvitop.api.utils import NA, NaType
+
+_GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
+
+
+class ClockInfos(NamedTuple):
+    """Clocks in MHz, each ``NA`` where unknown."""
+
+    graphics: int | NaType = NA
+    sm: int | NaType = NA
+    memory: int | NaType = NA
+    video: int | NaType = NA
+
+
+class ClockSpeedInfos(NamedTuple):
+    """Current and highest clocks in MHz."""
+
+    current: ClockInfos
+    max: ClockInfos
+
+
+class ClockEventReasons(enum.IntFlag):
+    """Why the clocks are where they are: a set of flags, called as nvidia-smi calls them."""
+
+    GPU_IDLE = 0x1
+    APPLICATIONS_CLOCKS_SETTING = 0x2
+    SW_POWER_CAP = 0x4
+    HW_SLOWDOWN = 0x8
+    SYNC_BOOST = 0x10
+    SW_THERMAL_SLOWDOWN = 0x20
+    HW_THERMAL_SLOWDOWN = 0x40
+    HW_POWER_BRAKE_SLOWDOWN = 0x80
+    DISPLAY_CLOCK_SETTING = 0x100
+    BOARD_LIMIT = 0x200
+    RELIABILITY = 0x400
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the flags that are set: ``('sw_power_cap',)``.
+
+        A flag that a newer driver sets and that has no name here is given as a number: ``'0x800'``.
+        """
+        bits = (1 << shift for shift in range(int(self).bit_length()))
+        return tuple(_REASON_NAMES.get(bit, hex(bit)) for bit in bits if self & bit)
+
+
+_REASON_NAMES = {
+    int(reason): name.lower() for name, reason in ClockEventReasons.__members__.items()
+}
+
+
+class ClockMixin(DeviceBase):
+    """Clocks, in MHz."""
+
+    @once_in_oneshot
+    def clock_infos(self) -> ClockInfos:
+        """Current graphics, SM, memory and video clock in MHz, each ``NA`` where unknown.
+
+        NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.*``
+        """
+        return ClockInfos(
+            self.graphics_clock(), self.sm_clock(), self.memory_clock(), self.video_clock()
+        )
+
+    clocks = clock_infos
+
+    @once_in_oneshot
+    def max_clock_infos(self) -> ClockInfos:
+        """Highest graphics, SM, memory and video clock in MHz, each ``NA`` where unknown; asked once.
+
+        NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.*``
+        """
+        return ClockInfos(
+            self.max_graphics_clock(),
+            self.max_sm_clock(),
+            self.max_memory_clock(),
+            self.max_video_clock(),
+        )
+
+    max_clocks = max_clock_infos
+
+    def clock_speed_infos(self) -> ClockSpeedInfos:
+        """Current and highest clocks: :meth:`clock_infos` and :meth:`max_clock_infos`."""
+        return ClockSpeedInfos(self.clock_infos(), self.max_clock_infos())
+
+    def graphics_clock(self) -> int | NaType:
+        """Current graphics (shader) clock in MHz.
+
+        NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.graphics``
+        """
+        return self._int('nvmlDeviceGetClockInfo', _GRAPHICS)
+
+    def sm_clock(self) -> int | NaType:
+        """Current clock of the streaming multiprocessors in MHz.
+
+        NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.sm``
+        """
+        return self._int('nvmlDeviceGetClockInfo', _SM)
+
+    def memory_clock(self) -> int | NaType:
+        """Current memory clock in MHz.
+
+        NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.memory``
+        """
+        return self._int('nvmlDeviceGetClockInfo', _MEMORY)
+
+    def video_clock(self) -> int | NaType:
+        """Current clock of the video engines in MHz.
+
+        NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.video``
+        """
+        return self._int('nvmlDeviceGetClockInfo', _VIDEO)
+
+    def max_graphics_clock(self) -> int | NaType:
+        """Highest graphics (shader) clock in MHz, asked once.
+
+        NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.graphics``
+        """
+        return self._int_fact('nvmlDeviceGetMaxClockInfo', _GRAPHICS)
+
+    def max_sm_clock(self) -> int | NaType:
+        """Highest clock of the streaming multiprocessors in MHz, asked once.
+
+        NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.sm``
+        """
+        return self._int_fact('nvmlDeviceGetMaxClockInfo', _SM)
+
+    def max_memory_clock(self) -> int | NaType:
+        """Highest memory clock in MHz, asked once.
+
+        NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.memory``
+        """
+        return self._int_fact('nvmlDeviceGetMaxClockInfo', _MEMORY)
+
+    def max_video_clock(self) -> int | NaType:
+        """Highest clock of the video engines in MHz, asked once. NVML: ``nvmlDeviceGetMaxClockInfo``."""
+        return self._int_fact('nvmlDeviceGetMaxClockInfo', _VIDEO)
+
+    def clock_event_reasons(self) -> ClockEventReasons | NaType:
+        """Why the clocks are where they are, as a set of flags; its ``names`` are text.
+
+        >>> device.clock_event_reasons().names
+        ('sw_power_cap', 'sw_thermal_slowdown')
+
+        NVML: ``nvmlDeviceGetCurrentClocksEventReasons``, before R535
+        ``nvmlDeviceGetCurrentClocksThrottleReasons`` · nvidia-smi: ``clocks_event_reasons.active``
+        """
+        reasons = self._first(
+            'nvmlDeviceGetCurrentClocksEventReasons', 'nvmlDeviceGetCurrentClocksThrottleReasons'
+        )
+        return ClockEventReasons(reasons) if isinstance(reasons, int) else NA

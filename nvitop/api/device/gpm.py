@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU performance monitoring: what the hardware itself counts, on Hopper and newer."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from typing import Any, NamedTuple
+
+from nvitop.api import libnvml
+from nvitop.api.device.base import DeviceBase, once_in_oneshot
+from nvitop.api.device.window import Window, check_interval
+from nvitop.api.utils import NA, KiB, NaType
+
+#: The counters of the hardware are gathered slower than others; shorter times give rough values.
+_SHORTEST_SECONDS = 0.1
+
+
+class GpmMetrics(NamedTuple):
+    """Loads in percent and traffic in KiB/s, each ``NA`` where unknown."""
+
+    #: Share of time in which an SM had at least one warp, mean over the SMs.
+    sm_active: float | NaType = NA
+    #: Resident warps, of those possible.
+    sm_occupancy: float | NaType = NA
+    #: Share of time in which tensor cores were busy.
+    tensor_active: float | NaType = NA
+    #: Share of the memory bandwidth in use.
+    dram_active: float | NaType = NA
+    pcie_tx: int | NaType = NA
+    pcie_rx: int | NaType = NA
+    nvlink_tx: int | NaType = NA
+    nvlink_rx: int | NaType = NA
+
+
+#: Numbers of NVML_GPM_METRIC_… in the order of GpmMetrics; of loads in percent, then in MiB/s.
+_LOADS = (2, 3, 5, 10)
+_TRAFFIC = (20, 21, 61, 60)
+
+
+class _Sample:
+    """One reading of the counters; its memory is the driver's and is given back with it."""
+
+    def __init__(self) -> None:
+        self.pointer = libnvml.nvmlQuery('nvmlGpmSampleAlloc', ignore_errors=False)
+        finalizer = weakref.finalize(self, _free, self.pointer, libnvml.nvmlLib)
+        # At the end of the process NVML has been shut down: the system takes the memory back.
+        finalizer.atexit = False
+
+
+def _free(pointer: Any, library: object) -> None:
+    # Not by nvmlQuery: nothing is to be initialised again for this, nor given to another library.
+    if libnvml.nvmlLib is library:
+        with contextlib.suppress(libnvml.NVMLError):
+            libnvml.nvmlGpmSampleFree(pointer)
+
+
+def _compare(earlier: _Sample | None, later: _Sample | None) -> GpmMetrics:
+    if earlier is None or later is None:
+        return GpmMetrics()
+    request = libnvml.c_nvmlGpmMetricsGet_t()
+    request.version = libnvml.NVML_GPM_METRICS_GET_VERSION
+    request.numMetrics = len(_LOADS) + len(_TRAFFIC)
+    request.sample1, request.sample2 = earlier.pointer, later.pointer
+    for metric, number in zip(request.metrics, _LOADS + _TRAFFIC):
+        metric.metricId = number
+    if libnvml.nvmlQuery('nvmlGpmMetricsGet', request) is NA:
+        return GpmMetrics()
+    metrics = request.metrics[: request.numMetrics]
+    values = [m.value if m.nvmlReturn == 0 and m.value >= 0 else None for m in metrics]
+    loads, traffic = values[: len(_LOADS)], values[len(_LOADS) :]
+    return GpmMetrics(
+        *(NA if v is None or v > 100 else round(v, 1) for v in loads),
+        *(NA if v is None else round(v * KiB) for v in traffic),
+    )
+
+
+class GpmMixin(DeviceBase):
+    """Performance counters of the hardware: ``NA`` before Hopper, and without permission.
+
+    While they are read the GPU may save less power, so the monitor reads them only while shown.
+    """
+
+    _gpm: Window[_Sample | None, GpmMetrics] | None = None
+
+    def is_gpm_supported(self) -> bool:
+        """Whether the GPU has these counters: Hopper and newer, driver R520 and newer.
+
+        NVML: ``nvmlGpmQueryDeviceSupport``
+        """
+        answer = self._fact('nvmlGpmQueryDeviceSupport')
+        return bool(getattr(answer, 'isSupportedDevice', False))
+
+    @once_in_oneshot
+    def gpm_metrics(self, interval: float | None = None) -> GpmMetrics:
+        """Real loads of the SMs, tensor cores and memory in percent, PCIe and NVLink traffic in KiB/s.
+
+        Without an interval this is the mean since the last call of any GPM getter, and only the
+        first call waits, for 100 ms. A MIG device has counters of its own.
+
+        NVML: ``nvmlGpmSampleGet`` (``nvmlGpmMigSampleGet``) and ``nvmlGpmMetricsGet``
+
+        Args:
+            interval: Seconds to wait and measure over.
+
+        Raises:
+            ValueError: The interval is negative.
+        """
+        check_interval(interval)
+        if not self.is_gpm_supported():
+            return GpmMetrics()
+        if self._gpm is None:
+            self._gpm = Window(self._read_gpm, _compare, shortest=_SHORTEST_SECONDS)
+        return self._gpm.measure(interval)
+
+    def _read_gpm(self) -> _Sample | None:
+        try:
+            sample = _Sample()
+            self._fill_gpm_sample(sample.pointer)
+        except libnvml.NVMLError as error:
+            self._failure.error = error
+            return None
+        return sample
+
+    def _fill_gpm_sample(self, pointer: Any) -> None:
+        libnvml.nvmlQuery('nvmlGpmSampleGet', self._handle, pointer, ignore_errors=False)
+
+    def gpm_sm_active(self) -> float | NaType:
+        """Share of time in percent in which an SM had a warp, mean over SMs; see :meth:`gpm_metrics`."""
+        return self.gpm_metrics().sm_active
+
+    def gpm_sm_occupancy(self) -> float | NaType:
+        """Resident warps in percent of those possible; see :meth:`gpm_metrics`."""
+        return self.gpm_metrics().sm_occupancy
+
+    def gpm_tensor_active(self) -> float | NaType:
+        """Share of time in percent in which tensor cores were busy; see :meth:`gpm_metrics`."""
+        return self.gpm_metrics().tensor_active
+
+    def gpm_dram_active(self) -> float | NaType:
+        """Share of the memory bandwidth in use, in percent; see :meth:`gpm_metrics`."""
+        return self.gpm_metrics().dram_active

@@ -1,0 +1,101 @@
+"""Simulated machines for the tests of devices: small ones whose values are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nvitop import simulation
+
+#: GPU 0: everything known and fixed. GPU 1: split, with a gap between MIG devices 0 and 2.
+#: GPU 2: a workstation board, with a fan and a display, without ECC, NVLink and counters.
+SCENARIO = """
+description = "for the tests of devices"
+seed = 7
+
+[driver]
+version = "580.65.06"
+cuda = "13.0"
+
+[[gpu]]
+model = "H100"
+numa_node = 1
+memory_total = "80 GiB"
+memory_reserved = "1 GiB"
+memory_base = 0
+memory_temperature = 55
+temperature = 44
+gpu_utilization = 61
+memory_utilization = 37
+encoder_utilization = 3
+decoder_utilization = 5
+jpeg_utilization = 7
+ofa_utilization = 9
+graphics_clock = 1500
+sm_clock = 1510
+memory_clock = 2619
+video_clock = 1100
+power_usage = 312.5
+power_limit = 600
+pcie_width = 8
+pcie_tx = "200 MiB"
+pcie_rx = "300 MiB"
+nvlink_tx = "10 MiB"
+nvlink_rx = "20 MiB"
+total_energy = 1000
+clock_event_reasons = ["sw-power-cap", "hw-thermal-slowdown"]
+ecc_uncorrected_volatile = 1
+ecc_corrected_volatile = 2
+ecc_uncorrected_aggregate = 3
+ecc_corrected_aggregate = 4
+remapped_correctable = 5
+remapped_uncorrectable = 6
+remapped_pending = true
+
+[[gpu]]
+model = "H100"
+[[gpu.mig]]
+profile = "3g.40gb"
+gpu_instance = 2
+[[gpu.mig]]
+index = 2
+profile = "1g.10gb"
+gpu_instance = 9
+
+[[gpu]]
+model = "RTX 4090"
+pcie_counters = false
+
+[[process]]
+gpus = [0]
+type = "C"
+command = ["train"]
+memory = "30 GiB"
+sm = 40
+memory_utilization = 20
+
+[[process]]
+gpus = [0]
+type = "C+G"
+command = ["view"]
+memory = "1 GiB"
+
+[[process]]
+gpus = [0]
+type = "M"
+command = ["mps"]
+memory = "2 GiB"
+sm = 10
+
+[[process]]
+gpus = [1]
+mig = 2
+command = ["slice"]
+memory = "5 GiB"
+sm = 90
+"""
+
+
+def machine(text: str = SCENARIO, **options: Any) -> simulation.Machine:
+    """A machine of the scenario; its processes have PIDs that do not exist."""
+    scenario = simulation.parse_scenario(text, name='devices')
+    return simulation.machine(scenario, **{'processes': 'fixed', **options})

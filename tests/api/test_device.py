@@ -1,0 +1,531 @@
+"""Devices: how they are made, compared, shown, kept, and asked within one moment."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import pickle
+import threading
+from typing import Any, Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api import device as device_module
+from nvitop.api import libnvml
+from nvitop.api.device import Device, MigDevice, PhysicalDevice, is_mig_device_uuid
+from nvitop.api.utils import NA, Snapshot
+from tests.api.machines import machine as make_machine
+
+
+@pytest.fixture
+def machine() -> Iterator[simulation.Machine]:
+    with make_machine() as machine:
+        yield machine
+
+
+# Construction
+
+
+def test_a_gpu_is_found_by_index_uuid_and_bus_id(machine: simulation.Machine) -> None:
+    device = Device(0)
+    assert type(device) is PhysicalDevice
+    assert (device.index, device.nvml_index, device.physical_index) == (0, 0, 0)
+    for same in (
+        Device(index=0),
+        Device(device.uuid()),
+        Device(uuid=device.uuid()),
+        Device(bus_id=device.bus_id()),
+        PhysicalDevice(0),
+        PhysicalDevice(uuid=device.uuid()),
+    ):
+        assert type(same) is PhysicalDevice
+        assert same == device
+        assert hash(same) == hash(device)
+    assert Device(2) != device
+
+
+@pytest.mark.parametrize(
+    ('args', 'kwargs'),
+    [
+        ((), {}),
+        ((0,), {'uuid': 'GPU-0'}),
+        ((), {'uuid': 'GPU-0', 'bus_id': '0'}),
+        ((1.5,), {}),
+        ((True,), {}),
+        (((0, 'x'),), {}),
+        (((0,),), {}),
+        (((0, 1, 2),), {}),
+    ],
+)
+def test_wrong_arguments_are_a_type_error(
+    args: Any, kwargs: Any, machine: simulation.Machine
+) -> None:
+    with pytest.raises(TypeError):
+        Device(*args, **kwargs)
+
+
+def test_a_pair_is_no_physical_device_and_a_number_no_mig_device(
+    machine: simulation.Machine,
+) -> None:
+    with pytest.raises(TypeError, match='number'):
+        PhysicalDevice((1, 0))
+    with pytest.raises(TypeError, match='pair'):
+        MigDevice(1)
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        {'index': 99},
+        {'index': (1, 1)},
+        {'index': (0, 0)},
+        {'uuid': 'GPU-00000000-0000-0000-0000-000000000000'},
+        {'uuid': 'MIG-00000000-0000-0000-0000-000000000000'},
+        {'uuid': 'no UUID at all'},
+        {'bus_id': '00000000:FF:00.0'},
+    ],
+)
+def test_a_device_that_does_not_exist_raises(arguments: Any, machine: simulation.Machine) -> None:
+    with pytest.raises(libnvml.NVMLError):
+        Device(**arguments)
+
+
+@pytest.mark.parametrize(
+    ('code', 'name'), [('GPU_IS_LOST', 'ERROR: GPU is Lost'), ('UNKNOWN', 'ERROR: Unknown')]
+)
+@pytest.mark.parametrize(
+    ('function', 'how'),
+    [
+        ('nvmlDeviceGetHandleByIndex*', 'index'),
+        ('nvmlDeviceGetHandleByUUID', 'uuid'),
+        ('nvmlDeviceGetHandleByPciBusId*', 'bus_id'),
+    ],
+)
+def test_a_lost_gpu_is_a_device_without_values(
+    function: str, how: str, code: str, name: str, machine: simulation.Machine
+) -> None:
+    well = Device(0)
+    known: dict[str, Any] = {'index': 0, 'uuid': well.uuid(), 'bus_id': well.bus_id()}
+    machine.fail(function, code)
+    machine.reset_calls()
+    device = Device(**{how: known[how]})
+    assert type(device) is PhysicalDevice
+    assert device.handle is None
+    assert device.index == (0 if how == 'index' else NA)
+    assert device.physical_index == device.index
+    assert device.name() == name
+    calls = sum(machine.calls.values())
+    snapshot = device.as_snapshot()
+    assert snapshot.temperature is NA
+    assert snapshot.memory_used is NA
+    assert snapshot.memory_usage == 'N/A / N/A'
+    assert snapshot.power_status is NA
+    assert device.processes() == {}
+    assert device.mig_devices() == []
+    assert device.nvlink_throughput() == []
+    assert device.board_id() is NA
+    assert name in repr(device)
+    assert sum(machine.calls.values()) == calls
+    assert type(device.unavailable_reason('temperature')).__name__.endswith(
+        'GpuIsLost' if code == 'GPU_IS_LOST' else 'Unknown'
+    )
+
+
+def test_other_errors_of_the_construction_are_raised(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetHandleByIndex*', 'NO_PERMISSION', gpu=0)
+    with pytest.raises(libnvml.NVMLError_NoPermission):
+        Device(0)
+    assert Device(2).index == 2
+
+
+def test_devices_of_indices(machine: simulation.Machine) -> None:
+    assert [device.index for device in Device.all()] == [0, 1, 2]
+    assert Device.from_indices(2) == [Device(2)]
+    assert Device.from_indices([2, (1, 0), 0]) == [Device(2), Device((1, 0)), Device(0)]
+    assert Device.from_indices([]) == []
+    with pytest.raises(libnvml.NVMLError):
+        Device.from_indices([0, 99])
+    assert (Device.count(), Device.is_available()) == (3, True)
+    assert Device.driver_version() == '580.65.06'
+    assert Device.cuda_driver_version() == Device.max_cuda_version() == '13.0'
+
+
+@pytest.mark.parametrize(
+    ('number', 'text'),
+    [(12040, '12.4'), (11081, '11.8.1'), (9000, '9.0'), (NA, NA), (0, NA)],
+)
+def test_cuda_versions_are_told_as_people_do(number: Any, text: str) -> None:
+    from nvitop.api.device.device import version_text
+
+    assert version_text(number) == text
+
+
+def test_without_a_driver_there_are_no_devices_and_one_raises(
+    machine: simulation.Machine,
+) -> None:
+    libnvml.use_library(machine.driver)
+    machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
+    assert Device.all() == []
+    assert MigDevice.all() == []
+    assert not Device.is_available()
+    for ask in (Device.count, Device.driver_version, lambda: Device(0)):
+        with pytest.raises(libnvml.NVMLError_DriverNotLoaded):
+            ask()
+
+
+def test_a_driver_that_goes_away_gives_na(machine: simulation.Machine) -> None:
+    device = Device(0)
+    libnvml.use_library(machine.driver)
+    machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
+    assert device.temperature() is NA
+    assert device.memory_temperature() is NA
+    assert device.processes() == {}
+    assert 'Not Loaded' in str(device.unavailable_reason('temperature'))
+
+
+@pytest.mark.parametrize(
+    ('uuid', 'expected'),
+    [
+        ('MIG-12345678-1234-1234-1234-123456789abc', True),
+        ('MIG-GPU-12345678-1234-1234-1234-123456789abc/3/0', True),
+        ('GPU-12345678-1234-1234-1234-123456789abc', False),
+        ('MIG-12345678', False),
+        ('', False),
+        (None, False),
+    ],
+)
+def test_uuids_of_mig_devices_are_told_from_others(uuid: str | None, expected: bool) -> None:
+    assert is_mig_device_uuid(uuid) is expected
+
+
+# MIG devices
+
+
+def test_mig_devices_are_found_beyond_gaps(machine: simulation.Machine) -> None:
+    parent = PhysicalDevice(1)
+    first, last = parent.mig_devices()
+    assert [first.index, last.index] == [(1, 0), (1, 2)]
+    assert (last.mig_index, last.physical_index, last.parent) == (2, 1, parent)
+    assert parent.mig_device(2) == last
+    assert not parent.is_leaf_device()
+    assert parent.to_leaf_devices() == [first, last]
+    assert last.is_leaf_device()
+    assert last.to_leaf_devices() == [last]
+    assert last.mig_devices() == []
+    assert (parent.max_mig_device_count(), last.max_mig_device_count()) == (7, 0)
+    assert (parent.is_mig_device(), last.is_mig_device()) == (False, True)
+    assert MigDevice.all() == MigDevice.from_indices() == [first, last]
+    assert MigDevice.from_indices((1, 2)) == MigDevice.from_indices([(1, 2)]) == [last]
+    assert (MigDevice.count(), MigDevice.is_available()) == (2, True)
+
+
+def test_a_mig_device_is_found_by_every_kind_of_uuid(machine: simulation.Machine) -> None:
+    device = Device((1, 2))
+    assert type(device) is MigDevice
+    parent = device.parent.uuid()
+    for uuid in (device.uuid(), f'MIG-{parent}/9/0'):
+        for same in (Device(uuid), Device(uuid=uuid), MigDevice(uuid=uuid)):
+            assert type(same) is MigDevice
+            assert same == device
+    for absent in (f'MIG-{parent}/8/0', f'MIG-{parent}/9/1'):
+        with pytest.raises(libnvml.NVMLError_NotFound):
+            Device(absent)
+
+
+def test_a_mig_device_tells_what_is_its_own(machine: simulation.Machine) -> None:
+    device = PhysicalDevice(1).mig_device(2)
+    assert device.mig_profile() == '1g.10gb'
+    assert (device.gpu_instance_id(), device.compute_instance_id()) == (9, 0)
+    assert device.memory_used() > 5 * 2**30
+    assert device.memory_total() < 10 * 2**30
+    assert device.bus_id() == device.parent.bus_id()
+    assert device.cuda_compute_capability() == (9, 0)
+    assert device.mig_mode() is NA
+    assert not device.is_mig_mode_enabled()
+    for unknown in ('gpu_utilization', 'temperature', 'power_usage', 'sm_clock', 'fan_speed'):
+        assert getattr(device, unknown)() is NA
+        assert device.unavailable_reason(unknown) is not None
+    assert list(device.as_snapshot().keys())[-2:] == ['gpu_instance_id', 'compute_instance_id']
+
+
+def test_a_gpu_that_is_not_split_has_no_mig_devices(machine: simulation.Machine) -> None:
+    for index in (0, 2):
+        device = Device(index)
+        assert device.mig_devices() == []
+        assert device.is_leaf_device()
+        assert device.to_leaf_devices() == [device]
+    assert (Device(0).mig_mode(), Device(1).mig_mode(), Device(2).mig_mode()) == (
+        'Disabled',
+        'Enabled',
+        NA,
+    )
+
+
+def test_a_driver_without_mig_has_none_and_nobody_is_warned(
+    machine: simulation.Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine.hide('nvmlDeviceGet*Mig*')
+    device = Device(1)
+    assert device.mig_mode() is NA
+    assert device.is_leaf_device()
+    assert device.max_mig_device_count() == 0
+    assert MigDevice.all() == []
+    assert not caplog.records
+
+
+def test_mig_devices_of_a_lost_gpu_are_lost(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetHandleByIndex*', 'GPU_IS_LOST', gpu=1)
+    device = Device((1, 0))
+    assert device.name() == 'ERROR: GPU is Lost'
+    assert device.index == (1, 0)
+    assert device.as_snapshot().memory_used is NA
+    machine.heal()
+    machine.fail('nvmlDeviceGetMigDeviceHandleByIndex', 'GPU_IS_LOST', gpu=1)
+    assert Device((1, 0)).name() == 'ERROR: GPU is Lost'
+
+
+# Identity
+
+
+def test_a_repr_shows_class_index_name_and_memory(machine: simulation.Machine) -> None:
+    assert (
+        repr(Device(0))
+        == 'PhysicalDevice(index=0, name="NVIDIA H100 80GB HBM3", total_memory=80.00GiB)'
+    )
+    assert repr(Device((1, 2))) == (
+        'MigDevice(index=(1, 2), name="NVIDIA H100 80GB HBM3 MIG 1g.10gb", total_memory=10035MiB)'
+    )
+
+
+def test_devices_are_pickled_by_index(machine: simulation.Machine) -> None:
+    for device in (Device(0), Device((1, 2))):
+        for copied in (pickle.loads(pickle.dumps(device)), copy.deepcopy(device)):
+            assert type(copied) is type(device)
+            assert copied == device
+        assert device.uuid().encode() not in pickle.dumps(device)
+        assert b'nvitop.api.device\n' in pickle.dumps(device, protocol=0)
+
+
+def test_a_hash_outlives_the_gpu(machine: simulation.Machine) -> None:
+    device = Device(0)
+    devices = {device}
+    machine.fail('nvmlDevice*', 'GPU_IS_LOST')
+    assert device in devices
+
+
+def test_classes_live_at_their_conventional_path() -> None:
+    for name in device_module.__all__:
+        assert getattr(device_module, name).__module__ == 'nvitop.api.device'
+
+
+def test_unequal_to_what_is_no_device(machine: simulation.Machine) -> None:
+    assert Device(0) != 0
+    assert Device(0) != Device(0).as_snapshot()
+
+
+# Whatever else NVML can be asked
+
+
+def test_other_getters_of_nvml_have_their_snake_case_name(machine: simulation.Machine) -> None:
+    device = Device(0)
+    assert device.minor_number() == 0
+    assert device.current_ecc_mode() == 1
+    assert device.clock_info(1) == 1510
+    assert device.pci_info_v3().busId == device.bus_id()
+    assert device.nv_link_state(0) == device.nvlink_state(0)
+    assert 'minor_number' in vars(device)
+    assert device.minor_number is device.minor_number
+    assert device.minor_number.__name__ == 'minor_number'
+
+
+def test_what_such_a_getter_cannot_answer_is_na(machine: simulation.Machine) -> None:
+    device = Device(0)
+    machine.fail('nvmlDeviceGetMinorNumber', 'NOT_SUPPORTED')
+    assert device.minor_number() is NA
+    machine.hide('nvmlDeviceGetBoardId')
+    assert device.board_id() is NA
+
+
+@pytest.mark.parametrize('name', ['no_such_thing', '_private', '__deepcopy__', 'Name', ''])
+def test_what_nvml_has_no_getter_for_is_no_attribute(
+    name: str, machine: simulation.Machine
+) -> None:
+    assert not hasattr(Device(0), name)
+
+
+# One moment
+
+
+def test_oneshot_asks_each_question_once(machine: simulation.Machine) -> None:
+    device = Device(0)
+    device.memory_used()
+    machine.reset_calls()
+    with device.oneshot():
+        for _ in range(3):
+            device.memory_used(), device.memory_percent(), device.memory_usage()
+            device.sm_clock(), device.clock_infos(), device.clock_speed_infos()
+            device.gpu_utilization(), device.utilization_rates()
+    calls = machine.calls
+    assert calls['nvmlDeviceGetMemoryInfo_v2'] == 1
+    assert calls['nvmlDeviceGetClockInfo'] == 4
+    assert calls['nvmlDeviceGetUtilizationRates'] == 1
+    device.memory_used()
+    device.memory_used()
+    assert machine.calls['nvmlDeviceGetMemoryInfo_v2'] == 3
+
+
+def test_oneshot_tells_arguments_apart(machine: simulation.Machine) -> None:
+    device = Device(0)
+    with device.oneshot():
+        assert device.sm_clock() != device.memory_clock()
+        machine.reset_calls()
+        long = device.nvlink_throughput(interval=0.03)
+        device.nvlink_throughput(0.03)
+        short = device.nvlink_throughput(interval=0.001)
+        calls = machine.calls['nvmlDeviceGetFieldValues']
+        assert device.nvlink_throughput(interval=0.03) is long
+        assert device.nvlink_throughput(interval=0.001) is short
+        assert machine.calls['nvmlDeviceGetFieldValues'] == calls
+
+
+def test_oneshot_is_nested_and_ends_with_the_outermost(machine: simulation.Machine) -> None:
+    device = Device(0)
+    machine.reset_calls()
+    with device.oneshot():
+        device.power_usage()
+        with device.oneshot():
+            device.power_usage()
+        device.power_usage()
+    assert machine.calls['nvmlDeviceGetPowerUsage'] == 1
+    with contextlib.suppress(KeyError), device.oneshot():
+        device.power_usage()
+        raise KeyError
+    device.power_usage()
+    device.power_usage()
+    assert machine.calls['nvmlDeviceGetPowerUsage'] == 4
+
+
+def test_oneshot_does_not_show_old_values_to_other_threads(machine: simulation.Machine) -> None:
+    device = Device(0)
+    seen = []
+    with device.oneshot():
+        device.power_usage()
+        machine.reset_calls()
+        thread = threading.Thread(target=lambda: seen.append(device.power_usage()))
+        thread.start()
+        thread.join(10)
+    assert seen == [312500]
+    assert machine.calls['nvmlDeviceGetPowerUsage'] == 1
+
+
+def test_static_facts_are_asked_once_for_ever(machine: simulation.Machine) -> None:
+    device = Device(0)
+    names = ('name', 'uuid', 'bus_id', 'serial', 'memory_total', 'max_clock_infos', 'fan_count')
+    first = [getattr(device, name)() for name in names]
+    machine.reset_calls()
+    assert [getattr(device, name)() for name in names] == first
+    assert not machine.calls
+
+
+def test_a_static_fact_that_fails_for_now_is_asked_again(machine: simulation.Machine) -> None:
+    device = Device(0)
+    machine.fail('nvmlDeviceGetSerial', 'TIMEOUT', times=1)
+    assert device.serial() is NA
+    assert device.serial() == '1652323000000'
+
+
+def test_a_static_fact_that_does_not_exist_is_not_asked_again(
+    machine: simulation.Machine,
+) -> None:
+    device = Device(2)
+    assert device.serial() is NA
+    machine.reset_calls()
+    assert device.serial() is NA
+    assert not machine.calls
+    assert isinstance(device.unavailable_reason('serial'), libnvml.NVMLError_NotSupported)
+
+
+# Snapshots
+
+
+def test_a_snapshot_asks_no_fact_twice_and_static_ones_never_again(
+    machine: simulation.Machine,
+) -> None:
+    device = Device(0)
+    first = device.as_snapshot()
+    machine.reset_calls()
+    second = device.as_snapshot()
+    calls = machine.calls
+    assert calls.pop('nvmlDeviceGetClockInfo') == 4
+    assert set(calls.values()) == {1}, calls
+    assert sum(calls.values()) + 4 <= 20
+    assert isinstance(second, Snapshot)
+    assert type(second).__name__ == 'PhysicalDeviceSnapshot'
+    assert second.real is device
+    assert list(second.keys()) == ['index', 'physical_index', *Device.SNAPSHOT_KEYS]
+    assert len(Device.SNAPSHOT_KEYS) == 41
+    assert len(MigDevice.SNAPSHOT_KEYS) == 43
+    assert first.name == second['name']
+
+
+def test_a_snapshot_fetches_what_it_does_not_hold(machine: simulation.Machine) -> None:
+    snapshot = Device(0).as_snapshot()
+    assert snapshot.memory_temperature == 55
+    assert snapshot.minor_number == 0
+
+
+# Reasons
+
+
+def test_reasons_are_told_without_asking_again_within_a_moment(
+    machine: simulation.Machine,
+) -> None:
+    device = Device(0)
+    machine.fail('nvmlDeviceGetTemperature*', 'TIMEOUT')
+    with device.oneshot():
+        assert device.temperature() is NA
+        assert device.memory_info().total == 80 * 2**30
+        machine.reset_calls()
+        assert type(device.unavailable_reason('temperature')).__name__ == 'NVMLError_Timeout'
+        assert device.unavailable_reason('memory_info') is None
+        assert device.unavailable_reason('power_usage') is None
+        assert set(machine.calls) == {'nvmlDeviceGetPowerUsage'}
+
+
+def test_the_reason_of_a_field_value_is_its_own(machine: simulation.Machine) -> None:
+    reason = Device(2).unavailable_reason('memory_temperature')
+    assert isinstance(reason, libnvml.NVMLError_NotSupported)
+    device = Device(0)
+    assert device.unavailable_reason('memory_temperature') is None
+    machine.fail('nvmlDeviceGetFieldValues', 'GPU_IS_LOST')
+    assert isinstance(device.unavailable_reason('memory_temperature'), libnvml.NVMLError_GpuIsLost)
+
+
+def test_sixteen_threads_on_one_device(machine: simulation.Machine) -> None:
+    device = Device(0)
+    start = threading.Barrier(16)
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            start.wait(30)
+            for _ in range(3):
+                snapshot = device.as_snapshot()
+                assert snapshot.memory_total == 80 * 2**30
+                assert snapshot.gpu_utilization == 61
+                assert len(device.processes()) == 3
+                assert device.nvlink_total_tx_throughput() is not NA
+                assert device.gpm_sm_active() is not NA
+                with device.oneshot():
+                    assert device.power_usage() == 312500
+                assert device.minor_number() == 0
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
