@@ -1,4 +1,4 @@
-"""Frames, rules, rows of tables and message boxes."""
+"""Boxes and messages over the screen."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.view.widgets.box import BOTTOM, HEAD, TOP, draw_box, rule
+from nvitop.gui.view.widgets.box import draw_box
 from nvitop.gui.view.widgets.message import Button, draw_centred_line, draw_dialog
-from nvitop.gui.view.widgets.table import TableCell, row_text
 
 BUTTONS = (
     Button('SIGTERM', 't'),
@@ -25,31 +24,12 @@ LABELS = [button.label for button in BUTTONS]
 MESSAGE = ['Send a signal to these processes?', '', '12345 alice  python 训练模型.py --lr 0.1']
 
 
-def test_rules_cross_between_columns() -> None:
-    assert rule((3, 2), TOP) == '╒═══╤══╕'
-    assert rule((3, 2), HEAD) == '╞═══╪══╡'
-    assert rule((3, 2)) == '├───┼──┤'
-    assert rule((3, 2), BOTTOM) == '╘═══╧══╛'
-    assert rule((4,)) == '├────┤'
-
-
 def test_a_box_covers_what_was_there_and_returns_its_inside() -> None:
     buffer = Buffer(12, 4)
     buffer.fill(buffer.area, 'x')
     assert draw_box(buffer, Rect(1, 0, 10, 4), title='A long title') == Rect(2, 1, 8, 2)
     assert buffer.lines() == ['x╒═ A .. ═╕x', 'x│        │x', 'x│        │x', 'x╘════════╛x']
     assert draw_box(Buffer(1, 1), Rect(0, 0, 1, 1)).is_empty
-
-
-def test_a_row_puts_each_text_into_its_column() -> None:
-    cells = [
-        TableCell(1, 4, '0'),
-        TableCell(6, 7, '12345'),
-        TableCell(14, 7, 'christopher', '<', '+'),
-        TableCell(22, 6, '漢字漢字'),
-    ]
-    assert row_text(cells) == '    0   12345 christ+ 漢字..'
-    assert row_text(cells, 1) == '   0   12345 christ+ 漢字..'
 
 
 def dialog(width: int, height: int, current: int = 0) -> Buffer:

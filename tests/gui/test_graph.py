@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import math
+from typing import Sequence
 
 import pytest
 from hypothesis import given
@@ -29,7 +30,7 @@ DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 def graph(
-    values: list[float],
+    values: Sequence[float | None],
     width: int,
     height: int,
     marks: Marks = BRAILLE,
@@ -104,7 +105,7 @@ def test_only_the_newest_samples_that_fit_are_drawn() -> None:
 
 
 def test_what_is_not_known_is_blank_and_the_least_load_is_a_dot() -> None:
-    assert graph([NAN, 0.001, -5.0, math.inf], 2, 1) == '⢀⢸'
+    assert graph([NAN, 0.001, None, -5.0, math.inf, None], 3, 1) == '⢀ ⡇'
     assert graph([5.0, 5.0], 1, 1, bound=0.0) == '⣿'
 
 
@@ -127,7 +128,7 @@ def test_rows_take_the_colours_of_the_gradient_from_the_baseline() -> None:
     ('values', 'bounds', 'expected'),
     [
         ([], (10, 100), 10),
-        ([1.0, NAN], (10, 100), 10),
+        ([1.0, NAN, None], (10, 100), 10),
         ([40.0, 20.0], (10, 100), 50),
         ([90.0], (10, 100), 100),
         ([900.0], (10, 1000), 1000),
@@ -135,7 +136,7 @@ def test_rows_take_the_colours_of_the_gradient_from_the_baseline() -> None:
     ],
 )
 def test_the_bound_leaves_room_above_the_highest_value(
-    values: list[float], bounds: tuple[float, float], expected: float
+    values: list[float | None], bounds: tuple[float, float], expected: float
 ) -> None:
     assert graph_bound(values, *bounds) == expected
 

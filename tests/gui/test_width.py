@@ -108,6 +108,13 @@ def test_ranges_taken_without_a_look_are_what_the_tables_say() -> None:
             assert unicodedata.normalize('NFC', char) == char, hex(ord(char))
 
 
+def test_every_character_there_is_takes_the_cells_it_should() -> None:
+    # Sixteen at a time, with a letter between: nothing to join, nothing to compose.
+    for start in range(0, sys.maxunicode + 1, 16):
+        text = safe('x'.join(map(chr, range(start, start + 16))))
+        assert cell_width(text) == wcwidth.wcswidth(text), hex(start)
+
+
 def test_wcwidth_is_not_imported_for_what_the_monitor_itself_draws() -> None:
     code = (
         'import sys; from nvitop.gui.render.width import safe, cell_width, clip\n'

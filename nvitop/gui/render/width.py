@@ -17,7 +17,7 @@ _UNKNOWN = '\ufffd'
 # mathematics, control pictures, boxes, blocks, triangles, braille …
 _NARROW = (
     ' -~\xa0-\xac\xae-\u02ff\u0391-\u03a1\u03a3-\u03ce\u0400-\u045f\u2010-\u2027\u2030-\u205e'
-    '\u20ac\u2190-\u22ff\u2400-\u2426\u2500-\u25fc\u2800-\u28ff'
+    '\u20ac\u2190-\u22ff\u2400-\u2426\u2500-\u25fc\u2800-\u28ff\ufffd'
 )
 # … kana, CJK ideographs and punctuation, Hangul syllables, full-width forms.
 _WIDE = '\u3000-\u3029\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fa5\uac00-\ud7a3\uff01-\uff60'
@@ -170,6 +170,8 @@ def safe(text: str, *, limit: int = LIMIT) -> str:
 
 def _drawn(char: str) -> str:
     """What is drawn for one character from outside."""
+    if _all_agreed(char):
+        return char
     code = ord(char)
     if code < 0x20:
         return '␤' if char == '\n' else chr(0x2400 + code)
@@ -184,9 +186,13 @@ def _drawn(char: str) -> str:
         return ''
     if category in {'Cc', 'Cf', 'Cs', 'Cn', 'Zl', 'Zp', 'Mc'}:
         return _UNKNOWN
-    # Two tables of different origin must agree; terminals are built from one like them.
+    from wcwidth import wcswidth
+
+    # Two tables of different origin must agree, the newer one on the character alone and on what
+    # it adds to another; terminals are built from tables like them.
     expected = 0 if category == 'Mn' else 1 + (unicodedata.east_asian_width(char) in {'W', 'F'})
-    return char if _char_width(char) == expected else _UNKNOWN
+    agreed = _char_width(char) == wcswidth(f'a{char}') - 1 == expected
+    return char if agreed else _UNKNOWN
 
 
 def _with_few_marks(text: str) -> str:

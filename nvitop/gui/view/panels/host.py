@@ -159,7 +159,7 @@ def _draw_host_graphs(
         (graphs.memory, 'memory_percent', MEMORY, True),
         (graphs.swap, 'swap_percent', SWAP, False),
     ):
-        values = _known(_past(history, HOST, metric, area.width, state))
+        values = _past(history, HOST, metric, area.width, state)
         draw_graph(
             buf,
             area,
@@ -177,11 +177,6 @@ def _past(
     """What a graph of this width plots, oldest first."""
     seconds = width * _seconds_per_cell(width, state)
     return history.values(key, metric, seconds, samples_shown(width))
-
-
-def _known(values: Sequence[float | None]) -> list[float]:
-    """Values as a graph takes them: not a number where nothing is known."""
-    return [math.nan if value is None else value for value in values]
 
 
 def _draw_host_values(buf: Buffer, graphs: HostGraphs, host: HostSample) -> None:
@@ -214,11 +209,10 @@ def _draw_device_graphs(
         graph = GRAPHS_BY_METRIC[metric]
         means = _means(history, graphs, metric, area.width)
         now = means[-1] if means else None
-        values = _known(means)
-        bound = graph_bound(values, graph.top / 10 or 1e-9, graph.top or math.inf)
+        bound = graph_bound(means, graph.top / 10 or 1e-9, graph.top or math.inf)
         style = Style(_graph_role(graph, now, view))
         colorful = view.colorful and bool(graph.top)
-        draw_graph(buf, area, values, style, bound=bound, downwards=downwards, colorful=colorful)
+        draw_graph(buf, area, means, style, bound=bound, downwards=downwards, colorful=colorful)
         y = area.bottom - 1 if downwards else area.y
         text = f'{graphs.prefix}{graph.title}: {_format_value(graph, now)}'
         draw_text(buf, area.x + 1, y, clip(text, area.width - 2), style)

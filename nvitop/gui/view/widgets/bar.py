@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Sequence
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style, gradient
+from nvitop.gui.render.style import GRADIENT, PLAIN, Style, gradient
 from nvitop.gui.render.width import cell_width, clip
 from nvitop.gui.view.format import NOT_AVAILABLE, format_percent, format_short_percent
 
@@ -87,11 +88,9 @@ def _text_beside(percent: float, texts: Sequence[str], free: int) -> tuple[str, 
 def _draw_gradient(buf: Buffer, x: int, y: int, blocks: str, room: int, style: Style) -> int:
     """Blocks in one span for each step of the gradient; returns the cells used."""
     start = 0
-    role = gradient(0)
-    for i in range(len(blocks) + 1):
-        new: Role | None = gradient((i + 0.5) / room) if i < len(blocks) else None
-        if new is not role:
-            buf.write(x + start, y, blocks[start:i], style._replace(role=role))
-            start = i
-            role = new or role
+    for step, role in enumerate(GRADIENT, 1):
+        end = min(len(blocks), math.ceil(step * room / len(GRADIENT) - 0.5))
+        if end > start:
+            buf.write(x + start, y, blocks[start:end], style._replace(role=role))
+            start = end
     return len(blocks)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import codecs
 import math
-import operator
 from typing import NamedTuple, Sequence
 
 from nvitop.gui.render.buffer import Buffer
@@ -52,16 +51,18 @@ def samples_shown(width: int, marks: Marks = BRAILLE) -> int:
     return width * marks.samples_per_cell
 
 
-def graph_bound(values: Sequence[float], minimum: float = 10.0, maximum: float = 100.0) -> float:
+def graph_bound(
+    values: Sequence[float | None], minimum: float = 10.0, maximum: float = 100.0
+) -> float:
     """The value at the top of a graph: 1.25 × the highest one, between ``minimum`` and ``maximum``."""
-    highest = max((value for value in values if value == value), default=0.0)
+    highest = max((v for v in values if v is not None and v == v), default=0.0)
     return max(minimum, min(maximum, 1.25 * highest))
 
 
 def draw_graph(
     buf: Buffer,
     area: Rect,
-    values: Sequence[float],
+    values: Sequence[float | None],
     style: Style = PLAIN,
     *,
     bound: float = 100.0,
@@ -73,8 +74,8 @@ def draw_graph(
     """Fill ``area`` with the newest of ``values``, oldest first.
 
     ``bound`` is the value that fills the height; what lies above it is cut off. A value above
-    ``baseline`` shows at least a dot; one at or below it, and one that is not a number (not known),
-    show nothing. With ``colorful`` each row has its colour of the gradient instead of the style's.
+    ``baseline`` shows at least a dot; one at or below it, ``None`` and not-a-number show nothing.
+    With ``colorful`` each row has its colour of the gradient instead of the style's.
     """
     if area.is_empty:
         return
@@ -96,7 +97,7 @@ def draw_graph(
 
 
 def _dots(
-    values: Sequence[float], area: Rect, bound: float, baseline: float, marks: Marks
+    values: Sequence[float | None], area: Rect, bound: float, baseline: float, marks: Marks
 ) -> list[int]:
     """How many dots high each sample is, oldest first, filled up to the left with none."""
     shown = samples_shown(area.width, marks)
@@ -104,7 +105,11 @@ def _dots(
     scale = top / (bound - baseline) if bound > baseline else 0.0
     ceil = math.ceil
     dots = [
-        0 if not value > baseline else top if value >= bound else ceil((value - baseline) * scale)
+        0
+        if value is None or not value > baseline
+        else ceil((value - baseline) * scale)
+        if value < bound
+        else top
         for value in values[-shown:]
     ]
     return [0] * (shown - len(dots)) + dots
@@ -127,8 +132,10 @@ def _row_text(band: bytes, below: int, marks: Marks, *, downwards: bool) -> str:
     table = bytes(below) + bytes(range(levels)) + bytes([levels]) * (256 - below - levels)
     in_row = band.translate(table)
     if marks.samples_per_cell == 2:
-        left = in_row[::2].translate(_TIMES_FIVE)
-        in_row = bytes(map(operator.add, left, in_row[1::2]))
+        # Added as one big number each: no byte exceeds 24, so nothing is carried into another.
+        left, right = in_row[::2].translate(_TIMES_FIVE), in_row[1::2]
+        both = int.from_bytes(left, 'big') + int.from_bytes(right, 'big')
+        in_row = both.to_bytes(len(left), 'big')
     characters = marks.downwards if downwards else marks.upwards
     text, _ = codecs.charmap_decode(in_row, 'strict', characters)
     return text
