@@ -94,6 +94,9 @@ class HeadlessTerminal:
         """Keep the frame."""
         self.frames.append(buffer)
 
+    def forget(self) -> None:
+        """Nothing is drawn over here."""
+
     def capture_mouse(self, captured: bool) -> None:
         """Note it."""
         self.mouse_captured = captured

@@ -32,6 +32,9 @@ class Terminal(Protocol):
     def draw(self, buffer: Buffer, theme: Theme) -> None:
         """Show a frame; only what differs from the frame before is written."""
 
+    def forget(self) -> None:
+        """Write every cell at the next :meth:`draw`: something else may have drawn over them."""
+
     def capture_mouse(self, captured: bool) -> None:
         """Whether mouse actions are events, or the terminal's own (to select text)."""
 

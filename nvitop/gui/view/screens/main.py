@@ -51,10 +51,18 @@ class MainView(NamedTuple):
 
 
 def arrange_main(
-    sample: Sample, state: MainState, view: ViewState, width: int, height: int
+    sample: Sample,
+    state: MainState,
+    view: ViewState,
+    width: int,
+    height: int,
+    *,
+    processes: tuple[ProcessSample, ...] | None = None,
 ) -> MainView:
-    """List the processes and place everything on a screen of this size."""
-    processes = list_processes(sample.processes, state.filter, state.sort)
+    """Place everything on a screen of this size. ``processes`` are the rows where they have been
+    listed already."""
+    if processes is None:
+        processes = list_processes(sample.processes, state.filter, state.sort)
     is_natural = state.sort.order == 'natural'
     content = Content(
         tuple(device.key for device in sample.devices),

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The report of a crash: what is needed to reproduce it, and nothing that is nobody's business."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+import traceback
+from typing import Iterable
+
+from nvitop.gui.render.width import cell_width
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import (
+    EnvironmentRead,
+    Event,
+    KeyPressed,
+    Pasted,
+    SampleArrived,
+    SignalSent,
+)
+from nvitop.sampling.stored import serialise
+from nvitop.sampling.types import HostProcessSample, ProcessSample, Sample
+from nvitop.version import __version__
+
+#: Shorter texts are not looked for in the rest of the report: ``a`` is in every word.
+_SHORTEST_SECRET = 3
+
+
+def placeholder(text: str) -> str:
+    """A text that takes as many cells and says nothing."""
+    return 'x' * cell_width(text)
+
+
+def redact_sample(sample: Sample) -> Sample:
+    """The sample with commands, names and users replaced by placeholders of equal width."""
+    return sample._replace(
+        host=sample.host._replace(
+            hostname=placeholder(sample.host.hostname), username=placeholder(sample.host.username)
+        ),
+        processes=tuple(_redact_process(process) for process in sample.processes),
+        host_processes=tuple(_redact_host_process(process) for process in sample.host_processes),
+    )
+
+
+def _redact_process(process: ProcessSample) -> ProcessSample:
+    return process._replace(
+        username=_or_none(process.username),
+        name=_or_none(process.name),
+        command=_or_none(process.command),
+    )
+
+
+def _redact_host_process(process: HostProcessSample) -> HostProcessSample:
+    return process._replace(username=_or_none(process.username), command=_or_none(process.command))
+
+
+def _or_none(text: str | None) -> str | None:
+    return None if text is None else placeholder(text)
+
+
+def describe_event(event: Event) -> str:
+    """An event in one line, without text that was typed into it or came from outside."""
+    if isinstance(event, SampleArrived):
+        sample = event.sample
+        return (
+            f'SampleArrived(sequence={sample.sequence}, devices={len(sample.devices)}, '
+            f'processes={len(sample.processes)})'
+        )
+    if isinstance(event, Pasted):
+        return f'Pasted({len(event.text)} characters)'
+    if isinstance(event, EnvironmentRead):
+        return f'EnvironmentRead(pid={event.pid}, {len(event.variables)} variables)'
+    if isinstance(event, SignalSent):
+        return f'SignalSent(pid={event.key.pid}, {event.signal}, {event.outcome})'
+    return repr(event)
+
+
+def without_typed_text(event: Event, state: AppState) -> Event:
+    """The event as it may be remembered: what is typed into a line is not."""
+    if state.field is not None and isinstance(event, KeyPressed) and len(event.key) == 1:
+        return KeyPressed('•')
+    return event
+
+
+def _secrets(state: AppState) -> list[str]:
+    """All texts from outside that the state holds, longest first."""
+    texts: set[str | None] = {state.query}
+    for sample in (state.sample, state.shown):
+        texts |= {sample.host.hostname, sample.host.username}
+        for process in sample.processes:
+            texts |= {process.username, process.name, process.command}
+        for host_process in sample.host_processes:
+            texts |= {host_process.username, host_process.command}
+    for name, value in state.environ.variables or ():
+        texts |= {name, value}
+    found = {text for text in texts if text is not None and len(text) >= _SHORTEST_SECRET}
+    return sorted(found, key=len, reverse=True)
+
+
+def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str:
+    """The text of the report."""
+    trace = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
+    for secret in _secrets(state):
+        trace = trace.replace(secret, placeholder(secret))
+    sample = json.dumps(serialise(redact_sample(state.shown)), indent=1)
+    lines = [
+        f'nvitop {__version__}, Python {platform.python_version()}, {platform.platform()}',
+        f'driver {state.shown.driver_version}, CUDA {state.shown.cuda_driver_version}',
+        f'terminal {os.environ.get("TERM")}, {state.width} x {state.height}',
+        f'screen {state.screen.value}, view {state.view}, sort {state.main.sort}',
+        '',
+        trace,
+        'Last events, oldest first:',
+        *(f'  {event}' for event in events),
+        '',
+        'What was shown, with names, users and commands replaced:',
+        sample,
+    ]
+    return '\n'.join(lines) + '\n'
+
+
+def write_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str | None:
+    """Write the report where only this user can read it; its path, ``None`` where it cannot be."""
+    text = format_crash(error, state, events)
+    try:
+        descriptor, path = tempfile.mkstemp(prefix='nvitop-crash-', suffix='.txt', text=True)
+        with os.fdopen(descriptor, 'w', encoding='utf-8', errors='backslashreplace') as file:
+            file.write(text)
+    except OSError:
+        return None
+    return path
+
+
+def explain_crash(error: BaseException, path: str | None) -> str:
+    """What the user is told: one line."""
+    where = f'see {path}' if path else 'no report could be written'
+    return f'nvitop: the monitor crashed with {type(error).__name__}; {where}'

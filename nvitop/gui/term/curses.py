@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The terminal through curses; the only file that imports it."""
+
+from __future__ import annotations
+
+import contextlib
+import curses
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Iterator
+
+from nvitop.gui.render.style import Style
+from nvitop.gui.render.theme import DEFAULT, Look
+
+if TYPE_CHECKING:
+    from nvitop.gui.render.buffer import Buffer, Span
+    from nvitop.gui.render.theme import Theme
+    from nvitop.gui.state.events import Event
+    from nvitop.gui.term.posix import PosixInput
+
+#: Press and release reports with any coordinates (SGR); and pastes between marks.
+MOUSE_ON, MOUSE_OFF = '\x1b[?1000h\x1b[?1006h', '\x1b[?1006l\x1b[?1000l'
+PASTE_ON, PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
+
+
+class TerminalError(Exception):
+    """The terminal cannot be used for the monitor; the text says why."""
+
+
+class CursesTerminal:
+    """A :class:`~nvitop.gui.term.terminal.Terminal` on standard input and output.
+
+    curses is asked to draw only. Keys are read past it, from the file descriptor, because a
+    single wait has to cover keys, signals and samples.
+    """
+
+    def __init__(self, *, max_colors: int = 256) -> None:
+        self._max_colors = max_colors
+        self._colors = 0
+        self._screen: curses.window | None = None
+        self._input: PosixInput | None = None
+        self._rows: list[tuple[Span, ...]] = []
+        self._theme: Theme | None = None
+        self._attributes: dict[Style, int] = {}
+        self._pairs: dict[tuple[int, int], int] = {}
+        self._captures_mouse = True
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Take the terminal over. Raises TerminalError where curses cannot."""
+        from nvitop.gui.term.posix import PosixInput, escape_delay
+
+        try:
+            self._screen = curses.initscr()
+        except curses.error as error:
+            raise TerminalError(f'curses cannot use this terminal: {error}') from None
+        source = PosixInput(
+            sys.stdin.fileno(), self.size, delay=escape_delay(os.environ.get('ESCDELAY'))
+        )
+        self._input = source
+        try:
+            self._enter()
+            with source.signals_caught():
+                yield
+        finally:
+            self._leave()
+            source.close()
+            self._input = None
+
+    def _enter(self) -> None:
+        assert self._screen is not None
+        curses.noecho()
+        # Raw: Ctrl-C, Ctrl-Z and Ctrl-\ are keys, and Ctrl-S does not stop the screen.
+        curses.raw()
+        self._screen.leaveok(True)
+        with contextlib.suppress(curses.error):  # a terminal that cannot hide its cursor
+            curses.curs_set(0)
+        self._start_colors()
+        self._write(PASTE_ON + (MOUSE_ON if self._captures_mouse else ''))
+
+    def _leave(self) -> None:
+        """Give the terminal back; must work from any state, also after an error half way."""
+        self._write(MOUSE_OFF + PASTE_OFF)
+        with contextlib.suppress(curses.error):
+            curses.curs_set(1)
+        with contextlib.suppress(curses.error):
+            curses.noraw()
+            curses.echo()
+            curses.endwin()
+
+    def _start_colors(self) -> None:
+        self._colors = 0
+        with contextlib.suppress(curses.error):
+            curses.start_color()
+            curses.use_default_colors()
+            for depth in (8, 16, 256):
+                if curses.COLORS >= depth <= self._max_colors:
+                    self._colors = depth
+
+    def _write(self, text: str) -> None:
+        """Write past curses what it has no function for."""
+        # The terminal may be gone; then there is nothing to set back either.
+        with contextlib.suppress(OSError):
+            os.write(sys.stdout.fileno(), text.encode('ascii'))
+
+    def size(self) -> tuple[int, int]:
+        """Columns and rows, asked of the terminal: what curses knows is stale after a resize."""
+        try:
+            columns, rows = os.get_terminal_size(sys.stdout.fileno())
+        except OSError:
+            rows, columns = self._screen.getmaxyx() if self._screen is not None else (24, 80)
+        return columns, rows
+
+    def colors(self) -> int:
+        """How many colours are used: 0, 8, 16 or 256."""
+        return self._colors
+
+    def wait(self, timeout: float | None) -> list[Event]:
+        """Block until something happens."""
+        assert self._input is not None
+        return self._input.wait(timeout)
+
+    def wake(self) -> None:
+        """Make :meth:`wait` return. Any thread may call it."""
+        source = self._input
+        if source is not None:
+            source.wake()
+
+    def draw(self, buffer: Buffer, theme: Theme) -> None:
+        """Write the rows that differ from the last frame; curses writes the cells that differ."""
+        assert self._screen is not None
+        if theme is not self._theme:
+            self._theme = theme
+            self._attributes.clear()
+            self._rows = []
+        if self._screen.getmaxyx() != (buffer.height, buffer.width):
+            with contextlib.suppress(curses.error):
+                curses.resizeterm(buffer.height, buffer.width)
+            self._rows = []
+        if len(self._rows) != buffer.height:
+            self._screen.clear()
+            self._rows = [()] * buffer.height
+        for y in range(buffer.height):
+            row = buffer.row(y)
+            if row != self._rows[y]:
+                self._rows[y] = row
+                self._draw_row(y, row)
+        self._screen.refresh()
+
+    def _draw_row(self, y: int, row: tuple[Span, ...]) -> None:
+        screen = self._screen
+        assert screen is not None
+        # The size may have changed since the frame was made: what is outside is not drawn.
+        with contextlib.suppress(curses.error):
+            screen.move(y, 0)
+            screen.clrtoeol()
+        for x, text, style in row:
+            # Writing the last cell of the last row moves the cursor off the screen, which curses
+            # calls an error after having written it.
+            with contextlib.suppress(curses.error):
+                screen.addstr(y, x, text, self._attribute(style))
+
+    def forget(self) -> None:
+        """Write every cell at the next :meth:`draw`: something else may have drawn on the screen."""
+        self._rows = []
+
+    def _attribute(self, style: Style) -> int:
+        attribute = self._attributes.get(style)
+        if attribute is None:
+            assert self._theme is not None
+            attribute = self._attributes[style] = self._make(self._theme.look(style, self._colors))
+        return attribute
+
+    def _make(self, look: Look) -> int:
+        attribute = curses.A_NORMAL
+        for wanted, flag in (
+            (look.bold, curses.A_BOLD),
+            (look.dim, curses.A_DIM),
+            (look.underline, curses.A_UNDERLINE),
+            (look.reverse, curses.A_REVERSE),
+            (look.italic, getattr(curses, 'A_ITALIC', 0)),
+            (look.blink, curses.A_BLINK),
+        ):
+            if wanted:
+                attribute |= flag
+        if self._colors and (look.foreground, look.background) != (DEFAULT, DEFAULT):
+            attribute |= curses.color_pair(self._pair(look.foreground, look.background))
+        return attribute
+
+    def _pair(self, foreground: int, background: int) -> int:
+        """The number of a pair of colours; 0, the terminal's own, when there are no more."""
+        key = (foreground, background)
+        if key not in self._pairs:
+            number = len(self._pairs) + 1
+            # Above 255 a pair does not fit into an attribute.
+            if number >= min(curses.COLOR_PAIRS, 256):
+                return 0
+            curses.init_pair(number, foreground, background)
+            self._pairs[key] = number
+        return self._pairs[key]
+
+    def capture_mouse(self, captured: bool) -> None:
+        """Whether mouse actions are events, or the terminal's own."""
+        self._captures_mouse = captured
+        self._write(MOUSE_ON if captured else MOUSE_OFF)
+
+    def ring(self) -> None:
+        """Sound the bell."""
+        with contextlib.suppress(curses.error):
+            curses.beep()
+
+    def suspend(self) -> None:
+        """Give the terminal back and stop; returns when the shell has continued us."""
+        self._leave()
+        # SIGSTOP, not SIGTSTP, which is caught; to the whole group, as Ctrl-Z does it.
+        os.kill(0, signal.SIGSTOP)
+        self._enter()
+        self.forget()

@@ -1,0 +1,105 @@
+"""The report of a crash: enough to reproduce it, and nothing that is nobody's business."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import stat
+
+import pytest
+
+from nvitop.gui.crash import (
+    describe_event,
+    explain_crash,
+    format_crash,
+    redact_sample,
+    without_typed_text,
+    write_crash,
+)
+from nvitop.gui.render.width import cell_width
+from nvitop.gui.state.app_state import AppState, TextField
+from nvitop.gui.state.events import EnvironmentRead, Event, KeyPressed, Pasted, SampleArrived
+from nvitop.gui.state.update import update
+from nvitop.sampling.stored import parse
+from tests.gui.samples import SAMPLES
+
+
+def state_of(name: str) -> AppState:
+    return update(AppState(), SampleArrived(SAMPLES[name]._replace(sequence=1)))[0]
+
+
+def crash(state: AppState) -> ValueError:
+    try:
+        raise ValueError(f'cannot draw {state.sample.processes[0].command}')
+    except ValueError as error:
+        return error
+
+
+@pytest.mark.parametrize('name', ['processes200', 'hostile', 'h100x8'])
+def test_no_name_user_or_command_is_in_a_report(name: str) -> None:
+    state = state_of(name)
+    text = format_crash(crash(state), state, ["KeyPressed(key='Down')"])
+    assert 'ValueError' in text
+    assert "KeyPressed(key='Down')" in text
+    escaped = json.dumps(text)
+    for process in state.sample.processes:
+        for secret in (process.username, process.command):
+            if secret is not None and len(secret) > 2 and set(secret) != {'x'}:
+                assert secret not in text
+                assert json.dumps(secret)[1:-1] not in escaped
+    for secret in (state.sample.host.hostname, state.sample.host.username):
+        assert secret not in text
+
+
+def test_the_sample_of_a_report_can_be_drawn_again_with_the_same_widths() -> None:
+    state = state_of('hostile')
+    text = format_crash(crash(state), state, [])
+    stored = json.loads(text[text.index('\n{\n') :])
+    sample = parse(stored)
+    assert sample == redact_sample(state.sample)
+    for before, after in zip(state.sample.processes, sample.processes):
+        assert cell_width(before.command or '') == cell_width(after.command or '')
+
+
+@pytest.mark.parametrize(
+    ('event', 'secret'),
+    [
+        (Pasted('hunter2'), 'hunter2'),
+        (EnvironmentRead(1, 1.0, (('TOKEN', 'hunter2'),)), 'hunter2'),
+        (SampleArrived(SAMPLES['h100x8']), 'train.py'),
+    ],
+)
+def test_events_are_described_without_what_they_carry(event: Event, secret: str) -> None:
+    assert secret not in describe_event(event)
+    assert type(event).__name__ in describe_event(event)
+
+
+def test_what_is_typed_into_a_line_is_not_remembered() -> None:
+    typing = AppState(field=TextField('filter'))
+    assert without_typed_text(KeyPressed('x'), typing) == KeyPressed('•')
+    assert without_typed_text(KeyPressed('Enter'), typing) == KeyPressed('Enter')
+    assert without_typed_text(KeyPressed('x'), AppState()) == KeyPressed('x')
+
+
+def test_a_report_is_for_this_user_alone(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
+    state = state_of('hostile')
+    error = crash(state)
+    path = write_crash(error, state, [])
+    assert path is not None
+    assert path in explain_crash(error, path)
+    if os.name == 'posix':
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
+def test_where_no_report_can_be_written_that_is_said(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('tempfile.tempdir', str(tmp_path / 'absent'))
+    state = state_of('h100x8')
+    error = crash(state)
+    assert write_crash(error, state, []) is None
+    assert 'no report could be written' in explain_crash(error, None)
