@@ -7,7 +7,7 @@ from typing import Any
 from nvitop import simulation
 
 #: GPU 0: everything known and fixed. GPU 1: split, with a gap between MIG devices 0 and 2.
-#: GPU 2: a workstation board, with a fan and a display, without ECC, NVLink and counters.
+#: GPU 2: a workstation board, with a fan, without ECC, NVLink and counters. GPU 3: unified memory.
 SCENARIO = """
 description = "for the tests of devices"
 seed = 7
@@ -64,6 +64,9 @@ gpu_instance = 9
 [[gpu]]
 model = "RTX 4090"
 pcie_counters = false
+
+[[gpu]]
+model = "GB10"
 
 [[process]]
 gpus = [0]

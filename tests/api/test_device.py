@@ -140,13 +140,13 @@ def test_other_errors_of_the_construction_are_raised(machine: simulation.Machine
 
 
 def test_devices_of_indices(machine: simulation.Machine) -> None:
-    assert [device.index for device in Device.all()] == [0, 1, 2]
+    assert [device.index for device in Device.all()] == [0, 1, 2, 3]
     assert Device.from_indices(2) == [Device(2)]
     assert Device.from_indices([2, (1, 0), 0]) == [Device(2), Device((1, 0)), Device(0)]
     assert Device.from_indices([]) == []
     with pytest.raises(libnvml.NVMLError):
         Device.from_indices([0, 99])
-    assert (Device.count(), Device.is_available()) == (3, True)
+    assert (Device.count(), Device.is_available()) == (4, True)
     assert Device.driver_version() == '580.65.06'
     assert Device.cuda_driver_version() == Device.max_cuda_version() == '13.0'
 

@@ -55,9 +55,7 @@ def _free(pointer: Any, library: object) -> None:
             libnvml.nvmlGpmSampleFree(pointer)
 
 
-def _compare(earlier: _Sample | None, later: _Sample | None) -> GpmMetrics:
-    if earlier is None or later is None:
-        return GpmMetrics()
+def _compare(earlier: _Sample, later: _Sample) -> GpmMetrics:
     request = libnvml.c_nvmlGpmMetricsGet_t()
     request.version = libnvml.NVML_GPM_METRICS_GET_VERSION
     request.numMetrics = len(_LOADS) + len(_TRAFFIC)
@@ -81,7 +79,7 @@ class GpmMixin(DeviceBase):
     While they are read the GPU may save less power, so the monitor reads them only while shown.
     """
 
-    _gpm: Window[_Sample | None, GpmMetrics] | None = None
+    _gpm: Window[_Sample, GpmMetrics] | None = None
 
     def is_gpm_supported(self) -> bool:
         """Whether the GPU has these counters: Hopper and newer, driver R520 and newer.
@@ -110,7 +108,7 @@ class GpmMixin(DeviceBase):
         if not self.is_gpm_supported():
             return GpmMetrics()
         if self._gpm is None:
-            self._gpm = Window(self._read_gpm, _compare, shortest=_SHORTEST_SECONDS)
+            self._gpm = Window(self._read_gpm, _compare, GpmMetrics(), shortest=_SHORTEST_SECONDS)
         return self._gpm.measure(interval)
 
     def _read_gpm(self) -> _Sample | None:

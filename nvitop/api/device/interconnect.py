@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api.device.base import DeviceBase, derived, human, in_range, once_in_oneshot
@@ -206,15 +205,21 @@ class InterconnectMixin(DeviceBase):
         if not self._known('PCIe counters', self._has_pcie_counters):
             return []
         if self._pcie is None:
-            self._pcie = Window(lambda: self._counters(_PCIE_COUNTERS), _rates)
+            self._pcie = self._rate_window(_PCIE_COUNTERS)
         return self._pcie.measure()
 
     def _has_pcie_counters(self) -> bool:
         return NA not in [value for value, _ in self._read_fields(_PCIE_COUNTERS)]
 
-    def _counters(self, fields: list[tuple[int, int]]) -> _Counters:
-        values = self._read_fields(fields)
-        return _Counters(time.monotonic(), values)
+    def _rate_window(
+        self, fields: list[tuple[int, int]]
+    ) -> Window[_Counters, list[float | NaType]]:
+        def read() -> _Counters | None:
+            values = self._read_fields(fields)
+            is_known = any(value is not NA for value, _ in values)
+            return _Counters(Window.clock(), values) if is_known else None
+
+        return Window(read, _rates, [NA] * len(fields))
 
     def nvlink_link_count(self) -> int | NaType:
         """Number of NVLinks of the GPU, active or not; 0 or ``NA`` where it has none; asked once.
@@ -249,7 +254,7 @@ class InterconnectMixin(DeviceBase):
                 for link in range(count)
                 for field in (_FIELD_NVLINK_DATA_TX, _FIELD_NVLINK_DATA_RX)
             ]
-            self._nvlink = Window(lambda: self._counters(fields), _rates)
+            self._nvlink = self._rate_window(fields)
         rates = [_rounded(rate) for rate in self._nvlink.measure(interval)]
         return [ThroughputInfo(*pair) for pair in zip(rates[::2], rates[1::2])]
 

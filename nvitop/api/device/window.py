@@ -28,13 +28,15 @@ class Window(Generic[R, V]):
 
     def __init__(
         self,
-        read: Callable[[], R],
+        read: Callable[[], R | None],
         compare: Callable[[R, R], V],
+        missing: V,
         *,
         shortest: float = SHORTEST_SECONDS,
     ) -> None:
         self._read = read
         self._compare = compare
+        self._missing = missing
         self._shortest = shortest
         #: When the last reading was taken, the reading, and the value it gave.
         self._last: tuple[float, R, V] | None = None
@@ -43,17 +45,22 @@ class Window(Generic[R, V]):
         """The value since the last reading, or over the next ``interval`` seconds.
 
         The first time there is no last reading: then it is measured over the shortest time. Within
-        the shortest time after a reading its value is given again.
+        the shortest time after a reading its value is given again. Where nothing can be read the
+        value is the missing one, and the next measurement begins anew.
         """
         last = self._last
         if interval or last is None:
             earlier = self._read()
-            self.sleep(interval or self._shortest)
+            if earlier is not None:
+                self.sleep(interval or self._shortest)
         else:
             taken, earlier, value = last
             if self.clock() - taken < self._shortest:
                 return value
-        later = self._read()
+        later = self._read() if earlier is not None else None
+        if earlier is None or later is None:
+            self._last = None
+            return self._missing
         value = self._compare(earlier, later)
         self._last = self.clock(), later, value
         return value

@@ -1,0 +1,251 @@
+"""The contract of every getter: its documented type or NA, whatever the driver does; one table for all."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any, Callable, Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api import device as device_module
+from nvitop.api import libnvml
+from nvitop.api.device import Device, MigDevice, PhysicalDevice
+from nvitop.api.device.window import Window
+from nvitop.api.metrics import METRICS
+from nvitop.api.process import GpuProcess
+from nvitop.api.utils import NA, NaType, Snapshot
+from nvitop.sampling.types import DeviceInfo, DeviceSample
+from nvitop.simulation.abi import NVML_ERRORS
+from tests.api.machines import machine as make_machine
+
+#: Public methods that are no getters: they need arguments, or do something else.
+NOT_GETTERS = {
+    'all',
+    'count',
+    'cuda_driver_version',
+    'driver_version',
+    'from_indices',
+    'is_available',
+    'max_cuda_version',
+    'mig_device',
+    'of_parent',
+    'oneshot',
+    'unavailable_reason',
+}
+
+#: Types as annotations write them.
+TYPES: dict[str, Any] = {
+    'int': int,
+    'float': (int, float),
+    'bool': bool,
+    'str': str,
+    'NaType': NaType,
+    'Snapshot': Snapshot,
+    'list': list,
+    'dict': dict,
+    'tuple': tuple,
+    'GpuProcess': GpuProcess,
+    **{name: getattr(device_module, name) for name in device_module.__all__},
+}
+
+KINDS: dict[str, Callable[[], Device]] = {
+    'GPU': lambda: Device(0),
+    'GPU in MIG mode': lambda: Device(1),
+    'GPU of a workstation': lambda: Device(2),
+    'GPU with unified memory': lambda: Device(3),
+    'MIG device': lambda: Device((1, 2)),
+}
+
+
+@pytest.fixture(autouse=True)
+def _do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Window, 'sleep', staticmethod(lambda seconds: None))
+
+
+@pytest.fixture
+def machine() -> Iterator[simulation.Machine]:
+    with make_machine() as machine:
+        yield machine
+
+
+def getters(kind: type[Device]) -> list[str]:
+    return [
+        name
+        for name, value in inspect.getmembers(kind, callable)
+        if not name.startswith('_') and name not in NOT_GETTERS and not inspect.isclass(value)
+    ]
+
+
+def return_annotation(kind: type[Device], name: str) -> str:
+    annotation = inspect.signature(getattr(kind, name)).return_annotation
+    assert isinstance(annotation, str), f'{name} has no annotation'
+    return annotation
+
+
+def is_documented(value: object, annotation: str) -> bool:
+    for one in annotation.split(' | '):
+        outer = one.partition('[')[0]
+        if not isinstance(value, TYPES[outer]):
+            continue
+        if isinstance(value, bool) and outer in ('int', 'float'):
+            continue
+        return are_fields_documented(value)
+    return False
+
+
+def are_fields_documented(value: object) -> bool:
+    """Of a named tuple each field too, of a list each value."""
+    if isinstance(value, list):
+        return all(are_fields_documented(one) for one in value)
+    hints = getattr(type(value), '__annotations__', None)
+    if not isinstance(value, tuple) or not hints:
+        return True
+    texts = {name: getattr(hint, '__forward_arg__', hint) for name, hint in hints.items()}
+    return all(is_documented(getattr(value, name), str(text)) for name, text in texts.items())
+
+
+def check_all(device: Device) -> None:
+    for name in getters(type(device)):
+        value = getattr(device, name)()
+        annotation = return_annotation(type(device), name)
+        assert is_documented(value, annotation), f'{name}() gave {value!r}, not {annotation}'
+
+
+def test_the_check_of_types_notices_a_wrong_one() -> None:
+    assert is_documented(1, 'int | NaType')
+    assert is_documented(NA, 'int | NaType')
+    assert not is_documented(None, 'int | NaType')
+    assert not is_documented(True, 'int | NaType')
+    assert not is_documented('1', 'int | NaType')
+    assert is_documented(device_module.MemoryInfo(total=1), 'MemoryInfo')
+    assert not is_documented(device_module.MemoryInfo._make([None, 1, 1, 1]), 'MemoryInfo')
+    assert len(getters(PhysicalDevice)) > 110
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_every_getter_gives_its_documented_type(kind: str, machine: simulation.Machine) -> None:
+    check_all(KINDS[kind]())
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('code', [name for name in NVML_ERRORS if name != 'SUCCESS'])
+def test_no_getter_raises_whatever_error_the_driver_gives(
+    code: str, kind: str, machine: simulation.Machine
+) -> None:
+    new, used = KINDS[kind](), KINDS[kind]()
+    check_all(used)
+    machine.fail('nvmlDevice*', code)
+    machine.fail('nvmlGpm*', code)
+    check_all(new)
+    check_all(used)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_no_getter_raises_when_any_one_function_fails(
+    kind: str, machine: simulation.Machine
+) -> None:
+    device = KINDS[kind]()
+    check_all(device)
+    for function in sorted(name for name in machine.calls if name.startswith('nvml')):
+        device = KINDS[kind]()
+        machine.fail(function, 'UNKNOWN')
+        check_all(device)
+        machine.heal()
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_no_getter_raises_where_functions_are_missing(
+    kind: str, machine: simulation.Machine
+) -> None:
+    device = KINDS[kind]()
+    check_all(device)
+    functions = sorted(name for name in machine.calls if name.startswith('nvml'))
+    for function in functions:
+        if function not in ('nvmlInitWithFlags', 'nvmlShutdown'):
+            machine.hide(function)
+            check_all(device)
+    assert device.power_usage() is NA
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_no_getter_raises_with_intermittent_failures(
+    kind: str, machine: simulation.Machine
+) -> None:
+    device = KINDS[kind]()
+    for every in (2, 3, 5):
+        machine.fail('nvmlDevice*', 'TIMEOUT', every=every)
+        machine.fail('nvmlGpm*', 'INVALID_ARGUMENT', every=every)
+        check_all(device)
+        machine.heal()
+    check_all(device)
+
+
+def test_metrics_are_methods_of_devices_and_fields_of_samples(
+    machine: simulation.Machine,
+) -> None:
+    kinds = {'int': int, 'float': float, 'bool': bool, 'str': str, 'list': tuple}
+    device = Device(0)
+    for metric in METRICS:
+        fields = DeviceInfo if metric.tier == 'static' else DeviceSample
+        assert metric.field in fields._fields, metric
+        value = getattr(device, metric.method)
+        value = value() if callable(value) else value
+        if metric.method == 'cuda_compute_capability':
+            value = '.'.join(map(str, value))
+        elif metric.method == 'clock_event_reasons':
+            value = value.names
+        if metric.method in ('fan_speed', 'current_driver_model') or 'retired' in metric.method:
+            assert value is NA, metric
+            continue
+        raw = int if metric.divisor > 1 else kinds[metric.kind]
+        assert type(value) is raw, metric
+        assert not isinstance(value, float) or math.isfinite(value)
+
+
+def test_mig_devices_have_the_metrics_that_are_said_to_be_their_own(
+    machine: simulation.Machine,
+) -> None:
+    device = Device((1, 2))
+    for metric in METRICS:
+        value = getattr(device, metric.method)
+        value = value() if callable(value) else value
+        if metric.mig:
+            assert value is not NA, metric
+        elif metric.unit in ('%', '°C', 'W', 'MHz'):
+            assert value is NA, metric
+
+
+def test_every_getter_says_what_it_is(machine: simulation.Machine) -> None:
+    for kind in (PhysicalDevice, MigDevice):
+        for name in getters(kind):
+            method = getattr(kind, name)
+            doc = inspect.getdoc(method)
+            assert doc, name
+            assert doc.split('\n')[0].rstrip().endswith(('.', ':')), f'{name}: {doc}'
+            assert method.__name__ in (name, *aliases(kind, name)), name
+
+
+def aliases(kind: type[Device], name: str) -> list[str]:
+    method = getattr(kind, name)
+    return [other for other in dir(kind) if getattr(kind, other, None) is method]
+
+
+def test_help_reads_well() -> None:
+    import pydoc
+
+    text = pydoc.plain(pydoc.render_doc(PhysicalDevice))
+    assert 'Memory allocated' in text or 'Memory in bytes' in text
+    assert 'nvlink_total_tx_throughput(self, interval: float | None = None)' in text.replace(
+        "'", ''
+    )
+    assert 'memory_used_human(self) -> str' in text.replace("'", '')
+
+
+def test_a_missing_getter_function_is_a_reason(machine: simulation.Machine) -> None:
+    machine.hide('nvmlDeviceGetTemperature*')
+    device = Device(0)
+    assert device.temperature() is NA
+    reason = device.unavailable_reason('temperature')
+    assert isinstance(reason, libnvml.NVMLError_FunctionNotFound)

@@ -1,0 +1,243 @@
+"""The processes on devices: who is listed, with what memory, type and load."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, Iterator, NamedTuple
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api import libnvml
+from nvitop.api.device import Device, PhysicalDevice
+from nvitop.api.process import GpuProcess
+from nvitop.api.utils import NA, GiB
+from tests.api.machines import machine as make_machine
+
+FIRST = 4100000
+
+
+@pytest.fixture
+def machine() -> Iterator[simulation.Machine]:
+    with make_machine(clock=lambda: 1000.0) as machine:
+        yield machine
+
+
+def loads(process: GpuProcess) -> tuple[Any, ...]:
+    return (
+        process.gpu_sm_utilization(),
+        process.gpu_memory_utilization(),
+        process.gpu_encoder_utilization(),
+        process.gpu_decoder_utilization(),
+    )
+
+
+def test_all_kinds_of_processes_are_listed_by_pid(machine: simulation.Machine) -> None:
+    device = Device(0)
+    processes = device.processes()
+    assert {pid: process.type for pid, process in processes.items()} == {
+        FIRST: 'C',
+        FIRST + 1: 'C+G',
+        FIRST + 2: 'M',
+    }
+    train = processes[FIRST]
+    assert (train.pid, train.device) == (FIRST, device)
+    assert train.gpu_memory() == 30 * GiB
+    assert (train.gpu_instance_id(), train.compute_instance_id()) == (NA, NA)
+    assert loads(train) == (40, 20, 0, 0)
+    assert processes[FIRST + 2].gpu_sm_utilization() == 10
+
+
+def test_a_process_without_a_sample_is_idle(machine: simulation.Machine) -> None:
+    assert loads(Device(0).processes()[FIRST + 1]) == (0, 0, 0, 0)
+
+
+def test_a_gpu_without_processes_has_none_and_no_loads_are_asked(
+    machine: simulation.Machine,
+) -> None:
+    assert Device(2).processes() == {}
+    assert machine.calls['nvmlDeviceGetProcessUtilization'] == 0
+
+
+def test_loads_are_unknown_on_mig_devices_and_gpus_in_mig_mode(
+    machine: simulation.Machine,
+) -> None:
+    for device in (Device(1), Device((1, 2))):
+        (process,) = device.processes().values()
+        assert loads(process) == (NA, NA, NA, NA)
+        assert process.gpu_memory() == 5 * GiB
+        assert (process.gpu_instance_id(), process.compute_instance_id()) == (9, 0)
+    assert Device((1, 0)).processes() == {}
+
+
+def test_a_mig_device_without_samples_is_not_called_idle(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetProcessUtilization', 'NOT_FOUND')
+    (process,) = Device((1, 2)).processes().values()
+    assert process.gpu_sm_utilization() is NA
+    assert Device(0).processes()[FIRST].gpu_sm_utilization() == 0
+
+
+def test_loads_are_unknown_where_memory_is(machine: simulation.Machine) -> None:
+    with make_machine(
+        '[[gpu]]\n[[process]]\ngpus = [0]\ncommand = ["x"]\nmemory = "N/A"\n', clock=lambda: 0.0
+    ):
+        (process,) = Device(0).processes().values()
+        assert process.gpu_memory() is NA
+        assert process.gpu_sm_utilization() is NA
+
+
+def test_the_type_follows_what_a_process_does_now(machine: simulation.Machine) -> None:
+    device = Device(0)
+    assert device.processes()[FIRST + 1].type == 'C+G'
+    machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'NOT_SUPPORTED')
+    assert device.processes()[FIRST + 1].type == 'G'
+    machine.heal()
+    machine.fail('nvmlDeviceGetGraphicsRunningProcesses*', 'NOT_SUPPORTED')
+    assert device.processes()[FIRST + 1].type == 'C'
+
+
+def test_objects_of_processes_are_kept_and_renewed(machine: simulation.Machine) -> None:
+    device = Device(0)
+    process = device.processes()[FIRST]
+    machine.fail('nvmlDeviceGetProcessUtilization', 'NO_PERMISSION')
+    assert device.processes()[FIRST] is process
+    assert process.gpu_sm_utilization() is NA
+
+
+def test_the_class_of_processes_can_be_another_one(machine: simulation.Machine) -> None:
+    class Mine(GpuProcess):
+        pass
+
+    class MyDevice(PhysicalDevice):
+        GPU_PROCESS_CLASS = Mine
+
+    assert {type(process) for process in MyDevice(0).processes().values()} == {Mine}
+
+
+def test_a_driver_without_lists_of_mps_is_fine(
+    machine: simulation.Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine.hide('nvmlDeviceGetMPSComputeRunningProcesses*')
+    assert sorted(Device(0).processes()) == [FIRST, FIRST + 1]
+    assert not caplog.records
+
+
+def test_real_processes_and_ones_that_are_gone_stand_side_by_side() -> None:
+    with make_machine(processes=[os.getpid()]):
+        processes = Device(0).processes()
+    assert processes[os.getpid()].is_running()
+    assert list(processes) == [os.getpid()]
+
+
+class Info(NamedTuple):
+    """A line of a process list, as libnvml gives it."""
+
+    pid: int
+    usedGpuMemory: int | None
+    gpuInstanceId: int = 0xFFFFFFFF
+    computeInstanceId: int = 0xFFFFFFFF
+
+
+class Sample(NamedTuple):
+    """A sample of a process, as the driver gives it."""
+
+    pid: int
+    timeStamp: int
+    smUtil: int
+    memUtil: int = 0
+    encUtil: int = 0
+    decUtil: int = 0
+
+
+class Answers:
+    """Takes the place of a device's questions about processes."""
+
+    def __init__(self, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.lists: dict[str, list[Info]] = {'Compute': [Info(7, 1)]}
+        self.samples: list[Sample] = []
+        self.since: list[int] = []
+        monkeypatch.setattr(device, '_query', self.query)
+        monkeypatch.setattr(device, '_ask', self.ask)
+
+    def query(self, function: str) -> Any:
+        kind = function.replace('nvmlDeviceGet', '').replace('RunningProcesses', '')
+        return self.lists.get(kind, NA)
+
+    def ask(self, function: str, since: int) -> Any:
+        self.since.append(since)
+        return self.samples, None
+
+
+@pytest.fixture
+def device(machine: simulation.Machine) -> Device:
+    device = Device(0)
+    assert device.uuid()
+    return device
+
+
+@pytest.fixture
+def answers(device: Device, monkeypatch: pytest.MonkeyPatch) -> Answers:
+    monkeypatch.setattr(time, 'time_ns', lambda: 100_000_000_000)
+    return Answers(device, monkeypatch)
+
+
+def test_the_memory_of_several_instances_is_added_and_of_several_lists_is_not(
+    device: Device, answers: Answers
+) -> None:
+    answers.lists = {
+        'Compute': [Info(7, 10, 1, 0), Info(7, 5, 2, 0), Info(8, None), Info(9, 3)],
+        'Graphics': [Info(7, 12, 1, 0), Info(9, 3), Info(10, None)],
+    }
+    memory = {pid: process.gpu_memory() for pid, process in device.processes().items()}
+    assert memory == {7: 17, 8: NA, 9: 3, 10: NA}
+
+
+@pytest.mark.parametrize('pid', [0, 2**22 + 1, 2**31, 2**32 - 1])
+def test_pids_that_cannot_exist_never_raise(pid: int, device: Device, answers: Answers) -> None:
+    answers.lists = {'Compute': [Info(pid, 1), Info(7, 1)]}
+    assert 7 in device.processes()
+
+
+def test_loads_are_means_of_the_samples_since_the_last_call(
+    device: Device, answers: Answers
+) -> None:
+    # Microseconds; now is 100 s.
+    answers.samples = [
+        Sample(7, 99_100_000, 90),
+        Sample(7, 99_500_000, 30, 11, 2, 3),
+        Sample(7, 98_000_000, 100),
+        Sample(6, 99_500_000, 50),
+    ]
+    assert loads(device.processes()[7]) == (60, 6, 1, 2)
+    assert answers.since == [99_000_000]
+
+
+def test_a_call_soon_after_another_still_sees_a_second(device: Device, answers: Answers) -> None:
+    answers.samples = [Sample(7, 99_900_000, 50)]
+    device.processes()
+    device.processes()
+    assert answers.since == [99_000_000, 99_000_000]
+
+
+def test_a_call_long_after_another_loses_no_sample(
+    device: Device, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers.samples = [Sample(7, 99_900_000, 50)]
+    device.processes()
+    monkeypatch.setattr(time, 'time_ns', lambda: 110_000_000_000)
+    answers.samples = [Sample(7, 101_000_000, 80), Sample(7, 109_900_000, 20)]
+    assert device.processes()[7].gpu_sm_utilization() == 50
+    assert answers.since[-1] == 99_900_000
+
+
+def test_samples_that_cannot_be_true_are_left_out(device: Device, answers: Answers) -> None:
+    answers.samples = [Sample(7, 99_500_000, 2**32 - 1), Sample(7, 99_600_000, 40)]
+    assert device.processes()[7].gpu_sm_utilization() == 40
+
+
+def test_processes_of_a_lost_gpu_are_none(machine: simulation.Machine) -> None:
+    device = Device(0)
+    machine.fail('nvmlDevice*', 'GPU_IS_LOST')
+    assert device.processes() == {}
+    assert isinstance(device.unavailable_reason('temperature'), libnvml.NVMLError_GpuIsLost)

@@ -1,0 +1,458 @@
+"""What devices tell: each subject's values, units, texts, and what cannot be true."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api import host, libnvml
+from nvitop.api.device import (
+    ClockEventReasons,
+    ClockInfos,
+    Device,
+    GpmMetrics,
+    MemoryInfo,
+    RemappedRows,
+    ThroughputInfo,
+    UtilizationRates,
+)
+from nvitop.api.device.interconnect import throughput2human
+from nvitop.api.device.window import Window
+from nvitop.api.utils import NA, GiB, KiB
+from tests.api.machines import SCENARIO
+from tests.api.machines import machine as make_machine
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[simulation.Machine]:
+    """A machine whose clock moves only when somebody waits."""
+    with make_machine(clock=lambda: 1000.0, wall_clock=lambda: 1.7e9) as machine:
+        monkeypatch.setattr(Window, 'clock', staticmethod(machine.world.seconds))
+        monkeypatch.setattr(Window, 'sleep', staticmethod(machine.advance))
+        yield machine
+
+
+@pytest.fixture
+def device(machine: simulation.Machine) -> Device:
+    return Device(0)
+
+
+def test_identity(device: Device) -> None:
+    assert device.name() == 'NVIDIA H100 80GB HBM3'
+    assert device.uuid().startswith('GPU-')
+    assert device.bus_id() == '00000000:1B:00.0'
+    assert device.serial() == '1652323000000'
+    assert device.vbios_version() == '96.00.89.00.01'
+    assert device.board_part_number() == '692-2G520-0200-000'
+    assert device.numa_node() == 1
+    assert device.cuda_compute_capability() == (9, 0)
+    assert (device.architecture(), device.brand()) == ('Hopper', 'NVIDIA')
+    assert (Device(2).architecture(), Device(2).brand()) == ('Ada', 'GeForce')
+    assert Device(2).numa_node() is NA
+
+
+def test_memory(device: Device) -> None:
+    info = MemoryInfo(80 * GiB, 46 * GiB, 33 * GiB, 1 * GiB)
+    assert device.memory_info() == info
+    assert (device.memory_total(), device.memory_free()) == (info.total, info.free)
+    assert (device.memory_used(), device.memory_reserved()) == (info.used, info.reserved)
+    assert device.memory_percent() == 41.2
+    assert device.memory_usage() == '33.00GiB / 80.00GiB'
+    assert device.memory_used_human() == '33.00GiB'
+    bar1 = device.bar1_memory_info()
+    assert bar1.total == 128 * GiB
+    assert bar1.total == bar1.used + bar1.free
+    assert bar1.reserved is NA
+    assert device.bar1_memory_usage().endswith(' / 128.0GiB')
+    assert device.bar1_memory_total_human() == '128.0GiB'
+
+
+def test_memory_before_r510_has_no_reserved_part(machine: simulation.Machine) -> None:
+    machine.hide('nvmlDeviceGetMemoryInfo_v2')
+    assert Device(0).memory_info() == MemoryInfo(80 * GiB, 46 * GiB, 34 * GiB, NA)
+
+
+def test_unified_memory_is_the_memory_of_the_host(machine: simulation.Machine) -> None:
+    device = Device(3)
+    memory = host.virtual_memory()
+    assert device.is_unified_memory()
+    assert device.memory_total() == memory.total
+    info = device.memory_info()
+    assert info.used + info.free == memory.total
+    assert info.reserved is NA
+    assert abs(info.free - memory.available) < memory.total / 4
+    assert not Device(0).is_unified_memory()
+
+
+def test_memory_that_cannot_be_asked_for_now_is_not_taken_for_unified(
+    machine: simulation.Machine,
+) -> None:
+    device = Device(0)
+    machine.fail('nvmlDeviceGetMemoryInfo*', 'TIMEOUT')
+    assert device.memory_info() == MemoryInfo()
+    assert not device.is_unified_memory()
+    machine.heal()
+    assert device.memory_total() == 80 * GiB
+    migrated = Device((1, 0))
+    machine.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED')
+    assert migrated.memory_info() == MemoryInfo()
+    assert not migrated.is_unified_memory()
+
+
+def test_memory_that_cannot_be_true_is_na(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Info:
+        total, free, used, reserved = 10, 2**64 - 1, 11, 1
+
+    monkeypatch.setattr(device, '_query', lambda function: Info)
+    assert device.memory_info() == MemoryInfo(10, NA, NA, 1)
+    assert device.memory_percent() is NA
+
+
+def test_utilization(device: Device) -> None:
+    assert device.utilization_rates() == UtilizationRates(61, 37, 3, 5)
+    assert device.gpu_utilization() == device.gpu_percent() == 61
+    assert (device.memory_utilization(), device.encoder_utilization()) == (37, 3)
+    assert (device.decoder_utilization(), device.jpeg_utilization()) == (5, 7)
+    assert device.ofa_utilization() == 9
+
+
+def test_a_getter_asks_only_for_what_it_gives(machine: simulation.Machine, device: Device) -> None:
+    for name, function in (
+        ('gpu_utilization', 'nvmlDeviceGetUtilizationRates'),
+        ('sm_clock', 'nvmlDeviceGetClockInfo'),
+        ('power_usage', 'nvmlDeviceGetPowerUsage'),
+    ):
+        machine.reset_calls()
+        getattr(device, name)()
+        assert machine.calls == {function: 1}
+
+
+def test_clocks(device: Device) -> None:
+    assert device.clock_infos() == device.clocks() == ClockInfos(1500, 1510, 2619, 1100)
+    assert device.max_clock_infos() == device.max_clocks() == ClockInfos(1980, 1980, 2619, 1545)
+    speeds = device.clock_speed_infos()
+    assert (speeds.current, speeds.max) == (device.clock_infos(), device.max_clock_infos())
+    assert (device.graphics_clock(), device.sm_clock()) == (1500, 1510)
+    assert (device.memory_clock(), device.video_clock()) == (2619, 1100)
+    assert (device.max_graphics_clock(), device.max_video_clock()) == (1980, 1545)
+    assert (device.max_sm_clock(), device.max_memory_clock()) == (1980, 2619)
+
+
+def test_reasons_for_clocks_are_flags_with_names(machine: simulation.Machine) -> None:
+    device = Device(0)
+    reasons = device.clock_event_reasons()
+    assert reasons == ClockEventReasons.SW_POWER_CAP | ClockEventReasons.HW_THERMAL_SLOWDOWN
+    assert isinstance(reasons, ClockEventReasons)
+    assert reasons.names == ('sw_power_cap', 'hw_thermal_slowdown')
+    assert ClockEventReasons(0).names == ()
+    assert ClockEventReasons(0x1001).names == ('gpu_idle', '0x1000')
+    machine.hide('nvmlDeviceGetCurrentClocksEventReasons')
+    assert device.clock_event_reasons() == reasons
+    machine.hide('nvmlDeviceGetCurrentClocksThrottleReasons')
+    assert device.clock_event_reasons() is NA
+
+
+def test_heat_and_power(device: Device) -> None:
+    assert (device.temperature(), device.memory_temperature()) == (44, 55)
+    assert device.temperature_slowdown_threshold() == 89
+    assert device.temperature_shutdown_threshold() == 92
+    assert device.max_temperature_threshold() == 87
+    assert device.max_memory_temperature_threshold() == 95
+    assert (device.fan_speed(), device.fan_count()) == (NA, 0)
+    assert device.power_usage() == device.power_draw() == 312_500
+    assert (device.power_limit(), device.enforced_power_limit()) == (600_000, 600_000)
+    assert device.default_power_limit() == 700_000
+    assert (device.min_power_limit(), device.max_power_limit()) == (200_000, 700_000)
+    assert device.power_status() == '312W / 600W'
+    assert device.total_energy() >= 1000.0
+    assert Device(2).fan_speed() >= 0
+    assert Device(2).fan_count() > 0
+    assert Device((1, 0)).power_status() is NA
+
+
+def test_the_power_status_tells_what_is_known(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetPowerManagementLimit', 'NOT_SUPPORTED')
+    assert Device(0).power_status() == '312W / N/A'
+
+
+def test_modes(device: Device) -> None:
+    assert (device.display_active(), device.display_mode()) == ('Disabled', 'Disabled')
+    assert device.persistence_mode() == 'Enabled'
+    assert device.current_driver_model() is NA
+    assert device.performance_state() == 'P0'
+    assert device.compute_mode() == 'Default'
+    assert (Device(2).performance_state(), Device(2).persistence_mode()) == ('P8', 'Disabled')
+
+
+@pytest.mark.parametrize(('word', 'text'), [('wddm', 'WDDM'), ('wdm', 'WDM'), ('mcdm', 'MCDM')])
+def test_driver_models_of_windows(word: str, text: str) -> None:
+    with make_machine(f'[[gpu]]\ndriver_model = "{word}"\ncompute_mode = "prohibited"'):
+        device = Device(0)
+        assert device.current_driver_model() == device.driver_model() == text
+        assert device.compute_mode() == 'Prohibited'
+
+
+def test_health(device: Device) -> None:
+    assert device.total_volatile_uncorrected_ecc_errors() == 1
+    assert device.total_volatile_corrected_ecc_errors() == 2
+    assert device.total_aggregate_uncorrected_ecc_errors() == 3
+    assert device.total_aggregate_corrected_ecc_errors() == 4
+    assert device.remapped_rows() == RemappedRows(5, 6, True, False)
+    assert (device.remapped_rows_correctable(), device.remapped_rows_uncorrectable()) == (5, 6)
+    assert (device.remapped_rows_pending(), device.remapped_rows_failure()) == (True, False)
+    assert device.retired_pages_single_bit_ecc() is NA
+    assert Device(2).total_volatile_uncorrected_ecc_errors() is NA
+
+
+def test_retired_pages_are_counted() -> None:
+    text = '[[gpu]]\nmodel = "V100"\nretired_single_bit = 3\nretired_double_bit = 0'
+    with make_machine(text):
+        assert Device(0).retired_pages_single_bit_ecc() == 3
+        assert Device(0).retired_pages_double_bit_ecc() == 0
+
+
+@pytest.mark.parametrize(
+    ('gpu', 'expected'),
+    [
+        ('pcie_width = 16', False),
+        ('pcie_width = 8', True),
+        ('pcie_generation = 4', True),
+        ('pcie_generation = 1\nperformance_state = 8', False),
+        ('pcie_generation = 1\npcie_width = 1\nperformance_state = 8', True),
+        ('pcie_generation = 4\nperformance_state = 2', True),
+    ],
+)
+def test_a_pcie_link_is_down_trained_when_it_could_do_better(gpu: str, expected: bool) -> None:
+    with make_machine(f'[[gpu]]\n{gpu}'):
+        assert Device(0).is_pcie_link_down_trained() is expected
+
+
+def test_what_cannot_be_compared_is_not_called_down_trained(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetMaxPcieLinkWidth', 'UNKNOWN')
+    assert Device(0).is_pcie_link_down_trained() is False
+    machine.fail('nvmlDeviceGetMaxPcieLinkGeneration', 'UNKNOWN')
+    assert Device(0).is_pcie_link_down_trained() is NA
+
+
+def test_pcie_link(device: Device) -> None:
+    assert (device.pcie_link_generation(), device.max_pcie_link_generation()) == (5, 5)
+    assert (device.pcie_link_width(), device.max_pcie_link_width()) == (8, 16)
+
+
+# Throughputs
+
+#: What the scenario moves over PCIe of GPU 0, and over each NVLink, in KiB/s.
+PCIE = ThroughputInfo(200 * KiB, 300 * KiB)
+NVLINK = ThroughputInfo(10 * KiB, 20 * KiB)
+
+
+def is_near(info: ThroughputInfo, expected: ThroughputInfo) -> bool:
+    return info == pytest.approx(expected, rel=0.02)
+
+
+def test_pcie_traffic_comes_from_counters_and_waits_once(
+    machine: simulation.Machine, device: Device
+) -> None:
+    before = machine.world.seconds()
+    assert is_near(device.pcie_throughput(), PCIE)
+    assert machine.world.seconds() - before == pytest.approx(0.02)
+    machine.advance(3)
+    before = machine.world.seconds()
+    assert is_near(device.pcie_throughput(), PCIE)
+    assert device.pcie_tx_throughput() == pytest.approx(PCIE.tx, rel=0.01)
+    assert device.pcie_rx_throughput() == pytest.approx(PCIE.rx, rel=0.01)
+    assert machine.world.seconds() == before
+    assert machine.calls['nvmlDeviceGetPcieThroughput'] == 0
+    machine.advance(1000)
+    assert device.pcie_tx_throughput_human() == '200.0MiB/s'
+    assert device.pcie_rx_throughput_human() == '300.0MiB/s'
+    info = device.pcie_throughput()
+    assert (info.transmit, info.receive) == (info.tx, info.rx)
+
+
+def test_without_counters_the_driver_measures_each_direction() -> None:
+    text = SCENARIO.replace('pcie_width = 8', 'pcie_counters = false')
+    with make_machine(text) as machine:
+        device = Device(0)
+        assert is_near(device.pcie_throughput(), PCIE)
+        assert machine.calls['nvmlDeviceGetPcieThroughput'] == 2
+        device.pcie_tx_throughput()
+        assert machine.calls['nvmlDeviceGetPcieThroughput'] == 3
+        assert machine.calls['nvmlDeviceGetFieldValues'] == 1
+        with device.oneshot():
+            device.pcie_throughput()
+            device.pcie_rx_throughput_human()
+        assert machine.calls['nvmlDeviceGetPcieThroughput'] == 5
+
+
+def test_counters_that_were_set_back_give_no_rate(
+    machine: simulation.Machine, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device.pcie_throughput()
+    machine.advance(1)
+    monkeypatch.setattr(device, '_read_fields', lambda fields: [(0, 10**18), (0, 10**18)])
+    assert device.pcie_throughput() == ThroughputInfo(NA, NA)
+
+
+def test_nvlink_traffic_of_each_link_and_of_all(
+    machine: simulation.Machine, device: Device
+) -> None:
+    assert device.nvlink_link_count() == 18
+    links = device.nvlink_throughput()
+    assert len(links) == 18
+    assert all(is_near(link, NVLINK) for link in links)
+    total = ThroughputInfo(18 * NVLINK.tx, 18 * NVLINK.rx)
+    assert is_near(device.nvlink_total_throughput(), total)
+    assert is_near(device.nvlink_mean_throughput(), NVLINK)
+    assert device.nvlink_tx_throughput() == [link.tx for link in links]
+    assert device.nvlink_rx_throughput() == [link.rx for link in links]
+    assert device.nvlink_mean_tx_throughput() == device.nvlink_mean_throughput().tx
+    assert device.nvlink_mean_rx_throughput() == device.nvlink_mean_throughput().rx
+    assert device.nvlink_total_tx_throughput() == sum(link.tx for link in links)
+    assert device.nvlink_total_rx_throughput() == sum(link.rx for link in links)
+    machine.advance(1000)
+    assert device.nvlink_tx_throughput_human() == ['10.00MiB/s'] * 18
+    assert device.nvlink_mean_rx_throughput_human() == '20.00MiB/s'
+    assert device.nvlink_total_tx_throughput_human() == '180.0MiB/s'
+
+
+def test_nvlink_traffic_is_measured_over_the_interval_given(
+    machine: simulation.Machine, device: Device
+) -> None:
+    before = machine.world.seconds()
+    assert is_near(device.nvlink_throughput(interval=2.5)[0], NVLINK)
+    assert machine.world.seconds() - before == pytest.approx(2.5)
+    device.nvlink_total_tx_throughput(interval=0.5)
+    assert machine.world.seconds() - before == pytest.approx(3.0)
+    device.nvlink_throughput(0.0)
+    assert machine.world.seconds() - before == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize('name', ['nvlink_throughput', 'nvlink_mean_tx_throughput', 'gpm_metrics'])
+@pytest.mark.parametrize('index', [0, 2])
+def test_a_negative_interval_is_an_error(
+    name: str, index: int, machine: simulation.Machine
+) -> None:
+    with pytest.raises(ValueError, match='negative'):
+        getattr(Device(index), name)(interval=-1)
+
+
+def test_a_gpu_without_nvlink_has_no_traffic(machine: simulation.Machine) -> None:
+    device = Device(2)
+    assert device.nvlink_throughput() == []
+    assert device.nvlink_tx_throughput_human() == []
+    assert device.nvlink_total_throughput() == ThroughputInfo(NA, NA)
+    assert device.nvlink_mean_rx_throughput() is NA
+    assert device.nvlink_mean_rx_throughput_human() is NA
+
+
+def test_links_that_are_down_are_left_out_of_sum_and_mean() -> None:
+    text = SCENARIO.replace('pcie_width = 8', 'nvlink_down = 6')
+    with make_machine(text):
+        device = Device(0)
+        links = device.nvlink_throughput()
+        assert links.count(ThroughputInfo(NA, NA)) == 6
+        assert device.nvlink_tx_throughput_human().count(NA) == 6
+        assert is_near(device.nvlink_mean_throughput(), NVLINK)
+        assert is_near(
+            device.nvlink_total_throughput(), ThroughputInfo(12 * NVLINK.tx, 12 * NVLINK.rx)
+        )
+
+
+@pytest.mark.parametrize(
+    ('kib_per_s', 'text'),
+    [(0, '0KiB/s'), (1, '1KiB/s'), (1536, '1.50MiB/s'), (64 * 1024**2, '64.00GiB/s'), (NA, NA)],
+)
+def test_throughputs_have_units(kib_per_s: Any, text: str) -> None:
+    assert throughput2human(kib_per_s) == text
+
+
+# Performance counters of the hardware
+
+
+def test_gpm_measures_between_two_samples(machine: simulation.Machine, device: Device) -> None:
+    before = machine.world.seconds()
+    metrics = device.gpm_metrics()
+    assert machine.world.seconds() - before == pytest.approx(0.1)
+    assert metrics.pcie_tx == pytest.approx(PCIE.tx, rel=0.01)
+    assert metrics.nvlink_rx == pytest.approx(18 * NVLINK.rx, rel=0.01)
+    assert 0 < metrics.sm_occupancy < metrics.sm_active <= 100
+    assert (device.gpm_sm_active(), device.gpm_sm_occupancy()) == metrics[:2]
+    assert (device.gpm_tensor_active(), device.gpm_dram_active()) == metrics[2:4]
+    assert device.is_gpm_supported()
+    assert not Device(2).is_gpm_supported()
+    assert Device(2).gpm_metrics() == GpmMetrics()
+
+
+def test_gpm_of_a_mig_device_is_its_own(machine: simulation.Machine) -> None:
+    busy, idle = Device((1, 2)).gpm_metrics(), Device((1, 0)).gpm_metrics()
+    assert busy.sm_active > 80
+    assert idle.sm_active == 0
+    assert machine.calls['nvmlGpmMigSampleGet'] == 4
+    assert machine.calls['nvmlGpmSampleGet'] == 0
+
+
+def test_gpm_samples_are_given_back(machine: simulation.Machine) -> None:
+    device = Device(0)
+    for _ in range(5):
+        device.gpm_metrics(interval=0.1)
+    assert len(machine.world.gpm_samples) == 1
+    machine.fail('nvmlGpmSampleGet', 'NO_PERMISSION')
+    assert device.gpm_metrics(interval=0.1) == GpmMetrics()
+    assert isinstance(device.unavailable_reason('gpm_metrics'), libnvml.NVMLError_NoPermission)
+    del device
+    gc.collect()
+    assert machine.world.gpm_samples == {}
+
+
+def test_gpm_samples_are_not_given_to_another_driver(machine: simulation.Machine) -> None:
+    device = Device(0)
+    device.gpm_metrics()
+    with make_machine() as other:
+        del device
+        gc.collect()
+        assert other.calls['nvmlGpmSampleFree'] == 0
+
+
+# Windows
+
+
+def test_a_window_waits_for_the_first_value_only() -> None:
+    now = 0.0
+    slept: list[float] = []
+    readings: Iterator[int] = iter(range(100))
+
+    class Clocked(Window[int, str]):
+        clock = staticmethod(lambda: now)
+        sleep = staticmethod(slept.append)
+
+    window = Clocked(lambda: next(readings), lambda a, b: f'{a}-{b}', '', shortest=0.1)
+    assert window.measure() == '0-1'
+    assert slept == [0.1]
+    now = 0.05
+    assert window.measure() == '0-1'
+    now = 2.0
+    assert window.measure() == '1-2'
+    assert window.measure(0.5) == '3-4'
+    assert slept == [0.1, 0.5]
+    now = 2.2
+    assert window.measure() == '4-5'
+
+
+def test_a_window_that_cannot_be_read_does_not_wait_and_begins_anew() -> None:
+    slept: list[float] = []
+    readings = iter([None, None, 1, None, 2, 3])
+
+    class Clocked(Window[int, str]):
+        clock = staticmethod(lambda: 0.0)
+        sleep = staticmethod(slept.append)
+
+    window = Clocked(lambda: next(readings), lambda a, b: f'{a}-{b}', 'missing')
+    assert window.measure() == 'missing'
+    assert window.measure() == 'missing'
+    assert slept == []
+    assert window.measure() == 'missing'
+    assert window.measure() == '2-3'
