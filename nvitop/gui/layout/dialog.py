@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.width import cell_width, clip, wrap
+from nvitop.gui.render.width import cell_width, clip, safe, wrap
 
 #: The box at its widest, for long messages on wide screens.
 _MAX_WIDTH = 100
@@ -37,11 +37,12 @@ def button_text(label: str) -> str:
 
 
 def lay_out_dialog(area: Rect, message: Sequence[str], labels: Sequence[str]) -> DialogLayout:
-    """A message of safe paragraphs and a row of buttons in the middle of ``area``.
+    """A message of paragraphs, made safe, and a row of buttons in the middle of ``area``.
 
     Where the message is too long, the last line says how many lines are left out. Buttons that do
     not fit beside each other stand below each other.
     """
+    message = [safe(paragraph) for paragraph in message]
     sizes = [cell_width(button_text(label)) for label in labels]
     in_a_row = sum(sizes) + _GAP * max(0, len(sizes) - 1)
     # Two cells for the border, two for the space beside it.

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from datetime import timedelta
+from typing import Iterable, NamedTuple
+
+from nvitop.api.utils import timedelta2human
+from nvitop.sampling.types import ProcessSample
 
 
 class Column(NamedTuple):
@@ -67,3 +71,19 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
 
 #: Columns that are made as wide as their widest value.
 GROWING_COLUMNS: tuple[str, ...] = ('pid', 'time')
+
+#: Beyond this a running time is no time, but a wrong answer.
+MAX_RUNNING_SECONDS = 86400 * 1e6
+
+
+def column_widths(processes: Iterable[ProcessSample]) -> dict[str, int]:
+    """Widths of the columns that grow, for these processes."""
+    pid = 0
+    seconds = 0.0
+    for process in processes:
+        pid = max(pid, process.key.pid)
+        running = process.running_time_seconds
+        if running is not None and seconds < running < MAX_RUNNING_SECONDS:
+            seconds = running
+    # The longer a process runs, the more characters say so.
+    return {'pid': len(str(pid)), 'time': len(timedelta2human(timedelta(seconds=seconds)))}

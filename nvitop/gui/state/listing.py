@@ -6,6 +6,7 @@ from __future__ import annotations
 from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT
 from nvitop.gui.layout.main import Content, MainLayout, lay_out_main, scroll_to_process
 from nvitop.gui.state.app_state import AppState, Screen, Target
+from nvitop.gui.state.columns import column_widths
 from nvitop.gui.state.ordering import group_sizes, list_processes
 from nvitop.gui.state.query import filter_processes, matches_host_process, parse_query
 from nvitop.gui.state.tree import TreeRow, build_tree
@@ -37,7 +38,7 @@ def relist(state: AppState) -> AppState:
 
 
 def content_of(state: AppState) -> Content:
-    """What the main screen is to place; the widths of columns are the view's matter."""
+    """What the main screen is to place."""
     rows = state.rows
     is_natural = state.main.sort.order == 'natural'
     return Content(
@@ -45,6 +46,7 @@ def content_of(state: AppState) -> Content:
         group_sizes(rows) if is_natural else (len(rows),) if rows else (),
         is_natural,
         state.view.columns,
+        column_widths(rows),
     )
 
 

@@ -49,14 +49,3 @@ CELLS: Mapping[str, _Text] = {
 def longest_command(processes: Iterable[ProcessSample]) -> int:
     """Cells of the longest command of these processes."""
     return max((cell_width(_command(process)) for process in processes), default=0)
-
-
-def column_widths(processes: Iterable[ProcessSample]) -> dict[str, int]:
-    """Widths of the columns that grow, for these processes."""
-    pid = 0
-    seconds = 0.0
-    for process in processes:
-        pid = max(pid, process.key.pid)
-        seconds = max(seconds, process.running_time_seconds or 0.0)
-    # The longer a process runs, the more characters say so.
-    return {'pid': len(str(pid)), 'time': len(fmt.format_running_time(seconds))}

@@ -29,6 +29,8 @@ class Header(NamedTuple):
 
     #: Date and time.
     clock: str = ''
+    #: What the user should not forget (a filter, a frozen display), each with its style.
+    badges: tuple[tuple[str, Style], ...] = ()
     #: Pieces of a hint at its right end, each with its style.
     hint: tuple[tuple[str, Style], ...] = ()
     version: str = __version__.partition('+')[0]
@@ -108,6 +110,8 @@ def _draw_header(buf: Buffer, area: Rect, sample: Sample, header: Header) -> Non
         # What is drawn is not real: that matters more than the hint.
         text = clip(f'SIMULATED: {safe(sample.simulated)}', area.width - x)
         x += 1 + buf.write(x, area.y, text, Style(Role.WARNING, bold=True))
+    for text, style in header.badges:
+        x += 1 + buf.write(x, area.y, clip(text, area.width - x), style)
     if x <= right:
         for text, style in header.hint:
             right += buf.write(right, area.y, text, style)

@@ -10,9 +10,10 @@ from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT
 from nvitop.gui.layout.main import LOWEST, Content, MainLayout, lay_out_main
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
+from nvitop.gui.state.columns import column_widths
 from nvitop.gui.state.ordering import group_sizes, list_processes
 from nvitop.gui.state.types import MainState, ViewState
-from nvitop.gui.view.cells import column_widths, longest_command
+from nvitop.gui.view.cells import longest_command
 from nvitop.gui.view.load import device_style
 from nvitop.gui.view.panels.device import Header, draw_device_panel
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights, select_graphs

@@ -7,8 +7,9 @@ from nvitop.gui.layout.device import CLASSIC
 from nvitop.gui.layout.main import LOWEST, report_width
 from nvitop.gui.layout.process import place_columns
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.state.columns import column_widths
 from nvitop.gui.state.types import MainState, ProcessFilter, ViewState
-from nvitop.gui.view.cells import column_widths, longest_command
+from nvitop.gui.view.cells import longest_command
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.main import arrange_main, draw_main
 from nvitop.sampling.types import Sample

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""What the user should not forget about the monitor itself, for the first line of a screen."""
+
+from __future__ import annotations
+
+from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.width import clip, safe
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.view.format import format_timestamp
+
+_WARNING = Style(Role.WARNING, bold=True)
+_INPUT = Style(Role.INPUT, bold=True)
+#: Cells of the words of a filter that is in force.
+_QUERY_WIDTH = 40
+
+
+def state_badges(state: AppState) -> tuple[tuple[str, Style], ...]:
+    """A frozen display and since when, a filter in force, a released mouse."""
+    badges = []
+    if state.frozen is not None:
+        time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
+        badges.append((f'FROZEN {time_of_day}', _WARNING))
+    if state.query:
+        badges.append((f'filter: {clip(safe(state.query), _QUERY_WIDTH)}', _INPUT))
+    if not state.captures_mouse:
+        badges.append(('mouse released', _WARNING))
+    return tuple(badges)

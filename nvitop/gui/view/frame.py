@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""A whole frame: the screen that the state names, and what lies over every screen."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from nvitop.gui.layout.device import NARROWEST
+from nvitop.gui.layout.dialog import lay_out_dialog
+from nvitop.gui.layout.main import LOWEST
+from nvitop.gui.render.ascii import to_ascii
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import cell_width, clip, clip_left, safe
+from nvitop.gui.state.app_state import BUTTONS, AppState, Screen, TextField
+from nvitop.gui.state.dialog import dialog_message
+from nvitop.gui.state.listing import main_layout
+from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.format import format_timestamp
+from nvitop.gui.view.panels.device import Header
+from nvitop.gui.view.screens.main import HEADER_HINT, MainView, draw_main, draw_too_small
+from nvitop.gui.view.widgets.message import Button, draw_dialog
+from nvitop.sampling.history import History
+
+_INPUT = Style(Role.INPUT)
+_CURSOR = Style(Role.INPUT, reverse=True)
+_DIM = Style(Role.DIM)
+#: Purpose of a line being typed → its label, and what its keys do.
+_FIELDS = {
+    'filter': ('Filter: ', 'Enter keep  Esc discard'),
+    'search': ('Search: ', 'F3 next  Enter stay  Esc leave'),
+}
+
+
+def draw_frame(state: AppState, history: History) -> Buffer:
+    """Draw what the terminal is to show: a pure function of its arguments.
+
+    (The clock is local time, so of the time zone too.)
+    """
+    buf = Buffer(state.width, state.height)
+    if state.width < NARROWEST or state.height < LOWEST:
+        draw_too_small(buf)
+    else:
+        _SCREENS.get(state.screen, _draw_main)(buf, state, history)
+        _draw_notices(buf, state)
+        if state.field is not None:
+            _draw_field(buf, state.field)
+    if state.dialog is not None:
+        _draw_signal_dialog(buf, state)
+    return to_ascii(buf) if state.view.ascii else buf
+
+
+def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
+    badges = state_badges(state)
+    header = Header(format_timestamp(state.timestamp), badges, HEADER_HINT)
+    arranged = MainView(state.rows, main_layout(state))
+    draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
+    if arranged.layout.scroll_y and badges:
+        # The header is above the screen.
+        x = buf.width - sum(1 + cell_width(text) for text, _ in badges) - 1
+        x += buf.write(max(0, x), 0, ' ') if x > 0 else 0
+        for text, style in badges:
+            x += buf.write(max(0, x), 0, f'{text} ', style)
+
+
+def _draw_notices(buf: Buffer, state: AppState) -> None:
+    """Lines over the last rows, the newest lowest."""
+    shown = state.notices[-max(1, buf.height // 3) :]
+    y = buf.height - len(shown)
+    for notice in shown:
+        style = Style(Role.ERROR if notice.is_error else Role.SUCCESS, bold=True)
+        buf.write(1, y, f' {clip(safe(notice.text), buf.width - 4)} ', style)
+        y += 1
+
+
+def _draw_field(buf: Buffer, field: TextField) -> None:
+    """A line being typed, in place of the header."""
+    label, hint = _FIELDS[field.purpose]
+    buf.fill(Rect(0, 0, buf.width, 1))
+    x = buf.write(0, 0, label, PLAIN._replace(bold=True))
+    x += buf.write(x, 0, clip_left(safe(field.text), buf.width - x - 1), _INPUT)
+    x += buf.write(x, 0, ' ', _CURSOR)
+    if x + 2 + len(hint) <= buf.width:
+        buf.write(buf.width - len(hint), 0, hint, _DIM)
+
+
+def _draw_signal_dialog(buf: Buffer, state: AppState) -> None:
+    assert state.dialog is not None
+    layout = lay_out_dialog(
+        buf.area, dialog_message(state.dialog), [label for _, label, _ in BUTTONS]
+    )
+    buttons = [Button(label, keys[0]) for _, label, keys in BUTTONS]
+    draw_dialog(buf, layout, buttons, current=state.dialog.button, title='Signal')
+
+
+_Draw = Callable[[Buffer, AppState, History], None]
+_SCREENS: dict[Screen, _Draw] = {Screen.MAIN: _draw_main}
