@@ -128,6 +128,13 @@ class _Context:
             raise DriverError(INVALID_DEVICE)
         return self.devices[which]
 
+    def visible_uuids(self, value: str | None, order: str | None) -> list[str]:
+        """What a process with these two variables would see: nvitop starts none to find out."""
+        variables = {'CUDA_VISIBLE_DEVICES': value, 'CUDA_DEVICE_ORDER': order}
+        environment = {name: text for name, text in variables.items() if text is not None}
+        nodes = enumerate_devices(self.machine.world, environment)
+        return [node.value('uuid') for node in nodes]
+
     # Each method is a function of the driver, under its name.
 
     def cuInit(self, flags: object) -> None:
@@ -222,6 +229,7 @@ def cuda_driver(machine: Machine) -> Driver:
     functions['cuDeviceTotalMem_v2'] = _bind(
         machine, 'cuDeviceTotalMem_v2', context.cuDeviceTotalMem
     )
+    functions['visible_uuids'] = context.visible_uuids
     return Driver(functions)
 
 

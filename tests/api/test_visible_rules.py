@@ -183,6 +183,13 @@ def test_of_capitals_and_blanks_in_uuids_only_cuda_knows(value: str, meant: list
     assert indices(value, MIXED, guess=True) == meant
 
 
+@pytest.mark.parametrize('value', [f'{A},MIG-aabb-1', f'{B},{C},MIG-aabb-1'])
+def test_of_a_mig_device_behind_gpus_only_cuda_knows(value: str) -> None:
+    with pytest.raises(OnlyCudaKnowsError):
+        indices(value, MIXED)
+    assert indices(value, MIXED, guess=True) == indices(value.rpartition(',')[0], MIXED)
+
+
 def test_a_uuid_that_means_nothing_in_any_spelling_is_not_cudas_to_decide() -> None:
     assert indices('GPU-FFFF', PLAIN) == []
     assert indices('GPU-AA', PLAIN) == []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from nvitop.api.device.clock import ClockEventReasons, ClockInfos, ClockSpeedInfos
+from nvitop.api.device.cuda import CudaDevice, CudaMigDevice
 from nvitop.api.device.device import Device, is_mig_device_uuid
 from nvitop.api.device.gpm import GpmMetrics
 from nvitop.api.device.health import RemappedRows
@@ -12,11 +13,17 @@ from nvitop.api.device.memory import MemoryInfo
 from nvitop.api.device.mig import MigDevice
 from nvitop.api.device.physical import PhysicalDevice
 from nvitop.api.device.utilization import UtilizationRates
+from nvitop.api.device.visible import (
+    normalize_cuda_visible_devices,
+    parse_cuda_visible_devices,
+)
 
 __all__ = [
     'ClockEventReasons',
     'ClockInfos',
     'ClockSpeedInfos',
+    'CudaDevice',
+    'CudaMigDevice',
     'Device',
     'GpmMetrics',
     'MemoryInfo',
@@ -26,6 +33,8 @@ __all__ = [
     'ThroughputInfo',
     'UtilizationRates',
     'is_mig_device_uuid',
+    'normalize_cuda_visible_devices',
+    'parse_cuda_visible_devices',
 ]
 
 # Where users find them, whichever file they are written in: shown in reprs, pickles and docs.

@@ -17,6 +17,7 @@ from nvitop.api.device.mode import ModeMixin
 from nvitop.api.device.power import PowerMixin
 from nvitop.api.device.process import ProcessMixin
 from nvitop.api.device.utilization import UtilizationMixin
+from nvitop.api.device.visible import VisibilityMixin
 from nvitop.api.utils import NA, Snapshot
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Device(
     ModeMixin,
     HealthMixin,
     GpmMixin,
+    VisibilityMixin,
 ):
     """A GPU, or a MIG device: a slice of a GPU that is a device of its own.
 
@@ -188,7 +190,7 @@ class Device(
 
     @property
     def nvml_index(self) -> int | tuple[int, int]:
-        """The same as :attr:`index`, also where that is CUDA's order."""
+        """The same as :attr:`index`, as opposed to :attr:`cuda_index`."""
         index: int | tuple[int, int] = self._index
         return index
 

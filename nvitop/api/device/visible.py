@@ -8,17 +8,19 @@ decide is left to it, in :mod:`~nvitop.api.device.visible_by_cuda`.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from nvitop.api import libnvml
+from nvitop.api import libcudart, libnvml
 from nvitop.api.device import visible_by_cuda, visible_rules
+from nvitop.api.device.base import DeviceBase
 from nvitop.api.device.visible_by_cuda import digits
 from nvitop.api.device.visible_rules import Gpu, Mig
 from nvitop.api.utils import NA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from nvitop.api.device.cuda import CudaDevice
     from nvitop.api.device.visible_rules import CudaVisible
 
 
@@ -71,8 +73,8 @@ def parse_cuda_visible_devices(
     Otherwise CUDA puts the fastest first, and only says which that is: GPUs that NVML cannot tell
     apart (name, PCI device, memory, cores, clocks, modes) are taken as equally fast and in the order
     of their bus ids. The CUDA driver is asked in a helper process, once, where they are not alike,
-    where a GPU is lost, and for spellings of which nothing is said (``'gpu-18EF14E9'``). Where it
-    gives no answer either, GPUs are counted by bus id.
+    where a GPU is lost, and for lists of which nothing is said (``'gpu-18EF14E9'``, a MIG device
+    behind a GPU). Where it gives no answer either, GPUs are counted by bus id.
 
     >>> parse_cuda_visible_devices('2,0')
     [2, 0]
@@ -98,6 +100,75 @@ def normalize_cuda_visible_devices(cuda_visible_devices: str | None = FROM_ENVIR
     'GPU-18ef14e9-dec6-1d3e-1284-3010c6ce98b1'
     """
     return ','.join(device.uuid for device in visible_devices(cuda_visible_devices))
+
+
+class VisibilityMixin(DeviceBase):
+    """How CUDA programs see a device, and all devices."""
+
+    #: The class of devices by CUDA index: ``Device.cuda(0)`` is ``CudaDevice(0)``.
+    cuda: ClassVar[type[CudaDevice]]
+
+    parse_cuda_visible_devices = staticmethod(parse_cuda_visible_devices)
+    normalize_cuda_visible_devices = staticmethod(normalize_cuda_visible_devices)
+
+    @property
+    def cuda_index(self) -> int:
+        """Index in CUDA programs that are started now, see :func:`parse_cuda_visible_devices`.
+
+        Raises:
+            RuntimeError: CUDA programs do not see the device: it is not in
+                ``CUDA_VISIBLE_DEVICES``, or not the MIG device that CUDA chooses.
+        """
+        indices = parse_cuda_visible_devices()
+        for cuda_index, nvml_index in enumerate(indices):
+            if nvml_index == self._index:
+                return cuda_index
+        raise RuntimeError(
+            f'CUDA error: device {self._index} is not visible, {what_is_visible(len(indices))}'
+        )
+
+    @staticmethod
+    def from_cuda_visible_devices() -> list[CudaDevice]:
+        """All devices that CUDA programs see, in their order.
+
+        These are those of :func:`parse_cuda_visible_devices`; none where NVML cannot be used.
+        """
+        from nvitop.api.device.cuda import CudaDevice
+
+        return CudaDevice.all()
+
+    @staticmethod
+    def from_cuda_indices(cuda_indices: int | Iterable[int] | None = None) -> list[CudaDevice]:
+        """Devices of the given CUDA indices, in their order; without indices all that CUDA sees.
+
+        Raises:
+            RuntimeError: CUDA does not see that many devices.
+        """
+        from nvitop.api.device.cuda import CudaDevice
+
+        return CudaDevice.from_indices(cuda_indices)
+
+    @staticmethod
+    def cuda_runtime_version() -> str:
+        """Version of the CUDA runtime that programs find here: ``'12.9'``; ``NA`` where there is none.
+
+        CUDA: ``cudaRuntimeGetVersion``
+        """
+        try:
+            return libcudart.cudaRuntimeGetVersion()
+        except libcudart.cudaError:
+            return NA
+
+    cudart_version = cuda_runtime_version
+
+
+def what_is_visible(count: int) -> str:
+    """How many devices CUDA sees and why, in words, for errors."""
+    value = os.environ.get('CUDA_VISIBLE_DEVICES')
+    reason = (
+        'CUDA_VISIBLE_DEVICES is not set' if value is None else f'CUDA_VISIBLE_DEVICES={value!r}'
+    )
+    return f'CUDA sees {count} {"device" if count == 1 else "devices"} ({reason})'
 
 
 def visible_devices(value: str | None = FROM_ENVIRONMENT) -> list[CudaVisible]:

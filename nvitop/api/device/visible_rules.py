@@ -81,11 +81,8 @@ def select(
     identifiers = value.split(',')
     kind = identifiers[0].strip()[:4].upper()
     chosen: list[CudaVisible]
-    if kind == 'GPU-':
+    if kind in ('GPU-', 'MIG-'):
         chosen = list(_by_uuid(identifiers, gpus, guess=guess))
-    elif kind == 'MIG-':
-        migs = [mig for gpu in gpus for mig in gpu.migs]
-        chosen = list(_by_uuid(identifiers, migs, guess=guess))
     else:
         indices = list(_indices(identifiers))
         if indices and not guess:
@@ -130,18 +127,24 @@ def _indices(identifiers: Sequence[str]) -> Iterator[int]:
 
 
 def _by_uuid(
-    identifiers: Sequence[str], devices: Sequence[CudaVisible], *, guess: bool
+    identifiers: Sequence[str], gpus: Sequence[Gpu], *, guess: bool
 ) -> Iterator[CudaVisible]:
-    """The devices of the leading identifiers that belong to exactly one device each."""
+    """The devices of the leading identifiers that belong to one device each, all of one kind."""
+    devices: list[CudaVisible] = [*gpus, *(mig for gpu in gpus for mig in gpu.migs)]
+    kind: type[CudaVisible] | None = None
     for identifier in identifiers:
         device = _only_one(identifier, devices)
+        is_spelt_well = device is not None
         if device is None:
-            # Blanks and capitals: what was meant is clear, whether CUDA takes it is not.
             device = _only_one(_as_nvidia_smi_writes(identifier), devices)
-            if device is None:
-                return
-            if not guess:
-                raise OnlyCudaKnowsError(f'whether {identifier!r} is valid')
+        if device is None:
+            return
+        # Of blanks, of capitals, and of MIG devices behind GPUs NVIDIA says nothing.
+        if not guess and (not is_spelt_well or (kind is Gpu and isinstance(device, Mig))):
+            raise OnlyCudaKnowsError(f'whether {identifier!r} is valid here')
+        if kind not in (None, type(device)):
+            return
+        kind = type(device)
         yield device
 
 

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices as CUDA programs number them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from nvitop.api import libnvml
+from nvitop.api.device.device import Device, is_mig_device_uuid
+from nvitop.api.device.mig import MigDevice
+from nvitop.api.device.visible import parse_cuda_visible_devices, what_is_visible
+from nvitop.api.utils import NA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from nvitop.api.utils import Snapshot
+
+
+class CudaDevice(Device):
+    """A GPU or MIG device that CUDA programs see, by its CUDA index. See :class:`Device`.
+
+    The CUDA index is what ``cudaSetDevice`` and frameworks use (``cuda:0``). It depends on
+    ``CUDA_VISIBLE_DEVICES``, and on ``CUDA_DEVICE_ORDER``: by default the fastest GPU comes first,
+    so between unlike GPUs the CUDA index differs from the one of nvidia-smi. The rules are those of
+    :func:`parse_cuda_visible_devices`.
+
+    >>> CudaDevice(0)                   # or Device.cuda(0)
+    CudaDevice(cuda_index=0, nvml_index=3, name="NVIDIA H100 80GB HBM3", total_memory=79.65GiB)
+
+    For CUDA a device has no parts: it is always a leaf. A MIG device becomes a
+    :class:`CudaMigDevice`.
+
+    Args:
+        cuda_index: CUDA index, or UUID.
+        nvml_index: Index in NVML, (GPU index, MIG index) for MIG devices.
+        uuid: UUID of a GPU or of a MIG device.
+
+    Raises:
+        TypeError: Not just one argument, or one of the wrong type.
+        RuntimeError: CUDA does not see that many devices.
+        NVMLError: There is no such device, or NVML cannot be initialised.
+    """
+
+    #: What it is made of: index in NVML or UUID.
+    _sought: tuple[int | tuple[int, int] | None, str | None]
+    _cuda_index: int | None
+
+    def __new__(
+        cls,
+        cuda_index: int | str | None = None,
+        *,
+        nvml_index: int | tuple[int, int] | None = None,
+        uuid: str | None = None,
+    ) -> CudaDevice:
+        """Find out which device it is, and so the class."""
+        if isinstance(cuda_index, str) and uuid is None:
+            cuda_index, uuid = None, cuda_index
+        if sum(argument is not None for argument in (cuda_index, nvml_index, uuid)) != 1:
+            raise TypeError(
+                'a CUDA device is made of just one of cuda_index, nvml_index and uuid, got '
+                f'cuda_index={cuda_index!r}, nvml_index={nvml_index!r}, uuid={uuid!r}'
+            )
+        if cuda_index is not None:
+            nvml_index = _nvml_indices([cuda_index])[0]
+        is_mig = isinstance(nvml_index, tuple) or is_mig_device_uuid(uuid)
+        device: CudaDevice = object.__new__(CudaMigDevice if is_mig and cls is CudaDevice else cls)
+        device._cuda_index = cast('int | None', cuda_index)
+        device._sought = nvml_index, uuid
+        return device
+
+    def __init__(
+        self,
+        cuda_index: int | str | None = None,
+        *,
+        nvml_index: int | tuple[int, int] | None = None,
+        uuid: str | None = None,
+    ) -> None:
+        """Find the device in NVML."""
+        nvml_index, uuid = self._sought
+        super().__init__(nvml_index, uuid=uuid)
+
+    @property
+    def cuda_index(self) -> int:
+        """Index in CUDA programs: the one the device was made of, else found once and kept.
+
+        Raises:
+            RuntimeError: CUDA programs do not see the device.
+        """
+        if self._cuda_index is None:
+            self._cuda_index = super().cuda_index
+        return self._cuda_index
+
+    def _cuda_index_or_na(self) -> int | str:
+        try:
+            return self.cuda_index
+        except RuntimeError:
+            return NA
+
+    def __repr__(self) -> str:
+        return (
+            f'{type(self).__name__}(cuda_index={self._cuda_index_or_na()}, '
+            f'nvml_index={self.nvml_index}, name="{self.name()}", '
+            f'total_memory={self.memory_total_human()})'
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not by CUDA index, which may mean another device where the pickle is read.
+        return _unpickled, (type(self), *self._sought)
+
+    def as_snapshot(self) -> Snapshot:
+        """What :meth:`Device.as_snapshot` holds, and ``cuda_index``, ``NA`` if CUDA sees it not."""
+        snapshot = super().as_snapshot()
+        snapshot['cuda_index'] = self._cuda_index_or_na()
+        return snapshot
+
+    @classmethod
+    def count(cls) -> int:
+        """Number of devices that CUDA programs see; 0 where NVML cannot be used."""
+        return len(parse_cuda_visible_devices())
+
+    @classmethod
+    def from_indices(
+        cls, indices: int | Iterable[int | tuple[int, int]] | None = None
+    ) -> list[Any]:
+        """Devices of the given CUDA indices, in their order.
+
+        Without indices all that CUDA programs see; none where NVML cannot be used.
+
+        Raises:
+            RuntimeError: CUDA does not see that many devices.
+        """
+        if indices is None:
+            visible = parse_cuda_visible_devices()
+            cuda_indices: list[Any] = list(range(len(visible)))
+        else:
+            cuda_indices = [indices] if isinstance(indices, int) else list(indices)
+            visible = _nvml_indices(cuda_indices)
+        devices = [cls(nvml_index=nvml_index) for nvml_index in visible]
+        for device, cuda_index in zip(devices, cuda_indices):
+            device._cuda_index = cuda_index
+        return devices
+
+
+class CudaMigDevice(CudaDevice, MigDevice):
+    """A MIG device that CUDA programs see: their only one. See :class:`CudaDevice`."""
+
+
+def _nvml_indices(cuda_indices: Sequence[object]) -> list[int] | list[tuple[int, int]]:
+    """Translate CUDA indices to indices in NVML."""
+    visible: list[Any] = parse_cuda_visible_devices()
+    if not visible:
+        # Raises where the reason is that NVML cannot be used.
+        libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+    found = []
+    for index in cuda_indices:
+        if not isinstance(index, int) or isinstance(index, bool):
+            raise TypeError(f'a CUDA index is a number, not {index!r}')
+        if not 0 <= index < len(visible):
+            raise RuntimeError(
+                f'CUDA error: invalid device ordinal: {index}, {what_is_visible(len(visible))}'
+            )
+        found.append(visible[index])
+    return found
+
+
+def _unpickled(
+    cls: type[CudaDevice], nvml_index: int | tuple[int, int] | None, uuid: str | None
+) -> CudaDevice:
+    return cls(nvml_index=nvml_index, uuid=uuid)
+
+
+Device.cuda = CudaDevice

@@ -1,0 +1,338 @@
+"""Devices by CUDA index: construction, order, MIG, what is kept and what is read anew."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+from typing import Any, Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api import device as device_module
+from nvitop.api import libcuda, libcudart, libnvml
+from nvitop.api.device import (
+    CudaDevice,
+    CudaMigDevice,
+    Device,
+    MigDevice,
+    PhysicalDevice,
+    normalize_cuda_visible_devices,
+    parse_cuda_visible_devices,
+)
+from nvitop.api.utils import NA
+from tests.api import fake_cuda
+from tests.api.machines import machine as make_machine
+
+#: By default CUDA puts the two H100 before the V100, which has the lowest bus id.
+UNLIKE = """
+[[gpu]]
+model = "V100"
+[[gpu]]
+model = "H100"
+[[gpu]]
+model = "H100"
+"""
+ALIKE = """
+[[gpu]]
+model = "H100"
+[[gpu]]
+model = "H100"
+"""
+SPLIT = """
+[[gpu]]
+model = "H100"
+[[gpu]]
+model = "H100"
+[[gpu.mig]]
+profile = "3g.40gb"
+[[gpu.mig]]
+index = 2
+profile = "1g.10gb"
+"""
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+    monkeypatch.delenv('CUDA_DEVICE_ORDER', raising=False)
+    return monkeypatch
+
+
+@pytest.fixture
+def unlike() -> Iterator[simulation.Machine]:
+    with make_machine(UNLIKE) as machine:
+        yield machine
+
+
+@pytest.fixture
+def split() -> Iterator[simulation.Machine]:
+    with make_machine(SPLIT) as machine:
+        yield machine
+
+
+def nvml_indices(devices: list[CudaDevice]) -> list[Any]:
+    return [device.nvml_index for device in devices]
+
+
+@pytest.mark.usefixtures('unlike')
+def test_the_fastest_comes_first() -> None:
+    device = CudaDevice(0)
+    assert type(device) is CudaDevice
+    assert (device.cuda_index, device.nvml_index, device.physical_index) == (0, 1, 1)
+    assert device.index == 1
+    assert device.name() == 'NVIDIA H100 80GB HBM3'
+    assert CudaDevice(2).name() == 'Tesla V100-SXM2-32GB'
+    assert nvml_indices(CudaDevice.all()) == [1, 2, 0]
+
+
+@pytest.mark.usefixtures('unlike')
+def test_the_order_is_by_bus_id_where_that_is_asked_for(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
+    assert nvml_indices(CudaDevice.all()) == [0, 1, 2]
+    environment.setenv('CUDA_VISIBLE_DEVICES', '2,0')
+    assert nvml_indices(CudaDevice.all()) == [2, 0]
+
+
+@pytest.mark.usefixtures('unlike')
+def test_a_device_is_the_same_however_it_is_named() -> None:
+    device = CudaDevice(2)
+    for same in (
+        Device.cuda(2),
+        CudaDevice(cuda_index=2),
+        CudaDevice(nvml_index=0),
+        CudaDevice(uuid=device.uuid()),
+        CudaDevice(device.uuid()),
+    ):
+        assert type(same) is CudaDevice
+        assert same == device == PhysicalDevice(0)
+        assert hash(same) == hash(device)
+        assert same.cuda_index == 2
+    assert CudaDevice(0) != device
+    assert device.cuda is Device.cuda is CudaDevice
+
+
+@pytest.mark.parametrize(
+    ('args', 'kwargs'),
+    [
+        ((), {}),
+        ((None,), {}),
+        ((0,), {'nvml_index': 0}),
+        ((0,), {'uuid': 'GPU-0'}),
+        (('GPU-0',), {'uuid': 'GPU-0'}),
+        ((), {'nvml_index': 0, 'uuid': 'GPU-0'}),
+        ((1.0,), {}),
+        ((True,), {}),
+        (((0, 1),), {}),
+    ],
+)
+@pytest.mark.usefixtures('unlike')
+def test_wrong_arguments_are_a_type_error(args: Any, kwargs: Any) -> None:
+    with pytest.raises(TypeError):
+        CudaDevice(*args, **kwargs)
+
+
+@pytest.mark.parametrize('index', [-1, 2, 99])
+@pytest.mark.usefixtures('unlike')
+def test_an_index_out_of_range_says_what_is_visible(
+    index: int, environment: pytest.MonkeyPatch
+) -> None:
+    environment.setenv('CUDA_VISIBLE_DEVICES', '0,1')
+    expected = (
+        rf"invalid device ordinal: {index}, CUDA sees 2 devices \(CUDA_VISIBLE_DEVICES='0,1'\)"
+    )
+    for make in (CudaDevice, Device.cuda, CudaDevice.from_indices, Device.from_cuda_indices):
+        with pytest.raises(RuntimeError, match=expected):
+            make(index)
+
+
+@pytest.mark.usefixtures('unlike')
+def test_a_device_cuda_does_not_see_has_no_cuda_index(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv('CUDA_VISIBLE_DEVICES', '0')
+    device = CudaDevice(nvml_index=0)
+    with pytest.raises(RuntimeError, match='device 0 is not visible, CUDA sees 1 device'):
+        _ = device.cuda_index
+    with pytest.raises(RuntimeError, match='not visible'):
+        _ = Device(0).cuda_index
+    assert 'cuda_index=N/A, nvml_index=0' in repr(device)
+    assert device.as_snapshot().cuda_index is NA
+    environment.delenv('CUDA_VISIBLE_DEVICES')
+    assert device.cuda_index == Device(0).cuda_index == 2
+
+
+@pytest.mark.usefixtures('unlike')
+def test_the_cuda_index_of_a_cuda_device_stays_that_of_others_follows_the_environment(
+    environment: pytest.MonkeyPatch,
+) -> None:
+    device, physical = CudaDevice(nvml_index=2), Device(2)
+    assert device.cuda_index == physical.cuda_index == 1
+    environment.setenv('CUDA_VISIBLE_DEVICES', '1,0')
+    assert (device.cuda_index, physical.cuda_index) == (1, 0)
+    assert CudaDevice(nvml_index=2).cuda_index == 0
+
+
+@pytest.mark.usefixtures('unlike')
+def test_lists_of_devices(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv('CUDA_VISIBLE_DEVICES', '2,0')
+    assert CudaDevice.count() == 2
+    assert CudaDevice.is_available()
+    for devices in (
+        CudaDevice.all(),
+        CudaDevice.from_indices(),
+        Device.from_cuda_visible_devices(),
+        Device.from_cuda_indices(),
+    ):
+        assert nvml_indices(devices) == [0, 1]
+        assert [device.cuda_index for device in devices] == [0, 1]
+    assert nvml_indices(Device.from_cuda_indices([1, 0])) == [1, 0]
+    assert nvml_indices(Device.from_cuda_indices(1)) == [1]
+    assert [device.cuda_index for device in Device.from_cuda_indices(iter([1]))] == [1]
+    environment.setenv('CUDA_VISIBLE_DEVICES', '')
+    assert CudaDevice.all() == []
+    assert CudaDevice.count() == 0
+    assert not CudaDevice.is_available()
+    with pytest.raises(RuntimeError, match='CUDA sees 0 devices'):
+        CudaDevice(0)
+
+
+@pytest.mark.usefixtures('unlike')
+def test_repr_and_snapshot_have_the_cuda_index() -> None:
+    device = CudaDevice(2)
+    assert repr(device) == (
+        'CudaDevice(cuda_index=2, nvml_index=0, name="Tesla V100-SXM2-32GB", total_memory=31.72GiB)'
+    )
+    snapshot = device.as_snapshot()
+    assert type(snapshot).__name__ == 'CudaDeviceSnapshot'
+    assert (snapshot.cuda_index, snapshot.index, snapshot.physical_index) == (2, 0, 0)
+    assert snapshot.name == 'Tesla V100-SXM2-32GB'
+    assert set(CudaDevice.SNAPSHOT_KEYS) <= set(snapshot)
+
+
+@pytest.mark.usefixtures('unlike')
+def test_a_pickle_is_the_same_device_whatever_is_visible_where_it_is_read(
+    environment: pytest.MonkeyPatch,
+) -> None:
+    device = CudaDevice(2)
+    pickled = pickle.dumps(device)
+    environment.setenv('CUDA_VISIBLE_DEVICES', '2,0')
+    for twin in (pickle.loads(pickled), copy.copy(device), copy.deepcopy(device)):
+        assert type(twin) is CudaDevice
+        assert twin == device
+        assert twin.cuda_index == 0
+    assert pickle.loads(pickle.dumps(CudaDevice(uuid=device.uuid()))) == device
+
+
+@pytest.mark.usefixtures('split')
+def test_with_mig_the_first_mig_device_is_the_only_device() -> None:
+    (device,) = CudaDevice.all()
+    assert type(device) is CudaMigDevice
+    assert isinstance(device, CudaDevice)
+    assert isinstance(device, MigDevice)
+    assert (device.cuda_index, device.nvml_index, device.mig_index) == (0, (1, 0), 0)
+    assert device == MigDevice((1, 0)) == CudaDevice(0) == CudaMigDevice(0)
+    assert device.parent == PhysicalDevice(1)
+    assert repr(device).startswith('CudaMigDevice(cuda_index=0, nvml_index=(1, 0), name="')
+    assert type(pickle.loads(pickle.dumps(device))) is CudaMigDevice
+    snapshot = device.as_snapshot()
+    assert (snapshot.cuda_index, snapshot.mig_index) == (0, 0)
+    assert snapshot.gpu_instance_id == device.gpu_instance_id()
+
+
+@pytest.mark.usefixtures('split')
+def test_a_mig_device_is_found_by_pair_and_uuid(environment: pytest.MonkeyPatch) -> None:
+    mig = MigDevice((1, 2))
+    environment.setenv('CUDA_VISIBLE_DEVICES', mig.uuid())
+    legacy = f'MIG-{Device(1).uuid()}/{mig.gpu_instance_id()}/{mig.compute_instance_id()}'
+    for device in (
+        CudaDevice(0),
+        CudaDevice(nvml_index=(1, 2)),
+        CudaDevice(uuid=mig.uuid()),
+        CudaDevice(legacy),
+        CudaMigDevice(nvml_index=(1, 2)),
+    ):
+        assert type(device) is CudaMigDevice
+        assert device == mig
+        assert device.cuda_index == mig.cuda_index == 0
+    with pytest.raises(RuntimeError, match=r'device \(1, 0\) is not visible'):
+        _ = MigDevice((1, 0)).cuda_index
+    with pytest.raises(RuntimeError, match='device 1 is not visible'):
+        _ = Device(1).cuda_index
+    with pytest.raises(TypeError):
+        CudaMigDevice(nvml_index=0)
+
+
+@pytest.mark.usefixtures('split')
+def test_a_device_of_cuda_is_a_leaf(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv('CUDA_VISIBLE_DEVICES', '0')
+    for device in (CudaDevice(0), CudaDevice(nvml_index=1), CudaDevice(nvml_index=(1, 0))):
+        assert device.is_leaf_device()
+        assert device.to_leaf_devices() == [device]
+        assert device.mig_devices() == []
+
+
+def test_without_nvml_the_reason_is_nvmls() -> None:
+    with make_machine(ALIKE) as machine:
+        machine.fail('nvmlInitWithFlags', 'DRIVER_NOT_LOADED')
+        machine.fail('nvmlInit_v2', 'DRIVER_NOT_LOADED')
+        libnvml.use_library(machine.driver)
+        assert CudaDevice.all() == Device.from_cuda_visible_devices() == []
+        assert CudaDevice.count() == 0
+        assert not CudaDevice.is_available()
+        with pytest.raises(libnvml.NVMLError):
+            CudaDevice(0)
+
+
+def test_a_gpu_that_is_lost_later_stays_the_device_it_was() -> None:
+    with make_machine(UNLIKE) as machine:
+        device = CudaDevice(0)
+        machine.fail('nvmlDeviceGet*', 'GPU_IS_LOST', gpu=1)
+        assert device.cuda_index == 0
+        assert device.memory_used() is NA
+        assert device in {device: 1}
+
+
+@pytest.mark.parametrize('scenario', [UNLIKE, ALIKE, SPLIT])
+def test_what_nvml_tells_is_what_the_cuda_driver_says(
+    scenario: str, environment: pytest.MonkeyPatch
+) -> None:
+    """The rules over NVML against the simulated CUDA driver, which has rules of its own."""
+    with make_machine(scenario) as machine:
+        visible_uuids = getattr(machine.cuda, 'visible_uuids')  # noqa: B009 - made at run time
+        uuids = [device.uuid() for device in Device.all()]
+        uuids += [device.uuid() for device in MigDevice.all()]
+        short = [uuid[:9] for uuid in uuids[:2]]
+        identifiers = ['0', '1', '2', '-1', *uuids, *short]
+        values = [None, *map(','.join, itertools.product(identifiers, repeat=2)), *identifiers]
+        for order, value in itertools.product(('PCI_BUS_ID', None), values):
+            if order is None:
+                environment.delenv('CUDA_DEVICE_ORDER', raising=False)
+            else:
+                environment.setenv('CUDA_DEVICE_ORDER', order)
+            visible = visible_uuids(value, order)
+            assert normalize_cuda_visible_devices(value) == ','.join(visible), (order, value)
+
+
+def test_libcuda_sees_the_same_devices_as_the_device_classes() -> None:
+    with make_machine(UNLIKE):
+        libcuda.cuInit()
+        seen = [libcuda.cuDeviceGetUuid(libcuda.cuDeviceGet(i)) for i in range(3)]
+        assert [f'GPU-{uuid}' for uuid in seen] == [device.uuid() for device in CudaDevice.all()]
+
+
+def test_the_static_methods_are_the_functions() -> None:
+    assert Device.parse_cuda_visible_devices is parse_cuda_visible_devices
+    assert Device.normalize_cuda_visible_devices is normalize_cuda_visible_devices
+    for name in ('CudaDevice', 'CudaMigDevice', 'parse_cuda_visible_devices'):
+        assert getattr(device_module, name).__module__ == 'nvitop.api.device'
+
+
+def test_the_runtime_version_is_na_without_a_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libcudart._runtime, '_candidates', list)
+    libcudart.use_library(None)
+    assert Device.cuda_runtime_version() is Device.cudart_version() is NA
+    try:
+        libcudart.use_library(fake_cuda.runtime())
+        assert Device.cuda_runtime_version() == Device.cudart_version() == '12.9'
+    finally:
+        libcudart.use_library(None)
