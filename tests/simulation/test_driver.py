@@ -1,52 +1,143 @@
-"""The simulated NVML, asked through the binding: what each subject answers."""
+"""The simulated NVML, asked through the binding: identity, memory, load, heat, power, links."""
 
 from __future__ import annotations
 
+import ctypes
+import inspect
 import os
-from typing import Iterator
+from typing import Any, Callable
 
 import pynvml
 import pytest
 
 from nvitop import simulation
+from tests.simulation.conftest import handle, needs, text
+
+Start = Callable[..., simulation.Machine]
+
+#: Arguments that the getters of the binding take beside the handle.
+ARGUMENTS: dict[str, Any] = {
+    'sensor': 0, 'threshold': 0, 'type': 0, 'id': 0, 'counter': 0, 'link': 0, 'fan': 0,
+    'errorType': 0, 'counterType': 0, 'locationType': 0, 'fieldIds': [91, 82], 'pid': 1,
+    'infoRomObject': 0, 'memoryClockMHz': 877, 'sourceFilter': 0, 'encoderQueryType': 0,
+    'capability': 0, 'index': 0, 'timeStamp': 0, 'version': 0x1000018, 'mode': 0, 'cpuSetSize': 2,
+    'nodeSetSize': 1, 'scope': 0, 'apiType': 0, 'sampling_type': 0, 'perfPolicyType': 0,
+    'encoderQuery_type': 0, 'device2': None, 'p2pIndex': 0, 'level': 0, 'moduleId': None,
+    'profileId': 0, 'profile': 0, 'count': 0, 'clockType': 0, 'pstate': 0, 'sensorindex': 0,
+}  # fmt: skip
 
 
-@pytest.fixture
-def machine() -> Iterator[simulation.Machine]:
-    with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0) as machine:
-        pynvml.nvmlInit()
-        yield machine
+PCIE_COUNT_TX_BYTES = 197
+REFUSALS = (
+    pynvml.NVMLError,
+    getattr(pynvml, 'NVMLLibraryMismatchError', pynvml.NVMLError),  # newer bindings have it
+)
 
 
-def test_eight_gpus_are_listed_and_found_by_index_uuid_and_bus_id(
-    machine: simulation.Machine,
-) -> None:
+def getters() -> list[str]:
+    """Functions of the binding that ask a device with arguments known above."""
+    names = []
+    for name in dir(pynvml):
+        function = getattr(pynvml, name)
+        if name.startswith(('nvmlDeviceGet', 'nvmlDeviceIs')) and callable(function):
+            first, *others = inspect.signature(function).parameters or ['']
+            if first in ('handle', 'device') and set(others) <= set(ARGUMENTS):
+                names.append(name)
+    return names
+
+
+@pytest.mark.parametrize('scenario', ['dgx-h100', 'mig', 'workstation', 'spark', 'old-driver'])
+def test_every_getter_of_the_binding_is_answered_or_refused(start: Start, scenario: str) -> None:
+    start(scenario)
+    answered = 0
+    for name in getters():
+        function = getattr(pynvml, name)
+        arguments = [ARGUMENTS[key] for key in list(inspect.signature(function).parameters)[1:]]
+        device = handle()
+        arguments = [device if key is None else key for key in arguments]
+        try:
+            function(device, *arguments)
+            answered += 1
+        except REFUSALS:
+            pass
+    assert answered >= 45
+
+
+def test_gpus_are_listed_and_found_by_index_uuid_and_bus_id(start: Start) -> None:
+    start()
     assert pynvml.nvmlDeviceGetCount() == 8
     uuids = set()
     for index in range(8):
-        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-        assert pynvml.nvmlDeviceGetIndex(handle) == index
-        uuid = pynvml.nvmlDeviceGetUUID(handle)
-        bus_id = pynvml.nvmlDeviceGetPciInfo(handle).busId
-        for other in (
-            pynvml.nvmlDeviceGetHandleByUUID(uuid),
-            pynvml.nvmlDeviceGetHandleByPciBusId(bus_id),
+        uuid = text(pynvml.nvmlDeviceGetUUID(handle(index)))
+        bus_id = text(pynvml.nvmlDeviceGetPciInfo(handle(index)).busId)
+        serial = text(pynvml.nvmlDeviceGetSerial(handle(index)))
+        for found in (
+            handle(index),
+            pynvml.nvmlDeviceGetHandleByUUID(uuid.encode()),
+            pynvml.nvmlDeviceGetHandleByPciBusId(bus_id.encode()),
+            pynvml.nvmlDeviceGetHandleByPciBusId(bus_id[4:].lower().encode()),
+            pynvml.nvmlDeviceGetHandleBySerial(serial.encode()),
         ):
-            assert pynvml.nvmlDeviceGetIndex(other) == index
+            assert pynvml.nvmlDeviceGetIndex(found) == index
         uuids.add(uuid)
     assert len(uuids) == 8
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        handle(8)
+    with pytest.raises(pynvml.NVMLError_NotFound):
+        pynvml.nvmlDeviceGetHandleByUUID(b'GPU-00000000-0000-0000-0000-000000000000')
+    with pytest.raises(pynvml.NVMLError_NotFound):
+        pynvml.nvmlDeviceGetHandleByPciBusId(b'0000:FF:00.0')
 
 
-def test_values_do_not_move_while_the_clock_stands_and_do_when_it_goes(
-    machine: simulation.Machine,
-) -> None:
-    handle = pynvml.nvmlDeviceGetHandleByIndex(4)
+def test_uuids_are_the_same_in_each_run(start: Start) -> None:
+    start()
+    assert text(pynvml.nvmlDeviceGetUUID(handle())) == 'GPU-687e4c4b-7ab8-5c03-914d-5790c93b4091'
+
+
+def test_a_handle_of_another_machine_is_invalid(start: Start) -> None:
+    start()
+    old = handle()
+    start('mig')
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlDeviceGetName(old)
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlDeviceGetName(pynvml.c_nvmlDevice_t())
+
+
+def test_text_that_does_not_fit_is_refused(start: Start) -> None:
+    machine = start()
+    call = machine.driver.__dict__['nvmlDeviceGetName']
+    assert call(handle(), ctypes.create_string_buffer(9), ctypes.c_uint(9)) == 7
+    room = ctypes.create_string_buffer(22)
+    assert call(handle(), room, 22) == 0
+    assert room.value == b'NVIDIA H100 80GB HBM3'
+
+
+@needs('nvmlMemory_v2')
+def test_memory_v1_counts_reserved_memory_as_used(start: Start) -> None:
+    start()
+    old = pynvml.nvmlDeviceGetMemoryInfo(handle())
+    new = pynvml.nvmlDeviceGetMemoryInfo(handle(), pynvml.nvmlMemory_v2)
+    assert old.total == new.total == 81559 << 20
+    assert new.reserved == 551 << 20
+    assert old.used == new.used + new.reserved
+    assert old.free == new.free == new.total - new.used - new.reserved
+    with pytest.raises(pynvml.NVMLError_ArgumentVersionMismatch):
+        pynvml.nvmlDeviceGetMemoryInfo(handle(), 0x03000028)
+
+
+def test_unified_memory_is_not_reported(start: Start) -> None:
+    start('spark')
+    with pytest.raises(pynvml.NVMLError_NotSupported):
+        pynvml.nvmlDeviceGetMemoryInfo(handle())
+
+
+def test_values_hold_still_while_the_clock_does_and_move_with_it(start: Start) -> None:
+    machine = start()
 
     def load() -> tuple[int, int]:
-        return (
-            pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
-            pynvml.nvmlDeviceGetPowerUsage(handle),
-        )
+        rates = pynvml.nvmlDeviceGetUtilizationRates(handle(4))
+        return rates.gpu, pynvml.nvmlDeviceGetPowerUsage(handle(4))
 
     first = load()
     assert load() == first
@@ -54,19 +145,217 @@ def test_values_do_not_move_while_the_clock_stands_and_do_when_it_goes(
     assert load() != first
 
 
-def test_a_function_of_an_uninitialized_driver_says_so(machine: simulation.Machine) -> None:
+def test_two_machines_with_one_scenario_agree_at_every_moment(start: Start) -> None:
+    def course(seconds: list[float]) -> list[int]:
+        machine = start()
+        powers = []
+        for step in seconds:
+            machine.advance(step)
+            powers.append(pynvml.nvmlDeviceGetPowerUsage(handle(5)))
+        return powers
+
+    slow = course([1.0] * 12)
+    fast = course([4.0] * 3)
+    assert fast == slow[3::4]
+
+
+def test_load_makes_heat_power_and_clocks(start: Start) -> None:
+    machine = start(
+        '[[gpu]]\ncount = 2\n[[process]]\ngpus = [0]\ncommand = ["a"]\n'
+        'sm = { steps = [[0, 0], [100, 100]] }\n'
+    )
+    machine.advance(99.0)
+    idle = [
+        pynvml.nvmlDeviceGetTemperature(handle(), 0),
+        pynvml.nvmlDeviceGetPowerUsage(handle()),
+    ]
+    machine.advance(30.0)
+    busy = [
+        pynvml.nvmlDeviceGetTemperature(handle(), 0),
+        pynvml.nvmlDeviceGetPowerUsage(handle()),
+    ]
+    assert idle == [28, 71_000]
+    assert busy == [66, 672_000]
+    assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 100
+    assert pynvml.nvmlDeviceGetClockInfo(handle(), pynvml.NVML_CLOCK_SM) == 1740
+    assert pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle()) == 0x4
+    assert pynvml.nvmlDeviceGetClockInfo(handle(1), pynvml.NVML_CLOCK_SM) == 345
+    assert pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle(1)) == 0x1
+
+
+def test_processes_with_more_wishes_than_time_share_the_gpu(start: Start) -> None:
+    start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = 90\n[[process]]\ncommand = ["b"]\nsm = 60\n')
+    assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 100
+    samples = pynvml.nvmlDeviceGetProcessUtilization(handle(), 0)
+    assert [sample.smUtil for sample in samples] == [60, 40]
+
+
+def test_energy_is_the_area_under_power(start: Start) -> None:
+    machine = start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = { mean = 50, amplitude = 40 }\n')
+    begin = pynvml.nvmlDeviceGetTotalEnergyConsumption(handle())
+    joules = 0.0
+    for _ in range(600):
+        machine.advance(0.1)
+        joules += 0.1 * pynvml.nvmlDeviceGetPowerUsage(handle()) / 1000
+    spent = (pynvml.nvmlDeviceGetTotalEnergyConsumption(handle()) - begin) / 1000
+    assert spent == pytest.approx(joules, rel=0.005)
+
+
+def test_traffic_counters_grow_as_throughput_says(start: Start) -> None:
+    machine = start()
+    fields = [
+        (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 0),
+        (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, 0xFFFFFFFF),
+        PCIE_COUNT_TX_BYTES,
+    ]
+
+    def read() -> list[int]:
+        values = pynvml.nvmlDeviceGetFieldValues(handle(), fields)
+        assert [value.nvmlReturn for value in values] == [0, 0, 0]
+        return [value.value.ullVal for value in values]
+
+    first = read()
+    machine.advance(0.02)
+    second = read()
+    one_link, all_links, pcie = ((b - a) / 0.02 for a, b in zip(first, second))
+    assert all_links == pytest.approx(18 * one_link, rel=0.01)
+    throughput = pynvml.nvmlDeviceGetPcieThroughput(handle(), pynvml.NVML_PCIE_UTIL_TX_BYTES)
+    assert pcie / 1024 == pytest.approx(throughput, rel=0.02)
+
+
+def test_each_field_value_has_its_own_return_code(start: Start) -> None:
+    machine = start()
+    machine.set(gpu=0, nvlink_down=1, memory_temperature='N/A')
+    values = pynvml.nvmlDeviceGetFieldValues(
+        handle(),
+        [
+            pynvml.NVML_FI_DEV_NVLINK_LINK_COUNT,
+            pynvml.NVML_FI_DEV_MEMORY_TEMP,
+            (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 17),
+            (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 18),
+            9999,
+        ],
+    )
+    assert [value.nvmlReturn for value in values] == [0, 3, 3, 2, 3]
+    assert values[0].value.uiVal == 18
+    assert values[0].timestamp == 1_000_000_000_000
+    assert not pynvml.nvmlDeviceGetNvLinkState(handle(), 17)
+
+
+def test_the_throughput_call_takes_as_long_as_the_scenario_says(start: Start) -> None:
+    waits: list[float] = []
+    start('[driver]\npcie_throughput_seconds = 0.02\n[[gpu]]\n', sleep=waits.append)
+    pynvml.nvmlDeviceGetPcieThroughput(handle(), 0)
+    assert waits == [0.02]
+
+
+@needs('nvmlDeviceGetNumFans')
+def test_fans_are_there_or_not(start: Start) -> None:
+    start('workstation')
+    assert pynvml.nvmlDeviceGetNumFans(handle()) == 2
+    assert pynvml.nvmlDeviceGetFanSpeed_v2(handle(), 1) == pynvml.nvmlDeviceGetFanSpeed(handle())
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlDeviceGetFanSpeed_v2(handle(), 2)
+    start()
+    assert pynvml.nvmlDeviceGetNumFans(handle()) == 0
+    with pytest.raises(pynvml.NVMLError_NotSupported):
+        pynvml.nvmlDeviceGetFanSpeed(handle())
+
+
+def test_lists_follow_the_protocol_of_sizes(start: Start) -> None:
+    machine = start()
+    clocks = pynvml.nvmlDeviceGetSupportedGraphicsClocks(handle(), 2619)
+    assert clocks[0] == 1980
+    assert clocks == sorted(clocks, reverse=True)
+    call = machine.driver.__dict__['nvmlDeviceGetSupportedMemoryClocks']
+    count = ctypes.c_uint(0)
+    assert call(handle(), ctypes.byref(count), None) == 7
+    assert count.value == 1
+    room = (ctypes.c_uint * 1)()
+    assert call(handle(), ctypes.byref(count), room) == 0
+    assert room[0] == 2619
+
+
+def test_the_pci_layout_before_r396_holds_the_short_bus_id(start: Start) -> None:
+    machine = start()
+    info = pynvml.nvmlPciInfo_v2_t()
+    assert machine.driver.__dict__['nvmlDeviceGetPciInfo_v2'](handle(), ctypes.byref(info)) == 0
+    assert bytes(info)[:13] == b'0000:1B:00.0\0'
+    assert text(pynvml.nvmlDeviceGetPciInfo(handle()).busIdLegacy) == '0000:1B:00.0'
+
+
+@needs('nvmlGpmMetricsGet')
+def test_performance_counters_are_means_between_two_samples(start: Start) -> None:
+    machine = start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = { steps = [[0, 0], [5, 80]] }\n')
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlGpmMetricsGet(pynvml.c_nvmlGpmMetricsGet_t(version=1))
+    assert pynvml.nvmlGpmQueryDeviceSupport(handle()).isSupportedDevice
+    samples = [pynvml.nvmlGpmSampleAlloc() for _ in range(2)]
+    for sample in samples:
+        pynvml.nvmlGpmSampleGet(handle(), sample)
+        machine.advance(10.0)
+    metrics = pynvml.c_nvmlGpmMetricsGet_t(version=1, numMetrics=3)
+    metrics.sample1, metrics.sample2 = samples
+    wanted = [
+        pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL,
+        pynvml.NVML_GPM_METRIC_PCIE_TX_PER_SEC,
+        pynvml.NVML_GPM_METRIC_NVJPG_7_UTIL,
+    ]
+    for i, metric in enumerate(wanted):
+        metrics.metrics[i].metricId = metric
+    pynvml.nvmlGpmMetricsGet(metrics)
+    assert metrics.metrics[0].value == pytest.approx(40.0)
+    assert metrics.metrics[0].metricInfo.unit == b'%'
+    assert metrics.metrics[1].value > 0
+    assert [metrics.metrics[i].nvmlReturn for i in range(3)] == [0, 0, 3]
+    for sample in samples:
+        pynvml.nvmlGpmSampleFree(sample)
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlGpmSampleFree(samples[0])
+
+
+@needs('nvmlGpmMetricsGet')
+def test_a_gpu_without_performance_counters_says_so(start: Start) -> None:
+    start('mig')
+    assert not pynvml.nvmlGpmQueryDeviceSupport(handle()).isSupportedDevice
+    with pytest.raises(pynvml.NVMLError_NotSupported):
+        pynvml.nvmlGpmSampleGet(handle(), pynvml.nvmlGpmSampleAlloc())
+
+
+def test_old_drivers_lack_symbols(start: Start) -> None:
+    machine = start('old-driver')
+    symbols = vars(machine.driver)
+    assert 'nvmlDeviceGetComputeRunningProcesses' in symbols
+    assert not [name for name in symbols if name.endswith('RunningProcesses_v2') or 'Mig' in name]
+    with pytest.raises(pynvml.NVMLError_FunctionNotFound):
+        pynvml.nvmlDeviceGetMigMode(handle())
+
+
+def test_a_scenario_hides_symbols_of_its_own(start: Start) -> None:
+    start('[driver]\nhide = ["nvmlDeviceGetFan*", "nvmlNoSuchFunction"]\n[[gpu]]\n')
+    with pytest.raises(pynvml.NVMLError_FunctionNotFound):
+        pynvml.nvmlDeviceGetFanSpeed(handle())
+
+
+def test_changes_are_not_permitted(start: Start) -> None:
+    start()
+    with pytest.raises(pynvml.NVMLError_NoPermission):
+        pynvml.nvmlDeviceSetPersistenceMode(handle(), 0)
+
+
+def test_an_uninitialized_driver_refuses_all_but_initialization(start: Start) -> None:
+    start()
     pynvml.nvmlShutdown()
-    with pytest.raises(pynvml.NVMLError_Uninitialized):
-        pynvml.nvmlDeviceGetCount()
-    with pytest.raises(pynvml.NVMLError_Uninitialized):
-        pynvml.nvmlShutdown()
+    for call in (pynvml.nvmlDeviceGetCount, pynvml.nvmlShutdown, pynvml.nvmlSystemGetDriverVersion):
+        with pytest.raises(pynvml.NVMLError_Uninitialized):
+            call()
+    assert text(pynvml.nvmlErrorString(pynvml.NVML_ERROR_GPU_IS_LOST)) == 'GPU is lost'
+    pynvml.nvmlInit()
+    assert text(pynvml.nvmlSystemGetNVMLVersion()) == '13.580.65.06'
 
 
-def test_given_pids_go_to_the_first_processes() -> None:
-    with simulation.machine('dgx-h100', processes=[os.getpid()]):
-        pynvml.nvmlInit()
-        lists = [
-            pynvml.nvmlDeviceGetComputeRunningProcesses(pynvml.nvmlDeviceGetHandleByIndex(i))
-            for i in range(8)
-        ]
+def test_given_pids_go_to_the_first_processes(start: Start) -> None:
+    start(processes=[os.getpid()])
+    lists = [pynvml.nvmlDeviceGetComputeRunningProcesses(handle(i)) for i in range(8)]
     assert [process.pid for processes in lists for process in processes] == [os.getpid()]
+    assert text(pynvml.nvmlSystemGetProcessName(os.getpid())) == '/opt/conda/bin/python3'

@@ -6,6 +6,7 @@ import pynvml
 import pytest
 
 from nvitop import simulation
+from tests.simulation.conftest import text
 
 
 @pytest.mark.parametrize('name', simulation.scenario_names())
@@ -17,7 +18,8 @@ def test_a_shipped_scenario_loads_and_lists_its_gpus(name: str) -> None:
         assert pynvml.nvmlDeviceGetCount() == len(scenario.gpus)
         for index in range(len(scenario.gpus)):
             handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            assert pynvml.nvmlDeviceGetName(handle) == scenario.gpus[index].values['name']
+            expected = scenario.gpus[index].values['name']
+            assert text(pynvml.nvmlDeviceGetName(handle)) == expected
 
 
 def test_the_scenarios_that_the_documentation_names_are_there() -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
 
 from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
@@ -73,24 +73,35 @@ def _nvlink(name: str) -> Callable[[Interval], float]:
     return read
 
 
-#: Metric id → value. Percent, or MiB/s.
-METRICS: Mapping[int, Callable[[Interval], float]] = {
-    1: _part_of_sm(1.0),  # graphics
-    2: _part_of_sm(0.93),  # SM
-    3: _part_of_sm(0.46),  # SM occupancy
-    4: _part_of_sm(0.11),  # integer
-    5: _part_of_sm(0.57),  # any tensor
-    6: _part_of_sm(0.0),  # DFMA tensor
-    7: _part_of_sm(0.57),  # HMMA tensor
-    9: _part_of_sm(0.0),  # IMMA tensor
-    10: _part_of_sm(0.48),  # DRAM bandwidth
-    11: _part_of_sm(0.0),  # FP64
-    12: _part_of_sm(0.16),  # FP32
-    13: _part_of_sm(0.08),  # FP16
-    20: lambda interval: interval.mib_per_second('pcie_tx'),
-    21: lambda interval: interval.mib_per_second('pcie_rx'),
-    60: _nvlink('nvlink_rx'),
-    61: _nvlink('nvlink_tx'),
+class Metric(NamedTuple):
+    """One metric: how NVML calls it, its unit, and how to read it."""
+
+    name: str
+    unit: str
+    read: Callable[[Interval], float]
+
+
+def _pcie(name: str) -> Callable[[Interval], float]:
+    return lambda interval: interval.mib_per_second(name)
+
+
+METRICS: Mapping[int, Metric] = {
+    1: Metric('graphics_util', '%', _part_of_sm(1.0)),
+    2: Metric('sm_util', '%', _part_of_sm(0.93)),
+    3: Metric('sm_occupancy', '%', _part_of_sm(0.46)),
+    4: Metric('integer_util', '%', _part_of_sm(0.11)),
+    5: Metric('any_tensor_util', '%', _part_of_sm(0.57)),
+    6: Metric('dfma_tensor_util', '%', _part_of_sm(0.0)),
+    7: Metric('hmma_tensor_util', '%', _part_of_sm(0.57)),
+    9: Metric('imma_tensor_util', '%', _part_of_sm(0.0)),
+    10: Metric('dram_bw_util', '%', _part_of_sm(0.48)),
+    11: Metric('fp64_util', '%', _part_of_sm(0.0)),
+    12: Metric('fp32_util', '%', _part_of_sm(0.16)),
+    13: Metric('fp16_util', '%', _part_of_sm(0.08)),
+    20: Metric('pcie_tx_per_sec', 'MiB/s', _pcie('pcie_tx')),
+    21: Metric('pcie_rx_per_sec', 'MiB/s', _pcie('pcie_rx')),
+    60: Metric('nvlink_total_rx_per_sec', 'MiB/s', _nvlink('nvlink_rx')),
+    61: Metric('nvlink_total_tx_per_sec', 'MiB/s', _nvlink('nvlink_tx')),
 }
 
 
@@ -163,12 +174,18 @@ def nvmlGpmMetricsGet(machine: Machine, metrics: object) -> None:
         raise DriverError(INVALID_ARGUMENT)
     interval = Interval(*first, second[1])
     for i in range(min(struct.numMetrics, len(struct.metrics))):
-        metric = struct.metrics[i]
-        reader = METRICS.get(metric.metricId)
-        try:
-            if reader is None:
-                raise DriverError(NOT_SUPPORTED)
-            metric.value = reader(interval)
-            metric.nvmlReturn = SUCCESS
-        except DriverError as error:
-            metric.nvmlReturn = error.code
+        _measure(interval, struct.metrics[i])
+
+
+def _measure(interval: Interval, out: Any) -> None:
+    metric = METRICS.get(out.metricId)
+    try:
+        if metric is None:
+            raise DriverError(NOT_SUPPORTED)
+        out.value = metric.read(interval)
+        out.nvmlReturn = SUCCESS
+    except DriverError as error:
+        out.nvmlReturn = error.code
+    if metric is not None:
+        out.metricInfo.shortName = out.metricInfo.longName = metric.name.encode()
+        out.metricInfo.unit = metric.unit.encode()

@@ -181,17 +181,3 @@ def nvmlDeviceGetFBCStats(node: Node, stats: object) -> None:
 def sessions(node: Node, count: object, infos: object) -> None:
     """``(device, unsigned *, struct[])``: not listed one by one."""
     fill_number(count, 0)
-
-
-SYMBOLS.add_unsupported(
-    'nvmlDeviceGetGpuOperationMode',
-    'nvmlDeviceGetDisplayActiveHeads',
-    'nvmlDeviceGetVirtualizationMode',
-    'nvmlDeviceGetGspFirmwareVersion',
-    'nvmlDeviceGetGspFirmwareMode',
-    'nvmlDeviceGetSupportedEventTypes',
-    'nvmlDeviceGetAPIRestriction',
-    'nvmlDeviceGetPowerSource',
-    'nvmlDeviceGetViolationStatus',
-    'nvmlDeviceGetSamples',
-)

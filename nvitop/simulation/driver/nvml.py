@@ -17,6 +17,7 @@ from nvitop.simulation.driver import (
     modes,
     power,
     processes,
+    refused,
     system,
 )
 from nvitop.simulation.driver.symbols import Symbol, bind
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 SUBJECTS = (
     system, identity, memory, load, power, interconnect, modes, health, fields, gpm, processes,
+    refused,
 )  # fmt: skip
 ALL_SYMBOLS: dict[str, Symbol] = {
     symbol.name: symbol for subject in SUBJECTS for symbol in subject.SYMBOLS.all

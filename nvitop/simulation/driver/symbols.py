@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, TypeVar
 
 from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
-    NOT_SUPPORTED,
     SUCCESS,
     UNINITIALIZED,
     DriverError,
@@ -60,21 +59,12 @@ class Symbols:
         for name, key in keys.items():
             self.all.append(Symbol(name, kind, _reader(key)))
 
-    def add_unsupported(self, *names: str) -> None:
-        """Register functions no simulated GPU supports."""
-        for name in names:
-            self.all.append(Symbol(name, GPU, _not_supported))
-
 
 def _reader(key: str) -> Callable[[Any, object], None]:
     def read(node: Any, out: object) -> None:
         fill_number(out, node.read(key))
 
     return read
-
-
-def _not_supported(node: object, *arguments: object) -> None:
-    raise DriverError(NOT_SUPPORTED)
 
 
 def bind(machine: Machine, symbol: Symbol) -> Callable[..., int]:

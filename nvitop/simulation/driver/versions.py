@@ -9,6 +9,7 @@ import re
 #: First driver branch → symbols it brought, with ``*``.
 SINCE = {
     450: (
+        '*GpuInstance*', '*ComputeInstance*',
         '*Mig*', '*RunningProcesses_v2', '*InstanceId', 'nvmlDeviceGetAttributes*',
         'nvmlDeviceGetRemappedRows', 'nvmlDeviceGetRowRemapperHistogram', 'nvmlDeviceGetArchitecture',
         'nvmlGetExcludedDeviceCount', 'nvmlDeviceGetRetiredPages_v2',
@@ -20,17 +21,18 @@ SINCE = {
         'nvmlDeviceGetNumFans', 'nvmlDeviceGetTargetFanSpeed', 'nvmlDeviceGetGpuMaxPcieLinkGeneration',
         'nvmlDeviceGetBusType', 'nvmlDeviceGetPowerSource', 'nvmlDeviceGetDefaultEccMode',
     ),
-    520: ('nvmlGpm*',),
+    520: ('nvmlGpm*', '*GpuFabricInfo', '*Gsp*', '*GpcClk*', '*MemClk*', '*ThermalSettings', '*DynamicPstatesInfo'),
     530: ('nvmlDeviceGetNumaNodeId', 'nvmlDeviceGetPciInfoExt'),
     535: (
+        '*ConfCompute*', '*C2cModeInfoV', '*ModuleId',
         '*ClocksEventReasons', 'nvmlDeviceGetJpgUtilization', 'nvmlDeviceGetOfaUtilization',
-        'nvmlDeviceGetConfComputeMemSizeInfo', 'nvmlDeviceGetRunningProcessDetailList',
+        'nvmlDeviceGetRunningProcessDetailList',
     ),
     550: ('nvmlDeviceGetProcessesUtilizationInfo', 'nvmlSystemGetDriverBranch'),
     555: ('nvmlDeviceGetHandleByUUIDV', 'nvmlDeviceGetFanSpeedRPM', 'nvmlDeviceGetMarginTemperature'),
-    560: ('nvmlDeviceGetTemperatureV',),
-    570: ('nvmlDeviceGetDriverModel_v2',),
-    590: ('nvmlDeviceGetRemappedRows_v2',),
+    560: ('nvmlDeviceGetTemperatureV', '*Capabilities', '*PerformanceModes', '*ClockOffsets', '*CurrentClockFreqs'),
+    570: ('nvmlDeviceGetDriverModel_v2', '*PlatformInfo', '*NvlinkBwMode*', '*DramEncryptionMode', '*SramUnique*'),
+    590: ('nvmlDeviceGetRemappedRows_v2', '*_v1', '*RepairStatus', '*Pdi'),
 }  # fmt: skip
 
 

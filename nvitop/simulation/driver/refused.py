@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions a driver has and no simulated machine answers: known symbols, refused. A table."""
+
+from __future__ import annotations
+
+from nvitop.simulation.abi import NO_PERMISSION, NOT_SUPPORTED, DriverError
+from nvitop.simulation.driver.symbols import GPU, SYSTEM, Symbols
+
+SYMBOLS = Symbols()
+
+#: ``nvmlDeviceGet…``: not supported, as by a GPU without the feature.
+QUESTIONS = """
+    APIRestriction AccountingStats_v2 ActiveVgpus AdaptiveClockInfoStatus AdaptiveTgpModeInfo_v1
+    AddressingMode BBXTimeData_v1 BankRemapperStatus_v1 C2cModeInfoV Capabilities ClkMonStatus
+    ClockOffsets ConfComputeGpuAttestationReport ConfComputeGpuCertificate
+    ConfComputeProtectedMemoryUsage CoolerInfo CpuAffinity CpuAffinityWithinScope CreatableVgpus
+    CurrentClockFreqs DramEncryptionMode DynamicPstatesInfo FanControlPolicy_v2
+    GpcClkMinMaxVfOffset GpcClkVfOffset GpuFabricInfo GpuFabricInfoV GpuFabricInfo_v4
+    GpuInstanceById GpuInstancePossiblePlacements GpuInstancePossiblePlacements_v2
+    GpuInstanceProfileInfo GpuInstanceProfileInfoByIdV GpuInstanceProfileInfoV
+    GpuInstanceRemainingCapacity GpuInstances GpuOperationMode GridLicensableFeatures_v3
+    GridLicensableFeatures_v4 GspFirmwareMode GspFirmwareVersion HostVgpuMode Hostname_v1 IrqNum
+    LastBBXFlushTime MemClkMinMaxVfOffset MemClkVfOffset MemoryAffinity MemoryLimits_v1
+    MinMaxClockOfPState MinMaxFanSpeed ModuleId NvLinkInfo NvLinkTelemetrySamples_v1
+    NvLinkUtilizationControl NvLinkUtilizationCounter NvlinkBwMode NvlinkSupportedBwModes
+    P2PStatus Pdi PerformanceModes PgpuMetadataString PlatformInfo PowerMizerMode_v1 PowerSource
+    RepairStatus Samples SramEccErrorStatus SramUniqueUncorrectedEccErrorCounts
+    SupportedEventTypes SupportedPerformanceStates SupportedVgpus ThermalSettings
+    TopologyCommonAncestor TopologyNearestGpus UnrepairableMemoryFlag_v1 VgpuCapabilities
+    VgpuHeterogeneousMode VgpuInstancesUtilizationInfo VgpuMetadata VgpuProcessUtilization
+    VgpuProcessesUtilizationInfo VgpuSchedulerCapabilities VgpuSchedulerLog VgpuSchedulerLog_v2
+    VgpuSchedulerState VgpuSchedulerState_v2 VgpuTypeCreatablePlacements
+    VgpuTypeSupportedPlacements VgpuUtilization ViolationStatus VirtualizationMode
+"""
+#: ``nvmlDevice…``: no permission, as for a user who may not change anything.
+CHANGES = """
+    ClearAccountingPids ClearCpuAffinity ClearEccErrorCounts ClearFieldValues CreateGpuInstance
+    CreateGpuInstanceWithPlacement FreezeNvLinkUtilizationCounter
+    PowerSmoothingActivatePresetProfile PowerSmoothingSetState
+    PowerSmoothingUpdatePresetProfileParam RegisterEvents ResetApplicationsClocks
+    ResetGpuLockedClocks ResetMemoryLockedClocks ResetNvLinkErrorCounters
+    ResetNvLinkUtilizationCounter SetAPIRestriction SetAccountingMode SetAdaptiveTgpMode_v1
+    SetApplicationsClocks SetAutoBoostedClocksEnabled SetClockOffsets SetComputeMode
+    SetConfComputeUnprotectedMemSize SetCpuAffinity SetDefaultAutoBoostedClocksEnabled
+    SetDefaultFanSpeed_v2 SetDramEncryptionMode SetDriverModel SetEccMode SetFanControlPolicy
+    SetFanSpeed_v2 SetGpcClkVfOffset SetGpuLockedClocks SetGpuOperationMode SetHostname_v1
+    SetMemClkVfOffset SetMemoryLimits_v1 SetMemoryLockedClocks SetMigMode
+    SetNvLinkDeviceLowPowerThreshold SetNvLinkUtilizationControl SetNvlinkBwMode
+    SetNvlinkBwModeAsync_v1 SetPersistenceMode SetPowerManagementLimit SetPowerManagementLimit_v2
+    SetPowerMizerMode_v1 SetRusdSettings_v1 SetTemperatureThreshold SetVgpuCapabilities
+    SetVgpuHeterogeneousMode SetVgpuSchedulerState SetVgpuSchedulerState_v2 SetVirtualizationMode
+    WorkloadPowerProfileClearRequestedProfiles WorkloadPowerProfileSetRequestedProfiles
+    WorkloadPowerProfileUpdateProfiles_v1
+"""
+#: ``nvml…``: not supported by this machine.
+SYSTEM_QUESTIONS = """
+    EventSetCreate EventSetFree EventSetWait_v2 GetExcludedDeviceInfoByIndex SystemGetCPER_v1
+    SystemGetConfComputeCapabilities SystemGetConfComputeGpusReadyState
+    SystemGetConfComputeKeyRotationThresholdInfo SystemGetConfComputeSettings
+    SystemGetConfComputeState SystemGetNvlinkBwMode SystemGetTopologyGpuSet UnitGetDevices
+    UnitGetFanSpeedInfo UnitGetHandleByIndex UnitGetLedState UnitGetPsuInfo UnitGetTemperature
+    UnitGetUnitInfo
+"""
+
+
+def not_supported(asked: object, *arguments: object) -> None:
+    """Whatever the arguments are."""
+    raise DriverError(NOT_SUPPORTED)
+
+
+def no_permission(asked: object, *arguments: object) -> None:
+    """Whatever the arguments are."""
+    raise DriverError(NO_PERMISSION)
+
+
+SYMBOLS.add(GPU, *(f'nvmlDeviceGet{name}' for name in QUESTIONS.split()))(not_supported)
+SYMBOLS.add(GPU, *(f'nvmlDevice{name}' for name in CHANGES.split()))(no_permission)
+SYMBOLS.add(SYSTEM, *(f'nvml{name}' for name in SYSTEM_QUESTIONS.split()))(not_supported)

@@ -1,0 +1,59 @@
+"""A simulated machine whose clock stands still, for the tests of what it answers."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Iterator
+
+import pynvml
+import pytest
+
+from nvitop import simulation
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., simulation.Machine]]:
+    """Start a machine from the text of a scenario or its name; it ends with the test."""
+    machines: list[simulation.Machine] = []
+
+    def start_machine(scenario: str = 'dgx-h100', **options: Any) -> simulation.Machine:
+        if '\n' in scenario:
+            options['scenario'] = simulation.parse_scenario(scenario, name='test')
+        else:
+            options['scenario'] = scenario
+        options.setdefault('processes', 'fixed')
+        options.setdefault('clock', lambda: 0.0)
+        options.setdefault('wall_clock', lambda: 1_000_000.0)
+        machine = simulation.machine(**options)
+        machine.start()
+        machines.append(machine)
+        pynvml.nvmlInit()
+        return machine
+
+    yield start_machine
+    for machine in reversed(machines):
+        machine.stop()
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Wait for something that another thread or process does."""
+    deadline = time.monotonic() + 20.0
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.005)
+
+
+def needs(*names: str) -> pytest.MarkDecorator:
+    """Leave a test out with bindings that do not have these names yet."""
+    missing = [name for name in names if not hasattr(pynvml, name)]
+    return pytest.mark.skipif(bool(missing), reason=f'this binding lacks {", ".join(missing)}')
+
+
+def text(value: Any) -> str:
+    """Text from the binding, which the oldest ones give as bytes."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def handle(index: int = 0) -> Any:
+    """The handle of a GPU."""
+    return pynvml.nvmlDeviceGetHandleByIndex(index)

@@ -1,0 +1,149 @@
+"""The simulated CUDA driver: what it shows under ``CUDA_VISIBLE_DEVICES``."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import pynvml
+import pytest
+
+from nvitop import simulation
+from nvitop.api import libcuda
+from tests.simulation.conftest import handle, text
+
+Start = Callable[..., simulation.Machine]
+THREE = '[[gpu]]\ncount = 3\n'
+
+
+def uuid(index: int) -> str:
+    return text(pynvml.nvmlDeviceGetUUID(handle(index)))
+
+
+def mig_uuid(gpu: int, index: int) -> str:
+    device = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle(gpu), index)
+    return text(pynvml.nvmlDeviceGetUUID(device))
+
+
+def visible() -> list[str]:
+    """UUIDs of the devices that CUDA shows, without prefix."""
+    try:
+        libcuda.cuInit()
+    except libcuda.CUDAError_NoDevice:
+        return []
+    return [libcuda.cuDeviceGetUuid(i) for i in range(libcuda.cuDeviceGetCount())]
+
+
+@pytest.mark.parametrize(
+    ('value', 'indices'),
+    [
+        (None, [0, 1, 2]),
+        ('', []),
+        ('-1', []),
+        ('2,0', [2, 0]),
+        (' 1 , 2', [1, 2]),
+        ('1,3,0', [1]),
+        ('1,-1,0', [1]),
+        ('1,1', []),
+        ('1,{2}', [1]),
+        ('{2},{0}', [2, 0]),
+        ('{2},0', [2]),
+        ('{short1}', [1]),
+        ('GPU-', []),
+        ('gpu-0', []),
+        ('x', []),
+    ],
+)
+def test_the_rules_of_visible_devices(
+    start: Start, monkeypatch: pytest.MonkeyPatch, value: str | None, indices: list[int]
+) -> None:
+    start(THREE)
+    uuids = [uuid(index) for index in range(3)]
+    if value is None:
+        monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+    else:
+        value = value.replace('{short1}', uuids[1][:12])
+        for index in range(3):
+            value = value.replace(f'{{{index}}}', uuids[index])
+        monkeypatch.setenv('CUDA_VISIBLE_DEVICES', value)
+    assert visible() == [uuids[index][4:] for index in indices]
+
+
+def test_the_fastest_gpu_comes_first_unless_the_bus_decides(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+    monkeypatch.delenv('CUDA_DEVICE_ORDER', raising=False)
+    start('[[gpu]]\nmodel = "GTX 1080 Ti"\n[[gpu]]\nmodel = "V100"\n')
+    assert visible() == [uuid(1)[4:], uuid(0)[4:]]
+    monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
+    assert visible() == [uuid(0)[4:], uuid(1)[4:]]
+
+
+def test_at_most_one_mig_device_is_shown_and_no_gpu_beside_it(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start('mig')
+    first, third = mig_uuid(0, 0), mig_uuid(0, 2)
+    for value, expected in (
+        (None, first),
+        ('0', first),
+        ('2,0', first),
+        (third, third),
+        (f'{third},{first}', third),
+        (third[:11], third),
+        (f'MIG-{uuid(0)}/9/0', third),
+        (mig_uuid(1, 1), mig_uuid(1, 1)),
+    ):
+        if value is None:
+            monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+        else:
+            monkeypatch.setenv('CUDA_VISIBLE_DEVICES', value)
+        assert visible() == [expected[4:]], value
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '3,2')
+    assert visible() == [uuid(3)[4:], uuid(2)[4:]]
+
+
+def test_before_r470_the_uuid_is_the_gpus(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = start('mig')
+    machine.hide('cuDeviceGetUuid_v2')
+    pynvml.nvmlInit()
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', mig_uuid(0, 2))
+    assert visible() == [uuid(0)[4:]]
+
+
+def test_a_device_says_what_it_is(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '4')
+    start()
+    libcuda.cuInit()
+    assert libcuda.cuDriverGetVersion() == '13.0'
+    device = libcuda.cuDeviceGet(0)
+    assert libcuda.cuDeviceGetName(device) == 'NVIDIA H100 80GB HBM3'
+    assert libcuda.cuDeviceGetPCIBusId(device).upper() == '0000:6F:00.0'
+    assert libcuda.cuDeviceGetByPCIBusId('0000:6f:00.0') == device
+    assert libcuda.cuDeviceTotalMem(device) == (81559 - 551) << 20
+    with pytest.raises(libcuda.CUDAError_InvalidDevice):
+        libcuda.cuDeviceGet(1)
+    with pytest.raises(libcuda.CUDAError_InvalidDevice):
+        libcuda.cuDeviceGetByPCIBusId('0000:30:00.0')
+    assert libcuda.cuGetErrorName(101) == 'CUDA_ERROR_INVALID_DEVICE'
+    assert libcuda.cuGetErrorString(101) == 'invalid device ordinal'
+
+
+def test_before_cuinit_there_are_no_devices(start: Start) -> None:
+    start()
+    with pytest.raises(libcuda.CUDAError_NotInitialized):
+        libcuda.cuDeviceGetCount()
+    with pytest.raises(libcuda.CUDAError_NotInitialized):
+        libcuda.cuDeviceGet(0)
+
+
+def test_a_lost_gpu_is_not_shown_and_no_gpu_is_no_device(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+    machine = start(THREE)
+    machine.set(gpu=1, lost=True)
+    assert visible() == [uuid(0)[4:], uuid(2)[4:]]
+    start('empty')
+    assert visible() == []
+    assert not libcuda.is_available()

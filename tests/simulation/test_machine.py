@@ -1,0 +1,195 @@
+"""A machine's life: its processes, and whose drivers answer."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+from typing import Callable
+
+import psutil
+import pynvml
+import pytest
+
+from nvitop import simulation
+from tests.simulation.conftest import handle, wait_until
+
+Start = Callable[..., simulation.Machine]
+
+ONE_PROCESS = """
+[[gpu]]
+[[process]]
+command = ["/opt/conda/bin/python3", "a script.py", "--größe", "-x"]
+memory = "1 GiB"
+sm = 80
+{more}
+"""
+posix_only = pytest.mark.skipif(os.name != 'posix', reason='children are shells')
+linux_only = pytest.mark.skipif(sys.platform != 'linux', reason='reads /proc')
+
+
+def listed_pids() -> list[int]:
+    return [process.pid for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle())]
+
+
+def children() -> list[psutil.Process]:
+    return psutil.Process().children()
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, '-c', code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@posix_only
+def test_real_processes_are_children_with_the_command_line_of_the_scenario(start: Start) -> None:
+    machine = start(ONE_PROCESS.format(more=''), processes='real')
+    (child,) = children()
+    assert listed_pids() == [child.pid]
+    assert ' '.join(child.cmdline()) == '/opt/conda/bin/python3 a script.py --größe -x'
+    machine.stop()
+    assert not child.is_running()
+    assert children() == []
+
+
+@linux_only
+def test_arguments_and_name_of_a_child_are_those_of_the_scenario(start: Start) -> None:
+    start(ONE_PROCESS.format(more=''), processes='real')
+    (child,) = children()
+    arguments = pathlib.Path(f'/proc/{child.pid}/cmdline').read_bytes()
+    assert arguments == '/opt/conda/bin/python3\0a script.py\0--größe\0-x\0'.encode()
+    name = pathlib.Path(f'/proc/{child.pid}/comm')
+    wait_until(lambda: name.read_text() == 'python3\n', 'its name')
+    assert child.environ()['CUDA_VISIBLE_DEVICES'] == '0'
+    assert child.memory_info().rss < 8 << 20
+
+
+@posix_only
+def test_a_killed_process_leaves_the_list_and_its_load_goes(start: Start) -> None:
+    machine = start(ONE_PROCESS.format(more=''), processes='real')
+    (child,) = children()
+    assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 80
+    child.send_signal(signal.SIGKILL)
+    psutil.wait_procs([child], timeout=10.0)
+    assert listed_pids() == []
+    machine.advance(1.0)
+    assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 0
+
+
+@posix_only
+def test_real_processes_come_and_go_with_their_time(start: Start) -> None:
+    machine = start(ONE_PROCESS.format(more='from = 10\nuntil = 20'), processes='real')
+    assert children() == []
+    machine.advance(10.0)
+    (child,) = children() if listed_pids() else []
+    machine.advance(10.0)
+    assert listed_pids() == []
+    machine.stop()
+    assert not child.is_running()
+
+
+@posix_only
+def test_processes_can_be_zombies_or_unknown_to_the_system(start: Start) -> None:
+    start(
+        '[[gpu]]\n[[process]]\ncommand = ["dead"]\nstate = "zombie"\n'
+        '[[process]]\ncommand = ["gone"]\nstate = "gone"\n',
+        processes='real',
+    )
+    zombie, gone = listed_pids()
+    wait_until(lambda: psutil.Process(zombie).status() == psutil.STATUS_ZOMBIE, 'its end')
+    assert not psutil.pid_exists(gone)
+
+
+@posix_only
+def test_children_end_with_their_parent_however_it_dies() -> None:
+    code = (
+        'import os, signal, psutil\n'
+        'from nvitop import simulation\n'
+        'simulation.machine("workstation").start()\n'
+        'print(*[p.pid for p in psutil.Process().children()], flush=True)\n'
+        'os.kill(os.getpid(), signal.SIGKILL)\n'
+    )
+    result = run(code)
+    pids = [int(pid) for pid in result.stdout.split()]
+    assert len(pids) == 5
+    wait_until(lambda: not any(_is_alive(pid) for pid in pids), 'the end of the children')
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_processes_are_given_made_up_or_none(start: Start) -> None:
+    start(ONE_PROCESS.format(more=''), processes='fixed')
+    (pid,) = listed_pids()
+    assert not psutil.pid_exists(pid)
+    start(ONE_PROCESS.format(more=''), processes='none')
+    assert listed_pids() == []
+    start(ONE_PROCESS.format(more=''), processes=[os.getpid()])
+    assert listed_pids() == [os.getpid()]
+    with pytest.raises(ValueError, match="processes='some': real, fixed, none or PIDs"):
+        start(ONE_PROCESS.format(more=''), processes='some')
+
+
+def test_the_newest_machine_answers_and_then_the_one_before() -> None:
+    assert simulation.simulated() == ''
+    with simulation.machine('dgx-h100', processes='none'):
+        with simulation.machine('spark', processes='none'):
+            pynvml.nvmlInit()
+            assert simulation.simulated() == 'spark'
+            assert pynvml.nvmlDeviceGetCount() == 1
+        assert simulation.simulated() == 'dgx-h100'
+        pynvml.nvmlInit()
+        assert pynvml.nvmlDeviceGetCount() == 8
+    assert simulation.simulated() == ''
+    assert not hasattr(pynvml.nvmlLib, 'hide')
+
+
+def test_a_machine_is_removed_when_the_block_fails() -> None:
+    with pytest.raises(KeyError), simulation.machine('empty'):
+        raise KeyError
+    assert simulation.simulated() == ''
+
+
+ASK = (
+    'import nvitop.api.libnvml as nvml\n'
+    'print(nvml.nvmlQuery("nvmlDeviceGetCount"))\n'
+    'from nvitop import simulation\n'
+    'print(simulation.simulated())\n'
+)
+
+
+@pytest.mark.parametrize(
+    ('value', 'lines', 'name'),
+    [
+        ('workstation', ['1', 'workstation'], 'workstation'),
+        ('1', ['8', 'dgx-h100'], 'dgx-h100'),
+        ('{path}', ['2', 'mine'], 'mine'),
+    ],
+)
+def test_a_variable_simulates_a_machine_for_any_program_and_one_line_says_so(
+    tmp_path: pathlib.Path, value: str, lines: list[str], name: str
+) -> None:
+    path = tmp_path / 'mine.toml'
+    path.write_text('[[gpu]]\ncount = 2\n')
+    result = run(ASK, NVITOP_DEMO=value.format(path=path))
+    assert result.stdout.split() == lines
+    assert result.stderr == f'nvitop: simulated machine {name!r}: not the GPUs of this computer\n'
+    assert result.returncode == 0
+
+
+def test_a_variable_with_a_mistake_says_what_is_wrong() -> None:
+    result = run(ASK, NVITOP_DEMO='workstaton')
+    assert result.returncode != 0
+    assert "there is no scenario 'workstaton': use dgx-h100, " in result.stderr

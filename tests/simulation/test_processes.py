@@ -1,0 +1,299 @@
+"""The simulated NVML's lists of processes, in every layout, and MIG devices."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable
+
+import pynvml
+import pytest
+
+from nvitop import simulation
+from nvitop.simulation.children import FIRST_FIXED_PID
+from tests.simulation.conftest import handle, needs, text
+
+Start = Callable[..., simulation.Machine]
+
+TWO_PROCESSES = """
+{driver}
+[[gpu]]
+[[process]]
+command = ["a"]
+memory = "1 GiB"
+sm = 30
+[[process]]
+command = ["b"]
+memory = "N/A"
+type = "C+G"
+encoder = 7
+[[process]]
+command = ["c"]
+type = "M"
+memory = "3 GiB"
+"""
+GIB = 2**30
+PIDS = [FIRST_FIXED_PID + i for i in range(3)]
+
+
+class InfoV1(ctypes.Structure):
+    _fields_ = [('pid', ctypes.c_uint), ('usedGpuMemory', ctypes.c_ulonglong)]
+
+
+class InfoV2(ctypes.Structure):
+    _fields_ = [*InfoV1._fields_, ('gi', ctypes.c_uint), ('ci', ctypes.c_uint)]
+
+
+class InfoV3(ctypes.Structure):
+    _fields_ = [*InfoV2._fields_, ('protectedMemory', ctypes.c_ulonglong)]
+
+
+def list_processes(
+    machine: simulation.Machine, name: str, layout: Any, device: Any = None
+) -> list[Any]:
+    """Ask as libnvml does: for the size, then with twice the room and five."""
+    call = machine.driver.__dict__[f'nvmlDeviceGet{name}']
+    device = device or handle()
+    count = ctypes.c_uint(0)
+    code = call(device, ctypes.byref(count), None)
+    while code == 7:
+        count.value = 2 * count.value + 5
+        array = (layout * count.value)()
+        code = call(device, ctypes.byref(count), array)
+        if code == 0:
+            return list(array[: count.value])
+    assert (code, count.value) == (0, 0)
+    return []
+
+
+@pytest.mark.parametrize(
+    ('function', 'layout'),
+    [
+        ('ComputeRunningProcesses', InfoV1),
+        ('ComputeRunningProcesses_v2', InfoV2),
+        ('ComputeRunningProcesses_v3', InfoV2),
+    ],
+)
+def test_each_version_of_the_list_fills_its_layout(
+    start: Start, function: str, layout: Any
+) -> None:
+    rows = list_processes(start(TWO_PROCESSES.format(driver='')), function, layout)
+    assert [(row.pid, row.usedGpuMemory) for row in rows] == [
+        (PIDS[0], GIB),
+        (PIDS[1], 0xFFFFFFFFFFFFFFFF),
+    ]
+    assert [getattr(row, 'gi', 0xFFFFFFFF) for row in rows] == [0xFFFFFFFF] * 2
+
+
+def test_some_r535_drivers_fill_a_longer_layout_under_the_same_name(start: Start) -> None:
+    driver = '[driver]\nversion = "535.54.03"\nprocess_struct = "v3"\n'
+    driver += 'hide = ["nvmlDeviceGetRunningProcessDetailList"]\n'
+    machine = start(TWO_PROCESSES.format(driver=driver))
+    right = list_processes(machine, 'ComputeRunningProcesses_v3', InfoV3)
+    assert [row.pid for row in right] == PIDS[:2]
+    wrong = list_processes(machine, 'ComputeRunningProcesses_v3', InfoV2)
+    assert [row.pid for row in wrong] == [PIDS[0], 0]  # what a program sees that does not know
+    assert wrong[1].usedGpuMemory == PIDS[1]
+    assert list_processes(machine, 'ComputeRunningProcesses_v2', InfoV2)[1].pid == PIDS[1]
+    assert 'nvmlDeviceGetRunningProcessDetailList' not in vars(machine.driver)
+    assert 'nvmlDeviceGetConfComputeMemSizeInfo' in vars(machine.driver)
+
+
+def test_compute_graphics_and_mps_processes_are_in_their_lists(start: Start) -> None:
+    machine = start(TWO_PROCESSES.format(driver=''))
+    pids = {
+        kind: [row.pid for row in list_processes(machine, f'{kind}RunningProcesses_v3', InfoV2)]
+        for kind in ('Compute', 'Graphics', 'MPSCompute')
+    }
+    assert pids == {'Compute': PIDS[:2], 'Graphics': [PIDS[1]], 'MPSCompute': [PIDS[2]]}
+
+
+@needs('nvmlDeviceGetRunningProcessDetailList')
+def test_the_list_of_details_has_all_modes(start: Start) -> None:
+    start(TWO_PROCESSES.format(driver='').replace('"N/A"', '"2 GiB"'))
+    details = [
+        pynvml.nvmlDeviceGetRunningProcessDetailList(
+            handle(), pynvml.nvmlProcessDetailList_v1, mode
+        )
+        for mode in range(4)
+    ]
+    assert [[detail.pid for detail in found] for found in details] == [
+        PIDS[:2],
+        [PIDS[1]],
+        [PIDS[2]],
+        PIDS,
+    ]
+    assert details[2][0].usedGpuMemory == 3 * GIB
+
+
+def test_a_list_can_grow_between_its_size_and_itself(start: Start) -> None:
+    machine = start('[[gpu]]\n' + '[[process]]\ncommand = ["a"]\n' * 12)
+    machine.grow(10)
+    call = machine.driver.__dict__['nvmlDeviceGetComputeRunningProcesses_v3']
+    count = ctypes.c_uint(0)
+    assert (call(handle(), ctypes.byref(count), None), count.value) == (7, 2)
+    count.value = 9
+    assert (call(handle(), ctypes.byref(count), (InfoV2 * 9)()), count.value) == (7, 12)
+    assert len(list_processes(machine, 'ComputeRunningProcesses_v3', InfoV2)) == 12
+    machine.grow(2)
+    assert (call(handle(), ctypes.byref(ctypes.c_uint(0)), None)) == 0  # and none at first
+
+
+def test_processes_come_and_go(start: Start) -> None:
+    machine = start(
+        '[[gpu]]\n[[process]]\ncommand = ["a"]\nmemory = "1 GiB"\nsm = 50\nfrom = 10\nuntil = 20\n'
+    )
+
+    def seen() -> tuple[int, int, int]:
+        return (
+            len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle())),
+            pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu,
+            pynvml.nvmlDeviceGetMemoryInfo(handle()).used // GIB,
+        )
+
+    course = []
+    for _ in range(3):
+        course.append(seen())
+        machine.advance(10.0)
+    assert course == [(0, 0, 0), (1, 50, 1), (0, 0, 0)]
+
+
+def test_utilization_samples_are_those_since_a_time(start: Start) -> None:
+    driver = '[driver]\nprocess_samples = 3\n'
+    machine = start(TWO_PROCESSES.format(driver=driver))
+    machine.advance(10.0)
+    samples = pynvml.nvmlDeviceGetProcessUtilization(handle(), 0)
+    assert [sample.pid for sample in samples] == PIDS[:2] * 3
+    assert {(sample.smUtil, sample.memUtil, sample.encUtil) for sample in samples} == {
+        (30, 16, 0),
+        (0, 0, 7),
+    }
+    stamps = sorted({sample.timeStamp for sample in samples})
+    assert stamps[-1] <= 1_000_010_000_000 < stamps[-1] + 166_666
+    assert [b - a for a, b in zip(stamps, stamps[1:])] == [166_666, 166_666]
+    newer = pynvml.nvmlDeviceGetProcessUtilization(handle(), stamps[1])
+    assert [sample.timeStamp for sample in newer] == [stamps[2]] * 2
+    with pytest.raises(pynvml.NVMLError_NotFound):
+        pynvml.nvmlDeviceGetProcessUtilization(handle(), stamps[2])
+
+
+@needs('nvmlDeviceGetProcessesUtilizationInfo')
+def test_utilization_comes_in_a_second_layout(start: Start) -> None:
+    start(TWO_PROCESSES.format(driver=''))
+    infos = pynvml.nvmlDeviceGetProcessesUtilizationInfo(handle(), 0)
+    assert [(info.pid, info.smUtil) for info in infos] == [(PIDS[0], 30), (PIDS[1], 0)]
+
+
+def test_answers_can_be_impossible(start: Start) -> None:
+    start(
+        '[[gpu]]\ngpu_utilization = 4294967295\n'
+        '[[process]]\ncommand = ["a"]\npid = 4294967295\nmemory = "900 TiB"\n'
+    )
+    assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 4294967295
+    (process,) = pynvml.nvmlDeviceGetComputeRunningProcesses(handle())
+    assert (process.pid, process.usedGpuMemory) == (4294967295, 900 << 40)
+    assert pynvml.nvmlDeviceGetMemoryInfo(handle()).used > 900 << 40
+
+
+# MIG
+
+
+def mig(gpu: int, index: int) -> Any:
+    return pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle(gpu), index)
+
+
+def mig_indices(gpu: int) -> list[int]:
+    found = []
+    for index in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(handle(gpu))):
+        try:
+            mig(gpu, index)
+        except pynvml.NVMLError_NotFound:
+            continue
+        found.append(index)
+    return found
+
+
+def test_mig_devices_have_gaps_and_change_with_time(start: Start) -> None:
+    machine = start('mig')
+    assert pynvml.nvmlDeviceGetMigMode(handle(0)) == [1, 1]
+    assert mig_indices(0) == [0, 2]
+    machine.advance(60.0)
+    assert mig_indices(0) == [0, 1, 2]
+    middle = mig(0, 1)
+    assert text(pynvml.nvmlDeviceGetName(middle)) == 'NVIDIA A100-SXM4-80GB MIG 2g.20gb'
+    machine.advance(240.0)
+    assert mig_indices(0) == [0, 2]
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlDeviceGetName(middle)
+    machine.set(gpu=0, mig_mode=False)
+    assert mig_indices(0) == []
+    assert mig_indices(2) == []
+
+
+def test_a_mig_device_knows_its_place(start: Start) -> None:
+    start('mig')
+    device = mig(1, 1)
+    assert pynvml.nvmlDeviceIsMigDeviceHandle(device)
+    assert not pynvml.nvmlDeviceIsMigDeviceHandle(handle(1))
+    assert pynvml.nvmlDeviceGetIndex(device) == 1
+    parent = pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(device)
+    assert pynvml.nvmlDeviceGetUUID(parent) == pynvml.nvmlDeviceGetUUID(handle(1))
+    assert pynvml.nvmlDeviceGetGpuInstanceId(device) == 1
+    assert pynvml.nvmlDeviceGetComputeInstanceId(device) == 1
+    attributes = pynvml.nvmlDeviceGetAttributes(device)
+    assert attributes.gpuInstanceSliceCount == 4
+    assert attributes.computeInstanceSliceCount == 1
+    assert attributes.multiprocessorCount == 15
+    uuid = text(pynvml.nvmlDeviceGetUUID(device))
+    assert uuid.startswith('MIG-')
+    legacy = f'MIG-{text(pynvml.nvmlDeviceGetUUID(parent))}/1/1'
+    for name in (uuid, legacy):
+        found = pynvml.nvmlDeviceGetHandleByUUID(name.encode())
+        assert text(pynvml.nvmlDeviceGetUUID(found)) == uuid
+    with pytest.raises(pynvml.NVMLError_NotSupported):
+        pynvml.nvmlDeviceGetGpuInstanceId(handle(1))
+
+
+def test_processes_are_listed_under_their_mig_device_and_under_the_gpu(start: Start) -> None:
+    machine = start('mig')
+    (process,) = list_processes(machine, 'ComputeRunningProcesses_v3', InfoV2, mig(0, 2))
+    assert (process.gi, process.ci) == (9, 0)
+    listed = list_processes(machine, 'ComputeRunningProcesses_v3', InfoV2)
+    assert [other.gi for other in listed] == [2, 9]
+    assert pynvml.nvmlDeviceGetMemoryInfo(mig(0, 2)).used > process.usedGpuMemory
+
+
+def test_mig_devices_and_gpus_in_mig_mode_refuse_what_they_do_not_have(start: Start) -> None:
+    start('mig')
+    for question in (pynvml.nvmlDeviceGetFanSpeed, pynvml.nvmlDeviceGetPowerUsage):
+        with pytest.raises(pynvml.NVMLError_InvalidArgument):
+            question(mig(0, 0))
+    with pytest.raises(pynvml.NVMLError_NotSupported):
+        pynvml.nvmlDeviceGetUtilizationRates(handle(0))
+    for device in (mig(0, 0), handle(0)):
+        with pytest.raises(pynvml.NVMLError_NotSupported):
+            pynvml.nvmlDeviceGetProcessUtilization(device, 0)
+    values = pynvml.nvmlDeviceGetFieldValues(mig(0, 0), [pynvml.NVML_FI_DEV_MEMORY_TEMP])
+    assert values[0].nvmlReturn == pynvml.NVML_ERROR_NOT_SUPPORTED
+
+
+def test_the_code_for_mig_devices_can_be_another(start: Start) -> None:
+    start('[driver]\nmig_error = "NOT_SUPPORTED"\n[[gpu]]\n[[gpu.mig]]\nprofile = "1g.10gb"\n')
+    with pytest.raises(pynvml.NVMLError_NotSupported):
+        pynvml.nvmlDeviceGetPowerUsage(mig(0, 0))
+
+
+@needs('nvmlGpmMetricsGet')
+def test_performance_counters_of_a_mig_device_are_of_its_slices(start: Start) -> None:
+    machine = start(
+        '[[gpu]]\n[[gpu.mig]]\nprofile = "3g.40gb"\ngpu_instance = 2\n'
+        '[[process]]\nmig = 0\ncommand = ["a"]\nsm = 30\n'
+    )
+    samples = [pynvml.nvmlGpmSampleAlloc() for _ in range(2)]
+    for sample in samples:
+        pynvml.nvmlGpmMigSampleGet(handle(), 2, sample)
+        machine.advance(1.0)
+    metrics = pynvml.c_nvmlGpmMetricsGet_t(version=1, numMetrics=1)
+    metrics.sample1, metrics.sample2 = samples
+    metrics.metrics[0].metricId = pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL
+    pynvml.nvmlGpmMetricsGet(metrics)
+    assert metrics.metrics[0].value == pytest.approx(70.0)
