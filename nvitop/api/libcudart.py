@@ -10,7 +10,6 @@ that belongs to the return code. The numbers are those of CUDA 10.1 and newer.
 from __future__ import annotations
 
 import ctypes
-import glob
 import os
 import sys
 from typing import Iterator, Mapping, NamedTuple, Sequence, cast
@@ -239,6 +238,8 @@ def candidates(
     ``/usr/local/cuda``, and last the packages ``nvidia-cuda-runtime`` that frameworks install
     beside themselves. On Windows the directories of ``PATH`` come first.
     """
+    import glob
+
     windows = platform.startswith('win')
     layout = _WINDOWS if windows else _MACOS if platform == 'darwin' else _LINUX
     yield from layout.names
