@@ -182,6 +182,26 @@ class cudaError(_cuda_binding.CodedError):
             return ''
 
 
+__all__ = [
+    'cudaSuccess',
+    'cudaError',
+    'cudaExceptionClass',
+    'cudaGetErrorName',
+    'cudaGetErrorString',
+    'cuGetErrorString',
+    'cudaGetLastError',
+    'cudaPeekAtLastError',
+    'cudaDriverGetVersion',
+    'cudaRuntimeGetVersion',
+    'cudaGetDeviceCount',
+    'cudaDeviceGetByPCIBusId',
+    'cudaDeviceGetPCIBusId',
+    'is_available',
+    *ERROR_NAMES.values(),
+    *map(cudaError.class_name, ERROR_NAMES.values()),
+]
+
+
 def __getattr__(name: str) -> type[cudaError]:
     """Make ``cudaError_<Name>`` when it is first asked for: a hundred classes nobody pays for."""
     if not name.startswith('cudaError_'):
@@ -195,7 +215,7 @@ def __getattr__(name: str) -> type[cudaError]:
 
 def __dir__() -> list[str]:
     """All names, those not made yet too."""
-    return sorted({*globals(), *map(cudaError.class_name, ERROR_NAMES.values())})
+    return sorted({*globals(), *__all__})
 
 
 def cudaExceptionClass(error_code: int) -> type[cudaError]:
