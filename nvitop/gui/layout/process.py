@@ -140,18 +140,29 @@ def place_columns(
     room = width - 3
     rest = _NARROW_REST if width < CLASSIC else _REST
     while True:
-        free = room - sum(c.gap + max(c.width, widths.get(c.name, 0)) for c in columns)
+        needed = [_gap(column, i) + _width(column, widths) for i, column in enumerate(columns)]
+        free = room - sum(needed)
         last = max(reversed(columns), key=lambda column: column.rank, default=None)
         if free >= rest or last is None or not last.rank:
             break
         columns.remove(last)
     placed: list[PlacedColumn] = []
     x = 1
-    for column in columns:
-        x += column.gap if placed else 0
-        wanted = max(column.width, widths.get(column.name, 0)) or max(0, free)
+    for i, column in enumerate(columns):
+        x += _gap(column, i)
+        wanted = _width(column, widths) or max(0, free)
         cells = min(wanted, room + 1 - x)
         if cells > 0:
             placed.append(PlacedColumn(column, x, cells))
         x += wanted
     return tuple(placed)
+
+
+def _gap(column: Column, index: int) -> int:
+    """Empty cells before a column. Text keeps one from the border, numbers rarely fill their cell."""
+    return column.gap if index else int(column.align == '<')
+
+
+def _width(column: Column, widths: Mapping[str, int]) -> int:
+    """Cells of a column, 0: what is left over."""
+    return max(column.width, widths.get(column.name, 0))

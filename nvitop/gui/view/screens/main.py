@@ -25,21 +25,15 @@ from nvitop.sampling.types import ProcessSample, Sample
 _KEY = Style(Role.KEY, bold=True, italic=True)
 _HINT = Style(Role.DIM)
 #: The hint in the first line of the monitor.
-HEADER_HINT = (
-    ('(Press ', _HINT),
-    ('h', _KEY),
-    (' for help or ', _HINT),
-    ('q', _KEY),
-    (' to quit)', _HINT),
-)
+HEADER_HINT = (('h', _KEY), (' help  ', _HINT), ('q', _KEY), (' quit', _HINT))
 _SIGNAL_HINT = (
-    ('(Press ', _HINT),
+    ('signals: ', _HINT),
     ('^C', _KEY),
-    ('(INT)/', _HINT),
+    (' interrupt  ', _HINT),
     ('T', _KEY),
-    ('(TERM)/', _HINT),
+    (' terminate  ', _HINT),
     ('k', _KEY),
-    ('(KILL) to send signals)', _HINT),
+    (' kill', _HINT),
 )
 _WARNING = Style(Role.WARNING)
 
@@ -140,14 +134,11 @@ def draw_main(
 
 
 def scroll_limit(arranged: MainView) -> int:
-    """The highest ``scroll_x`` that still shows something of the rows on the screen."""
-    layout = arranged.layout.processes
-    moving = layout.moving
-    if not moving:
+    """The ``scroll_x`` with which the end of the longest command is seen."""
+    columns = arranged.layout.processes.columns
+    if not columns or columns[-1].column.name != 'command':
         return 0
-    shown = (arranged.processes[row.process] for row in layout.rows)
-    overhang = longest_command(shown) - moving[-1].width
-    return max(0, overhang) if not moving[-1].column.width else 0
+    return max(0, longest_command(arranged.processes) - columns[-1].width)
 
 
 def draw_too_small(buf: Buffer) -> None:
@@ -162,9 +153,8 @@ def _notes(sample: Sample, processes: Sequence[ProcessSample]) -> tuple[tuple[st
     if sample.host.is_superuser:
         notes += [
             ('!', _WARNING._replace(bold=True, blink=True)),
-            ('CAUTION: you are root, signals reach every process.  ', _WARNING),
+            (' root: signals reach every process  ', _WARNING),
         ]
     if any(process.status == 'foreign' for process in processes):
-        text = 'PIDs of another namespace: run nvitop on the host, or with --pid=host.'
-        notes.append((text, _WARNING))
+        notes.append(('another PID namespace: run with --pid=host', _WARNING))
     return tuple(notes)
