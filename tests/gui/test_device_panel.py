@@ -200,7 +200,7 @@ def test_without_a_power_limit_watts_are_said_without_a_bar() -> None:
 
 def test_the_hint_gives_way_to_what_matters_more() -> None:
     hint = (('press ', Style(Role.DIM)), ('h', Style(Role.KEY)))
-    header = Header('Tue Jan 02 03:04:05 2024', hint)
+    header = Header('Tue Jan 02 03:04:05 2024', hint=hint)
     sample = SAMPLES['one']
     assert panel(sample, header=header).lines()[0] == header.clock + ' ' * 48 + 'press h'
     assert panel(sample, 160, header=header).lines()[0].endswith(' press h')

@@ -8,19 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nvitop.gui.layout.main import lay_out_page
 from nvitop.gui.render.ascii import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width, safe
-from nvitop.gui.state.ordering import ORDERS
+from nvitop.gui.state.ordering import ORDERS, list_processes
 from nvitop.gui.state.types import GraphState, MainState, ProcessFilter, Sort, ViewState
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.main import (
     HEADER_HINT,
     MainView,
-    arrange_main,
     draw_main,
-    scroll_limit,
 )
 from nvitop.options import MODES
 from nvitop.sampling.history import History
@@ -29,7 +28,7 @@ from tests.gui.goldens import assert_golden
 from tests.gui.samples import SAMPLES
 from tests.gui.test_report import Anything
 
-HEADER = Header('Tue Jan 02 03:04:05 2024', HEADER_HINT, '1.0.0')
+HEADER = Header('Tue Jan 02 03:04:05 2024', (), HEADER_HINT, '1.0.0')
 
 
 def history_of(sample: Sample, seconds: int = 200) -> History:
@@ -54,7 +53,8 @@ def history_of(sample: Sample, seconds: int = 200) -> History:
 def draw(
     sample: Sample, width: int, height: int, state: MainState, view: ViewState, **extra: Any
 ) -> tuple[Buffer, MainView]:
-    arranged = arrange_main(sample, state, view, width, height)
+    rows = list_processes(sample.processes, state.filter, state.sort)
+    arranged = MainView(rows, lay_out_page(sample, rows, state, view, width, height))
     buffer = Buffer(width, height)
     draw_main(buffer, arranged, sample, state, view, HEADER, **extra)
     return buffer, arranged
@@ -182,19 +182,6 @@ def test_scrolling_sideways_moves_headings_and_rows_alike(scroll_x: int) -> None
         assert after[:43] == before[:43]
         kept = before[43 + scroll_x : 74]
         assert after[43 : 43 + len(kept)] == kept
-
-
-def test_scrolling_sideways_ends_where_the_longest_command_ends() -> None:
-    sample = SAMPLES['processes200']
-    _, arranged = draw(sample, 79, 40, MainState(), ViewState(mode='compact'))
-    limit = scroll_limit(arranged)
-    longest = max(len(process.command or '') for process in sample.processes)
-    assert limit == longest - arranged.layout.processes.columns[-1].width
-    state = MainState(scroll_x=limit, scroll_y=500)
-    buffer, _ = draw(sample, 79, 60, state, ViewState(mode='compact'))
-    assert any(line.endswith('--world-size 200 │') for line in buffer.lines())
-    _, wide = draw(sample, 200, 40, MainState(), ViewState(mode='compact'))
-    assert scroll_limit(wide) == 0
 
 
 def test_the_device_of_the_selected_process_stands_out() -> None:

@@ -6,14 +6,10 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from nvitop.gui.layout.device import NARROWEST
-from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT
-from nvitop.gui.layout.main import LOWEST, Content, MainLayout, lay_out_main
+from nvitop.gui.layout.main import LOWEST, MainLayout
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.state.columns import column_widths
-from nvitop.gui.state.ordering import group_sizes, list_processes
 from nvitop.gui.state.types import MainState, ViewState
-from nvitop.gui.view.cells import longest_command
 from nvitop.gui.view.load import device_style
 from nvitop.gui.view.panels.device import Header, draw_device_panel
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights, select_graphs
@@ -41,42 +37,8 @@ _WARNING = Style(Role.WARNING)
 class MainView(NamedTuple):
     """What the main screen shows: the rows of its processes, and where everything is."""
 
-    processes: tuple[ProcessSample, ...]
+    processes: Sequence[ProcessSample]
     layout: MainLayout
-
-
-def arrange_main(
-    sample: Sample,
-    state: MainState,
-    view: ViewState,
-    width: int,
-    height: int,
-    *,
-    processes: tuple[ProcessSample, ...] | None = None,
-) -> MainView:
-    """Place everything on a screen of this size. ``processes`` are the rows where they have been
-    listed already."""
-    if processes is None:
-        processes = list_processes(sample.processes, state.filter, state.sort)
-    is_natural = state.sort.order == 'natural'
-    content = Content(
-        tuple(device.key for device in sample.devices),
-        group_sizes(processes) if is_natural else (len(processes),) if processes else (),
-        is_natural,
-        view.columns,
-        column_widths(processes),
-    )
-    # Graphs need characters that ASCII does not have.
-    host_height = COMPACT_HEIGHT if view.ascii else FULL_HEIGHT
-    layout = lay_out_main(
-        content,
-        width,
-        height,
-        mode=view.mode,
-        host_height=host_height if view.show_host else 0,
-        scroll_y=state.scroll_y,
-    )
-    return MainView(processes, layout)
 
 
 def draw_main(
@@ -131,14 +93,6 @@ def draw_main(
         for device in sample.devices
     }
     draw_process_panel(buf, layout.processes, listed, sample, styles)
-
-
-def scroll_limit(arranged: MainView) -> int:
-    """The ``scroll_x`` with which the end of the longest command is seen."""
-    columns = arranged.layout.processes.columns
-    if not columns or columns[-1].column.name != 'command':
-        return 0
-    return max(0, longest_command(arranged.processes) - columns[-1].width)
 
 
 def draw_too_small(buf: Buffer) -> None:
