@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from nvitop.gui.layout.process import lay_out_processes, place_columns
+from nvitop.gui.layout.process import group_sizes, lay_out_processes, place_columns
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.state.columns import COLUMNS, DEFAULT_COLUMNS, column_widths
-from nvitop.gui.state.ordering import ORDERS, group_sizes
+from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.state.types import Sort
 from nvitop.gui.view.cells import CELLS, longest_command
 from nvitop.gui.view.load import device_style

@@ -20,13 +20,13 @@ from nvitop.gui.layout.device import (
 from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT, HostLayout, lay_out_host
 from nvitop.gui.layout.process import (
     ProcessLayout,
+    group_sizes,
     lay_out_processes,
     place_columns,
     process_height,
 )
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.columns import column_widths
-from nvitop.gui.state.ordering import group_sizes
 from nvitop.gui.state.types import MainState, ViewState
 from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
 

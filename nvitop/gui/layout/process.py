@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.layout.device import CLASSIC
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.columns import COLUMNS_BY_NAME, Column
+from nvitop.sampling.types import DeviceKey, ProcessSample
 
 #: Line above the box, border, title, headings, line below them.
 _TOP_ROWS = 5
@@ -93,6 +94,20 @@ class ProcessLayout(NamedTuple):
                 if place.x <= x < place.right:
                     return place.column
         return None
+
+
+def group_sizes(processes: Iterable[ProcessSample]) -> tuple[int, ...]:
+    """How many processes in a row run on the same GPU, MIG devices counting for their GPU."""
+    sizes: list[int] = []
+    last = -1
+    for process in processes:
+        device: DeviceKey = process.key.device
+        if device.physical_index == last:
+            sizes[-1] += 1
+        else:
+            sizes.append(1)
+            last = device.physical_index
+    return tuple(sizes)
 
 
 def process_height(groups: Sequence[int], *, separated: bool) -> int:
