@@ -23,13 +23,14 @@ from nvitop.sampling.types import (
 
 if TYPE_CHECKING:
     from nvitop.sampling.history import History
-    from nvitop.sampling.plan import Intervals, intervals
+    from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
     from nvitop.sampling.sampler import Sampler
-    from nvitop.sampling.source import Source
+    from nvitop.sampling.source import LiveSource, Source
     from nvitop.sampling.stored import StoredSampleError, parse, serialise
 
 __all__ = [
     'EMPTY_SAMPLE',
+    'REPORT_METRICS',
     'Cost',
     'Demand',
     'DeviceInfo',
@@ -39,6 +40,7 @@ __all__ = [
     'HostProcessSample',
     'HostSample',
     'Intervals',
+    'LiveSource',
     'Problem',
     'ProcessKey',
     'ProcessSample',
@@ -55,6 +57,8 @@ __all__ = [
 _LAZY = {
     'History': 'history',
     'Intervals': 'plan',
+    'LiveSource': 'source',
+    'REPORT_METRICS': 'plan',
     'intervals': 'plan',
     'Sampler': 'sampler',
     'Source': 'source',

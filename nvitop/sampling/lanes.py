@@ -2,8 +2,8 @@
 """Calls that may never return, made where they can be left behind.
 
 Steps run one after another in one daemon thread, so a healthy round costs one hop whatever the
-number of GPUs. A step that takes too long is left behind *with its thread*; the others go on in a
-new one, and the subject is tried again on the side, with back-off, until it answers in time.
+number of GPUs. A step that takes too long is left behind *with its thread*; the others go on in
+new ones, and the subject is tried again on the side, with back-off, until it answers in time.
 """
 
 from __future__ import annotations
@@ -49,18 +49,17 @@ class Outcome(Generic[T]):
         return self.silent_seconds > 0.0
 
 
-class _Round(Generic[S, T]):
-    """The steps of one :meth:`Lane.run` that are still to do, and what became of the others."""
+class _Worker(Generic[S, T]):
+    """A thread of a round: what it still has to do, and what it is inside."""
 
     def __init__(self, steps: Iterable[tuple[S, Callable[[], T]]]) -> None:
         self.steps = collections.deque(steps)
-        self.outcomes: dict[S, Outcome[T]] = {}
-        #: The thread that serves the round; one that was left behind finds another token here.
-        self.token = object()
-        #: What that thread is inside, and since when. ``None``: it has ended.
+        #: The step it is inside, and since when.
         self.step: tuple[S, Callable[[], T]] | None = None
         self.since = 0.0
-        self.done = False
+        self.is_done = False
+        #: Set when it was left behind: whatever it brings back is not used any more.
+        self.silence: _Silence | None = None
 
 
 class _Silence:
@@ -96,8 +95,6 @@ class Lane:
         self._start_thread = start_thread
         self._condition = condition or threading.Condition()
         self._silent: dict[Hashable, _Silence] = {}
-        #: What a thread that was left behind was about, by its token.
-        self._left_behind: dict[object, _Silence] = {}
         self._inside = 0
 
     @property
@@ -120,68 +117,75 @@ class Lane:
         """
         with self._condition:
             todo = [item for item in steps.items() if not self._is_silent(*item, limit)]
-            this: _Round[S, T] = _Round(todo)
+            outcomes: dict[S, Outcome[T]] = {}
+            workers: list[_Worker[S, T]] = [_Worker(todo)] if todo else []
             try:
-                if todo:
-                    self._wait_for(this, limit)
+                for worker in workers:
+                    self._start(worker, outcomes)
+                while workers:
+                    workers = self._look_after(workers, outcomes, limit)
             finally:
-                this.token = object()  # after Ctrl-C: the thread ends with its present step
+                for worker in workers:  # after Ctrl-C: they end with their present step
+                    worker.steps.clear()
             now = self._clock()
             for subject in steps:
-                if subject not in this.outcomes:
-                    since = self._silent[subject].since
-                    this.outcomes[subject] = Outcome(silent_seconds=max(now - since, 1e-9))
-            return this.outcomes
+                if subject not in outcomes:
+                    silent = now - self._silent[subject].since
+                    outcomes[subject] = Outcome(silent_seconds=max(silent, 1e-9))
+            return outcomes
 
-    def _wait_for(self, this: _Round[S, T], limit: float) -> None:
-        self._serve(this)
-        while not this.done:
-            remaining = this.since + limit - self._clock()
-            if remaining > 0:
-                self._condition.wait(remaining)
-            elif this.step is not None:
-                self._leave_behind(this, this.step[0])
-            else:  # a thread that has not come to its first step yet
-                self._condition.wait(limit)
+    def _look_after(
+        self, workers: list[_Worker[S, T]], outcomes: dict[S, Outcome[T]], limit: float
+    ) -> list[_Worker[S, T]]:
+        """Wait until something happens; returns the workers still to wait for."""
+        now = self._clock()
+        left = [w for w in workers if w.step is not None and now - w.since >= limit]
+        for worker in left:
+            workers.remove(worker)
+            # One that hangs seldom comes alone: the others shall not wait for one another.
+            others = [_Worker([step]) for step in self._leave_behind(worker)]
+            for other in others:
+                self._start(other, outcomes)
+            workers += others
+        workers = [worker for worker in workers if not worker.is_done]
+        if workers:
+            remaining = min(w.since for w in workers) + limit - self._clock()
+            self._condition.wait(max(0.01, remaining))
+        return workers
 
-    def _serve(self, this: _Round[S, T]) -> None:
-        """Start a thread that runs what is left of a round."""
-        token = this.token = object()
-        this.since = self._clock()
-        self._start_thread(self._name, lambda: self._work(this, token))
+    def _start(self, worker: _Worker[S, T], outcomes: dict[S, Outcome[T]]) -> None:
+        worker.since = self._clock()
+        self._start_thread(self._name, lambda: self._work(worker, outcomes))
 
-    def _work(self, this: _Round[S, T], token: object) -> None:
+    def _work(self, worker: _Worker[S, T], outcomes: dict[S, Outcome[T]]) -> None:
         while True:
             with self._condition:
-                if this.token is not token:
-                    return
-                if not this.steps:
-                    this.done = True
+                worker.step = None
+                if not worker.steps:
+                    worker.is_done = True
                     self._condition.notify_all()
                     return
-                subject, step = this.step = this.steps.popleft()
-                this.since = self._clock()
+                subject, step = worker.step = worker.steps.popleft()
+                worker.since = self._clock()
                 self._inside += 1
             outcome = _attempt(step)
             with self._condition:
                 self._inside -= 1
-                if this.token is not token:
-                    silence = self._left_behind.pop(token, None)
-                    if silence is not None:
-                        silence.inside -= 1
-                        silence.retry_at = self._clock()
+                if worker.silence is not None:
+                    worker.silence.inside -= 1
+                    worker.silence.retry_at = self._clock()
                     return
-                this.step = None
-                this.outcomes[subject] = outcome
+                outcomes[subject] = outcome
 
-    def _leave_behind(self, this: _Round[S, T], subject: Hashable) -> None:
-        silence = _Silence(this.since, self._clock() + FIRST_RETRY_SECONDS)
-        self._silent[subject] = self._left_behind[this.token] = silence
-        this.step = None
-        if this.steps:
-            self._serve(this)
-        else:
-            this.done = True
+    def _leave_behind(self, worker: _Worker[S, T]) -> list[tuple[S, Callable[[], T]]]:
+        """Give a worker up; returns the steps it did not come to."""
+        assert worker.step is not None
+        now = self._clock()
+        worker.silence = _Silence(worker.since, now + FIRST_RETRY_SECONDS)
+        self._silent[worker.step[0]] = worker.silence
+        others = list(worker.steps)
+        worker.steps.clear()
+        return others
 
     def _is_silent(self, subject: Hashable, step: Callable[[], T], limit: float) -> bool:
         silence = self._silent.get(subject)

@@ -10,7 +10,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from nvitop.api.metrics import METRICS_BY_NAME, Metric, metrics_of_tier
+from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric, metrics_of_tier
 from nvitop.sampling.types import Demand
 
 if TYPE_CHECKING:
@@ -23,6 +23,33 @@ MIN_SLOW_INTERVAL = 5.0
 #: CPU % of a process that came into view is measured over this time, not a whole interval.
 FIRST_CPU_INTERVAL = 0.25
 
+#: What a report shows of a device. The monitor asks these facts first, the others a tick later.
+REPORT_METRICS: frozenset[str] = frozenset(
+    {
+        'name',
+        'uuid',
+        'bus_id',
+        'memory_total',
+        'memory_used',
+        'memory_free',
+        'memory_percent',
+        'gpu_utilization',
+        'memory_utilization',
+        'sm_clock',
+        'memory_clock',
+        'temperature',
+        'fan_speed',
+        'power_usage',
+        'power_limit',
+        'display_active',
+        'persistence_mode',
+        'current_driver_model',
+        'performance_state',
+        'compute_mode',
+        'mig_mode',
+        'total_volatile_uncorrected_ecc_errors',
+    }
+)
 STATIC: tuple[Metric, ...] = metrics_of_tier('static')
 SLOW: tuple[Metric, ...] = metrics_of_tier('slow')
 FAST: tuple[Metric, ...] = metrics_of_tier('fast')
@@ -63,11 +90,13 @@ class Due(NamedTuple):
     new_processes: frozenset[ProcessKey] = frozenset()
     host: bool = False
     host_processes: bool = False
+    #: Instead of fast, slow and shown: these metrics, of any tier, and no others.
+    metrics: frozenset[str] | None = None
 
     @property
     def devices(self) -> bool:
         """Whether anything is asked of the devices but their processes."""
-        return self.fast or self.slow or bool(self.shown)
+        return self.fast or self.slow or bool(self.shown) or bool(self.metrics)
 
     @property
     def anything(self) -> bool:
@@ -75,12 +104,10 @@ class Due(NamedTuple):
         return any(self)
 
 
-#: Everything, for a sample that is complete in itself.
-EVERYTHING = Due(fast=True, slow=True, processes=True, host=True)
-
-
 def metrics_due(due: Due) -> tuple[Metric, ...]:
     """The metrics to ask of a GPU, in the order fast, slow, shown; tier *static* is not in it."""
+    if due.metrics is not None:
+        return tuple(m for m in METRICS if m.name in due.metrics and m.tier != 'static')
     metrics = (*(FAST if due.fast else ()), *(SLOW if due.slow else ()))
     if due.shown:
         metrics += shown_metrics(due.shown)
@@ -134,7 +161,8 @@ class Plan:
         self._shown: frozenset[str] = frozenset()
         self._demand = Demand()
         self._in_view: frozenset[ProcessKey] | None = frozenset()
-        self._again: frozenset[ProcessKey] = frozenset()
+        #: What is to be asked once more soon, and when.
+        self._again = Due()
         self._again_at = math.inf
 
     def due(self, demand: Demand) -> Due:
@@ -146,14 +174,19 @@ class Plan:
             shown = tuple(name for name in shown if name not in self._shown)
         self._shown = frozenset(demand.shown_metrics)
         processes = demand.processes and self._processes_due(now, demand)
+        new = self._new_in_view(demand)
+        again = self._take_again(now)
+        tree = processes or again.host_processes or not self._demand.host_processes
         due = Due(
             fast=fast,
             slow=fast and self._slow.take(now, self.intervals.devices / 2),
             shown=shown,
             processes=processes,
-            new_processes=self._new_processes(now, demand, processes),
-            host=self._host.take(now, self._slack),
-            host_processes=demand.host_processes and (processes or not self._demand.host_processes),
+            new_processes=(
+                new | again.new_processes if demand.processes and not processes else frozenset()
+            ),
+            host=self._host.take(now, self._slack) or again.host,
+            host_processes=demand.host_processes and tree,
         )
         self._demand = demand
         return due
@@ -165,22 +198,32 @@ class Plan:
             return True
         return self._processes.take(now, self._slack)
 
-    def _new_processes(self, now: float, demand: Demand, processes: bool) -> frozenset[ProcessKey]:
-        """Those that came into view, and those of which a first CPU % is due."""
+    def _new_in_view(self, demand: Demand) -> frozenset[ProcessKey]:
+        before = self._in_view
         visible = demand.visible_processes
-        in_view = None if visible is None else frozenset(visible)
-        new: frozenset[ProcessKey] = frozenset()
-        if in_view is not None and self._in_view is not None:
-            new = in_view - self._in_view
-        self._in_view = in_view
-        if now + self._slack >= self._again_at:
-            new |= self._again if in_view is None else self._again & in_view
-            self._again, self._again_at = frozenset(), math.inf
-        return new if demand.processes and not processes else frozenset()
+        self._in_view = None if visible is None else frozenset(visible)
+        if before is None or self._in_view is None:
+            return frozenset()
+        return self._in_view - before
 
-    def ask_again(self, keys: frozenset[ProcessKey]) -> None:
-        """Ask these processes once more soon: their CPU time was read for the first time."""
-        self._again |= keys
+    def _take_again(self, now: float) -> Due:
+        if now + self._slack < self._again_at:
+            return Due()
+        again, self._again, self._again_at = self._again, Due(), math.inf
+        if self._in_view is None:
+            return again
+        return again._replace(new_processes=again.new_processes & self._in_view)
+
+    def ask_again(self, keys: frozenset[ProcessKey], *, tree: bool = False) -> None:
+        """Ask these processes once more soon: their CPU time was read for the first time.
+
+        The host is asked as well; with ``tree``, all processes of the tree.
+        """
+        self._again = Due(
+            new_processes=self._again.new_processes | keys,
+            host=True,
+            host_processes=self._again.host_processes or tree,
+        )
         self._again_at = min(self._again_at, self._clock() + FIRST_CPU_INTERVAL)
 
     def next_due(self) -> float:

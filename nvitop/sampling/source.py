@@ -1,12 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where samples come from."""
+"""Where samples come from: the only door between live objects and samples."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import sys
+import time
+from typing import Callable, Collection, Hashable, Iterable, Protocol
 
-if TYPE_CHECKING:
-    from nvitop.sampling.types import Demand, Sample
+from nvitop.api import libnvml
+from nvitop.api.metrics import METRICS
+from nvitop.sampling.driver import DriverReader
+from nvitop.sampling.gpu import Selection, Wish
+from nvitop.sampling.host import HostReader
+from nvitop.sampling.lanes import Lane
+from nvitop.sampling.plan import Due, Intervals, Plan
+from nvitop.sampling.process import (
+    LONGEST_CPU_SECONDS,
+    SHORTEST_CPU_SECONDS,
+    ProcessReader,
+    ProcessReading,
+)
+from nvitop.sampling.types import Cost, Demand, Sample
+
+#: Asked together with the processes: what their memory is a part of, and where they run.
+_FIRST_METRICS = frozenset(
+    {
+        'mig_mode',
+        *(
+            metric.name
+            for metric in METRICS
+            if metric.name.startswith('memory_') and metric.unit == 'B'
+        ),
+        'memory_percent',
+    }
+)
+#: A call that takes longer than this, and than the interval, has timed out.
+SHORTEST_LIMIT_SECONDS = 2.0
 
 
 class Source(Protocol):
@@ -27,3 +56,167 @@ class Source(Protocol):
 
     def refresh(self) -> None:
         """Make everything due at once."""
+
+
+class LiveSource:
+    """This machine: its GPUs through NVML, its host and processes through psutil.
+
+    No call of the driver can hold :meth:`sample` up for long: a GPU that does not answer within
+    max(2 s, interval) has the status ``'timed out'`` and is left alone until it answers again, see
+    :class:`~nvitop.sampling.lanes.Lane`. Nothing raises: what fails is in :attr:`Sample.problems`.
+
+    Args:
+        intervals: How often what is measured.
+        only: The GPUs and MIG devices that are wanted: indices, (GPU, MIG device) pairs, UUIDs. A
+            GPU comes with its MIG devices. ``None``: all there are, whenever they appear.
+        clock: Monotonic seconds.
+        wall_clock: Seconds since the epoch.
+        sleep: How :meth:`complete_sample` waits.
+        lane: Where calls are made that may not return.
+    """
+
+    def __init__(
+        self,
+        intervals: Intervals | None = None,
+        *,
+        only: Iterable[Wish] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+        lane: Lane | None = None,
+    ) -> None:
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._sleep = sleep
+        self._plan = Plan(intervals, clock=clock)
+        every = self._plan.intervals
+        self._limit = max(SHORTEST_LIMIT_SECONDS, every.devices)
+        self._lane = lane or Lane('nvitop-driver', clock=clock)
+        self._driver = DriverReader(Selection(only), self._lane, limit=self._limit, clock=clock)
+        self._host = HostReader(clock=clock)
+        self._processes = ProcessReader(
+            longest=max(LONGEST_CPU_SECONDS, 3 * every.processes),
+            clock=clock,
+            wall_clock=wall_clock,
+        )
+        self._processes_monotonic = 0.0
+        self._process_reading = ProcessReading()
+        self._stuck_readers = 0
+        self._sequence = 0
+
+    @property
+    def threads_inside(self) -> int:
+        """How many threads are inside calls now; where any is, leave the process by ``os._exit``."""
+        return self._lane.threads_inside
+
+    def next_due(self) -> float:
+        """When something falls due next, on the monotonic clock."""
+        return self._plan.next_due()
+
+    def refresh(self) -> None:
+        """Make everything due at once."""
+        self._plan.refresh()
+
+    def sample(self, demand: Demand) -> Sample:
+        """Measure what is due now for this demand; the rest of the sample is as it was."""
+        return self._measure(demand, self._plan.due(demand))
+
+    def complete_sample(
+        self, demand: Demand | None = None, *, metrics: Collection[str] | None = None
+    ) -> Sample:
+        """One sample that stands for itself, measured now, as for a report.
+
+        CPU % is measured over 0.1 s, in which the devices are asked; it is waited only for what is
+        left of it then.
+
+        Args:
+            demand: What is wanted of processes; its ``shown_metrics`` count as wanted metrics.
+            metrics: The metrics that are wanted, by name; ``None``: all but those of tier *shown*.
+        """
+        demand = Demand() if demand is None else demand
+        if metrics is None:
+            metrics = [metric.name for metric in METRICS if metric.tier != 'shown']
+        wanted = {*metrics, *demand.shown_metrics}
+        started, calls = self._clock(), libnvml.call_count()
+        first = wanted & _FIRST_METRICS | {'memory_total', 'mig_mode'}
+        processes = demand.processes
+        sample = self._measure(
+            demand, Due(metrics=frozenset(first), slow=True, processes=processes, host=True)
+        )
+        begun = self._clock()
+        if wanted - first:
+            sample = self._measure(demand, Due(metrics=frozenset(wanted - first)))
+        remaining = begun + SHORTEST_CPU_SECONDS + 0.005 - self._clock()
+        if remaining > 0:
+            self._sleep(remaining)
+        keys = frozenset(process.key for process in sample.processes)
+        sample = self._measure(demand, Due(new_processes=keys, host=True))
+        cost = Cost(self._clock() - started, libnvml.call_count() - calls)
+        return sample._replace(cost=cost)
+
+    def _measure(self, demand: Demand, due: Due) -> Sample:
+        started, calls = self._clock(), libnvml.call_count()
+        if due.devices or due.processes:
+            self._driver.read(due)
+        if due.host:
+            self._host.read()
+        if due.processes or due.new_processes or due.host_processes:
+            self._read_processes(demand, due)
+        if not demand.processes:
+            self._process_reading = ProcessReading()
+        now = self._clock()
+        self._sequence += 1
+        facts, reading = self._driver.facts, self._process_reading
+        return Sample(
+            timestamp=self._wall_clock(),
+            monotonic=now,
+            sequence=self._sequence,
+            driver_version=facts.driver_version,
+            cuda_driver_version=facts.cuda_driver_version,
+            simulated=_simulated(),
+            host=self._host.sample,
+            devices=self._driver.devices,
+            processes=reading.processes,
+            host_processes=reading.host_processes if demand.host_processes else (),
+            problems=(*self._driver.problems, *reading.problems, *self._host.problems),
+            cost=Cost(now - started, libnvml.call_count() - calls),
+            processes_monotonic=self._processes_monotonic,
+        )
+
+    def _read_processes(self, demand: Demand, due: Due) -> None:
+        visible = demand.visible_processes
+        reader, own = self._processes, self._host.sample
+        rows = self._driver.processes
+
+        def read() -> ProcessReading:
+            return reader.read(
+                rows,
+                None if visible is None else frozenset(visible),
+                own,
+                measure=None if due.processes else due.new_processes,
+                tree=due.host_processes,
+            )
+
+        # A command line cannot be read while its process hangs in the kernel, often in a driver.
+        subject: Hashable = f'processes {self._stuck_readers}'
+        outcome = self._lane.run({subject: read}, limit=self._limit)[subject]
+        if outcome.value is None:
+            self._processes = reader.renewed()
+            self._lane.forget(subject)
+            self._stuck_readers += 1
+            return
+        reading = outcome.value
+        if not due.host_processes:
+            reading = reading._replace(host_processes=self._process_reading.host_processes)
+        self._process_reading = reading
+        self._processes_monotonic = self._clock()
+        begun = frozenset(s.key for s in reading.processes if s.key.pid in reading.begun)
+        if reading.begun:
+            is_tree = due.host_processes and len(reading.host_processes) > 0
+            self._plan.ask_again(begun, tree=is_tree)
+
+
+def _simulated() -> str:
+    """Name of the scenario, without loading the simulation where there is none."""
+    simulation = sys.modules.get('nvitop.simulation')
+    return str(simulation.simulated()) if simulation is not None else ''

@@ -170,7 +170,7 @@ def test_processes_whose_cpu_time_was_read_first_are_asked_again_soon() -> None:
     plan.ask_again(frozenset({process_key(1)}))
     assert plan.next_due() == planning.FIRST_CPU_INTERVAL
     clock.now = plan.next_due()
-    assert plan.due(Demand()) == Due(new_processes=frozenset({process_key(1)}))
+    assert plan.due(Demand()) == Due(new_processes=frozenset({process_key(1)}), host=True)
     assert plan.next_due() == 1.0
 
 
@@ -180,7 +180,7 @@ def test_who_left_the_view_meanwhile_is_not_asked_again() -> None:
     plan.due(Demand(visible_processes=(process_key(1),)))
     plan.ask_again(frozenset({process_key(1)}))
     clock.now = plan.next_due()
-    assert plan.due(Demand(visible_processes=())) == Due()
+    assert plan.due(Demand(visible_processes=())) == Due(host=True)
 
 
 def test_refresh_makes_everything_due() -> None:
@@ -201,3 +201,14 @@ def test_metrics_due_are_those_of_the_tiers_asked_for() -> None:
     shown = metrics_due(Due(shown=('total_energy', 'power_usage', 'no such metric')))
     assert [metric.name for metric in shown] == ['total_energy']
     assert metrics_due(Due(processes=True)) == ()
+
+
+def test_the_tree_is_asked_again_too() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    tree = Demand(host_processes=True)
+    plan.due(tree)
+    plan.ask_again(frozenset(), tree=True)
+    clock.now = plan.next_due()
+    assert plan.due(tree) == Due(host=True, host_processes=True)
+    assert plan.due(tree) == Due()

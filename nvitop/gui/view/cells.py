@@ -12,8 +12,7 @@ from nvitop.sampling.types import DeviceSample, ProcessSample
 
 _USER = COLUMNS_BY_NAME['user'].width
 
-#: The text of a process, which runs on this device.
-CellText = Callable[[ProcessSample, Optional[DeviceSample]], str]
+_Text = Callable[[ProcessSample, Optional[DeviceSample]], str]
 
 
 def _gpu_memory(process: ProcessSample, device: DeviceSample | None) -> str:
@@ -26,8 +25,8 @@ def _command(process: ProcessSample, _: DeviceSample | None = None) -> str:
 
 
 # fmt: off
-#: Column → its text, safe to draw.
-CELLS: Mapping[str, CellText] = {
+#: Column → text of a process, which runs on this device, safe to draw.
+CELLS: Mapping[str, _Text] = {
     'gpu': lambda process, _: process.key.device.label,
     'pid': lambda process, _: str(process.key.pid),
     'type': lambda process, _: fmt.format_process_type(process.type),

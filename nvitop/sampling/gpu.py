@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asking one GPU and its MIG devices: live objects in, plain values out.
+
+A reader lives in one thread at a time; after a call that did not return it is given up for a
+:meth:`GpuReader.renewed` one, so what the lost thread may still do to it harms nobody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence, Tuple, Union
+
+from nvitop.api import libnvml
+from nvitop.api.device import Device, MigDevice
+from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
+from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
+from nvitop.sampling.value import ImpossibleError, Value, known_value, value_of
+
+if TYPE_CHECKING:
+    from nvitop.api.metrics import Metric
+    from nvitop.api.process import GpuProcess
+    from nvitop.sampling.plan import Due
+
+#: What may be asked for: the index of a GPU, (GPU, MIG device), or a UUID.
+Wish = Union[int, Tuple[int, int], str]
+
+#: Codes after which a GPU answers nothing any more: uninitialized, driver not loaded, GPU is lost,
+#: library and driver of different versions, GPU not found.
+_LOSSES = frozenset({1, 9, 15, 18, 28})
+#: Codes that stay as they are: not supported, no permission, function not found.
+_LASTING = frozenset({3, 4, 13})
+_PROCESS_LISTS = (
+    'nvmlDeviceGetComputeRunningProcesses',
+    'nvmlDeviceGetGraphicsRunningProcesses',
+    'nvmlDeviceGetMPSComputeRunningProcesses',
+)
+
+
+class Selection:
+    """Which devices are wanted; without wishes: all."""
+
+    def __init__(self, wishes: Iterable[Wish] | None = None) -> None:
+        self._wishes = None if wishes is None else frozenset(wishes)
+
+    def wants_gpu(self, index: int, uuid: str) -> bool:
+        """Whether a GPU is wanted, with all its MIG devices."""
+        return self._wishes is None or index in self._wishes or uuid in self._wishes
+
+    def wants_mig(self, pair: tuple[int, int], uuid: str) -> bool:
+        """Whether a MIG device is wanted for its own sake."""
+        return self._wishes is not None and (pair in self._wishes or uuid in self._wishes)
+
+    def may_want(self, index: int) -> bool:
+        """Whether anything on the GPU of this index can be wanted, as far as its index tells."""
+        if self._wishes is None:
+            return True
+        return any(
+            isinstance(wish, str) or wish == index or (isinstance(wish, tuple) and wish[0] == index)
+            for wish in self._wishes
+        )
+
+
+class ProcessRow(NamedTuple):
+    """What a device says of a process."""
+
+    device: DeviceKey
+    process: GpuProcess
+    type: str | None
+    gpu_memory_bytes: int | None
+    gpu_memory_percent: float | None
+    gpu_sm_utilization_percent: int | None
+    gpu_memory_utilization_percent: int | None
+    gpu_encoder_utilization_percent: int | None
+    gpu_decoder_utilization_percent: int | None
+    gpu_instance_id: int | None
+    compute_instance_id: int | None
+
+
+class GpuReading(NamedTuple):
+    """What is known of a GPU and its MIG devices."""
+
+    devices: tuple[DeviceSample, ...] = ()
+    processes: tuple[ProcessRow, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class DeviceLostError(Exception):
+    """A device answers nothing any more; the text is the driver's."""
+
+    def __init__(self, error: libnvml.NVMLError) -> None:
+        super().__init__(str(error))
+        #: Status of the device from now on.
+        self.status = 'lost' if is_loss(error) else 'error'
+
+
+def is_loss(error: libnvml.NVMLError) -> bool:
+    """Whether an error means that a GPU, or the driver, is gone for now."""
+    return error.value in _LOSSES
+
+
+class DeviceReader:
+    """One device: facts once, measurements when they are due, and every reason for a gap."""
+
+    def __init__(self, device: Device, key: DeviceKey, info: DeviceInfo | None = None) -> None:
+        self.device = device
+        self.key = key
+        is_mig = key.is_mig
+        self._facts_to_ask = [m for m in STATIC if m.name != 'index' and (m.mig or not is_mig)]
+        #: Facts that could not be told for now.
+        self._facts_to_repeat: list[Metric] = []
+        self.sample = DeviceSample(key, info or DeviceInfo(key, key.physical_index, 'N/A'))
+        #: Its processes, as they were listed the last time.
+        self.rows: tuple[ProcessRow, ...] = ()
+        self._is_new = True
+        self._problems: dict[str, Problem] = {}
+        #: Metrics that the driver does not support here: asked seldom.
+        self._unsupported: set[str] = set()
+        #: Fields of metrics that are measured only while shown.
+        self._shown: frozenset[str] = frozenset()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Why something is missing."""
+        return tuple(self._problems.values())
+
+    def read(self, due: Due) -> None:
+        """Ask what is due.
+
+        Raises:
+            DeviceLostError: The device does not answer any more.
+        """
+        with self.device.oneshot():
+            self._read_facts(self._facts_due(due))
+            values = self._ask_all(self._metrics(due))
+            if due.processes:
+                self._read_processes()
+        shown = frozenset(m.field for m in metrics_due(due) if m.tier == 'shown')
+        if due.fast:
+            values.update(dict.fromkeys(self._shown - shown))
+            self._shown = shown
+        else:
+            self._shown |= shown
+        self.sample = self.sample._replace(status='ok', reason='', **values)
+
+    def lose(self, status: str, reason: str) -> None:
+        """Keep what never changes, and say why there is nothing else."""
+        reading = lost_reading(GpuReading((self.sample,)), status, reason)
+        self.sample = reading.devices[0]
+        self.rows = ()
+        self._problems = {problem.what: problem for problem in reading.problems}
+        self._shown = frozenset()
+
+    def _metrics(self, due: Due) -> list[Metric]:
+        return [
+            metric
+            for metric in metrics_due(due)
+            if (metric.mig or not self.key.is_mig)
+            and (due.slow or metric.name not in self._unsupported)
+        ]
+
+    def _facts_due(self, due: Due) -> list[Metric]:
+        if due.metrics is not None:
+            return [fact for fact in self._facts_to_ask if fact.name in due.metrics]
+        if self._is_new and due.devices:
+            return [fact for fact in self._facts_to_ask if fact.name in REPORT_METRICS]
+        if due.slow:
+            self._facts_to_ask += self._facts_to_repeat
+            self._facts_to_repeat = []
+        return self._facts_to_ask if due.devices else []
+
+    def _read_facts(self, facts: list[Metric]) -> None:
+        if not facts:
+            return
+        self._is_new = False
+        self._facts_to_ask = [fact for fact in self._facts_to_ask if fact not in facts]
+        values = self._ask_all(facts)
+        self._facts_to_repeat += [
+            fact
+            for fact in facts
+            if values[fact.field] is None and fact.name not in self._unsupported
+        ]
+        known = {field: value for field, value in values.items() if value is not None}
+        if isinstance(self.device, MigDevice):
+            known['gpu_instance_id'] = known_value(self.device.gpu_instance_id())
+            known['compute_instance_id'] = known_value(self.device.compute_instance_id())
+            known['mig_profile'] = known_value(self.device.mig_profile())
+        known['is_unified_memory'] = self.device.is_unified_memory()
+        self.sample = self.sample._replace(info=self.sample.info._replace(**known))
+
+    def _ask_all(self, metrics: Sequence[Metric]) -> dict[str, Any]:
+        errors: list[libnvml.NVMLError] = []
+        values = {metric.field: self._ask(metric, errors) for metric in metrics}
+        if errors and all(value is None for value in values.values()):
+            serious = [error for error in errors if error.value not in _LASTING]
+            if serious and len(metrics) > 2:
+                raise DeviceLostError(serious[0]) from serious[0]
+        return values
+
+    def _ask(self, metric: Metric, errors: list[libnvml.NVMLError]) -> Value:
+        raw = getattr(self.device, metric.method)()
+        try:
+            value = value_of(metric, raw)
+        except ImpossibleError as error:
+            self._note(metric.name, str(error), 'impossible')
+            return None
+        if value is not None:
+            self._problems.pop(metric.name, None)
+            self._unsupported.discard(metric.name)
+            return value
+        reason = self.device.unavailable_reason(metric.method)
+        if reason is None:
+            self._note(metric.name, 'the driver gives no value', 'na')
+            return None
+        if is_loss(reason):
+            raise DeviceLostError(reason) from reason
+        errors.append(reason)
+        if reason.value in _LASTING:
+            self._unsupported.add(metric.name)
+        self._note(metric.name, str(reason), 'na')
+        return None
+
+    def _read_processes(self) -> None:
+        processes = self.device.processes()
+        failed = False
+        for function in _PROCESS_LISTS:
+            error = libnvml.last_error(function, self.device.handle)
+            impossible = libnvml.impossible_answer(function, self.device.handle)
+            if error is not None:
+                if is_loss(error):
+                    raise DeviceLostError(error)
+                self._note(function, str(error), 'na')
+                failed |= error.value not in _LASTING
+            elif impossible:
+                self._note(function, impossible, 'impossible')
+            else:
+                self._problems.pop(function, None)
+        if not failed:  # what is unknown is not empty
+            self.rows = tuple(self._row(process) for process in processes.values())
+
+    def _row(self, process: GpuProcess) -> ProcessRow:
+        return ProcessRow(
+            self.key,
+            process,
+            known_value(process.type),
+            known_value(process.gpu_memory()),
+            known_value(process.gpu_memory_percent()),
+            known_value(process.gpu_sm_utilization()),
+            known_value(process.gpu_memory_utilization()),
+            known_value(process.gpu_encoder_utilization()),
+            known_value(process.gpu_decoder_utilization()),
+            known_value(process.gpu_instance_id()),
+            known_value(process.compute_instance_id()),
+        )
+
+    def _note(self, what: str, reason: str, kind: str) -> None:
+        subject = f'device {self.key.label}'
+        self._problems[what] = Problem(subject, what, reason, kind, self.key)
+
+
+class GpuReader:
+    """One GPU and the MIG devices it is split into, found anew when they change."""
+
+    def __init__(
+        self, index: int, selection: Selection | None = None, info: DeviceInfo | None = None
+    ) -> None:
+        self.index = index
+        self._selection = selection or Selection()
+        #: What was known of the GPU at this index before, to show while it does not answer.
+        self._info = info
+        self._gpu: DeviceReader | None = None
+        self._migs: tuple[DeviceReader, ...] = ()
+        self._is_leaf = True
+        self._is_open = False
+        #: Whether the next reading has to ask what is asked seldom.
+        self._is_fresh = True
+        self._is_layout_known = False
+        #: What to say while the GPU does not answer, and whether to look for it at once.
+        self._lost: GpuReading | None = None
+        self._is_due = False
+
+    def renewed(self) -> GpuReader:
+        """A reader that shares nothing with this one and knows the GPU's name."""
+        info = self._gpu.sample.info if self._gpu is not None else self._info
+        return GpuReader(self.index, self._selection, info)
+
+    def close(self) -> None:
+        """Find the GPU anew at the next reading: handles do not outlive the driver."""
+        self._is_open = False
+        self._is_due = True
+
+    def read(self, due: Due) -> GpuReading:
+        """Ask what is due. A GPU that does not answer has a status that says so; it is looked for
+        again whenever slow facts are due.
+        """
+        if self._lost is not None and not (due.slow or self._is_due):
+            return self._lost
+        self._is_due = False
+        try:
+            if not self._is_open:
+                self._open()
+            if due.fast and self._is_fresh:
+                due = due._replace(slow=True)
+                self._is_fresh = False
+            reading = self._read(due)
+        except DeviceLostError as loss:
+            return self._lose(loss.status, str(loss))
+        except libnvml.NVMLError as error:
+            return self._lose('lost' if is_loss(error) else 'error', str(error))
+        self._lost = None
+        return reading
+
+    def _open(self) -> None:
+        device = Device(self.index)
+        uuid = known_value(device.uuid()) or ''
+        error = device.unavailable_reason('uuid')
+        if error is not None and (device.handle is None or is_loss(error)):
+            raise DeviceLostError(error)
+        key = DeviceKey(self.index, -1, uuid)
+        before = self._info if self._gpu is None else self._gpu.sample.info
+        known = before if before is not None and before.key == key else None
+        self._gpu = DeviceReader(device, key, known)
+        self._migs = ()
+        self._is_open = self._is_fresh = True
+        self._is_layout_known = False
+
+    def _lose(self, status: str, reason: str) -> GpuReading:
+        self._is_open = False
+        rows = tuple(reader.sample for reader in self._all() if self._is_wanted(reader))
+        if self._lost is not None and self._lost.devices:
+            if self._gpu is None or self._gpu.key == self._lost.devices[0].key:
+                rows = self._lost.devices
+        elif self._gpu is None and self._selection.wants_gpu(self.index, ''):
+            info = self._info or DeviceInfo(DeviceKey(self.index), self.index, f'ERROR: {reason}')
+            rows = (DeviceSample(info.key, info),)
+        self._lost = lost_reading(GpuReading(rows), status, reason)
+        return self._lost
+
+    def _all(self) -> tuple[DeviceReader, ...]:
+        return () if self._gpu is None else (self._gpu, *self._migs)
+
+    def _is_wanted(self, reader: DeviceReader) -> bool:
+        key = reader.key
+        if key.is_mig and self._selection.wants_mig((self.index, key.mig_index), key.uuid):
+            return True
+        gpu = self._gpu.key.uuid if self._gpu is not None else ''
+        return self._selection.wants_gpu(self.index, gpu)
+
+    def _read(self, due: Due) -> GpuReading:
+        gpu = self._gpu
+        assert gpu is not None
+        with gpu.device.oneshot():
+            if due.slow or not self._is_layout_known:
+                self._find_mig_devices(gpu)
+            if self._is_wanted(gpu):
+                gpu.read(due if self._is_leaf else due._replace(processes=False))
+        for mig in self._migs:
+            try:
+                mig.read(due)
+            except DeviceLostError as loss:
+                if loss.status == 'lost':
+                    raise
+                # Its instance has been destroyed, or made anew under the same index.
+                mig.lose(loss.status, str(loss))
+                self._is_layout_known = False
+        readers = [reader for reader in self._all() if self._is_wanted(reader)]
+        return GpuReading(
+            tuple(reader.sample for reader in readers),
+            tuple(row for reader in readers for row in reader.rows),
+            tuple(problem for reader in readers for problem in reader.problems),
+        )
+
+    def _find_mig_devices(self, gpu: DeviceReader) -> None:
+        self._is_layout_known = True
+        self._is_leaf = not gpu.device.is_mig_mode_enabled()
+        if not self._is_leaf:
+            gpu.rows = ()
+        known = {reader.key: reader for reader in self._migs if reader.sample.status == 'ok'}
+        found = []
+        for device in gpu.device.mig_devices():
+            key = DeviceKey(self.index, device.mig_index, known_value(device.uuid()) or '')
+            found.append(known.get(key) or DeviceReader(device, key))
+        self._migs = tuple(reader for reader in found if self._is_wanted(reader))
+
+
+def lost_reading(reading: GpuReading, status: str, reason: str) -> GpuReading:
+    """The rows of a reading without their values, saying why there are none."""
+    kind = status if status in ('lost', 'timed out') else 'error'
+    keys = [sample.key for sample in reading.devices]
+    return GpuReading(
+        tuple(DeviceSample(s.key, s.info, status, reason) for s in reading.devices),
+        (),
+        tuple(Problem(f'device {key.label}', 'status', reason, kind, key) for key in keys),
+    )

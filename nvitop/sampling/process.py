@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asking the host about processes: those in view often, the others once."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Callable, Container, Iterable, NamedTuple
+
+from nvitop.api import host
+from nvitop.api.process import HostFacts, HostProcess
+from nvitop.api.utils import NA
+from nvitop.sampling.types import DeviceKey, HostProcessSample, Problem, ProcessKey, ProcessSample
+from nvitop.sampling.value import known_value
+
+if TYPE_CHECKING:
+    from nvitop.api.process import GpuProcess
+    from nvitop.sampling.gpu import ProcessRow
+    from nvitop.sampling.types import HostSample
+
+#: CPU % is not given over a longer time: what was busy an hour ago need not be now.
+LONGEST_CPU_SECONDS = 10.0
+#: … nor over a shorter one: CPU time is counted in steps of 10 ms.
+SHORTEST_CPU_SECONDS = 0.1
+
+
+#: Of a process that was not looked at.
+_UNREAD = HostFacts(True, NA, NA, NA, None, NA, NA, NA, NA, NA)
+
+
+class ProcessReading(NamedTuple):
+    """What is known of the processes."""
+
+    processes: tuple[ProcessSample, ...] = ()
+    host_processes: tuple[HostProcessSample, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    #: Processes whose CPU time was read for the first time (or again after long), by PID: there is
+    #: a CPU % once they are read again.
+    begun: frozenset[int] = frozenset()
+
+
+class _Known:
+    """What is known of one process of the host."""
+
+    __slots__ = ('cpu_percent', 'facts', 'host', 'is_begun', 'read_at', 'start_time')
+
+    def __init__(self, process: HostProcess) -> None:
+        self.host = process
+        self.start_time = -1.0
+        self.facts = _UNREAD
+        #: When it was read, on the monotonic clock.
+        self.read_at = 0.0
+        self.cpu_percent: float | None = None
+        self.is_begun = False
+
+
+class ProcessReader:
+    """The processes of the last reading, and what is known of each.
+
+    A reader lives in one thread at a time. One that got stuck is replaced by :meth:`renewed`.
+    """
+
+    def __init__(
+        self,
+        *,
+        longest: float = LONGEST_CPU_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._longest = longest
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._known: dict[int, _Known] = {}
+        #: Readers that got stuck, by the process they are stuck in.
+        self._stuck: dict[int, ProcessReader] = {}
+        #: The process that is being read now.
+        self._current: int | None = None
+
+    def renewed(self) -> ProcessReader:
+        """A reader that leaves alone, for as long as it lasts, the process this one is stuck in."""
+        new = ProcessReader(longest=self._longest, clock=self._clock, wall_clock=self._wall_clock)
+        new._stuck = dict(self._stuck)
+        if self._current is not None:
+            new._stuck[self._current] = self
+        return new
+
+    def read(
+        self,
+        rows: Iterable[ProcessRow],
+        visible: Container[ProcessKey] | None,
+        own: HostSample,
+        *,
+        measure: Container[ProcessKey] | None = None,
+        tree: bool = False,
+    ) -> ProcessReading:
+        """Read the processes of these rows.
+
+        CPU % and memory are given for those visible (``None``: for all), and read of those of them
+        that are to be measured (``None``: of all); name and command are read of those not seen
+        before. With ``tree``, also of their ancestors and children.
+        """
+        rows = tuple(rows)
+        self._stuck = {pid: r for pid, r in self._stuck.items() if r._current == pid}
+        now = self._clock()
+        wall = self._wall_clock()
+        begun: set[int] = set()
+        samples = []
+        for row in rows:
+            known = self._identify(row.process.host, now)
+            key = ProcessKey(row.process.pid, known.start_time, row.device)
+            is_visible = visible is None or key in visible
+            if is_visible and (measure is None or key in measure):
+                self._measure(known, now)
+                if known.is_begun and known.cpu_percent is None:
+                    begun.add(key.pid)
+            samples.append(_sample(row, key, known, own, wall, is_visible=is_visible))
+        samples.sort(key=lambda s: (s.key.device, s.username or '', s.key.pid))
+        host_processes = self._read_tree(rows, now, wall, own, begun) if tree else ()
+        self._forget({s.key.pid for s in samples} | {s.pid for s in host_processes})
+        problems = tuple(
+            Problem(f'process {pid}', 'command', 'the system does not answer', 'timed out')
+            for pid in self._stuck
+        )
+        return ProcessReading(tuple(samples), host_processes, problems, frozenset(begun))
+
+    def _identify(self, process: HostProcess, now: float) -> _Known:
+        """What is known of a process; one that is new is read."""
+        known = self._known.get(process.pid)
+        if known is None or known.host is not process:
+            known = self._known[process.pid] = _Known(process)
+            self._read_facts(known, now)
+            create_time = known_value(known.facts.create_time)
+            known.start_time = -1.0 if create_time is None else create_time
+        return known
+
+    def _read_facts(self, known: _Known, now: float) -> None:
+        known.read_at = now
+        pid = known.host.pid
+        if pid in self._stuck:
+            known.facts = _UNREAD
+        else:
+            self._current = pid
+            known.facts = known.host.facts()
+            self._current = None
+        known.is_begun = known_value(known.facts.cpu_percent) is not None
+
+    def _measure(self, known: _Known, now: float) -> None:
+        age = now - known.read_at
+        if age < SHORTEST_CPU_SECONDS:  # on another device, a moment ago
+            return
+        is_usable = known.is_begun and age <= self._longest
+        self._read_facts(known, now)
+        known.cpu_percent = known_value(known.facts.cpu_percent) if is_usable else None
+
+    def _read_tree(
+        self,
+        rows: tuple[ProcessRow, ...],
+        now: float,
+        wall: float,
+        own: HostSample,
+        begun: set[int],
+    ) -> tuple[HostProcessSample, ...]:
+        """The processes on the devices, their ancestors and their children."""
+        parents = host.ppid_map()
+        devices: dict[int, list[DeviceKey]] = {}
+        for row in rows:
+            devices.setdefault(row.process.pid, []).append(row.device)
+        wanted = set(devices)
+        wanted.update(pid for pid, parent in parents.items() if parent in devices)
+        for start in devices:
+            pid = parents.get(start)
+            while pid is not None and pid != 0 and pid not in wanted:
+                wanted.add(pid)
+                pid = parents.get(pid)
+        samples = []
+        for pid in sorted(wanted):
+            known = self._identify(HostProcess(pid), now)
+            self._measure(known, now)
+            if known.is_begun and known.cpu_percent is None:
+                begun.add(pid)
+            on = tuple(sorted(devices.get(pid, ())))
+            if on or known.facts.is_running:
+                samples.append(_host_sample(known, parents.get(pid), on, own, wall))
+        return tuple(samples)
+
+    def _forget(self, pids: set[int]) -> None:
+        for pid in [pid for pid in self._known if pid not in pids]:
+            del self._known[pid]
+
+
+def _sample(
+    row: ProcessRow,
+    key: ProcessKey,
+    known: _Known,
+    own: HostSample,
+    wall: float,
+    *,
+    is_visible: bool,
+) -> ProcessSample:
+    facts = known.facts
+    return ProcessSample(
+        key=key,
+        type=row.type,
+        status=_status(facts, row.process),
+        username=known_value(facts.username),
+        is_own=_is_own(facts, own),
+        name=known_value(facts.name),
+        command=_command(facts),
+        gpu_memory_bytes=row.gpu_memory_bytes,
+        gpu_memory_percent=row.gpu_memory_percent,
+        gpu_sm_utilization_percent=row.gpu_sm_utilization_percent,
+        gpu_memory_utilization_percent=row.gpu_memory_utilization_percent,
+        gpu_encoder_utilization_percent=row.gpu_encoder_utilization_percent,
+        gpu_decoder_utilization_percent=row.gpu_decoder_utilization_percent,
+        gpu_instance_id=row.gpu_instance_id,
+        compute_instance_id=row.compute_instance_id,
+        cpu_percent=known.cpu_percent if is_visible else None,
+        memory_percent=known_value(facts.memory_percent) if is_visible else None,
+        host_memory_bytes=known_value(facts.host_memory) if is_visible else None,
+        running_time_seconds=_running_time(known, wall),
+    )
+
+
+def _host_sample(
+    known: _Known,
+    parent: int | None,
+    devices: tuple[DeviceKey, ...],
+    own: HostSample,
+    wall: float,
+) -> HostProcessSample:
+    facts = known.facts
+    return HostProcessSample(
+        pid=known.host.pid,
+        start_time=known.start_time,
+        parent_pid=parent,
+        username=known_value(facts.username),
+        is_own=_is_own(facts, own),
+        status=_status(facts, None),
+        command=_command(facts),
+        devices=devices,
+        thread_count=_thread_count(known.host),
+        cpu_percent=known.cpu_percent,
+        memory_percent=known_value(facts.memory_percent),
+        running_time_seconds=_running_time(known, wall),
+    )
+
+
+def _status(facts: HostFacts, process: GpuProcess | None) -> str:
+    if facts is _UNREAD:
+        return 'running'
+    if not facts.is_running:
+        return 'foreign' if process is not None and process.is_foreign() else 'gone'
+    if facts.status == host.STATUS_ZOMBIE:
+        return 'zombie'
+    return 'no permission' if facts.cmdline is None else 'running'
+
+
+def _command(facts: HostFacts) -> str | None:
+    has_command = facts.is_running and facts.status != host.STATUS_ZOMBIE
+    return facts.command if has_command and facts.cmdline is not None else None
+
+
+def _is_own(facts: HostFacts, own: HostSample) -> bool:
+    return facts.is_running and (own.is_superuser or facts.username == own.username)
+
+
+def _running_time(known: _Known, wall: float) -> float | None:
+    return max(0.0, wall - known.start_time) if known.start_time >= 0 else None
+
+
+def _thread_count(process: HostProcess) -> int | None:
+    try:
+        return process.num_threads()
+    except host.PsutilError:
+        return None

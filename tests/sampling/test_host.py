@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from nvitop.api import host
+from nvitop.sampling.host import HostReader
+from tests.sampling.fakes import Clock
+
+
+class Times(NamedTuple):
+    user: float = 0.0
+    system: float = 0.0
+    idle: float = 0.0
+    iowait: float = 0.0
+    guest: float = 0.0
+
+
+class Cpu:
+    """CPU times that grow as told."""
+
+    def __init__(self) -> None:
+        self.times = Times()
+
+    def __call__(self) -> Times:
+        return self.times
+
+    def work(self, **seconds: float) -> None:
+        self.times = Times(*(a + b for a, b in zip(self.times, Times(**seconds))))
+
+
+@pytest.fixture
+def cpu(monkeypatch: pytest.MonkeyPatch) -> Cpu:
+    cpu = Cpu()
+    monkeypatch.setattr(host, 'cpu_times', cpu)
+    return cpu
+
+
+def test_cpu_percent_is_that_since_the_last_reading(cpu: Cpu) -> None:
+    clock = Clock()
+    reader = HostReader(clock=clock)
+    cpu.work(user=1.0, system=0.5, idle=4.5)
+    clock.now += 3.0
+    assert reader.read().cpu_percent == 25.0
+    cpu.work(idle=2.0)
+    clock.now += 1.0
+    assert reader.read().cpu_percent == 0.0
+
+
+def test_waiting_for_disks_is_idle_and_guests_count_once(cpu: Cpu) -> None:
+    clock = Clock()
+    reader = HostReader(clock=clock)
+    cpu.work(user=2.0, guest=2.0, iowait=3.0, idle=5.0)
+    clock.now += 1.0
+    assert reader.read().cpu_percent == 20.0
+
+
+def test_a_reading_right_after_another_gives_the_same_again(cpu: Cpu) -> None:
+    clock = Clock()
+    reader = HostReader(clock=clock)
+    assert reader.read().cpu_percent is None
+    cpu.work(user=1.0, idle=1.0)
+    clock.now += 1.0
+    assert reader.read().cpu_percent == 50.0
+    cpu.work(user=0.01)
+    clock.now += 0.01
+    assert reader.read().cpu_percent == 50.0
+
+
+def test_cpu_times_that_went_back_say_nothing(cpu: Cpu) -> None:
+    clock = Clock()
+    cpu.work(user=5.0)
+    reader = HostReader(clock=clock)
+    cpu.work(user=-3.0)
+    clock.now += 1.0
+    assert reader.read().cpu_percent is None
+
+
+def test_a_real_host_is_read_without_a_gap() -> None:
+    reader = HostReader()
+    sample = reader.read()
+    assert sample.hostname == host.hostname()
+    assert sample.username == host.getuser()
+    assert sample.memory_total_bytes == host.virtual_memory().total
+    assert 0 < (sample.memory_percent or 0) <= 100
+    assert sample.cpu_count
+    assert sample.uptime_seconds
+    assert reader.problems == ()
+
+
+@pytest.mark.parametrize(
+    ('name', 'what', 'fields'),
+    [
+        ('cpu_times', 'cpu_percent', ['cpu_percent']),
+        ('virtual_memory', 'memory', ['memory_total_bytes', 'memory_used_bytes', 'memory_percent']),
+        ('swap_memory', 'swap', ['swap_total_bytes', 'swap_used_bytes', 'swap_percent']),
+        ('load_average', 'load_average', ['load_average']),
+        ('uptime', 'uptime', ['uptime_seconds']),
+    ],
+)
+def test_a_question_that_fails_takes_no_other_with_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, what: str, fields: list[str]
+) -> None:
+    def fail() -> Any:
+        raise OSError(13, 'Permission denied')
+
+    clock = Clock()
+    reader = HostReader(clock=clock)
+    clock.now += 1.0
+    monkeypatch.setattr(host, name, fail)
+    sample = reader.read()._asdict()
+    assert all(sample[field] is None for field in fields)
+    assert sample['hostname']
+    (problem,) = reader.problems
+    assert (problem.subject, problem.what) == ('host', what)
+    assert 'Permission denied' in problem.reason
+    monkeypatch.undo()
+    reader.read()
+    assert reader.problems == ()

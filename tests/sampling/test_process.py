@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from nvitop.api import host
+from nvitop.api.process import HostFacts
+from nvitop.api.utils import NA
+from nvitop.sampling import process as module
+from nvitop.sampling.gpu import ProcessRow
+from nvitop.sampling.process import ProcessReader
+from nvitop.sampling.types import HostSample, ProcessKey, ProcessSample
+from tests.sampling.fakes import Clock, device_key
+
+ME = HostSample(username='me')
+START = 1.7e9
+
+
+def facts(cpu: float | str = 10.0, **values: Any) -> HostFacts:
+    return HostFacts(
+        is_running=True,
+        status='running',
+        username='me',
+        name='python3',
+        cmdline=['python3', 'train.py'],
+        cpu_percent=cpu,  # type: ignore[arg-type]
+        memory_percent=1.5,
+        host_memory=1 << 20,
+        create_time=START,
+        running_time_in_seconds=5.0,
+    )._replace(**values)
+
+
+GONE = facts(NA, is_running=False, username=NA, name=NA, cmdline=[], create_time=NA)
+
+
+class FakeHost:
+    """A process of the host that counts how often it is looked at."""
+
+    def __init__(self, pid: int, known: HostFacts) -> None:
+        self.pid = pid
+        self.known = known
+        self.reads = 0
+
+    def facts(self) -> HostFacts:
+        self.reads += 1
+        return self.known
+
+    def num_threads(self) -> int:
+        return 4
+
+
+class FakeProcess:
+    def __init__(self, pid: int, known: HostFacts | None = None, *, foreign: bool = False) -> None:
+        self.pid = pid
+        self.host = FakeHost(pid, known or facts())
+        self.foreign = foreign
+
+    def is_foreign(self) -> bool:
+        return self.foreign
+
+
+def row(process: FakeProcess, device: int = 0, memory: int | None = 1 << 30) -> ProcessRow:
+    fields: list[Any] = [device_key(device), process, 'C', memory, 12.5, 50, 20, 0, 0, None, None]
+    return ProcessRow(*fields)
+
+
+def key(pid: int, device: int = 0, start: float = START) -> ProcessKey:
+    return ProcessKey(pid, start, device_key(device))
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.reader = ProcessReader(clock=self.clock, wall_clock=lambda: START + 60.0)
+
+    def read(self, *rows: ProcessRow, **options: Any) -> tuple[ProcessSample, ...]:
+        self.reading = self.reader.read(rows, options.pop('visible', None), ME, **options)
+        return self.reading.processes
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_a_process_has_what_device_and_host_say(bench: Bench) -> None:
+    (sample,) = bench.read(row(FakeProcess(7)))
+    assert sample == ProcessSample(
+        key(7),
+        type='C',
+        username='me',
+        is_own=True,
+        name='python3',
+        command='python3 train.py',
+        gpu_memory_bytes=1 << 30,
+        gpu_memory_percent=12.5,
+        gpu_sm_utilization_percent=50,
+        gpu_memory_utilization_percent=20,
+        gpu_encoder_utilization_percent=0,
+        gpu_decoder_utilization_percent=0,
+        memory_percent=1.5,
+        host_memory_bytes=1 << 20,
+        running_time_seconds=60.0,
+    )
+
+
+def test_cpu_percent_needs_a_second_reading(bench: Bench) -> None:
+    process = FakeProcess(7, facts(99.9))
+    (sample,) = bench.read(row(process))
+    assert sample.cpu_percent is None  # what the API gives at first is a mean over the whole life
+    assert bench.reading.begun == {7}
+    bench.clock.now += 0.25
+    process.host.known = facts(12.0)
+    (sample,) = bench.read(row(process))
+    assert sample.cpu_percent == 12.0
+    assert bench.reading.begun == frozenset()
+
+
+def test_cpu_percent_over_a_time_too_long_is_not_given(bench: Bench) -> None:
+    process = FakeProcess(7)
+    bench.read(row(process))
+    bench.clock.now += 2.0
+    assert bench.read(row(process))[0].cpu_percent == 10.0
+    bench.clock.now += module.LONGEST_CPU_SECONDS + 1
+    assert bench.read(row(process))[0].cpu_percent is None
+    assert bench.reading.begun == {7}
+
+
+def test_a_process_on_many_devices_is_looked_at_once(bench: Bench) -> None:
+    process = FakeProcess(7)
+    rows = [row(process, device) for device in range(8)]
+    bench.read(*rows)
+    bench.clock.now += 2.0
+    samples = bench.read(*rows)
+    assert process.host.reads == 2
+    assert [s.cpu_percent for s in samples] == [10.0] * 8
+    assert [s.key.device.physical_index for s in samples] == list(range(8))
+
+
+def test_processes_out_of_view_are_looked_at_once_for_their_name(bench: Bench) -> None:
+    shown, hidden = FakeProcess(1), FakeProcess(2)
+    for _ in range(3):
+        first, second = bench.read(row(shown), row(hidden), visible={key(1)})
+        bench.clock.now += 2.0
+    assert (shown.host.reads, hidden.host.reads) == (3, 1)
+    assert first.cpu_percent == 10.0
+    assert (second.cpu_percent, second.memory_percent, second.host_memory_bytes) == (None,) * 3
+    assert second.command == 'python3 train.py'
+    assert second.running_time_seconds == 60.0
+
+
+def test_only_those_to_be_measured_are_looked_at_and_the_others_keep_their_values(
+    bench: Bench,
+) -> None:
+    a, b = FakeProcess(1), FakeProcess(2)
+    bench.read(row(a), row(b))
+    bench.clock.now += 2.0
+    bench.read(row(a), row(b))
+    a.host.known = b.host.known = facts(77.0)
+    bench.clock.now += 0.25
+    first, second = bench.read(row(a), row(b), measure={key(2)})
+    assert (first.cpu_percent, second.cpu_percent) == (10.0, 77.0)
+
+
+def test_a_pid_used_again_is_another_process(bench: Bench) -> None:
+    bench.read(row(FakeProcess(7)))
+    bench.clock.now += 2.0
+    later = FakeProcess(7, facts(5.0, create_time=START + 30, cmdline=['other']))
+    (sample,) = bench.read(row(later))
+    assert sample.key.start_time == START + 30
+    assert sample.command == 'other'
+    assert sample.cpu_percent is None
+
+
+@pytest.mark.parametrize(
+    ('known', 'foreign', 'status', 'command'),
+    [
+        (facts(), False, 'running', 'python3 train.py'),
+        (facts(status=host.STATUS_ZOMBIE, cmdline=[]), False, 'zombie', None),
+        (facts(cmdline=None), False, 'no permission', None),
+        (facts(cmdline=[], name='nvidia-modeset'), False, 'running', '[nvidia-modeset]'),
+        (GONE, False, 'gone', None),
+        (GONE, True, 'foreign', None),
+    ],
+)
+def test_the_status_says_what_is_to_be_said(
+    bench: Bench, known: HostFacts, foreign: bool, status: str, command: str | None
+) -> None:
+    (sample,) = bench.read(row(FakeProcess(7, known, foreign=foreign)))
+    assert (sample.status, sample.command) == (status, command)
+    assert sample.is_own == known.is_running
+    assert (sample.key.start_time == -1.0) == (not known.is_running)
+    assert sample.running_time_seconds == (60.0 if known.is_running else None)
+
+
+def test_processes_of_others_are_own_only_to_the_superuser(bench: Bench) -> None:
+    other = row(FakeProcess(7, facts(username='ada')))
+    assert not bench.read(other)[0].is_own
+    reading = bench.reader.read([other], None, ME._replace(is_superuser=True))
+    assert reading.processes[0].is_own
+
+
+def test_processes_stand_in_natural_order(bench: Bench) -> None:
+    rows = [
+        row(FakeProcess(9, facts(username='ada')), 1),
+        row(FakeProcess(8, facts(username='bob')), 0),
+        row(FakeProcess(7, facts(username='bob')), 0),
+        row(FakeProcess(10, facts(username='ada')), 0),
+    ]
+    assert [(s.key.device.physical_index, s.key.pid) for s in bench.read(*rows)] == [
+        (0, 10),
+        (0, 7),
+        (0, 8),
+        (1, 9),
+    ]
+
+
+def test_what_is_not_listed_any_more_is_forgotten(bench: Bench) -> None:
+    process = FakeProcess(7)
+    bench.read(row(process))
+    bench.read()
+    bench.clock.now += 2.0
+    bench.read(row(process))
+    assert process.host.reads == 2
+    assert bench.reading.begun == {7}
+
+
+class StuckHost(FakeHost):
+    """A process whose command line cannot be read for now: the kernel holds its memory."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(pid, facts())
+        self.entered, self.let_go = threading.Event(), threading.Event()
+
+    def facts(self) -> HostFacts:
+        self.entered.set()
+        assert self.let_go.wait(30)
+        return super().facts()
+
+
+def test_a_process_that_cannot_be_looked_at_is_left_alone_until_it_can(bench: Bench) -> None:
+    stuck, healthy = FakeProcess(7), FakeProcess(8)
+    stuck.host = host_of_stuck = StuckHost(7)
+    rows = [row(stuck), row(healthy)]
+    thread = threading.Thread(target=bench.reader.read, args=(rows, None, ME), daemon=True)
+    thread.start()
+    assert host_of_stuck.entered.wait(30)
+    bench.reader = bench.reader.renewed()
+    first, second = bench.read(*rows)
+    assert (first.status, first.command, first.gpu_memory_bytes) == ('running', None, 1 << 30)
+    assert second.command == 'python3 train.py'
+    (problem,) = bench.reading.problems
+    assert (problem.subject, problem.kind) == ('process 7', 'timed out')
+    host_of_stuck.let_go.set()
+    thread.join(30)
+    assert not thread.is_alive()
+    bench.clock.now += 2.0
+    first, _ = bench.read(*rows)
+    assert first.command == 'python3 train.py'
+    assert bench.reading.problems == ()
+
+
+@pytest.fixture
+def family(monkeypatch: pytest.MonkeyPatch) -> dict[int, FakeHost]:
+    """1 started 10 and 20; 10 started 100, 100 started 1000, 1000 started 10000; 20 stays alone."""
+    parents = {1: 0, 10: 1, 20: 1, 100: 10, 1000: 100, 1001: 100, 10000: 1000}
+    hosts = {pid: FakeHost(pid, facts(cmdline=[f'p{pid}'])) for pid in parents}
+    monkeypatch.setattr(host, 'ppid_map', lambda: parents)
+    monkeypatch.setattr(module, 'HostProcess', hosts.__getitem__)
+    return hosts
+
+
+def test_the_tree_holds_ancestors_and_children_of_gpu_processes(
+    bench: Bench, family: dict[int, FakeHost]
+) -> None:
+    process = FakeProcess(100)
+    process.host = family[100]
+    bench.read(row(process), tree=True)
+    tree = {sample.pid: sample for sample in bench.reading.host_processes}
+    assert sorted(tree) == [1, 10, 100, 1000, 1001]
+    assert tree[100].devices == (device_key(0),)
+    assert tree[100].parent_pid == 10
+    assert tree[10].devices == ()
+    assert tree[10].command == 'p10'
+    assert tree[10].thread_count == 4
+    assert tree[10].cpu_percent is None
+    assert bench.reading.begun == {1, 10, 100, 1000, 1001}
+    bench.clock.now += 0.25
+    bench.read(row(process), tree=True)
+    assert all(sample.cpu_percent == 10.0 for sample in bench.reading.host_processes)
+
+
+def test_gone_and_foreign_processes_are_roots_of_the_tree(
+    bench: Bench, family: dict[int, FakeHost]
+) -> None:
+    process = FakeProcess(77, GONE)
+    family[77] = process.host
+    bench.read(row(process), tree=True)
+    (sample,) = bench.reading.host_processes
+    assert (sample.pid, sample.parent_pid, sample.status) == (77, None, 'gone')
+
+
+def test_without_the_tree_nothing_of_it_is_read(bench: Bench, family: dict[int, FakeHost]) -> None:
+    process = FakeProcess(100)
+    bench.read(row(process))
+    assert bench.reading.host_processes == ()
+    assert family[10].reads == 0

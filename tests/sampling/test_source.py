@@ -1,0 +1,648 @@
+from __future__ import annotations
+
+import os
+import threading
+from typing import Callable, Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.sampling.lanes import FIRST_RETRY_SECONDS, Lane
+from nvitop.sampling.plan import REPORT_METRICS
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import Demand, DeviceSample, Problem, Sample
+from tests.sampling.fakes import Clock
+
+NO_PROCESSES = Demand(processes=False)
+SLOW_TICK = 5.0
+
+
+class Bench:
+    """A simulated machine whose clock is turned by hand, and a source that samples it."""
+
+    def __init__(self, scenario: str, only: list[object] | None = None) -> None:
+        self.clock = Clock()
+        self.let_go = threading.Event()
+        self.threads: list[threading.Thread] = []
+        self.machine = simulation.machine(
+            scenario, processes='fixed', clock=self.clock, sleep=self.sleep
+        )
+        self.only = only
+        self.demand = Demand()
+
+    def open(self) -> None:
+        lane = Lane(clock=self.clock, start_thread=self.start, condition=self.clock.condition)
+        self.source = LiveSource(
+            only=self.only,  # type: ignore[arg-type]
+            clock=self.clock,
+            wall_clock=lambda: 1.7e9 + self.clock.now,
+            sleep=self.clock.turn,
+            lane=lane,
+        )
+
+    def start(self, name: str, target: Callable[[], None]) -> None:
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def sleep(self, seconds: float) -> None:
+        """A delayed call: it takes its time on the clock and then hangs until it is let go."""
+        self.clock.turn(seconds)
+        assert self.let_go.wait(30)
+
+    def sample(self, seconds: float = 0.0) -> Sample:
+        """A sample after so many seconds."""
+        self.clock.turn(seconds)
+        return self.source.sample(self.demand)
+
+    def join(self) -> None:
+        self.let_go.set()
+        for thread in self.threads:
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    options = getattr(request, 'param', 'dgx-h100')
+    bench = Bench(*options) if isinstance(options, tuple) else Bench(options)
+    with bench.machine:
+        bench.open()
+        yield bench
+        bench.join()
+
+
+on = pytest.mark.parametrize
+
+
+def statuses(sample: Sample) -> list[str]:
+    return [device.status for device in sample.devices]
+
+
+def gpu(sample: Sample, index: int) -> DeviceSample:
+    (device,) = [d for d in sample.devices if d.key[:2] == (index, -1)]
+    return device
+
+
+def test_the_first_sample_is_whole(bench: Bench) -> None:
+    sample = bench.sample()
+    assert statuses(sample) == ['ok'] * 8
+    assert (sample.sequence, sample.simulated) == (1, 'dgx-h100')
+    assert sample.driver_version
+    assert sample.cuda_driver_version
+    assert sample.monotonic == bench.clock.now
+    for device in sample.devices:
+        assert device.info.name == 'NVIDIA H100 80GB HBM3'
+        assert device.key.uuid == device.info.uuid
+        assert device.info.memory_total_bytes
+        assert device.gpu_utilization_percent is not None
+        assert device.memory_percent is not None
+        assert device.persistence_mode is not None
+        assert device.encoder_utilization_percent is None
+    assert len(sample.processes) > 8
+    assert sample.host.hostname
+
+
+def test_facts_that_no_table_shows_follow_with_the_second_sample(bench: Bench) -> None:
+    assert gpu(bench.sample(), 0).info.max_sm_clock_mhz is None
+    bench.machine.reset_calls()
+    assert gpu(bench.sample(1.0), 0).info.max_sm_clock_mhz == 1980
+    assert bench.machine.calls['nvmlDeviceGetName'] == 0
+    bench.machine.reset_calls()
+    bench.sample(SLOW_TICK)
+    assert bench.machine.calls['nvmlDeviceGetMaxClockInfo'] == 0
+
+
+def calls_per_gpu(bench: Bench, seconds: float) -> dict[str, float]:
+    bench.machine.reset_calls()
+    sample = bench.sample(seconds)
+    assert sample.cost.nvml_calls == sum(bench.machine.calls.values())
+    return {name: count / 8 for name, count in bench.machine.calls.items()}
+
+
+def test_the_calls_of_a_tick_are_these_and_no_more(bench: Bench) -> None:
+    """6 for each tick, up to 4 more when processes are due, 13 more every 5 s."""
+    bench.sample()
+    bench.sample(1.0)
+    bench.sample(1.0)
+    fast = {
+        'nvmlDeviceGetMemoryInfo_v2': 1,
+        'nvmlDeviceGetUtilizationRates': 1,
+        'nvmlDeviceGetClockInfo': 2,
+        'nvmlDeviceGetTemperatureV': 1,
+        'nvmlDeviceGetPowerUsage': 1,
+    }
+    assert calls_per_gpu(bench, 1.0) == fast
+    processes = calls_per_gpu(bench, 1.0)
+    assert processes.pop('nvmlDeviceGetProcessUtilization') <= 1
+    assert processes == {
+        **fast,
+        'nvmlDeviceGetComputeRunningProcesses_v3': 1,
+        'nvmlDeviceGetGraphicsRunningProcesses_v3': 1,
+        'nvmlDeviceGetMPSComputeRunningProcesses_v3': 1,
+    }
+    assert calls_per_gpu(bench, 1.0) == {
+        **fast,
+        'nvmlDeviceGetCount_v2': 1 / 8,
+        'nvmlDeviceGetBAR1MemoryInfo': 1,
+        'nvmlDeviceGetFanSpeed': 1,
+        'nvmlDeviceGetPowerManagementLimit': 1,
+        'nvmlDeviceGetEnforcedPowerLimit': 1,
+        'nvmlDeviceGetCurrPcieLinkGeneration': 1,
+        'nvmlDeviceGetCurrPcieLinkWidth': 1,
+        'nvmlDeviceGetDisplayActive': 1,
+        'nvmlDeviceGetDisplayMode': 1,
+        'nvmlDeviceGetPersistenceMode': 1,
+        'nvmlDeviceGetPerformanceState': 1,
+        'nvmlDeviceGetComputeMode': 1,
+        'nvmlDeviceGetMigMode': 1,
+        'nvmlDeviceGetTotalEccErrors': 1,
+    }
+
+
+def test_a_report_asks_nothing_twice_and_at_most_thirty_calls_a_gpu(bench: Bench) -> None:
+    bench.machine.reset_calls()
+    sample = bench.source.complete_sample(metrics=REPORT_METRICS)
+    calls = bench.machine.calls
+    assert sample.cost.nvml_calls == sum(calls.values()) - calls['nvmlInitWithFlags'] <= 30 * 8
+    twice = {name for name, count in calls.items() if count > 8}
+    assert twice <= {
+        'nvmlDeviceGetClockInfo',  # of SMs and of the memory
+        'nvmlDeviceGetComputeRunningProcesses_v3',  # did not fit
+        'nvmlDeviceGetProcessUtilization',
+    }
+    assert gpu(sample, 0).info.max_sm_clock_mhz is None
+
+
+def test_a_complete_sample_has_everything_but_what_is_asked_only_while_shown(bench: Bench) -> None:
+    device = gpu(bench.source.complete_sample(), 0)
+    assert device.info.max_sm_clock_mhz == 1980
+    assert device.bar1_memory_total_bytes is not None
+    assert device.encoder_utilization_percent is None
+    demand = Demand(shown_metrics=('encoder_utilization',), processes=False)
+    sample = bench.source.complete_sample(demand, metrics=['power_usage'])
+    device = gpu(sample, 0)
+    assert device.encoder_utilization_percent is not None
+    assert sample.processes == ()
+
+
+def test_a_complete_sample_asks_only_for_the_metrics_that_are_wanted(bench: Bench) -> None:
+    bench.machine.reset_calls()
+    sample = bench.source.complete_sample(NO_PROCESSES, metrics=['power_usage'])
+    assert gpu(sample, 3).power_usage_mw
+    assert gpu(sample, 3).temperature_celsius is None
+    calls = bench.machine.calls
+    assert calls['nvmlDeviceGetPowerUsage'] == 8
+    assert sum(calls.values()) <= 8 * 5 + 4
+
+
+def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second() -> None:
+    with simulation.machine('workstation', processes=[os.getpid()]) as machine:
+        assert machine
+        busy = {'seconds': 0.0}
+
+        def work(seconds: float) -> None:
+            busy['seconds'] = seconds
+            done = False
+            end = os.times().elapsed + seconds
+            while not done:
+                done = os.times().elapsed >= end
+
+        source = LiveSource(sleep=work)
+        sample = source.complete_sample(metrics=REPORT_METRICS)
+    assert 0 < busy['seconds'] <= 0.2
+    (mine,) = {s.cpu_percent for s in sample.processes if s.key.pid == os.getpid()}
+    assert mine is not None
+    assert mine > 20
+    assert sample.host.cpu_percent is not None
+
+
+@on('bench', ['mig'], indirect=True)
+def test_mig_devices_stand_below_their_gpu(bench: Bench) -> None:
+    sample = bench.sample()
+    labels = [device.key.label for device in sample.devices]
+    assert labels == sorted(labels, key=lambda label: [int(part) for part in label.split(':')])
+    assert '0' in labels
+    assert '0:0' in labels
+    migs = [device for device in sample.devices if device.key.is_mig]
+    for mig in migs:
+        assert mig.info.mig_profile
+        assert mig.info.gpu_instance_id is not None
+        assert mig.memory_percent is not None
+        assert mig.temperature_celsius is None
+    assert {p.key.device for p in sample.processes} <= {
+        device.key for device in sample.devices if device.mig_mode != 'Enabled'
+    }
+    assert any(p.key.device.is_mig for p in sample.processes)
+
+
+@on(
+    ('bench', 'labels'),
+    [
+        (('dgx-h100', [2, 5]), ['2', '5']),
+        (('dgx-h100', []), []),
+        (('mig', [(0, 2), 3]), ['0:2', '3']),
+        (('dgx-h100', [77]), []),
+    ],
+    indirect=['bench'],
+)
+def test_only_the_wanted_devices_are_sampled(bench: Bench, labels: list[str]) -> None:
+    assert [device.key.label for device in bench.sample().devices] == labels
+
+
+@on('scenario', ['dgx-h100', 'mig'])
+def test_devices_can_be_wanted_by_uuid(scenario: str) -> None:
+    with simulation.machine(scenario, processes='none'):
+        wanted = LiveSource().sample(Demand()).devices[2].key
+        (device,) = LiveSource(only=[wanted.uuid]).sample(Demand()).devices
+    assert device.key == wanted
+
+
+def test_gpus_that_are_not_wanted_are_not_asked() -> None:
+    with simulation.machine('dgx-h100', processes='none') as machine:
+        uuid = LiveSource().sample(Demand()).devices[2].key.uuid
+        source = LiveSource(only=[uuid])
+        source.sample(Demand())
+        machine.reset_calls()
+        source.refresh()
+        source.sample(Demand())
+        assert machine.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
+
+
+def test_shown_metrics_are_there_while_they_are_shown_and_gone_after(bench: Bench) -> None:
+    bench.sample()
+    bench.demand = Demand(shown_metrics=('encoder_utilization', 'clock_event_reasons'))
+    device = gpu(bench.sample(0.1), 0)
+    assert device.encoder_utilization_percent is not None
+    assert device.clock_event_reasons is not None
+    bench.demand = Demand(shown_metrics=('clock_event_reasons',))
+    device = gpu(bench.sample(1.0), 0)
+    assert device.encoder_utilization_percent is None
+    assert device.clock_event_reasons is not None
+    bench.machine.reset_calls()
+    bench.sample(1.0)
+    assert bench.machine.calls['nvmlDeviceGetEncoderUtilization'] == 0
+
+
+def test_values_not_due_stay_what_they_were(bench: Bench) -> None:
+    before = gpu(bench.sample(), 0)
+    after = gpu(bench.sample(1.0), 0)
+    assert after.persistence_mode == before.persistence_mode
+    assert after.power_limit_mw == before.power_limit_mw
+    assert after.info.name == before.info.name
+
+
+def test_processes_are_gone_from_the_sample_when_nobody_wants_them(bench: Bench) -> None:
+    assert bench.sample().processes
+    bench.demand = NO_PROCESSES
+    assert bench.sample(1.0).processes == ()
+
+
+# What is missing
+
+
+def of(sample: Sample, index: int) -> dict[str, Problem]:
+    return {p.what: p for p in sample.problems if p.subject == f'device {index}'}
+
+
+def test_every_reason_for_a_gap_is_kept_until_the_gap_is_closed(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3, times=2)
+    sample = bench.sample()
+    assert gpu(sample, 3).temperature_celsius is None
+    assert of(sample, 3)['temperature'] == Problem(
+        'device 3', 'temperature', 'Unknown Error', 'na', gpu(sample, 3).key
+    )
+    assert 'temperature' not in of(sample, 2)
+    bench.machine.heal()
+    sample = bench.sample(1.0)
+    assert gpu(sample, 3).temperature_celsius is not None
+    assert 'temperature' not in of(sample, 3)
+
+
+def test_a_metric_that_a_gpu_does_not_have_is_asked_for_seldom(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetPowerUsage', 'NOT_SUPPORTED', gpu=3)
+    sample = bench.sample()
+    assert of(sample, 3)['power_usage'].reason == 'Not Supported'
+    bench.machine.reset_calls()
+    sample = bench.sample(1.0)
+    assert bench.machine.calls['nvmlDeviceGetPowerUsage'] == 7
+    assert of(sample, 3)['power_usage'].reason == 'Not Supported'
+    bench.machine.heal()
+    sample = bench.sample(SLOW_TICK)
+    assert gpu(sample, 3).power_usage_mw is not None
+    assert 'power_usage' not in of(sample, 3)
+
+
+def test_an_answer_that_cannot_be_true_is_dropped_and_reported(bench: Bench) -> None:
+    bench.machine.set(gpu=2, power_usage=4_200_000, fan_speed=120)
+    sample = bench.sample()
+    assert gpu(sample, 2).power_usage_mw is None
+    assert gpu(sample, 2).fan_speed_percent == 120
+    problem = of(sample, 2)['power_usage']
+    assert problem.kind == 'impossible'
+    assert 'cannot be true' in problem.reason
+
+
+def test_a_list_of_processes_that_fails_now_and_then_does_not_flicker(bench: Bench) -> None:
+    before = bench.sample()
+    bench.machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'UNKNOWN', gpu=0, times=1)
+    sample = bench.sample(2.0)
+    assert [p.key for p in sample.processes] == [p.key for p in before.processes]
+    assert of(sample, 0)['nvmlDeviceGetComputeRunningProcesses'].reason == 'Unknown Error'
+    sample = bench.sample(2.0)
+    assert 'nvmlDeviceGetComputeRunningProcesses' not in of(sample, 0)
+
+
+@on('bench', ['faults'], indirect=True)
+def test_a_pid_that_cannot_exist_is_reported_and_hurts_nobody(bench: Bench) -> None:
+    sample = bench.sample()
+    problem = of(sample, 6)['nvmlDeviceGetComputeRunningProcesses']
+    assert problem.kind == 'impossible'
+    assert '4294967295' in problem.reason
+    assert all(process.key.pid < 2**31 for process in sample.processes)
+
+
+# What is gone
+
+
+def test_a_lost_gpu_keeps_its_row_and_comes_back(bench: Bench) -> None:
+    before = bench.sample()
+    bench.machine.set(gpu=3, lost=True)
+    sample = bench.sample(1.0)
+    lost = gpu(sample, 3)
+    assert (lost.status, lost.reason) == ('lost', 'GPU is lost')
+    assert lost.info.name == gpu(before, 3).info.name
+    assert lost.key == gpu(before, 3).key
+    assert lost.memory_used_bytes is None
+    assert statuses(sample) == ['ok'] * 3 + ['lost'] + ['ok'] * 4
+    assert of(sample, 3)['status'].kind == 'lost'
+    bench.machine.reset_calls()
+    sample = bench.sample(1.0)
+    assert bench.machine.calls['nvmlDeviceGetMemoryInfo_v2'] == 7  # it is left alone
+    assert {p.key.device.physical_index for p in sample.processes} == {0, 1, 2, 4, 5, 6}
+    for _ in range(3):
+        sample = bench.sample(SLOW_TICK)
+        assert gpu(sample, 3)[:4] == lost[:4]
+    bench.machine.set(gpu=3, lost=False)
+    sample = bench.sample(SLOW_TICK)
+    assert statuses(sample) == ['ok'] * 8
+    assert gpu(sample, 3).memory_used_bytes is not None
+    assert gpu(sample, 3).persistence_mode is not None
+    assert gpu(sample, 3).key == lost.key
+    assert 'status' not in of(sample, 3)
+
+
+def test_a_gpu_that_is_lost_from_the_start_has_a_row_too(bench: Bench) -> None:
+    bench.machine.set(gpu=0, lost=True)
+    sample = bench.sample()
+    assert statuses(sample)[0] == 'lost'
+    assert 'lost' in gpu(sample, 0).info.name
+    bench.machine.set(gpu=0, lost=False)
+    device = gpu(bench.sample(SLOW_TICK), 0)
+    assert device.status == 'ok'
+    assert device.info.name == 'NVIDIA H100 80GB HBM3'
+    assert device.key.uuid
+
+
+def test_all_gpus_lost_keep_all_rows(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.set(lost=True)
+    assert statuses(bench.sample(1.0)) == ['lost'] * 8
+    assert statuses(bench.sample(SLOW_TICK)) == ['lost'] * 8
+    bench.machine.set(lost=False)
+    assert statuses(bench.sample(SLOW_TICK)) == ['ok'] * 8
+
+
+@on('bench', ['mig'], indirect=True)
+def test_mig_devices_of_a_lost_gpu_keep_their_rows(bench: Bench) -> None:
+    labels = [device.key.label for device in bench.sample().devices]
+    bench.machine.set(gpu=0, lost=True)
+    for seconds in (1.0, SLOW_TICK, SLOW_TICK):
+        sample = bench.sample(seconds)
+        assert [device.key.label for device in sample.devices] == labels
+        assert {d.status for d in sample.devices if d.key.physical_index == 0} == {'lost'}
+    bench.machine.set(gpu=0, lost=False)
+    sample = bench.sample(SLOW_TICK)
+    assert [device.key.label for device in sample.devices] == labels
+    assert set(statuses(sample)) == {'ok'}
+
+
+def test_nvml_is_started_anew_when_a_gpu_stays_lost_and_ever_more_seldom(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.set(gpu=3, lost=True)
+    starts = []
+    bench.machine.reset_calls()
+    for tick in range(40):
+        sample = bench.sample(SLOW_TICK)
+        assert statuses(sample) == ['ok'] * 3 + ['lost'] + ['ok'] * 4
+        if bench.machine.calls['nvmlInitWithFlags']:
+            starts.append(SLOW_TICK * tick)
+        bench.machine.reset_calls()
+    pauses = [b - a for a, b in zip(starts, starts[1:])]
+    assert starts[0] == 10.0
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == 60.0
+
+
+def test_a_driver_that_goes_away_leaves_the_rows_and_comes_back(bench: Bench) -> None:
+    before = bench.sample()
+    bench.machine.fail('nvmlDeviceGet*', 'DRIVER_NOT_LOADED')
+    bench.machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
+    sample = bench.sample(1.0)
+    assert statuses(sample) == ['lost'] * 8
+    sample = bench.sample(SLOW_TICK)
+    assert statuses(sample) == ['lost'] * 8
+    assert {device.reason for device in sample.devices} == {'Driver Not Loaded'}
+    assert sample.problems[0] == Problem('driver', 'nvmlInit', 'Driver Not Loaded', 'error')
+    bench.machine.heal()
+    sample = bench.sample(SLOW_TICK)
+    assert statuses(sample) == ['ok'] * 8
+    assert [d.key for d in sample.devices] == [d.key for d in before.devices]
+    assert sample.driver_version == before.driver_version
+    assert not [p for p in sample.problems if p.subject == 'driver']
+
+
+def test_without_a_driver_there_is_a_sample_that_says_so(bench: Bench) -> None:
+    bench.machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
+    sample = bench.sample()
+    assert sample.devices == ()
+    assert sample.problems[0].reason == 'Driver Not Loaded'
+    assert sample.host.hostname
+    bench.machine.heal()
+    assert statuses(bench.sample(SLOW_TICK)) == ['ok'] * 8
+
+
+@on('bench', ['empty'], indirect=True)
+def test_a_machine_without_gpus_is_no_problem(bench: Bench) -> None:
+    sample = bench.sample()
+    assert sample.devices == ()
+    assert not [p for p in sample.problems if p.subject == 'driver']
+
+
+def test_a_gpu_without_permission_says_so(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetHandleByIndex*', 'NO_PERMISSION', gpu=2)
+    device = gpu(bench.sample(), 2)
+    assert (device.status, device.reason) == ('error', 'Insufficient Permissions')
+
+
+def test_a_gpu_that_answers_every_question_with_an_error_says_so(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.fail('nvmlDeviceGet*', 'UNKNOWN', gpu=2)
+    device = gpu(bench.sample(1.0), 2)
+    assert (device.status, device.reason) == ('error', 'Unknown Error')
+    bench.machine.heal()
+    assert gpu(bench.sample(SLOW_TICK), 2).status == 'ok'
+
+
+# What changes
+
+
+def labels(sample: Sample) -> list[str]:
+    return [device.key.label for device in sample.devices]
+
+
+@on('bench', ['mig'], indirect=True)
+def test_a_gpu_taken_out_of_mig_mode_and_back_is_shown_so(bench: Bench) -> None:
+    before = bench.sample()
+    bench.machine.set(gpu=0, mig_mode=False)
+    sample = bench.sample(SLOW_TICK)
+    assert labels(sample) == ['0', '1', '1:0', '1:1', '1:2', '2', '3']
+    assert gpu(sample, 0).mig_mode == 'Disabled'
+    bench.machine.set(gpu=0, mig_mode=True)
+    sample = bench.sample(SLOW_TICK)
+    assert [d.key for d in sample.devices] == [d.key for d in before.devices]
+    assert all(d.info.mig_profile and d.memory_used_bytes for d in sample.devices if d.key.is_mig)
+
+
+@on('bench', ['mig'], indirect=True)
+def test_mig_devices_come_and_go(bench: Bench) -> None:
+    assert labels(bench.sample()) == ['0', '0:0', '0:2', '1', '1:0', '1:1', '1:2', '2', '3']
+    node = bench.machine.world.gpus[0]
+    mig = node.migs.pop()
+    assert labels(bench.sample(SLOW_TICK)) == ['0', '0:0', '1', '1:0', '1:1', '1:2', '2', '3']
+    node.migs.append(mig)
+    sample = bench.sample(SLOW_TICK)
+    assert labels(sample) == ['0', '0:0', '0:2', '1', '1:0', '1:1', '1:2', '2', '3']
+    assert set(statuses(sample)) == {'ok'}
+
+
+@on('bench', ['mig'], indirect=True)
+def test_a_mig_device_whose_handle_is_no_good_any_more_is_found_anew(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.fail('nvmlDeviceGetMemoryInfo*', 'INVALID_ARGUMENT', gpu=(0, 2))
+    assert statuses(bench.sample(1.0)).count('error') == 1
+    bench.machine.heal()
+    assert set(statuses(bench.sample(1.0))) == {'ok'}
+
+
+def test_a_gpu_that_is_taken_away_is_gone_and_one_that_is_added_is_there(bench: Bench) -> None:
+    before = bench.sample()
+    node = bench.machine.world.gpus.pop(3)
+    sample = bench.sample(SLOW_TICK)
+    assert labels(sample) == ['0', '1', '2', '3', '4', '5', '6']
+    assert gpu(before, 3).key.uuid not in [device.key.uuid for device in sample.devices]
+    assert gpu(sample, 3).key.uuid == gpu(before, 4).key.uuid
+    assert gpu(sample, 3).info.serial == gpu(before, 4).info.serial
+    bench.machine.world.gpus.insert(3, node)
+    sample = bench.sample(SLOW_TICK)
+    assert [d.key for d in sample.devices] == [d.key for d in before.devices]
+    assert set(statuses(sample)) == {'ok'}
+
+
+def test_a_lost_gpu_that_is_not_even_listed_any_more_keeps_its_row(bench: Bench) -> None:
+    before = bench.sample()
+    bench.machine.set(gpu=3, lost=True)
+    bench.sample(1.0)
+    node = bench.machine.world.gpus.pop(3)
+    for _ in range(4):
+        sample = bench.sample(SLOW_TICK)
+        assert sorted(statuses(sample)) == ['lost', *['ok'] * 7]
+        (lost,) = [device for device in sample.devices if device.status == 'lost']
+        assert lost.key == gpu(before, 3).key
+        assert [p for p in sample.problems if p.device == lost.key and p.kind == 'lost']
+    bench.machine.set(lost=False)
+    node.change('lost', False)
+    bench.machine.world.gpus.insert(3, node)
+    sample = bench.sample(SLOW_TICK)
+    assert [d.key for d in sample.devices] == [d.key for d in before.devices]
+    assert set(statuses(sample)) == {'ok'}
+
+
+# What hangs
+
+
+def test_a_gpu_that_hangs_does_not_blind_the_others(bench: Bench) -> None:
+    before = bench.sample()
+    bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)
+    started = bench.clock.now
+    sample = bench.sample(1.0)
+    assert bench.clock.now - started == 4.0
+    hung = gpu(sample, 3)
+    assert (hung.status, hung.reason) == ('timed out', 'no answer for 3 s')
+    assert hung.info == gpu(before, 3).info
+    assert hung.memory_used_bytes is None
+    assert statuses(sample) == ['ok'] * 3 + ['timed out'] + ['ok'] * 4
+    assert of(sample, 3)['status'].kind == 'timed out'
+    assert bench.source.threads_inside == 1
+
+    started = bench.clock.now
+    sample = bench.sample(1.0)
+    assert bench.clock.now - started == 1.0  # nobody waits for it again
+    assert gpu(sample, 3).reason == 'no answer for 4 s'
+    assert gpu(sample, 4).memory_used_bytes is not None
+
+
+def test_a_gpu_that_hung_comes_back(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)
+    assert gpu(bench.sample(1.0), 3).status == 'timed out'
+    bench.machine.heal()
+    bench.join()
+    assert gpu(bench.sample(1.0), 3).status == 'timed out'  # it is tried on the side
+    bench.join()
+    sample = bench.sample(1.0)
+    assert statuses(sample) == ['ok'] * 8
+    assert gpu(sample, 3).memory_used_bytes is not None
+    assert gpu(sample, 3).persistence_mode is not None
+    assert bench.source.threads_inside == 0
+
+
+def test_a_gpu_that_goes_on_hanging_costs_few_threads(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)
+    bench.sample(1.0)
+    bench.machine.heal()
+    bench.machine.delay('nvmlDeviceGet*', 1e-9, gpu=3)  # hangs, and turns the clock no more
+    for _ in range(20):
+        sample = bench.sample(FIRST_RETRY_SECONDS)
+        assert statuses(sample) == ['ok'] * 3 + ['timed out'] + ['ok'] * 4
+    assert bench.source.threads_inside == 3
+
+
+def test_all_gpus_hanging_are_waited_for_at_once(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0)
+    sample = bench.sample(1.0)
+    assert statuses(sample) == ['timed out'] * 8
+    assert bench.source.threads_inside == 8
+    assert sample.host.hostname
+
+
+def test_a_driver_that_hangs_at_the_start_gives_a_sample_all_the_same(bench: Bench) -> None:
+    bench.machine.delay('nvmlInit*', 3.0)
+    sample = bench.sample()
+    assert sample.devices == ()
+    problem = sample.problems[0]
+    assert (problem.subject, problem.kind) == ('driver', 'timed out')
+    assert sample.host.hostname
+    bench.machine.heal()
+    bench.join()
+    bench.sample(1.0)
+    bench.join()
+    assert statuses(bench.sample(1.0)) == ['ok'] * 8
+
+
+def test_a_report_of_a_machine_with_a_hung_gpu_comes_too(bench: Bench) -> None:
+    bench.machine.delay('nvmlDeviceGetUtilizationRates', 3.0, gpu=1)
+    sample = bench.source.complete_sample()
+    assert statuses(sample) == ['ok', 'timed out', *['ok'] * 6]

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from nvitop.api.device import ClockEventReasons
+from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric
+from nvitop.api.utils import NA
+from nvitop.sampling.types import DeviceInfo, DeviceSample
+from nvitop.sampling.value import ImpossibleError, known_value, value_of
+
+
+@pytest.mark.parametrize('metric', METRICS, ids=lambda metric: metric.name)
+def test_na_becomes_none_whatever_the_metric(metric: Metric) -> None:
+    assert value_of(metric, NA) is None
+
+
+@pytest.mark.parametrize(
+    ('name', 'raw', 'value'),
+    [
+        ('memory_used', 0, 0),
+        ('gpu_utilization', 100, 100),
+        ('memory_percent', 99.9, 99.9),
+        ('fan_speed', 120, 120),
+        ('power_usage', 700_000, 700_000),
+        ('name', 'Some GPU', 'Some GPU'),
+        ('cuda_compute_capability', (9, 0), '9.0'),
+        ('clock_event_reasons', ClockEventReasons(0x24), ('sw_power_cap', 'sw_thermal_slowdown')),
+        ('clock_event_reasons', ClockEventReasons(0), ()),
+        ('remapped_rows_pending', 1, True),
+    ],
+)
+def test_values_are_plain(name: str, raw: object, value: object) -> None:
+    result = value_of(METRICS_BY_NAME[name], raw)
+    assert result == value
+    assert type(result) is type(value)
+
+
+@pytest.mark.parametrize(
+    ('name', 'raw', 'words'),
+    [
+        ('gpu_utilization', 101, '101 %'),
+        ('memory_utilization', 4_000_000_000, '4000000000 %'),
+        ('fan_speed', 4_000_000_000, '4000000000 %'),
+        ('temperature', 4_294_967_294, '°C'),
+        ('temperature', -3, '-3 °C'),
+        ('power_usage', 4_200_000_000, '4200000000 mW'),
+        ('sm_clock', 99_999_999, 'MHz'),
+        ('memory_percent', math.nan, 'not a number'),
+        ('memory_used', '1 GiB', 'not a number'),
+    ],
+)
+def test_what_cannot_be_true_is_refused_in_words(name: str, raw: object, words: str) -> None:
+    with pytest.raises(ImpossibleError, match=words):
+        value_of(METRICS_BY_NAME[name], raw)
+
+
+@pytest.mark.parametrize('metric', METRICS, ids=lambda metric: metric.name)
+def test_every_metric_has_its_field(metric: Metric) -> None:
+    fields = DeviceInfo._fields if metric.tier == 'static' else DeviceSample._fields
+    assert metric.field in fields
+
+
+def test_known_value_takes_na_away_only() -> None:
+    assert known_value(NA) is None
+    assert known_value('') == ''
+    assert known_value(0) == 0
