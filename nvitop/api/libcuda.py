@@ -149,6 +149,28 @@ class CUDAError(_cuda_binding.CodedError):
             return ''
 
 
+__all__ = [
+    'CUDA_SUCCESS',
+    'CUDAError',
+    'cudaExceptionClass',
+    'cuInit',
+    'cuGetErrorName',
+    'cuGetErrorString',
+    'cuDriverGetVersion',
+    'cuDeviceGetCount',
+    'cuDeviceGet',
+    'cuDeviceGetByPCIBusId',
+    'cuDeviceGetPCIBusId',
+    'cuDeviceGetName',
+    'cuDeviceGetUuid',
+    'cuDeviceGetUuid_v2',
+    'cuDeviceTotalMem',
+    'is_available',
+    *ERROR_NAMES.values(),
+    *map(CUDAError.class_name, ERROR_NAMES.values()),
+]
+
+
 def __getattr__(name: str) -> type[CUDAError]:
     """Make ``CUDAError_<Name>`` when it is first asked for: a hundred classes nobody pays for."""
     if not name.startswith('CUDAError_'):
@@ -162,7 +184,7 @@ def __getattr__(name: str) -> type[CUDAError]:
 
 def __dir__() -> list[str]:
     """All names, those not made yet too."""
-    return sorted({*globals(), *map(CUDAError.class_name, ERROR_NAMES.values())})
+    return sorted({*globals(), *__all__})
 
 
 def cudaExceptionClass(error_code: int) -> type[CUDAError]:
@@ -192,7 +214,9 @@ def use_library(library: object | None) -> None:
     """Put an object of plain Python functions in the driver's place; :data:`None` removes it.
 
     Its functions have the names and arguments of ``cuda.h``, are called with ctypes values and
-    return a return code (``byref(x)._obj`` is the value to fill).
+    return a return code (``byref(x)._obj`` is the value to fill). It may have one that CUDA has not,
+    ``visible_uuids(value, order)``: the UUIDs of the devices that a process sees whose
+    ``CUDA_VISIBLE_DEVICES`` and ``CUDA_DEVICE_ORDER`` are these (``None``: not set).
     """
     _driver.use(library)
 

@@ -10,7 +10,6 @@ that belongs to the return code. The numbers are those of CUDA 10.1 and newer.
 from __future__ import annotations
 
 import ctypes
-import glob
 import os
 import sys
 from typing import Iterator, Mapping, NamedTuple, Sequence, cast
@@ -183,6 +182,26 @@ class cudaError(_cuda_binding.CodedError):
             return ''
 
 
+__all__ = [
+    'cudaSuccess',
+    'cudaError',
+    'cudaExceptionClass',
+    'cudaGetErrorName',
+    'cudaGetErrorString',
+    'cuGetErrorString',
+    'cudaGetLastError',
+    'cudaPeekAtLastError',
+    'cudaDriverGetVersion',
+    'cudaRuntimeGetVersion',
+    'cudaGetDeviceCount',
+    'cudaDeviceGetByPCIBusId',
+    'cudaDeviceGetPCIBusId',
+    'is_available',
+    *ERROR_NAMES.values(),
+    *map(cudaError.class_name, ERROR_NAMES.values()),
+]
+
+
 def __getattr__(name: str) -> type[cudaError]:
     """Make ``cudaError_<Name>`` when it is first asked for: a hundred classes nobody pays for."""
     if not name.startswith('cudaError_'):
@@ -196,7 +215,7 @@ def __getattr__(name: str) -> type[cudaError]:
 
 def __dir__() -> list[str]:
     """All names, those not made yet too."""
-    return sorted({*globals(), *map(cudaError.class_name, ERROR_NAMES.values())})
+    return sorted({*globals(), *__all__})
 
 
 def cudaExceptionClass(error_code: int) -> type[cudaError]:
@@ -239,6 +258,8 @@ def candidates(
     ``/usr/local/cuda``, and last the packages ``nvidia-cuda-runtime`` that frameworks install
     beside themselves. On Windows the directories of ``PATH`` come first.
     """
+    import glob
+
     windows = platform.startswith('win')
     layout = _WINDOWS if windows else _MACOS if platform == 'darwin' else _LINUX
     yield from layout.names

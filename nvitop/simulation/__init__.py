@@ -4,13 +4,15 @@
 Everything above the drivers is real: nvitop, and any program that uses NVML through Python, asks the
 simulated machine in this process as it would ask a real one::
 
-    from nvitop import Device, simulation
+    from nvitop import simulation
+    from nvitop.device import Device
 
     def test_a_hot_gpu_is_reported():
         with simulation.machine('dgx-h100', processes='fixed') as machine:
             machine.fail('nvmlDeviceGetFanSpeed', 'NOT_SUPPORTED')
             machine.advance(60.0)
             assert Device(0).temperature() > 30
+            assert not Device(0).fan_speed()
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _mig(table: Table, number: int, gpu: Mapping[str, Value]) -> Mig:
         raise table.fail('profile', f'{profile!r} is not one such as "1g.10gb" or "1c.3g.40gb"')
     values: dict[str, Value] = {
         'name': f'{gpu["name"]} MIG {profile}',
-        'memory_total': Signal(round(float(match.group(3)) * UNITS['GiB'] * 0.98)),
+        'memory_total': Signal(float(round(float(match.group(3)) * 1024 * 0.98) * UNITS['MiB'])),
         'memory_reserved': Signal(16.0 * UNITS['MiB']),
         'memory_base': Signal(12.0 * UNITS['MiB']),
     }

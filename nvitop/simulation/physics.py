@@ -7,7 +7,7 @@ from typing import Mapping
 
 from nvitop.simulation.scenario import Value
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
-from nvitop.simulation.world import Node, Rule
+from nvitop.simulation.world import MIB, Node, Rule
 
 #: Bytes/s of traffic for each percent of SM load.
 PCIE_TX_PER_PERCENT = 14.0e6
@@ -15,7 +15,6 @@ PCIE_RX_PER_PERCENT = 31.0e6
 NVLINK_PER_PERCENT = 55.0e6
 #: A GPU's heat follows its load of so many seconds.
 HEAT_SECONDS = 20.0
-MIB = 2**20
 
 
 def _number(node: Node, name: str, t: float) -> float:
@@ -71,6 +70,10 @@ def _decoder_utilization(node: Node, t: float) -> Value:
     if node.value_at('mig_mode', t):
         return None
     return _percent(sum(task.spec.decoder.value(t) for task in node.tasks if task.runs(t)))
+
+
+def _no_load_known(node: Node, t: float) -> Value:
+    return None if node.value_at('mig_mode', t) else 0
 
 
 def _is_busy(node: Node, t: float) -> bool:
@@ -198,6 +201,8 @@ GPU_RULES: Mapping[str, Rule] = {
     'memory_utilization': _memory_utilization,
     'encoder_utilization': _encoder_utilization,
     'decoder_utilization': _decoder_utilization,
+    'jpeg_utilization': _no_load_known,
+    'ofa_utilization': _no_load_known,
     'sm_clock': _sm_clock,
     'graphics_clock': _same_as('sm_clock'),
     'memory_clock': _memory_clock,

@@ -14,6 +14,7 @@ from nvitop.simulation.signals import Signal
 
 #: Values hold still for so long (seconds), so that what is read together belongs together.
 TICK = 0.1
+MIB = 1 << 20
 _MISSING = object()
 _NOTHING_HELD: tuple[int, dict[str, Value], int] = (-1, {}, SUCCESS)
 #: Each machine has its own range of handle addresses: a handle of another one is invalid.
@@ -59,8 +60,8 @@ class Task:
         return 0.55 * self.sm(t)
 
     def memory(self, t: float) -> int | None:
-        """GPU memory in bytes, :data:`None` where the driver does not know."""
-        return None if self.spec.memory is None else int(self.spec.memory.value(t))
+        """GPU memory in bytes, whole MiB; :data:`None` where the driver does not know."""
+        return None if self.spec.memory is None else int(self.spec.memory.value(t)) & -MIB
 
 
 class Pids(Protocol):

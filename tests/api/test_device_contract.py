@@ -11,7 +11,7 @@ import pytest
 from nvitop import simulation
 from nvitop.api import device as device_module
 from nvitop.api import libnvml
-from nvitop.api.device import Device, MigDevice, PhysicalDevice
+from nvitop.api.device import CudaDevice, Device, MigDevice, PhysicalDevice
 from nvitop.api.device.window import Window
 from nvitop.api.metrics import METRICS
 from nvitop.api.process import GpuProcess
@@ -56,6 +56,8 @@ KINDS: dict[str, Callable[[], Device]] = {
     'GPU of a workstation': lambda: Device(2),
     'GPU with unified memory': lambda: Device(3),
     'MIG device': lambda: Device((1, 2)),
+    'CUDA device': lambda: CudaDevice(nvml_index=0),
+    'CUDA MIG device': lambda: CudaDevice(nvml_index=(1, 2)),
 }
 
 

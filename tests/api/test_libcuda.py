@@ -206,3 +206,13 @@ def test_an_error_of_the_new_uuid_function_is_not_hidden_by_the_old_one() -> Non
     libcuda.use_library(driver)
     with pytest.raises(libcuda.CUDAError_InvalidDevice):
         libcuda.cuDeviceGetUuid(0)
+
+
+def test_a_star_import_brings_what_is_public_and_nothing_else() -> None:
+    names: dict[str, object] = {}
+    exec('from nvitop.api.libcuda import *', names)
+    assert set(names) - {'__builtins__'} == set(libcuda.__all__)
+    assert names['CUDAError_NoDevice'] is libcuda.CUDAError_NoDevice
+    assert len(set(libcuda.__all__)) == len(libcuda.__all__)
+    own = [name for name, value in vars(libcuda).items() if callable(value) and name[:2] == 'cu']
+    assert set(own) <= set(libcuda.__all__)

@@ -128,3 +128,13 @@ def test_a_function_the_runtime_lacks_is_an_error_of_its_own() -> None:
     libcudart.use_library(fake_cuda.runtime('cudaRuntimeGetVersion'))
     with pytest.raises(libcudart.cudaError_SymbolNotFound):
         libcudart.cudaRuntimeGetVersion()
+
+
+def test_a_star_import_brings_what_is_public_and_nothing_else() -> None:
+    names: dict[str, object] = {}
+    exec('from nvitop.api.libcudart import *', names)
+    assert set(names) - {'__builtins__'} == set(libcudart.__all__)
+    assert names['cudaError_NoDevice'] is libcudart.cudaError_NoDevice
+    assert len(set(libcudart.__all__)) == len(libcudart.__all__)
+    own = [name for name, value in vars(libcudart).items() if callable(value) and name[:2] == 'cu']
+    assert set(own) <= set(libcudart.__all__)

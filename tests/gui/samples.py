@@ -362,6 +362,20 @@ def _hostile() -> Sample:
     return machine(device, processes=processes, host=host)
 
 
+def _processes50() -> Sample:
+    devices = [_h100(i, 60.0 + i, 80 + i, 550) for i in range(8)]
+    processes = [
+        process(
+            devices[i * 8 // 50],
+            10_000 + i,
+            f'{TORCHRUN} --rank {i} --config /home/alice/experiments/llama/config.yaml',
+            gpu_memory_bytes=(200 + 7 * i) * MIB,
+        )
+        for i in range(50)
+    ]
+    return machine(*devices, processes=tuple(processes))
+
+
 def _processes200() -> Sample:
     devices = [_h100(i, 60.0, 80, 550) for i in range(2)]
     processes = [
@@ -470,6 +484,7 @@ SAMPLES: dict[str, Sample] = {
     'unified': _unified(),
     'workstation': _workstation(),
     'hostile': _hostile(),
+    'processes50': _processes50(),
     'processes200': _processes200(),
     'odd-processes': _odd_processes(),
     'wddm': _wddm(),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nvitop.gui.layout.process import group_sizes
 from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.ordering import (
     COMPUTE,
@@ -14,7 +15,6 @@ from nvitop.gui.state.ordering import (
     ONLY_COMPUTE,
     ONLY_GRAPHICS,
     ORDERS,
-    group_sizes,
     intersect_types,
     is_descending,
     list_processes,

@@ -109,8 +109,9 @@ def test_ranges_taken_without_a_look_are_what_the_tables_say() -> None:
 
 
 def test_every_character_there_is_takes_the_cells_it_should() -> None:
-    # Sixteen at a time, with a letter between: nothing to join, nothing to compose.
-    for start in range(0, sys.maxunicode + 1, 16):
+    # Sixteen at a time, with a letter between: nothing to join, nothing to compose. Beyond these
+    # are only ideographs, private use and nothing.
+    for start in (*range(0, 0x20000, 16), *range(0xE0000, 0xE0200, 16)):
         text = safe('x'.join(map(chr, range(start, start + 16))))
         assert cell_width(text) == wcwidth.wcswidth(text), hex(start)
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from nvitop.api import libcudart, libnvml
-from nvitop.api.device import visible_by_cuda, visible_rules
+from nvitop.api import libnvml
+from nvitop.api.device import visible_rules
 from nvitop.api.device.base import DeviceBase
-from nvitop.api.device.visible_by_cuda import digits
-from nvitop.api.device.visible_rules import Gpu, Mig
+from nvitop.api.device.visible_rules import Gpu, Mig, digits
 from nvitop.api.utils import NA
 
 if TYPE_CHECKING:
@@ -154,6 +153,8 @@ class VisibilityMixin(DeviceBase):
 
         CUDA: ``cudaRuntimeGetVersion``
         """
+        from nvitop.api import libcudart
+
         try:
             return libcudart.cudaRuntimeGetVersion()
         except libcudart.cudaError:
@@ -189,6 +190,8 @@ def visible_devices(value: str | None = FROM_ENVIRONMENT) -> list[CudaVisible]:
     try:
         return visible_rules.select(value, machine.gpus, is_in_cuda_order=is_in_cuda_order)
     except visible_rules.OnlyCudaKnowsError:
+        from nvitop.api.device import visible_by_cuda
+
         uuids = visible_by_cuda.enumerated_uuids(value, order, machine.gpus)
     if uuids is not None:
         found = [machine.find(uuid) for uuid in uuids]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.api import libcuda
 from nvitop.api.device import visible_program
+from nvitop.api.device.visible_rules import digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -74,11 +75,6 @@ def enumerated_uuids(
             while len(_answers) > MAX_ANSWERS:
                 del _answers[next(iter(_answers))]
         return answer.uuids
-
-
-def digits(uuid: str) -> str:
-    """The hexadecimal digits of a UUID, with or without the prefix of NVML."""
-    return uuid.rpartition('GPU-')[2].rpartition('MIG-')[2].replace('-', '').lower()
 
 
 def forget() -> None:

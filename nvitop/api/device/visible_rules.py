@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 #: What CUDA reads of an index: like C's ``strtoul``, so ``'1st'`` is 1. More digits are no index.
-_INDEX = re.compile(r'\s*\+?0*([0-9]{1,9})(?![0-9])')
+_INDEX = r'\s*\+?0*([0-9]{1,9})(?![0-9])'
 #: A MIG device by its GPU and the two instances, the only form before R470.
-_INSTANCES = re.compile(r'MIG-(GPU-[^/]*)/([0-9]+)/([0-9]+)')
-_PREFIX = re.compile('^(mig-)?(gpu-)?')
+_INSTANCES = 'MIG-(GPU-[^/]*)/([0-9]+)/([0-9]+)'
+_PREFIX = '^(mig-)?(gpu-)?'
 
 
 class Mig(NamedTuple):
@@ -29,7 +29,7 @@ class Mig(NamedTuple):
 
     def is_meant_by(self, identifier: str) -> bool:
         """Whether ``identifier`` is its UUID, the beginning of it, or names its instances."""
-        instances = _INSTANCES.fullmatch(identifier)
+        instances = re.fullmatch(_INSTANCES, identifier)
         return self.uuid.startswith(identifier) or (
             instances is not None
             and self.gpu_uuid.startswith(instances.group(1))
@@ -55,6 +55,11 @@ class Gpu(NamedTuple):
 
 
 CudaVisible = Union[Gpu, Mig]
+
+
+def digits(uuid: str) -> str:
+    """The hexadecimal digits of a UUID, with or without the prefix of NVML."""
+    return uuid.rpartition('GPU-')[2].rpartition('MIG-')[2].replace('-', '').lower()
 
 
 class OnlyCudaKnowsError(Exception):
@@ -120,7 +125,7 @@ def _enumerated(devices: Sequence[CudaVisible]) -> list[CudaVisible]:
 def _indices(identifiers: Sequence[str]) -> Iterator[int]:
     """The leading identifiers that are indices; what follows the first that is none is ignored."""
     for identifier in identifiers:
-        match = _INDEX.match(identifier)
+        match = re.match(_INDEX, identifier)
         if match is None:
             return
         yield int(match.group(1))
@@ -154,4 +159,5 @@ def _only_one(identifier: str, devices: Sequence[CudaVisible]) -> CudaVisible | 
 
 
 def _as_nvidia_smi_writes(identifier: str) -> str:
-    return _PREFIX.sub(lambda prefix: prefix.group().upper(), identifier.strip().lower())
+    lower = identifier.strip().lower()
+    return re.sub(_PREFIX, lambda prefix: prefix.group().upper(), lower)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple
+from typing import Mapping, NamedTuple, Sequence
 
 from nvitop.gui.layout.device import (
     CLASSIC,
@@ -20,12 +20,15 @@ from nvitop.gui.layout.device import (
 from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT, HostLayout, lay_out_host
 from nvitop.gui.layout.process import (
     ProcessLayout,
+    group_sizes,
     lay_out_processes,
     place_columns,
     process_height,
 )
 from nvitop.gui.render.geometry import Rect
-from nvitop.sampling.types import DeviceKey
+from nvitop.gui.state.columns import column_widths
+from nvitop.gui.state.types import MainState, ViewState
+from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
 
 #: The fewest rows in which the main screen is drawn.
 LOWEST = 6
@@ -137,6 +140,35 @@ def lay_out_main(
             separated=forms.separated,
             screen_height=height,
         ),
+    )
+
+
+def lay_out_page(
+    sample: Sample,
+    rows: Sequence[ProcessSample],
+    main: MainState,
+    view: ViewState,
+    width: int,
+    height: int,
+) -> MainLayout:
+    """Places of what is shown: devices and host of a sample, and these rows of its processes."""
+    is_natural = main.sort.order == 'natural'
+    content = Content(
+        tuple(device.key for device in sample.devices),
+        group_sizes(rows) if is_natural else (len(rows),) if rows else (),
+        is_natural,
+        view.columns,
+        column_widths(rows),
+    )
+    # Graphs need characters that ASCII does not have.
+    host_height = COMPACT_HEIGHT if view.ascii else FULL_HEIGHT
+    return lay_out_main(
+        content,
+        width,
+        height,
+        mode=view.mode,
+        host_height=host_height if view.show_host else 0,
+        scroll_y=main.scroll_y,
     )
 
 

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.layout.device import CLASSIC
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.columns import COLUMNS_BY_NAME, Column
+from nvitop.sampling.types import DeviceKey, ProcessSample
 
 #: Line above the box, border, title, headings, line below them.
 _TOP_ROWS = 5
@@ -95,6 +96,20 @@ class ProcessLayout(NamedTuple):
         return None
 
 
+def group_sizes(processes: Iterable[ProcessSample]) -> tuple[int, ...]:
+    """How many processes in a row run on the same GPU, MIG devices counting for their GPU."""
+    sizes: list[int] = []
+    last = -1
+    for process in processes:
+        device: DeviceKey = process.key.device
+        if device.physical_index == last:
+            sizes[-1] += 1
+        else:
+            sizes.append(1)
+            last = device.physical_index
+    return tuple(sizes)
+
+
 def process_height(groups: Sequence[int], *, separated: bool) -> int:
     """Rows of the panel for groups of so many processes."""
     rows = sum(groups) + (max(0, len(groups) - 1) if separated else 0)
@@ -140,18 +155,29 @@ def place_columns(
     room = width - 3
     rest = _NARROW_REST if width < CLASSIC else _REST
     while True:
-        free = room - sum(c.gap + max(c.width, widths.get(c.name, 0)) for c in columns)
+        needed = [_gap(column, i) + _width(column, widths) for i, column in enumerate(columns)]
+        free = room - sum(needed)
         last = max(reversed(columns), key=lambda column: column.rank, default=None)
         if free >= rest or last is None or not last.rank:
             break
         columns.remove(last)
     placed: list[PlacedColumn] = []
     x = 1
-    for column in columns:
-        x += column.gap if placed else 0
-        wanted = max(column.width, widths.get(column.name, 0)) or max(0, free)
+    for i, column in enumerate(columns):
+        x += _gap(column, i)
+        wanted = _width(column, widths) or max(0, free)
         cells = min(wanted, room + 1 - x)
         if cells > 0:
             placed.append(PlacedColumn(column, x, cells))
         x += wanted
     return tuple(placed)
+
+
+def _gap(column: Column, index: int) -> int:
+    """Empty cells before a column. Text keeps one from the border, numbers rarely fill their cell."""
+    return column.gap if index else int(column.align == '<')
+
+
+def _width(column: Column, widths: Mapping[str, int]) -> int:
+    """Cells of a column, 0: what is left over."""
+    return max(column.width, widths.get(column.name, 0))

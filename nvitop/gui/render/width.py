@@ -21,14 +21,20 @@ _NARROW = (
 )
 # … kana, CJK ideographs and punctuation, Hangul syllables, full-width forms.
 _WIDE = '\u3000-\u3029\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fa5\uac00-\ud7a3\uff01-\uff60'
-_all_narrow = re.compile(f'[{_NARROW}]*').fullmatch
-_all_agreed = re.compile(f'[{_NARROW}{_WIDE}]*').fullmatch
-_wide_ones = re.compile(f'[{_WIDE}]').findall
 # Joiners, variation selectors and skin tones: terminals disagree about the width of what they
 # make of the characters before them, and agree when they are left out.
-_joins = re.compile(
-    '[\u200c\u200d\ufe00-\ufe0f\u180b-\u180d\u180f\U000e0100-\U000e01ef\U0001f3fb-\U0001f3ff]'
-).match
+_JOINING = '\u200c\u200d\ufe00-\ufe0f\u180b-\u180d\u180f\U000e0100-\U000e01ef\U0001f3fb-\U0001f3ff'
+
+_all_narrow = re.compile(f'[{_NARROW}]*').fullmatch
+
+
+# Not compiled when imported, which takes 3 ms: few programs have such names. `re` remembers them.
+def _all_agreed(text: str) -> re.Match[str] | None:
+    return re.fullmatch(f'[{_NARROW}{_WIDE}]*', text)
+
+
+def _wide_ones(text: str) -> list[str]:
+    return re.findall(f'[{_WIDE}]', text)
 
 
 def cell_width(text: str) -> int:
@@ -46,8 +52,10 @@ def _widths(text: str) -> dict[str, int]:
 
 
 def _char_width(char: str) -> int:
+    if _all_narrow(char):
+        return 1
     if _all_agreed(char):
-        return 1 if _all_narrow(char) else 2
+        return 2
     from wcwidth import wcwidth
 
     return max(0, wcwidth(char))
@@ -170,7 +178,7 @@ def safe(text: str, *, limit: int = LIMIT) -> str:
 
 def _drawn(char: str) -> str:
     """What is drawn for one character from outside."""
-    if _all_agreed(char):
+    if _all_narrow(char) or _all_agreed(char):
         return char
     code = ord(char)
     if code < 0x20:
@@ -179,7 +187,7 @@ def _drawn(char: str) -> str:
         return '␡'
     if 0x1F1E6 <= code <= 0x1F1FF:
         return chr(code - 0x1F1E6 + ord('A'))
-    if _joins(char):
+    if re.match(f'[{_JOINING}]', char):
         return ''
     category = unicodedata.category(char)
     if category == 'Me':

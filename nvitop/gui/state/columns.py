@@ -34,7 +34,7 @@ class Column(NamedTuple):
 
 # fmt: off
 COLUMNS: tuple[Column, ...] = (
-    Column('gpu', 'GPU', 4, 'index of the GPU, and of the MIG device on it', gap=0, order='natural'),
+    Column('gpu', 'GPU', 4, 'index of the GPU, and of the MIG device on it', order='natural'),
     Column('pid', 'PID', 7, 'process id', order='pid'),
     Column('type', '', 1, 'what it uses the GPU for: C compute, G graphics, X both, M an MPS server', align='<', rank=2),
     Column('user', 'USER', 7, 'owner of the process', order='username', rank=1),

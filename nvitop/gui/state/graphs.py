@@ -14,20 +14,22 @@ class Graph(NamedTuple):
     title: str
     unit: str = '%'
     divisor: int = 1
-    #: The value at the top, in the unit of the history; 0: what the highest value shown asks for.
+    #: Field of the device's sample or info that holds the highest value there can be.
+    top_field: str = ''
+    #: The value at the top where there is no such field; 0: what the highest value shown asks for.
     top: float = 100.0
 
 
 # fmt: off
 #: In the order in which a key goes through them.
 GRAPHS: tuple[Graph, ...] = (
-    Graph('memory_percent', 'GPU MEM'),
-    Graph('gpu_utilization', 'GPU UTL'),
-    Graph('memory_utilization', 'GPU MBW'),
-    Graph('power_usage', 'GPU PWR', 'W', divisor=1000, top=0.0),
-    Graph('temperature', 'GPU TEMP', 'C', top=110.0),
-    Graph('sm_clock', 'SM CLOCK', 'MHz', top=0.0),
-    Graph('memory_clock', 'MEM CLOCK', 'MHz', top=0.0),
+    Graph('memory_percent', 'MEM'),
+    Graph('gpu_utilization', 'UTL'),
+    Graph('memory_utilization', 'MBW'),
+    Graph('power_usage', 'PWR', 'W', 1000, 'power_limit_mw', 0.0),
+    Graph('temperature', 'TEMP', 'C'),
+    Graph('sm_clock', 'SM CLOCK', 'MHz', 1, 'max_sm_clock_mhz', 0.0),
+    Graph('memory_clock', 'MEM CLOCK', 'MHz', 1, 'max_memory_clock_mhz', 0.0),
     Graph('fan_speed', 'FAN'),
     Graph('encoder_utilization', 'ENC'),
     Graph('decoder_utilization', 'DEC'),

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT
-from nvitop.gui.layout.main import Content, MainLayout, lay_out_main, scroll_to_process
+from nvitop.gui.layout.main import MainLayout, lay_out_page, scroll_to_process
 from nvitop.gui.state.app_state import AppState, Screen, Target
-from nvitop.gui.state.columns import column_widths
-from nvitop.gui.state.ordering import group_sizes, list_processes
+from nvitop.gui.state.ordering import list_processes
 from nvitop.gui.state.query import filter_processes, matches_host_process, parse_query
 from nvitop.gui.state.tree import TreeRow, build_tree
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
@@ -37,30 +35,9 @@ def relist(state: AppState) -> AppState:
     return state._replace(rows=rows, main=main, tree=tree)
 
 
-def content_of(state: AppState) -> Content:
-    """What the main screen is to place."""
-    rows = state.rows
-    is_natural = state.main.sort.order == 'natural'
-    return Content(
-        tuple(device.key for device in state.shown.devices),
-        group_sizes(rows) if is_natural else (len(rows),) if rows else (),
-        is_natural,
-        state.view.columns,
-        column_widths(rows),
-    )
-
-
 def main_layout(state: AppState) -> MainLayout:
     """Where everything on the main screen is."""
-    host_height = COMPACT_HEIGHT if state.view.ascii else FULL_HEIGHT
-    return lay_out_main(
-        content_of(state),
-        state.width,
-        state.height,
-        mode=state.view.mode,
-        host_height=host_height if state.view.show_host else 0,
-        scroll_y=state.main.scroll_y,
-    )
+    return lay_out_page(state.shown, state.rows, state.main, state.view, state.width, state.height)
 
 
 def tree_rows(state: AppState) -> tuple[TreeRow, ...]:

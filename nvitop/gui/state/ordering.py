@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Callable, FrozenSet, Iterable, NamedTuple, Optional, Sequence, Tuple
 
 from nvitop.gui.state.types import ProcessFilter, Sort
-from nvitop.sampling.types import DeviceKey, ProcessSample
+from nvitop.sampling.types import ProcessSample
 
 #: Values to compare one after the other; ``None``: not available.
 Values = Tuple[object, ...]
@@ -117,17 +117,3 @@ def list_processes(
     if wanted != ProcessFilter():
         processes = [process for process in processes if is_listed(process, wanted)]
     return tuple(sort_processes(processes, sort))
-
-
-def group_sizes(processes: Iterable[ProcessSample]) -> tuple[int, ...]:
-    """How many processes in a row run on the same GPU, MIG devices counting for their GPU."""
-    sizes: list[int] = []
-    last = -1
-    for process in processes:
-        device: DeviceKey = process.key.device
-        if device.physical_index == last:
-            sizes[-1] += 1
-        else:
-            sizes.append(1)
-            last = device.physical_index
-    return tuple(sizes)

@@ -12,7 +12,8 @@ from nvitop.sampling.types import DeviceSample, ProcessSample
 
 _USER = COLUMNS_BY_NAME['user'].width
 
-_Text = Callable[[ProcessSample, Optional[DeviceSample]], str]
+#: The text of a process, which runs on this device.
+CellText = Callable[[ProcessSample, Optional[DeviceSample]], str]
 
 
 def _gpu_memory(process: ProcessSample, device: DeviceSample | None) -> str:
@@ -25,8 +26,8 @@ def _command(process: ProcessSample, _: DeviceSample | None = None) -> str:
 
 
 # fmt: off
-#: Column → text of a process, which runs on this device, safe to draw.
-CELLS: Mapping[str, _Text] = {
+#: Column → its text, safe to draw.
+CELLS: Mapping[str, CellText] = {
     'gpu': lambda process, _: process.key.device.label,
     'pid': lambda process, _: str(process.key.pid),
     'type': lambda process, _: fmt.format_process_type(process.type),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Hashable, NamedTuple, Sequence
+from typing import Hashable, Iterable, NamedTuple, Sequence
 
 from nvitop.gui.layout.host import HostBoxes, HostGraphs, HostLayout
 from nvitop.gui.render.buffer import Buffer
@@ -18,12 +18,18 @@ from nvitop.gui.view.load import load_role
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.gui.view.widgets.graph import draw_graph, graph_bound, samples_shown, time_axis
-from nvitop.sampling.history import HOST, History
+from nvitop.sampling.history import (
+    DEVICE_METRICS,
+    HOST,
+    OPTIONAL_DEVICE_METRICS,
+    History,
+)
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample
 
 CPU, MEMORY, SWAP = Style(Role.CPU), Style(Role.MEMORY), Style(Role.SWAP)
 #: Cells in which a bar still says something when a text stands right of it.
 _LEAST_BAR = 18
+_FIELDS = {**DEVICE_METRICS, **OPTIONAL_DEVICE_METRICS}
 _TICKS = (30, 60, 120, 180, 240, 300)
 _STEPS = (10, 30, 60, 120, 300, 600, 900, 1800)
 #: Cells between two marks of the time at least.
@@ -34,7 +40,7 @@ class DeviceGraphs(NamedTuple):
     """What the graphs of the devices plot: the mean of these devices."""
 
     keys: tuple[DeviceKey, ...]
-    #: Before the titles: ``'AVG '``, ``'GPU 3: '``.
+    #: Before the titles: ``'AVG GPU '``, ``'GPU 3 '``.
     prefix: str = ''
     state: GraphState = GraphState()
 
@@ -82,8 +88,8 @@ def select_graphs(
         if device.key.is_mig or device.key.physical_index not in parents
     )
     if len(leaves) > 1 and selected in leaves:
-        return DeviceGraphs((selected,), f'GPU {selected.label}: ', state)
-    return DeviceGraphs(leaves, 'AVG ' if len(leaves) > 1 else '', state)
+        return DeviceGraphs((selected,), f'GPU {selected.label} ', state)
+    return DeviceGraphs(leaves, 'AVG GPU ' if len(leaves) > 1 else 'GPU ', state)
 
 
 # Compact ------------------------------------------------------------------------------------------
@@ -165,7 +171,6 @@ def _draw_host_graphs(
             area,
             values,
             style,
-            bound=graph_bound(values),
             downwards=downwards,
             colorful=view.colorful,
         )
@@ -180,15 +185,15 @@ def _past(
 
 
 def _draw_host_values(buf: Buffer, graphs: HostGraphs, host: HostSample) -> None:
-    x, y = graphs.cpu.x + 1, graphs.cpu.y
+    x, y = graphs.cpu.x, graphs.cpu.y
     loads = [fmt.format_load(load) for load in host.load_average or (None, None, None)]
-    draw_text(buf, x, y, f'Load Average: {" ".join(loads)}')
-    draw_text(buf, x, y + 1, f'CPU: {fmt.format_percent(host.cpu_percent)}', CPU)
+    draw_text(buf, x, y, f' Load Average: {" ".join(loads)} ')
+    draw_text(buf, x, y + 1, f' CPU: {fmt.format_percent(host.cpu_percent)} ', CPU)
     for area, label, used, percent, style in (
         (graphs.memory, 'MEM', host.memory_used_bytes, host.memory_percent, MEMORY),
         (graphs.swap, 'SWP', host.swap_used_bytes, host.swap_percent, SWAP),
     ):
-        text = f'{label}: {fmt.format_gib(used)} ({fmt.format_percent(percent)})'
+        text = f' {label}: {fmt.format_gib(used)} ({fmt.format_percent(percent)}) '
         draw_text(buf, x, area.bottom - 1, text, style)
 
 
@@ -208,14 +213,19 @@ def _draw_device_graphs(
     ):
         graph = GRAPHS_BY_METRIC[metric]
         means = _means(history, graphs, metric, area.width)
-        now = means[-1] if means else None
-        bound = graph_bound(means, graph.top / 10 or 1e-9, graph.top or math.inf)
+        now = _mean(
+            getattr(device, _FIELDS[metric])
+            for device in sample.devices
+            if device.key in graphs.keys
+        )
+        bound = _top(graph, graphs, sample) or graph_bound(means, 1e-9, math.inf)
         style = Style(_graph_role(graph, now, view))
-        colorful = view.colorful and bool(graph.top)
-        draw_graph(buf, area, means, style, bound=bound, downwards=downwards, colorful=colorful)
+        draw_graph(
+            buf, area, means, style, bound=bound, downwards=downwards, colorful=view.colorful
+        )
         y = area.bottom - 1 if downwards else area.y
-        text = f'{graphs.prefix}{graph.title}: {_format_value(graph, now)}'
-        draw_text(buf, area.x + 1, y, clip(text, area.width - 2), style)
+        text = f' {graphs.prefix}{graph.title}: {_format_value(graph, now)} '
+        draw_text(buf, area.x, y, clip(text, area.width), style)
 
 
 def _means(history: History, graphs: DeviceGraphs, metric: str, width: int) -> list[float | None]:
@@ -223,11 +233,21 @@ def _means(history: History, graphs: DeviceGraphs, metric: str, width: int) -> l
     rows = [_past(history, key, metric, width, graphs.state) for key in graphs.keys]
     if len(rows) <= 1:
         return rows[0] if rows else []
-    means: list[float | None] = []
-    for column in zip(*rows):
-        known = [value for value in column if value is not None]
-        means.append(sum(known) / len(known) if known else None)
-    return means
+    return [_mean(column) for column in zip(*rows)]
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _top(graph: Graph, graphs: DeviceGraphs, sample: Sample) -> float:
+    """The value at the top, the same for all devices plotted; 0 where none is known."""
+    if not graph.top_field:
+        return graph.top
+    plotted = [device for device in sample.devices if device.key in graphs.keys]
+    tops = [getattr(part, graph.top_field, None) for d in plotted for part in (d, d.info)]
+    return max((top for top in tops if top is not None), default=graph.top)
 
 
 def _graph_role(graph: Graph, value: float | None, view: ViewState) -> Role:

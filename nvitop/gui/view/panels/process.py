@@ -12,10 +12,16 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, cut, fit, pad, safe
 from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.types import Sort
-from nvitop.gui.view.cells import CELLS
-from nvitop.gui.view.format import NOT_AVAILABLE
+from nvitop.gui.view.cells import CELLS, CellText
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights, draw_within
-from nvitop.sampling.types import DeviceKey, HostSample, ProcessKey, ProcessSample, Sample
+from nvitop.sampling.types import (
+    DeviceKey,
+    DeviceSample,
+    HostSample,
+    ProcessKey,
+    ProcessSample,
+    Sample,
+)
 
 TITLE = Style(Role.TITLE, bold=True)
 HEADING = Style(Role.HEADING)
@@ -23,6 +29,8 @@ SORTED = Style(Role.HEADING, bold=True, underline=True)
 #: Marks the other rows of the selected process, left of the PID.
 _SAME_PROCESS = '='
 _SAME_STYLE = Style(Role.TEXT, bold=True, blink=True)
+#: States in which a process tells nothing about itself.
+_SILENT = ('gone', 'foreign', 'no permission')
 _MARKED = (Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED)
 
 
@@ -43,13 +51,29 @@ class ProcessList(NamedTuple):
     hints: Sequence[tuple[str, Style]] = ()
 
 
-class _Columns(NamedTuple):
-    """The columns of a row, and the column of its right border."""
+class _Cell(NamedTuple):
+    """How the cell of a column is made."""
 
-    fixed: Sequence[PlacedColumn]
-    moving: Sequence[PlacedColumn]
+    #: What stands before it.
+    gap: str
+    text_of: CellText
+    #: 0: as wide as its text.
+    width: int
+    align: str
+
+
+class _Rows(NamedTuple):
+    """How the rows are made: what is the same in all of them."""
+
+    fixed: Sequence[_Cell]
+    #: The cells that scroll, and the columns they are seen in.
+    moving: Sequence[_Cell]
+    left: int
     right: int
     scroll_x: int
+    #: The place of the GPU's index among the fixed cells, -1: it is not shown.
+    gpu: int
+    devices: Mapping[DeviceKey, DeviceSample]
 
 
 def draw_process_panel(
@@ -61,7 +85,6 @@ def draw_process_panel(
 ) -> None:
     """Draw the panel."""
     host = sample.host
-    devices = {device.key: device for device in sample.devices}
     area = layout.area
     ends = (0, area.width - 1)
     _draw_notes(buf, area, listed)
@@ -72,18 +95,14 @@ def draw_process_panel(
     for separator in layout.separators:
         if 0 <= separator < buf.height:
             draw_rule(buf, separator, ends, ends)
-    columns = _Columns(layout.fixed, layout.moving, ends[1], listed.scroll_x)
+    rows = _make_rows(layout, listed, sample)
     for row in layout.rows:
         process = listed.processes[row.process]
         style = _row_style(process, listed, host)
-        key = process.key.device
-        texts = {
-            place.column.name: CELLS[place.column.name](process, devices.get(key))
-            for place in layout.columns
-        }
-        _draw_row(buf, row.y, columns, texts, style, device_styles.get(key, PLAIN))
+        gpu_style = device_styles.get(process.key.device, PLAIN)
+        _draw_row(buf, row.y, rows, process, style, gpu_style)
         if _is_elsewhere(process, listed.selected):
-            buf.write(columns.fixed[0].right, row.y, _SAME_PROCESS, _SAME_STYLE)
+            buf.write(layout.columns[0].right, row.y, _SAME_PROCESS, _SAME_STYLE)
     if not listed.processes:
         draw_uprights(buf, layout.first_y, ends)
         message = clip(_empty_message(listed, host), area.width - 4)
@@ -142,71 +161,86 @@ def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> N
     draw_uprights(buf, y, ends[1:])
 
 
+def _make_rows(layout: ProcessLayout, listed: ProcessList, sample: Sample) -> _Rows:
+    right = layout.area.width - 1
+    fixed, moving = layout.fixed, layout.moving
+    names = [place.column.name for place in fixed]
+    left = moving[0].x if moving else right - 1
+    scroll_x = listed.scroll_x
+    return _Rows(
+        [_make_cell(place, before) for place, before in zip(fixed, (None, *fixed))],
+        [
+            # While it scrolls, a command is cut with the row, not before.
+            _make_cell(place, before, width=None if place.column.width or not scroll_x else 0)
+            for place, before in zip(moving, (None, *moving))
+        ],
+        left,
+        right,
+        scroll_x,
+        names.index('gpu') if 'gpu' in names else -1,
+        {device.key: device for device in sample.devices},
+    )
+
+
+def _make_cell(
+    place: PlacedColumn, before: PlacedColumn | None, *, width: int | None = None
+) -> _Cell:
+    gap = ' ' * (place.x - before.right) if before else ''
+    text_of = CELLS[place.column.name]
+    return _Cell(gap, text_of, place.width if width is None else width, place.column.align)
+
+
+def _texts(
+    cells: Sequence[_Cell], process: ProcessSample, device: DeviceSample | None
+) -> list[str]:
+    """The cells of a row, each after its gap and as wide as its column."""
+    texts = []
+    for gap, text_of, width, align in cells:
+        text = text_of(process, device)
+        if width and (len(text) > width or not text.isascii()):
+            text = fit(text, width, align)
+        elif align == '>':
+            text = text.rjust(width)
+        else:
+            text = text.ljust(width)
+        texts.append(gap + text)
+    return texts
+
+
 def _draw_row(
-    buf: Buffer,
-    y: int,
-    columns: _Columns,
-    texts: Mapping[str, str],
-    style: Style,
-    gpu_style: Style,
+    buf: Buffer, y: int, rows: _Rows, process: ProcessSample, style: Style, gpu_style: Style
 ) -> None:
+    device = rows.devices.get(process.key.device)
+    texts = _texts(rows.fixed, process, device)
+    moving = _moving_text(rows, process, device)
     draw_uprights(buf, y, (0,))
-    is_marked = style.role in _MARKED
     x = 1
-    text = ''
-    end = 1
-    for place in columns.fixed:
-        cell = _fit(texts[place.column.name], place)
-        gap = ' ' * (place.x - end)
-        end = place.right
-        if place.column.name == 'gpu' and not is_marked:
-            x += draw_text(buf, x, y, text + gap, style)
-            x += buf.write(x, y, cell, gpu_style)
-            text = ''
-        else:
-            text += gap + cell
-    if is_marked:
-        text = pad(text + _moving_text(texts, columns, end), columns.right - x)
-        buf.write(x, y, text, style)
+    if rows.gpu >= 0 and style.role not in _MARKED:
+        if rows.gpu:
+            x += draw_text(buf, x, y, ''.join(texts[: rows.gpu]), style)
+        x += buf.write(x, y, texts[rows.gpu], gpu_style)
+        del texts[: rows.gpu + 1]
+    text = pad(''.join(texts), rows.left - x) + moving
+    if style.role in _MARKED:
+        buf.write(x, y, pad(text, rows.right - x), style)
     else:
-        x += draw_text(buf, x, y, text, style)
-        draw_text(buf, x, y, _moving_text(texts, columns, end), style)
-    draw_uprights(buf, y, (columns.right,))
+        draw_text(buf, x, y, text, style)
+    draw_uprights(buf, y, (rows.right,))
 
 
-def _moving_text(texts: Mapping[str, str], columns: _Columns, end: int) -> str:
-    """The text of the columns that scroll, from column ``end`` on."""
-    if not columns.moving:
-        return ''
-    left = columns.moving[0].x
-    room = columns.right - 1 - left
-    gap = ' ' * (left - end)
-    text = ''
-    end = left
-    places = columns.moving
-    *others, last = places
-    if len(texts[last.column.name]) > last.width and all(
-        texts[place.column.name] == NOT_AVAILABLE for place in others
-    ):
-        # Nothing is known but what the command says instead: it gets all the room.
-        places = [last._replace(x=left + 1, width=room - 1)]
-    for place in places:
-        text += ' ' * (place.x - end)
-        end = place.right
-        if place.column.width or not columns.scroll_x:
-            text += _fit(texts[place.column.name], place)
-        else:
-            text += texts[place.column.name]
-    if columns.scroll_x:
-        text = clip(cut(text, columns.scroll_x, cell_width(text)), room)
-    return gap + text
-
-
-def _fit(text: str, place: PlacedColumn) -> str:
-    width = place.width
-    if not text.isascii() or len(text) > width:
-        return fit(text, width, place.column.align)
-    return text.rjust(width) if place.column.align == '>' else text.ljust(width)
+def _moving_text(rows: _Rows, process: ProcessSample, device: DeviceSample | None) -> str:
+    """What is seen of the cells that scroll."""
+    room = rows.right - 1 - rows.left
+    if process.status in _SILENT and process.cpu_percent is process.running_time_seconds is None:
+        # Nothing is known but what stands for its command: that gets all the room it needs.
+        *_, last = rows.moving or (None,)
+        text = CELLS['command'](process, device)
+        if last is not None and not rows.scroll_x and len(text) > last.width:
+            return clip(f' {text}', room)
+    text = ''.join(_texts(rows.moving, process, device))
+    if rows.scroll_x:
+        return clip(cut(text, rows.scroll_x, cell_width(text)), room)
+    return text
 
 
 def _row_style(process: ProcessSample, listed: ProcessList, host: HostSample) -> Style:

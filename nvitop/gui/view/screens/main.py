@@ -6,14 +6,10 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from nvitop.gui.layout.device import NARROWEST
-from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT
-from nvitop.gui.layout.main import LOWEST, Content, MainLayout, lay_out_main
+from nvitop.gui.layout.main import LOWEST, MainLayout
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.state.columns import column_widths
-from nvitop.gui.state.ordering import group_sizes, list_processes
 from nvitop.gui.state.types import MainState, ViewState
-from nvitop.gui.view.cells import longest_command
 from nvitop.gui.view.load import device_style
 from nvitop.gui.view.panels.device import Header, draw_device_panel
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights, select_graphs
@@ -25,21 +21,15 @@ from nvitop.sampling.types import ProcessSample, Sample
 _KEY = Style(Role.KEY, bold=True, italic=True)
 _HINT = Style(Role.DIM)
 #: The hint in the first line of the monitor.
-HEADER_HINT = (
-    ('(Press ', _HINT),
-    ('h', _KEY),
-    (' for help or ', _HINT),
-    ('q', _KEY),
-    (' to quit)', _HINT),
-)
+HEADER_HINT = (('h', _KEY), (' help  ', _HINT), ('q', _KEY), (' quit', _HINT))
 _SIGNAL_HINT = (
-    ('(Press ', _HINT),
+    ('signals: ', _HINT),
     ('^C', _KEY),
-    ('(INT)/', _HINT),
+    (' interrupt  ', _HINT),
     ('T', _KEY),
-    ('(TERM)/', _HINT),
+    (' terminate  ', _HINT),
     ('k', _KEY),
-    ('(KILL) to send signals)', _HINT),
+    (' kill', _HINT),
 )
 _WARNING = Style(Role.WARNING)
 
@@ -47,42 +37,8 @@ _WARNING = Style(Role.WARNING)
 class MainView(NamedTuple):
     """What the main screen shows: the rows of its processes, and where everything is."""
 
-    processes: tuple[ProcessSample, ...]
+    processes: Sequence[ProcessSample]
     layout: MainLayout
-
-
-def arrange_main(
-    sample: Sample,
-    state: MainState,
-    view: ViewState,
-    width: int,
-    height: int,
-    *,
-    processes: tuple[ProcessSample, ...] | None = None,
-) -> MainView:
-    """Place everything on a screen of this size. ``processes`` are the rows where they have been
-    listed already."""
-    if processes is None:
-        processes = list_processes(sample.processes, state.filter, state.sort)
-    is_natural = state.sort.order == 'natural'
-    content = Content(
-        tuple(device.key for device in sample.devices),
-        group_sizes(processes) if is_natural else (len(processes),) if processes else (),
-        is_natural,
-        view.columns,
-        column_widths(processes),
-    )
-    # Graphs need characters that ASCII does not have.
-    host_height = COMPACT_HEIGHT if view.ascii else FULL_HEIGHT
-    layout = lay_out_main(
-        content,
-        width,
-        height,
-        mode=view.mode,
-        host_height=host_height if view.show_host else 0,
-        scroll_y=state.scroll_y,
-    )
-    return MainView(processes, layout)
 
 
 def draw_main(
@@ -139,17 +95,6 @@ def draw_main(
     draw_process_panel(buf, layout.processes, listed, sample, styles)
 
 
-def scroll_limit(arranged: MainView) -> int:
-    """The highest ``scroll_x`` that still shows something of the rows on the screen."""
-    layout = arranged.layout.processes
-    moving = layout.moving
-    if not moving:
-        return 0
-    shown = (arranged.processes[row.process] for row in layout.rows)
-    overhang = longest_command(shown) - moving[-1].width
-    return max(0, overhang) if not moving[-1].column.width else 0
-
-
 def draw_too_small(buf: Buffer) -> None:
     """One line that says so, on a screen in which nothing else fits."""
     text = f'too small: {NARROWEST} x {LOWEST} needed'
@@ -162,9 +107,8 @@ def _notes(sample: Sample, processes: Sequence[ProcessSample]) -> tuple[tuple[st
     if sample.host.is_superuser:
         notes += [
             ('!', _WARNING._replace(bold=True, blink=True)),
-            ('CAUTION: you are root, signals reach every process.  ', _WARNING),
+            (' root: signals reach every process  ', _WARNING),
         ]
     if any(process.status == 'foreign' for process in processes):
-        text = 'PIDs of another namespace: run nvitop on the host, or with --pid=host.'
-        notes.append((text, _WARNING))
+        notes.append(('another PID namespace: run with --pid=host', _WARNING))
     return tuple(notes)

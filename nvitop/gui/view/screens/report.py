@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.device import CLASSIC
-from nvitop.gui.layout.main import LOWEST, report_width
+from nvitop.gui.layout.main import lay_out_page, report_width
 from nvitop.gui.layout.process import place_columns
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.columns import column_widths
+from nvitop.gui.state.ordering import list_processes
 from nvitop.gui.state.types import MainState, ProcessFilter, ViewState
 from nvitop.gui.view.cells import longest_command
 from nvitop.gui.view.panels.device import Header
-from nvitop.gui.view.screens.main import arrange_main, draw_main
+from nvitop.gui.view.screens.main import MainView, draw_main
 from nvitop.sampling.types import Sample
 
 #: Higher than any page.
@@ -33,9 +34,10 @@ def draw_report(
     # Graphs have no past to show yet, and height is not scarce.
     view = view._replace(mode='full', ascii=True)
     width = report_width(width, _longest_row(sample, view), has_devices=bool(sample.devices))
-    arranged = arrange_main(sample, state, view, width, _ENDLESS)
-    buf = Buffer(width, max(LOWEST, arranged.layout.page_height))
-    draw_main(buf, arranged, sample, state, view, header, is_report=True)
+    processes = list_processes(sample.processes, wanted, state.sort)
+    layout = lay_out_page(sample, processes, state, view, width, _ENDLESS)
+    buf = Buffer(width, layout.page_height)
+    draw_main(buf, MainView(processes, layout), sample, state, view, header, is_report=True)
     return buf
 
 

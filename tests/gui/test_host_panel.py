@@ -1,0 +1,202 @@
+"""The host panel: boxes, graphs, and what they plot."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.gui.layout.host import lay_out_host
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import Role
+from nvitop.gui.state.graphs import GRAPHS, GRAPHS_BY_METRIC
+from nvitop.gui.state.types import GraphState, ViewState
+from nvitop.gui.view.panels.host import (
+    DeviceGraphs,
+    draw_host_panel,
+    host_uprights,
+    select_graphs,
+)
+from nvitop.sampling.history import DEVICE_METRICS, OPTIONAL_DEVICE_METRICS, History
+from nvitop.sampling.types import DeviceKey, Sample
+from tests.gui.samples import SAMPLES
+
+
+def panel(
+    sample: Sample,
+    width: int,
+    height: int,
+    history: History | None = None,
+    graphs: DeviceGraphs | None = None,
+) -> list[str]:
+    layout = lay_out_host(0, width, height=height, with_devices=bool(sample.devices))
+    buffer = Buffer(width, height)
+    if graphs is None:
+        graphs = select_graphs(sample.devices, GraphState(), None)
+    draw_host_panel(buffer, layout, sample, ViewState(), history=history, graphs=graphs)
+    return buffer.lines()
+
+
+@pytest.mark.parametrize(
+    ('width', 'lines'),
+    [
+        (40, ['[ CPU: █▎ 12.5%       ]  ( LOAD:  8.21 )', '[ MEM: █▋ 16.2%       ]  [ SWP: ▏ 6.2% ]']),
+        (
+            60,
+            [
+                '[ CPU: █▎ 12.5%       ]  ( Load Average:  8.21  7.65  9.02 )',
+                '[ MEM: █▋ 16.2%       ]  [ SWP: █▍ 6.2%                    ]',
+            ],
+        ),
+        (
+            79,
+            [
+                '[ CPU: █▎ 12.5%        UPTIME: 12.1 days ]  ( Load Average:  8.21  7.65  9.02 )',
+                '[ MEM: ██▏ 16.2%          USED: 331.0GiB ]  [ SWP: █▍ 6.2%                    ]',
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_boxes_say_what_there_is_room_for(width: int, lines: list[str]) -> None:
+    assert panel(SAMPLES['one'], width, 2) == lines
+
+
+@pytest.mark.parametrize('percent', [0.0, 50.0, 99.9, 100.0])
+def test_the_text_right_of_a_bar_stays_where_it_is(percent: float) -> None:
+    sample = SAMPLES['one']
+    host = sample.host._replace(cpu_percent=percent, memory_percent=percent)
+    before = panel(sample, 79, 2)
+    after = panel(sample._replace(host=host), 79, 2)
+    assert [line.index('UP') for line in (before[0], after[0])] == [23, 23]
+    assert [line.index('USED') for line in (before[1], after[1])] == [26, 26]
+
+
+def test_what_the_host_does_not_tell_is_not_available() -> None:
+    lines = panel(SAMPLES['missing'], 79, 2)
+    assert lines[0].endswith('UPTIME: N/A ]  ( Load Average:   N/A   N/A   N/A )')
+    assert '░ N/A' in lines[1]
+    lines = panel(SAMPLES['missing'], 79, 12)
+    assert 'CPU: N/A' in lines[1]
+    assert 'MEM: N/A (N/A)' in lines[9]
+
+
+def test_nothing_is_drawn_where_the_panel_is_hidden() -> None:
+    layout = lay_out_host(5, 80, height=0, with_devices=True)
+    buffer = Buffer(80, 10)
+    draw_host_panel(buffer, layout, SAMPLES['one'], ViewState())
+    assert buffer.lines() == [''] * 10
+    assert host_uprights(layout) == ()
+
+
+def flat(sample: Sample, percent: float) -> History:
+    """A past in which everything always had this load."""
+    history = History()
+    devices = tuple(
+        device._replace(memory_percent=percent, gpu_utilization_percent=round(percent))
+        for device in sample.devices
+    )
+    host = sample.host._replace(cpu_percent=percent, memory_percent=percent, swap_percent=percent)
+    for i in range(400):
+        history.record(sample._replace(monotonic=600.0 + i, devices=devices, host=host))
+    return history
+
+
+def test_graphs_are_as_high_as_the_load_in_percent() -> None:
+    sample = SAMPLES['h100x8']
+    lines = panel(sample, 100, 12, flat(sample, 50.0))
+    # The last columns of the left and of the right graphs, away from the texts.
+    assert [line[70] for line in lines[:5]] == [' ', ' ', '⣤', '⣿', '⣿']
+    assert [line[70] for line in lines[6:11]] == ['⣿', '⣿', ' ', ' ', '⣤']
+    assert [line[98] for line in lines[:5]] == [' ', ' ', '⣤', '⣿', '⣿']
+    assert [line[98] for line in lines[6:11]] == ['⣿', '⣿', '⠛', ' ', ' ']
+
+
+def test_a_full_graph_leaves_room_for_the_values() -> None:
+    sample = SAMPLES['h100x8']
+    lines = panel(sample, 130, 12, flat(sample, 100.0))
+    assert lines[0].startswith('│ Load Average:  8.21  7.65  9.02 ⣿')
+    assert lines[1].startswith('│ CPU: 12.5% ⣿')
+    assert '│ AVG GPU MEM: 53.9% ⣿' in lines[0]
+    assert '│ AVG GPU UTL: 61.5% ⣿' in lines[10]
+
+
+def test_marks_say_how_long_ago() -> None:
+    sample = SAMPLES['one']
+    line = panel(sample, 160, 12)[5]
+    left, right = line[1:78], line[79:159]
+    for text in (left, right):
+        for seconds in (30, 60, 120):
+            # Two samples, one a second each, in a cell.
+            assert text[len(text) - 1 - seconds // 2] == '├'
+    graphs = DeviceGraphs((), state=GraphState(minutes=60))
+    line = panel(sample, 160, 12, graphs=graphs)[5]
+    assert '╴30m├' in line
+    assert '30s' not in line
+
+
+def test_graphs_plot_the_mean_of_leaf_devices_or_the_selected_one() -> None:
+    state = GraphState()
+    devices = SAMPLES['mig'].devices
+    mean = select_graphs(devices, state, None)
+    assert [key.label for key in mean.keys] == ['0:0', '0:1', '0:2', '1']
+    assert mean.prefix == 'AVG GPU '
+    chosen = select_graphs(devices, state, devices[2].key)
+    assert (chosen.keys, chosen.prefix) == ((devices[2].key,), 'GPU 0:1 ')
+    gone = select_graphs(devices, state, DeviceKey(9))
+    assert gone == mean
+    alone = select_graphs(devices[4:], state, devices[4].key)
+    assert (alone.keys, alone.prefix) == ((devices[4].key,), 'GPU ')
+
+
+def test_a_mean_is_of_those_that_have_a_value() -> None:
+    sample = SAMPLES['h100x8']
+    devices = tuple(
+        device._replace(gpu_utilization_percent=None if i else 60, memory_percent=10.0 * i)
+        for i, device in enumerate(sample.devices)
+    )
+    sample = sample._replace(devices=devices, processes=())
+    history = History()
+    for i in range(100):
+        history.record(sample._replace(monotonic=100.0 + i))
+    lines = panel(sample, 130, 12, history)
+    assert [line[128] for line in lines[:5]] == [' ', ' ', ' ', '⣶', '⣿']
+    assert [line[128] for line in lines[6:11]] == ['⣿', '⣿', '⣿', ' ', ' ']
+    assert ' AVG GPU MEM: 35.0% ' in lines[0]
+    assert ' AVG GPU UTL: 60.0% ' in lines[10]
+    unknown = tuple(device._replace(gpu_utilization_percent=None) for device in devices)
+    lines = panel(sample._replace(devices=unknown), 130, 12, History())
+    assert ' AVG GPU UTL: N/A ' in lines[10]
+
+
+@pytest.mark.parametrize(
+    ('metric', 'text'),
+    [
+        ('power_usage', 'GPU PWR: 350W'),
+        ('temperature', 'GPU TEMP: 62C'),
+        ('sm_clock', 'GPU SM CLOCK: 990MHz'),
+    ],
+)
+def test_other_metrics_have_their_units_and_their_own_top(metric: str, text: str) -> None:
+    sample = SAMPLES['h100x8']
+    device = sample.devices[0]._replace(
+        power_usage_mw=350_000, temperature_celsius=62, sm_clock_mhz=990
+    )
+    sample = sample._replace(devices=(device,), processes=())
+    history = History()
+    for i in range(200):
+        history.record(sample._replace(monotonic=100.0 + i))
+    state = GraphState(metric, metric)
+    layout = lay_out_host(0, 130, height=12, with_devices=True)
+    buffer = Buffer(130, 12)
+    graphs = select_graphs(sample.devices, state, None)
+    draw_host_panel(buffer, layout, sample, ViewState(), history=history, graphs=graphs)
+    lines = buffer.lines()
+    assert f' {text} ' in lines[0]
+    # Half of the power limit and of the highest clock; 62 of 100 degrees.
+    assert [line[128] for line in lines[:5]] == (
+        [' ', '⣀', '⣿', '⣿', '⣿'] if metric == 'temperature' else [' ', ' ', '⣤', '⣿', '⣿']
+    )
+    assert {style.role for _, t, style in buffer.row(0) if text in t} == {Role.TEXT}
+
+
+def test_what_can_be_plotted_has_a_history() -> None:
+    assert set(GRAPHS_BY_METRIC) <= {*DEVICE_METRICS, *OPTIONAL_DEVICE_METRICS}
+    assert len(GRAPHS_BY_METRIC) == len(GRAPHS)

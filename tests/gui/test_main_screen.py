@@ -1,0 +1,270 @@
+"""The main screen: goldens of a few situations, scrolling, and properties of any screen."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nvitop.gui.layout.main import lay_out_page
+from nvitop.gui.render.ascii import to_ascii
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import Role
+from nvitop.gui.render.width import cell_width, safe
+from nvitop.gui.state.ordering import ORDERS, list_processes
+from nvitop.gui.state.types import GraphState, MainState, ProcessFilter, Sort, ViewState
+from nvitop.gui.view.panels.device import Header
+from nvitop.gui.view.screens.main import (
+    HEADER_HINT,
+    MainView,
+    draw_main,
+)
+from nvitop.options import MODES
+from nvitop.sampling.history import History
+from nvitop.sampling.types import ProcessKey, Sample
+from tests.gui.goldens import assert_golden
+from tests.gui.samples import SAMPLES
+from tests.gui.test_report import Anything
+
+HEADER = Header('Tue Jan 02 03:04:05 2024', (), HEADER_HINT, '1.0.0')
+
+
+def history_of(sample: Sample, seconds: int = 200) -> History:
+    """A past in which loads rose and fell."""
+    history = History()
+    for i in range(seconds):
+        wave = abs((i * 3) % 120 - 60) / 60
+        devices = tuple(
+            device._replace(
+                gpu_utilization_percent=round((device.gpu_utilization_percent or 0) * wave),
+                memory_percent=(device.memory_percent or 0) * (0.5 + wave / 2),
+            )
+            for device in sample.devices
+        )
+        host = sample.host._replace(cpu_percent=(sample.host.cpu_percent or 0) * (1 + 3 * wave))
+        history.record(
+            sample._replace(monotonic=800.0 + i, devices=devices, host=host, processes=())
+        )
+    return history
+
+
+def draw(
+    sample: Sample, width: int, height: int, state: MainState, view: ViewState, **extra: Any
+) -> tuple[Buffer, MainView]:
+    rows = list_processes(sample.processes, state.filter, state.sort)
+    arranged = MainView(rows, lay_out_page(sample, rows, state, view, width, height))
+    buffer = Buffer(width, height)
+    draw_main(buffer, arranged, sample, state, view, HEADER, **extra)
+    return buffer, arranged
+
+
+def key(scenario: str, index: int) -> ProcessKey:
+    """The key of a process of a scenario."""
+    return SAMPLES[scenario].processes[index].key
+
+
+class Case(NamedTuple):
+    name: str
+    scenario: str
+    width: int
+    height: int
+    state: MainState = MainState()
+    view: ViewState = ViewState()
+
+
+CASES = [
+    Case('full', 'one', 80, 45),
+    Case('full', 'h100x8', 160, 60, MainState(selected=key('h100x8', 4))),
+    Case('colorful', 'workstation', 130, 40, view=ViewState(colorful=True)),
+    Case('dense', 'h100x8', 80, 24),
+    Case('compact', 'gpus16', 123, 55),
+    Case('compact', 'mig', 130, 30, view=ViewState(mode='compact')),
+    Case(
+        'sorted',
+        'processes200',
+        100,
+        30,
+        MainState(Sort('gpu_memory'), selected=key('processes200', 180), scroll_y=20),
+    ),
+    Case('scrolled', 'hostile', 79, 24, MainState(Sort('pid', True), scroll_x=14)),
+    Case('lost', 'lost', 100, 30, view=ViewState(mode='compact')),
+    Case('empty', 'no-gpu', 80, 24),
+    Case('starting', 'nothing-yet', 123, 40),
+    Case('narrow', 'one', 40, 12),
+    Case('narrow', 'h100x8', 60, 20, MainState(selected=key('h100x8', 1))),
+    Case(
+        'tagged',
+        'workstation',
+        100,
+        30,
+        MainState(
+            selected=key('workstation', 2),
+            tagged=frozenset({key('workstation', 1), key('workstation', 2)}),
+        ),
+    ),
+    Case(
+        'filtered',
+        'h100x8',
+        79,
+        30,
+        MainState(filter=ProcessFilter(users=frozenset({'bob', 'carol'}))),
+        ViewState(show_host=False),
+    ),
+    Case(
+        'graphs',
+        'h100x8',
+        123,
+        80,
+        MainState(graphs=GraphState('power_usage', 'temperature', 10)),
+        ViewState(mode='full'),
+    ),
+    Case('too-small', 'one', 39, 10),
+]
+
+
+@pytest.mark.parametrize('case', CASES, ids=lambda case: f'{case.name}-{case.scenario}')
+def test_screens_look_as_they_did(case: Case) -> None:
+    sample = SAMPLES[case.scenario]
+    buffer, _ = draw(
+        sample, case.width, case.height, case.state, case.view, history=history_of(sample)
+    )
+    assert_golden(f'main-{case.name}-{case.scenario}-{case.width}x{case.height}', buffer)
+
+
+def test_root_is_warned_and_foreign_processes_are_explained() -> None:
+    sample = SAMPLES['odd-processes']
+    sample = sample._replace(host=sample.host._replace(is_superuser=True))
+    buffer, _ = draw(sample, 130, 40, MainState(), ViewState())
+    assert_golden('main-notes-odd-processes-130x40', buffer)
+
+
+def test_in_ascii_everything_is_ascii_and_the_host_is_compact() -> None:
+    sample = SAMPLES['h100x8']
+    view = ViewState(ascii=True, mode='full')
+    state = MainState(Sort('time'), selected=key('h100x8', 3))
+    buffer, arranged = draw(sample, 123, 70, state, view, history=history_of(sample))
+    assert arranged.layout.host.area.height == 2
+    ascii_buffer = to_ascii(buffer)
+    assert '\n'.join(ascii_buffer.lines()).isascii()
+    assert_golden('main-ascii-h100x8-123x70', ascii_buffer)
+
+
+@pytest.mark.parametrize('readonly', [False, True])
+@pytest.mark.parametrize(
+    'state', [MainState(selected=key('one', 0)), MainState(tagged=frozenset({key('one', 0)}))]
+)
+def test_the_signal_hint_is_shown_when_there_are_targets_and_signals_allowed(
+    state: MainState, readonly: bool
+) -> None:
+    buffer, _ = draw(SAMPLES['one'], 100, 30, state, ViewState(readonly=readonly))
+    assert any('terminate' in line for line in buffer.lines()) is not readonly
+
+
+def test_a_long_page_scrolls_to_its_end_and_no_further() -> None:
+    sample = SAMPLES['processes200']
+    buffer, arranged = draw(sample, 100, 30, MainState(scroll_y=10_000), ViewState())
+    layout = arranged.layout
+    assert layout.scroll_y == layout.page_height - 30
+    assert buffer.lines()[-1] == '╘' + '═' * 98 + '╛'
+    assert '10199' in buffer.lines()[-2]
+
+
+@pytest.mark.parametrize('scroll_x', [1, 2, 7, 20])
+def test_scrolling_sideways_moves_headings_and_rows_alike(scroll_x: int) -> None:
+    sample = SAMPLES['processes200']
+    start, _ = draw(sample, 79, 40, MainState(), ViewState(mode='compact'))
+    moved, _ = draw(sample, 79, 40, MainState(scroll_x=scroll_x), ViewState(mode='compact'))
+    top = next(i for i, line in enumerate(start.lines()) if 'COMMAND' in line)
+    for y in (top, top + 2, top + 5):
+        before, after = start.lines()[y], moved.lines()[y]
+        assert after[:43] == before[:43]
+        kept = before[43 + scroll_x : 74]
+        assert after[43 : 43 + len(kept)] == kept
+
+
+def test_the_device_of_the_selected_process_stands_out() -> None:
+    sample = SAMPLES['h100x8']
+    buffer, arranged = draw(
+        sample, 100, 60, MainState(selected=key('h100x8', 4)), ViewState(mode='compact')
+    )
+    for row in arranged.layout.devices.rows:
+        styles = {style for _, text, style in buffer.row(row.y) if text.strip(' │N/A')}
+        assert {(style.bold, style.dim) for style in styles} == {(row.device == 4, row.device != 4)}
+
+
+def test_selected_and_tagged_rows_are_filled_to_the_border() -> None:
+    selected = key('h100x8', 1)
+    state = MainState(selected=selected, tagged=frozenset({key('h100x8', 2)}))
+    buffer, arranged = draw(SAMPLES['h100x8'], 100, 80, state, ViewState())
+    roles = []
+    for row in arranged.layout.processes.rows:
+        for x, text, style in buffer.row(row.y):
+            if style.role in (Role.SELECTED, Role.TAGGED):
+                assert (x, cell_width(text)) == (1, 98)
+                roles.append(style.role)
+    assert roles == [Role.SELECTED, Role.TAGGED]
+
+
+def test_other_rows_of_the_selected_process_are_marked() -> None:
+    sample = SAMPLES['one']
+    device = sample.devices[0]
+    twin = device._replace(key=device.key._replace(physical_index=1))
+    (process,) = sample.processes
+    other = process._replace(key=process.key._replace(device=twin.key))
+    stranger = other._replace(key=other.key._replace(start_time=1.0))
+    sample = sample._replace(devices=(device, twin), processes=(process, other, stranger))
+    buffer, arranged = draw(sample, 80, 60, MainState(selected=process.key), ViewState())
+    marks = [buffer.lines()[row.y][5] for row in arranged.layout.processes.rows]
+    assert marks == [' ', '=', ' ']
+
+
+SCENARIOS = st.sampled_from(sorted(SAMPLES))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.one_of(SCENARIOS, st.integers(0, 1 << 32)),
+    st.one_of(st.integers(1, 130), st.integers(1, 500)),
+    st.one_of(st.integers(1, 60), st.integers(1, 200)),
+    st.sampled_from([order.name for order in ORDERS]),
+    st.booleans(),
+    st.sampled_from(MODES),
+    st.integers(0, 300),
+    st.integers(0, 300),
+    st.integers(-1, 5),
+)
+def test_any_screen_is_drawn_inside_and_safely(
+    scenario: str | int,
+    width: int,
+    height: int,
+    order: str,
+    flag: bool,
+    mode: str,
+    scroll_y: int,
+    scroll_x: int,
+    index: int,
+) -> None:
+    sample = Anything(scenario).sample() if isinstance(scenario, int) else SAMPLES[scenario]
+    keys = [process.key for process in sample.processes]
+    selected = keys[index] if 0 <= index < len(keys) else None
+    state = MainState(
+        Sort(order, flag),
+        selected=selected,
+        tagged=frozenset(keys[1:2]),
+        scroll_y=scroll_y,
+        scroll_x=scroll_x,
+    )
+    view = ViewState(mode=mode, colorful=flag, show_host=not flag or height % 2 == 0)
+    history = history_of(sample, 5)
+    buffer, arranged = draw(sample, width, height, state, view, history=history)
+    for line in buffer.lines():
+        assert cell_width(line) <= width
+        assert safe(line) == line
+    if not arranged.layout.is_too_small:
+        box = arranged.layout.processes.area
+        for row in arranged.layout.processes.rows:
+            spans = buffer.row(row.y)
+            assert spans[0][:2] == (0, '│')
+            assert spans[-1][:2] == (box.width - 1, '│')

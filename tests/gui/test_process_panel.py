@@ -1,0 +1,208 @@
+"""The process panel: columns, styles and texts of its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nvitop.gui.layout.process import group_sizes, lay_out_processes, place_columns
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import Role, Style
+from nvitop.gui.state.columns import COLUMNS, DEFAULT_COLUMNS, column_widths
+from nvitop.gui.state.ordering import ORDERS
+from nvitop.gui.state.types import Sort
+from nvitop.gui.view.cells import CELLS, longest_command
+from nvitop.gui.view.load import device_style
+from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
+from nvitop.options import Thresholds
+from nvitop.sampling.types import HostSample, Sample
+from tests.gui.samples import SAMPLES
+
+
+def panel(
+    sample: Sample,
+    width: int = 79,
+    columns: tuple[str, ...] = DEFAULT_COLUMNS,
+    **fields: Any,
+) -> Buffer:
+    listed = ProcessList(sample.processes, len(sample.processes))._replace(**fields)
+    places = place_columns(columns, width, column_widths(listed.processes))
+    groups = group_sizes(listed.processes)
+    layout = lay_out_processes(0, width, groups, places, separated=True, screen_height=500)
+    buffer = Buffer(width, layout.area.height)
+    styles = {device.key: device_style(device, Thresholds()) for device in sample.devices}
+    draw_process_panel(buffer, layout, listed, sample, styles)
+    return buffer
+
+
+def row_style(buffer: Buffer, pid: int) -> Style:
+    """Style of what stands right of the GPU's index in the row of a process."""
+    for y in range(buffer.height):
+        for _, text, style in buffer.row(y):
+            if f' {pid} ' in text:
+                return style
+    raise AssertionError(f'no row of {pid}')
+
+
+def test_each_column_of_the_table_can_be_drawn() -> None:
+    assert set(CELLS) == {column.name for column in COLUMNS}
+    process = SAMPLES['one'].processes[0]
+    texts = {name: text_of(process, None) for name, text_of in CELLS.items()}
+    assert texts == {
+        'gpu': '0',
+        'pid': '4242',
+        'type': 'C',
+        'user': 'alice',
+        'gpu_memory': '33.00GiB',
+        'gpu_memory_percent': '41.2',
+        'sm': '88',
+        'gmbw': '41',
+        'encoder': 'N/A',
+        'decoder': 'N/A',
+        'cpu': '99.7',
+        'memory': '1.5',
+        'host_memory': '31.00GiB',
+        'time': '3:25:07',
+        'command': 'python3 train.py --model llama-70b --lr 3e-4 --epochs 100 --data /datasets/c4',
+    }
+
+
+def test_columns_are_drawn_in_the_order_chosen() -> None:
+    lines = panel(SAMPLES['one'], columns=('command', 'time', 'sm', 'gpu')).lines()
+    assert lines[3] == '│ COMMAND'.ljust(60) + '    TIME %SM  GPU │'
+    assert lines[5][:12] == '│ python3 tr'
+    assert lines[5][60:] == ' 3:25:07  88    0 │'
+
+
+@pytest.mark.parametrize('reverse', [False, True])
+@pytest.mark.parametrize('order', [order.name for order in ORDERS])
+def test_the_column_sorted_by_is_marked(order: str, reverse: bool) -> None:
+    sort = Sort(order, reverse)
+    buffer = panel(SAMPLES['one'], sort=sort)
+    marked = [text for _, text, style in buffer.row(3) if style.underline and style.bold]
+    if sort == Sort():
+        assert marked == []
+    else:
+        rising = order in {'natural', 'pid', 'username'}
+        title = next(column.title for column in COLUMNS if column.order == order)
+        assert marked == [title + ('▲' if rising is not reverse else '▼')]
+    # The mark stands in the gap: no heading moves.
+    plain = panel(SAMPLES['one']).lines()[3]
+    shown = buffer.lines()[3].replace('▲', ' ').replace('▼', ' ')
+    assert shown == plain
+
+
+def test_rows_have_the_style_of_their_state() -> None:
+    buffer = panel(SAMPLES['odd-processes'], 100)
+    assert [row_style(buffer, pid).role for pid in range(501, 508)] == [
+        Role.TEXT,
+        Role.WARNING,
+        Role.WARNING,
+        Role.ERROR,
+        Role.DIM,
+        Role.DIM,
+        Role.DIM,
+    ]
+
+
+def test_the_index_of_the_gpu_has_the_colour_of_the_gpu() -> None:
+    buffer = panel(SAMPLES['h100x8'], 100)
+    roles = [
+        style.role
+        for y in range(buffer.height)
+        for x, text, style in buffer.row(y)
+        if x == 1 and text.strip().isdigit()
+    ]
+    assert roles == [*[Role.HEAVY] * 4, Role.MODERATE, Role.MODERATE, Role.LIGHT, Role.LIGHT]
+
+
+@pytest.mark.parametrize('width', [60, 79, 100])
+@pytest.mark.parametrize(
+    ('pid', 'text'),
+    [
+        (503, 'No Permissions'),
+        (504, 'No Such Process'),
+        (505, 'Process of Another PID Namespace'),
+    ],
+)
+def test_what_a_silent_process_is_has_all_the_room_it_needs(
+    width: int, pid: int, text: str
+) -> None:
+    lines = panel(SAMPLES['odd-processes'], width).lines()
+    (row,) = [line for line in lines if f' {pid} ' in line]
+    room = {60: 21, 79: 34, 100: 34}[width]
+    assert (text if len(text) <= room else text[: room - 3]) in row
+    assert row.endswith(' │')
+
+
+def test_values_too_long_are_cut_with_a_mark_or_make_their_column_grow() -> None:
+    lines = panel(SAMPLES['hostile'], 100).lines()
+    (row,) = [line for line in lines if 'aaaa' in line]
+    assert ' 4294967295 C aaaaaa+ ' in row
+    assert ' 9999+ ' in row
+    assert any(' C 山田太+ ' in line for line in lines)
+
+
+def test_longer_times_widen_their_column_and_no_other() -> None:
+    processes = SAMPLES['extreme'].processes
+    assert column_widths(processes) == {'pid': 10, 'time': len('1234.5 days')}
+    assert column_widths(()) == {'pid': 1, 'time': 4}
+
+
+def test_the_longest_command_is_measured_in_cells() -> None:
+    processes = SAMPLES['hostile'].processes
+    assert longest_command(processes) == 4096
+    assert longest_command(processes[1:2]) == 47
+    assert longest_command(()) == 0
+
+
+@pytest.mark.parametrize(
+    ('fields', 'wsl', 'message'),
+    [
+        ({'processes': (), 'total': None}, '', 'Looking for processes ...'),
+        ({'processes': (), 'total': 0}, '', 'No process is running on a GPU'),
+        ({'processes': (), 'total': 0}, 'Ubuntu', 'No process is running on a GPU (in WSL)'),
+        ({'processes': (), 'total': 7}, '', 'None of 7 processes meets the filter'),
+    ],
+)
+def test_an_empty_list_says_why(fields: dict[str, Any], wsl: str, message: str) -> None:
+    sample = SAMPLES['no-gpu']
+    sample = sample._replace(host=sample.host._replace(wsl=wsl))
+    lines = panel(sample, **fields).lines()
+    assert lines[5] == f'│ {message}'.ljust(78) + '│'
+
+
+@pytest.mark.parametrize(
+    ('host', 'title', 'role'),
+    [
+        (HostSample('dgx', 'alice'), 'alice@dgx', Role.USER),
+        (HostSample('dgx', 'root', is_superuser=True), 'root@dgx', Role.ROOT),
+        (HostSample('pc', 'bob', wsl='Ubuntu'), 'bob@pc (WSL)', Role.USER),
+        (HostSample('h' * 50, 'u' * 50), f'{"u" * 30}+@{"h" * 30}+', Role.USER),
+    ],
+)
+def test_the_title_says_who_looks_at_which_machine(
+    host: HostSample, title: str, role: Role
+) -> None:
+    buffer = panel(SAMPLES['no-gpu']._replace(host=host))
+    assert buffer.lines()[2].endswith(f' {title} │')
+    styles = {text: style for _, text, style in buffer.row(2)}
+    user, _, name = title.partition('@')
+    assert styles[user] == Style(role, bold=True)
+    assert styles[name] == Style(Role.HOST, bold=True)
+
+
+def test_notes_and_hints_share_the_line_above_and_notes_come_first() -> None:
+    hints = [('hint', Style(Role.KEY))]
+    line = panel(SAMPLES['one'], notes=[('note', Style(Role.WARNING))], hints=hints).lines()[0]
+    assert line == ' note'.ljust(75) + 'hint'
+    line = panel(SAMPLES['one'], notes=[('n' * 75, Style())], hints=hints).lines()[0]
+    assert line == ' ' + 'n' * 75
+
+
+@pytest.mark.parametrize('scroll_x', [0, 1, 6, 12, 30, 5000])
+def test_scrolling_sideways_keeps_the_borders(scroll_x: int) -> None:
+    lines = panel(SAMPLES['hostile'], 79, scroll_x=scroll_x).lines()
+    assert {line[-1] for line in lines[1:]} <= set('╕│╡╛')
+    assert all('..' in line or scroll_x > 20 for line in lines[5:6])
