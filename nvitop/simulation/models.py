@@ -52,7 +52,8 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         'idle_performance_state': 8, 'persistence_mode': False, 'ecc_mode': False,
         'ecc_corrected_volatile': 'N/A', 'ecc_uncorrected_volatile': 'N/A',
         'ecc_corrected_aggregate': 'N/A', 'ecc_uncorrected_aggregate': 'N/A',
-        'accounting_mode': 'N/A', 'pcie_counters': False,
+        'remapped_correctable': 'N/A', 'remapped_uncorrectable': 'N/A', 'remapped_pending': 'N/A',
+        'remapped_failure': 'N/A', 'pcie_counters': False,
     },
     'GTX 1080 Ti': {
         'name': 'GeForce GTX 1080 Ti', 'vbios_version': '86.02.39.00.01', 'brand': 'geforce',
@@ -87,5 +88,6 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         'ecc_corrected_aggregate': 'N/A', 'ecc_uncorrected_aggregate': 'N/A',
         'remapped_correctable': 'N/A', 'remapped_uncorrectable': 'N/A', 'remapped_pending': 'N/A',
         'remapped_failure': 'N/A', 'accounting_mode': 'N/A', 'pcie_counters': False, 'gpm': True,
+        'total_energy': 'N/A',
     },
 }  # fmt: skip

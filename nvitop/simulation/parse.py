@@ -161,6 +161,7 @@ def _positions(table: Table, gpus: tuple[Gpu, ...]) -> tuple[int, ...]:
 def _processes(table: Table, gpus: tuple[Gpu, ...]) -> Iterator[ProcessSpec]:
     positions = _positions(table, gpus)
     groups = [positions] if table.flag('shared') else [(position,) for position in positions]
+    groups *= table.integer('count', 1)
     command = table.texts('command')
     if not command:
         raise table.fail('command', 'missing: a list of strings, the program first')

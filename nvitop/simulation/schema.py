@@ -112,7 +112,7 @@ FIELDS: tuple[Field, ...] = (
     Field('default_power_limit', 'W', 700, 'after start'),
     Field('min_power_limit', 'W', 200, 'lowest that can be set'),
     Field('max_power_limit', 'W', 700, 'highest that can be set'),
-    Field('total_energy', 'J', None, 'energy used before the scenario began; from there it grows with the load'),
+    Field('total_energy', 'J', 0, 'energy used before the scenario began; from there it grows with the load'),
     # interconnect
     Field('pcie_generation', 'count', None, 'computed: the maximum'),
     Field('max_pcie_generation', 'count', 5, 'of GPU and system together'),

@@ -236,7 +236,7 @@ def test_each_field_value_has_its_own_return_code(start: Start) -> None:
             9999,
         ],
     )
-    assert [value.nvmlReturn for value in values] == [0, 3, 3, 2, 3]
+    assert [value.nvmlReturn for value in values] == [0, 3, 3, 2, 2]
     assert values[0].value.uiVal == 18
     assert values[0].timestamp == 1_000_000_000_000
     assert not pynvml.nvmlDeviceGetNvLinkState(handle(), 17)
@@ -329,6 +329,16 @@ def test_old_drivers_lack_symbols(start: Start) -> None:
     assert not [name for name in symbols if name.endswith('RunningProcesses_v2') or 'Mig' in name]
     with pytest.raises(pynvml.NVMLError_FunctionNotFound):
         pynvml.nvmlDeviceGetMigMode(handle())
+
+
+def test_old_drivers_lack_field_values(start: Start) -> None:
+    fields = [pynvml.NVML_FI_DEV_MEMORY_TEMP, pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX]
+    start('old-driver')
+    values = pynvml.nvmlDeviceGetFieldValues(handle(), [*fields, PCIE_COUNT_TX_BYTES])
+    assert [value.nvmlReturn for value in values] == [0, 2, 2]
+    start()
+    values = pynvml.nvmlDeviceGetFieldValues(handle(), [*fields, PCIE_COUNT_TX_BYTES])
+    assert [value.nvmlReturn for value in values] == [0, 0, 0]
 
 
 def test_a_scenario_hides_symbols_of_its_own(start: Start) -> None:

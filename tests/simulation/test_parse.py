@@ -187,6 +187,13 @@ def test_a_process_is_one_for_each_gpu_unless_it_is_shared() -> None:
         ((2,), ('a', '1', '2')),
     ]
     assert [spec.gpus for spec in parse(text + 'shared = true\n').processes] == [(1, 2)]
+    many = parse(text + 'count = 2\n').processes
+    assert [(spec.gpus, spec.command[1]) for spec in many] == [
+        ((1,), '0'),
+        ((2,), '1'),
+        ((1,), '2'),
+        ((2,), '3'),
+    ]
 
 
 def test_a_gpu_with_mig_devices_is_in_mig_mode_unless_it_says_otherwise() -> None:

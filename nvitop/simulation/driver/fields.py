@@ -16,6 +16,7 @@ from nvitop.simulation.abi import (
 from nvitop.simulation.driver.interconnect import check_link, is_link_active, link_count
 from nvitop.simulation.driver.power import total_energy
 from nvitop.simulation.driver.symbols import NODE, Symbols
+from nvitop.simulation.driver.versions import is_field_known
 from nvitop.simulation.physics import bytes_moved
 from nvitop.simulation.world import Node
 
@@ -146,6 +147,8 @@ def _answer(node: Node, entry: Any) -> None:
     entry.latencyUsec = 1
     known = FIELDS.get(entry.fieldId)
     try:
+        if not is_field_known(entry.fieldId, node.world.scenario.driver_version):
+            raise DriverError(INVALID_ARGUMENT)
         if known is None or node.mig is not None:
             raise DriverError(NOT_SUPPORTED)
         (kind, member), read = known

@@ -13,7 +13,7 @@ from nvitop.simulation.abi import (
     target,
 )
 from nvitop.simulation.driver.lists import room_for
-from nvitop.simulation.driver.symbols import GPU, Symbols
+from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.world import Node
 
 SYMBOLS = Symbols()
@@ -48,12 +48,12 @@ def _ecc_errors(node: Node, error: object, counter: object) -> int:
     key = ECC.get((number(error), number(counter)))
     if key is None:
         raise DriverError(INVALID_ARGUMENT)
-    if not node.value('ecc_mode'):
+    if not node.gpu.value('ecc_mode'):
         raise DriverError(NOT_SUPPORTED)
-    return int(node.read(key))
+    return int(node.gpu.read(key))
 
 
-@SYMBOLS.add(GPU)
+@SYMBOLS.add(NODE)
 def nvmlDeviceGetTotalEccErrors(node: Node, error: object, counter: object, out: object) -> None:
     """``(device, error type, counter type, unsigned long long *)``."""
     fill_number(out, _ecc_errors(node, error, counter))

@@ -70,10 +70,10 @@ def nvmlDeviceValidateInforom(node: Node) -> None:
     node.read('inforom_version')
 
 
-@SYMBOLS.add(GPU)
+@SYMBOLS.add(NODE)
 def nvmlDeviceGetCudaComputeCapability(node: Node, major: object, minor: object) -> None:
     """``(device, int *, int *)``."""
-    first, second = node.read('compute_capability').split('.')
+    first, second = node.gpu.read('compute_capability').split('.')
     fill_number(major, int(first))
     fill_number(minor, int(second))
 

@@ -14,7 +14,7 @@ from nvitop.simulation.abi import (
     target,
 )
 from nvitop.simulation.driver.lists import answer_list
-from nvitop.simulation.driver.symbols import GPU, Symbols
+from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
 from nvitop.simulation.world import Node
 
@@ -35,7 +35,7 @@ SYMBOLS.add_numbers(
 )
 
 
-@SYMBOLS.add(GPU)
+@SYMBOLS.add(NODE)
 def nvmlDeviceGetUtilizationRates(node: Node, rates: object) -> None:
     """``(device, struct *)``."""
     struct = target(rates)
@@ -51,10 +51,10 @@ def _engine(key: str) -> Callable[[Node, object, object], None]:
     return read
 
 
-SYMBOLS.add(GPU, 'nvmlDeviceGetEncoderUtilization')(_engine('encoder_utilization'))
-SYMBOLS.add(GPU, 'nvmlDeviceGetDecoderUtilization')(_engine('decoder_utilization'))
-SYMBOLS.add(GPU, 'nvmlDeviceGetJpgUtilization')(_engine('jpeg_utilization'))
-SYMBOLS.add(GPU, 'nvmlDeviceGetOfaUtilization')(_engine('ofa_utilization'))
+SYMBOLS.add(NODE, 'nvmlDeviceGetEncoderUtilization')(_engine('encoder_utilization'))
+SYMBOLS.add(NODE, 'nvmlDeviceGetDecoderUtilization')(_engine('decoder_utilization'))
+SYMBOLS.add(NODE, 'nvmlDeviceGetJpgUtilization')(_engine('jpeg_utilization'))
+SYMBOLS.add(NODE, 'nvmlDeviceGetOfaUtilization')(_engine('ofa_utilization'))
 
 
 def _clock_key(kind: object) -> str:

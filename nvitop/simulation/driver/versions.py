@@ -15,11 +15,13 @@ SINCE = {
         'nvmlGetExcludedDeviceCount', 'nvmlDeviceGetRetiredPages_v2',
     ),
     455: ('nvmlDeviceGetFanSpeed_v2', 'nvmlDeviceGetMPSComputeRunningProcesses'),
-    510: (
-        '*RunningProcesses_v3', 'nvmlDeviceGetMemoryInfo_v2', 'nvmlDeviceGetNumGpuCores',
-        'nvmlDeviceGetMemoryBusWidth', 'nvmlDeviceGetPcieSpeed', 'nvmlDeviceGetPcieLinkMaxSpeed',
-        'nvmlDeviceGetNumFans', 'nvmlDeviceGetTargetFanSpeed', 'nvmlDeviceGetGpuMaxPcieLinkGeneration',
+    470: (
+        'nvmlDeviceGetNumGpuCores', 'nvmlDeviceGetMemoryBusWidth', 'nvmlDeviceGetPcieSpeed',
+        'nvmlDeviceGetPcieLinkMaxSpeed', 'nvmlDeviceGetNumFans', 'nvmlDeviceGetTargetFanSpeed',
         'nvmlDeviceGetBusType', 'nvmlDeviceGetPowerSource', 'nvmlDeviceGetDefaultEccMode',
+    ),
+    510: (
+        '*RunningProcesses_v3', 'nvmlDeviceGetMemoryInfo_v2', 'nvmlDeviceGetGpuMaxPcieLinkGeneration',
     ),
     520: ('nvmlGpm*', '*GpuFabricInfo', '*Gsp*', '*GpcClk*', '*MemClk*', '*ThermalSettings', '*DynamicPstatesInfo'),
     530: ('nvmlDeviceGetNumaNodeId', 'nvmlDeviceGetPciInfoExt'),
@@ -36,10 +38,27 @@ SINCE = {
 }  # fmt: skip
 
 
+#: First driver branch → first field value that it brought.
+FIELDS_SINCE = {0: 1, 450: 138, 510: 164, 525: 185, 550: 197, 570: 228}
+MAX_FIELD = 310
+
+
+def branch_of(driver_version: str) -> int:
+    """``'580.65.06'`` → 580."""
+    match = re.match(r'\d+', driver_version)
+    return int(match.group()) if match else 0
+
+
+def is_field_known(field: int, driver_version: str) -> bool:
+    """Whether a driver of this version knows a field value."""
+    branch = branch_of(driver_version)
+    newer = [first for since, first in FIELDS_SINCE.items() if since > branch]
+    return 0 < field < min([*newer, MAX_FIELD])
+
+
 def newer_symbols(driver_version: str, names: list[str]) -> set[str]:
     """The names among *names* that a driver of this version does not have yet."""
-    match = re.match(r'\d+', driver_version)
-    branch = int(match.group()) if match else 0
+    branch = branch_of(driver_version)
     newer: set[str] = set()
     for since, patterns in SINCE.items():
         if branch < since:
