@@ -194,6 +194,15 @@ def test_the_device_of_the_selected_process_stands_out() -> None:
         assert {(style.bold, style.dim) for style in styles} == {(row.device == 4, row.device != 4)}
 
 
+def test_of_mig_devices_only_the_selected_one_and_its_gpu_stand_out() -> None:
+    state = MainState(selected=key('mig', 1))
+    buffer, arranged = draw(SAMPLES['mig'], 130, 60, state, ViewState(mode='compact'))
+    bold = [
+        any(style.bold for _, _, style in buffer.row(row.y)) for row in arranged.layout.devices.rows
+    ]
+    assert bold == [True, False, True, False, False]
+
+
 def test_selected_and_tagged_rows_are_filled_to_the_border() -> None:
     selected = key('h100x8', 1)
     state = MainState(selected=selected, tagged=frozenset({key('h100x8', 2)}))

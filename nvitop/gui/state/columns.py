@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Iterable, NamedTuple
+from typing import NamedTuple, Sequence
 
 from nvitop.api.utils import timedelta2human
 from nvitop.sampling.types import ProcessSample
@@ -76,14 +76,10 @@ GROWING_COLUMNS: tuple[str, ...] = ('pid', 'time')
 MAX_RUNNING_SECONDS = 86400 * 1e6
 
 
-def column_widths(processes: Iterable[ProcessSample]) -> dict[str, int]:
+def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
     """Widths of the columns that grow, for these processes."""
-    pid = 0
-    seconds = 0.0
-    for process in processes:
-        pid = max(pid, process.key.pid)
-        running = process.running_time_seconds
-        if running is not None and seconds < running < MAX_RUNNING_SECONDS:
-            seconds = running
+    pid = max([process.key.pid for process in processes], default=0)
+    running = [process.running_time_seconds for process in processes]
+    seconds = max([s for s in running if s and s < MAX_RUNNING_SECONDS], default=0.0)
     # The longer a process runs, the more characters say so.
     return {'pid': len(str(pid)), 'time': len(timedelta2human(timedelta(seconds=seconds)))}

@@ -89,11 +89,16 @@ def draw_device_panel(
         elif row.separated:
             draw_rule(buf, row.y - 1, above, below)
         if row.y + row.height > 0 and row.y < buf.height:
-            is_selected = selected and selected.physical_index == device.key.physical_index
+            is_selected = None if selected is None else _is_part_of(selected, device.key)
             style = device_style(device, view.thresholds, is_selected=is_selected)
             _draw_device(buf, layout, row, device, traits, view, style)
         above = below
     draw_rule(buf, layout.bottom_y, above, joints_below, double=True)
+
+
+def _is_part_of(selected: DeviceKey, key: DeviceKey) -> bool:
+    """Whether a row is that of the selected device, or of the GPU that device is part of."""
+    return selected == key or (not key.is_mig and selected.physical_index == key.physical_index)
 
 
 def _no_devices_message(sample: Sample) -> str:

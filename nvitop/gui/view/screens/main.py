@@ -88,7 +88,9 @@ def draw_main(
     )
     styles = {
         device.key: device_style(
-            device, view.thresholds, is_selected=selected and selected == device.key
+            device,
+            view.thresholds,
+            is_selected=None if selected is None else selected == device.key,
         )
         for device in sample.devices
     }
