@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from nvitop import simulation
+from nvitop.api import libnvml
+from nvitop.api.utils import NA
 
 #: GPU 0: everything known and fixed. GPU 1: split, with a gap between MIG devices 0 and 2.
 #: GPU 2: a workstation board, with a fan, without ECC, NVLink and counters. GPU 3: unified memory.
@@ -102,3 +106,14 @@ def machine(text: str = SCENARIO, **options: Any) -> simulation.Machine:
     """A machine of the scenario; its processes have PIDs that do not exist."""
     scenario = simulation.parse_scenario(text, name='devices')
     return simulation.machine(scenario, **{'processes': 'fixed', **options})
+
+
+def known(value: object, function: str) -> Any:
+    """``value``, or ``NA`` with an old binding that has no such function."""
+    return value if hasattr(libnvml, function) else NA
+
+
+#: For tests of what an old binding knows nothing of.
+needs_gpm = pytest.mark.skipif(
+    not hasattr(libnvml, 'nvmlGpmMetricsGet'), reason='this NVML binding has no GPM'
+)

@@ -32,6 +32,7 @@ NOT_GETTERS = {
     'mig_device',
     'of_parent',
     'oneshot',
+    'release_gpm',
     'unavailable_reason',
 }
 
@@ -198,6 +199,9 @@ def test_metrics_are_methods_of_devices_and_fields_of_samples(
             value = '.'.join(map(str, value))
         elif metric.method == 'clock_event_reasons':
             value = value.names
+        reason = device.unavailable_reason(metric.method) if value is NA else None
+        if isinstance(reason, libnvml.NVMLError_FunctionNotFound):
+            continue  # an old binding
         if metric.method in ('fan_speed', 'current_driver_model') or 'retired' in metric.method:
             assert value is NA, metric
             continue
@@ -214,7 +218,9 @@ def test_mig_devices_have_the_metrics_that_are_said_to_be_their_own(
         value = getattr(device, metric.method)
         value = value() if callable(value) else value
         if metric.mig:
-            assert value is not NA, metric
+            reason = device.unavailable_reason(metric.method)
+            # An old binding does not know all functions.
+            assert value is not NA or isinstance(reason, libnvml.NVMLError_FunctionNotFound), metric
         elif metric.unit in ('%', '°C', 'W', 'MHz'):
             assert value is NA, metric
 

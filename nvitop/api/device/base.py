@@ -276,7 +276,9 @@ class DeviceBase:
         already, this costs no call of the driver. ``str()`` of the error is the reason in words.
         """
         self._failure.error = None
-        value = getattr(self, method)()
+        value = getattr(self, method)
+        if callable(value):
+            value = value()
         missing = value is NA or (isinstance(value, tuple) and NA in value)
         return self._failure.error if missing else None
 

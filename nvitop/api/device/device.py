@@ -174,7 +174,7 @@ class Device(
             if index is None:
                 index = int(find('nvmlDeviceGetIndex', handle))
         except LOSSES as error:
-            loss = error
+            loss = error.with_traceback(None)
         super().__init__(NA if index is None else index, None if loss else handle, loss)
 
     # which device

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import weakref
 from typing import Any, NamedTuple
@@ -38,21 +39,32 @@ _LOADS = (2, 3, 5, 10)
 _TRAFFIC = (20, 21, 61, 60)
 
 
+#: Samples that nobody holds any more, each with the library that made it.
+_released: collections.deque[tuple[Any, object]] = collections.deque()
+
+
 class _Sample:
-    """One reading of the counters; its memory is the driver's and is given back with it."""
+    """One reading of the counters; its memory is the driver's and is given back later."""
 
     def __init__(self) -> None:
         self.pointer = libnvml.nvmlQuery('nvmlGpmSampleAlloc', ignore_errors=False)
-        finalizer = weakref.finalize(self, _free, self.pointer, libnvml.nvmlLib)
+        # A finalizer may run at any point, also inside a call of the driver: it must not call it.
+        finalizer = weakref.finalize(self, _released.append, (self.pointer, libnvml.nvmlLib))
         # At the end of the process NVML has been shut down: the system takes the memory back.
         finalizer.atexit = False
 
 
-def _free(pointer: Any, library: object) -> None:
-    # Not by nvmlQuery: nothing is to be initialised again for this, nor given to another library.
-    if libnvml.nvmlLib is library:
-        with contextlib.suppress(libnvml.NVMLError):
-            libnvml.nvmlGpmSampleFree(pointer)
+def _free_released() -> None:
+    """Give the memory of samples that nobody holds back to the driver."""
+    while True:
+        try:
+            pointer, library = _released.popleft()
+        except IndexError:
+            return
+        # Not by nvmlQuery: nothing is to be initialised again for this, nor told another library.
+        if libnvml.nvmlLib is library:
+            with contextlib.suppress(libnvml.NVMLError):
+                libnvml.nvmlGpmSampleFree(pointer)
 
 
 def _compare(earlier: _Sample, later: _Sample) -> GpmMetrics:
@@ -111,12 +123,19 @@ class GpmMixin(DeviceBase):
             self._gpm = Window(self._read_gpm, _compare, GpmMetrics(), shortest=_SHORTEST_SECONDS)
         return self._gpm.measure(interval)
 
+    def release_gpm(self) -> None:
+        """Give back what :meth:`gpm_metrics` holds of the driver; the next call begins anew."""
+        self._gpm = None
+        _free_released()
+
     def _read_gpm(self) -> _Sample | None:
+        _free_released()
         try:
             sample = _Sample()
             self._fill_gpm_sample(sample.pointer)
         except libnvml.NVMLError as error:
-            self._failure.error = error
+            # Its traceback would keep the sample.
+            self._failure.error = error.with_traceback(None)
             return None
         return sample
 

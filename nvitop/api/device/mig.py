@@ -56,6 +56,8 @@ class MigDevice(Device):
     def _begin(self, parent: PhysicalDevice, mig_index: int, handle: Any, loss: Any = None) -> None:
         self._parent = parent
         DeviceBase.__init__(self, (parent.physical_index, mig_index), handle, loss)
+        # Some questions are put to the GPU: their errors are reasons here as well.
+        self._failure = parent._failure
 
     if TYPE_CHECKING:
 
@@ -182,7 +184,7 @@ def _find_by_index(physical_index: int, mig_index: int) -> tuple[PhysicalDevice,
     try:
         handle = find('nvmlDeviceGetMigDeviceHandleByIndex', parent.handle, mig_index)
     except LOSSES as error:
-        return parent, mig_index, None, error
+        return parent, mig_index, None, error.with_traceback(None)
     return parent, mig_index, handle, None
 
 
