@@ -118,7 +118,8 @@ class Node:
 
     def hold(self) -> tuple[int, dict[str, Value], int]:
         """This moment: its number, its values so far, what each call ends with (0: it goes on)."""
-        tick = math.floor(self.world.seconds() / TICK)
+        world = self.world
+        tick = math.floor((world.clock() + world.offset) / TICK)  # seconds(), in the hottest place
         held = self._held
         if held[0] != tick:
             held = self._held = (tick, {}, self._code_at(tick * TICK))
@@ -248,9 +249,10 @@ class World:
         #: (GPU, processes to leave out when only the size of a list is asked for).
         self.growth: list[tuple[int | None, int]] = []
         self.pids: Pids = NoPids()
-        self._clock = clock
+        self.clock = clock
+        #: What makes the clock's time the machine's.
+        self.offset = -clock()
         self._wall_clock = wall_clock
-        self._start = clock()
         self._advanced = 0.0
         self.gpus = [Node(self, gpu, gpu_rules) for gpu in scenario.gpus]
         for node in self.gpus:
@@ -281,7 +283,7 @@ class World:
 
     def seconds(self) -> float:
         """Seconds since the machine was made, as its clock has it."""
-        return self._clock() - self._start + self._advanced
+        return self.clock() + self.offset
 
     def epoch(self) -> float:
         """Seconds since the epoch, moved along by :meth:`advance`."""
@@ -290,6 +292,7 @@ class World:
     def advance(self, seconds: float) -> None:
         """Move the clock forward."""
         self._advanced += seconds
+        self.offset += seconds
 
     def pid_of(self, task: Task) -> int | None:
         """The PID of a process, :data:`None` where it has none (any more)."""
