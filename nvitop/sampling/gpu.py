@@ -114,8 +114,8 @@ class DeviceReader:
         self._problems: dict[str, Problem] = {}
         #: Metrics that the driver does not support here: asked seldom.
         self._unsupported: set[str] = set()
-        #: Fields of metrics that are measured only while shown.
-        self._shown: frozenset[str] = frozenset()
+        #: Metrics that are measured only while shown, and are.
+        self._shown: frozenset[Metric] = frozenset()
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -133,9 +133,11 @@ class DeviceReader:
             values = self._ask_all(self._metrics(due))
             if due.processes:
                 self._read_processes()
-        shown = frozenset(m.field for m in metrics_due(due) if m.tier == 'shown')
+        shown = frozenset(metric for metric in metrics_due(due) if metric.tier == 'shown')
         if due.fast:
-            values.update(dict.fromkeys(self._shown - shown))
+            for metric in self._shown - shown:
+                values[metric.field] = None
+                self._problems.pop(metric.name, None)
             self._shown = shown
         else:
             self._shown |= shown

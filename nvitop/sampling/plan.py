@@ -6,6 +6,7 @@ Pure bookkeeping over an injected clock; :mod:`nvitop.sampling.source` asks the 
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from typing import TYPE_CHECKING, Callable, NamedTuple
@@ -106,18 +107,22 @@ class Due(NamedTuple):
 
 def metrics_due(due: Due) -> tuple[Metric, ...]:
     """The metrics to ask of a GPU, in the order fast, slow, shown; tier *static* is not in it."""
-    if due.metrics is not None:
-        return tuple(m for m in METRICS if m.name in due.metrics and m.tier != 'static')
-    metrics = (*(FAST if due.fast else ()), *(SLOW if due.slow else ()))
-    if due.shown:
-        metrics += shown_metrics(due.shown)
-    return metrics
+    return _metrics_due(due.fast, due.slow, due.shown, due.metrics)
 
 
-def shown_metrics(names: tuple[str, ...]) -> tuple[Metric, ...]:
-    """The metrics of tier *shown* among ``names``; the others are asked anyway."""
-    known = (METRICS_BY_NAME.get(name) for name in names)
-    return tuple(metric for metric in known if metric is not None and metric.tier == 'shown')
+@functools.lru_cache(maxsize=64)
+def _metrics_due(
+    fast: bool, slow: bool, shown: tuple[str, ...], metrics: frozenset[str] | None
+) -> tuple[Metric, ...]:
+    if metrics is not None:
+        return tuple(m for m in METRICS if m.name in metrics and m.tier != 'static')
+    # Names of other tiers among those shown are asked anyway.
+    known = (METRICS_BY_NAME[name] for name in shown if name in METRICS_BY_NAME)
+    return (
+        *(FAST if fast else ()),
+        *(SLOW if slow else ()),
+        *(metric for metric in known if metric.tier == 'shown'),
+    )
 
 
 class _Timer:

@@ -284,6 +284,14 @@ def test_shown_metrics_are_there_while_they_are_shown_and_gone_after(bench: Benc
     assert bench.machine.calls['nvmlDeviceGetEncoderUtilization'] == 0
 
 
+def test_the_reason_for_a_gap_goes_with_the_metric_that_was_shown(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetEncoderUtilization', 'NOT_SUPPORTED', gpu=0)
+    bench.demand = Demand(shown_metrics=('encoder_utilization',))
+    assert 'encoder_utilization' in of(bench.sample(), 0)
+    bench.demand = Demand()
+    assert 'encoder_utilization' not in of(bench.sample(1.0), 0)
+
+
 def test_values_not_due_stay_what_they_were(bench: Bench) -> None:
     before = gpu(bench.sample(), 0)
     after = gpu(bench.sample(1.0), 0)
