@@ -8,6 +8,7 @@ from nvitop.sampling.types import (
     DeviceInfo,
     DeviceKey,
     DeviceSample,
+    HostProcessSample,
     HostSample,
     Problem,
     ProcessKey,
@@ -492,3 +493,58 @@ SAMPLES: dict[str, Sample] = {
     'simulated': _h100x8()._replace(simulated='dgx-h100'),
     'nothing-yet': Sample(timestamp=NOW),
 }
+
+
+def with_families(sample: Sample) -> Sample:
+    """The same machine as the tree screen sees it: processes with their ancestors and children."""
+    start = NOW - 90_000.0
+    family = [
+        HostProcessSample(1, start, 0, 'root', command='/sbin/init splash', thread_count=1),
+        HostProcessSample(890, start, 1, 'root', command='sshd: /usr/sbin/sshd -D', thread_count=1),
+        HostProcessSample(
+            1700, start, 890, 'alice', is_own=True, command='-bash', thread_count=1
+        ),
+        HostProcessSample(
+            20099, start, 1700, 'alice', is_own=True, thread_count=12,
+            command='torchrun --nproc_per_node=8 pretrain.py',
+        ),
+    ]  # fmt: skip
+    family = [
+        process._replace(cpu_percent=0.3, memory_percent=0.1, running_time_seconds=90_000.0)
+        for process in family
+    ]
+    devices: dict[int, tuple[DeviceKey, ...]] = {}
+    for each in sample.processes:
+        devices[each.key.pid] = (*devices.get(each.key.pid, ()), each.key.device)
+    seen = set()
+    for each in sample.processes:
+        pid = each.key.pid
+        if pid in seen:
+            continue
+        seen.add(pid)
+        parent = 20099 if 'python' in (each.command or '') else 1700 if each.is_own else 1
+        family.append(
+            HostProcessSample(
+                pid,
+                each.key.start_time,
+                parent,
+                each.username,
+                each.is_own,
+                each.status,
+                each.command,
+                devices[pid],
+                48,
+                each.cpu_percent,
+                each.memory_percent,
+                each.running_time_seconds,
+            )
+        )
+        if pid % 2:
+            family.append(
+                HostProcessSample(
+                    500_000 + pid % 100_000, each.key.start_time, pid, each.username, each.is_own,
+                    command='pt_data_worker --queue 7', thread_count=2, cpu_percent=41.0,
+                    memory_percent=0.4, running_time_seconds=each.running_time_seconds,
+                )
+            )  # fmt: skip
+    return sample._replace(host_processes=tuple(family))

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.state.app_state import AppState, Notice
+from nvitop.gui.render.style import Role
+from nvitop.gui.render.width import cell_width, safe
+from nvitop.gui.state.app_state import AppState, Notice, Screen
 from nvitop.gui.state.columns import column_widths
-from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
+from nvitop.gui.state.events import Event, KeyPressed, Resized, SampleArrived
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.types import ViewState
-from nvitop.gui.state.update import update_all
+from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from tests.gui.samples import NOW, SAMPLES
+from tests.gui.samples import NOW, SAMPLES, with_families
+from tests.gui.test_report import Anything
+from tests.gui.test_update import EVENTS, SIZES
 
 
 def state_of(
@@ -22,7 +28,10 @@ def state_of(
 ) -> AppState:
     """The monitor on a stored machine, after these keys."""
     state = AppState(width=width, height=height, timestamp=NOW, view=view or ViewState())
-    events: list[Event] = [SampleArrived(SAMPLES[name]), *map(KeyPressed, keys)]
+    sample = SAMPLES[name]
+    if sample.sequence:
+        sample = with_families(sample)
+    events: list[Event] = [SampleArrived(sample), *map(KeyPressed, keys)]
     return update_all(state, tuple(events))[0]
 
 
@@ -31,6 +40,52 @@ def frame_of(
 ) -> Buffer:
     """What it shows then."""
     return draw_frame(state_of(name, width, height, *keys, view=view), History())
+
+
+def assert_is_drawn_inside(buffer: Buffer, state: AppState) -> None:
+    """The frame has the size of the terminal, and nothing in it that a terminal might obey."""
+    assert (buffer.width, buffer.height) == (state.width, state.height)
+    for y, line in enumerate(buffer.lines()):
+        assert safe(line) == line
+        assert cell_width(line) <= buffer.width
+        end = 0
+        for x, text, _ in buffer.row(y):
+            assert x >= end
+            end = x + cell_width(text)
+        assert end <= buffer.width
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(EVENTS, max_size=60), SIZES, st.booleans())
+def test_whatever_happens_a_frame_is_drawn(
+    events: list[Event], size: tuple[int, int], is_ascii: bool
+) -> None:
+    state = state_of('one', *size, view=ViewState(ascii=is_ascii))
+    history = History()
+    for i, event in enumerate(events):
+        state, _ = update(state, event)
+        if isinstance(event, SampleArrived):
+            history.record(event.sample._replace(monotonic=float(i)))
+        if i % 6 == 0:
+            assert_is_drawn_inside(draw_frame(state, history), state)
+    assert_is_drawn_inside(draw_frame(state, history), state)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from(Screen), SIZES, st.lists(EVENTS, max_size=8))
+def test_anything_can_be_drawn_on_any_screen(
+    seed: int, screen: Screen, size: tuple[int, int], events: list[Event]
+) -> None:
+    sample = with_families(Anything(seed).sample())
+    history = History()
+    for second in range(3):
+        history.record(sample._replace(monotonic=float(second)))
+    state = AppState(*size, timestamp=NOW)
+    state, _ = update_all(state, (SampleArrived(sample), KeyPressed('Down'), *events))
+    key = state.main.selected or (sample.processes[0].key if sample.processes else None)
+    if screen is not Screen.METRICS or key is not None:
+        state = state._replace(screen=screen, metrics=key)
+    assert_is_drawn_inside(draw_frame(state, history), state)
 
 
 def test_a_filter_being_typed_stands_in_the_first_row_and_stays_there_as_a_badge() -> None:
@@ -95,3 +150,31 @@ def test_columns_grow_with_what_stands_in_them_and_clicks_know_it() -> None:
     column = main_layout(state).processes.column_at(line.index('TIME'), heading_y)
     assert column is not None
     assert column.name == 'time'
+
+
+# The tree
+
+
+def test_the_tree_shows_parents_above_their_children_and_where_they_run() -> None:
+    lines = frame_of('h100x8', 120, 40, 't').lines()
+    assert lines[0].startswith('Tree of processes: 16')
+    assert [word in lines[1] for word in ('PID', 'DEVICE', 'NLWP', 'COMMAND')] == [True] * 4
+    parent = next(i for i, line in enumerate(lines) if 'torchrun' in line)
+    assert 'Host' in lines[parent]
+    assert '└─ torchrun' in lines[parent]
+    assert '├─ /usr/bin/python3' in lines[parent + 1]
+    assert 'GPU 0' in lines[parent + 1]
+
+
+def test_the_selected_line_of_the_tree_is_seen_whatever_the_size() -> None:
+    state = state_of('processes200', 80, 50, 't', 'End')
+    for height in (50, 20, 6, 40):
+        state, _ = update(state, Resized(80, height))
+        buffer = draw_frame(state, History())
+        roles = [style.role for y in range(height) for _, _, style in buffer.row(y)]
+        assert Role.SELECTED_TREE in roles
+
+
+def test_before_the_tree_has_been_measured_it_says_so() -> None:
+    assert 'Looking for processes ...' in frame_of('nothing-yet', 80, 24, 't').lines()[2]
+    assert 'None of 16 processes' in frame_of('h100x8', 80, 24, 't', '\\', '#').lines()[2]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.state.tree import build_tree, subtree
-from nvitop.sampling.types import HostProcessSample
+from nvitop.gui.state.tree import build_tree, devices_text, subtree
+from nvitop.sampling.types import DeviceKey, HostProcessSample
 
 
 def process(
@@ -82,3 +82,13 @@ def test_every_process_has_exactly_one_line(pairs: list[tuple[int, int]]) -> Non
     assert sorted(row.process.pid for row in rows) == sorted({pid for pid, _ in pairs})
     for above, below in zip(rows, rows[1:]):
         assert below.depth <= above.depth + 1
+
+
+def test_devices_are_named_in_a_few_characters() -> None:
+    gpus = [DeviceKey(index) for index in range(10)]
+    assert devices_text(()) == 'Host'
+    assert devices_text(gpus[3:4]) == 'GPU 3'
+    assert devices_text([gpus[1], gpus[0]]) == 'GPU 0,1'
+    assert devices_text(gpus[:8]) == 'GPU 0-7'
+    assert devices_text([*gpus[:3], gpus[5], *gpus[7:9]]) == 'GPU 0-2,5,7,8'
+    assert devices_text([gpus[0], DeviceKey(1, 0), DeviceKey(1, 1), gpus[2]]) == 'GPU 0,1:0,1:1,2'

@@ -39,11 +39,11 @@ from nvitop.gui.state.events import (
     Terminated,
 )
 from nvitop.gui.state.keymap import BINDINGS, Action
-from nvitop.gui.state.listing import main_layout, tree_rows
+from nvitop.gui.state.listing import main_layout, tree_layout, tree_rows
 from nvitop.gui.state.types import Sort, ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.sampling.types import DeviceKey, HostProcessSample, Sample
-from tests.gui.samples import SAMPLES
+from tests.gui.samples import SAMPLES, with_families
 
 MANY = SAMPLES['processes200']
 
@@ -336,6 +336,48 @@ def test_the_tree_opens_at_the_selected_process_and_is_left_to_the_list() -> Non
     assert state.screen is Screen.MAIN
 
 
+def test_the_selection_goes_with_the_user_into_the_tree_and_back() -> None:
+    state, _ = press(state_of(MANY), 'Down', 'Down', 't')
+    selected = state.tree.selected
+    assert selected == state.rows[1].key[:2]
+    # The first sample after it was opened has been measured without the tree.
+    state, _ = update(state, SampleArrived(MANY._replace(sequence=2)))
+    state, _ = update(state, SampleArrived(with_families(MANY)._replace(sequence=3)))
+    assert state.tree.selected == selected
+    state, _ = press(state, 'Down', 'Down', 't')
+    assert state.main.selected == state.rows[2].key
+    state, _ = press(state, 't', 'Home', 't')
+    assert state.main.selected is None
+
+
+def test_long_lines_are_moved_until_their_end_is_seen_and_no_further() -> None:
+    state = state_of(with_families(MANY), width=60)
+    width = max(len(row.command or '') for row in state.rows)
+    state, _ = press(state, '$')
+    places = main_layout(state).processes.moving
+    assert state.main.scroll_x == width - places[-1].width
+    state, _ = press(state, 't', '$')
+    rows = tree_rows(state)
+    longest = max(len(row.prefix + (row.process.command or '')) for row in rows)
+    assert state.tree.scroll_x == longest - tree_layout(state, rows).columns[-1].width
+    _, effects = press(state, 'Right')
+    assert effects == (RingBell(),)
+    _, effects = press(state_of(SAMPLES['one'], width=200), '$', 'Right')
+    assert effects == (RingBell(),)
+
+
+def test_a_click_selects_the_line_of_the_tree_that_is_drawn_there() -> None:
+    state, _ = press(state_of(with_families(MANY), height=20), 't', 'End')
+    layout = tree_layout(state, tree_rows(state)).lines
+    for y in (layout.area.y, 10, 19):
+        state, _ = update(state, MousePressed(5, y))
+        line = layout.at(y)
+        assert line is not None
+        assert state.tree.selected == tree_rows(state)[line].key
+    state, _ = update(state, MousePressed(5, 0))
+    assert state.tree.selected is None
+
+
 def test_a_subtree_is_tagged_and_untagged_as_a_whole() -> None:
     state, _ = press(state_of(TREE), 't', 'Home', 'Down', 'x')
     assert state.tree.tagged == {(50, 5.0)}
@@ -503,24 +545,34 @@ def test_clicks_select_and_sort() -> None:
 
 
 _KEYS = sorted({key for binding in BINDINGS for keys in binding.keys for key in keys.split()})
-_SIZES = st.tuples(st.integers(1, 300), st.integers(1, 100))
-_EVENTS: st.SearchStrategy[Event] = st.one_of(
+SIZES = st.tuples(st.integers(1, 300), st.integers(1, 100))
+EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.sampled_from(_KEYS).map(KeyPressed),
     st.characters(min_codepoint=33, max_codepoint=126).map(KeyPressed),
     st.builds(MousePressed, st.integers(0, 300), st.integers(0, 100), st.integers(1, 3)),
     st.builds(MouseScrolled, st.just(1), st.just(1), st.integers(-1, 1), st.integers(-1, 1)),
-    _SIZES.map(lambda size: Resized(*size)),
+    SIZES.map(lambda size: Resized(*size)),
     st.sampled_from(sorted(SAMPLES)).map(
         lambda name: SampleArrived(SAMPLES[name]._replace(sequence=9))
     ),
     st.just(SampleArrived(TREE._replace(sequence=9))),
     st.text(max_size=20).map(Pasted),
     st.integers(0, 100).map(lambda now: ClockTicked(float(now), float(now))),
+    st.builds(
+        EnvironmentRead,
+        st.sampled_from([0, *(process.key.pid for process in TREE.processes[:3])]),
+        st.just(1.0),
+        st.lists(st.tuples(st.text(max_size=9), st.text(max_size=99)), max_size=60).map(tuple),
+        st.sampled_from(['', 'access denied']),
+    ),
+    st.sampled_from(['sent', 'gone', 'failed']).map(
+        lambda outcome: SignalSent(TREE.processes[0].key, 'SIGTERM', outcome, 'why')
+    ),
 )
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(_EVENTS, max_size=200))
+@given(st.lists(EVENTS, max_size=200))
 def test_no_sequence_of_events_raises_or_signals_what_was_not_confirmed(
     events: list[Event],
 ) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from nvitop.gui.layout.device import CLASSIC
+from nvitop.gui.layout.device import CLASSIC, Cells
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.columns import COLUMNS_BY_NAME, Column
 from nvitop.sampling.types import DeviceKey, ProcessSample
@@ -150,25 +150,32 @@ def place_columns(
     ``widths`` are those of columns whose values are wider than usual. Columns are left out, by
     rank, until there is room for the command, which gets all that is left.
     """
-    columns = [COLUMNS_BY_NAME[name] for name in names]
     # A border on both sides, and an empty cell before the right one.
-    room = width - 3
     rest = _NARROW_REST if width < CLASSIC else _REST
+    columns = [COLUMNS_BY_NAME[name] for name in names]
+    return place(columns, Cells(1, width - 3), widths, rest=rest)
+
+
+def place(
+    columns: Sequence[Column], cells: Cells, widths: Mapping[str, int], *, rest: int
+) -> tuple[PlacedColumn, ...]:
+    """Places of columns within ``cells``; they are left out, by rank, until ``rest`` are left."""
+    columns = list(columns)
     while True:
         needed = [_gap(column, i) + _width(column, widths) for i, column in enumerate(columns)]
-        free = room - sum(needed)
+        free = cells.width - sum(needed)
         last = max(reversed(columns), key=lambda column: column.rank, default=None)
         if free >= rest or last is None or not last.rank:
             break
         columns.remove(last)
     placed: list[PlacedColumn] = []
-    x = 1
+    x = cells.x
     for i, column in enumerate(columns):
         x += _gap(column, i)
         wanted = _width(column, widths) or max(0, free)
-        cells = min(wanted, room + 1 - x)
-        if cells > 0:
-            placed.append(PlacedColumn(column, x, cells))
+        fitting = min(wanted, cells.right - x)
+        if fitting > 0:
+            placed.append(PlacedColumn(column, x, fitting))
         x += wanted
     return tuple(placed)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Callable
 
+from nvitop.gui.layout.list import longest_line
 from nvitop.gui.state import typing_keys
 from nvitop.gui.state.app_state import (
     AppState,
@@ -37,6 +38,8 @@ from nvitop.gui.state.listing import (
     signal_targets,
     tag_host_processes,
     toggle_tag,
+    tree_index,
+    tree_layout,
     tree_rows,
 )
 from nvitop.gui.state.ordering import next_order
@@ -98,7 +101,12 @@ def sort_by(state: AppState, sort: Sort) -> AppState:
 
 def _back(state: AppState) -> Result:
     behind = state.behind or (Screen.MAIN,)
-    return relist(state._replace(screen=behind[-1], behind=behind[:-1], listing=ListState())), ()
+    selected = state.tree.selected if state.screen is Screen.TREE else None
+    state = relist(state._replace(screen=behind[-1], behind=behind[:-1], listing=ListState()))
+    if selected is not None and selected != (state.main.selected or ())[:2]:
+        rows = [i for i, row in enumerate(state.rows) if row.key[:2] == selected]
+        return select_process(state, rows[0] if rows else None), ()
+    return state, ()
 
 
 def _quit(state: AppState) -> Result:
@@ -199,7 +207,7 @@ def scroll_sideways(state: AppState, cells: int) -> Result:
         x = state.environ.scroll_x
     else:
         return state, ()
-    wanted = max(0, min(x + cells, longest_line(state)))
+    wanted = max(0, min(x + cells, scroll_limit(state)))
     if wanted == x:
         return state, (RingBell(),)
     if state.screen is Screen.MAIN:
@@ -209,15 +217,22 @@ def scroll_sideways(state: AppState, cells: int) -> Result:
     return state._replace(environ=state.environ._replace(scroll_x=wanted)), ()
 
 
-def longest_line(state: AppState) -> int:
-    """How far the lines of the screen can usefully be scrolled, in characters."""
+def scroll_limit(state: AppState) -> int:
+    """How far the lines of the screen can be moved to the left with something still to be seen."""
     if state.screen is Screen.ENVIRON:
-        lines = [len(name) + len(value) + 1 for name, value in state.environ.variables or ()]
+        lines = [f'{name}={value}' for name, value in state.environ.variables or ()]
+        room = state.width
     elif state.screen is Screen.TREE:
-        lines = [len(p.command or '') for p in state.shown.host_processes]
+        rows = tree_rows(state)
+        lines = [row.prefix + (row.process.command or '') for row in rows]
+        room = tree_layout(state, rows).columns[-1].width
     else:
-        lines = [len(row.command or '') for row in state.rows]
-    return min(max(lines, default=0), MAX_SCROLL)
+        lines = [row.command or '' for row in state.rows]
+        moving = main_layout(state).processes.moving
+        if not moving or moving[-1].column.width:
+            return 0
+        room = moving[-1].width
+    return min(max(0, longest_line(lines, limit=MAX_SCROLL) - room), MAX_SCROLL)
 
 
 def _sideways(direction: int) -> Callable[[AppState], Result]:
@@ -245,7 +260,7 @@ def _tag(state: AppState) -> Result:
 
 def _tag_subtree(state: AppState) -> Result:
     rows = tree_rows(state)
-    index = next((i for i, row in enumerate(rows) if row.key == state.tree.selected), None)
+    index = tree_index(state, rows)
     if index is None:
         return state, (RingBell(),)
     return tag_host_processes(state, {row.key for row in subtree(rows, index)}), ()

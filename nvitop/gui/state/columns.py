@@ -52,6 +52,20 @@ COLUMNS: tuple[Column, ...] = (
 )
 # fmt: on
 
+# fmt: off
+#: The columns of the tree screen.
+TREE_COLUMNS: tuple[Column, ...] = (
+    Column('pid', 'PID', 7, 'process id', gap=0),
+    Column('user', 'USER', 7, 'owner of the process', align='<', rank=2),
+    Column('device', 'DEVICE', 6, 'GPUs the process runs on, Host: none', align='<'),
+    Column('threads', 'NLWP', 4, 'number of its threads', rank=6),
+    Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', rank=3),
+    Column('memory', '%MEM', 5, 'resident memory in percent of the memory of the host', rank=5),
+    Column('time', 'TIME', 4, 'how long the process has been running', gap=2, rank=4),
+    Column('command', 'COMMAND', 0, 'command line, below that of the parent', align='<', gap=2, scrolls=True),
+)
+# fmt: on
+
 COLUMNS_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
 
 #: What is shown unless the user chooses otherwise.
@@ -77,9 +91,16 @@ MAX_RUNNING_SECONDS = 86400 * 1e6
 
 
 def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
-    """Widths of the columns that grow, for these processes."""
-    pid = max([process.key.pid for process in processes], default=0)
-    running = [process.running_time_seconds for process in processes]
+    """Widths of the columns of the process panel that grow, for these processes."""
+    return growing_widths(
+        [process.key.pid for process in processes],
+        [process.running_time_seconds for process in processes],
+    )
+
+
+def growing_widths(pids: Sequence[int], running: Sequence[float | None]) -> dict[str, int]:
+    """Widths of the columns ``pid`` and ``time`` for these PIDs and running times in seconds."""
+    pid = max(pids, default=0)
     seconds = max([s for s in running if s and s < MAX_RUNNING_SECONDS], default=0.0)
     # The longer a process runs, the more characters say so.
     return {'pid': len(str(pid)), 'time': len(timedelta2human(timedelta(seconds=seconds)))}

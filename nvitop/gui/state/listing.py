@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.main import MainLayout, lay_out_page, scroll_to_process
+from nvitop.gui.layout.tree import TreeLayout, lay_out_tree
 from nvitop.gui.state.app_state import AppState, Screen, Target
+from nvitop.gui.state.columns import growing_widths
 from nvitop.gui.state.ordering import list_processes
 from nvitop.gui.state.query import filter_processes, matches_host_process, parse_query
-from nvitop.gui.state.tree import TreeRow, build_tree
+from nvitop.gui.state.tree import TreeRow, build_tree, devices_text
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 
 #: Where a process of the host alone is said to run, in the key that a signal goes to.
 NO_DEVICE = DeviceKey(-1)
-#: Rows of the tree screen above its first process: title and headings.
-TREE_TOP_ROWS = 2
+#: The widest that the devices of a process are written in the tree.
+_DEVICES_WIDTH = 16
 
 
 def relist(state: AppState) -> AppState:
@@ -27,7 +29,8 @@ def relist(state: AppState) -> AppState:
     if not main.tagged <= alive:
         main = main._replace(tagged=main.tagged & alive)
     tree = state.tree
-    if state.screen is Screen.TREE:
+    # The first samples after the tree was opened may not have them yet.
+    if state.screen is Screen.TREE and state.shown.host_processes:
         present = {(p.pid, p.start_time) for p in state.shown.host_processes}
         if tree.selected is not None and tree.selected not in present:
             tree = tree._replace(selected=None)
@@ -54,6 +57,35 @@ def tree_rows(state: AppState) -> tuple[TreeRow, ...]:
                 pid = by_pid[pid].parent_pid
         processes = tuple(process for process in processes if process.pid in kept)
     return build_tree(processes)
+
+
+def tree_layout(state: AppState, rows: tuple[TreeRow, ...]) -> TreeLayout:
+    """Where everything on the tree screen is, for these lines of it."""
+    threads = 0
+    devices = set()
+    for row in rows:
+        threads = max(threads, row.process.thread_count or 0)
+        devices.add(row.process.devices)
+    widths = growing_widths(
+        [row.process.pid for row in rows], [row.process.running_time_seconds for row in rows]
+    )
+    widths['threads'] = len(str(threads))
+    longest = max((len(devices_text(keys)) for keys in devices), default=0)
+    widths['device'] = min(_DEVICES_WIDTH, longest)
+    return lay_out_tree(
+        state.width,
+        state.height,
+        len(rows),
+        widths,
+        scroll_y=state.tree.scroll_y,
+        cursor=tree_index(state, rows),
+    )
+
+
+def tree_index(state: AppState, rows: tuple[TreeRow, ...]) -> int | None:
+    """Index of the selected line of the tree."""
+    selected = state.tree.selected
+    return next((i for i, row in enumerate(rows) if row.key == selected), None)
 
 
 def selected_index(state: AppState) -> int | None:
@@ -88,7 +120,7 @@ def _move_tree_selection(state: AppState, step: int) -> tuple[AppState, bool]:
     rows = tree_rows(state)
     if not rows:
         return state, False
-    index = next((i for i, row in enumerate(rows) if row.key == state.tree.selected), None)
+    index = tree_index(state, rows)
     wanted = (0 if step > 0 else len(rows) - 1) if index is None else index + step
     return select_tree_row(state, rows, wanted), index != max(0, min(wanted, len(rows) - 1))
 
@@ -98,11 +130,9 @@ def select_tree_row(state: AppState, rows: tuple[TreeRow, ...], index: int) -> A
     if not rows:
         return state
     index = max(0, min(index, len(rows) - 1))
-    visible = max(1, state.height - TREE_TOP_ROWS)
-    scroll_y = max(index + 1 - visible, min(state.tree.scroll_y, index))
-    return state._replace(
-        tree=state.tree._replace(selected=rows[index].key, scroll_y=max(0, scroll_y))
-    )
+    state = state._replace(tree=state.tree._replace(selected=rows[index].key))
+    scroll_y = tree_layout(state, rows).lines.scroll_y
+    return state._replace(tree=state.tree._replace(scroll_y=scroll_y))
 
 
 def toggle_tag(state: AppState) -> AppState:

@@ -10,12 +10,12 @@ from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
 from nvitop.gui.state.dialog import Result, confirm, dialog_message
 from nvitop.gui.state.events import MousePressed, MouseScrolled
 from nvitop.gui.state.listing import (
-    TREE_TOP_ROWS,
     clear_selection,
     main_layout,
     relist,
     select_process,
     select_tree_row,
+    tree_layout,
     tree_rows,
 )
 from nvitop.gui.state.types import Sort
@@ -53,8 +53,8 @@ def _click_main(state: AppState, event: MousePressed) -> AppState:
 
 def _click_tree(state: AppState, event: MousePressed) -> AppState:
     rows = tree_rows(state)
-    index = event.y - TREE_TOP_ROWS + state.tree.scroll_y
-    if event.y < TREE_TOP_ROWS or index >= len(rows):
+    index = tree_layout(state, rows).lines.at(event.y)
+    if index is None:
         return clear_selection(state)
     return select_tree_row(state, rows, index)
 

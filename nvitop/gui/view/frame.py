@@ -20,6 +20,7 @@ from nvitop.gui.view.badges import state_badges
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.main import HEADER_HINT, MainView, draw_main, draw_too_small
+from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.widgets.message import Button, draw_dialog
 from nvitop.sampling.history import History
 
@@ -95,4 +96,7 @@ def _draw_signal_dialog(buf: Buffer, state: AppState) -> None:
 
 
 _Draw = Callable[[Buffer, AppState, History], None]
-_SCREENS: dict[Screen, _Draw] = {Screen.MAIN: _draw_main}
+_SCREENS: dict[Screen, _Draw] = {
+    Screen.MAIN: _draw_main,
+    Screen.TREE: lambda buf, state, _: draw_tree(buf, state),
+}

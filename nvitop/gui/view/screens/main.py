@@ -22,7 +22,7 @@ _KEY = Style(Role.KEY, bold=True, italic=True)
 _HINT = Style(Role.DIM)
 #: The hint in the first line of the monitor.
 HEADER_HINT = (('h', _KEY), (' help  ', _HINT), ('q', _KEY), (' quit', _HINT))
-_SIGNAL_HINT = (
+SIGNAL_HINT = (
     ('signals: ', _HINT),
     ('^C', _KEY),
     (' interrupt  ', _HINT),
@@ -84,7 +84,7 @@ def draw_main(
         state.tagged,
         state.scroll_x,
         notes=() if is_report else _notes(sample, processes),
-        hints=_SIGNAL_HINT if has_targets and not is_report else (),
+        hints=SIGNAL_HINT if has_targets and not is_report else (),
     )
     styles = {
         device.key: device_style(

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The tree screen: GPU processes below their ancestors, with their children."""
+
+from __future__ import annotations
+
+from nvitop.gui.layout.process import PlacedColumn
+from nvitop.gui.layout.tree import TreeLayout
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import clip, cut, fit
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.listing import tree_layout, tree_rows, tree_tags
+from nvitop.gui.state.tree import TreeRow, devices_text
+from nvitop.gui.view import format as fmt
+from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.screens.main import SIGNAL_HINT
+from nvitop.gui.view.widgets.row import heading_text, row_text
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, hint_of
+
+_TREE = Style(Role.TREE, bold=True)
+_DIM = Style(Role.DIM)
+_HINT = hint_of(('h', 'help'), ('t', 'back'))
+
+
+def draw_tree(buf: Buffer, state: AppState) -> None:
+    """Draw the screen."""
+    rows = tree_rows(state)
+    layout = tree_layout(state, rows)
+    tagged = tree_tags(state)
+    has_targets = bool(state.tree.selected or tagged) and not state.view.readonly
+    hint = SIGNAL_HINT if has_targets else _HINT
+    draw_title(buf, _title(state, rows), state_badges(state), hint)
+    draw_bar_row(buf, layout.lines.area.y - 1, heading_text(layout.columns))
+    for line in layout.lines.shown:
+        row = rows[line]
+        y = layout.lines.row_of(line)
+        is_selected = row.key == state.tree.selected
+        style = _row_style(row, state, is_selected=is_selected, is_tagged=row.key in tagged)
+        _draw_row(buf, y, row, layout, style, state)
+    if not rows:
+        draw_message(buf, layout.lines.area.y, _empty_message(state), _DIM)
+
+
+def _title(state: AppState, rows: tuple[TreeRow, ...]) -> str:
+    total = len(state.shown.host_processes)
+    count = f'{len(rows)} of {total}' if len(rows) != total else str(total)
+    return f'Tree of processes: {count}' if total else 'Tree of processes'
+
+
+def _empty_message(state: AppState) -> str:
+    if state.shown.host_processes:
+        return f'None of {len(state.shown.host_processes)} processes meets the filter'
+    if state.shown.processes or not state.shown.sequence:
+        return 'Looking for processes ...'
+    return 'No process is running on a GPU'
+
+
+def _draw_row(
+    buf: Buffer, y: int, row: TreeRow, layout: TreeLayout, style: Style, state: AppState
+) -> None:
+    *others, command = layout.columns
+    line, lines_end = _command_text(row, command, state.tree.scroll_x)
+    text = row_text(others, [_CELLS[place.column.name](row) for place in others])
+    text = f'{fit(text, command.x)}{line}'
+    if style.role in _MARKED:
+        draw_bar_row(buf, y, text, style)
+        return
+    x = 0
+    device = next((place for place in others if place.column.name == 'device'), None)
+    # Each part of the row that has a style of its own, from left to right.
+    for start, end, own in (
+        (device.x, device.right, _DIM if device and not row.process.devices else style)
+        if device is not None
+        else (0, 0, style),
+        (command.x, command.x + lines_end, _TREE),
+    ):
+        buf.write(x, y, cut(text, x, start - x), style)
+        buf.write(start, y, cut(text, start, end - start), own)
+        x = end
+    buf.write(x, y, cut(text, x, buf.width - x), style)
+
+
+def _command_text(row: TreeRow, place: PlacedColumn, scroll_x: int) -> tuple[str, int]:
+    """The command with the lines of the tree, and how many characters of it are these lines."""
+    text = f'{row.prefix}{fmt.format_command(row.process.command, row.process.status)}'
+    if scroll_x:
+        text = cut(text, scroll_x, len(text) * 2)
+    lines_end = max(0, min(len(row.prefix) - scroll_x, place.width))
+    return clip(text, place.width), lines_end
+
+
+_MARKED = (Role.SELECTED_TREE, Role.TAGGED, Role.SELECTED_TAGGED)
+
+
+def _row_style(row: TreeRow, state: AppState, *, is_selected: bool, is_tagged: bool) -> Style:
+    if is_tagged:
+        return Style(Role.SELECTED_TAGGED if is_selected else Role.TAGGED)
+    if is_selected:
+        return Style(Role.SELECTED_TREE)
+    process = row.process
+    if process.status == 'gone':
+        return Style(Role.ERROR)
+    if process.status in ('zombie', 'no permission'):
+        return Style(Role.WARNING)
+    return PLAIN if process.is_own or state.shown.host.is_superuser else _DIM
+
+
+# fmt: off
+_CELLS = {
+    'pid': lambda row: str(row.process.pid),
+    'user': lambda row: fmt.format_user(row.process.username, 7),
+    'device': lambda row: devices_text(row.process.devices),
+    'threads': lambda row: fmt.format_count(row.process.thread_count),
+    'cpu': lambda row: fmt.format_cpu_percent(row.process.cpu_percent),
+    'memory': lambda row: fmt.format_cpu_percent(row.process.memory_percent),
+    'time': lambda row: fmt.format_running_time(row.process.running_time_seconds),
+}
+# fmt: on

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The first line of a screen beside the main one: its name, badges, and which keys lead on."""
+
+from __future__ import annotations
+
+from typing import Sequence, Tuple
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import cell_width, clip
+
+#: Pieces of a line, each with its style.
+Pieces = Sequence[Tuple[str, Style]]
+
+KEY = Style(Role.KEY, bold=True, italic=True)
+HINT = Style(Role.DIM)
+_TITLE = Style(Role.TITLE, bold=True)
+_BAR = Style(Role.HEADER)
+
+
+def draw_title(
+    buf: Buffer, title: str, badges: Pieces = (), hint: Pieces = (), *, y: int = 0
+) -> None:
+    """Safe text at the left of a row; badges go before the hint where there is not room for both."""
+    x = buf.write(0, y, clip(title, buf.width), _TITLE)
+    for text, style in badges:
+        x += 2
+        x += buf.write(x, y, clip(text, max(0, buf.width - x)), style)
+    draw_at_right(buf, y, hint, left=x + 2)
+
+
+def draw_at_right(buf: Buffer, y: int, pieces: Pieces, *, left: int = 0) -> None:
+    """Pieces that end at the right edge, none of them where they would begin before ``left``."""
+    x = buf.width - sum(cell_width(text) for text, _ in pieces)
+    if x >= left:
+        for text, style in pieces:
+            x += buf.write(x, y, text, style)
+
+
+def hint_of(*pairs: tuple[str, str]) -> Pieces:
+    """Keys and what they do, as a hint: ``q back  h help``."""
+    pieces: list[tuple[str, Style]] = []
+    for key, what in pairs:
+        pieces += [(key, KEY), (f' {what}{"  " if len(pieces) < 2 * len(pairs) - 2 else ""}', HINT)]
+    return pieces
+
+
+def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = _BAR) -> None:
+    """A row across the whole screen in one style: the headings of a list."""
+    buf.fill(Rect(0, y, buf.width, 1), ' ', style)
+    buf.write(0, y, text, style)
+
+
+def draw_message(buf: Buffer, y: int, text: str, style: Style = PLAIN) -> None:
+    """One line of text where a list has no lines."""
+    buf.write(1, y, clip(text, buf.width - 2), style)
