@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from typing import Any, Sequence
 
 from nvitop.simulation.world import Task, World
@@ -17,6 +18,8 @@ from nvitop.simulation.world import Task, World
 FIRST_FIXED_PID = 4_100_000
 SHELL = '/bin/sh'
 END_TIMEOUT_SECONDS = 2.0
+#: So long the system may take to put the arguments of a new child in place.
+ARGUMENTS_TIMEOUT_SECONDS = 0.2
 #: Processes whose time is over are looked for so often.
 SWEEP_SECONDS = 1.0
 
@@ -158,14 +161,30 @@ def _dress(child: subprocess.Popen[bytes], command: list[str]) -> None:
         with contextlib.suppress(OSError):
             child.stdin.write(f'printf %s {name} >/proc/$$/comm\n'.encode())
             child.stdin.flush()
+    if _arguments(child.pid) != ' '.join(command).encode() + b'\0':
+        return
     with contextlib.suppress(OSError, ValueError, IndexError):
         with open(f'/proc/{child.pid}/stat', 'rb') as stat:
             fields = stat.read().rpartition(b')')[2].split()
         start = int(fields[45])  # arg_start, the 48th field
         arguments = '\0'.join(command).encode()
-        with open(f'/proc/{child.pid}/cmdline', 'rb') as cmdline:
-            if cmdline.read() != ' '.join(command).encode() + b'\0':
-                return
         with open(f'/proc/{child.pid}/mem', 'r+b', buffering=0) as memory:
             memory.seek(start)
             memory.write(arguments)
+
+
+def _arguments(pid: int) -> bytes:
+    """The arguments of a child as the system has them, empty where it does not tell.
+
+    A child counts as started a moment before the system has put its arguments in place.
+    """
+    deadline = time.monotonic() + ARGUMENTS_TIMEOUT_SECONDS
+    while True:
+        try:
+            with open(f'/proc/{pid}/cmdline', 'rb') as cmdline:
+                arguments = cmdline.read()
+        except OSError:
+            return b''
+        if arguments or time.monotonic() > deadline:
+            return arguments
+        time.sleep(0.0005)
