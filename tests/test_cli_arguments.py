@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from nvitop.cli import make_parser, parse_arguments
-from nvitop.options import Options, merge
+from nvitop.options import Invocation, Options, make_parser, merge, parse_arguments
 
 
 @pytest.mark.parametrize(
@@ -31,6 +30,7 @@ from nvitop.options import Options, merge
         ('--no-colorful', {'colorful': False}),
         ('--force-color', {'force_color': True}),
         ('--light', {'theme': 'light'}),
+        ('--theme colorblind', {'theme': 'colorblind'}),
         ('--light --no-light', {'theme': 'dark'}),
         ('--gpu-util-thresh 75 10', {'gpu_thresholds': (10, 75)}),
         ('--mem-util-thresh 1 99', {'memory_thresholds': (1, 99)}),
@@ -50,9 +50,17 @@ from nvitop.options import Options, merge
     ],
 )
 def test_arguments(line: str, expected: dict[str, object]) -> None:
-    layer = parse_arguments(line.split())
-    assert layer == expected
-    assert isinstance(merge(layer), Options)
+    invocation = parse_arguments(line.split())
+    assert invocation.layer == expected
+    assert isinstance(merge(invocation.layer), Options)
+
+
+def test_the_configuration_file_is_no_option_of_its_own() -> None:
+    assert parse_arguments([]) == Invocation({})
+    given = parse_arguments(['--config', 'x.toml', '-1'])
+    assert given == Invocation({'once': True}, config='x.toml')
+    assert not parse_arguments(['--no-config']).reads_config
+    assert parse_arguments(['--print-config']).prints_config
 
 
 @pytest.mark.parametrize(

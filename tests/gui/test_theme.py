@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from nvitop.gui.render.style import GRADIENT, PLAIN, Role, Style, gradient
+from nvitop.options import THEME_NAMES
 from nvitop.gui.render.theme import DEFAULT, THEMES, Look, Theme, theme_named
 from nvitop.options import Options
 
@@ -18,7 +19,7 @@ themes = pytest.mark.parametrize('theme', THEMES, ids=[theme.name for theme in T
 
 
 def test_themes_by_name() -> None:
-    assert [theme.name for theme in THEMES] == ['dark', 'light', 'mono', 'colorblind']
+    assert tuple(theme.name for theme in THEMES) == THEME_NAMES
     assert all(theme_named(theme.name) is theme for theme in THEMES)
     assert theme_named(Options().theme) is THEMES[0]
     with pytest.raises(KeyError):
