@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import sys
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Sequence, Union
 
-from nvitop import messages
+from nvitop.api import host, libnvml
 from nvitop.options import (
     THEME_NAMES,
     Invocation,
@@ -19,8 +21,302 @@ from nvitop.options import (
 )
 
 if TYPE_CHECKING:
-    from nvitop.gui.state.types import ProcessFilter, ViewState
+    from nvitop.config import Config
+    from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import Sample
 
 #: How long the driver may take to start before it is said that it does not answer.
-DRIVER_START_SECONDS = 5.0
+DRIVER_START_SECONDS = 10.0
+
+#: A device as :class:`nvitop.sampling.LiveSource` knows it: index, (GPU, MIG) indices, or UUID.
+Wish = Union[int, 'tuple[int, int]', str]
+
+
+class Message(NamedTuple):
+    """Something to say on standard error after the report."""
+
+    #: ``'ERROR'``, ``'WARNING'`` or ``'HINT'``. An error makes the exit status 1.
+    kind: str
+    text: str
+
+
+_COLORS = {'ERROR': 'red', 'WARNING': 'yellow', 'HINT': 'green'}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command ``nvitop``; the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(parse_arguments(given))
+    except BrokenPipeError:
+        # Whoever read the report has seen enough. Nothing more can be flushed to it at exit.
+        _discard_stdout()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _discard_stdout() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(invocation: Invocation) -> int:
+    config = _read_config(invocation)
+    options = merge(config.layer, parse_environment(os.environ), invocation.layer)
+    messages = [Message('WARNING', str(problem)) for problem in config.problems]
+    if invocation.prints_config:
+        from nvitop.config import format_config
+
+        sys.stdout.write(format_config(options, _choices()))
+        _say(messages)
+        return 0
+    if options.demo is not None:
+        error = _simulate(options.demo)
+        if error:
+            print(f'nvitop: {error}', file=sys.stderr)
+            return 2
+    error = start_driver()
+    if error:
+        _say([*messages, Message('ERROR', error)])
+        return 1
+    if options.users == ():
+        options = options._replace(users=(host.getuser(),))
+    if not _is_utf8(sys.stdout.encoding):
+        options = options._replace(ascii=True)
+    return _show(options, messages)
+
+
+def _read_config(invocation: Invocation) -> Config:
+    from nvitop.config import Config, read_config
+
+    if not invocation.reads_config:
+        return Config({})
+    return read_config(invocation.config, _choices())
+
+
+def _choices() -> dict[str, tuple[str, ...]]:
+    from nvitop.gui.state.columns import COLUMNS
+
+    return {'theme': THEME_NAMES, 'columns': tuple(column.name for column in COLUMNS)}
+
+
+def _simulate(scenario: str) -> str:
+    """Put a simulated machine in the place of this one; what is wrong with the scenario."""
+    from nvitop import simulation
+
+    try:
+        simulation.install(scenario or simulation.DEFAULT_SCENARIO, announce=False)
+    except simulation.ScenarioError as error:
+        return str(error)
+    return ''
+
+
+def _is_utf8(encoding: str | None) -> bool:
+    return (encoding or '').lower().replace('-', '').replace('_', '') == 'utf8'
+
+
+def start_driver(timeout: float = DRIVER_START_SECONDS) -> str:
+    """Start NVML; why it cannot be, ``''``: it is.
+
+    It is done in a thread of its own, because a driver in trouble may never answer.
+    """
+    errors: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            libnvml.nvmlInit()
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=start, name='nvitop-start', daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if thread.is_alive():
+        return (
+            f'The NVIDIA driver has not answered for {timeout:.0f} seconds.\n'
+            'Run nvidia-smi to see whether it answers there; if not, look into the kernel log '
+            '(dmesg) for NVRM and Xid lines: a GPU may have to be reset.'
+        )
+    return libnvml.explain_init_error(errors[0]) if errors else ''
+
+
+def _show(options: Options, messages: list[Message]) -> int:
+    """Run the monitor or print the report."""
+    from nvitop.sampling.plan import intervals
+    from nvitop.sampling.source import LiveSource
+
+    wishes, unknown = find_devices(options)
+    messages += [Message('ERROR', text) for text in unknown]
+    source = LiveSource(intervals(options.interval), only=wishes)
+    has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if options.monitor and not has_terminal:
+        messages.append(Message('ERROR', 'The monitor needs a terminal for input and output.'))
+    elif not options.once and has_terminal and _has_devices(wishes):
+        from nvitop.gui.term.curses import TerminalError
+
+        try:
+            return _monitor(source, options, messages)
+        except TerminalError as error:
+            messages.append(Message('ERROR', f'{error}\nTry: TERM=xterm-256color nvitop'))
+    return _report(source, options, messages)
+
+
+def _has_devices(wishes: Sequence[Wish] | None) -> bool:
+    if wishes is not None:
+        return bool(wishes)
+    return bool(libnvml.nvmlQuery('nvmlDeviceGetCount', default=0))
+
+
+def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
+    """The devices that ``--only`` or ``--only-visible`` name (``None``: all), and what is wrong."""
+    from nvitop.api.device import Device
+
+    if options.only is None:
+        if not options.only_visible:
+            return None, []
+        return tuple(Device.parse_cuda_visible_devices()), []
+    wishes: list[Wish] = []
+    unknown = []
+    known = _known_devices()
+    for name in options.only:
+        found = known.get(name) or _abbreviated(name, known)
+        if found is None:
+            unknown.append(name)
+        elif found not in wishes:
+            wishes.append(found)
+    if not unknown:
+        return tuple(wishes), []
+    labels = [name for name in known if not name.startswith(('GPU-', 'MIG-'))]
+    there = f'there are {", ".join(labels)}' if labels else 'there are none'
+    return tuple(wishes), [f'No such device: {", ".join(unknown)}; {there}.']
+
+
+def _known_devices() -> dict[str, Wish]:
+    """Devices by all names: ``'0'``, ``'0:1'`` and UUIDs."""
+    from nvitop.api.device import Device
+
+    known: dict[str, Wish] = {}
+    for device in Device.all():
+        known[str(device.physical_index)] = device.physical_index
+        known[str(device.uuid())] = device.physical_index
+        for mig in device.mig_devices():
+            index = (mig.physical_index, mig.mig_index)
+            known[f'{index[0]}:{index[1]}'] = index
+            known[str(mig.uuid())] = index
+    return known
+
+
+def _abbreviated(name: str, known: dict[str, Wish]) -> Wish | None:
+    """The device whose UUID begins like this, where there is exactly one."""
+    if not name.upper().startswith(('GPU-', 'MIG-')):
+        return None
+    found = [wish for uuid, wish in known.items() if uuid.lower().startswith(name.lower())]
+    return found[0] if len(found) == 1 else None
+
+
+def _monitor(source: LiveSource, options: Options, messages: list[Message]) -> int:
+    from nvitop.gui.monitor import run_monitor
+
+    outcome = run_monitor(source, options, notices=[message.text for message in messages])
+    if outcome.sample is not None:
+        _print_report(outcome.sample, options)
+    if outcome.crash:
+        messages.append(Message('ERROR', outcome.crash))
+    _say(messages)
+    if not outcome.has_stopped:
+        # A call is still inside the driver: ordinary exit would wait for it, perhaps for ever.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_status(messages))
+    return outcome.status or _status(messages)
+
+
+def _report(source: LiveSource, options: Options, messages: list[Message]) -> int:
+    sample = source.complete_sample()
+    try:
+        _print_report(sample, options)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        messages.append(Message('ERROR', f'The report cannot be written: {error.strerror}.'))
+        _discard_stdout()
+    messages += _remarks(sample)
+    _say(messages)
+    answers = any(device.status == 'ok' for device in sample.devices)
+    if source.threads_inside:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_status(messages) or int(not answers))
+    return _status(messages) or int(not answers)
+
+
+def _print_report(sample: Sample, options: Options) -> None:
+    from nvitop.gui.render.ansi import color_depth
+    from nvitop.gui.report import report_text
+
+    colors = color_depth(os.environ, is_terminal=sys.stdout.isatty(), force=options.force_color)
+    width = shutil.get_terminal_size(fallback=(79, 24)).columns
+    sys.stdout.write(report_text(sample, options, width=width, colors=colors))
+    sys.stdout.flush()
+
+
+def _remarks(sample: Sample) -> list[Message]:
+    """What a user should know after this report."""
+    messages = []
+    if not sample.devices:
+        messages.append(Message('ERROR', 'No GPU answers: the driver is there and shows none.'))
+    for device in sample.devices:
+        if device.status != 'ok' and not device.key.is_mig:
+            text = f'GPU {device.key.label}: {device.reason or device.status}.'
+            messages.append(Message('WARNING', text))
+    if any(process.status == 'foreign' for process in sample.processes):
+        messages.append(
+            Message(
+                'HINT',
+                'Some processes have PIDs of another PID namespace, so nothing else is known of '
+                'them.\nIn a container: start it with --pid=host.',
+            )
+        )
+    reports = (libnvml.missing_functions_report(), libnvml.explain_binding())
+    messages += [Message('WARNING', text) for text in reports if text]
+    if _is_watched():
+        messages.append(
+            Message('ERROR', 'To watch GPUs, run nvitop itself without watch: it refreshes.')
+        )
+    return messages
+
+
+def _is_watched() -> bool:
+    """Whether ``watch`` runs this: it does so through a shell, or with -x itself."""
+    if sys.stdout.isatty():
+        return False
+    with contextlib.suppress(host.PsutilError):
+        parent = host.Process(os.getppid())
+        names = [parent.name()]
+        above = parent.parent()
+        if above is not None and names[0] in ('sh', 'bash', 'dash', 'zsh'):
+            names.append(above.name())
+        return names[-1] == 'watch'
+    return False
+
+
+def _say(messages: Sequence[Message]) -> None:
+    """Print messages on standard error, each with its kind."""
+    from nvitop.api.termcolor import colored
+
+    for kind, text in messages:
+        label = f'{kind}:'
+        if sys.stderr.isatty():
+            label = colored(label, _COLORS[kind], attrs=('bold',))
+        with contextlib.suppress(OSError):
+            print(f'nvitop: {label} {text}', file=sys.stderr)
+
+
+def _status(messages: Sequence[Message]) -> int:
+    return int(any(message.kind == 'ERROR' for message in messages))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

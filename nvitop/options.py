@@ -267,9 +267,7 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
 def _add_configuration(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('configuration')
     group.add_argument('--config', metavar='FILE', help='read this configuration file')
-    group.add_argument(
-        '--no-config', action='store_true', help='read no configuration file'
-    )
+    group.add_argument('--no-config', action='store_true', help='read no configuration file')
     group.add_argument(
         '--print-config',
         action='store_true',
@@ -293,9 +291,7 @@ def _add_coloring(parser: argparse.ArgumentParser) -> None:
         opposite='--no-force-color',
         text='color the report even when the output is not a terminal',
     )
-    group.add_argument(
-        '--theme', choices=THEME_NAMES, help='colors (default: dark)'
-    )
+    group.add_argument('--theme', choices=THEME_NAMES, help='colors (default: dark)')
     group.add_argument(
         '--light',
         dest='theme',

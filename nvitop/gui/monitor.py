@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""One run of the monitor on this terminal, from the first frame to the last."""
+
+from __future__ import annotations
+
+import locale
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, NamedTuple, Sequence
+
+from nvitop.gui.app import App
+from nvitop.gui.crash import explain_crash, write_crash
+from nvitop.gui.report import filter_of, view_of
+from nvitop.gui.state.app_state import AppState, Notice
+from nvitop.gui.state.types import MainState
+from nvitop.gui.state.update import NOTICE_SECONDS
+from nvitop.gui.term.curses import CursesTerminal
+from nvitop.options import Options
+from nvitop.sampling.history import History
+from nvitop.sampling.plan import intervals
+from nvitop.sampling.sampler import Sampler
+
+if TYPE_CHECKING:
+    from nvitop.gui.term.terminal import Terminal
+    from nvitop.sampling.source import LiveSource
+    from nvitop.sampling.types import Sample
+
+
+class Outcome(NamedTuple):
+    """How a run of the monitor ended."""
+
+    status: int
+    #: The last sample, ``None`` where none was taken.
+    sample: Sample | None
+    #: Whether no call is inside the driver any more.
+    has_stopped: bool
+    #: What to tell of a crash, ``''``: there was none.
+    crash: str = ''
+
+
+def first_state(options: Options, notices: Sequence[str] = ()) -> AppState:
+    """The state that the options ask for; each notice is shown for a while."""
+    until = time.monotonic() + 2 * NOTICE_SECONDS
+    return AppState(
+        view=view_of(options),
+        main=MainState(filter=filter_of(options)),
+        theme=options.theme,
+        notices=tuple(Notice(text, until, is_error=True) for text in notices),
+    )
+
+
+def run_monitor(
+    source: LiveSource,
+    options: Options,
+    *,
+    notices: Sequence[str] = (),
+    terminal: Terminal | None = None,
+) -> Outcome:
+    """Run the monitor. Raises TerminalError where the terminal cannot be used."""
+    if not has_utf8_locale():
+        options = options._replace(ascii=True)
+    # NO_COLOR holds here too: what the roles mean is then said by attributes.
+    max_colors = 0 if os.environ.get('NO_COLOR') else 256
+    terminal = terminal or CursesTerminal(max_colors=max_colors)
+    every = intervals(options.interval)
+    app = App(
+        terminal,
+        first_state(options, notices),
+        history=History(every.devices, every.processes),
+    )
+    sampler = Sampler(source, app.post_sample)
+    status, crash = 1, ''
+    try:
+        status = app.run(sampler)
+    except Exception as error:
+        if app.state.sample.sequence == 0 and not app.events:
+            raise
+        crash = explain_crash(error, write_crash(error, app.state, app.events))
+    finally:
+        has_stopped = sampler.stop() and not source.threads_inside
+    sample = app.state.sample if app.state.sample.sequence else None
+    return Outcome(status, sample, has_stopped, crash)
+
+
+def has_utf8_locale() -> bool:
+    """Set a locale in which curses can draw all characters; whether there is one."""
+    for name in ('', 'C.UTF-8', 'en_US.UTF-8'):
+        try:
+            locale.setlocale(locale.LC_ALL, name)
+        except locale.Error:
+            continue
+        if 'utf' in (locale.getpreferredencoding(False) or '').lower():
+            return True
+    return sys.platform == 'win32'
