@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 import sys
@@ -65,6 +66,7 @@ def _run(invocation: Invocation) -> int:
     config = _read_config(invocation)
     options = merge(config.layer, parse_environment(os.environ), invocation.layer)
     messages = [Message('WARNING', str(problem)) for problem in config.problems]
+    _keep_warnings(messages)
     if invocation.prints_config:
         from nvitop.config import format_config
 
@@ -85,6 +87,28 @@ def _run(invocation: Invocation) -> int:
     if not _is_utf8(sys.stdout.encoding):
         options = options._replace(ascii=True)
     return _show(options, messages)
+
+
+class _Warnings(logging.Handler):
+    """Takes the warnings of the library for messages, so that none is written over a screen."""
+
+    def __init__(self, messages: list[Message]) -> None:
+        super().__init__(logging.WARNING)
+        self._messages = messages
+
+    def emit(self, record: logging.LogRecord) -> None:
+        # What is critical, a driver that does not start, is explained where it is caught.
+        message = Message('WARNING', record.getMessage())
+        if record.levelno < logging.CRITICAL and message not in self._messages:
+            self._messages.append(message)
+
+
+def _keep_warnings(messages: list[Message]) -> None:
+    """Say the library's warnings at the end; with LOGLEVEL in the environment, as they come."""
+    if not os.environ.get('LOGLEVEL'):
+        logger = logging.getLogger('nvitop.api')
+        logger.addHandler(_Warnings(messages))
+        logger.propagate = False
 
 
 def _read_config(invocation: Invocation) -> Config:
@@ -180,7 +204,7 @@ def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
     unknown = []
     known = _known_devices()
     for name in options.only:
-        found = known.get(name) or _abbreviated(name, known)
+        found = known[name] if name in known else _abbreviated(name, known)
         if found is None:
             unknown.append(name)
         elif found not in wishes:
@@ -242,6 +266,8 @@ def _report(source: LiveSource, options: Options, messages: list[Message]) -> in
         messages.append(Message('ERROR', f'The report cannot be written: {error.strerror}.'))
         _discard_stdout()
     messages += _remarks(sample)
+    if not sample.devices and not _status(messages):
+        messages.append(Message('ERROR', 'No GPU is visible: the driver answers and has none.'))
     _say(messages)
     answers = any(device.status == 'ok' for device in sample.devices)
     if source.threads_inside:
@@ -265,8 +291,6 @@ def _print_report(sample: Sample, options: Options) -> None:
 def _remarks(sample: Sample) -> list[Message]:
     """What a user should know after this report."""
     messages = []
-    if not sample.devices:
-        messages.append(Message('ERROR', 'No GPU answers: the driver is there and shows none.'))
     for device in sample.devices:
         if device.status != 'ok' and not device.key.is_mig:
             text = f'GPU {device.key.label}: {device.reason or device.status}.'

@@ -1,0 +1,350 @@
+"""``nvitop`` as people run it: what is printed where, and the exit status."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+from typing import Iterator, Mapping
+
+import pytest
+
+from nvitop import cli, simulation
+from nvitop.api import libnvml
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+
+def run(
+    *arguments: str,
+    code: str | None = None,
+    stdout: int = subprocess.PIPE,
+    environment: Mapping[str, str] = {},
+) -> subprocess.CompletedProcess[str]:
+    """Run nvitop in a process of its own, not on a terminal."""
+    command = [sys.executable, *(('-c', code) if code else ('-m', 'nvitop')), *arguments]
+    names = ('PATH', 'HOME', 'SYSTEMROOT', 'VIRTUAL_ENV', 'PYTHONPATH')
+    kept = {name: os.environ[name] for name in names if name in os.environ}
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**kept, 'PYTHONIOENCODING': 'utf-8', 'COLUMNS': '100', **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding='utf-8',
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[simulation.Machine]:
+    for name in ('NVITOP_MONITOR_MODE', 'NO_COLOR', 'FORCE_COLOR', 'CUDA_VISIBLE_DEVICES'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('COLUMNS', '100')
+    with simulation.machine('dgx-h100', processes='fixed') as made:
+        yield made
+
+
+def report(*arguments: str) -> int:
+    """The report of the simulated machine of this process."""
+    return cli.main(['-1', '--no-config', *arguments])
+
+
+# The report
+
+
+def test_a_report_goes_to_stdout_and_nothing_to_stderr() -> None:
+    done = run('--demo', '-1', '--no-config')
+    assert done.returncode == 0
+    assert done.stderr == ''
+    assert 'SIMULATED: dgx-h100' in done.stdout
+    assert done.stdout.count('H100 80GB HBM3') == 8
+    assert '\x1b' not in done.stdout
+
+
+def test_without_a_terminal_the_report_needs_no_option(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(['--no-config']) == 0
+    assert 'H100' in capsys.readouterr().out
+
+
+def test_every_line_ends_in_the_same_column(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report() == 0
+    lines = capsys.readouterr().out.splitlines()
+    boxes = [len(line) for line in lines if line.startswith(('│', '├', '╞', '╘', '╒'))]
+    assert set(boxes) <= {79, 100}
+
+
+@pytest.mark.parametrize(
+    'environment',
+    [
+        {'PYTHONIOENCODING': 'ascii'},
+        {
+            'LC_ALL': 'C',
+            'PYTHONUTF8': '0',
+            'PYTHONCOERCECLOCALE': '0',
+            'PYTHONIOENCODING': 'latin-1',
+        },
+    ],
+)
+def test_what_cannot_take_unicode_gets_ascii(environment: dict[str, str]) -> None:
+    done = run('--demo', '-1', '--no-config', environment=environment)
+    assert done.returncode == 0
+    assert done.stderr == ''
+    assert done.stdout.isascii()
+    assert '+----' in done.stdout
+
+
+def test_colours_are_forced_and_forbidden() -> None:
+    assert '\x1b[' in run('--demo', '-1', '--force-color').stdout
+    assert '\x1b[' in run('--demo', '-1', environment={'FORCE_COLOR': '1'}).stdout
+    assert (
+        '\x1b[' not in run('--demo', '-1', environment={'FORCE_COLOR': '1', 'NO_COLOR': '1'}).stdout
+    )
+
+
+# Filters
+
+
+def lines_of(text: str) -> list[str]:
+    """The rows of the process box."""
+    box = text[text.index('Processes:') :]
+    return [line for line in box.splitlines() if re.match(r'│ +\d', line)]
+
+
+def test_devices_are_chosen_by_index_and_uuid(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from nvitop.api.device import Device
+
+    uuid = str(Device(3).uuid())
+    assert report('-o', '1', uuid[:12].lower().replace('gpu', 'GPU')) == 0
+    out = capsys.readouterr().out
+    assert out.count('H100 80GB') == 2
+    assert '│   1  H100' in out
+    assert '│   3  H100' in out
+
+
+def test_a_device_that_is_not_there_is_an_error_beside_the_others(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report('-o', '0', '99') == 1
+    captured = capsys.readouterr()
+    assert captured.out.count('H100 80GB') == 1
+    assert captured.err == 'nvitop: ERROR: No such device: 99; there are 0, 1, 2, 3, 4, 5, 6, 7.\n'
+
+
+def test_no_device_left_is_a_report_without_devices(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report('-o', '99') == 1
+    assert 'H100' not in capsys.readouterr().out
+
+
+def test_mig_devices_are_chosen_by_pair(capsys: pytest.CaptureFixture[str]) -> None:
+    with simulation.machine('mig', processes='fixed'):
+        assert report('-o', '1:0') == 0
+        out = capsys.readouterr().out
+        assert '1:0' in out
+        assert '1:2' not in out
+        assert '0:0' not in out
+
+
+def test_visible_devices(
+    machine: simulation.Machine,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '2,5')
+    monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
+    assert report('-ov') == 0
+    out = capsys.readouterr().out
+    assert [line[2:5] for line in out.splitlines() if 'H100' in line] == ['  2', '  5']
+
+
+def test_processes_are_filtered(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report() == 0
+    rows = lines_of(capsys.readouterr().out)
+    pid = rows[0].split()[2]
+    assert report('-p', pid) == 0
+    kept = lines_of(capsys.readouterr().out)
+    assert [row.split()[2] for row in kept] == [pid]
+    assert report('-G') == 0
+    assert lines_of(capsys.readouterr().out) == []
+    assert report('-C') == 0
+    assert len(lines_of(capsys.readouterr().out)) == len(rows)
+
+
+# Errors
+
+
+def test_no_driver_is_explained_in_one_message() -> None:
+    done = run('-1', '--no-config', environment={'LD_LIBRARY_PATH': ''})
+    if done.returncode == 0:
+        pytest.fail('this machine has a GPU driver: the test cannot say what happens without one')
+    assert done.returncode == 1
+    assert done.stdout == ''
+    assert done.stderr.count('nvitop: ERROR: ') == 1
+    assert 'libnvidia-ml' in done.stderr
+    assert 'Traceback' not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ('code', 'words'),
+    [
+        (9, 'not loaded'),
+        (18, 'version'),
+        (4, 'may not talk'),
+        (15, 'lost'),
+        (999, 'Unknown'),
+    ],
+)
+def test_a_driver_that_does_not_start_is_explained(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str], code: int, words: str
+) -> None:
+    machine.fail('nvmlInitWithFlags', code)
+    machine.fail('nvmlInit_v2', code)
+    assert report() == 1
+    captured = capsys.readouterr()
+    assert captured.out == ''
+    assert captured.err.startswith('nvitop: ERROR: ')
+    assert words.lower() in captured.err.lower()
+
+
+def test_a_driver_that_does_not_answer_is_said_to(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = threading.Event()
+    monkeypatch.setattr(libnvml, 'nvmlInit', released.wait)
+    assert 'not answered' in cli.start_driver(timeout=0.01)
+    released.set()
+
+
+def test_the_monitor_needs_a_terminal(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(['-m', '--no-config']) == 1
+    captured = capsys.readouterr()
+    assert 'H100' in captured.out
+    assert captured.err == 'nvitop: ERROR: The monitor needs a terminal for input and output.\n'
+
+
+def test_no_gpu_at_all(capsys: pytest.CaptureFixture[str]) -> None:
+    with simulation.machine('empty'):
+        assert report() == 1
+    captured = capsys.readouterr()
+    assert 'No GPU is visible' in captured.out
+    assert captured.err.startswith('nvitop: ERROR: No GPU is visible')
+
+
+def test_a_lost_gpu_keeps_its_row_and_the_exit_status(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.set(gpu=3, lost=True)
+    assert report() == 0
+    captured = capsys.readouterr()
+    assert captured.out.count('H100 80GB') == 7
+    assert 'lost' in captured.out
+    assert captured.err.startswith('nvitop: WARNING: GPU 3: ')
+
+
+def test_all_gpus_lost_is_status_1(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.set(lost=True)
+    assert report() == 1
+    assert capsys.readouterr().err.count('WARNING: GPU ') == 8
+
+
+def test_an_unknown_scenario_is_a_usage_error() -> None:
+    done = run('--demo', 'no-such-scenario', '-1')
+    assert done.returncode == 2
+    assert done.stdout == ''
+    assert done.stderr.startswith('nvitop: ')
+    assert 'dgx-h100' in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = run('--demo', '-1', '--no-config', stdout=write)
+    finally:
+        os.close(write)
+    assert done.returncode == 0
+    assert done.stderr == ''
+
+
+@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs /dev/full')
+def test_a_full_disk_is_said_in_one_line() -> None:
+    with open('/dev/full', 'w', encoding='utf-8') as full:
+        done = run('--demo', '-1', '--no-config', stdout=full.fileno())
+    assert done.returncode == 1
+    assert done.stderr == 'nvitop: ERROR: The report cannot be written: No space left on device.\n'
+
+
+def test_under_watch_a_hint_is_given(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, '_is_watched', lambda: True)
+    assert report() == 1
+    assert 'without watch' in capsys.readouterr().err
+
+
+def test_warnings_of_the_library_are_said_once_and_after_the_report(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with simulation.machine('old-driver', processes='fixed'):
+        assert report() == 0
+    captured = capsys.readouterr()
+    lines = [line for line in captured.err.splitlines() if line.startswith('nvitop: ')]
+    assert len(lines) == len(set(lines))
+
+
+# Configuration
+
+
+def test_a_bad_configuration_is_a_warning_and_the_rest_of_it_is_used(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / 'config.toml'
+    path.write_text('ascii = true\ntheme = "pink"\n', encoding='utf-8')
+    assert cli.main(['-1', '--config', str(path)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.isascii()
+    assert f'nvitop: WARNING: {path}:2: theme must be one of' in captured.err
+
+
+def test_flags_beat_environment_beats_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / 'config.toml'
+    path.write_text('mode = "full"\ntheme = "mono"\nreadonly = false\n', encoding='utf-8')
+    monkeypatch.setenv('NVITOP_MONITOR_MODE', 'light,readonly')
+    assert cli.main(['--config', str(path), '--print-config', '--no-readonly']) == 0
+    out = capsys.readouterr().out
+    assert '\nmode = "full"\n' in out
+    assert '\ntheme = "light"\n' in out
+    assert '\nreadonly = false\n' in out
+
+
+def test_a_report_loads_nothing_of_the_monitor() -> None:
+    code = (
+        'import sys; from nvitop.cli import main; status = main(); '
+        'bad = [m for m in sys.modules if m in ("curses", "_curses", "nvitop.gui.app", '
+        '"nvitop.gui.state.update", "dataclasses", "wcwidth", "asyncio", "unittest", "sqlite3")]; '
+        'print(bad, file=sys.stderr); sys.exit(status)'
+    )
+    done = run('--demo', '-1', '--no-config', code=code)
+    assert done.stderr == '[]\n'
+    assert done.returncode == 0
