@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence, Tuple, Union
 
 from nvitop.api import libnvml
-from nvitop.api.device import Device, MigDevice
+from nvitop.api.device import Device, ImpossibleAnswer, MigDevice
 from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.sampling.value import ImpossibleError, Value, known_value, value_of
@@ -212,6 +212,9 @@ class DeviceReader:
         if reason is None:
             self._note(metric.name, 'the driver gives no value', 'na')
             return None
+        if isinstance(reason, ImpossibleAnswer):
+            self._note(metric.name, str(reason), 'impossible')
+            return None
         if is_loss(reason):
             raise DeviceLostError(reason) from reason
         errors.append(reason)
@@ -314,7 +317,7 @@ class GpuReader:
         device = Device(self.index)
         uuid = known_value(device.uuid()) or ''
         error = device.unavailable_reason('uuid')
-        if error is not None and (device.handle is None or is_loss(error)):
+        if isinstance(error, libnvml.NVMLError) and (device.handle is None or is_loss(error)):
             raise DeviceLostError(error)
         key = DeviceKey(self.index, -1, uuid)
         before = self._info if self._gpu is None else self._gpu.sample.info

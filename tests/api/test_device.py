@@ -14,7 +14,13 @@ import pytest
 from nvitop import simulation
 from nvitop.api import device as device_module
 from nvitop.api import libnvml
-from nvitop.api.device import Device, MigDevice, PhysicalDevice, is_mig_device_uuid
+from nvitop.api.device import (
+    Device,
+    ImpossibleAnswer,
+    MigDevice,
+    PhysicalDevice,
+    is_mig_device_uuid,
+)
 from nvitop.api.utils import NA, Snapshot
 from tests.api.machines import known
 from tests.api.machines import machine as make_machine
@@ -493,6 +499,19 @@ def test_reasons_are_told_without_asking_again_within_a_moment(
         assert device.unavailable_reason('memory_info') is None
         assert device.unavailable_reason('power_usage') is None
         assert set(machine.calls) == {'nvmlDeviceGetPowerUsage'}
+
+
+def test_an_answer_that_cannot_be_true_is_a_reason(machine: simulation.Machine) -> None:
+    machine.set(gpu=0, memory_used='2 TiB', gpu_utilization=177)
+    device = Device(0)
+    with device.oneshot():
+        assert device.memory_used() is NA
+        for method in ('memory_used', 'memory_percent', 'gpu_utilization'):
+            reason = device.unavailable_reason(method)
+            assert isinstance(reason, ImpossibleAnswer)
+            assert 'cannot be true' in str(reason)
+        for method in ('memory_total', 'memory_utilization'):
+            assert device.unavailable_reason(method) is None
 
 
 def test_the_reason_of_a_field_value_is_its_own(machine: simulation.Machine) -> None:

@@ -342,13 +342,20 @@ def test_a_metric_that_a_gpu_does_not_have_is_asked_for_seldom(bench: Bench) -> 
 
 
 def test_an_answer_that_cannot_be_true_is_dropped_and_reported(bench: Bench) -> None:
-    bench.machine.set(gpu=2, power_usage=4_200_000, fan_speed=120)
+    bench.machine.set(
+        gpu=2, power_usage=4_200_000, fan_speed=120, memory_used='2 TiB', gpu_utilization=177
+    )
     sample = bench.sample()
-    assert gpu(sample, 2).power_usage_mw is None
-    assert gpu(sample, 2).fan_speed_percent == 120
-    problem = of(sample, 2)['power_usage']
-    assert problem.kind == 'impossible'
-    assert 'cannot be true' in problem.reason
+    device = gpu(sample, 2)
+    assert device.fan_speed_percent == 120
+    assert (device.power_usage_mw, device.memory_used_bytes, device.memory_percent) == (None,) * 3
+    assert device.gpu_utilization_percent is None
+    assert device.memory_utilization_percent is not None
+    for what in ('power_usage', 'memory_used', 'gpu_utilization'):
+        problem = of(sample, 2)[what]
+        assert problem.kind == 'impossible'
+        assert 'cannot be true' in problem.reason
+    assert {p.kind for p in sample.problems if p.subject == 'device 1'} == {'na'}
 
 
 def test_a_list_of_processes_that_fails_now_and_then_does_not_flicker(bench: Bench) -> None:

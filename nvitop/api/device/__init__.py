@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.api.device.clock import ClockEventReasons, ClockInfos, ClockSpeedInfos
 from nvitop.api.device.cuda import CudaDevice, CudaMigDevice
 from nvitop.api.device.device import Device, is_mig_device_uuid
@@ -26,6 +27,7 @@ __all__ = [
     'CudaMigDevice',
     'Device',
     'GpmMetrics',
+    'ImpossibleAnswer',
     'MemoryInfo',
     'MigDevice',
     'PhysicalDevice',

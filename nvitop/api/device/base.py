@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml import nvmlQuery
-from nvitop.api.utils import NA, UINT_MAX, NaType
+from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
+
+
+class ImpossibleAnswer(Exception):
+    """An answer of the driver that cannot be true; the getter gave ``NA`` instead."""
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
 
     #: What the driver answered, or ``NA`` and its error.
     Answer = tuple[Any, libnvml.NVMLError | None]
+    #: Why there is no value.
+    Reason = libnvml.NVMLError | ImpossibleAnswer
 
 #: Errors that stay for as long as the device is there, so a fact that fails with one is known.
 _LASTING_ERRORS = (
@@ -51,6 +58,9 @@ _OPTIONAL_FUNCTIONS = frozenset(
         'nvmlGpmQueryDeviceSupport',
     }
 )
+
+#: What drivers answer where they do not know: the greatest number of the type.
+_UNKNOWN = (UINT_MAX, ULONGLONG_MAX)
 
 _ENABLED = {0: 'Disabled', 1: 'Enabled'}
 
@@ -118,7 +128,7 @@ def once_in_oneshot(
 class _Failure(threading.local):
     """The last failure of one device in one thread."""
 
-    error: libnvml.NVMLError | None = None
+    error: Reason | None = None
 
 
 class DeviceBase:
@@ -226,11 +236,23 @@ class DeviceBase:
     def _int(self, function: str, *args: Any, most: int = UINT_MAX - 1) -> int | NaType:
         """The answer where it is a number that can be true (0 to ``most``), else ``NA``."""
         answer = self._ask_once(function, *args)[0]
-        return answer if isinstance(answer, int) and 0 <= answer <= most else NA
+        if isinstance(answer, int) and 0 <= answer <= most:
+            return answer
+        return self._in_range(answer, most)
 
     def _int_fact(self, function: str, *args: Any) -> int | NaType:
         """The same for an answer that never changes."""
-        return in_range(self._fact(function, *args))
+        return self._in_range(self._fact(function, *args))
+
+    def _in_range(self, value: object, most: int = UINT_MAX - 1) -> int | NaType:
+        """``value`` where it is a number from 0 to ``most``, else ``NA``."""
+        if not isinstance(value, int):
+            return NA
+        if 0 <= value <= most:
+            return value
+        if value not in _UNKNOWN:
+            self._failure.error = ImpossibleAnswer(f'{value} cannot be true')
+        return NA
 
     def _text_fact(self, function: str) -> str:
         """The answer, which never changes, where it is a text that is not empty, else ``NA``."""
@@ -268,12 +290,12 @@ class DeviceBase:
         """Whether this is a MIG device: a slice of a GPU."""
         return False
 
-    def unavailable_reason(self, method: str) -> libnvml.NVMLError | None:
-        """Why the getter ``method`` gives ``NA``: the driver's error.
+    def unavailable_reason(self, method: str) -> Reason | None:
+        """Why the getter ``method`` gives ``NA``: the driver's error, or an :class:`ImpossibleAnswer`.
 
-        ``None`` where it has a value, and where no error is the reason (a device without links, an
-        answer that cannot be true). In a :meth:`oneshot` block in which the getter was called
-        already, this costs no call of the driver. ``str()`` of the error is the reason in words.
+        ``None`` where it has a value, and where no error is the reason (a device without links). In
+        a :meth:`oneshot` block in which the getter was called already, this costs no call of the
+        driver. ``str()`` of the error is the reason in words.
         """
         self._failure.error = None
         value = getattr(self, method)
@@ -286,11 +308,3 @@ class DeviceBase:
 def _field_error(handle: Any, field: tuple[int, int]) -> libnvml.NVMLError | None:
     name = 'nvmlDeviceGetFieldValues'
     return libnvml.last_error(name, handle, field) or libnvml.last_error(name, handle)
-
-
-def in_range(value: object, most: int = UINT_MAX - 1) -> int | NaType:
-    """``value`` where it is a number from 0 to ``most``, else ``NA``.
-
-    Drivers answer with the greatest number of the type where they do not know.
-    """
-    return value if isinstance(value, int) and 0 <= value <= most else NA

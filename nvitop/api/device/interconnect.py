@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nvitop.api.device.base import DeviceBase, derived, human, in_range, once_in_oneshot
+from nvitop.api.device.base import DeviceBase, derived, human, once_in_oneshot
 from nvitop.api.device.window import Window, check_interval
 from nvitop.api.utils import NA, KiB, NaType, bytes2human
 
@@ -227,7 +227,7 @@ class InterconnectMixin(DeviceBase):
         NVML: ``NVML_FI_DEV_NVLINK_LINK_COUNT``
         """
         fields = [(_FIELD_NVLINK_LINK_COUNT, 0)]
-        return self._known('NVLink count', lambda: in_range(self._read_fields(fields)[0][0]))
+        return self._known('NVLink count', lambda: self._in_range(self._read_fields(fields)[0][0]))
 
     @once_in_oneshot
     def nvlink_throughput(self, interval: float | None = None) -> list[ThroughputInfo]:

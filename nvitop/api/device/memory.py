@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from nvitop.api import host, libnvml
-from nvitop.api.device.base import DeviceBase, human, in_range, once_in_oneshot
+from nvitop.api.device.base import DeviceBase, human, once_in_oneshot
 from nvitop.api.utils import NA, ULONGLONG_MAX, NaType, bytes2human
 
 
@@ -20,13 +20,6 @@ class MemoryInfo(NamedTuple):
     reserved: int | NaType = NA
 
 
-def _memory_info(total: Any, free: Any, used: Any, reserved: Any = NA) -> MemoryInfo:
-    """Sizes of which each can be true: below the greatest number, and no part above the total."""
-    total = in_range(total, ULONGLONG_MAX - 1)
-    most = total if isinstance(total, int) else ULONGLONG_MAX - 1
-    return MemoryInfo(total, in_range(free, most), in_range(used, most), in_range(reserved, most))
-
-
 def _percent(part: int | NaType, total: int | NaType) -> float | NaType:
     if isinstance(part, int) and isinstance(total, int) and total > 0:
         return round(100.0 * part / total, 1)
@@ -35,6 +28,12 @@ def _percent(part: int | NaType, total: int | NaType) -> float | NaType:
 
 class MemoryMixin(DeviceBase):
     """Memory, in bytes."""
+
+    def _sizes(self, total: Any, *parts: Any) -> MemoryInfo:
+        """Sizes of which each can be true: below the greatest number, and no part above the total."""
+        total = self._in_range(total, ULONGLONG_MAX - 1)
+        most = total if isinstance(total, int) else ULONGLONG_MAX - 1
+        return MemoryInfo(total, *(self._in_range(part, most) for part in parts))
 
     @once_in_oneshot
     def memory_info(self) -> MemoryInfo:
@@ -53,7 +52,7 @@ class MemoryMixin(DeviceBase):
         info = self._query('nvmlDeviceGetMemoryInfo')
         if info is NA:
             return MemoryInfo()
-        return _memory_info(info.total, info.free, info.used, getattr(info, 'reserved', NA))
+        return self._sizes(info.total, info.free, info.used, getattr(info, 'reserved', NA))
 
     def is_unified_memory(self) -> bool:
         """Whether the memory of the device is the memory of the host (GB10, Thor).
@@ -124,7 +123,7 @@ class MemoryMixin(DeviceBase):
         info = self._query('nvmlDeviceGetBAR1MemoryInfo')
         if info is NA or not info.bar1Total:
             return MemoryInfo()
-        return _memory_info(info.bar1Total, info.bar1Free, info.bar1Used)
+        return self._sizes(info.bar1Total, info.bar1Free, info.bar1Used)
 
     def bar1_memory_total(self) -> int | NaType:
         """Size of the BAR1 window in bytes. NVML: ``nvmlDeviceGetBAR1MemoryInfo``."""

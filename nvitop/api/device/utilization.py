@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nvitop.api.device.base import DeviceBase, in_range
+from nvitop.api.device.base import DeviceBase
 from nvitop.api.utils import NA, NaType
 
 
@@ -41,7 +41,7 @@ class UtilizationMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetUtilizationRates`` · nvidia-smi: ``utilization.gpu``
         """
-        return in_range(getattr(self._query('nvmlDeviceGetUtilizationRates'), 'gpu', NA), 100)
+        return self._in_range(getattr(self._query('nvmlDeviceGetUtilizationRates'), 'gpu', NA), 100)
 
     gpu_percent = gpu_utilization
 
@@ -52,12 +52,14 @@ class UtilizationMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetUtilizationRates`` · nvidia-smi: ``utilization.memory``
         """
-        return in_range(getattr(self._query('nvmlDeviceGetUtilizationRates'), 'memory', NA), 100)
+        return self._in_range(
+            getattr(self._query('nvmlDeviceGetUtilizationRates'), 'memory', NA), 100
+        )
 
     def _engine(self, function: str) -> int | NaType:
         # The answer is a load and the time over which it was measured.
         answer = self._query(function)
-        return in_range(answer[0], 100) if answer is not NA else NA
+        return self._in_range(answer[0], 100) if answer is not NA else NA
 
     def encoder_utilization(self) -> int | NaType:
         """Load of the video encoder in percent.
