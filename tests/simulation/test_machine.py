@@ -60,6 +60,29 @@ def test_real_processes_are_children_with_the_command_line_of_the_scenario(start
     assert children() == []
 
 
+@pytest.mark.skipif(
+    getattr(os, 'geteuid', lambda: 1)() != 0 or sys.version_info < (3, 9),
+    reason='needs root, and Python 3.9',
+)
+def test_root_runs_processes_as_their_users_where_the_system_knows_them(start: Start) -> None:
+    text = ONE_PROCESS.format(more='user = "nobody"')
+    text += '[[process]]\ncommand = ["b"]\nuser = "no-such-user"\n'
+    start(text, processes='real')
+    assert sorted(child.username() for child in children()) == ['nobody', 'root']
+
+
+def test_without_a_shell_children_are_pythons(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('nvitop.simulation.children.SHELL', '/no/such/shell')
+    machine = start(ONE_PROCESS.format(more=''), processes='real')
+    (child,) = children()
+    assert listed_pids() == [child.pid]
+    assert child.cmdline()[-3:] == ['a script.py', '--größe', '-x']
+    machine.stop()
+    assert not child.is_running()
+
+
 @linux_only
 def test_arguments_and_name_of_a_child_are_those_of_the_scenario(start: Start) -> None:
     start(ONE_PROCESS.format(more=''), processes='real')
