@@ -548,3 +548,27 @@ def with_families(sample: Sample) -> Sample:
                 )
             )  # fmt: skip
     return sample._replace(host_processes=tuple(family))
+
+
+#: The environment of a process: something secret, something empty, something long, something odd.
+ENVIRONMENT: tuple[tuple[str, str], ...] = (
+    ('AWS_SECRET_ACCESS_KEY', 'wJalrXUtnFEMI/K7MDENG'),
+    ('CUDA_VISIBLE_DEVICES', '0,1,2,3'),
+    ('EMPTY_TOKEN', ''),
+    ('GREETING', 'こんにちは世界 e\u0301'),
+    ('HF_TOKEN', 'hf_abcdefghijklmnop'),
+    ('HOME', '/home/alice'),
+    ('LANG', 'en_US.UTF-8'),
+    ('LD_LIBRARY_PATH', ':'.join(f'/usr/local/cuda-12.{i}/lib64' for i in range(9))),
+    ('LS_COLORS', 'rs=0:di=01;34:ln=01;36:mh=00:pi=40;33'),
+    ('MASTER_ADDR', '10.0.0.17'),
+    ('MULTI_LINE', 'first\nsecond\tthird\x1b[31mred'),
+    ('OMP_NUM_THREADS', '12'),
+    ('PATH', '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'),
+    ('PGPASSWORD', 'hunter2'),
+    ('PWD', '/home/alice/llama'),
+    ('RANK', '0'),
+    ('SHELL', '/bin/bash'),
+    ('USER', 'alice'),
+    ('WORLD_SIZE', '8'),
+)

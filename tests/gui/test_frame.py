@@ -11,14 +11,22 @@ from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState, Notice, Screen
 from nvitop.gui.state.columns import column_widths
-from nvitop.gui.state.events import Event, KeyPressed, Resized, SampleArrived
+from nvitop.gui.state.environ import is_secret
+from nvitop.gui.state.events import (
+    EnvironmentRead,
+    Event,
+    KeyPressed,
+    MousePressed,
+    Resized,
+    SampleArrived,
+)
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.types import ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from tests.gui.samples import NOW, SAMPLES, with_families
+from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, with_families
 from tests.gui.test_report import Anything
 from tests.gui.test_update import EVENTS, SIZES
 
@@ -178,3 +186,64 @@ def test_the_selected_line_of_the_tree_is_seen_whatever_the_size() -> None:
 def test_before_the_tree_has_been_measured_it_says_so() -> None:
     assert 'Looking for processes ...' in frame_of('nothing-yet', 80, 24, 't').lines()[2]
     assert 'None of 16 processes' in frame_of('h100x8', 80, 24, 't', '\\', '#').lines()[2]
+
+
+# The environment
+
+
+def environment_of(width: int, height: int, *keys: str) -> AppState:
+    """The environment screen of a process that has been read."""
+    state = state_of('one', width, height, 'Down', 'e')
+    read = EnvironmentRead(state.environ.pid, state.environ.start_time, ENVIRONMENT)
+    return update_all(state, (read, *map(KeyPressed, keys)))[0]
+
+
+def test_an_environment_shows_each_variable_in_one_line() -> None:
+    lines = draw_frame(environment_of(80, 24), History()).lines()
+    assert lines[0].startswith('Environment of process 4242 (alice, C)')
+    assert [line.partition('=')[0] for line in lines[2:21]] == [name for name, _ in ENVIRONMENT]
+    assert 'MULTI_LINE=first␤second␉third␛[31mred' in lines
+
+
+def test_secrets_are_shown_only_when_asked_for() -> None:
+    secrets = ('wJalr', 'hf_abc', 'hunter2')
+    hidden = '\n'.join(draw_frame(environment_of(80, 24, '$', 'Home'), History()).lines())
+    assert not any(secret in hidden for secret in secrets)
+    assert 'EMPTY_TOKEN=\n' in '\n'.join(draw_frame(environment_of(80, 24), History()).lines())
+    shown = '\n'.join(draw_frame(environment_of(80, 24, 'v'), History()).lines())
+    assert all(secret in shown for secret in secrets)
+    again = '\n'.join(draw_frame(environment_of(80, 24, 'v', 'v'), History()).lines())
+    assert not any(secret in again for secret in secrets)
+
+
+@pytest.mark.parametrize('name', ['HF_TOKEN', 'aws_secret_id', 'PGPASSWORD', 'API_KEY', 'a_key'])
+def test_names_that_look_secret(name: str) -> None:
+    assert is_secret(name)
+    assert not any(map(is_secret, ('PATH', 'KEYBOARD', 'MONKEY', 'HOME', 'KEY_FILE_DIR')))
+
+
+def test_why_an_environment_cannot_be_read_is_said_in_full() -> None:
+    state = state_of('one', 40, 10, 'Down', 'e')
+    assert ' Reading ...' in draw_frame(state, History()).lines()
+    reason = 'no permission: it belongs to another user'
+    state, _ = update(state, EnvironmentRead(state.environ.pid, 0.0, (), reason))
+    lines = draw_frame(state, History()).lines()
+    assert ' '.join(line.strip() for line in lines[2:]).strip() == reason
+
+
+def test_an_environment_read_while_the_help_lay_over_it_is_there_afterwards() -> None:
+    state = state_of('one', 80, 24, 'Down', 'e', 'h')
+    state, _ = update(state, EnvironmentRead(state.environ.pid, 0.0, ENVIRONMENT))
+    state, _ = update(state, KeyPressed('q'))
+    assert state.screen is Screen.ENVIRON
+    assert 'HOME=/home/alice' in draw_frame(state, History()).lines()
+
+
+def test_a_click_goes_to_the_line_under_it() -> None:
+    state, _ = update(environment_of(80, 10, 'End'), MousePressed(3, 4))
+    (y,) = [
+        y
+        for y, line in enumerate(draw_frame(state, History()).lines())
+        if line.startswith(ENVIRONMENT[state.environ.cursor][0])
+    ]
+    assert y == 4

@@ -26,8 +26,10 @@ from nvitop.gui.state.effects import (
     RingBell,
     Suspend,
 )
+from nvitop.gui.state.environ import environ_lines
 from nvitop.gui.state.graphs import GRAPHS
 from nvitop.gui.state.keymap import Action, Binding
+from nvitop.gui.state.lines import SCROLLED, move_cursor
 from nvitop.gui.state.listing import (
     clear_selection,
     main_layout,
@@ -43,7 +45,6 @@ from nvitop.gui.state.listing import (
     tree_rows,
 )
 from nvitop.gui.state.ordering import next_order
-from nvitop.gui.state.summary import summarise_users
 from nvitop.gui.state.tree import subtree
 from nvitop.gui.state.types import Sort
 
@@ -144,28 +145,10 @@ def move_lines(state: AppState, step: int) -> Result:
     if state.screen in (Screen.MAIN, Screen.TREE):
         state, moved = move_selection(state, step)
         return state, () if moved else (RingBell(),)
-    if state.screen is Screen.ENVIRON:
-        environ = state.environ
-        last = max(0, len(environ.variables or ()) - 1)
-        cursor = max(0, min(environ.cursor + step, last))
-        # Two rows are the title and the line below it.
-        scroll_y = max(cursor + 1 - max(1, state.height - 2), min(environ.scroll_y, cursor))
-        return state._replace(environ=environ._replace(cursor=cursor, scroll_y=scroll_y)), ()
-    last = max(0, list_length(state) - 1)
-    cursor = max(0, min(state.listing.cursor + step, last))
-    scroll_y = max(cursor + 1 - max(1, state.height - 4), min(state.listing.scroll_y, cursor))
-    return state._replace(listing=ListState(cursor, max(0, scroll_y))), ()
-
-
-def list_length(state: AppState) -> int:
-    """Lines of the screen that is a list; the help scrolls over what its view says, at most this."""
-    if state.screen is Screen.PROBLEMS:
-        return len(state.problems)
-    if state.screen is Screen.USERS:
-        return len(summarise_users(state.shown.processes))
-    if state.screen is Screen.COLUMNS:
-        return len(COLUMNS)
-    return 200
+    if state.screen not in SCROLLED:
+        return state, ()
+    at = state.environ if state.screen is Screen.ENVIRON else state.listing
+    return move_cursor(state, at.cursor + step), ()
 
 
 def _move(step: int) -> Callable[[AppState], Result]:
@@ -220,7 +203,7 @@ def scroll_sideways(state: AppState, cells: int) -> Result:
 def scroll_limit(state: AppState) -> int:
     """How far the lines of the screen can be moved to the left with something still to be seen."""
     if state.screen is Screen.ENVIRON:
-        lines = [f'{name}={value}' for name, value in state.environ.variables or ()]
+        lines = [f'{name}={value}' for name, value in environ_lines(state.environ)]
         room = state.width
     elif state.screen is Screen.TREE:
         rows = tree_rows(state)

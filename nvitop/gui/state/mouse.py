@@ -9,6 +9,7 @@ from nvitop.gui.state.actions import move_lines, scroll_sideways
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
 from nvitop.gui.state.dialog import Result, confirm, dialog_message
 from nvitop.gui.state.events import MousePressed, MouseScrolled
+from nvitop.gui.state.lines import SCROLLED, lines_layout, move_cursor
 from nvitop.gui.state.listing import (
     clear_selection,
     main_layout,
@@ -35,7 +36,8 @@ def click(state: AppState, event: MousePressed) -> Result:
         return _click_main(state, event), ()
     if state.screen is Screen.TREE:
         return _click_tree(state, event), ()
-    return state, ()
+    line = lines_layout(state).at(event.y) if state.screen in SCROLLED else None
+    return (state, ()) if line is None else (move_cursor(state, line), ())
 
 
 def _click_main(state: AppState, event: MousePressed) -> AppState:

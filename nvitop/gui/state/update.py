@@ -7,7 +7,7 @@ from typing import Callable, cast
 
 from nvitop.gui.state import typing_keys
 from nvitop.gui.state.actions import act, open_signal_dialog
-from nvitop.gui.state.app_state import AppState, Notice, Screen
+from nvitop.gui.state.app_state import AppState, Notice
 from nvitop.gui.state.dialog import Result, press_in_dialog, turn_in_dialog
 from nvitop.gui.state.effects import Effect, Quit, Redraw, Suspend
 from nvitop.gui.state.events import (
@@ -114,7 +114,8 @@ def _clock(state: AppState, event: ClockTicked) -> Result:
 
 def _environment(state: AppState, event: EnvironmentRead) -> Result:
     environ = state.environ
-    if state.screen is not Screen.ENVIRON or event.pid != environ.pid:
+    # The help may lie over the screen that waits for it.
+    if event.pid != environ.pid:
         return state, ()
     environ = environ._replace(
         variables=event.variables, error=event.error, start_time=event.start_time

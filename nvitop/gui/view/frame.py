@@ -19,6 +19,7 @@ from nvitop.gui.state.listing import main_layout
 from nvitop.gui.view.badges import state_badges
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.panels.device import Header
+from nvitop.gui.view.screens.environ import draw_environ
 from nvitop.gui.view.screens.main import HEADER_HINT, MainView, draw_main, draw_too_small
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.widgets.message import Button, draw_dialog
@@ -99,4 +100,5 @@ _Draw = Callable[[Buffer, AppState, History], None]
 _SCREENS: dict[Screen, _Draw] = {
     Screen.MAIN: _draw_main,
     Screen.TREE: lambda buf, state, _: draw_tree(buf, state),
+    Screen.ENVIRON: lambda buf, state, _: draw_environ(buf, state),
 }

@@ -38,7 +38,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
         style = _row_style(row, state, is_selected=is_selected, is_tagged=row.key in tagged)
         _draw_row(buf, y, row, layout, style, state)
     if not rows:
-        draw_message(buf, layout.lines.area.y, _empty_message(state), _DIM)
+        draw_message(buf, layout.lines.area, _empty_message(state), _DIM)
 
 
 def _title(state: AppState, rows: tuple[TreeRow, ...]) -> str:
@@ -50,6 +50,8 @@ def _title(state: AppState, rows: tuple[TreeRow, ...]) -> str:
 def _empty_message(state: AppState) -> str:
     if state.shown.host_processes:
         return f'None of {len(state.shown.host_processes)} processes meets the filter'
+    if state.frozen is not None:
+        return 'Not measured: the display was frozen before the tree was opened'
     if state.shown.processes or not state.shown.sequence:
         return 'Looking for processes ...'
     return 'No process is running on a GPU'

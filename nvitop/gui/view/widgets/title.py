@@ -8,7 +8,7 @@ from typing import Sequence, Tuple
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip
+from nvitop.gui.render.width import cell_width, clip, wrap
 
 #: Pieces of a line, each with its style.
 Pieces = Sequence[Tuple[str, Style]]
@@ -52,6 +52,7 @@ def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = _BAR) -> None:
     buf.write(0, y, text, style)
 
 
-def draw_message(buf: Buffer, y: int, text: str, style: Style = PLAIN) -> None:
-    """One line of text where a list has no lines."""
-    buf.write(1, y, clip(text, buf.width - 2), style)
+def draw_message(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> None:
+    """Safe text where a list has no lines."""
+    for i, line in enumerate(wrap(text, max(2, area.width - 2))[: area.height]):
+        buf.write(area.x + 1, area.y + i, line, style)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The environment screen: the variables of a process, as they were when it started."""
+
+from __future__ import annotations
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import cell_width, clip, cut, safe
+from nvitop.gui.state.app_state import AppState, EnvironState
+from nvitop.gui.state.environ import environ_lines, is_secret
+from nvitop.gui.state.lines import lines_layout
+from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.widgets.title import (
+    draw_bar_row,
+    draw_message,
+    draw_title,
+    hint_of,
+)
+
+_NAME = Style(Role.HEADING, bold=True)
+_DIM = Style(Role.DIM)
+_HINT = hint_of(('h', 'help'), ('e', 'back'))
+#: Characters of a value that can be looked at, scrolling sideways.
+_LIMIT = 1 << 16
+
+
+def draw_environ(buf: Buffer, state: AppState) -> None:
+    """Draw the screen."""
+    environ = state.environ
+    layout = lines_layout(state)
+    draw_title(buf, _title(environ), state_badges(state), _HINT)
+    draw_bar_row(buf, 1, _summary(environ))
+    if environ.error or not environ.variables:
+        style = Style(Role.ERROR) if environ.error else _DIM
+        draw_message(buf, layout.area, safe(_message(environ)), style)
+        return
+    lines = environ_lines(environ)
+    for line in layout.shown:
+        _draw_line(buf, layout.row_of(line), lines[line], environ, is_cursor=line == environ.cursor)
+
+
+def _title(environ: EnvironState) -> str:
+    if not environ.pid:
+        return 'Environment of nvitop itself'
+    who = f' ({safe(environ.title)})' if environ.title else ''
+    return f'Environment of process {environ.pid}{who}'
+
+
+def _summary(environ: EnvironState) -> str:
+    variables = environ.variables or ()
+    if not variables:
+        return ''
+    text = f' {environ.cursor + 1} of {len(variables)}'
+    secrets = sum(1 for name, value in variables if value and is_secret(name))
+    if secrets and environ.reveals_secrets:
+        text += f', {secrets} secret: v hides them'
+    elif secrets:
+        text += f', {secrets} hidden: v shows them'
+    return text
+
+
+def _message(environ: EnvironState) -> str:
+    if environ.error:
+        return environ.error
+    return 'Reading ...' if environ.variables is None else 'It has no variables'
+
+
+def _draw_line(
+    buf: Buffer, y: int, line: tuple[str, str], environ: EnvironState, *, is_cursor: bool
+) -> None:
+    name, value = (safe(text, limit=_LIMIT) for text in line)
+    text = f'{name}={value}'
+    x = environ.scroll_x
+    if x:
+        text = cut(text, x, 2 * len(text))
+    text = clip(text, buf.width)
+    if is_cursor:
+        draw_bar_row(buf, y, text, Style(Role.SELECTED))
+        return
+    name_cells = min(max(0, cell_width(name) - x), cell_width(text))
+    buf.write(0, y, cut(text, 0, name_cells), _NAME)
+    buf.write(name_cells, y, cut(text, name_cells, buf.width), PLAIN)
