@@ -96,6 +96,11 @@ class DriverReader:
         return tuple(row for reading in self._all() for row in reading.processes)
 
     @property
+    def begun(self) -> frozenset[str]:
+        """Metrics that are measured between two readings, of which the first was just taken."""
+        return frozenset(name for reading in self._all() for name in reading.begun)
+
+    @property
     def problems(self) -> tuple[Problem, ...]:
         """Why something is missing."""
         problems = [problem for reading in self._all() for problem in reading.problems]

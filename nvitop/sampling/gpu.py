@@ -35,6 +35,19 @@ _PROCESS_LISTS = (
 )
 
 
+#: What is measured between two readings → the method of a device that begins it.
+MEASURED_BETWEEN_READINGS = {
+    'pcie_tx_throughput': 'begin_pcie_throughput',
+    'pcie_rx_throughput': 'begin_pcie_throughput',
+    'nvlink_tx_throughput': 'begin_nvlink_throughput',
+    'nvlink_rx_throughput': 'begin_nvlink_throughput',
+    'gpm_sm_active': 'begin_gpm',
+    'gpm_sm_occupancy': 'begin_gpm',
+    'gpm_tensor_active': 'begin_gpm',
+    'gpm_dram_active': 'begin_gpm',
+}
+
+
 class Selection:
     """Which devices are wanted; without wishes: all."""
 
@@ -81,6 +94,8 @@ class GpuReading(NamedTuple):
     devices: tuple[DeviceSample, ...] = ()
     processes: tuple[ProcessRow, ...] = ()
     problems: tuple[Problem, ...] = ()
+    #: Metrics that are measured between two readings, of which the first was taken just now.
+    begun: frozenset[str] = frozenset()
 
 
 class DeviceLostError(Exception):
@@ -110,6 +125,8 @@ class DeviceReader:
         self.sample = DeviceSample(key, info or DeviceInfo(key, key.physical_index, 'N/A'))
         #: Its processes, as they were listed the last time.
         self.rows: tuple[ProcessRow, ...] = ()
+        #: Metrics of which the first of two readings was taken the last time.
+        self.begun: frozenset[str] = frozenset()
         self._is_new = True
         self._problems: dict[str, Problem] = {}
         #: Metrics that the driver does not support here: asked seldom.
@@ -130,7 +147,7 @@ class DeviceReader:
         """
         with self.device.oneshot():
             self._read_facts(self._facts_due(due))
-            values = self._ask_all(self._metrics(due))
+            values = self._ask_all(self._begin(self._metrics(due)))
             if due.processes:
                 self._read_processes()
         shown = frozenset(metric for metric in metrics_due(due) if metric.tier == 'shown')
@@ -138,6 +155,8 @@ class DeviceReader:
             for metric in self._shown - shown:
                 values[metric.field] = None
                 self._problems.pop(metric.name, None)
+            if any(map(_is_gpm, self._shown)) and not any(map(_is_gpm, shown)):
+                self.device.release_gpm()
             self._shown = shown
         else:
             self._shown |= shown
@@ -158,6 +177,23 @@ class DeviceReader:
             if (metric.mig or not self.key.is_mig)
             and (due.slow or metric.name not in self._unsupported)
         ]
+
+    def _begin(self, metrics: list[Metric]) -> list[Metric]:
+        """Begin what is measured between two readings, and leave it out this time.
+
+        Otherwise each GPU would wait for its own, one after another.
+        """
+        running = {MEASURED_BETWEEN_READINGS.get(metric.name) for metric in self._shown}
+        missing = {MEASURED_BETWEEN_READINGS.get(metric.name) for metric in metrics} - running
+        for method in filter(None, missing):
+            getattr(self.device, method)()
+        begun = [
+            m
+            for m in metrics
+            if m.name in MEASURED_BETWEEN_READINGS and MEASURED_BETWEEN_READINGS[m.name] in missing
+        ]
+        self.begun = frozenset(metric.name for metric in begun)
+        return [metric for metric in metrics if metric not in begun] if begun else metrics
 
     def _facts_due(self, due: Due) -> list[Metric]:
         if due.metrics is not None:
@@ -259,6 +295,10 @@ class DeviceReader:
     def _note(self, what: str, reason: str, kind: str) -> None:
         subject = f'device {self.key.label}'
         self._problems[what] = Problem(subject, what, reason, kind, self.key)
+
+
+def _is_gpm(metric: Metric) -> bool:
+    return MEASURED_BETWEEN_READINGS.get(metric.name) == 'begin_gpm'
 
 
 class GpuReader:
@@ -371,6 +411,7 @@ class GpuReader:
             tuple(reader.sample for reader in readers),
             tuple(row for reader in readers for row in reader.rows),
             tuple(problem for reader in readers for problem in reader.problems),
+            frozenset(name for reader in readers for name in reader.begun),
         )
 
     def _find_mig_devices(self, gpu: DeviceReader) -> None:

@@ -174,13 +174,14 @@ class Plan:
         """What is to be asked now for this demand; it counts as asked from here on."""
         now = self._clock()
         fast = self._devices.take(now, self._slack)
-        shown = demand.shown_metrics
-        if not fast and shown:
-            shown = tuple(name for name in shown if name not in self._shown)
-        self._shown = frozenset(demand.shown_metrics)
         processes = demand.processes and self._processes_due(now, demand)
         new = self._new_in_view(demand)
         again = self._take_again(now)
+        shown = demand.shown_metrics
+        if not fast and shown:
+            now_due = {*shown} - self._shown | {*again.shown}
+            shown = tuple(name for name in shown if name in now_due)
+        self._shown = frozenset(demand.shown_metrics)
         tree = processes or again.host_processes or not self._demand.host_processes
         due = Due(
             fast=fast,
@@ -219,12 +220,20 @@ class Plan:
             return again
         return again._replace(new_processes=again.new_processes & self._in_view)
 
-    def ask_again(self, keys: frozenset[ProcessKey], *, tree: bool = False) -> None:
-        """Ask these processes once more soon: their CPU time was read for the first time.
+    def ask_again(
+        self,
+        keys: frozenset[ProcessKey] = frozenset(),
+        *,
+        tree: bool = False,
+        shown: frozenset[str] = frozenset(),
+    ) -> None:
+        """Ask once more soon, because what is measured between two readings was read first now.
 
-        The host is asked as well; with ``tree``, all processes of the tree.
+        The CPU % of these processes (with ``tree``, of all in the tree) and of the host, and
+        metrics of tier *shown*.
         """
         self._again = Due(
+            shown=tuple(sorted({*self._again.shown, *shown})),
             new_processes=self._again.new_processes | keys,
             host=True,
             host_processes=self._again.host_processes or tree,

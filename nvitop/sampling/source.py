@@ -10,7 +10,7 @@ from typing import Callable, Collection, Hashable, Iterable, Protocol
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
 from nvitop.sampling.driver import DriverReader
-from nvitop.sampling.gpu import Selection, Wish
+from nvitop.sampling.gpu import MEASURED_BETWEEN_READINGS, Selection, Wish
 from nvitop.sampling.host import HostReader
 from nvitop.sampling.lanes import Lane
 from nvitop.sampling.plan import Due, Intervals, Plan
@@ -139,14 +139,15 @@ class LiveSource:
         wanted = {*metrics, *demand.shown_metrics}
         started, calls = self._clock(), libnvml.call_count()
         first = wanted & _FIRST_METRICS | {'memory_total', 'mig_mode'}
+        begun = wanted & MEASURED_BETWEEN_READINGS.keys()
         processes = demand.processes
         sample = self._measure(
-            demand, Due(metrics=frozenset(first), slow=True, processes=processes, host=True)
+            demand, Due(metrics=frozenset(first | begun), slow=True, processes=processes, host=True)
         )
-        begun = self._clock()
+        started_cpu = self._clock()
         if wanted - first:
             sample = self._measure(demand, Due(metrics=frozenset(wanted - first)))
-        remaining = begun + SHORTEST_CPU_SECONDS + 0.005 - self._clock()
+        remaining = started_cpu + SHORTEST_CPU_SECONDS + 0.005 - self._clock()
         if remaining > 0:
             self._sleep(remaining)
         keys = frozenset(process.key for process in sample.processes)
@@ -158,6 +159,8 @@ class LiveSource:
         started, calls = self._clock(), libnvml.call_count()
         if due.devices or due.processes:
             self._driver.read(due)
+            if self._driver.begun and due.metrics is None:
+                self._plan.ask_again(shown=self._driver.begun)
         if due.host:
             self._host.read()
         if due.processes or due.new_processes or due.host_processes:

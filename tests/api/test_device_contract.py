@@ -23,6 +23,9 @@ from tests.api.machines import machine as make_machine
 #: Public methods that are no getters: they need arguments, or do something else.
 NOT_GETTERS = {
     'all',
+    'begin_gpm',
+    'begin_nvlink_throughput',
+    'begin_pcie_throughput',
     'count',
     'cuda_driver_version',
     'driver_version',

@@ -373,6 +373,39 @@ def test_throughputs_have_units(kib_per_s: Any, text: str) -> None:
     assert throughput2human(kib_per_s) == text
 
 
+@pytest.mark.parametrize(
+    ('begin', 'getter', 'shortest'),
+    [
+        ('begin_pcie_throughput', 'pcie_throughput', 0.02),
+        ('begin_nvlink_throughput', 'nvlink_throughput', 0.02),
+        pytest.param('begin_gpm', 'gpm_metrics', 0.1, marks=needs_gpm),
+    ],
+)
+def test_what_was_begun_needs_no_wait(
+    machine: simulation.Machine, device: Device, begin: str, getter: str, shortest: float
+) -> None:
+    getattr(device, begin)()
+    machine.advance(1.0)
+    before = machine.world.seconds()
+    known_at_once = getattr(device, getter)()
+    assert machine.world.seconds() == before
+    assert known_at_once
+    getattr(device, begin)()
+    machine.advance(shortest / 4)
+    before = machine.world.seconds()
+    getattr(device, getter)()
+    assert machine.world.seconds() - before == pytest.approx(shortest * 3 / 4)
+
+
+def test_beginning_where_there_is_nothing_to_measure_does_no_harm() -> None:
+    with make_machine('[[gpu]]\nmodel = "RTX 4090"\npcie_counters = false'):
+        device = Device(0)
+        device.begin_pcie_throughput()
+        device.begin_nvlink_throughput()
+        device.begin_gpm()
+        assert device.nvlink_throughput() == []
+
+
 # Performance counters of the hardware
 
 

@@ -203,6 +203,16 @@ def test_metrics_due_are_those_of_the_tiers_asked_for() -> None:
     assert metrics_due(Due(processes=True)) == ()
 
 
+def test_shown_metrics_can_be_asked_again_while_they_are_shown() -> None:
+    clock = Clock(0.0)
+    plan = Plan(clock=clock)
+    demand = Demand(shown_metrics=('total_energy', 'pcie_tx_throughput'))
+    plan.due(demand)
+    plan.ask_again(shown=frozenset({'pcie_tx_throughput', 'gpm_sm_active'}))
+    clock.now = plan.next_due()
+    assert plan.due(demand) == Due(shown=('pcie_tx_throughput',), host=True)
+
+
 def test_the_tree_is_asked_again_too() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)

@@ -284,6 +284,43 @@ def test_shown_metrics_are_there_while_they_are_shown_and_gone_after(bench: Benc
     assert bench.machine.calls['nvmlDeviceGetEncoderUtilization'] == 0
 
 
+RATES = ('pcie_tx_throughput', 'nvlink_rx_throughput', 'gpm_sm_active')
+
+
+def test_rates_are_begun_everywhere_and_read_soon_after_so_nobody_waits(bench: Bench) -> None:
+    bench.sample()
+    bench.demand = Demand(shown_metrics=RATES)
+    device = gpu(bench.sample(0.1), 0)
+    assert device.pcie_tx_throughput_kib_per_s is None
+    assert bench.source.next_due() == pytest.approx(bench.clock.now + 0.25)
+    bench.clock.now = bench.source.next_due()
+    for device in bench.sample().devices:
+        assert device.pcie_tx_throughput_kib_per_s is not None
+        assert device.nvlink_rx_throughput_kib_per_s is not None
+        assert device.gpm_sm_active_percent is not None
+    assert gpu(bench.sample(1.0), 0).gpm_sm_active_percent is not None
+
+
+def test_counters_of_the_hardware_are_given_back_when_they_are_hidden(bench: Bench) -> None:
+    bench.demand = Demand(shown_metrics=('gpm_sm_active', 'gpm_dram_active'))
+    bench.sample()
+    bench.sample(1.0)
+    bench.demand = Demand(shown_metrics=('gpm_sm_active',))
+    bench.sample(1.0)
+    assert bench.machine.world.gpm_samples
+    bench.demand = Demand()
+    bench.sample(1.0)
+    assert bench.machine.world.gpm_samples == {}
+
+
+def test_a_complete_sample_has_rates_too(bench: Bench) -> None:
+    sample = bench.source.complete_sample(Demand(shown_metrics=RATES))
+    for device in sample.devices:
+        assert device.pcie_tx_throughput_kib_per_s is not None
+        assert device.nvlink_rx_throughput_kib_per_s is not None
+        assert device.gpm_sm_active_percent is not None
+
+
 def test_the_reason_for_a_gap_goes_with_the_metric_that_was_shown(bench: Bench) -> None:
     bench.machine.fail('nvmlDeviceGetEncoderUtilization', 'NOT_SUPPORTED', gpu=0)
     bench.demand = Demand(shown_metrics=('encoder_utilization',))

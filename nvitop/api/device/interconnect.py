@@ -53,6 +53,10 @@ class _Counters(NamedTuple):
     values: list[tuple[Any, int]]
 
 
+if TYPE_CHECKING:
+    _RateWindow = Window[_Counters, list[float | NaType]]
+
+
 def _rates(earlier: _Counters, later: _Counters) -> list[float | NaType]:
     """Growth per second of each counter. One that has been reset in between has none."""
     rates: list[float | NaType] = []
@@ -128,8 +132,8 @@ def _of_links(
 class InterconnectMixin(DeviceBase):
     """PCIe and NVLink. Throughputs are in KiB/s, *tx* is from the GPU, *rx* to it."""
 
-    _pcie: Window[_Counters, list[float | NaType]] | None = None
-    _nvlink: Window[_Counters, list[float | NaType]] | None = None
+    _pcie: _RateWindow | None = None
+    _nvlink: _RateWindow | None = None
 
     def pcie_link_generation(self) -> int | NaType:
         """PCIe generation in use; the link slows down while the GPU saves power.
@@ -202,18 +206,29 @@ class InterconnectMixin(DeviceBase):
     @once_in_oneshot
     def _counted_pcie_rates(self) -> list[float | NaType]:
         """Bytes per second from the driver's counters, empty where it has none."""
+        window = self._pcie_window()
+        return [] if window is None else window.measure()
+
+    def begin_pcie_throughput(self) -> None:
+        """Begin to measure: the next call of a PCIe getter gives the mean since, and need not wait.
+
+        Where the driver does not count the bytes this does nothing.
+        """
+        window = self._pcie_window()
+        if window is not None:
+            window.begin()
+
+    def _pcie_window(self) -> _RateWindow | None:
         if not self._known('PCIe counters', self._has_pcie_counters):
-            return []
+            return None
         if self._pcie is None:
             self._pcie = self._rate_window(_PCIE_COUNTERS)
-        return self._pcie.measure()
+        return self._pcie
 
     def _has_pcie_counters(self) -> bool:
         return NA not in [value for value, _ in self._read_fields(_PCIE_COUNTERS)]
 
-    def _rate_window(
-        self, fields: list[tuple[int, int]]
-    ) -> Window[_Counters, list[float | NaType]]:
+    def _rate_window(self, fields: list[tuple[int, int]]) -> _RateWindow:
         def read() -> _Counters | None:
             values = self._read_fields(fields)
             is_known = any(value is not NA for value, _ in values)
@@ -245,9 +260,20 @@ class InterconnectMixin(DeviceBase):
             ValueError: The interval is negative.
         """
         check_interval(interval)
+        window = self._nvlink_window()
+        rates = [_rounded(rate) for rate in window.measure(interval)] if window is not None else []
+        return [ThroughputInfo(*pair) for pair in zip(rates[::2], rates[1::2])]
+
+    def begin_nvlink_throughput(self) -> None:
+        """Begin to measure: the next call of an NVLink getter gives the mean since without a wait."""
+        window = self._nvlink_window()
+        if window is not None:
+            window.begin()
+
+    def _nvlink_window(self) -> _RateWindow | None:
         count = self.nvlink_link_count()
         if not isinstance(count, int) or not count:
-            return []
+            return None
         if self._nvlink is None:
             fields = [
                 (field, link)
@@ -255,8 +281,7 @@ class InterconnectMixin(DeviceBase):
                 for field in (_FIELD_NVLINK_DATA_TX, _FIELD_NVLINK_DATA_RX)
             ]
             self._nvlink = self._rate_window(fields)
-        rates = [_rounded(rate) for rate in self._nvlink.measure(interval)]
-        return [ThroughputInfo(*pair) for pair in zip(rates[::2], rates[1::2])]
+        return self._nvlink
 
     nvlink_mean_throughput = _of_links(
         'nvlink_mean_throughput', nvlink_throughput, _mean, 'mean of all links in KiB/s'

@@ -38,8 +38,14 @@ class Window(Generic[R, V]):
         self._compare = compare
         self._missing = missing
         self._shortest = shortest
-        #: When the last reading was taken, the reading, and the value it gave.
-        self._last: tuple[float, R, V] | None = None
+        #: When the last reading was taken, the reading, and the value it gave: none when it was the
+        #: first one.
+        self._last: tuple[float, R, V | None] | None = None
+
+    def begin(self) -> None:
+        """Take the first reading, and forget others: the next measurement covers the time since."""
+        reading = self._read()
+        self._last = None if reading is None else (self.clock(), reading, None)
 
     def measure(self, interval: float | None = None) -> V:
         """The value since the last reading, or over the next ``interval`` seconds.
@@ -55,8 +61,11 @@ class Window(Generic[R, V]):
                 self.sleep(interval or self._shortest)
         else:
             taken, earlier, value = last
-            if self.clock() - taken < self._shortest:
-                return value
+            age = self.clock() - taken
+            if age < self._shortest:
+                if value is not None:
+                    return value
+                self.sleep(self._shortest - age)
         later = self._read() if earlier is not None else None
         if earlier is None or later is None:
             self._last = None
