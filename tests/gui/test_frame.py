@@ -20,11 +20,14 @@ from nvitop.gui.state.events import (
     Resized,
     SampleArrived,
 )
+from nvitop.gui.state.help import help_lines, key_groups
+from nvitop.gui.state.keymap import BINDINGS
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.types import ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
+from nvitop.options import Thresholds
 from nvitop.sampling.history import History
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, with_families
 from tests.gui.test_report import Anything
@@ -247,3 +250,53 @@ def test_a_click_goes_to_the_line_under_it() -> None:
         if line.startswith(ENVIRONMENT[state.environ.cursor][0])
     ]
     assert y == 4
+
+
+# The help
+
+
+@pytest.mark.parametrize('width', [40, 59, 60, 80, 149, 150, 300])
+def test_the_help_tells_of_every_key(width: int) -> None:
+    state = state_of('one', width, 400, 'h')
+    text = '\n'.join(draw_frame(state, History()).lines())
+    assert '..' not in text
+    words = set(text.split())
+    for group in key_groups():
+        for entry in group.entries:
+            assert words.issuperset(entry.keys.split())
+            assert words.issuperset(entry.text.split())
+    told = {binding.action for binding in BINDINGS if binding.help}
+    assert told == {binding.action for binding in BINDINGS}
+
+
+def test_the_help_is_scrolled_line_by_line_to_its_end() -> None:
+    state = state_of('one', 80, 24, 'h')
+    lines = draw_frame(state, History()).lines()
+    assert 'Help: lines 1 to 22 of' in lines[1]
+    state, _ = update(state, KeyPressed('Down'))
+    assert draw_frame(state, History()).lines()[2:-1] == lines[3:]
+    state, _ = update_all(state, (KeyPressed('End'), KeyPressed('Down'), KeyPressed('Up')))
+    count = len(help_lines(state))
+    assert (
+        f'lines {count - 22} to {count - 1} of {count}' in draw_frame(state, History()).lines()[1]
+    )
+
+
+def test_keys_that_signal_are_dim_where_nothing_can_be_signalled() -> None:
+    for readonly in (False, True):
+        state = state_of('one', 100, 200, 'h', view=ViewState(readonly=readonly))
+        buffer = draw_frame(state, History())
+        (row,) = [buffer.row(y) for y in range(200) if 'SIGTERM to' in buffer.lines()[y]]
+        assert {style.role for _, _, style in row} == (
+            {Role.DIM} if readonly else {Role.KEY, Role.TEXT}
+        )
+
+
+def test_the_help_explains_the_thresholds_in_their_colours() -> None:
+    view = ViewState(thresholds=Thresholds(gpu=(3, 44), memory=(5, 66)))
+    buffer = frame_of('one', 100, 200, 'h', view=view)
+    text = '\n'.join(buffer.lines())
+    assert 'light below 3%, moderate from 3%, heavy from 44%' in text
+    assert 'light below 5%, moderate from 5%, heavy from 66%' in text
+    styled = {(word, style.role) for y in range(200) for _, word, style in buffer.row(y)}
+    assert {('light', Role.LIGHT), ('moderate', Role.MODERATE), ('heavy', Role.HEAVY)} <= styled

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from nvitop.gui.state.types import MainState, ViewState
 from nvitop.sampling.types import EMPTY_SAMPLE, DeviceKey, ProcessKey, ProcessSample, Sample
+from nvitop.version import __version__
 
 
 class Screen(enum.Enum):
@@ -151,6 +152,8 @@ class AppState(NamedTuple):
     #: The clocks as of the last event.
     monotonic: float = 0.0
     timestamp: float = 0.0
+    #: Of nvitop, without its local part.
+    version: str = __version__.partition('+')[0]
     #: Graphs of the main screen are of this device; ``None``: the mean of all.
     focus: DeviceKey | None = None
 

@@ -11,10 +11,11 @@ from nvitop.gui.state.listing import clear_selection
 
 Result = Tuple[AppState, Tuple[Effect, ...]]
 
-_CANCEL_KEYS = ('n', 'N', 'Esc', 'q', 'Q')
-_CONFIRM_KEYS = ('Enter', 'Space')
-_PREVIOUS_KEYS = ('Left', 'Up', 'Shift-Tab', ',', '<', '[', 'Alt-h', 'Alt-k')
-_NEXT_KEYS = ('Right', 'Down', 'Tab', '.', '>', ']', 'Alt-l', 'Alt-j')
+#: Keys of the dialog, beside the hot keys of its buttons.
+CANCEL_KEYS = ('n', 'N', 'Esc', 'q', 'Q')
+CONFIRM_KEYS = ('Enter', 'Space')
+PREVIOUS_KEYS = ('Left', 'Up', 'Shift-Tab', ',', '<', '[', 'Alt-h', 'Alt-k')
+NEXT_KEYS = ('Right', 'Down', 'Tab', '.', '>', ']', 'Alt-l', 'Alt-j')
 _HOT_KEYS = {key: index for index, (_, _, keys) in enumerate(BUTTONS) for key in keys}
 
 
@@ -26,15 +27,15 @@ def button_of(signal: str) -> int:
 def press_in_dialog(state: AppState, key: str) -> Result:
     """A key while the dialog is open; a key it does not know does nothing."""
     assert state.dialog is not None
-    if key in _CANCEL_KEYS:
+    if key in CANCEL_KEYS:
         return state._replace(dialog=None), ()
-    if key in _CONFIRM_KEYS:
+    if key in CONFIRM_KEYS:
         return confirm(state, state.dialog.button)
     if key.lower() in _HOT_KEYS:
         return confirm(state, _HOT_KEYS[key.lower()])
-    if key in _PREVIOUS_KEYS:
+    if key in PREVIOUS_KEYS:
         return turn_in_dialog(state, -1)
-    if key in _NEXT_KEYS:
+    if key in NEXT_KEYS:
         return turn_in_dialog(state, 1)
     return state, ()
 

@@ -7,6 +7,7 @@ import enum
 from typing import NamedTuple
 
 from nvitop.gui.state.app_state import Screen
+from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.ordering import ORDERS
 
 
@@ -101,12 +102,14 @@ _VIEW, _MOVE, _PROCESS, _SCREEN, _SORT = (
 
 def _sort_bindings() -> tuple[Binding, ...]:
     """``o`` and a letter for each order; the upper-case letter sorts the other way."""
+    titles = {column.order: column.title for column in COLUMNS}
     rows = []
     for order in ORDERS:
         letter = order.letter
-        name = order.name.replace('_', ' ')
         usual = 'highest first' if order.is_descending else 'lowest first'
-        text = f'sort by {name}, {usual}; upper-case letter: the other way'
+        text = f'sort by {titles[order.name]}, {usual}'
+        if order.name == 'natural':
+            text = 'sort by GPU, user and PID: the usual order'
         rows.append(
             Binding((f'o {letter}',), Action.SORT_BY, text, _MAIN, _SORT, argument=order.name)
         )
@@ -120,10 +123,6 @@ def _sort_bindings() -> tuple[Binding, ...]:
 #: The first binding whose keys and screen match counts. An empty help is not listed.
 BINDINGS: tuple[Binding, ...] = (
     # leaving
-    Binding(('Esc', 'q', 'Q'), Action.BACK, 'back to the screen before', _BESIDE_MAIN - _TREE, _VIEW),
-    Binding(('q', 'Q', 't'), Action.BACK, 'back to the main screen', _TREE, _VIEW),
-    Binding(('e',), Action.BACK, '', _ENVIRON, _VIEW),
-    Binding(('Enter',), Action.BACK, '', frozenset({Screen.METRICS, Screen.HELP, Screen.PROBLEMS, Screen.USERS}), _VIEW),
     Binding(('q', 'Q'), Action.QUIT, 'quit, leaving a report on the screen', _MAIN, _VIEW),
     Binding(('h', '?', 'F1'), Action.HELP, 'this help', _ALL, _VIEW),
     # view
@@ -138,7 +137,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('z',), Action.FREEZE, 'freeze the display, or let it run', _ALL, _VIEW),
     Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'measure now and draw anew', _ALL, _VIEW),
     Binding(('L',), Action.NEXT_THEME, 'next theme', _ALL, _VIEW),
-    Binding(('M',), Action.TOGGLE_MOUSE, 'leave the mouse to the terminal to select text, or take it', _ALL, _VIEW),
+    Binding(('M',), Action.TOGGLE_MOUSE, 'give the mouse to the terminal to select text, or take it', _ALL, _VIEW),
     Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend; fg in the shell continues', _ALL, _VIEW),
     # moving
     Binding(('Up', 'Shift-Tab', 'Alt-k'), Action.SELECT_PREVIOUS, 'previous process or line', _SCROLLABLE, _MOVE),
@@ -154,7 +153,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('Esc',), Action.CLEAR, 'clear the filter, then selection and tags', _LISTS, _MOVE),
     # processes
     Binding(('Space',), Action.TAG, 'tag the process and go to the next', _LISTS, _PROCESS),
-    Binding(('x',), Action.TAG_SUBTREE, 'tag the process and all below it', _TREE, _PROCESS),
+    Binding(('x',), Action.TAG_SUBTREE, 'tag the process and all below it, or untag them', _TREE, _PROCESS),
     Binding(('Ctrl-C', 'I'), Action.INTERRUPT, 'send SIGINT to the tagged or selected', _LISTS, _PROCESS, is_mutating=True),
     Binding(('T',), Action.TERMINATE, 'send SIGTERM to the tagged or selected', _LISTS, _PROCESS, is_mutating=True),
     Binding(('K', 'k'), Action.KILL, 'send SIGKILL to the tagged or selected', _LISTS, _PROCESS, is_mutating=True),
@@ -167,10 +166,14 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('U',), Action.OPEN_USERS, 'summary by user', _LISTS, _SCREEN),
     Binding(('!',), Action.OPEN_PROBLEMS, 'problems: why values are missing, and own cost', _ALL, _SCREEN),
     Binding(('C',), Action.OPEN_COLUMNS, 'choose the columns of processes', _MAIN, _SCREEN),
-    Binding(('v',), Action.REVEAL, 'show or hide values of names that look secret', _ENVIRON, _SCREEN),
+    Binding(('v',), Action.REVEAL, 'show or hide values that look secret', _ENVIRON, _SCREEN),
     Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, _SCREEN),
     Binding(('K', '<'), Action.MOVE_UP, 'move the column to the left', _COLUMNS, _SCREEN),
     Binding(('J', '>'), Action.MOVE_DOWN, 'move the column to the right', _COLUMNS, _SCREEN),
+    Binding(('Esc', 'q', 'Q'), Action.BACK, 'back to the screen before', _BESIDE_MAIN - _TREE, _SCREEN),
+    Binding(('t', 'q', 'Q'), Action.BACK, 'back to the main screen', _TREE, _SCREEN),
+    Binding(('e',), Action.BACK, '', _ENVIRON, _SCREEN),
+    Binding(('Enter',), Action.BACK, '', frozenset({Screen.METRICS, Screen.HELP, Screen.PROBLEMS, Screen.USERS}), _SCREEN),
     # sorting
     Binding((',', '<'), Action.SORT_PREVIOUS, 'sort by the column before', _MAIN, _SORT),
     Binding(('.', '>'), Action.SORT_NEXT, 'sort by the next column', _MAIN, _SORT),

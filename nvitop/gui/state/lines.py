@@ -6,6 +6,7 @@ from __future__ import annotations
 from nvitop.gui.layout.list import ListLayout, lay_out_list
 from nvitop.gui.state.app_state import AppState, ListState, Screen
 from nvitop.gui.state.columns import COLUMNS
+from nvitop.gui.state.help import help_lines
 from nvitop.gui.state.summary import summarise_users
 
 #: Rows above and below the lines of a screen: title, headings, foot.
@@ -21,7 +22,7 @@ SCROLLED = frozenset(_TOP_AND_BOTTOM)
 
 
 def line_count(state: AppState) -> int:
-    """Lines of the screen; the help scrolls over what its view says, at most this."""
+    """Lines of the screen."""
     if state.screen is Screen.ENVIRON:
         return len(state.environ.variables or ())
     if state.screen is Screen.PROBLEMS:
@@ -30,7 +31,7 @@ def line_count(state: AppState) -> int:
         return len(summarise_users(state.shown.processes))
     if state.screen is Screen.COLUMNS:
         return len(COLUMNS)
-    return 200
+    return len(help_lines(state))
 
 
 def lines_layout(state: AppState) -> ListLayout:
@@ -44,13 +45,18 @@ def lines_layout(state: AppState) -> ListLayout:
         top=top,
         bottom=bottom,
         scroll_y=at.scroll_y,
-        cursor=at.cursor,
+        # The help is a text to be scrolled: no line of it is chosen.
+        cursor=None if state.screen is Screen.HELP else at.cursor,
     )
 
 
 def move_cursor(state: AppState, cursor: int) -> AppState:
     """To a line, as near as there is one, and scroll until it is seen."""
     cursor = max(0, min(cursor, line_count(state) - 1))
+    if state.screen is Screen.HELP:
+        state = state._replace(listing=ListState(cursor, cursor))
+        scroll_y = lines_layout(state).scroll_y
+        return state._replace(listing=ListState(scroll_y, scroll_y))
     if state.screen is Screen.ENVIRON:
         state = state._replace(environ=state.environ._replace(cursor=cursor))
         scroll_y = lines_layout(state).scroll_y

@@ -20,6 +20,7 @@ from nvitop.gui.view.badges import state_badges
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.environ import draw_environ
+from nvitop.gui.view.screens.help import draw_help
 from nvitop.gui.view.screens.main import HEADER_HINT, MainView, draw_main, draw_too_small
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.widgets.message import Button, draw_dialog
@@ -55,7 +56,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
 
 def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     badges = state_badges(state)
-    header = Header(format_timestamp(state.timestamp), badges, HEADER_HINT)
+    header = Header(format_timestamp(state.timestamp), badges, HEADER_HINT, state.version)
     arranged = MainView(state.rows, main_layout(state))
     draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
     if arranged.layout.scroll_y and badges:
@@ -101,4 +102,5 @@ _SCREENS: dict[Screen, _Draw] = {
     Screen.MAIN: _draw_main,
     Screen.TREE: lambda buf, state, _: draw_tree(buf, state),
     Screen.ENVIRON: lambda buf, state, _: draw_environ(buf, state),
+    Screen.HELP: lambda buf, state, _: draw_help(buf, state),
 }

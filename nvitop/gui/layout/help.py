@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The help as lines that fit: keys beside what they do, in two columns where there is room."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence
+
+from nvitop.gui.render.width import cell_width, clip, wrap
+
+#: Width of the screen from which on there are two columns.
+_TWO_COLUMNS = 150
+#: Cells of the keys, on a narrow screen and on another; where they are longer, the text is below.
+_NARROW, _FEW_KEYS, _KEYS = 60, 9, 19
+_INDENT, _GAP = 2, 2
+
+
+class HelpEntry(NamedTuple):
+    """Keys, and what they do."""
+
+    keys: str
+    text: str
+    #: Whether it is taken away by ``--readonly``, which is in force.
+    is_disabled: bool = False
+
+
+class HelpGroup(NamedTuple):
+    """A heading and the entries under it."""
+
+    heading: str
+    entries: tuple[HelpEntry, ...]
+    #: Of the texts: ``'text'``, or ``'legend'``, which has words in the colours it explains.
+    kind: str = 'text'
+
+
+class HelpPart(NamedTuple):
+    """A piece of a line: ``'heading'``, ``'keys'``, ``'text'`` or ``'legend'``."""
+
+    x: int
+    text: str
+    kind: str
+    is_disabled: bool = False
+
+
+def lay_out_help(groups: Sequence[HelpGroup], width: int) -> tuple[tuple[HelpPart, ...], ...]:
+    """The lines for a screen of this width, from top to bottom."""
+    if width < _TWO_COLUMNS:
+        return tuple(tuple(line) for line in _column(groups, width - 1))
+    half = (width - _GAP) // 2
+    left = _column(groups[: _half(groups)], half)
+    right = _column(groups[_half(groups) :], half)
+    lines = []
+    for i in range(max(len(left), len(right))):
+        line = list(left[i]) if i < len(left) else []
+        if i < len(right):
+            line += [part._replace(x=part.x + half + _GAP) for part in right[i]]
+        lines.append(tuple(line))
+    return tuple(lines)
+
+
+def _half(groups: Sequence[HelpGroup]) -> int:
+    """How many groups go to the left, so that both sides are as even as can be."""
+    sizes = [len(group.entries) + 2 for group in groups]
+    return min(range(len(groups) + 1), key=lambda i: abs(sum(sizes[:i]) - sum(sizes[i:])))
+
+
+def _column(groups: Sequence[HelpGroup], width: int) -> list[list[HelpPart]]:
+    lines: list[list[HelpPart]] = []
+    for group in groups:
+        if lines:
+            lines.append([])
+        lines.extend([HelpPart(0, line, 'heading')] for line in wrap(group.heading, width))
+        for entry in group.entries:
+            keys_width = _FEW_KEYS if width < _NARROW else _KEYS
+            lines.extend(_entry(entry, group.kind, width, keys_width))
+    return lines
+
+
+def _entry(entry: HelpEntry, kind: str, width: int, keys_width: int) -> list[list[HelpPart]]:
+    """The lines of an entry: the text beside the keys, or below them."""
+    x = _INDENT + keys_width + _GAP
+    off = entry.is_disabled
+    keys = HelpPart(_INDENT, clip(entry.keys, width - _INDENT), 'keys', off)
+    texts = [[HelpPart(x, line, kind, off)] for line in wrap(entry.text, max(2, width - x))]
+    if cell_width(entry.keys) > keys_width:
+        return [[keys], *texts]
+    return [[keys, *texts[0]], *texts[1:]]

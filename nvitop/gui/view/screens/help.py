@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The help screen."""
+
+from __future__ import annotations
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.help import help_lines
+from nvitop.gui.state.lines import lines_layout
+from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_title, hint_of
+
+_STYLES = {
+    'heading': Style(Role.TITLE, bold=True),
+    'keys': Style(Role.KEY, bold=True),
+    'text': PLAIN,
+    'legend': PLAIN,
+}
+_COLORED = {'light': Role.LIGHT, 'moderate': Role.MODERATE, 'heavy': Role.HEAVY}
+_DISABLED = Style(Role.DIM)
+_HINT = hint_of(('q', 'back'))
+
+
+def draw_help(buf: Buffer, state: AppState) -> None:
+    """Draw the screen."""
+    lines = help_lines(state)
+    layout = lines_layout(state)
+    draw_title(buf, f'nvitop {state.version}', state_badges(state), _HINT)
+    first, last = layout.shown.start + 1, layout.shown.stop
+    is_whole = layout.length <= layout.area.height
+    draw_bar_row(buf, 1, ' Help' if is_whole else f' Help: lines {first} to {last} of {len(lines)}')
+    if state.view.readonly:
+        note = 'read-only: dim keys do nothing '
+        if buf.width >= 60:
+            buf.write(buf.width - len(note), 1, note, Style(Role.HEADER))
+    for line in layout.shown:
+        y = layout.row_of(line)
+        for x, text, kind, is_disabled in lines[line]:
+            buf.write(x, y, text, _DISABLED if is_disabled else _STYLES[kind])
+            for word, role in _COLORED.items() if kind == 'legend' else ():
+                if word in text:
+                    buf.restyle(Rect(x + text.index(word), y, len(word), 1), role=role)
