@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import threading
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -74,18 +73,24 @@ def derived(
     """Make the method ``name``: what ``getter`` gives, converted. It takes the same arguments."""
     source = getter.__name__
 
-    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> V:
-        return convert(getattr(self, source)(*args, **kwargs))
+    # Written out for both kinds of getters: a signature of another would take ``inspect``, which is
+    # slow to import.
+    def simple(self: Any) -> Any:
+        return convert(getattr(self, source)())
 
-    signature = inspect.signature(getter)
+    def over_interval(self: Any, interval: float | None = None) -> Any:
+        return convert(getattr(self, source)(interval))
+
+    takes_interval = 'interval' in getter.__annotations__
+    method: Any = over_interval if takes_interval else simple
+    method.__annotations__.pop('self')
+    method.__annotations__['return'] = convert.__annotations__['return']
     method.__name__ = name
     method.__qualname__ = f'{getter.__qualname__.rpartition(".")[0]}.{name}'
     method.__module__ = getter.__module__
     method.__doc__ = doc
-    method.__dict__['__signature__'] = signature.replace(
-        return_annotation=inspect.signature(convert).return_annotation
-    )
-    return method
+    derived_method: Callable[Concatenate[Any, P], V] = method
+    return derived_method
 
 
 def human(

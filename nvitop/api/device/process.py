@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from nvitop.api import libnvml
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.process import GpuProcess
 from nvitop.api.utils import NA, UINT_MAX, NaType
+
+if TYPE_CHECKING:
+    from nvitop.api.device.device import Device
 
 _LISTS = (
     ('C', 'nvmlDeviceGetComputeRunningProcesses'),
@@ -95,7 +98,7 @@ class ProcessMixin(MemoryMixin):
         for pid, row in rows.items():
             process = self.GPU_PROCESS_CLASS(
                 pid,
-                self,
+                cast('Device', self),
                 gpu_memory=row.gpu_memory,
                 gpu_instance_id=row.gpu_instance_id,
                 compute_instance_id=row.compute_instance_id,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, Callable
 
 from nvitop.api.libnvml._binding import (
     BINDING,
@@ -117,6 +117,7 @@ __all__ = [
     'nvmlQuery',
     'nvmlQueryFieldValues',
     'nvmlShutdown',
+    'on_new_library',
     'use_library',
 ]
 
@@ -161,6 +162,11 @@ def use_library(library: object | None) -> None:
     SESSION.use_library(library)
 
 
+def on_new_library(forget: Callable[[], None]) -> None:
+    """Have ``forget`` called whenever another library is installed: it drops what was learnt."""
+    SESSION.on_new_library(forget)
+
+
 def calls_in_flight() -> dict[int, str]:
     """The NVML function in which each other thread is right now, by thread identifier."""
     return SESSION.calls_in_flight()
@@ -190,6 +196,13 @@ def __getattr__(name: str) -> Any:
         message = f'module {__name__!r} has no attribute {name!r}'
         raise AttributeError(message) from None
 
+
+# Functions say the path where users find them, not the file they are written in.
+for _name in __all__:
+    _value = globals()[_name]
+    if getattr(_value, '__module__', '').startswith(f'{__name__}._'):
+        _value.__module__ = __name__
+del _name, _value
 
 _BINDING_NAMES = public_names()
 globals().update({**_BINDING_NAMES, **globals()})
