@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import pickle
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+
+import nvitop
+import nvitop.api
+from nvitop.api.collector import take_snapshots
+from nvitop.api.process import GpuProcess, HostProcess, command_join
+from nvitop.api.utils import Snapshot
 
 SUBMODULES = [
     'caching',
@@ -21,19 +30,184 @@ SUBMODULES = [
     'utils',
 ]
 
+PUBLIC_NAMES = [
+    'NVMLError',
+    'nvmlCheckReturn',
+    'libnvml',
+    'libcuda',
+    'libcudart',
+    'Device',
+    'PhysicalDevice',
+    'MigDevice',
+    'CudaDevice',
+    'CudaMigDevice',
+    'parse_cuda_visible_devices',
+    'normalize_cuda_visible_devices',
+    'host',
+    'HostProcess',
+    'GpuProcess',
+    'command_join',
+    'take_snapshots',
+    'ttl_cache',
+    'NA',
+    'NaType',
+    'NotApplicable',
+    'NotApplicableType',
+    'UINT_MAX',
+    'ULONGLONG_MAX',
+    'KiB',
+    'MiB',
+    'GiB',
+    'TiB',
+    'PiB',
+    'SIZE_UNITS',
+    'bytes2human',
+    'human2bytes',
+    'timedelta2human',
+    'utilization2string',
+    'colored',
+    'set_color',
+    'boolify',
+    'Snapshot',
+]
+
+#: What an import of nvitop has no business to load: it costs time, or belongs to a terminal.
+NOT_IMPORTED = [
+    'argparse',
+    'asyncio',
+    'cachetools',
+    'concurrent.futures',
+    'curses',
+    'dataclasses',
+    'getpass',
+    'importlib.metadata',
+    'inspect',
+    'multiprocessing',
+    'nvitop.cli',
+    'nvitop.gui',
+    'nvitop.sampling',
+    'nvitop.simulation',
+    'platform',
+    'termcolor',
+    'wcwidth',
+]
+
+
+def run(code: str) -> str:
+    result = subprocess.run(
+        [sys.executable, '-c', code], check=True, stdout=subprocess.PIPE, timeout=60
+    )
+    return result.stdout.decode()
+
 
 @pytest.mark.parametrize('name', SUBMODULES)
 def test_a_submodule_is_the_same_under_both_of_its_paths(name: str) -> None:
-    code = f'import nvitop.{name}, nvitop.api.{name}; assert nvitop.{name} is nvitop.api.{name}'
-    subprocess.run([sys.executable, '-c', code], check=True)
-    subprocess.run(
-        [
-            sys.executable,
-            '-c',
-            f'from nvitop import {name}; assert {name}.__name__ == "nvitop.api.{name}"',
-        ],
-        check=True,
-    )
+    run(f'import nvitop.{name}, nvitop.api.{name}; assert nvitop.{name} is nvitop.api.{name}')
+    run(f'from nvitop import {name}; assert {name}.__name__ == "nvitop.api.{name}"; {name}.__all__')
+    run(f'import nvitop; assert nvitop.{name}.__name__ == "nvitop.api.{name}"')
     conventional = importlib.import_module(f'nvitop.{name}')
     assert conventional is importlib.import_module(f'nvitop.api.{name}')
-    assert conventional.__name__ == f'nvitop.api.{name}'
+
+
+def test_all_public_names_are_there_under_both_packages() -> None:
+    assert set(PUBLIC_NAMES) <= set(nvitop.api.__all__)
+    assert set(nvitop.api.__all__) <= set(nvitop.__all__)
+    for name in nvitop.api.__all__:
+        assert getattr(nvitop, name) is getattr(nvitop.api, name)
+    names: dict[str, Any] = {}
+    exec('from nvitop import *', names)
+    assert set(nvitop.__all__) <= set(names)
+
+
+def test_a_misspelled_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match='Devise'):
+        _ = vars(nvitop)['__getattr__']('Devise')
+    assert not hasattr(nvitop, 'Devise')
+
+
+def test_every_name_of_a_module_is_there_and_documented() -> None:
+    for module_name in SUBMODULES:
+        if module_name in ('libnvml', 'libcuda', 'libcudart', 'host'):
+            continue  # names of others; their own tests look at them
+        module = importlib.import_module(f'nvitop.api.{module_name}')
+        assert module.__doc__
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isroutine(value):
+                assert inspect.getdoc(value), f'{module_name}.{name}'
+
+
+@pytest.mark.parametrize('cls', [HostProcess, GpuProcess, Snapshot, nvitop.NaType])
+def test_every_public_method_is_documented(cls: type) -> None:
+    for name, value in vars(cls).items():
+        if not name.startswith('_') and (inspect.isroutine(value) or isinstance(value, property)):
+            assert inspect.getdoc(getattr(cls, name)), name
+
+
+def test_classes_and_functions_say_the_path_where_users_find_them() -> None:
+    for name in nvitop.api.__all__:
+        value = getattr(nvitop.api, name)
+        if not (inspect.isclass(value) or inspect.isfunction(value)):
+            continue
+        if name in ('NVMLError', 'NotApplicableType'):
+            continue  # the binding's, and another name of NaType
+        module, _, last = value.__module__.rpartition('.')
+        assert module == 'nvitop.api', name
+        assert last in SUBMODULES, name
+        assert getattr(importlib.import_module(f'nvitop.{last}'), name) is value
+        assert pickle.loads(pickle.dumps(value)) is value
+
+
+def test_importing_nvitop_loads_little_and_starts_nothing() -> None:
+    loaded = run(
+        'from nvitop import Device, take_snapshots\n'
+        'import sys, threading, pynvml\n'
+        'assert pynvml.nvmlLib is None\n'
+        'assert threading.active_count() == 1\n'
+        'print(*sys.modules)'
+    ).split()
+    assert 'nvitop.api.device' in loaded
+    assert not set(NOT_IMPORTED) & set(loaded)
+
+
+SIGNATURES = {
+    take_snapshots: '(devices=None, *, gpu_processes=None)',
+    command_join: '(cmdline)',
+    nvitop.bytes2human: '(b, *, min_unit=1)',
+    nvitop.human2bytes: '(s)',
+    nvitop.timedelta2human: '(dt, *, round=False)',
+    nvitop.utilization2string: '(utilization)',
+    nvitop.boolify: '(string, default=None)',
+    nvitop.colored: '(text, color=None, on_color=None, attrs=None)',
+    nvitop.set_color: '(value)',
+    Snapshot: '(real, **items)',
+    HostProcess: '(pid=None)',
+    HostProcess.cpu_percent: '(self, interval=None)',
+    HostProcess.children: '(self, recursive=False)',
+    HostProcess.as_snapshot: '(self, attrs=None, ad_value=None)',
+    GpuProcess.__init__: (
+        '(self, pid, device, *, gpu_memory=None, gpu_instance_id=None, '
+        'compute_instance_id=None, type=None)'
+    ),
+    GpuProcess.set_gpu_memory: '(self, value)',
+    GpuProcess.set_gpu_utilization: (
+        '(self, gpu_sm_utilization=None, gpu_memory_utilization=None, '
+        'gpu_encoder_utilization=None, gpu_decoder_utilization=None)'
+    ),
+    GpuProcess.as_snapshot: '(self, *, host_process_snapshot_cache=None)',
+    GpuProcess.take_snapshots: '(gpu_processes, *, failsafe=False)',
+    GpuProcess.failsafe: '()',
+}
+
+
+@pytest.mark.parametrize('callable_', SIGNATURES, ids=lambda function: function.__qualname__)
+def test_signatures_are_the_documented_ones(callable_: Any) -> None:
+    signature = inspect.signature(callable_)
+    plain = signature.replace(
+        return_annotation=inspect.Signature.empty,
+        parameters=[
+            parameter.replace(annotation=inspect.Parameter.empty)
+            for parameter in signature.parameters.values()
+        ],
+    )
+    assert str(plain) == SIGNATURES[callable_]

@@ -368,15 +368,12 @@ class Snapshot:
         #: When the snapshot was taken, in seconds since the epoch.
         timestamp: float
 
-    def __new__(cls, real: Any, **items: Any) -> Snapshot:
-        """Make an instance of the subclass that is named for ``real``."""
-        return object.__new__(_snapshot_class(cls, type(real)))
-
     def __init__(self, real: Any, **items: Any) -> None:
         """Hold ``items`` as the values of ``real``, now unless they give a ``timestamp``."""
+        object.__setattr__(self, '__class__', _snapshot_class(type(self), type(real)))
         values = self.__dict__
         values['real'] = real
-        values['timestamp'] = items.pop('timestamp') if 'timestamp' in items else time.time()
+        values['timestamp'] = items.pop('timestamp', None) or time.time()
         values.update(items)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -430,6 +427,8 @@ def _snapshot_class(base: type[Snapshot], real_class: type) -> type[Snapshot]:
     try:
         return _snapshot_classes[base, real_class]
     except KeyError:
+        if base in _snapshot_classes.values():  # made here for another object
+            base = base.__mro__[1]
         name = f'{real_class.__name__}{base.__name__}'
         new = type(name, (base,), {'__module__': base.__module__, '__doc__': base.__doc__})
         return _snapshot_classes.setdefault((base, real_class), new)

@@ -31,10 +31,10 @@ gpuprocess: Any = importlib.import_module('nvitop.api.process.gpuprocess')
 IMPOSSIBLE_PIDS = [2**31 - 1, 2**31 + 5, 2**32 - 1, 2**63 + 1, 2**64 - 1]
 
 
-class FakeDevice:
+class _FakeDevice:
     """As much of a device as a process knows of."""
 
-    def __init__(self, index: int = 0, total: Any = 80 * GiB) -> None:
+    def __init__(self, index: int, total: Any) -> None:
         self.index = index
         self.total = total
         self.listed: dict[int, GpuProcess] = {}
@@ -46,10 +46,14 @@ class FakeDevice:
         return self.listed
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FakeDevice) and other.index == self.index
+        return isinstance(other, _FakeDevice) and other.index == self.index
 
     def __hash__(self) -> int:
         return hash(self.index)
+
+
+def FakeDevice(index: int = 0, total: Any = 80 * GiB) -> Any:
+    return _FakeDevice(index, total)
 
 
 def wait_until(condition: Any) -> None:
@@ -166,7 +170,7 @@ def test_a_name_may_hold_blanks_and_parentheses() -> None:
     stat = procfs.parse_stat(
         b'42 (a) b (c) S 1 42 42 0 -1 4194304 5 0 0 0 150 50 0 0 20 0 1 0 12345 9 7 18446744', 1000
     )
-    assert stat == ('a) b (c', 'sleeping', 200 / os.sysconf('SC_CLK_TCK'), 12345, 1000)
+    assert stat == ('a) b (c', False, 'sleeping', 200 / os.sysconf('SC_CLK_TCK'), 12345, 1000)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +242,9 @@ def test_a_pid_that_is_used_again_is_another_process(
         stat = real(pid)
         return stat and stat._replace(start_ticks=stat.start_ticks + 100)
 
+    real_ticks = procfs.read_start_ticks
     monkeypatch.setattr(procfs, 'read_stat', later)
+    monkeypatch.setattr(procfs, 'read_start_ticks', lambda pid: (real_ticks(pid) or 0) + 100)
     second = HostProcess(child.pid)
     assert second is not first
     assert HostProcess(child.pid) is second
@@ -484,14 +490,14 @@ def test_forbidden_files_are_no_error_in_a_list(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
     process = GpuProcess(child.pid, FakeDevice())
-    real = procfs._read
+    real = procfs._open
 
-    def read(pid: int, name: str) -> tuple[bytes, int]:
+    def open_(pid: int, name: str) -> int:
         if name == file:
             raise PermissionError
         return real(pid, name)
 
-    monkeypatch.setattr(procfs, '_read', read)
+    monkeypatch.setattr(procfs, '_open', open_)
     [snapshot] = GpuProcess.take_snapshots([process], failsafe=True)
     assert snapshot.is_running
     assert snapshot.cmdline == ['No Permissions']

@@ -408,6 +408,9 @@ def test_snapshot_is_of_a_class_named_for_the_real_object() -> None:
     assert isinstance(snapshot, Snapshot)
     assert type(snapshot) is type(Snapshot(Thermometer('other')))
     assert type(SpecialSnapshot(1)).__name__ == 'intSpecialSnapshot'
+    again = type(snapshot)(5)
+    assert type(again) is type(Snapshot(5))
+    assert type(type(snapshot)(Thermometer('third'))) is type(snapshot)
     assert repr(Snapshot(5, half=2.5, unit=NA)) == (
         "intSnapshot(\n    real=5,\n    half=2.5,\n    unit='N/A',\n)"
     )

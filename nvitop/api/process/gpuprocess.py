@@ -7,7 +7,7 @@ import contextlib
 import threading
 import weakref
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, TypeVar
 
 import psutil
 
@@ -25,10 +25,7 @@ from nvitop.api.utils import NA, NaType, Snapshot, bytes2human, timedelta2human
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    class Device(Protocol):
-        def memory_total(self) -> int | NaType: ...
-        def processes(self) -> dict[int, GpuProcess]: ...
-
+    from nvitop.api.device import Device
 
 _T = TypeVar('_T')
 _U = TypeVar('_U')
@@ -375,11 +372,13 @@ class GpuProcess:
         if host is None:
             host = cache[self.pid] = self.host_snapshot()
         sm, memory, encoder, decoder = self._gpu_utilization
+        values = dict(vars(host))  # its timestamp as well: it is one moment
+        del values['real']
         return Snapshot(
             self,
             pid=self.pid,
             host=host,
-            **dict(host),
+            **values,
             device=self._device,
             type=self._type,
             gpu_instance_id=self._gpu_instance_id,

@@ -114,7 +114,7 @@ class HostProcess(psutil.Process):
         """``pid`` is this program's own where it is ``None``; ValueError for a negative one."""
 
     def _open(self, pid: int) -> None:
-        self._start_ticks = _start_ticks(pid) if psutil.LINUX else None
+        self._start_ticks = procfs.read_start_ticks(pid) if psutil.LINUX else None
         try:
             self._init(pid, _ignore_nsp=True)
         except (psutil.NoSuchProcess, OverflowError):  # out of range: a broken answer of a driver
@@ -129,7 +129,7 @@ class HostProcess(psutil.Process):
     def is_same(self) -> bool:
         """Whether this PID is still the process it was, or still is none."""
         if psutil.LINUX:
-            return _start_ticks(self.pid) == self._start_ticks
+            return procfs.read_start_ticks(self._pid) == self._start_ticks
         return self.is_running() if not self._gone else not psutil.pid_exists(self.pid)
 
     def __repr__(self) -> str:
@@ -272,7 +272,7 @@ class HostProcess(psutil.Process):
             self._owner = stat.owner
         rss = procfs.read_rss(self.pid)
         name = stat.name
-        if cmdline and len(os.fsencode(name)) >= 15:
+        if cmdline and stat.is_name_cut:
             full_name = os.path.basename(cmdline[0])
             name = full_name if full_name.startswith(name) else name
         return HostFacts(
@@ -317,14 +317,6 @@ def _allowed(ask: Any, otherwise: Any) -> Any:
         return [] if otherwise is None else otherwise
     except psutil.AccessDenied:
         return otherwise
-
-
-def _start_ticks(pid: int) -> int | None:
-    try:
-        stat = procfs.read_stat(pid)
-    except PermissionError:
-        return None
-    return None if stat is None else stat.start_ticks
 
 
 def _username(process: HostProcess) -> str:

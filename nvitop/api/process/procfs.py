@@ -13,18 +13,23 @@ from typing import NamedTuple
 import psutil
 
 STATUSES = {
-    'R': psutil.STATUS_RUNNING,
-    'S': psutil.STATUS_SLEEPING,
-    'D': psutil.STATUS_DISK_SLEEP,
-    'T': psutil.STATUS_STOPPED,
-    't': psutil.STATUS_TRACING_STOP,
-    'Z': psutil.STATUS_ZOMBIE,
-    'X': psutil.STATUS_DEAD,
-    'x': psutil.STATUS_DEAD,
-    'W': psutil.STATUS_WAKING,
-    'I': psutil.STATUS_IDLE,
-    'P': psutil.STATUS_PARKED,
+    b'R': psutil.STATUS_RUNNING,
+    b'S': psutil.STATUS_SLEEPING,
+    b'D': psutil.STATUS_DISK_SLEEP,
+    b'T': psutil.STATUS_STOPPED,
+    b't': psutil.STATUS_TRACING_STOP,
+    b'Z': psutil.STATUS_ZOMBIE,
+    b'X': psutil.STATUS_DEAD,
+    b'x': psutil.STATUS_DEAD,
+    b'W': psutil.STATUS_WAKING,
+    b'I': psutil.STATUS_IDLE,
+    b'P': psutil.STATUS_PARKED,
 }
+
+#: As much as is read at first: all of it, but for long command lines.
+_PAGE = 4096
+#: Linux cuts names of programs to this many bytes.
+_LONGEST_NAME = 15
 
 #: Inode of the PID namespace that a Linux machine starts with: PROC_PID_INIT_INO of its source.
 INITIAL_PID_NAMESPACE = 'pid:[4026531836]'
@@ -35,6 +40,8 @@ class Stat(NamedTuple):
 
     #: Name of the program, cut to 15 bytes.
     name: str
+    #: Whether the name may have been cut.
+    is_name_cut: bool
     #: One of psutil's ``STATUS_*``.
     status: str
     #: Seconds of CPU time used so far.
@@ -55,39 +62,53 @@ def _page_size() -> int:
     return os.sysconf('SC_PAGE_SIZE')
 
 
-def _read(pid: int, file: str) -> tuple[bytes, int]:
-    """Content and owner of a file of a process; OSError as it comes."""
-    descriptor = os.open(f'{psutil.PROCFS_PATH}/{pid}/{file}', os.O_RDONLY | os.O_CLOEXEC)
+def _open(pid: int, file: str) -> int:
+    return os.open(f'{psutil.PROCFS_PATH}/{pid}/{file}', os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _read(pid: int, file: str) -> bytes:
+    """First page of a file of a process; OSError as it comes."""
+    descriptor = _open(pid, file)
     try:
-        owner = os.fstat(descriptor).st_uid
-        chunks = [os.read(descriptor, 4096)]
-        while len(chunks[-1]) >= 4096:
-            chunks.append(os.read(descriptor, 65536))
+        return os.read(descriptor, _PAGE)
     finally:
         os.close(descriptor)
-    return b''.join(chunks), owner
 
 
 def read_stat(pid: int) -> Stat | None:
     """Read ``/proc/<pid>/stat``; ``None`` for no such process, PermissionError where hidden."""
     try:
-        content, owner = _read(pid, 'stat')
+        descriptor = _open(pid, 'stat')
+        try:
+            return parse_stat(os.read(descriptor, _PAGE), os.fstat(descriptor).st_uid)
+        finally:
+            os.close(descriptor)
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return parse_stat(content, owner)
 
 
 def parse_stat(content: bytes, owner: int = 0) -> Stat:
     """Take ``/proc/<pid>/stat`` apart. The name may hold blanks and parentheses."""
     opened, closed = content.index(b'('), content.rindex(b')')
-    fields = content[closed + 2 :].split()
+    fields = content[closed + 2 :].split(b' ', 20)
+    name = content[opened + 1 : closed]
     return Stat(
-        name=os.fsdecode(content[opened + 1 : closed]),
-        status=STATUSES.get(fields[0].decode(), '?'),
-        cpu_seconds=(int(fields[11]) + int(fields[12])) / _clock_ticks(),
-        start_ticks=int(fields[19]),
-        owner=owner,
+        os.fsdecode(name),
+        len(name) >= _LONGEST_NAME,
+        STATUSES.get(fields[0], '?'),
+        (int(fields[11]) + int(fields[12])) / _clock_ticks(),
+        int(fields[19]),
+        owner,
     )
+
+
+def read_start_ticks(pid: int) -> int | None:
+    """When a process started, see :class:`Stat`; ``None`` for none, and for a hidden one."""
+    try:
+        content = _read(pid, 'stat')
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+    return int(content[content.rindex(b')') + 2 :].split(b' ', 20)[19])
 
 
 def read_rss(pid: int) -> int:
@@ -95,7 +116,7 @@ def read_rss(pid: int) -> int:
 
     OSError as it comes.
     """
-    return int(_read(pid, 'statm')[0].split()[1]) * _page_size()
+    return int(_read(pid, 'statm').split(b' ', 2)[1]) * _page_size()
 
 
 def read_cmdline(pid: int) -> list[str]:
@@ -104,7 +125,14 @@ def read_cmdline(pid: int) -> list[str]:
     PermissionError where hidden.
     """
     try:
-        content, _ = _read(pid, 'cmdline')
+        descriptor = _open(pid, 'cmdline')
+        try:
+            content = chunk = os.read(descriptor, _PAGE)
+            while len(chunk) >= _PAGE:
+                chunk = os.read(descriptor, 16 * _PAGE)
+                content += chunk
+        finally:
+            os.close(descriptor)
     except (FileNotFoundError, ProcessLookupError):
         return []
     return parse_cmdline(content)

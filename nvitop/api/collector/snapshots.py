@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""take_snapshots: devices and processes of one moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from nvitop.api import libnvml
+from nvitop.api.device import Device
+from nvitop.api.process import GpuProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nvitop.api.utils import Snapshot
+
+
+class SnapshotResult(NamedTuple):
+    """What :func:`take_snapshots` gives."""
+
+    #: Snapshots of the devices.
+    devices: list[Snapshot]
+    #: Snapshots of the processes, by device.
+    gpu_processes: list[Snapshot]
+
+
+def take_snapshots(
+    devices: Device | Iterable[Device] | None = None,
+    *,
+    gpu_processes: bool | GpuProcess | Iterable[GpuProcess] | None = None,
+) -> SnapshotResult:
+    """Snapshots of devices and of the processes on them; no fact is asked twice.
+
+    Without arguments, of all GPUs, their MIG devices and all processes. ``gpu_processes`` may be
+    ``False`` or empty, for none, or the processes wanted: then the devices are theirs, unless
+    ``devices`` says otherwise. Processes run on leaf devices: on a GPU in MIG mode, on its MIG
+    devices. A process that is gone or hidden has texts and :data:`~nvitop.NA` for what is not known.
+
+    The devices are none where NVML cannot be initialised.
+
+    >>> result = take_snapshots()
+    >>> for device in result.devices:
+    ...     print(device.index, device.memory_usage, device.temperature)
+    """
+    if isinstance(gpu_processes, GpuProcess):
+        gpu_processes = [gpu_processes]
+    processes: list[GpuProcess] | None
+    if isinstance(gpu_processes, bool) or gpu_processes is None:
+        processes = [] if gpu_processes is False else None
+    else:
+        processes = list(gpu_processes)
+    with_slices = devices is None and not processes
+    if devices is None:
+        devices = _unique(p.device for p in processes) if processes else _all_devices()
+    devices = [devices] if isinstance(devices, Device) else list(devices)
+
+    snapshots = []
+    leaves: list[Device] = []
+    for device in devices:
+        # Never two devices at a time: blocks of one shot hold the devices' locks.
+        with device.oneshot():
+            snapshots.append(device.as_snapshot())
+            below = device.to_leaf_devices() if with_slices or processes is None else []
+        leaves.extend(below)
+        if with_slices:
+            snapshots.extend(leaf.as_snapshot() for leaf in below if leaf is not device)
+    if processes is None:
+        processes = [p for leaf in _unique(leaves) for p in leaf.processes().values()]
+    return SnapshotResult(snapshots, GpuProcess.take_snapshots(processes, failsafe=True))
+
+
+#: Devices that have been looked at, by index: what never changes is not asked again, and rates are
+#: those since the last look instead of a wait for each GPU.
+_known_devices: dict[int, Device] = {}
+libnvml.on_new_library(_known_devices.clear)
+
+
+def _all_devices() -> list[Device]:
+    devices = []
+    for device in Device.all():
+        known = _known_devices.get(device.physical_index)
+        if known is None or known.handle is None or known != device:
+            known = _known_devices[device.physical_index] = device
+        devices.append(known)
+    return devices
+
+
+def _unique(devices: Iterable[Device]) -> list[Device]:
+    return list(dict.fromkeys(devices))

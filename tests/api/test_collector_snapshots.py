@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import pickle
+from typing import Any, Iterator
+
+import psutil
+import pytest
+
+from nvitop import simulation
+from nvitop.api.collector import SnapshotResult, take_snapshots
+from nvitop.api.device import Device
+from nvitop.api.process import GpuProcess
+from nvitop.api.utils import NA
+
+GONE_PIDS = (2**31 + 5, 2**32 - 1)
+
+
+@pytest.fixture
+def machine() -> Iterator[simulation.Machine]:
+    with simulation.machine('dgx-h100') as running:
+        yield running
+
+
+@pytest.fixture
+def mig_machine() -> Iterator[simulation.Machine]:
+    with simulation.machine('mig', processes='fixed', clock=lambda: 100.0) as running:
+        yield running
+
+
+@pytest.mark.usefixtures('machine')
+def test_everything_is_taken_without_arguments() -> None:
+    devices, processes = result = take_snapshots()
+    assert type(result) is SnapshotResult
+    assert SnapshotResult.__module__ == 'nvitop.api.collector'
+    assert [snapshot.real for snapshot in devices] == Device.all()
+    assert [snapshot.index for snapshot in devices] == list(range(8))
+    expected = [process for device in Device.all() for process in device.processes().values()]
+    assert [snapshot.real for snapshot in processes] == expected
+    assert len(processes) >= 8
+    for snapshot in processes:
+        assert snapshot.is_running
+        assert snapshot.command == snapshot.real.command()
+        assert snapshot.gpu_memory > 0
+        assert 0 < snapshot.gpu_memory_percent <= 100
+    # A job on all eight GPUs is one process of the host.
+    shared = {id(snapshot.host) for snapshot in processes}
+    assert len(shared) == len({snapshot.pid for snapshot in processes})
+    assert len(take_snapshots(gpu_processes=True).gpu_processes) == len(processes)
+
+
+@pytest.mark.usefixtures('machine')
+def test_devices_and_processes_can_be_chosen() -> None:
+    one = Device(1)
+    there = list(one.processes().values())
+
+    def indices(result: SnapshotResult) -> tuple[list[Any], list[Any]]:
+        devices = [snapshot.index for snapshot in result.devices]
+        return devices, [snapshot.device.index for snapshot in result.gpu_processes]
+
+    assert indices(take_snapshots(one)) == ([1], [1] * len(there))
+    assert indices(take_snapshots(iter([one, Device(0)])))[0] == [1, 0]
+    assert indices(take_snapshots([one], gpu_processes=True)) == ([1], [1] * len(there))
+    assert take_snapshots([]) == ([], [])
+    nothing: tuple[Any, ...] = (False, [], iter([]))
+    for none in nothing:
+        assert indices(take_snapshots(gpu_processes=none)) == (list(range(8)), [])
+        assert indices(take_snapshots(one, gpu_processes=none))[1] == []
+    assert indices(take_snapshots(gpu_processes=there[0])) == ([1], [1])
+    assert indices(take_snapshots(gpu_processes=iter(there))) == ([1], [1] * len(there))
+    assert indices(take_snapshots(Device(2), gpu_processes=there[0])) == ([2], [1])
+    assert indices(take_snapshots(gpu_processes=[*Device(3).processes().values(), there[0]]))[
+        0
+    ] == [3, 1]
+
+
+@pytest.mark.usefixtures('mig_machine')
+def test_processes_are_those_of_leaf_devices() -> None:
+    devices, processes = take_snapshots()
+    indices = [snapshot.index for snapshot in devices]
+    assert (0, 0) in indices
+    assert indices.index(0) < indices.index((0, 0)) < indices.index(1)
+    leaves = [leaf for device in Device.all() for leaf in device.to_leaf_devices()]
+    assert {snapshot.device for snapshot in processes} <= set(leaves)
+    assert any(snapshot.device.is_mig_device() for snapshot in processes)
+    # The same leaf twice, by itself and by its GPU, is one leaf.
+    gpu = Device(0)
+    both = take_snapshots([gpu, *gpu.mig_devices()])
+    assert len(both.gpu_processes) == len({snapshot.real for snapshot in both.gpu_processes})
+    assert len(both.gpu_processes) == len(take_snapshots(gpu).gpu_processes) > 0
+
+
+def test_processes_that_do_not_exist_are_told_and_raise_nothing() -> None:
+    with simulation.machine('dgx-h100', processes='fixed'):
+        processes = take_snapshots().gpu_processes
+        assert processes
+        for snapshot in processes:
+            assert not snapshot.is_running
+            assert snapshot.command == 'No Such Process'
+            assert snapshot.username is NA
+            assert snapshot.gpu_memory > 0
+
+
+def test_a_process_that_ends_while_looked_at_is_told(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = list(Device(0).processes().values())
+    victim = psutil.Process(processes[0].pid)
+    victim.kill()
+    victim.wait(30)
+    snapshots = take_snapshots(gpu_processes=processes).gpu_processes
+    assert snapshots[0].status in ('terminated', 'zombie')
+    assert snapshots[0].command in ('No Such Process', 'Zombie Process')
+
+
+def test_nothing_is_taken_where_there_is_no_driver(machine: simulation.Machine) -> None:
+    devices = Device.all()
+    processes = list(devices[0].processes().values())
+    machine.hide('nvmlDeviceGetComputeRunningProcesses_v3')
+    machine.fail('nvmlDeviceGetMemoryInfo_v2', 'GPU_IS_LOST')
+    result = take_snapshots(devices, gpu_processes=processes)
+    assert len(result.devices) == 8
+    assert len(result.gpu_processes) == len(processes)
+    with simulation.machine('empty'):
+        assert take_snapshots() == ([], [])
+
+
+def test_no_fact_is_asked_twice(machine: simulation.Machine) -> None:
+    take_snapshots()
+    machine.reset_calls()
+    result = take_snapshots()
+    assert len(result.gpu_processes) > 8
+    calls = machine.calls
+    clocks = calls.pop('nvmlDeviceGetClockInfo')
+    assert clocks == 4 * 8  # graphics, SM, memory, video
+    assert calls.pop('nvmlDeviceGetCount_v2') == 1
+    assert max(calls.values()) <= 8, calls
+    # What never changes was asked at the first look.
+    static = {
+        'nvmlDeviceGetName',
+        'nvmlDeviceGetMaxClockInfo',
+        'nvmlDeviceGetCudaComputeCapability',
+    }
+    assert not static & set(calls)
+    assert (clocks + sum(calls.values())) / 8 <= 26
+
+
+def test_devices_are_known_again_until_they_change(machine: simulation.Machine) -> None:
+    first = [snapshot.real for snapshot in take_snapshots().devices]
+    again = [snapshot.real for snapshot in take_snapshots().devices]
+    assert all(device is known for device, known in zip(again, first))
+    machine.set(gpu=2, uuid='GPU-00000000-0000-0000-0000-00000000beef')
+    changed = [snapshot.real for snapshot in take_snapshots().devices]
+    assert [device is known for device, known in zip(changed, first)] == [
+        index != 2 for index in range(8)
+    ]
+    with simulation.machine('workstation'):
+        assert [snapshot.name for snapshot in take_snapshots().devices] == [Device(0).name()]
+        assert take_snapshots().devices[0].name != first[0].name()
+
+
+@pytest.mark.usefixtures('machine')
+def test_snapshots_can_be_pickled() -> None:
+    result = take_snapshots(Device(0))
+    again = pickle.loads(pickle.dumps(result))
+    assert [snapshot.uuid for snapshot in again.devices] == [Device(0).uuid()]
+    assert [snapshot.command for snapshot in again.gpu_processes] == [
+        snapshot.command for snapshot in result.gpu_processes
+    ]
+    assert [snapshot.real for snapshot in again.gpu_processes] == [
+        snapshot.real for snapshot in result.gpu_processes
+    ]
+
+
+@pytest.mark.parametrize('pid', GONE_PIDS)
+def test_a_pid_that_cannot_exist_raises_nothing(machine: simulation.Machine, pid: int) -> None:
+    process = GpuProcess(pid, Device(0), gpu_memory=1)
+    result = take_snapshots(gpu_processes=process)
+    assert result.gpu_processes[0].command == 'No Such Process'
