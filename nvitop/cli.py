@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import shutil
 import sys
 import threading
 from typing import TYPE_CHECKING, NamedTuple, Sequence, Union
@@ -240,8 +239,11 @@ def _abbreviated(name: str, known: dict[str, Wish]) -> Wish | None:
 
 
 def _monitor(source: LiveSource, options: Options, messages: list[Message]) -> int:
+    import gc
+
     from nvitop.gui.monitor import run_monitor
 
+    gc.enable()
     outcome = run_monitor(source, options, notices=[message.text for message in messages])
     if outcome.sample is not None:
         _print_report(outcome.sample, options)
@@ -283,9 +285,20 @@ def _print_report(sample: Sample, options: Options) -> None:
     from nvitop.gui.report import report_text
 
     colors = color_depth(os.environ, is_terminal=sys.stdout.isatty(), force=options.force_color)
-    width = shutil.get_terminal_size(fallback=(79, 24)).columns
+    width = _terminal_width()
     sys.stdout.write(report_text(sample, options, width=width, colors=colors))
     sys.stdout.flush()
+
+
+def _terminal_width(fallback: int = 79) -> int:
+    """Columns, as ``COLUMNS`` or the terminal says."""
+    with contextlib.suppress(ValueError):
+        columns = int(os.environ.get('COLUMNS', ''))
+        if columns > 0:
+            return columns
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.get_terminal_size(sys.stdout.fileno()).columns or fallback
+    return fallback
 
 
 def _remarks(sample: Sample) -> list[Message]:
@@ -340,7 +353,3 @@ def _say(messages: Sequence[Message]) -> None:
 
 def _status(messages: Sequence[Message]) -> int:
     return int(any(message.kind == 'ERROR' for message in messages))
-
-
-if __name__ == '__main__':
-    sys.exit(main())

@@ -7,12 +7,9 @@ import difflib
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Collection, Mapping, NamedTuple
+from typing import Any, Collection, Mapping, NamedTuple
 
 from nvitop.options import MODES, Options, parse_thresholds
-
-if TYPE_CHECKING:
-    import pathlib
 
 
 class Setting(NamedTuple):
@@ -66,15 +63,22 @@ class Config(NamedTuple):
     problems: tuple[ConfigProblem, ...] = ()
 
 
+_IS_LINUX = sys.platform.startswith('linux')
+
 #: Where a file may name only what the program knows: setting → words.
 Choices = Mapping[str, Collection[str]]
 
 
-def default_path() -> pathlib.Path:
+def default_path() -> str:
     """Where the file lives unless ``--config`` names another one: the platform's own folder."""
+    if _IS_LINUX:
+        # The rule platformdirs follows here too, without the 6 ms of importing it.
+        base = os.environ.get('XDG_CONFIG_HOME', '').strip() or os.path.expanduser('~/.config')
+        return os.path.join(base, 'nvitop', 'config.toml')
     import platformdirs
 
-    return platformdirs.user_config_path('nvitop', appauthor=False) / 'config.toml'
+    folder = platformdirs.user_config_dir('nvitop', appauthor=False)
+    return os.path.join(folder, 'config.toml')
 
 
 def read_config(path: str | os.PathLike[str] | None, choices: Choices) -> Config:

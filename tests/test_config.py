@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pathlib
 
+import platformdirs
 import pytest
 
-from nvitop.config import SETTINGS, format_config, parse_config, read_config
+from nvitop.config import SETTINGS, default_path, format_config, parse_config, read_config
 from nvitop.options import Options, Thresholds, merge
 
 CHOICES = {'theme': ('dark', 'light'), 'columns': ('pid', 'user', 'command')}
@@ -91,6 +92,13 @@ def test_the_usual_file_need_not_be_there(
     assert read_config(None, CHOICES) == ({}, ())
     (tmp_path / 'config.toml').write_text('ascii = true', encoding='utf-8')
     assert read_config(None, CHOICES) == ({'ascii': True}, ())
+
+
+def test_the_usual_place_is_the_one_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ('', '/somewhere/else'):
+        monkeypatch.setenv('XDG_CONFIG_HOME', folder)
+        expected = platformdirs.user_config_path('nvitop', appauthor=False) / 'config.toml'
+        assert pathlib.Path(default_path()) == expected
 
 
 def test_a_file_that_is_not_text_or_not_a_file_is_reported(tmp_path: pathlib.Path) -> None:
