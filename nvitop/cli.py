@@ -259,7 +259,9 @@ def _monitor(source: LiveSource, options: Options, messages: list[Message]) -> i
 
 
 def _report(source: LiveSource, options: Options, messages: list[Message]) -> int:
-    sample = source.complete_sample()
+    from nvitop.sampling.plan import REPORT_METRICS
+
+    sample = source.complete_sample(metrics=REPORT_METRICS)
     try:
         _print_report(sample, options)
     except BrokenPipeError:

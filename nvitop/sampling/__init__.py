@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
-
+from nvitop.sampling.history import History
+from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
+from nvitop.sampling.sampler import Sampler
+from nvitop.sampling.source import LiveSource, Source
+from nvitop.sampling.stored import StoredSampleError, parse, serialise
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,
     Cost,
@@ -20,13 +22,6 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-
-if TYPE_CHECKING:
-    from nvitop.sampling.history import History
-    from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
-    from nvitop.sampling.sampler import Sampler
-    from nvitop.sampling.source import LiveSource, Source
-    from nvitop.sampling.stored import StoredSampleError, parse, serialise
 
 __all__ = [
     'EMPTY_SAMPLE',
@@ -52,23 +47,3 @@ __all__ = [
     'parse',
     'serialise',
 ]
-
-#: What is loaded on first use: who only draws samples loads no driver.
-_LAZY = {
-    'History': 'history',
-    'Intervals': 'plan',
-    'LiveSource': 'source',
-    'REPORT_METRICS': 'plan',
-    'intervals': 'plan',
-    'Sampler': 'sampler',
-    'Source': 'source',
-    'StoredSampleError': 'stored',
-    'parse': 'stored',
-    'serialise': 'stored',
-}
-
-
-def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        return getattr(importlib.import_module(f'nvitop.sampling.{_LAZY[name]}'), name)
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

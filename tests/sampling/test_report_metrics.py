@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api.metrics import METRICS
+from nvitop.gui.report import report_text
+from nvitop.options import Options
+from nvitop.sampling import REPORT_METRICS, LiveSource, Sample
+
+
+def without(sample: Sample) -> Sample:
+    """The sample without what is not among the metrics of a report."""
+    others = [metric for metric in METRICS if metric.name not in REPORT_METRICS]
+    facts: dict[str, Any] = {
+        m.field: None for m in others if m.tier == 'static' and m.name != 'index'
+    }
+    measured: dict[str, Any] = {metric.field: None for metric in others if metric.tier != 'static'}
+    return sample._replace(
+        devices=tuple(
+            device._replace(**measured, info=device.info._replace(**facts))
+            for device in sample.devices
+        )
+    )
+
+
+@pytest.mark.parametrize('width', [60, 79, 100, 160])
+@pytest.mark.parametrize('scenario', simulation.scenario_names())
+def test_a_report_shows_nothing_but_the_metrics_of_a_report(scenario: str, width: int) -> None:
+    with simulation.machine(scenario, processes='none'):
+        sample = LiveSource(sleep=lambda _: None).complete_sample()
+    whole = report_text(sample, Options(), width=width, colors=256)
+    assert report_text(without(sample), Options(), width=width, colors=256) == whole
