@@ -22,7 +22,7 @@ from nvitop.api.device import (
     is_mig_device_uuid,
 )
 from nvitop.api.utils import NA, Snapshot
-from tests.api.machines import known
+from tests.api.machines import SCENARIO, known
 from tests.api.machines import machine as make_machine
 
 
@@ -434,6 +434,27 @@ def test_static_facts_are_asked_once_for_ever(machine: simulation.Machine) -> No
     machine.reset_calls()
     assert [getattr(device, name)() for name in names] == first
     assert not machine.calls
+
+
+def test_devices_of_one_gpu_share_what_never_changes(machine: simulation.Machine) -> None:
+    first = Device(0).as_snapshot()
+    machine.reset_calls()
+    second = Device(uuid=first.uuid)
+    assert (second.max_clock_infos(), second.bus_id()) == (first.max_clock_infos, first.bus_id)
+    assert machine.calls == {
+        'nvmlDeviceGetHandleByUUID': 1,
+        'nvmlDeviceGetUUID': 1,
+        'nvmlDeviceGetIndex': 1,
+    }
+    third = Device(2)
+    assert third.name() != first.name
+
+
+def test_another_library_is_asked_anew(machine: simulation.Machine) -> None:
+    name = Device(0).name()
+    with make_machine(SCENARIO.replace('"H100"', '"A100"')):
+        assert Device(0).name() != name
+    assert Device(0).name() == name
 
 
 def test_a_static_fact_that_fails_for_now_is_asked_again(machine: simulation.Machine) -> None:

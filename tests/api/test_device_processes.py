@@ -164,8 +164,8 @@ class Answers:
         kind = function.replace('nvmlDeviceGet', '').replace('RunningProcesses', '')
         return self.lists.get(kind, NA)
 
-    def ask(self, function: str, since: int) -> Any:
-        self.since.append(since)
+    def ask(self, function: str, args: tuple[int], options: dict[str, Any]) -> Any:
+        self.since.append(*args)
         return self.samples, None
 
 

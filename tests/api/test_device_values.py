@@ -108,7 +108,7 @@ def test_memory_that_cannot_be_true_is_na(device: Device, monkeypatch: pytest.Mo
     class Info:
         total, free, used, reserved = 10, 2**64 - 1, 11, 1
 
-    monkeypatch.setattr(device, '_query', lambda function: Info)
+    monkeypatch.setattr(device, '_ask_once', lambda function: (Info, None))
     assert device.memory_info() == MemoryInfo(10, NA, NA, 1)
     assert device.memory_percent() is NA
 
@@ -235,8 +235,8 @@ def test_a_pcie_link_is_down_trained_when_it_could_do_better(gpu: str, expected:
 
 def test_what_cannot_be_compared_is_not_called_down_trained(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetMaxPcieLinkWidth', 'UNKNOWN')
+    machine.fail('nvmlDeviceGetCurrPcieLinkGeneration', 'UNKNOWN', after=1)
     assert Device(0).is_pcie_link_down_trained() is False
-    machine.fail('nvmlDeviceGetMaxPcieLinkGeneration', 'UNKNOWN')
     assert Device(0).is_pcie_link_down_trained() is NA
 
 
@@ -276,6 +276,16 @@ def test_pcie_traffic_comes_from_counters_and_waits_once(
     assert (info.transmit, info.receive) == (info.tx, info.rx)
 
 
+def test_devices_of_one_gpu_share_the_counters(machine: simulation.Machine, device: Device) -> None:
+    device.pcie_throughput()
+    device.nvlink_throughput()
+    machine.advance(2)
+    before = machine.world.seconds()
+    assert is_near(Device(0).pcie_throughput(), PCIE)
+    assert is_near(Device(0).nvlink_mean_throughput(), NVLINK)
+    assert machine.world.seconds() == before
+
+
 def test_without_counters_the_driver_measures_each_direction() -> None:
     text = SCENARIO.replace('pcie_width = 8', 'pcie_counters = false')
     with make_machine(text) as machine:
@@ -289,6 +299,17 @@ def test_without_counters_the_driver_measures_each_direction() -> None:
             device.pcie_throughput()
             device.pcie_rx_throughput_human()
         assert machine.calls['nvmlDeviceGetPcieThroughput'] == 5
+
+
+def test_counters_that_fail_for_now_are_tried_again(
+    machine: simulation.Machine, device: Device
+) -> None:
+    machine.fail('nvmlDeviceGetFieldValues', 'TIMEOUT', times=1)
+    assert is_near(device.pcie_throughput(), PCIE)
+    assert machine.calls['nvmlDeviceGetPcieThroughput'] == 1
+    machine.advance(1)
+    assert is_near(device.pcie_throughput(), PCIE)
+    assert machine.calls['nvmlDeviceGetPcieThroughput'] == 1
 
 
 def test_counters_that_were_set_back_give_no_rate(
@@ -476,36 +497,36 @@ def test_gpm_samples_are_not_given_to_another_driver(machine: simulation.Machine
 def test_a_window_waits_for_the_first_value_only() -> None:
     now = 0.0
     slept: list[float] = []
-    readings: Iterator[int] = iter(range(100))
+    read = iter(range(100)).__next__
 
     class Clocked(Window[int, str]):
         clock = staticmethod(lambda: now)
         sleep = staticmethod(slept.append)
 
-    window = Clocked(lambda: next(readings), lambda a, b: f'{a}-{b}', '', shortest=0.1)
-    assert window.measure() == '0-1'
+    window = Clocked(lambda a, b: f'{a}-{b}', '', shortest=0.1)
+    assert window.measure(read) == '0-1'
     assert slept == [0.1]
     now = 0.05
-    assert window.measure() == '0-1'
+    assert window.measure(read) == '0-1'
     now = 2.0
-    assert window.measure() == '1-2'
-    assert window.measure(0.5) == '3-4'
+    assert window.measure(read) == '1-2'
+    assert window.measure(read, 0.5) == '3-4'
     assert slept == [0.1, 0.5]
     now = 2.2
-    assert window.measure() == '4-5'
+    assert window.measure(read) == '4-5'
 
 
 def test_a_window_that_cannot_be_read_does_not_wait_and_begins_anew() -> None:
     slept: list[float] = []
-    readings = iter([None, None, 1, None, 2, 3])
+    read = iter([None, None, 1, None, 2, 3]).__next__
 
     class Clocked(Window[int, str]):
         clock = staticmethod(lambda: 0.0)
         sleep = staticmethod(slept.append)
 
-    window = Clocked(lambda: next(readings), lambda a, b: f'{a}-{b}', 'missing')
-    assert window.measure() == 'missing'
-    assert window.measure() == 'missing'
+    window = Clocked(lambda a, b: f'{a}-{b}', 'missing')
+    assert window.measure(read) == 'missing'
+    assert window.measure(read) == 'missing'
     assert slept == []
-    assert window.measure() == 'missing'
-    assert window.measure() == '2-3'
+    assert window.measure(read) == 'missing'
+    assert window.measure(read) == '2-3'

@@ -10,34 +10,30 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from nvitop.api import libnvml
+from nvitop.api.device.board import Board, board_of
 from nvitop.api.libnvml import nvmlQuery
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
 
-
-class ImpossibleAnswer(Exception):
-    """An answer of the driver that cannot be true; the getter gave ``NA`` instead."""
-
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
-    from typing import Concatenate, ParamSpec, TypeVar
+    from typing import Concatenate, ParamSpec, TypeVar, Union
+
+    from nvitop.api.device.board import Answer
+    from nvitop.api.device.window import Window
 
     P = ParamSpec('P')
+    R = TypeVar('R')
     T = TypeVar('T')
     V = TypeVar('V')
 
-    #: What the driver answered, or ``NA`` and its error.
-    Answer = tuple[Any, libnvml.NVMLError | None]
     #: Why there is no value.
-    Reason = libnvml.NVMLError | ImpossibleAnswer
+    Reason = Union[libnvml.NVMLError, 'ImpossibleAnswer']
+
 
 #: Errors that stay for as long as the device is there, so a fact that fails with one is known.
-_LASTING_ERRORS = (
-    libnvml.NVMLError_NotSupported,
-    libnvml.NVMLError_InvalidArgument,
-    libnvml.NVMLError_NoPermission,
-    libnvml.NVMLError_FunctionNotFound,
-)
+_LASTING_ERRORS = (libnvml.NVMLError_NotSupported, libnvml.NVMLError_FunctionNotFound)
+#: What drivers say of what MIG devices do not have, and of fields that they do not know.
+UNKNOWN_TO_DRIVER = (*_LASTING_ERRORS, libnvml.NVMLError_InvalidArgument)
 
 #: Functions that came late or are gone: a driver without them is old or new, not incomplete, so
 #: nobody is warned.
@@ -61,7 +57,14 @@ _OPTIONAL_FUNCTIONS = frozenset(
 #: What drivers answer where they do not know: the greatest number of the type.
 _UNKNOWN = (UINT_MAX, ULONGLONG_MAX)
 
+_AS_USUAL: dict[str, Any] = {}
+_QUIETLY = {'ignore_function_not_found': True}
+
 _ENABLED = {0: 'Disabled', 1: 'Enabled'}
+
+
+class ImpossibleAnswer(Exception):
+    """An answer of the driver that cannot be true; the getter gave ``NA`` instead."""
 
 
 def derived(
@@ -150,23 +153,21 @@ class DeviceBase:
         #: Why there is no handle.
         self._loss = loss
         self._failure = _Failure()
-        #: Answers that never change, each with its error.
-        self._facts: dict[Hashable, Answer] = {}
+        #: Found when it is needed.
+        self._board: Board | None = None
         self._lock = threading.RLock()
         #: Answers of the current oneshot block, and the thread that is in it.
         self._answers: dict[Hashable, Answer] | None = None
         self._owner = 0
 
-    def _ask(self, function: str, *args: Any, **kwargs: Any) -> Answer:
+    def _ask(self, function: str, args: tuple[Any, ...], options: dict[str, Any]) -> Answer:
         """The driver's answer now, or ``NA`` and the error."""
         handle = self._handle
         if handle is None:
             self._failure.error = self._loss
             return NA, self._loss
         try:
-            if function in _OPTIONAL_FUNCTIONS:
-                kwargs['ignore_function_not_found'] = True
-            answer = nvmlQuery(function, handle, *args, **kwargs)
+            answer = nvmlQuery(function, handle, *args, **options)
             if answer is not NA:
                 return answer, None
             error = libnvml.last_error(function, handle, *args)
@@ -177,13 +178,14 @@ class DeviceBase:
 
     def _ask_once(self, function: str, *args: Any) -> Answer:
         """The same, asked once in a oneshot block."""
+        options = _QUIETLY if function in _OPTIONAL_FUNCTIONS else _AS_USUAL
         answers = self._answers
         if answers is None or self._owner != get_ident():
-            return self._ask(function, *args)
+            return self._ask(function, args, options)
         key = (function, args)
         found = answers.get(key)
         if found is None:
-            found = answers[key] = self._ask(function, *args)
+            found = answers[key] = self._ask(function, args, options)
         elif found[1] is not None:
             self._failure.error = found[1]
         return found
@@ -192,26 +194,47 @@ class DeviceBase:
         """The driver's answer or ``NA``; in a oneshot block each question is asked once."""
         return self._ask_once(function, *args)[0]
 
+    def _find_board(self) -> Board:
+        """What the process knows of the GPU; a MIG device, which comes and goes, has its own."""
+        if self._handle is None or self.is_mig_device():
+            board = self._board = Board()
+            return board
+        uuid, error = self._ask_once('nvmlDeviceGetUUID')
+        if error is not None:
+            # It may be told later: until then nothing is kept.
+            return Board()
+        board = self._board = board_of(str(uuid))
+        board.facts['nvmlDeviceGetUUID', ()] = uuid, None
+        return board
+
     def _fact(self, function: str, *args: Any) -> Any:
         """The driver's answer to a question whose answer never changes: asked once for ever."""
-        found = self._facts.get((function, args))
+        facts = (self._board or self._find_board()).facts
+        found = facts.get((function, args))
         if found is None:
             found = self._ask_once(function, *args)
-            if found[1] is None or isinstance(found[1], _LASTING_ERRORS):
-                self._facts[function, args] = found
+            lasting = UNKNOWN_TO_DRIVER if self.is_mig_device() else _LASTING_ERRORS
+            if found[1] is None or isinstance(found[1], lasting):
+                facts[function, args] = found
         if found[1] is not None:
             self._failure.error = found[1]
         return found[0]
 
     def _known(self, key: str, find: Callable[[], T]) -> T:
         """What ``find`` gives, found once for ever; ``NA`` is not kept."""
-        found = self._facts.get(key)
+        facts = (self._board or self._find_board()).facts
+        found = facts.get(key)
         if found is None:
             found = find(), None
             if found[0] is not NA:
-                self._facts[key] = found
+                facts[key] = found
         value: T = found[0]
         return value
+
+    def _window(self, key: str, new: Callable[[], Window[R, T]]) -> Window[R, T]:
+        """The measurement of this name, begun by the first device object that asks for it."""
+        windows = (self._board or self._find_board()).windows
+        return windows.get(key) or windows.setdefault(key, new())
 
     def _first(self, *functions: str) -> Any:
         """The answer to the first of the functions that driver and binding have."""

@@ -88,6 +88,8 @@ class Device(
         NVMLError: There is no such device, or NVML cannot be initialised.
     """
 
+    _known_identity: tuple[Any, str] | None = None
+
     UUID_PATTERN: ClassVar[re.Pattern[str]] = UUID_PATTERN
 
     #: What :meth:`as_snapshot` holds, beside ``index`` and ``physical_index``.
@@ -221,7 +223,9 @@ class Device(
 
     def _identity(self) -> tuple[Any, str]:
         # Kept as first known: a device must not change its hash when its GPU is lost.
-        return self._known('identity', lambda: (self._index, self.uuid()))
+        if self._known_identity is None:
+            self._known_identity = self._index, self.uuid()
+        return self._known_identity
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._index if self._index is not NA else self.uuid(),)
@@ -232,7 +236,7 @@ class Device(
             raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}')
 
         def method(*args: Any, **kwargs: Any) -> Any:
-            return self._ask(function, *args, **kwargs)[0]
+            return self._ask(function, args, kwargs)[0]
 
         method.__name__ = name
         method.__qualname__ = f'{type(self).__name__}.{name}'

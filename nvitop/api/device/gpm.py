@@ -118,19 +118,19 @@ class GpmMixin(DeviceBase):
         """
         check_interval(interval)
         window = self._gpm_window()
-        return GpmMetrics() if window is None else window.measure(interval)
+        return GpmMetrics() if window is None else window.measure(self._read_gpm, interval)
 
     def begin_gpm(self) -> None:
         """Begin to measure: the next call of a GPM getter gives the mean since, and need not wait."""
         window = self._gpm_window()
         if window is not None:
-            window.begin()
+            window.begin(self._read_gpm)
 
     def _gpm_window(self) -> Window[_Sample, GpmMetrics] | None:
         if not self.is_gpm_supported():
             return None
         if self._gpm is None:
-            self._gpm = Window(self._read_gpm, _compare, GpmMetrics(), shortest=_SHORTEST_SECONDS)
+            self._gpm = Window(_compare, GpmMetrics(), shortest=_SHORTEST_SECONDS)
         return self._gpm
 
     def release_gpm(self) -> None:

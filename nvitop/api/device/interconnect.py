@@ -5,7 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nvitop.api.device.base import DeviceBase, derived, human, once_in_oneshot
+from nvitop.api.device.base import (
+    UNKNOWN_TO_DRIVER,
+    DeviceBase,
+    derived,
+    human,
+    once_in_oneshot,
+)
 from nvitop.api.device.window import Window, check_interval
 from nvitop.api.utils import NA, KiB, NaType, bytes2human
 
@@ -19,7 +25,7 @@ if TYPE_CHECKING:
 _PCIE_TX, _PCIE_RX = 0, 1
 # Numbers of NVML_FI_DEV_…, of which the oldest bindings lack some.
 _FIELD_NVLINK_LINK_COUNT = 91
-_FIELD_NVLINK_DATA_TX, _FIELD_NVLINK_DATA_RX = 138, 139
+_NVLINK_COUNTERS = (138, 139)  # NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, …_RX
 _PCIE_COUNTERS = [(197, 0), (198, 0)]  # NVML_FI_DEV_PCIE_COUNT_TX_BYTES, …_RX_BYTES
 #: Performance states in which a PCIe link may run slower to save power.
 _SAVING_STATES = range(3, 16)
@@ -53,10 +59,6 @@ class _Counters(NamedTuple):
     values: list[tuple[Any, int]]
 
 
-if TYPE_CHECKING:
-    _RateWindow = Window[_Counters, list[float | NaType]]
-
-
 def _rates(earlier: _Counters, later: _Counters) -> list[float | NaType]:
     """Growth per second of each counter. One that has been reset in between has none."""
     rates: list[float | NaType] = []
@@ -69,6 +71,13 @@ def _rates(earlier: _Counters, later: _Counters) -> list[float | NaType]:
 
 def _rounded(rate: float | NaType, divisor: int = 1) -> int | NaType:
     return round(rate / divisor) if isinstance(rate, float) else NA
+
+
+_RateWindow = Window[_Counters, 'list[float | NaType]']
+
+
+def _new_rate_window() -> _RateWindow:
+    return Window(_rates, [])
 
 
 def _is_below(value: int | NaType, most: int | NaType) -> bool | NaType:
@@ -131,9 +140,6 @@ def _of_links(
 
 class InterconnectMixin(DeviceBase):
     """PCIe and NVLink. Throughputs are in KiB/s, *tx* is from the GPU, *rx* to it."""
-
-    _pcie: _RateWindow | None = None
-    _nvlink: _RateWindow | None = None
 
     def pcie_link_generation(self) -> int | NaType:
         """PCIe generation in use; the link slows down while the GPU saves power.
@@ -207,7 +213,7 @@ class InterconnectMixin(DeviceBase):
     def _counted_pcie_rates(self) -> list[float | NaType]:
         """Bytes per second from the driver's counters, empty where it has none."""
         window = self._pcie_window()
-        return [] if window is None else window.measure()
+        return [] if window is None else window.measure(self._read_pcie)
 
     def begin_pcie_throughput(self) -> None:
         """Begin to measure: the next call of a PCIe getter gives the mean since, and need not wait.
@@ -216,25 +222,25 @@ class InterconnectMixin(DeviceBase):
         """
         window = self._pcie_window()
         if window is not None:
-            window.begin()
+            window.begin(self._read_pcie)
 
     def _pcie_window(self) -> _RateWindow | None:
-        if not self._known('PCIe counters', self._has_pcie_counters):
-            return None
-        if self._pcie is None:
-            self._pcie = self._rate_window(_PCIE_COUNTERS)
-        return self._pcie
+        is_counted = self._known('PCIe counters', self._find_pcie_counters)
+        return self._window('PCIe', _new_rate_window) if is_counted else None
 
-    def _has_pcie_counters(self) -> bool:
-        return NA not in [value for value, _ in self._read_fields(_PCIE_COUNTERS)]
+    def _find_pcie_counters(self) -> bool | NaType:
+        self._failure.error = None
+        if self._read_pcie() is not None:
+            return True
+        return False if isinstance(self._failure.error, UNKNOWN_TO_DRIVER) else NA
 
-    def _rate_window(self, fields: list[tuple[int, int]]) -> _RateWindow:
-        def read() -> _Counters | None:
-            values = self._read_fields(fields)
-            is_known = any(value is not NA for value, _ in values)
-            return _Counters(Window.clock(), values) if is_known else None
+    def _read_pcie(self) -> _Counters | None:
+        return self._read_counters(_PCIE_COUNTERS)
 
-        return Window(read, _rates, [NA] * len(fields))
+    def _read_counters(self, fields: list[tuple[int, int]]) -> _Counters | None:
+        values = self._read_fields(fields)
+        is_known = any(value is not NA for value, _ in values)
+        return _Counters(Window.clock(), values) if is_known else None
 
     def nvlink_link_count(self) -> int | NaType:
         """Number of NVLinks of the GPU, active or not; 0 or ``NA`` where it has none; asked once.
@@ -261,27 +267,25 @@ class InterconnectMixin(DeviceBase):
         """
         check_interval(interval)
         window = self._nvlink_window()
-        rates = [_rounded(rate) for rate in window.measure(interval)] if window is not None else []
+        if window is None:
+            return []
+        rates = [_rounded(rate) for rate in window.measure(self._read_nvlink, interval)]
+        if not rates:
+            return [ThroughputInfo()] * int(self.nvlink_link_count())
         return [ThroughputInfo(*pair) for pair in zip(rates[::2], rates[1::2])]
 
     def begin_nvlink_throughput(self) -> None:
         """Begin to measure: the next call of an NVLink getter gives the mean since without a wait."""
         window = self._nvlink_window()
         if window is not None:
-            window.begin()
+            window.begin(self._read_nvlink)
 
     def _nvlink_window(self) -> _RateWindow | None:
-        count = self.nvlink_link_count()
-        if not isinstance(count, int) or not count:
-            return None
-        if self._nvlink is None:
-            fields = [
-                (field, link)
-                for link in range(count)
-                for field in (_FIELD_NVLINK_DATA_TX, _FIELD_NVLINK_DATA_RX)
-            ]
-            self._nvlink = self._rate_window(fields)
-        return self._nvlink
+        return self._window('NVLink', _new_rate_window) if self.nvlink_link_count() else None
+
+    def _read_nvlink(self) -> _Counters | None:
+        links = range(int(self.nvlink_link_count()))
+        return self._read_counters([(field, link) for link in links for field in _NVLINK_COUNTERS])
 
     nvlink_mean_throughput = _of_links(
         'nvlink_mean_throughput', nvlink_throughput, _mean, 'mean of all links in KiB/s'

@@ -46,11 +46,11 @@ class MemoryMixin(DeviceBase):
         NVML: ``nvmlDeviceGetMemoryInfo_v2``, before R510 ``nvmlDeviceGetMemoryInfo``
         · nvidia-smi: ``memory.total`` ``memory.free`` ``memory.used`` ``memory.reserved``
         """
-        if self.is_unified_memory():
+        info, error = self._ask_once('nvmlDeviceGetMemoryInfo')
+        if self._is_unified(info, error):
             memory = host.virtual_memory()
             return MemoryInfo(memory.total, memory.available, memory.total - memory.available)
-        info = self._query('nvmlDeviceGetMemoryInfo')
-        if info is NA:
+        if error is not None:
             return MemoryInfo()
         return self._sizes(info.total, info.free, info.used, getattr(info, 'reserved', NA))
 
@@ -63,11 +63,13 @@ class MemoryMixin(DeviceBase):
 
     def _find_unified_memory(self) -> bool | NaType:
         info, error = self._ask_once('nvmlDeviceGetMemoryInfo')
+        is_answer = error is None or isinstance(error, libnvml.NVMLError_NotSupported)
+        return self._is_unified(info, error) if is_answer else NA
+
+    def _is_unified(self, info: Any, error: libnvml.NVMLError | None) -> bool:
         if error is None:
-            return bool(info.total == 0)
-        if isinstance(error, libnvml.NVMLError_NotSupported):
-            return not self.is_mig_device()
-        return NA
+            return not info.total
+        return isinstance(error, libnvml.NVMLError_NotSupported) and not self.is_mig_device()
 
     def memory_total(self) -> int | NaType:
         """Installed memory in bytes, asked once.

@@ -69,9 +69,6 @@ class ProcessMixin(MemoryMixin):
     #: The class of the values of :meth:`processes`.
     GPU_PROCESS_CLASS: ClassVar[type[GpuProcess]] = GpuProcess
 
-    #: Driver's time (µs) of the newest sample that has been seen.
-    _last_sample: int | None = None
-
     def processes(self) -> dict[int, GpuProcess]:
         """The processes on the device by PID: with compute, graphics or MPS contexts.
 
@@ -91,7 +88,6 @@ class ProcessMixin(MemoryMixin):
                 row = rows.setdefault(info.pid, _Row(info))
                 row.add(type_, info)
         if not rows:
-            self._last_sample = None
             return {}
         loads = self._process_loads()
         processes = {}
@@ -112,10 +108,9 @@ class ProcessMixin(MemoryMixin):
     def _process_loads(self) -> dict[int, _Load] | None:
         """Mean load by PID of the processes that were not idle; ``None`` where nobody knows."""
         now = time.time_ns() // 1000
-        since = now - _WINDOW_US
-        if self._last_sample is not None:
-            since = min(since, self._last_sample)
-        samples, error = self._ask('nvmlDeviceGetProcessUtilization', since)
+        board = self._board or self._find_board()
+        since = min(now - _WINDOW_US, board.last_sample or now)
+        samples, error = self._ask('nvmlDeviceGetProcessUtilization', (since,), {})
         if error is not None:
             # MIG devices, of which nothing is known, answer the same as GPUs without a sample.
             is_idle = isinstance(error, libnvml.NVMLError_NotFound) and not self.is_mig_device()
@@ -124,15 +119,12 @@ class ProcessMixin(MemoryMixin):
         for sample in samples:
             if sample.timeStamp > since and max(sample.smUtil, sample.memUtil) <= 100:
                 by_pid.setdefault(sample.pid, []).append(sample)
-                self._last_sample = max(self._last_sample or 0, sample.timeStamp)
+                board.last_sample = max(board.last_sample or 0, sample.timeStamp)
         return {pid: _mean_load(samples) for pid, samples in by_pid.items()}
 
 
 def _mean_load(samples: list[Any]) -> _Load:
-    count = len(samples)
-    return _Load(
-        *(
-            round(sum(getattr(sample, name) for sample in samples) / count)
-            for name in ('smUtil', 'memUtil', 'encUtil', 'decUtil')
-        )
-    )
+    loads = [(s.smUtil, s.memUtil, s.encUtil, s.decUtil) for s in samples]
+    if len(loads) == 1:
+        return _Load(*loads[0])
+    return _Load(*(round(sum(column) / len(loads)) for column in zip(*loads)))

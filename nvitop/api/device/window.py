@@ -27,14 +27,8 @@ class Window(Generic[R, V]):
     sleep: Callable[[float], None] = staticmethod(time.sleep)
 
     def __init__(
-        self,
-        read: Callable[[], R | None],
-        compare: Callable[[R, R], V],
-        missing: V,
-        *,
-        shortest: float = SHORTEST_SECONDS,
+        self, compare: Callable[[R, R], V], missing: V, *, shortest: float = SHORTEST_SECONDS
     ) -> None:
-        self._read = read
         self._compare = compare
         self._missing = missing
         self._shortest = shortest
@@ -42,12 +36,12 @@ class Window(Generic[R, V]):
         #: first one.
         self._last: tuple[float, R, V | None] | None = None
 
-    def begin(self) -> None:
+    def begin(self, read: Callable[[], R | None]) -> None:
         """Take the first reading, and forget others: the next measurement covers the time since."""
-        reading = self._read()
+        reading = read()
         self._last = None if reading is None else (self.clock(), reading, None)
 
-    def measure(self, interval: float | None = None) -> V:
+    def measure(self, read: Callable[[], R | None], interval: float | None = None) -> V:
         """The value since the last reading, or over the next ``interval`` seconds.
 
         The first time there is no last reading: then it is measured over the shortest time. Within
@@ -56,7 +50,7 @@ class Window(Generic[R, V]):
         """
         last = self._last
         if interval or last is None:
-            earlier = self._read()
+            earlier = read()
             if earlier is not None:
                 self.sleep(interval or self._shortest)
         else:
@@ -66,7 +60,7 @@ class Window(Generic[R, V]):
                 if value is not None:
                     return value
                 self.sleep(self._shortest - age)
-        later = self._read() if earlier is not None else None
+        later = read() if earlier is not None else None
         if earlier is None or later is None:
             self._last = None
             return self._missing
