@@ -9,7 +9,7 @@ from typing import Callable, Collection, Hashable, Iterable, Protocol
 
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
-from nvitop.sampling.driver import DriverReader
+from nvitop.sampling.driver import DriverReader, silence
 from nvitop.sampling.gpu import MEASURED_BETWEEN_READINGS, Selection, Wish
 from nvitop.sampling.host import HostReader
 from nvitop.sampling.lanes import Lane
@@ -20,7 +20,7 @@ from nvitop.sampling.process import (
     ProcessReader,
     ProcessReading,
 )
-from nvitop.sampling.types import Cost, Demand, Sample
+from nvitop.sampling.types import Cost, Demand, Problem, Sample
 
 #: Asked together with the processes: what their memory is a part of, and where they run.
 _FIRST_METRICS = frozenset(
@@ -101,6 +101,8 @@ class LiveSource:
         )
         self._processes_monotonic = 0.0
         self._process_reading = ProcessReading()
+        #: Why processes could not be read at all the last time.
+        self._process_troubles: tuple[Problem, ...] = ()
         self._stuck_readers = 0
         self._sequence = 0
 
@@ -122,7 +124,11 @@ class LiveSource:
         return self._measure(demand, self._plan.due(demand))
 
     def complete_sample(
-        self, demand: Demand | None = None, *, metrics: Collection[str] | None = None
+        self,
+        demand: Demand | None = None,
+        *,
+        metrics: Collection[str] | None = None,
+        host: bool = True,
     ) -> Sample:
         """One sample that stands for itself, measured now, as for a report.
 
@@ -132,6 +138,8 @@ class LiveSource:
         Args:
             demand: What is wanted of processes; its ``shown_metrics`` count as wanted metrics.
             metrics: The metrics that are wanted, by name; ``None``: all but those of tier *shown*.
+            host: Whether the CPU % of the host is wanted. Where it is not and processes are not
+                either, nothing is waited for.
         """
         demand = Demand() if demand is None else demand
         if metrics is None:
@@ -140,18 +148,19 @@ class LiveSource:
         started, calls = self._clock(), libnvml.call_count()
         first = wanted & _FIRST_METRICS | {'memory_total', 'mig_mode'}
         begun = wanted & MEASURED_BETWEEN_READINGS.keys()
-        processes = demand.processes
+        processes, host = demand.processes, host or demand.processes
         sample = self._measure(
-            demand, Due(metrics=frozenset(first | begun), slow=True, processes=processes, host=True)
+            demand, Due(metrics=frozenset(first | begun), slow=True, processes=processes, host=host)
         )
         started_cpu = self._clock()
         if wanted - first:
             sample = self._measure(demand, Due(metrics=frozenset(wanted - first)))
-        remaining = started_cpu + SHORTEST_CPU_SECONDS + 0.005 - self._clock()
-        if remaining > 0:
-            self._sleep(remaining)
-        keys = frozenset(process.key for process in sample.processes)
-        sample = self._measure(demand, Due(new_processes=keys, host=True))
+        if host:
+            remaining = started_cpu + SHORTEST_CPU_SECONDS + 0.005 - self._clock()
+            if remaining > 0:
+                self._sleep(remaining)
+            keys = frozenset(process.key for process in sample.processes)
+            sample = self._measure(demand, Due(new_processes=keys, host=True))
         cost = Cost(self._clock() - started, libnvml.call_count() - calls)
         return sample._replace(cost=cost)
 
@@ -181,7 +190,12 @@ class LiveSource:
             devices=self._driver.devices,
             processes=reading.processes,
             host_processes=reading.host_processes if demand.host_processes else (),
-            problems=(*self._driver.problems, *reading.problems, *self._host.problems),
+            problems=(
+                *self._driver.problems,
+                *self._process_troubles,
+                *reading.problems,
+                *self._host.problems,
+            ),
             cost=Cost(now - started, libnvml.call_count() - calls),
             processes_monotonic=self._processes_monotonic,
         )
@@ -203,10 +217,17 @@ class LiveSource:
         # A command line cannot be read while its process hangs in the kernel, often in a driver.
         subject: Hashable = f'processes {self._stuck_readers}'
         outcome = self._lane.run({subject: read}, limit=self._limit)[subject]
-        if outcome.value is None:
+        self._process_troubles = ()
+        if outcome.timed_out:
             self._processes = reader.renewed()
             self._lane.forget(subject)
             self._stuck_readers += 1
+            reason = silence(outcome.silent_seconds)
+            self._process_troubles = (Problem('host', 'processes', reason, 'timed out'),)
+        elif outcome.error is not None:
+            reason = f'{type(outcome.error).__name__}: {outcome.error}'
+            self._process_troubles = (Problem('host', 'processes', reason, 'error'),)
+        if outcome.value is None:
             return
         reading = outcome.value
         if not due.host_processes:

@@ -7,8 +7,9 @@ from typing import Callable, Iterator
 import pytest
 
 from nvitop import simulation
-from nvitop.api import libnvml
+from nvitop.api import host, libnvml
 from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.api.process import HostFacts, HostProcess
 from nvitop.sampling.lanes import FIRST_RETRY_SECONDS, Lane
 from nvitop.sampling.plan import REPORT_METRICS
 from nvitop.sampling.source import LiveSource
@@ -549,6 +550,60 @@ def test_a_gpu_that_answers_every_question_with_an_error_says_so(bench: Bench) -
     assert (device.status, device.reason) == ('error', 'Unknown Error')
     bench.machine.heal()
     assert gpu(bench.sample(SLOW_TICK), 2).status == 'ok'
+
+
+def test_an_error_while_reading_processes_takes_nothing_else_with_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = bench.sample()
+
+    def fail() -> dict[int, int]:
+        raise OSError(24, 'Too many open files')
+
+    monkeypatch.setattr(host, 'ppid_map', fail)
+    bench.demand = Demand(host_processes=True)
+    sample = bench.sample(2.0)
+    assert statuses(sample) == ['ok'] * 8
+    assert sample.processes == before.processes
+    (problem,) = [p for p in sample.problems if p.what == 'processes']
+    assert problem.kind == 'error'
+    assert 'Too many open files' in problem.reason
+    monkeypatch.undo()
+    sample = bench.sample(2.0)
+    assert not [p for p in sample.problems if p.what == 'processes']
+
+
+def test_a_process_the_kernel_holds_does_not_hold_up_the_sample(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[int] = []
+    facts = HostProcess.facts
+
+    def hold(process: HostProcess) -> HostFacts:
+        if not held:
+            held.append(process.pid)
+            bench.sleep(3.0)
+        return facts(process)
+
+    monkeypatch.setattr(HostProcess, 'facts', hold)
+    sample = bench.sample()
+    assert statuses(sample) == ['ok'] * 8
+    (problem,) = [p for p in sample.problems if p.what == 'processes']
+    assert (problem.kind, problem.reason) == ('timed out', 'no answer for 3 s')
+    sample = bench.sample(2.0)
+    assert len(sample.processes) > 8
+    (stuck,) = [p for p in sample.processes if p.key.pid == held[0]]
+    assert stuck.command is None
+    assert [p.subject for p in sample.problems if p.kind == 'timed out'] == [f'process {held[0]}']
+    bench.join()
+    sample = bench.sample(2.0)
+    assert not [p for p in sample.problems if p.kind == 'timed out']
+
+
+def test_a_sample_without_cpu_times_is_not_waited_for(bench: Bench) -> None:
+    started = bench.clock.now
+    bench.source.complete_sample(NO_PROCESSES, host=False)
+    assert bench.clock.now == started
 
 
 # What changes
