@@ -5,29 +5,75 @@
 >>> for device in Device.all():
 ...     print(device.index, device.name(), device.memory_usage(), device.gpu_utilization())
 
-Importing this package loads no driver; the first question does. The names are those of
-:mod:`nvitop.api`.
+The names are those of :mod:`nvitop.api`. Importing this package loads nothing: each name is imported
+when it is first used, and the driver is loaded by the first question.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nvitop import api
-from nvitop.api import *
 from nvitop.version import __version__
 
-__all__ = ['__version__']
-__all__ += api.__all__
+if TYPE_CHECKING:
+    from nvitop.api import *
 
+__all__ = [
+    'NA',
+    'SIZE_UNITS',
+    'UINT_MAX',
+    'ULONGLONG_MAX',
+    'CudaDevice',
+    'CudaMigDevice',
+    'Device',
+    'GiB',
+    'GpuProcess',
+    'HostProcess',
+    'KiB',
+    'MiB',
+    'MigDevice',
+    'NVMLError',
+    'NaType',
+    'NotApplicable',
+    'NotApplicableType',
+    'PhysicalDevice',
+    'PiB',
+    'Snapshot',
+    'TiB',
+    '__version__',
+    'boolify',
+    'bytes2human',
+    'colored',
+    'command_join',
+    'host',
+    'human2bytes',
+    'libcuda',
+    'libcudart',
+    'libnvml',
+    'normalize_cuda_visible_devices',
+    'nvmlCheckReturn',
+    'parse_cuda_visible_devices',
+    'set_color',
+    'take_snapshots',
+    'timedelta2human',
+    'ttl_cache',
+    'utilization2string',
+]
 
-def _on_use(name: str) -> Any:
-    """Import a module of :mod:`nvitop.api` under its conventional name."""
-    if name in ('caching', 'collector', 'device', 'process', 'termcolor', 'utils'):
-        return importlib.import_module(f'nvitop.{name}')
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-
+#: Modules that are those of nvitop.api, see there.
+_MODULES = ('caching', 'collector', 'device', 'process', 'termcolor', 'utils')
 
 if not TYPE_CHECKING:  # where it would hide misspelled names
-    __getattr__ = _on_use
+
+    def __getattr__(name):
+        if name not in __all__ and name not in _MODULES:
+            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        import importlib
+
+        if name in _MODULES:
+            return importlib.import_module(f'nvitop.{name}')
+        value = globals()[name] = getattr(importlib.import_module('nvitop.api'), name)
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__, *_MODULES})

@@ -82,6 +82,8 @@ NOT_IMPORTED = [
     'getpass',
     'importlib.metadata',
     'inspect',
+    'nvitop.api.process',
+    'psutil',
     'multiprocessing',
     'nvitop.cli',
     'nvitop.gui',
@@ -119,10 +121,17 @@ def test_all_public_names_are_there_under_both_packages() -> None:
     assert set(nvitop.__all__) <= set(names)
 
 
+def test_names_that_are_imported_on_use_are_listed() -> None:
+    assert set(nvitop.__all__) | set(SUBMODULES) <= set(dir(nvitop))
+    assert set(nvitop.api.__all__) <= set(dir(nvitop.api))
+    assert run('import nvitop, sys; print("pynvml" in sys.modules)').strip() == 'False'
+
+
 def test_a_misspelled_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match='Devise'):
         _ = vars(nvitop)['__getattr__']('Devise')
     assert not hasattr(nvitop, 'Devise')
+    assert not hasattr(nvitop.api, 'Devise')
 
 
 def test_every_name_of_a_module_is_there_and_documented() -> None:

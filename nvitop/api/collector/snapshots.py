@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
-from nvitop.api.process import GpuProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from nvitop.api.process import GpuProcess
     from nvitop.api.utils import Snapshot
 
 
@@ -42,6 +42,8 @@ def take_snapshots(
     >>> for device in result.devices:
     ...     print(device.index, device.memory_usage, device.temperature)
     """
+    from nvitop.api.process import GpuProcess  # psutil takes long to import: on use
+
     if isinstance(gpu_processes, GpuProcess):
         gpu_processes = [gpu_processes]
     processes: list[GpuProcess] | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from nvitop.api import host, libnvml
+from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, human, once_in_oneshot
 from nvitop.api.utils import NA, ULONGLONG_MAX, NaType, bytes2human
 
@@ -48,6 +48,8 @@ class MemoryMixin(DeviceBase):
         """
         info, error = self._ask_once('nvmlDeviceGetMemoryInfo')
         if self._is_unified(info, error):
+            from nvitop.api import host  # psutil: a third of what importing nvitop would cost
+
             memory = host.virtual_memory()
             return MemoryInfo(memory.total, memory.available, memory.total - memory.available)
         if error is not None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from nvitop.api import libnvml
 from nvitop.api.device.memory import MemoryMixin
-from nvitop.api.process import GpuProcess
 from nvitop.api.utils import NA, UINT_MAX, NaType
 
 if TYPE_CHECKING:
     from nvitop.api.device.device import Device
+    from nvitop.api.process import GpuProcess
 
 _LISTS = (
     ('C', 'nvmlDeviceGetComputeRunningProcesses'),
@@ -63,11 +63,20 @@ def _known_id(number: int) -> int | NaType:
     return NA if number == UINT_MAX else number
 
 
+class _GpuProcessOnUse:
+    """The class GpuProcess, imported when it is first used: it needs psutil."""
+
+    def __get__(self, instance: object, owner: type) -> type[GpuProcess]:
+        from nvitop.api.process import GpuProcess
+
+        return GpuProcess
+
+
 class ProcessMixin(MemoryMixin):
     """The processes on a device."""
 
     #: The class of the values of :meth:`processes`.
-    GPU_PROCESS_CLASS: ClassVar[type[GpuProcess]] = GpuProcess
+    GPU_PROCESS_CLASS: ClassVar[type[GpuProcess]] = cast(Any, _GpuProcessOnUse())
 
     def processes(self) -> dict[int, GpuProcess]:
         """The processes on the device by PID: with compute, graphics or MPS contexts.
