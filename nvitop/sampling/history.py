@@ -7,6 +7,7 @@ was measured in the slot. Nothing here knows threads: one owner appends and read
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from array import array
@@ -147,7 +148,7 @@ class Ring:
         if self.last_slot < 0 or columns <= 0 or seconds <= 0:
             return [None] * max(0, columns)
         end = int(now / self.slot_seconds)
-        if end - self.last_slot <= _CURRENT_SLOTS:
+        if 0 <= end - self.last_slot <= _CURRENT_SLOTS:
             end = self.last_slot
         if end != self._memo_end:
             self._memo.clear()
@@ -300,6 +301,12 @@ class History:
     def _drop(self, key: Hashable, metrics: Iterable[str]) -> None:
         for metric in metrics:
             self._rings.pop((key, metric), None)
+
+    def until(self, now: float) -> History:
+        """The same rings as they were then, for a display that is frozen; nothing is copied."""
+        frozen = copy.copy(self)
+        frozen.now = now
+        return frozen
 
     def known_keys(self) -> set[Hashable]:
         """The keys that have rings."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from nvitop.sampling.history import History
 from nvitop.sampling.types import (
     DeviceInfo,
     DeviceKey,
@@ -572,3 +574,50 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
     ('USER', 'alice'),
     ('WORLD_SIZE', '8'),
 )
+
+
+def history_of(sample: Sample, seconds: int = 300) -> History:
+    """Some minutes of a machine whose load goes up and down, up to what the sample says."""
+    history = History()
+    end = int(sample.monotonic)
+    for second in range(end - seconds, end + 1):
+        wave = 0.55 + 0.45 * math.cos((end - second) / 23)
+        devices = tuple(
+            device._replace(
+                memory_percent=_scaled(device.memory_percent, wave),
+                gpu_utilization_percent=_whole(device.gpu_utilization_percent, wave),
+            )
+            for device in sample.devices
+        )
+        host = sample.host
+        host = host._replace(
+            cpu_percent=_scaled(host.cpu_percent, wave),
+            memory_percent=_scaled(host.memory_percent, wave),
+        )
+        processes = tuple(
+            process._replace(
+                cpu_percent=_scaled(process.cpu_percent, wave),
+                gpu_memory_bytes=_whole(process.gpu_memory_bytes, wave),
+                host_memory_bytes=_whole(process.host_memory_bytes, wave),
+                gpu_sm_utilization_percent=_whole(process.gpu_sm_utilization_percent, wave),
+            )
+            for process in sample.processes
+        )
+        history.record(
+            sample._replace(
+                monotonic=float(second),
+                processes_monotonic=float(second - second % 2),
+                devices=devices,
+                host=host,
+                processes=processes,
+            )
+        )
+    return history
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _whole(value: int | None, factor: float) -> int | None:
+    return None if value is None else round(value * factor)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nvitop.gui.layout.metrics import lay_out_metrics
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState, Notice, Screen
@@ -29,7 +33,7 @@ from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
 from nvitop.options import Thresholds
 from nvitop.sampling.history import History
-from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, with_families
+from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_families
 from tests.gui.test_report import Anything
 from tests.gui.test_update import EVENTS, SIZES
 
@@ -300,3 +304,88 @@ def test_the_help_explains_the_thresholds_in_their_colours() -> None:
     assert 'light below 5%, moderate from 5%, heavy from 66%' in text
     styled = {(word, style.role) for y in range(200) for _, word, style in buffer.row(y)}
     assert {('light', Role.LIGHT), ('moderate', Role.MODERATE), ('heavy', Role.HEAVY)} <= styled
+
+
+# The metrics of a process
+
+
+def metrics_of(
+    name: str, width: int, height: int, *keys: str, **fields: Any
+) -> tuple[AppState, list[str]]:
+    """The metrics screen of the first process, with these fields of its sample."""
+    sample = SAMPLES[name]
+    first = sample.processes[0]._replace(**fields)
+    sample = sample._replace(processes=(first, *sample.processes[1:]))
+    state = AppState(width, height, timestamp=NOW)
+    events: list[Event] = [SampleArrived(sample), *map(KeyPressed, ('Down', 'Enter', *keys))]
+    state, _ = update_all(state, tuple(events))
+    return state, draw_frame(state, history_of(sample)).lines()
+
+
+def test_each_column_of_a_process_has_its_own_value() -> None:
+    _, lines = metrics_of(
+        'one',
+        200,
+        40,
+        gpu_encoder_utilization_percent=17,
+        gpu_decoder_utilization_percent=23,
+        gpu_sm_utilization_percent=61,
+    )
+    values = dict(zip(lines[1].split(), lines[2].replace(' C ', ' ').split()))
+    assert values['%ENC'] == '17'
+    assert values['%DEC'] == '23'
+    assert values['%SM'] == '61'
+    assert values['PID'] == '4242'
+
+
+def test_graphs_say_what_is_used_now_and_at_most() -> None:
+    _, lines = metrics_of('one', 200, 40)
+    text = '\n'.join(lines)
+    assert ' CPU: 99.7%  max: 99.7% ' in text
+    assert ' GPU-MEM: 33.00GiB (41.2%)  max: 33.00GiB (41.2%) ' in text
+    assert ' HOST-MEM: 31.00GiB (1.5%)  max: 31.00GiB (1.5%) ' in text
+    assert ' GPU-SM: 88%  max: 88% ' in text
+    assert '╴60s├' in text
+
+
+def test_graphs_of_a_process_have_the_time_base_that_was_chosen() -> None:
+    _, lines = metrics_of('one', 200, 40, '+', '+', '+')
+    assert ' CPU: 99.7%  max: 99.7% (5 min) ' in '\n'.join(lines)
+    assert '╴60s├' in '\n'.join(lines)
+
+
+def test_a_process_that_has_ended_keeps_its_graphs() -> None:
+    state, before = metrics_of('h100x8', 120, 30)
+    state, _ = update(state, SampleArrived(SAMPLES['one']._replace(sequence=2)))
+    lines = draw_frame(state, history_of(SAMPLES['h100x8'])).lines()
+    assert 'The process has ended' in lines[2]
+    assert [line[-30:] for line in lines[5:15]] == [line[-30:] for line in before[5:15]]
+
+
+def test_graphs_of_a_frozen_display_stand_still() -> None:
+    state, _ = metrics_of('one', 120, 30, 'z')
+    history = history_of(SAMPLES['one'])
+    before = draw_frame(state, history).lines()
+    later = SAMPLES['one']._replace(sequence=2, monotonic=1060.0, processes_monotonic=1060.0)
+    history.record(later)
+    state, _ = update(state, SampleArrived(later))
+    assert draw_frame(state, history).lines() == before
+    state, _ = update(state, KeyPressed('z'))
+    assert draw_frame(state, history).lines() != before
+
+
+@given(st.integers(40, 500), st.integers(6, 200))
+def test_graphs_lie_inside_their_box_beside_each_other(width: int, height: int) -> None:
+    layout = lay_out_metrics(width, height, {})
+    screen = Rect(0, 3, width, height - 3)
+    cells: set[tuple[int, int]] = set()
+    for graph in layout.graphs:
+        for rect in (graph.area, graph.gutter):
+            assert rect.is_empty or rect.intersect(screen) == rect
+            corners = {(rect.x, rect.y), (rect.right - 1, rect.bottom - 1)}
+            assert rect.is_empty or not cells & corners
+            cells |= set() if rect.is_empty else corners
+        if not layout.box.is_empty:
+            assert graph.area.width >= 10
+            assert graph.area.height >= 1
+            assert graph.area.intersect(layout.box.inset(1, 1)) == graph.area

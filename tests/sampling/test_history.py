@@ -224,3 +224,17 @@ def test_memory_stays_the_same_however_long_it_runs() -> None:
     run(range(3000, 5000))
     gc.collect()
     assert sys.getallocatedblocks() - before < 500
+
+
+def test_a_frozen_history_stays_as_it_was_while_more_is_measured() -> None:
+    history = History()
+    for i in range(100, 130):
+        history.append(HOST, 'cpu_percent', float(i), float(i % 7))
+    frozen = history.until(history.now)
+    before = frozen.values(HOST, 'cpu_percent', 60, 60)
+    highest = frozen.maximum(HOST, 'cpu_percent', 60)
+    for i in range(130, 400):
+        history.append(HOST, 'cpu_percent', float(i), 99.0)
+        assert frozen.values(HOST, 'cpu_percent', 60, 60) == before
+    assert frozen.maximum(HOST, 'cpu_percent', 60) == highest
+    assert history.maximum(HOST, 'cpu_percent', 60) == 99

@@ -83,6 +83,7 @@ class Binding(NamedTuple):
 
 _MAIN = frozenset({Screen.MAIN})
 _TREE = frozenset({Screen.TREE})
+_GRAPHS = frozenset({Screen.MAIN, Screen.METRICS})
 _LISTS = frozenset({Screen.MAIN, Screen.TREE})
 _ENVIRON = frozenset({Screen.ENVIRON})
 _COLUMNS = frozenset({Screen.COLUMNS})
@@ -132,8 +133,8 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('H',), Action.TOGGLE_HOST, 'hide or show the host panel', _MAIN, _VIEW),
     Binding(('d',), Action.TOGGLE_DETAILS, 'details of devices: links, throttling, codecs, energy', _MAIN, _VIEW),
     Binding(('g',), Action.NEXT_GRAPH, 'what the graphs plot', _MAIN, _VIEW),
-    Binding(('+', '='), Action.LONGER_TIME, 'graphs over a longer time, up to 60 minutes', _MAIN, _VIEW),
-    Binding(('-', '_'), Action.SHORTER_TIME, 'graphs over a shorter time', _MAIN, _VIEW),
+    Binding(('+', '='), Action.LONGER_TIME, 'graphs over a longer time, up to 60 minutes', _GRAPHS, _VIEW),
+    Binding(('-', '_'), Action.SHORTER_TIME, 'graphs over a shorter time', _GRAPHS, _VIEW),
     Binding(('z',), Action.FREEZE, 'freeze the display, or let it run', _ALL, _VIEW),
     Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'measure now and draw anew', _ALL, _VIEW),
     Binding(('L',), Action.NEXT_THEME, 'next theme', _ALL, _VIEW),

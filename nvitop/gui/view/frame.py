@@ -22,6 +22,7 @@ from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.environ import draw_environ
 from nvitop.gui.view.screens.help import draw_help
 from nvitop.gui.view.screens.main import HEADER_HINT, MainView, draw_main, draw_too_small
+from nvitop.gui.view.screens.metrics import draw_metrics
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.widgets.message import Button, draw_dialog
 from nvitop.sampling.history import History
@@ -45,6 +46,8 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     if state.width < NARROWEST or state.height < LOWEST:
         draw_too_small(buf)
     else:
+        if state.frozen is not None:
+            history = history.until(state.frozen.monotonic)
         _SCREENS.get(state.screen, _draw_main)(buf, state, history)
         _draw_notices(buf, state)
         if state.field is not None:
@@ -102,5 +105,6 @@ _SCREENS: dict[Screen, _Draw] = {
     Screen.MAIN: _draw_main,
     Screen.TREE: lambda buf, state, _: draw_tree(buf, state),
     Screen.ENVIRON: lambda buf, state, _: draw_environ(buf, state),
+    Screen.METRICS: draw_metrics,
     Screen.HELP: lambda buf, state, _: draw_help(buf, state),
 }

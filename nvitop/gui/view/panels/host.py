@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Hashable, Iterable, NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Sequence
 
 from nvitop.gui.layout.host import HostBoxes, HostGraphs, HostLayout
 from nvitop.gui.render.buffer import Buffer
@@ -17,7 +17,8 @@ from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load import load_role
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
-from nvitop.gui.view.widgets.graph import draw_graph, graph_bound, samples_shown, time_axis
+from nvitop.gui.view.widgets.graph import draw_graph, graph_bound
+from nvitop.gui.view.widgets.past import Past
 from nvitop.sampling.history import (
     DEVICE_METRICS,
     HOST,
@@ -30,10 +31,6 @@ CPU, MEMORY, SWAP = Style(Role.CPU), Style(Role.MEMORY), Style(Role.SWAP)
 #: Cells in which a bar still says something when a text stands right of it.
 _LEAST_BAR = 18
 _FIELDS = {**DEVICE_METRICS, **OPTIONAL_DEVICE_METRICS}
-_TICKS = (30, 60, 120, 180, 240, 300)
-_STEPS = (10, 30, 60, 120, 300, 600, 900, 1800)
-#: Cells between two marks of the time at least.
-_TICK_CELLS = 12
 
 
 class DeviceGraphs(NamedTuple):
@@ -61,11 +58,12 @@ def draw_host_panel(
     if layout.boxes is not None:
         _draw_boxes(buf, layout.boxes, sample.host)
     if layout.graphs is not None:
-        _draw_frame(buf, layout.area, layout.graphs, graphs.state)
+        past = Past(history or History(), graphs.state.minutes)
+        _draw_frame(buf, layout.area, layout.graphs, past)
         if history is not None:
-            _draw_host_graphs(buf, layout.graphs, history, graphs.state, view)
-            _draw_device_graphs(buf, layout.graphs, history, sample, graphs, view)
-        _draw_host_values(buf, layout.graphs, sample.host)
+            _draw_host_graphs(buf, layout.graphs, past, view)
+            _draw_device_graphs(buf, layout.graphs, past, sample, graphs, view)
+        _draw_host_values(buf, layout.graphs, sample.host, past.label)
 
 
 def host_uprights(layout: HostLayout) -> tuple[int, ...]:
@@ -130,7 +128,7 @@ def _draw_load(buf: Buffer, area: Rect, host: HostSample) -> None:
 # Full ---------------------------------------------------------------------------------------------
 
 
-def _draw_frame(buf: Buffer, area: Rect, graphs: HostGraphs, state: GraphState) -> None:
+def _draw_frame(buf: Buffer, area: Rect, graphs: HostGraphs, past: Past) -> None:
     upper = graphs.upper
     uprights = [0, graphs.cpu.right] if upper is None else [0, graphs.cpu.right, upper.right]
     for y in range(area.y, area.bottom - 1):
@@ -138,57 +136,27 @@ def _draw_frame(buf: Buffer, area: Rect, graphs: HostGraphs, state: GraphState) 
             draw_rule(buf, y, uprights, uprights)
             for graph in (graphs.cpu, upper):
                 if graph is not None:
-                    axis = _time_axis(graph.width, state)
-                    buf.write(graph.x, y, axis, Style(Role.BORDER))
+                    buf.write(graph.x, y, past.axis(graph.width), Style(Role.BORDER))
         else:
             draw_uprights(buf, y, uprights)
     draw_rule(buf, area.bottom - 1, uprights, (), double=True)
 
 
-def _seconds_per_cell(width: int, state: GraphState) -> float:
-    return 60.0 * state.minutes / width if state.minutes else samples_shown(1)
-
-
-def _time_axis(width: int, state: GraphState) -> str:
-    per_cell = _seconds_per_cell(width, state)
-    if not state.minutes:
-        return time_axis(width, per_cell, _TICKS)
-    step = next((step for step in _STEPS if step >= _TICK_CELLS * per_cell), _STEPS[-1])
-    return time_axis(width, per_cell, range(step, 60 * state.minutes, step))
-
-
-def _draw_host_graphs(
-    buf: Buffer, graphs: HostGraphs, history: History, state: GraphState, view: ViewState
-) -> None:
+def _draw_host_graphs(buf: Buffer, graphs: HostGraphs, past: Past, view: ViewState) -> None:
     for area, metric, style, downwards in (
         (graphs.cpu, 'cpu_percent', CPU, False),
         (graphs.memory, 'memory_percent', MEMORY, True),
         (graphs.swap, 'swap_percent', SWAP, False),
     ):
-        values = _past(history, HOST, metric, area.width, state)
-        draw_graph(
-            buf,
-            area,
-            values,
-            style,
-            downwards=downwards,
-            colorful=view.colorful,
-        )
+        values = past.values(HOST, metric, area.width)
+        draw_graph(buf, area, values, style, downwards=downwards, colorful=view.colorful)
 
 
-def _past(
-    history: History, key: Hashable, metric: str, width: int, state: GraphState
-) -> list[float | None]:
-    """What a graph of this width plots, oldest first."""
-    seconds = width * _seconds_per_cell(width, state)
-    return history.values(key, metric, seconds, samples_shown(width))
-
-
-def _draw_host_values(buf: Buffer, graphs: HostGraphs, host: HostSample) -> None:
+def _draw_host_values(buf: Buffer, graphs: HostGraphs, host: HostSample, window: str) -> None:
     x, y = graphs.cpu.x, graphs.cpu.y
     loads = [fmt.format_load(load) for load in host.load_average or (None, None, None)]
     draw_text(buf, x, y, f' Load Average: {" ".join(loads)} ')
-    draw_text(buf, x, y + 1, f' CPU: {fmt.format_percent(host.cpu_percent)} ', CPU)
+    draw_text(buf, x, y + 1, f' CPU: {fmt.format_percent(host.cpu_percent)}{window} ', CPU)
     for area, label, used, percent, style in (
         (graphs.memory, 'MEM', host.memory_used_bytes, host.memory_percent, MEMORY),
         (graphs.swap, 'SWP', host.swap_used_bytes, host.swap_percent, SWAP),
@@ -200,7 +168,7 @@ def _draw_host_values(buf: Buffer, graphs: HostGraphs, host: HostSample) -> None
 def _draw_device_graphs(
     buf: Buffer,
     areas: HostGraphs,
-    history: History,
+    past: Past,
     sample: Sample,
     graphs: DeviceGraphs,
     view: ViewState,
@@ -212,7 +180,7 @@ def _draw_device_graphs(
         (areas.lower, graphs.state.lower, True),
     ):
         graph = GRAPHS_BY_METRIC[metric]
-        means = _means(history, graphs, metric, area.width)
+        means = _means(past, graphs, metric, area.width)
         now = _mean(
             getattr(device, _FIELDS[metric])
             for device in sample.devices
@@ -224,13 +192,13 @@ def _draw_device_graphs(
             buf, area, means, style, bound=bound, downwards=downwards, colorful=view.colorful
         )
         y = area.bottom - 1 if downwards else area.y
-        text = f' {graphs.prefix}{graph.title}: {_format_value(graph, now)} '
+        text = f' {graphs.prefix}{graph.title}: {_format_value(graph, now)}{past.label} '
         draw_text(buf, area.x, y, clip(text, area.width), style)
 
 
-def _means(history: History, graphs: DeviceGraphs, metric: str, width: int) -> list[float | None]:
+def _means(past: Past, graphs: DeviceGraphs, metric: str, width: int) -> list[float | None]:
     """The mean of the devices in each column of dots, of those that have a value there."""
-    rows = [_past(history, key, metric, width, graphs.state) for key in graphs.keys]
+    rows = [past.values(key, metric, width) for key in graphs.keys]
     if len(rows) <= 1:
         return rows[0] if rows else []
     return [_mean(column) for column in zip(*rows)]
