@@ -118,7 +118,7 @@ def once_in_oneshot(
         answers = self._answers
         if answers is None or self._owner != get_ident():
             return getter(self, *args, **kwargs)
-        key = (getter, args, *sorted(kwargs.items()))
+        key = (getter, args, *sorted(kwargs.items())) if kwargs else (getter, args)
         found = answers.get(key)
         if found is None:
             self._failure.error = None

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nvitop.api.libnvml._session import SESSION
+from nvitop.api import libnvml
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from nvitop.api import libnvml
     from nvitop.api.device.window import Window
 
     #: What the driver answered, or ``NA`` and its error.
@@ -35,7 +34,7 @@ class Board:
 
 _boards: dict[str, Board] = {}
 # Another library may tell other things of a GPU of the same UUID.
-SESSION.on_new_library(_boards.clear)
+libnvml.on_new_library(_boards.clear)
 
 
 def board_of(uuid: str) -> Board:

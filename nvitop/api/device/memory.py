@@ -31,6 +31,8 @@ class MemoryMixin(DeviceBase):
 
     def _sizes(self, total: Any, *parts: Any) -> MemoryInfo:
         """Sizes of which each can be true: below the greatest number, and no part above the total."""
+        if NA not in parts and max(parts) <= total < ULONGLONG_MAX:
+            return MemoryInfo(total, *parts)
         total = self._in_range(total, ULONGLONG_MAX - 1)
         most = total if isinstance(total, int) else ULONGLONG_MAX - 1
         return MemoryInfo(total, *(self._in_range(part, most) for part in parts))

@@ -11,6 +11,8 @@ from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.utils import NA, UINT_MAX, NaType
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nvitop.api.device.device import Device
     from nvitop.api.process import GpuProcess
 
@@ -24,7 +26,7 @@ _WINDOW_US = 1_000_000
 
 
 class _Load(NamedTuple):
-    """Shares of the engines in percent."""
+    """Shares of the engines in percent, ``NA`` where nobody knows."""
 
     sm: int | NaType = NA
     memory: int | NaType = NA
@@ -33,30 +35,7 @@ class _Load(NamedTuple):
 
 
 _IDLE = _Load(0, 0, 0, 0)
-
-
-class _Row:
-    """What the lists say of one process."""
-
-    def __init__(self, info: Any) -> None:
-        self.types = ''
-        #: Memory by instance of the GPU: a process may use several.
-        self.memory: dict[tuple[int, int], int | None] = {}
-        self.gpu_instance_id = _known_id(info.gpuInstanceId)
-        self.compute_instance_id = _known_id(info.computeInstanceId)
-
-    def add(self, type_: str, info: Any) -> None:
-        """Take in a line of a list. Lists give the memory of a whole process, each of them."""
-        self.types += type_
-        instance = info.gpuInstanceId, info.computeInstanceId
-        known = [v for v in (self.memory.get(instance), info.usedGpuMemory) if v is not None]
-        self.memory[instance] = max(known, default=None)
-
-    @property
-    def gpu_memory(self) -> int | NaType:
-        """Memory in bytes."""
-        known = [memory for memory in self.memory.values() if memory is not None]
-        return sum(known) if known else NA
+_UNKNOWN = _Load()
 
 
 def _known_id(number: int) -> int | NaType:
@@ -90,26 +69,30 @@ class ProcessMixin(MemoryMixin):
         ``nvmlDeviceGetMPSComputeRunningProcesses`` ``nvmlDeviceGetProcessUtilization``
         · nvidia-smi: ``--query-compute-apps``, ``pmon``
         """
-        rows: dict[int, _Row] = {}
+        lines: dict[int, list[tuple[str, Any]]] = {}
         for type_, function in _LISTS:
             infos = self._query(function)
             for info in infos if infos is not NA else ():
-                row = rows.setdefault(info.pid, _Row(info))
-                row.add(type_, info)
-        if not rows:
+                lines.setdefault(info.pid, []).append((type_, info))
+        if not lines:
             return {}
         loads = self._process_loads()
         processes = {}
-        for pid, row in rows.items():
+        for pid, seen in lines.items():
+            type_, info = seen[0]
+            memory = info.usedGpuMemory
+            if len(seen) > 1:
+                type_ = ''.join(type_ for type_, _ in seen)
+                memory = _memory([info for _, info in seen])
             process = self.GPU_PROCESS_CLASS(
                 pid,
                 cast('Device', self),
-                gpu_memory=row.gpu_memory,
-                gpu_instance_id=row.gpu_instance_id,
-                compute_instance_id=row.compute_instance_id,
-                type=row.types,
+                gpu_memory=NA if memory is None else memory,
+                gpu_instance_id=_known_id(info.gpuInstanceId),
+                compute_instance_id=_known_id(info.computeInstanceId),
+                type=type_,
             )
-            unsampled = _IDLE if loads is not None and row.gpu_memory is not NA else _Load()
+            unsampled = _UNKNOWN if loads is None or memory is None else _IDLE
             process.set_gpu_utilization(*(loads or {}).get(pid, unsampled))
             processes[pid] = process
         return processes
@@ -124,16 +107,37 @@ class ProcessMixin(MemoryMixin):
             # MIG devices, of which nothing is known, answer the same as GPUs without a sample.
             is_idle = isinstance(error, libnvml.NVMLError_NotFound) and not self.is_mig_device()
             return {} if is_idle else None
-        by_pid: dict[int, list[Any]] = {}
-        for sample in samples:
-            if sample.timeStamp > since and max(sample.smUtil, sample.memUtil) <= 100:
-                by_pid.setdefault(sample.pid, []).append(sample)
-                board.last_sample = max(board.last_sample or 0, sample.timeStamp)
-        return {pid: _mean_load(samples) for pid, samples in by_pid.items()}
+        by_pid: dict[int, list[_Load]] = {}
+        for pid, taken, *shares in _values(samples):
+            load = _Load(*shares)
+            if taken > since and max(load.sm, load.memory) <= 100:
+                by_pid.setdefault(pid, []).append(load)
+                board.last_sample = max(board.last_sample or 0, taken)
+        return {pid: _mean(loads) for pid, loads in by_pid.items()}
 
 
-def _mean_load(samples: list[Any]) -> _Load:
-    loads = [(s.smUtil, s.memUtil, s.encUtil, s.decUtil) for s in samples]
+def _memory(infos: list[Any]) -> int | None:
+    """Memory of one process in bytes, from several lines of lists.
+
+    Each list gives all the memory of a process on an instance of the GPU, and a process may use
+    several instances.
+    """
+    by_instance: dict[tuple[int, int], int] = {}
+    for info in infos:
+        if info.usedGpuMemory is not None:
+            instance = info.gpuInstanceId, info.computeInstanceId
+            by_instance[instance] = max(by_instance.get(instance, 0), info.usedGpuMemory)
+    return sum(by_instance.values()) if by_instance else None
+
+
+def _values(samples: list[Any]) -> Iterator[tuple[int, ...]]:
+    # Attributes of the binding's structures are looked up in Python, which is slow: fields are not.
+    names = ('pid', 'timeStamp', 'smUtil', 'memUtil', 'encUtil', 'decUtil')
+    fields = [getattr(type(samples[0]), name).__get__ for name in names] if samples else []
+    return (tuple(field(sample) for field in fields) for sample in samples)
+
+
+def _mean(loads: list[_Load]) -> _Load:
     if len(loads) == 1:
-        return _Load(*loads[0])
+        return loads[0]
     return _Load(*(round(sum(column) / len(loads)) for column in zip(*loads)))
