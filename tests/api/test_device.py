@@ -538,6 +538,11 @@ def test_an_answer_that_cannot_be_true_is_a_reason(machine: simulation.Machine) 
 def test_the_reason_of_a_field_value_is_its_own(machine: simulation.Machine) -> None:
     reason = Device(2).unavailable_reason('memory_temperature')
     assert isinstance(reason, libnvml.NVMLError_NotSupported)
+    for name in ('gpm_sm_active', 'nvlink_total_tx_throughput'):
+        reason = Device(2).unavailable_reason(name)
+        assert isinstance(
+            reason, (libnvml.NVMLError_NotSupported, libnvml.NVMLError_FunctionNotFound)
+        )
     device = Device(0)
     assert device.unavailable_reason('memory_temperature') is None
     machine.fail('nvmlDeviceGetFieldValues', 'GPU_IS_LOST')

@@ -282,6 +282,11 @@ class DeviceBase:
             self._failure.error = ImpossibleAnswer(f'{value} cannot be true')
         return NA
 
+    def _note_unsupported(self) -> None:
+        """Give the reason where the driver, asked whether it can, just said no."""
+        if self._failure.error is None:
+            self._failure.error = libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
+
     def _text_fact(self, function: str) -> str:
         """The answer, which never changes, where it is a text that is not empty, else ``NA``."""
         answer = self._fact(function)
@@ -321,9 +326,9 @@ class DeviceBase:
     def unavailable_reason(self, method: str) -> Reason | None:
         """Why the getter ``method`` gives ``NA``: the driver's error, or an :class:`ImpossibleAnswer`.
 
-        ``None`` where it has a value, and where no error is the reason (a device without links). In
-        a :meth:`oneshot` block in which the getter was called already, this costs no call of the
-        driver. ``str()`` of the error is the reason in words.
+        ``None`` where it has a value, and where the driver just does not tell. In a :meth:`oneshot`
+        block in which the getter was called already, this costs no call of the driver. ``str()`` of
+        the error is the reason in words.
         """
         self._failure.error = None
         value = getattr(self, method)

@@ -128,6 +128,7 @@ class GpmMixin(DeviceBase):
 
     def _gpm_window(self) -> Window[_Sample, GpmMetrics] | None:
         if not self.is_gpm_supported():
+            self._note_unsupported()
             return None
         if self._gpm is None:
             self._gpm = Window(_compare, GpmMetrics(), shortest=_SHORTEST_SECONDS)

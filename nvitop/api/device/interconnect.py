@@ -281,7 +281,10 @@ class InterconnectMixin(DeviceBase):
             window.begin(self._read_nvlink)
 
     def _nvlink_window(self) -> _RateWindow | None:
-        return self._window('NVLink', _new_rate_window) if self.nvlink_link_count() else None
+        if not self.nvlink_link_count():
+            self._note_unsupported()
+            return None
+        return self._window('NVLink', _new_rate_window)
 
     def _read_nvlink(self) -> _Counters | None:
         links = range(int(self.nvlink_link_count()))
