@@ -65,6 +65,8 @@ class DeviceInfo(NamedTuple):
     max_video_clock_mhz: int | None = None
     temperature_slowdown_threshold_celsius: int | None = None
     temperature_shutdown_threshold_celsius: int | None = None
+    max_temperature_threshold_celsius: int | None = None
+    max_memory_temperature_threshold_celsius: int | None = None
     fan_count: int | None = None
     default_power_limit_mw: int | None = None
     min_power_limit_mw: int | None = None
@@ -110,6 +112,7 @@ class DeviceSample(NamedTuple):
     enforced_power_limit_mw: int | None = None
     pcie_link_generation: int | None = None
     pcie_link_width: int | None = None
+    pcie_link_down_trained: bool | None = None
     display_active: str | None = None
     display_mode: str | None = None
     persistence_mode: str | None = None
@@ -140,6 +143,7 @@ class DeviceSample(NamedTuple):
     remapped_rows_correctable: int | None = None
     remapped_rows_uncorrectable: int | None = None
     remapped_rows_pending: bool | None = None
+    remapped_rows_failure: bool | None = None
     gpm_sm_active_percent: float | None = None
     gpm_sm_occupancy_percent: float | None = None
     gpm_tensor_active_percent: float | None = None
