@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from nvitop.api import libnvml
 from nvitop.api.device import Device
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def take_snapshots(
         processes = list(gpu_processes)
     with_slices = devices is None and not processes
     if devices is None:
-        devices = _unique(p.device for p in processes) if processes else _all_devices()
+        devices = _unique(p.device for p in processes) if processes else Device.all()
     devices = [devices] if isinstance(devices, Device) else list(devices)
 
     snapshots = []
@@ -69,22 +68,6 @@ def take_snapshots(
     if processes is None:
         processes = [p for leaf in _unique(leaves) for p in leaf.processes().values()]
     return SnapshotResult(snapshots, GpuProcess.take_snapshots(processes, failsafe=True))
-
-
-#: Devices that have been looked at, by index: what never changes is not asked again, and rates are
-#: those since the last look instead of a wait for each GPU.
-_known_devices: dict[int, Device] = {}
-libnvml.on_new_library(_known_devices.clear)
-
-
-def _all_devices() -> list[Device]:
-    devices = []
-    for device in Device.all():
-        known = _known_devices.get(device.physical_index)
-        if known is None or known.handle is None or known != device:
-            known = _known_devices[device.physical_index] = device
-        devices.append(known)
-    return devices
 
 
 def _unique(devices: Iterable[Device]) -> list[Device]:
