@@ -198,7 +198,7 @@ SIZE_UNITS: dict[str | None, int] = {
     'PB': 1000**5,
 }
 
-_UNITS = ((MiB, 'MiB'), (GiB, 'GiB'), (TiB, 'TiB'), (PiB, 'PiB'))
+_UNITS = ((MiB, 'MiB'), (GiB, 'GiB'), (TiB, 'TiB'))
 _SIZE = re.compile(r'\s*(\d+)(\.\d*)?\s*(?:([KMGTP])(I?))?B?\s*', re.ASCII | re.IGNORECASE)
 
 
@@ -211,20 +211,20 @@ def bytes2human(b: int | float | NaType, *, min_unit: int = 1) -> str:
     >>> [bytes2human(b) for b in (512, 3 * KiB, 1.5 * MiB, 250 * MiB, 11 * GiB, 80 * GiB, NA)]
     ['512B', '3KiB', '1.50MiB', '250.0MiB', '11264MiB', '80.00GiB', 'N/A']
     """
-    if isinstance(b, NaType) or not isinstance(b, (int, float)) or not math.isfinite(b):
+    if isinstance(b, float) and math.isfinite(b):
+        b = round(b)
+    if not isinstance(b, int):
         return NA
-    size = round(b)
-    if size < KiB and min_unit < KiB:
-        return f'{size}B'
-    if size < MiB and min_unit <= KiB:
-        return f'{round(size / KiB)}KiB'
-    if 1000 * MiB <= size < 20 * GiB and min_unit <= MiB:
-        return f'{round(size / MiB)}MiB'
-    unit, name = next(
-        ((unit, name) for unit, name in _UNITS if size < 1000 * unit and min_unit <= unit),
-        _UNITS[-1],
-    )
-    return f'{size / unit:.{2 if size < 100 * unit else 1}f}{name}'
+    if b < KiB and min_unit < KiB:
+        return f'{b}B'
+    if b < MiB and min_unit <= KiB:
+        return f'{round(b / KiB)}KiB'
+    if 1000 * MiB <= b < 20 * GiB and min_unit <= MiB:
+        return f'{round(b / MiB)}MiB'
+    for unit, name in _UNITS:
+        if b < 1000 * unit and min_unit <= unit:
+            return f'{b / unit:.{2 if b < 100 * unit else 1}f}{name}'
+    return f'{b / PiB:.{2 if b < 100 * PiB else 1}f}PiB'
 
 
 def human2bytes(s: int | str) -> int:

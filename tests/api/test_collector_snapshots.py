@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import pickle
 from typing import Any, Iterator
 
@@ -9,7 +10,7 @@ import pytest
 from nvitop import simulation
 from nvitop.api.collector import SnapshotResult, take_snapshots
 from nvitop.api.device import Device
-from nvitop.api.process import GpuProcess
+from nvitop.api.process import GpuProcess, HostProcess
 from nvitop.api.utils import NA
 
 GONE_PIDS = (2**31 + 5, 2**32 - 1)
@@ -142,6 +143,16 @@ def test_no_fact_is_asked_twice(machine: simulation.Machine) -> None:
     }
     assert not static & set(calls)
     assert (clocks + sum(calls.values())) / 8 <= 26
+
+
+@pytest.mark.usefixtures('machine')
+def test_cpu_percentages_go_on_from_one_look_to_the_next() -> None:
+    pids = {snapshot.pid for snapshot in take_snapshots().gpu_processes}
+    gc.collect()
+    assert pids <= set(HostProcess.INSTANCES)
+    take_snapshots(gpu_processes=False)
+    gc.collect()
+    assert not pids & set(HostProcess.INSTANCES)
 
 
 @pytest.mark.usefixtures('machine')

@@ -67,7 +67,12 @@ def take_snapshots(
             snapshots.extend(leaf.as_snapshot() for leaf in below if leaf is not device)
     if processes is None:
         processes = [p for leaf in _unique(leaves) for p in leaf.processes().values()]
+    _looked_at[:] = processes
     return SnapshotResult(snapshots, GpuProcess.take_snapshots(processes, failsafe=True))
+
+
+#: Held until the next look, whose CPU percentages are then those since this one.
+_looked_at: list[GpuProcess] = []
 
 
 def _unique(devices: Iterable[Device]) -> list[Device]:

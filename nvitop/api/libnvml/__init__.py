@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, Callable
 
 from nvitop.api.libnvml._binding import (
     BINDING,
@@ -117,6 +117,7 @@ __all__ = [
     'nvmlQuery',
     'nvmlQueryFieldValues',
     'nvmlShutdown',
+    'on_new_library',
     'use_library',
 ]
 
@@ -159,6 +160,11 @@ def use_library(library: object | None) -> None:
     initialised anew at the next question.
     """
     SESSION.use_library(library)
+
+
+def on_new_library(forget: Callable[[], None]) -> None:
+    """Have ``forget`` called whenever another library is installed: it drops what was learnt."""
+    SESSION.on_new_library(forget)
 
 
 def calls_in_flight() -> dict[int, str]:

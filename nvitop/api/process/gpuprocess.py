@@ -340,6 +340,7 @@ class GpuProcess:
                 raise psutil.NoSuchProcess(self.pid)
             if facts.cmdline is None:
                 raise psutil.AccessDenied(self.pid)
+        cmdline = facts.display_cmdline
         seconds = facts.running_time_in_seconds
         running_time = NA if isinstance(seconds, NaType) else timedelta(seconds=seconds)
         return Snapshot(
@@ -348,8 +349,8 @@ class GpuProcess:
             status=facts.status,
             username=facts.username,
             name=facts.name,
-            cmdline=facts.display_cmdline,
-            command=facts.command,
+            cmdline=cmdline,
+            command=command_join(cmdline),
             cpu_percent=facts.cpu_percent,
             memory_percent=facts.memory_percent,
             host_memory=facts.host_memory,
@@ -368,15 +369,16 @@ class GpuProcess:
         is added to: so a process on eight devices is looked at once.
         """
         cache = {} if host_process_snapshot_cache is None else host_process_snapshot_cache
-        host = cache.get(self.pid)
+        pid = self.pid
+        host = cache.get(pid)
         if host is None:
-            host = cache[self.pid] = self.host_snapshot()
+            host = cache[pid] = self.host_snapshot()
         sm, memory, encoder, decoder = self._gpu_utilization
         values = dict(vars(host))  # its timestamp as well: it is one moment
         del values['real']
         return Snapshot(
             self,
-            pid=self.pid,
+            pid=pid,
             host=host,
             **values,
             device=self._device,
