@@ -161,7 +161,7 @@ class LiveSource:
                 self._sleep(remaining)
             keys = frozenset(process.key for process in sample.processes)
             sample = self._measure(demand, Due(new_processes=keys, host=True))
-        cost = Cost(self._clock() - started, libnvml.call_count() - calls)
+        cost = self._cost(started, calls)
         return sample._replace(cost=cost)
 
     def _measure(self, demand: Demand, due: Due) -> Sample:
@@ -196,9 +196,14 @@ class LiveSource:
                 *reading.problems,
                 *self._host.problems,
             ),
-            cost=Cost(now - started, libnvml.call_count() - calls),
+            cost=self._cost(started, calls),
             processes_monotonic=self._processes_monotonic,
         )
+
+    def _cost(self, started: float, calls: int) -> Cost:
+        """What was spent since then."""
+        spent = self._clock() - started
+        return Cost(spent, libnvml.call_count() - calls, time.process_time())
 
     def _read_processes(self, demand: Demand, due: Due) -> None:
         visible = demand.visible_processes

@@ -237,6 +237,8 @@ class Cost(NamedTuple):
 
     seconds: float = 0.0
     nvml_calls: int = 0
+    #: CPU time that the whole program has used since it was started.
+    cpu_seconds: float = 0.0
 
 
 class Sample(NamedTuple):

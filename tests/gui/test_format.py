@@ -108,7 +108,7 @@ def test_every_format_knows_none_and_not_a_number() -> None:
     formats = [g for name, g in inspect.getmembers(f) if name.startswith('format_')]
     assert len(formats) > 25
     for function in formats:
-        if function is f.format_timestamp:
+        if function in {f.format_timestamp, f.format_moment}:
             continue
         names = list(inspect.signature(function).parameters)
         width = {'width': 11} if 'width' in names else {}
@@ -130,6 +130,12 @@ def test_columns_never_overflow(value: float) -> None:
     assert len(f.format_load(value)) == 5
     assert len(f.format_short_percent(value)) <= 3
     assert len(f.format_bytes(min(value, 1000 * 2**50 - 2**49))) <= 8
+
+
+def test_a_moment_is_a_time_today_and_a_date_on_other_days() -> None:
+    noon = time.mktime((2024, 1, 2, 12, 0, 0, 0, 0, -1))
+    assert f.format_moment(noon, noon + 3600) == '12:00:00'
+    assert f.format_moment(noon - 86400, noon) == 'Jan 01'
 
 
 def test_timestamp_is_english_and_local(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,12 +17,14 @@ from nvitop.gui.state.app_state import AppState, Notice, Screen
 from nvitop.gui.state.columns import column_widths
 from nvitop.gui.state.environ import is_secret
 from nvitop.gui.state.events import (
+    ClockTicked,
     EnvironmentRead,
     Event,
     KeyPressed,
     MousePressed,
     Resized,
     SampleArrived,
+    SignalSent,
 )
 from nvitop.gui.state.help import help_lines, key_groups
 from nvitop.gui.state.keymap import BINDINGS
@@ -33,6 +35,7 @@ from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
 from nvitop.options import Thresholds
 from nvitop.sampling.history import History
+from nvitop.sampling.types import Cost
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_families
 from tests.gui.test_report import Anything
 from tests.gui.test_update import EVENTS, SIZES
@@ -123,13 +126,8 @@ def test_notices_stand_over_the_last_rows_and_leave_most_of_the_screen() -> None
     notices = tuple(Notice(f'SIGTERM to {pid}: sent', 9.0, pid == 7) for pid in range(8))
     state = state_of('h100x8', 80, 12)._replace(notices=notices)
     lines = draw_frame(state, History()).lines()
-    assert [pid for pid in range(8) if any(f' SIGTERM to {pid}: sent ' in x for x in lines)] == [
-        4,
-        5,
-        6,
-        7,
-    ]
-    assert ' SIGTERM to 7: sent ' in lines[-1]
+    assert lines[-4:] == [f' SIGTERM to {pid}: sent' for pid in (4, 5, 6, 7)]
+    assert '│' in lines[-5]
 
 
 def test_the_dialog_names_its_targets_and_is_drawn_where_nothing_else_fits() -> None:
@@ -389,3 +387,55 @@ def test_graphs_lie_inside_their_box_beside_each_other(width: int, height: int) 
             assert graph.area.width >= 10
             assert graph.area.height >= 1
             assert graph.area.intersect(layout.box.inset(1, 1)) == graph.area
+
+
+# Problems, users, columns
+
+
+def test_problems_are_listed_with_what_nvitop_itself_costs() -> None:
+    state = state_of('lost', 120, 24, '!')
+    later = SAMPLES['lost']._replace(sequence=2, monotonic=1010.0, cost=Cost(0.004, 50, 0.25))
+    state, _ = update(state, SampleArrived(later))
+    lines = draw_frame(state, History()).lines()
+    assert lines[0].startswith('Problems: 2 now, 0 past')
+    assert any('device 1' in line and 'GPU is lost' in line for line in lines)
+    assert (
+        lines[-3].strip()
+        == 'device 1: nvmlDeviceGetMemoryInfo: GPU is lost (2 times since 03:04:05)'
+    )
+    assert lines[-1] == ' Own cost over 10 s: 2.5% CPU, 5 NVML calls/s, 4.0 ms for each sample'
+
+
+def test_a_signal_that_failed_is_listed_among_the_problems() -> None:
+    state = state_of('one', 120, 24)
+    key = state.rows[0].key
+    state, _ = update(state, SignalSent(key, 'SIGTERM', 'not permitted'))
+    state, _ = update_all(state, (ClockTicked(99.0, NOW), KeyPressed('!')))
+    text = '\n'.join(draw_frame(state, History()).lines())
+    assert f'process {key.pid}: SIGTERM: is not permitted (once 03:04:05)' in text
+
+
+def test_users_are_listed_with_what_they_have() -> None:
+    lines = frame_of('h100x8', 100, 24, 'U').lines()
+    assert lines[0].startswith('5 users of GPUs')
+    assert lines[2].split() == ['alice', '4', '284.0GiB', '44.4', '88.0', 'GPU', '0-3']
+    assert 'No process is running' in frame_of('no-gpu', 100, 24, 'U').lines()[2]
+
+
+def test_the_columns_screen_shows_what_is_chosen_and_what_has_room() -> None:
+    lines = frame_of('one', 40, 24, 'C').lines()
+    marks = {line[5:].split()[0]: line[1:4] for line in lines[2:17]}
+    assert marks['PID'] == '[x]'
+    assert marks['%MEM'] == '[-]'
+    assert marks['%ENC'] == '[ ]'
+    hidden = frame_of('one', 40, 24, 'C', 'Down', 'Space').lines()
+    assert sum('[ ]' in line for line in hidden) == sum('[ ]' in line for line in lines) + 1
+
+
+def test_the_line_under_the_cursor_is_seen_on_every_list() -> None:
+    for key in ('!', 'U', 'C'):
+        for height in (6, 8, 12, 40):
+            for to in ('End', 'Home'):
+                buffer = frame_of('h100x8', 80, height, key, to)
+                roles = [style.role for y in range(height) for _, _, style in buffer.row(y)]
+                assert Role.SELECTED in roles or key == '!'

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from nvitop.gui.state.summary import MAX_PROBLEMS, count_problems, summarise_users
-from nvitop.sampling.types import DeviceKey, Problem, ProcessKey, ProcessSample
+import pytest
+
+from nvitop.gui.state.ranges import subjects_text
+from nvitop.gui.state.summary import (
+    MAX_PROBLEMS,
+    count_problems,
+    note_problem,
+    own_cost,
+    problem_lines,
+    summarise_users,
+)
+from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessKey, ProcessSample
 
 GPU0, GPU1 = DeviceKey(0), DeviceKey(1)
 
@@ -56,3 +66,57 @@ def test_the_memory_of_problems_is_bounded() -> None:
     counts = count_problems(counts, [Problem('new', 'x', 'y')], 2.0)
     assert len(counts) == MAX_PROBLEMS
     assert counts[0].subject == 'new'
+
+
+def test_the_same_problem_of_many_devices_is_one_line() -> None:
+    fans = [Problem(f'device {i}', 'fan_speed', 'Not Supported') for i in range(8)]
+    lost = Problem('device 3', 'status', 'GPU is lost', 'lost')
+    counts = count_problems((), [fans[0], lost], 10.0)
+    counts = count_problems(counts, fans, 20.0)
+    lines = problem_lines(counts)
+    assert [(line.subject, line.what, line.is_current) for line in lines] == [
+        ('devices 0-7', 'fan_speed', True),
+        ('device 3', 'status', False),
+    ]
+    assert (lines[0].first, lines[0].last, lines[0].times) == (10.0, 20.0, 2)
+    counts = count_problems(counts, [*fans, lost], 30.0)
+    assert [line.what for line in problem_lines(counts)] == ['status', 'fan_speed']
+
+
+def test_a_signal_that_failed_is_a_problem_of_its_own() -> None:
+    counts = note_problem((), 'process 42', 'SIGTERM', 'is gone already', 5.0)
+    counts = note_problem(counts, 'process 42', 'SIGTERM', 'is gone already', 6.0)
+    counts = note_problem(counts, 'process 43', 'SIGTERM', 'is gone already', 7.0)
+    (line,) = problem_lines(counts)
+    assert line.subject == 'processes 42,43'
+    assert (line.first, line.last, line.times, line.is_current) == (5.0, 7.0, 2, False)
+
+
+@pytest.mark.parametrize(
+    ('subjects', 'text'),
+    [
+        (['driver'], 'driver'),
+        (['device 3'], 'device 3'),
+        (['device 10', 'device 9', 'device 8', 'device 2'], 'devices 2,8-10'),
+        (['device 0:1', 'device 0:0', 'device 1'], 'devices 0:0,0:1,1'),
+        (['process 7', 'host', 'process 7'], 'process 7, host'),
+    ],
+)
+def test_subjects_are_named_in_a_few_characters(subjects: list[str], text: str) -> None:
+    assert subjects_text(subjects) == text
+
+
+def test_own_cost_is_that_of_the_samples_between() -> None:
+    costs = [
+        (10.0, Cost(9.0, 900, 1.0)),
+        (11.0, Cost(0.004, 40, 1.01)),
+        (14.0, Cost(0.002, 20, 1.04)),
+    ]
+    cost = own_cost(costs)
+    assert cost is not None
+    assert cost.cpu_percent == pytest.approx(1.0)
+    assert cost.nvml_calls_per_second == pytest.approx(15.0)
+    assert cost.seconds_per_sample == pytest.approx(0.003)
+    assert cost.seconds == 4.0
+    assert own_cost(costs[:1]) is None
+    assert own_cost([costs[0], costs[0]]) is None

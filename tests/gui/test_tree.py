@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.state.tree import build_tree, devices_text, subtree
+from nvitop.gui.state.ranges import devices_text
+from nvitop.gui.state.tree import build_tree, subtree
 from nvitop.sampling.types import DeviceKey, HostProcessSample
 
 

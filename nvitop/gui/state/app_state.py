@@ -7,7 +7,7 @@ import enum
 from typing import NamedTuple
 
 from nvitop.gui.state.types import MainState, ViewState
-from nvitop.sampling.types import EMPTY_SAMPLE, DeviceKey, ProcessKey, ProcessSample, Sample
+from nvitop.sampling.types import EMPTY_SAMPLE, Cost, DeviceKey, ProcessKey, ProcessSample, Sample
 from nvitop.version import __version__
 
 
@@ -149,6 +149,8 @@ class AppState(NamedTuple):
     captures_mouse: bool = True
     notices: tuple[Notice, ...] = ()
     problems: tuple[ProblemCount, ...] = ()
+    #: What the last samples cost, oldest first, each with its time on the monotonic clock.
+    costs: tuple[tuple[float, Cost], ...] = ()
     #: The clocks as of the last event.
     monotonic: float = 0.0
     timestamp: float = 0.0

@@ -64,6 +64,24 @@ TREE_COLUMNS: tuple[Column, ...] = (
     Column('time', 'TIME', 4, 'how long the process has been running', gap=2, rank=4),
     Column('command', 'COMMAND', 0, 'command line, below that of the parent', align='<', gap=2, scrolls=True),
 )
+#: The columns of the screen of users.
+USER_COLUMNS: tuple[Column, ...] = (
+    Column('user', 'USER', 12, 'owner of the processes', align='<', gap=0),
+    Column('processes', 'PROCESSES', 9, 'processes on GPUs; one on several counts once'),
+    Column('gpu_memory', 'GPU-MEM', 8, 'device memory of all of them'),
+    Column('gpu_memory_percent', '%GPUMEM', 7, 'the same in percent of what all devices have', rank=2),
+    Column('sm', '%SM', 5, 'mean share of time in which their kernels ran'),
+    Column('devices', 'DEVICES', 0, 'devices they run on', align='<', gap=2),
+)
+#: The columns of the screen of problems.
+PROBLEM_COLUMNS: tuple[Column, ...] = (
+    Column('last', 'LAST', 8, 'when it was seen last, now: in the latest sample', gap=0, rank=2),
+    Column('first', 'FIRST', 8, 'when it was seen first', rank=4),
+    Column('times', 'TIMES', 6, 'in how many samples', rank=3),
+    Column('subject', 'WHERE', 8, 'device, process, host or driver', align='<', gap=2),
+    Column('what', 'WHAT', 8, 'what was asked', align='<', gap=2),
+    Column('reason', 'REASON', 0, 'why there was no answer', align='<', gap=2),
+)
 # fmt: on
 
 COLUMNS_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}

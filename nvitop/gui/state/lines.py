@@ -7,13 +7,13 @@ from nvitop.gui.layout.list import ListLayout, lay_out_list
 from nvitop.gui.state.app_state import AppState, ListState, Screen
 from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.help import help_lines
-from nvitop.gui.state.summary import summarise_users
+from nvitop.gui.state.summary import problem_lines, summarise_users
 
 #: Rows above and below the lines of a screen: title, headings, foot.
 _TOP_AND_BOTTOM = {
     Screen.ENVIRON: (2, 0),
     Screen.HELP: (2, 0),
-    Screen.PROBLEMS: (2, 2),
+    Screen.PROBLEMS: (2, 3),
     Screen.USERS: (2, 0),
     Screen.COLUMNS: (2, 0),
 }
@@ -26,7 +26,7 @@ def line_count(state: AppState) -> int:
     if state.screen is Screen.ENVIRON:
         return len(state.environ.variables or ())
     if state.screen is Screen.PROBLEMS:
-        return len(state.problems)
+        return len(problem_lines(state.problems))
     if state.screen is Screen.USERS:
         return len(summarise_users(state.shown.processes))
     if state.screen is Screen.COLUMNS:

@@ -9,7 +9,8 @@ from nvitop.gui.state.app_state import AppState, Screen, Target
 from nvitop.gui.state.columns import growing_widths
 from nvitop.gui.state.ordering import list_processes
 from nvitop.gui.state.query import filter_processes, matches_host_process, parse_query
-from nvitop.gui.state.tree import TreeRow, build_tree, devices_text
+from nvitop.gui.state.ranges import devices_text
+from nvitop.gui.state.tree import TreeRow, build_tree
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 
 #: Where a process of the host alone is said to run, in the key that a signal goes to.

@@ -6,10 +6,13 @@ from __future__ import annotations
 from typing import Iterable, NamedTuple, Sequence
 
 from nvitop.gui.state.app_state import ProblemCount
-from nvitop.sampling.types import DeviceKey, Problem, ProcessSample
+from nvitop.gui.state.ranges import subjects_text
+from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessSample
 
 #: How many problems are remembered; the ones not seen for longest are forgotten first.
 MAX_PROBLEMS = 500
+#: Over how many samples own cost is measured.
+MAX_COSTS = 60
 
 
 class UserSummary(NamedTuple):
@@ -51,6 +54,71 @@ def _summarise(username: str | None, rows: list[ProcessSample]) -> UserSummary:
     )
 
 
+class ProblemLine(NamedTuple):
+    """The same problem of several devices or processes, in one line."""
+
+    #: ``'device 3'``, ``'devices 0-7'``.
+    subject: str
+    what: str
+    reason: str
+    kind: str
+    first: float
+    last: float
+    #: In how many samples, at most.
+    times: int
+    is_current: bool
+
+
+def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemLine, ...]:
+    """The problems as they are listed: present before past, worse before merely missing."""
+    groups: dict[tuple[str, str, str, bool], list[ProblemCount]] = {}
+    for row in counts:
+        groups.setdefault((row.what, row.reason, row.kind, row.is_current), []).append(row)
+    lines = [
+        ProblemLine(
+            subjects_text([row.subject for row in rows]),
+            what,
+            reason,
+            kind,
+            min(row.first for row in rows),
+            max(row.last for row in rows),
+            max(row.times for row in rows),
+            is_current,
+        )
+        for (what, reason, kind, is_current), rows in groups.items()
+    ]
+    lines.sort(key=lambda line: (not line.is_current, line.kind == 'na', -line.last, line.what))
+    return tuple(lines)
+
+
+class OwnCost(NamedTuple):
+    """What nvitop itself costs, over the last samples."""
+
+    #: Of one core.
+    cpu_percent: float
+    nvml_calls_per_second: float
+    seconds_per_sample: float
+    #: The time over which this was measured.
+    seconds: float
+
+
+def own_cost(costs: Sequence[tuple[float, Cost]]) -> OwnCost | None:
+    """From the costs of samples, oldest first, with their monotonic time; ``None``: too few."""
+    if len(costs) < 2:
+        return None
+    (begin, first), (end, last) = costs[0], costs[-1]
+    seconds = end - begin
+    if seconds <= 0:
+        return None
+    later = [cost for _, cost in costs[1:]]
+    return OwnCost(
+        100.0 * max(0.0, last.cpu_seconds - first.cpu_seconds) / seconds,
+        sum(cost.nvml_calls for cost in later) / seconds,
+        sum(cost.seconds for cost in later) / len(later),
+        seconds,
+    )
+
+
 def count_problems(
     counts: Sequence[ProblemCount], problems: Iterable[Problem], now: float
 ) -> tuple[ProblemCount, ...]:
@@ -65,3 +133,15 @@ def count_problems(
         )
     rows = sorted(table.values(), key=lambda row: (-row.last, row.subject, row.what))
     return tuple(rows[:MAX_PROBLEMS])
+
+
+def note_problem(
+    counts: Sequence[ProblemCount], subject: str, what: str, reason: str, now: float
+) -> tuple[ProblemCount, ...]:
+    """The counts after something failed that is no matter of samples: a signal."""
+    table = {(row.subject, row.what, row.reason): row for row in counts}
+    row = table.pop((subject, what, reason), None)
+    times = row.times + 1 if row is not None else 1
+    first = row.first if row is not None else now
+    new = ProblemCount(subject, what, reason, 'error', first, now, times, is_current=False)
+    return (new, *table.values())[:MAX_PROBLEMS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Iterable, NamedTuple, Sequence
 
-from nvitop.sampling.types import DeviceKey, HostProcessSample
+from nvitop.sampling.types import HostProcessSample
 
 
 class TreeRow(NamedTuple):
@@ -21,26 +21,6 @@ class TreeRow(NamedTuple):
     def key(self) -> tuple[int, float]:
         """PID and start time."""
         return (self.process.pid, self.process.start_time)
-
-
-def devices_text(devices: Sequence[DeviceKey]) -> str:
-    """The devices of a process in a few characters: ``GPU 0-3,7``, ``GPU 1:0``, ``Host`` for none."""
-    if not devices:
-        return 'Host'
-    parts: list[str] = []
-    runs: list[list[int]] = []
-    for key in sorted(devices):
-        if key.is_mig:
-            runs.append([])
-            parts.append(key.label)
-        elif runs and runs[-1] and key.physical_index == runs[-1][-1] + 1:
-            runs[-1].append(key.physical_index)
-            first, last = runs[-1][0], runs[-1][-1]
-            parts[-1] = f'{first}{"-" if last > first + 1 else ","}{last}'
-        else:
-            runs.append([key.physical_index])
-            parts.append(key.label)
-    return f'GPU {",".join(parts)}'
 
 
 def _sibling_order(process: HostProcessSample) -> tuple[bool, bool, str, int]:

@@ -28,7 +28,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.keymap import find_binding, is_prefix
 from nvitop.gui.state.listing import relist
 from nvitop.gui.state.mouse import click, scroll
-from nvitop.gui.state.summary import count_problems
+from nvitop.gui.state.summary import MAX_COSTS, count_problems, note_problem
 
 #: How long a notice stays, in seconds.
 NOTICE_SECONDS = 5.0
@@ -100,7 +100,8 @@ def _sample(state: AppState, event: SampleArrived) -> Result:
     if event.sample.sequence < state.sample.sequence:
         return state, ()
     problems = count_problems(state.problems, event.sample.problems, event.sample.timestamp)
-    state = state._replace(sample=event.sample, problems=problems)
+    costs = (*state.costs, (event.sample.monotonic, event.sample.cost))[-MAX_COSTS:]
+    state = state._replace(sample=event.sample, problems=problems, costs=costs)
     return (state if state.frozen is not None else relist(state)), ()
 
 
@@ -126,11 +127,17 @@ def _environment(state: AppState, event: EnvironmentRead) -> Result:
 
 def _signal_sent(state: AppState, event: SignalSent) -> Result:
     outcome = _OUTCOMES.get(event.outcome, event.outcome)
-    detail = f' ({event.detail})' if event.detail else ''
-    text = f'{event.signal} to {event.key.pid}: {outcome}{detail}'
-    notice = Notice(text, state.monotonic + NOTICE_SECONDS, is_error=event.outcome != 'sent')
-    notices = (*state.notices, notice)[-MAX_NOTICES:]
-    return state._replace(notices=notices), ()
+    if event.detail:
+        outcome += f' ({event.detail})'
+    text = f'{event.signal} to {event.key.pid}: {outcome}'
+    is_error = event.outcome != 'sent'
+    notice = Notice(text, state.monotonic + NOTICE_SECONDS, is_error=is_error)
+    state = state._replace(notices=(*state.notices, notice)[-MAX_NOTICES:])
+    if not is_error:
+        return state, ()
+    subject = f'process {event.key.pid}'
+    problems = note_problem(state.problems, subject, event.signal, outcome, state.timestamp)
+    return state._replace(problems=problems), ()
 
 
 def _ended(state: AppState, event: InputEnded) -> Result:

@@ -235,3 +235,9 @@ def format_timestamp(seconds: float) -> str:
         f'{_DAYS[t.tm_wday]} {_MONTHS[t.tm_mon - 1]} {t.tm_mday:02} '
         f'{t.tm_hour:02}:{t.tm_min:02}:{t.tm_sec:02} {t.tm_year}'
     )
+
+
+def format_moment(seconds: float, now: float) -> str:
+    """Time of day, ``03:04:05``, or the date where that is another day than ``now``: ``Jan 02``."""
+    day, clock = format_timestamp(seconds).split()[1:3], format_timestamp(seconds).split()[3]
+    return clock if day == format_timestamp(now).split()[1:3] else ' '.join(day)

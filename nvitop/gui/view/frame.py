@@ -19,11 +19,14 @@ from nvitop.gui.state.listing import main_layout
 from nvitop.gui.view.badges import state_badges
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.panels.device import Header
+from nvitop.gui.view.screens.columns import draw_columns
 from nvitop.gui.view.screens.environ import draw_environ
 from nvitop.gui.view.screens.help import draw_help
 from nvitop.gui.view.screens.main import HEADER_HINT, MainView, draw_main, draw_too_small
 from nvitop.gui.view.screens.metrics import draw_metrics
+from nvitop.gui.view.screens.problems import draw_problems
 from nvitop.gui.view.screens.tree import draw_tree
+from nvitop.gui.view.screens.users import draw_users
 from nvitop.gui.view.widgets.message import Button, draw_dialog
 from nvitop.sampling.history import History
 
@@ -48,7 +51,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     else:
         if state.frozen is not None:
             history = history.until(state.frozen.monotonic)
-        _SCREENS.get(state.screen, _draw_main)(buf, state, history)
+        _SCREENS[state.screen](buf, state, history)
         _draw_notices(buf, state)
         if state.field is not None:
             _draw_field(buf, state.field)
@@ -76,7 +79,8 @@ def _draw_notices(buf: Buffer, state: AppState) -> None:
     y = buf.height - len(shown)
     for notice in shown:
         style = Style(Role.ERROR if notice.is_error else Role.SUCCESS, bold=True)
-        buf.write(1, y, f' {clip(safe(notice.text), buf.width - 4)} ', style)
+        buf.fill(Rect(0, y, buf.width, 1))
+        buf.write(1, y, clip(safe(notice.text), buf.width - 2), style)
         y += 1
 
 
@@ -106,5 +110,8 @@ _SCREENS: dict[Screen, _Draw] = {
     Screen.TREE: lambda buf, state, _: draw_tree(buf, state),
     Screen.ENVIRON: lambda buf, state, _: draw_environ(buf, state),
     Screen.METRICS: draw_metrics,
+    Screen.PROBLEMS: lambda buf, state, _: draw_problems(buf, state),
+    Screen.USERS: lambda buf, state, _: draw_users(buf, state),
+    Screen.COLUMNS: lambda buf, state, _: draw_columns(buf, state),
     Screen.HELP: lambda buf, state, _: draw_help(buf, state),
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import pad
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import help_lines
 from nvitop.gui.state.lines import lines_layout
@@ -21,6 +22,9 @@ _STYLES = {
 _COLORED = {'light': Role.LIGHT, 'moderate': Role.MODERATE, 'heavy': Role.HEAVY}
 _DISABLED = Style(Role.DIM)
 _HINT = hint_of(('q', 'back'))
+_NOTE = 'read-only: dim keys do nothing '
+#: Width of the screen from which on there is room for it.
+_WITH_NOTE = 60
 
 
 def draw_help(buf: Buffer, state: AppState) -> None:
@@ -30,11 +34,10 @@ def draw_help(buf: Buffer, state: AppState) -> None:
     draw_title(buf, f'nvitop {state.version}', state_badges(state), _HINT)
     first, last = layout.shown.start + 1, layout.shown.stop
     is_whole = layout.length <= layout.area.height
-    draw_bar_row(buf, 1, ' Help' if is_whole else f' Help: lines {first} to {last} of {len(lines)}')
-    if state.view.readonly:
-        note = 'read-only: dim keys do nothing '
-        if buf.width >= 60:
-            buf.write(buf.width - len(note), 1, note, Style(Role.HEADER))
+    text = ' Help' if is_whole else f' Help: lines {first} to {last} of {len(lines)}'
+    if state.view.readonly and buf.width >= _WITH_NOTE:
+        text = f'{pad(text, buf.width - len(_NOTE))}{_NOTE}'
+    draw_bar_row(buf, 1, text)
     for line in layout.shown:
         y = layout.row_of(line)
         for x, text, kind, is_disabled in lines[line]:

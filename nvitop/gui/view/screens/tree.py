@@ -10,7 +10,8 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, cut, fit
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.listing import tree_layout, tree_rows, tree_tags
-from nvitop.gui.state.tree import TreeRow, devices_text
+from nvitop.gui.state.ranges import devices_text
+from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import state_badges
 from nvitop.gui.view.screens.main import SIGNAL_HINT

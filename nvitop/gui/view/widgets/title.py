@@ -8,7 +8,7 @@ from typing import Sequence, Tuple
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, wrap
+from nvitop.gui.render.width import cell_width, clip, pad, wrap
 
 #: Pieces of a line, each with its style.
 Pieces = Sequence[Tuple[str, Style]]
@@ -48,8 +48,7 @@ def hint_of(*pairs: tuple[str, str]) -> Pieces:
 
 def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = _BAR) -> None:
     """A row across the whole screen in one style: the headings of a list."""
-    buf.fill(Rect(0, y, buf.width, 1), ' ', style)
-    buf.write(0, y, text, style)
+    buf.write(0, y, pad(text, buf.width), style)
 
 
 def draw_message(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> None:

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The problems screen: why something is missing, since when, and what nvitop itself costs."""
+
+from __future__ import annotations
+
+from nvitop.gui.layout.device import CLASSIC, Cells
+from nvitop.gui.layout.process import PlacedColumn, place
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import cell_width, clip, safe
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.columns import PROBLEM_COLUMNS
+from nvitop.gui.state.lines import lines_layout
+from nvitop.gui.state.summary import ProblemLine, own_cost, problem_lines
+from nvitop.gui.view import format as fmt
+from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.widgets.row import heading_text, row_text
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, hint_of
+
+_DIM = Style(Role.DIM)
+_HINT = hint_of(('h', 'help'), ('q', 'back'))
+#: The widest that subject and what was asked get, and what the reason keeps: narrow, and not.
+_NARROW, _WIDE = (12, 13, 10), (24, 40, 24)
+
+
+def draw_problems(buf: Buffer, state: AppState) -> None:
+    """Draw the screen."""
+    lines = problem_lines(state.problems)
+    layout = lines_layout(state)
+    places = _places(lines, buf.width)
+    current = sum(line.is_current for line in lines)
+    title = f'Problems: {current} now, {len(lines) - current} past' if lines else 'Problems'
+    draw_title(buf, title, state_badges(state), _HINT)
+    draw_bar_row(buf, 1, heading_text(places))
+    for index in layout.shown:
+        line = lines[index]
+        text = row_text(places, [_text(place, line, state) for place in places], '..')
+        y = layout.row_of(index)
+        if index == state.listing.cursor:
+            draw_bar_row(buf, y, text, Style(Role.SELECTED))
+        else:
+            buf.write(0, y, text, _style(line))
+    if not lines:
+        draw_message(buf, layout.area, 'Nothing is missing, and nothing has failed', _DIM)
+    else:
+        chosen = lines[min(state.listing.cursor, len(lines) - 1)]
+        below = Rect(0, layout.area.bottom, buf.width, buf.height - 1 - layout.area.bottom)
+        draw_message(buf, below, _in_full(chosen, state), _DIM)
+    draw_bar_row(buf, buf.height - 1, _cost(state, buf.width))
+
+
+def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[PlacedColumn, ...]:
+    subjects = [cell_width(safe(line.subject)) for line in lines]
+    whats = [cell_width(safe(line.what)) for line in lines]
+    subject, what, rest = _NARROW if width < CLASSIC else _WIDE
+    widths = {
+        'subject': min(subject, max(subjects, default=0)),
+        'what': min(what, max(whats, default=0)),
+    }
+    return place(PROBLEM_COLUMNS, Cells(0, width), widths, rest=rest)
+
+
+def _text(place: PlacedColumn, line: ProblemLine, state: AppState) -> str:
+    name = place.column.name
+    if name == 'last':
+        return 'now' if line.is_current else fmt.format_moment(line.last, state.timestamp)
+    if name == 'first':
+        return fmt.format_moment(line.first, state.timestamp)
+    if name == 'times':
+        return fmt.format_count(line.times)
+    return safe(str(getattr(line, name)))
+
+
+def _in_full(line: ProblemLine, state: AppState) -> str:
+    since = fmt.format_moment(line.first, state.timestamp)
+    times = 'once' if line.times == 1 else f'{line.times} times since'
+    return safe(f'{line.subject}: {line.what}: {line.reason} ({times} {since})')
+
+
+def _style(line: ProblemLine) -> Style:
+    if not line.is_current:
+        return _DIM
+    if line.kind == 'na':
+        return PLAIN
+    return Style(Role.WARNING if line.kind == 'impossible' else Role.ERROR)
+
+
+def _cost(state: AppState, width: int) -> str:
+    """What nvitop itself costs, in words that fit."""
+    cost = own_cost(state.costs)
+    if cost is None:
+        return ' Own cost: not measured yet'
+    cpu = f'{fmt.format_percent(cost.cpu_percent)} CPU'
+    calls = f'{cost.nvml_calls_per_second:.0f} NVML calls/s'
+    sample = f'{1000 * cost.seconds_per_sample:.1f} ms'
+    texts = (
+        f' Own cost over {cost.seconds:.0f} s: {cpu}, {calls}, {sample} for each sample',
+        f' Own cost: {cpu}, {calls}, {sample} a sample',
+        f' Cost: {cpu}, {calls}',
+    )
+    return next((text for text in texts if len(text) <= width), clip(texts[-1], width))

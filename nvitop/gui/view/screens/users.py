@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The users screen: what each user has on the GPUs."""
+
+from __future__ import annotations
+
+from nvitop.gui.layout.device import Cells
+from nvitop.gui.layout.process import PlacedColumn, place
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import cell_width
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.columns import USER_COLUMNS
+from nvitop.gui.state.lines import lines_layout
+from nvitop.gui.state.ranges import devices_text
+from nvitop.gui.state.summary import UserSummary, summarise_users
+from nvitop.gui.view import format as fmt
+from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.widgets.row import heading_text, row_text
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, hint_of
+
+_DIM = Style(Role.DIM)
+_OWN = Style(Role.USER, bold=True)
+_HINT = hint_of(('h', 'help'), ('q', 'back'))
+_USER_WIDTH = 32
+#: What the devices keep before another column is left out.
+_REST = 5
+
+
+def draw_users(buf: Buffer, state: AppState) -> None:
+    """Draw the screen."""
+    users = summarise_users(state.shown.processes)
+    layout = lines_layout(state)
+    names = [cell_width(fmt.format_user(user.username, _USER_WIDTH)) for user in users]
+    width = min(max(names, default=0), max(12, buf.width - 50))
+    places = place(USER_COLUMNS, Cells(0, buf.width), {'user': width}, rest=_REST)
+    noun = 'user' if len(users) == 1 else 'users'
+    title = f'{len(users)} {noun} of GPUs' if users else 'Users of GPUs'
+    draw_title(buf, title, state_badges(state), _HINT)
+    draw_bar_row(buf, 1, heading_text(places))
+    total = _total_memory(state)
+    for line in layout.shown:
+        user = users[line]
+        y = layout.row_of(line)
+        text = row_text(places, [_text(each, user, total) for each in places])
+        if line == state.listing.cursor:
+            draw_bar_row(buf, y, text, Style(Role.SELECTED))
+        else:
+            is_own = user.username == state.shown.host.username
+            buf.write(0, y, text, _OWN if is_own else PLAIN if user.username else _DIM)
+    if not users:
+        is_known = state.shown.sequence
+        text = 'No process is running on a GPU' if is_known else 'Looking for processes ...'
+        draw_message(buf, layout.area, text, _DIM)
+
+
+def _total_memory(state: AppState) -> int:
+    """Device memory of all GPUs; MIG devices are parts of theirs."""
+    return sum(
+        device.info.memory_total_bytes or 0
+        for device in state.shown.devices
+        if not device.key.is_mig
+    )
+
+
+def _text(place: PlacedColumn, user: UserSummary, total: int) -> str:
+    name = place.column.name
+    memory = user.gpu_memory_bytes
+    if name == 'user':
+        return fmt.format_user(user.username, place.width)
+    if name == 'processes':
+        return fmt.format_count(user.processes)
+    if name == 'gpu_memory':
+        return fmt.format_bytes(memory)
+    if name == 'gpu_memory_percent':
+        return fmt.format_cpu_percent(100.0 * memory / total if memory and total else memory)
+    if name == 'sm':
+        return fmt.format_cpu_percent(user.mean_sm_percent)
+    return devices_text(user.devices)
