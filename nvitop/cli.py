@@ -252,9 +252,9 @@ def _monitor(source: LiveSource, options: Options, messages: list[Message]) -> i
     _say(messages)
     if not outcome.has_stopped:
         # A call is still inside the driver: ordinary exit would wait for it, perhaps for ever.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(_status(messages))
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        os._exit(outcome.status or _status(messages))
     return outcome.status or _status(messages)
 
 

@@ -136,4 +136,4 @@ def write_crash(error: BaseException, state: AppState, events: Iterable[str]) ->
 def explain_crash(error: BaseException, path: str | None) -> str:
     """What the user is told: one line."""
     where = f'see {path}' if path else 'no report could be written'
-    return f'nvitop: the monitor crashed with {type(error).__name__}; {where}'
+    return f'the monitor crashed with {type(error).__name__}; {where}'

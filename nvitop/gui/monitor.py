@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import locale
 import os
 import sys
+import tempfile
 import time
-from typing import TYPE_CHECKING, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence
 
 from nvitop.gui.app import App
 from nvitop.gui.crash import explain_crash, write_crash
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice
 from nvitop.gui.state.types import MainState
-from nvitop.gui.state.update import NOTICE_SECONDS
+from nvitop.gui.state.update import HUNG_UP, NOTICE_SECONDS
 from nvitop.gui.term.curses import CursesTerminal
 from nvitop.options import Options
 from nvitop.sampling.history import History
@@ -27,11 +29,15 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
 
+#: No more than this of what was written on standard error meanwhile is shown afterwards.
+MAX_ERROR_BYTES = 1 << 16
+
+
 class Outcome(NamedTuple):
     """How a run of the monitor ended."""
 
     status: int
-    #: The last sample, ``None`` where none was taken.
+    #: The last sample; ``None`` where none was taken, nobody can see it, or it cannot be drawn.
     sample: Sample | None
     #: Whether no call is inside the driver any more.
     has_stopped: bool
@@ -72,15 +78,46 @@ def run_monitor(
     sampler = Sampler(source, app.post_sample)
     status, crash = 1, ''
     try:
-        status = app.run(sampler)
+        with errors_held_back():
+            status = app.run(sampler)
     except Exception as error:
         if app.state.sample.sequence == 0 and not app.events:
             raise
         crash = explain_crash(error, write_crash(error, app.state, app.events))
     finally:
         has_stopped = sampler.stop() and not source.threads_inside
-    sample = app.state.sample if app.state.sample.sequence else None
-    return Outcome(status, sample, has_stopped, crash)
+    sample = app.state.sample
+    is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash
+    return Outcome(status, sample if is_wanted else None, has_stopped, crash)
+
+
+@contextlib.contextmanager
+def errors_held_back() -> Iterator[None]:
+    """Write on standard error after the block what anybody writes on it meanwhile.
+
+    A driver, a library or a dying thread shall not write over the screen.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            descriptor = sys.stderr.fileno()
+            if not os.isatty(descriptor):
+                raise OSError
+            held = stack.enter_context(tempfile.TemporaryFile())
+        except (AttributeError, OSError, ValueError):  # closed, or no danger for the screen
+            yield
+            return
+        sys.stderr.flush()
+        former = os.dup(descriptor)
+        os.dup2(held.fileno(), descriptor)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(former, descriptor)
+            os.close(former)
+            held.seek(0)
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                os.write(descriptor, held.read(MAX_ERROR_BYTES))
 
 
 def has_utf8_locale() -> bool:

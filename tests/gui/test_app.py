@@ -10,6 +10,7 @@ import pytest
 from nvitop.gui.app import App
 from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived, Suspended
+from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.sampling.types import Demand, Sample
 from tests.gui.samples import SAMPLES
@@ -48,7 +49,7 @@ def run(
     for batch in batches:
         batch(app)
     measuring = FakeMeasuring()
-    assert app.run(measuring) == 0
+    assert app.run(measuring) == HUNG_UP
     assert not terminal.is_open
     return app, terminal, measuring
 

@@ -473,8 +473,10 @@ def test_an_older_sample_is_not_shown() -> None:
     ('event', 'effect'),
     [
         (KeyPressed('q'), Quit()),
-        (InputEnded(), Quit()),
-        (Terminated('SIGTERM'), Quit()),
+        (InputEnded(), Quit(129)),
+        (Terminated('SIGHUP'), Quit(129)),
+        (Terminated('SIGTERM'), Quit(143)),
+        (Terminated('SIGBREAK'), Quit(1)),
         (KeyPressed('Ctrl-Z'), Suspend()),
         (Suspended(), Suspend()),
         (Suspended(resumed=True), Redraw()),

@@ -34,6 +34,11 @@ from nvitop.gui.state.summary import MAX_COSTS, count_problems, note_problem
 NOTICE_SECONDS = 5.0
 MAX_NOTICES = 8
 
+#: The exit status when there is no terminal any more.
+HUNG_UP = 129
+#: As shells have it for what a signal ended.
+_STATUSES = {'SIGHUP': HUNG_UP, 'SIGTERM': 143}
+
 _OUTCOMES = {
     'sent': 'sent',
     'gone': 'is gone already',
@@ -141,7 +146,7 @@ def _signal_sent(state: AppState, event: SignalSent) -> Result:
 
 
 def _ended(state: AppState, event: InputEnded) -> Result:
-    return state, (Quit(),)
+    return state, (Quit(HUNG_UP),)
 
 
 def _suspended(state: AppState, event: Suspended) -> Result:
@@ -149,7 +154,7 @@ def _suspended(state: AppState, event: Suspended) -> Result:
 
 
 def _terminated(state: AppState, event: Terminated) -> Result:
-    return state, (Quit(),)
+    return state, (Quit(_STATUSES.get(event.signal, 1)),)
 
 
 _HANDLERS: dict[type, object] = {

@@ -8,16 +8,18 @@ import curses
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Iterator, Protocol
 
 from nvitop.gui.render.style import Style
 from nvitop.gui.render.theme import DEFAULT, Look
 
 if TYPE_CHECKING:
+    from typing import ContextManager
+
     from nvitop.gui.render.buffer import Buffer, Span
     from nvitop.gui.render.theme import Theme
     from nvitop.gui.state.events import Event
-    from nvitop.gui.term.posix import PosixInput
+    from nvitop.gui.term.windows import Key
 
 #: Press and release reports with any coordinates (SGR); and pastes between marks.
 MOUSE_ON, MOUSE_OFF = '\x1b[?1000h\x1b[?1006h', '\x1b[?1006l\x1b[?1000l'
@@ -28,18 +30,35 @@ class TerminalError(Exception):
     """The terminal cannot be used for the monitor; the text says why."""
 
 
+class Input(Protocol):
+    """Where events come from; which one depends on the system."""
+
+    def wait(self, timeout: float | None) -> list[Event]:
+        """Block until there are events, a wake-up, or the seconds are over."""
+
+    def wake(self) -> None:
+        """Make :meth:`wait` return. Any thread may call it."""
+
+    def signals_caught(self) -> ContextManager[None]:
+        """For the block, signals are events."""
+
+    def close(self) -> None:
+        """Give up what it holds."""
+
+
 class CursesTerminal:
     """A :class:`~nvitop.gui.term.terminal.Terminal` on standard input and output.
 
     curses is asked to draw only. Keys are read past it, from the file descriptor, because a
-    single wait has to cover keys, signals and samples.
+    single wait has to cover keys, signals and samples. Where that cannot be, on Windows, curses is
+    asked for them.
     """
 
     def __init__(self, *, max_colors: int = 256) -> None:
         self._max_colors = max_colors
         self._colors = 0
         self._screen: curses.window | None = None
-        self._input: PosixInput | None = None
+        self._input: Input | None = None
         self._rows: list[tuple[Span, ...]] = []
         self._theme: Theme | None = None
         self._attributes: dict[Style, int] = {}
@@ -49,24 +68,55 @@ class CursesTerminal:
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
         """Take the terminal over. Raises TerminalError where curses cannot."""
-        from nvitop.gui.term.posix import PosixInput, escape_delay
-
+        self._start()
         try:
-            self._screen = curses.initscr()
-        except curses.error as error:
-            raise TerminalError(f'curses cannot use this terminal: {error}') from None
-        source = PosixInput(
-            sys.stdin.fileno(), self.size, delay=escape_delay(os.environ.get('ESCDELAY'))
-        )
-        self._input = source
-        try:
-            self._enter()
+            self._input = source = self._open_input()
             with source.signals_caught():
+                self._enter()
                 yield
         finally:
             self._leave()
-            source.close()
+            if self._input is not None:
+                self._input.close()
             self._input = None
+
+    def _start(self) -> None:
+        try:
+            if os.name == 'posix':
+                # Asked first: where initscr finds nothing it ends the process.
+                curses.setupterm(fd=sys.stdout.fileno())
+                if curses.tigetstr('cup') is None:
+                    raise TerminalError(f'a terminal of type {_type()} cannot place its cursor')
+            self._screen = curses.initscr()
+        except curses.error as error:
+            raise TerminalError(
+                f'curses cannot use a terminal of type {_type()}: {error}'
+            ) from None
+
+    def _open_input(self) -> Input:
+        if os.name == 'posix':
+            from nvitop.gui.term.posix import PosixInput, escape_delay
+
+            delay = escape_delay(os.environ.get('ESCDELAY'))
+            return PosixInput(sys.stdin.fileno(), self.size, delay=delay)
+        from nvitop.gui.term.windows import WindowsInput, keys_of
+
+        assert self._screen is not None
+        self._screen.keypad(True)
+        return WindowsInput(self._read_key, self.size, keys_of(vars(curses)))
+
+    def _read_key(self, milliseconds: int) -> Key | None:
+        """On Windows: what is pressed within this time; of the mouse column, row and buttons."""
+        assert self._screen is not None
+        self._screen.timeout(milliseconds)
+        try:
+            key = self._screen.get_wch()
+            if key == curses.KEY_MOUSE:
+                _, x, y, _, buttons = curses.getmouse()
+                return x, y, buttons
+        except curses.error:  # nothing was
+            return None
+        return key
 
     def _enter(self) -> None:
         assert self._screen is not None
@@ -77,11 +127,17 @@ class CursesTerminal:
         with contextlib.suppress(curses.error):  # a terminal that cannot hide its cursor
             curses.curs_set(0)
         self._start_colors()
-        self._write(PASTE_ON + (MOUSE_ON if self._captures_mouse else ''))
+        self._set_modes()
+
+    def _set_modes(self) -> None:
+        if os.name == 'posix':
+            self._write(PASTE_ON)
+        self.capture_mouse(self._captures_mouse)
 
     def _leave(self) -> None:
         """Give the terminal back; must work from any state, also after an error half way."""
-        self._write(MOUSE_OFF + PASTE_OFF)
+        if os.name == 'posix':
+            self._write(MOUSE_OFF + PASTE_OFF)
         with contextlib.suppress(curses.error):
             curses.curs_set(1)
         with contextlib.suppress(curses.error):
@@ -136,7 +192,7 @@ class CursesTerminal:
             self._rows = []
         if self._screen.getmaxyx() != (buffer.height, buffer.width):
             with contextlib.suppress(curses.error):
-                curses.resizeterm(buffer.height, buffer.width)
+                curses.resize_term(buffer.height, buffer.width)
             self._rows = []
         if len(self._rows) != buffer.height:
             self._screen.clear()
@@ -162,8 +218,15 @@ class CursesTerminal:
                 screen.addstr(y, x, text, self._attribute(style))
 
     def forget(self) -> None:
-        """Write every cell at the next :meth:`draw`: something else may have drawn on the screen."""
+        """Write every cell at the next :meth:`draw`: something else may have drawn on the screen.
+
+        It may have changed modes as well: a shell does, while a program is stopped from outside.
+        """
         self._rows = []
+        if self._input is not None:
+            with contextlib.suppress(curses.error):
+                curses.reset_prog_mode()
+            self._set_modes()
 
     def _attribute(self, style: Style) -> int:
         attribute = self._attributes.get(style)
@@ -203,7 +266,10 @@ class CursesTerminal:
     def capture_mouse(self, captured: bool) -> None:
         """Whether mouse actions are events, or the terminal's own."""
         self._captures_mouse = captured
-        self._write(MOUSE_ON if captured else MOUSE_OFF)
+        if os.name == 'posix':
+            self._write(MOUSE_ON if captured else MOUSE_OFF)
+        else:
+            curses.mousemask(curses.ALL_MOUSE_EVENTS if captured else 0)
 
     def ring(self) -> None:
         """Sound the bell."""
@@ -211,9 +277,18 @@ class CursesTerminal:
             curses.beep()
 
     def suspend(self) -> None:
-        """Give the terminal back and stop; returns when the shell has continued us."""
+        """Give the terminal back and stop; returns when the shell has continued us.
+
+        Where programs cannot be stopped (Windows), nothing happens.
+        """
+        if not hasattr(signal, 'SIGSTOP'):
+            return
         self._leave()
         # SIGSTOP, not SIGTSTP, which is caught; to the whole group, as Ctrl-Z does it.
         os.kill(0, signal.SIGSTOP)
         self._enter()
         self.forget()
+
+
+def _type() -> str:
+    return repr(os.environ.get('TERM', ''))

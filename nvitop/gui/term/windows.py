@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Input on Windows: consoles cannot be waited for, so curses is asked every 20 ms. Imports no curses."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import signal
+import threading
+import time
+from typing import Callable, Iterator, Mapping, NamedTuple, Tuple, Union
+
+from nvitop.gui.state.events import (
+    Event,
+    KeyPressed,
+    MousePressed,
+    MouseScrolled,
+    Resized,
+    Terminated,
+)
+from nvitop.gui.term.keys import key_name
+
+#: How long curses may wait for a key. Longer, and a sample that arrives is drawn late.
+READ_MILLISECONDS = 20
+#: So many keys are taken at once.
+MAX_KEYS = 1000
+
+#: What curses returns: a character, the number of a key, or column, row and buttons of the mouse.
+Key = Union[str, int, Tuple[int, int, int]]
+
+#: Names of keys in curses → names in events.
+_NAMES = {
+    'KEY_UP': 'Up',
+    'KEY_DOWN': 'Down',
+    'KEY_LEFT': 'Left',
+    'KEY_RIGHT': 'Right',
+    'KEY_HOME': 'Home',
+    'KEY_END': 'End',
+    'KEY_PPAGE': 'PageUp',
+    'KEY_NPAGE': 'PageDown',
+    'KEY_IC': 'Insert',
+    'KEY_DC': 'Delete',
+    'KEY_BACKSPACE': 'Backspace',
+    'KEY_ENTER': 'Enter',
+    'KEY_BTAB': 'Shift-Tab',
+    'KEY_SLEFT': 'Shift-Left',
+    'KEY_SRIGHT': 'Shift-Right',
+    'PADENTER': 'Enter',
+    'CTL_UP': 'Ctrl-Up',
+    'CTL_DOWN': 'Ctrl-Down',
+    'CTL_LEFT': 'Ctrl-Left',
+    'CTL_RIGHT': 'Ctrl-Right',
+    'ALT_UP': 'Alt-Up',
+    'ALT_DOWN': 'Alt-Down',
+    'ALT_LEFT': 'Alt-Left',
+    'ALT_RIGHT': 'Alt-Right',
+    **{f'KEY_F{number}': f'F{number}' for number in range(1, 13)},
+    **{f'ALT_{letter}': f'Alt-{letter.lower()}' for letter in 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'},
+}
+
+
+class Keys(NamedTuple):
+    """The numbers that this build of curses has for keys and buttons."""
+
+    names: Mapping[int, str]
+    #: Bits of a button's press or click → the button.
+    buttons: tuple[tuple[int, int], ...]
+    #: Bits of the wheel's step up and down.
+    wheel_up: int
+    wheel_down: int
+    shift: int
+    ctrl: int
+
+
+def keys_of(constants: Mapping[str, object]) -> Keys:
+    """The keys out of the constants of a curses module; what it does not know is left out."""
+
+    def bits(*names: str) -> int:
+        total = 0
+        for name in names:
+            value = constants.get(name)
+            total |= value if isinstance(value, int) else 0
+        return total
+
+    names = {}
+    for name, key in _NAMES.items():
+        number = constants.get(name)
+        if isinstance(number, int):
+            names[number] = key
+    return Keys(
+        names,
+        tuple(
+            (bits(f'BUTTON{button}_PRESSED', f'BUTTON{button}_CLICKED'), button)
+            for button in (1, 2, 3)
+        ),
+        bits('BUTTON4_PRESSED'),
+        bits('BUTTON5_PRESSED'),
+        bits('BUTTON_SHIFT'),
+        bits('BUTTON_CTRL'),
+    )
+
+
+def event_of(key: Key, keys: Keys) -> Event | None:
+    """What was pressed; ``None``: nothing that counts."""
+    if isinstance(key, str):
+        return KeyPressed(key_name(key))
+    if isinstance(key, int):
+        name = keys.names.get(key)
+        return KeyPressed(name) if name else None
+    x, y, state = key
+    for bits, step in ((keys.wheel_up, -1), (keys.wheel_down, 1)):
+        if state & bits:
+            return MouseScrolled(
+                x, y, 0, step, shift=bool(state & keys.shift), ctrl=bool(state & keys.ctrl)
+            )
+    for bits, button in keys.buttons:
+        if state & bits:
+            return MousePressed(x, y, button)
+    return None
+
+
+class WindowsInput:
+    """Keys from curses, signals, changes of size, and wake-ups from other threads.
+
+    ``read_key`` waits for a key for so many milliseconds; ``None``: there was none.
+    """
+
+    def __init__(
+        self,
+        read_key: Callable[[int], Key | None],
+        size: Callable[[], tuple[int, int]],
+        keys: Keys,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read_key = read_key
+        self._size = size
+        self._known_size = size()
+        self._keys = keys
+        self._monotonic = monotonic
+        self._woken = threading.Event()
+        self._signals: collections.deque[Event] = collections.deque()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    @contextlib.contextmanager
+    def signals_caught(self) -> Iterator[None]:
+        """Turn signals into events for the block, and put the former handlers back after it."""
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if hasattr(signal, 'SIGBREAK'):  # the console is about to close
+            numbers.append(signal.SIGBREAK)
+        former = {number: signal.signal(number, self._catch) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in former.items():
+                signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+    def _catch(self, number: int, frame: object) -> None:
+        # Called between two bytecodes of the main thread: it may only leave a note.
+        name = signal.Signals(number).name
+        self._signals.append(KeyPressed('Ctrl-C') if name == 'SIGINT' else Terminated(name))
+
+    def wake(self) -> None:
+        """Make :meth:`wait` return within 20 ms. Any thread may call it."""
+        self._woken.set()
+
+    def wait(self, timeout: float | None) -> list[Event]:
+        """Block until there are events, a wake-up, or the seconds are over."""
+        deadline = None if timeout is None else self._monotonic() + timeout
+        while True:
+            events = self._happened()
+            if self._woken.is_set():
+                self._woken.clear()
+                return events
+            if events or (deadline is not None and self._monotonic() >= deadline):
+                return events
+
+    def _happened(self) -> list[Event]:
+        events: list[Event] = []
+        key = self._read_key(READ_MILLISECONDS)
+        while key is not None:
+            event = event_of(key, self._keys)
+            events += [event] if event is not None else []
+            key = self._read_key(0) if len(events) < MAX_KEYS else None
+        while self._signals:
+            events.append(self._signals.popleft())
+        size = self._size()
+        if size != self._known_size:
+            self._known_size = size
+            events.append(Resized(*size))
+        return events

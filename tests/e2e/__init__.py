@@ -1,0 +1,1 @@
+"""The real program under a terminal of its own."""

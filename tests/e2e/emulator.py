@@ -1,0 +1,112 @@
+"""A terminal emulator: pyte, and what xterm can do beside that and our programs are told to use."""
+
+from __future__ import annotations
+
+import codecs
+import copy
+from typing import Any
+
+import pyte
+from pyte.screens import Char
+
+#: Private modes that a program may set.
+WRAPS, SHOWS_CURSOR, ALTERNATE_SCREEN, PASTE_MARKS = 7, 25, 1049, 2004
+MOUSE_BUTTONS, MOUSE_SGR = 1000, 1006
+#: Those that are on before any program sets one.
+FRESH_MODES = {WRAPS, SHOWS_CURSOR}
+
+
+class Screen(pyte.Screen):
+    """The screen of an xterm: it has an alternate one, repeats, and knows which modes are on."""
+
+    def __init__(self, columns: int, rows: int) -> None:
+        self.private_modes: set[int] = set(FRESH_MODES)
+        self.bells = 0
+        self._last = ' '
+        self._main: tuple[Any, Any] | None = None
+        super().__init__(columns, rows)
+
+    def draw(self, data: str) -> None:
+        """Write text; remember its end, for REP."""
+        self._last = data[-1:] or self._last
+        super().draw(data)
+
+    def repeat(self, count: int = 1) -> None:
+        """REP: the last character again."""
+        super().draw(self._last * max(1, count))
+
+    def back_tab(self, count: int = 1) -> None:
+        """CBT: to the tab stop before."""
+        for _ in range(max(1, count)):
+            stops = [stop for stop in self.tabstops if stop < self.cursor.x]
+            self.cursor.x = max(stops, default=0)
+
+    def scroll_up(self, count: int = 1) -> None:
+        """SU: the lines go up."""
+        x, y = self.cursor.x, self.cursor.y
+        self.cursor.y = self.margins.top if self.margins else 0
+        self.delete_lines(max(1, count))
+        self.cursor.x, self.cursor.y = x, y
+
+    def scroll_down(self, count: int = 1) -> None:
+        """SD: the lines go down."""
+        x, y = self.cursor.x, self.cursor.y
+        self.cursor.y = self.margins.top if self.margins else 0
+        self.insert_lines(max(1, count))
+        self.cursor.x, self.cursor.y = x, y
+
+    def bell(self, *args: object) -> None:
+        """Count it."""
+        self.bells += 1
+
+    def set_mode(self, *modes: int, **kwargs: bool) -> None:
+        """Note private modes; enter the alternate screen."""
+        if kwargs.get('private'):
+            if ALTERNATE_SCREEN in modes and ALTERNATE_SCREEN not in self.private_modes:
+                self._main = (copy.deepcopy(self.buffer), copy.copy(self.cursor))
+                self.erase_in_display(2)
+            self.private_modes.update(modes)
+        super().set_mode(*modes, **kwargs)
+
+    def reset_mode(self, *modes: int, **kwargs: bool) -> None:
+        """Note private modes; come back from the alternate screen."""
+        super().reset_mode(*modes, **kwargs)
+        if kwargs.get('private'):
+            if ALTERNATE_SCREEN in modes and self._main is not None:
+                self.buffer, self.cursor = self._main
+                self._main = None
+            self.private_modes.difference_update(modes)
+
+    def cell(self, x: int, y: int) -> Char:
+        """A cell with its attributes."""
+        return self.buffer[y][x]
+
+
+class _Stream(pyte.Stream):
+    def __init__(self, screen: Screen) -> None:
+        more = {'b': 'repeat', 'Z': 'back_tab', 'S': 'scroll_up', 'T': 'scroll_down'}
+        self.csi = {**pyte.Stream.csi, **more}
+        self.events = pyte.Stream.events.union(more.values())
+        super().__init__(screen)
+
+
+class Emulator:
+    """Bytes of a program → what a person sees."""
+
+    def __init__(self, columns: int, rows: int) -> None:
+        self.screen = Screen(columns, rows)
+        self._stream = _Stream(self.screen)
+        self._utf8 = codecs.getincrementaldecoder('utf-8')('replace')
+
+    def feed(self, data: bytes) -> None:
+        """Take what the program wrote."""
+        self._stream.feed(self._utf8.decode(data))
+
+    def resize(self, columns: int, rows: int) -> None:
+        """The window has another size."""
+        self.screen.resize(rows, columns)
+
+    @property
+    def text(self) -> str:
+        """All rows, without the spaces at their ends."""
+        return '\n'.join(row.rstrip() for row in self.screen.display)

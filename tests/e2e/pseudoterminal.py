@@ -1,0 +1,111 @@
+"""A program under a pseudo-terminal: its keyboard, its window, and what it writes. POSIX only."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from typing import Any, Mapping, Sequence
+
+#: Makes the terminal the controlling one of a new session, then becomes the program. (A function
+#: given to subprocess for that would run between fork and exec, which threads make dangerous.)
+_LAUNCHER = (
+    'import fcntl, os, sys, termios\n'
+    'os.setsid()\n'
+    'fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n'
+    'os.execvpe(sys.argv[1], sys.argv[1:], os.environ)'
+)
+#: The longest that anything takes, even on a machine that is busy with something else.
+PATIENCE = 30.0
+
+
+class Pseudoterminal:
+    """A program that believes to run in a terminal of this size.
+
+    What it writes on standard error goes to a file, unless ``joins_errors``. Use it in a ``with``
+    block: at its end the program is killed if it still runs, and the terminal is closed.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        columns: int = 80,
+        rows: int = 24,
+        environment: Mapping[str, str] | None = None,
+        joins_errors: bool = False,
+    ) -> None:
+        self._keyboard, terminal = os.openpty()
+        self.is_hung_up = False
+        # Before the program is there: it must not see any other size.
+        self._set_size(columns, rows)
+        #: How the terminal was before the program.
+        self.attributes = termios.tcgetattr(self._keyboard)
+        self._errors, path = tempfile.mkstemp()
+        os.unlink(path)
+        self.process = subprocess.Popen(
+            [sys.executable, '-S', '-E', '-c', _LAUNCHER, *command],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal if joins_errors else self._errors,
+            env=dict(os.environ if environment is None else environment),
+        )
+        os.close(terminal)
+
+    def __enter__(self) -> Pseudoterminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+        self.process.wait(PATIENCE)
+        self.hang_up()
+        os.close(self._errors)
+
+    def _set_size(self, columns: int, rows: int) -> None:
+        size = struct.pack('HHHH', rows, columns, 0, 0)
+        fcntl.ioctl(self._keyboard, termios.TIOCSWINSZ, size)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the window another size; the kernel tells the program."""
+        self._set_size(columns, rows)
+
+    def present_attributes(self) -> list[Any]:
+        """How the terminal is now, to be compared with :attr:`attributes`."""
+        return termios.tcgetattr(self._keyboard)
+
+    def type(self, text: str | bytes) -> None:
+        """Press keys."""
+        data = text.encode() if isinstance(text, str) else text
+        while data:
+            data = data[os.write(self._keyboard, data) :]
+
+    def read(self, timeout: float) -> bytes:
+        """What the program has written, or ``b''`` after that time; ``b''`` when it is gone."""
+        if self.is_hung_up or not select.select([self._keyboard], [], [], max(0.0, timeout))[0]:
+            return b''
+        try:
+            return os.read(self._keyboard, 1 << 16)
+        except OSError:  # EIO: no program has the terminal open any more
+            # Nothing was waited for, and callers wait in a loop.
+            time.sleep(min(0.01, max(0.0, timeout)))
+            return b''
+
+    def hang_up(self) -> None:
+        """Close the window."""
+        if not self.is_hung_up:
+            self.is_hung_up = True
+            os.close(self._keyboard)
+
+    def errors(self) -> str:
+        """What the program wrote on standard error."""
+        return os.pread(self._errors, 1 << 20, 0).decode()

@@ -1,0 +1,148 @@
+"""However the monitor is left, the terminal is as before, and what is left behind is right."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import signal
+import sys
+
+import psutil
+import pytest
+
+from tests.e2e.emulator import ALTERNATE_SCREEN, MOUSE_BUTTONS, PASTE_MARKS, SHOWS_CURSOR
+from tests.e2e.program import DEMO, Program
+
+BASH = shutil.which('bash') or ''
+#: The first process of the demonstration is in view.
+SHOWN = 'python3 -u pretrain'
+
+
+def test_quitting_leaves_the_report_and_nothing_else() -> None:
+    with Program() as program:
+        program.wait_for(SHOWN)
+        assert {ALTERNATE_SCREEN, MOUSE_BUTTONS, PASTE_MARKS} <= program.modes
+        assert SHOWS_CURSOR not in program.modes
+        assert program.leave() == 0
+        program.assert_restored()
+        assert program.errors() == ''
+        report = program.written[program.written.rindex(b'\x1b[?1049l') :].decode()
+        for text in ('H100 80GB HBM3', 'pretrain_gpt', 'ffmpeg', '╒', '╛'):
+            assert text in report
+        assert '\x1b[?' not in report.split('\n', 1)[1]
+
+
+@pytest.mark.parametrize(('number', 'status'), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_it_in_order(number: signal.Signals, status: int) -> None:
+    with Program() as program:
+        program.wait_for(SHOWN)
+        program.process.send_signal(number)
+        assert program.wait_for_exit() == status
+        program.assert_restored()
+        assert program.errors() == ''
+
+
+def test_a_closed_terminal_ends_it_without_a_word() -> None:
+    with Program() as program:
+        program.wait_for(SHOWN)
+        children = psutil.Process(program.process.pid).children(recursive=True)
+        assert children
+        program.hang_up()
+        assert program.wait_for_exit() == 129
+        assert program.errors() == ''
+        _, alive = psutil.wait_procs(children, timeout=20)
+        assert not alive
+
+
+def test_ctrl_c_is_a_key() -> None:
+    with Program() as program:
+        program.wait_for(SHOWN)
+        program.type('\x03')
+        program.process.send_signal(signal.SIGINT)
+        program.press('\x1b[B\x03', 'Cancel')
+        program.type('\x1b')
+        program.wait_until_gone('Cancel')
+        assert program.leave() == 0
+
+
+_CRASH = """
+import sys
+import nvitop.gui.app as app
+draw_frame = app.draw_frame
+def broken(state, history):
+    if state.prefix:
+        raise RuntimeError('injected')
+    return draw_frame(state, history)
+app.draw_frame = broken
+from nvitop.cli import main
+sys.exit(main(['--no-config', '--demo']))
+"""
+
+
+def test_a_crash_in_a_view_is_reported_and_the_terminal_restored(tmp_path: pathlib.Path) -> None:
+    command = (sys.executable, '-c', _CRASH)
+    with Program(command, variables={'TMPDIR': str(tmp_path)}) as program:
+        program.wait_for(SHOWN)
+        program.type('o')
+        assert program.wait_for_exit() == 1
+        program.assert_restored()
+        (path,) = tmp_path.glob('nvitop-crash-*')
+        assert (
+            program.errors()
+            == f'nvitop: ERROR: the monitor crashed with RuntimeError; see {path}\n'
+        )
+        text = path.read_text(encoding='utf-8')
+    assert 'RuntimeError: injected' in text
+    assert "KeyPressed(key='o')" in text
+    assert '120 x 50' in text
+    assert 'pretrain_gpt' not in text
+
+
+def test_stopped_and_continued_it_is_there_again() -> None:
+    with Program() as program:
+        program.wait_for(SHOWN)
+        process = psutil.Process(program.process.pid)
+        program.type('\x1a')
+        program.wait(lambda: process.status() == psutil.STATUS_STOPPED)
+        while program.look(0.0):
+            pass
+        program.assert_restored()
+        program.resize(100, 40)
+        process.resume()
+        program.wait(lambda: ALTERNATE_SCREEN in program.modes)
+        program.wait_for(SHOWN)
+        assert {MOUSE_BUTTONS, PASTE_MARKS} <= program.modes
+        assert SHOWS_CURSOR not in program.modes
+        assert program.leave() == 0
+        program.assert_restored()
+
+
+@pytest.mark.skipif(not BASH, reason='needs bash')
+def test_a_shell_suspends_and_continues_it() -> None:
+    with Program(
+        (BASH, '--norc', '--noprofile', '-i'), variables={'PS1': 'ready> '}, joins_errors=True
+    ) as program:
+        program.wait_for('ready>')
+        program.type(' '.join(DEMO) + '\n')
+        program.wait_for(SHOWN)
+        program.type('\x1a')
+        program.wait_for('Stopped')
+        program.press('echo $((6*7)) again\n', '^42 again')
+        program.type('fg\n')
+        program.wait_for(SHOWN)
+        # Stopped from outside: the shell has had the terminal in its own mode meanwhile.
+        (child,) = psutil.Process(program.process.pid).children()
+        child.send_signal(signal.SIGSTOP)
+        program.wait(lambda: program.written.count(b'ready> ') == 4)
+        program.type('fg\n')
+        program.wait(
+            lambda: program.written.rfind(b'\x1b[?1000h') > program.written.rfind(b'ready> ')
+        )
+        program.press('\x1b[B\x03', 'Cancel')
+        program.type('\x1b')
+        program.wait_until_gone('Cancel')
+        program.type('q')
+        program.wait_for('^ready>$')
+        assert psutil.Process(program.process.pid).children() == []
+        program.type('exit\n')
+        assert program.wait_for_exit() == 0

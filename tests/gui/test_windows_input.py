@@ -1,0 +1,173 @@
+"""Input on Windows: numbers of keys, buttons of the mouse, and the wait that reads and reads."""
+
+from __future__ import annotations
+
+import collections
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from nvitop.gui.state.events import Event, KeyPressed, MousePressed, MouseScrolled, Resized
+from nvitop.gui.term.windows import (
+    MAX_KEYS,
+    READ_MILLISECONDS,
+    Key,
+    WindowsInput,
+    event_of,
+    keys_of,
+)
+
+#: Some of the constants of the curses that Windows has.
+CONSTANTS: dict[str, object] = {
+    '__name__': 'curses',
+    'KEY_UP': 259,
+    'KEY_DOWN': 258,
+    'KEY_F1': 265,
+    'KEY_F12': 276,
+    'KEY_PPAGE': 339,
+    'KEY_BTAB': 351,
+    'PADENTER': 459,
+    'ALT_K': 427,
+    'CTL_LEFT': 443,
+    'BUTTON1_PRESSED': 0x2,
+    'BUTTON1_CLICKED': 0x4,
+    'BUTTON2_PRESSED': 0x40,
+    'BUTTON3_PRESSED': 0x800,
+    'BUTTON4_PRESSED': 0x10000,
+    'BUTTON5_PRESSED': 0x200000,
+    'BUTTON_SHIFT': 0x4000000,
+    'BUTTON_CTRL': 0x8000000,
+}
+KEYS = keys_of(CONSTANTS)
+
+
+@pytest.mark.parametrize(
+    ('key', 'event'),
+    [
+        ('q', KeyPressed('q')),
+        ('ä', KeyPressed('ä')),
+        (' ', KeyPressed('Space')),
+        ('\x03', KeyPressed('Ctrl-C')),
+        ('\x1b', KeyPressed('Esc')),
+        ('\r', KeyPressed('Enter')),
+        (259, KeyPressed('Up')),
+        (265, KeyPressed('F1')),
+        (276, KeyPressed('F12')),
+        (339, KeyPressed('PageUp')),
+        (351, KeyPressed('Shift-Tab')),
+        (459, KeyPressed('Enter')),
+        (427, KeyPressed('Alt-k')),
+        (443, KeyPressed('Ctrl-Left')),
+        (9999, None),
+        ((3, 4, 0x2), MousePressed(3, 4, 1)),
+        ((3, 4, 0x4), MousePressed(3, 4, 1)),
+        ((3, 4, 0x800), MousePressed(3, 4, 3)),
+        ((3, 4, 0x10000), MouseScrolled(3, 4, 0, -1)),
+        ((3, 4, 0x200000 | 0x4000000), MouseScrolled(3, 4, 0, 1, shift=True)),
+        ((3, 4, 0x200000 | 0x8000000), MouseScrolled(3, 4, 0, 1, ctrl=True)),
+        ((3, 4, 0x1), None),
+    ],
+)
+def test_what_curses_returns_is_an_event(key: Key, event: Event | None) -> None:
+    assert event_of(key, KEYS) == event
+
+
+def test_what_a_build_of_curses_lacks_is_left_out() -> None:
+    keys = keys_of({'KEY_UP': 259})
+    assert event_of(259, keys) == KeyPressed('Up')
+    assert event_of(258, keys) is None
+    assert event_of((1, 1, 0x10000), keys) is None
+
+
+class Console:
+    """A console whose keys are given beforehand and whose time passes with each read."""
+
+    def __init__(self, *keys: Key) -> None:
+        self.keys: collections.deque[Key] = collections.deque(keys)
+        self.window = (80, 25)
+        self.now = 100.0
+        self.input = WindowsInput(self.read_key, lambda: self.window, KEYS, monotonic=self.clock)
+
+    def clock(self) -> float:
+        return self.now
+
+    def read_key(self, milliseconds: int) -> Key | None:
+        assert milliseconds in (0, READ_MILLISECONDS)
+        if self.keys:
+            return self.keys.popleft()
+        self.now += milliseconds / 1000
+        return None
+
+
+def test_all_keys_that_were_typed_come_at_once() -> None:
+    console = Console('o', 'g', 259, 9999, (1, 2, 0x2))
+    assert console.input.wait(None) == [
+        KeyPressed('o'),
+        KeyPressed('g'),
+        KeyPressed('Up'),
+        MousePressed(1, 2, 1),
+    ]
+    assert console.now == 100.0
+
+
+def test_no_end_of_keys_does_not_hold_up_what_is_drawn() -> None:
+    console = Console(*'x' * (MAX_KEYS + 5))
+    assert len(console.input.wait(None)) == MAX_KEYS
+    assert len(console.input.wait(None)) == 5
+
+
+def test_the_wait_ends_with_its_time() -> None:
+    console = Console()
+    assert console.input.wait(0.5) == []
+    assert 100.5 <= console.now < 100.6
+
+
+def test_another_size_is_an_event_once() -> None:
+    console = Console()
+    console.window = (100, 30)
+    assert console.input.wait(None) == [Resized(100, 30)]
+    assert console.input.wait(0.1) == []
+
+
+def test_another_thread_ends_the_wait() -> None:
+    console = Console()
+    thread = threading.Thread(target=console.input.wake)
+    thread.start()
+    assert console.input.wait(None) == []
+    thread.join()
+
+
+@pytest.mark.skipif(os.name != 'posix', reason='os.kill would end this process')
+def test_signals_are_events_and_their_handlers_are_put_back() -> None:
+    console = Console()
+    former = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with console.input.signals_caught():
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+        events = console.input.wait(None)
+    assert [type(event).__name__ for event in events] == ['KeyPressed', 'Terminated']
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == former
+    console.input.close()
+
+
+_WITHOUT_POSIX = """
+import os, signal, sys
+import curses, psutil
+for name in ('fcntl', 'grp', 'pwd', 'resource', 'termios', 'tty'):
+    sys.modules[name] = None
+for name in ('SIGCONT', 'SIGHUP', 'SIGKILL', 'SIGSTOP', 'SIGTSTP', 'SIGWINCH'):
+    delattr(signal, name)
+for name in ('geteuid', 'getuid', 'pidfd_open', 'set_blocking', 'uname'):
+    if hasattr(os, name):
+        delattr(os, name)
+import nvitop.cli, nvitop.gui.effects, nvitop.gui.monitor, nvitop.gui.term.windows
+assert 'nvitop.gui.term.posix' not in sys.modules
+"""
+
+
+def test_nothing_that_windows_lacks_is_needed_to_import_the_monitor() -> None:
+    subprocess.run([sys.executable, '-c', _WITHOUT_POSIX], check=True, timeout=60)
