@@ -6,6 +6,7 @@ import contextlib
 import copy
 import pickle
 import threading
+import time
 from typing import Any, Iterator
 from unittest.mock import ANY
 
@@ -425,6 +426,27 @@ def test_oneshot_does_not_show_old_values_to_other_threads(machine: simulation.M
         thread.join(10)
     assert seen == [312500]
     assert machine.calls['nvmlDeviceGetPowerUsage'] == 1
+
+
+def test_a_call_that_hangs_holds_up_no_other_getter(machine: simulation.Machine) -> None:
+    device, other = Device(0), Device(2)
+    device.as_snapshot()
+    machine.hang('nvmlDeviceGetPowerUsage', gpu=0)
+    machine.reset_calls()
+    thread = threading.Thread(target=device.as_snapshot)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 10
+        while not machine.calls['nvmlDeviceGetPowerUsage'] and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert device.temperature() == 44
+        assert device.memory_percent() == 41.2
+        assert len(device.processes()) == 3
+        assert other.as_snapshot().name == 'NVIDIA GeForce RTX 4090'
+    finally:
+        machine.release()
+        thread.join(10)
+    assert not thread.is_alive()
 
 
 def test_static_facts_are_asked_once_for_ever(machine: simulation.Machine) -> None:

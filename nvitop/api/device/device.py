@@ -22,8 +22,11 @@ from nvitop.api.utils import NA, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeVar
 
     from nvitop.api.device.mig import MigDevice
+
+    D = TypeVar('D', bound='Device')
 
 _UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 #: UUIDs of GPUs, of MIG devices, and of MIG devices before R470.
@@ -231,6 +234,7 @@ class Device(
         return type(self), (self._index if self._index is not NA else self.uuid(),)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
+        """A method for any other ``nvmlDeviceGet…``, by its name in snake_case."""
         function = _getter_function(name)
         if not function:
             raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}')
@@ -315,14 +319,14 @@ class Device(
         return int(libnvml.nvmlQuery('nvmlDeviceGetCount', default=0))
 
     @classmethod
-    def all(cls) -> list[Any]:
+    def all(cls: type[D]) -> list[D]:
         """All devices of this class; none where NVML cannot be initialised."""
         return cls.from_indices()
 
     @classmethod
     def from_indices(
-        cls, indices: int | Iterable[int | tuple[int, int]] | None = None
-    ) -> list[Any]:
+        cls: type[D], indices: int | Iterable[int | tuple[int, int]] | None = None
+    ) -> list[D]:
         """Devices of the given indices in NVML, in their order.
 
         Without indices all GPUs; none where NVML cannot be initialised.

@@ -184,8 +184,9 @@ class InterconnectMixin(DeviceBase):
     def pcie_throughput(self) -> ThroughputInfo:
         """PCIe traffic from and to the GPU in KiB/s, each ``NA`` where unknown.
 
-        Where the driver counts the bytes, this is the mean since the last call, and only the first
-        call waits, for 20 ms. Where it does not, it measures each direction for 20 ms.
+        Where the driver counts the bytes, this is the mean since this program asked the last time,
+        and only the first call waits, for 20 ms. Where it does not, it measures each direction for
+        20 ms.
 
         NVML: ``NVML_FI_DEV_PCIE_COUNT_TX_BYTES`` and ``…_RX_BYTES``, otherwise
         ``nvmlDeviceGetPcieThroughput``
@@ -254,8 +255,8 @@ class InterconnectMixin(DeviceBase):
     def nvlink_throughput(self, interval: float | None = None) -> list[ThroughputInfo]:
         """Traffic of each NVLink in KiB/s, each direction ``NA`` where unknown; protocol not counted.
 
-        Without an interval this is the mean since the last call of any NVLink getter, and only the
-        first call waits, for 20 ms. An empty list where the GPU has no NVLinks.
+        Without an interval this is the mean since this program asked the last time, by any NVLink
+        getter, and only the first call waits, for 20 ms. An empty list where there are no NVLinks.
 
         NVML: ``NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`` and ``…_RX`` · nvidia-smi nvlink -gt d
 

@@ -13,7 +13,9 @@ from nvitop.api.utils import NA, NaType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import TypeGuard
+    from typing import TypeGuard, TypeVar
+
+    M = TypeVar('M', bound='MigDevice')
 
 
 class MigDevice(Device):
@@ -127,11 +129,11 @@ class MigDevice(Device):
         )
 
     @classmethod
-    def of_parent(cls, parent: PhysicalDevice) -> list[MigDevice]:
+    def of_parent(cls: type[M], parent: PhysicalDevice) -> list[M]:
         """The MIG devices of a GPU, in the order of their indices, which may have gaps."""
-        devices: list[MigDevice] = []
+        devices: list[M] = []
         for mig_index, handle in _handles(parent):
-            device: MigDevice = object.__new__(cls)
+            device: M = object.__new__(cls)
             device._begin(parent, mig_index, handle)
             devices.append(device)
         return devices
@@ -148,8 +150,8 @@ class MigDevice(Device):
 
     @classmethod
     def from_indices(
-        cls, indices: int | Iterable[int | tuple[int, int]] | None = None
-    ) -> list[Any]:
+        cls: type[M], indices: int | Iterable[int | tuple[int, int]] | None = None
+    ) -> list[M]:
         """MIG devices of the given pairs (GPU index, MIG index), in their order; one pair will do.
 
         Without indices those of all GPUs; none where NVML cannot be initialised.

@@ -60,8 +60,8 @@ class ProcessMixin(MemoryMixin):
     def processes(self) -> dict[int, GpuProcess]:
         """The processes on the device by PID: with compute, graphics or MPS contexts.
 
-        Shares of the engines are means of all samples since the last call, at least of the last
-        second. A process without a sample was idle (0 %), or nobody knows (``NA``): on MIG devices,
+        Shares of the engines are means of all samples since this program asked the last time, at
+        least of the last second. A process without a sample was idle (0 %), or nobody knows (``NA``): on MIG devices,
         on GPUs in MIG mode, and where its memory is unknown too (Windows). In a container PIDs are
         those of the host. Lines of the driver that cannot be true are left out.
 
