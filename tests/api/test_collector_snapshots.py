@@ -10,6 +10,7 @@ import pytest
 from nvitop import simulation
 from nvitop.api.collector import SnapshotResult, take_snapshots
 from nvitop.api.device import Device
+from nvitop.api.device.window import Window
 from nvitop.api.process import GpuProcess, HostProcess
 from nvitop.api.utils import NA
 
@@ -143,6 +144,26 @@ def test_no_fact_is_asked_twice(machine: simulation.Machine) -> None:
     }
     assert not static & set(calls)
     assert (clocks + sum(calls.values())) / 8 <= 26
+
+
+@pytest.mark.usefixtures('machine')
+def test_the_first_look_waits_once_for_all_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    waited = []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        waited.append(seconds)
+
+    monkeypatch.setattr(Window, 'clock', staticmethod(lambda: now))
+    monkeypatch.setattr(Window, 'sleep', staticmethod(sleep))
+    devices = take_snapshots().devices
+    assert all(device.pcie_tx_throughput is not NA for device in devices)
+    assert sum(waited) == pytest.approx(0.02)
+    now += 1.0
+    take_snapshots()
+    assert sum(waited) == pytest.approx(0.02)
 
 
 @pytest.mark.usefixtures('machine')

@@ -55,6 +55,9 @@ def take_snapshots(
         devices = _unique(p.device for p in processes) if processes else Device.all()
     devices = [devices] if isinstance(devices, Device) else list(devices)
 
+    # At the first look all of them at once: otherwise each would wait for its own first rate.
+    for device in devices:
+        device.begin_pcie_throughput(anew=False)
     snapshots = []
     leaves: list[Device] = []
     for device in devices:

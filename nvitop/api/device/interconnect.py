@@ -216,13 +216,14 @@ class InterconnectMixin(DeviceBase):
         window = self._pcie_window()
         return [] if window is None else window.measure(self._read_pcie)
 
-    def begin_pcie_throughput(self) -> None:
+    def begin_pcie_throughput(self, *, anew: bool = True) -> None:
         """Begin to measure: the next call of a PCIe getter gives the mean since, and need not wait.
 
-        Where the driver does not count the bytes this does nothing.
+        Where the driver does not count the bytes this does nothing. Unless ``anew``, a measurement
+        that has begun goes on.
         """
         window = self._pcie_window()
-        if window is not None:
+        if window is not None and (anew or not window.has_begun):
             window.begin(self._read_pcie)
 
     def _pcie_window(self) -> _RateWindow | None:

@@ -36,6 +36,11 @@ class Window(Generic[R, V]):
         #: first one.
         self._last: tuple[float, R, V | None] | None = None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a reading, so that the next measurement need not wait."""
+        return self._last is not None
+
     def begin(self, read: Callable[[], R | None]) -> None:
         """Take the first reading, and forget others: the next measurement covers the time since."""
         reading = read()
