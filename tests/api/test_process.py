@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from datetime import timedelta
-from typing import Any, Iterator
+from typing import Any, Iterator, cast
 
 import psutil
 import pytest
@@ -568,6 +568,21 @@ def test_a_gpu_process_has_one_object_on_a_device(child: subprocess.Popen[bytes]
     text = repr(process)
     assert text.startswith(f'GpuProcess(pid={child.pid}, gpu_memory=123B, type=C, device=')
     assert 'host=HostProcess(' in text
+
+
+def test_a_device_is_not_asked_for_its_identity_while_others_wait(
+    child: subprocess.Popen[bytes],
+) -> None:
+    lock: Any = GpuProcess.INSTANCE_LOCK
+    held = []
+
+    class SlowDevice(_FakeDevice):
+        def __hash__(self) -> int:
+            held.append(lock._is_owned())  # the first time a device asks the driver, which may hang
+            return 0
+
+    GpuProcess(child.pid, cast(Any, SlowDevice(0, GiB)))
+    assert held[0] is False
 
 
 def test_nobody_keeps_a_gpu_process_that_nobody_holds(child: subprocess.Popen[bytes]) -> None:

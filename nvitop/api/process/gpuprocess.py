@@ -60,6 +60,7 @@ class GpuProcess:
         """Return the object of this process on this device, an existing one where there is one."""
         host = HostProcess(pid)
         key = (host.pid, device)
+        hash(key)  # may ask the driver, which may hang: not while others wait for the lock
         with GpuProcess.INSTANCE_LOCK:
             cached = GpuProcess.INSTANCES.get(key)
             if type(cached) is cls and cached._host is host:
