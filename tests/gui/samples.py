@@ -621,3 +621,33 @@ def _scaled(value: float | None, factor: float) -> float | None:
 
 def _whole(value: int | None, factor: float) -> int | None:
     return None if value is None else round(value * factor)
+
+
+def with_details(sample: Sample) -> Sample:
+    """The same machine while the details of devices are shown; GPU 2 is badly seated and hot."""
+    reasons = ((), ('sw_power_cap',), ('hw_thermal_slowdown', 'sw_power_cap'), ('gpu_idle',))
+    devices = []
+    for device in sample.devices:
+        index = device.key.physical_index
+        if device.status == 'ok' and not device.key.is_mig:
+            info = device.info._replace(
+                max_pcie_link_generation=5,
+                max_pcie_link_width=16,
+                nvlink_link_count=18 if 'H100' in device.info.name else 0,
+            )
+            device = device._replace(
+                info=info,
+                pcie_link_generation=5,
+                pcie_link_width=8 if index == 2 else 16,
+                pcie_tx_throughput_kib_per_s=12_345_678 * index,
+                pcie_rx_throughput_kib_per_s=123_456,
+                nvlink_tx_throughput_kib_per_s=123_456_789,
+                nvlink_rx_throughput_kib_per_s=0,
+                encoder_utilization_percent=0,
+                decoder_utilization_percent=100 if index else 3,
+                memory_temperature_celsius=65,
+                total_energy_joules=1.2e9 * (index + 1),
+                clock_event_reasons=reasons[index] if index < 4 else (),
+            )
+        devices.append(device)
+    return sample._replace(devices=tuple(devices))

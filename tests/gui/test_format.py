@@ -69,9 +69,9 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_power_usage(None, 400_000), 'N/A / 400W'),
         (f.format_clock(1980), '1980MHz'),
         (f.format_pcie_link(4, 16), 'Gen4 x16'),
-        (f.format_pcie_link(None, 8), 'GenN/A x8'),
+        (f.format_pcie_link(None, 8), 'Gen? x8'),
         (f.format_reasons(()), 'none'),
-        (f.format_reasons(('SW power cap', 'HW slowdown')), 'SW power cap, HW slowdown'),
+        (f.format_reasons(('sw_power_cap', 'gpu_idle')), 'SW power cap, GPU idle'),
         (f.format_process_type('C'), 'C'),
         (f.format_process_type('C+G'), 'X'),
         (f.format_process_type(None), '?'),
@@ -112,13 +112,12 @@ def test_every_format_knows_none_and_not_a_number() -> None:
             continue
         names = list(inspect.signature(function).parameters)
         width = {'width': 11} if 'width' in names else {}
-        if function is f.format_pcie_link:
-            continue
         missing: list[float | None] = [None]
         if str(inspect.signature(function).parameters[names[0]].annotation).startswith('float'):
             missing.append(float('nan'))
         for value in missing:
-            second = [value] if function in {f.format_memory_usage, f.format_power_usage} else []
+            pairs = {f.format_memory_usage, f.format_power_usage, f.format_pcie_link}
+            second = [value] if function in pairs else []
             text = function(value, *second, **width)
             expected = '?' if function is f.format_process_type else 'N/A'
             assert set(text.strip().split(' / ')) == {expected}, function

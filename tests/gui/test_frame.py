@@ -33,11 +33,12 @@ from nvitop.gui.state.types import ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
+from nvitop.gui.view.panels.device_details import is_link_down_trained
 from nvitop.options import Thresholds
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost
-from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_families
-from tests.gui.test_report import Anything
+from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
+from tests.gui.test_report import Anything, assert_boxes_close
 from tests.gui.test_update import EVENTS, SIZES
 
 
@@ -439,3 +440,66 @@ def test_the_line_under_the_cursor_is_seen_on_every_list() -> None:
                 buffer = frame_of('h100x8', 80, height, key, to)
                 roles = [style.role for y in range(height) for _, _, style in buffer.row(y)]
                 assert Role.SELECTED in roles or key == '!'
+
+
+# The details of devices
+
+
+def details_of(name: str, width: int, height: int) -> Buffer:
+    """The main screen with details, of a stored machine."""
+    state = AppState(width, height, timestamp=NOW)
+    events = (SampleArrived(with_details(SAMPLES[name])), KeyPressed('d'))
+    return draw_frame(update_all(state, events)[0], History())
+
+
+def test_details_of_a_gpu_stand_below_its_row() -> None:
+    lines = details_of('h100x8', 200, 60).lines()
+    row = next(i for i, line in enumerate(lines) if line.startswith('│   1 '))
+    text = ' '.join(lines[row + 1].split())
+    assert text == (
+        '│ Link Gen5 x16 PCIe TX 12056MiB/s RX 120.6MiB/s Enc 0% Dec 100% '
+        'NVLink TX 117.7GiB/s RX 0KiB/s Mem 65C 666.7kWh SW power cap │'
+    )
+
+
+def test_a_bad_link_and_forced_clocks_stand_out() -> None:
+    buffer = details_of('h100x8', 120, 60)
+    warned = [text for y in range(60) for _, text, s in buffer.row(y) if s.role is Role.WARNING]
+    assert warned == ['!', 'Gen5 x8/Gen5 x16', 'HW thermal slowdown, SW power cap']
+
+
+@pytest.mark.parametrize(
+    ('lanes', 'generation', 'state', 'is_bad'),
+    [
+        (16, 5, 'P0', False),
+        (8, 5, 'P8', True),
+        (16, 1, 'P8', False),
+        (16, 1, 'P0', True),
+        (16, 1, None, True),
+        (None, None, 'P0', False),
+    ],
+)
+def test_a_link_is_bad_with_fewer_lanes_or_slow_while_the_gpu_works(
+    lanes: int | None, generation: int | None, state: str | None, is_bad: bool
+) -> None:
+    device = (
+        with_details(SAMPLES['one'])
+        .devices[0]
+        ._replace(pcie_link_width=lanes, pcie_link_generation=generation, performance_state=state)
+    )
+    assert is_link_down_trained(device) is is_bad
+
+
+def test_a_machine_without_nvlink_has_no_room_for_it() -> None:
+    assert 'NVLink' in '\n'.join(details_of('h100x8', 100, 60).lines())
+    assert 'NVLink' not in '\n'.join(details_of('workstation', 100, 60).lines())
+
+
+def test_the_other_way_round_details_go_away_again() -> None:
+    assert frame_of('h100x8', 100, 40, 'd', 'd').lines() == frame_of('h100x8', 100, 40).lines()
+
+
+@pytest.mark.parametrize('name', ['h100x8', 'mig', 'lost', 'missing', 'all-lost', 'no-gpu'])
+def test_boxes_with_details_close_in_the_same_column_at_every_width(name: str) -> None:
+    for width in (40, 55, 78, 79, 99, 100, 122, 123, 160, 200):
+        assert_boxes_close(details_of(name, width, 120))

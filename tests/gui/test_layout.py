@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.layout.device import CLASSIC, NARROWEST, ONE_BAR, TWO_BARS, Cells, device_height
+from nvitop.gui.layout.details import place_details
+from nvitop.gui.layout.device import (
+    CLASSIC,
+    NARROWEST,
+    ONE_BAR,
+    TWO_BARS,
+    Cells,
+    device_height,
+    lay_out_devices,
+)
 from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT
 from nvitop.gui.layout.main import (
     LOWEST,
@@ -138,6 +147,39 @@ def test_scrolling_to_a_process_shows_it_and_moves_no_more_than_it_must(
     assert process in [row.process for row in after.processes.rows]
     if process in [row.process for row in layout.processes.rows]:
         assert scroll == layout.scroll_y
+
+
+@given(st.integers(NARROWEST, 500), st.booleans())
+def test_details_lie_inside_the_box_beside_each_other(width: int, with_nvlink: bool) -> None:
+    lines = place_details(width, with_nvlink=with_nvlink)
+    names = [slot.name for line in lines for slot in line]
+    assert len(names) == len(set(names)) == (7 if with_nvlink else 6)
+    for line in lines:
+        x = 2
+        for slot in line:
+            assert slot.x >= x
+            assert slot.width >= 8
+            x = slot.x + slot.width + 2
+        assert x - 2 <= width - 2
+    assert len(lines) <= (5 if width < CLASSIC else 2)
+    assert len(lines) == 1 or width < 170
+
+
+@pytest.mark.parametrize('migs', [(0,), (0,) * 8, (7, 0), (2, 3, 0, 0)])
+@pytest.mark.parametrize('form', ['full', 'compact', 'dense', 'narrow'])
+def test_details_stand_below_their_gpu_and_make_its_row_higher(
+    migs: tuple[int, ...], form: str
+) -> None:
+    keys = gpus(*migs)
+    details = place_details(100, with_nvlink=True)
+    layout = lay_out_devices(0, 100, keys, form, details)
+    plain = lay_out_devices(0, 100, keys, form)
+    assert layout.area.height == plain.area.height + len(details) * len(migs)
+    for row, before in zip(layout.rows, plain.rows):
+        below = 0 if keys[row.device].is_mig else len(details)
+        assert (row.details, row.height) == (below, before.height + below)
+    for row, following in zip(layout.rows, layout.rows[1:]):
+        assert following.y == row.y + row.height + following.separated
 
 
 @pytest.mark.parametrize('migs', [(), (0,), (0,) * 8, (7, 0), (2, 3, 0, 0)])

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import NamedTuple, Sequence, Tuple
 
+from nvitop.gui.layout.details import DetailSlot
 from nvitop.gui.render.geometry import Rect
 from nvitop.sampling.types import DeviceKey
 
@@ -14,6 +15,9 @@ NARROWEST, CLASSIC, ONE_BAR, TWO_BARS = 40, 79, 100, 123
 
 #: Forms of the panel: two rows per GPU, one row and a line between, one row, one short row.
 FULL, COMPACT, DENSE, NARROW = 'full', 'compact', 'dense', 'narrow'
+
+#: Details of a GPU, by line.
+Details = Tuple[Tuple[DetailSlot, ...], ...]
 
 #: Inner widths of the three cells of the classic box.
 CELL_WIDTHS = (31, 22, 22)
@@ -38,8 +42,10 @@ class DeviceRow(NamedTuple):
 
     device: int
     y: int
+    #: With the lines of its details, which are its last ones.
     height: int
     separated: bool
+    details: int = 0
 
 
 class DeviceLayout(NamedTuple):
@@ -55,6 +61,8 @@ class DeviceLayout(NamedTuple):
     #: The bars right of the cells, without padding: none, one or two.
     bars: tuple[Cells, ...]
     rows: tuple[DeviceRow, ...]
+    #: The details of each GPU, by line.
+    details: Details = ()
 
     @property
     def bottom_y(self) -> int:
@@ -75,11 +83,11 @@ def is_separated(above: DeviceKey, key: DeviceKey) -> bool:
     return not (above.is_mig and key.is_mig and above.physical_index == key.physical_index)
 
 
-def device_height(keys: Sequence[DeviceKey], form: str) -> int:
-    """Rows of the panel."""
+def device_height(keys: Sequence[DeviceKey], form: str, details: int = 0) -> int:
+    """Rows of the panel, with so many lines of details for each GPU."""
     if not keys:
         return _TOP_ROWS + 2
-    count = len(keys)
+    count = len(keys) + details * sum(not key.is_mig for key in keys)
     if form in (FULL, COMPACT):
         count += sum(map(is_separated, keys, keys[1:]))
     if form == FULL:
@@ -88,9 +96,11 @@ def device_height(keys: Sequence[DeviceKey], form: str) -> int:
     return _TOP_ROWS + 3 + count
 
 
-def lay_out_devices(y: int, width: int, keys: Sequence[DeviceKey], form: str) -> DeviceLayout:
+def lay_out_devices(
+    y: int, width: int, keys: Sequence[DeviceKey], form: str, details: Details = ()
+) -> DeviceLayout:
     """Places for the devices in a panel of this width that begins at row ``y``."""
-    area = Rect(0, y, width, device_height(keys, form))
+    area = Rect(0, y, width, device_height(keys, form, len(details)))
     heading_height = (2 if form == FULL else 1) if keys else 0
     heading_y = y + _TOP_ROWS
     rows = []
@@ -99,13 +109,14 @@ def lay_out_devices(y: int, width: int, keys: Sequence[DeviceKey], form: str) ->
     for index, key in enumerate(keys):
         separated = above is not None and form in (FULL, COMPACT) and is_separated(above, key)
         row_y += separated
-        height = 2 if form == FULL and not key.is_mig else 1
-        rows.append(DeviceRow(index, row_y, height, separated))
+        below = 0 if key.is_mig else len(details)
+        height = below + (2 if form == FULL and not key.is_mig else 1)
+        rows.append(DeviceRow(index, row_y, height, separated, below))
         row_y += height
         above = key
     cells = _cells(width) if keys else (Cells(1, width - 2),)
     bars = _bars(width) if keys else ()
-    return DeviceLayout(area, form, heading_y, heading_height, cells, bars, tuple(rows))
+    return DeviceLayout(area, form, heading_y, heading_height, cells, bars, tuple(rows), details)
 
 
 def _cells(width: int) -> tuple[Cells, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Mapping, NamedTuple, Sequence
 
+from nvitop.gui.layout.details import place_details
 from nvitop.gui.layout.device import (
     CLASSIC,
     COMPACT,
@@ -13,6 +14,7 @@ from nvitop.gui.layout.device import (
     NARROW,
     NARROWEST,
     ONE_BAR,
+    Details,
     DeviceLayout,
     device_height,
     lay_out_devices,
@@ -50,6 +52,8 @@ class Content(NamedTuple):
     columns: tuple[str, ...] = ()
     #: Widths of columns whose values are wider than usual.
     column_widths: Mapping[str, int] = {}
+    #: The details of each GPU, by line.
+    details: Details = ()
 
 
 class MainLayout(NamedTuple):
@@ -88,8 +92,8 @@ def _forms(content: Content, width: int, height: int, *, mode: str, host_height:
     if mode == 'compact':
         return _Forms(COMPACT, compact_host, False)
     processes = process_height(content.groups, separated=grouped)
-    full = device_height(content.devices, FULL)
-    compact = device_height(content.devices, COMPACT)
+    full = device_height(content.devices, FULL, len(content.details))
+    compact = device_height(content.devices, COMPACT, len(content.details))
     device = FULL if height >= full + host_height + processes else COMPACT
     if height < compact + compact_host + process_height((_FEW_PROCESSES,), separated=False):
         device = DENSE
@@ -118,7 +122,7 @@ def lay_out_main(
         return _nothing(width, height)
     forms = _forms(content, width, height, mode=mode, host_height=host_height)
     heights = (
-        device_height(content.devices, forms.device),
+        device_height(content.devices, forms.device, len(content.details)),
         forms.host_height,
         process_height(content.groups, separated=forms.separated),
     )
@@ -130,7 +134,7 @@ def lay_out_main(
         height,
         page_height,
         scroll_y,
-        lay_out_devices(y, width, content.devices, forms.device),
+        lay_out_devices(y, width, content.devices, forms.device, content.details),
         lay_out_host(y + heights[0], width, height=heights[1], with_devices=bool(content.devices)),
         lay_out_processes(
             y + heights[0] + heights[1],
@@ -159,6 +163,7 @@ def lay_out_page(
         is_natural,
         view.columns,
         column_widths(rows),
+        _details(sample, width) if view.shows_details else (),
     )
     # Graphs need characters that ASCII does not have.
     host_height = COMPACT_HEIGHT if view.ascii else FULL_HEIGHT
@@ -170,6 +175,11 @@ def lay_out_page(
         host_height=host_height if view.show_host else 0,
         scroll_y=main.scroll_y,
     )
+
+
+def _details(sample: Sample, width: int) -> Details:
+    with_nvlink = any(device.info.nvlink_link_count for device in sample.devices)
+    return place_details(width, with_nvlink=with_nvlink)
 
 
 def _nothing(width: int, height: int) -> MainLayout:

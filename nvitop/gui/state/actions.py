@@ -278,7 +278,8 @@ def _open_metrics(state: AppState) -> Result:
 
 
 def _toggle_details(state: AppState) -> Result:
-    return state._replace(shows_details=not state.shows_details), ()
+    view = state.view._replace(shows_details=not state.view.shows_details)
+    return state._replace(view=view), ()
 
 
 def _toggle_host(state: AppState) -> Result:

@@ -142,8 +142,6 @@ class AppState(NamedTuple):
     rows: tuple[ProcessSample, ...] = ()
     #: Words of the live filter, as typed.
     query: str = ''
-    #: Whether link, throttle reasons, codecs and energy of each device are shown.
-    shows_details: bool = False
     theme: str = 'dark'
     themes: tuple[str, ...] = ('dark',)
     captures_mouse: bool = True

@@ -25,7 +25,7 @@ _HOST_ORDERS = frozenset({'cpu_percent', 'memory_percent', 'time'})
 
 def demand_of(state: AppState) -> Demand:
     """What is on the screen now. While the display is frozen, it is still measured for later."""
-    shown = DETAILS if state.shows_details else ()
+    shown = DETAILS if state.view.shows_details and state.screen is Screen.MAIN else ()
     if state.screen is Screen.MAIN and state.view.show_host:
         graphs = state.main.graphs
         shown = (*shown, *(name for name in (graphs.upper, graphs.lower) if name not in shown))

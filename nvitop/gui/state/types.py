@@ -16,6 +16,8 @@ class ViewState(NamedTuple):
     #: One of :data:`nvitop.options.MODES`.
     mode: str = 'auto'
     show_host: bool = True
+    #: Whether links, codecs, energy and throttle reasons of each device are shown.
+    shows_details: bool = False
     #: Names of the columns of the process panel, from left to right.
     columns: tuple[str, ...] = DEFAULT_COLUMNS
     thresholds: Thresholds = Thresholds()

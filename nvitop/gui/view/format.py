@@ -164,16 +164,24 @@ def format_clock(mhz: float | None) -> str:
     return NOT_AVAILABLE if mhz is None or _is_missing(mhz) else f'{mhz:.0f}MHz'
 
 
-def format_pcie_link(generation: int | None, width: int | None) -> str:
-    """Generation and lanes of the PCIe link: ``Gen4 x16``."""
-    return f'Gen{format_count(generation)} x{format_count(width)}'
+def format_pcie_link(generation: int | None, lanes: int | None) -> str:
+    """Generation and lanes of the PCIe link: ``Gen4 x16``, ``Gen? x16``; ``N/A`` for neither."""
+    if generation is None and lanes is None:
+        return NOT_AVAILABLE
+    shown = ['?' if number is None else str(number) for number in (generation, lanes)]
+    return f'Gen{shown[0]} x{shown[1]}'
 
 
 def format_reasons(reasons: Sequence[str] | None) -> str:
-    """Why clocks are held down: ``none``, or the reasons with commas."""
+    """Why clocks are held down: ``none``, or words for NVML's names: ``SW power cap, GPU idle``."""
     if reasons is None:
         return NOT_AVAILABLE
-    return ', '.join(map(safe, reasons)) or 'none'
+    return ', '.join(map(_reason_words, reasons)) or 'none'
+
+
+def _reason_words(name: str) -> str:
+    words = safe(name).split('_')
+    return ' '.join(word.upper() if word in ('sw', 'hw', 'gpu') else word for word in words)
 
 
 # Process ------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from nvitop.gui.state.types import ViewState
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load import device_style, load_role
 from nvitop.gui.view.panels import device_narrow
+from nvitop.gui.view.panels.device_details import draw_details
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
@@ -92,8 +93,19 @@ def draw_device_panel(
             is_selected = None if selected is None else _is_part_of(selected, device.key)
             style = device_style(device, view.thresholds, is_selected=is_selected)
             _draw_device(buf, layout, row, device, traits, view, style)
-        above = below
+            _draw_details(buf, layout, row, device)
+        above = (0, layout.area.width - 1) if row.details else below
     draw_rule(buf, layout.bottom_y, above, joints_below, double=True)
+
+
+def _draw_details(buf: Buffer, layout: DeviceLayout, row: DeviceRow, device: DeviceSample) -> None:
+    y = row.y + row.height - row.details
+    for line in range(y, y + row.details):
+        draw_uprights(buf, line, (0,))
+    if row.details and device.status == 'ok':
+        draw_details(buf, y, layout.details, device)
+    for line in range(y, y + row.details):
+        draw_uprights(buf, line, (layout.area.width - 1,))
 
 
 def _is_part_of(selected: DeviceKey, key: DeviceKey) -> bool:

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The details of a device: links, traffic, codecs, temperature of its memory, energy, clocks."""
+
+from __future__ import annotations
+
+from typing import Callable, Sequence, Tuple
+
+from nvitop.gui.layout.details import DetailSlot
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import clip
+from nvitop.gui.view import format as fmt
+from nvitop.sampling.types import DeviceSample
+
+_DIM = Style(Role.DIM)
+_WARNING = Style(Role.WARNING)
+#: States in which a GPU works; in the others a slow link saves power.
+_WORKING_STATES = (None, 'P0', 'P1', 'P2')
+#: What in a reason says that the clocks are held down by force.
+_ALARMING = ('slowdown', 'brake', 'reliability')
+
+Pieces = Sequence[Tuple[str, Style]]
+
+
+def draw_details(
+    buf: Buffer, y: int, lines: Sequence[Sequence[DetailSlot]], device: DeviceSample
+) -> None:
+    """Draw the details of a device from row ``y`` on."""
+    for i, slots in enumerate(lines):
+        for slot in slots:
+            x = slot.x
+            for text, style in _PIECES[slot.name](device):
+                room = slot.x + slot.width - x
+                style = _DIM if text.strip() == fmt.NOT_AVAILABLE else style
+                x += buf.write(x, y + i, clip(text, room), style)
+
+
+def is_link_down_trained(device: DeviceSample) -> bool:
+    """Whether the PCIe link is worse than GPU and system can: fewer lanes, or slower in work."""
+    info = device.info
+    return _is_below(device.pcie_link_width, info.max_pcie_link_width) or (
+        _is_below(device.pcie_link_generation, info.max_pcie_link_generation)
+        and device.performance_state in _WORKING_STATES
+    )
+
+
+def _is_below(value: int | None, most: int | None) -> bool:
+    return value is not None and most is not None and value < most
+
+
+def _link(device: DeviceSample) -> Pieces:
+    info = device.info
+    now = fmt.format_pcie_link(device.pcie_link_generation, device.pcie_link_width)
+    most = fmt.format_pcie_link(info.max_pcie_link_generation, info.max_pcie_link_width)
+    text = now if most in (now, fmt.NOT_AVAILABLE) else f'{now}/{most}'
+    if is_link_down_trained(device):
+        return (('Link', _DIM), ('!', _WARNING._replace(bold=True)), (text, _WARNING))
+    return (('Link ', _DIM), (text, PLAIN))
+
+
+def _traffic(title: str, tx: int | None, rx: int | None) -> Pieces:
+    return (
+        (f'{title} TX ', _DIM),
+        (f'{fmt.format_throughput(tx):>10}', PLAIN),
+        (' RX ', _DIM),
+        (f'{fmt.format_throughput(rx):>10}', PLAIN),
+    )
+
+
+def _pcie(device: DeviceSample) -> Pieces:
+    tx, rx = device.pcie_tx_throughput_kib_per_s, device.pcie_rx_throughput_kib_per_s
+    return _traffic('PCIe', tx, rx)
+
+
+def _nvlink(device: DeviceSample) -> Pieces:
+    tx, rx = device.nvlink_tx_throughput_kib_per_s, device.nvlink_rx_throughput_kib_per_s
+    return _traffic('NVLink', tx, rx)
+
+
+def _codec(device: DeviceSample) -> Pieces:
+    encoder = fmt.format_percent(device.encoder_utilization_percent)
+    decoder = fmt.format_percent(device.decoder_utilization_percent)
+    return (('Enc ', _DIM), (f'{encoder:>4}', PLAIN), (' Dec ', _DIM), (f'{decoder:>4}', PLAIN))
+
+
+def _memory_temperature(device: DeviceSample) -> Pieces:
+    text = fmt.format_temperature(device.memory_temperature_celsius)
+    return (('Mem ', _DIM), (f'{text:>4}', PLAIN))
+
+
+def _energy(device: DeviceSample) -> Pieces:
+    joules = device.total_energy_joules
+    if joules is None:
+        return (('Energy N/A', _DIM),)
+    return ((f'{fmt.format_energy(joules):>10}', PLAIN),)
+
+
+def _reasons(device: DeviceSample) -> Pieces:
+    reasons = device.clock_event_reasons
+    if reasons is None:
+        return (('Clocks N/A', _DIM),)
+    if not reasons:
+        return (('not throttled', _DIM),)
+    is_alarming = any(word in reason for reason in reasons for word in _ALARMING)
+    return ((fmt.format_reasons(reasons), _WARNING if is_alarming else PLAIN),)
+
+
+_PIECES: dict[str, Callable[[DeviceSample], Pieces]] = {
+    'link': _link,
+    'pcie': _pcie,
+    'codec': _codec,
+    'nvlink': _nvlink,
+    'memory_temperature': _memory_temperature,
+    'energy': _energy,
+    'reasons': _reasons,
+}
