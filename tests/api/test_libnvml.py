@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import threading
 from typing import Any, Iterator, cast
 
@@ -50,6 +51,18 @@ def test_many_threads_initialise_once(library: FakeLibrary) -> None:
         thread.join(10)
     assert answers == [1] * 16
     assert library.calls['nvmlInitWithFlags'] == 1
+
+
+def test_a_question_that_fails_leaves_nothing_for_the_search_for_garbage(
+    library: FakeLibrary,
+) -> None:
+    library.fail('nvmlDeviceGetFanSpeed', NOT_SUPPORTED)
+    device = handle()
+    libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device)
+    gc.collect()
+    for _ in range(10):
+        libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device)
+    assert gc.collect() < 10
 
 
 def test_an_error_gives_the_default_or_is_raised(library: FakeLibrary) -> None:

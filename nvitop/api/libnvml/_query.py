@@ -95,9 +95,9 @@ def nvmlQuery(
             count_call()
             result = second_way(*args, **kwargs)
         except _FAILURES as failure:
-            error = _error_of(failure)
+            # No name for the error: with its traceback it would keep all callers' frames alive.
             return _default_or_raise(
-                error, func, args, default, ignore_errors, ignore_function_not_found
+                _error_of(failure), func, args, default, ignore_errors, ignore_function_not_found
             )
     if _errors:
         note_error(_name(func), args, 0)
