@@ -48,6 +48,8 @@ PUBLIC_NAMES = [
     'GpuProcess',
     'command_join',
     'take_snapshots',
+    'ResourceMetricCollector',
+    'collect_in_background',
     'ttl_cache',
     'NA',
     'NaType',
@@ -82,6 +84,7 @@ NOT_IMPORTED = [
     'getpass',
     'importlib.metadata',
     'inspect',
+    'nvitop.api.collector.resource',
     'nvitop.api.process',
     'psutil',
     'multiprocessing',
@@ -146,7 +149,10 @@ def test_every_name_of_a_module_is_there_and_documented() -> None:
                 assert inspect.getdoc(value), f'{module_name}.{name}'
 
 
-@pytest.mark.parametrize('cls', [HostProcess, GpuProcess, Snapshot, nvitop.NaType])
+@pytest.mark.parametrize(
+    'cls',
+    [HostProcess, GpuProcess, Snapshot, nvitop.NaType, nvitop.ResourceMetricCollector],
+)
 def test_every_public_method_is_documented(cls: type) -> None:
     for name, value in vars(cls).items():
         if not name.startswith('_') and (inspect.isroutine(value) or isinstance(value, property)):
@@ -181,6 +187,17 @@ def test_importing_nvitop_loads_little_and_starts_nothing() -> None:
 
 SIGNATURES = {
     take_snapshots: '(devices=None, *, gpu_processes=None)',
+    nvitop.ResourceMetricCollector: (
+        '(devices=None, root_pids=None, interval=1.0, *, clock=<built-in function monotonic>)'
+    ),
+    nvitop.ResourceMetricCollector.daemonize: (
+        "(self, on_collect, interval=None, *, on_start=None, on_stop=None, tag='metrics-daemon', "
+        'start=True)'
+    ),
+    nvitop.collect_in_background: (
+        '(on_collect, collector=None, interval=None, *, on_start=None, on_stop=None, '
+        "tag='metrics-daemon', start=True)"
+    ),
     command_join: '(cmdline)',
     nvitop.bytes2human: '(b, *, min_unit=1)',
     nvitop.human2bytes: '(s)',

@@ -47,6 +47,7 @@ from nvitop.api.utils import (
 if TYPE_CHECKING:
     from nvitop.api import host, libcuda, libcudart
     from nvitop.api.caching import ttl_cache
+    from nvitop.api.collector import ResourceMetricCollector, collect_in_background
     from nvitop.api.process import GpuProcess, HostProcess, command_join
 
 __all__ = [
@@ -69,10 +70,12 @@ __all__ = [
     'NotApplicableType',
     'PhysicalDevice',
     'PiB',
+    'ResourceMetricCollector',
     'Snapshot',
     'TiB',
     'boolify',
     'bytes2human',
+    'collect_in_background',
     'colored',
     'command_join',
     'host',
@@ -94,6 +97,8 @@ __all__ = [
 _ON_USE = {
     'GpuProcess': 'nvitop.api.process',
     'HostProcess': 'nvitop.api.process',
+    'ResourceMetricCollector': 'nvitop.api.collector',
+    'collect_in_background': 'nvitop.api.collector',
     'command_join': 'nvitop.api.process',
     'ttl_cache': 'nvitop.api.caching',
 }

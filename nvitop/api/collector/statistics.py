@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept of measurements over time: the statistics of one quantity, and of one tag."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAN = float('nan')
+
+
+class Sample(NamedTuple):
+    """Values of one moment, NaN where unknown."""
+
+    #: When, in seconds of the collector's clock.
+    time: float
+    #: The same in seconds since the epoch.
+    timestamp: float
+    values: dict[str, float]
+    #: Values of which only the greatest is of interest.
+    maxima: dict[str, float]
+
+
+class Statistics:
+    """Mean over time, minimum, maximum and last of one quantity, as far as it was known.
+
+    The mean is the integral of the straight lines between the samples, over the time they cover. A
+    value that was not known ends a line: what lies beside it counts for nothing. Where no time is
+    covered at all, the mean is that of the samples.
+    """
+
+    __slots__ = ('_count', '_integral', '_seconds', '_sum', '_time', 'last', 'maximum', 'minimum')
+
+    def __init__(self) -> None:
+        self._integral = self._seconds = self._sum = 0.0
+        self._count = 0
+        #: When the value was known the last time.
+        self._time = NAN
+        self.last = NAN
+        self.minimum = math.inf
+        self.maximum = -math.inf
+
+    def add(self, value: float, time: float, previous_time: float) -> None:
+        """Take in the value at ``time``; the sample before that one was at ``previous_time``."""
+        if value != value:  # NaN
+            return
+        if self._time == previous_time:
+            seconds = time - previous_time
+            self._integral += seconds * (self.last + value) / 2.0
+            self._seconds += seconds
+        self._time = time
+        self.last = value
+        self._sum += value
+        self._count += 1
+        if value < self.minimum:
+            self.minimum = value
+        if value > self.maximum:
+            self.maximum = value
+
+    @property
+    def mean(self) -> float:
+        """Mean over the time in which the value was known, NaN if it never was."""
+        if not self._count:
+            return NAN
+        covered = self._seconds > 0.0
+        mean = self._integral / self._seconds if covered else self._sum / self._count
+        # Rounding must not bring it outside of what it is the mean of.
+        return min(max(mean, self.minimum), self.maximum)
+
+    def items(self) -> Iterator[tuple[str, float]]:
+        """``mean``, ``min``, ``max`` and ``last``, each NaN if the value was never known."""
+        is_known = self._count > 0
+        yield 'mean', self.mean
+        yield 'min', self.minimum if is_known else NAN
+        yield 'max', self.maximum if is_known else NAN
+        yield 'last', self.last
+
+
+class TagBuffer:
+    """What was measured since a tag was activated or cleared."""
+
+    def __init__(self, tag: str, parent: TagBuffer | None, now: float) -> None:
+        self.tag = tag
+        #: The tags from the outermost one to this one.
+        self.path: str = f'{parent.path}/{tag}' if parent else tag
+        self.clear(now)
+
+    def clear(self, now: float) -> None:
+        """Begin anew."""
+        self._since = now
+        self._last_time = NAN
+        self._last_timestamp = NAN
+        self._statistics: dict[str, Statistics] = {}
+        self._maxima: dict[str, float] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no sample yet."""
+        return self._last_time != self._last_time
+
+    def add(self, sample: Sample) -> None:
+        """Take in a sample; one from before the beginning counts as one of the beginning."""
+        time = max(sample.time, self._since)
+        previous, self._last_time = self._last_time, time
+        self._last_timestamp = sample.timestamp
+        statistics = self._statistics
+        for key, value in sample.values.items():
+            known = statistics.get(key)
+            if known is None:
+                known = statistics[key] = Statistics()
+            known.add(value, time, previous)
+        for key, value in sample.maxima.items():
+            highest = self._maxima.get(key, NAN)
+            self._maxima[key] = highest if highest >= value or value != value else value
+
+    def metrics(self, now: float, timestamp: float) -> dict[str, float]:
+        """Everything under its name, now, which is ``timestamp`` in seconds since the epoch."""
+        path = self.path
+        metrics = {
+            f'{path}/{key}/{name}': value
+            for key, statistics in self._statistics.items()
+            for name, value in statistics.items()
+        }
+        metrics.update((f'{path}/{key}', value) for key, value in self._maxima.items())
+        metrics[f'{path}/duration (s)'] = now - self._since
+        metrics[f'{path}/timestamp'] = timestamp
+        metrics[f'{path}/last_timestamp'] = self._last_timestamp
+        return metrics
