@@ -95,10 +95,18 @@ class _Warnings(logging.Handler):
         super().__init__(logging.WARNING)
         self._messages = messages
 
+    @staticmethod
+    def _missing() -> set[tuple[object, ...]]:
+        return {(name,) for name in libnvml.UNKNOWN_FUNCTIONS}
+
     def emit(self, record: logging.LogRecord) -> None:
-        # What is critical, a driver that does not start, is explained where it is caught.
+        # What is critical, a driver that does not start, is explained where it is caught, and
+        # functions that the driver lacks are told in one list.
+        is_told = record.levelno >= logging.CRITICAL or (
+            isinstance(record.args, tuple) and record.args[:1] in self._missing()
+        )
         message = Message('WARNING', record.getMessage())
-        if record.levelno < logging.CRITICAL and message not in self._messages:
+        if not is_told and message not in self._messages:
             self._messages.append(message)
 
 

@@ -256,6 +256,13 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         text='do not let signals be sent to processes',
     )
     group.add_argument(
+        '--no-host',
+        dest='show_host',
+        action='store_false',
+        help='hide the host panel of the monitor (H shows it)',
+    )
+    group.add_argument('--host', dest='show_host', action='store_true', help=argparse.SUPPRESS)
+    group.add_argument(
         '--demo',
         nargs='?',
         const='',

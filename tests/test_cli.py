@@ -14,6 +14,7 @@ import pytest
 
 from nvitop import cli, simulation
 from nvitop.api import libnvml
+from tests.gui.samples import SAMPLES
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -299,14 +300,25 @@ def test_under_watch_a_hint_is_given(
     assert 'without watch' in capsys.readouterr().err
 
 
-def test_warnings_of_the_library_are_said_once_and_after_the_report(
+def test_functions_that_the_driver_lacks_are_told_in_one_list(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with simulation.machine('old-driver', processes='fixed'):
+    with simulation.machine('old-driver', processes='fixed') as machine:
+        machine.hide('nvmlDeviceGetPowerUsage')
+        machine.hide('nvmlDeviceGetUtilizationRates')
         assert report() == 0
-    captured = capsys.readouterr()
-    lines = [line for line in captured.err.splitlines() if line.startswith('nvitop: ')]
-    assert len(lines) == len(set(lines))
+    errors = capsys.readouterr().err
+    assert errors.count('nvmlDeviceGetPowerUsage') == 1
+    assert 'lacks: nvmlDeviceGetPowerUsage, nvmlDeviceGetUtilizationRates.' in errors
+    assert "pip3 install 'nvitop[cuda10]'" in errors
+
+
+def test_processes_of_another_namespace_are_explained_once() -> None:
+    sample = SAMPLES['odd-processes']
+    assert any(process.status == 'foreign' for process in sample.processes)
+    hints = [text for kind, text in cli._remarks(sample) if kind == 'HINT']
+    assert len(hints) == 1
+    assert '--pid=host' in hints[0]
 
 
 # Configuration

@@ -45,6 +45,8 @@ from nvitop.options import Invocation, Options, make_parser, merge, parse_argume
         ('-u', {'users': ()}),
         ('-u ann bob', {'users': ('ann', 'bob')}),
         ('-p 12 34', {'pids': (12, 34)}),
+        ('--no-host', {'show_host': False}),
+        ('--no-host --host', {'show_host': True}),
         ('--demo', {'demo': ''}),
         ('--demo mig -1', {'demo': 'mig', 'once': True}),
     ],
