@@ -4,6 +4,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 ARGS   ?=
+# For `make bench`: how many runs, and an environment with another nvitop to measure beside ours.
+RUNS   ?= 15
+PEER   ?=
+BENCH  := .venvs/bench/bin/python
 
 .DEFAULT_GOAL := help
 
@@ -46,6 +50,18 @@ test-pythons: $(VENV)/.made ## run the tests on every Python at hand, 3.8 to 3.1
 .PHONY: test-bindings
 test-bindings: $(VENV)/.made ## run the tests with old and new NVML bindings, and the oldest dependencies
 	@$(BIN)/python tools/test_matrix.py bindings $(ARGS)
+
+# nvitop is installed there as users have it: what finds an editable one takes time of its own.
+.PHONY: bench
+bench: ## measure, on the driver that is found; PEER=DIRECTORY of an environment with another nvitop
+	@test -x $(BENCH) || $(PYTHON) tools/make_venv.py .venvs/bench
+	@$(BENCH) -m pip --quiet --disable-pip-version-check install --upgrade .
+	@rm -rf build *.egg-info
+	@$(BENCH) -m benchmarks.import_time --runs $(RUNS) $(PEER:%=%/bin/python)
+	@$(BENCH) -m benchmarks.snapshots --runs $(RUNS) $(PEER:%=%/bin/python)
+	@$(BENCH) -m benchmarks.report --runs $(RUNS) $(PEER:%='%/bin/nvitop -1')
+	@$(BENCH) -m benchmarks.tick
+	@$(BENCH) -m benchmarks.render
 
 .PHONY: clean
 clean: ## remove what was made
