@@ -17,6 +17,7 @@ from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from nvitop.api import *
+    from nvitop.select import select_devices
 
 __all__ = [
     'NA',
@@ -55,6 +56,7 @@ __all__ = [
     'normalize_cuda_visible_devices',
     'nvmlCheckReturn',
     'parse_cuda_visible_devices',
+    'select_devices',
     'set_color',
     'take_snapshots',
     'timedelta2human',
@@ -74,7 +76,8 @@ if not TYPE_CHECKING:  # where it would hide misspelled names
 
         if name in _MODULES:
             return importlib.import_module(f'nvitop.{name}')
-        value = globals()[name] = getattr(importlib.import_module('nvitop.api'), name)
+        home = 'nvitop.select' if name == 'select_devices' else 'nvitop.api'
+        value = globals()[name] = getattr(importlib.import_module(home), name)
         return value
 
     def __dir__():

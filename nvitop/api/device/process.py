@@ -57,13 +57,14 @@ class ProcessMixin(MemoryMixin):
     #: The class of the values of :meth:`processes`.
     GPU_PROCESS_CLASS: ClassVar[type[GpuProcess]] = cast(Any, _GpuProcessOnUse())
 
-    def processes(self) -> dict[int, GpuProcess]:
+    def processes(self, *, loads: bool = True) -> dict[int, GpuProcess]:
         """The processes on the device by PID: with compute, graphics or MPS contexts.
 
         Shares of the engines are means of all samples since this program asked the last time, at
-        least of the last second. A process without a sample was idle (0 %), or nobody knows (``NA``): on MIG devices,
-        on GPUs in MIG mode, and where its memory is unknown too (Windows). In a container PIDs are
-        those of the host. Lines of the driver that cannot be true are left out.
+        least of the last second. A process without a sample was idle (0 %), or nobody knows
+        (``NA``): on MIG devices, on GPUs in MIG mode, and where its memory is unknown too (Windows).
+        Without ``loads`` the shares are not asked for; those that are known stay. In a container
+        PIDs are those of the host. Lines of the driver that cannot be true are left out.
 
         NVML: ``nvmlDeviceGetComputeRunningProcesses`` ``nvmlDeviceGetGraphicsRunningProcesses``
         ``nvmlDeviceGetMPSComputeRunningProcesses`` ``nvmlDeviceGetProcessUtilization``
@@ -76,7 +77,7 @@ class ProcessMixin(MemoryMixin):
                 lines.setdefault(info.pid, []).append((type_, info))
         if not lines:
             return {}
-        loads = self._process_loads()
+        shares = self._process_loads() if loads else None
         processes = {}
         for pid, seen in lines.items():
             type_, info = seen[0]
@@ -92,8 +93,9 @@ class ProcessMixin(MemoryMixin):
                 compute_instance_id=_known_id(info.computeInstanceId),
                 type=type_,
             )
-            unsampled = _UNKNOWN if loads is None or memory is None else _IDLE
-            process.set_gpu_utilization(*(loads or {}).get(pid, unsampled))
+            if loads:
+                unsampled = _UNKNOWN if shares is None or memory is None else _IDLE
+                process.set_gpu_utilization(*(shares or {}).get(pid, unsampled))
             processes[pid] = process
         return processes
 

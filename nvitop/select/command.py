@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of ``nvisel``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+from typing import Any
+
+from nvitop.api import host, libnvml
+from nvitop.api.device import Device
+from nvitop.api.utils import human2bytes
+from nvitop.select import FORMATS, Criteria, Selection, Wish, select, too_few
+from nvitop.version import __version__
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f'not a whole number of 0 or more: {text!r}')
+    return int(text)
+
+
+def _size(text: str) -> int:
+    try:
+        return human2bytes(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'not a size such as 4GiB or 500M: {text!r}') from None
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of ``nvisel``."""
+    parser = argparse.ArgumentParser(
+        prog='nvisel',
+        description='Print the devices that meet all criteria, best first, in the form that '
+        'CUDA_VISIBLE_DEVICES has.',
+        epilog='exit status: 0 done; 1 the driver does not answer; 2 arguments that cannot be '
+        'understood; 3 an error of CUDA; 4 fewer devices than --min-count.',
+        add_help=False,
+        allow_abbrev=False,
+    )
+    group = parser.add_argument_group('general')
+    group.add_argument('-h', '--help', action='help', help='show this help and exit')
+    group.add_argument(
+        '-V',
+        '--version',
+        action='version',
+        version=f'%(prog)s {__version__}',
+        help='show the version and exit',
+    )
+    _add_constraints(parser)
+    _add_format(parser)
+    return parser
+
+
+def _add_constraints(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group('constraints').add_argument
+    add(
+        '-i',
+        '--inherit',
+        nargs='?',
+        const=True,
+        metavar='CUDA_VISIBLE_DEVICES',
+        help='choose among the devices that CUDA sees with this value, or with the one in the '
+        'environment (default: among all)',
+    )
+    add(
+        '--account-as-free',
+        nargs='*',
+        action='extend',
+        metavar='USERNAME',
+        help='count memory that processes of these users hold as free (without a name: of the '
+        'current user)',
+    )
+    add('-c', '--min-count', type=_count, metavar='N', help='fewer than N is exit status 4')
+    add('-C', '--max-count', type=_count, metavar='N', help='print N at most (default: all)')
+    add('-n', '--count', type=_count, metavar='N', help='--min-count N --max-count N')
+    add('-f', '--min-free-memory', type=_size, metavar='SIZE', help='bytes, or a size like 4GiB')
+    add('-t', '--min-total-memory', type=_size, metavar='SIZE', help='bytes, or a size like 4GiB')
+    add('-G', '--max-gpu-utilization', type=_count, metavar='PERCENT', help='load of the GPU')
+    add(
+        '-M',
+        '--max-memory-utilization',
+        type=_count,
+        metavar='PERCENT',
+        help='load of the memory bandwidth',
+    )
+    add(
+        '--tol',
+        '--tolerance',
+        dest='tolerance',
+        type=_count,
+        default=0,
+        metavar='PERCENT',
+        help='how much limits may be missed by: percent of memory, points of load (default: 0)',
+    )
+
+
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('formatting')
+    group.add_argument(
+        '-O',
+        '--format',
+        choices=FORMATS[:2],
+        default='index',
+        help='what to print (default: index; the UUID of a MIG device)',
+    )
+    separators = group.add_mutually_exclusive_group()
+    add = separators.add_argument
+    add(
+        '-s',
+        '--sep',
+        '--separator',
+        dest='separator',
+        default=',',
+        metavar='SEP',
+        help='what stands between devices (default: a comma)',
+    )
+    text = 'print one device a line'
+    add('--newline', dest='separator', action='store_const', const='\n', help=text)
+    text = 'print a NUL after each device, for xargs -0'
+    add('-0', '--null', dest='separator', action='store_const', const='\0', help=text)
+    group.add_argument(
+        '-S',
+        '--no-sort',
+        dest='sort',
+        action='store_false',
+        help='keep the order of the devices instead of printing the best first',
+    )
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    if options.count is not None:
+        options.min_count = options.max_count = options.count
+    options.min_count = options.min_count or 0
+    if options.max_count is not None and options.max_count < options.min_count:
+        parser.error(
+            f'--max-count ({options.max_count}) is less than --min-count ({options.min_count})'
+        )
+    if options.account_as_free == []:
+        options.account_as_free = [host.getuser()]
+    return options
+
+
+def _choose_from(inherit: bool | str | None) -> list[Device] | None:
+    """The devices to choose among; ``None`` for all."""
+    if inherit is None:
+        return None
+    # Asked first: without a driver, and only then, it would be no error that CUDA sees none.
+    libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+    indices: list[Any] = (
+        Device.parse_cuda_visible_devices()
+        if inherit is True
+        else Device.parse_cuda_visible_devices(str(inherit))
+    )
+    return [Device(index) for index in indices]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command ``nvisel``; the exit status."""
+    if arguments is None:
+        # A driver that hangs must not keep Ctrl-C from ending this.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    options = _parse(arguments)
+    criteria = Criteria(
+        options.min_free_memory,
+        options.min_total_memory,
+        options.max_gpu_utilization,
+        options.max_memory_utilization,
+        options.tolerance,
+    )
+    wish = Wish(
+        options.min_count,
+        options.max_count,
+        options.format,
+        sort=options.sort,
+        accounts=frozenset(options.account_as_free or ()),
+    )
+    libnvml.LOGGER.disabled = True  # what fails is said here
+    try:
+        _start_driver()
+        selection = select(_choose_from(options.inherit), criteria, wish)
+    except _NoDriverError as error:
+        return _complain(str(error))
+    except libnvml.NVMLError as error:
+        return _complain(libnvml.explain_init_error(error))
+    except RuntimeError as error:
+        print(f'CUDA ERROR: {error}', file=sys.stderr)
+        return 3
+    finally:
+        libnvml.LOGGER.disabled = False
+    identifiers = [str(identifier) for identifier in selection.chosen]
+    try:
+        sys.stdout.write(_joined(identifiers, options.separator))
+        sys.stdout.flush()
+    except OSError as error:
+        _discard_stdout()
+        if not isinstance(error, BrokenPipeError):
+            return _complain(f'cannot write: {error.strerror}')
+    return _comment(selection, identifiers, options.min_count)
+
+
+class _NoDriverError(Exception):
+    """The driver does not start; the text says why and what to do."""
+
+
+def _start_driver() -> None:
+    try:
+        libnvml.nvmlInit()
+    except (libnvml.NVMLError, AttributeError, ValueError) as error:
+        # AttributeError: a broken binding. ValueError: NVITOP_DEMO names no scenario.
+        is_known = not isinstance(error, ValueError)
+        text = libnvml.explain_init_error(error) if is_known else str(error)
+        raise _NoDriverError(text) from error
+
+
+def _discard_stdout() -> None:
+    """Let nothing be written at exit to who does not read, or has no room."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _joined(identifiers: list[str], separator: str) -> str:
+    if separator == '\0':
+        return ''.join(f'{identifier}\0' for identifier in identifiers)
+    return separator.join(identifiers) + '\n'
+
+
+def _complain(text: str) -> int:
+    print(f'nvisel: {text}', file=sys.stderr)
+    return 1
+
+
+def _comment(selection: Selection, identifiers: list[str], min_count: int) -> int:
+    """Say on standard error what a person should know of the choice; the exit status."""
+    if not sys.stdout.isatty():
+        print(f'CUDA_VISIBLE_DEVICES="{",".join(identifiers)}"', file=sys.stderr)
+    for count, why in (
+        (selection.unknown, 'do not tell a load that is limited'),
+        (selection.lost, 'do not answer'),
+    ):
+        if count:
+            _complain(f'devices left out because they {why}: {count}')
+    if len(identifiers) < min_count:
+        _complain(too_few(len(identifiers), min_count))
+        return 4
+    return 0

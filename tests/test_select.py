@@ -1,0 +1,397 @@
+"""select_devices: which devices are chosen, against an oracle written apart from it; its costs."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import warnings
+from fractions import Fraction
+from typing import Any, Iterator, NamedTuple, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nvitop
+from nvitop import simulation
+from nvitop.api import libnvml
+from nvitop.api.device import Device, MemoryInfo
+from nvitop.api.utils import NA
+from nvitop.select import select_devices
+
+# Random devices
+
+
+class FakeProcess(NamedTuple):
+    user: str
+    memory: Any
+
+    def username(self) -> str:
+        return self.user
+
+    def gpu_memory(self) -> Any:
+        return self.memory
+
+    def failsafe(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+
+@dataclasses.dataclass(frozen=True)
+class FakeDevice:
+    """A leaf device of fixed values; ``None``: not available."""
+
+    gpu: int
+    mig: int | None
+    total: int | None
+    free: int | None
+    used: int | None
+    load: int | None
+    bandwidth: int | None
+    held: tuple[FakeProcess, ...]
+
+    @property
+    def handle(self) -> object:
+        return self
+
+    @property
+    def physical_index(self) -> int:
+        return self.gpu
+
+    @property
+    def index(self) -> int | tuple[int, int]:
+        return self.gpu if self.mig is None else (self.gpu, self.mig)
+
+    def uuid(self) -> str:
+        return f'GPU-{self.gpu}' if self.mig is None else f'MIG-{self.gpu}-{self.mig}'
+
+    def is_mig_device(self) -> bool:
+        return self.mig is not None
+
+    def to_leaf_devices(self) -> list[FakeDevice]:
+        return [self]
+
+    def oneshot(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def memory_info(self) -> MemoryInfo:
+        return MemoryInfo(*(NA if v is None else v for v in (self.total, self.free, self.used)))
+
+    def gpu_utilization(self) -> Any:
+        return NA if self.load is None else self.load
+
+    def memory_utilization(self) -> Any:
+        return NA if self.bandwidth is None else self.bandwidth
+
+    def unavailable_reason(self, method: str) -> None:
+        return None
+
+    def processes(self, *, loads: bool) -> dict[int, FakeProcess]:
+        assert not loads
+        return dict(enumerate(self.held))
+
+
+maybe = functools.partial(st.one_of, st.none())
+#: Few values, so that devices are often equal in some of them.
+sizes = st.sampled_from([0, 1, 4, 5, 8, 10, 16, 100])
+loads = st.sampled_from([0, 1, 5, 50, 51, 60, 100])
+processes = st.builds(FakeProcess, st.sampled_from(['ada', 'emmy']), maybe(sizes))
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> list[FakeDevice]:
+    devices = []
+    for gpu in range(draw(st.integers(0, 5))):
+        slices = draw(st.sampled_from([None, None, None, 0, 1, 2]))
+        for mig in [None] if slices is None else range(slices):
+            total, free, used = (draw(maybe(sizes)) for _ in range(3))
+            load, bandwidth = draw(maybe(loads)), draw(maybe(loads))
+            held = tuple(draw(st.lists(processes, max_size=2)))
+            devices.append(FakeDevice(gpu, mig, total, free, used, load, bandwidth, held))
+    return devices
+
+
+@st.composite
+def wishes(draw: st.DrawFn) -> dict[str, Any]:
+    least = draw(st.integers(0, 3))
+    return {
+        'min_count': least,
+        'max_count': draw(maybe(st.integers(least, 5))),
+        'min_free_memory': draw(maybe(sizes)),
+        'min_total_memory': draw(maybe(sizes)),
+        'max_gpu_utilization': draw(maybe(loads)),
+        'max_memory_utilization': draw(maybe(loads)),
+        'tolerance': draw(st.sampled_from([0, 0, 1, 10, 50, 150])),
+        'free_accounts': draw(st.sampled_from([None, 'ada', ['ada', 'emmy'], []])),
+        'sort': draw(st.booleans()),
+    }
+
+
+# The oracle: what the documentation says, one device against another
+
+
+class Seen(NamedTuple):
+    device: FakeDevice
+    free: int | None
+    used: int | None
+    missed: int
+
+
+def see(device: FakeDevice, wish: dict[str, Any]) -> Seen | None:
+    """The device with the limits that it misses within the tolerance; None: it is no choice."""
+    free, used = device.free, device.used
+    accounts = wish['free_accounts'] or ()
+    for process in device.held:
+        if free is not None and used is not None:
+            in_accounts = process.user == accounts or process.user in list(accounts)
+            gain = min(used, process.memory or 0) if in_accounts else 0
+            free, used = free + gain, used - gain
+    missed = 0
+    share = 1 - Fraction(wish['tolerance'], 100)
+    for least, value in (
+        (wish['min_free_memory'], free),
+        (wish['min_total_memory'], device.total),
+    ):
+        if least is not None and value is not None:
+            if value < least * share:
+                return None
+            missed += value < least
+    for most, value in (
+        (wish['max_gpu_utilization'], device.load),
+        (wish['max_memory_utilization'], device.bandwidth),
+    ):
+        if most is not None:
+            if value is None or value - most > wish['tolerance']:
+                return None
+            missed += value > most
+    return Seen(device, free, used, missed)
+
+
+def is_better(one: Seen, other: Seen) -> bool:
+    if one.missed != other.missed:
+        return one.missed < other.missed
+    if one.free != other.free:
+        return other.free is None or (one.free is not None and one.free > other.free)
+    for mine, theirs in (
+        (one.used, other.used),
+        (one.device.load, other.device.load),
+        (one.device.bandwidth, other.device.bandwidth),
+    ):
+        if mine != theirs:
+            return theirs is None or (mine is not None and mine < theirs)
+    return one.device.gpu > other.device.gpu
+
+
+def oracle(devices: list[FakeDevice], wish: dict[str, Any]) -> list[FakeDevice]:
+    left = [seen for seen in (see(device, wish) for device in devices) if seen is not None]
+    ranked: list[FakeDevice] = []
+    while left:
+        best = left[0]
+        if wish['sort']:
+            for seen in left[1:]:
+                if is_better(seen, best):
+                    best = seen
+        left.remove(best)
+        ranked.append(best.device)
+    whole = [device for device in ranked if device.mig is None]
+    if ranked and len(whole) != len(ranked):
+        enough = wish['min_count'] > 0 and len(whole) >= wish['min_count']
+        ranked = whole if enough or ranked[0].mig is None else ranked[:1]
+    return ranked if wish['max_count'] is None else ranked[: wish['max_count']]
+
+
+def choose(devices: Any, **wish: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', RuntimeWarning)  # fewer than wanted
+        return select_devices(cast('list[Device]', devices), **wish)
+
+
+@settings(max_examples=200, deadline=None)
+@given(machines(), wishes())
+def test_the_choice_is_that_of_the_oracle(devices: list[FakeDevice], wish: dict[str, Any]) -> None:
+    expected = oracle(devices, wish)
+    assert choose(devices, format='device', **wish) == expected
+    assert choose(devices, format='uuid', **wish) == [device.uuid() for device in expected]
+    assert choose(devices, force_index=True, **wish) == [device.index for device in expected]
+    assert choose(devices, **wish) == [
+        device.gpu if device.mig is None else device.uuid() for device in expected
+    ]
+
+
+# On simulated machines
+
+MACHINE = """
+[driver]
+version = "580.65.06"
+cuda = "13.0"
+[[gpu]]
+count = 3
+model = "H100"
+memory_base = "10 GiB"
+gpu_utilization = 20
+memory_utilization = 10
+[[gpu]]
+model = "H100"
+[[gpu.mig]]
+profile = "3g.40gb"
+[[gpu.mig]]
+profile = "1g.10gb"
+"""
+
+
+@pytest.fixture
+def machine() -> Iterator[simulation.Machine]:
+    scenario = simulation.parse_scenario(MACHINE, name='select')
+    with simulation.machine(scenario, processes='fixed') as running:
+        yield running
+
+
+def test_no_more_is_asked_than_is_compared(machine: simulation.Machine) -> None:
+    assert select_devices() == [2, 1, 0]
+    asked = machine.calls
+    assert asked == {
+        'nvmlInitWithFlags': 1,
+        'nvmlDeviceGetCount_v2': 1,
+        'nvmlDeviceGetHandleByIndex_v2': 4,
+        'nvmlDeviceGetMigDeviceHandleByIndex': 7,
+        'nvmlDeviceGetMaxMigDeviceCount': 1,
+        'nvmlDeviceGetMigMode': 4,
+        'nvmlDeviceGetMemoryInfo_v2': 5,
+        'nvmlDeviceGetUtilizationRates': 5,
+        'nvmlDeviceGetUUID': 1,  # of the split GPU: the number of MIG devices is kept by UUID
+    }
+    machine.reset_calls()
+    select_devices(format='uuid', max_count=2)
+    assert machine.calls - asked == {'nvmlDeviceGetUUID': 2}  # of those that are chosen
+
+
+def test_accounts_cost_the_lists_of_processes(machine: simulation.Machine) -> None:
+    select_devices()
+    machine.reset_calls()
+    select_devices()
+    without = machine.calls
+    machine.reset_calls()
+    select_devices(free_accounts='nobody')
+    assert {name.rpartition('RunningProcesses')[0] for name in machine.calls - without} == {
+        'nvmlDeviceGetCompute',
+        'nvmlDeviceGetGraphics',
+        'nvmlDeviceGetMPSCompute',
+    }
+
+
+def test_memory_of_accounts_counts_as_free() -> None:
+    text = MACHINE.replace('count = 3', 'count = 2') + (
+        '[[process]]\ngpus = [0]\ncommand = ["train"]\nmemory = "60 GiB"\n'
+    )
+    scenario = simulation.parse_scenario(text, name='select')
+    with simulation.machine(scenario):  # real processes, of this user
+        assert select_devices(min_free_memory='50GiB') == [1]
+        own = nvitop.host.getuser()
+        assert select_devices(min_free_memory='50GiB', free_accounts=own) == [1, 0]
+        assert select_devices(min_free_memory='50GiB', free_accounts=['nobody at all']) == [1]
+
+
+def test_a_mig_device_is_chosen_alone_and_by_uuid(machine: simulation.Machine) -> None:
+    machine.set(memory_base='60 GiB', gpu=0)
+    machine.set(memory_base='60 GiB', gpu=1)
+    machine.set(memory_base='60 GiB', gpu=2)
+    (mig, _) = Device(3).mig_devices()
+    assert select_devices() == [mig.uuid()]
+    assert select_devices(force_index=True) == [(3, 0)]
+    assert select_devices(format='device') == [mig]
+    assert select_devices(min_count=2) == [2, 1, 0]
+    assert select_devices([mig]) == [mig.uuid()]
+    assert select_devices([Device(3)], format='uuid') == [mig.uuid()]
+    assert select_devices(iter([Device(0), Device(1)]), sort=False) == [0, 1]
+
+
+def test_unknown_loads_sort_last_and_meet_no_limit(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetUtilizationRates', 'NOT_SUPPORTED', gpu=2)
+    assert select_devices() == [1, 0, 2]
+    assert select_devices(max_gpu_utilization=100) == [1, 0]
+    assert select_devices(max_memory_utilization=100) == [1, 0]
+    assert select_devices(max_gpu_utilization=19) == []
+    assert select_devices(max_gpu_utilization=19, tolerance=1) == [1, 0]
+
+
+def test_unknown_memory_meets_lower_limits_and_sorts_last(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetMemoryInfo*', 'NO_PERMISSION', gpu=2)
+    assert select_devices(min_free_memory='1GiB', min_total_memory='1GiB') == [1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ('call', 'after'),
+    [
+        ('nvmlDeviceGetHandleByIndex_v2', 0),
+        ('nvmlDeviceGetMemoryInfo*', 0),
+        ('nvmlDeviceGetUtilizationRates', 0),
+        ('nvmlDevice*', 0),
+        ('nvmlDevice*', 1),
+    ],
+)
+def test_a_lost_gpu_is_never_chosen(machine: simulation.Machine, call: str, after: int) -> None:
+    machine.fail(call, 'GPU_IS_LOST', gpu=2, after=after)
+    assert select_devices() == [1, 0]
+    assert select_devices(format='uuid', max_count=1) == [Device(1).uuid()]
+
+
+def test_a_gpu_that_cannot_be_opened_does_not_hide_the_others(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetHandleByIndex_v2', 'INSUFFICIENT_POWER', gpu=0)
+    assert select_devices() == [2, 1]
+
+
+def test_a_device_without_uuid_is_not_chosen_by_uuid(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetUUID', 'UNKNOWN', gpu=2)
+    first = Device(1).uuid()
+    assert select_devices(format='uuid', max_count=1) == [first]
+    assert select_devices(max_count=1) == [2]
+
+
+def test_without_a_driver_it_raises() -> None:
+    with simulation.machine('dgx-h100', processes='none') as machine:
+        machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
+        with pytest.raises(libnvml.NVMLError, match='Driver Not Loaded'):
+            select_devices()
+
+
+@pytest.mark.parametrize(
+    ('wish', 'message'),
+    [
+        ({'format': 'name'}, 'format'),
+        ({'tolerance': -1}, 'tolerance'),
+        ({'tolerance': float('nan')}, 'tolerance'),
+        ({'min_count': -1}, 'counts'),
+        ({'max_count': -1}, 'counts'),
+        ({'min_count': 3, 'max_count': 2}, r'max_count \(2\) is less than min_count \(3\)'),
+        ({'min_free_memory': 'much'}, "min_free_memory: .* 'much'"),
+        ({'min_total_memory': -1}, 'min_total_memory: .* -1'),
+        ({'min_total_memory': float('inf')}, 'min_total_memory: .* inf'),
+    ],
+)
+def test_wishes_that_mean_nothing_are_refused(wish: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        select_devices([], **wish)
+
+
+def test_sizes_are_numbers_or_texts(machine: simulation.Machine) -> None:
+    machine.set(memory_base='40 GiB', gpu=0)
+    for size in (50 << 30, '50GiB', '50 gib', 50.0 * (1 << 30)):
+        assert select_devices(min_free_memory=cast(int, size)) == [2, 1]
+
+
+def test_fewer_than_wanted_are_returned_with_a_warning(machine: simulation.Machine) -> None:
+    with pytest.warns(RuntimeWarning, match='5 wanted, 3 found') as caught:
+        assert select_devices(min_count=5) == [2, 1, 0]
+    assert caught[0].filename == __file__
+
+
+def test_keywords_that_mean_nothing_warn(machine: simulation.Machine) -> None:
+    with pytest.warns(UserWarning, match='min_memory, user') as caught:
+        assert select_devices(user='ada', min_memory=3) == [2, 1, 0]
+    assert caught[0].filename == __file__
+
+
+def test_it_is_a_name_of_the_package() -> None:
+    assert nvitop.select_devices is select_devices
+    assert 'select_devices' in nvitop.__all__
+    assert select_devices.__module__ == 'nvitop.select'
