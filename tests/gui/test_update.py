@@ -39,7 +39,7 @@ from nvitop.gui.state.events import (
     Terminated,
 )
 from nvitop.gui.state.keymap import BINDINGS, Action
-from nvitop.gui.state.listing import main_layout, tree_layout, tree_rows
+from nvitop.gui.state.listing import main_layout, tree_layout
 from nvitop.gui.state.types import Sort, ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.sampling.types import DeviceKey, HostProcessSample, Sample
@@ -357,9 +357,9 @@ def test_long_lines_are_moved_until_their_end_is_seen_and_no_further() -> None:
     places = main_layout(state).processes.moving
     assert state.main.scroll_x == width - places[-1].width
     state, _ = press(state, 't', '$')
-    rows = tree_rows(state)
+    rows = state.forest
     longest = max(len(row.prefix + (row.process.command or '')) for row in rows)
-    assert state.tree.scroll_x == longest - tree_layout(state, rows).columns[-1].width
+    assert state.tree.scroll_x == longest - tree_layout(state).columns[-1].width
     _, effects = press(state, 'Right')
     assert effects == (RingBell(),)
     _, effects = press(state_of(SAMPLES['one'], width=200), '$', 'Right')
@@ -368,12 +368,12 @@ def test_long_lines_are_moved_until_their_end_is_seen_and_no_further() -> None:
 
 def test_a_click_selects_the_line_of_the_tree_that_is_drawn_there() -> None:
     state, _ = press(state_of(with_families(MANY), height=20), 't', 'End')
-    layout = tree_layout(state, tree_rows(state)).lines
+    layout = tree_layout(state).lines
     for y in (layout.area.y, 10, 19):
         state, _ = update(state, MousePressed(5, y))
         line = layout.at(y)
         assert line is not None
-        assert state.tree.selected == tree_rows(state)[line].key
+        assert state.tree.selected == state.forest[line].key
     state, _ = update(state, MousePressed(5, 0))
     assert state.tree.selected is None
 
@@ -392,7 +392,7 @@ def test_a_subtree_is_tagged_and_untagged_as_a_whole() -> None:
 
 def test_the_filtered_tree_keeps_the_ancestors_of_what_matches() -> None:
     state, _ = press(state_of(TREE), 't', '\\', *'bash')
-    assert [row.process.pid for row in tree_rows(state)] == [1, 50]
+    assert [row.process.pid for row in state.forest] == [1, 50]
 
 
 # Screens

@@ -42,7 +42,6 @@ from nvitop.gui.state.listing import (
     toggle_tag,
     tree_index,
     tree_layout,
-    tree_rows,
 )
 from nvitop.gui.state.ordering import next_order
 from nvitop.gui.state.tree import subtree
@@ -173,8 +172,7 @@ def _end(*, last: bool) -> Callable[[AppState], Result]:
         if state.screen is Screen.MAIN:
             return select_process(state, len(state.rows) - 1 if last else 0), ()
         if state.screen is Screen.TREE:
-            rows = tree_rows(state)
-            return select_tree_row(state, rows, len(rows) - 1 if last else 0), ()
+            return select_tree_row(state, len(state.forest) - 1 if last else 0), ()
         return move_lines(state, MAX_SCROLL if last else -MAX_SCROLL)
 
     return jump
@@ -206,9 +204,8 @@ def scroll_limit(state: AppState) -> int:
         lines = [f'{name}={value}' for name, value in environ_lines(state.environ)]
         room = state.width
     elif state.screen is Screen.TREE:
-        rows = tree_rows(state)
-        lines = [row.prefix + (row.process.command or '') for row in rows]
-        room = tree_layout(state, rows).columns[-1].width
+        lines = [row.prefix + (row.process.command or '') for row in state.forest]
+        room = tree_layout(state).columns[-1].width
     else:
         lines = [row.command or '' for row in state.rows]
         moving = main_layout(state).processes.moving
@@ -242,18 +239,18 @@ def _tag(state: AppState) -> Result:
 
 
 def _tag_subtree(state: AppState) -> Result:
-    rows = tree_rows(state)
-    index = tree_index(state, rows)
+    index = tree_index(state)
     if index is None:
         return state, (RingBell(),)
-    return tag_host_processes(state, {row.key for row in subtree(rows, index)}), ()
+    return tag_host_processes(state, {row.key for row in subtree(state.forest, index)}), ()
 
 
 def _open_tree(state: AppState) -> Result:
     selected = state.main.selected
     state = open_screen(state, Screen.TREE)
     key = None if selected is None else (selected.pid, selected.start_time)
-    return state._replace(tree=state.tree._replace(selected=key, scroll_y=0)), ()
+    state = state._replace(tree=state.tree._replace(selected=key, scroll_y=0))
+    return relist(state), ()
 
 
 def _open_environ(state: AppState) -> Result:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
+from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.state.types import MainState, ViewState
 from nvitop.sampling.types import EMPTY_SAMPLE, Cost, DeviceKey, ProcessKey, ProcessSample, Sample
 from nvitop.version import __version__
@@ -140,6 +141,8 @@ class AppState(NamedTuple):
     frozen: Sample | None = None
     #: Processes of :attr:`shown` that pass the filters, in the order in which they are listed.
     rows: tuple[ProcessSample, ...] = ()
+    #: Lines of the tree screen that pass the filter, with their ancestors.
+    forest: tuple[TreeRow, ...] = ()
     #: Words of the live filter, as typed.
     query: str = ''
     theme: str = 'dark'

@@ -36,7 +36,7 @@ def relist(state: AppState) -> AppState:
         if tree.selected is not None and tree.selected not in present:
             tree = tree._replace(selected=None)
         tree = tree._replace(tagged=tree.tagged & present)
-    return state._replace(rows=rows, main=main, tree=tree)
+    return state._replace(rows=rows, main=main, tree=tree, forest=grow_forest(state))
 
 
 def main_layout(state: AppState) -> MainLayout:
@@ -44,7 +44,7 @@ def main_layout(state: AppState) -> MainLayout:
     return lay_out_page(state.shown, state.rows, state.main, state.view, state.width, state.height)
 
 
-def tree_rows(state: AppState) -> tuple[TreeRow, ...]:
+def grow_forest(state: AppState) -> tuple[TreeRow, ...]:
     """The lines of the tree screen. With a filter: those that match, with their ancestors."""
     processes = state.shown.host_processes
     query = parse_query(state.query)
@@ -60,8 +60,9 @@ def tree_rows(state: AppState) -> tuple[TreeRow, ...]:
     return build_tree(processes)
 
 
-def tree_layout(state: AppState, rows: tuple[TreeRow, ...]) -> TreeLayout:
-    """Where everything on the tree screen is, for these lines of it."""
+def tree_layout(state: AppState) -> TreeLayout:
+    """Where everything on the tree screen is."""
+    rows = state.forest
     threads = 0
     devices = set()
     for row in rows:
@@ -79,14 +80,16 @@ def tree_layout(state: AppState, rows: tuple[TreeRow, ...]) -> TreeLayout:
         len(rows),
         widths,
         scroll_y=state.tree.scroll_y,
-        cursor=tree_index(state, rows),
+        cursor=tree_index(state),
     )
 
 
-def tree_index(state: AppState, rows: tuple[TreeRow, ...]) -> int | None:
+def tree_index(state: AppState) -> int | None:
     """Index of the selected line of the tree."""
     selected = state.tree.selected
-    return next((i for i, row in enumerate(rows) if row.key == selected), None)
+    if selected is None:
+        return None
+    return next((i for i, row in enumerate(state.forest) if row.key == selected), None)
 
 
 def selected_index(state: AppState) -> int | None:
@@ -118,21 +121,22 @@ def move_selection(state: AppState, step: int) -> tuple[AppState, bool]:
 
 
 def _move_tree_selection(state: AppState, step: int) -> tuple[AppState, bool]:
-    rows = tree_rows(state)
+    rows = state.forest
     if not rows:
         return state, False
-    index = tree_index(state, rows)
+    index = tree_index(state)
     wanted = (0 if step > 0 else len(rows) - 1) if index is None else index + step
-    return select_tree_row(state, rows, wanted), index != max(0, min(wanted, len(rows) - 1))
+    return select_tree_row(state, wanted), index != max(0, min(wanted, len(rows) - 1))
 
 
-def select_tree_row(state: AppState, rows: tuple[TreeRow, ...], index: int) -> AppState:
+def select_tree_row(state: AppState, index: int) -> AppState:
     """Select a line of the tree, as near as there is one, and scroll until it is seen."""
+    rows = state.forest
     if not rows:
         return state
     index = max(0, min(index, len(rows) - 1))
     state = state._replace(tree=state.tree._replace(selected=rows[index].key))
-    scroll_y = tree_layout(state, rows).lines.scroll_y
+    scroll_y = tree_layout(state).lines.scroll_y
     return state._replace(tree=state.tree._replace(scroll_y=scroll_y))
 
 

@@ -17,7 +17,6 @@ from nvitop.gui.state.listing import (
     select_process,
     select_tree_row,
     tree_layout,
-    tree_rows,
 )
 from nvitop.gui.state.types import Sort
 
@@ -54,11 +53,10 @@ def _click_main(state: AppState, event: MousePressed) -> AppState:
 
 
 def _click_tree(state: AppState, event: MousePressed) -> AppState:
-    rows = tree_rows(state)
-    index = tree_layout(state, rows).lines.at(event.y)
+    index = tree_layout(state).lines.at(event.y)
     if index is None:
         return clear_selection(state)
-    return select_tree_row(state, rows, index)
+    return select_tree_row(state, index)
 
 
 def scroll(state: AppState, event: MouseScrolled) -> Result:

@@ -11,7 +11,6 @@ from nvitop.gui.state.listing import (
     select_tree_row,
     selected_index,
     tree_index,
-    tree_rows,
 )
 from nvitop.gui.state.query import matches, matches_host_process, parse_query
 
@@ -75,10 +74,9 @@ def find(state: AppState, text: str, step: int) -> AppState:
     if not query.parts:
         return state
     if state.screen is Screen.TREE:
-        rows = tree_rows(state)
-        hits = [i for i, row in enumerate(rows) if matches_host_process(row.process, query)]
-        at = tree_index(state, rows)
-        return select_tree_row(state, rows, _next(hits, at, step)) if hits else state
+        hits = [i for i, row in enumerate(state.forest) if matches_host_process(row.process, query)]
+        at = tree_index(state)
+        return select_tree_row(state, _next(hits, at, step)) if hits else state
     hits = [i for i, row in enumerate(state.rows) if matches(row, query)]
     return select_process(state, _next(hits, selected_index(state), step)) if hits else state
 

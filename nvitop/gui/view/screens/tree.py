@@ -9,7 +9,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, cut, fit
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.listing import tree_layout, tree_rows, tree_tags
+from nvitop.gui.state.listing import tree_layout, tree_tags
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.view import format as fmt
@@ -25,8 +25,8 @@ _HINT = hint_of(('h', 'help'), ('t', 'back'))
 
 def draw_tree(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
-    rows = tree_rows(state)
-    layout = tree_layout(state, rows)
+    rows = state.forest
+    layout = tree_layout(state)
     tagged = tree_tags(state)
     has_targets = bool(state.tree.selected or tagged) and not state.view.readonly
     hint = SIGNAL_HINT if has_targets else _HINT
