@@ -121,6 +121,29 @@ def test_a_dialog_without_room_for_all_says_so_in_the_room_there_is() -> None:
     assert layout.lines == ('..',)
 
 
+def test_a_long_list_in_a_dialog_is_scrolled_below_its_head() -> None:
+    message = ['Question?', '', *(f'line {i}' for i in range(20))]
+    area = Rect(0, 0, 60, 14)
+    top = lay_out_dialog(area, message, LABELS, fixed=2)
+    assert top.lines[:3] == ('Question?', '', 'line 0')
+    assert top.lines[-1] == '  1-7 of 20, PageUp and PageDown for more'
+    end = lay_out_dialog(area, message, LABELS, fixed=2, scroll_y=99)
+    assert end.lines[:2] == ('Question?', '')
+    assert end.lines[-2:] == ('line 19', '14-20 of 20, PageUp and PageDown for more')
+    assert (end.box, end.buttons) == (top.box, top.buttons)
+    assert end.scroll_limit == 13
+
+
+def test_paragraphs_of_a_dialog_are_wrapped_or_cut() -> None:
+    message = ['word ' * 20, '漢字' * 20]
+    area = Rect(0, 0, 40, 20)
+    assert len(lay_out_dialog(area, message, LABELS).lines) == 6
+    assert [line[-2:] for line in lay_out_dialog(area, message, LABELS, wrapped=False).lines] == [
+        '..',
+        '..',
+    ]
+
+
 def test_a_centred_line_stands_in_the_middle() -> None:
     buffer = Buffer(11, 4)
     draw_centred_line(buffer, buffer.area, 'too small')

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nvitop.gui.layout.dialog import lay_out_dialog
-from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
-from nvitop.gui.state.dialog import dialog_message
+from nvitop.gui.state.dialog import dialog_layout
 from nvitop.gui.state.effects import (
     CaptureMouse,
     Effect,
@@ -285,14 +283,26 @@ def test_a_paste_confirms_nothing() -> None:
     assert effects == ()
 
 
+def test_every_target_of_a_long_list_can_be_looked_at_before_it_is_confirmed() -> None:
+    state, _ = press(state_of(MANY, height=24), 'Down', *['Space'] * 200, 'T')
+    assert state.dialog is not None
+    seen: set[str] = set()
+    for _ in range(40):
+        seen.update(line.split()[0] for line in dialog_layout(state).lines if ' (' in line)
+        state, effects = press(state, 'PageDown')
+        assert effects == ()
+    assert state.dialog is not None
+    assert seen == {str(target.key.pid) for target in state.dialog.targets}
+    assert len(seen) == 200
+    state, _ = press(state, 'Home')
+    assert state.dialog is not None
+    assert state.dialog.scroll_y == 0
+
+
 def test_a_click_on_a_button_confirms_and_one_beside_it_does_not() -> None:
     state, _ = press(state_of(MANY), 'Down', 'Space', 'T')
     assert state.dialog is not None
-    layout = lay_out_dialog(
-        Rect(0, 0, state.width, state.height),
-        dialog_message(state.dialog),
-        [label for _, label, _ in BUTTONS],
-    )
+    layout = dialog_layout(state)
     kill = layout.buttons[1]
     _, effects = update(state, MousePressed(kill.x, kill.y))
     assert [type(effect) for effect in effects] == [SendSignal]

@@ -25,6 +25,8 @@ class DialogLayout(NamedTuple):
     lines: tuple[str, ...]
     #: One for each button, in their order; these can be clicked.
     buttons: tuple[Rect, ...]
+    #: The highest useful ``scroll_y``.
+    scroll_limit: int = 0
 
     def button_at(self, x: int, y: int) -> int | None:
         """Index of the button that holds the cell."""
@@ -36,11 +38,20 @@ def button_text(label: str) -> str:
     return f' {label} '
 
 
-def lay_out_dialog(area: Rect, message: Sequence[str], labels: Sequence[str]) -> DialogLayout:
+def lay_out_dialog(
+    area: Rect,
+    message: Sequence[str],
+    labels: Sequence[str],
+    *,
+    scroll_y: int = 0,
+    fixed: int = 0,
+    wrapped: bool = True,
+) -> DialogLayout:
     """A message of paragraphs, made safe, and a row of buttons in the middle of ``area``.
 
-    Where the message is too long, the last line says how many lines are left out. Buttons that do
-    not fit beside each other stand below each other.
+    Paragraphs are ``wrapped``, or clipped to a line each. Where there are too many lines, the first
+    ``fixed`` paragraphs stay, the others scroll, and the last line says which of them are seen.
+    Buttons that do not fit beside each other stand below each other.
     """
     message = [safe(paragraph) for paragraph in message]
     sizes = [cell_width(button_text(label)) for label in labels]
@@ -53,16 +64,40 @@ def lay_out_dialog(area: Rect, message: Sequence[str], labels: Sequence[str]) ->
     if room < max([*sizes, 2]) or text_rows < 1:
         line = clip(next(filter(None, message), ''), area.width)
         return DialogLayout(Rect(area.x, area.y, 0, 0), area, (line,), ())
-    lines = [line for paragraph in message for line in wrap(paragraph, room)]
-    if len(lines) > text_rows:
-        lines[text_rows - 1 :] = [clip(f'.. {len(lines) - text_rows + 1} more lines', room)]
-    width = max([cell_width(line) for line in lines] + [max(sizes) if stacked else in_a_row])
-    width = min(room, width)
+    head = [line for paragraph in message[:fixed] for line in wrap(paragraph, room)]
+    body = [
+        line
+        for paragraph in message[fixed:]
+        for line in (wrap(paragraph, room) if wrapped else [clip(paragraph, room)])
+    ]
+    lines, scroll_limit = _fit_lines(head, body, room, text_rows, scroll_y)
+    # As wide as if all of it were seen, so that scrolling does not move the box.
+    widest = [cell_width(line) for line in (*head, *body, *lines)]
+    width = min(room, max([*widest, max(sizes, default=0) if stacked else in_a_row]))
     height = len(lines) + (button_rows + 1 if sizes else 0)
     box = area.centred(width + 4, height + 2)
     inner = box.inset(2, 1)
     text, below = inner.split_top(len(lines))
-    return DialogLayout(box, text, tuple(lines), _buttons(below, sizes, stacked=stacked))
+    buttons = _buttons(below, sizes, stacked=stacked)
+    return DialogLayout(box, text, tuple(lines), buttons, scroll_limit)
+
+
+def _fit_lines(
+    head: list[str], body: list[str], room: int, rows: int, scroll_y: int
+) -> tuple[list[str], int]:
+    """The lines that are seen in so many rows, and how far the body can be scrolled."""
+    if len(head) + len(body) <= rows:
+        return head + body, 0
+    head = head[: max(0, rows - 2)]
+    seen = max(0, rows - len(head) - 1)
+    limit = len(body) - seen
+    first = max(0, min(scroll_y, limit))
+    digits = len(str(len(body)))
+    part = f'{first + 1}-{first + seen}'
+    note = f'{part:>{2 * digits + 1}} of {len(body)}, PageUp and PageDown for more'
+    if not seen or cell_width(note) > room:
+        note = f'.. {len(body) - seen} more lines'
+    return [*head, *body[first : first + seen], clip(note, room)], limit
 
 
 def _buttons(area: Rect, sizes: Sequence[int], *, stacked: bool) -> tuple[Rect, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Tuple
 
+from nvitop.gui.layout.dialog import DialogLayout, lay_out_dialog
+from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.app_state import BUTTONS, AppState, SignalDialog, Target
 from nvitop.gui.state.effects import Effect, SendSignal
 from nvitop.gui.state.listing import clear_selection
@@ -16,6 +18,8 @@ CANCEL_KEYS = ('n', 'N', 'Esc', 'q', 'Q')
 CONFIRM_KEYS = ('Enter', 'Space')
 PREVIOUS_KEYS = ('Left', 'Up', 'Shift-Tab', ',', '<', '[', 'Alt-h', 'Alt-k')
 NEXT_KEYS = ('Right', 'Down', 'Tab', '.', '>', ']', 'Alt-l', 'Alt-j')
+#: Keys that scroll a list of targets too long to be seen, and by how many lines.
+SCROLL_KEYS = {'PageUp': -10, 'PageDown': 10, 'Home': -1 << 20, 'End': 1 << 20}
 _HOT_KEYS = {key: index for index, (_, _, keys) in enumerate(BUTTONS) for key in keys}
 
 
@@ -37,7 +41,32 @@ def press_in_dialog(state: AppState, key: str) -> Result:
         return turn_in_dialog(state, -1)
     if key in NEXT_KEYS:
         return turn_in_dialog(state, 1)
+    if key in SCROLL_KEYS:
+        return scroll_dialog(state, SCROLL_KEYS[key]), ()
     return state, ()
+
+
+def scroll_dialog(state: AppState, lines: int) -> AppState:
+    """Scroll the list of targets, as far as there are any."""
+    dialog = state.dialog
+    assert dialog is not None
+    limit = dialog_layout(state).scroll_limit
+    scroll_y = max(0, min(dialog.scroll_y + lines, limit))
+    return state._replace(dialog=dialog._replace(scroll_y=scroll_y))
+
+
+def dialog_layout(state: AppState) -> DialogLayout:
+    """Where the parts of the dialog are."""
+    dialog = state.dialog
+    assert dialog is not None
+    return lay_out_dialog(
+        Rect(0, 0, state.width, state.height),
+        dialog_message(dialog),
+        [label for _, label, _ in BUTTONS],
+        scroll_y=dialog.scroll_y,
+        fixed=2,
+        wrapped=len(dialog.targets) == 1,
+    )
 
 
 def turn_in_dialog(state: AppState, step: int) -> Result:

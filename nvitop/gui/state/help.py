@@ -82,6 +82,7 @@ def dialog_group() -> HelpGroup:
             HelpEntry(hot, f'press {names}; so do 1 to {len(BUTTONS)}'),
             HelpEntry(' '.join(CANCEL_KEYS), 'cancel'),
             HelpEntry('arrows Tab', 'another button'),
+            HelpEntry('PageUp PageDown', 'scroll a list of targets too long to be seen'),
         ),
     )
 

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.dialog import lay_out_dialog
-from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.actions import move_lines, scroll_sideways
-from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
-from nvitop.gui.state.dialog import Result, confirm, dialog_message
+from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.dialog import Result, confirm, dialog_layout
 from nvitop.gui.state.events import MousePressed, MouseScrolled
 from nvitop.gui.state.lines import SCROLLED, lines_layout, move_cursor
 from nvitop.gui.state.listing import (
@@ -24,11 +22,7 @@ from nvitop.gui.state.types import Sort
 def click(state: AppState, event: MousePressed) -> Result:
     """A button went down somewhere."""
     if state.dialog is not None:
-        layout = lay_out_dialog(
-            Rect(0, 0, state.width, state.height),
-            dialog_message(state.dialog),
-            [label for _, label, _ in BUTTONS],
-        )
+        layout = dialog_layout(state)
         button = layout.button_at(event.x, event.y)
         return (state, ()) if button is None else confirm(state, button)
     if state.screen is Screen.MAIN:

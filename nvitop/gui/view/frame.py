@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Callable
 
 from nvitop.gui.layout.device import NARROWEST
-from nvitop.gui.layout.dialog import lay_out_dialog
 from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.render.ascii import to_ascii
 from nvitop.gui.render.buffer import Buffer
@@ -14,7 +13,7 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_left, safe
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen, TextField
-from nvitop.gui.state.dialog import dialog_message
+from nvitop.gui.state.dialog import dialog_layout
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.view.badges import state_badges
 from nvitop.gui.view.format import format_timestamp
@@ -97,11 +96,8 @@ def _draw_field(buf: Buffer, field: TextField) -> None:
 
 def _draw_signal_dialog(buf: Buffer, state: AppState) -> None:
     assert state.dialog is not None
-    layout = lay_out_dialog(
-        buf.area, dialog_message(state.dialog), [label for _, label, _ in BUTTONS]
-    )
     buttons = [Button(label, keys[0]) for _, label, keys in BUTTONS]
-    draw_dialog(buf, layout, buttons, current=state.dialog.button, title='Signal')
+    draw_dialog(buf, dialog_layout(state), buttons, current=state.dialog.button, title='Signal')
 
 
 _Draw = Callable[[Buffer, AppState, History], None]
