@@ -15,8 +15,9 @@ from nvitop.gui.app import App
 from nvitop.gui.crash import explain_crash, write_crash
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice
+from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.state.types import MainState
-from nvitop.gui.state.update import HUNG_UP, NOTICE_SECONDS
+from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.curses import CursesTerminal
 from nvitop.options import Options
 from nvitop.sampling.history import History

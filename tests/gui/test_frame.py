@@ -123,6 +123,11 @@ def test_badges_are_seen_while_the_header_is_scrolled_away() -> None:
         assert ':04:05' in line
 
 
+def test_keys_that_can_follow_are_shown_while_one_is_waited_for() -> None:
+    assert 'o and then n p u g s b c m t' in frame_of('h100x8', 100, 40, 'o').lines()[0]
+    assert 'o and then' not in frame_of('h100x8', 100, 40, 'o', 'g').lines()[0]
+
+
 def test_notices_stand_over_the_last_rows_and_leave_most_of_the_screen() -> None:
     notices = tuple(Notice(f'SIGTERM to {pid}: sent', 9.0, pid == 7) for pid in range(8))
     state = state_of('h100x8', 80, 12)._replace(notices=notices)

@@ -405,6 +405,65 @@ def test_the_filtered_tree_keeps_the_ancestors_of_what_matches() -> None:
     assert [row.process.pid for row in state.forest] == [1, 50]
 
 
+# Keeping in view
+
+
+def first_row_of_selected(state: AppState) -> int | None:
+    key = state.main.selected
+    rows = main_layout(state).processes.rows
+    return next((row.y for row in rows if state.rows[row.process].key == key), None)
+
+
+def test_the_selected_process_stays_in_view_when_the_page_changes() -> None:
+    state, _ = press(state_of(MANY, height=60), *['Down'] * 40)
+    sizes = ((120, 20), (50, 12), (120, 40))
+    events: list[Event] = [Resized(*size) for size in sizes]
+    events += map(KeyPressed, ('f', 'c', 'a', 'H', 'd', 'o', 'g', 'o', 'p', '/'))
+    for event in events:
+        state, _ = update(state, event)
+        y = first_row_of_selected(state)
+        assert y is not None
+        assert 0 <= y < state.height
+
+
+def test_the_page_can_be_scrolled_away_from_the_selected_process() -> None:
+    state, _ = press(state_of(MANY, height=20), *['Down'] * 40)
+    state, _ = press(state, *['PageUp'] * 45)
+    assert first_row_of_selected(state) is None
+    state, _ = press(state, 'Down')
+    assert first_row_of_selected(state) is not None
+
+
+def test_the_first_row_of_a_scrolled_page_is_never_the_selected_process() -> None:
+    state, _ = press(state_of(MANY, height=20), 'End', *['Up'] * 60)
+    assert first_row_of_selected(state) == 1
+    assert state.main.scroll_y > 0
+
+
+# What is said for a while
+
+
+def test_a_theme_is_named_when_it_changes() -> None:
+    state = state_of(MANY)._replace(themes=('dark', 'light', 'mono'))
+    state, _ = press(state, 'L', 'L')
+    assert [notice.text for notice in state.notices] == ['Theme: mono']
+
+
+@pytest.mark.parametrize(('key', 'changed'), [('g', 'lower'), ('G', 'upper'), ('+', 'minutes')])
+def test_changing_graphs_that_are_not_seen_says_why(key: str, changed: str) -> None:
+    for width, mode, said in ((120, 'full', False), (120, 'compact', True), (90, 'full', None)):
+        before = state_of(SAMPLES['one'], width=width, view=ViewState(mode=mode))
+        state, effects = press(before, key)
+        assert effects == ()
+        graphs, old = state.main.graphs, before.main.graphs
+        fields = [name for name in old._fields if getattr(old, name) != getattr(graphs, name)]
+        assert fields == [changed]
+        if said is None:
+            # Without graphs of devices, the time base is still that of the host's.
+            said = changed != 'minutes'
+        assert bool(state.notices) is said
+
+
 # Screens
 
 

@@ -190,10 +190,13 @@ def _nothing(width: int, height: int) -> MainLayout:
     return MainLayout(width, height, 0, 0, devices, HostLayout(nowhere), processes)
 
 
-def scroll_to_process(layout: MainLayout, process: int) -> int:
-    """The ``scroll_y`` nearest to the present one with which the row of a process is seen."""
+def scroll_to_process(layout: MainLayout, process: int, *, covered: int = 0) -> int:
+    """The ``scroll_y`` nearest to the present one with which the row of a process is seen.
+
+    So many rows at the top of the screen are ``covered`` by something else.
+    """
     row = layout.processes.row_of(process) + layout.scroll_y
-    return max(row + 1 - layout.height, min(layout.scroll_y, row))
+    return max(row + 1 - layout.height, min(layout.scroll_y, row - covered))
 
 
 def report_width(terminal: int, longest_row: int, *, has_devices: bool) -> int:

@@ -43,6 +43,7 @@ from nvitop.gui.state.listing import (
     tree_index,
     tree_layout,
 )
+from nvitop.gui.state.notices import replace_notice
 from nvitop.gui.state.ordering import next_order
 from nvitop.gui.state.tree import subtree
 from nvitop.gui.state.types import Sort
@@ -53,6 +54,8 @@ MAIN_STEP, WIDE_STEP = 2, 5
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
 #: No line is longer: scrolling further shows nothing.
 MAX_SCROLL = 1 << 16
+
+_ROOM_FOR_GRAPHS = 'widen the terminal to 100 columns, or press f for panels in full'
 
 _SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
 _SCREENS = {
@@ -283,12 +286,20 @@ def _toggle_host(state: AppState) -> Result:
     return state._replace(view=state.view._replace(show_host=not state.view.show_host)), ()
 
 
-def _next_graph(state: AppState) -> Result:
-    graphs = state.main.graphs
-    names = [graph.metric for graph in GRAPHS]
-    at = names.index(graphs.lower) if graphs.lower in names else -1
-    graphs = graphs._replace(lower=names[(at + 1) % len(names)])
-    return state._replace(main=state.main._replace(graphs=graphs)), ()
+def _next_graph(*, is_upper: bool) -> Callable[[AppState], Result]:
+    def change(state: AppState) -> Result:
+        graphs = state.main.graphs
+        names = [graph.metric for graph in GRAPHS]
+        shown = graphs.upper if is_upper else graphs.lower
+        metric = names[((names.index(shown) if shown in names else -1) + 1) % len(names)]
+        graphs = graphs._replace(upper=metric) if is_upper else graphs._replace(lower=metric)
+        state = state._replace(main=state.main._replace(graphs=graphs))
+        panel = main_layout(state).host.graphs
+        if panel is None or panel.upper is None:
+            state = replace_notice(state, 'No room for graphs of the devices', _ROOM_FOR_GRAPHS)
+        return state, ()
+
+    return change
 
 
 def _change_time(step: int) -> Callable[[AppState], Result]:
@@ -298,7 +309,10 @@ def _change_time(step: int) -> Callable[[AppState], Result]:
         if not 0 <= at < len(TIME_BASES):
             return state, (RingBell(),)
         graphs = graphs._replace(minutes=TIME_BASES[at])
-        return state._replace(main=state.main._replace(graphs=graphs)), ()
+        state = state._replace(main=state.main._replace(graphs=graphs))
+        if state.screen is Screen.MAIN and main_layout(state).host.graphs is None:
+            state = replace_notice(state, 'No room for graphs', _ROOM_FOR_GRAPHS)
+        return state, ()
 
     return change
 
@@ -310,7 +324,8 @@ def _field(purpose: str) -> Callable[[AppState], Result]:
 def _next_theme(state: AppState) -> Result:
     themes = state.themes
     at = themes.index(state.theme) if state.theme in themes else -1
-    return state._replace(theme=themes[(at + 1) % len(themes)]), (Redraw(),)
+    state = state._replace(theme=themes[(at + 1) % len(themes)])
+    return replace_notice(state, 'Theme', state.theme), (Redraw(),)
 
 
 def _toggle_mouse(state: AppState) -> Result:
@@ -405,7 +420,8 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.OPEN_METRICS: _open_metrics,
     Action.TOGGLE_DETAILS: _toggle_details,
     Action.TOGGLE_HOST: _toggle_host,
-    Action.NEXT_GRAPH: _next_graph,
+    Action.NEXT_GRAPH: _next_graph(is_upper=False),
+    Action.NEXT_UPPER_GRAPH: _next_graph(is_upper=True),
     Action.LONGER_TIME: _change_time(1),
     Action.SHORTER_TIME: _change_time(-1),
     Action.FILTER: _field('filter'),

@@ -48,6 +48,7 @@ class Action(enum.Enum):
     TOGGLE_DETAILS = enum.auto()
     TOGGLE_HOST = enum.auto()
     NEXT_GRAPH = enum.auto()
+    NEXT_UPPER_GRAPH = enum.auto()
     LONGER_TIME = enum.auto()
     SHORTER_TIME = enum.auto()
     FILTER = enum.auto()
@@ -132,7 +133,8 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('c',), Action.MODE_COMPACT, 'compact panels', _MAIN, _VIEW),
     Binding(('H',), Action.TOGGLE_HOST, 'hide or show the host panel', _MAIN, _VIEW),
     Binding(('d',), Action.TOGGLE_DETAILS, 'details of devices: links, throttling, codecs, energy', _MAIN, _VIEW),
-    Binding(('g',), Action.NEXT_GRAPH, 'what the graphs plot', _MAIN, _VIEW),
+    Binding(('g',), Action.NEXT_GRAPH, 'what the lower graph of the devices plots', _MAIN, _VIEW),
+    Binding(('G',), Action.NEXT_UPPER_GRAPH, 'what the upper graph of the devices plots', _MAIN, _VIEW),
     Binding(('+', '='), Action.LONGER_TIME, 'graphs over a longer time, up to 60 minutes', _GRAPHS, _VIEW),
     Binding(('-', '_'), Action.SHORTER_TIME, 'graphs over a shorter time', _GRAPHS, _VIEW),
     Binding(('z',), Action.FREEZE, 'freeze the display, or let it run', _ALL, _VIEW),
@@ -192,6 +194,17 @@ def find_binding(screen: Screen, keys: str) -> Binding | None:
 def is_prefix(screen: Screen, keys: str) -> bool:
     """Whether bindings of more keys begin with these."""
     return (screen, keys) in _PREFIXES
+
+
+def keys_after(screen: Screen, prefix: str) -> tuple[str, ...]:
+    """The keys that can follow keys that have been pressed, in the order of the table."""
+    return tuple(
+        keys[len(prefix) + 1 :]
+        for binding in BINDINGS
+        if screen in binding.screens and binding.help
+        for keys in binding.keys
+        if keys.startswith(f'{prefix} ')
+    )
 
 
 def _make_table() -> dict[tuple[Screen, str], Binding]:

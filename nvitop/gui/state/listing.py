@@ -107,7 +107,17 @@ def select_process(state: AppState, index: int | None) -> AppState:
     layout = main_layout(state)
     if layout.is_too_small:
         return state
-    return state._replace(main=state.main._replace(scroll_y=scroll_to_process(layout, index)))
+    # A filter being typed, and badges, stand in the first row even when the page is scrolled.
+    scroll_y = scroll_to_process(layout, index, covered=1)
+    return state._replace(main=state.main._replace(scroll_y=scroll_y))
+
+
+def keep_selection_seen(state: AppState) -> AppState:
+    """Scroll until the selected process is seen, after something that may have moved it."""
+    index = selected_index(state) if state.main.selected is not None else None
+    if index is None or state.screen is not Screen.MAIN:
+        return state
+    return select_process(state, index)
 
 
 def move_selection(state: AppState, step: int) -> tuple[AppState, bool]:

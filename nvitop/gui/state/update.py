@@ -7,7 +7,7 @@ from typing import Callable, cast
 
 from nvitop.gui.state import typing_keys
 from nvitop.gui.state.actions import act, open_signal_dialog
-from nvitop.gui.state.app_state import AppState, Notice
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.dialog import Result, press_in_dialog, turn_in_dialog
 from nvitop.gui.state.effects import Effect, Quit, Redraw, Suspend
 from nvitop.gui.state.events import (
@@ -25,14 +25,11 @@ from nvitop.gui.state.events import (
     Suspended,
     Terminated,
 )
-from nvitop.gui.state.keymap import find_binding, is_prefix
-from nvitop.gui.state.listing import relist
+from nvitop.gui.state.keymap import Action, find_binding, is_prefix
+from nvitop.gui.state.listing import keep_selection_seen, relist
 from nvitop.gui.state.mouse import click, scroll
+from nvitop.gui.state.notices import add_notice
 from nvitop.gui.state.summary import MAX_COSTS, count_problems, note_problem
-
-#: How long a notice stays, in seconds.
-NOTICE_SECONDS = 5.0
-MAX_NOTICES = 8
 
 #: The exit status when there is no terminal any more.
 HUNG_UP = 129
@@ -77,7 +74,10 @@ def _key(state: AppState, event: KeyPressed) -> Result:
     state = state._replace(prefix='')
     if binding.is_mutating:
         return open_signal_dialog(state, binding.action)
-    return act(state, binding)
+    state, effects = act(state, binding)
+    if binding.action in (Action.SCROLL_UP, Action.SCROLL_DOWN):
+        return state, effects
+    return keep_selection_seen(state), effects
 
 
 def _pasted(state: AppState, event: Pasted) -> Result:
@@ -98,7 +98,8 @@ def _scrolled(state: AppState, event: MouseScrolled) -> Result:
 
 
 def _resized(state: AppState, event: Resized) -> Result:
-    return state._replace(width=event.width, height=event.height), (Redraw(),)
+    state = state._replace(width=event.width, height=event.height)
+    return keep_selection_seen(state), (Redraw(),)
 
 
 def _sample(state: AppState, event: SampleArrived) -> Result:
@@ -136,8 +137,7 @@ def _signal_sent(state: AppState, event: SignalSent) -> Result:
         outcome += f' ({event.detail})'
     text = f'{event.signal} to {event.key.pid}: {outcome}'
     is_error = event.outcome != 'sent'
-    notice = Notice(text, state.monotonic + NOTICE_SECONDS, is_error=is_error)
-    state = state._replace(notices=(*state.notices, notice)[-MAX_NOTICES:])
+    state = add_notice(state, text, is_error=is_error)
     if not is_error:
         return state, ()
     subject = f'process {event.key.pid}'

@@ -6,16 +6,18 @@ from __future__ import annotations
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.keymap import keys_after
 from nvitop.gui.view.format import format_timestamp
 
 _WARNING = Style(Role.WARNING, bold=True)
+_KEY = Style(Role.KEY, bold=True)
 _INPUT = Style(Role.INPUT, bold=True)
 #: Cells of the words of a filter that is in force.
 _QUERY_WIDTH = 40
 
 
 def state_badges(state: AppState) -> tuple[tuple[str, Style], ...]:
-    """A frozen display and since when, a filter in force, a released mouse."""
+    """A frozen display and since when, a filter in force, a released mouse, keys awaited."""
     badges = []
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
@@ -24,4 +26,7 @@ def state_badges(state: AppState) -> tuple[tuple[str, Style], ...]:
         badges.append((f'filter: {clip(safe(state.query), _QUERY_WIDTH)}', _INPUT))
     if not state.captures_mouse:
         badges.append(('mouse released', _WARNING))
+    if state.prefix:
+        following = ' '.join(keys_after(state.screen, state.prefix))
+        badges.append((f'{state.prefix} and then {following}', _KEY))
     return tuple(badges)
