@@ -149,7 +149,7 @@ class DeviceReader:
             self._read_facts(self._facts_due(due))
             values = self._ask_all(self._begin(self._metrics(due)))
             if due.processes:
-                self._read_processes()
+                self._read_processes(loads=not due.without_loads)
         shown = frozenset(metric for metric in metrics_due(due) if metric.tier == 'shown')
         if due.fast:
             for metric in self._shown - shown:
@@ -259,8 +259,8 @@ class DeviceReader:
         self._note(metric.name, str(reason), 'na')
         return None
 
-    def _read_processes(self) -> None:
-        processes = self.device.processes()
+    def _read_processes(self, *, loads: bool) -> None:
+        processes = self.device.processes(loads=loads)
         failed = False
         for function in _PROCESS_LISTS:
             error = libnvml.last_error(function, self.device.handle)

@@ -90,6 +90,8 @@ class Due(NamedTuple):
     shown: tuple[str, ...] = ()
     #: The lists of processes, and CPU % and the like of those in view.
     processes: bool = False
+    #: The lists of processes, but not their loads on the engines.
+    without_loads: bool = False
     #: CPU % and the like of these only, because they have just come into view.
     new_processes: frozenset[ProcessKey] = frozenset()
     host: bool = False

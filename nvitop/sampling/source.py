@@ -20,7 +20,7 @@ from nvitop.sampling.process import (
     ProcessReader,
     ProcessReading,
 )
-from nvitop.sampling.types import Cost, Demand, Problem, Sample
+from nvitop.sampling.types import Cost, Demand, Problem, ProcessKey, Sample
 
 #: Asked together with the processes: what their memory is a part of, and where they run.
 _FIRST_METRICS = frozenset(
@@ -129,38 +129,49 @@ class LiveSource:
         *,
         metrics: Collection[str] | None = None,
         host: bool = True,
+        process_cpu: bool = True,
+        process_loads: bool = True,
     ) -> Sample:
         """One sample that stands for itself, measured now, as for a report.
 
-        CPU % is measured over 0.1 s, in which the devices are asked; it is waited only for what is
-        left of it then.
+        CPU % is measured since the complete sample before. What is new is measured over 0.1 s, in
+        which the devices are asked; it is waited only for what is left of it then.
 
         Args:
             demand: What is wanted of processes; its ``shown_metrics`` count as wanted metrics.
             metrics: The metrics that are wanted, by name; ``None``: all but those of tier *shown*.
-            host: Whether the CPU % of the host is wanted. Where it is not and processes are not
-                either, nothing is waited for.
+            host: Whether the CPU % of the host is wanted.
+            process_cpu: Whether the CPU % of processes is wanted, if processes are. Where neither
+                CPU % is, nothing is waited for.
+            process_loads: Whether the loads of processes on the engines are wanted.
         """
         demand = Demand() if demand is None else demand
         if metrics is None:
             metrics = [metric.name for metric in METRICS if metric.tier != 'shown']
         wanted = {*metrics, *demand.shown_metrics}
         started, calls = self._clock(), libnvml.call_count()
-        first = wanted & _FIRST_METRICS | {'memory_total', 'mig_mode'}
+        first = wanted & _FIRST_METRICS
         begun = wanted & MEASURED_BETWEEN_READINGS.keys()
-        processes, host = demand.processes, host or demand.processes
         sample = self._measure(
-            demand, Due(metrics=frozenset(first | begun), slow=True, processes=processes, host=host)
+            demand,
+            Due(
+                metrics=frozenset(first | begun),
+                slow=True,
+                processes=demand.processes,
+                without_loads=not process_loads,
+                host=host,
+            ),
         )
         started_cpu = self._clock()
         if wanted - first:
             sample = self._measure(demand, Due(metrics=frozenset(wanted - first)))
-        if host:
+        keys = self._begun_processes() if demand.processes and process_cpu else frozenset()
+        host = host and sample.host.cpu_percent is None
+        if host or keys:
             remaining = started_cpu + SHORTEST_CPU_SECONDS + 0.005 - self._clock()
             if remaining > 0:
                 self._sleep(remaining)
-            keys = frozenset(process.key for process in sample.processes)
-            sample = self._measure(demand, Due(new_processes=keys, host=True))
+            sample = self._measure(demand, Due(new_processes=keys, host=host))
         cost = self._cost(started, calls)
         return sample._replace(cost=cost)
 
@@ -239,10 +250,14 @@ class LiveSource:
             reading = reading._replace(host_processes=self._process_reading.host_processes)
         self._process_reading = reading
         self._processes_monotonic = self._clock()
-        begun = frozenset(s.key for s in reading.processes if s.key.pid in reading.begun)
         if reading.begun:
             is_tree = due.host_processes and len(reading.host_processes) > 0
-            self._plan.ask_again(begun, tree=is_tree)
+            self._plan.ask_again(self._begun_processes(), tree=is_tree)
+
+    def _begun_processes(self) -> frozenset[ProcessKey]:
+        """The processes of which there is a CPU % once they are read again."""
+        reading = self._process_reading
+        return frozenset(s.key for s in reading.processes if s.key.pid in reading.begun)
 
 
 def _simulated() -> str:

@@ -603,7 +603,29 @@ def test_a_process_the_kernel_holds_does_not_hold_up_the_sample(
 def test_a_sample_without_cpu_times_is_not_waited_for(bench: Bench) -> None:
     started = bench.clock.now
     bench.source.complete_sample(NO_PROCESSES, host=False)
+    assert bench.source.complete_sample(host=False, process_cpu=False).processes
     assert bench.clock.now == started
+
+
+def test_cpu_times_that_were_read_before_are_not_waited_for() -> None:
+    with simulation.machine('workstation', processes=[os.getpid()]):
+        clock = Clock()
+        source = LiveSource(clock=clock, sleep=clock.turn)
+        samples = [source.complete_sample(metrics=[], host=False)]
+        clock.turn(1.0)
+        waited = clock.now
+        samples.append(source.complete_sample(metrics=[], host=False))
+        assert clock.now == waited
+    for sample in samples:
+        (mine,) = {s.cpu_percent for s in sample.processes if s.key.pid == os.getpid()}
+        assert mine is not None
+
+
+def test_loads_of_processes_are_asked_where_they_are_wanted(bench: Bench) -> None:
+    bench.source.complete_sample(metrics=[], process_loads=False)
+    assert 'nvmlDeviceGetProcessUtilization' not in bench.machine.calls
+    bench.source.complete_sample(metrics=[])
+    assert 'nvmlDeviceGetProcessUtilization' in bench.machine.calls
 
 
 # What changes
