@@ -63,6 +63,10 @@ bench: ## measure, on the driver that is found; PEER=DIRECTORY of an environment
 	@$(BENCH) -m benchmarks.tick
 	@$(BENCH) -m benchmarks.render
 
+.PHONY: test-callbacks
+test-callbacks: $(VENV)/.made ## run the tests of callbacks with Keras, Lightning and a CPU build of PyTorch
+	@$(BIN)/python tools/test_callbacks.py $(ARGS)
+
 .PHONY: clean
 clean: ## remove what was made
 	rm -rf $(VENV) .venvs build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

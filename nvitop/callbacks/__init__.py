@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU metrics for training frameworks, which are imported on use."""
+"""Callbacks that log GPUs while a model is trained: Keras, Lightning, PyTorch Lightning, TensorBoard.
+
+Importing these modules imports no framework: ``nvitop.callbacks.keras.GpuStatsLogger`` imports Keras
+when it is first used, and so the others.
+"""

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GpuStatsLogger of Lightning under both of its names."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from nvitop.api.device import Device
+from nvitop.api.libnvml import NVMLError
+from nvitop.callbacks.utils import StepTimer, devices_by_logical_ids, gpu_stats
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nvitop.api.device import CudaDevice
+
+
+class TrainerStats:
+    """Logs GPU values at the start and at the end of every training batch.
+
+    They go to all loggers of the trainer, from the process of rank zero, for the GPUs of its node.
+
+    >>> trainer = Trainer(accelerator='gpu', devices=2, callbacks=[GpuStatsLogger()])
+
+    Args:
+        memory_utilization: ``utilization.memory (%)``, ``memory.used (MiB)``,
+            ``memory.free (MiB)``.
+        gpu_utilization: ``utilization.gpu (%)``.
+        intra_step_time: ``batch_time/intra_step (ms)``: how long a batch took, at its end.
+        inter_step_time: ``batch_time/inter_step (ms)``: the time since the batch before, at the
+            start.
+        fan_speed: ``fan.speed (%)``.
+        temperature: ``temperature.gpu (C)``.
+        device_ids: CUDA indices or UUIDs of the GPUs to log, whatever the trainer runs on. Without:
+            those of the trainer, which has to run on CUDA devices.
+
+    Raises:
+        MisconfigurationException: There is no NVIDIA driver, or no such GPU; when training starts:
+            the trainer has no logger, or does not run on CUDA devices and none are given.
+    """
+
+    #: The exception of the framework.
+    _misconfiguration: ClassVar[type[Exception]]
+
+    def __init__(
+        self,
+        *,
+        memory_utilization: bool = True,
+        gpu_utilization: bool = True,
+        intra_step_time: bool = False,
+        inter_step_time: bool = False,
+        fan_speed: bool = False,
+        temperature: bool = False,
+        device_ids: Sequence[int | str] | None = None,
+    ) -> None:
+        """Find the driver, and the GPUs that are given."""
+        super().__init__()
+        self._wanted = (memory_utilization, gpu_utilization, fan_speed, temperature)
+        self._intra_step_time = intra_step_time
+        self._inter_step_time = inter_step_time
+        self._timer = StepTimer()
+        self._is_given = device_ids is not None
+        self._devices: list[CudaDevice] = []
+        if device_ids is not None:
+            self._devices = self._find(device_ids)
+        elif not Device.is_available():
+            raise self._misconfiguration('GpuStatsLogger finds no NVIDIA driver, or no GPU.')
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Training starts: look at what the trainer runs on and where it logs to."""
+        if not trainer.loggers:
+            raise self._misconfiguration('GpuStatsLogger needs a trainer with a logger.')
+        if self._is_given:
+            return
+        kind = trainer.strategy.root_device.type
+        if kind != 'cuda':
+            raise self._misconfiguration(
+                f'GpuStatsLogger logs the CUDA devices of the trainer, which runs on {kind!r}: '
+                'give device_ids to log others.'
+            )
+        self._devices = self._find(trainer.device_ids)
+
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """An epoch starts."""
+        self._timer.reset()
+
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, *batch: Any) -> None:
+        """A batch starts."""
+        times = self._timer.begin()
+        self._log(trainer, times if self._inter_step_time else {})
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, *batch: Any) -> None:
+        """A batch has ended."""
+        times = self._timer.end()
+        self._log(trainer, times if self._intra_step_time else {})
+
+    def _log(self, trainer: Any, times: dict[str, float]) -> None:
+        if not trainer.is_global_zero:
+            return
+        stats = gpu_stats(self._devices, *self._wanted)
+        stats.update(times)
+        # The step of the trainer's own metrics; global_step counts every optimizer.
+        loop = trainer.fit_loop.epoch_loop
+        step = getattr(loop, '_batches_that_stepped', trainer.global_step)
+        for logger in trainer.loggers:
+            logger.log_metrics(stats, step=step)
+
+    def _find(self, device_ids: Sequence[int | str]) -> list[CudaDevice]:
+        try:
+            return devices_by_logical_ids(device_ids)
+        except (NVMLError, RuntimeError) as error:
+            raise self._misconfiguration(f'GpuStatsLogger, {device_ids=}: {error}') from error
+
+
+def make_logger(module: str, package: str, distribution: str) -> type[TrainerStats]:
+    """The GpuStatsLogger of a framework, as it is to be found in one of our modules.
+
+    Raises:
+        ImportError: The framework is not installed.
+    """
+    try:
+        callback = importlib.import_module(f'{package}.callbacks').Callback
+        exceptions = importlib.import_module(f'{package}.utilities.exceptions')
+    except ImportError as error:
+        raise ImportError(f'{module} needs {package}: pip install {distribution}') from error
+    namespace = {
+        '__module__': module,
+        '__doc__': TrainerStats.__doc__,
+        '_misconfiguration': exceptions.MisconfigurationException,
+    }
+    return type('GpuStatsLogger', (TrainerStats, callback), namespace)

@@ -1,0 +1,150 @@
+"""GpuStatsLogger of Keras, called as Keras calls it."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import sys
+from typing import Any
+
+import pytest
+
+from nvitop import simulation
+from tests.callbacks.frameworks import Callback, stats_of
+
+INTRA, INTER = 'batch_time/intra_step (ms)', 'batch_time/inter_step (ms)'
+
+pytestmark = pytest.mark.usefixtures('stand_ins')
+
+
+def logger(*arguments: Any, **options: Any) -> Any:
+    return importlib.import_module('nvitop.callbacks.keras').GpuStatsLogger(*arguments, **options)
+
+
+def fit(callback: Any, *, epochs: int = 1, batches: int = 2) -> list[dict[str, float]]:
+    """Call the hooks as Keras does; the logs that other callbacks would see."""
+    seen = []
+    callback.on_train_begin()
+    for epoch in range(epochs):
+        callback.on_epoch_begin(epoch)
+        for batch in range(batches):
+            callback.on_train_batch_begin(batch)
+            seen.append({'loss': 1.0})
+            callback.on_train_batch_end(batch, seen[-1])
+        seen.append({'loss': 1.0})
+        callback.on_epoch_end(epoch, seen[-1])
+    return seen
+
+
+def test_it_is_a_callback_of_keras(machine: simulation.Machine) -> None:
+    callback = logger(1)
+    assert isinstance(callback, Callback)
+    assert callback.is_initialised
+    assert type(callback).__module__ == 'nvitop.callbacks.keras'
+    assert type(logger(1)) is type(callback)
+    assert 'logs' in (type(callback).__doc__ or '')
+
+
+def test_values_go_into_the_logs_of_batches_and_epochs(machine: simulation.Machine) -> None:
+    for logs in fit(logger(1)):
+        assert logs == {'loss': 1.0, **stats_of('0')}
+
+
+def test_epochs_have_means_over_their_batches(machine: simulation.Machine) -> None:
+    callback = logger([0], memory_utilization=False, temperature=True, gpu_utilization=False)
+    callback.on_epoch_begin(0)
+    for temperature in (40, 44, 60):
+        machine.set(temperature=temperature)
+        callback.on_train_batch_end(0, {})
+    logs: dict[str, float] = {}
+    callback.on_epoch_end(0, logs)
+    assert logs == {'gpu_id: 0/temperature.gpu (C)': 48.0}
+    callback.on_epoch_begin(1)
+    callback.on_train_batch_end(0, {})
+    callback.on_epoch_end(1, logs)
+    assert logs == {'gpu_id: 0/temperature.gpu (C)': 60.0}
+
+
+def test_names_are_the_same_in_every_epoch_even_if_values_are_missing(
+    machine: simulation.Machine,
+) -> None:
+    callback = logger(1, fan_speed=True, inter_step_time=True)
+    machine.fail('nvmlDeviceGetFanSpeed*', 'GPU_IS_LOST')
+    first = fit(callback, batches=1)
+    machine.heal()
+    second = fit(callback)
+    assert all(set(logs) == set(first[0]) for logs in (*first, *second))
+    assert math.isnan(first[-1]['gpu_id: 0/fan.speed (%)'])
+    assert math.isnan(first[-1][INTER])
+    assert second[-1]['gpu_id: 0/fan.speed (%)'] == 30.0
+    assert second[-1][INTER] >= 0.0
+
+
+def test_steps_are_timed(machine: simulation.Machine) -> None:
+    seen = fit(logger(1, intra_step_time=True, inter_step_time=True), epochs=2)
+    first, second, epoch, next_first = seen[:4]
+    assert all(logs[INTRA] >= 0.0 for logs in seen)
+    assert math.isnan(first[INTER])
+    assert second[INTER] > 0.0
+    assert epoch[INTER] == second[INTER]
+    assert math.isnan(next_first[INTER])  # between epochs lies more than a step
+
+
+def test_no_logs_are_no_error(machine: simulation.Machine) -> None:
+    callback = logger(1)
+    callback.on_train_batch_begin(0, None)
+    callback.on_train_batch_end(0, None)
+    callback.on_epoch_end(0, None)
+
+
+@pytest.mark.parametrize(
+    ('gpus', 'expected'),
+    [
+        (2, [0, 1]),
+        ([1], [1]),
+        ((1, 0), [1, 0]),
+        ('/gpu:1', [1]),
+        (['/gpu:0', 'gpu:1', '/device:GPU:1'], [0, 1]),
+        (['/job:localhost/replica:0/task:0/device:GPU:1'], [1]),
+        (['1', 'cuda:0'], [1, 0]),
+    ],
+)
+def test_gpus_are_given_by_number_or_name(
+    machine: simulation.Machine, gpus: Any, expected: list[int]
+) -> None:
+    logs: dict[str, float] = {}
+    logger(gpus, memory_utilization=False).on_train_batch_end(0, logs)
+    assert list(logs) == [f'gpu_id: {index}/utilization.gpu (%)' for index in expected]
+
+
+@pytest.mark.parametrize(
+    ('gpus', 'message'),
+    [
+        (0, 'at least one GPU'),
+        (-1, 'at least one GPU'),
+        ([], 'at least one GPU'),
+        (3, 'invalid device ordinal: 2'),
+        ([2], 'invalid device ordinal: 2'),
+        ([-1], 'not a GPU: -1'),
+        (['/cpu:0'], "not a GPU: '/cpu:0'"),
+        ([None], 'not a GPU: None'),
+    ],
+)
+def test_what_is_no_gpu_is_a_value_error(
+    machine: simulation.Machine, gpus: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        logger(gpus)
+
+
+def test_without_a_driver_it_is_a_value_error(no_driver: simulation.Machine) -> None:
+    with pytest.raises(ValueError, match='NVIDIA driver'):
+        logger(1)
+
+
+def test_without_keras_it_is_an_import_error_that_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module('nvitop.callbacks.keras')
+    monkeypatch.setitem(sys.modules, 'keras.callbacks', None)
+    with pytest.raises(ImportError, match='pip install keras'):
+        _ = module.GpuStatsLogger
+    assert not hasattr(module, 'OtherLogger')

@@ -1,0 +1,149 @@
+"""GpuStatsLogger of Lightning and PyTorch Lightning, called as they call it."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+import sys
+from typing import Any
+
+import pytest
+
+from nvitop import simulation
+from tests.callbacks.frameworks import Callback, MisconfigurationException, Trainer, stats_of
+
+INTRA, INTER = 'batch_time/intra_step (ms)', 'batch_time/inter_step (ms)'
+
+pytestmark = pytest.mark.usefixtures('stand_ins')
+
+
+@pytest.fixture(params=['lightning', 'pytorch_lightning'])
+def logger(request: pytest.FixtureRequest) -> Any:
+    return importlib.import_module(f'nvitop.callbacks.{request.param}').GpuStatsLogger
+
+
+def test_it_is_a_callback_of_the_framework(machine: simulation.Machine, logger: Any) -> None:
+    callback = logger()
+    assert isinstance(callback, Callback)
+    assert callback.is_initialised
+    assert logger.__module__.startswith('nvitop.callbacks.')
+    assert importlib.import_module(logger.__module__).GpuStatsLogger is logger
+
+
+def test_values_are_logged_at_the_start_and_the_end_of_every_batch(
+    machine: simulation.Machine, logger: Any
+) -> None:
+    trainer = Trainer(device_ids=(0, 1), loggers=2)
+    trainer.fit(logger(), epochs=2, batches=2)
+    expected = {**stats_of('0'), **stats_of('1')}
+    for one in trainer.loggers:
+        assert one.logged == [(step, expected) for step in (0, 0, 1, 1, 2, 2, 3, 3)]
+
+
+def test_steps_are_timed(machine: simulation.Machine, logger: Any) -> None:
+    trainer = Trainer()
+    trainer.fit(logger(intra_step_time=True, inter_step_time=True), epochs=2)
+    logged = [set(metrics) - set(stats_of('0')) for _, metrics in trainer.loggers[0].logged]
+    # The first batch of an epoch has none before it.
+    assert logged == [set(), {INTRA}, {INTER}, {INTRA}] * 2
+    times = [
+        metrics[key]
+        for _, metrics in trainer.loggers[0].logged
+        for key in (INTRA, INTER)
+        if key in metrics
+    ]
+    assert all(time >= 0.0 for time in times)
+
+
+def test_what_is_wanted_is_logged(machine: simulation.Machine, logger: Any) -> None:
+    trainer = Trainer()
+    trainer.fit(
+        logger(memory_utilization=False, gpu_utilization=False, fan_speed=True, temperature=True)
+    )
+    assert trainer.loggers[0].logged[0] == (
+        0,
+        {'gpu_id: 0/fan.speed (%)': 30.0, 'gpu_id: 0/temperature.gpu (C)': 44.0},
+    )
+
+
+def test_only_rank_zero_logs(machine: simulation.Machine, logger: Any) -> None:
+    trainer = Trainer(is_global_zero=False)
+    callback = logger()
+    machine.reset_calls()
+    trainer.fit(callback)
+    assert trainer.loggers[0].logged == []
+    assert not machine.calls['nvmlDeviceGetUtilizationRates']
+
+
+def test_a_trainer_without_the_counter_of_batches_has_its_global_step(
+    machine: simulation.Machine, logger: Any
+) -> None:
+    trainer = Trainer()
+    del trainer.loop._batches_that_stepped
+    trainer.global_step = 5
+    callback = logger()
+    callback.on_train_start(trainer, None)
+    callback.on_train_batch_start(trainer, None, 'batch', 0)
+    assert trainer.loggers[0].logged[0][0] == 5
+
+
+def test_a_trainer_needs_a_logger(machine: simulation.Machine, logger: Any) -> None:
+    for callback in (logger(), logger(device_ids=[0])):
+        with pytest.raises(MisconfigurationException, match='with a logger'):
+            Trainer(loggers=0).fit(callback)
+
+
+def test_a_trainer_runs_on_cuda_or_devices_are_given(
+    machine: simulation.Machine, logger: Any
+) -> None:
+    with pytest.raises(MisconfigurationException, match="runs on 'cpu'"):
+        Trainer(kind='cpu').fit(logger())
+    trainer = Trainer(kind='cpu', device_ids=())
+    trainer.fit(logger(device_ids=[1]))
+    assert trainer.loggers[0].logged[0] == (0, stats_of('1'))
+    trainer = Trainer()
+    trainer.fit(logger(device_ids=[]))
+    assert trainer.loggers[0].logged[0] == (0, {})
+
+
+def test_devices_that_do_not_exist_are_refused(machine: simulation.Machine, logger: Any) -> None:
+    with pytest.raises(MisconfigurationException, match='invalid device ordinal: 2'):
+        logger(device_ids=[2])
+    with pytest.raises(MisconfigurationException, match='invalid device ordinal: 7'):
+        Trainer(device_ids=(7,)).fit(logger())
+
+
+def test_without_a_driver_it_is_refused(no_driver: simulation.Machine, logger: Any) -> None:
+    for options in ({}, {'device_ids': [0]}):
+        with pytest.raises(MisconfigurationException):
+            logger(**options)
+
+
+def test_it_can_be_copied_and_sent_to_other_processes(
+    machine: simulation.Machine, logger: Any
+) -> None:
+    for callback in (
+        pickle.loads(pickle.dumps(logger(device_ids=[1]))),
+        copy.deepcopy(logger(device_ids=[1])),
+    ):
+        trainer = Trainer(kind='cpu')
+        trainer.fit(callback)
+        assert trainer.loggers[0].logged[0] == (0, stats_of('1'))
+
+
+@pytest.mark.parametrize(
+    ('name', 'package', 'advice'),
+    [
+        ('lightning', 'lightning.pytorch', 'pip install lightning'),
+        ('pytorch_lightning', 'pytorch_lightning', 'pip install pytorch-lightning'),
+    ],
+)
+def test_without_the_framework_it_is_an_import_error_that_helps(
+    monkeypatch: pytest.MonkeyPatch, name: str, package: str, advice: str
+) -> None:
+    module = importlib.import_module(f'nvitop.callbacks.{name}')
+    monkeypatch.setitem(sys.modules, f'{package}.callbacks', None)
+    with pytest.raises(ImportError, match=advice):
+        _ = module.GpuStatsLogger
+    assert not hasattr(module, 'OtherLogger')

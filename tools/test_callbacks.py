@@ -1,0 +1,69 @@
+"""Run the tests of callbacks and examples with real frameworks, in an environment of their own.
+
+Only a CPU build of PyTorch is ever installed: where pip finds none for the Pythons at hand, nothing
+is installed, and the last line says loudly that nothing ran.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+from test_matrix import ROOT, VENVS, find_python
+
+VENV = VENVS / 'callbacks'
+BINARY = str(VENV / 'bin' / 'python')
+PYTHONS = ('3.11', '3.12', '3.13', '3.10')
+#: ``+cpu`` is what CPU builds are called: without it pip may choose several GB of CUDA libraries.
+TORCH = 'torch==2.13.0+cpu'
+FRAMEWORKS = ('keras >= 3', 'lightning >= 2', 'pytorch-lightning >= 2', 'tensorboard >= 2')
+#: Seconds to look for PyTorch, and to install everything.
+SEARCH_SECONDS, INSTALL_SECONDS = 300, 1500
+PIP = ('-m', 'pip', '--quiet', '--disable-pip-version-check', '--timeout', '30', '--retries', '2')
+
+
+def call(*command: str, seconds: float) -> bool:
+    """Whether a command succeeds in time."""
+    try:
+        return subprocess.run(command, cwd=ROOT, timeout=seconds).returncode == 0
+    except subprocess.TimeoutExpired:
+        print(f'Gave up after {seconds:g} s: {" ".join(command)}', flush=True)
+        return False
+
+
+def has_torch(python: str) -> bool:
+    """Whether pip finds the CPU build for an interpreter; nothing is installed."""
+    options = ('--dry-run', '--no-deps', '--ignore-installed', '--only-binary=:all:')
+    pip = (sys.executable, *PIP, '--python', python, 'install', *options)
+    return call(*pip, TORCH, seconds=SEARCH_SECONDS)
+
+
+def make_environment(python: str) -> bool:
+    """Make the environment; PyTorch is named again so that nothing else chooses another one."""
+    if not os.path.exists(BINARY):
+        shutil.rmtree(VENV, ignore_errors=True)
+        made = call(python, 'tools/make_venv.py', str(VENV), seconds=SEARCH_SECONDS)
+        if not made:
+            return False
+    everything = ('--editable', '.[test]', TORCH, *FRAMEWORKS)
+    return call(BINARY, *PIP, 'install', *everything, seconds=INSTALL_SECONDS)
+
+
+def main() -> int:
+    """Run the tests with the first Python for which there is a CPU build."""
+    print('\n=== callbacks ===', flush=True)
+    pythons = filter(None, map(find_python, PYTHONS))
+    python = next(filter(has_torch, pythons), None)
+    if python is None or not make_environment(python):
+        print(f'\nNOT RUN, {TORCH} or what goes with it cannot be installed: callbacks')
+        return 0
+    arguments = sys.argv[1:] or ['tests/callbacks']
+    command = [BINARY, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', *arguments]
+    environment = {**os.environ, 'NVITOP_TEST_FRAMEWORKS': '1'}
+    return subprocess.run(command, cwd=ROOT, env=environment).returncode
+
+
+if __name__ == '__main__':
+    sys.exit(main())
