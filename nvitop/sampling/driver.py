@@ -41,7 +41,7 @@ def read_driver_facts(before: DriverFacts | None, *, restart: bool) -> DriverFac
     """
     try:
         if restart:
-            _shut_down()
+            _restart()
         count = int(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
         if before is not None and not before.error and not restart:
             return before._replace(gpu_count=count)
@@ -51,11 +51,13 @@ def read_driver_facts(before: DriverFacts | None, *, restart: bool) -> DriverFac
         return DriverFacts(error=str(error))
 
 
-def _shut_down() -> None:
+def _restart() -> None:
     try:
-        libnvml.nvmlShutdown()
-    except libnvml.NVMLError:
-        return  # not initialised, or a thread is inside: then it is not started anew
+        libnvml.restart_nvml()
+    except libnvml.NVMLError as error:
+        if error.value != libnvml.NVML_ERROR_IN_USE:
+            raise
+        # A thread is inside the driver: it goes on as it is.
 
 
 class DriverReader:

@@ -189,7 +189,39 @@ def test_initialising_again_with_other_flags_is_stacked(library: FakeLibrary) ->
     assert library.calls['nvmlInitWithFlags'] == 2
     libnvml.nvmlShutdown()
     libnvml.nvmlShutdown()
+    assert library.calls['nvmlShutdown'] == 1
+    libnvml.nvmlShutdown()
     assert library.calls['nvmlShutdown'] == 2
+
+
+def test_two_users_who_both_initialise_do_not_shut_each_other_down(library: FakeLibrary) -> None:
+    libnvml.nvmlInit()
+    libnvml.nvmlInit()
+    assert library.calls['nvmlInitWithFlags'] == 1
+    libnvml.nvmlShutdown()
+    assert 'nvmlShutdown' not in library.calls
+    handle()
+    assert library.calls['nvmlInitWithFlags'] == 1
+    libnvml.nvmlShutdown()
+    assert library.calls['nvmlShutdown'] == 1
+
+
+def test_a_restart_is_one_for_all_who_initialised(library: FakeLibrary) -> None:
+    libnvml.nvmlInit()
+    libnvml.nvmlInit()
+    libnvml.restart_nvml()
+    assert library.calls['nvmlShutdown'] == 1
+    assert library.calls['nvmlInitWithFlags'] == 2
+    libnvml.nvmlShutdown()
+    assert library.calls['nvmlShutdown'] == 1
+    libnvml.nvmlShutdown()
+    assert library.calls['nvmlShutdown'] == 2
+
+
+def test_a_restart_initialises_where_nothing_was(library: FakeLibrary) -> None:
+    libnvml.restart_nvml()
+    assert library.calls['nvmlInitWithFlags'] == 1
+    assert 'nvmlShutdown' not in library.calls
 
 
 def test_failing_to_initialise_again_is_raised(library: FakeLibrary) -> None:

@@ -118,6 +118,7 @@ __all__ = [
     'nvmlQueryFieldValues',
     'nvmlShutdown',
     'on_new_library',
+    'restart_nvml',
     'use_library',
 ]
 
@@ -128,9 +129,10 @@ def nvmlInit() -> None:
 
 
 def nvmlInitWithFlags(flags: int) -> None:
-    """Initialise NVML, unless it is initialised with just these flags already.
+    """Initialise NVML; where it is with just these flags already, only count that.
 
-    Not needed before :func:`nvmlQuery`. NVML is shut down as the process ends.
+    As with the binding, NVML stays initialised until each initialisation is undone by an
+    :func:`nvmlShutdown`. Not needed before :func:`nvmlQuery`. NVML is shut down as the process ends.
 
     Args:
         flags: A sum of ``NVML_INIT_FLAG_…``.
@@ -150,6 +152,18 @@ def nvmlShutdown() -> None:
         NVMLError_Uninitialized: NVML is not initialised.
     """
     SESSION.shutdown()
+
+
+def restart_nvml() -> None:
+    """Shut NVML down and initialise it again: only then it sees a driver that was loaded anew.
+
+    How often NVML has to be shut down stays the same for all who have initialised it.
+
+    Raises:
+        NVMLError_InUse: Another thread was still inside a call after half a second.
+        NVMLError: NVML cannot be initialised any more.
+    """
+    SESSION.restart()
 
 
 def use_library(library: object | None) -> None:

@@ -49,21 +49,23 @@ class Session:
         self._forgetters.append(forget)
 
     def init(self, flags: int = 0) -> None:
-        """Initialise NVML with ``flags``, unless it is initialised with just these already."""
+        """Initialise NVML with ``flags``; where it is with just these already, only count it."""
         with self._lock:
-            if self.flags and self.flags[-1] == flags:
-                return
-            self._prepare()
-            try:
-                BINDING.nvmlInitWithFlags(flags)
-            except (NVMLError_LibraryNotFound, AttributeError) as error:
-                if not self._is_reported:
-                    self._is_reported = True
-                    LOGGER.critical('%s', explain_init_error(error))
-                raise
+            if self.flags[-1:] != [flags]:
+                self._initialise(flags)
             self.flags.append(flags)
             self.ready = True
-            LOGGER.debug('NVML is initialised with flags %d.', flags)
+
+    def _initialise(self, flags: int) -> None:
+        self._prepare()
+        try:
+            BINDING.nvmlInitWithFlags(flags)
+        except (NVMLError_LibraryNotFound, AttributeError) as error:
+            if not self._is_reported:
+                self._is_reported = True
+                LOGGER.critical('%s', explain_init_error(error))
+            raise
+        LOGGER.debug('NVML is initialised with flags %d.', flags)
 
     def ensure(self) -> bool:
         """Initialise NVML if it is not. False when the process is ending: nothing must start then.
@@ -73,7 +75,9 @@ class Session:
         if self._is_leaving and threading.current_thread() is not threading.main_thread():
             return False
         if not self.ready:
-            self.init()
+            with self._lock:
+                if not self.ready:  # by the thread that was waited for
+                    self.init()
         return True
 
     def recover(self) -> bool:
@@ -98,15 +102,25 @@ class Session:
         """
         with self._lock:
             if len(self.flags) > 1:
-                self.flags.pop()
-                BINDING.nvmlShutdown()
+                self._undo_last()
                 return
-            was_ready, self.ready = self.ready, False
-            if not self._wait_until_idle(time.monotonic() + LEAVE_TIMEOUT_SECONDS):
-                self.ready = was_ready
-                raise NVMLError(BINDING.NVML_ERROR_IN_USE)
+            self._stop_calls()
             self.flags.clear()
             BINDING.nvmlShutdown()
+
+    def restart(self) -> None:
+        """Shut NVML down however often it was initialised, and initialise it just so again.
+
+        Raises:
+            NVMLError_InUse: Another thread was still inside a call after half a second.
+            NVMLError: NVML cannot be initialised any more.
+        """
+        with self._lock:
+            self._stop_calls()
+            flags = [*self.flags] or [0]
+            self._shut_down_all()
+            for each in flags:
+                self.init(each)
 
     def close(self) -> None:
         """Shut NVML down as the process ends: never longer than half a second, never under a call.
@@ -193,12 +207,23 @@ class Session:
         # The thread that held the lock does not exist in the child.
         self._lock = threading.RLock()
 
+    def _stop_calls(self) -> None:
+        """Let no call begin without initialising, and wait for those of other threads."""
+        was_ready, self.ready = self.ready, False
+        if not self._wait_until_idle(time.monotonic() + LEAVE_TIMEOUT_SECONDS):
+            self.ready = was_ready
+            raise NVMLError(BINDING.NVML_ERROR_IN_USE)
+
+    def _undo_last(self) -> None:
+        undone = self.flags.pop()
+        if self.flags[-1:] != [undone]:  # else it was only counted
+            BINDING.nvmlShutdown()
+
     def _shut_down_all(self) -> None:
         self.ready = False
         while self.flags:
-            self.flags.pop()
             try:
-                BINDING.nvmlShutdown()
+                self._undo_last()
             except NVMLError as error:
                 LOGGER.debug('NVML was not shut down: %s', error)
 
