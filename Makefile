@@ -51,6 +51,10 @@ test-pythons: $(VENV)/.made ## run the tests on every Python at hand, 3.8 to 3.1
 test-bindings: $(VENV)/.made ## run the tests with old and new NVML bindings, and the oldest dependencies
 	@$(BIN)/python tools/test_matrix.py bindings $(ARGS)
 
+.PHONY: test-peers
+test-peers: $(VENV)/.made ## compare nvitop.compat with pynvml.smi and igpu, name by name
+	@$(BIN)/python tools/test_matrix.py peers $(ARGS)
+
 # nvitop is installed there as users have it: what finds an editable one takes time of its own.
 .PHONY: bench
 bench: ## measure, on the driver that is found; PEER=DIRECTORY of an environment with another nvitop

@@ -1,4 +1,4 @@
-"""Run the tests in other environments: other Pythons, other NVML bindings, oldest dependencies.
+"""Run the tests in other environments: other Pythons, NVML bindings and oldest dependencies, peers.
 
 Says loudly which environments ran and which could not be made; fails when a run fails.
 """
@@ -18,6 +18,9 @@ VENVS = ROOT / '.venvs'
 PYTHONS = ('3.8', '3.9', '3.10', '3.11', '3.12', '3.13')
 #: The binding each driver generation needs, as users install them.
 BINDINGS = ('11.450.51', '11.525.150', '12.535.133')
+
+#: Packages with which the compatibility modules are compared, on the same simulated machines.
+PEERS = ('pynvml==13.0.1', 'igpu==0.1.2')
 
 
 def find_python(version: str) -> str | None:
@@ -61,6 +64,8 @@ def run_environment(name: str, python: str, requirements: list[str], arguments: 
 
 def environments(what: str) -> list[tuple[str, str | None, list[str]]]:
     """Name, interpreter (``None``: not at hand) and extra requirements of each environment."""
+    if what == 'peers':
+        return [('peers', sys.executable, list(PEERS))]
     if what == 'pythons':
         return [(f'python-{version}', find_python(version), []) for version in PYTHONS]
     rows: list[tuple[str, str | None, list[str]]] = [
@@ -74,8 +79,11 @@ def environments(what: str) -> list[tuple[str, str | None, list[str]]]:
 
 
 def main() -> int:
-    """Run the environments of one kind: ``pythons`` or ``bindings``."""
+    """Run the environments of one kind: ``pythons``, ``bindings`` or ``peers``."""
     what, *arguments = sys.argv[1:]
+    if what == 'peers':
+        os.environ['NVITOP_TEST_PEERS'] = '1'  # what is missing is an error
+        arguments = ['-W', 'ignore::FutureWarning', *(arguments or ['tests/compat'])]
     passed, failed, absent = [], [], []
     for name, python, requirements in environments(what):
         if python is None:

@@ -18,7 +18,8 @@ _ARCHITECTURES = {
     10: 'Blackwell',
     13: 'Rubin',
 }
-_BRANDS = {
+#: NVML's number of a product brand → its name.
+BRANDS = {
     1: 'Quadro',
     2: 'Tesla',
     3: 'NVS',
@@ -117,4 +118,4 @@ class IdentityMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetBrand`` · nvidia-smi -q: Product Brand
         """
-        return _BRANDS.get(self._fact('nvmlDeviceGetBrand'), NA)
+        return BRANDS.get(self._fact('nvmlDeviceGetBrand'), NA)

@@ -13,6 +13,7 @@ import sys
 from types import ModuleType, TracebackType
 from typing import Any, Callable
 
+from nvitop.api.libnvml._accounting import nvmlDeviceGetAccountingStats
 from nvitop.api.libnvml._binding import (
     BINDING,
     NVMLError,
@@ -99,6 +100,7 @@ __all__ = [
     'last_error',
     'missing_functions_report',
     'nvmlCheckReturn',
+    'nvmlDeviceGetAccountingStats',
     'nvmlDeviceGetComputeRunningProcesses',
     'nvmlDeviceGetCurrentDriverModel',
     'nvmlDeviceGetDriverModel',

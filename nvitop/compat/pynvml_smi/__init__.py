@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For scripts that come from pynvml.smi: ``from nvitop.compat.pynvml_smi import nvidia_smi``.
+
+Everything of NVML's binding can be imported from here too, as scripts do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nvitop.api import libnvml
+from nvitop.compat.pynvml_smi import names as _names
+from nvitop.compat.pynvml_smi.fields import NVSMI_BRAND_NAMES
+from nvitop.compat.pynvml_smi.loop import LoopAsync
+from nvitop.compat.pynvml_smi.names import NVSMI_QUERY_GPU
+from nvitop.compat.pynvml_smi.smi import nvidia_smi
+
+_NUMBERS = {name: value for name, value in vars(_names).items() if name.startswith('NVSMI_')}
+globals().update(_NUMBERS)
+
+__all__ = [
+    'NVSMI_BRAND_NAMES',
+    'NVSMI_QUERY_GPU',
+    'LoopAsync',
+    'nvidia_smi',
+]
+__all__ += sorted(_NUMBERS.keys() - set(__all__))
+__all__ += sorted(set(libnvml.__all__) - set(__all__))
+
+
+def __getattr__(name: str) -> Any:
+    """Whatever is not here is looked for in :mod:`nvitop.libnvml`."""
+    return getattr(libnvml, name)

@@ -1,0 +1,1 @@
+"""Faces for scripts that come from other libraries."""

@@ -1,0 +1,138 @@
+"""A simulated machine with something of everything that pynvml.smi and igpu ask for."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Iterator, Sequence
+
+from nvitop import simulation
+from nvitop.api import libnvml
+from nvitop.api.utils import UINT_MAX, ULONGLONG_MAX
+
+GPUS = """
+[driver]
+version = "580.65.06"
+
+[[gpu]]
+model = "V100"
+brand = "tesla"
+serial = "0324118000000"
+bus_id = "00000000:1B:00.0"
+memory_reserved = "300 MiB"
+memory_total = 34089730048
+bar1_used = 12345678
+ecc_corrected_volatile = 5
+ecc_uncorrected_volatile = 6
+ecc_corrected_aggregate = 7
+ecc_uncorrected_aggregate = 8
+retired_single_bit = 2
+retired_double_bit = 1
+retired_pending = true
+accounting_mode = true
+driver_model = "wddm"
+fan_count = 2
+fan_speed = 46
+temperature = 58
+memory_temperature = 66
+power_usage = 238.456
+clock_event_reasons = ["sw-power-cap", "hw-thermal-slowdown"]
+pcie_replays = 3
+multi_gpu_board = true
+
+[[gpu]]
+model = "V100"
+brand = "geforce"
+serial = "N/A"
+bus_id = "00000000:30:00.0"
+driver_model = "wdm"
+retired_single_bit = 0
+retired_double_bit = 0
+retired_pending = false
+encoder_utilization = 33
+mig_mode = false
+
+[[process]]
+gpus = [0]
+command = ["python", "train.py"]
+memory = "29 GiB"
+sm = 80
+
+[[process]]
+gpus = [0]
+type = "G"
+command = ["/usr/lib/xorg/Xorg"]
+memory = "100 MiB"
+
+[[process]]
+gpus = [0]
+command = ["<a> & 'b'"]
+memory = "1234567 B"
+"""
+
+
+def nvmlDeviceGetGpuOperationMode(device: object, current: Any, pending: Any) -> int:
+    """``(device, unsigned *, unsigned *)``."""
+    current._obj.value, pending._obj.value = 1, 2
+    return 0
+
+
+def nvmlDeviceGetAutoBoostedClocksEnabled(device: object, now: Any, default: Any) -> int:
+    """``(device, unsigned *, unsigned *)``."""
+    now._obj.value, default._obj.value = 1, 0
+    return 0
+
+
+def nvmlDeviceGetBridgeChipInfo(device: object, hierarchy: Any) -> int:
+    """``(device, struct *)``."""
+    bridges = hierarchy._obj
+    bridges.bridgeCount = 1
+    bridges.bridgeChipInfo[0].type = 1
+    bridges.bridgeChipInfo[0].fwVersion = 0x12345
+    return 0
+
+
+#: Processes with an account. Of the second the driver does not know everything.
+ACCOUNTED = (4100000, 77)
+
+
+def nvmlDeviceGetAccountingPids(device: object, count: Any, pids: Any) -> int:
+    """``(device, unsigned *, unsigned[])``."""
+    count._obj.value = len(ACCOUNTED)
+    pids[: len(ACCOUNTED)] = ACCOUNTED
+    return 0
+
+
+def nvmlDeviceGetAccountingStats(device: object, pid: Any, stats: Any) -> int:
+    """``(device, pid, struct *)``."""
+    account = stats._obj
+    is_known = pid.value == ACCOUNTED[0]
+    account.gpuUtilization = 50 if is_known else UINT_MAX
+    account.memoryUtilization = 20
+    account.maxMemoryUsage = (1 << 30) if is_known else ULONGLONG_MAX
+    account.time = 1234
+    account.isRunning = is_known
+    return 0
+
+
+#: What no simulated machine has, and old boards had.
+EXTRA = (
+    nvmlDeviceGetGpuOperationMode,
+    nvmlDeviceGetAutoBoostedClocksEnabled,
+    nvmlDeviceGetBridgeChipInfo,
+    nvmlDeviceGetAccountingPids,
+    nvmlDeviceGetAccountingStats,
+)
+
+
+@contextlib.contextmanager
+def machine(
+    text: str = GPUS, *, extra: bool = True, processes: str | Sequence[int] = 'fixed'
+) -> Iterator[simulation.Machine]:
+    """A machine whose clock stands still, with :data:`EXTRA`."""
+    scenario = simulation.parse_scenario(text, name='compat')
+    with simulation.machine(scenario, processes=processes, clock=lambda: 0.0) as running:
+        if extra:
+            for function in EXTRA:
+                setattr(running.driver, function.__name__, function)
+            libnvml.use_library(running.driver)
+        yield running

@@ -1,0 +1,166 @@
+"""pynvml.smi: a query that is asked again and again."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+import threading
+from typing import Any, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop import simulation
+from nvitop.compat.pynvml_smi import LoopAsync, nvidia_smi
+from nvitop.compat.pynvml_smi.loop import next_due
+from tests.compat.machines import machine
+
+PATIENCE = 30.0
+ROOT = pathlib.Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def gpus() -> Iterator[simulation.Machine]:
+    with machine() as running:
+        yield running
+
+
+def test_results_come_until_it_is_cancelled(gpus: simulation.Machine) -> None:
+    seen: list[tuple[LoopAsync, Any]] = []
+    enough = threading.Event()
+
+    def callback(loop: LoopAsync, results: Any) -> None:
+        seen.append((loop, results))
+        if len(seen) == 3:
+            loop.cancel()
+            enough.set()
+
+    loop = nvidia_smi.loop(1, 'serial', callback)
+    assert enough.wait(PATIENCE)
+    loop._thread.join(PATIENCE)
+    assert not loop._thread.is_alive()
+    assert loop.is_aborted()
+    expected = nvidia_smi.DeviceQuery('serial')
+    assert seen == [(loop, expected)] * 3
+    assert loop.result() == expected
+    assert loop.exception() is None
+
+
+def test_the_first_result_is_waited_for(gpus: simulation.Machine) -> None:
+    loop = nvidia_smi.loop(filter='count')
+    assert loop.result() == {'count': 2}
+    assert not loop.is_aborted()
+    loop.cancel()
+    loop.cancel()
+    assert loop.is_aborted()
+    assert loop.result() == {'count': 2}
+
+
+def test_a_result_that_never_comes_is_waited_for_as_long_as_wanted(
+    gpus: simulation.Machine,
+) -> None:
+    gpus.hang('nvmlDeviceGetCount*')
+    loop = nvidia_smi.loop(1, 'count')
+    assert loop.result(timeout=0.01) is None
+    loop.cancel()
+    assert loop.result() is None
+    gpus.release()
+    loop._thread.join(PATIENCE)
+    assert not loop._thread.is_alive()
+
+
+def test_an_exception_is_kept_and_ends_nothing(gpus: simulation.Machine) -> None:
+    calls = []
+    enough = threading.Event()
+
+    def callback(loop: LoopAsync, results: Any) -> None:
+        calls.append(results)
+        if len(calls) == 2:
+            loop.cancel()
+            enough.set()
+        raise ArithmeticError(len(calls))
+
+    loop = nvidia_smi.loop(1, 'count', callback)
+    assert enough.wait(PATIENCE)
+    loop._thread.join(PATIENCE)
+    assert isinstance(loop.exception(), ArithmeticError)
+    assert str(loop.exception()) == '2'
+    assert loop.result() == {'count': 2}
+
+
+def test_errors_of_the_query_are_kept_where_they_are_raised(gpus: simulation.Machine) -> None:
+    gpus.fail('nvmlDeviceGetUUID', 'NO_PERMISSION')
+    loop = nvidia_smi.loop(1, 'uuid', errors='raise')
+    assert loop.result() is None
+    assert 'Insufficient Permissions' in str(loop.exception())
+    gpus.heal()
+    loop.cancel()
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        ({'time_in_milliseconds': -1}, '0 ms or more'),
+        ({'time_in_milliseconds': float('nan')}, '0 ms or more'),
+        ({'filter': 'nothing', 'strict': True}, 'nothing'),
+        ({'errors': 'none'}, "errors are 'value' or 'raise'"),
+    ],
+)
+def test_bad_arguments_start_nothing(arguments: dict[str, Any], message: str) -> None:
+    threads = threading.active_count()
+    with pytest.raises(ValueError, match=message):
+        nvidia_smi.loop(**arguments)
+    assert threading.active_count() == threads
+
+
+def test_what_the_query_takes_is_part_of_the_period() -> None:
+    now = [100.0]
+    waits: list[float] = []
+    durations = iter([0.25, 0.0, 2.5, 0.125, 0.0])
+
+    def query() -> None:
+        now[0] += next(durations)
+
+    def wait(seconds: float) -> bool:
+        waits.append(seconds)
+        now[0] += seconds
+        return len(waits) == 5
+
+    loop = LoopAsync(1.0, query, clock=lambda: now[0], wait=wait)
+    loop._thread.join(PATIENCE)
+    # The third query missed two turns, which are not made up for.
+    assert waits == [0.75, 1.0, 0.5, 0.875, 1.0]
+    assert now[0] == 107.0
+
+
+@given(st.floats(0, 1e6), st.floats(0.001, 1e4), st.floats(0, 1e5))
+def test_the_next_turn_is_a_whole_number_of_periods_later(
+    due: float, period: float, late: float
+) -> None:
+    now = due + late
+    turn = next_due(due, period, now)
+    assert turn >= due + period * 0.999
+    assert now - 1e-6 <= turn <= now + period * 1.001 or turn == due + period
+    assert abs((turn - due) / period - round((turn - due) / period)) < 1e-3
+
+
+def test_without_a_period_the_next_turn_is_now() -> None:
+    assert next_due(5.0, 0.0, 7.0) == 7.0
+
+
+def test_a_loop_does_not_keep_the_program_alive() -> None:
+    code = (
+        'from nvitop.compat.pynvml_smi import nvidia_smi\n'
+        "print(nvidia_smi.loop(1, 'count').result())\n"
+    )
+    finished = subprocess.run(
+        [sys.executable, '-c', code],
+        env={'NVITOP_DEMO': 'empty', 'PATH': '/usr/bin:/bin'},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (finished.stdout, finished.returncode) == ("{'count': 0}\n", 0)

@@ -1,0 +1,237 @@
+"""pynvml.smi: the result as text, as XML, and from the command line."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+from nvitop import simulation
+from nvitop.compat.pynvml_smi import nvidia_smi
+from nvitop.compat.pynvml_smi.__main__ import main
+from nvitop.compat.pynvml_smi.text import format_tree, tree_to_xml
+from tests.compat.machines import machine
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+
+
+def elements(text: str) -> list[ET.Element]:
+    """The ``gpu`` elements of a document."""
+    root = ET.fromstring(text)
+    assert root.tag == 'nvidia_smi'
+    return root.findall('gpu')
+
+
+def texts(element: ET.Element, path: str) -> list[str | None]:
+    return [found.text for found in element.findall(path)]
+
+
+def test_the_text_has_a_line_for_each_value() -> None:
+    tree = {
+        'timestamp': 'now',
+        'gpu': [
+            {'a': 1, 'b': {'c': 2.5, 'd': None}, 'none': [], 'clocks': [3, 2]},
+            {'a': 'x', 'rows': [{'e': 1}, {'e': 2}]},
+        ],
+    }
+    assert format_tree(tree) == (
+        '  timestamp: now\n'
+        '  gpu: [1 of 2]\n'
+        '    a: 1\n'
+        '    b:\n'
+        '      c: 2.5\n'
+        '      d: None\n'
+        '    none: \n'
+        '    clocks: 3, 2\n'
+        '  gpu: [2 of 2]\n'
+        '    a: x\n'
+        '    rows: [1 of 2]\n'
+        '      e: 1\n'
+        '    rows: [2 of 2]\n'
+        '      e: 2\n'
+    )
+
+
+@pytest.mark.parametrize(('results', 'text'), [('help', 'help'), ({}, ''), (None, 'None')])
+def test_what_is_no_tree_is_text_too(results: object, text: str) -> None:
+    assert nvidia_smi.format(results) == text
+
+
+def test_everything_can_be_shown() -> None:
+    with machine():
+        everything = nvidia_smi.DeviceQuery()
+    text = nvidia_smi.format(everything)
+    assert '      used_memory: 29696\n' in text
+    assert '    fb_memory_usage:\n      total: 32510.5' in text
+    assert '      supported_graphics_clock: 1530, 1515, ' in text
+    assert all(line.startswith('  ') for line in text.splitlines())
+
+
+def test_xml_numbers_have_their_unit() -> None:
+    with machine():
+        first, second = elements(nvidia_smi.XmlDeviceQuery())
+    assert first.attrib == {'id': '00000000:1B:00.0'}
+    assert texts(first, 'id') == ['00000000:1B:00.0']
+    assert texts(first, 'power_readings/power_draw') == ['238.46 W']
+    assert texts(first, 'power_readings/power_state') == ['P0']
+    assert texts(first, 'temperature/gpu_temp') == ['58 C']
+    assert texts(first, 'fan_speed') == ['46 %']
+    assert texts(second, 'fan_speed') == ['N/A']
+    assert texts(first, 'fan_speed_unit') + texts(first, 'temperature/unit') == []
+    assert texts(first, 'pci/pci_gpu_link_info/link_widths/max_link_width') == ['16x']
+    assert texts(first, 'pci/tx_util')[0] == '1093750 KB/s'
+    assert texts(first, 'serial') == ['0324118000000']
+    assert texts(first, 'supported_clocks/supported_mem_clock/value') == ['877 MHz']
+    clocks = texts(first, 'supported_clocks/supported_mem_clock/supported_graphics_clock')
+    assert clocks[:2] == ['1530 MHz', '1515 MHz']
+    reason = 'clocks_throttle_reasons/clocks_throttle_reason_sw_power_cap'
+    assert texts(first, reason) == ['Active']
+
+
+def test_xml_lists_have_an_element_for_each_item() -> None:
+    with machine():
+        first, second = elements(nvidia_smi.XmlDeviceQuery())
+    assert texts(first, 'processes/process_info/pid') == ['4100000', '4100002']
+    assert texts(first, 'processes/process_info/used_memory') == ['29696 MiB', '1 MiB']
+    assert texts(second, 'processes') == [None]
+    accounts = 'accounted_processes/accounted_process_info'
+    assert texts(first, f'{accounts}/max_memory_usage') == ['1024 MiB', 'N/A']
+    addresses = 'retired_pages/multiple_single_bit_retirement/retired_page_addresses'
+    assert texts(first, f'{addresses}/retired_page_address') == [
+        '0x0000000000010000',
+        '0x0000000000020000',
+    ]
+
+
+def test_xml_of_a_filter_has_only_what_was_asked_for() -> None:
+    with machine():
+        assert nvidia_smi.XmlDeviceQuery('memory.total, count') == (
+            '<?xml version="1.0" ?>\n'
+            '<!DOCTYPE nvidia_smi SYSTEM "nvsmi_device_v4.dtd">\n'
+            '<nvidia_smi>\n'
+            '  <count>2</count>\n'
+            '  <gpu id="00000000:1B:00.0">\n'
+            '    <fb_memory_usage>\n'
+            f'      <total>{34089730048 / (1 << 20)} MiB</total>\n'
+            '    </fb_memory_usage>\n'
+            '  </gpu>\n'
+            '  <gpu id="00000000:30:00.0">\n'
+            '    <fb_memory_usage>\n'
+            '      <total>32480.0 MiB</total>\n'
+            '    </fb_memory_usage>\n'
+            '  </gpu>\n'
+            '</nvidia_smi>\n'
+        )
+
+
+def test_xml_of_an_error_is_its_words() -> None:
+    with machine() as gpus:
+        gpus.fail('nvmlDeviceGet*ClocksThrottleReasons', 'UNKNOWN')
+        gpus.fail('nvmlDeviceGetComputeRunningProcesses*', 'NOT_SUPPORTED')
+        first, _ = elements(
+            nvidia_smi.XmlDeviceQuery('clocks_throttle_reasons.active, compute-apps')
+        )
+    assert texts(first, 'clocks_throttle_reasons') == ['Unknown Error']
+    assert texts(first, 'processes') == ['N/A']
+
+
+def test_xml_of_a_lost_gpu_is_complete() -> None:
+    with machine() as gpus:
+        gpus.set(gpu=1, lost=True)
+        first, second = elements(nvidia_smi.XmlDeviceQuery())
+    assert (first.get('id'), second.get('id')) == ('00000000:1B:00.0', 'GPU is lost')
+    assert {element.tag for element in first} == {element.tag for element in second}
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        '<a> & \'b\' "c"',
+        '</gpu>',
+        ']]>',
+        'tab\tnew\nline',
+        '視覚化 🚀',
+        '\x1b[31m\x00\x7f',
+        '\udc80',
+    ],
+)
+def test_names_of_any_kind_leave_the_document_whole(name: str) -> None:
+    tree: dict[str, Any] = {'gpu': [{'processes': [{'process_name': name}]}]}
+    (gpu,) = elements(tree_to_xml(tree, ['<"id">']))
+    assert gpu.get('id') == '<"id">'
+    (text,) = texts(gpu, 'processes/process_info/process_name')
+    shown = ''.join('�' if c in '\x1b\x00\udc80' else c for c in name)
+    assert text == shown
+
+
+# The command line
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, '-m', 'nvitop.compat.pynvml_smi', *arguments],
+        env={'NVITOP_DEMO': 'old-driver', 'PATH': '/usr/bin:/bin'},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_it_runs_as_a_module() -> None:
+    finished = run('memory.total,', 'count')
+    assert finished.returncode == 0
+    assert finished.stdout.splitlines() == [
+        '  count: 2',
+        '  gpu: [1 of 2]',
+        '    fb_memory_usage:',
+        '      total: 32480.0',
+        '      unit: MiB',
+        '  gpu: [2 of 2]',
+        '    fb_memory_usage:',
+        '      total: 11178.0',
+        '      unit: MiB',
+    ]
+
+
+@pytest.mark.parametrize('word', ['xml', 'XML'])
+def test_its_first_word_may_ask_for_xml(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with machine():
+        assert main([word, 'uuid']) == 0
+        first, _ = elements(capsys.readouterr().out)
+    assert [element.tag for element in first] == ['uuid']
+
+
+def test_without_words_everything_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with machine():
+        assert main([]) == 0
+        assert '    clock_policy:\n' in capsys.readouterr().out
+        assert main(['xml']) == 0
+        assert len(elements(capsys.readouterr().out)) == 2
+        assert main(['--help-query-gpu']) == 0
+        assert capsys.readouterr().out.startswith('timestamp ')
+
+
+def test_a_wrong_name_is_one_line_and_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with machine():
+        assert main(['memory.fre']) == 2
+    out, err = capsys.readouterr()
+    assert out == ''
+    assert err.startswith(
+        "nvidia_smi: there is no 'memory.fre' to ask for: did you mean memory.free"
+    )
+    assert err.count('\n') == 1
+
+
+def test_no_driver_is_one_line_and_status_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvidia_smi, '_instance', None)
+    with simulation.machine('empty') as gpus:
+        gpus.fail('nvmlInitWithFlags', 'DRIVER_NOT_LOADED')
+        assert main(['uuid']) == 1
+    assert capsys.readouterr() == ('', 'nvidia_smi: Driver Not Loaded\n')
