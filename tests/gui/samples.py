@@ -499,6 +499,8 @@ SAMPLES: dict[str, Sample] = {
 
 def with_families(sample: Sample) -> Sample:
     """The same machine as the tree screen sees it: processes with their ancestors and children."""
+    if not sample.processes:
+        return sample
     start = NOW - 90_000.0
     family = [
         HostProcessSample(1, start, 0, 'root', command='/sbin/init splash', thread_count=1),

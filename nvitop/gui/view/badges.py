@@ -29,4 +29,5 @@ def state_badges(state: AppState) -> tuple[tuple[str, Style], ...]:
     if state.prefix:
         following = ' '.join(keys_after(state.screen, state.prefix))
         badges.append((f'{state.prefix} and then {following}', _KEY))
-    return tuple(badges)
+    # The brackets part them from each other where there are no colours.
+    return tuple((f'[{text}]', style) for text, style in badges)

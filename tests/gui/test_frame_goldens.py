@@ -1,0 +1,165 @@
+"""Golden frames: each screen at several sizes, each size and each situation on several screens."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import (
+    ClockTicked,
+    EnvironmentRead,
+    Event,
+    KeyPressed,
+    SampleArrived,
+    SignalSent,
+)
+from nvitop.gui.state.types import ViewState
+from nvitop.gui.state.update import update, update_all
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.types import Cost, Problem, Sample
+from tests.gui.goldens import assert_golden
+from tests.gui.samples import (
+    ENVIRONMENT,
+    NOW,
+    SAMPLES,
+    history_of,
+    with_details,
+    with_families,
+)
+
+ASCII, READONLY = ViewState(ascii=True), ViewState(readonly=True)
+COLUMNS = ViewState(columns=('pid', 'user', 'gpu', 'gpu_memory', 'encoder', 'decoder', 'command'))
+
+
+class Case(NamedTuple):
+    """A screen in a situation, and the keys that lead there."""
+
+    name: str
+    sample: str
+    width: int
+    height: int
+    keys: str = ''
+    view: ViewState = ViewState()
+
+    def __str__(self) -> str:
+        return f'{self.name}-{self.width}x{self.height}'
+
+
+# fmt: off
+CASES = [
+    Case('main-details', 'one', 40, 12, 'd'),
+    Case('main-lost', 'lost', 40, 12),
+    Case('main-dialog', 'h100x8', 60, 20, 'Down Down T'),
+    Case('main-filter', 'hostile', 60, 20, '\\ p y t h o n Enter'),
+    Case('main-typing', 'h100x8', 79, 24, '\\ u s e r : a l'),
+    Case('main-dialog', 'hostile', 79, 24, 'Down Down Down Down T'),
+    Case('main-readonly', 'processes200', 80, 24, 'Down Down Space', READONLY),
+    Case('main-scrolled', 'gpus16', 80, 24, 'z M End'),
+    Case('main-sorting', 'mig', 80, 24, 'o'),
+    Case('main-details', 'h100x8', 100, 30, 'd'),
+    Case('main-no-gpu', 'no-gpu', 100, 30),
+    Case('main-missing', 'missing', 100, 30, 'd'),
+    Case('main-ascii', 'workstation', 123, 40, 'd f', ASCII),
+    Case('main-dialog', 'processes200', 123, 40, 'Down ' + 'Space ' * 60 + 'K PageDown'),
+    Case('main-details', 'mig', 123, 40, 'd'),
+    Case('main-graphs', 'h100x8', 160, 50, 'f G g g + + + + Down'),
+    Case('main-frozen', 'processes200', 160, 50, 'o g z \\ w o r k Enter Down Down Space Space'),
+    Case('main-details', 'lost', 240, 60, 'd f'),
+    Case('main-sixteen', 'gpus16', 240, 60),
+    Case('tree-hostile', 'hostile', 40, 12, 't Down Down'),
+    Case('tree-many', 'processes200', 60, 20, 't End Space'),
+    Case('tree-dialog', 'h100x8', 79, 24, 't Down Down x T'),
+    Case('tree-filter', 'h100x8', 80, 24, 't \\ j u p y Enter'),
+    Case('tree-eight', 'h100x8', 100, 30, 't Down Down Down'),
+    Case('tree-ascii', 'mig', 123, 40, 't Down', ASCII),
+    Case('tree-odd', 'odd-processes', 160, 50, 't Right Right'),
+    Case('tree-no-gpu', 'no-gpu', 240, 60, 't'),
+    Case('environ-hidden', 'h100x8', 40, 12, 'Down e read Down'),
+    Case('environ-revealed', 'hostile', 60, 20, 'Down e read v End'),
+    Case('environ-reading', 'h100x8', 79, 24, 'Down e'),
+    Case('environ-refused', 'h100x8', 80, 24, 'Down e refused'),
+    Case('environ-ascii', 'one', 100, 30, 'Down e read', ASCII),
+    Case('environ-sideways', 'mig', 123, 40, 'Down e read v Right Right'),
+    Case('metrics-eight', 'h100x8', 40, 12, 'Down Enter'),
+    Case('metrics-missing', 'missing', 60, 20, 'Down Enter'),
+    Case('metrics-hostile', 'hostile', 79, 24, 'Down Down Down Down Enter'),
+    Case('metrics-ended', 'one', 80, 24, 'Down Enter ended'),
+    Case('metrics-ascii', 'one', 100, 30, 'Down Enter', ASCII),
+    Case('metrics-mig', 'mig', 123, 40, 'Down Enter'),
+    Case('metrics-ten-minutes', 'h100x8', 160, 50, 'Down Enter + + + +'),
+    Case('metrics-colorful', 'workstation', 240, 60, 'Down Enter', ViewState(colorful=True)),
+    Case('help-narrow', 'one', 40, 12, 'h'),
+    Case('help-readonly', 'one', 60, 20, 'h PageDown PageDown PageDown', READONLY),
+    Case('help-top', 'one', 80, 24, 'h'),
+    Case('help-end', 'one', 100, 30, 'h End'),
+    Case('help-wide', 'one', 160, 50, 'h', READONLY),
+    Case('help-ascii', 'one', 240, 60, 't h', ASCII),
+    Case('problems-lost', 'lost', 40, 12, '!'),
+    Case('problems-eight', 'troubles', 60, 20, 'later ! Down'),
+    Case('problems-none', 'one', 79, 24, '!'),
+    Case('problems-eight', 'troubles', 80, 24, 'later !'),
+    Case('problems-no-driver', 'no-driver', 100, 30, '!'),
+    Case('problems-signals', 'troubles', 123, 40, 'Down signals later ! clock'),
+    Case('problems-ascii', 'troubles', 240, 60, 'later !', ASCII),
+    Case('users-eight', 'h100x8', 40, 12, 'U'),
+    Case('users-hostile', 'hostile', 60, 20, 'U Down'),
+    Case('users-none', 'no-gpu', 79, 24, 'U'),
+    Case('users-many', 'processes200', 100, 30, 'U'),
+    Case('users-ascii', 'odd-processes', 123, 40, 'U', ASCII),
+    Case('columns-narrow', 'one', 40, 12, 'C Down Down'),
+    Case('columns-moved', 'one', 80, 24, 'C Down K', COLUMNS),
+    Case('columns-ascii', 'mig', 160, 50, 'C', ASCII),
+    Case('too-small', 'h100x8', 39, 12, 'Down'),
+    Case('too-small-dialog', 'h100x8', 39, 5, 'Down T'),
+    Case('notices', 'h100x8', 79, 24, 'Down Down signals'),
+]
+# fmt: on
+
+_FANS = tuple(Problem(f'device {i}', 'fan_speed', 'Not Supported') for i in range(8))
+_HUNG = Problem('process 4242', 'command', 'the system does not answer', 'timed out')
+_LOST = Problem('device 3', 'status', 'GPU is lost', 'lost')
+_WRONG = Problem('device 6', 'memory_used', '1009317314560 cannot be true', 'impossible')
+SAMPLES_HERE = {
+    **SAMPLES,
+    'troubles': SAMPLES['h100x8']._replace(
+        problems=(*_FANS, _HUNG, _LOST), cost=Cost(0.0041, 120, 3.0)
+    ),
+}
+
+
+def events_of(word: str, sample: Sample, state: AppState) -> tuple[Event, ...]:
+    """The events that a word of a case stands for."""
+    environ = state.environ
+    if word == 'read':
+        return (EnvironmentRead(environ.pid, environ.start_time, ENVIRONMENT),)
+    if word == 'refused':
+        reason = 'no permission: it belongs to another user'
+        return (EnvironmentRead(environ.pid, environ.start_time, (), reason),)
+    if word == 'ended':
+        return (SampleArrived(sample._replace(sequence=2, processes=())),)
+    if word == 'later':
+        later = sample._replace(sequence=2, monotonic=1030.0, timestamp=NOW + 30)
+        return (
+            SampleArrived(later._replace(problems=(*_FANS, _WRONG), cost=Cost(0.0035, 3600, 3.4))),
+        )
+    if word == 'signals':
+        keys = [row.key for row in state.rows[:3]]
+        outcomes = ('sent', 'not permitted', 'reused')
+        return tuple(SignalSent(key, 'SIGTERM', how) for key, how in zip(keys, outcomes))
+    if word == 'clock':
+        return (ClockTicked(99.0, NOW + 31.0),)
+    return (KeyPressed(word),)
+
+
+@pytest.mark.parametrize('case', CASES, ids=str)
+def test_frames_look_as_they_did(case: Case) -> None:
+    sample = SAMPLES_HERE[case.sample]
+    if sample.sequence:
+        sample = with_details(with_families(sample))
+    state = AppState(case.width, case.height, timestamp=NOW, version='1.0.0', view=case.view)
+    state, _ = update(state, SampleArrived(sample))
+    for word in case.keys.split():
+        state, _ = update_all(state, events_of(word, sample, state))
+    assert_golden(f'frame-{case}', draw_frame(state, history_of(sample)))
