@@ -14,20 +14,56 @@ def run() -> None:
     # Nothing that is made while modules are imported is garbage: looking for it takes a tenth of
     # the time of a report.
     gc.disable()
-    from nvitop.cli import main
-
     status = 1
     try:
+        _open_closed_streams()
+        from nvitop.cli import main
+
         status = main()
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except KeyboardInterrupt:
+        status = 130
+    except ImportError as error:
+        # Above all a module pynvml that is not the binding: the text says what to do.
+        _say_error(error)
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                stream.flush()
+        status = _flush() or status
     # Taking the interpreter apart piece by piece takes as long as reading eight GPUs; the system
     # does it at once. The driver lets go of a process that has ended by itself.
     os._exit(status)
+
+
+def _open_closed_streams() -> None:
+    """Put something in the place of standard streams that are closed, as by ``nvitop >&-``.
+
+    The next file to be opened, be it a library's, would take their number. Writing to standard
+    output fails, as it should.
+    """
+    for name, mode in (('stdin', os.O_RDONLY), ('stdout', os.O_RDONLY), ('stderr', os.O_RDWR)):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, mode)
+            setattr(sys, name, os.fdopen(descriptor, 'r' if name == 'stdin' else 'w'))
+
+
+def _flush() -> int:
+    """Write what is still kept back; the exit status where that fails, 0 where it does not."""
+    status = 0
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        status = 1
+        _say_error(f'standard output cannot be written: {error.strerror}')
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
+    return status
+
+
+def _say_error(error: object) -> None:
+    with contextlib.suppress(OSError):
+        print(f'nvitop: ERROR: {error}', file=sys.stderr)
 
 
 if __name__ == '__main__':

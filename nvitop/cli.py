@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, NamedTuple, Sequence, Union
+from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence, Union
 
 from nvitop.api import host, libnvml
 from nvitop.options import (
@@ -61,6 +61,18 @@ def _discard_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+@contextlib.contextmanager
+def _writing(what: str, messages: list[Message]) -> Iterator[None]:
+    """For the block, a standard output that takes no more is a message, not an exception."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        messages.append(Message('ERROR', f'The {what} cannot be written: {error.strerror}.'))
+        _discard_stdout()
+
+
 def _run(invocation: Invocation) -> int:
     config = _read_config(invocation)
     options = merge(config.layer, parse_environment(os.environ), invocation.layer)
@@ -69,9 +81,11 @@ def _run(invocation: Invocation) -> int:
     if invocation.prints_config:
         from nvitop.config import format_config
 
-        sys.stdout.write(format_config(options, _choices()))
+        with _writing('configuration', messages):
+            sys.stdout.write(format_config(options, _choices()))
+            sys.stdout.flush()
         _say(messages)
-        return 0
+        return _status(messages)
     if options.demo is not None:
         error = _simulate(options.demo)
         if error:
@@ -270,16 +284,11 @@ def _report(source: LiveSource, options: Options, messages: list[Message]) -> in
     from nvitop.sampling.plan import REPORT_METRICS
 
     sample = source.complete_sample(metrics=REPORT_METRICS)
-    try:
+    with _writing('report', messages):
         _print_report(sample, options)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        messages.append(Message('ERROR', f'The report cannot be written: {error.strerror}.'))
-        _discard_stdout()
     messages += _remarks(sample)
     if not sample.devices and not _status(messages):
-        messages.append(Message('ERROR', 'No GPU is visible: the driver answers and has none.'))
+        messages.append(Message('ERROR', _explain_no_device(sample, options)))
     _say(messages)
     answers = any(device.status == 'ok' for device in sample.devices)
     if source.threads_inside:
@@ -288,6 +297,27 @@ def _report(source: LiveSource, options: Options, messages: list[Message]) -> in
         sys.stderr.flush()
         os._exit(_status(messages) or int(not answers))
     return _status(messages) or int(not answers)
+
+
+def _explain_no_device(sample: Sample, options: Options) -> str:
+    reasons = [problem.reason for problem in sample.problems if problem.subject == 'driver']
+    if reasons:
+        return (
+            f'No GPU can be read: {reasons[0]}.\n'
+            'Run nvidia-smi to see whether it answers there; if not, look into the kernel log '
+            '(dmesg) for NVRM and Xid lines.'
+        )
+    if options.only_visible and options.only is None:
+        value = os.environ.get('CUDA_VISIBLE_DEVICES', '')
+        return (
+            f'CUDA_VISIBLE_DEVICES is {value!r}, which names no GPU of this machine.\n'
+            'Without --only-visible all GPUs are shown.'
+        )
+    return (
+        'No GPU is visible: the driver answers and has none.\n'
+        'See whether the card is found (lspci -d 10de:); in a container, whether it was started '
+        'with --gpus all.'
+    )
 
 
 def _print_report(sample: Sample, options: Options) -> None:

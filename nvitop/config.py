@@ -169,6 +169,8 @@ def _check(setting: Setting, value: Any, choices: Choices) -> object:
             raise ValueError(
                 f'{setting.name} must be two whole numbers from 1 to 99, not {value!r}'
             ) from None
+    if not value:
+        raise ValueError(f'{setting.name} must name at least one of {", ".join(allowed)}')
     names = tuple(_one_of(setting.name, item, allowed) for item in value)
     if len(set(names)) < len(names):
         raise ValueError(f'{setting.name} names something twice')

@@ -141,7 +141,7 @@ def _interval(text: str) -> float:
 def _device(text: str) -> str:
     if not _DEVICE.fullmatch(text):
         raise argparse.ArgumentTypeError(f'not an index, a GPU:MIG index or a UUID: {text!r}')
-    return text
+    return text if '-' in text else ':'.join(str(int(index)) for index in text.split(':'))
 
 
 def _pid(text: str) -> int:

@@ -265,6 +265,30 @@ def test_all_gpus_lost_is_status_1(
     assert capsys.readouterr().err.count('WARNING: GPU ') == 8
 
 
+def test_a_driver_that_cannot_count_gpus_is_not_said_to_have_none(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.fail('nvmlDeviceGetCount_v2', 15)
+    assert report() == 1
+    captured = capsys.readouterr()
+    assert 'No GPU is visible: GPU is lost' in captured.out
+    assert captured.err.startswith('nvitop: ERROR: No GPU can be read: GPU is lost')
+
+
+@pytest.mark.parametrize('value', ['', '-1', 'garbage', '0,0', 'MIG-none'])
+def test_visible_devices_that_name_no_gpu_are_said_to(
+    machine: simulation.Machine,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    value: str,
+) -> None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', value)
+    assert report('-ov') == 1
+    captured = capsys.readouterr()
+    assert 'H100' not in captured.out
+    assert captured.err.startswith(f'nvitop: ERROR: CUDA_VISIBLE_DEVICES is {value!r}, which')
+
+
 def test_an_unknown_scenario_is_a_usage_error() -> None:
     done = run('--demo', 'no-such-scenario', '-1')
     assert done.returncode == 2

@@ -36,6 +36,7 @@ from nvitop.options import Invocation, Options, make_parser, merge, parse_argume
         ('--mem-util-thresh 1 99', {'memory_thresholds': (1, 99)}),
         ('-o 0 1', {'only': ('0', '1')}),
         ('--only 1:0 GPU-6f1a MIG-6f1a', {'only': ('1:0', 'GPU-6f1a', 'MIG-6f1a')}),
+        ('-o 01 2:00', {'only': ('1', '2:0')}),
         ('-ov', {'only_visible': True}),
         ('--only-visible', {'only_visible': True}),
         ('-c', {'compute': True}),

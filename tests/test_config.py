@@ -54,6 +54,7 @@ def test_what_a_file_may_say(text: str, layer: dict[str, object]) -> None:
         ('columns = "pid"', 1, 'must be a list'),
         ('columns = ["pid", "cost"]', 1, 'one of pid, user, command'),
         ('columns = ["pid", "pid"]', 1, 'twice'),
+        ('columns = []', 1, 'at least one of pid, user'),
         ('gpu-utilization-thresholds = [0, 50]', 1, 'from 1 to 99'),
         ('gpu-utilization-thresholds = [1, 2, 3]', 1, 'from 1 to 99'),
         ('gpu-utilization-thresholds = [1.5, 2]', 1, 'from 1 to 99'),

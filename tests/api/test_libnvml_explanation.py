@@ -156,7 +156,7 @@ def test_a_package_in_place_of_the_module_works_by_its_inner_module(
 
 def test_without_a_binding_the_package_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> ModuleType:
-        raise ModuleNotFoundError(name)
+        raise ModuleNotFoundError(name, name=name)
 
     monkeypatch.setattr('importlib.import_module', missing)
     with pytest.raises(ImportError, match='pip3 install nvidia-ml-py'):

@@ -40,11 +40,15 @@ def explain_binding(module: object = None) -> str:
             if rivals
             else 'Another package was installed over it, or its installation is broken.'
         )
-        + '\nTo repair it:        pip3 uninstall -y '
-        + ' '.join(_RIVALS)
-        + ' && pip3 install --force-reinstall nvidia-ml-py nvitop'
-        + '\nTo leave it alone:   run nvitop in an environment of its own (pipx run nvitop, '
-        'uvx nvitop)'
+        + f'\n{_advise_repair()}'
+    )
+
+
+def _advise_repair() -> str:
+    return (
+        f'To repair it:        pip3 uninstall -y {" ".join(_RIVALS)}'
+        ' && pip3 install --force-reinstall nvidia-ml-py nvitop\n'
+        'To leave it alone:   run nvitop in an environment of its own (pipx run nvitop, uvx nvitop)'
     )
 
 
@@ -63,9 +67,15 @@ def find_binding() -> Any:
     """
     try:
         module = importlib.import_module('pynvml')
-    except ModuleNotFoundError as error:
+    except Exception as error:
+        # A module that is broken, or not the binding at all, may raise anything.
+        if isinstance(error, ModuleNotFoundError) and error.name == 'pynvml':
+            raise ImportError(
+                'nvitop needs the package nvidia-ml-py (module pynvml): pip3 install nvidia-ml-py'
+            ) from error
         raise ImportError(
-            'nvitop needs the package nvidia-ml-py (module pynvml): pip3 install nvidia-ml-py'
+            f'The module pynvml cannot be imported: {type(error).__name__}: {error}.\n'
+            + _advise_repair()
         ) from error
     if missing_names(module):
         # Packages that replace the module by a directory keep the functions one level deeper.
