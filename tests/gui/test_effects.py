@@ -62,7 +62,7 @@ def test_without_process_descriptors_the_start_time_decides(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, 'pidfd_open', raising=False)
-    assert send_signal(key_of(child.pid), 'SIGINT').outcome == 'sent'
+    assert send_signal(key_of(child.pid), 'SIGTERM').outcome == 'sent'
     child.wait(10)
 
 
