@@ -8,9 +8,10 @@ import logging
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence, Union
+from typing import TYPE_CHECKING, Iterator, Sequence, Union
 
 from nvitop.api import host, libnvml
+from nvitop.namedtuple import NamedTuple
 from nvitop.options import (
     THEME_NAMES,
     Invocation,

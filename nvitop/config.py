@@ -7,8 +7,9 @@ import difflib
 import os
 import re
 import sys
-from typing import Any, Collection, Mapping, NamedTuple
+from typing import Any, Collection, Mapping
 
+from nvitop.namedtuple import NamedTuple
 from nvitop.options import MODES, Options, parse_thresholds
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Callable, Mapping, NamedTuple
+from typing import Callable, Mapping
 
+from nvitop.namedtuple import NamedTuple
 from nvitop.version import __version__
 
 DESCRIPTION = 'Show what runs on the NVIDIA GPUs of this machine, live or as a report.'

@@ -23,7 +23,7 @@ TABLES = {
     'nvitop/api/metrics.py',
 }
 
-ANYONE = ('nvitop.version', 'nvitop.api.utils', 'nvitop.api.metrics')
+ANYONE = ('nvitop.version', 'nvitop.namedtuple', 'nvitop.api.utils', 'nvitop.api.metrics')
 #: room → the prefixes it may import beside its own and ANYONE. The first matching room counts.
 ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.api.libnvml': ('nvitop.api', 'nvitop.simulation'),
@@ -139,7 +139,7 @@ def room_of(name: str) -> str | None:
 @pytest.mark.parametrize('path', FILES, ids=module_name)
 def test_a_room_imports_only_what_the_design_lets_it(path: pathlib.Path) -> None:
     name = module_name(path)
-    if name in {'nvitop.version'} or is_shim(path):
+    if name in {'nvitop.version', 'nvitop.namedtuple'} or is_shim(path):
         return
     room = room_of('nvitop.__init__' if name == 'nvitop' else name)
     assert room is not None, f'{name} belongs to no room: add it to ROOMS'
@@ -158,6 +158,16 @@ def test_some_packages_are_imported_in_one_place_only(path: pathlib.Path) -> Non
         for package, rooms in ONLY_IN.items():
             if is_within(imported, package):
                 assert any(is_within(name, room) for room in rooms), f'{name} imports {package}'
+
+
+@pytest.mark.parametrize('path', FILES, ids=module_name)
+def test_named_tuples_are_the_ones_that_are_made_fast(path: pathlib.Path) -> None:
+    if module_name(path) == 'nvitop.namedtuple':
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.ImportFrom) and node.module == 'typing':
+            names = [alias.name for alias in node.names]
+            assert 'NamedTuple' not in names, f'{path}: from nvitop.namedtuple import NamedTuple'
 
 
 @pytest.mark.parametrize('path', FILES, ids=module_name)

@@ -12,9 +12,10 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from typing import Iterator, Mapping, NamedTuple, Sequence, cast
+from typing import Iterator, Mapping, Sequence, cast
 
 from nvitop.api import _cuda_binding
+from nvitop.namedtuple import NamedTuple
 
 cudaSuccess = 0
 cudaErrorInvalidValue = 1

@@ -8,7 +8,7 @@ documentation and the contract tests are made from it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from nvitop.namedtuple import NamedTuple
 
 
 class Metric(NamedTuple):

@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 from nvitop.gui.app import App
 from nvitop.gui.crash import explain_crash, write_crash
@@ -19,6 +19,7 @@ from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.state.types import MainState
 from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.curses import CursesTerminal
+from nvitop.namedtuple import NamedTuple
 from nvitop.options import Options
 from nvitop.sampling.history import History
 from nvitop.sampling.plan import intervals

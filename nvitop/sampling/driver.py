@@ -6,10 +6,11 @@ from __future__ import annotations
 import functools
 import math
 import time
-from typing import Callable, Hashable, NamedTuple
+from typing import Callable, Hashable
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.gpu import GpuReader, GpuReading, ProcessRow, Selection, lost_reading
 from nvitop.sampling.lanes import Lane, Outcome
 from nvitop.sampling.plan import Due

@@ -7,10 +7,11 @@ A reader lives in one thread at a time; after a call that did not return it is g
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Iterable, Sequence, Tuple, Union
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device, ImpossibleAnswer, MigDevice
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.sampling.value import ImpossibleError, Value, known_value, value_of

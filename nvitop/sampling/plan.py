@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import math
 import time
-from typing import TYPE_CHECKING, Callable, NamedTuple
+from typing import TYPE_CHECKING, Callable
 
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric, metrics_of_tier
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import Demand
 
 if TYPE_CHECKING:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Callable, Container, Iterable, NamedTuple
+from typing import TYPE_CHECKING, Callable, Container, Iterable
 
 from nvitop.api import host
 from nvitop.api.process import HostFacts, HostProcess
 from nvitop.api.utils import NA
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, HostProcessSample, Problem, ProcessKey, ProcessSample
 from nvitop.sampling.value import known_value
 

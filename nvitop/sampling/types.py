@@ -8,7 +8,7 @@ Field names end in their unit. All values pickle, compare and survive ``tuple()`
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from nvitop.namedtuple import NamedTuple
 
 
 class DeviceKey(NamedTuple):

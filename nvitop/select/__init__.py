@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Sequence, overload
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence, overload
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.utils import human2bytes
+from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from typing import Literal

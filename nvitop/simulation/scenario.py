@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
-from typing import Mapping, NamedTuple, Union
+from typing import Mapping, Union
 
+from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.signals import Signal
 
 #: A value of a GPU: moving or fixed number, text, flag; :data:`None` is *not available*.

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple
+from typing import Mapping
+
+from nvitop.namedtuple import NamedTuple
 
 
 class Field(NamedTuple):

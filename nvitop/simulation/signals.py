@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from typing import NamedTuple
+
+from nvitop.namedtuple import NamedTuple
 
 TAU = 2.0 * math.pi
 SHAPES = ('sine', 'square', 'triangle', 'saw')

@@ -6,8 +6,9 @@ from __future__ import annotations
 import itertools
 import math
 import uuid
-from typing import Any, Callable, Mapping, NamedTuple, Protocol
+from typing import Any, Callable, Mapping, Protocol
 
+from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, DriverError
 from nvitop.simulation.scenario import Gpu, Mig, ProcessSpec, Scenario, Value
 from nvitop.simulation.signals import Signal

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nvitop.api import host
 from nvitop.api.collector.lineage import Lineage
@@ -16,6 +16,7 @@ from nvitop.api.device import CudaDevice
 from nvitop.api.metrics import METRICS
 from nvitop.api.process import GpuProcess
 from nvitop.api.utils import NA, GiB, Snapshot
+from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence

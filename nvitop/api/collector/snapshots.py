@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nvitop.api.device import Device
+from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

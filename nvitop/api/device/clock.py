@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
 
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
 from nvitop.api.utils import NA, NaType
+from nvitop.namedtuple import NamedTuple
 
 _GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 import collections
 import contextlib
 import weakref
-from typing import Any, NamedTuple
+from typing import Any
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
 from nvitop.api.device.window import Window, check_interval
 from nvitop.api.utils import NA, KiB, NaType
+from nvitop.namedtuple import NamedTuple
 
 #: The counters of the hardware are gathered slower than others; shorter times give rough values.
 _SHORTEST_SECONDS = 0.1

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.utils import NA, ULONGLONG_MAX, NaType
+from nvitop.namedtuple import NamedTuple
 
 _CORRECTED, _UNCORRECTED = 0, 1
 _VOLATILE, _AGGREGATE = 0, 1

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nvitop.api.device.base import (
     UNKNOWN_TO_DRIVER,
@@ -14,6 +14,7 @@ from nvitop.api.device.base import (
 )
 from nvitop.api.device.window import Window, check_interval
 from nvitop.api.utils import NA, KiB, NaType, bytes2human
+from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

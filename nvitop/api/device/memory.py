@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, human, once_in_oneshot
 from nvitop.api.utils import NA, ULONGLONG_MAX, NaType, bytes2human
+from nvitop.namedtuple import NamedTuple
 
 
 class MemoryInfo(NamedTuple):

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from nvitop.api import libnvml
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.utils import NA, UINT_MAX, NaType
+from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

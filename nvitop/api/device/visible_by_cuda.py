@@ -17,11 +17,12 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nvitop.api import libcuda
 from nvitop.api.device import visible_program
 from nvitop.api.device.visible_rules import digits
+from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -7,7 +7,7 @@ import ctypes
 import os
 import struct
 import sys
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError
 from nvitop.api.libnvml._logger import LOGGER
@@ -21,6 +21,7 @@ from nvitop.api.libnvml._structures import (
     c_nvmlProcessInfo_v3_t,
 )
 from nvitop.api.libnvml._versions import TOO_NEW, memory_totals, nvmlDeviceGetMemoryInfo
+from nvitop.namedtuple import NamedTuple
 
 #: The highest PID a system can give. On Linux the limit of all kernels, not `pid_max`, which may be
 #: lower in a container than on the host whose PIDs NVML tells.

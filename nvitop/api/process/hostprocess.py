@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import psutil
 
@@ -18,6 +18,7 @@ from nvitop.api import host
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
 from nvitop.api.utils import NA, NaType, Snapshot, timedelta2human
+from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import NamedTuple
 
 import psutil
+
+from nvitop.namedtuple import NamedTuple
 
 STATUSES = {
     b'R': psutil.STATUS_RUNNING,

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nvitop.api.device.identity import BRANDS
 from nvitop.api.utils import NA, MiB
 from nvitop.compat.pynvml_smi import groups
 from nvitop.compat.pynvml_smi import names as n
+from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from nvitop.namedtuple import NamedTuple
 
 #: Cells between the border and the details, and between two of them.
 _INDENT, _GAP = 2, 2

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence, Tuple
+from typing import Sequence, Tuple
 
 from nvitop.gui.layout.details import DetailSlot
 from nvitop.gui.render.geometry import Rect
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey
 
 #: Widths of the screen at which it changes: below the least nothing but a message is drawn; from

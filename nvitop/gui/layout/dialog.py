@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width, clip, safe, wrap
+from nvitop.namedtuple import NamedTuple
 
 #: The box at its widest, for long messages on wide screens.
 _MAX_WIDTH = 100

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from nvitop.gui.render.width import cell_width, clip, wrap
+from nvitop.namedtuple import NamedTuple
 
 #: Width of the screen from which on there are two columns.
 _TWO_COLUMNS = 150

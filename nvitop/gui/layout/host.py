@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from nvitop.gui.layout.device import CLASSIC, ONE_BAR
 from nvitop.gui.render.geometry import Rect
+from nvitop.namedtuple import NamedTuple
 
 #: Rows of its two forms. The full one uses the last line of the device panel as its top.
 FULL_HEIGHT, COMPACT_HEIGHT = 12, 2

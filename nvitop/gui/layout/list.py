@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple
+from typing import Iterable
 
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width, safe
+from nvitop.namedtuple import NamedTuple
 
 
 class ListLayout(NamedTuple):

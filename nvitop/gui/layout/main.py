@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from nvitop.gui.layout.details import place_details
 from nvitop.gui.layout.device import (
@@ -30,6 +30,7 @@ from nvitop.gui.layout.process import (
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.columns import column_widths
 from nvitop.gui.state.types import MainState, ViewState
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
 
 #: The fewest rows in which the main screen is drawn.

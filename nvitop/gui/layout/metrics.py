@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple
+from typing import Mapping
 
 from nvitop.gui.layout.process import PlacedColumn, place_columns
 from nvitop.gui.render.geometry import Rect
+from nvitop.namedtuple import NamedTuple
 
 #: What is told of the process, where there is room.
 COLUMNS: tuple[str, ...] = (

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, Sequence
 
 from nvitop.gui.layout.device import CLASSIC, Cells
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.columns import COLUMNS_BY_NAME, Column
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample
 
 #: Line above the box, border, title, headings, line below them.

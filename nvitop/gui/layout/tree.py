@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple
+from typing import Mapping
 
 from nvitop.gui.layout.device import CLASSIC, Cells
 from nvitop.gui.layout.list import ListLayout, lay_out_list
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.state.columns import TREE_COLUMNS
+from nvitop.namedtuple import NamedTuple
 
 #: Rows above the first process: title and headings.
 TREE_TOP_ROWS = 2

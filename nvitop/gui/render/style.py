@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+
+from nvitop.namedtuple import NamedTuple
 
 
 class Role(enum.IntEnum):

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple
+from typing import Mapping
 
 from nvitop.gui.render.style import GRADIENT, Role, Style
+from nvitop.namedtuple import NamedTuple
 
 DEFAULT = -1
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
 
 from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.state.types import MainState, ViewState
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import EMPTY_SAMPLE, Cost, DeviceKey, ProcessKey, ProcessSample, Sample
 from nvitop.version import __version__
 

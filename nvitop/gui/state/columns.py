@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from nvitop.api.utils import timedelta2human
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample
 
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from typing import Union
 
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessKey, Sample
 
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
 
 from nvitop.gui.state.app_state import Screen
 from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.ordering import ORDERS
+from nvitop.namedtuple import NamedTuple
 
 
 class Action(enum.Enum):

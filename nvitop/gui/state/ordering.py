@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Callable, FrozenSet, Iterable, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, FrozenSet, Iterable, Optional, Sequence, Tuple
 
 from nvitop.gui.state.types import ProcessFilter, Sort
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample
 
 #: Values to compare one after the other; ``None``: not available.

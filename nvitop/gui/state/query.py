@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, NamedTuple
+from typing import Callable, Iterable
 
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, Sequence
 
 from nvitop.gui.state.app_state import ProblemCount
 from nvitop.gui.state.ranges import subjects_text
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessSample
 
 #: How many problems are remembered; the ones not seen for longest are forgotten first.

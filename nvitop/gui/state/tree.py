@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, Sequence
 
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import HostProcessSample
 
 

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from nvitop.gui.state.columns import DEFAULT_COLUMNS
+from nvitop.namedtuple import NamedTuple
 from nvitop.options import Thresholds
 from nvitop.sampling.types import ProcessKey
 

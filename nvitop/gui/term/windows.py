@@ -8,7 +8,7 @@ import contextlib
 import signal
 import threading
 import time
-from typing import Callable, Iterator, Mapping, NamedTuple, Tuple, Union
+from typing import Callable, Iterator, Mapping, Tuple, Union
 
 from nvitop.gui.state.events import (
     Event,
@@ -19,6 +19,7 @@ from nvitop.gui.state.events import (
     Terminated,
 )
 from nvitop.gui.term.keys import key_name
+from nvitop.namedtuple import NamedTuple
 
 #: How long curses may wait for a key. Longer, and a sample that arrives is drawn late.
 READ_MILLISECONDS = 20

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
+from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
     NOT_SUPPORTED,

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import struct
-from typing import Callable, NamedTuple
+from typing import Callable
 
+from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import (
     ARGUMENT_VERSION_MISMATCH,
     INSUFFICIENT_SIZE,

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar
 
+from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
     SUCCESS,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from nvitop.gui.layout.device import DENSE, FULL, NARROW, Cells, DeviceLayout, DeviceRow
 from nvitop.gui.render.buffer import Buffer
@@ -17,6 +17,7 @@ from nvitop.gui.view.panels import device_narrow
 from nvitop.gui.view.panels.device_details import draw_details
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 from nvitop.version import __version__
 

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import Callable
 
 from nvitop.gui.render.width import fit, pad
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.widgets.bar import bar_blocks
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample
 
 #: Cells a bar is worth being drawn in.

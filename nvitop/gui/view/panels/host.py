@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, Sequence
 
 from nvitop.gui.layout.host import HostBoxes, HostGraphs, HostLayout
 from nvitop.gui.render.buffer import Buffer
@@ -19,6 +19,7 @@ from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.gui.view.widgets.graph import draw_graph, graph_bound
 from nvitop.gui.view.widgets.past import Past
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import (
     DEVICE_METRICS,
     HOST,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import AbstractSet, Mapping, NamedTuple, Sequence
+from typing import AbstractSet, Mapping, Sequence
 
 from nvitop.gui.layout.process import PlacedColumn, ProcessLayout
 from nvitop.gui.render.buffer import Buffer
@@ -14,6 +14,7 @@ from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.types import Sort
 from nvitop.gui.view.cells import CELLS, CellText
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights, draw_within
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (
     DeviceKey,
     DeviceSample,

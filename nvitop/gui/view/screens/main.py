@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from nvitop.gui.layout.device import NARROWEST
 from nvitop.gui.layout.main import LOWEST, MainLayout
@@ -15,6 +15,7 @@ from nvitop.gui.view.panels.device import Header, draw_device_panel
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights, select_graphs
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
 from nvitop.gui.view.widgets.message import draw_centred_line
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import History
 from nvitop.sampling.types import ProcessSample, Sample
 

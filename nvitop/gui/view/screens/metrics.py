@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from nvitop.gui.layout.metrics import Graph, MetricsLayout, lay_out_metrics
 from nvitop.gui.render.buffer import Buffer
@@ -22,6 +21,7 @@ from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, draw_graph, graph_boun
 from nvitop.gui.view.widgets.past import Past
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_bar_row, draw_title, hint_of
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample
 

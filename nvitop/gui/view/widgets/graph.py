@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import codecs
 import math
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Style, gradient
+from nvitop.namedtuple import NamedTuple
 
 
 class Marks(NamedTuple):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from nvitop.gui.layout.dialog import DialogLayout, button_text
 from nvitop.gui.render.buffer import Buffer
@@ -11,6 +11,7 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad
 from nvitop.gui.view.widgets.box import draw_box
+from nvitop.namedtuple import NamedTuple
 
 _CURRENT = Style(Role.SELECTED, bold=True)
 
