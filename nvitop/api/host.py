@@ -20,7 +20,12 @@ from psutil import Error as PsutilError
 from nvitop.api.utils import NA
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from nvitop.api.utils import NaType
+
+    def __getattr__(name: str) -> Any:
+        """Let names of psutil be known where its type stubs are not installed."""
 
 
 __all__ = [

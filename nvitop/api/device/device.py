@@ -250,6 +250,14 @@ class Device(
 
     # slices
 
+    def mig_device(self, mig_index: int) -> MigDevice:
+        """The MIG device of this index on the GPU.
+
+        Raises:
+            NVMLError: There is no such device: a MIG device, and a device of CUDA, has none.
+        """
+        raise libnvml.NVMLError(libnvml.NVML_ERROR_NOT_FOUND)
+
     def mig_devices(self) -> list[MigDevice]:
         """The MIG devices of the GPU; none for a MIG device."""
         return []
