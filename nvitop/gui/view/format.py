@@ -154,6 +154,12 @@ def format_power(mw: float | None) -> str:
     return NOT_AVAILABLE if mw is None or _is_missing(mw) else f'{mw / 1000:.0f}W'
 
 
+def format_short_power(mw: float | None) -> str:
+    """At most five characters below a megawatt: ``305W``, ``9999W``, ``12kW``."""
+    text = format_power(mw)
+    return text if mw is None or len(text) <= 5 else f'{mw / 1e6:.0f}kW'
+
+
 def format_power_usage(usage_mw: float | None, limit_mw: float | None) -> str:
     """Power drawn and its limit: ``305W / 400W``."""
     return f'{format_power(usage_mw)} / {format_power(limit_mw)}'

@@ -34,7 +34,7 @@ def _memory_usage(device: DeviceSample) -> str:
 _FAN = _Part('Fan', 3, lambda device: fmt.format_fan_speed(device.fan_speed_percent))
 _TEMPERATURE = _Part('Temp', 4, lambda d: fmt.format_temperature(d.temperature_celsius))
 _PERFORMANCE = _Part('Perf', 4, lambda device: fmt.format_word(device.performance_state))
-_POWER = _Part('Power', 5, lambda device: fmt.format_power(device.power_usage_mw))
+_POWER = _Part('Power', 5, lambda device: fmt.format_short_power(device.power_usage_mw))
 _POWER_USAGE = _Part('Pwr:Usg/Cap', 13, _power_usage)
 _MEMORY = _Part('Memory', 8, lambda device: fmt.format_bytes(device.memory_used_bytes))
 _MEMORY_PERCENT = _Part('Mem%', 4, lambda d: fmt.format_short_percent(d.memory_percent))
