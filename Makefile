@@ -68,7 +68,7 @@ bench: ## measure, on the driver that is found; PEER=DIRECTORY of an environment
 	@$(BENCH) -m benchmarks.render
 
 .PHONY: test-callbacks
-test-callbacks: $(VENV)/.made ## run the tests of callbacks with Keras, Lightning and a CPU build of PyTorch
+test-callbacks: $(VENV)/.made ## run the tests of callbacks and examples with Keras, Lightning and a CPU build of PyTorch
 	@$(BIN)/python tools/test_callbacks.py $(ARGS)
 
 .PHONY: clean

@@ -21,7 +21,7 @@ TORCH = 'torch==2.13.0+cpu'
 FRAMEWORKS = ('keras >= 3', 'lightning >= 2', 'pytorch-lightning >= 2', 'tensorboard >= 2')
 #: Seconds to look for PyTorch, and to install everything.
 SEARCH_SECONDS, INSTALL_SECONDS = 300, 1500
-PIP = ('-m', 'pip', '--quiet', '--disable-pip-version-check', '--timeout', '30', '--retries', '2')
+PIP = ('-m', 'pip', '-qq', '--disable-pip-version-check', '--timeout', '30', '--retries', '2')
 
 
 def call(*command: str, seconds: float) -> bool:
@@ -59,7 +59,7 @@ def main() -> int:
     if python is None or not make_environment(python):
         print(f'\nNOT RUN, {TORCH} or what goes with it cannot be installed: callbacks')
         return 0
-    arguments = sys.argv[1:] or ['tests/callbacks']
+    arguments = sys.argv[1:] or ['tests/callbacks', 'tests/test_examples.py']
     command = [BINARY, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', *arguments]
     environment = {**os.environ, 'NVITOP_TEST_FRAMEWORKS': '1'}
     return subprocess.run(command, cwd=ROOT, env=environment).returncode

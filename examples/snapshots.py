@@ -1,0 +1,48 @@
+"""Everything at one moment: devices and processes as plain values, here as JSON.
+
+python examples/snapshots.py
+"""
+
+from __future__ import annotations
+
+import json
+
+from nvitop import NA, take_snapshots
+
+
+def known(value: object) -> object:
+    """``None`` for what is not available, which JSON has a word for."""
+    return None if value is NA else value
+
+
+def main() -> None:
+    """Print what was seen."""
+    devices, processes = take_snapshots()
+    document = {
+        'devices': [
+            {
+                'index': device.index,
+                'name': device.name,
+                'memory_used_bytes': known(device.memory_used),
+                'gpu_utilization_percent': known(device.gpu_utilization),
+                'temperature_celsius': known(device.temperature),
+            }
+            for device in devices
+        ],
+        'processes': [
+            {
+                'pid': process.pid,
+                'device': process.device.index,
+                'user': known(process.username),
+                'gpu_memory_bytes': known(process.gpu_memory),
+                'gpu_sm_utilization_percent': known(process.gpu_sm_utilization),
+                'command': process.command,
+            }
+            for process in processes
+        ],
+    }
+    print(json.dumps(document, indent=2))
+
+
+if __name__ == '__main__':
+    main()

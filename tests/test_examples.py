@@ -1,0 +1,122 @@
+"""Every example runs, on a simulated machine, and does what it says."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / 'examples'
+#: Examples that need more than nvitop, and what.
+NEEDS = {
+    'collector_to_tensorboard': ('torch', 'tensorboard'),
+    'keras_training': ('keras', 'torch'),
+    'lightning_training': ('lightning', 'tensorboard'),
+}
+
+
+def run(
+    name: str, *arguments: str, folder: Path, scenario: str = 'workstation', **environ: str
+) -> str:
+    """What an example prints. `make test-callbacks` has what it needs and sets the variable."""
+    missing = [need for need in NEEDS.get(name, ()) if importlib.util.find_spec(need) is None]
+    if missing and not os.environ.get('NVITOP_TEST_FRAMEWORKS'):
+        pytest.skip(f'NOT RUN, needs {", ".join(missing)}: make test-callbacks')
+    environment = {
+        **os.environ,
+        'NVITOP_DEMO': scenario,
+        'PYTHONPATH': str(ROOT),
+        'PYTHONIOENCODING': 'utf-8',
+        **environ,
+    }
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f'{name}.py'), *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        timeout=100,
+    )
+    assert done.returncode == 0
+    return done.stdout.decode()
+
+
+def test_every_example_is_run_in_a_test() -> None:
+    tests = ''.join(path.read_text(encoding='utf-8') for path in ROOT.glob('tests/**/test_*.py'))
+    for path in EXAMPLES.glob('*.py'):
+        assert f"'{path.stem}'" in tests, path
+
+
+def test_minimal_monitor(tmp_path: Path) -> None:
+    text = run('minimal_monitor', '1', folder=tmp_path)
+    assert 'GPU 0: NVIDIA GeForce RTX 4090' in text
+    assert '9870MiB python3 -m llama_cpp.server' in text
+
+
+def test_colored_monitor(tmp_path: Path) -> None:
+    text = run(
+        'colored_monitor', '1', folder=tmp_path, scenario='mig', FORCE_COLOR='1', NO_COLOR=''
+    )
+    plain = run('colored_monitor', '1', folder=tmp_path, scenario='mig', NO_COLOR='1')
+    assert len(text.splitlines()) == len(plain.splitlines()) == 8
+    assert '\033[' in text
+    assert '\033[' not in plain
+    assert '(0, 2)  NVIDIA A100-SXM4-80GB MIG 1g' in plain
+
+
+def test_snapshots(tmp_path: Path) -> None:
+    document = json.loads(run('snapshots', folder=tmp_path, scenario='dgx-h100'))
+    assert [device['index'] for device in document['devices']] == list(range(8))
+    assert {process['device'] for process in document['processes']} <= set(range(8))
+
+
+def test_select_in_training(tmp_path: Path) -> None:
+    lines = run('select_in_training', folder=tmp_path, scenario='dgx-h100').splitlines()
+    assert [line.split(' is ')[0] for line in lines] == ['cuda:0', 'cuda:1']
+
+
+def test_collector_to_csv(tmp_path: Path) -> None:
+    run('collector_to_csv', 'log.csv', folder=tmp_path)
+    with open(tmp_path / 'log.csv', encoding='utf-8') as file:
+        rows = list(csv.DictReader(file))
+    assert [row['epoch'] for row in rows] == ['0', '1', '2']
+    for row in rows:
+        assert 0 <= float(row['train/epoch/cuda:0 (gpu:0)/gpu_utilization (%)/mean']) <= 100
+        assert float(row['train/epoch/duration (s)']) >= 0.3
+
+
+def test_collector_in_background(tmp_path: Path) -> None:
+    run('collector_in_background', folder=tmp_path)
+    lines = (tmp_path / 'resources.jsonl').read_text(encoding='utf-8').splitlines()
+    metrics = [json.loads(line) for line in lines]
+    assert len(metrics) == 3
+    assert all('metrics-daemon/gpu:0/power_usage (W)/mean' in one for one in metrics)
+    assert any('pid:' in key for key in metrics[-1])
+
+
+def test_collector_to_tensorboard(tmp_path: Path) -> None:
+    run('collector_to_tensorboard', 'events', folder=tmp_path)
+    (file,) = (tmp_path / 'events').iterdir()
+    assert b'resources/epoch/batch/cuda:0 (gpu:0)/gpu_utilization (%)/mean' in file.read_bytes()
+
+
+def test_keras_training(tmp_path: Path) -> None:
+    text = run('keras_training', 'logs', folder=tmp_path, KERAS_BACKEND='torch')
+    assert 'gpu_id: 0/utilization.gpu (%)' in text
+    lines = (tmp_path / 'logs' / 'log.csv').read_text(encoding='utf-8').splitlines()
+    assert len(lines) == 3
+    assert 'gpu_id: 0/temperature.gpu (C)' in lines[0]
+
+
+def test_lightning_training(tmp_path: Path) -> None:
+    run('lightning_training', 'logs', folder=tmp_path)
+    files = list((tmp_path / 'logs').rglob('events.out.tfevents.*'))
+    assert any(b'gpu_id: 0/utilization.gpu (%)' in file.read_bytes() for file in files)
+    (metrics,) = (tmp_path / 'logs').rglob('metrics.csv')
+    assert 'batch_time/inter_step (ms)' in metrics.read_text(encoding='utf-8')
