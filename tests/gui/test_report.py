@@ -36,14 +36,14 @@ VIEWS = {
     'columns': ViewState(columns=tuple(column.name for column in COLUMNS)),
 }
 
-#: Each scenario at two or three widths and each width with several scenarios.
+#: Each scenario at two or three widths, and each width with each of the ways to draw.
 CASES = [
-    ('no-gpu', 40, 'plain'),
+    ('no-gpu', 40, 'ascii'),
     ('no-gpu', 123, 'plain'),
     ('one', 40, 'plain'),
     ('one', 79, 'colorful'),
     ('one', 100, 'columns'),
-    ('one', 240, 'plain'),
+    ('one', 240, 'colorful'),
     ('h100x8', 60, 'plain'),
     ('h100x8', 80, 'plain'),
     ('h100x8', 123, 'plain'),
@@ -51,7 +51,7 @@ CASES = [
     ('gpus16', 60, 'colorful'),
     ('gpus16', 79, 'plain'),
     ('gpus16', 160, 'plain'),
-    ('mig', 40, 'plain'),
+    ('mig', 40, 'colorful'),
     ('mig', 79, 'plain'),
     ('mig', 100, 'colorful'),
     ('mig', 123, 'plain'),
@@ -59,23 +59,24 @@ CASES = [
     ('missing', 100, 'plain'),
     ('missing', 160, 'colorful'),
     ('lost', 40, 'plain'),
-    ('lost', 80, 'plain'),
+    ('lost', 80, 'ascii'),
     ('lost', 123, 'plain'),
     ('all-lost', 79, 'plain'),
-    ('all-lost', 240, 'plain'),
+    ('all-lost', 240, 'ascii'),
     ('unified', 60, 'plain'),
     ('unified', 123, 'colorful'),
     ('workstation', 79, 'plain'),
     ('workstation', 100, 'plain'),
     ('workstation', 160, 'plain'),
+    ('workstation', 240, 'plain'),
     ('hostile', 40, 'plain'),
     ('hostile', 80, 'plain'),
     ('hostile', 160, 'plain'),
     ('odd-processes', 60, 'plain'),
     ('odd-processes', 79, 'plain'),
-    ('odd-processes', 100, 'plain'),
+    ('odd-processes', 100, 'ascii'),
     ('wddm', 40, 'plain'),
-    ('wddm', 80, 'plain'),
+    ('wddm', 80, 'colorful'),
     ('extreme', 40, 'plain'),
     ('extreme', 79, 'plain'),
     ('extreme', 160, 'columns'),
@@ -87,6 +88,13 @@ CASES = [
     ('hostile', 123, 'ascii'),
     ('lost', 60, 'ascii'),
 ]
+
+
+def test_every_width_is_drawn_in_every_way() -> None:
+    widths = {width for _, width, _ in CASES}
+    assert widths == {40, 60, 79, 80, 100, 123, 160, 240}
+    drawn = {(width, view) for _, width, view in CASES if view != 'columns'}
+    assert drawn == {(width, view) for width in widths for view in ('plain', 'colorful', 'ascii')}
 
 
 @pytest.mark.parametrize(('scenario', 'width', 'view'), CASES)
