@@ -219,7 +219,7 @@ class ResourceMetricCollector:
         on_stop: Callable[[ResourceMetricCollector], None] | None = None,
         tag: str = 'metrics-daemon',
         start: bool = True,
-    ) -> threading.Thread:
+    ) -> CollectThread:
         """Have a thread hand the metrics on, see :func:`collect_in_background`."""
         return collect_in_background(
             on_collect, self, interval, on_start=on_start, on_stop=on_stop, tag=tag, start=start
@@ -353,7 +353,7 @@ def collect_in_background(
     on_stop: Callable[[ResourceMetricCollector], None] | None = None,
     tag: str = 'metrics-daemon',
     start: bool = True,
-) -> threading.Thread:
+) -> CollectThread:
     """Have a daemon thread hand metrics to a function, at once and then every ``interval`` seconds.
 
     The thread collects under a tag of its own, which nests in no other. It ends when ``on_collect``
