@@ -7,9 +7,6 @@ an environment of its own; elsewhere nothing is compared, and the summary of the
 from __future__ import annotations
 
 import fnmatch
-import importlib
-import os
-import warnings
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -21,10 +18,10 @@ from nvitop import simulation
 from nvitop.compat import pynvml_smi as ours
 from nvitop.simulation.driver.nvml import ALL_SYMBOLS
 from tests.compat import machines
+from tests.compat.peers import begin, import_smi
 from tests.compat.test_smi_query import BEYOND
 
-#: Set where the package must be there.
-IS_REQUIRED = 'NVITOP_TEST_PEERS' in os.environ
+PEER = import_smi()
 
 #: Names to which pynvml.smi gives no answer, or an empty one.
 UNANSWERED = {
@@ -82,37 +79,16 @@ ONLY_THEIRS_IN_XML = {
 }
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture
 def peer() -> Any:
-    """pynvml.smi, with what it needs to run with the bindings of today."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            smi: Any = importlib.import_module('pynvml_utils.smi')
-    except ImportError:
-        if IS_REQUIRED:
-            raise
-        pytest.skip('NOTHING WAS COMPARED with pynvml.smi: not installed (make test-peers)')
-    # A constant that the binding dropped, and brands that came later.
-    smi.nvmlClocksThrottleReasonUnknown = 1 << 63
-    smi.NVSMI_BRAND_NAMES.update(
-        {number: name for number, name in ours.NVSMI_BRAND_NAMES.items() if number > 5}
-    )
-    # It shuts NVML down when it is collected, at whatever time that is.
-    del smi.nvidia_smi.__del__
-    return smi
+    """pynvml.smi."""
+    return PEER
 
 
 @pytest.fixture(autouse=True)
 def accounts_that_the_peer_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
     # An account without memory is a TypeError there.
     monkeypatch.setattr(machines, 'ACCOUNTED', machines.ACCOUNTED[:1])
-
-
-def begin(peer: Any) -> None:
-    """Have it find the GPUs of the machine that runs now: it does so when it is made."""
-    peer.nvidia_smi._nvidia_smi__instance = peer.nvidia_smi._nvidia_smi__handles = None
-    peer.nvidia_smi.getInstance()
 
 
 def leaves(tree: Any, path: str = '') -> Iterator[str]:

@@ -61,6 +61,10 @@ def test_what_is_no_tree_is_text_too(results: object, text: str) -> None:
     assert nvidia_smi.format(results) == text
 
 
+def test_text_cannot_steer_a_terminal() -> None:
+    assert format_tree({'name': 'a\x1b[2Jb\nc\u202ed'}) == '  name: a�[2Jb�c�d\n'
+
+
 def test_everything_can_be_shown() -> None:
     with machine():
         everything = nvidia_smi.DeviceQuery()

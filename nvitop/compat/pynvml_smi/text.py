@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from nvitop.compat.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -45,7 +47,7 @@ def _format_mapping(tree: Mapping[str, Any], indent: str) -> Iterator[str]:
         elif isinstance(value, (list, tuple)):
             yield f'{indent}{key}: {", ".join(map(str, value))}'
         else:
-            yield f'{indent}{key}: {value}'
+            yield f'{indent}{key}: {printable(str(value))}'
 
 
 def tree_to_xml(tree: Mapping[str, Any], bus_ids: Sequence[str]) -> str:

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU as igpu shows it: read from a device, all at one moment."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from nvitop.api import host
+from nvitop.api.device import Device, MigDevice
+from nvitop.api.process import GpuProcess
+from nvitop.api.utils import NA, MiB, NaType
+from nvitop.compat.igpu.groups import (
+    GPUClockInfo,
+    GPUMemoryInfo,
+    GPUPCIInfo,
+    GPUPowerInfo,
+    GPUProcessesInfo,
+    GPUProcessInfo,
+    GPUUtilizationInfo,
+)
+
+if TYPE_CHECKING:
+    from typing import Tuple, Union
+
+    #: Index of a GPU, or (index of the GPU, index on it) of a MIG device.
+    Index = Union[int, Tuple[int, int]]
+
+
+class GPUInfo:
+    """A GPU, or a MIG device, as it was at the last :meth:`update`."""
+
+    def __init__(self, device: Device) -> None:
+        """Look at a device now."""
+        self._device = device
+        self.update()
+
+    def update(self) -> None:
+        """Look again. Groups that were taken from here before stay as they were."""
+        device = self._device
+        # What belongs to the whole GPU is not told of a MIG device.
+        physical = device.parent if isinstance(device, MigDevice) else device
+        with device.oneshot():
+            self._name, self._uuid = str(device.name()), str(device.uuid())
+            self._serial, self._bios = str(physical.serial()), str(physical.vbios_version())
+            self._memory = _memory(device)
+            self._utilization = GPUUtilizationInfo(
+                float(device.gpu_utilization()),
+                float(device.memory_utilization()),
+                float(physical.fan_speed()),
+                float(physical.temperature()),
+                str(physical.performance_state()),
+            )
+            self._pci = _pci(physical)
+            self._clocks = _clocks(physical)
+            self._power = _power(physical)
+        self._processes = _processes(device)
+
+    @property
+    def index(self) -> Index:
+        """Index of the GPU; (index of the GPU, index on it) of a MIG device."""
+        return self._device.index
+
+    @property
+    def name(self) -> str:
+        """Product name."""
+        return self._name
+
+    @property
+    def serial(self) -> str:
+        """Serial number of the board."""
+        return self._serial
+
+    @property
+    def uuid(self) -> str:
+        """Globally unique identifier."""
+        return self._uuid
+
+    @property
+    def bios(self) -> str:
+        """Version of the video BIOS."""
+        return self._bios
+
+    @property
+    def memory(self) -> GPUMemoryInfo:
+        """Memory in MiB."""
+        return self._memory
+
+    @property
+    def utilization(self) -> GPUUtilizationInfo:
+        """Loads, fan, temperature, performance state."""
+        return self._utilization
+
+    @property
+    def pci(self) -> GPUPCIInfo:
+        """PCI bus and link."""
+        return self._pci
+
+    @property
+    def clocks(self) -> GPUClockInfo:
+        """Clocks in MHz."""
+        return self._clocks
+
+    @property
+    def power(self) -> GPUPowerInfo:
+        """Power in W."""
+        return self._power
+
+    @property
+    def processes(self) -> GPUProcessesInfo:
+        """Processes with compute or graphics contexts, on MIG devices too."""
+        return self._processes
+
+    def __str__(self) -> str:
+        rows = {
+            'INDEX': self.index,
+            'BOARD NAME': self.name,
+            'SERIAL': self.serial,
+            'UUID': self.uuid,
+            'BIOS VERSION': self.bios,
+        }
+        head = '\n'.join(f'{key:<12} : {value}' for key, value in rows.items())
+        groups = (self.memory, self.utilization, self.pci, self.clocks, self.power, self.processes)
+        return '\n\n'.join([head, *map(str, groups)])
+
+    def __repr__(self) -> str:
+        return f'{type(self).__name__}(index={self.index}, name={self.name!r})'
+
+
+def _memory(device: Device) -> GPUMemoryInfo:
+    info = device.memory_info()
+    reserved = info.reserved if isinstance(info.reserved, int) else 0
+    used = float(info.used) + reserved
+    return GPUMemoryInfo(float(info.total) / MiB, used / MiB, float(info.free) / MiB)
+
+
+def _pci(device: Device) -> GPUPCIInfo:
+    pci = device.pci_info()
+
+    def digits(name: str, count: int) -> str:
+        return str(NA) if pci is NA else f'{getattr(pci, name):0{count}X}'
+
+    def lanes(width: object) -> str:
+        return f'{width}x' if isinstance(width, int) else str(NA)
+
+    return GPUPCIInfo(
+        digits('bus', 2),
+        str(device.bus_id()),
+        digits('device', 2),
+        digits('pciDeviceId', 8),
+        digits('pciSubSystemId', 8),
+        str(device.pcie_link_generation()),
+        str(device.max_pcie_link_generation()),
+        lanes(device.pcie_link_width()),
+        lanes(device.max_pcie_link_width()),
+    )
+
+
+def _clocks(device: Device) -> GPUClockInfo:
+    now, most = device.clock_infos(), device.max_clock_infos()
+    return GPUClockInfo(
+        graphics=float(now.graphics),
+        sm=float(now.sm),
+        memory=float(now.memory),
+        max_graphics=float(most.graphics),
+        max_sm=float(most.sm),
+        max_memory=float(most.memory),
+        video=float(now.video),
+        max_video=float(most.video),
+    )
+
+
+def _power(device: Device) -> GPUPowerInfo:
+    return GPUPowerInfo(
+        management='Supported' if device.power_management_mode() == 1 else str(NA),
+        draw=_watts(device.power_usage()),
+        limit=_watts(device.power_limit()),
+        min_limit=_watts(device.min_power_limit()),
+        max_limit=_watts(device.max_power_limit()),
+        enforced_limit=_watts(device.enforced_power_limit()),
+        default_limit=_watts(device.default_power_limit()),
+    )
+
+
+def _watts(milliwatts: int | NaType) -> float:
+    return float(milliwatts) / 1000
+
+
+def _processes(device: Device) -> GPUProcessesInfo:
+    leaves = device.to_leaf_devices()
+    with GpuProcess.failsafe():
+        return GPUProcessesInfo(
+            _process(process) for leaf in leaves for process in leaf.processes().values()
+        )
+
+
+def _process(process: GpuProcess) -> GPUProcessInfo:
+    parent_pid, parent_name = _parent(process)
+    return GPUProcessInfo(
+        process.pid,
+        str(process.name()),
+        str(process.username()),
+        parent_pid,
+        parent_name,
+        _local_time(process.create_time()),
+        _mib(process.gpu_memory()),
+        str(process.type),
+    )
+
+
+def _mib(size: int | NaType) -> float:
+    return size // MiB if isinstance(size, int) else math.nan
+
+
+def _parent(process: GpuProcess) -> tuple[int | None, str]:
+    """PID and name of the parent of a process."""
+    try:
+        pid = process.host.ppid()
+        parent = process.host.parent()
+        return pid, parent.name() if parent is not None else str(NA)
+    except host.PsutilError:
+        return None, str(NA)
+
+
+def _local_time(seconds: Any) -> str:
+    if not isinstance(seconds, (int, float)):
+        return str(NA)
+    return time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(seconds))

@@ -1,0 +1,107 @@
+"""igpu itself, asked the same on the same simulated machine.
+
+``make test-peers`` installs it in an environment of its own; elsewhere nothing is compared, and the
+summary of the run says so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+from typing import Any
+
+import pytest
+
+from nvitop import simulation
+from nvitop.compat import igpu as ours
+from tests.compat import machines
+from tests.compat.peers import begin, import_igpu, import_smi
+
+SMI = import_smi()
+PEER = import_igpu()
+GROUPS = ('memory', 'utilization', 'pci', 'clocks', 'power')
+
+
+@pytest.fixture(autouse=True)
+def accounts_that_the_peer_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, 'ACCOUNTED', machines.ACCOUNTED[:1])
+    monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+
+
+def members(value: object) -> set[str]:
+    return {name for name in dir(value) if not name.startswith('_')}
+
+
+def test_all_its_names_are_there() -> None:
+    names = {
+        name
+        for name, value in vars(PEER).items()
+        if not name.startswith('_') and not inspect.ismodule(value)
+    }
+    assert names <= set(ours.__all__)
+    for name in names:
+        assert members(getattr(PEER, name)) <= members(getattr(ours, name))
+
+
+def test_its_functions_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
+    with machines.machine():
+        begin(SMI)
+        assert ours.nvidia_driver_version() == PEER.nvidia_driver_version()
+        assert ours.count_devices() == PEER.count_devices()
+        assert ours.devices_index() == PEER.devices_index()
+        for index in (2, -1, '0', None):
+            for igpu in (PEER, ours):
+                with pytest.raises(ValueError, match=r'.'):
+                    igpu.get_device(index)
+        monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '1,0')
+        assert ours.visible_devices_index() == PEER.visible_devices_index() == [1, 0]
+        assert ours.count_visible_devices() == PEER.count_visible_devices()
+
+
+@pytest.mark.parametrize('index', [0, 1])
+def test_a_gpu_tells_the_same(index: int) -> None:
+    parent = os.getppid()
+    with machines.machine(processes=[os.getpid(), parent, parent]):
+        begin(SMI)
+        theirs, mine = PEER.get_device(index), ours.get_device(index)
+        for name in ('index', 'name', 'serial', 'uuid', 'bios'):
+            assert getattr(mine, name) == getattr(theirs, name)
+        for group in GROUPS:
+            assert_alike(getattr(theirs, group), getattr(mine, group))
+        by_pid = {process.pid: process for process in mine.processes}
+        # It says ``None`` for none, and does not list graphics processes.
+        processes = theirs.processes or []
+        assert [process.pid for process in processes] == [os.getpid(), parent][: 2 - 2 * index]
+        for process in processes:
+            # Of the parent, we also see what it has as a graphics process.
+            but_for = {'gpu_memory'} if process.pid == parent else set()
+            assert_alike(process, by_pid[process.pid], but_for)
+
+
+def test_what_is_unknown_looks_the_same() -> None:
+    with machines.machine() as gpus:
+        begin(SMI)
+        gpus.set(gpu=1, fan_speed='N/A', gpu_utilization='N/A', power_usage='N/A')
+        theirs, mine = PEER.get_device(1), ours.get_device(1)
+        assert math.isnan(theirs.power.draw)
+        for group in GROUPS:
+            assert_alike(getattr(theirs, group), getattr(mine, group))
+
+
+def test_other_machines_look_the_same() -> None:
+    for scenario in ('workstation', 'dgx-h100'):
+        with simulation.machine(scenario, processes='none', clock=lambda: 0.0):
+            begin(SMI)
+            theirs, mine = PEER.get_device(0), ours.get_device(0)
+            for group in GROUPS:
+                assert_alike(getattr(theirs, group), getattr(mine, group))
+
+
+def assert_alike(theirs: Any, mine: Any, but_for: set[str] | None = None) -> None:
+    """Each member of theirs has the same value and type in ours."""
+    for name in members(theirs) - (but_for or set()):
+        expected, value = getattr(theirs, name), getattr(mine, name)
+        assert type(value) is type(expected), name
+        assert value == expected or (math.isnan(value) and math.isnan(expected)), name
