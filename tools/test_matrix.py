@@ -5,6 +5,7 @@ Says loudly which environments ran and which could not be made; fails when a run
 
 from __future__ import annotations
 
+import concurrent.futures
 import glob
 import os
 import pathlib
@@ -48,18 +49,26 @@ def oldest_requirements() -> list[str]:
     return [f'{name}=={version}' for name, version in pairs if name not in skip]
 
 
-def run_environment(name: str, python: str, requirements: list[str], arguments: list[str]) -> bool:
-    """Make the environment if need be, and run the tests in it."""
+def make_environment(name: str, python: str, requirements: list[str]) -> bool:
+    """Make the environment if need be; one at a time, because all build in the same tree."""
     venv = VENVS / name
     binary = venv / 'bin' / 'python'
-    print(f'\n=== {name} ===', flush=True)
+    print(f'Making {name}', flush=True)
     if not binary.exists():
         subprocess.run([python, str(ROOT / 'tools' / 'make_venv.py'), str(venv)], check=True)
     pip = [str(binary), '-m', 'pip', '--quiet', '--disable-pip-version-check', 'install']
-    if subprocess.run([*pip, '--editable', f'{ROOT}[test]', *requirements]).returncode:
-        return False
+    command = [*pip, '--editable', f'{ROOT}[test]', *requirements]
+    return subprocess.run(command).returncode == 0
+
+
+def run_tests(name: str, arguments: list[str]) -> tuple[bool, str]:
+    """Run the tests in an environment; whether they passed, and what they said."""
+    binary = VENVS / name / 'bin' / 'python'
     command = [str(binary), '-m', 'pytest', '-q', '-p', 'no:cacheprovider', *arguments]
-    return subprocess.run(command, cwd=ROOT).returncode == 0
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    return done.returncode == 0, done.stdout
 
 
 def environments(what: str) -> list[tuple[str, str | None, list[str]]]:
@@ -84,14 +93,22 @@ def main() -> int:
     if what == 'peers':
         os.environ['NVITOP_TEST_PEERS'] = '1'  # what is missing is an error
         arguments = ['-W', 'ignore::FutureWarning', *(arguments or ['tests/compat'])]
-    passed, failed, absent = [], [], []
+    passed: list[str] = []
+    failed: list[str] = []
+    absent: list[str] = []
+    ready: list[str] = []
     for name, python, requirements in environments(what):
         if python is None:
             absent.append(name)
-        elif run_environment(name, python, requirements, arguments):
-            passed.append(name)
+        elif make_environment(name, python, requirements):
+            ready.append(name)
         else:
             failed.append(name)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as runs:
+        results = runs.map(lambda name: run_tests(name, arguments), ready)
+        for name, (is_good, output) in zip(ready, results):
+            print(f'\n=== {name} ===\n{output}', flush=True)
+            (passed if is_good else failed).append(name)
     print(f'\nRan and passed: {", ".join(passed) or "none"}')
     if absent:
         print(f'NOT RUN, no interpreter at hand: {", ".join(absent)}')
