@@ -41,6 +41,8 @@ from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_detail
 from tests.gui.test_report import Anything, assert_boxes_close
 from tests.gui.test_update import EVENTS, SIZES
 
+pytestmark = pytest.mark.usefixtures('utc')
+
 
 def state_of(
     name: str, width: int, height: int, *keys: str, view: ViewState | None = None

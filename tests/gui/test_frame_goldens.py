@@ -29,6 +29,8 @@ from tests.gui.samples import (
     with_families,
 )
 
+pytestmark = pytest.mark.usefixtures('utc')
+
 ASCII, READONLY = ViewState(ascii=True), ViewState(readonly=True)
 COLUMNS = ViewState(columns=('pid', 'user', 'gpu', 'gpu_memory', 'encoder', 'decoder', 'command'))
 
