@@ -641,6 +641,7 @@ def with_details(sample: Sample) -> Sample:
                 info=info,
                 pcie_link_generation=5,
                 pcie_link_width=8 if index == 2 else 16,
+                pcie_link_down_trained=index == 2,
                 pcie_tx_throughput_kib_per_s=12_345_678 * index,
                 pcie_rx_throughput_kib_per_s=123_456,
                 nvlink_tx_throughput_kib_per_s=123_456_789,

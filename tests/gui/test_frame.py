@@ -33,7 +33,6 @@ from nvitop.gui.state.types import ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
-from nvitop.gui.view.panels.device_details import is_link_down_trained
 from nvitop.options import Thresholds
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost
@@ -473,28 +472,6 @@ def test_a_bad_link_and_forced_clocks_stand_out() -> None:
     buffer = details_of('h100x8', 120, 60)
     warned = [text for y in range(60) for _, text, s in buffer.row(y) if s.role is Role.WARNING]
     assert warned == ['!', 'Gen5 x8/Gen5 x16', 'HW thermal slowdown, SW power cap']
-
-
-@pytest.mark.parametrize(
-    ('lanes', 'generation', 'state', 'is_bad'),
-    [
-        (16, 5, 'P0', False),
-        (8, 5, 'P8', True),
-        (16, 1, 'P8', False),
-        (16, 1, 'P0', True),
-        (16, 1, None, True),
-        (None, None, 'P0', False),
-    ],
-)
-def test_a_link_is_bad_with_fewer_lanes_or_slow_while_the_gpu_works(
-    lanes: int | None, generation: int | None, state: str | None, is_bad: bool
-) -> None:
-    device = (
-        with_details(SAMPLES['one'])
-        .devices[0]
-        ._replace(pcie_link_width=lanes, pcie_link_generation=generation, performance_state=state)
-    )
-    assert is_link_down_trained(device) is is_bad
 
 
 def test_a_machine_without_nvlink_has_no_room_for_it() -> None:

@@ -14,8 +14,6 @@ from nvitop.sampling.types import DeviceSample
 
 _DIM = Style(Role.DIM)
 _WARNING = Style(Role.WARNING)
-#: States in which a GPU works; in the others a slow link saves power.
-_WORKING_STATES = (None, 'P0', 'P1', 'P2')
 #: What in a reason says that the clocks are held down by force.
 _ALARMING = ('slowdown', 'brake', 'reliability')
 
@@ -35,25 +33,12 @@ def draw_details(
                 x += buf.write(x, y + i, clip(text, room), style)
 
 
-def is_link_down_trained(device: DeviceSample) -> bool:
-    """Whether the PCIe link is worse than GPU and system can: fewer lanes, or slower in work."""
-    info = device.info
-    return _is_below(device.pcie_link_width, info.max_pcie_link_width) or (
-        _is_below(device.pcie_link_generation, info.max_pcie_link_generation)
-        and device.performance_state in _WORKING_STATES
-    )
-
-
-def _is_below(value: int | None, most: int | None) -> bool:
-    return value is not None and most is not None and value < most
-
-
 def _link(device: DeviceSample) -> Pieces:
     info = device.info
     now = fmt.format_pcie_link(device.pcie_link_generation, device.pcie_link_width)
     most = fmt.format_pcie_link(info.max_pcie_link_generation, info.max_pcie_link_width)
     text = now if most in (now, fmt.NOT_AVAILABLE) else f'{now}/{most}'
-    if is_link_down_trained(device):
+    if device.pcie_link_down_trained:
         return (('Link', _DIM), ('!', _WARNING._replace(bold=True)), (text, _WARNING))
     return (('Link ', _DIM), (text, PLAIN))
 
