@@ -1,0 +1,232 @@
+"""Pictures of the real screens for the documentation: ``python -m docs.pictures``.
+
+Each is what ``draw_frame`` draws of a stored machine, as SVG; a test compares them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pathlib
+import re
+import time
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.theme import DEFAULT, Look, Theme, theme_named
+from nvitop.gui.render.width import cell_width
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
+from nvitop.gui.state.update import update_all
+from nvitop.gui.view.frame import draw_frame
+from tests.gui.samples import NOW, SAMPLES, history_of, with_details, with_families
+
+FOLDER = pathlib.Path(__file__).parent / 'images'
+CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 16, 8
+#: With which a character of most fonts is as wide as a cell, and where it stands in it.
+FONT_SIZE, BASELINE = 13.29, 12
+FOREGROUND, BACKGROUND = '#d0d0d0', '#16181d'
+#: The palette that xterm's users know, and the grey of dim text.
+BASIC = '000000 cd3131 0dbc79 d7ba2e 3b8eea c264c8 29b8db e5e5e5 666666 f14c4c 23d18b f5f543 3b8eea d670d6 29b8db ffffff'
+
+
+class Picture(NamedTuple):
+    """A screen of a stored machine, and the keys that lead there."""
+
+    machine: str
+    width: int
+    height: int
+    keys: str = ''
+
+
+PICTURES = {
+    'main': Picture('h100x8', 136, 54),
+    'details': Picture('workstation', 123, 24, 'd c'),
+    'tree': Picture('h100x8', 110, 19, 't Down Down Down'),
+    'metrics': Picture('h100x8', 123, 30, 'Down Enter'),
+}
+
+
+def color_of(number: int) -> str:
+    """The colour with this number in a palette of 256, as SVG says it."""
+    if number < 16:
+        return f'#{BASIC.split()[number]}'
+    if number >= 232:
+        return '#' + f'{8 + 10 * (number - 232):02x}' * 3
+    levels = (0, 95, 135, 175, 215, 255)
+    number -= 16
+    return '#' + ''.join(
+        f'{levels[part]:02x}' for part in (number // 36, number // 6 % 6, number % 6)
+    )
+
+
+class Paint(NamedTuple):
+    """How a piece of text is painted: colours as SVG says them, ``''`` for none behind it."""
+
+    front: str
+    back: str
+    opacity: str
+    attributes: str
+
+
+def paint_of(look: Look) -> Paint:
+    """The paint of a look."""
+    front = FOREGROUND if look.foreground == DEFAULT else color_of(look.foreground)
+    back = '' if look.background == DEFAULT else color_of(look.background)
+    if look.reverse:
+        front, back = back or BACKGROUND, front
+    attributes = ''
+    if look.bold:
+        attributes += ' font-weight="bold"'
+    if look.italic:
+        attributes += ' font-style="italic"'
+    if look.underline:
+        attributes += ' text-decoration="underline"'
+    return Paint(front, back, ' opacity="0.6"' if look.dim else '', attributes)
+
+
+class Canvas:
+    """An SVG picture of cells. Lines, blocks and dots are shapes: no font has to have them."""
+
+    def __init__(self) -> None:
+        self.backgrounds: list[str] = []
+        self.texts: list[str] = []
+        #: Colour and opacity → pieces of a path that is filled.
+        self.shapes: dict[tuple[str, str], list[str]] = {}
+        #: Colour, opacity, column of dots → first and last row of dots of each run.
+        self.dots: dict[tuple[str, str, int], list[list[int]]] = {}
+
+    def write(self, x: int, y: int, text: str, paint: Paint) -> None:
+        """A span of a row."""
+        left, top = MARGIN + x * CELL_WIDTH, MARGIN + y * CELL_HEIGHT
+        cells = cell_width(text)
+        if paint.back:
+            self.backgrounds.append(
+                f'<rect x="{left}" y="{top}" width="{cells * CELL_WIDTH}" '
+                f'height="{CELL_HEIGHT}" fill="{paint.back}"/>'
+            )
+        for match in re.finditer(_SHAPES, text):
+            column = x + cell_width(text[: match.start()])
+            for char, run in itertools.groupby(match.group()):
+                count = len(list(run))
+                repeated = count if char in _ENDLESS else 1
+                for i in range(0, count, repeated):
+                    self._shape(column + i, y, char, paint, repeated)
+                column += count
+        for match in re.finditer(f'[^ {_SHAPES[1:-2]}]+( [^ {_SHAPES[1:-2]}]+)*', text):
+            start = left + cell_width(text[: match.start()]) * CELL_WIDTH
+            self.texts.append(
+                f'<text x="{start}" y="{top + BASELINE}" fill="{paint.front}"{paint.opacity}'
+                f'{paint.attributes} textLength="{cell_width(match.group()) * CELL_WIDTH}">'
+                f'{escape(match.group())}</text>'
+            )
+
+    def _shape(self, x: int, y: int, char: str, paint: Paint, repeated: int) -> None:
+        left, top = MARGIN + x * CELL_WIDTH, MARGIN + y * CELL_HEIGHT
+        if '\u2800' <= char <= '\u28ff':
+            self._braille(x, y, ord(char) - 0x2800, paint)
+            return
+        for dx, dy, width, height in _rectangles(char):
+            pieces = self.shapes.setdefault((paint.front, paint.opacity), [])
+            pieces.append(
+                f'M{left + dx} {top + dy}h{width * repeated}v{height}h-{width * repeated}z'
+            )
+
+    def _braille(self, x: int, y: int, bits: int, paint: Paint) -> None:
+        for side, order in ((0, (0x01, 0x02, 0x04, 0x40)), (1, (0x08, 0x10, 0x20, 0x80))):
+            for i, bit in enumerate(order):
+                if bits & bit:
+                    runs = self.dots.setdefault((paint.front, paint.opacity, 2 * x + side), [])
+                    row = 4 * y + i
+                    if runs and runs[-1][1] == row - 1:
+                        runs[-1][1] = row
+                    else:
+                        runs.append([row, row])
+
+    def svg(self, columns: int, rows: int) -> str:
+        """The whole picture."""
+        width, height = columns * CELL_WIDTH + 2 * MARGIN, rows * CELL_HEIGHT + 2 * MARGIN
+        for (front, opacity, column), runs in self.dots.items():
+            left = MARGIN + column * CELL_WIDTH // 2
+            for first, last in runs:
+                top = MARGIN + first * CELL_HEIGHT // 4
+                bottom = MARGIN + (last + 1) * CELL_HEIGHT // 4
+                piece = f'M{left} {top}h3v{bottom - top}h-3z'
+                self.shapes.setdefault((front, opacity), []).append(piece)
+        paths = [
+            f'<path fill="{front}"{opacity} d="{"".join(pieces)}"/>'
+            for (front, opacity), pieces in self.shapes.items()
+        ]
+        return '\n'.join(
+            [
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {_FONT}>',
+                f'<rect width="100%" height="100%" rx="6" fill="{BACKGROUND}"/>',
+                *self.backgrounds,
+                *paths,
+                *self.texts,
+                '</svg>',
+                '',
+            ]
+        )
+
+
+def _rectangles(char: str) -> list[tuple[int, int, int, int]]:
+    """The rectangles that a line or block is made of: left, top, width, height in its cell."""
+    if char in _BLOCKS:
+        return [(0, 0, CELL_WIDTH * (8 - _BLOCKS.index(char)) // 8, CELL_HEIGHT)]
+    if char == '░':
+        step = range(0, CELL_HEIGHT, 4)
+        return [(dx, dy, 1, 1) for dy in step for dx in range(dy % 8 // 2, CELL_WIDTH, 4)]
+    middle_x, middle_y = CELL_WIDTH // 2, CELL_HEIGHT // 2
+    left, right, up, down = (char in ends for ends in (_LEFT, _RIGHT, _UP, _DOWN))
+    start, end = 0 if left else middle_x, CELL_WIDTH if right else middle_x + 1
+    rows = (middle_y - 1, middle_y + 1) if char in _DOUBLE else (middle_y,)
+    pieces = [(start, y, end - start, 1) for y in rows if left or right]
+    top, bottom = 0 if up else middle_y, CELL_HEIGHT if down else middle_y + 1
+    return pieces + ([(middle_x, top, 1, bottom - top)] if up or down else [])
+
+
+#: Characters that are one shape however many of them stand in a row.
+_ENDLESS = '─═█'
+_BLOCKS = '█▉▊▋▌▍▎▏'
+_FONT = (
+    f'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{FONT_SIZE}" '
+    'xml:space="preserve"'
+)
+_DOUBLE = '═╒╕╘╛╞╡╤╧╪'
+_LEFT, _RIGHT = '─┐┘┤┬┴┼╴═╕╛╡╤╧╪', '─┌└├┬┴┼═╒╘╞╤╧╪'
+_UP, _DOWN = '│└┘├┤┴┼╘╛╞╡╧╪', '│┌┐├┤┬┼╒╕╞╡╤╪'
+_SHAPES = f'[{_BLOCKS}{_DOUBLE}{_LEFT}{_RIGHT}{_UP}{_DOWN}░\u2800-\u28ff]+'
+
+
+def to_svg(buffer: Buffer, theme: Theme) -> str:
+    """The screen as an SVG picture."""
+    canvas = Canvas()
+    for y in range(buffer.height):
+        for x, text, style in buffer.row(y):
+            canvas.write(x, y, text, paint_of(theme.look(style, 256)))
+    return canvas.svg(buffer.width, buffer.height)
+
+
+def draw(picture: Picture) -> Buffer:
+    """Draw the screen of a picture."""
+    sample = with_details(with_families(SAMPLES[picture.machine]))
+    state = AppState(picture.width, picture.height, timestamp=NOW, version='1.0.0')
+    events: list[Event] = [SampleArrived(sample), *map(KeyPressed, picture.keys.split())]
+    state, _ = update_all(state, tuple(events))
+    return draw_frame(state, history_of(sample))
+
+
+def main() -> None:
+    """Write all pictures."""
+    os.environ['TZ'] = 'UTC'
+    time.tzset()
+    FOLDER.mkdir(exist_ok=True)
+    for name, picture in PICTURES.items():
+        text = to_svg(draw(picture), theme_named('dark'))
+        (FOLDER / f'{name}.svg').write_text(text, encoding='utf-8')
+
+
+if __name__ == '__main__':
+    main()

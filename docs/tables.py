@@ -1,0 +1,199 @@
+"""Write what docs/monitor.md has from tables, and the screenshots: ``python -m docs.tables``.
+
+What stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is made from the tables that the
+program itself uses, so the two cannot differ; a test compares them.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from typing import Callable, Iterable, Iterator, Sequence
+
+from nvitop.api.device import Device
+from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USER_COLUMNS, Column
+from nvitop.gui.state.graphs import GRAPHS
+from nvitop.gui.state.help import all_groups
+from nvitop.gui.state.ordering import ORDERS
+
+PAGE = pathlib.Path(__file__).parent / 'monitor.md'
+
+#: What stands in the device panel → the metrics it is made of.
+DEVICE_CELLS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ('GPU', ('index',)),
+    ('Name', ('name',)),
+    ('Persistence-M', ('persistence_mode',)),
+    ('TCC/WDDM', ('current_driver_model',)),
+    ('Bus-Id', ('bus_id',)),
+    ('Disp.A', ('display_active',)),
+    ('Volatile Uncorr. ECC', ('total_volatile_uncorrected_ecc_errors',)),
+    ('MIG M.', ('mig_mode',)),
+    ('Fan', ('fan_speed',)),
+    ('Temp', ('temperature',)),
+    ('Perf', ('performance_state',)),
+    ('Pwr:Usage/Cap', ('power_usage', 'power_limit')),
+    ('Memory-Usage', ('memory_used', 'memory_total')),
+    ('GPU-Util', ('gpu_utilization',)),
+    ('Compute M.', ('compute_mode',)),
+    ('BAR1 (MIG devices)', ('bar1_memory_used', 'bar1_memory_percent')),
+)
+#: The same for the bars and the details.
+BARS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ('MEM', ('memory_percent', 'memory_used')),
+    ('MBW', ('memory_utilization', 'memory_clock')),
+    ('UTL', ('gpu_utilization', 'sm_clock')),
+    ('PWR', ('power_usage', 'power_limit')),
+)
+DETAILS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ('Link', ('pcie_link_generation', 'pcie_link_width')),
+    ('Link!', ('pcie_link_down_trained',)),
+    ('PCIe TX', ('pcie_tx_throughput',)),
+    ('PCIe RX', ('pcie_rx_throughput',)),
+    ('Enc', ('encoder_utilization',)),
+    ('Dec', ('decoder_utilization',)),
+    ('NVLink TX', ('nvlink_tx_throughput',)),
+    ('NVLink RX', ('nvlink_rx_throughput',)),
+    ('Mem', ('memory_temperature',)),
+    ('(energy)', ('total_energy',)),
+    ('(last)', ('clock_event_reasons',)),
+)
+#: Metric → where it comes from, where its method's first words do not say it.
+SOURCES = {
+    'index': '`nvmlDeviceGetHandleByIndex`',
+    'memory_percent': 'the two of Memory-Usage',
+    'bar1_memory_percent': '`nvmlDeviceGetBAR1MemoryInfo`',
+    'pcie_link_down_trained': '`nvmlDeviceGetMaxPcieLinkGeneration`, `nvmlDeviceGetMaxPcieLinkWidth`',
+    'pcie_tx_throughput': '`NVML_FI_DEV_PCIE_COUNT_TX_BYTES`, else `nvmlDeviceGetPcieThroughput`',
+    'pcie_rx_throughput': '`NVML_FI_DEV_PCIE_COUNT_RX_BYTES`, else `nvmlDeviceGetPcieThroughput`',
+    'nvlink_tx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`',
+    'nvlink_rx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX`',
+}
+#: Column of processes → unit, and where it comes from.
+PROCESS_SOURCES: dict[str, tuple[str, str]] = {
+    'gpu': ('', 'NVML index, PCI bus order'),
+    'pid': ('', '`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
+    'type': ('', 'in which of these lists it is'),
+    'user': ('', 'psutil `username`'),
+    'gpu_memory': ('B', 'the lists above (`usedGpuMemory`)'),
+    'gpu_memory_percent': ('%', 'the same / `memory_total` of the device'),
+    'sm': (
+        '%',
+        '`nvmlDeviceGetProcessUtilization` (`smUtil`), mean of all samples since the last read',
+    ),
+    'gmbw': ('%', 'the same (`memUtil`)'),
+    'encoder': ('%', 'the same (`encUtil`)'),
+    'decoder': ('%', 'the same (`decUtil`)'),
+    'cpu': ('% of a core', 'psutil `cpu_percent`'),
+    'memory': ('%', 'psutil `memory_percent`'),
+    'host_memory': ('B', 'psutil `memory_info().rss`'),
+    'time': ('', 'now − psutil `create_time`'),
+    'command': ('', 'psutil `cmdline`, quoted for a shell'),
+}
+
+
+def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a Markdown table."""
+    yield f'| {" | ".join(heading)} |'
+    yield f'|{" --- |" * len(heading)}'
+    for row in rows:
+        yield f'| {" | ".join(cell.replace("|", chr(92) + "|") for cell in row)} |'
+
+
+def code(text: str) -> str:
+    """Text as code, also where it holds a backtick."""
+    return f'`` {text} ``' if '`' in text else f'`{text}`'
+
+
+def keys() -> Iterator[str]:
+    """Every key, from the table of bindings and from what the help says beside it."""
+    for group in all_groups(AppState()):
+        if group.kind == 'legend':
+            continue
+        yield f'**{group.heading}**'
+        yield ''
+        rows = (
+            (' '.join(code(key) for key in entry.keys.split()), entry.text)
+            for entry in group.entries
+        )
+        yield from table(('keys', 'what they do'), rows)
+        yield ''
+
+
+def metric_rows(cells: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[Sequence[str]]:
+    """What is shown, unit, meaning and source of each metric."""
+    for shown, names in cells:
+        for name in names:
+            metric = METRICS_BY_NAME[name]
+            found = re.findall(
+                r'``(nvml\w+|NVML_\w+)``', getattr(Device, metric.method).__doc__ or ''
+            )
+            source = ', '.join(dict.fromkeys(code(each) for each in found[:2]))
+            source = SOURCES.get(name) or source or 'derived'
+            query = code(metric.query) if metric.query else ''
+            title = shown if shown.startswith('(') else code(shown)
+            yield (title, metric.help, metric.unit, source, query)
+
+
+def metric_table(cells: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[str]:
+    """A table of metrics with their sources."""
+    heading = ('shown', 'what it is', 'unit', 'NVML', '`nvidia-smi --query-gpu`')
+    yield from table(heading, metric_rows(cells))
+
+
+def process_columns() -> Iterator[str]:
+    """The columns of the process panel."""
+    rows = []
+    for column in COLUMNS:
+        unit, source = PROCESS_SOURCES[column.name]
+        order = next((code(f'o{o.letter}') for o in ORDERS if o.name == column.order), '')
+        title = code(column.title) if column.title else '(no heading)'
+        rows.append((title, code(column.name), column.help, unit, source, order))
+    yield from table(('column', 'name', 'what it is', 'unit', 'from', 'sorted by'), rows)
+
+
+def column_table(columns: Sequence[Column]) -> Iterator[str]:
+    """Columns of another list."""
+    yield from table(('column', 'what it is'), ((code(c.title), c.help) for c in columns))
+
+
+def graphs() -> Iterator[str]:
+    """What the graphs of the devices can plot."""
+    rows = ((code(g.title), METRICS_BY_NAME[g.metric].help, g.unit, code(g.metric)) for g in GRAPHS)
+    yield from table(('title', 'what it is', 'unit', 'metric'), rows)
+
+
+SECTIONS: dict[str, Callable[[], Iterator[str]]] = {
+    'keys': keys,
+    'device cells': lambda: metric_table(DEVICE_CELLS),
+    'bars': lambda: metric_table(BARS),
+    'details': lambda: metric_table(DETAILS),
+    'process columns': process_columns,
+    'graphs': graphs,
+    'tree columns': lambda: column_table(TREE_COLUMNS),
+    'user columns': lambda: column_table(USER_COLUMNS),
+    'problem columns': lambda: column_table(PROBLEM_COLUMNS),
+}
+
+
+def rewrite(page: str) -> str:
+    """The page with what is made from tables made anew; every section must be in it once."""
+    for name, lines in SECTIONS.items():
+        begin, end = f'<!-- begin {name} -->\n', f'<!-- end {name} -->'
+        if page.count(begin) != 1 or page.count(end) != 1:
+            raise ValueError(f'the page must have one {begin.strip()} … {end}')
+        before, _, rest = page.partition(begin)
+        _, _, after = rest.partition(end)
+        text = '\n'.join(lines()).rstrip('\n')
+        page = f'{before}{begin}\n{text}\n\n{end}{after}'
+    return page
+
+
+def main() -> None:
+    """Rewrite the page."""
+    PAGE.write_text(rewrite(PAGE.read_text(encoding='utf-8')), encoding='utf-8')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,43 @@
+"""The page about the monitor: its tables and pictures are those of the program."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from docs import pictures, tables
+from nvitop.gui.render.theme import theme_named
+from nvitop.gui.state.columns import COLUMNS
+from nvitop.gui.state.keymap import BINDINGS
+
+
+def test_the_tables_of_the_page_are_made_from_those_of_the_program() -> None:
+    page = tables.PAGE.read_text(encoding='utf-8')
+    assert page == tables.rewrite(page), 'python -m docs.tables brings it up to date'
+
+
+def test_the_page_names_every_key_and_column() -> None:
+    page = tables.PAGE.read_text(encoding='utf-8')
+    for binding in BINDINGS:
+        if binding.help:
+            assert all(f'`{keys.replace(" ", "")}`' in page for keys in binding.keys), binding
+    assert all(f'| `{column.name}` |' in page for column in COLUMNS)
+
+
+def test_a_page_without_a_section_is_refused() -> None:
+    with pytest.raises(ValueError, match='begin keys'):
+        tables.rewrite('# The monitor\n')
+
+
+@pytest.mark.usefixtures('utc')
+@pytest.mark.parametrize('name', pictures.PICTURES)
+def test_pictures_are_of_the_screens_as_they_are(name: str) -> None:
+    drawn = pictures.to_svg(pictures.draw(pictures.PICTURES[name]), theme_named('dark'))
+    stored = (pictures.FOLDER / f'{name}.svg').read_text(encoding='utf-8')
+    assert drawn == stored, 'python -m docs.pictures brings them up to date'
+
+
+def test_every_picture_of_the_page_exists_and_is_shown() -> None:
+    page = tables.PAGE.read_text(encoding='utf-8')
+    assert set(re.findall(r'images/(\w+)[.]svg', page)) == set(pictures.PICTURES)
