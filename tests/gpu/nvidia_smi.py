@@ -1,0 +1,77 @@
+"""What nvidia-smi says of a GPU, and whether nvitop says the same."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from typing import Any
+
+from nvitop.api.device import ClockEventReasons
+from nvitop.api.metrics import METRICS, Metric
+from nvitop.api.utils import NA, MiB
+
+#: Metrics that nvidia-smi has a name for.
+COMPARED = tuple(metric for metric in METRICS if metric.query is not None)
+#: What nvidia-smi writes where there is no value.
+MISSING = re.compile(r'\[?(N/A|Not Supported|Unknown Error|GPU requires reset|Not Found)\]?', re.I)
+#: How far two readings at different times may be apart, by unit; anything else is equal.
+TOLERANCES = {'%': 30.0, '°C': 5.0, 'W': 75.0, 'MHz': 400.0, 'B': 256.0 * MiB}
+#: nvidia-smi's texts where NVML's names are others, without blanks and in lower case.
+_SAME = {'exclusive_process': 'exclusiveprocess', 'yes': 'enabled', 'no': 'disabled'}
+
+
+def query(names: list[str], index: int) -> dict[str, str]:
+    """The answers of nvidia-smi by name; names that this nvidia-smi does not know are left out."""
+    names = list(names)
+    while names:
+        command = ['nvidia-smi', f'--query-gpu={",".join(names)}', f'--id={index}']
+        result = subprocess.run(
+            [*command, '--format=csv,noheader,nounits'],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=60,
+        )
+        text = result.stdout.decode('utf-8', 'replace').strip()
+        unknown = re.search(r'Field "([^"]+)" is not a valid field', text)
+        if unknown is None:
+            assert result.returncode == 0, text
+            return dict(zip(names, (answer.strip() for answer in text.split(', '))))
+        names.remove(unknown.group(1))
+    return {}
+
+
+def difference(metric: Metric, before: Any, text: str, after: Any) -> str:
+    """Why ``text`` of nvidia-smi contradicts what nvitop said before and after it; ``''``: not."""
+    if MISSING.fullmatch(text):
+        return '' if NA in (before, after) else f'nvidia-smi has no value, nvitop {before!r}'
+    if NA in (before, after):
+        return f'nvidia-smi says {text}, nvitop has no value'
+    if metric.kind == 'list':
+        allowed = int(before) | int(after)
+        return '' if int(text, 16) & ~allowed == 0 else f'{text} is not in {allowed:#x}'
+    if metric.kind == 'str':
+        wanted = {_plain(before), _plain(after)}
+        return '' if _plain(text) in wanted else f'{text!r} is not {before!r}'
+    value = float(text) * (MiB if metric.unit == 'B' else metric.divisor)
+    tolerance = 0.0 if metric.tier == 'static' else TOLERANCES.get(metric.unit, 0.0)
+    if metric.unit == 'B':
+        tolerance = max(tolerance, 1.0 * MiB)  # nvidia-smi rounds to MiB
+    low, high = sorted((before, after))
+    tolerance = max(tolerance * metric.divisor, 0.01 * metric.divisor if metric.divisor > 1 else 0)
+    if low - tolerance <= value <= high + tolerance:
+        return ''
+    return f'nvidia-smi says {text}, nvitop {before!r} and then {after!r}'
+
+
+def _plain(value: Any) -> str:
+    text = '.'.join(map(str, value)) if isinstance(value, tuple) else str(value)
+    text = text.lower().replace(' ', '')
+    return _SAME.get(text, text).replace('_', '')
+
+
+def raw_value(device: Any, metric: Metric) -> Any:
+    """What nvitop says; flags of clocks as such."""
+    value = getattr(device, metric.method)
+    value = value() if callable(value) else value
+    assert metric.kind != 'list' or value is NA or isinstance(value, ClockEventReasons)
+    return value
