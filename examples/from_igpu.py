@@ -1,0 +1,21 @@
+"""A script for igpu: only the line with the import was changed.
+
+python examples/from_igpu.py
+"""
+
+from __future__ import annotations
+
+from nvitop.compat import igpu
+
+
+def main() -> None:
+    """Print the driver, the load of each GPU, and all about the first one."""
+    major, minor = igpu.nvidia_driver_version()
+    print(f'driver {major}.{minor}, {igpu.count_devices()} GPUs')
+    for gpu in igpu.visible_devices():
+        print(f'{gpu.name}: {gpu.utilization.gpu:.0f} %, {gpu.memory.free:.0f} MiB free')
+    print(igpu.get_device(0))
+
+
+if __name__ == '__main__':
+    main()

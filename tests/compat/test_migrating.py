@@ -1,0 +1,45 @@
+"""What docs/migrating.md says can be done."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+
+from nvitop import simulation
+from nvitop.compat.pynvml_smi import NVSMI_QUERY_GPU
+
+DOCS = pathlib.Path(__file__).parent.parent.parent / 'docs'
+TEXT = (DOCS / 'migrating.md').read_text(encoding='utf-8')
+
+
+@pytest.mark.parametrize('code', re.findall(r'```python\n(.*?)```', TEXT, re.DOTALL))
+def test_its_code_runs(code: str) -> None:
+    with simulation.machine('workstation', processes='none'):
+        exec(code, {})
+
+
+def test_its_links_lead_somewhere() -> None:
+    headings = [line.lstrip('# ') for line in TEXT.splitlines() if line.startswith('## ')]
+    anchors = {re.sub(r'[^\w -]', '', heading).lower().replace(' ', '-') for heading in headings}
+    links = re.findall(r'\]\(([^)]+)\)', TEXT)
+    assert links
+    for link in links:
+        assert link[1:] in anchors if link.startswith('#') else (DOCS / link).exists(), link
+
+
+def test_every_table_is_whole() -> None:
+    widths = [
+        {line.replace('\\|', '').count('|') for line in block.splitlines()}
+        for block in re.findall(r'(?:^\|.*\|\n)+', TEXT, re.MULTILINE)
+    ]
+    assert len(widths) == 5
+    assert all(len(width) == 1 for width in widths)
+
+
+def test_the_names_it_mentions_are_accepted() -> None:
+    mentioned = set(re.findall(r'`((?:gom|temperature|clocks|mig)\.[\w.*]+)`', TEXT))
+    assert len(mentioned) > 5
+    for name in mentioned:
+        assert any(re.fullmatch(name.replace('*', '.*'), known) for known in NVSMI_QUERY_GPU), name
