@@ -194,7 +194,7 @@ def _show(options: Options, messages: list[Message]) -> int:
 
     wishes, unknown = find_devices(options)
     messages += [Message('ERROR', text) for text in unknown]
-    source = LiveSource(intervals(options.interval), only=wishes)
+    source = LiveSource(intervals(options.interval), only=wishes, on_the_second=True)
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if options.monitor and not has_terminal:
         messages.append(Message('ERROR', 'The monitor needs a terminal for input and output.'))

@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 REMEMBERED_EVENTS = 50
 
 
+#: So many seconds the clock in the header may be late, because a sample is about to arrive: the
+#: sampler measures on the second, and one frame shows both.
+CLOCK_DELAY = 0.1
+
+
 class Measuring(Protocol):
     """What the application needs of the sampler."""
 
@@ -110,7 +115,7 @@ class App:
 
     def _seconds_to_wait(self) -> float:
         """Until the clock in the header or a notice has to change."""
-        seconds = 1.0 - self._wall_clock() % 1.0
+        seconds = 1.0 - self._wall_clock() % 1.0 + CLOCK_DELAY
         for notice in self.state.notices:
             seconds = min(seconds, max(0.0, notice.until - self.state.monotonic))
         return seconds
@@ -145,12 +150,12 @@ class App:
 
     def _draw(self) -> None:
         """Draw the state where it is another than the one that is on the screen."""
-        if self._measuring is not None:
-            self._measuring.demand(demand_of(self.state))
         # The monotonic clock moves with every event; nothing shows it.
         shown = self.state._replace(monotonic=0.0)
         if self._drawn is not None and shown == self._drawn:
             return
         self._drawn = shown
+        if self._measuring is not None:
+            self._measuring.demand(demand_of(self.state))
         theme = theme_named(self.state.theme)
         self.terminal.draw(draw_frame(self.state, self.history), theme)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
 
+#: How long a busy thread keeps others waiting.
+SWITCH_SECONDS = 0.0005
 #: No more than this of what was written on standard error meanwhile is shown afterwards.
 MAX_ERROR_BYTES = 1 << 16
 
@@ -80,7 +82,7 @@ def run_monitor(
     sampler = Sampler(source, app.post_sample)
     status, crash = 1, ''
     try:
-        with errors_held_back():
+        with errors_held_back(), quick_switches():
             status = app.run(sampler)
     except Exception as error:
         if app.state.sample.sequence == 0 and not app.events:
@@ -91,6 +93,21 @@ def run_monitor(
     sample = app.state.sample
     is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash
     return Outcome(status, sample if is_wanted else None, has_stopped, crash)
+
+
+@contextlib.contextmanager
+def quick_switches() -> Iterator[None]:
+    """For the block, let a thread that is busy give way to another after half a millisecond.
+
+    A key that arrives while a sample is measured waits that long each time the thread of the
+    keys has waited for something, and usually that is 5 ms.
+    """
+    former = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(former)
 
 
 @contextlib.contextmanager

@@ -60,6 +60,10 @@ SLOW: tuple[Metric, ...] = metrics_of_tier('slow')
 FAST: tuple[Metric, ...] = metrics_of_tier('fast')
 
 
+#: A first interval becomes shorter by no more than this so that it ends on a whole second.
+LATEST_SECONDS = 0.6
+
+
 class Intervals(NamedTuple):
     """How often things are measured, in seconds."""
 
@@ -134,17 +138,25 @@ def _metrics_due(
 class _Timer:
     """Falls due every ``interval`` seconds without drifting; what was missed is skipped."""
 
-    __slots__ = ('at', 'interval')
+    __slots__ = ('at', 'interval', 'phase')
 
-    def __init__(self, interval: float) -> None:
+    def __init__(self, interval: float, phase: float | None = None) -> None:
         self.interval = interval
         self.at = -math.inf
+        #: Where on the clock whole seconds are; ``None``: it makes no difference.
+        self.phase = phase if interval >= 1 and interval % 1 == 0 else None
 
     def take(self, now: float, slack: float) -> bool:
         """Whether it is due; then the next time is set."""
         if now + slack < self.at:
             return False
-        self.at = self.interval + (now if now - self.at > self.interval else self.at)
+        if now - self.at <= self.interval:
+            self.at += self.interval
+            return True
+        self.at = now + self.interval
+        if self.phase is not None:
+            late = (now - self.phase) % 1.0
+            self.at += (1.0 - late) if late > LATEST_SECONDS else -late
         return True
 
 
@@ -152,7 +164,9 @@ class Plan:
     """When which group of questions falls due.
 
     All groups are due at the start, so they share their ticks and an idle machine wakes as seldom
-    as can be. ``clock`` gives seconds and never goes back.
+    as can be. ``clock`` gives seconds and never goes back. Where ``phase`` says where on it the
+    whole seconds of another clock are, what is asked every whole number of seconds is asked then,
+    so that a display with a clock in it has nothing else to wake for.
     """
 
     def __init__(
@@ -160,15 +174,16 @@ class Plan:
         intervals: Intervals | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
+        phase: float | None = None,
     ) -> None:
         self.intervals = intervals or Intervals()
         self._clock = clock
         #: Groups this near to being due are taken along.
         self._slack = min(0.05, min(self.intervals) / 10)
-        self._devices = _Timer(self.intervals.devices)
-        self._slow = _Timer(self.intervals.slow)
-        self._processes = _Timer(self.intervals.processes)
-        self._host = _Timer(self.intervals.host)
+        self._devices = _Timer(self.intervals.devices, phase)
+        self._slow = _Timer(self.intervals.slow, phase)
+        self._processes = _Timer(self.intervals.processes, phase)
+        self._host = _Timer(self.intervals.host, phase)
         self._shown: frozenset[str] = frozenset()
         self._demand = Demand()
         self._in_view: frozenset[ProcessKey] | None = frozenset()

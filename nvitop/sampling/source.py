@@ -73,6 +73,7 @@ class LiveSource:
         wall_clock: Seconds since the epoch.
         sleep: How :meth:`complete_sample` waits.
         lane: Where calls are made that may not return.
+        on_the_second: Measure when a second of the wall clock begins, after the first sample.
     """
 
     def __init__(
@@ -84,11 +85,13 @@ class LiveSource:
         wall_clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
         lane: Lane | None = None,
+        on_the_second: bool = False,
     ) -> None:
         self._clock = clock
         self._wall_clock = wall_clock
         self._sleep = sleep
-        self._plan = Plan(intervals, clock=clock)
+        phase = clock() - wall_clock() if on_the_second else None
+        self._plan = Plan(intervals, clock=clock, phase=phase)
         every = self._plan.intervals
         self._limit = max(SHORTEST_LIMIT_SECONDS, every.devices)
         self._lane = lane or Lane('nvitop-driver', clock=clock)

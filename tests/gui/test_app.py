@@ -157,3 +157,20 @@ def test_an_error_in_a_view_gives_the_terminal_back(monkeypatch: pytest.MonkeyPa
     with pytest.raises(ZeroDivisionError):
         app.run(FakeMeasuring())
     assert not terminal.is_open
+
+
+def test_the_clock_waits_for_the_sample_of_its_second() -> None:
+    times = iter([5.0, 5.98, 5.98, 6.02, 6.02, 6.3, 6.3, 7.1, 7.1])
+    waits = []
+
+    class Terminal(HeadlessTerminal):
+        def wait(self, timeout: float | None) -> list[Event]:
+            waits.append(timeout)
+            return super().wait(timeout)
+
+    terminal = Terminal(ends=True)
+    app = App(terminal, AppState(), wall_clock=lambda: next(times, 9.5), monotonic=lambda: 1.0)
+    for number in (1, 2, 3):
+        terminal.send(SampleArrived(sample(sequence=number)))
+    app.run(FakeMeasuring())
+    assert waits == pytest.approx([0.12, 1.08, 0.8, 1.0])

@@ -65,6 +65,23 @@ def test_the_groups_share_their_ticks() -> None:
     assert all(due.fast and due.host for _, due in seen)
 
 
+@pytest.mark.parametrize(
+    ('start', 'second'), [(100.0, 1.0), (100.3, 0.7), (100.6, 0.4), (100.7, 1.3)]
+)
+def test_with_a_phase_all_but_the_first_is_asked_on_the_second(start: float, second: float) -> None:
+    clock = Clock(start)
+    seen = run(Plan(clock=clock, phase=-7.0), clock, Demand(), 10)
+    assert [time for time, _ in seen[:3]] == pytest.approx([0, second, second + 1])
+    assert all(due.processes for _, due in seen[2::2])
+    assert [due.slow for _, due in seen].count(True) >= 2
+
+
+def test_what_is_not_asked_every_whole_number_of_seconds_has_no_phase() -> None:
+    clock = Clock(100.3)
+    seen = run(Plan(intervals(0.4), clock=clock, phase=0.0), clock, Demand(), 2)
+    assert [time for time, _ in seen[:3]] == pytest.approx([0, 0.4, 0.8])
+
+
 def test_a_long_interval_holds_for_everything() -> None:
     clock = Clock()
     seen = run(Plan(intervals(30), clock=clock), clock, Demand(), 90)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 
@@ -51,6 +52,8 @@ def _widths(text: str) -> dict[str, int]:
     return {char: _char_width(char) for char in set(text)}
 
 
+# Remembered, because the same few odd characters are in every frame.
+@functools.lru_cache(maxsize=2048)
 def _char_width(char: str) -> int:
     if _all_narrow(char):
         return 1
@@ -176,6 +179,7 @@ def safe(text: str, *, limit: int = LIMIT) -> str:
     return text if all(_widths(text).values()) else _with_few_marks(text)
 
 
+@functools.lru_cache(maxsize=2048)
 def _drawn(char: str) -> str:
     """What is drawn for one character from outside."""
     if _all_narrow(char) or _all_agreed(char):

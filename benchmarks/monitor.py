@@ -1,0 +1,179 @@
+"""What the monitor costs and how fast it answers: ``python -m benchmarks.monitor`` in the repository.
+
+Runs ``python -m nvitop``, and beside it any other monitor (``--peer PROGRAM``), one after the other in a
+pseudo-terminal of 180 × 60, on the driver that is found. ``--demo`` simulates one, for nvitop alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import statistics
+import sys
+import tempfile
+import time
+from typing import NamedTuple, Sequence
+
+import psutil
+
+from tests.e2e.pseudoterminal import Pseudoterminal
+
+DOWN, UP = '\x1b[B', '\x1b[A'
+#: Without output for this long, a frame is complete.
+QUIET_SECONDS = 0.03
+#: An answer that takes longer is none.
+NO_ANSWER_SECONDS = 2.0
+COLUMNS, ROWS = 180, 60
+
+
+class Rest(NamedTuple):
+    """What a monitor costs that is only looked at."""
+
+    cpu_percent: float
+    wakeups_per_s: float
+    rss_mib: float
+    bytes_per_s: float
+    threads: float
+    calls_per_s: float
+
+
+def drain(terminal: Pseudoterminal, seconds: float) -> int:
+    """Let time pass; how many bytes were written meanwhile."""
+    until = time.perf_counter() + seconds
+    written = 0
+    while (remaining := until - time.perf_counter()) > 0:
+        written += len(terminal.read(remaining))
+    return written
+
+
+def start(command: Sequence[str], calls: str) -> Pseudoterminal:
+    """Start a monitor and wait until it shows something. ``calls``: where the driver may count."""
+    environment = {
+        **os.environ,
+        'TERM': 'xterm-256color',
+        'FAKENVML_STATS': calls,
+    }
+    terminal = Pseudoterminal(command, columns=COLUMNS, rows=ROWS, environment=environment)
+    # Programs may ask the terminal for colours and the like and wait for an answer for a while.
+    drain(terminal, 5.0)
+    if terminal.process.poll() is not None:
+        raise SystemExit(f'{command[0]} has ended: {terminal.errors()}')
+    return terminal
+
+
+def counted_calls(path: str) -> int:
+    """The sum of what the driver has counted, 0 where it does not."""
+    try:
+        with open(path, encoding='ascii') as file:
+            return sum(int(line.split()[1]) for line in file)
+    except OSError:
+        return 0
+
+
+def switches(pid: int) -> int:
+    """How often the main thread has begun to wait."""
+    with open(f'/proc/{pid}/task/{pid}/status', encoding='ascii') as status:
+        found = re.search(r'^voluntary_ctxt_switches:\s+(\d+)', status.read(), re.MULTILINE)
+    return int(found.group(1)) if found else 0
+
+
+def measure_rest(terminal: Pseudoterminal, seconds: float, calls: str) -> Rest:
+    """Look at it for a while."""
+    pid = terminal.process.pid
+    process = psutil.Process(pid)
+    before, waits, counted = process.cpu_times(), switches(pid), counted_calls(calls)
+    started = time.perf_counter()
+    written = drain(terminal, seconds)
+    elapsed = time.perf_counter() - started
+    after = process.cpu_times()
+    cpu = after.user + after.system - before.user - before.system
+    return Rest(
+        100 * cpu / elapsed,
+        (switches(pid) - waits) / elapsed,
+        process.memory_info().rss / 2**20,
+        written / elapsed,
+        process.num_threads(),
+        (counted_calls(calls) - counted) / elapsed,
+    )
+
+
+def answer(terminal: Pseudoterminal, key: str) -> tuple[float, float]:
+    """Seconds from a key to the first byte of what it changes, and to the last."""
+    started = time.perf_counter()
+    terminal.type(key)
+    data = terminal.read(NO_ANSWER_SECONDS)
+    first = last = time.perf_counter()
+    while data:
+        last = time.perf_counter()
+        data = terminal.read(QUIET_SECONDS)
+    return first - started, last - started
+
+
+def measure_answers(
+    terminal: Pseudoterminal, keys: int, pause: tuple[float, float]
+) -> list[tuple[float, float]]:
+    """Press arrows at odd times: each of them moves the selection."""
+    chance = random.Random(1)
+    drain(terminal, 1.0)
+    answers = []
+    for i in range(keys):
+        # Down more often than up, so that no end of the list is met.
+        answers.append(answer(terminal, DOWN if i % 3 < 2 else UP))
+        drain(terminal, chance.uniform(*pause))
+    return answers
+
+
+def quantile(values: Sequence[float], part: float) -> float:
+    """The value that this part of all does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+
+
+def measure(command: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
+    """All figures of one monitor."""
+    with tempfile.TemporaryDirectory() as folder:
+        calls = os.path.join(folder, 'calls')
+        with start(command, calls) as terminal:
+            rest = measure_rest(terminal, options.seconds, calls)
+            figures: dict[str, float] = dict(zip(Rest._fields, rest))
+            for name, count, pause in (
+                ('while working', options.keys, (0.05, 0.3)),
+                ('from rest', options.keys // 3, (1.2, 1.7)),
+            ):
+                answers = measure_answers(terminal, count, pause)
+                for which, index in (('', 0), (', whole', 1)):
+                    values = [1000 * each[index] for each in answers]
+                    figures[f'key {name}{which}: median ms'] = statistics.median(values)
+                    figures[f'key {name}{which}: p99 ms'] = quantile(values, 0.99)
+            terminal.type('q')
+            began = time.perf_counter()
+            while terminal.process.poll() is None and time.perf_counter() - began < 10:
+                drain(terminal, 0.005)
+            figures['quit ms'] = 1000 * (time.perf_counter() - began)
+    return figures
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--peer', help='another monitor to measure the same way')
+    parser.add_argument('--demo', help='a simulated machine')
+    parser.add_argument('--seconds', type=float, default=30.0, help='how long to look at it')
+    parser.add_argument('--keys', type=int, default=150, help='how many keys are pressed')
+    options = parser.parse_args()
+    ours = [sys.executable, '-m', 'nvitop', '--no-config']
+    ours += ['--demo', options.demo] if options.demo else []
+    columns = [measure(ours, options)]
+    if options.peer:
+        columns.append(measure([options.peer], options))
+    print(f'{"":36} {"nvitop":>10}' + (f' {"peer":>10} {"ratio":>7}' if options.peer else ''))
+    for name in columns[0]:
+        values = [figures[name] for figures in columns]
+        ratio = f' {values[0] / values[1]:7.2f}' if len(values) > 1 and values[1] else ''
+        print(f'{name.replace("_", " "):36}' + ''.join(f' {v:10.2f}' for v in values) + ratio)
+
+
+if __name__ == '__main__':
+    main()
