@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from nvitop.compat.pynvml_smi.answers import Answers, ask
 from nvitop.compat.pynvml_smi.fields import FIELDS, OWN_UNITS, UNITS, Field
@@ -20,10 +20,11 @@ from nvitop.compat.pynvml_smi.names import (
 )
 
 if TYPE_CHECKING:
-    Tree = dict[str, Any]
+    from typing import Union
 
-#: What a query asks for: names joined with commas, a number, several of either, or everything.
-Filter = Union[str, int, Iterable[Union[str, int]], None]
+    Tree = dict[str, Any]
+    #: What a query asks for: names joined with commas, a number, several of either, or everything.
+    Filter = Union[str, int, Iterable[Union[str, int]], None]
 
 
 def parse_filter(filter: Filter, *, strict: bool = False) -> frozenset[int]:
