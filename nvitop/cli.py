@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Iterator, Sequence, Union
 
 from nvitop.api import host, libnvml
+from nvitop.api.log import show_warnings_by
 from nvitop.namedtuple import NamedTuple
 from nvitop.options import (
     THEME_NAMES,
@@ -55,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    finally:
+        show_warnings_by(None)
 
 
 def _discard_stdout() -> None:
@@ -103,34 +105,17 @@ def _run(invocation: Invocation) -> int:
     return _show(options, messages)
 
 
-class _Warnings(logging.Handler):
-    """Takes the warnings of the library for messages, so that none is written over a screen."""
-
-    def __init__(self, messages: list[Message]) -> None:
-        super().__init__(logging.WARNING)
-        self._messages = messages
-
-    @staticmethod
-    def _missing() -> set[tuple[object, ...]]:
-        return {(name,) for name in libnvml.UNKNOWN_FUNCTIONS}
-
-    def emit(self, record: logging.LogRecord) -> None:
-        # What is critical, a driver that does not start, is explained where it is caught, and
-        # functions that the driver lacks are told in one list.
-        is_told = record.levelno >= logging.CRITICAL or (
-            isinstance(record.args, tuple) and record.args[:1] in self._missing()
-        )
-        message = Message('WARNING', record.getMessage())
-        if not is_told and message not in self._messages:
-            self._messages.append(message)
-
-
 def _keep_warnings(messages: list[Message]) -> None:
     """Say the library's warnings at the end; with LOGLEVEL in the environment, as they come."""
-    if not os.environ.get('LOGLEVEL'):
-        logger = logging.getLogger('nvitop.api')
-        logger.addHandler(_Warnings(messages))
-        logger.propagate = False
+
+    def keep(text: str, args: tuple[object, ...]) -> None:
+        message = Message('WARNING', text % args if args else text)
+        # Functions that the driver lacks are told in one list.
+        is_told = bool(args) and args[0] in libnvml.UNKNOWN_FUNCTIONS
+        if not is_told and message not in messages:
+            messages.append(message)
+
+    show_warnings_by(None if os.environ.get('LOGLEVEL') else keep)
 
 
 def _read_config(invocation: Invocation) -> Config:

@@ -7,11 +7,11 @@ import math
 import os
 import re
 import time
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, KeysView
+    from datetime import timedelta
 
 
 __all__ = [
@@ -257,13 +257,23 @@ def timedelta2human(
 
     With ``round`` already from 1 day on. What is no :class:`datetime.timedelta` gives :data:`NA`.
 
+    >>> from datetime import timedelta
     >>> [timedelta2human(timedelta(seconds=s)) for s in (75, 3661, 360_000)]
     ['1:15', '1:01:01', '4.2 days']
     """
-    if not isinstance(dt, timedelta):
-        return NA
-    seconds = max(0, int(dt.total_seconds()))
-    if seconds >= (86400 if round else 4 * 86400):
+    from datetime import timedelta  # on use: who has a duration has imported it anyway
+
+    return duration2human(dt.total_seconds(), in_days=round) if isinstance(dt, timedelta) else NA
+
+
+def duration2human(seconds: float, *, in_days: bool = False) -> str:
+    """Text of a duration in seconds, as :func:`timedelta2human` gives it.
+
+    >>> duration2human(3661.5)
+    '1:01:01'
+    """
+    seconds = max(0, int(seconds))
+    if seconds >= (86400 if in_days else 4 * 86400):
         return f'{seconds / 86400:.1f} days'
     hours, seconds = divmod(seconds, 3600)
     minutes, seconds = divmod(seconds, 60)

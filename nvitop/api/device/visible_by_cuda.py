@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import inspect
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -22,12 +21,13 @@ from typing import TYPE_CHECKING
 from nvitop.api import libcuda
 from nvitop.api.device import visible_program
 from nvitop.api.device.visible_rules import digits
+from nvitop.api.log import Log
 from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-LOGGER = logging.getLogger('nvitop.api.device')
+LOG = Log('nvitop.api.device')
 
 #: CUDA needs tens of seconds where the driver is not kept loaded (no persistence mode, many GPUs).
 TIMEOUT_SECONDS = 60.0
@@ -96,17 +96,17 @@ def _ask(value: str | None, order: str | None) -> tuple[str, ...] | None:
     try:
         answer: object = json.loads(_run(environment))
     except subprocess.TimeoutExpired:
-        LOGGER.warning('The CUDA driver gave no list of devices in %g s.', TIMEOUT_SECONDS)
+        LOG.warning('The CUDA driver gave no list of devices in %g s.', TIMEOUT_SECONDS)
         return None
     except (OSError, ValueError) as ex:
-        LOGGER.warning('The CUDA driver could not be asked for its devices: %s', ex)
+        LOG.warning('The CUDA driver could not be asked for its devices: %s', ex)
         return None
     if isinstance(answer, list):
         return tuple(map(str, answer))
     if answer == libcuda.CUDA_ERROR_NO_DEVICE:
         return ()
-    level = logging.DEBUG if answer == libcuda.CUDA_ERROR_FILE_NOT_FOUND else logging.WARNING
-    LOGGER.log(level, 'The CUDA driver gave no list of devices: error code %s', answer)
+    log = LOG.debug if answer == libcuda.CUDA_ERROR_FILE_NOT_FOUND else LOG.warning
+    log('The CUDA driver gave no list of devices: error code %s', answer)
     return None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType, TracebackType
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from nvitop.api.libnvml._accounting import nvmlDeviceGetAccountingStats
 from nvitop.api.libnvml._binding import (
@@ -26,11 +26,10 @@ from nvitop.api.libnvml._binding import (
     NVMLError_Unknown,
     c_nvmlDevice_t,
     explain_binding,
-    public_names,
+    is_lasting,
 )
 from nvitop.api.libnvml._explanation import explain_init_error
 from nvitop.api.libnvml._field_values import nvmlDeviceGetFieldValues, nvmlQueryFieldValues
-from nvitop.api.libnvml._logger import LOGGER
 from nvitop.api.libnvml._missing_functions import missing_functions_report
 from nvitop.api.libnvml._process_lists import (
     ProcessInfo,
@@ -70,6 +69,9 @@ from nvitop.api.libnvml._versions import (
     nvmlDeviceGetPendingDriverModel,
     nvmlDeviceGetTemperature,
 )
+
+if TYPE_CHECKING:
+    from nvitop.api.libnvml._logger import LOGGER
 
 __all__ = [
     'LOGGER',
@@ -191,6 +193,12 @@ def calls_in_flight() -> dict[int, str]:
 class _LibnvmlModule(ModuleType):
     """This module, usable in a ``with`` statement."""
 
+    @property
+    def __all__(self) -> list[str]:
+        """All public names, looked up only by who imports ``*``: the binding has thousands."""
+        own: list[str] = vars(self)['__all__']
+        return [*own, *sorted({*filter(is_lasting, vars(BINDING))} - {*own})]
+
     def __enter__(self) -> _LibnvmlModule:
         SESSION.enter()
         return self
@@ -205,24 +213,31 @@ class _LibnvmlModule(ModuleType):
 
 
 def __getattr__(name: str) -> Any:
-    """Whatever is not here is looked for in the binding."""
+    """Whatever is not here is looked for in the binding, when it is first used."""
+    if name == 'LOGGER':
+        from nvitop.api.libnvml._logger import LOGGER
+
+        return LOGGER
     try:
-        return getattr(BINDING, name)
+        value = getattr(BINDING, name)
     except AttributeError:
         message = f'module {__name__!r} has no attribute {name!r}'
         raise AttributeError(message) from None
+    if is_lasting(name):
+        globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """All names, those of the binding too."""
+    return sorted({*globals(), 'LOGGER', *filter(is_lasting, vars(BINDING))})
 
 
 # Functions say the path where users find them, not the file they are written in.
 for _name in __all__:
-    _value = globals()[_name]
+    _value = globals().get(_name)
     if getattr(_value, '__module__', '').startswith(f'{__name__}._'):
         _value.__module__ = __name__
 del _name, _value
-
-_BINDING_NAMES = public_names()
-globals().update({**_BINDING_NAMES, **globals()})
-
-__all__ += sorted(_BINDING_NAMES.keys() - set(__all__))
 
 sys.modules[__name__].__class__ = _LibnvmlModule

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 _REQUIRED = ('NVMLError', 'nvmlInitWithFlags', '_nvmlGetFunctionPointer', 'nvmlLib')
 #: Packages that put another ``pynvml`` over the one of ``nvidia-ml-py``.
 _RIVALS = ('pynvml', 'nvidia-ml-py3', 'py3nvml')
-#: Changed by the binding while it runs, so never copied.
+#: Changed by the binding while it runs, so never kept.
 _LIVE_NAMES = frozenset({'nvmlLib'})
 
 
@@ -89,13 +89,9 @@ def find_binding() -> Any:
 BINDING: Any = find_binding()
 
 
-def public_names() -> dict[str, Any]:
-    """Everything ``from pynvml import *`` would give."""
-    return {
-        name: value
-        for name, value in vars(BINDING).items()
-        if not name.startswith('_') and name not in _LIVE_NAMES
-    }
+def is_lasting(name: str) -> bool:
+    """Whether ``from pynvml import *`` would give this name, and it stays what it is."""
+    return not name.startswith('_') and name not in _LIVE_NAMES
 
 
 if TYPE_CHECKING:

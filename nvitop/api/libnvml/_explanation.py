@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import sys
@@ -140,6 +139,8 @@ def _explain_version_mismatch() -> str:
 
 
 def _explain_no_permission() -> str:
+    import glob  # only needed to explain
+
     closed = [
         path
         for path in [*glob.glob('/dev/nvidia[0-9]*'), '/dev/nvidiactl']

@@ -31,4 +31,6 @@ def set_level(name: str | None) -> None:
         LOGGER.addHandler(handler)
 
 
-set_level(os.environ.get('LOGLEVEL'))
+# This module is imported late: a level that the program has set by then stays.
+if LOGGER.level == logging.NOTSET:
+    set_level(os.environ.get('LOGLEVEL'))

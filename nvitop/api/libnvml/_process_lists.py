@@ -10,7 +10,7 @@ import sys
 from typing import Any, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError
-from nvitop.api.libnvml._logger import LOGGER
+from nvitop.api.libnvml._log import LOG
 from nvitop.api.libnvml._query import address_of, count_call
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.libnvml._structures import (
@@ -165,7 +165,7 @@ def _choose_methods(name: str) -> tuple[_Method, ...]:
         methods = (methods[3 - int(forced[1])],)
     elif forced and 'NVITOP_NVML_PROCESS_API' not in _warned:
         _warned.add('NVITOP_NVML_PROCESS_API')
-        LOGGER.warning('NVITOP_NVML_PROCESS_API is %r, not one of v1, v2, v3: ignored.', forced)
+        LOG.warning('NVITOP_NVML_PROCESS_API is %r, not one of v1, v2, v3: ignored.', forced)
     methods = tuple(method for method in methods if _has(name + method.suffix))
     _methods[name] = methods
     return methods
@@ -183,7 +183,7 @@ def _remember(name: str, methods: tuple[_Method, ...], method: _Method, layout: 
     layouts = (layout, *(other for other in method.layouts if other is not layout))
     others = tuple(other for other in methods if other is not method)
     _methods[name] = (_Method(method.suffix, layouts), *others)
-    LOGGER.debug('%s%s writes rows of %d bytes.', name, method.suffix, layout.row.size)
+    LOG.debug('%s%s writes rows of %d bytes.', name, method.suffix, layout.row.size)
 
 
 def _read(name: str, method: _Method, handle: Any, *, is_again: bool) -> tuple[bytearray, int]:
@@ -282,7 +282,7 @@ def _note(name: str, handle: Any, answer: _Answer) -> list[ProcessInfo]:
     _impossible[key] = text
     if name not in _warned:
         _warned.add(name)
-        LOGGER.warning('%s gave processes that cannot exist: %s.', name, text)
+        LOG.warning('%s gave processes that cannot exist: %s.', name, text)
     return answer.rows
 
 

@@ -9,7 +9,7 @@ import re
 from typing import Any, Callable
 
 from nvitop.api.libnvml._binding import BINDING, LibraryMismatchError, NVMLError
-from nvitop.api.libnvml._logger import LOGGER
+from nvitop.api.libnvml._log import LOG
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 
@@ -236,7 +236,7 @@ def _remember_unknown(name: str) -> None:
     error = NVMLError(_FUNCTION_NOT_FOUND)
     if UNKNOWN_FUNCTIONS.setdefault(name, error) is not error:
         return
-    LOGGER.warning(
+    LOG.warning(
         'NVML has no function %s here: %s. What it would tell is shown as N/A.',
         name,
         'the driver lacks it' if hasattr(BINDING, name) else 'the installed binding lacks it',

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
 from nvitop.api.libnvml._explanation import explain_init_error
-from nvitop.api.libnvml._logger import LOGGER
+from nvitop.api.libnvml._log import LOG
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -63,9 +63,9 @@ class Session:
         except (NVMLError_LibraryNotFound, AttributeError) as error:
             if not self._is_reported:
                 self._is_reported = True
-                LOGGER.critical('%s', explain_init_error(error))
+                LOG.critical('%s', explain_init_error(error))
             raise
-        LOGGER.debug('NVML is initialised with flags %d.', flags)
+        LOG.debug('NVML is initialised with flags %d.', flags)
 
     def ensure(self) -> bool:
         """Initialise NVML if it is not. False when the process is ending: nothing must start then.
@@ -176,7 +176,7 @@ class Session:
                     try:
                         self.shutdown()
                     except NVMLError as error:
-                        LOGGER.debug('NVML was not shut down: %s', error)
+                        LOG.debug('NVML was not shut down: %s', error)
 
     def calls_in_flight(self) -> dict[int, str]:
         """The NVML function in which each other thread is right now, by thread identifier.
@@ -225,7 +225,7 @@ class Session:
             try:
                 self._undo_last()
             except NVMLError as error:
-                LOGGER.debug('NVML was not shut down: %s', error)
+                LOG.debug('NVML was not shut down: %s', error)
 
     def _wait_until_idle(self, deadline: float) -> bool:
         """Whether no other thread is inside a call, by the deadline at the latest."""

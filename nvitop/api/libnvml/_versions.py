@@ -7,7 +7,7 @@ import ctypes
 from typing import Any
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError
-from nvitop.api.libnvml._logger import LOGGER
+from nvitop.api.libnvml._log import LOG
 from nvitop.api.libnvml._query import address_of, count_call
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.libnvml._structures import (
@@ -55,7 +55,7 @@ def _call_newest(newest: str, *args: Any) -> bool:
         if error.value not in TOO_NEW:
             raise
         _absent.add(newest)
-        LOGGER.debug('The driver has no %s: an older entry point is used.', newest)
+        LOG.debug('The driver has no %s: an older entry point is used.', newest)
         if error.value == _ARGUMENT_VERSION_MISMATCH:
             count_call()
         return False

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Sequence
 
-from nvitop.api.utils import timedelta2human
+from nvitop.api.utils import duration2human
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample
 
@@ -122,4 +121,4 @@ def growing_widths(pids: Sequence[int], running: Sequence[float | None]) -> dict
     pid = max(pids, default=0)
     seconds = max([s for s in running if s and s < MAX_RUNNING_SECONDS], default=0.0)
     # The longer a process runs, the more characters say so.
-    return {'pid': len(str(pid)), 'time': len(timedelta2human(timedelta(seconds=seconds)))}
+    return {'pid': len(str(pid)), 'time': len(duration2human(seconds))}

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
 from typing import Sequence
 
-from nvitop.api.utils import GiB, KiB, bytes2human, timedelta2human
+from nvitop.api.utils import GiB, KiB, bytes2human, duration2human
 from nvitop.gui.render.width import clip, clip_left, safe
 
 NOT_AVAILABLE = 'N/A'
@@ -239,7 +238,7 @@ def format_uptime(seconds: float | None) -> str:
 def _format_duration(seconds: float | None, *, in_days: bool) -> str:
     if seconds is None or not 0 <= seconds < 86400 * 1e6:
         return NOT_AVAILABLE
-    return timedelta2human(timedelta(seconds=seconds), round=in_days)
+    return duration2human(seconds, in_days=in_days)
 
 
 def format_timestamp(seconds: float) -> str:
