@@ -69,6 +69,12 @@ def machine(text: str = ONE_GPU, **options: Any) -> simulation.Machine:
     return simulation.machine(scenario, **{'processes': [os.getpid()], **options})
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first sample takes longer where many other programs run."""
+    monkeypatch.setattr(resource, '_PATIENCE_SECONDS', 60.0)
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()

@@ -33,6 +33,16 @@ def loads(process: GpuProcess) -> tuple[Any, ...]:
     )
 
 
+def test_a_list_that_grows_while_it_is_asked_for_costs_no_third_call(
+    machine: simulation.Machine,
+) -> None:
+    machine.grow(1)
+    function = 'nvmlDeviceGetComputeRunningProcesses'
+    listed = libnvml.nvmlQuery(function, Device(0).handle)
+    assert {info.pid for info in listed} == {FIRST, FIRST + 1}
+    assert max(n for name, n in machine.calls.items() if name.startswith(function)) == 2
+
+
 def test_all_kinds_of_processes_are_listed_by_pid(machine: simulation.Machine) -> None:
     device = Device(0)
     processes = device.processes()

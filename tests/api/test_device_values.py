@@ -312,6 +312,15 @@ def test_counters_that_fail_for_now_are_tried_again(
     assert machine.calls['nvmlDeviceGetPcieThroughput'] == 1
 
 
+def test_a_fact_that_a_gpu_refuses_for_now_is_asked_again(
+    machine: simulation.Machine, device: Device
+) -> None:
+    machine.fail('nvmlDeviceGetMaxClockInfo', 'INVALID_ARGUMENT')
+    assert device.max_sm_clock() is NA
+    machine.heal()
+    assert isinstance(device.max_sm_clock(), int)
+
+
 def test_counters_that_were_set_back_give_no_rate(
     machine: simulation.Machine, device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
