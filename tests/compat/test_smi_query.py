@@ -281,16 +281,24 @@ def test_any_throttle_reason_brings_all(gpus: simulation.Machine) -> None:
     assert reasons['clocks_throttle_reason_unknown'] == 'N/A'
     assert reasons['clocks_throttle_reason_sync_boost'] == 'Not Active'
     assert reasons['clocks_throttle_reasons_active'] == '0x0000000000000044'
-    gpus.hide('nvmlDeviceGet*ClocksThrottleReasons')
-    with_new_names = first('clocks_throttle_reasons.gpu_idle')
-    assert with_new_names == {'clocks_throttle': reasons}
-    gpus.fail('nvmlDeviceGetCurrentClocksEventReasons', 'UNKNOWN')
+    gpus.fail('nvmlDeviceGetCurrentClocksThrottleReasons', 'UNKNOWN')
     assert first('clocks_throttle_reasons.gpu_idle') == {
         'clocks_throttle': {'Error': 'Unknown Error'}
     }
     gpus.heal()
-    gpus.fail('nvmlDeviceGetSupportedClocksEventReasons', 'NOT_SUPPORTED')
+    gpus.fail('nvmlDeviceGetSupportedClocksThrottleReasons', 'NOT_SUPPORTED')
     assert first('clocks_throttle_reasons.gpu_idle') == {'clocks_throttle': {'Error': 'N/A'}}
+
+
+def test_throttle_reasons_are_asked_by_the_new_name_of_the_question_too(
+    gpus: simulation.Machine,
+) -> None:
+    reasons = first('clocks_throttle_reasons.active')
+    gpus.hide('nvmlDeviceGet*ClocksThrottleReasons')
+    if not hasattr(libnvml, 'nvmlDeviceGetCurrentClocksEventReasons'):
+        # A binding that is older than the name.
+        reasons = {'clocks_throttle': {'Error': 'Function Not Found'}}
+    assert first('clocks_throttle_reasons.active') == reasons
 
 
 def test_any_ecc_error_brings_all_of_its_time(gpus: simulation.Machine) -> None:
