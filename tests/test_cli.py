@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -13,7 +14,8 @@ from typing import Iterator, Mapping
 import pytest
 
 from nvitop import cli, simulation
-from nvitop.api import libnvml
+from nvitop.api import host, libnvml
+from nvitop.options import Options
 from tests.gui.samples import SAMPLES
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -184,6 +186,58 @@ def test_processes_are_filtered(
     assert len(lines_of(capsys.readouterr().out)) == len(rows)
 
 
+def test_without_a_name_the_user_is_the_current_one(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[tuple[str, ...] | None] = []
+
+    def show(options: Options, messages: list[cli.Message]) -> int:
+        shown.append(options.users)
+        return 0
+
+    monkeypatch.setattr(cli, '_show', show)
+    monkeypatch.setattr(host, 'getuser', lambda: 'ann')
+    for arguments in (['-u'], ['-u', 'bob', 'eve'], []):
+        assert report(*arguments) == 0
+    assert shown == [('ann',), ('bob', 'eve'), None]
+
+
+def test_a_device_named_twice_is_meant_once(machine: simulation.Machine) -> None:
+    assert cli.find_devices(Options(only=('1', '0', '1'))) == ((1, 0), [])
+
+
+def test_the_beginning_of_a_uuid_must_be_that_of_one_device() -> None:
+    known: dict[str, cli.Wish] = {'0': 0, 'GPU-ab1': 0, 'GPU-ab2': 1, 'MIG-ab1': (1, 0)}
+    assert cli._abbreviated('GPU-ab', known) is None
+    assert cli._abbreviated('gpu-AB2', known) == 1
+    assert cli._abbreviated('MIG-a', known) == (1, 0)
+    assert cli._abbreviated('GPU-c', known) is None
+
+
+@pytest.mark.parametrize(('columns', 'width'), [('0', 79), ('-5', 79), ('wide', 79), ('132', 132)])
+def test_what_cannot_be_a_width_is_ignored(
+    monkeypatch: pytest.MonkeyPatch, columns: str, width: int
+) -> None:
+    def no_terminal(descriptor: int) -> os.terminal_size:
+        raise OSError(descriptor)
+
+    monkeypatch.setattr(os, 'get_terminal_size', no_terminal)
+    monkeypatch.setenv('COLUMNS', columns)
+    assert cli._terminal_width() == width
+
+
+def test_without_a_gpu_a_terminal_gets_the_report(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, 'isatty', lambda: True)
+    with simulation.machine('empty'):
+        assert cli.main(['--no-config']) == 1
+    captured = capsys.readouterr()
+    assert 'No GPU is visible' in captured.out
+    assert captured.err.count('ERROR') == 1
+
+
 # Errors
 
 
@@ -322,6 +376,32 @@ def test_under_watch_a_hint_is_given(
     monkeypatch.setattr(cli, '_is_watched', lambda: True)
     assert report() == 1
     assert 'without watch' in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists('/proc/self/comm'), reason='needs names of processes')
+@pytest.mark.parametrize('between', ['', 'sh -c '])
+def test_watch_is_recognised(tmp_path: pathlib.Path, between: str) -> None:
+    watch = tmp_path / 'watch'
+    watch.symlink_to('/bin/sh')
+    command = f'{shlex.quote(sys.executable)} -m nvitop --demo -1 --no-config; true'
+    done = subprocess.run(
+        [str(watch), '-c', f'{between}{shlex.quote(command)}; true' if between else command],
+        cwd=ROOT,
+        env={'PATH': os.environ['PATH']},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.stderr.count(b'without watch') == 1
+
+
+def test_a_lost_gpu_is_told_once_not_again_for_its_mig_devices() -> None:
+    sample = SAMPLES['mig']
+    lost = tuple(device._replace(status='lost', reason='gone') for device in sample.devices)
+    assert [text for _, text in cli._remarks(sample._replace(devices=lost))] == [
+        'GPU 0: gone.',
+        'GPU 1: gone.',
+    ]
 
 
 def test_functions_that_the_driver_lacks_are_told_in_one_list(

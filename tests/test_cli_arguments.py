@@ -71,7 +71,7 @@ def test_the_configuration_file_is_no_option_of_its_own() -> None:
     [
         ('-1 -m', 'not allowed with argument'),
         ('-m wide', 'invalid choice'),
-        ('--interval 0.1', '0.25 seconds or more'),
+        ('--interval 0.249', '0.25 seconds or more'),
         ('--interval nan', '0.25 seconds or more'),
         ('--interval inf', '0.25 seconds or more'),
         ('--interval soon', "not a number of seconds: 'soon'"),
