@@ -65,6 +65,8 @@ def test_a_gpu_is_found_by_index_uuid_and_bus_id(machine: simulation.Machine) ->
         (((0, 'x'),), {}),
         (((0,),), {}),
         (((0, 1, 2),), {}),
+        ((), {'uuid': 5}),
+        ((), {'bus_id': 5}),
     ],
 )
 def test_wrong_arguments_are_a_type_error(
@@ -87,6 +89,7 @@ def test_a_pair_is_no_physical_device_and_a_number_no_mig_device(
     'arguments',
     [
         {'index': 99},
+        {'index': ''},
         {'index': (1, 1)},
         {'index': (0, 0)},
         {'uuid': 'GPU-00000000-0000-0000-0000-000000000000'},

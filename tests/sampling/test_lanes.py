@@ -142,6 +142,18 @@ def test_a_subject_that_answers_too_late_is_not_back(bench: Bench) -> None:
     assert bench.lane.run({'b': lambda: None}, limit=LIMIT)['b'].timed_out
 
 
+def test_the_pause_between_trials_does_not_grow_for_ever(bench: Bench) -> None:
+    bench.run('b')
+    bench.join()
+    steps = {'b': lambda: bench.clock.turn(LIMIT + 0.1)}
+    for _ in range(12):
+        bench.clock.now += lanes.LAST_RETRY_SECONDS
+        before = len(bench.threads)
+        assert bench.lane.run(steps, limit=LIMIT)['b'].timed_out
+        assert len(bench.threads) == before + 1
+        bench.join()
+
+
 def test_what_a_call_left_behind_brings_back_is_thrown_away(bench: Bench) -> None:
     bench.run('a', names='a')
     bench.join()

@@ -780,3 +780,19 @@ def test_a_report_of_a_machine_with_a_hung_gpu_comes_too(bench: Bench) -> None:
     bench.machine.delay('nvmlDeviceGetUtilizationRates', 3.0, gpu=1)
     sample = bench.source.complete_sample()
     assert statuses(sample) == ['ok', 'timed out', *['ok'] * 6]
+
+
+def test_a_metric_that_is_supported_after_all_is_as_fresh_as_any(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetTemperature*', 'NOT_SUPPORTED', gpu=0)
+    assert bench.sample().devices[0].temperature_celsius is None
+    bench.machine.heal()
+    bench.sample(6.0)
+    bench.machine.set(gpu=0, temperature=33)
+    assert bench.sample(1.0).devices[0].temperature_celsius == 33
+
+
+def test_one_metric_that_fails_alone_does_not_make_a_gpu_fail(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetTemperature*', 'TIMEOUT', gpu=0)
+    sample = bench.source.complete_sample(metrics=['temperature'])
+    assert statuses(sample) == ['ok'] * 8
+    assert [problem.reason for problem in sample.problems] == ['Timeout']

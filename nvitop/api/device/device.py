@@ -359,6 +359,9 @@ def only_one(
             'a device is made of just one of index, uuid and bus_id, got '
             f'index={index!r}, uuid={uuid!r}, bus_id={bus_id!r}'
         )
+    for argument in (uuid, bus_id):
+        if argument is not None and not isinstance(argument, str):
+            raise TypeError(f'UUIDs and PCI bus ids are texts, not {argument!r}')
     return (None, index) if isinstance(index, str) else (index, uuid)
 
 

@@ -178,14 +178,14 @@ def _nodes(machine: Machine) -> list[Node]:
 
 def _node_by_uuid(machine: Machine, uuid: str) -> Node:
     for node in _nodes(machine):
-        if node.value('uuid') == uuid or _legacy_uuid(node) == uuid:
+        if uuid in (node.value('uuid'), _legacy_uuid(node)):
             return node
     raise DriverError(NOT_FOUND)
 
 
-def _legacy_uuid(node: Node) -> str:
+def _legacy_uuid(node: Node) -> str | None:
     if node.mig is None:
-        return ''
+        return None
     return f'MIG-{node.gpu.value("uuid")}/{node.mig.gpu_instance}/{node.mig.compute_instance}'
 
 
