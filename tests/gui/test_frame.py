@@ -124,6 +124,12 @@ def test_badges_are_seen_while_the_header_is_scrolled_away() -> None:
         assert ':04:05' in line
 
 
+def test_that_a_machine_is_simulated_is_said_on_every_screen() -> None:
+    for keys in ('', 'Down', 't', 'e', 'Down Enter', 'h', '!', 'U', 'C', ' '.join(['Down'] * 8)):
+        lines = frame_of('simulated', 80, 24, *keys.split()).lines()
+        assert 'SIMULATED' in lines[0]
+
+
 def test_keys_that_can_follow_are_shown_while_one_is_waited_for() -> None:
     assert 'o and then n p u g s b c m t' in frame_of('h100x8', 100, 40, 'o').lines()[0]
     assert 'o and then' not in frame_of('h100x8', 100, 40, 'o', 'g').lines()[0]

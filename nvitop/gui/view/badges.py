@@ -31,3 +31,9 @@ def state_badges(state: AppState) -> tuple[tuple[str, Style], ...]:
         badges.append((f'{state.prefix} and then {following}', _KEY))
     # The brackets part them from each other where there are no colours.
     return tuple((f'[{text}]', style) for text, style in badges)
+
+
+def title_badges(state: AppState) -> tuple[tuple[str, Style], ...]:
+    """The same, after the word that nothing is real: for where the header of devices is not seen."""
+    simulated = (('[SIMULATED]', _WARNING),) if state.shown.simulated else ()
+    return (*simulated, *state_badges(state))

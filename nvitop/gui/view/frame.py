@@ -15,7 +15,7 @@ from nvitop.gui.render.width import cell_width, clip, clip_left, safe
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen, TextField
 from nvitop.gui.state.dialog import dialog_layout
 from nvitop.gui.state.listing import main_layout
-from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.badges import state_badges, title_badges
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.columns import draw_columns
@@ -64,6 +64,7 @@ def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     header = Header(format_timestamp(state.timestamp), badges, HEADER_HINT, state.version)
     arranged = MainView(state.rows, main_layout(state))
     draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
+    badges = title_badges(state)
     if arranged.layout.scroll_y and badges:
         # The header is above the screen.
         x = buf.width - sum(1 + cell_width(text) for text, _ in badges) - 1

@@ -11,7 +11,7 @@ from nvitop.gui.state.actions import columns_in_order
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.columns import COLUMNS_BY_NAME, column_widths
 from nvitop.gui.state.lines import lines_layout
-from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.widgets.title import draw_bar_row, draw_title, hint_of
 
 _DIM = Style(Role.DIM)
@@ -25,7 +25,7 @@ def draw_columns(buf: Buffer, state: AppState) -> None:
     shown = state.view.columns
     placed = place_columns(shown, state.width, column_widths(state.rows))
     with_room = {place.column.name for place in placed}
-    draw_title(buf, 'Columns', state_badges(state), _HINT if buf.width >= 60 else _SHORT_HINT)
+    draw_title(buf, 'Columns', title_badges(state), _HINT if buf.width >= 60 else _SHORT_HINT)
     draw_bar_row(buf, 1, ' [x] shown  [-] no room  [ ] hidden')
     names = columns_in_order(state)
     for line in layout.shown:

@@ -9,7 +9,7 @@ from nvitop.gui.render.width import cell_width, clip, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
 from nvitop.gui.state.environ import environ_lines, is_secret
 from nvitop.gui.state.lines import lines_layout
-from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.widgets.title import (
     draw_bar_row,
     draw_message,
@@ -28,7 +28,7 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     environ = state.environ
     layout = lines_layout(state)
-    draw_title(buf, _title(environ), state_badges(state), _HINT)
+    draw_title(buf, _title(environ), title_badges(state), _HINT)
     draw_bar_row(buf, 1, _summary(environ))
     if environ.error or not environ.variables:
         style = Style(Role.ERROR) if environ.error else _DIM

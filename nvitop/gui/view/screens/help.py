@@ -10,7 +10,7 @@ from nvitop.gui.render.width import pad
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import help_lines
 from nvitop.gui.state.lines import lines_layout
-from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.widgets.title import draw_bar_row, draw_title, hint_of
 
 _STYLES = {
@@ -31,7 +31,7 @@ def draw_help(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     lines = help_lines(state)
     layout = lines_layout(state)
-    draw_title(buf, f'nvitop {state.version}', state_badges(state), _HINT)
+    draw_title(buf, f'nvitop {state.version}', title_badges(state), _HINT)
     first, last = layout.shown.start + 1, layout.shown.stop
     is_whole = layout.length <= layout.area.height
     text = ' Help' if is_whole else f' Help: lines {first} to {last} of {len(lines)}'

@@ -13,7 +13,7 @@ from nvitop.gui.render.width import clip
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.columns import column_widths
 from nvitop.gui.view import format as fmt
-from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.cells import CELLS
 from nvitop.gui.view.load import load_role
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
@@ -72,7 +72,7 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     device = next((d for d in state.shown.devices if d.key == key.device), None)
     layout = lay_out_metrics(buf.width, buf.height, column_widths([process] if process else []))
     title = f'Process {key.pid} on GPU {key.device.label}'
-    draw_title(buf, title, state_badges(state), _HINT)
+    draw_title(buf, title, title_badges(state), _HINT)
     draw_bar_row(buf, layout.heading_y, heading_text(layout.columns))
     if process is None:
         text = clip('The process has ended, or has left this GPU', buf.width - 2)

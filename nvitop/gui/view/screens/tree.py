@@ -13,7 +13,7 @@ from nvitop.gui.state.listing import tree_layout, tree_tags
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.view import format as fmt
-from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.screens.main import SIGNAL_HINT
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, hint_of
@@ -30,7 +30,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     tagged = tree_tags(state)
     has_targets = bool(state.tree.selected or tagged) and not state.view.readonly
     hint = SIGNAL_HINT if has_targets else _HINT
-    draw_title(buf, _title(state, rows), state_badges(state), hint)
+    draw_title(buf, _title(state, rows), title_badges(state), hint)
     draw_bar_row(buf, layout.lines.area.y - 1, heading_text(layout.columns))
     for line in layout.lines.shown:
         row = rows[line]

@@ -14,7 +14,7 @@ from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import UserSummary, summarise_users
 from nvitop.gui.view import format as fmt
-from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, hint_of
 
@@ -35,7 +35,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     places = place(USER_COLUMNS, Cells(0, buf.width), {'user': width}, rest=_REST)
     noun = 'user' if len(users) == 1 else 'users'
     title = f'{len(users)} {noun} of GPUs' if users else 'Users of GPUs'
-    draw_title(buf, title, state_badges(state), _HINT)
+    draw_title(buf, title, title_badges(state), _HINT)
     draw_bar_row(buf, 1, heading_text(places))
     total = _total_memory(state)
     for line in layout.shown:
