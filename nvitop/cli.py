@@ -48,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command ``nvitop``; the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        if is_query(given):
+            return _query(given)
         return _run(parse_arguments(given))
     except BrokenPipeError:
         # Whoever read the report has seen enough. Nothing more can be flushed to it at exit.
@@ -57,6 +59,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     finally:
         show_warnings_by(None)
+
+
+def is_query(arguments: Sequence[str]) -> bool:
+    """Whether they ask for rows that programs read, in the words of nvitop or of nvidia-smi."""
+    return arguments[:1] == ['query'] or any(
+        argument.startswith(('--query-', '--help-query-')) for argument in arguments
+    )
+
+
+def _query(arguments: list[str]) -> int:
+    from nvitop.query.command import main as query  # it needs nothing of the rest, nor the rest it
+
+    return query(arguments[1:] if arguments[0] == 'query' else arguments)
 
 
 def _discard_stdout() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one table of what can be measured on a device.
+"""The one table of what can be measured on a device, and the one of its processes.
 
 Pure data: importing this module loads no driver and nothing of nvitop. The query command, the
 collector, the sampler, the compatibility modules, the menu of the graphs, the reference in the
@@ -39,6 +39,27 @@ class Metric(NamedTuple):
     divisor: int = 1
     #: Whether a MIG device has this metric of its own.
     mig: bool = False
+
+
+class ProcessMetric(NamedTuple):
+    """One thing that is known of a process on a device.
+
+    A process sample carries the value, in :attr:`unit`, in its field :attr:`field`; ``None`` where
+    it is not available.
+    """
+
+    #: Name in the query command's JSON and in ``--processes=``.
+    name: str
+    #: Unit: ``B % s``, or ``''`` for text and plain numbers.
+    unit: str
+    #: ``int``, ``float``, ``str`` or ``time`` (seconds since the epoch).
+    kind: str
+    #: Field of ``ProcessSample``, with dots for fields of its fields.
+    field: str
+    #: Name in ``nvidia-smi --query-compute-apps``, or ``None`` where it has none.
+    query: str | None
+    #: One line for people: what it is.
+    help: str
 
 
 def _metric(
@@ -150,9 +171,34 @@ METRICS: tuple[Metric, ...] = (
     _metric('gpm_tensor_active', '%', 'float', 'shown', 'gpm_tensor_active_percent', None, 'share of time in which tensor cores were busy', mig=True),
     _metric('gpm_dram_active', '%', 'float', 'shown', 'gpm_dram_active_percent', None, 'share of the memory bandwidth in use', mig=True),
 )
+
+#: What is known of a process on a device.
+PROCESS_METRICS: tuple[ProcessMetric, ...] = (
+    ProcessMetric('pid', '', 'int', 'key.pid', 'pid', 'PID, as the driver tells it'),
+    ProcessMetric('user', '', 'str', 'username', None, 'name of the user it belongs to'),
+    ProcessMetric('name', '', 'str', 'name', None, 'name of the program'),
+    ProcessMetric('command', '', 'str', 'command', None, 'command line, quoted for a shell'),
+    ProcessMetric('type', '', 'str', 'type', None, 'C compute, G graphics, C+G both, M compute through MPS'),
+    ProcessMetric('status', '', 'str', 'status', None, 'running, zombie, gone, no permission, or foreign (of another PID namespace)'),
+    ProcessMetric('start_time', '', 'time', 'key.start_time', None, 'when it was started'),
+    ProcessMetric('running_time', 's', 'float', 'running_time_seconds', None, 'time since it was started'),
+    # on the device
+    ProcessMetric('gpu_memory', 'B', 'int', 'gpu_memory_bytes', 'used_gpu_memory', 'device memory it uses'),
+    ProcessMetric('gpu_memory_percent', '%', 'float', 'gpu_memory_percent', None, 'device memory it uses / total'),
+    ProcessMetric('gpu_sm_utilization', '%', 'int', 'gpu_sm_utilization_percent', None, 'its load on the multiprocessors'),
+    ProcessMetric('gpu_memory_utilization', '%', 'int', 'gpu_memory_utilization_percent', None, 'its load on the memory bandwidth'),
+    ProcessMetric('gpu_encoder_utilization', '%', 'int', 'gpu_encoder_utilization_percent', None, 'its load on the video encoder'),
+    ProcessMetric('gpu_decoder_utilization', '%', 'int', 'gpu_decoder_utilization_percent', None, 'its load on the video decoder'),
+    ProcessMetric('gpu_instance_id', '', 'int', 'gpu_instance_id', None, 'GPU instance it runs in, with MIG'),
+    ProcessMetric('compute_instance_id', '', 'int', 'compute_instance_id', None, 'compute instance it runs in, with MIG'),
+    # on the host
+    ProcessMetric('cpu_percent', '%', 'float', 'cpu_percent', None, 'load on the CPUs of the host, of one CPU'),
+    ProcessMetric('host_memory', 'B', 'int', 'host_memory_bytes', None, 'resident memory of the host it uses'),
+    ProcessMetric('memory_percent', '%', 'float', 'memory_percent', None, 'resident memory of the host it uses / total'),
+)
 # fmt: on
 
-#: The same table by name.
+#: The metrics of devices by name.
 METRICS_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
 
 

@@ -50,10 +50,19 @@ MEASURED_BETWEEN_READINGS = {
 
 
 class Selection:
-    """Which devices are wanted; without wishes: all."""
+    """Which devices are wanted; without wishes: all.
 
-    def __init__(self, wishes: Iterable[Wish] | None = None) -> None:
+    Without ``mig_devices`` only those MIG devices that are wished for, and not those of every GPU.
+    """
+
+    def __init__(self, wishes: Iterable[Wish] | None = None, *, mig_devices: bool = True) -> None:
         self._wishes = None if wishes is None else frozenset(wishes)
+        self.mig_devices = mig_devices
+
+    @property
+    def wants_no_mig(self) -> bool:
+        """Whether there is no need to look for MIG devices."""
+        return not self.mig_devices and all(isinstance(wish, int) for wish in self._wishes or ())
 
     def wants_gpu(self, index: int, uuid: str) -> bool:
         """Whether a GPU is wanted, with all its MIG devices."""
@@ -222,7 +231,8 @@ class DeviceReader:
             known['gpu_instance_id'] = known_value(self.device.gpu_instance_id())
             known['compute_instance_id'] = known_value(self.device.compute_instance_id())
             known['mig_profile'] = known_value(self.device.mig_profile())
-        known['is_unified_memory'] = self.device.is_unified_memory()
+        if any(fact.name == 'memory_total' for fact in facts):
+            known['is_unified_memory'] = self.device.is_unified_memory()
         self.sample = self.sample._replace(info=self.sample.info._replace(**known))
 
     def _ask_all(self, metrics: Sequence[Metric]) -> dict[str, Any]:
@@ -387,6 +397,8 @@ class GpuReader:
         key = reader.key
         if key.is_mig and self._selection.wants_mig((self.index, key.mig_index), key.uuid):
             return True
+        if key.is_mig and not self._selection.mig_devices:
+            return False
         gpu = self._gpu.key.uuid if self._gpu is not None else ''
         return self._selection.wants_gpu(self.index, gpu)
 
@@ -417,6 +429,8 @@ class GpuReader:
 
     def _find_mig_devices(self, gpu: DeviceReader) -> None:
         self._is_layout_known = True
+        if self._selection.wants_no_mig:
+            return
         self._is_leaf = not gpu.device.is_mig_mode_enabled()
         if not self._is_leaf:
             gpu.rows = ()

@@ -69,6 +69,7 @@ class LiveSource:
         intervals: How often what is measured.
         only: The GPUs and MIG devices that are wanted: indices, (GPU, MIG device) pairs, UUIDs. A
             GPU comes with its MIG devices. ``None``: all there are, whenever they appear.
+        mig_devices: Whether it does. Without, processes on MIG devices are not found either.
         clock: Monotonic seconds.
         wall_clock: Seconds since the epoch.
         sleep: How :meth:`complete_sample` waits.
@@ -81,6 +82,7 @@ class LiveSource:
         intervals: Intervals | None = None,
         *,
         only: Iterable[Wish] | None = None,
+        mig_devices: bool = True,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
@@ -95,7 +97,8 @@ class LiveSource:
         every = self._plan.intervals
         self._limit = max(SHORTEST_LIMIT_SECONDS, every.devices)
         self._lane = lane or Lane('nvitop-driver', clock=clock)
-        self._driver = DriverReader(Selection(only), self._lane, limit=self._limit, clock=clock)
+        selection = Selection(only, mig_devices=mig_devices)
+        self._driver = DriverReader(selection, self._lane, limit=self._limit, clock=clock)
         self._host = HostReader(clock=clock)
         self._processes = ProcessReader(
             longest=max(LONGEST_CPU_SECONDS, 3 * every.processes),

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns that can be asked for: the tables of metrics, and what nvidia-smi tells beside them."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any, Callable, Iterable, Tuple, Union
+
+from nvitop.api.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
+
+#: What a cell may hold, ``None``: not available.
+Value = Union[None, bool, int, float, str, Tuple[str, ...]]
+
+
+class DeviceRow(NamedTuple):
+    """What a row about a device is made from."""
+
+    sample: Sample
+    device: DeviceSample
+
+
+class ProcessRow(NamedTuple):
+    """What a row about a process on a device is made from."""
+
+    sample: Sample
+    #: The GPU, also of a process on one of its MIG devices; ``None``: it was not asked.
+    gpu: DeviceSample | None
+    process: ProcessSample
+
+
+class Column(NamedTuple):
+    """One column of a table of devices or of processes."""
+
+    #: Name in JSON.
+    name: str
+    #: Name in nvidia-smi, ``None`` where it has none.
+    query: str | None
+    #: Unit of the values, see :class:`nvitop.api.metrics.Metric`; CSV has memory in MiB.
+    unit: str
+    #: ``int``, ``float``, ``bool``, ``str``, ``list`` (of str) or ``time`` (seconds since the epoch).
+    kind: str
+    #: One line for people: what it is.
+    help: str
+    #: The value in a :class:`DeviceRow` or :class:`ProcessRow`.
+    value: Callable[[Any], Value]
+    #: The metrics of devices that have to be measured for it.
+    metrics: tuple[str, ...] = ()
+    #: Where the text in CSV is not the usual one for kind and unit.
+    text: Callable[[Any], str] | None = None
+
+    @property
+    def header(self) -> str:
+        """Name in the header of CSV: nvidia-smi's where it has one."""
+        return self.query or self.name
+
+
+class UnknownNameError(ValueError):
+    """A column that there is not; the text names those that are nearest."""
+
+
+#: What is asked for where nothing else is said.
+DEFAULT_DEVICE_NAMES = (
+    'index, name, utilization.gpu, memory.used, memory.total, temperature.gpu, power.draw'
+)
+DEFAULT_PROCESS_NAMES = 'gpu_index, pid, user, gpu_memory, gpu_sm_utilization, command'
+
+#: Other names that nvidia-smi has for what it tells of a GPU.
+_DEVICE_ALIASES = {
+    'gpu_name': 'name',
+    'gpu_serial': 'serial',
+    'gpu_uuid': 'uuid',
+    'gpu_bus_id': 'pci.bus_id',
+    'display_attached': 'display_mode',
+    'clocks.gr': 'clocks.current.graphics',
+    'clocks.sm': 'clocks.current.sm',
+    'clocks.mem': 'clocks.current.memory',
+    'clocks.video': 'clocks.current.video',
+    'clocks.max.gr': 'clocks.max.graphics',
+    'clocks.max.mem': 'clocks.max.memory',
+    'clocks_throttle_reasons.active': 'clocks_event_reasons.active',
+    'pcie.link.gen.gpucurrent': 'pcie.link.gen.current',
+    'retired_pages.sbe': 'retired_pages.single_bit_ecc.count',
+    'retired_pages.dbe': 'retired_pages.double_bit.count',
+}
+_PROCESS_ALIASES = {'used_memory': 'used_gpu_memory', 'username': 'user'}
+#: A name that means something else in ``nvidia-smi --query-compute-apps``.
+_COMPUTE_APPS_ALIASES = {**_PROCESS_ALIASES, 'name': 'process_name'}
+
+#: What is asked to see whether a device answers: each has it, and it is cheap.
+_SIGN_OF_LIFE = ('memory_used',)
+
+#: Why clocks are low: the reasons that nvidia-smi has a column for, with their bits.
+CLOCK_EVENT_REASONS = {
+    'gpu_idle': 0x1,
+    'applications_clocks_setting': 0x2,
+    'sw_power_cap': 0x4,
+    'hw_slowdown': 0x8,
+    'sync_boost': 0x10,
+    'sw_thermal_slowdown': 0x20,
+    'hw_thermal_slowdown': 0x40,
+    'hw_power_brake_slowdown': 0x80,
+}
+#: Other reasons, and their bits.
+_OTHER_REASONS = {'display_clock_setting': 0x100, 'board_limit': 0x200, 'reliability': 0x400}
+
+
+# Values
+
+
+def _metric_value(metric: Metric, row: DeviceRow) -> Value:
+    holder = row.device.info if metric.tier == 'static' else row.device
+    value: Value = getattr(holder, metric.field)
+    if metric.divisor == 1 or not isinstance(value, (int, float)):
+        return value
+    return value / metric.divisor
+
+
+def _name(row: DeviceRow) -> Value:
+    """The name; until it is known a sample says why it is not, in its place."""
+    name = row.device.info.name
+    return None if name == 'N/A' or name.startswith('ERROR: ') else name
+
+
+def _reason(row: DeviceRow) -> Value:
+    return row.device.reason or None
+
+
+def _mig_index(row: DeviceRow) -> Value:
+    return row.device.key.mig_index if row.device.key.is_mig else None
+
+
+def _part_of_bus_id(position: int, row: DeviceRow) -> Value:
+    """Domain, bus or device, as a number in hexadecimal."""
+    bus_id = row.device.info.bus_id
+    if bus_id is None or bus_id.count(':') != 2:
+        return None
+    domain, bus, device = bus_id.partition('.')[0].split(':')
+    return f'0x{(domain[-4:], bus, device)[position].upper()}'
+
+
+def _is_clock_event_reason(name: str, row: DeviceRow) -> Value:
+    reasons = row.device.clock_event_reasons
+    return None if reasons is None else name in reasons
+
+
+def _gpu_count(row: DeviceRow) -> Value:
+    return sum(not device.key.is_mig for device in row.sample.devices)
+
+
+def _process_value(read: Callable[[ProcessSample], Any], row: ProcessRow) -> Value:
+    value: Value = read(row.process)
+    return value
+
+
+def _start_time(row: ProcessRow) -> Value:
+    start = row.process.key.start_time
+    return start if start >= 0 else None
+
+
+def _program(row: ProcessRow) -> Value:
+    """The first word of the command line, else the name."""
+    import shlex  # 5 ms: asked seldom
+
+    command = row.process.command
+    try:
+        words = shlex.split(command or '')
+    except ValueError:
+        words = []
+    return words[0] if words and words[0] else row.process.name
+
+
+def _process_mig_index(row: ProcessRow) -> Value:
+    key = row.process.key.device
+    return key.mig_index if key.is_mig else None
+
+
+def _gpu_fact(field: str, row: ProcessRow) -> Value:
+    return None if row.gpu is None else getattr(row.gpu.info, field)
+
+
+# Texts in CSV that are not the usual ones
+
+
+def _underscored(word: str) -> str:
+    return word.replace(' ', '_')
+
+
+def _driver_model(word: str) -> str:
+    return {'WDM': 'TCC'}.get(word, word)
+
+
+def _bits(names: Iterable[str]) -> str:
+    """Reasons as nvidia-smi gives them, in one number; a reason without a name is one already."""
+    known = {**CLOCK_EVENT_REASONS, **_OTHER_REASONS}
+    bits = 0
+    for name in names:
+        bits |= known[name] if name in known else int(name, 16)
+    return f'0x{bits:016x}'
+
+
+def _is_active(flag: bool) -> str:
+    return 'Active' if flag else 'Not Active'
+
+
+_TEXTS: dict[str, Callable[[Any], str]] = {
+    'compute_mode': _underscored,
+    'current_driver_model': _driver_model,
+    'clock_event_reasons': _bits,
+}
+
+
+# The columns
+
+
+def _of_metric(metric: Metric) -> Column:
+    value = _name if metric.name == 'name' else functools.partial(_metric_value, metric)
+    text = _TEXTS.get(metric.name)
+    return Column(
+        metric.name,
+        metric.query,
+        metric.unit,
+        metric.kind,
+        metric.help,
+        value,
+        (metric.name,),
+        text,
+    )
+
+
+def _of_process_metric(metric: ProcessMetric) -> Column:
+    value: Callable[[Any], Value] = functools.partial(
+        _process_value, operator.attrgetter(metric.field)
+    )
+    if metric.name == 'start_time':
+        value = _start_time
+    return Column(metric.name, metric.query, metric.unit, metric.kind, metric.help, value)
+
+
+def _plain(
+    name: str,
+    kind: str,
+    text: str,
+    value: str | Callable[[Any], Value],
+    *,
+    query: str | None = None,
+    metrics: tuple[str, ...] = (),
+) -> Column:
+    """A column that no metric stands for; ``value`` is a field of the row or a function of it."""
+    read = operator.attrgetter(value) if isinstance(value, str) else value
+    return Column(name, query, '', kind, text, read, metrics)
+
+
+def _sample_columns() -> tuple[Column, ...]:
+    driver = 'version of the driver'
+    cuda = 'highest version of CUDA that the driver can run'
+    return (
+        _plain('timestamp', 'time', 'when it was measured', 'sample.timestamp', query='timestamp'),
+        _plain('driver_version', 'str', driver, 'sample.driver_version', query='driver_version'),
+        _plain('cuda_driver_version', 'str', cuda, 'sample.cuda_driver_version'),
+        _plain('count', 'int', 'number of GPUs', _gpu_count, query='count'),
+    )
+
+
+def _state_columns() -> tuple[Column, ...]:
+    states = 'ok, lost, timed out or error'
+    facts = (
+        ('mig_profile', 'str', 'profile of a MIG device'),
+        ('gpu_instance_id', 'int', 'id of the GPU instance of a MIG device'),
+        ('compute_instance_id', 'int', 'id of the compute instance of a MIG device'),
+    )
+    return (
+        _plain('status', 'str', states, 'device.status', metrics=_SIGN_OF_LIFE),
+        _plain('reason', 'str', 'why it is not ok, in words', _reason, metrics=_SIGN_OF_LIFE),
+        _plain('mig_index', 'int', 'index of a MIG device on its GPU', _mig_index),
+        *(
+            # Read together with any fact of a MIG device.
+            _plain(name, kind, text, f'device.info.{name}', metrics=('name',))
+            for name, kind, text in facts
+        ),
+    )
+
+
+def _bus_id_columns() -> tuple[Column, ...]:
+    return tuple(
+        _plain(
+            f'pci_{part}',
+            'str',
+            f'PCI {part} number',
+            functools.partial(_part_of_bus_id, position),
+            query=f'pci.{part}',
+            metrics=('bus_id',),
+        )
+        for position, part in enumerate(('domain', 'bus', 'device'))
+    )
+
+
+def _clock_event_reason_columns() -> tuple[Column, ...]:
+    return tuple(
+        _plain(
+            f'clock_event_reasons_{reason}',
+            'bool',
+            f'whether {reason} is one of the reasons why clocks are low',
+            functools.partial(_is_clock_event_reason, reason),
+            query=f'clocks_event_reasons.{reason}',
+            metrics=('clock_event_reasons',),
+        )._replace(text=_is_active)
+        for reason in CLOCK_EVENT_REASONS
+    )
+
+
+def _device_columns() -> tuple[Column, ...]:
+    return (
+        *_sample_columns(),
+        *map(_of_metric, METRICS),
+        *_state_columns(),
+        *_bus_id_columns(),
+        *_clock_event_reason_columns(),
+    )
+
+
+def _process_columns() -> tuple[Column, ...]:
+    index = 'process.key.device.physical_index'
+    facts = (('gpu_name', 'name'), ('gpu_uuid', 'uuid'), ('gpu_serial', 'serial'))
+    return (
+        _sample_columns()[0],
+        _plain('gpu_index', 'int', 'index of the GPU it runs on', index),
+        _plain('mig_index', 'int', 'index of the MIG device it runs on', _process_mig_index),
+        *(
+            _plain(
+                name,
+                'str',
+                f'{field.replace("_", " ")} of the GPU it runs on',
+                functools.partial(_gpu_fact, field),
+                query=name,
+                metrics=(field,),
+            )
+            for name, field in (*facts, ('gpu_bus_id', 'bus_id'))
+        ),
+        *map(_of_process_metric, PROCESS_METRICS),
+        _plain(
+            'process_name', 'str', 'first word of the command line', _program, query='process_name'
+        ),
+    )
+
+
+class Table(NamedTuple):
+    """The columns of one kind of row, and the names they go by."""
+
+    columns: tuple[Column, ...]
+    by_name: dict[str, Column]
+
+    def find(self, names: str | Iterable[str] | None) -> tuple[Column, ...]:
+        """The columns of these names, in their order, separated by commas or spaces; ``all``: all.
+
+        Raises:
+            UnknownNameError: There is no such column.
+        """
+        words = names or ''
+        words = words.replace(',', ' ').split() if isinstance(words, str) else list(words)
+        if not words:
+            raise UnknownNameError('no name is given')
+        columns: list[Column] = []
+        for word in words:
+            if word == 'all':
+                columns += self.columns
+                continue
+            column = self.by_name.get(word) or self.by_name.get(word.lower())
+            if column is None:
+                raise UnknownNameError(self._unknown(word))
+            columns.append(column)
+        return tuple(columns)
+
+    def _unknown(self, word: str) -> str:
+        import difflib  # 3 ms: needed only here
+
+        nearest: dict[Column, str] = {}
+        for name in difflib.get_close_matches(word.lower(), self.by_name, n=9, cutoff=0.5):
+            nearest.setdefault(self.by_name[name], name)
+        hint = f'; did you mean {" or ".join([*nearest.values()][:3])}?' if nearest else ''
+        return f'there is no {word!r}{hint}'
+
+
+def _table(columns: tuple[Column, ...], aliases: dict[str, str]) -> Table:
+    by_name = {column.header: column for column in columns}
+    by_name.update((column.name, column) for column in columns)
+    by_name.update((alias, by_name[name]) for alias, name in aliases.items())
+    return Table(columns, by_name)
+
+
+@functools.lru_cache(maxsize=None)
+def device_table() -> Table:
+    """What can be asked of devices."""
+    reasons = {
+        f'clocks_throttle_reasons.{reason}': f'clocks_event_reasons.{reason}'
+        for reason in CLOCK_EVENT_REASONS
+    }
+    return _table(_device_columns(), {**_DEVICE_ALIASES, **reasons})
+
+
+@functools.lru_cache(maxsize=None)
+def process_table(*, compute_apps: bool = False) -> Table:
+    """What can be asked of processes; with the names of ``nvidia-smi --query-compute-apps``."""
+    return _table(_process_columns(), _COMPUTE_APPS_ALIASES if compute_apps else _PROCESS_ALIASES)

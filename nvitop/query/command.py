@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of ``nvitop query``, and of ``nvidia-smi --query-…`` spelled ``nvitop --query-…``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING, Callable, TypeVar
+
+from nvitop.api import libnvml
+from nvitop.namedtuple import NamedTuple
+from nvitop.query.ask import Answer, Asker, Question
+from nvitop.query.cell import unit_in_csv
+from nvitop.query.columns import (
+    DEFAULT_DEVICE_NAMES,
+    DEFAULT_PROCESS_NAMES,
+    Column,
+    Table,
+    device_table,
+    process_table,
+)
+from nvitop.query.format import Style, make_format, parse_style
+from nvitop.query.output import InterruptedByUser, Interrupts, Output
+
+if TYPE_CHECKING:
+    from nvitop.query.target import Target
+    from nvitop.sampling.types import Sample
+
+T = TypeVar('T')
+
+#: How long the driver may take to start before it is said that it does not answer.
+DRIVER_START_SECONDS = 10.0
+#: What ``nvidia-smi -l`` means without a number.
+DEFAULT_PERIOD = 5.0
+
+_EXAMPLES = """\
+examples:
+  nvitop query --gpu=index,name,memory.used,utilization.gpu --format=csv,noheader,nounits
+  nvitop query --processes=gpu_index,pid,user,gpu_memory,command --format=json
+  nvitop query --all --format=jsonl -l 10 -f gpus.jsonl
+  nvitop --query-gpu=timestamp,power.draw --format=csv -lms 500 -i 0
+
+exit status: 0 done; 1 no GPU answers, or the output cannot be written; 2 arguments that cannot be
+understood; 128 + number of the signal that ended it.
+"""
+
+
+class Request(NamedTuple):
+    """What the command line asks for."""
+
+    devices: tuple[Column, ...] | None
+    processes: tuple[Column, ...] | None
+    style: Style
+    #: Seconds between answers; ``None``: one answer.
+    period: float | None
+    path: str | None
+    #: Devices as they were given; ``None``: all.
+    ids: list[str] | None
+    mig: bool
+    compute_only: bool
+
+
+class _Failure(Exception):
+    """What is asked for cannot be done; the text says why."""
+
+    def __init__(self, text: str, status: int = 1) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of ``nvitop query``."""
+    parser = argparse.ArgumentParser(
+        prog='nvitop query',
+        description='Print what is measured on GPUs and their processes, for programs to read.',
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+        allow_abbrev=False,
+    )
+    group = parser.add_argument_group('general')
+    group.add_argument('-h', '--help', action='help', help='show this help and exit')
+    group.add_argument('--list', action='store_true', help='show all names, with unit and meaning')
+    group.add_argument(
+        '--demo',
+        nargs='?',
+        const='1',
+        metavar='SCENARIO',
+        help='simulate a machine: the name of a scenario or a scenario file (default: dgx-h100)',
+    )
+    _add_questions(parser)
+    _add_output(parser)
+    _add_nvidia_smi(parser)
+    return parser
+
+
+def _add_questions(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group('what is asked').add_argument
+    add(
+        '--gpu',
+        nargs='?',
+        const=DEFAULT_DEVICE_NAMES,
+        metavar='NAMES',
+        help='names of nvitop or nvidia-smi, separated by commas; all: every one '
+        f'(default: {DEFAULT_DEVICE_NAMES})',
+    )
+    add(
+        '--processes',
+        nargs='?',
+        const=DEFAULT_PROCESS_NAMES,
+        metavar='NAMES',
+        help=f'the same of processes (default: {DEFAULT_PROCESS_NAMES})',
+    )
+    add(
+        '--all',
+        action='store_true',
+        help='every name; of GPUs and processes where the format holds both',
+    )
+    add(
+        '-i',
+        '--id',
+        nargs='+',
+        action='extend',
+        metavar='GPU',
+        help='only these devices: index, GPU:MIG indices, UUID, PCI bus id or serial number',
+    )
+    add('--mig', action='store_true', help='have rows for MIG devices too, below their GPU')
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group('output').add_argument
+    add(
+        '--format',
+        default='csv',
+        metavar='FORMAT',
+        help='csv (the default), json, jsonl or table; noheader and nounits go with csv and table',
+    )
+    add(
+        '-l',
+        '--loop',
+        nargs='?',
+        const=str(DEFAULT_PERIOD),
+        metavar='SEC',
+        help=f'again and again, every SEC seconds (default: {DEFAULT_PERIOD:g}), until Ctrl-C',
+    )
+    add('-lms', '--loop-ms', metavar='MS', help='the same in milliseconds')
+    add('-f', '--filename', metavar='FILE', help='write to this file instead')
+
+
+def _add_nvidia_smi(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('as nvidia-smi spells it', 'also without the word "query"')
+    add = group.add_argument
+    add('--query-gpu', metavar='NAMES', help='the same as --gpu')
+    add('--query-compute-apps', metavar='NAMES', help='--processes, of those that compute')
+    add('--help-query-gpu', action='store_true', help='show the names for --query-gpu')
+    text = 'show the names for --query-compute-apps'
+    add('--help-query-compute-apps', action='store_true', help=text)
+
+
+def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
+    """What the arguments ask for; ``None``: only for names.
+
+    Leaves with status 2 where they cannot be understood.
+    """
+    parser = make_parser()
+    given = parser.parse_args(arguments)
+    if given.list or given.help_query_gpu or given.help_query_compute_apps:
+        return given, None
+    try:
+        return given, _request(given)
+    except ValueError as error:
+        parser.error(str(error))
+
+
+def _request(given: argparse.Namespace) -> Request:
+    style = _labelled('--format', parse_style, given.format)
+    gpu = _one_of(given.gpu, given.query_gpu)
+    processes = _one_of(given.processes, given.query_compute_apps)
+    if given.all:
+        gpu = gpu or ('all' if style.kind != 'csv' or processes is None else None)
+        processes = processes or ('all' if style.kind != 'csv' else None)
+    elif gpu is None and processes is None:
+        gpu = DEFAULT_DEVICE_NAMES
+    if style.kind == 'csv' and gpu is not None and processes is not None:
+        raise ValueError('csv holds one table: ask for GPUs or processes, or use another --format')
+    apps = process_table(compute_apps=given.query_compute_apps is not None)
+    return Request(
+        None if gpu is None else _labelled('--gpu', device_table().find, gpu),
+        None if processes is None else _labelled('--processes', apps.find, processes),
+        style,
+        _period(given),
+        given.filename,
+        given.id,
+        given.mig,
+        given.query_compute_apps is not None,
+    )
+
+
+def _one_of(ours: str | None, theirs: str | None) -> str | None:
+    if ours is not None and theirs is not None:
+        raise ValueError('the same is asked for twice, in the words of nvitop and of nvidia-smi')
+    return theirs if ours is None else ours
+
+
+def _labelled(option: str, read: Callable[[str], T], text: str) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise ValueError(f'{option}: {error}') from None
+
+
+def _period(given: argparse.Namespace) -> float | None:
+    """Seconds between answers."""
+    if given.loop is not None and given.loop_ms is not None:
+        raise ValueError('--loop and --loop-ms are two periods')
+    option, text, unit = ('--loop', given.loop, 1.0)
+    if given.loop_ms is not None:
+        option, text, unit = ('--loop-ms', given.loop_ms, 1e-3)
+    if text is None:
+        return None
+    try:
+        period = float(text) * unit
+    except ValueError:
+        period = 0.0
+    if not 1e-3 <= period <= 1e7:
+        raise ValueError(f'{option}: not a time of a millisecond or more: {text!r}')
+    return period
+
+
+# Running
+
+
+def main(
+    arguments: list[str],
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """The command ``nvitop query``, without that word; the exit status."""
+    given, request = parse(arguments)
+    if request is None:
+        sys.stdout.write(_names(given))
+        return 0
+    libnvml.LOGGER.disabled = True  # what fails is said here
+    try:
+        with Interrupts() as interrupts:
+            return _run(request, given.demo, interrupts, clock, sleep)
+    except InterruptedByUser as interrupt:
+        return 128 + interrupt.number
+    except _Failure as failure:
+        _say(str(failure))
+        return failure.status
+    finally:
+        libnvml.LOGGER.disabled = False
+
+
+def _run(
+    request: Request,
+    scenario: str | None,
+    interrupts: Interrupts,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> int:
+    if scenario is not None:
+        _simulate(scenario)
+    question = Question(
+        request.devices,
+        request.processes,
+        _start_driver(request.ids),
+        request.mig,
+        request.compute_only,
+    )
+    asker = Asker(question, period=request.period, clock=clock)
+    output = Output(request.path, interrupts)
+    form = make_format(question, request.style, for_terminal=output.is_terminal())
+    troubles = _Troubles()
+    started = clock()
+    while True:
+        answer = asker.ask()
+        troubles.say(answer)
+        try:
+            output.write(form.pieces(answer))
+            if request.period is None:
+                output.close()
+                return int(not _answers(answer))
+        except BrokenPipeError:
+            return 0  # whoever read it has seen enough
+        except OSError as error:
+            raise _Failure(f'cannot write to {output.name}: {error.strerror}') from error
+        _wait(started, request.period, clock, sleep)
+
+
+def _wait(
+    started: float, period: float, clock: Callable[[], float], sleep: Callable[[float], None]
+) -> None:
+    """Wait for the next whole number of periods since the start; those that are over are left out."""
+    turn = int((clock() - started) / period) + 1
+    while True:
+        remaining = started + turn * period - clock()
+        if remaining <= 0:
+            return
+        sleep(remaining)
+
+
+def _answers(answer: Answer) -> bool:
+    return any(device.status == 'ok' for device in answer.sample.devices)
+
+
+def _simulate(scenario: str) -> None:
+    from nvitop import simulation
+
+    try:
+        simulation.install(scenario)
+    except simulation.ScenarioError as error:
+        raise _Failure(str(error), 2) from error
+
+
+def _start_driver(ids: list[str] | None) -> tuple[Target, ...] | None:
+    """Start NVML and find the devices; what may hang is left behind in a thread."""
+    from nvitop.query.target import UnknownDeviceError, find_targets
+    from nvitop.sampling.lanes import Lane
+
+    def start() -> tuple[Target, ...] | None:
+        libnvml.nvmlInit()
+        libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+        return None if ids is None else find_targets(ids)
+
+    outcome = Lane('nvitop-start').run({'driver': start}, limit=DRIVER_START_SECONDS)['driver']
+    error = outcome.error
+    if outcome.timed_out:
+        raise _Failure(
+            f'The NVIDIA driver has not answered for {DRIVER_START_SECONDS:.0f} seconds.'
+        )
+    if isinstance(error, UnknownDeviceError):
+        raise _Failure(str(error), 2)
+    if isinstance(error, (libnvml.NVMLError, AttributeError)):  # the latter: a broken binding
+        raise _Failure(libnvml.explain_init_error(error))
+    if isinstance(error, ValueError):  # NVITOP_DEMO names no scenario
+        raise _Failure(str(error))
+    if error is not None:
+        raise error
+    return outcome.value
+
+
+class _Troubles:
+    """Says on standard error what is wrong, once for as long as it stays so."""
+
+    def __init__(self) -> None:
+        self._said: frozenset[str] = frozenset()
+
+    def say(self, answer: Answer) -> None:
+        """Say what was not wrong the last time."""
+        found = find_troubles(answer.sample)
+        for subject, text in found.items():
+            if subject not in self._said:
+                _say(text)
+        self._said = frozenset(found)
+
+
+def find_troubles(sample: Sample) -> dict[str, str]:
+    """What a person should know of a sample, by what is wrong, in words."""
+    found: dict[str, str] = {}
+    for device in sample.devices:
+        if device.status != 'ok':
+            text = f'GPU {device.key.label}: {device.reason or device.status}'
+            found[f'{device.key.label} {device.status}'] = text
+    for problem in sample.problems:
+        subject = f'{problem.subject} {problem.what}'
+        if problem.subject in ('driver', 'host') and problem.kind != 'na':
+            found[subject] = f'{problem.subject}: {problem.what}: {problem.reason}'
+        elif problem.what == 'nvmlDeviceGetComputeRunningProcesses':
+            found[subject] = f'{problem.subject}: processes: {problem.reason}'
+    if not sample.devices and not found:
+        found['none'] = 'no GPU is visible: the driver answers and has none'
+    return found
+
+
+def _say(text: str) -> None:
+    print(f'nvitop query: {text}', file=sys.stderr)
+
+
+# Names
+
+
+def _names(given: argparse.Namespace) -> str:
+    """The names that are asked for, with their units and what they mean."""
+    if given.list:
+        return '\n'.join(
+            [
+                _list('GPUs: --gpu=', device_table(), _in_nvitop),
+                _list('Processes: --processes=', process_table(), _in_nvitop),
+            ]
+        )
+    title = 'names for --query-{}=, separated by commas:'
+    tables = []
+    if given.help_query_gpu:
+        tables.append(_list(title.format('gpu'), device_table(), _in_nvidia_smi))
+    if given.help_query_compute_apps:
+        table = process_table(compute_apps=True)
+        tables.append(_list(title.format('compute-apps'), table, _in_nvidia_smi))
+    return '\n'.join(tables)
+
+
+def _in_nvitop(table: Table, column: Column) -> tuple[str, ...]:
+    return column.name, column.query or '', column.unit, column.help
+
+
+def _in_nvidia_smi(table: Table, column: Column) -> tuple[str, ...]:
+    if column.query is None:
+        return ()
+    others = [n for n, c in table.by_name.items() if c is column and n not in column[:2]]
+    return ' or '.join([column.query, *others]), unit_in_csv(column), column.help
+
+
+def _list(title: str, table: Table, describe: Callable[[Table, Column], tuple[str, ...]]) -> str:
+    lines = [line for line in (describe(table, column) for column in table.columns) if line]
+    widths = [max(map(len, cells)) for cells in zip(*lines)]
+    text = [title]
+    for line in lines:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths))
+        text.append('  ' + '  '.join(padded).rstrip())
+    return '\n'.join(text) + '\n'

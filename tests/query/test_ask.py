@@ -1,0 +1,204 @@
+"""query_devices and query_processes on simulated machines: values, and what is asked of NVML."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import pickle
+import re
+from typing import Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api import libnvml
+from nvitop.api.device import Device
+from nvitop.query import query_devices, query_processes
+from nvitop.query.ask import Asker, Question
+from nvitop.query.columns import device_table, process_table
+from nvitop.query.target import Target
+
+#: What is always asked: the driver, and each GPU who it is.
+ALWAYS = {
+    'nvmlInitWithFlags',
+    'nvmlDeviceGetCount',
+    'nvmlDeviceGetHandleByIndex',
+    'nvmlDeviceGetUUID',
+    'nvmlSystemGetDriverVersion',
+    'nvmlSystemGetCudaDriverVersion',
+}
+
+
+@pytest.fixture
+def machine() -> Iterator[simulation.Machine]:
+    with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0) as running:
+        yield running
+
+
+def asked(machine: simulation.Machine, question: Question) -> dict[str, int]:
+    """The calls of NVML for one answer, without those that are always made."""
+    machine.reset_calls()
+    Asker(question).ask()
+    return {name: count for name, count in calls_of(machine).items() if name not in ALWAYS}
+
+
+def calls_of(machine: simulation.Machine) -> collections.Counter[str]:
+    """The calls of NVML, by what they ask: which version is asked depends on the binding."""
+    calls: collections.Counter[str] = collections.Counter()
+    for name, count in machine.calls.items():
+        asked_for = re.sub(r'(_v\d+|(?<=Temperature)V)$', '', name)
+        calls[asked_for.replace('ThrottleReasons', 'EventReasons')] += count
+    return calls
+
+
+def gpus(names: str) -> Question:
+    return Question(devices=device_table().find(names))
+
+
+@pytest.mark.parametrize(
+    ('names', 'calls'),
+    [
+        ('index', {}),
+        ('timestamp,driver_version,count,uuid', {}),
+        ('temperature.gpu', {'nvmlDeviceGetTemperature': 8}),
+        ('memory.used, memory.free, memory.total', {'nvmlDeviceGetMemoryInfo': 8}),
+        ('memory_percent', {'nvmlDeviceGetMemoryInfo': 8}),
+        ('utilization.gpu,utilization.memory', {'nvmlDeviceGetUtilizationRates': 8}),
+        ('power.draw,name', {'nvmlDeviceGetPowerUsage': 8, 'nvmlDeviceGetName': 8}),
+        ('pci.bus,pci.domain', {'nvmlDeviceGetPciInfo': 8}),
+        (
+            'clocks_event_reasons.sw_power_cap,clocks_event_reasons.active',
+            {'nvmlDeviceGetCurrentClocksEventReasons': 8},
+        ),
+        ('mig.mode.current', {'nvmlDeviceGetMigMode': 8}),
+        ('clocks.sm,encoder_utilization', {
+            'nvmlDeviceGetClockInfo': 8, 'nvmlDeviceGetEncoderUtilization': 8
+        }),
+    ],
+)  # fmt: skip
+def test_only_what_is_asked_for_is_measured(
+    machine: simulation.Machine, names: str, calls: dict[str, int]
+) -> None:
+    assert asked(machine, gpus(names)) == calls
+
+
+def test_only_devices_that_are_asked_for_are_measured(machine: simulation.Machine) -> None:
+    question = gpus('power.draw')._replace(targets=(Target(3), Target(5)))
+    assert asked(machine, question) == {'nvmlDeviceGetPowerUsage': 2}
+    assert calls_of(machine)['nvmlDeviceGetHandleByIndex'] == 2
+
+
+def test_an_asker_asks_again_for_what_changes_only(machine: simulation.Machine) -> None:
+    asker = Asker(gpus('name,uuid,power.draw,power.max_limit'))
+    asker.ask()
+    machine.reset_calls()
+    asker.ask()
+    assert calls_of(machine) == {'nvmlDeviceGetCount': 1, 'nvmlDeviceGetPowerUsage': 8}
+
+
+LISTS = {
+    'nvmlDeviceGetComputeRunningProcesses',
+    'nvmlDeviceGetGraphicsRunningProcesses',
+    'nvmlDeviceGetMPSComputeRunningProcesses',
+}
+#: Processes run on leaf devices, and their memory is a part of the device's.
+AROUND = {'nvmlDeviceGetMigMode', 'nvmlDeviceGetMemoryInfo'}
+
+
+@pytest.mark.parametrize(
+    ('names', 'calls'),
+    [
+        ('pid, command, gpu_memory, gpu_index, gpu_uuid', set()),
+        ('gpu_name', {'nvmlDeviceGetName'}),
+        ('gpu_sm_utilization', {'nvmlDeviceGetProcessUtilization'}),
+    ],
+)
+def test_of_processes_too_only_what_is_asked_for_is_measured(
+    machine: simulation.Machine, names: str, calls: set[str]
+) -> None:
+    found = asked(machine, Question(processes=process_table().find(names)))
+    assert set(found) == LISTS | AROUND | calls
+
+
+def test_mig_devices_are_measured_only_where_they_are_asked_for() -> None:
+    with simulation.machine('mig', processes='fixed') as machine:
+        question = gpus('memory.used')
+        assert asked(machine, question) == {'nvmlDeviceGetMemoryInfo': 4}
+        found = asked(machine, question._replace(mig=True))
+        assert found['nvmlDeviceGetMemoryInfo'] == 4 + 5
+        found = asked(machine, question._replace(targets=(Target(0, 2),)))
+        assert found['nvmlDeviceGetMemoryInfo'] == 1
+
+
+def test_cpu_times_are_waited_for_only_where_they_are_asked_for(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    with simulation.machine('workstation'):  # real processes
+        for names in ('pid, command, host_memory', 'cpu_percent'):
+            asker = Asker(Question(processes=process_table().find(names)))
+            monkeypatch.setattr(asker.source, '_sleep', waits.append)
+            asker.ask()
+    assert len(waits) == 1
+
+
+# In Python
+
+
+def test_rows_of_devices(machine: simulation.Machine) -> None:
+    rows = query_devices('memory.free, memory.total')
+    assert rows == [
+        {'memory_free': Device(i).memory_free(), 'memory_total': Device(i).memory_total()}
+        for i in range(8)
+    ]
+    assert rows[3]['memory.free'] == rows[3]['memory_free']
+    with pytest.raises(KeyError, match=r'memory\.used'):
+        rows[3]['memory.used']
+    with pytest.raises(KeyError, match='nonsense'):
+        rows[3]['nonsense']
+    assert pickle.loads(pickle.dumps(rows[3])) == rows[3]
+    assert copy.copy(rows[3])['memory.free'] == rows[3]['memory_free']
+
+
+def test_rows_of_some_devices(machine: simulation.Machine) -> None:
+    assert [row['index'] for row in query_devices('index', ids='2,5')] == [2, 5]
+    assert query_devices(['index'], ids=[7]) == [{'index': 7}]
+    assert [row['index'] for row in query_devices()] == list(range(8))
+
+
+def test_rows_of_mig_devices() -> None:
+    with simulation.machine('mig', processes='fixed'):
+        pairs = [tuple(row.values()) for row in query_devices('index,mig_index', mig=True)]
+        assert pairs[:4] == [(0, None), (0, 0), (0, 2), (1, None)]
+        (row,) = query_devices('mig_profile', ids=[(0, 2)])
+        assert row == {'mig_profile': '1g.10gb'}
+
+
+def test_rows_of_processes(machine: simulation.Machine) -> None:
+    rows = query_processes('pid, used_memory, gpu_index')
+    expected = {
+        (pid, process.gpu_memory(), index)
+        for index in range(8)
+        for pid, process in Device(index).processes().items()
+    }
+    assert {tuple(row.values()) for row in rows} == expected
+    assert rows[0]['used_memory'] == rows[0]['gpu_memory']
+    assert {row['gpu_index'] for row in query_processes(ids=5)} == {5}
+
+
+def test_unknown_names_and_devices_are_refused(machine: simulation.Machine) -> None:
+    with pytest.raises(ValueError, match=r'did you mean memory\.used'):
+        query_devices('memory.usd')
+    with pytest.raises(ValueError, match='there is no'):
+        query_processes('memory.used')
+    with pytest.raises(ValueError, match='GPUs 0 to 7'):
+        query_processes(ids='8')
+
+
+@pytest.mark.parametrize('call', ['nvmlInit*', 'nvmlDeviceGetCount*'])
+def test_without_a_driver_it_raises(machine: simulation.Machine, call: str) -> None:
+    machine.fail(call, 'DRIVER_NOT_LOADED')
+    with pytest.raises(libnvml.NVMLError):
+        query_devices()
+    with pytest.raises(libnvml.NVMLError):
+        query_processes()

@@ -1,0 +1,233 @@
+"""Columns: every metric has one, every name leads to one, every value has a text."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.api.device import ClockEventReasons
+from nvitop.api.metrics import METRICS, PROCESS_METRICS
+from nvitop.query import columns
+from nvitop.query.cell import header_text, value_text
+from nvitop.query.columns import (
+    DeviceRow,
+    ProcessRow,
+    Table,
+    UnknownNameError,
+    Value,
+    device_table,
+    process_table,
+)
+from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample
+from tests.query.samples import DEVICES, ISO, PROCESSES, SAMPLE, TIMESTAMP
+
+#: Strings of ``nvidia-smi --query-gpu`` that scripts use, with the headers it prints for them.
+HEADERS = {
+    'timestamp': 'timestamp',
+    'driver_version': 'driver_version',
+    'count': 'count',
+    'name': 'name',
+    'gpu_name': 'name',
+    'gpu_uuid': 'uuid',
+    'gpu_bus_id': 'pci.bus_id',
+    'pci.domain': 'pci.domain',
+    'compute_cap': 'compute_cap',
+    'fan.speed': 'fan.speed [%]',
+    'memory.total': 'memory.total [MiB]',
+    'utilization.gpu': 'utilization.gpu [%]',
+    'temperature.gpu': 'temperature.gpu',
+    'temperature.memory': 'temperature.memory',
+    'power.draw': 'power.draw [W]',
+    'enforced.power.limit': 'enforced.power.limit [W]',
+    'clocks.sm': 'clocks.current.sm [MHz]',
+    'clocks.gr': 'clocks.current.graphics [MHz]',
+    'clocks.mem': 'clocks.current.memory [MHz]',
+    'clocks.max.mem': 'clocks.max.memory [MHz]',
+    'pcie.link.gen.current': 'pcie.link.gen.current',
+    'retired_pages.sbe': 'retired_pages.single_bit_ecc.count',
+    'clocks_throttle_reasons.hw_slowdown': 'clocks_event_reasons.hw_slowdown',
+    'mig.mode.current': 'mig.mode.current',
+    'ecc.errors.corrected.volatile.total': 'ecc.errors.corrected.volatile.total',
+}
+
+
+@pytest.mark.parametrize(('name', 'header'), HEADERS.items())
+def test_headers_are_those_of_nvidia_smi(name: str, header: str) -> None:
+    (column,) = device_table().find(name)
+    assert header_text(column) == header
+
+
+def test_headers_of_processes_are_those_of_nvidia_smi() -> None:
+    names = 'timestamp,gpu_name,gpu_bus_id,gpu_serial,gpu_uuid,pid,process_name,used_memory'
+    found = process_table(compute_apps=True).find(names)
+    assert [header_text(column) for column in found] == [
+        *names.split(',')[:-1],
+        'used_gpu_memory [MiB]',
+    ]
+    (column,) = process_table(compute_apps=True).find('name')
+    assert column.query == 'process_name'
+    (column,) = process_table().find('name')
+    assert column.query is None
+
+
+def test_every_metric_has_a_column() -> None:
+    for metric in METRICS:
+        for name in (metric.name, metric.query or metric.name):
+            (column,) = device_table().find(name)
+            assert (column.name, column.metrics) == (metric.name, (metric.name,))
+    for process_metric in PROCESS_METRICS:
+        assert process_metric.name in process_table().by_name
+
+
+@pytest.mark.parametrize('table', [device_table(), process_table()])
+def test_names_are_unique(table: Table) -> None:
+    names = [column.name for column in table.columns]
+    names += [column.query for column in table.columns if column.query not in (None, column.name)]
+    assert len(names) == len(set(names))
+    units = {column.name: column.unit for column in device_table().columns}
+    for column in process_table().columns:
+        assert units.get(column.name, column.unit) == column.unit
+
+
+def test_names_may_stand_apart_and_in_any_case() -> None:
+    found = device_table().find('memory.free, MEMORY.total\n  index')
+    assert [column.name for column in found] == ['memory_free', 'memory_total', 'index']
+    assert device_table().find(['index', 'index']) == device_table().find('index,index')
+    assert device_table().find('all') == device_table().columns
+
+
+@pytest.mark.parametrize(
+    ('name', 'nearest'),
+    [
+        ('memory.usd', 'did you mean memory.used or '),
+        ('temprature', 'did you mean temperature'),
+        ('clock.sm', 'clocks.sm'),
+        ('gpu_mem', ''),
+        ('', 'no name is given'),
+        (' , ', 'no name is given'),
+    ],
+)
+def test_an_unknown_name_names_the_nearest(name: str, nearest: str) -> None:
+    with pytest.raises(UnknownNameError) as error:
+        device_table().find(name)
+    assert nearest in str(error.value)
+    with pytest.raises(UnknownNameError, match=r"there is no 'qqqqqqqq'$"):
+        device_table().find('index,qqqqqqqq')
+
+
+def row_of(position: int) -> DeviceRow:
+    return DeviceRow(SAMPLE, DEVICES[position])
+
+
+def both(name: str, row: DeviceRow | ProcessRow) -> tuple[Value, str]:
+    table = device_table() if isinstance(row, DeviceRow) else process_table()
+    (column,) = table.find(name)
+    value = column.value(row)
+    return value, value_text(column, value, units=True)
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'text'),
+    [
+        ('index', 0, '0'),
+        ('name', 'NVIDIA H100', 'NVIDIA H100'),
+        ('memory.total', 80 << 30, '81920 MiB'),
+        ('memory.used', (1234 << 20) + 700_000, '1234 MiB'),
+        ('memory.reserved', None, '[N/A]'),
+        ('memory_percent', 1.5, '1.5 %'),
+        ('utilization.gpu', 97, '97 %'),
+        ('clocks.sm', 1980, '1980 MHz'),
+        ('temperature.gpu', 44, '44'),
+        ('power.draw', 68.236, '68.24 W'),
+        ('power.max_limit', 700.0, '700.00 W'),
+        ('compute_mode', 'Exclusive Process', 'Exclusive_Process'),
+        ('driver_model.current', 'WDM', 'TCC'),
+        ('pstate', 'P0', 'P0'),
+        ('total_energy', 1234.56789, '1234.6 J'),
+        ('pcie_tx_throughput', 512, '512 KiB/s'),
+        ('remapped_rows_pending', True, 'Yes'),
+        (
+            'clocks_event_reasons.active',
+            ('sw_power_cap', 'display_clock_setting', '0x800'),
+            '0x0000000000000904',
+        ),
+        ('clocks_event_reasons.sw_power_cap', True, 'Active'),
+        ('clocks_event_reasons.gpu_idle', False, 'Not Active'),
+        ('pci.bus_id', '00000001:1B:03.0', '00000001:1B:03.0'),
+        ('pci.domain', '0x0001', '0x0001'),
+        ('pci.bus', '0x1B', '0x1B'),
+        ('pci.device', '0x03', '0x03'),
+        ('driver_version', '580.65.06', '580.65.06'),
+        ('count', 3, '3'),
+        ('timestamp', TIMESTAMP, '2024/01/02 03:04:05.678'),
+        ('mig_index', None, '[N/A]'),
+        ('status', 'ok', 'ok'),
+        ('reason', None, '[N/A]'),
+    ],
+)
+def test_values_of_a_gpu(name: str, value: Value, text: str) -> None:
+    assert both(name, row_of(0)) == (value, text)
+
+
+def test_values_of_other_devices() -> None:
+    assert both('clocks_event_reasons.active', row_of(1)) == ((), '0x0000000000000000')
+    assert both('remapped_rows_pending', row_of(1)) == (False, 'No')
+    assert both('clocks_event_reasons.gpu_idle', row_of(2)) == (None, '[N/A]')
+    assert both('index', row_of(2)) == (1, '1')
+    assert both('mig_index', row_of(2)) == (2, '2')
+    assert both('mig_profile', row_of(2)) == ('1g.5gb', '1g.5gb')
+    assert both('gpu_instance_id', row_of(2)) == (9, '9')
+    assert both('name', row_of(3)) == (None, '[N/A]')
+    assert both('uuid', row_of(3)) == (None, '[N/A]')
+    assert both('pci.bus', row_of(3)) == (None, '[N/A]')
+    assert both('status', row_of(3)) == ('lost', 'lost')
+    assert both('reason', row_of(3)) == ('GPU is lost', 'GPU is lost')
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'text'),
+    [
+        ('pid', 4242, '4242'),
+        ('user', 'ada', 'ada'),
+        ('process_name', '/usr/bin/python3', '/usr/bin/python3'),
+        ('used_memory', 1000 << 20, '1000 MiB'),
+        ('gpu_sm_utilization', 55, '55 %'),
+        ('cpu_percent', 101.25, '101.2 %'),
+        ('running_time', 60.0, '60.0 s'),
+        ('start_time', TIMESTAMP - 60, '2024/01/02 03:03:05.678'),
+        ('gpu_index', 0, '0'),
+        ('gpu_name', 'NVIDIA H100', 'NVIDIA H100'),
+        ('gpu_uuid', 'GPU-0', 'GPU-0'),
+        ('gpu_serial', '1320', '1320'),
+        ('mig_index', None, '[N/A]'),
+    ],
+)
+def test_values_of_a_process(name: str, value: Value, text: str) -> None:
+    assert both(name, ProcessRow(SAMPLE, DEVICES[0], PROCESSES[0])) == (value, text)
+
+
+def test_values_of_other_processes() -> None:
+    gone = ProcessRow(SAMPLE, None, PROCESSES[1])
+    for name in ('user', 'command', 'process_name', 'start_time', 'gpu_name', 'used_memory'):
+        assert both(name, gone) == (None, '[N/A]')
+    sliced = ProcessRow(SAMPLE, DEVICES[1], PROCESSES[2])
+    assert both('gpu_index', sliced) == (1, '1')
+    assert both('mig_index', sliced) == (2, '2')
+    assert both('gpu_uuid', sliced) == ('GPU-1', 'GPU-1')
+
+
+def test_every_column_has_a_text_for_what_is_not_available() -> None:
+    key = DeviceKey(0)
+    empty = DeviceRow(SAMPLE, DeviceSample(key, DeviceInfo(key, 0, 'N/A')))
+    told = {'timestamp', 'driver_version', 'cuda_driver_version', 'count', 'index', 'status'}
+    for column in device_table().columns:
+        text = value_text(column, column.value(empty), units=True)
+        assert (text == '[N/A]') == (column.name not in told), column.name
+
+
+def test_reasons_for_low_clocks_are_those_of_the_library() -> None:
+    bits = {**columns.CLOCK_EVENT_REASONS, **columns._OTHER_REASONS}
+    assert bits == {name.lower(): int(bit) for name, bit in ClockEventReasons.__members__.items()}
+
+
+def test_the_time_of_a_sample_is_local() -> None:
+    assert ISO.startswith('2024-01-02T03:04:05.678')
