@@ -342,6 +342,17 @@ def test_field_values_of_every_type(library: FakeLibrary) -> None:
     assert libnvml.last_error('nvmlDeviceGetFieldValues', device, 0) is None
 
 
+def test_a_field_value_without_a_time_is_one_of_now(library: FakeLibrary) -> None:
+    def fields(device: Any, count: Any, pointer: Any) -> int:
+        pointer._obj[0].valueType = 1
+        return 0
+
+    library.add('nvmlDeviceGetFieldValues', fields)
+    ((value, taken),) = libnvml.nvmlQueryFieldValues(handle(), [82])
+    assert value == 0
+    assert taken > 1_600_000_000_000_000
+
+
 def test_field_values_of_a_device_that_has_none(library: FakeLibrary) -> None:
     library.fail('nvmlDeviceGetFieldValues', NOT_SUPPORTED)
     answers = libnvml.nvmlQueryFieldValues(handle(), [1, (2, 3)])

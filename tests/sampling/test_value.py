@@ -44,6 +44,7 @@ def test_values_are_plain(name: str, raw: object, value: object) -> None:
         ('memory_utilization', 4_000_000_000, '4000000000 %'),
         ('fan_speed', 4_000_000_000, '4000000000 %'),
         ('temperature', 4_294_967_294, '°C'),
+        ('temperature', 300, '300 °C'),
         ('temperature', -3, '-3 °C'),
         ('power_usage', 4_200_000_000, '4200000000 mW'),
         ('sm_clock', 99_999_999, 'MHz'),
