@@ -202,6 +202,13 @@ def test_without_a_name_the_user_is_the_current_one(
     assert shown == [('ann',), ('bob', 'eve'), None]
 
 
+def test_only_beats_only_visible(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '2')
+    assert cli.find_devices(Options(only=('1',), only_visible=True)) == ((1,), [])
+
+
 def test_a_device_named_twice_is_meant_once(machine: simulation.Machine) -> None:
     assert cli.find_devices(Options(only=('1', '0', '1'))) == ((1, 0), [])
 

@@ -7,7 +7,7 @@ import pytest
 from nvitop.gui.report import filter_of, report_text
 from nvitop.gui.state.ordering import list_processes
 from nvitop.gui.state.types import Sort
-from nvitop.options import Options, merge
+from nvitop.options import MODES, Options, merge
 from tests.gui.samples import SAMPLES
 
 
@@ -49,3 +49,10 @@ def test_a_gradient_needs_256_colours() -> None:
     ]
     assert texts[0] == texts[1]
     assert texts[2] != texts[3]
+
+
+def test_a_report_is_in_full_whatever_the_mode_of_the_monitor() -> None:
+    sample = SAMPLES['one']
+    texts = {report_text(sample, Options(mode=mode), width=100, colors=0) for mode in MODES}
+    assert len(texts) == 1
+    assert 'UTL:' in texts.pop()
