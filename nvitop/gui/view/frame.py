@@ -60,17 +60,16 @@ def draw_frame(state: AppState, history: History) -> Buffer:
 
 
 def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
-    badges = state_badges(state)
-    header = Header(format_timestamp(state.timestamp), badges, HEADER_HINT, state.version)
+    clock = format_timestamp(state.timestamp)
+    header = Header(clock, state_badges(state), HEADER_HINT, state.version)
     arranged = MainView(state.rows, main_layout(state))
     draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
-    badges = title_badges(state)
-    if arranged.layout.scroll_y and badges:
+    if arranged.layout.scroll_y:
         # The header is above the screen.
-        x = buf.width - sum(1 + cell_width(text) for text, _ in badges) - 1
-        x += buf.write(max(0, x), 0, ' ') if x > 0 else 0
-        for text, style in badges:
-            x += buf.write(max(0, x), 0, f'{text} ', style)
+        pieces = [(f' {text}', style) for text, style in title_badges(state)]
+        x = max(0, buf.width - sum(cell_width(text) for text, _ in pieces))
+        for text, style in pieces:
+            x += buf.write(x, 0, text, style)
 
 
 def _draw_notices(buf: Buffer, state: AppState) -> None:
