@@ -3,11 +3,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import platform
-import tempfile
-import traceback
 from typing import Iterable
 
 from nvitop.gui.render.width import cell_width
@@ -20,7 +16,6 @@ from nvitop.gui.state.events import (
     SampleArrived,
     SignalSent,
 )
-from nvitop.sampling.stored import serialise
 from nvitop.sampling.types import HostProcessSample, ProcessSample, Sample
 from nvitop.version import __version__
 
@@ -101,6 +96,13 @@ def _secrets(state: AppState) -> list[str]:
 
 def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str:
     """The text of the report."""
+    # Here and below: needed by nobody as long as all goes well, and a megabyte.
+    import json
+    import platform
+    import traceback
+
+    from nvitop.sampling.stored import serialise
+
     trace = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
     for secret in _secrets(state):
         trace = trace.replace(secret, placeholder(secret))
@@ -123,6 +125,8 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
 
 def write_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str | None:
     """Write the report where only this user can read it; its path, ``None`` where it cannot be."""
+    import tempfile
+
     text = format_crash(error, state, events)
     try:
         descriptor, path = tempfile.mkstemp(prefix='nvitop-crash-', suffix='.txt', text=True)

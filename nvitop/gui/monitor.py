@@ -7,9 +7,8 @@ import contextlib
 import locale
 import os
 import sys
-import tempfile
 import time
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Iterator, Sequence
 
 from nvitop.gui.app import App
 from nvitop.gui.crash import explain_crash, write_crash
@@ -121,7 +120,7 @@ def errors_held_back() -> Iterator[None]:
             descriptor = sys.stderr.fileno()
             if not os.isatty(descriptor):
                 raise OSError
-            held = stack.enter_context(tempfile.TemporaryFile())
+            held = stack.enter_context(_open_nameless_file())
         except (AttributeError, OSError, ValueError):  # closed, or no danger for the screen
             yield
             return
@@ -137,6 +136,14 @@ def errors_held_back() -> Iterator[None]:
             held.seek(0)
             with contextlib.suppress(OSError):  # the terminal may be gone
                 os.write(descriptor, held.read(MAX_ERROR_BYTES))
+
+
+def _open_nameless_file() -> IO[bytes]:
+    if hasattr(os, 'memfd_create'):
+        return open(os.memfd_create('nvitop-errors'), 'w+b')
+    import tempfile
+
+    return tempfile.TemporaryFile()
 
 
 def has_utf8_locale() -> bool:

@@ -9,6 +9,7 @@ new ones, and the subject is tried again on the side, with back-off, until it an
 from __future__ import annotations
 
 import collections
+import functools
 import threading
 import time
 from typing import Callable, Generic, Hashable, Iterable, Mapping, TypeVar
@@ -19,6 +20,9 @@ T = TypeVar('T')
 #: First and longest pause before a subject that timed out is tried again, in seconds.
 FIRST_RETRY_SECONDS = 5.0
 LAST_RETRY_SECONDS = 60.0
+#: How long a thread that has nothing to do waits for the next round. A new one costs a
+#: millisecond, a quarter of what a round of eight GPUs does.
+SPARE_SECONDS = 5.0
 #: How many threads one subject may keep inside calls that do not return.
 MAX_THREADS_INSIDE = 3
 
@@ -78,8 +82,8 @@ class _Silence:
 class Lane:
     """Runs steps that may hang; see the module.
 
-    One caller at a time. ``clock``, ``start_thread`` and ``condition`` are there for tests: a
-    clock that is turned by hand has to notify the condition.
+    One caller at a time. ``clock``, ``start_thread``, ``condition`` and ``spare_seconds`` are there
+    for tests: a clock that is turned by hand has to notify the condition.
     """
 
     def __init__(
@@ -89,11 +93,16 @@ class Lane:
         clock: Callable[[], float] = time.monotonic,
         start_thread: Callable[[str, Callable[[], None]], None] = start_daemon,
         condition: threading.Condition | None = None,
+        spare_seconds: float = SPARE_SECONDS,
     ) -> None:
         self._name = name
         self._clock = clock
         self._start_thread = start_thread
         self._condition = condition or threading.Condition()
+        self._spare_seconds = spare_seconds
+        #: Whether a thread waits for work, and what it is given.
+        self._has_spare = False
+        self._given: Callable[[], bool] | None = None
         self._silent: dict[Hashable, _Silence] = {}
         self._inside = 0
 
@@ -155,16 +164,36 @@ class Lane:
 
     def _start(self, worker: _Worker[S, T], outcomes: dict[S, Outcome[T]]) -> None:
         worker.since = self._clock()
-        self._start_thread(self._name, lambda: self._work(worker, outcomes))
+        work = functools.partial(self._work, worker, outcomes)
+        if self._has_spare:
+            self._has_spare = False
+            self._given = work
+            self._condition.notify_all()
+        else:
+            self._start_thread(self._name, functools.partial(self._serve, work))
 
-    def _work(self, worker: _Worker[S, T], outcomes: dict[S, Outcome[T]]) -> None:
+    def _serve(self, work: Callable[[], bool]) -> None:
+        """Do the work, and wait for more."""
+        while work():
+            with self._condition:
+                if not self._condition.wait_for(lambda: self._given, self._spare_seconds):
+                    self._has_spare = False
+                    return
+                assert self._given is not None
+                work, self._given = self._given, None
+
+    def _work(self, worker: _Worker[S, T], outcomes: dict[S, Outcome[T]]) -> bool:
+        """Run the steps of a worker; whether this thread may do more."""
         while True:
             with self._condition:
                 worker.step = None
                 if not worker.steps:
                     worker.is_done = True
                     self._condition.notify_all()
-                    return
+                    if self._has_spare or self._given is not None:
+                        return False
+                    self._has_spare = True
+                    return True
                 subject, step = worker.step = worker.steps.popleft()
                 worker.since = self._clock()
                 self._inside += 1
@@ -174,7 +203,7 @@ class Lane:
                 if worker.silence is not None:
                     worker.silence.inside -= 1
                     worker.silence.retry_at = self._clock()
-                    return
+                    return False
                 outcomes[subject] = outcome
 
     def _leave_behind(self, worker: _Worker[S, T]) -> list[tuple[S, Callable[[], T]]]:

@@ -18,7 +18,12 @@ class Bench:
     def __init__(self) -> None:
         self.clock = Clock()
         self.threads: list[threading.Thread] = []
-        self.lane = Lane(clock=self.clock, start_thread=self.start, condition=self.clock.condition)
+        self.lane = Lane(
+            clock=self.clock,
+            start_thread=self.start,
+            condition=self.clock.condition,
+            spare_seconds=0.0,
+        )
         self.let_go = threading.Event()
 
     def start(self, name: str, target: Callable[[], None]) -> None:
@@ -64,6 +69,36 @@ def test_steps_run_in_order_in_one_thread_beside_the_caller(bench: Bench) -> Non
     assert len({ident for _, ident in seen}) == 1
     assert seen[0][1] != threading.get_ident()
     assert len(bench.threads) == 1
+
+
+def test_the_next_round_runs_in_the_same_thread() -> None:
+    started = []
+
+    def start(name: str, target: Callable[[], None]) -> None:
+        started.append(name)
+        lanes.start_daemon(name, target)
+
+    lane = Lane(start_thread=start)
+    for _ in range(50):
+        outcomes = lane.run({'a': threading.get_ident, 'b': threading.get_ident}, limit=LIMIT)
+        assert outcomes['a'].value == outcomes['b'].value
+    assert len(started) == 1
+
+
+def test_a_thread_that_was_left_behind_takes_no_more_work(bench: Bench) -> None:
+    lane = Lane(
+        clock=bench.clock,
+        start_thread=bench.start,
+        condition=bench.clock.condition,
+        spare_seconds=0.1,
+    )
+    steps: dict[str, Callable[[], object]] = {'a': bench.hang, 'b': threading.get_ident}
+    lane.run(steps, limit=LIMIT)
+    stuck, *others = bench.threads
+    for _ in range(10):
+        outcome = lane.run({'b': threading.get_ident}, limit=LIMIT)['b']
+        assert outcome.value != stuck.ident
+    assert len(others) <= 2
 
 
 def test_nothing_to_do_starts_no_thread(bench: Bench) -> None:
@@ -175,9 +210,13 @@ def test_a_slow_round_of_quick_steps_times_nothing_out(bench: Bench) -> None:
 def test_after_an_interrupt_the_thread_ends_with_its_step(bench: Bench) -> None:
     class Interrupted(threading.Condition):
         def wait(self, timeout: float | None = None) -> bool:
-            raise KeyboardInterrupt
+            if threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt
+            return super().wait(timeout)
 
-    lane = Lane(clock=bench.clock, start_thread=bench.start, condition=Interrupted())
+    lane = Lane(
+        clock=bench.clock, start_thread=bench.start, condition=Interrupted(), spare_seconds=0.0
+    )
     done = []
 
     def first() -> None:

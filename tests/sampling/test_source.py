@@ -35,7 +35,12 @@ class Bench:
         self.demand = Demand()
 
     def open(self) -> None:
-        lane = Lane(clock=self.clock, start_thread=self.start, condition=self.clock.condition)
+        lane = Lane(
+            clock=self.clock,
+            start_thread=self.start,
+            condition=self.clock.condition,
+            spare_seconds=0.0,
+        )
         self.source = LiveSource(
             only=self.only,  # type: ignore[arg-type]
             clock=self.clock,
