@@ -99,10 +99,12 @@ class App:
         with self.terminal.opened():
             self._happen(Resized(*self.terminal.size()))
             measuring.start()
+            self._tick()
             while self._status is None:
-                self._tick()
                 self._draw()
-                for event in self.terminal.wait(self._seconds_to_wait()):
+                events = self.terminal.wait(self._seconds_to_wait())
+                self._tick()
+                for event in events:
                     self._happen(event)
                 while self._posted:
                     self._happen(self._posted.popleft())

@@ -233,6 +233,7 @@ def test_a_signal_needs_a_target_a_dialog_and_a_confirmation(key: str, signal: s
     assert effects == (SendSignal(signal, (target,)),)
     assert sent.dialog is None
     assert sent.main.selected is None
+    state, _ = update(state, ClockTicked(1.0, 0.0))
     for cancel in ('Esc', 'n', 'q', 'c'):
         state_after, effects = press(state, cancel)
         assert effects == ()
@@ -274,6 +275,17 @@ def test_nothing_is_signalled_read_only() -> None:
         after, effects = press(state, 'Home', 'Space', key, 'Enter')
         assert after.dialog is None
         assert not any(isinstance(effect, SendSignal) for effect in effects)
+
+
+def test_a_key_that_is_held_down_opens_the_dialog_and_confirms_nothing() -> None:
+    state, _ = update(state_of(MANY), ClockTicked(100.0, 0.0))
+    state, _ = press(state, 'Down', 'Space', 'k')
+    held, effects = press(state, 'k', 'k', 'K')
+    assert effects == ()
+    assert held.dialog is not None
+    later, _ = update(held, ClockTicked(100.6, 0.0))
+    _, effects = press(later, 'k')
+    assert [type(effect) for effect in effects] == [SendSignal]
 
 
 def test_a_paste_confirms_nothing() -> None:

@@ -94,7 +94,9 @@ def open_signal_dialog(state: AppState, action: Action) -> Result:
     targets = signal_targets(state)
     if not targets:
         return state, (RingBell(),)
-    return state._replace(dialog=SignalDialog(targets, button_of(_SIGNALS[action]))), ()
+    button = button_of(_SIGNALS[action])
+    dialog = SignalDialog(targets, button, opened_at=state.monotonic)
+    return state._replace(dialog=dialog), ()
 
 
 def sort_by(state: AppState, sort: Sort) -> AppState:

@@ -74,6 +74,8 @@ class SignalDialog(NamedTuple):
     #: Index in :data:`BUTTONS`.
     button: int
     scroll_y: int = 0
+    #: When it was opened, on the monotonic clock.
+    opened_at: float = 0.0
 
 
 #: The buttons of the signal dialog: signal (``''``: cancel), label, hot keys.

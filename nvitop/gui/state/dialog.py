@@ -20,6 +20,8 @@ PREVIOUS_KEYS = ('Left', 'Up', 'Shift-Tab', ',', '<', '[', 'Alt-h', 'Alt-k')
 NEXT_KEYS = ('Right', 'Down', 'Tab', '.', '>', ']', 'Alt-l', 'Alt-j')
 #: Keys that scroll a list of targets too long to be seen, and by how many lines.
 SCROLL_KEYS = {'PageUp': -10, 'PageDown': 10, 'Home': -1 << 20, 'End': 1 << 20}
+#: The keys that open the dialog are hot keys in it: one that is held down must confirm nothing.
+HOT_KEYS_AFTER_SECONDS = 0.5
 _HOT_KEYS = {key: index for index, (_, _, keys) in enumerate(BUTTONS) for key in keys}
 
 
@@ -36,6 +38,8 @@ def press_in_dialog(state: AppState, key: str) -> Result:
     if key in CONFIRM_KEYS:
         return confirm(state, state.dialog.button)
     if key.lower() in _HOT_KEYS:
+        if state.monotonic - state.dialog.opened_at < HOT_KEYS_AFTER_SECONDS:
+            return state, ()
         return confirm(state, _HOT_KEYS[key.lower()])
     if key in PREVIOUS_KEYS:
         return turn_in_dialog(state, -1)
