@@ -175,6 +175,13 @@ def test_calls_are_counted(library: FakeLibrary) -> None:
     assert libnvml.call_count() - before == 5
 
 
+def test_no_more_missing_functions_are_remembered_than_said(library: FakeLibrary) -> None:
+    assert libnvml.UNKNOWN_FUNCTIONS_CACHE_SIZE == 1024
+    for number in range(1024 + 6):
+        assert libnvml.nvmlQuery(f'nvmlDeviceGetNothing{number}', handle()) is NA
+    assert len(libnvml.UNKNOWN_FUNCTIONS) == 1024
+
+
 def test_the_module_is_a_context_manager(library: FakeLibrary) -> None:
     module = cast(Any, libnvml)
     with module, module:
