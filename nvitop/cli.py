@@ -370,14 +370,10 @@ def _is_watched() -> bool:
     """Whether ``watch`` runs this: it does so through a shell, or with -x itself."""
     if sys.stdout.isatty():
         return False
-    with contextlib.suppress(host.PsutilError):
-        parent = host.Process(os.getppid())
-        names = [parent.name()]
-        above = parent.parent()
-        if above is not None and names[0] in ('sh', 'bash', 'dash', 'zsh'):
-            names.append(above.name())
-        return names[-1] == 'watch'
-    return False
+    from nvitop.api.process.linux import names_above
+
+    parent, above = (*names_above(2), '', '')[:2]
+    return 'watch' in (parent, above if parent in ('sh', 'bash', 'dash', 'zsh') else '')
 
 
 def _say(messages: Sequence[Message]) -> None:

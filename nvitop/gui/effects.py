@@ -12,7 +12,7 @@ import threading
 from typing import Callable, Iterable, Iterator, Tuple
 
 from nvitop.api import host
-from nvitop.api.process import HostProcess
+from nvitop.api.process.linux import start_time_of
 from nvitop.gui.state.effects import ReadEnvironment, SendSignal
 from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent
 from nvitop.sampling.types import ProcessKey
@@ -52,7 +52,7 @@ def send_signal(
     key: ProcessKey,
     name: str,
     *,
-    start_time_of: Callable[[int], float] | None = None,
+    start_time_of: Callable[[int], float] = start_time_of,
     kill: Callable[[int, int], None] = os.kill,
 ) -> SignalSent:
     """Send a signal to the process with this PID and start time, and to no other.
@@ -61,7 +61,6 @@ def send_signal(
     so the PID cannot pass to another process between the check and the signal.
     """
     number = getattr(signal, name)
-    start_time_of = start_time_of or _start_time
     try:
         with _opened_pidfd(key.pid) as descriptor:
             outcome = _check(key, start_time_of)
@@ -100,12 +99,6 @@ def _opened_pidfd(pid: int) -> Iterator[int | None]:
         os.close(descriptor)
 
 
-def _start_time(pid: int) -> float:
-    # The object that the sampler holds, where it holds one: its start time was read when the
-    # process was seen first, and does not move when the clock of the machine is set.
-    return HostProcess(pid).create_time()
-
-
 def _check(key: ProcessKey, start_time_of: Callable[[int], float]) -> str:
     """Why the process is not the one that was shown; ``''``: it is."""
     if key.pid <= 0 or key.start_time < 0:
@@ -120,13 +113,12 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
     if pid == 0:
         return EnvironmentRead(0, start_time, _sorted(os.environ.items()))
     try:
-        process = HostProcess(pid)
-        if start_time >= 0 and abs(process.create_time() - start_time) > START_TIME_TOLERANCE:
+        if start_time >= 0 and abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
             return EnvironmentRead(pid, start_time, error='the process is gone, its PID is another')
-        return EnvironmentRead(pid, start_time, _sorted(process.environ().items()))
-    except host.NoSuchProcess:
+        return EnvironmentRead(pid, start_time, _sorted(host.Process(pid).environ().items()))
+    except (ProcessLookupError, host.NoSuchProcess):
         return EnvironmentRead(pid, start_time, error='the process is gone')
-    except host.AccessDenied:
+    except (PermissionError, host.AccessDenied):
         return EnvironmentRead(pid, start_time, error='no permission: it belongs to another user')
     except (OSError, OverflowError, ValueError, host.PsutilError) as error:
         return EnvironmentRead(pid, start_time, error=f'cannot be read: {error}')

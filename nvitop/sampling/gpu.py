@@ -17,8 +17,8 @@ from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.sampling.value import ImpossibleError, Value, known_value, value_of
 
 if TYPE_CHECKING:
+    from nvitop.api.device.process import ProcessUsage
     from nvitop.api.metrics import Metric
-    from nvitop.api.process import GpuProcess
     from nvitop.sampling.plan import Due
 
 #: What may be asked for: the index of a GPU, (GPU, MIG device), or a UUID.
@@ -86,7 +86,7 @@ class ProcessRow(NamedTuple):
     """What a device says of a process."""
 
     device: DeviceKey
-    process: GpuProcess
+    pid: int
     type: str | None
     gpu_memory_bytes: int | None
     gpu_memory_percent: float | None
@@ -271,7 +271,7 @@ class DeviceReader:
         return None
 
     def _read_processes(self, *, loads: bool) -> None:
-        processes = self.device.processes(loads=loads)
+        usages = self.device.process_usage(loads=loads)
         failed = False
         for function in _PROCESS_LISTS:
             error = libnvml.last_error(function, self.device.handle)
@@ -286,21 +286,23 @@ class DeviceReader:
             else:
                 self._problems.pop(function, None)
         if not failed:  # what is unknown is not empty
-            self.rows = tuple(self._row(process) for process in processes.values())
+            self.rows = tuple(self._row(usage) for usage in usages.values())
 
-    def _row(self, process: GpuProcess) -> ProcessRow:
+    def _row(self, usage: ProcessUsage) -> ProcessRow:
+        memory = known_value(usage.gpu_memory)
+        total = None if memory is None else known_value(self.device.memory_total())
         return ProcessRow(
             self.key,
-            process,
-            known_value(process.type),
-            known_value(process.gpu_memory()),
-            known_value(process.gpu_memory_percent()),
-            known_value(process.gpu_sm_utilization()),
-            known_value(process.gpu_memory_utilization()),
-            known_value(process.gpu_encoder_utilization()),
-            known_value(process.gpu_decoder_utilization()),
-            known_value(process.gpu_instance_id()),
-            known_value(process.compute_instance_id()),
+            usage.pid,
+            known_value(usage.type),
+            memory,
+            round(100.0 * memory / total, 1) if memory is not None and total else None,
+            known_value(usage.gpu_sm_utilization),
+            known_value(usage.gpu_memory_utilization),
+            known_value(usage.gpu_encoder_utilization),
+            known_value(usage.gpu_decoder_utilization),
+            known_value(usage.gpu_instance_id),
+            known_value(usage.compute_instance_id),
         )
 
     def _note(self, what: str, reason: str, kind: str) -> None:

@@ -30,7 +30,7 @@ class HostReader:
             username=self._ask('username', host.getuser) or '',
             is_superuser=bool(self._ask('is_superuser', is_superuser)),
             wsl=host.WSL or '',
-            cpu_count=self._ask('cpu_count', host.cpu_count),
+            cpu_count=self._ask('cpu_count', os.cpu_count),
         )
 
     @property
@@ -40,8 +40,8 @@ class HostReader:
 
     def read(self) -> HostSample:
         """Measure now."""
-        memory = self._ask('memory', host.virtual_memory)
-        swap = self._ask('swap', host.swap_memory)
+        memory = self._ask('memory', host.memory_usage)
+        swap = self._ask('swap', host.swap_usage)
         self.sample = self.sample._replace(
             cpu_percent=self._ask('cpu_percent', self._read_cpu_percent),
             load_average=self._ask('load_average', host.load_average),
@@ -69,10 +69,7 @@ class HostReader:
         now = self._clock()
         if self._cpu is not None and now - self._cpu[0] < SHORTEST_CPU_INTERVAL:
             return self._cpu[3]
-        times = host.cpu_times()
-        # Linux counts the time of guests in user and nice as well.
-        whole = sum(times) - getattr(times, 'guest', 0.0) - getattr(times, 'guest_nice', 0.0)
-        busy = whole - times.idle - getattr(times, 'iowait', 0.0)
+        busy, whole = host.cpu_seconds()
         percent = None
         if self._cpu is not None and whole > self._cpu[2]:
             share = (busy - self._cpu[1]) / (whole - self._cpu[2])

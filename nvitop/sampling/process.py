@@ -7,14 +7,16 @@ import time
 from typing import TYPE_CHECKING, Callable, Container, Iterable
 
 from nvitop.api import host
-from nvitop.api.process import HostFacts, HostProcess
+from nvitop.api.process.facts import HostFacts
+from nvitop.api.process.linux import observed
+from nvitop.api.process.procfs import ZOMBIE, in_pid_namespace
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, HostProcessSample, Problem, ProcessKey, ProcessSample
 from nvitop.sampling.value import known_value
 
 if TYPE_CHECKING:
-    from nvitop.api.process import GpuProcess
+    from nvitop.api.process.linux import ObservedProcess
     from nvitop.sampling.gpu import ProcessRow
     from nvitop.sampling.types import HostSample
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 LONGEST_CPU_SECONDS = 10.0
 #: … nor over a shorter one: CPU time is counted in steps of 10 ms.
 SHORTEST_CPU_SECONDS = 0.1
+#: For so long a command line and the memory of the host stay as read: then only CPU time is read.
+LASTING_SECONDS = 0.5
 
 
 #: Of a process that was not looked at.
@@ -44,7 +48,7 @@ class _Known:
 
     __slots__ = ('cpu_percent', 'facts', 'host', 'is_begun', 'read_at', 'start_time')
 
-    def __init__(self, process: HostProcess) -> None:
+    def __init__(self, process: ObservedProcess) -> None:
         self.host = process
         self.start_time = -1.0
         self.facts = _UNREAD
@@ -75,6 +79,8 @@ class ProcessReader:
         self._stuck: dict[int, ProcessReader] = {}
         #: The process that is being read now.
         self._current: int | None = None
+        #: Processes that are known to be the ones they were, in this reading.
+        self._checked: set[int] = set()
 
     def renewed(self) -> ProcessReader:
         """A reader that leaves alone, for as long as it lasts, the process this one is stuck in."""
@@ -105,14 +111,24 @@ class ProcessReader:
         wall = self._wall_clock()
         begun: set[int] = set()
         samples = []
-        for row in rows:
-            known = self._identify(row.process.host, now)
-            key = ProcessKey(row.process.pid, known.start_time, row.device)
+        self._checked.clear()
+
+        def is_wanted(key: ProcessKey) -> bool:
             is_visible = visible is None or key in visible
-            if is_visible and (measure is None or key in measure):
-                self._measure(known, now)
-                if known.is_begun and known.cpu_percent is None:
-                    begun.add(key.pid)
+            return is_visible and (measure is None or key in measure)
+
+        for row in rows:
+            before = self._known.get(row.pid)
+            known = self._look(
+                row.pid,
+                now,
+                measure=before is not None
+                and is_wanted(ProcessKey(row.pid, before.start_time, row.device)),
+            )
+            key = ProcessKey(row.pid, known.start_time, row.device)
+            if is_wanted(key) and known.is_begun and known.cpu_percent is None:
+                begun.add(key.pid)
+            is_visible = visible is None or key in visible
             samples.append(_sample(row, key, known, own, wall, is_visible=is_visible))
         samples.sort(key=lambda s: (s.key.device, s.username or '', s.key.pid))
         host_processes = self._read_tree(rows, now, wall, own, begun) if tree else ()
@@ -123,24 +139,31 @@ class ProcessReader:
         )
         return ProcessReading(tuple(samples), host_processes, problems, frozenset(begun))
 
-    def _identify(self, process: HostProcess, now: float) -> _Known:
-        """What is known of a process; one that is new is read."""
-        known = self._known.get(process.pid)
-        if known is None or known.host is not process:
-            known = self._known[process.pid] = _Known(process)
-            self._read_facts(known, now)
-            create_time = known_value(known.facts.create_time)
-            known.start_time = -1.0 if create_time is None else create_time
+    def _look(self, pid: int, now: float, *, measure: bool) -> _Known:
+        """What is known of a process; one that is new is read, an old one only to measure it."""
+        known = self._known.get(pid)
+        if known is not None and measure:
+            self._measure(known, now)
+            if known.facts.is_running or known.host.is_same():
+                return known
+        elif known is not None and (pid in self._checked or known.host.is_same()):
+            self._checked.add(pid)
+            return known
+        known = self._known[pid] = _Known(observed(pid))
+        self._read_facts(known, now)
+        create_time = known_value(known.facts.create_time)
+        known.start_time = -1.0 if create_time is None else create_time
         return known
 
-    def _read_facts(self, known: _Known, now: float) -> None:
+    def _read_facts(self, known: _Known, now: float, *, is_again: bool = False) -> None:
         known.read_at = now
         pid = known.host.pid
         if pid in self._stuck:
             known.facts = _UNREAD
         else:
             self._current = pid
-            known.facts = known.host.facts()
+            host = known.host
+            known.facts = host.measured_again(known.facts) if is_again else host.facts()
             self._current = None
         known.is_begun = known_value(known.facts.cpu_percent) is not None
 
@@ -149,7 +172,7 @@ class ProcessReader:
         if age < SHORTEST_CPU_SECONDS:  # on another device, a moment ago
             return
         is_usable = known.is_begun and age <= self._longest
-        self._read_facts(known, now)
+        self._read_facts(known, now, is_again=age < LASTING_SECONDS and known.facts is not _UNREAD)
         known.cpu_percent = known_value(known.facts.cpu_percent) if is_usable else None
 
     def _read_tree(
@@ -164,7 +187,7 @@ class ProcessReader:
         parents = host.ppid_map()
         devices: dict[int, list[DeviceKey]] = {}
         for row in rows:
-            devices.setdefault(row.process.pid, []).append(row.device)
+            devices.setdefault(row.pid, []).append(row.device)
         wanted = set(devices)
         wanted.update(pid for pid, parent in parents.items() if parent in devices)
         for start in devices:
@@ -174,8 +197,7 @@ class ProcessReader:
                 pid = parents.get(pid)
         samples = []
         for pid in sorted(wanted):
-            known = self._identify(HostProcess(pid), now)
-            self._measure(known, now)
+            known = self._look(pid, now, measure=True)
             if known.is_begun and known.cpu_percent is None:
                 begun.add(pid)
             on = tuple(sorted(devices.get(pid, ())))
@@ -201,7 +223,7 @@ def _sample(
     return ProcessSample(
         key=key,
         type=row.type,
-        status=_status(facts, row.process),
+        status=_status(facts, row),
         username=known_value(facts.username),
         is_own=_is_own(facts, own),
         name=known_value(facts.name),
@@ -245,18 +267,20 @@ def _host_sample(
     )
 
 
-def _status(facts: HostFacts, process: GpuProcess | None) -> str:
+def _status(facts: HostFacts, row: ProcessRow | None) -> str:
     if facts is _UNREAD:
         return 'running'
     if not facts.is_running:
-        return 'foreign' if process is not None and process.is_foreign() else 'gone'
-    if facts.status == host.STATUS_ZOMBIE:
+        # One that holds memory exists: if not here, then elsewhere.
+        has_memory = row is not None and bool(row.gpu_memory_bytes)
+        return 'foreign' if has_memory and in_pid_namespace() else 'gone'
+    if facts.status == ZOMBIE:
         return 'zombie'
     return 'no permission' if facts.cmdline is None else 'running'
 
 
 def _command(facts: HostFacts) -> str | None:
-    has_command = facts.is_running and facts.status != host.STATUS_ZOMBIE
+    has_command = facts.is_running and facts.status != ZOMBIE
     return facts.command if has_command and facts.cmdline is not None else None
 
 
@@ -268,8 +292,8 @@ def _running_time(known: _Known, wall: float) -> float | None:
     return max(0.0, wall - known.start_time) if known.start_time >= 0 else None
 
 
-def _thread_count(process: HostProcess) -> int | None:
+def _thread_count(process: ObservedProcess) -> int | None:
     try:
         return process.num_threads()
-    except host.PsutilError:
+    except (OSError, host.PsutilError):
         return None

@@ -5,6 +5,7 @@ import getpass
 import os
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -12,6 +13,7 @@ import pytest
 
 from nvitop.api import host
 from nvitop.api.utils import NA
+from tests.api.test_libnvml_session import run_python
 
 linux_only = pytest.mark.skipif(not psutil.LINUX, reason='asks Linux')
 
@@ -79,10 +81,18 @@ def test_load_average_is_three_numbers_or_none(monkeypatch: pytest.MonkeyPatch) 
     def unsupported() -> tuple[float, float, float]:
         raise OSError
 
-    monkeypatch.setattr(psutil, 'getloadavg', unsupported)
+    monkeypatch.setattr(os, 'getloadavg', unsupported)
     assert host.load_average() is None
+    monkeypatch.delattr(os, 'getloadavg')
+    monkeypatch.setattr(psutil, 'getloadavg', lambda: (1.0, 2.0, 3.0))
+    assert host.load_average() == (1.0, 2.0, 3.0)
     monkeypatch.delattr(psutil, 'getloadavg')
     assert host.load_average() is None
+
+
+def test_hostname_where_the_system_has_no_uname(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, 'uname', raising=False)
+    assert host.hostname() == socket.gethostname()
 
 
 def test_uptime_is_the_time_since_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,15 +101,85 @@ def test_uptime_is_the_time_since_the_start(monkeypatch: pytest.MonkeyPatch) -> 
     assert host.uptime() == pytest.approx(time.time() - psutil.boot_time(), abs=5.0)
 
 
-def test_memory_and_swap_are_percentages(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 0 < host.memory_percent() <= 100
-    assert 0 <= float(host.swap_percent()) <= 100
+@pytest.fixture(params=['files', 'psutil'])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of reading: on Linux from its files, elsewhere with psutil."""
+    if request.param == 'psutil':
+        monkeypatch.setattr(host, '_IS_LINUX', False)
 
+
+@pytest.mark.usefixtures('way')
+def test_memory_and_swap_are_as_psutil_counts_them() -> None:
+    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+    usage = host.memory_usage()
+    assert usage.total == memory.total
+    assert usage.used == pytest.approx(memory.total - memory.available, rel=0.2)
+    assert usage.percent == pytest.approx(memory.percent, abs=5)
+    assert host.swap_usage().total == swap.total
+    assert host.swap_usage().percent == pytest.approx(swap.percent, abs=5)
+    assert host.memory_percent() == pytest.approx(memory.percent, abs=5)
+    assert host.swap_percent() == pytest.approx(swap.percent, abs=5)
+
+
+@pytest.mark.usefixtures('way')
+def test_cpu_seconds_are_as_psutil_counts_them() -> None:
+    before = psutil.cpu_times()
+    busy, whole = host.cpu_seconds()
+    after = psutil.cpu_times()
+    assert before.user + before.system - 0.1 <= busy <= whole
+    assert before.idle < whole - busy + 0.1
+    assert whole <= sum(after) + 0.1
+
+
+@linux_only
+def test_waiting_for_disks_is_idle_and_guests_count_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path))
+    tmp_path.joinpath('stat').write_text('cpu  200 0 0 500 300 0 0 0 200 0\ncpu0 1 2 3\n')
+    ticks = os.sysconf('SC_CLK_TCK')
+    assert host.cpu_seconds() == host.CpuSeconds(200 / ticks, 1000 / ticks)
+
+
+@linux_only
+@pytest.mark.parametrize(
+    'content',
+    ['', 'MemTotal: 100 kB\n', 'MemTotal: 100 kB\nMemAvailable: 200 kB\n', 'MemTotal: x kB\n'],
+)
+def test_memory_that_linux_does_not_tell_is_left_to_psutil(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    told = psutil.virtual_memory()._replace(total=1000, used=400, percent=40.0)
+    monkeypatch.setattr(psutil, 'virtual_memory', lambda: told)
+    monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path))
+    tmp_path.joinpath('meminfo').write_text(content)
+    assert host.memory_usage() == (1000, 400, 40.0)
+
+
+def test_swap_is_na_where_the_system_hides_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def unsupported() -> object:
         raise RuntimeError('counters are switched off')
 
+    monkeypatch.setattr(host, '_IS_LINUX', False)
     monkeypatch.setattr(psutil, 'swap_memory', unsupported)
     assert host.swap_percent() is NA
+
+
+def test_psutil_is_imported_when_one_of_its_names_is_used() -> None:
+    code = (
+        'import sys; from nvitop import host; '
+        'host.memory_usage(), host.swap_usage(), host.cpu_seconds(), host.uptime(); '
+        "print('psutil' in sys.modules, host.Process().is_running(), 'psutil' in sys.modules)"
+    )
+    done = run_python(code)
+    expected = f'{not psutil.LINUX} True True'
+    assert (done.stdout.strip(), done.stderr) == (expected, '')
+
+
+def test_names_that_are_nowhere_are_none() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        host.nonsense  # type: ignore[attr-defined]  # noqa: B018 - looking it up is the test
+    assert {'Process', 'uptime'} <= set(dir(host))
 
 
 def test_ppid_map_knows_this_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -9,38 +9,30 @@ from nvitop.sampling.host import HostReader
 from tests.sampling.fakes import Clock
 
 
-class Times(NamedTuple):
-    user: float = 0.0
-    system: float = 0.0
-    idle: float = 0.0
-    iowait: float = 0.0
-    guest: float = 0.0
-
-
 class Cpu:
     """CPU times that grow as told."""
 
     def __init__(self) -> None:
-        self.times = Times()
+        self.times = host.CpuSeconds(0.0, 0.0)
 
-    def __call__(self) -> Times:
+    def __call__(self) -> host.CpuSeconds:
         return self.times
 
-    def work(self, **seconds: float) -> None:
-        self.times = Times(*(a + b for a, b in zip(self.times, Times(**seconds))))
+    def work(self, *, busy: float = 0.0, idle: float = 0.0) -> None:
+        self.times = host.CpuSeconds(self.times.busy + busy, self.times.whole + busy + idle)
 
 
 @pytest.fixture
 def cpu(monkeypatch: pytest.MonkeyPatch) -> Cpu:
     cpu = Cpu()
-    monkeypatch.setattr(host, 'cpu_times', cpu)
+    monkeypatch.setattr(host, 'cpu_seconds', cpu)
     return cpu
 
 
 def test_cpu_percent_is_that_since_the_last_reading(cpu: Cpu) -> None:
     clock = Clock()
     reader = HostReader(clock=clock)
-    cpu.work(user=1.0, system=0.5, idle=4.5)
+    cpu.work(busy=1.5, idle=4.5)
     clock.now += 3.0
     assert reader.read().cpu_percent == 25.0
     cpu.work(idle=2.0)
@@ -48,31 +40,23 @@ def test_cpu_percent_is_that_since_the_last_reading(cpu: Cpu) -> None:
     assert reader.read().cpu_percent == 0.0
 
 
-def test_waiting_for_disks_is_idle_and_guests_count_once(cpu: Cpu) -> None:
-    clock = Clock()
-    reader = HostReader(clock=clock)
-    cpu.work(user=2.0, guest=2.0, iowait=3.0, idle=5.0)
-    clock.now += 1.0
-    assert reader.read().cpu_percent == 20.0
-
-
 def test_a_reading_right_after_another_gives_the_same_again(cpu: Cpu) -> None:
     clock = Clock()
     reader = HostReader(clock=clock)
     assert reader.read().cpu_percent is None
-    cpu.work(user=1.0, idle=1.0)
+    cpu.work(busy=1.0, idle=1.0)
     clock.now += 1.0
     assert reader.read().cpu_percent == 50.0
-    cpu.work(user=0.01)
+    cpu.work(busy=0.01)
     clock.now += 0.01
     assert reader.read().cpu_percent == 50.0
 
 
 def test_cpu_times_that_went_back_say_nothing(cpu: Cpu) -> None:
     clock = Clock()
-    cpu.work(user=5.0)
+    cpu.work(busy=5.0)
     reader = HostReader(clock=clock)
-    cpu.work(user=-3.0)
+    cpu.work(busy=-3.0)
     clock.now += 1.0
     assert reader.read().cpu_percent is None
 
@@ -92,9 +76,9 @@ def test_a_real_host_is_read_without_a_gap() -> None:
 @pytest.mark.parametrize(
     ('name', 'what', 'fields'),
     [
-        ('cpu_times', 'cpu_percent', ['cpu_percent']),
-        ('virtual_memory', 'memory', ['memory_total_bytes', 'memory_used_bytes', 'memory_percent']),
-        ('swap_memory', 'swap', ['swap_total_bytes', 'swap_used_bytes', 'swap_percent']),
+        ('cpu_seconds', 'cpu_percent', ['cpu_percent']),
+        ('memory_usage', 'memory', ['memory_total_bytes', 'memory_used_bytes', 'memory_percent']),
+        ('swap_usage', 'swap', ['swap_total_bytes', 'swap_used_bytes', 'swap_percent']),
         ('load_average', 'load_average', ['load_average']),
         ('uptime', 'uptime', ['uptime_seconds']),
     ],

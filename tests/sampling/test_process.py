@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -36,35 +36,42 @@ def facts(cpu: float | str = 10.0, **values: Any) -> HostFacts:
 GONE = facts(NA, is_running=False, username=NA, name=NA, cmdline=[], create_time=NA)
 
 
-class FakeHost:
-    """A process of the host that counts how often it is looked at."""
+class FakeProcess:
+    """A process of the host that counts how often it is looked at; the last one has the PID."""
 
-    def __init__(self, pid: int, known: HostFacts) -> None:
+    by_pid: ClassVar[dict[int, FakeProcess]] = {}
+
+    def __init__(self, pid: int, known: HostFacts | None = None) -> None:
         self.pid = pid
-        self.known = known
+        self.known = known or facts()
         self.reads = 0
+        #: How often only its CPU time was read.
+        self.short_reads = 0
+        FakeProcess.by_pid[pid] = self
+
+    def is_same(self) -> bool:
+        return FakeProcess.by_pid.get(self.pid) is self
 
     def facts(self) -> HostFacts:
         self.reads += 1
-        return self.known
+        return self.known if self.is_same() else GONE
+
+    def measured_again(self, known: HostFacts) -> HostFacts:
+        self.short_reads += 1
+        return known._replace(cpu_percent=self.known.cpu_percent)
 
     def num_threads(self) -> int:
         return 4
 
 
-class FakeProcess:
-    def __init__(self, pid: int, known: HostFacts | None = None, *, foreign: bool = False) -> None:
-        self.pid = pid
-        self.host = FakeHost(pid, known or facts())
-        self.foreign = foreign
-
-    def is_foreign(self) -> bool:
-        return self.foreign
+@pytest.fixture(autouse=True)
+def _host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeProcess, 'by_pid', {})
+    monkeypatch.setattr(module, 'observed', lambda pid: FakeProcess.by_pid[pid])
 
 
 def row(process: FakeProcess, device: int = 0, memory: int | None = 1 << 30) -> ProcessRow:
-    fields: list[Any] = [device_key(device), process, 'C', memory, 12.5, 50, 20, 0, 0, None, None]
-    return ProcessRow(*fields)
+    return ProcessRow(device_key(device), process.pid, 'C', memory, 12.5, 50, 20, 0, 0, None, None)
 
 
 def key(pid: int, device: int = 0, start: float = START) -> ProcessKey:
@@ -113,7 +120,7 @@ def test_cpu_percent_needs_a_second_reading(bench: Bench) -> None:
     assert sample.cpu_percent is None  # what the API gives at first is a mean over the whole life
     assert bench.reading.begun == {7}
     bench.clock.now += 0.25
-    process.host.known = facts(12.0)
+    process.known = facts(12.0)
     (sample,) = bench.read(row(process))
     assert sample.cpu_percent == 12.0
     assert bench.reading.begun == frozenset()
@@ -129,13 +136,32 @@ def test_cpu_percent_over_a_time_too_long_is_not_given(bench: Bench) -> None:
     assert bench.reading.begun == {7}
 
 
+def test_a_second_look_a_moment_later_reads_only_the_cpu_time(bench: Bench) -> None:
+    process = FakeProcess(7)
+    bench.read(row(process))
+    bench.clock.now += 0.105
+    process.known = facts(12.0, cmdline=['another title'])
+    (sample,) = bench.read(row(process))
+    assert (process.reads, process.short_reads) == (1, 1)
+    assert (sample.cpu_percent, sample.command) == (12.0, 'python3 train.py')
+    bench.clock.now += 2.0
+    assert bench.read(row(process))[0].command == 'another title'
+
+
+def test_a_process_out_of_view_whose_pid_is_used_again_is_another(bench: Bench) -> None:
+    bench.read(row(FakeProcess(7)), visible=())
+    bench.clock.now += 2.0
+    (sample,) = bench.read(row(FakeProcess(7, facts(cmdline=['other']))), visible=())
+    assert sample.command == 'other'
+
+
 def test_a_process_on_many_devices_is_looked_at_once(bench: Bench) -> None:
     process = FakeProcess(7)
     rows = [row(process, device) for device in range(8)]
     bench.read(*rows)
     bench.clock.now += 2.0
     samples = bench.read(*rows)
-    assert process.host.reads == 2
+    assert process.reads == 2
     assert [s.cpu_percent for s in samples] == [10.0] * 8
     assert [s.key.device.physical_index for s in samples] == list(range(8))
 
@@ -145,7 +171,7 @@ def test_processes_out_of_view_are_looked_at_once_for_their_name(bench: Bench) -
     for _ in range(3):
         first, second = bench.read(row(shown), row(hidden), visible={key(1)})
         bench.clock.now += 2.0
-    assert (shown.host.reads, hidden.host.reads) == (3, 1)
+    assert (shown.reads, hidden.reads) == (3, 1)
     assert first.cpu_percent == 10.0
     assert (second.cpu_percent, second.memory_percent, second.host_memory_bytes) == (None,) * 3
     assert second.command == 'python3 train.py'
@@ -159,7 +185,7 @@ def test_only_those_to_be_measured_are_looked_at_and_the_others_keep_their_value
     bench.read(row(a), row(b))
     bench.clock.now += 2.0
     bench.read(row(a), row(b))
-    a.host.known = b.host.known = facts(77.0)
+    a.known = b.known = facts(77.0)
     bench.clock.now += 0.25
     first, second = bench.read(row(a), row(b), measure={key(2)})
     assert (first.cpu_percent, second.cpu_percent) == (10.0, 77.0)
@@ -176,20 +202,29 @@ def test_a_pid_used_again_is_another_process(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ('known', 'foreign', 'status', 'command'),
+    ('known', 'in_namespace', 'memory', 'status', 'command'),
     [
-        (facts(), False, 'running', 'python3 train.py'),
-        (facts(status=host.STATUS_ZOMBIE, cmdline=[]), False, 'zombie', None),
-        (facts(cmdline=None), False, 'no permission', None),
-        (facts(cmdline=[], name='nvidia-modeset'), False, 'running', '[nvidia-modeset]'),
-        (GONE, False, 'gone', None),
-        (GONE, True, 'foreign', None),
+        (facts(), True, 1 << 30, 'running', 'python3 train.py'),
+        (facts(status=host.STATUS_ZOMBIE, cmdline=[]), False, 1 << 30, 'zombie', None),
+        (facts(cmdline=None), False, 1 << 30, 'no permission', None),
+        (facts(cmdline=[], name='nvidia-modeset'), False, 1 << 30, 'running', '[nvidia-modeset]'),
+        (GONE, False, 1 << 30, 'gone', None),
+        (GONE, True, 0, 'gone', None),
+        (GONE, True, None, 'gone', None),
+        (GONE, True, 1 << 30, 'foreign', None),
     ],
 )
 def test_the_status_says_what_is_to_be_said(
-    bench: Bench, known: HostFacts, foreign: bool, status: str, command: str | None
+    bench: Bench,
+    monkeypatch: pytest.MonkeyPatch,
+    known: HostFacts,
+    in_namespace: bool,
+    memory: int | None,
+    status: str,
+    command: str | None,
 ) -> None:
-    (sample,) = bench.read(row(FakeProcess(7, known, foreign=foreign)))
+    monkeypatch.setattr(module, 'in_pid_namespace', lambda: in_namespace)
+    (sample,) = bench.read(row(FakeProcess(7, known), memory=memory))
     assert (sample.status, sample.command) == (status, command)
     assert sample.is_own == known.is_running
     assert (sample.key.start_time == -1.0) == (not known.is_running)
@@ -224,11 +259,11 @@ def test_what_is_not_listed_any_more_is_forgotten(bench: Bench) -> None:
     bench.read()
     bench.clock.now += 2.0
     bench.read(row(process))
-    assert process.host.reads == 2
+    assert process.reads == 2
     assert bench.reading.begun == {7}
 
 
-class StuckHost(FakeHost):
+class StuckProcess(FakeProcess):
     """A process whose command line cannot be read for now: the kernel holds its memory."""
 
     def __init__(self, pid: int) -> None:
@@ -242,19 +277,18 @@ class StuckHost(FakeHost):
 
 
 def test_a_process_that_cannot_be_looked_at_is_left_alone_until_it_can(bench: Bench) -> None:
-    stuck, healthy = FakeProcess(7), FakeProcess(8)
-    stuck.host = host_of_stuck = StuckHost(7)
+    stuck, healthy = StuckProcess(7), FakeProcess(8)
     rows = [row(stuck), row(healthy)]
     thread = threading.Thread(target=bench.reader.read, args=(rows, None, ME), daemon=True)
     thread.start()
-    assert host_of_stuck.entered.wait(30)
+    assert stuck.entered.wait(30)
     bench.reader = bench.reader.renewed()
     first, second = bench.read(*rows)
     assert (first.status, first.command, first.gpu_memory_bytes) == ('running', None, 1 << 30)
     assert second.command == 'python3 train.py'
     (problem,) = bench.reading.problems
     assert (problem.subject, problem.kind) == ('process 7', 'timed out')
-    host_of_stuck.let_go.set()
+    stuck.let_go.set()
     thread.join(30)
     assert not thread.is_alive()
     bench.clock.now += 2.0
@@ -264,20 +298,17 @@ def test_a_process_that_cannot_be_looked_at_is_left_alone_until_it_can(bench: Be
 
 
 @pytest.fixture
-def family(monkeypatch: pytest.MonkeyPatch) -> dict[int, FakeHost]:
+def family(_host: None, monkeypatch: pytest.MonkeyPatch) -> dict[int, FakeProcess]:
     """1 started 10 and 20; 10 started 100, 100 started 1000, 1000 started 10000; 20 stays alone."""
     parents = {1: 0, 10: 1, 20: 1, 100: 10, 1000: 100, 1001: 100, 10000: 1000}
-    hosts = {pid: FakeHost(pid, facts(cmdline=[f'p{pid}'])) for pid in parents}
     monkeypatch.setattr(host, 'ppid_map', lambda: parents)
-    monkeypatch.setattr(module, 'HostProcess', hosts.__getitem__)
-    return hosts
+    return {pid: FakeProcess(pid, facts(cmdline=[f'p{pid}'])) for pid in parents}
 
 
 def test_the_tree_holds_ancestors_and_children_of_gpu_processes(
-    bench: Bench, family: dict[int, FakeHost]
+    bench: Bench, family: dict[int, FakeProcess]
 ) -> None:
-    process = FakeProcess(100)
-    process.host = family[100]
+    process = family[100]
     bench.read(row(process), tree=True)
     tree = {sample.pid: sample for sample in bench.reading.host_processes}
     assert sorted(tree) == [1, 10, 100, 1000, 1001]
@@ -294,17 +325,16 @@ def test_the_tree_holds_ancestors_and_children_of_gpu_processes(
 
 
 def test_gone_and_foreign_processes_are_roots_of_the_tree(
-    bench: Bench, family: dict[int, FakeHost]
+    bench: Bench, family: dict[int, FakeProcess]
 ) -> None:
-    process = FakeProcess(77, GONE)
-    family[77] = process.host
-    bench.read(row(process), tree=True)
+    bench.read(row(FakeProcess(77, GONE)), tree=True)
     (sample,) = bench.reading.host_processes
     assert (sample.pid, sample.parent_pid, sample.status) == (77, None, 'gone')
 
 
-def test_without_the_tree_nothing_of_it_is_read(bench: Bench, family: dict[int, FakeHost]) -> None:
-    process = FakeProcess(100)
-    bench.read(row(process))
+def test_without_the_tree_nothing_of_it_is_read(
+    bench: Bench, family: dict[int, FakeProcess]
+) -> None:
+    bench.read(row(family[100]))
     assert bench.reading.host_processes == ()
     assert family[10].reads == 0

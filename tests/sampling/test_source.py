@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Callable, Iterator
+from typing import Any, Callable, Iterator
 
 import pytest
 
 from nvitop import simulation
 from nvitop.api import host, libnvml
 from nvitop.api.metrics import METRICS_BY_NAME
-from nvitop.api.process import HostFacts, HostProcess
+from nvitop.api.process import HostFacts
+from nvitop.api.process.linux import ObservedProcess, observed
 from nvitop.sampling.lanes import FIRST_RETRY_SECONDS, Lane
 from nvitop.sampling.plan import REPORT_METRICS
 from nvitop.sampling.source import LiveSource
@@ -582,15 +583,17 @@ def test_a_process_the_kernel_holds_does_not_hold_up_the_sample(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[int] = []
-    facts = HostProcess.facts
+    cls: Any = type(observed(os.getpid()))
+    facts = cls.facts
 
-    def hold(process: HostProcess) -> HostFacts:
+    def hold(process: ObservedProcess) -> HostFacts:
         if not held:
             held.append(process.pid)
             bench.sleep(3.0)
-        return facts(process)
+        read: HostFacts = facts(process)
+        return read
 
-    monkeypatch.setattr(HostProcess, 'facts', hold)
+    monkeypatch.setattr(cls, 'facts', hold)
     sample = bench.sample()
     assert statuses(sample) == ['ok'] * 8
     (problem,) = [p for p in sample.problems if p.what == 'processes']

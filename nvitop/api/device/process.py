@@ -35,6 +35,21 @@ class _Load(NamedTuple):
     decoder: int | NaType = NA
 
 
+class ProcessUsage(NamedTuple):
+    """What a process uses of a device; ``NA`` where nobody knows."""
+
+    pid: int
+    #: ``'C'``, ``'G'``, ``'C+G'`` or ``'M'``, see :attr:`GpuProcess.type`.
+    type: str
+    gpu_memory: int | NaType  # bytes
+    gpu_instance_id: int | NaType
+    compute_instance_id: int | NaType
+    gpu_sm_utilization: int | NaType  # percent
+    gpu_memory_utilization: int | NaType  # percent
+    gpu_encoder_utilization: int | NaType  # percent
+    gpu_decoder_utilization: int | NaType  # percent
+
+
 _IDLE = _Load(0, 0, 0, 0)
 _UNKNOWN = _Load()
 
@@ -71,6 +86,28 @@ class ProcessMixin(MemoryMixin):
         ``nvmlDeviceGetMPSComputeRunningProcesses`` ``nvmlDeviceGetProcessUtilization``
         · nvidia-smi: ``--query-compute-apps``, ``pmon``
         """
+        processes = {}
+        for pid, usage in self.process_usage(loads=loads).items():
+            process = self.GPU_PROCESS_CLASS(
+                pid,
+                cast('Device', self),
+                gpu_memory=usage.gpu_memory,
+                gpu_instance_id=usage.gpu_instance_id,
+                compute_instance_id=usage.compute_instance_id,
+                type=usage.type,
+            )
+            if loads:
+                process.set_gpu_utilization(*usage[-4:])
+            processes[pid] = process
+        return processes
+
+    def process_usage(self, *, loads: bool = True) -> dict[int, ProcessUsage]:
+        """What :meth:`processes` says of the device, without looking at the host.
+
+        Without ``loads`` the shares of the engines are not asked for and ``NA``.
+
+        NVML: as :meth:`processes`
+        """
         lines: dict[int, list[tuple[str, Any]]] = {}
         for type_, function in _LISTS:
             infos = self._query(function)
@@ -79,26 +116,24 @@ class ProcessMixin(MemoryMixin):
         if not lines:
             return {}
         shares = self._process_loads() if loads else None
-        processes = {}
+        usages = {}
         for pid, seen in lines.items():
             type_, info = seen[0]
             memory = info.usedGpuMemory
             if len(seen) > 1:
-                type_ = ''.join(type_ for type_, _ in seen)
+                types = {type_ for type_, _ in seen}
+                type_ = 'M' if 'M' in types else '+'.join(sorted(types))
                 memory = _memory([info for _, info in seen])
-            process = self.GPU_PROCESS_CLASS(
+            unsampled = _UNKNOWN if shares is None or memory is None else _IDLE
+            usages[pid] = ProcessUsage(
                 pid,
-                cast('Device', self),
-                gpu_memory=NA if memory is None else memory,
-                gpu_instance_id=_known_id(info.gpuInstanceId),
-                compute_instance_id=_known_id(info.computeInstanceId),
-                type=type_,
+                type_,
+                NA if memory is None else memory,
+                _known_id(info.gpuInstanceId),
+                _known_id(info.computeInstanceId),
+                *(shares or {}).get(pid, unsampled),
             )
-            if loads:
-                unsampled = _UNKNOWN if shares is None or memory is None else _IDLE
-                process.set_gpu_utilization(*(shares or {}).get(pid, unsampled))
-            processes[pid] = process
-        return processes
+        return usages
 
     def _process_loads(self) -> dict[int, _Load] | None:
         """Mean load by PID of the processes that were not idle; ``None`` where nobody knows."""

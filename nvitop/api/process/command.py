@@ -56,3 +56,7 @@ def quote_windows(argument: str) -> str:
 
 
 quote = quote_windows if sys.platform == 'win32' else quote_posix
+
+
+# Where users find it is where it says it is, in reprs, pickles and documents.
+command_join.__module__ = 'nvitop.api.process'

@@ -13,13 +13,13 @@ import psutil
 
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
-from nvitop.api.process.hostprocess import (
+from nvitop.api.process.facts import (
     NO_PERMISSIONS,
     NO_SUCH_PROCESS,
     TERMINATED,
     ZOMBIE_PROCESS,
-    HostProcess,
 )
+from nvitop.api.process.hostprocess import HostProcess
 from nvitop.api.utils import NA, NaType, Snapshot, bytes2human, timedelta2human
 
 if TYPE_CHECKING:
@@ -423,3 +423,7 @@ class GpuProcess:
             yield
         finally:
             _failsafe.depth -= 1
+
+
+# Where users find it is where it says it is, in reprs, pickles and documents.
+GpuProcess.__module__ = 'nvitop.api.process'

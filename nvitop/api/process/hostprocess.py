@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import os
 import threading
 import time
@@ -14,64 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import psutil
 
-from nvitop.api import host
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
-from nvitop.api.utils import NA, NaType, Snapshot, timedelta2human
-from nvitop.namedtuple import NamedTuple
+from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
+from nvitop.api.process.linux import LinuxProcess, name_of_user
+from nvitop.api.utils import NA, Snapshot, timedelta2human
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 #: No system gives this PID to a process, and every one can be asked for it.
 _NO_PID = 2**31 - 1
-#: CPU time is counted in ticks of 10 ms: over less than this many seconds it says nothing.
-_CPU_PERCENT_INTERVAL = 0.1
-
-
-class HostFacts(NamedTuple):
-    """What is known of a process at one moment, as :meth:`HostProcess.facts` reads it."""
-
-    is_running: bool
-    #: One of psutil's ``STATUS_*``, ``'terminated'``, or :data:`~nvitop.NA` for a hidden process.
-    status: str
-    username: str
-    name: str
-    #: Empty for kernel threads and zombies, ``None`` where this user may not read it.
-    cmdline: list[str] | None
-    #: Of one CPU, so that it may exceed 100.
-    cpu_percent: float | NaType
-    memory_percent: float | NaType
-    #: Resident memory in bytes.
-    host_memory: int | NaType
-    #: In seconds since the epoch.
-    create_time: float | NaType
-    running_time_in_seconds: float | NaType
-
-    @property
-    def command(self) -> str:
-        """The command line as one text, or, where there is none, the reason in words."""
-        return command_join(self.display_cmdline)
-
-    @property
-    def display_cmdline(self) -> list[str]:
-        """The command line, or, where there is none, a text in its place, as ps shows it."""
-        if self.cmdline is None:
-            return [NO_PERMISSIONS]
-        if not self.is_running:
-            return [NO_SUCH_PROCESS]
-        if self.status == psutil.STATUS_ZOMBIE:
-            return [ZOMBIE_PROCESS]
-        return self.cmdline or [f'[{self.name}]']
-
-
-NO_SUCH_PROCESS = 'No Such Process'
-NO_PERMISSIONS = 'No Permissions'
-ZOMBIE_PROCESS = 'Zombie Process'
-TERMINATED = 'terminated'
-
-_GONE = HostFacts(False, TERMINATED, NA, NA, [], NA, NA, NA, NA, NA)
-_HIDDEN = HostFacts(True, NA, NA, NA, None, NA, NA, NA, NA, NA)
 
 
 class HostProcess(psutil.Process):
@@ -115,22 +66,23 @@ class HostProcess(psutil.Process):
         """``pid`` is this program's own where it is ``None``; ValueError for a negative one."""
 
     def _open(self, pid: int) -> None:
-        self._start_ticks = procfs.read_start_ticks(pid) if psutil.LINUX else None
+        #: The same process as lists show it, on Linux.
+        self._linux = LinuxProcess(pid) if psutil.LINUX else None
+        if self._linux is not None:
+            self._linux.is_same()  # which it is from now on
         try:
             self._init(pid, _ignore_nsp=True)
         except (psutil.NoSuchProcess, OverflowError):  # out of range: a broken answer of a driver
             self._init(_NO_PID, _ignore_nsp=True)
             self._pid = pid
             self._ident = (pid, None)
-        self._username: str | None = None
-        self._owner = -1
-        #: Time, CPU seconds and CPU percent of the last reading.
-        self._cpu: tuple[float, float, float] | None = None
+        self.username_known: str | None = None
+        self._cpu = CpuShare() if self._linux is None else self._linux.cpu
 
     def is_same(self) -> bool:
         """Whether this PID is still the process it was, or still is none."""
-        if psutil.LINUX:
-            return procfs.read_start_ticks(self._pid) == self._start_ticks
+        if self._linux is not None:
+            return self._linux.is_same()
         return self.is_running() if not self._gone else not psutil.pid_exists(self.pid)
 
     def __repr__(self) -> str:
@@ -146,9 +98,10 @@ class HostProcess(psutil.Process):
 
         A user unknown to the system has the number as a text.
         """
-        if self._username is None:
-            self._username = _username(self)
-        return self._username
+        cache = self if self._linux is None else self._linux
+        if cache.username_known is None:
+            cache.username_known = _username(self)
+        return cache.username_known
 
     def cmdline(self) -> list[str]:
         """Arguments the process was started with, or the title it gave itself as one text.
@@ -179,22 +132,7 @@ class HostProcess(psutil.Process):
         if interval:
             return super().cpu_percent(interval)
         times = self.cpu_times()
-        return self._cpu_percent(times.user + times.system)
-
-    def _cpu_percent(self, seconds: float) -> float:
-        now = time.monotonic()
-        last = self._cpu
-        if last is None:
-            since = max(_CPU_PERCENT_INTERVAL, time.time() - self.create_time())
-            used = seconds
-        else:
-            since = now - last[0]
-            used = seconds - last[1]
-            if since < _CPU_PERCENT_INTERVAL:
-                return last[2]
-        percent = round(max(0.0, used) / since * 100.0, 1)
-        self._cpu = (now, seconds, percent)
-        return percent
+        return self._cpu.percent(times.user + times.system, self.running_time_in_seconds())
 
     def rss_memory(self) -> int:
         """Resident memory in bytes."""
@@ -252,46 +190,22 @@ class HostProcess(psutil.Process):
 
         What cannot be known is :data:`~nvitop.NA`.
         """
+        if self._linux is not None:
+            return self._linux.facts()
         try:
-            return self._facts_of_linux() if psutil.LINUX else self._facts_of_psutil()
-        except (psutil.AccessDenied, PermissionError):
-            return _HIDDEN
-        except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
-            return _GONE
+            return self._facts_of_psutil()
+        except psutil.AccessDenied:
+            return HIDDEN
+        except psutil.NoSuchProcess:
+            return GONE
 
-    def _facts_of_linux(self) -> HostFacts:
-        stat = procfs.read_stat(self.pid)
-        cmdline = None
-        with contextlib.suppress(PermissionError):
-            cmdline = procfs.read_cmdline(self.pid)
-            if not cmdline:  # a kernel thread, or it is just ending
-                stat = procfs.read_stat(self.pid)
-        if stat is None or stat.start_ticks != self._start_ticks:
-            return _HIDDEN if stat is None and procfs.is_hidden(self.pid) else _GONE
-        if self._username is None or stat.owner != self._owner:
-            self._username = _username(self)
-            self._owner = stat.owner
-        rss = procfs.read_rss(self.pid)
-        name = stat.name
-        if cmdline and stat.is_name_cut:
-            full_name = os.path.basename(cmdline[0])
-            name = full_name if full_name.startswith(name) else name
-        return HostFacts(
-            is_running=True,
-            status=stat.status,
-            username=self._username,
-            name=name,
-            cmdline=cmdline,
-            cpu_percent=self._cpu_percent(stat.cpu_seconds),
-            memory_percent=rss / _memory_total() * 100.0,
-            host_memory=rss,
-            create_time=self.create_time(),
-            running_time_in_seconds=self.running_time_in_seconds(),
-        )
+    def measured_again(self, facts: HostFacts) -> HostFacts:
+        """The facts of a moment ago with the CPU time measured since; raises nothing."""
+        return self.facts() if self._linux is None else self._linux.measured_again(facts)
 
     def _facts_of_psutil(self) -> HostFacts:
         if not self.is_running():
-            return _GONE
+            return GONE
         with self.oneshot():
             return HostFacts(
                 is_running=True,
@@ -323,24 +237,8 @@ def _allowed(ask: Any, otherwise: Any) -> Any:
 def _username(process: HostProcess) -> str:
     if not psutil.POSIX:
         return psutil.Process.username(process).rpartition('\\')[2]
-    return _name_of_user(process.uids().real)
+    return name_of_user(process.uids().real)
 
 
-def _name_of_user(uid: int) -> str:
-    # Asking may mean asking a server; only answers are remembered.
-    try:
-        return _known_name_of_user(uid)
-    except KeyError:
-        return str(uid)
-
-
-@functools.lru_cache(maxsize=1024)
-def _known_name_of_user(uid: int) -> str:
-    import pwd
-
-    return pwd.getpwuid(uid).pw_name
-
-
-@functools.lru_cache(maxsize=None)
-def _memory_total() -> int:
-    return host.virtual_memory().total
+# Where users find it is where it says it is, in reprs, pickles and documents.
+HostProcess.__module__ = 'nvitop.api.process'

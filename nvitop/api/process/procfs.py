@@ -1,30 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Linux tells of a process in a few short reads, for looking at many of them every second.
 
-psutil stays the reference: it answers every single question, and all of them on other systems.
+psutil stays the reference: it answers every single question, and all of them on other systems. It is
+not imported here.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import time
 
-import psutil
-
+from nvitop.api.host import procfs_path
 from nvitop.namedtuple import NamedTuple
 
+#: The word of psutil for what ``ps`` shows as a letter: its ``STATUS_*``.
+ZOMBIE = 'zombie'
 STATUSES = {
-    b'R': psutil.STATUS_RUNNING,
-    b'S': psutil.STATUS_SLEEPING,
-    b'D': psutil.STATUS_DISK_SLEEP,
-    b'T': psutil.STATUS_STOPPED,
-    b't': psutil.STATUS_TRACING_STOP,
-    b'Z': psutil.STATUS_ZOMBIE,
-    b'X': psutil.STATUS_DEAD,
-    b'x': psutil.STATUS_DEAD,
-    b'W': psutil.STATUS_WAKING,
-    b'I': psutil.STATUS_IDLE,
-    b'P': psutil.STATUS_PARKED,
+    b'R': 'running',
+    b'S': 'sleeping',
+    b'D': 'disk-sleep',
+    b'T': 'stopped',
+    b't': 'tracing-stop',
+    b'Z': ZOMBIE,
+    b'X': 'dead',
+    b'x': 'dead',
+    b'W': 'waking',
+    b'I': 'idle',
+    b'P': 'parked',
 }
 
 #: As much as is read at first: all of it, but for long command lines.
@@ -51,10 +54,13 @@ class Stat(NamedTuple):
     start_ticks: int
     #: The user the file belongs to. Not always the process's, but it changes when that does.
     owner: int
+    thread_count: int = 1
+    parent_pid: int = 0
 
 
 @functools.lru_cache(maxsize=None)
-def _clock_ticks() -> int:
+def clock_ticks() -> int:
+    """How many ticks the kernel counts in a second."""
     return os.sysconf('SC_CLK_TCK')
 
 
@@ -64,7 +70,7 @@ def _page_size() -> int:
 
 
 def _open(pid: int, file: str) -> int:
-    return os.open(f'{psutil.PROCFS_PATH}/{pid}/{file}', os.O_RDONLY | os.O_CLOEXEC)
+    return os.open(f'{procfs_path()}/{pid}/{file}', os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _read(pid: int, file: str) -> bytes:
@@ -97,9 +103,11 @@ def parse_stat(content: bytes, owner: int = 0) -> Stat:
         os.fsdecode(name),
         len(name) >= _LONGEST_NAME,
         STATUSES.get(fields[0], '?'),
-        (int(fields[11]) + int(fields[12])) / _clock_ticks(),
+        (int(fields[11]) + int(fields[12])) / clock_ticks(),
         int(fields[19]),
         owner,
+        int(fields[17]),
+        int(fields[1]),
     )
 
 
@@ -110,6 +118,24 @@ def read_start_ticks(pid: int) -> int | None:
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     return int(content[content.rindex(b')') + 2 :].split(b' ', 20)[19])
+
+
+def read_uid(pid: int) -> int:
+    """Read the user a process belongs to, the real one, from ``/proc/<pid>/status``.
+
+    OSError as it comes.
+    """
+    _, _, after = _read(pid, 'status').partition(b'\nUid:')
+    return int(after.split(None, 1)[0])
+
+
+def read_boot_time() -> float:
+    """Read when the machine started, in whole seconds since the epoch; OSError as it comes."""
+    with open(f'{procfs_path()}/stat', 'rb') as file:
+        for line in file:
+            if line.startswith(b'btime'):
+                return float(line.split()[1])
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def read_rss(pid: int) -> int:
@@ -159,7 +185,7 @@ def is_hidden(pid: int) -> bool:
         return True
     except (OSError, OverflowError):
         return False
-    return not os.path.exists(f'{psutil.PROCFS_PATH}/{pid}')
+    return not os.path.exists(f'{procfs_path()}/{pid}')
 
 
 def in_pid_namespace() -> bool:
@@ -168,6 +194,6 @@ def in_pid_namespace() -> bool:
     There NVML may give PIDs of the machine, which do not exist here.
     """
     try:
-        return os.readlink(f'{psutil.PROCFS_PATH}/self/ns/pid') != INITIAL_PID_NAMESPACE
+        return os.readlink(f'{procfs_path()}/self/ns/pid') != INITIAL_PID_NAMESPACE
     except OSError:
         return False
