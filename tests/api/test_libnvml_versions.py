@@ -180,6 +180,23 @@ def test_a_list_that_never_fits_is_an_error(library: FakeLibrary) -> None:
     assert isinstance(libnvml.last_error(COMPUTE, handle()), libnvml.NVMLError_InsufficientSize)
 
 
+@pytest.mark.parametrize('wanted', [0, 2**32 - 1])
+def test_a_driver_that_always_wants_more_room_gets_no_more_each_time(
+    library: FakeLibrary, wanted: int
+) -> None:
+    rooms: list[int] = []
+
+    def insatiable(device: Any, count: Any, buffer: Any) -> int:
+        rooms.append(count._obj.value)
+        count._obj.value = wanted
+        return 7
+
+    library.add(COMPUTE + '_v3', insatiable)
+    for _ in range(50):
+        assert libnvml.nvmlQuery(COMPUTE, handle()) is NA
+    assert max(rooms) <= 1 << 17
+
+
 @pytest.mark.parametrize('pid', [0, 2**22 + 1, 2**31, 2**32 - 1])
 def test_a_pid_that_cannot_exist_is_dropped_and_told(
     library: FakeLibrary, caplog: pytest.LogCaptureFixture, pid: int

@@ -203,6 +203,10 @@ def _read(name: str, method: _Method, handle: Any, *, is_again: bool) -> tuple[b
     return buffer, count
 
 
+#: A driver that asks for more room than this is out of its mind: it gets none.
+_MAX_ROWS = 1 << 17
+
+
 def _fill(
     key: tuple[str, int], ask: Callable[[int, ctypes.c_uint], int], *, is_again: bool = False
 ) -> int:
@@ -222,9 +226,11 @@ def _fill(
             break
         # Processes may start before the next call.
         capacity = max(2 * count.value + 5, 2 * capacity)
-        _capacities[key] = capacity
+        if capacity > _MAX_ROWS:
+            break
     if code:
         raise NVMLError(code)
+    _capacities[key] = capacity
     return min(count.value, capacity)
 
 
