@@ -648,11 +648,12 @@ def test_a_driver_that_hangs_is_not_waited_for_again_and_again(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(resource, '_PATIENCE_SECONDS', 0.05)
     collector = ResourceMetricCollector(interval=0.02, clock=clock)
     collector.activate('t')
     assert collector.collect()['t/gpu:0/temperature (C)/last'] == 44
     one_gpu.hang('nvmlDeviceGetTemperatureV')
+    # Only now: a busy machine may need longer than this for an answer that does come.
+    monkeypatch.setattr(resource, '_PATIENCE_SECONDS', 0.05)
     for _ in range(3):
         clock.now += 1.0
         metrics = collector.collect()
