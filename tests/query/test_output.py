@@ -9,7 +9,7 @@ import pathlib
 import signal
 import sys
 import threading
-from typing import Callable, Iterator
+from typing import Iterator
 
 import pytest
 
@@ -62,44 +62,45 @@ def test_a_closed_standard_output_is_an_error(monkeypatch: pytest.MonkeyPatch) -
         output.write(['row\n'])
 
 
-@pytest.fixture
-def room() -> Iterator[Callable[[int], None]]:
-    """Says how long a file may become, as on a disk that is nearly full."""
+@contextlib.contextmanager
+def room(size: int) -> Iterator[None]:
+    """Let files become no longer than this, as on a disk that is nearly full.
+
+    Only within the block: what runs the tests may write to a file too.
+    """
     resource = pytest.importorskip('resource')
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @posix
 @pytest.mark.parametrize('size', [0, 1, 600, 601, 602, 1201, 1202, 1203, 1801, 1802])
-def test_on_a_full_disk_no_part_of_a_row_is_left(
-    tmp_path: pathlib.Path, room: Callable[[int], None], size: int
-) -> None:
+def test_on_a_full_disk_no_part_of_a_row_is_left(tmp_path: pathlib.Path, size: int) -> None:
     path = tmp_path / 'rows'
-    room(size)
     output = Output(str(path))
-    with pytest.raises(OSError, match='too large'):
+    with room(size), pytest.raises(OSError, match='too large'):
         output.write(ROWS)
     whole = [''.join(ROWS[:count]) for count in range(4)]
     fitting = [text for text in whole if len(text) <= size]
     assert path.read_text(encoding='utf-8') == fitting[-1]
-    room(10_000)
     output.write(['next\n'])
     assert path.read_text(encoding='utf-8') == f'{fitting[-1]}next\n'
 
 
 @posix
 def test_on_a_full_disk_what_stood_before_in_a_redirected_file_stays(
-    tmp_path: pathlib.Path, room: Callable[[int], None], capfd: pytest.CaptureFixture[str]
+    tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / 'rows'
     for flags in (0, os.O_APPEND):
         path.write_text('before\n', encoding='utf-8')
         fd = os.open(path, os.O_WRONLY | flags)
         os.lseek(fd, 0, os.SEEK_END)
-        room(100)
-        with standard_output(fd), pytest.raises(OSError, match='too large'):
+        with standard_output(fd), room(100), pytest.raises(OSError, match='too large'):
             Output().write(ROWS)
         assert path.read_text(encoding='utf-8') == 'before\n'
 
