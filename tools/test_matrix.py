@@ -5,7 +5,6 @@ Says loudly which environments ran and which could not be made; fails when a run
 
 from __future__ import annotations
 
-import concurrent.futures
 import glob
 import os
 import pathlib
@@ -50,10 +49,10 @@ def oldest_requirements() -> list[str]:
 
 
 def make_environment(name: str, python: str, requirements: list[str]) -> bool:
-    """Make the environment if need be; one at a time, because all build in the same tree."""
+    """Make the environment if need be."""
     venv = VENVS / name
     binary = venv / 'bin' / 'python'
-    print(f'Making {name}', flush=True)
+    print(f'\n=== {name} ===', flush=True)
     if not binary.exists():
         subprocess.run([python, str(ROOT / 'tools' / 'make_venv.py'), str(venv)], check=True)
     pip = [str(binary), '-m', 'pip', '--quiet', '--disable-pip-version-check', 'install']
@@ -61,14 +60,11 @@ def make_environment(name: str, python: str, requirements: list[str]) -> bool:
     return subprocess.run(command).returncode == 0
 
 
-def run_tests(name: str, arguments: list[str]) -> tuple[bool, str]:
-    """Run the tests in an environment; whether they passed, and what they said."""
+def run_tests(name: str, arguments: list[str]) -> bool:
+    """Run the tests in an environment."""
     binary = VENVS / name / 'bin' / 'python'
     command = [str(binary), '-m', 'pytest', '-q', '-p', 'no:cacheprovider', *arguments]
-    done = subprocess.run(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    return done.returncode == 0, done.stdout
+    return subprocess.run(command, cwd=ROOT).returncode == 0
 
 
 def environments(what: str) -> list[tuple[str, str | None, list[str]]]:
@@ -96,19 +92,13 @@ def main() -> int:
     passed: list[str] = []
     failed: list[str] = []
     absent: list[str] = []
-    ready: list[str] = []
     for name, python, requirements in environments(what):
         if python is None:
             absent.append(name)
-        elif make_environment(name, python, requirements):
-            ready.append(name)
+        elif make_environment(name, python, requirements) and run_tests(name, arguments):
+            passed.append(name)
         else:
             failed.append(name)
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as runs:
-        results = runs.map(lambda name: run_tests(name, arguments), ready)
-        for name, (is_good, output) in zip(ready, results):
-            print(f'\n=== {name} ===\n{output}', flush=True)
-            (passed if is_good else failed).append(name)
     print(f'\nRan and passed: {", ".join(passed) or "none"}')
     if absent:
         print(f'NOT RUN, no interpreter at hand: {", ".join(absent)}')
