@@ -113,7 +113,9 @@ def test_memory_and_swap_are_as_psutil_counts_them() -> None:
     memory, swap = psutil.virtual_memory(), psutil.swap_memory()
     usage = host.memory_usage()
     assert usage.total == memory.total
-    assert usage.used == pytest.approx(memory.total - memory.available, rel=0.2)
+    # What psutil calls used has changed: before its release 7 it left shared memory out.
+    used = memory.total - memory.available if host._IS_LINUX else memory.used
+    assert usage.used == pytest.approx(used, rel=0.2)
     assert usage.percent == pytest.approx(memory.percent, abs=5)
     assert host.swap_usage().total == swap.total
     assert host.swap_usage().percent == pytest.approx(swap.percent, abs=5)
