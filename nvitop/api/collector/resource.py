@@ -232,36 +232,42 @@ class ResourceMetricCollector:
         they are used. This asks the driver in the calling thread.
         """
         with self._reading:
-            reading = self._reader.read(self.DEVICE_METRICS, self.PROCESS_METRICS)
-            with self._changed:
-                self._last = reading.sample
-                for buffer in (*self._stack, *self._background):
-                    buffer.add(reading.sample)
-                self._rounds += 1
-                self._changed.notify_all()
-        return reading.snapshots
+            return self._sample()
 
     # for the threads
 
     def _tick(self, *, is_wanted: bool) -> float | None:
         """Take a sample if it is time; the seconds until the next one, ``None``: none is needed."""
-        with self._changed:
-            if not self._has_tags():
-                return None
-            wait = self.interval - self._age()
-            if wait > 0 and not (is_wanted and self._is_stale()):
-                return wait
-        try:
-            self.take_snapshots()
-        except Exception as error:
+        # The lock first: a sample that somebody else takes meanwhile need not be taken again.
+        with self._reading:
             with self._changed:
-                self._rounds += 1
-                self._changed.notify_all()
-            if type(error) not in self._reported:
-                self._reported.add(type(error))
-                LOGGER.exception('Cannot take a sample.')
-            return self.interval
+                if not self._has_tags():
+                    return None
+                wait = self.interval - self._age()
+                if wait > 0 and not (is_wanted and self._is_stale()):
+                    return wait
+            try:
+                self._sample()
+            except Exception as error:
+                with self._changed:
+                    self._rounds += 1
+                    self._changed.notify_all()
+                if type(error) not in self._reported:
+                    self._reported.add(type(error))
+                    LOGGER.exception('Cannot take a sample.')
+                return self.interval
         return max(0.0, self.interval - self._age())
+
+    def _sample(self) -> SnapshotResult:
+        """Ask the driver, with the lock of reading held."""
+        reading = self._reader.read(self.DEVICE_METRICS, self.PROCESS_METRICS)
+        with self._changed:
+            self._last = reading.sample
+            for buffer in (*self._stack, *self._background):
+                buffer.add(reading.sample)
+            self._rounds += 1
+            self._changed.notify_all()
+        return reading.snapshots
 
     def _collect(self, buffer: TagBuffer) -> dict[str, float]:
         with self._changed:
