@@ -5,8 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import os
 import sys
+from types import ModuleType
+from typing import Any
+
+#: The binding imports ``ctypes.util``, which imports these for looking where a library is, and
+#: nobody looks: a tenth of the time of a report.
+_SELDOM_USED = ('shutil', 'subprocess', 'tempfile')
 
 
 def run() -> None:
@@ -14,6 +21,8 @@ def run() -> None:
     # Nothing that is made while modules are imported is garbage: looking for it takes a tenth of
     # the time of a report.
     gc.disable()
+    for name in _SELDOM_USED:
+        sys.modules.setdefault(name, _ModuleOnUse(name))
     status = 1
     try:
         _open_closed_streams()
@@ -32,6 +41,17 @@ def run() -> None:
     # Taking the interpreter apart piece by piece takes as long as reading eight GPUs; the system
     # does it at once. The driver lets go of a process that has ended by itself.
     os._exit(status)
+
+
+class _ModuleOnUse(ModuleType):
+    """Stands for a module that is imported when something of it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        module = importlib.import_module(self.__name__)
+        vars(self).update(vars(module))
+        return getattr(module, name)
 
 
 def _open_closed_streams() -> None:

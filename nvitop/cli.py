@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Iterator, Sequence, Union
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 from nvitop.api import host, libnvml
 from nvitop.api.log import show_warnings_by
@@ -23,14 +23,12 @@ from nvitop.options import (
 
 if TYPE_CHECKING:
     from nvitop.config import Config
+    from nvitop.sampling.gpu import Wish
     from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import Sample
 
 #: How long the driver may take to start before it is said that it does not answer.
 DRIVER_START_SECONDS = 10.0
-
-#: A device as :class:`nvitop.sampling.LiveSource` knows it: index, (GPU, MIG) indices, or UUID.
-Wish = Union[int, 'tuple[int, int]', str]
 
 
 class Message(NamedTuple):
@@ -378,11 +376,11 @@ def _is_watched() -> bool:
 
 def _say(messages: Sequence[Message]) -> None:
     """Print messages on standard error, each with its kind."""
-    from nvitop.api.termcolor import colored
-
     for kind, text in messages:
         label = f'{kind}:'
         if sys.stderr.isatty():
+            from nvitop.api.termcolor import colored
+
             label = colored(label, _COLORS[kind], attrs=('bold',))
         with contextlib.suppress(OSError):
             print(f'nvitop: {label} {text}', file=sys.stderr)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import sys
@@ -134,6 +133,8 @@ def _setting(name: str) -> Setting:
     """The setting of this name, also with underscores. Raises ValueError where there is none."""
     setting = SETTINGS_BY_NAME.get(name.replace('_', '-'))
     if setting is None:
+        import difflib  # only needed to explain
+
         nearest = difflib.get_close_matches(name, SETTINGS_BY_NAME, n=1)
         hint = (
             f'did you mean {nearest[0]!r}?'

@@ -19,7 +19,7 @@ for could not be done; 2 for arguments that cannot be understood.
 """
 
 #: An index, ``gpu:mig``, or the beginning of a UUID as CUDA_VISIBLE_DEVICES takes it.
-_DEVICE = re.compile(r'\d+(:\d+)?|(GPU|MIG)-[0-9A-Za-z/-]+')
+_DEVICE = r'\d+(:\d+)?|(GPU|MIG)-[0-9A-Za-z/-]+'
 
 #: How much room a panel takes: ``auto`` decides by the height of the terminal.
 MODES = ('auto', 'full', 'compact')
@@ -140,7 +140,7 @@ def _interval(text: str) -> float:
 
 
 def _device(text: str) -> str:
-    if not _DEVICE.fullmatch(text):
+    if not re.fullmatch(_DEVICE, text):
         raise argparse.ArgumentTypeError(f'not an index, a GPU:MIG index or a UUID: {text!r}')
     return text if '-' in text else ':'.join(str(int(index)) for index in text.split(':'))
 

@@ -16,6 +16,7 @@ import pytest
 from nvitop import cli, simulation
 from nvitop.api import host, libnvml
 from nvitop.options import Options
+from nvitop.sampling.gpu import Wish
 from tests.gui.samples import SAMPLES
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -214,7 +215,7 @@ def test_a_device_named_twice_is_meant_once(machine: simulation.Machine) -> None
 
 
 def test_the_beginning_of_a_uuid_must_be_that_of_one_device() -> None:
-    known: dict[str, cli.Wish] = {'0': 0, 'GPU-ab1': 0, 'GPU-ab2': 1, 'MIG-ab1': (1, 0)}
+    known: dict[str, Wish] = {'0': 0, 'GPU-ab1': 0, 'GPU-ab2': 1, 'MIG-ab1': (1, 0)}
     assert cli._abbreviated('GPU-ab', known) is None
     assert cli._abbreviated('gpu-AB2', known) == 1
     assert cli._abbreviated('MIG-a', known) == (1, 0)

@@ -199,7 +199,8 @@ SIZE_UNITS: dict[str | None, int] = {
 }
 
 _UNITS = ((MiB, 'MiB'), (GiB, 'GiB'), (TiB, 'TiB'))
-_SIZE = re.compile(r'\s*(\d+)(\.\d*)?\s*(?:([KMGTP])(I?))?B?\s*', re.ASCII | re.IGNORECASE)
+# Patterns that most programs never use are compiled when they are.
+_SIZE = r'\s*(\d+)(\.\d*)?\s*(?:([KMGTP])(I?))?B?\s*'
 
 
 def bytes2human(b: int | float | NaType, *, min_unit: int = 1) -> str:
@@ -240,7 +241,7 @@ def human2bytes(s: int | str) -> int:
         if s < 0:
             raise ValueError(f'a size cannot be negative: {s!r}')
         return s
-    match = _SIZE.fullmatch(s)
+    match = re.fullmatch(_SIZE, s, re.ASCII | re.IGNORECASE)
     if match is None:
         raise ValueError(f'not a size: {s!r}')
     whole, fraction, prefix, binary = match.groups()
@@ -350,9 +351,7 @@ def colored(
 
 
 #: What a snapshot never does by itself for a name it does not hold.
-_ACTION = re.compile(
-    r'_|(set|update)_|(kill|terminate|suspend|resume|send_signal|wait)\Z', re.ASCII
-)
+_ACTION = r'_|(set|update)_|(kill|terminate|suspend|resume|send_signal|wait)\Z'
 
 
 class Snapshot:
@@ -390,7 +389,7 @@ class Snapshot:
         return _restore_snapshot, (type(self).__base__, dict(self.__dict__))
 
     def __getattr__(self, name: str) -> Any:
-        if _ACTION.match(name):
+        if re.match(_ACTION, name, re.ASCII):
             raise AttributeError(f'{type(self).__name__!r} has no attribute {name!r}')
         value = getattr(self.real, name)
         if callable(value):

@@ -3,25 +3,28 @@
 
 from __future__ import annotations
 
-from nvitop.sampling.history import History
-from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
-from nvitop.sampling.sampler import Sampler
-from nvitop.sampling.source import LiveSource, Source
-from nvitop.sampling.stored import StoredSampleError, parse, serialise
-from nvitop.sampling.types import (
-    EMPTY_SAMPLE,
-    Cost,
-    Demand,
-    DeviceInfo,
-    DeviceKey,
-    DeviceSample,
-    HostProcessSample,
-    HostSample,
-    Problem,
-    ProcessKey,
-    ProcessSample,
-    Sample,
-)
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nvitop.sampling.history import History
+    from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
+    from nvitop.sampling.sampler import Sampler
+    from nvitop.sampling.source import LiveSource, Source
+    from nvitop.sampling.stored import StoredSampleError, parse, serialise
+    from nvitop.sampling.types import (
+        EMPTY_SAMPLE,
+        Cost,
+        Demand,
+        DeviceInfo,
+        DeviceKey,
+        DeviceSample,
+        HostProcessSample,
+        HostSample,
+        Problem,
+        ProcessKey,
+        ProcessSample,
+        Sample,
+    )
 
 __all__ = [
     'EMPTY_SAMPLE',
@@ -47,3 +50,43 @@ __all__ = [
     'parse',
     'serialise',
 ]
+
+#: Modules by the names that are imported from them when they are first used.
+_HOMES = {
+    'History': 'history',
+    'REPORT_METRICS': 'plan',
+    'Intervals': 'plan',
+    'intervals': 'plan',
+    'Sampler': 'sampler',
+    'LiveSource': 'source',
+    'Source': 'source',
+    'StoredSampleError': 'stored',
+    'parse': 'stored',
+    'serialise': 'stored',
+    'EMPTY_SAMPLE': 'types',
+    'Cost': 'types',
+    'Demand': 'types',
+    'DeviceInfo': 'types',
+    'DeviceKey': 'types',
+    'DeviceSample': 'types',
+    'HostProcessSample': 'types',
+    'HostSample': 'types',
+    'Problem': 'types',
+    'ProcessKey': 'types',
+    'ProcessSample': 'types',
+    'Sample': 'types',
+}
+
+if not TYPE_CHECKING:  # where it would hide misspelled names
+
+    def __getattr__(name):
+        if name not in _HOMES:
+            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        import importlib
+
+        module = importlib.import_module(f'{__name__}.{_HOMES[name]}')
+        value = globals()[name] = getattr(module, name)
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

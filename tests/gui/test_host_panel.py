@@ -9,12 +9,8 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.state.types import GraphState, ViewState
-from nvitop.gui.view.panels.host import (
-    DeviceGraphs,
-    draw_host_panel,
-    host_uprights,
-    select_graphs,
-)
+from nvitop.gui.view.panels.host import draw_host_panel, host_uprights
+from nvitop.gui.view.panels.host_graphs import DeviceGraphs, select_graphs
 from nvitop.sampling.history import DEVICE_METRICS, OPTIONAL_DEVICE_METRICS, History
 from nvitop.sampling.types import DeviceKey, Sample
 from tests.gui.samples import SAMPLES

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nvitop.api.device.base import ImpossibleAnswer
-from nvitop.api.device.clock import ClockEventReasons, ClockInfos, ClockSpeedInfos
+from nvitop.api.device.clock import ClockInfos, ClockSpeedInfos
 from nvitop.api.device.cuda import CudaDevice, CudaMigDevice
 from nvitop.api.device.device import Device, is_mig_device_uuid
 from nvitop.api.device.gpm import GpmMetrics
@@ -18,6 +20,9 @@ from nvitop.api.device.visible import (
     normalize_cuda_visible_devices,
     parse_cuda_visible_devices,
 )
+
+if TYPE_CHECKING:
+    from nvitop.api.device.clock_reasons import ClockEventReasons
 
 __all__ = [
     'ClockEventReasons',
@@ -41,5 +46,18 @@ __all__ = [
 
 # Where users find them, whichever file they are written in: shown in reprs, pickles and docs.
 for _name in __all__:
-    globals()[_name].__module__ = __name__
+    if _name in globals():
+        globals()[_name].__module__ = __name__
 del _name
+
+if not TYPE_CHECKING:  # where it would hide misspelled names
+
+    def __getattr__(name):
+        if name != 'ClockEventReasons':
+            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        from nvitop.api.device.clock_reasons import ClockEventReasons
+
+        return ClockEventReasons
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

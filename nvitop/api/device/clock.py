@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-import enum
+from typing import TYPE_CHECKING
 
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
 from nvitop.api.utils import NA, NaType
 from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from nvitop.api.device.clock_reasons import ClockEventReasons
 
 _GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
 
@@ -26,36 +29,6 @@ class ClockSpeedInfos(NamedTuple):
 
     current: ClockInfos
     max: ClockInfos
-
-
-class ClockEventReasons(enum.IntFlag):
-    """Why the clocks are where they are: a set of flags, called as nvidia-smi calls them."""
-
-    GPU_IDLE = 0x1
-    APPLICATIONS_CLOCKS_SETTING = 0x2
-    SW_POWER_CAP = 0x4
-    HW_SLOWDOWN = 0x8
-    SYNC_BOOST = 0x10
-    SW_THERMAL_SLOWDOWN = 0x20
-    HW_THERMAL_SLOWDOWN = 0x40
-    HW_POWER_BRAKE_SLOWDOWN = 0x80
-    DISPLAY_CLOCK_SETTING = 0x100
-    BOARD_LIMIT = 0x200
-    RELIABILITY = 0x400
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the flags that are set: ``('sw_power_cap',)``.
-
-        A flag that a newer driver sets and that has no name here is given as a number: ``'0x800'``.
-        """
-        bits = (1 << shift for shift in range(int(self).bit_length()))
-        return tuple(_REASON_NAMES.get(bit, hex(bit)) for bit in bits if self & bit)
-
-
-_REASON_NAMES = {
-    int(reason): name.lower() for name, reason in ClockEventReasons.__members__.items()
-}
 
 
 class ClockMixin(DeviceBase):
@@ -157,4 +130,8 @@ class ClockMixin(DeviceBase):
         reasons = self._first(
             'nvmlDeviceGetCurrentClocksEventReasons', 'nvmlDeviceGetCurrentClocksThrottleReasons'
         )
-        return ClockEventReasons(reasons) if isinstance(reasons, int) else NA
+        if not isinstance(reasons, int):
+            return NA
+        from nvitop.api.device.clock_reasons import ClockEventReasons  # flags are slow to make
+
+        return ClockEventReasons(reasons)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from nvitop.api import libnvml
 from nvitop.api.device.clock import ClockMixin
@@ -29,21 +30,34 @@ if TYPE_CHECKING:
     D = TypeVar('D', bound='Device')
 
 _UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
-#: UUIDs of GPUs, of MIG devices, and of MIG devices before R470.
-UUID_PATTERN = re.compile(
-    rf'(?:(?P<gpu>GPU-{_UUID})'
-    rf'|(?P<mig>MIG-{_UUID})'
-    rf'|MIG-(?P<parent>GPU-{_UUID})/(?P<gpu_instance>\d+)/(?P<compute_instance>\d+))\Z'
-)
 
-_VERSION_SUFFIX = re.compile(r'(_v\d+)\Z')
+
+# Compiled on use: few programs look at UUIDs, and it takes as long as importing four modules.
+@functools.lru_cache(maxsize=None)
+def uuid_pattern() -> re.Pattern[str]:
+    """The pattern of UUIDs: of GPUs, of MIG devices, and of MIG devices before R470."""
+    return re.compile(
+        rf'(?:(?P<gpu>GPU-{_UUID})'
+        rf'|(?P<mig>MIG-{_UUID})'
+        rf'|MIG-(?P<parent>GPU-{_UUID})/(?P<gpu_instance>\d+)/(?P<compute_instance>\d+))\Z'
+    )
+
+
+class _UuidPatternOnUse:
+    """The value of :attr:`Device.UUID_PATTERN`."""
+
+    def __get__(self, instance: object, owner: type) -> re.Pattern[str]:
+        return uuid_pattern()
+
+
+_VERSION_SUFFIX = r'(_v\d+)\Z'
 #: Errors with which a device is made all the same: it has no handle, and all it tells is NA.
 LOSSES = (libnvml.NVMLError_GpuIsLost, libnvml.NVMLError_Unknown)
 
 
 def is_mig_device_uuid(uuid: str | None) -> bool:
     """Whether a text is the UUID of a MIG device: ``'MIG-…'``."""
-    match = UUID_PATTERN.match(uuid) if isinstance(uuid, str) else None
+    match = uuid_pattern().match(uuid) if isinstance(uuid, str) else None
     return match is not None and match['gpu'] is None
 
 
@@ -93,7 +107,7 @@ class Device(
 
     _known_identity: tuple[Any, str] | None = None
 
-    UUID_PATTERN: ClassVar[re.Pattern[str]] = UUID_PATTERN
+    UUID_PATTERN: ClassVar[re.Pattern[str]] = cast(Any, _UuidPatternOnUse())
 
     #: What :meth:`as_snapshot` holds, beside ``index`` and ``physical_index``.
     SNAPSHOT_KEYS: ClassVar[Sequence[str]] = [
@@ -386,7 +400,7 @@ def _getter_function(name: str) -> str:
     """NVML's function for a snake_case name, whatever NVML writes in capitals; ``''`` if none."""
     if name.startswith('_') or name != name.lower():
         return ''
-    stem, *suffix = _VERSION_SUFFIX.split(name)
+    stem, *suffix = re.split(_VERSION_SUFFIX, name)
     exact = 'nvmlDeviceGet' + ''.join(word.capitalize() for word in stem.split('_'))
     wanted = ''.join([exact, *suffix])
     if hasattr(libnvml, wanted):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Concatenate, ParamSpec, TypeVar
 
+    _RateWindow = Window['_Counters', 'list[float | NaType]']
     P = ParamSpec('P')
     V = TypeVar('V')
 
@@ -72,9 +73,6 @@ def _rates(earlier: _Counters, later: _Counters) -> list[float | NaType]:
 
 def _rounded(rate: float | NaType, divisor: int = 1) -> int | NaType:
     return round(rate / divisor) if isinstance(rate, float) else NA
-
-
-_RateWindow = Window[_Counters, 'list[float | NaType]']
 
 
 def _new_rate_window() -> _RateWindow:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
-from nvitop.api.device.device import LOSSES, UUID_PATTERN, Device, find, only_one
+from nvitop.api.device.device import LOSSES, Device, find, only_one, uuid_pattern
 from nvitop.api.device.physical import PhysicalDevice
 from nvitop.api.utils import NA, NaType
 
@@ -191,7 +191,7 @@ def _find_by_index(physical_index: int, mig_index: int) -> tuple[PhysicalDevice,
 
 
 def _find_by_uuid(uuid: str) -> tuple[PhysicalDevice, int, Any, Any]:
-    match = UUID_PATTERN.match(uuid)
+    match = uuid_pattern().match(uuid)
     if match is not None and match['parent']:
         # Drivers since R470 do not know this form any more.
         parent = PhysicalDevice(uuid=match['parent'])

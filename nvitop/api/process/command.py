@@ -36,7 +36,7 @@ def _join(cmdline: tuple[str, ...]) -> str:
 
 
 _NOT_PLAIN_POSIX = re.compile(r'[^\w@%+=:,./-]', re.ASCII)
-_NOT_PLAIN_WINDOWS = re.compile(r'[^\w@+=:,./\\-]', re.ASCII)
+_NOT_PLAIN_WINDOWS = r'[^\w@+=:,./\\-]'
 
 
 def quote_posix(argument: str) -> str:
@@ -48,7 +48,7 @@ def quote_posix(argument: str) -> str:
 
 def quote_windows(argument: str) -> str:
     """Quote one argument as Windows programs take their command line apart."""
-    if argument and not _NOT_PLAIN_WINDOWS.search(argument):
+    if argument and not re.search(_NOT_PLAIN_WINDOWS, argument, re.ASCII):
         return argument
     # Backslashes are plain unless a quotation mark follows them.
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)

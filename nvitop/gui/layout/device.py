@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
-from typing import Sequence, Tuple
+from typing import TYPE_CHECKING, Sequence, Tuple
 
-from nvitop.gui.layout.details import DetailSlot
 from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey
+
+if TYPE_CHECKING:
+    from nvitop.gui.layout.details import DetailSlot
+
+    #: Details of a GPU, by line.
+    Details = Tuple[Tuple[DetailSlot, ...], ...]
 
 #: Widths of the screen at which it changes: below the least nothing but a message is drawn; from
 #: there up one short row per GPU and process; then the classic box; bars beside it; two of them.
@@ -16,9 +21,6 @@ NARROWEST, CLASSIC, ONE_BAR, TWO_BARS = 40, 79, 100, 123
 
 #: Forms of the panel: two rows per GPU, one row and a line between, one row, one short row.
 FULL, COMPACT, DENSE, NARROW = 'full', 'compact', 'dense', 'narrow'
-
-#: Details of a GPU, by line.
-Details = Tuple[Tuple[DetailSlot, ...], ...]
 
 #: Inner widths of the three cells of the classic box.
 CELL_WIDTHS = (31, 22, 22)

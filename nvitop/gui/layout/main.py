@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+from typing import TYPE_CHECKING, Mapping, Sequence
 
-from nvitop.gui.layout.details import place_details
 from nvitop.gui.layout.device import (
     CLASSIC,
     COMPACT,
@@ -14,7 +13,6 @@ from nvitop.gui.layout.device import (
     NARROW,
     NARROWEST,
     ONE_BAR,
-    Details,
     DeviceLayout,
     device_height,
     lay_out_devices,
@@ -32,6 +30,9 @@ from nvitop.gui.state.columns import column_widths
 from nvitop.gui.state.types import MainState, ViewState
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
+
+if TYPE_CHECKING:
+    from nvitop.gui.layout.device import Details
 
 #: The fewest rows in which the main screen is drawn.
 LOWEST = 6
@@ -179,6 +180,8 @@ def lay_out_page(
 
 
 def _details(sample: Sample, width: int) -> Details:
+    from nvitop.gui.layout.details import place_details  # only where they are shown
+
     with_nvlink = any(device.info.nvlink_link_count for device in sample.devices)
     return place_details(width, with_nvlink=with_nvlink)
 

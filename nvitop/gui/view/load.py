@@ -7,6 +7,9 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.options import Thresholds
 from nvitop.sampling.types import DeviceSample
 
+#: What the loads of the host look like, however high they are.
+CPU, MEMORY, SWAP = Style(Role.CPU), Style(Role.MEMORY), Style(Role.SWAP)
+
 
 def load_role(percent: float | None, thresholds: tuple[int, int]) -> Role:
     """Light below the first threshold, moderate from it on, heavy from the second on."""

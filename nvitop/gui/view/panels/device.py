@@ -13,8 +13,6 @@ from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.state.types import ViewState
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load import device_style, load_role
-from nvitop.gui.view.panels import device_narrow
-from nvitop.gui.view.panels.device_details import draw_details
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.namedtuple import NamedTuple
@@ -104,6 +102,8 @@ def _draw_details(buf: Buffer, layout: DeviceLayout, row: DeviceRow, device: Dev
     for line in range(y, y + row.details):
         draw_uprights(buf, line, (0,))
     if row.details and device.status == 'ok':
+        from nvitop.gui.view.panels.device_details import draw_details  # only where they are shown
+
         draw_details(buf, y, layout.details, device)
     for line in range(y, y + row.details):
         draw_uprights(buf, line, (layout.area.width - 1,))
@@ -178,6 +178,8 @@ def _has_wide_bar(device: DeviceSample) -> bool:
 
 def _headings(layout: DeviceLayout, traits: _Traits) -> list[list[str]]:
     if layout.form == NARROW:
+        from nvitop.gui.view.panels import device_narrow  # few terminals are that narrow
+
         return [[device_narrow.heading(layout.cells[0].width)]]
     first = layout.cells[0].width
     usage = ['         Memory-Usage ', ' GPU-Util  Compute M. ']
@@ -219,6 +221,8 @@ def _draw_device(
         cells = (Cells(cells[0].x, right - cells[0].x),)
         lines = _lost_lines(device, layout, cells[0].width)
     elif layout.form == NARROW:
+        from nvitop.gui.view.panels import device_narrow
+
         lines = [[device_narrow.row(device, cells[0].width)]]
     elif device.key.is_mig:
         lines = [_mig_cells(device, cells[0].width)]

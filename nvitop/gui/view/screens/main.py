@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from nvitop.gui.layout.device import NARROWEST
 from nvitop.gui.layout.main import LOWEST, MainLayout
@@ -12,12 +12,13 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.gui.state.types import MainState, ViewState
 from nvitop.gui.view.load import device_style
 from nvitop.gui.view.panels.device import Header, draw_device_panel
-from nvitop.gui.view.panels.host import draw_host_panel, host_uprights, select_graphs
+from nvitop.gui.view.panels.host import draw_host_panel, host_uprights
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
-from nvitop.gui.view.widgets.message import draw_centred_line
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.history import History
 from nvitop.sampling.types import ProcessSample, Sample
+
+if TYPE_CHECKING:
+    from nvitop.sampling.history import History
 
 _KEY = Style(Role.KEY, bold=True, italic=True)
 _HINT = Style(Role.DIM)
@@ -68,14 +69,12 @@ def draw_main(
         joints_below=host_uprights(layout.host),
         selected=selected,
     )
-    draw_host_panel(
-        buf,
-        layout.host,
-        sample,
-        view,
-        history=history,
-        graphs=select_graphs(sample.devices, state.graphs, selected),
-    )
+    graphs = None
+    if layout.host.graphs is not None:
+        from nvitop.gui.view.panels.host_graphs import select_graphs  # a report has none
+
+        graphs = select_graphs(sample.devices, state.graphs, selected)
+    draw_host_panel(buf, layout.host, sample, view, history=history, graphs=graphs)
     has_targets = bool(state.selected or state.tagged) and not view.readonly
     listed = ProcessList(
         processes,
@@ -100,6 +99,8 @@ def draw_main(
 
 def draw_too_small(buf: Buffer) -> None:
     """One line that says so, on a screen in which nothing else fits."""
+    from nvitop.gui.view.widgets.message import draw_centred_line  # seldom needed
+
     text = f'too small: {NARROWEST} x {LOWEST} needed'
     draw_centred_line(buf, buf.area, text if len(text) <= buf.width else 'too small')
 

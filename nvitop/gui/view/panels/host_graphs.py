@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The full form of the host panel: graphs of the host and of the devices."""
+
+from __future__ import annotations
+
+import math
+from typing import Iterable, Sequence
+
+from nvitop.gui.layout.host import HostGraphs, HostLayout
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.width import clip
+from nvitop.gui.state.graphs import GRAPHS_BY_METRIC, Graph
+from nvitop.gui.state.types import GraphState, ViewState
+from nvitop.gui.view import format as fmt
+from nvitop.gui.view.load import CPU, MEMORY, SWAP, load_role
+from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
+from nvitop.gui.view.widgets.graph import draw_graph, graph_bound
+from nvitop.gui.view.widgets.past import Past
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.history import DEVICE_METRICS, HOST, OPTIONAL_DEVICE_METRICS, History
+from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample
+
+_FIELDS = {**DEVICE_METRICS, **OPTIONAL_DEVICE_METRICS}
+
+
+class DeviceGraphs(NamedTuple):
+    """What the graphs of the devices plot: the mean of these devices."""
+
+    keys: tuple[DeviceKey, ...]
+    #: Before the titles: ``'AVG GPU '``, ``'GPU 3 '``.
+    prefix: str = ''
+    state: GraphState = GraphState()
+
+
+NO_GRAPHS = DeviceGraphs(())
+
+
+def select_graphs(
+    devices: Sequence[DeviceSample], state: GraphState, selected: DeviceKey | None
+) -> DeviceGraphs:
+    """What to plot: the device of the selected process, else the mean of all leaf devices."""
+    parents = {device.key.physical_index for device in devices if device.key.is_mig}
+    leaves = tuple(
+        device.key
+        for device in devices
+        if device.key.is_mig or device.key.physical_index not in parents
+    )
+    if len(leaves) > 1 and selected in leaves:
+        return DeviceGraphs((selected,), f'GPU {selected.label} ', state)
+    return DeviceGraphs(leaves, 'AVG GPU ' if len(leaves) > 1 else 'GPU ', state)
+
+
+def draw_host_graphs(
+    buf: Buffer,
+    layout: HostLayout,
+    places: HostGraphs,
+    sample: Sample,
+    view: ViewState,
+    *,
+    history: History | None,
+    graphs: DeviceGraphs,
+) -> None:
+    """Draw the full form; without a history only what is now."""
+    past = Past(history or History(), graphs.state.minutes)
+    _draw_frame(buf, layout.area, places, past)
+    if history is not None:
+        _draw_host_graphs(buf, places, past, view)
+        _draw_device_graphs(buf, places, past, sample, graphs, view)
+    _draw_host_values(buf, places, sample.host, past.label)
+
+
+def _draw_frame(buf: Buffer, area: Rect, graphs: HostGraphs, past: Past) -> None:
+    upper = graphs.upper
+    uprights = [0, graphs.cpu.right] if upper is None else [0, graphs.cpu.right, upper.right]
+    for y in range(area.y, area.bottom - 1):
+        if y == graphs.time_y:
+            draw_rule(buf, y, uprights, uprights)
+            for graph in (graphs.cpu, upper):
+                if graph is not None:
+                    buf.write(graph.x, y, past.axis(graph.width), Style(Role.BORDER))
+        else:
+            draw_uprights(buf, y, uprights)
+    draw_rule(buf, area.bottom - 1, uprights, (), double=True)
+
+
+def _draw_host_graphs(buf: Buffer, graphs: HostGraphs, past: Past, view: ViewState) -> None:
+    for area, metric, style, downwards in (
+        (graphs.cpu, 'cpu_percent', CPU, False),
+        (graphs.memory, 'memory_percent', MEMORY, True),
+        (graphs.swap, 'swap_percent', SWAP, False),
+    ):
+        values = past.values(HOST, metric, area.width)
+        draw_graph(buf, area, values, style, downwards=downwards, colorful=view.colorful)
+
+
+def _draw_host_values(buf: Buffer, graphs: HostGraphs, host: HostSample, window: str) -> None:
+    x, y = graphs.cpu.x, graphs.cpu.y
+    loads = [fmt.format_load(load) for load in host.load_average or (None, None, None)]
+    draw_text(buf, x, y, f' Load Average: {" ".join(loads)} ')
+    draw_text(buf, x, y + 1, f' CPU: {fmt.format_percent(host.cpu_percent)}{window} ', CPU)
+    for area, label, used, percent, style in (
+        (graphs.memory, 'MEM', host.memory_used_bytes, host.memory_percent, MEMORY),
+        (graphs.swap, 'SWP', host.swap_used_bytes, host.swap_percent, SWAP),
+    ):
+        text = f' {label}: {fmt.format_gib(used)} ({fmt.format_percent(percent)}) '
+        draw_text(buf, x, area.bottom - 1, text, style)
+
+
+def _draw_device_graphs(
+    buf: Buffer,
+    areas: HostGraphs,
+    past: Past,
+    sample: Sample,
+    graphs: DeviceGraphs,
+    view: ViewState,
+) -> None:
+    if areas.upper is None or areas.lower is None:
+        return
+    for area, metric, downwards in (
+        (areas.upper, graphs.state.upper, False),
+        (areas.lower, graphs.state.lower, True),
+    ):
+        graph = GRAPHS_BY_METRIC[metric]
+        means = _means(past, graphs, metric, area.width)
+        now = _mean(
+            getattr(device, _FIELDS[metric])
+            for device in sample.devices
+            if device.key in graphs.keys
+        )
+        bound = _top(graph, graphs, sample) or graph_bound(means, 1e-9, math.inf)
+        style = Style(_graph_role(graph, now, view))
+        draw_graph(
+            buf, area, means, style, bound=bound, downwards=downwards, colorful=view.colorful
+        )
+        y = area.bottom - 1 if downwards else area.y
+        text = f' {graphs.prefix}{graph.title}: {_format_value(graph, now)}{past.label} '
+        draw_text(buf, area.x, y, clip(text, area.width), style)
+
+
+def _means(past: Past, graphs: DeviceGraphs, metric: str, width: int) -> list[float | None]:
+    """The mean of the devices in each column of dots, of those that have a value there."""
+    rows = [past.values(key, metric, width) for key in graphs.keys]
+    if len(rows) <= 1:
+        return rows[0] if rows else []
+    means: list[float | None] = []
+    for column in zip(*rows):
+        try:
+            means.append(sum(column) / len(column))
+        except TypeError:  # some are None, which is rare and costs more to look for than to meet
+            means.append(_mean(column))
+    return means
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _top(graph: Graph, graphs: DeviceGraphs, sample: Sample) -> float:
+    """The value at the top, the same for all devices plotted; 0 where none is known."""
+    if not graph.top_field:
+        return graph.top
+    plotted = [device for device in sample.devices if device.key in graphs.keys]
+    tops = [getattr(part, graph.top_field, None) for d in plotted for part in (d, d.info)]
+    return max((top for top in tops if top is not None), default=graph.top)
+
+
+def _graph_role(graph: Graph, value: float | None, view: ViewState) -> Role:
+    if graph.unit != '%':
+        return Role.TEXT
+    is_memory = graph.metric.startswith('memory')
+    return load_role(value, view.thresholds.memory if is_memory else view.thresholds.gpu)
+
+
+def _format_value(graph: Graph, value: float | None) -> str:
+    if value is None:
+        return fmt.NOT_AVAILABLE
+    if graph.unit == '%':
+        return fmt.format_percent(value)
+    return f'{value / graph.divisor:.0f}{graph.unit}'
