@@ -43,6 +43,10 @@ format: $(VENV)/.made ## format the code and mend what can be mended
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+.PHONY: test-slow
+test-slow: $(VENV)/.made ## run the tests that are too slow for every change
+	@$(PYTEST) -m 'slow and not gpu' $(ARGS)
+
 .PHONY: test-pythons
 test-pythons: $(VENV)/.made ## run the tests on every Python at hand, 3.8 to 3.13
 	@$(BIN)/python tools/test_matrix.py pythons $(ARGS)

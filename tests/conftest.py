@@ -26,7 +26,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if worker_output is not None:
         worker_output['goldens'] = sorted(goldens.USED)
         return
-    selected = config.option.keyword or config.option.markexpr or config.option.deselect
+    marked = config.option.markexpr not in ('', 'not slow')
+    selected = config.option.keyword or marked or config.option.deselect
     whole = set(config.args) == set(config.getini('testpaths')) and not selected
     if exitstatus != pytest.ExitCode.OK or not whole or config.option.collectonly:
         return
