@@ -11,6 +11,7 @@ from nvitop.gui.crash import describe_event, without_typed_text
 from nvitop.gui.effects import EffectRunner
 from nvitop.gui.render.theme import THEMES, theme_named
 from nvitop.gui.state.demand import demand_of
+from nvitop.gui.state.dialog import dialog_ready_at
 from nvitop.gui.state.effects import (
     CaptureMouse,
     Effect,
@@ -22,7 +23,14 @@ from nvitop.gui.state.effects import (
     SendSignal,
     Suspend,
 )
-from nvitop.gui.state.events import ClockTicked, Event, Resized, SampleArrived
+from nvitop.gui.state.events import (
+    ClockTicked,
+    Event,
+    FrameDrawn,
+    InputAwaited,
+    Resized,
+    SampleArrived,
+)
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -102,8 +110,11 @@ class App:
             self._tick()
             while self._status is None:
                 self._draw()
-                events = self.terminal.wait(self._seconds_to_wait())
+                since = self._monotonic()
+                events = self.terminal.wait(self._seconds_to_wait(since))
                 self._tick()
+                if not events:
+                    self.state, _ = update(self.state, InputAwaited(since))
                 for event in events:
                     self._happen(event)
                 while self._posted:
@@ -115,12 +126,13 @@ class App:
         event = ClockTicked(self._monotonic(), float(int(self._wall_clock())))
         self.state, _ = update(self.state, event)
 
-    def _seconds_to_wait(self) -> float:
-        """Until the clock in the header or a notice has to change."""
+    def _seconds_to_wait(self, now: float) -> float:
+        """Until the clock in the header, a notice or the dialog has to change."""
         seconds = 1.0 - self._wall_clock() % 1.0 + CLOCK_DELAY
         for notice in self.state.notices:
             seconds = min(seconds, max(0.0, notice.until - self.state.monotonic))
-        return seconds
+        ready_at = dialog_ready_at(self.state)
+        return seconds if ready_at is None else min(seconds, max(0.0, ready_at - now))
 
     def _happen(self, event: Event) -> None:
         self.events.append(describe_event(without_typed_text(event, self.state)))
@@ -156,8 +168,9 @@ class App:
         shown = self.state._replace(monotonic=0.0)
         if self._drawn is not None and shown == self._drawn:
             return
-        self._drawn = shown
         if self._measuring is not None:
             self._measuring.demand(demand_of(self.state))
         theme = theme_named(self.state.theme)
         self.terminal.draw(draw_frame(self.state, self.history), theme)
+        self.state, _ = update(self.state, FrameDrawn(self._monotonic()))
+        self._drawn = self.state._replace(monotonic=0.0)

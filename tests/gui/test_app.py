@@ -8,7 +8,9 @@ from typing import Callable
 import pytest
 
 from nvitop.gui.app import App
+from nvitop.gui.effects import EffectRunner
 from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.effects import SendSignal
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived, Suspended
 from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.headless import HeadlessTerminal
@@ -174,3 +176,43 @@ def test_the_clock_waits_for_the_sample_of_its_second() -> None:
         terminal.send(SampleArrived(sample(sequence=number)))
     app.run(FakeMeasuring())
     assert waits == pytest.approx([0.12, 1.08, 0.8, 1.0])
+
+
+class RecordingRunner(EffectRunner):
+    """Carries nothing out."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda event: None)
+        self.effects: list[object] = []
+
+    def run(self, effect: object) -> None:
+        self.effects.append(effect)
+
+
+def test_a_signal_is_sent_only_when_the_dialog_was_drawn_and_the_keyboard_quiet() -> None:
+    now = [10.0]
+    sent = []
+
+    class Terminal(HeadlessTerminal):
+        def wait(self, timeout: float | None) -> list[Event]:
+            events = super().wait(timeout)
+            now[0] += 0.6
+            sent.append(len(runner.effects))
+            return events
+
+    terminal = Terminal(120, 40, ends=True)
+    runner = RecordingRunner()
+    app = App(terminal, AppState(), runner=runner, monotonic=lambda: now[0])
+    enter = KeyPressed('Enter')
+    terminal.send(SampleArrived(sample('processes200')))
+    terminal.send(*map(KeyPressed, ('Down', 'Space', 'K', 'Enter', 'k', 'Space')), enter)
+    terminal.send(enter)
+    terminal.send()  # the keyboard is quiet, but the dialog was not there for long
+    terminal.send(enter)
+    terminal.send()
+    terminal.send()
+    terminal.send(enter)
+    terminal.send()
+    app.run(FakeMeasuring())
+    assert sent == [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]
+    assert [type(effect) for effect in runner.effects] == [SendSignal]

@@ -38,7 +38,7 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
 from tests.gui.test_report import Anything, assert_boxes_close
-from tests.gui.test_update import EVENTS, SIZES
+from tests.gui.test_update import EVENTS, SIZES, read_dialog
 
 pytestmark = pytest.mark.usefixtures('utc')
 
@@ -148,7 +148,18 @@ def test_the_dialog_names_its_targets_and_is_drawn_where_nothing_else_fits() -> 
     assert '20100 (alice) /usr/bin/python3 -m torch.distributed.run' in text
     assert ' SIGTERM ' in text
     text = '\n'.join(frame_of('h100x8', 30, 4, 'Down', 'T').lines())
-    assert 'Send a signal' in text
+    assert 'No room to name who gets' in text
+    assert 'SIGTERM' not in text
+
+
+def test_buttons_are_dim_until_the_dialog_could_be_read() -> None:
+    for is_ready in (False, True):
+        state = state_of('h100x8', 100, 40, 'Down', 'T')
+        if is_ready:
+            state = read_dialog(state)
+        buffer = draw_frame(state, History())
+        styles = [s for y in range(40) for _, text, s in buffer.row(y) if 'Cancel'[1:] in text]
+        assert [style.dim for style in styles] == [not is_ready]
 
 
 @pytest.mark.parametrize(('width', 'height'), [(39, 40), (100, 5), (1, 1)])

@@ -11,6 +11,8 @@ from nvitop.gui.state.events import (
     ClockTicked,
     EnvironmentRead,
     Event,
+    FrameDrawn,
+    InputAwaited,
     KeyPressed,
     SampleArrived,
     SignalSent,
@@ -53,10 +55,10 @@ class Case(NamedTuple):
 CASES = [
     Case('main-details', 'one', 40, 12, 'd'),
     Case('main-lost', 'lost', 40, 12),
-    Case('main-dialog', 'h100x8', 60, 20, 'Down Down T'),
+    Case('main-dialog', 'h100x8', 60, 20, 'Down Down T seen'),
     Case('main-filter', 'hostile', 60, 20, '\\ p y t h o n Enter'),
     Case('main-typing', 'h100x8', 79, 24, '\\ u s e r : a l'),
-    Case('main-dialog', 'hostile', 79, 24, 'Down Down Down Down T'),
+    Case('main-dialog', 'hostile', 79, 24, 'Down Down Down Down T seen'),
     Case('main-readonly', 'processes200', 80, 24, 'Down Down Space', READONLY),
     Case('main-scrolled', 'gpus16', 80, 24, 'z M End'),
     Case('main-sorting', 'mig', 80, 24, 'o'),
@@ -64,7 +66,7 @@ CASES = [
     Case('main-no-gpu', 'no-gpu', 100, 30),
     Case('main-missing', 'missing', 100, 30, 'd'),
     Case('main-ascii', 'workstation', 123, 40, 'd f', ASCII),
-    Case('main-dialog', 'processes200', 123, 40, 'Down ' + 'Space ' * 60 + 'K PageDown'),
+    Case('main-dialog', 'processes200', 123, 40, 'Down ' + 'Space ' * 60 + 'K seen PageDown'),
     Case('main-details', 'mig', 123, 40, 'd'),
     Case('main-graphs', 'h100x8', 160, 50, 'f G g g + + + + Down'),
     Case('main-frozen', 'processes200', 160, 50, 'o g z \\ w o r k Enter Down Down Space Space'),
@@ -72,7 +74,8 @@ CASES = [
     Case('main-sixteen', 'gpus16', 240, 60),
     Case('tree-hostile', 'hostile', 40, 12, 't Down Down'),
     Case('tree-many', 'processes200', 60, 20, 't End Space'),
-    Case('tree-dialog', 'h100x8', 79, 24, 't Down Down x T'),
+    Case('tree-dialog', 'h100x8', 79, 24, 't Down Down x T seen'),
+    Case('tree-dialog-unread', 'h100x8', 80, 24, 't Down Down x K'),
     Case('tree-filter', 'h100x8', 80, 24, 't \\ j u p y Enter'),
     Case('tree-eight', 'h100x8', 100, 30, 't Down Down Down'),
     Case('tree-ascii', 'mig', 123, 40, 't Down', ASCII),
@@ -150,6 +153,8 @@ def events_of(word: str, sample: Sample, state: AppState) -> tuple[Event, ...]:
         keys = [row.key for row in state.rows[:3]]
         outcomes = ('sent', 'not permitted', 'reused')
         return tuple(SignalSent(key, 'SIGTERM', how) for key, how in zip(keys, outcomes))
+    if word == 'seen':
+        return (FrameDrawn(state.monotonic), InputAwaited(state.monotonic + 0.5))
     if word == 'clock':
         return (ClockTicked(99.0, NOW + 31.0),)
     return (KeyPressed(word),)

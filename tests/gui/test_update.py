@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
-from nvitop.gui.state.dialog import dialog_layout
+from nvitop.gui.state.dialog import dialog_layout, names_targets
 from nvitop.gui.state.effects import (
     CaptureMouse,
     Effect,
@@ -25,6 +25,8 @@ from nvitop.gui.state.events import (
     ClockTicked,
     EnvironmentRead,
     Event,
+    FrameDrawn,
+    InputAwaited,
     InputEnded,
     KeyPressed,
     MousePressed,
@@ -55,6 +57,13 @@ def state_of(
 
 def press(state: AppState, *keys: str) -> tuple[AppState, tuple[Effect, ...]]:
     return update_all(state, tuple(KeyPressed(key) for key in keys))
+
+
+def read_dialog(state: AppState) -> AppState:
+    """The state when an open dialog has been on the screen for half a second, without a key."""
+    now = state.monotonic
+    events = (FrameDrawn(now), ClockTicked(now + 0.5, 0.0), InputAwaited(now + 0.5))
+    return update_all(state, events)[0]
 
 
 def pids(state: AppState) -> list[int]:
@@ -229,11 +238,11 @@ def test_a_signal_needs_a_target_a_dialog_and_a_confirmation(key: str, signal: s
     assert [t.key for t in state.dialog.targets] == [target]
     assert BUTTONS[state.dialog.button][0] == signal
     assert effects == ()
+    state = read_dialog(state)
     sent, effects = press(state, 'Enter')
     assert effects == (SendSignal(signal, (target,)),)
     assert sent.dialog is None
     assert sent.main.selected is None
-    state, _ = update(state, ClockTicked(1.0, 0.0))
     for cancel in ('Esc', 'n', 'q', 'c'):
         state_after, effects = press(state, cancel)
         assert effects == ()
@@ -256,7 +265,7 @@ def test_the_dialog_keeps_its_targets_when_the_list_changes_under_it() -> None:
     assert state.dialog is not None
     targets = tuple(target.key for target in state.dialog.targets)
     state, _ = update(state, SampleArrived(MANY._replace(processes=(), sequence=2)))
-    _, effects = press(state, 'Enter')
+    _, effects = press(read_dialog(state), 'Enter')
     assert effects == (SendSignal('SIGTERM', targets),)
 
 
@@ -277,20 +286,108 @@ def test_nothing_is_signalled_read_only() -> None:
         assert not any(isinstance(effect, SendSignal) for effect in effects)
 
 
-def test_a_key_that_is_held_down_opens_the_dialog_and_confirms_nothing() -> None:
-    state, _ = update(state_of(MANY), ClockTicked(100.0, 0.0))
-    state, _ = press(state, 'Down', 'Space', 'k')
-    held, effects = press(state, 'k', 'k', 'K')
-    assert effects == ()
-    assert held.dialog is not None
-    later, _ = update(held, ClockTicked(100.6, 0.0))
-    _, effects = press(later, 'k')
+def asked(key: str = 'K', width: int = 120, height: int = 40) -> AppState:
+    """A dialog about one process has just been opened, at second 100."""
+    state = state_of(MANY, width, height)
+    state, _ = update(state, ClockTicked(100.0, 0.0))
+    state, _ = press(state, 'Down', 'Space', key)
+    assert state.dialog is not None
+    return state
+
+
+_ANSWERS: list[Event] = [KeyPressed(key) for key in ('Enter', 'Space', *'tk12', 'T')]
+
+
+def click_on_kill(state: AppState) -> Event:
+    kill = dialog_layout(state).buttons[1]
+    return MousePressed(kill.x, kill.y)
+
+
+def test_what_was_typed_ahead_of_the_dialog_confirms_nothing() -> None:
+    for events in (_ANSWERS, [*_ANSWERS, click_on_kill(asked())]):
+        state, effects = update_all(asked(), tuple(events))
+        assert effects == ()
+        assert state.dialog is not None
+    # Time alone does not make it seen: it has to be on the screen.
+    state, _ = update(asked(), ClockTicked(1000.0, 0.0))
+    state, _ = update(state, InputAwaited(1000.0))
+    assert update_all(state, tuple(_ANSWERS))[1] == ()
+
+
+@pytest.mark.parametrize('answer', [*_ANSWERS, None], ids=str)
+def test_an_answer_counts_when_the_dialog_was_seen_for_half_a_second(answer: Event | None) -> None:
+    opened = asked()
+    answer = answer or click_on_kill(opened)
+    state, _ = update(opened, FrameDrawn(100.1))
+    for seconds in (100.2, 100.59):
+        state, _ = update_all(state, (InputAwaited(seconds), ClockTicked(seconds, 0.0)))
+        assert update(state, answer)[1] == ()
+    # What is read now may have been typed while the program was held up.
+    state, _ = update(state, ClockTicked(107.0, 0.0))
+    assert update(state, answer)[1] == ()
+    state, _ = update(state, InputAwaited(107.0))
+    sent, effects = update(state, answer)
+    assert [type(effect) for effect in effects] == [SendSignal]
+    assert sent.dialog is None
+
+
+def test_keys_that_come_without_a_pause_never_confirm() -> None:
+    state, _ = update(asked(), FrameDrawn(100.0))
+    for i in range(1, 100):
+        now = 100.0 + 0.4 * i
+        events = (InputAwaited(now), ClockTicked(now, 0.0), KeyPressed(('Enter', 'z')[i % 2]))
+        state, effects = update_all(state, events)
+        assert effects == ()
+    assert state.dialog is not None
+    assert not state.dialog.is_ready
+
+
+def test_arrows_choose_a_button_without_delay() -> None:
+    state, _ = update(asked('T'), FrameDrawn(100.0))
+    state, _ = press(state, 'Right', 'Right', 'Left')
+    state, _ = update_all(state, (InputAwaited(100.5), ClockTicked(100.5, 0.0)))
+    _, effects = press(state, 'Enter')
+    assert isinstance(effects[0], SendSignal)
+    assert effects[0].signal == 'SIGKILL'
+
+
+@pytest.mark.parametrize('key', ['k', 'K', 'T'])
+def test_the_key_that_opened_the_dialog_never_confirms_it(key: str) -> None:
+    state = read_dialog(asked(key))
+    for _ in range(50):
+        state, effects = press(state, key)
+        assert effects == ()
+    _, effects = press(state, key.swapcase())
     assert [type(effect) for effect in effects] == [SendSignal]
 
 
+@pytest.mark.parametrize('event', [Resized(90, 30), Suspended(resumed=True)])
+def test_a_dialog_that_is_drawn_anew_has_to_be_read_anew(event: Event) -> None:
+    state, _ = update(read_dialog(asked()), event)
+    assert press(state, 'Enter')[1] == ()
+    assert press(read_dialog(state), 'Enter')[1] != ()
+
+
+@pytest.mark.parametrize(('width', 'height'), [(80, 4), (12, 12), (40, 7), (1, 1)])
+def test_where_no_target_can_be_named_nothing_can_be_confirmed(width: int, height: int) -> None:
+    state = read_dialog(asked(width=width, height=height))
+    assert not names_targets(state)
+    for key in ('Enter', 'Space', 't', 'k', 'i', '1', '2', '3'):
+        after, effects = press(state, key)
+        assert effects == ()
+        assert after.dialog is not None
+    assert press(state, 'Esc')[0].dialog is None
+
+
+def test_read_only_even_an_open_dialog_sends_nothing() -> None:
+    state = read_dialog(asked())
+    state = state._replace(view=state.view._replace(readonly=True))
+    for key in ('Enter', 't', 'Space'):
+        assert press(state, key)[1] == ()
+
+
 def test_a_paste_confirms_nothing() -> None:
-    state, _ = press(state_of(MANY), 'Down', 'Space', 'K')
-    after, effects = update(state, Pasted('\r t k 1'))
+    after, effects = update(read_dialog(asked()), Pasted('\r t k 1'))
     assert after.dialog is not None
     assert effects == ()
 
@@ -312,11 +409,8 @@ def test_every_target_of_a_long_list_can_be_looked_at_before_it_is_confirmed() -
 
 
 def test_a_click_on_a_button_confirms_and_one_beside_it_does_not() -> None:
-    state, _ = press(state_of(MANY), 'Down', 'Space', 'T')
-    assert state.dialog is not None
-    layout = dialog_layout(state)
-    kill = layout.buttons[1]
-    _, effects = update(state, MousePressed(kill.x, kill.y))
+    state = read_dialog(asked())
+    _, effects = update(state, click_on_kill(state))
     assert [type(effect) for effect in effects] == [SendSignal]
     after, effects = update(state, MousePressed(0, 0))
     assert after.dialog is not None

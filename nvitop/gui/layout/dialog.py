@@ -28,6 +28,8 @@ class DialogLayout(NamedTuple):
     buttons: tuple[Rect, ...]
     #: The highest useful ``scroll_y``.
     scroll_limit: int = 0
+    #: How many lines of the paragraphs that are not fixed are seen.
+    body_rows: int = 0
 
     def button_at(self, x: int, y: int) -> int | None:
         """Index of the button that holds the cell."""
@@ -80,7 +82,9 @@ def lay_out_dialog(
     inner = box.inset(2, 1)
     text, below = inner.split_top(len(lines))
     buttons = _buttons(below, sizes, stacked=stacked)
-    return DialogLayout(box, text, tuple(lines), buttons, scroll_limit)
+    is_cut = len(head) + len(body) > text_rows
+    body_rows = text_rows - min(len(head), max(0, text_rows - 2)) - 1 if is_cut else len(body)
+    return DialogLayout(box, text, tuple(lines), buttons, scroll_limit, max(0, body_rows))
 
 
 def _fit_lines(

@@ -89,14 +89,13 @@ def open_screen(state: AppState, screen: Screen) -> AppState:
     )
 
 
-def open_signal_dialog(state: AppState, action: Action) -> Result:
+def open_signal_dialog(state: AppState, action: Action, key: str) -> Result:
     """Ask which signal goes to the tagged or selected processes."""
     targets = signal_targets(state)
     if not targets:
         return state, (RingBell(),)
     button = button_of(_SIGNALS[action])
-    dialog = SignalDialog(targets, button, opened_at=state.monotonic)
-    return state._replace(dialog=dialog), ()
+    return state._replace(dialog=SignalDialog(targets, button, opened_with=key)), ()
 
 
 def sort_by(state: AppState, sort: Sort) -> AppState:

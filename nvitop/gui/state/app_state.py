@@ -74,8 +74,13 @@ class SignalDialog(NamedTuple):
     #: Index in :data:`BUTTONS`.
     button: int
     scroll_y: int = 0
-    #: When it was opened, on the monotonic clock.
-    opened_at: float = 0.0
+    #: The key that opened it: held down, it comes again and again.
+    opened_with: str = ''
+    #: Since when it has been on the screen as it is without being answered, on the monotonic
+    #: clock; ``None``: it has still to be drawn.
+    quiet_since: float | None = None
+    #: Whether it was there long enough to be read, so that a key can be an answer to it.
+    is_ready: bool = False
 
 
 #: The buttons of the signal dialog: signal (``''``: cancel), label, hot keys.

@@ -20,8 +20,10 @@ PREVIOUS_KEYS = ('Left', 'Up', 'Shift-Tab', ',', '<', '[', 'Alt-h', 'Alt-k')
 NEXT_KEYS = ('Right', 'Down', 'Tab', '.', '>', ']', 'Alt-l', 'Alt-j')
 #: Keys that scroll a list of targets too long to be seen, and by how many lines.
 SCROLL_KEYS = {'PageUp': -10, 'PageDown': 10, 'Home': -1 << 20, 'End': 1 << 20}
-#: The keys that open the dialog are hot keys in it: one that is held down must confirm nothing.
-HOT_KEYS_AFTER_SECONDS = 0.5
+#: So long the dialog has to be seen, unanswered, before an answer counts: what was typed before it
+#: was there, pasted or repeated by a key that is held down must confirm nothing.
+QUIET_SECONDS = 0.5
+_NO_ROOM = 'No room to name who gets a signal (Esc: cancel)'
 _HOT_KEYS = {key: index for index, (_, _, keys) in enumerate(BUTTONS) for key in keys}
 
 
@@ -30,24 +32,67 @@ def button_of(signal: str) -> int:
     return next(i for i, (name, _, _) in enumerate(BUTTONS) if name == signal)
 
 
+def note_drawn(state: AppState, monotonic: float) -> AppState:
+    """The dialog is on the screen: from now on it can be read."""
+    dialog = state.dialog
+    if dialog is None or dialog.quiet_since is not None:
+        return state
+    return state._replace(dialog=dialog._replace(quiet_since=monotonic))
+
+
+def await_answer(state: AppState, since: float) -> AppState:
+    """No key was waiting at ``since``: if the dialog had been read by then, the next may confirm."""
+    dialog = state.dialog
+    if dialog is None or dialog.quiet_since is None or dialog.is_ready:
+        return state
+    is_ready = since - dialog.quiet_since >= QUIET_SECONDS
+    return state._replace(dialog=dialog._replace(is_ready=is_ready)) if is_ready else state
+
+
+def dialog_ready_at(state: AppState) -> float | None:
+    """When an answer will count, on the monotonic clock; ``None``: it does, or nothing is asked."""
+    dialog = state.dialog
+    if dialog is None or dialog.quiet_since is None or dialog.is_ready:
+        return None
+    return dialog.quiet_since + QUIET_SECONDS
+
+
+def be_drawn_anew(state: AppState) -> AppState:
+    """Nothing that was on the screen counts as seen any more."""
+    dialog = state.dialog
+    if dialog is None:
+        return state
+    return state._replace(dialog=dialog._replace(quiet_since=None, is_ready=False))
+
+
 def press_in_dialog(state: AppState, key: str) -> Result:
     """A key while the dialog is open; a key it does not know does nothing."""
-    assert state.dialog is not None
+    dialog = state.dialog
+    assert dialog is not None
     if key in CANCEL_KEYS:
         return state._replace(dialog=None), ()
-    if key in CONFIRM_KEYS:
-        return confirm(state, state.dialog.button)
-    if key.lower() in _HOT_KEYS:
-        if state.monotonic - state.dialog.opened_at < HOT_KEYS_AFTER_SECONDS:
-            return state, ()
-        return confirm(state, _HOT_KEYS[key.lower()])
     if key in PREVIOUS_KEYS:
         return turn_in_dialog(state, -1)
     if key in NEXT_KEYS:
         return turn_in_dialog(state, 1)
     if key in SCROLL_KEYS:
         return scroll_dialog(state, SCROLL_KEYS[key]), ()
-    return state, ()
+    if key in CONFIRM_KEYS:
+        return confirm(state, dialog.button)
+    if key == dialog.opened_with:
+        return _wait_longer(state), ()
+    if key.lower() in _HOT_KEYS:
+        return confirm(state, _HOT_KEYS[key.lower()])
+    return _wait_longer(state), ()
+
+
+def _wait_longer(state: AppState) -> AppState:
+    """What came is no answer: before there is one, the keyboard has to be quiet."""
+    dialog = state.dialog
+    assert dialog is not None
+    if dialog.is_ready or dialog.quiet_since is None:
+        return state
+    return state._replace(dialog=dialog._replace(quiet_since=state.monotonic))
 
 
 def scroll_dialog(state: AppState, lines: int) -> AppState:
@@ -61,6 +106,18 @@ def scroll_dialog(state: AppState, lines: int) -> AppState:
 
 def dialog_layout(state: AppState) -> DialogLayout:
     """Where the parts of the dialog are."""
+    layout = _layout(state)
+    if layout.body_rows:
+        return layout
+    return lay_out_dialog(Rect(0, 0, state.width, state.height), (_NO_ROOM,), ())
+
+
+def names_targets(state: AppState) -> bool:
+    """Whether there is room to say to whom a signal would be sent."""
+    return _layout(state).body_rows > 0
+
+
+def _layout(state: AppState) -> DialogLayout:
     dialog = state.dialog
     assert dialog is not None
     return lay_out_dialog(
@@ -81,13 +138,18 @@ def turn_in_dialog(state: AppState, step: int) -> Result:
 
 
 def confirm(state: AppState, button: int) -> Result:
-    """Press a button: send the signal to the targets that were shown, or cancel."""
+    """Press a button: send the signal to the targets that were shown, or cancel.
+
+    Nothing is confirmed before the targets could be read.
+    """
     dialog = state.dialog
     assert dialog is not None
-    state = state._replace(dialog=None)
     signal = BUTTONS[button][0]
     if not signal or state.view.readonly:
-        return state, ()
+        return state._replace(dialog=None), ()
+    if not dialog.is_ready or not names_targets(state):
+        return _wait_longer(state), ()
+    state = state._replace(dialog=None)
     keys = tuple(target.key for target in dialog.targets)
     return clear_selection(state), (SendSignal(signal, keys),)
 

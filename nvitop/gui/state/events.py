@@ -60,6 +60,19 @@ class ClockTicked(NamedTuple):
     timestamp: float
 
 
+class FrameDrawn(NamedTuple):
+    """What the state shows is on the screen."""
+
+    monotonic: float
+
+
+class InputAwaited(NamedTuple):
+    """The terminal was asked for input, and there was none: what comes now was not typed ahead."""
+
+    #: When it was asked, on the monotonic clock.
+    since: float
+
+
 class EnvironmentRead(NamedTuple):
     """The environment of a process, or why it cannot be read."""
 
@@ -104,6 +117,8 @@ Event = Union[
     Resized,
     SampleArrived,
     ClockTicked,
+    FrameDrawn,
+    InputAwaited,
     EnvironmentRead,
     SignalSent,
     InputEnded,

@@ -76,7 +76,7 @@ def dialog_group() -> HelpGroup:
     hot = ' '.join(keys[0] for _, _, keys in BUTTONS)
     names = ', '.join(label for _, label, _ in BUTTONS)
     return HelpGroup(
-        'In the signal dialog',
+        'In the signal dialog (dim buttons take no answer yet)',
         (
             HelpEntry(' '.join(CONFIRM_KEYS), 'press the button that is highlighted'),
             HelpEntry(hot, f'press {names}; so do 1 to {len(BUTTONS)}'),

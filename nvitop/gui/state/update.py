@@ -8,12 +8,21 @@ from typing import Callable, cast
 from nvitop.gui.state import typing_keys
 from nvitop.gui.state.actions import act, open_signal_dialog
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.dialog import Result, press_in_dialog, turn_in_dialog
+from nvitop.gui.state.dialog import (
+    Result,
+    await_answer,
+    be_drawn_anew,
+    note_drawn,
+    press_in_dialog,
+    turn_in_dialog,
+)
 from nvitop.gui.state.effects import Effect, Quit, Redraw, Suspend
 from nvitop.gui.state.events import (
     ClockTicked,
     EnvironmentRead,
     Event,
+    FrameDrawn,
+    InputAwaited,
     InputEnded,
     KeyPressed,
     MousePressed,
@@ -73,7 +82,7 @@ def _key(state: AppState, event: KeyPressed) -> Result:
         return state._replace(prefix=keys if waits else ''), ()
     state = state._replace(prefix='')
     if binding.is_mutating:
-        return open_signal_dialog(state, binding.action)
+        return open_signal_dialog(state, binding.action, key)
     state, effects = act(state, binding)
     if binding.action in (Action.SCROLL_UP, Action.SCROLL_DOWN):
         return state, effects
@@ -98,7 +107,7 @@ def _scrolled(state: AppState, event: MouseScrolled) -> Result:
 
 
 def _resized(state: AppState, event: Resized) -> Result:
-    state = state._replace(width=event.width, height=event.height)
+    state = be_drawn_anew(state._replace(width=event.width, height=event.height))
     return keep_selection_seen(state), (Redraw(),)
 
 
@@ -117,6 +126,14 @@ def _clock(state: AppState, event: ClockTicked) -> Result:
         state._replace(monotonic=event.monotonic, timestamp=event.timestamp, notices=notices),
         (),
     )
+
+
+def _drawn(state: AppState, event: FrameDrawn) -> Result:
+    return note_drawn(state, event.monotonic), ()
+
+
+def _awaited(state: AppState, event: InputAwaited) -> Result:
+    return await_answer(state, event.since), ()
 
 
 def _environment(state: AppState, event: EnvironmentRead) -> Result:
@@ -150,7 +167,7 @@ def _ended(state: AppState, event: InputEnded) -> Result:
 
 
 def _suspended(state: AppState, event: Suspended) -> Result:
-    return state, (Redraw(),) if event.resumed else (Suspend(),)
+    return be_drawn_anew(state), (Redraw(),) if event.resumed else (Suspend(),)
 
 
 def _terminated(state: AppState, event: Terminated) -> Result:
@@ -165,6 +182,8 @@ _HANDLERS: dict[type, object] = {
     Resized: _resized,
     SampleArrived: _sample,
     ClockTicked: _clock,
+    FrameDrawn: _drawn,
+    InputAwaited: _awaited,
     EnvironmentRead: _environment,
     SignalSent: _signal_sent,
     InputEnded: _ended,

@@ -95,9 +95,13 @@ def _draw_field(buf: Buffer, field: TextField) -> None:
 
 
 def _draw_signal_dialog(buf: Buffer, state: AppState) -> None:
-    assert state.dialog is not None
+    dialog = state.dialog
+    assert dialog is not None
     buttons = [Button(label, keys[0]) for _, label, keys in BUTTONS]
-    draw_dialog(buf, dialog_layout(state), buttons, current=state.dialog.button, title='Signal')
+    layout = dialog_layout(state)
+    draw_dialog(
+        buf, layout, buttons, current=dialog.button, title='Signal', is_ready=dialog.is_ready
+    )
 
 
 _Draw = Callable[[Buffer, AppState, History], None]

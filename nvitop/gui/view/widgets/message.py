@@ -31,8 +31,12 @@ def draw_dialog(
     *,
     current: int = 0,
     title: str = '',
+    is_ready: bool = True,
 ) -> None:
-    """Draw a message box over a screen that it dims; ``current`` is the button under the cursor."""
+    """Draw a message box over a screen that it dims; ``current`` is the button under the cursor.
+
+    Buttons are dim until an answer ``is_ready`` to be taken.
+    """
     buf.restyle(buf.area, dim=True)
     if layout.box.is_empty:
         draw_centred_line(buf, layout.text, ' '.join(layout.lines), _CURRENT)
@@ -47,6 +51,8 @@ def draw_dialog(
         if hot >= 0:
             letter = Rect(place.x + 1 + cell_width(button.label[:hot]), place.y, 1, 1)
             buf.restyle(letter, underline=True, bold=True, role=None if i == current else Role.KEY)
+        if not is_ready:
+            buf.restyle(place, bold=False, dim=True)
 
 
 def draw_centred_line(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> None:
