@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Sends signals, each to the process that was shown and to no other, on every platform."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import sys
+from typing import Callable, Iterator, Mapping
+
+from nvitop.api import host
+from nvitop.api.process.linux import start_time_of
+from nvitop.gui.state.events import SignalSent
+from nvitop.sampling.types import ProcessKey
+
+#: Start times are compared to this many seconds: the clock tick of a kernel is a hundredth.
+START_TIME_TOLERANCE = 0.05
+
+
+def signal_number(
+    name: str, *, platform: str = sys.platform, numbers: Mapping[str, object] = vars(signal)
+) -> int:
+    """What ``os.kill`` takes for SIGTERM, SIGKILL or SIGINT.
+
+    Windows has no signals: ``os.kill`` ends the process at once, whatever the number, but for that
+    of the console's Ctrl-C. Raises :class:`ValueError` where the platform has nothing like it.
+    """
+    if platform == 'win32':
+        name = 'CTRL_C_EVENT' if name == 'SIGINT' else 'SIGTERM'
+    number = numbers.get(name)
+    if not isinstance(number, int):
+        raise ValueError(f'this system has no {name}')
+    return int(number)
+
+
+def send_signal(
+    key: ProcessKey,
+    name: str,
+    *,
+    start_time_of: Callable[[int], float] = start_time_of,
+    kill: Callable[[int, int], None] = os.kill,
+) -> SignalSent:
+    """Send a signal to the process with this PID and start time, and to no other.
+
+    Where the kernel has process file descriptors, one is opened before the start time is checked,
+    so the PID cannot pass to another process between the check and the signal.
+    """
+    try:
+        number = signal_number(name)
+        with _opened_pidfd(key.pid) as descriptor:
+            outcome = differs(key, start_time_of)
+            if outcome:
+                return SignalSent(key, name, outcome)
+            if descriptor is not None:
+                signal.pidfd_send_signal(descriptor, number)
+            else:
+                kill(key.pid, number)
+    except (ProcessLookupError, host.NoSuchProcess):
+        return SignalSent(key, name, 'gone')
+    except (PermissionError, host.AccessDenied):
+        return SignalSent(key, name, 'not permitted')
+    except Exception as error:
+        # Whatever it is, it has to be told, and the other targets get their signal.
+        return SignalSent(key, name, 'failed', str(error) or type(error).__name__)
+    return SignalSent(key, name, 'sent')
+
+
+@contextlib.contextmanager
+def _opened_pidfd(pid: int) -> Iterator[int | None]:
+    """A descriptor that stays with the process; ``None`` where there are none (Linux < 5.3)."""
+    if not (hasattr(os, 'pidfd_open') and hasattr(signal, 'pidfd_send_signal')):
+        yield None
+        return
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError as error:
+        if error.errno == errno.ESRCH:
+            raise
+        # A sandbox or an old kernel forbids it: the start time alone has to do.
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def differs(key: ProcessKey, start_time_of: Callable[[int], float]) -> str:
+    """Why the process is not the one that was shown; ``''``: it is."""
+    if key.pid <= 0 or key.start_time < 0:
+        return 'gone'  # never seen alive here: the PID belongs to another namespace, or to nobody
+    if abs(start_time_of(key.pid) - key.start_time) > START_TIME_TOLERANCE:
+        return 'reused'
+    return ''

@@ -1,0 +1,146 @@
+"""Signals reach the process that was shown and no other, and what became of each is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import Iterator
+
+import pytest
+
+from nvitop.api import host
+from nvitop.api.process import HostProcess
+from nvitop.gui.signals import send_signal, signal_number
+from nvitop.gui.state.events import SignalSent
+from nvitop.sampling.types import DeviceKey, ProcessKey
+
+GPU = DeviceKey(0)
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    environment = {'B_LAST': '2', 'A_FIRST': 'one\nline'}
+    with subprocess.Popen(
+        [sys.executable, '-S', '-c', 'print(flush=True); input()'],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def key_of(pid: int) -> ProcessKey:
+    return ProcessKey(pid, HostProcess(pid).create_time(), GPU)
+
+
+def test_a_signal_reaches_its_process(child: subprocess.Popen[bytes]) -> None:
+    key = key_of(child.pid)
+    assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'sent')
+    assert child.wait(10) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize('has_pidfd', [True, False])
+def test_a_pid_used_again_gets_nothing(
+    child: subprocess.Popen[bytes], has_pidfd: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_pidfd:
+        monkeypatch.delattr(os, 'pidfd_open', raising=False)
+    key = key_of(child.pid)._replace(start_time=HostProcess(child.pid).create_time() - 1.0)
+    assert send_signal(key, 'SIGKILL').outcome == 'reused'
+    assert child.poll() is None
+
+
+def test_without_process_descriptors_the_start_time_decides(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, 'pidfd_open', raising=False)
+    assert send_signal(key_of(child.pid), 'SIGTERM').outcome == 'sent'
+    child.wait(10)
+
+
+def test_a_process_that_is_gone_is_said_to_be(child: subprocess.Popen[bytes]) -> None:
+    key = key_of(child.pid)
+    child.kill()
+    child.wait(10)
+    assert send_signal(key, 'SIGTERM').outcome == 'gone'
+
+
+@pytest.mark.parametrize('pid', [0, -1, 2**31 + 5, 2**63])
+def test_a_pid_that_cannot_be_is_never_passed_to_kill(pid: int) -> None:
+    def kill(pid: int, number: int) -> None:
+        raise AssertionError((pid, number))
+
+    event = send_signal(ProcessKey(pid, 1.0, GPU), 'SIGKILL', kill=kill)
+    assert event.outcome in ('gone', 'failed')
+
+
+def test_a_process_whose_start_was_never_seen_gets_nothing() -> None:
+    def kill(pid: int, number: int) -> None:
+        raise AssertionError((pid, number))
+
+    assert send_signal(ProcessKey(os.getpid(), -1.0, GPU), 'SIGKILL', kill=kill).outcome == 'gone'
+
+
+def test_what_is_not_permitted_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, 'pidfd_open', raising=False)
+
+    def kill(pid: int, number: int) -> None:
+        raise PermissionError
+
+    event = send_signal(key_of(os.getpid()), 'SIGTERM', kill=kill)
+    assert event.outcome == 'not permitted'
+
+    def denied(pid: int) -> float:
+        raise host.AccessDenied(pid)
+
+    event = send_signal(key_of(os.getpid()), 'SIGTERM', start_time_of=denied)
+    assert event.outcome == 'not permitted'
+
+
+def test_a_thousand_recycled_pids_are_never_signalled() -> None:
+    sent = []
+
+    def kill(pid: int, number: int) -> None:
+        sent.append(pid)
+
+    for i in range(1000):
+        key = ProcessKey(os.getpid(), 1000.0 + i, GPU)
+        event = send_signal(key, 'SIGKILL', start_time_of=lambda _: 5000.5, kill=kill)
+        assert event.outcome == 'reused'
+    assert sent == []
+
+
+def test_an_error_that_nobody_thought_of_is_told() -> None:
+    def broken(pid: int) -> float:
+        raise RuntimeError
+
+    event = send_signal(ProcessKey(os.getpid(), 1.0, GPU), 'SIGKILL', start_time_of=broken)
+    assert (event.outcome, event.detail) == ('failed', 'RuntimeError')
+
+
+def test_windows_knows_two_ways_to_end_a_process() -> None:
+    windows = {'SIGTERM': 15, 'SIGINT': 2, 'CTRL_C_EVENT': 0, 'CTRL_BREAK_EVENT': 1}
+    names = ('SIGTERM', 'SIGKILL', 'SIGINT')
+    numbers = [signal_number(name, platform='win32', numbers=windows) for name in names]
+    # os.kill ends a process with every number but the two console events.
+    assert numbers == [15, 15, 0]
+    assert [signal_number(name) for name in names] == [
+        signal.SIGTERM,
+        signal.SIGKILL,
+        signal.SIGINT,
+    ]
+    with pytest.raises(ValueError, match='has no SIGKILL'):
+        signal_number('SIGKILL', platform='odd', numbers=windows)
+
+
+def test_a_signal_that_the_system_does_not_have_fails_in_words() -> None:
+    def kill(pid: int, number: int) -> None:
+        raise AssertionError((pid, number))
+
+    event = send_signal(key_of(os.getpid()), 'SIGNONE', kill=kill)
+    assert (event.outcome, event.detail) == ('failed', 'this system has no SIGNONE')
