@@ -3,5 +3,19 @@
 from __future__ import annotations
 
 import os
+from typing import Iterator
+
+import pytest
 
 collect_ignore_glob = [] if os.name == 'posix' else ['test_*.py']
+
+if os.name == 'posix':
+    from tests.e2e.monitor import Monitors, machine_with_two_users
+
+    @pytest.fixture(scope='session')
+    def monitors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitors]:
+        """A running monitor for many tests."""
+        with machine_with_two_users(tmp_path_factory.mktemp('machine')) as machine:
+            lender = Monitors(machine)
+            yield lender
+            lender.close()

@@ -75,6 +75,7 @@ class Screen(pyte.Screen):
             if ALTERNATE_SCREEN in modes and self._main is not None:
                 self.buffer, self.cursor = self._main
                 self._main = None
+                self.dirty.update(range(self.lines))
             self.private_modes.difference_update(modes)
 
     def cell(self, x: int, y: int) -> Char:
@@ -97,6 +98,7 @@ class Emulator:
         self.screen = Screen(columns, rows)
         self._stream = _Stream(self.screen)
         self._utf8 = codecs.getincrementaldecoder('utf-8')('replace')
+        self._lines: list[str] = []
 
     def feed(self, data: bytes) -> None:
         """Take what the program wrote."""
@@ -107,6 +109,21 @@ class Emulator:
         self.screen.resize(rows, columns)
 
     @property
+    def lines(self) -> list[str]:
+        """All rows. (pyte's ``display`` looks up the width of each cell each time.)"""
+        screen = self.screen
+        if len(self._lines) != screen.lines:
+            self._lines = [''] * screen.lines
+            screen.dirty.update(range(screen.lines))
+        for y in screen.dirty:
+            if y < screen.lines:
+                row = screen.buffer[y]
+                # The second half of a wide character is an empty text.
+                self._lines[y] = ''.join(row[x].data for x in range(screen.columns))
+        screen.dirty.clear()
+        return self._lines
+
+    @property
     def text(self) -> str:
-        """All rows, without the spaces at their ends."""
-        return '\n'.join(row.rstrip() for row in self.screen.display)
+        """The same, without the spaces at their ends."""
+        return '\n'.join(row.rstrip() for row in self.lines)

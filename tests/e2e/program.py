@@ -65,7 +65,7 @@ class Program(Pseudoterminal):
     @property
     def lines(self) -> list[str]:
         """The same by rows."""
-        return self.emulator.screen.display
+        return self.emulator.lines
 
     @property
     def modes(self) -> set[int]:

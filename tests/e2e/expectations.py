@@ -1,0 +1,448 @@
+"""What a user sees when a key of the key table is pressed. Each expectation undoes what it did."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import Callable
+
+import psutil
+
+from nvitop.gui.render.theme import THEMES
+from nvitop.gui.state.app_state import Screen
+from nvitop.gui.state.columns import COLUMNS
+from nvitop.gui.state.keymap import Action, Binding
+from nvitop.gui.state.ordering import ORDERS_BY_NAME
+from tests.e2e.emulator import ALTERNATE_SCREEN, MOUSE_BUTTONS, MOUSE_SGR
+from tests.e2e.monitor import TITLES, Monitor
+
+Expectation = Callable[[Monitor, Binding, str], None]
+EXPECTATIONS: dict[Action, Expectation] = {}
+
+TAG_COLOR = 'brown'  # as pyte calls the yellow of eight colours
+#: Written before a whole screen.
+_CLEAR = b'\x1b[H\x1b[2J'
+_SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
+_OPENED = {
+    Action.HELP: Screen.HELP,
+    Action.OPEN_TREE: Screen.TREE,
+    Action.OPEN_ENVIRON: Screen.ENVIRON,
+    Action.OPEN_METRICS: Screen.METRICS,
+    Action.OPEN_USERS: Screen.USERS,
+    Action.OPEN_PROBLEMS: Screen.PROBLEMS,
+    Action.OPEN_COLUMNS: Screen.COLUMNS,
+}
+#: The processes in these orders.
+_ORDERED = {
+    'natural': ('trainer', 'renderer', 'server'),
+    'gpu_memory': ('trainer', 'renderer', 'server'),
+    'sm_utilization': ('renderer', 'trainer', 'server'),
+    'gpu_memory_utilization': ('server', 'trainer', 'renderer'),
+}
+_FULL, _COMPACT = 'Persistence-M', 'Pwr:Usg/Cap'
+
+
+def _of(*actions: Action) -> Callable[[Expectation], Expectation]:
+    def note(expectation: Expectation) -> Expectation:
+        for action in actions:
+            assert action not in EXPECTATIONS
+            EXPECTATIONS[action] = expectation
+        return expectation
+
+    return note
+
+
+def select(monitor: Monitor, name: str) -> None:
+    """Select a process of the machine."""
+    monitor.type('\x1bOR' + name)
+    monitor.wait_for(f'^Search: {name}')
+    monitor.key('Enter')
+    monitor.wait_for(TITLES[monitor.screen])
+    monitor.wait(lambda: monitor.has_reverse(monitor.row(name)))
+
+
+def _home(monitor: Monitor) -> None:
+    monitor.key('Home')
+    monitor.wait(lambda: monitor.cursor() == 0)
+
+
+@_of(*_OPENED)
+def _opens_a_screen(monitor: Monitor, binding: Binding, keys: str) -> None:
+    here, there = monitor.screen, _OPENED[binding.action]
+    if here is there:
+        # It stays, and one step back is the screen before.
+        monitor.key(keys)
+        monitor.back()
+        monitor.enter(here)
+        return
+    if here is Screen.TREE:  # whose first process is one of the system
+        select(monitor, 'trainer')
+    monitor.key(keys)
+    monitor.wait_for(TITLES[there])
+    monitor.type('q')
+    monitor.wait_for(TITLES[here])
+
+
+@_of(Action.BACK)
+def _goes_back(monitor: Monitor, binding: Binding, keys: str) -> None:
+    here = monitor.screen
+    monitor.key(keys)
+    monitor.wait_for(TITLES[Screen.MAIN])
+    monitor.screen = Screen.MAIN
+    monitor.enter(here)
+
+
+@_of(Action.MODE_AUTO, Action.MODE_FULL)
+def _enlarges_panels(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.press('c', _COMPACT)
+    monitor.key(keys)
+    monitor.wait_for(_FULL)
+    monitor.type('a')
+
+
+@_of(Action.MODE_COMPACT)
+def _shrinks_panels(monitor: Monitor, binding: Binding, keys: str) -> None:
+    assert _FULL in monitor.text
+    monitor.key(keys)
+    monitor.wait_for(_COMPACT)
+    monitor.press('a', _FULL)
+
+
+@_of(Action.TOGGLE_HOST)
+def _hides_the_host(monitor: Monitor, binding: Binding, keys: str) -> None:
+    assert 'Load Average' in monitor.text
+    monitor.key(keys)
+    monitor.wait_until_gone('Load Average')
+    monitor.key(keys)
+    monitor.wait_for('Load Average')
+
+
+@_of(Action.TOGGLE_DETAILS)
+def _shows_details(monitor: Monitor, binding: Binding, keys: str) -> None:
+    assert 'PCIe' not in monitor.text
+    monitor.key(keys)
+    monitor.wait_for('PCIe TX')
+    monitor.key(keys)
+    monitor.wait_until_gone('PCIe')
+
+
+def _graphs(monitor: Monitor) -> list[str]:
+    return re.findall(r'GPU 0 ([A-Z ]+):', monitor.text)
+
+
+@_of(Action.NEXT_GRAPH, Action.NEXT_UPPER_GRAPH)
+def _plots_something_else(monitor: Monitor, binding: Binding, keys: str) -> None:
+    before = _graphs(monitor)
+    assert len(before) == 2
+    monitor.key(keys)
+    monitor.wait(lambda: len(_graphs(monitor)) == 2 and _graphs(monitor) != before)
+    changed = [old != new for old, new in zip(before, _graphs(monitor))]
+    assert changed == [
+        binding.action is Action.NEXT_UPPER_GRAPH,
+        binding.action is Action.NEXT_GRAPH,
+    ]
+
+
+@_of(Action.LONGER_TIME)
+def _plots_a_longer_time(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.wait_until_gone('1 min')
+    monitor.key(keys)
+    monitor.wait_for('1 min')
+    monitor.type('-')
+    monitor.wait_until_gone('1 min')
+
+
+@_of(Action.SHORTER_TIME)
+def _plots_a_shorter_time(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.press('+', '1 min')
+    monitor.key(keys)
+    monitor.wait_until_gone('1 min')
+
+
+@_of(Action.FREEZE)
+def _freezes(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for(r'\[FROZEN \d\d:\d\d:\d\d\]')
+    monitor.key(keys)
+    monitor.wait_until_gone('FROZEN')
+
+
+@_of(Action.REFRESH)
+def _draws_anew(monitor: Monitor, binding: Binding, keys: str) -> None:
+    before = monitor.written.count(_CLEAR)
+    monitor.key(keys)
+    monitor.wait(lambda: monitor.written.count(_CLEAR) == before + 1)
+    if monitor.screen in (Screen.MAIN, Screen.TREE):
+        monitor.wait(lambda: monitor.cursor() is None)
+        _home(monitor)
+
+
+@_of(Action.NEXT_THEME)
+def _changes_colors(monitor: Monitor, binding: Binding, keys: str) -> None:
+    names = [theme.name for theme in THEMES]
+    for name in (*names[1:], names[0]):
+        monitor.key(keys)
+        monitor.wait_for(f'Theme: {name}')
+
+
+@_of(Action.TOGGLE_MOUSE)
+def _releases_the_mouse(monitor: Monitor, binding: Binding, keys: str) -> None:
+    modes = {MOUSE_BUTTONS, MOUSE_SGR}
+    assert modes <= monitor.modes
+    monitor.key(keys)
+    monitor.wait_for(r'\[mouse released\]')
+    assert not modes & monitor.modes
+    monitor.key(keys)
+    monitor.wait_until_gone('mouse released')
+    assert modes <= monitor.modes
+
+
+@_of(Action.SUSPEND)
+def _stops(monitor: Monitor, binding: Binding, keys: str) -> None:
+    process = psutil.Process(monitor.process.pid)
+    monitor.key(keys)
+    monitor.wait(lambda: process.status() == psutil.STATUS_STOPPED)
+    while monitor.look(0.0):
+        pass
+    monitor.assert_restored()
+    process.send_signal(signal.SIGCONT)
+    monitor.wait(lambda: ALTERNATE_SCREEN in monitor.modes)
+
+
+@_of(Action.SELECT_NEXT)
+def _selects_the_next(monitor: Monitor, binding: Binding, keys: str) -> None:
+    _home(monitor)
+    monitor.key(keys)
+    monitor.wait(lambda: monitor.cursor() == 1)
+
+
+@_of(Action.SELECT_PREVIOUS)
+def _selects_the_previous(monitor: Monitor, binding: Binding, keys: str) -> None:
+    _home(monitor)
+    monitor.key('Down')
+    monitor.wait(lambda: monitor.cursor() == 1)
+    monitor.key(keys)
+    monitor.wait(lambda: monitor.cursor() == 0)
+
+
+@_of(Action.SELECT_FIRST)
+def _selects_the_first(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key('End')
+    monitor.wait(lambda: (monitor.cursor() or 0) > 0)
+    monitor.key(keys)
+    monitor.wait(lambda: monitor.cursor() == 0)
+
+
+@_of(Action.SELECT_LAST)
+def _selects_the_last(monitor: Monitor, binding: Binding, keys: str) -> None:
+    _home(monitor)
+    monitor.key(keys)
+    if monitor.screen is Screen.HELP:
+        monitor.wait_for(r'Help: lines \d+ to (\d+) of \1$')
+    else:
+        monitor.wait(lambda: monitor.cursor() == len(monitor.rows_of_list()) - 1)
+    _home(monitor)
+
+
+@_of(Action.SCROLL_UP, Action.SCROLL_DOWN)
+def _scrolls(monitor: Monitor, binding: Binding, keys: str) -> None:
+    if monitor.screen is Screen.MAIN:
+        _scrolls_the_page(monitor, binding, keys)
+        return
+    _home(monitor)
+    if binding.action is Action.SCROLL_DOWN:
+        monitor.key(keys)
+        monitor.wait(lambda: (monitor.cursor() or 0) > 0)
+        _home(monitor)
+    else:
+        monitor.key('PageDown')
+        monitor.wait(lambda: (monitor.cursor() or 0) > 0)
+        monitor.key(keys)
+        monitor.wait(lambda: monitor.cursor() == 0)
+
+
+def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.type('fd')  # more than there is room for
+    monitor.wait_for('PCIe TX')
+    at = monitor.row('Processes:')
+    if binding.action is Action.SCROLL_UP:
+        monitor.key('PageDown')
+        monitor.wait(lambda: monitor.row('Processes:') == at - 1)
+        monitor.key(keys)
+        monitor.wait(lambda: monitor.row('Processes:') == at)
+    else:
+        monitor.key(keys)
+        monitor.wait(lambda: monitor.row('Processes:') == at - 1)
+    monitor.type('ad')
+    monitor.wait_until_gone('PCIe')
+
+
+def _long_line(monitor: Monitor) -> str:
+    """What is seen of the line that is too long, without what changes by itself."""
+    if monitor.screen is Screen.ENVIRON:
+        return monitor.lines[monitor.row('somewhere')]
+    left = re.search(r'  COMMAND', monitor.text)
+    if monitor.screen is Screen.TREE and left is not None:
+        line = monitor.text[: left.end()].rpartition('\n')[2]
+        return monitor.lines[monitor.row('GPU 0')][len(line) - len('COMMAND') :]
+    # On the main screen the columns before the command move along.
+    match = re.search(r'\S*--epochs.*|\S*somewhere.*|.*--end-of-the-line', monitor.text)
+    return match.group() if match else ''
+
+
+@_of(Action.SCROLL_LEFT, Action.SCROLL_RIGHT, Action.SCROLL_BEGIN, Action.SCROLL_END)
+def _scrolls_sideways(monitor: Monitor, binding: Binding, keys: str) -> None:
+    before = _long_line(monitor)
+    assert before
+    forth = binding.action in (Action.SCROLL_RIGHT, Action.SCROLL_END)
+    monitor.key(keys if forth else 'Right')
+    monitor.wait(lambda: _long_line(monitor) != before)
+    if binding.action is Action.SCROLL_END and monitor.screen is Screen.MAIN:
+        monitor.wait_for('--end-of-the-line')
+    monitor.key('Ctrl-A' if forth else keys)
+    monitor.wait(lambda: _long_line(monitor) == before)
+
+
+@_of(Action.CLEAR)
+def _clears(monitor: Monitor, binding: Binding, keys: str) -> None:
+    _home(monitor)
+    monitor.key(keys)
+    monitor.wait(lambda: monitor.cursor() is None)
+    monitor.type('\\server\r')
+    monitor.wait_for(r'\[filter: server\]')
+    monitor.key(keys)
+    monitor.wait_until_gone('filter: server')
+    _home(monitor)
+
+
+@_of(Action.TAG)
+def _tags(monitor: Monitor, binding: Binding, keys: str) -> None:
+    select(monitor, 'trainer')
+    monitor.key(keys)
+    monitor.wait(lambda: monitor.color('trainer') == TAG_COLOR)
+    monitor.wait(lambda: not monitor.has_reverse(monitor.row('trainer')))
+    monitor.key('Up')
+    monitor.wait(lambda: monitor.has_reverse(monitor.row('trainer')))
+    monitor.key(keys)
+    monitor.wait(lambda: monitor.color('trainer') != TAG_COLOR)
+
+
+@_of(Action.TAG_SUBTREE)
+def _tags_all_below(monitor: Monitor, binding: Binding, keys: str) -> None:
+    names = ('trainer', 'renderer', 'server')
+    _home(monitor)
+    monitor.key(keys)
+    monitor.wait(lambda: all(monitor.color(name) == TAG_COLOR for name in names))
+    monitor.key(keys)
+    monitor.wait(lambda: all(monitor.color(name) != TAG_COLOR for name in names))
+
+
+@_of(*_SIGNALS)
+def _asks_before_it_sends(monitor: Monitor, binding: Binding, keys: str) -> None:
+    select(monitor, 'trainer')
+    monitor.key(keys)
+    monitor.wait_for(r'Send a signal to this process\?')
+    monitor.wait_for(r'\d+ \(\S+\) trainer --epochs=90')
+    row = monitor.row('Cancel')
+    name = _SIGNALS[binding.action]
+    assert monitor.has_reverse(row, monitor.lines[row].index(name), len(name))
+    monitor.key('Esc')
+    monitor.wait_until_gone('Cancel')
+
+
+@_of(Action.FILTER)
+def _filters(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for(r'\AFilter: ')
+    monitor.type('--port')
+    monitor.wait(lambda: monitor.row('trainer') < 0 < monitor.row('server'))
+    monitor.key('Esc')
+    monitor.wait(lambda: 0 < monitor.row('trainer') < monitor.row('server'))
+
+
+@_of(Action.SEARCH)
+def _searches(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for(r'\ASearch: ')
+    monitor.type('--port')
+    monitor.wait(lambda: monitor.has_reverse(monitor.row('server --port')))
+    monitor.key('Enter')
+    monitor.wait_until_gone(r'\ASearch: ')
+    _home(monitor)
+
+
+@_of(Action.REVEAL)
+def _reveals_secrets(monitor: Monitor, binding: Binding, keys: str) -> None:
+    assert 'SHOP_TOKEN=' in monitor.text
+    assert 'open sesame' not in monitor.text
+    monitor.key(keys)
+    monitor.wait_for('SHOP_TOKEN=open sesame')
+    monitor.key(keys)
+    monitor.wait_until_gone('open sesame')
+
+
+@_of(Action.CHOOSE)
+def _chooses_a_column(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key('End')
+    monitor.wait_for(r'\[ \] HOST-MEM')
+    monitor.key(keys)
+    monitor.wait_for(r'\[[x-]\] HOST-MEM')
+    monitor.key(keys)
+    monitor.wait_for(r'\[ \] HOST-MEM')
+
+
+@_of(Action.MOVE_UP, Action.MOVE_DOWN)
+def _moves_a_column(monitor: Monitor, binding: Binding, keys: str) -> None:
+    is_up = binding.action is Action.MOVE_UP
+    _home(monitor)
+    assert monitor.row('] GPU ') < monitor.row('] PID ')
+    if is_up:
+        monitor.key('Down')
+    monitor.key(keys)
+    monitor.wait(lambda: monitor.row('] PID ') < monitor.row('] GPU '))
+    monitor.key('J' if is_up else 'K')
+    monitor.wait(lambda: monitor.row('] GPU ') < monitor.row('] PID '))
+    _home(monitor)
+
+
+@_of(Action.SORT_NEXT, Action.SORT_PREVIOUS)
+def _sorts_by_a_neighbour(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for(' PID▲' if binding.action is Action.SORT_NEXT else ' TIME▼')
+    monitor.type('on')
+    monitor.wait_until_gone('[▲▼]')
+
+
+@_of(Action.SORT_REVERSE)
+def _sorts_the_other_way(monitor: Monitor, binding: Binding, keys: str) -> None:
+    before = monitor.listed()
+    monitor.key(keys)
+    monitor.wait_for('GPU▼')
+    assert monitor.listed() == before[::-1]
+    monitor.key(keys)
+    monitor.wait_until_gone('GPU▼')
+
+
+@_of(Action.SORT_BY)
+def _sorts(monitor: Monitor, binding: Binding, keys: str) -> None:
+    names = ('trainer', 'renderer', 'server')
+    pids = {monitor.pid_of(name): name for name in names}
+    order = ORDERS_BY_NAME[binding.argument.lstrip('-')]
+    is_reversed = binding.argument.startswith('-')
+    heading = next(column.title for column in COLUMNS if column.order == order.name)
+    if order.name == 'natural' and not is_reversed:
+        monitor.press('op', 'PID▲')
+        monitor.key(keys)
+        monitor.wait_until_gone('[▲▼]')
+    else:
+        monitor.key(keys)
+        mark = '▼' if order.is_descending is not is_reversed else '▲'
+        monitor.wait_for(f' {re.escape(heading)}{mark}')
+    listed = [pids[pid] for pid in monitor.listed() if pid in pids]
+    expected = list(_ORDERED.get(order.name, ()))
+    if order.name == 'pid':
+        expected = [pids[pid] for pid in sorted(pids)]
+    if expected:
+        assert listed == (expected[::-1] if is_reversed else expected)
+    monitor.type('on')
+    monitor.wait_until_gone('[▲▼]')

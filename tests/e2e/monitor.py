@@ -1,0 +1,252 @@
+"""The monitor on a machine whose values stand still: go to a screen, see what is selected."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from typing import Iterator, NamedTuple, Sequence
+
+import psutil
+
+from nvitop.gui.state.app_state import Screen
+from tests.e2e.keyboard import sequence
+from tests.e2e.program import NVITOP, Program
+from tests.e2e.pseudoterminal import PATIENCE
+
+#: Three GPUs with a process each, all of them different in whatever can be sorted by.
+_MACHINE = """
+[[gpu]]
+count = 3
+model = "H100"
+temperature = 50
+
+[[process]]
+gpus = [0]
+command = ["trainer", "--epochs=90", "--data={path}", "--end-of-the-line"]
+memory = "30 GiB"
+sm = 60
+memory_utilization = 20
+
+[[process]]
+gpus = [1]
+command = ["renderer", "--scene=castle"]
+memory = "20 GiB"
+sm = 80
+memory_utilization = 10
+type = "G"
+
+[[process]]
+gpus = [2]
+command = ["server", "--port=8000"]
+memory = "10 GiB"
+sm = 40
+memory_utilization = 30
+"""
+#: A process that is there already: PID, what it is for, and its GPU.
+_GIVEN = """
+[[process]]
+gpus = [{gpu}]
+command = ["given"]
+pid = {pid}
+memory = "{memory} GiB"
+"""
+#: Becomes a shell that waits under another name, as another user where that is possible.
+_BECOME = (
+    'import os, sys\n'
+    'if sys.argv[2]: os.setuid(int(sys.argv[2]))\n'
+    "os.execv('/bin/sh', [sys.argv[1], '-c', 'read line'])"
+)
+NOBODY = 65534
+
+#: How each screen is come to from the main screen, and what its first line is then.
+_ENTRANCES = {
+    Screen.TREE: 't',
+    Screen.ENVIRON: 'e',
+    Screen.METRICS: '\r',
+    Screen.HELP: 'h',
+    Screen.PROBLEMS: '!',
+    Screen.USERS: 'U',
+    Screen.COLUMNS: 'C',
+}
+TITLES = {
+    Screen.MAIN: r'\A\w+ \w+ .* SIMULATED: .* h help  q quit',
+    Screen.TREE: r'\ATree of processes: [1-9]',
+    Screen.ENVIRON: r'\AEnvironment of .*\n \d+ of \d',
+    Screen.METRICS: r'\AProcess \d+ on GPU 0',
+    Screen.HELP: r'\Anvitop .*\n Help: lines',
+    Screen.PROBLEMS: r'\AProblems: [1-9]',
+    Screen.USERS: r'\A\d+ users? of GPUs',
+    Screen.COLUMNS: r'\AColumns ',
+}
+#: Where the lines of a screen begin that is a list.
+_FIRST_LINE = 2
+_PROCESS = re.compile(r'^│ +\d+[: \d]* +(\d+) [CGXM ] ')
+
+
+@contextlib.contextmanager
+def bystander(name: str, user: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of our own under this name, which does nothing until it is killed."""
+    command = [sys.executable, '-S', '-E', '-c', _BECOME, name, str(user or '')]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
+        try:
+            process = psutil.Process(child.pid)
+            while process.cmdline()[:1] != [name]:
+                assert child.poll() is None
+            yield child
+        finally:
+            child.kill()
+
+
+def describe_machine(given: Sequence[int] = (), *, more: str = '') -> str:
+    """The scenario: three processes, then those that are there already, on the last GPU."""
+    text = _MACHINE.format(path='/'.join(['somewhere'] * 20))
+    for number, pid in enumerate(given):
+        text += _GIVEN.format(gpu=2, pid=pid, memory=5 - number)
+    return text + more
+
+
+class Monitor(Program):
+    """The monitor, and what its screens show."""
+
+    def __init__(
+        self, scenario: pathlib.Path, *options: str, columns: int = 104, rows: int = 40
+    ) -> None:
+        super().__init__(
+            (*NVITOP, '--demo', str(scenario), *options),
+            columns=columns,
+            rows=rows,
+            variables={'LONG': 'somewhere/' * 30, 'SHOP_TOKEN': 'open sesame'},
+        )
+        self.screen = Screen.MAIN
+
+    def __enter__(self) -> Monitor:
+        return self
+
+    def wait_for_first_sample(self) -> None:
+        """Wait until processes are listed."""
+        self.wait_for(TITLES[Screen.MAIN])
+        self.wait_for('server --port')
+
+    def key(self, keys: str) -> None:
+        """Press a key, or keys with spaces between them, by their names."""
+        self.type(sequence(keys))
+
+    def enter(self, screen: Screen) -> None:
+        """Go from the main screen to another, with the first process selected."""
+        self.key('Home')
+        self.wait(lambda: self.cursor() == 0)
+        if screen is not Screen.MAIN:
+            self.type(_ENTRANCES[screen])
+        self.screen = screen
+        self.wait_for(TITLES[screen])
+        if screen is Screen.TREE:
+            self.wait_for('trainer')
+
+    def back(self) -> None:
+        """Go back to the main screen."""
+        if self.screen is not Screen.MAIN:
+            self.type('q')
+            self.screen = Screen.MAIN
+        self.wait_for(TITLES[Screen.MAIN])
+
+    def listed(self) -> list[int]:
+        """PIDs on the main screen, from above."""
+        found = (_PROCESS.match(line) for line in self.lines)
+        return [int(match.group(1)) for match in found if match]
+
+    def pid_of(self, name: str) -> int:
+        """The PID in the row of this process."""
+        match = _PROCESS.match(self.lines[self.row(name)])
+        assert match is not None
+        return int(match.group(1))
+
+    def row(self, text: str) -> int:
+        """The first row of the screen that has this text, -1: none has."""
+        return next((y for y, line in enumerate(self.lines) if text in line), -1)
+
+    def has_reverse(self, y: int, x: int = 0, width: int | None = None) -> bool:
+        """Whether something in these cells is in reverse."""
+        end = self.emulator.screen.columns if width is None else x + width
+        return any(self.emulator.screen.cell(i, y).reverse for i in range(x, end))
+
+    def color(self, text: str) -> str:
+        """The colour that text is written in."""
+        y = self.row(text)
+        return str(self.emulator.screen.cell(self.lines[y].index(text), y).fg)
+
+    def rows_of_list(self) -> list[int]:
+        """The rows of the screen where something can be selected."""
+        if self.screen is Screen.MAIN:
+            return [y for y, line in enumerate(self.lines) if _PROCESS.match(line)]
+        rows = range(_FIRST_LINE, self.emulator.screen.lines)
+        return [*itertools.takewhile(lambda y: self.lines[y].strip(), rows)]
+
+    def cursor(self) -> int | None:
+        """The number of the line that is selected, of those that are seen; of help: the first."""
+        if self.screen is Screen.HELP:
+            match = re.search(r'Help: lines (\d+) to', self.text)
+            return int(match.group(1)) - 1 if match else None
+        rows = self.rows_of_list()
+        return next((i for i, y in enumerate(rows) if self.has_reverse(y)), None)
+
+
+class Machine(NamedTuple):
+    """A scenario, and the process in it that is another user's."""
+
+    path: pathlib.Path
+    other: int
+
+
+@contextlib.contextmanager
+def machine_with_two_users(folder: pathlib.Path) -> Iterator[Machine]:
+    """The machine; one of its processes belongs to somebody else."""
+    with contextlib.ExitStack() as stack:
+        # The first process of the system is root's: whoever is root needs somebody else.
+        other = 1
+        if os.geteuid() == 0:
+            other = stack.enter_context(bystander('worker', NOBODY)).pid
+        path = folder / 'steady.toml'
+        path.write_text(describe_machine([other]), encoding='utf-8')
+        yield Machine(path, other)
+
+
+class Monitors:
+    """Lends one running monitor to many tests, which leave it as they found it."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._running: Monitor | None = None
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Monitor]:
+        """The monitor at rest on its main screen; after a test that failed, a fresh one."""
+        monitor, self._running = self._running, None
+        if monitor is None:
+            monitor = Monitor(self.machine.path)
+            with contextlib.ExitStack() as stack:
+                stack.push(monitor)
+                monitor.wait_for_first_sample()
+                stack.pop_all()
+        try:
+            yield monitor
+            monitor.back()
+            monitor.key('Home')
+            monitor.wait(lambda: monitor.cursor() == 0)
+            monitor.key('Esc')
+            monitor.wait(lambda: monitor.cursor() is None)
+        except BaseException:
+            monitor.__exit__()
+            raise
+        self._running = monitor
+
+    def close(self) -> None:
+        """End it."""
+        if self._running is not None:
+            with self._running as monitor:
+                monitor.type('q')
+                monitor.wait_for_exit(timeout=PATIENCE)

@@ -1,0 +1,47 @@
+"""Each key of the key table, on each of its screens, does what a user can see it do."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from nvitop.gui.state.app_state import Screen
+from nvitop.gui.state.keymap import BINDINGS, Action, find_binding
+from tests.e2e.expectations import EXPECTATIONS
+from tests.e2e.monitor import TITLES, Monitor, Monitors
+
+
+def test_there_is_an_expectation_for_each_action() -> None:
+    assert {*EXPECTATIONS, Action.QUIT} == {binding.action for binding in BINDINGS} == {*Action}
+
+
+@pytest.mark.parametrize('screen', Screen, ids=lambda screen: screen.value)
+def test_every_key(screen: Screen, monitors: Monitors) -> None:
+    pressed = 0
+    with monitors.lent() as monitor:
+        monitor.enter(screen)
+        for binding in BINDINGS:
+            for keys in binding.keys:
+                if binding.action is Action.QUIT or find_binding(screen, keys) is not binding:
+                    continue
+                try:
+                    EXPECTATIONS[binding.action](monitor, binding, keys)
+                    monitor.wait_for(TITLES[screen])
+                except AssertionError as error:
+                    raise AssertionError(f'{keys} on the screen {screen.value}: {error}') from error
+                pressed += 1
+    assert pressed > 10
+
+
+@pytest.mark.parametrize('keys', ['q', 'Q'])
+def test_leaving(keys: str, monitors: Monitors) -> None:
+    binding = find_binding(Screen.MAIN, keys)
+    assert binding is not None
+    assert binding.action is Action.QUIT
+    assert keys in binding.keys
+    with Monitor(pathlib.Path(monitors.machine.path)) as monitor:
+        monitor.wait_for_first_sample()
+        monitor.key(keys)
+        assert monitor.wait_for_exit() == 0
+        monitor.assert_restored()
