@@ -7,6 +7,8 @@ ARGS   ?=
 # For `make bench`: how many runs, and an environment with another nvitop to measure beside ours.
 RUNS   ?= 15
 PEER   ?=
+# For `make fuzz`: how many times what the tests generate by default.
+FUZZ   ?= 60
 BENCH  := .venvs/bench/bin/python
 
 .DEFAULT_GOAL := help
@@ -74,6 +76,11 @@ bench: ## measure, on the driver that is found; PEER=DIRECTORY of an environment
 .PHONY: test-callbacks
 test-callbacks: $(VENV)/.made ## run the tests of callbacks and examples with Keras, Lightning and a CPU build of PyTorch
 	@$(BIN)/python tools/test_callbacks.py $(ARGS)
+
+# 60: 150,000 processes with hostile names on screens, in reports, CSV and JSON; about five minutes.
+.PHONY: fuzz
+fuzz: $(VENV)/.made ## generated hostile input; FUZZ=20 for a third of it, NVITOP_FUZZ_SEED=n for other input
+	@NVITOP_FUZZ=$(FUZZ) $(PYTEST) -o timeout=1800 tests/fuzz $(ARGS)
 
 .PHONY: clean
 clean: ## remove what was made

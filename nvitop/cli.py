@@ -20,6 +20,7 @@ from nvitop.options import (
     parse_arguments,
     parse_environment,
 )
+from nvitop.printable import printable_lines
 
 if TYPE_CHECKING:
     from nvitop.config import Config
@@ -105,7 +106,7 @@ def _run(invocation: Invocation) -> int:
     if options.demo is not None:
         error = _simulate(options.demo)
         if error:
-            print(f'nvitop: {error}', file=sys.stderr)
+            print(f'nvitop: {printable_lines(error)}', file=sys.stderr)
             return 2
     error = start_driver()
     if error:
@@ -383,7 +384,7 @@ def _say(messages: Sequence[Message]) -> None:
 
             label = colored(label, _COLORS[kind], attrs=('bold',))
         with contextlib.suppress(OSError):
-            print(f'nvitop: {label} {text}', file=sys.stderr)
+            print(f'nvitop: {label} {printable_lines(text)}', file=sys.stderr)
 
 
 def _status(messages: Sequence[Message]) -> int:

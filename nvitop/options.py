@@ -7,8 +7,8 @@ import argparse
 import re
 from typing import Callable, Mapping
 
+from nvitop.arguments import ArgumentParser, add_help_and_version
 from nvitop.namedtuple import NamedTuple
-from nvitop.version import __version__
 
 DESCRIPTION = 'Show what runs on the NVIDIA GPUs of this machine, live or as a report.'
 EPILOG = """\
@@ -197,7 +197,7 @@ def _add_switch(add: _Adder, *names: str, dest: str, opposite: str, text: str) -
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of ``nvitop``. What is not given on the command line is not in the namespace."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog='nvitop',
         description=DESCRIPTION,
         epilog=EPILOG,
@@ -215,14 +215,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_general(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('general')
-    group.add_argument('-h', '--help', action='help', help='show this help and exit')
-    group.add_argument(
-        '-V',
-        '--version',
-        action='version',
-        version=f'%(prog)s {__version__}',
-        help='show the version and exit',
-    )
+    add_help_and_version(group)
     jobs = group.add_mutually_exclusive_group()
     jobs.add_argument('-1', '--once', action='store_true', help='print a report once and exit')
     jobs.add_argument(

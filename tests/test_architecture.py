@@ -26,7 +26,13 @@ TABLES = {
 #: Names that others chose, for which scripts ask.
 FOREIGN_NAMES = {('nvitop.compat.igpu', 'get_device')}
 
-ANYONE = ('nvitop.version', 'nvitop.namedtuple', 'nvitop.api.utils', 'nvitop.api.metrics')
+ANYONE = (
+    'nvitop.version',
+    'nvitop.namedtuple',
+    'nvitop.printable',
+    'nvitop.api.utils',
+    'nvitop.api.metrics',
+)
 #: room → the prefixes it may import beside its own and ANYONE. The first matching room counts.
 ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.api.libnvml': ('nvitop.api', 'nvitop.simulation'),
@@ -34,14 +40,16 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.sampling.types': (),
     'nvitop.sampling': ('nvitop.api', 'nvitop.sampling', 'nvitop.simulation'),
     'nvitop.select': ('nvitop.api', 'nvitop'),
+    'nvitop.arguments': (),
     'nvitop.query': (
         'nvitop.api',
+        'nvitop.arguments',
         'nvitop.sampling',
         'nvitop.options',
         'nvitop.query',
         'nvitop.simulation',
     ),
-    'nvitop.options': (),
+    'nvitop.options': ('nvitop.arguments',),
     'nvitop.config': ('nvitop.options',),
     'nvitop.callbacks': ('nvitop.api', 'nvitop'),
     'nvitop.compat': ('nvitop.api', 'nvitop'),
@@ -87,6 +95,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 ONLY_IN = {
     'curses': ('nvitop.gui.term.curses',),
     'argparse': (
+        'nvitop.arguments',
         'nvitop.cli',
         'nvitop.select',
         'nvitop.options',
@@ -154,7 +163,7 @@ def room_of(name: str) -> str | None:
 @pytest.mark.parametrize('path', FILES, ids=module_name)
 def test_a_room_imports_only_what_the_design_lets_it(path: pathlib.Path) -> None:
     name = module_name(path)
-    if name in {'nvitop.version', 'nvitop.namedtuple'} or is_shim(path):
+    if name in {'nvitop.version', 'nvitop.namedtuple', 'nvitop.printable'} or is_shim(path):
         return
     room = room_of('nvitop.__init__' if name == 'nvitop' else name)
     assert room is not None, f'{name} belongs to no room: add it to ROOMS'

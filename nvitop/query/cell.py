@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -21,8 +20,6 @@ _UNITS_IN_CSV = {'B': 'MiB', '°C': '', 'count': ''}
 #: all of it also with apostrophes before it, so that taking one off again gives back the text.
 _RISKY = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]|'*\[N/A\]\Z")
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]|\A\s|\s\Z|\A\Z')
-#: Invisible characters that move the text around them.
-_MOVING = frozenset('\u2028\u2029')
 
 
 def escape(text: str) -> str:
@@ -45,18 +42,6 @@ def quote(text: str) -> str:
     if not _NEEDS_QUOTES.search(text):
         return text
     return '"' + text.replace('"', '""') + '"'
-
-
-def printable(text: str) -> str:
-    """Text without anything that steers a terminal or turns the direction: � stands for it."""
-    if text.isascii() and text.isprintable():
-        return text
-    return ''.join('�' if _steers(character) else character for character in text)
-
-
-def _steers(character: str) -> bool:
-    # Control, format (bidirectional marks too) and surrogate characters, line separators.
-    return unicodedata.category(character) in ('Cc', 'Cf', 'Cs') or character in _MOVING
 
 
 def unit_in_csv(column: Column) -> str:

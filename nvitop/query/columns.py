@@ -134,10 +134,10 @@ def _mig_index(row: DeviceRow) -> Value:
 
 def _part_of_bus_id(position: int, row: DeviceRow) -> Value:
     """Domain, bus or device, as a number in hexadecimal."""
-    bus_id = row.device.info.bus_id
-    if bus_id is None or bus_id.count(':') != 2:
+    parts = (row.device.info.bus_id or '').partition('.')[0].split(':')
+    if len(parts) != 3:
         return None
-    domain, bus, device = bus_id.partition('.')[0].split(':')
+    domain, bus, device = parts
     return f'0x{(domain[-4:], bus, device)[position].upper()}'
 
 

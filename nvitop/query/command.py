@@ -9,7 +9,9 @@ import time
 from typing import TYPE_CHECKING, Callable, TypeVar
 
 from nvitop.api import libnvml
+from nvitop.arguments import ArgumentParser
 from nvitop.namedtuple import NamedTuple
+from nvitop.printable import printable_lines
 from nvitop.query.ask import Answer, Asker, Question
 from nvitop.query.cell import unit_in_csv
 from nvitop.query.columns import (
@@ -71,7 +73,7 @@ class _Failure(Exception):
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of ``nvitop query``."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog='nvitop query',
         description='Print what is measured on GPUs and their processes, for programs to read.',
         epilog=_EXAMPLES,
@@ -377,7 +379,7 @@ def find_troubles(sample: Sample) -> dict[str, str]:
 
 
 def _say(text: str) -> None:
-    print(f'nvitop query: {text}', file=sys.stderr)
+    print(f'nvitop query: {printable_lines(text)}', file=sys.stderr)
 
 
 # Names

@@ -7,11 +7,11 @@ import json
 from typing import TYPE_CHECKING, Any, Protocol, Sequence
 
 from nvitop.namedtuple import NamedTuple
+from nvitop.printable import printable
 from nvitop.query.ask import iso_time, plain_row
 from nvitop.query.cell import (
     escape,
     header_text,
-    printable,
     quote,
     unit_in_csv,
     value_text,

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import select
 import signal
 import stat
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 _SIGNALS = [
     getattr(signal, name) for name in ('SIGINT', 'SIGTERM', 'SIGHUP') if hasattr(signal, name)
 ]
+
+#: Halves of UTF-16 pairs, which names in Windows may have; Python keeps odd bytes between these.
+_UNWRITABLE = re.compile('[\ud800-\udc7f\udd00-\udfff]')
 
 
 class InterruptedByUser(BaseException):
@@ -107,7 +111,7 @@ class Output:
         Raises:
             OSError: Not all could be written. In a file no part of a piece is left.
         """
-        data = [piece.encode('utf-8', 'surrogateescape') for piece in pieces]
+        data = [_encoded(piece) for piece in pieces]
         if not self._is_open:
             self._open()
         if self._fd < 0:
@@ -176,3 +180,11 @@ class Output:
         if stat.S_ISREG(status.st_mode) and status.st_size == end and written > whole:
             os.ftruncate(self._fd, end - (written - whole))
             os.lseek(self._fd, end - (written - whole), os.SEEK_SET)
+
+
+def _encoded(text: str) -> bytes:
+    """UTF-8; bytes of names in another encoding stay what they are."""
+    try:
+        return text.encode('utf-8', 'surrogateescape')
+    except UnicodeEncodeError:
+        return _UNWRITABLE.sub('\ufffd', text).encode('utf-8', 'surrogateescape')

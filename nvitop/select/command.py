@@ -13,8 +13,9 @@ from typing import Any
 from nvitop.api import host, libnvml
 from nvitop.api.device import Device
 from nvitop.api.utils import human2bytes
+from nvitop.arguments import ArgumentParser, add_help_and_version
+from nvitop.printable import printable_lines
 from nvitop.select import FORMATS, Criteria, Selection, Wish, select, too_few
-from nvitop.version import __version__
 
 
 def _count(text: str) -> int:
@@ -32,7 +33,7 @@ def _size(text: str) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of ``nvisel``."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog='nvisel',
         description='Print the devices that meet all criteria, best first, in the form that '
         'CUDA_VISIBLE_DEVICES has.',
@@ -42,14 +43,7 @@ def make_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     group = parser.add_argument_group('general')
-    group.add_argument('-h', '--help', action='help', help='show this help and exit')
-    group.add_argument(
-        '-V',
-        '--version',
-        action='version',
-        version=f'%(prog)s {__version__}',
-        help='show the version and exit',
-    )
+    add_help_and_version(group)
     _add_constraints(parser)
     _add_format(parser)
     return parser
@@ -231,7 +225,7 @@ def _joined(identifiers: list[str], separator: str) -> str:
 
 
 def _complain(text: str) -> int:
-    print(f'nvisel: {text}', file=sys.stderr)
+    print(f'nvisel: {printable_lines(text)}', file=sys.stderr)
     return 1
 
 

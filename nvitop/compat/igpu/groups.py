@@ -7,8 +7,8 @@ import math
 from typing import List
 
 from nvitop.api.utils import NA
-from nvitop.compat.printable import printable
 from nvitop.namedtuple import NamedTuple
+from nvitop.printable import printable
 
 _BAR_WIDTH = 25
 

@@ -1,0 +1,128 @@
+"""What programs read back from ``nvitop query`` is what processes, users and devices are called."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import pathlib
+import tempfile
+import unicodedata
+
+from nvitop.query.ask import Answer, Question, answer
+from nvitop.query.cell import NOT_AVAILABLE, unescape
+from nvitop.query.columns import Column, device_table, process_table
+from nvitop.query.format import make_format, parse_style
+from nvitop.query.output import Output
+from nvitop.sampling.types import Sample
+from tests.fuzz.amount import check_seeds
+from tests.fuzz.texts import Hostile
+
+DEVICES = Question(devices=device_table().columns, mig=True)
+PROCESSES = Question(processes=process_table().columns)
+BOTH = Question(devices=DEVICES.devices, processes=PROCESSES.processes, mig=True)
+#: What spreadsheets take for the beginning of a formula, also in its full-width forms.
+FORMULAS = tuple('=+-@\t\r＝＋－＠')
+
+
+def written(question: Question, style: str, sample: Sample) -> bytes:
+    """The bytes in a file."""
+    form = make_format(question, parse_style(style), for_terminal=False)
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory, 'written')
+        output = Output(str(path))
+        output.write(form.pieces(answer(question, sample)))
+        output.close()
+        return path.read_bytes()
+
+
+def as_utf8(text: str) -> str:
+    """What can be said of a text in UTF-8: bytes of another encoding stay what they are."""
+    return ''.join(
+        '\ufffd' if '\ud800' <= char <= '\udfff' and not '\udc80' <= char <= '\udcff' else char
+        for char in text
+    )
+
+
+def as_utf16(text: str) -> str:
+    """What a text is to JSON, in which two halves of a pair are one character."""
+    return text.encode('utf-16', 'surrogatepass').decode('utf-16', 'surrogatepass')
+
+
+def texts_of(
+    columns: tuple[Column, ...], rows: tuple[object, ...]
+) -> list[tuple[int, int, str | None]]:
+    """Row, column and value of all that is text."""
+    return [
+        (i, j, value)
+        for i, row in enumerate(rows)
+        for j, column in enumerate(columns)
+        for value in (column.value(row),)
+        if column.kind == 'str'
+        and column.text is None
+        and (value is None or isinstance(value, str))
+    ]
+
+
+def check_csv(seed: int) -> None:
+    sample = Hostile(seed).machine(50)
+    for question in (DEVICES, PROCESSES):
+        text = written(question, 'csv', sample).decode('utf-8', 'surrogateescape')
+        cells = list(csv.reader(io.StringIO(text, newline=''), skipinitialspace=True, strict=True))
+        columns, rows = table_of(question, answer(question, sample))
+        assert len(cells) == len(rows) + 1
+        assert {len(line) for line in cells} == {len(columns)}
+        for i, j, value in texts_of(columns, rows):
+            cell = cells[i + 1][j]
+            if value is None:
+                assert cell == NOT_AVAILABLE
+            else:
+                assert unescape(cell) == as_utf8(value)
+                assert not cell.startswith(FORMULAS)
+                assert not cell.lstrip().startswith(FORMULAS)
+
+
+def check_json(seed: int) -> None:
+    sample = Hostile(seed).machine(50)
+    result = answer(BOTH, sample)
+    for style in ('json', 'jsonl'):
+        data = written(BOTH, style, sample)
+        assert data.isascii()
+        if style == 'jsonl':
+            assert data.count(b'\n') == 1
+        document = json.loads(data)
+        for name, question in (('devices', DEVICES), ('processes', PROCESSES)):
+            columns, rows = table_of(question, result)
+            assert len(document[name]) == len(rows)
+            for i, j, value in texts_of(columns, rows):
+                found = document[name][i][columns[j].name]
+                assert found == (None if value is None else as_utf16(value))
+
+
+def check_table(seed: int) -> None:
+    text = written(BOTH, 'table', Hostile(seed).machine(50)).decode()
+    kinds = {unicodedata.category(char) for char in set(text) - {'\n'}}
+    assert not kinds & {'Cc', 'Cf', 'Cs', 'Zl', 'Zp'}
+
+
+def table_of(question: Question, result: Answer) -> tuple[tuple[Column, ...], tuple[object, ...]]:
+    """The columns and rows of a question for one table."""
+    if question.devices is not None:
+        return question.devices, tuple(result.devices)
+    return question.processes or (), tuple(result.processes)
+
+
+def test_csv() -> None:
+    usual = csv.field_size_limit(1 << 25)
+    try:
+        check_seeds(10, check_csv)
+    finally:
+        csv.field_size_limit(usual)
+
+
+def test_json() -> None:
+    check_seeds(5, check_json)
+
+
+def test_tables() -> None:
+    check_seeds(5, check_table)

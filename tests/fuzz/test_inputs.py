@@ -1,0 +1,243 @@
+"""Files, variables and arguments that nobody meant: a clear error or a right result, never a crash."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pathlib
+import tempfile
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from nvitop import simulation
+from nvitop.api.device import CudaDevice, Device, parse_cuda_visible_devices
+from nvitop.config import format_config, parse_config, read_config
+from nvitop.gui.state.query import filter_processes, parse_query
+from nvitop.options import merge, parse_arguments, parse_environment
+from nvitop.query.command import parse as parse_query_arguments
+from nvitop.select.command import main as select
+from nvitop.simulation import ScenarioError
+from tests.fuzz.amount import examples
+from tests.fuzz.texts import Hostile
+
+CHOICES = {'theme': ('dark', 'light'), 'columns': ('pid', 'user', 'command')}
+TEXTS = st.one_of(
+    st.text(max_size=30), st.integers(0, 1 << 32).map(lambda seed: Hostile(seed).text()[:2000])
+)
+
+
+def words(text: str) -> st.SearchStrategy[str]:
+    """Words that mean something, text that means nothing, and both run together."""
+    known = st.sampled_from(text.split())
+    return st.one_of(known, known, TEXTS, st.tuples(known, TEXTS).map(''.join))
+
+
+def assert_is_for_people(message: str, *, lines: int = 1) -> None:
+    """Few lines, and nothing in them that a terminal might obey."""
+    assert message.strip()
+    assert message.strip().count('\n') < lines, message
+    kinds = {unicodedata.category(char) for char in set(message) - {'\n'}}
+    assert not kinds & {'Cc', 'Cf', 'Cs', 'Zl', 'Zp'}, message
+
+
+# Files
+
+CONFIGURATION = format_config(merge({}), CHOICES)
+VALUES = st.recursive(
+    st.one_of(
+        st.booleans().map(lambda flag: str(flag).lower()),
+        st.integers().map(str),
+        st.floats().map(str),
+        st.sampled_from(['"dark"', '"1:0"', "'pid'", '[10, 75]', '1979-05-27', '{}', 'nan', '""']),
+        TEXTS.map(lambda text: '"""' + text.replace('\\', '') + '"""'),
+    ),
+    lambda inner: st.lists(inner, max_size=3).map(lambda items: f'[{", ".join(items)}]'),
+    max_leaves=4,
+)
+
+
+def lines_of(names: list[str]) -> st.SearchStrategy[str]:
+    """A TOML file in which these names have all kinds of values."""
+    line = st.tuples(st.one_of(st.sampled_from(names), st.text('abz_-.', min_size=1)), VALUES)
+    return st.lists(line.map(' = '.join), max_size=6).map('\n'.join)
+
+
+SETTINGS = [
+    line.lstrip('# ').partition(' =')[0] for line in CONFIGURATION.splitlines() if ' = ' in line
+]
+
+
+@examples(60)
+@given(st.one_of(lines_of(SETTINGS), st.text(max_size=200)))
+@example('interval = 1e999')
+@example('interval = -0.0')
+def test_configuration_files(text: str) -> None:
+    config = parse_config(text, 'nvitop.toml', CHOICES)
+    for problem in config.problems:
+        assert str(problem).startswith('nvitop.toml')
+        assert_is_for_people(str(problem))
+    # What was taken from it can be written, and means the same when it is read again.
+    options = merge(config.layer)
+    again = parse_config(format_config(options, CHOICES), 'again.toml', CHOICES)
+    assert again.problems == ()
+    assert merge(again.layer) == options
+
+
+@examples(30)
+@given(st.binary(max_size=100))
+def test_configuration_files_that_are_no_text(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory, 'config.toml')
+        path.write_bytes(data)
+        for problem in read_config(path, CHOICES).problems:
+            assert_is_for_people(str(problem).replace(directory, ''))
+
+
+SCENARIO = """\
+description = "one" seed = 3 [driver] version = "570.1" [[gpu]] count = 2 model = "H100"
+temperature = {base = 40, swing = 5, period = 10} lost = true [[gpu.mig]] profile = "1g.10gb"
+[[process]] command = ["python", "x"] gpu = 0 gpus = [0, 1] memory = "2GiB" user = "alice"
+[[event]] at = 3 [[fault]] function = "nvmlDeviceGetName" error = "GPU_IS_LOST" after = 2
+"""
+
+
+@examples(60)
+@given(st.lists(words(SCENARIO), max_size=14).map('\n'.join))
+@example('[[gpu]]\ncount = 2\n[[gpu.mig]]\nprofile = 3')
+def test_scenario_files(text: str) -> None:
+    message = ''
+    try:
+        simulation.parse_scenario(text, name='fuzz', source='fuzz.toml')
+    except ScenarioError as error:
+        message = str(error)
+    if message:
+        assert message.startswith('fuzz.toml')
+        assert_is_for_people(message)
+
+
+# Variables
+
+VARIABLES = words(
+    '0 1 -1 00 +1 0x1 1.5 7 8 99999999999999999999 GPU-0 MIG-0 MIG-GPU-0/1/2 NoDevFiles'
+)
+
+
+@examples(60)
+@given(st.lists(VARIABLES, max_size=5).map(','.join))
+@example(',')
+@example('٣')
+def test_visible_devices(value: str) -> None:
+    with simulation.machine('mig', processes='none'):
+        visible = parse_cuda_visible_devices(value)
+        devices = CudaDevice.from_cuda_visible_devices() if not visible else None
+        known = [device.uuid() for device in Device.all()]
+        for identifier in visible:
+            assert isinstance(identifier, (int, tuple, str))
+        assert len(visible) <= max(1, 8 * len(known))
+        assert devices is None or isinstance(devices, list)
+
+
+@examples(60)
+@given(st.lists(words('auto full compact plain colorful light readonly 10 75 , = |'), max_size=6))
+def test_environment_of_the_monitor(pieces: list[str]) -> None:
+    environ = {
+        'NVITOP_MONITOR_MODE': ','.join(pieces),
+        'NVITOP_GPU_UTILIZATION_THRESHOLDS': ','.join(pieces),
+        'NVITOP_MEMORY_UTILIZATION_THRESHOLDS': ' '.join(pieces),
+    }
+    merge(parse_environment(environ))
+
+
+# Filters
+
+
+@examples(60)
+@given(words('user: gpu: pid: type: user:alice gpu:0 gpu:1:0 pid:12 type:C * . ( [ \\ (a+)+$'))
+def test_filters(text: str) -> None:
+    processes = Hostile(len(text)).machine(20).processes
+    found = filter_processes(processes, parse_query(text))
+    assert set(map(id, found)) <= set(map(id, processes))
+    if not text.strip():
+        assert found == processes
+
+
+# Arguments
+
+
+def outcome(call: Any, arguments: list[str]) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of a command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = call(arguments)
+        except SystemExit as end:
+            status = end.code
+    return status if isinstance(status, int) else 0, out.getvalue(), err.getvalue()
+
+
+NVITOP = words("""
+    -1 --once -m auto full --monitor --interval 1 0.5 nan inf -1e9 --ascii -U --colorful --no-colorful --light --theme dark
+    --gpu-util-thresh 10 75 --mem-util-thresh 80 20 -o 0 1:0 --only -ov -c -C -g -G -u alice --user -p 1 4294967296 --pid
+    --readonly --config x --no-config --print-config --demo dgx-h100 -- -h --help -V --version
+""")
+QUERY = words("""
+    --gpu --gpu=name,index --gpu= --processes --processes=pid,command --all --mig -i 0 1:0 GPU- 00000000:01:00.0 --id
+    --format csv json jsonl table --format=csv,noheader,nounits --format=xml,, -l 1 -l 0 -lms 5 nan --loop=inf
+    --query-gpu=index,memory.used --query-compute-apps=pid --help-query-gpu --list -h -- index,nam pwoer.draw
+""")
+SELECT = words("""
+    -n 1 -N 2 99 0 -1 --min-count --max-count -f 4GiB 20% -1GiB 1e400 --min-free-memory -t 4.5G --max-gpu-utilization 50 nan -w 101
+    --tol 10 --free-accounts alice -i 0,1 --inherit --format index uuid json -s ; -0 --newline --no-sort --force-index -S -h -- -V
+""")
+
+
+@examples(60)
+@given(st.lists(NVITOP, max_size=6))
+def test_arguments_of_nvitop(arguments: list[str]) -> None:
+    status, out, err = outcome(parse_arguments_only, arguments)
+    assert_ends_well(status, out, err)
+
+
+def parse_arguments_only(arguments: list[str]) -> int:
+    """What the command does before it looks at the machine."""
+    invocation = parse_arguments(arguments)
+    merge(invocation.layer)
+    return 0
+
+
+@examples(60)
+@given(st.lists(QUERY, max_size=6))
+def test_arguments_of_query(arguments: list[str]) -> None:
+    status, out, err = outcome(lambda given: parse_query_arguments(given) and 0, arguments)
+    assert_ends_well(status, out, err)
+
+
+@examples(40)
+@given(st.lists(SELECT, max_size=6))
+def test_arguments_of_nvisel(arguments: list[str]) -> None:
+    with simulation.machine('mig', processes='none'):
+        status, out, err = outcome(select, arguments)
+    assert_ends_well(status, out, err, may_be=(0, 1, 2))
+
+
+def assert_ends_well(status: int, out: str, err: str, *, may_be: tuple[int, ...] = (0, 2)) -> None:
+    assert status in may_be
+    assert 'Traceback' not in err
+    if status == 2:
+        assert out == ''
+        # Usage, which may be long, and the message in one line at its end.
+        assert 'error: ' in err.splitlines()[-1]
+        assert_is_for_people(err.splitlines()[-1])
+
+
+@pytest.mark.parametrize('text', ['\x1b[31m', 'a\nb', '\u202e', '\ud800'])
+def test_messages_about_hostile_arguments_are_safe_to_print(text: str) -> None:
+    for call in (parse_arguments_only, select, parse_query_arguments):
+        for arguments in ([text], ['-o', text], ['--format', text], ['-n', text]):
+            status, _, err = outcome(call, arguments)
+            assert status == 2
+            assert_is_for_people(err.splitlines()[-1])

@@ -1,0 +1,134 @@
+"""Hostile text on every screen and in reports: no byte of it is obeyed, and it moves nothing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from nvitop.gui.render.ansi import to_ansi
+from nvitop.gui.render.ascii import to_ascii
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.theme import theme_named
+from nvitop.gui.report import report_text
+from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.columns import COLUMNS
+from nvitop.gui.state.events import EnvironmentRead, KeyPressed, Pasted, Resized, SampleArrived
+from nvitop.gui.state.types import ViewState
+from nvitop.gui.state.update import update_all
+from nvitop.gui.view.frame import draw_frame
+from nvitop.options import Options
+from nvitop.sampling.history import History
+from nvitop.sampling.types import Sample
+from tests.fuzz.amount import check_seeds
+from tests.fuzz.texts import Hostile
+from tests.gui.screen import shown
+from tests.gui.test_report_hostile import assert_straight
+
+#: Keys that lead to a screen; the words are events.
+WAYS = (
+    '',
+    'Down Down',
+    'd f',
+    'Down T',
+    'Down Space Down Space K',
+    '\\ paste',
+    '\\ paste Enter',
+    'F3 paste',
+    't Down Right',
+    't Down x T',
+    'Down e read',
+    'Down e read v End Right',
+    'Down Enter',
+    'U Down',
+    '! Down',
+    'C Down',
+    'h PageDown',
+)
+PROCESSES = 50
+ALL_COLUMNS = tuple(column.name for column in COLUMNS)
+_STYLE = re.compile(r'\x1b\[[0-9;]*m')
+
+
+def state_after(source: Hostile, sample: Sample, width: int, height: int) -> AppState:
+    """The monitor on one of its screens."""
+    random_ = source.random
+    columns = ALL_COLUMNS if random_.random() < 0.5 else ViewState().columns
+    view = ViewState(ascii=random_.random() < 0.3, columns=columns)
+    state, _ = update_all(
+        AppState(width=width, height=height, view=view),
+        (Resized(width, height), SampleArrived(sample)),
+    )
+    for word in random_.choice(WAYS).split():
+        if word == 'paste':
+            state, _ = update_all(state, (Pasted(source.text()),))
+        elif word == 'read':
+            environ = state.environ
+            if state.screen is Screen.ENVIRON:
+                variables = source.environment(20)
+                event = EnvironmentRead(environ.pid, environ.start_time, variables)
+                state, _ = update_all(state, (event,))
+        else:
+            state, _ = update_all(state, (KeyPressed(word),))
+    return state
+
+
+def assert_nothing_is_obeyed(text: str) -> str:
+    """What is left of an output without its own styles: only characters with a place of their own."""
+    plain = _STYLE.sub('', text)
+    kinds = {unicodedata.category(char) for char in set(plain) if char != '\n'}
+    assert not kinds & {'Cc', 'Cf', 'Cs', 'Cn', 'Zl', 'Zp'}
+    plain.encode('utf-8')
+    return plain
+
+
+def assert_moves_nothing(buffer: Buffer) -> None:
+    """Each piece of each row stands in the cell where it was drawn, in a terminal's eyes."""
+    text = to_ansi(buffer, theme_named('dark'), 0).rstrip('\n')
+    rows = shown(text, columns=buffer.width + 4, rows=buffer.height)
+    for y, cells in enumerate(rows):
+        for x, piece, _ in buffer.row(y):
+            assert cells[x][:1] == piece[:1], (y, x, piece)
+        assert not ''.join(cells[buffer.width :]).strip(), y
+
+
+def check_frame(seed: int) -> None:
+    source = Hostile(seed)
+    sample = source.machine(PROCESSES)
+    width = source.random.choice((40, 60, 79, 80, 100, 123, 160))
+    height = source.random.choice((6, 12, 24, 30, 50))
+    history = History()
+    history.record(sample)
+    state = state_after(source, sample, width, height)
+    buffer = draw_frame(state, history)
+    if state.view.ascii:
+        buffer = to_ascii(buffer)
+    plain = assert_nothing_is_obeyed(to_ansi(buffer, theme_named('dark'), 256))
+    if state.view.ascii:
+        assert plain.isascii()
+    assert_moves_nothing(buffer)
+
+
+def check_report(seed: int) -> None:
+    source = Hostile(seed)
+    sample = source.machine(PROCESSES)
+    columns = ALL_COLUMNS if source.random.random() < 0.5 else None
+    width = source.random.choice((40, 60, 79, 100, 123, 160, 240))
+    text = report_text(sample, Options(columns=columns), width=width, colors=256)
+    plain = assert_nothing_is_obeyed(text)
+    rows = shown(text, columns=width + 4, rows=plain.count('\n') + 1)
+    assert_straight(rows)
+
+
+def test_frames_of_the_monitor() -> None:
+    check_seeds(20, check_frame)
+
+
+def test_reports() -> None:
+    check_seeds(10, check_report)
+
+
+def test_the_texts_are_hostile() -> None:
+    texts = ''.join(Hostile(seed).text() for seed in range(300))
+    found = {unicodedata.category(char) for char in texts}
+    assert found >= {'Cc', 'Cf', 'Cs', 'Cn', 'Co', 'Mn', 'Zl', 'Lo', 'So'}
+    assert '\x1b]' in texts
