@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import pathlib
+import sys
 import tempfile
 import unicodedata
 
@@ -49,6 +50,11 @@ def as_utf16(text: str) -> str:
     return text.encode('utf-16', 'surrogatepass').decode('utf-16', 'surrogatepass')
 
 
+def readable(text: str) -> str:
+    """What the csv module can read: before Python 3.11, no NUL (which no name in a system has)."""
+    return text if sys.version_info >= (3, 11) else text.replace('\0', '')
+
+
 def texts_of(
     columns: tuple[Column, ...], rows: tuple[object, ...]
 ) -> list[tuple[int, int, str | None]]:
@@ -67,7 +73,7 @@ def texts_of(
 def check_csv(seed: int) -> None:
     sample = Hostile(seed).machine(50)
     for question in (DEVICES, PROCESSES):
-        text = written(question, 'csv', sample).decode('utf-8', 'surrogateescape')
+        text = readable(written(question, 'csv', sample).decode('utf-8', 'surrogateescape'))
         cells = list(csv.reader(io.StringIO(text, newline=''), skipinitialspace=True, strict=True))
         columns, rows = table_of(question, answer(question, sample))
         assert len(cells) == len(rows) + 1
@@ -77,7 +83,7 @@ def check_csv(seed: int) -> None:
             if value is None:
                 assert cell == NOT_AVAILABLE
             else:
-                assert unescape(cell) == as_utf8(value)
+                assert unescape(cell) == readable(as_utf8(value))
                 assert not cell.startswith(FORMULAS)
                 assert not cell.lstrip().startswith(FORMULAS)
 
