@@ -8,7 +8,7 @@ import enum
 from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.state.types import MainState, ViewState
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import EMPTY_SAMPLE, Cost, DeviceKey, ProcessKey, ProcessSample, Sample
+from nvitop.sampling.types import EMPTY_SAMPLE, Cost, ProcessKey, ProcessSample, Sample
 from nvitop.version import __version__
 
 
@@ -164,8 +164,6 @@ class AppState(NamedTuple):
     timestamp: float = 0.0
     #: Of nvitop, without its local part.
     version: str = __version__.partition('+')[0]
-    #: Graphs of the main screen are of this device; ``None``: the mean of all.
-    focus: DeviceKey | None = None
 
     @property
     def shown(self) -> Sample:

@@ -23,6 +23,8 @@ SCROLL_KEYS = {'PageUp': -10, 'PageDown': 10, 'Home': -1 << 20, 'End': 1 << 20}
 #: So long the dialog has to be seen, unanswered, before an answer counts: what was typed before it
 #: was there, pasted or repeated by a key that is held down must confirm nothing.
 QUIET_SECONDS = 0.5
+#: In so many cells there is room for a PID and the beginning of a user's name.
+_NAMED_WIDTH = 20
 _NO_ROOM = 'No room to name who gets a signal (Esc: cancel)'
 _HOT_KEYS = {key: index for index, (_, _, keys) in enumerate(BUTTONS) for key in keys}
 
@@ -106,15 +108,15 @@ def scroll_dialog(state: AppState, lines: int) -> AppState:
 
 def dialog_layout(state: AppState) -> DialogLayout:
     """Where the parts of the dialog are."""
-    layout = _layout(state)
-    if layout.body_rows:
-        return layout
+    if names_targets(state):
+        return _layout(state)
     return lay_out_dialog(Rect(0, 0, state.width, state.height), (_NO_ROOM,), ())
 
 
 def names_targets(state: AppState) -> bool:
     """Whether there is room to say to whom a signal would be sent."""
-    return _layout(state).body_rows > 0
+    layout = _layout(state)
+    return layout.body_rows > 0 and layout.text.width >= _NAMED_WIDTH
 
 
 def _layout(state: AppState) -> DialogLayout:

@@ -52,7 +52,7 @@ def _empty_message(state: AppState) -> str:
     if state.shown.host_processes:
         return f'None of {len(state.shown.host_processes)} processes meets the filter'
     if state.frozen is not None:
-        return 'Not measured: the display was frozen before the tree was opened'
+        return 'Not measured: the display was frozen before the tree was opened (z: let it run)'
     if state.shown.processes or not state.shown.sequence:
         return 'Looking for processes ...'
     return 'No process is running on a GPU'

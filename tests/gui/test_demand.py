@@ -1,0 +1,43 @@
+"""What is shown decides what is measured, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.demand import DETAILS, demand_of
+from nvitop.gui.state.types import GraphState
+from tests.gui.samples import SAMPLES
+from tests.gui.test_update import press, state_of
+
+
+def with_counters(width: int, *keys: str) -> AppState:
+    """The lower graph plots a hardware counter."""
+    state, _ = press(state_of(SAMPLES['one'], width=width, height=60), *keys)
+    graphs = GraphState(lower='gpm_sm_active')
+    return state._replace(main=state.main._replace(graphs=graphs))
+
+
+@pytest.mark.parametrize(
+    ('width', 'keys', 'shown'),
+    [
+        (120, 'f', True),
+        (120, 'f H', False),
+        (120, 'c', False),
+        (90, 'f', False),
+        (120, 'f t', False),
+        (120, 'f h', False),
+        (120, 'f Down Enter', False),
+    ],
+)
+def test_counters_are_read_only_while_their_graph_is_seen(
+    width: int, keys: str, shown: bool
+) -> None:
+    demand = demand_of(with_counters(width, *keys.split()))
+    assert ('gpm_sm_active' in demand.shown_metrics) is shown
+
+
+def test_details_are_measured_while_they_are_shown() -> None:
+    for keys, shown in (('d', True), ('d d', False), ('d t', False)):
+        state, _ = press(state_of(SAMPLES['one']), *keys.split())
+        assert set(DETAILS).issubset(demand_of(state).shown_metrics) is shown

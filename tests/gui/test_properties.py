@@ -1,0 +1,279 @@
+"""Whatever happens in whatever order, on any machine at any size: the whole program, without a driver.
+
+Each example is a run of the application itself on a terminal in memory, with a clock of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Iterator, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nvitop.gui.app import App
+from nvitop.gui.effects import EffectRunner, Job
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.columns import COLUMNS
+from nvitop.gui.state.dialog import NEXT_KEYS, PREVIOUS_KEYS, SCROLL_KEYS
+from nvitop.gui.state.effects import ReadEnvironment
+from nvitop.gui.state.events import (
+    EnvironmentRead,
+    Event,
+    KeyPressed,
+    MousePressed,
+    MouseScrolled,
+    Pasted,
+    Resized,
+    SampleArrived,
+    SignalSent,
+    Suspended,
+)
+from nvitop.gui.state.keymap import BINDINGS
+from nvitop.gui.state.types import ViewState
+from nvitop.gui.term.headless import HeadlessTerminal
+from nvitop.options import Thresholds
+from tests.gui.samples import ENVIRONMENT, SAMPLES, with_details, with_families
+from tests.gui.test_app import FakeMeasuring
+from tests.gui.test_frame import assert_is_drawn_inside
+from tests.gui.test_report import Anything
+
+if TYPE_CHECKING:
+    from nvitop.gui.render.theme import Theme
+
+pytestmark = pytest.mark.usefixtures('utc')
+
+_KEYS = sorted({key for binding in BINDINGS for keys in binding.keys for key in keys.split()})
+SIZES = st.one_of(
+    st.tuples(st.integers(1, 500), st.integers(1, 200)),
+    st.sampled_from([(40, 6), (40, 12), (79, 24), (80, 24), (100, 30), (123, 40), (500, 200)]),
+)
+_NAVIGATION = {*PREVIOUS_KEYS, *NEXT_KEYS, *SCROLL_KEYS}
+
+
+class Step(NamedTuple):
+    """What one wait of the terminal returns, and how long it takes."""
+
+    seconds: float
+    events: tuple[Event, ...]
+
+
+def _keys(*keys: str) -> list[Event]:
+    return [KeyPressed(key) for key in keys]
+
+
+def _machine(name: str | int) -> SampleArrived:
+    sample = Anything(name).sample() if isinstance(name, int) else SAMPLES[name]
+    return SampleArrived(with_details(with_families(sample._replace(sequence=1))))
+
+
+_EVENTS: st.SearchStrategy[list[Event]] = st.one_of(
+    st.sampled_from(_KEYS).map(_keys),
+    st.characters(min_codepoint=32, max_codepoint=0x2FFF).map(_keys),
+    st.lists(st.sampled_from(['Down', 'Space', 'Up', 'End', 'x']), max_size=4).map(
+        lambda keys: _keys(*keys, 'T')
+    ),
+    st.sampled_from(['Enter', 'Space', 'k', 'K', 't', '1', '2']).map(_keys),
+    st.sampled_from(['t', 'e', 'U', '!', 'C', 'h', 'Enter', 'q', 'd', 'f']).map(_keys),
+    st.builds(MousePressed, st.integers(0, 150), st.integers(0, 60), st.integers(1, 3)).map(
+        lambda event: [event]
+    ),
+    st.builds(
+        MouseScrolled,
+        st.just(1),
+        st.just(1),
+        st.integers(-1, 1),
+        st.integers(-1, 1),
+        st.booleans(),
+        st.booleans(),
+    ).map(lambda event: [event]),
+    SIZES.map(lambda size: [Resized(*size)]),
+    st.one_of(st.sampled_from(sorted(SAMPLES)), st.integers(0, 1 << 32)).map(
+        lambda name: [_machine(name)]
+    ),
+    st.text(max_size=20).map(lambda text: [Pasted(text)]),
+    st.sampled_from([[Suspended()], [Suspended(resumed=True)]]),
+)
+_STEPS = st.builds(
+    Step,
+    st.sampled_from([0.0, 0.01, 0.3, 0.5, 0.6, 2.0]),
+    st.one_of(st.just(()), _EVENTS.map(tuple), _EVENTS.map(tuple)),
+)
+_ANSWERS = st.sampled_from(['Enter', 'Space', 't', 'k', 'i', 'K', '1', '2', '3'])
+#: A signal as people send it, with something in between that should have stopped it, or not.
+_ASKED = st.tuples(
+    st.sampled_from(['T', 'K', 'k', 'I', 'Ctrl-C']),
+    st.sampled_from([0.0, 0.3, 0.6, 1.0]),
+    st.one_of(st.just([]), st.just([]), _STEPS.map(lambda step: [step])),
+    _ANSWERS,
+).map(
+    lambda asked: [
+        Step(0.0, tuple(_keys('Esc', 'Esc', 'Down', 'Space', asked[0]))),
+        Step(asked[1], ()),
+        Step(asked[1], ()),
+        *asked[2],
+        Step(0.0, tuple(_keys(asked[3]))),
+    ]
+)
+
+
+def runs(shortest: int) -> st.SearchStrategy[list[Step]]:
+    """Steps of a run, so many at least, and not more than 250."""
+    parts = st.one_of(_STEPS.map(lambda step: [step]), _STEPS.map(lambda step: [step]), _ASKED)
+    return st.lists(parts, min_size=shortest, max_size=200).map(
+        lambda found: [step for part in found for step in part][:250]
+    )
+
+
+class Run(HeadlessTerminal, EffectRunner):
+    """One run of the application: its terminal, its clock, and whoever carries out its effects."""
+
+    def __init__(self, size: tuple[int, int], steps: list[Step], state: AppState) -> None:
+        HeadlessTerminal.__init__(self, *size, ends=True)
+        self.app = App(self, state, runner=self, monotonic=lambda: self.now)
+        self.steps = list(reversed(steps))
+        self.now = 1000.0
+        self.sequence = 0
+        self.arrived: set[tuple[int, float]] = set()
+        self.signals = 0
+        #: The frame that is on the screen, and since when it has been read without an answer.
+        self.frame = Buffer(*size)
+        self.read_since: float | None = None
+        self.may_confirm = False
+        self.opened_with = ''
+        self.last_event: Event | None = None
+
+    def go(self) -> AppState:
+        self.app.run(FakeMeasuring())
+        return self.app.state
+
+    def wait(self, timeout: float | None) -> list[Event]:
+        assert timeout is not None
+        assert timeout >= 0
+        if not self.steps:
+            return super().wait(0)
+        step = self.steps.pop()
+        self._judge(step.events)
+        self.now += step.seconds
+        return [self._dated(event) for event in step.events]
+
+    def _dated(self, event: Event) -> Event:
+        if not isinstance(event, SampleArrived):
+            return event
+        self.sequence += 1
+        sample = event.sample
+        self.arrived |= {process.key[:2] for process in sample.processes}
+        self.arrived |= {(p.pid, p.start_time) for p in sample.host_processes}
+        return SampleArrived(
+            sample._replace(
+                sequence=self.sequence, monotonic=self.now, processes_monotonic=self.now
+            )
+        )
+
+    def draw(self, buffer: Buffer, theme: Theme) -> None:
+        assert_is_drawn_inside(buffer, self.app.state)
+        self.frame = buffer
+
+    def _judge(self, events: tuple[Event, ...]) -> None:
+        """Whether a person has had time to read the dialog, when these events come."""
+        dialog = self.app.state.dialog
+        if dialog is None:
+            self.read_since, self.may_confirm = None, False
+            return
+        if self.read_since is None:
+            self.read_since = self.now
+        if not events and self.now - self.read_since >= 0.5:
+            self.may_confirm = True
+        for event in events:
+            if isinstance(event, (Resized, Suspended)):
+                self.read_since, self.may_confirm = None, False
+            elif not self.may_confirm and isinstance(event, (KeyPressed, MousePressed)):
+                is_harmless = isinstance(event, KeyPressed) and event.key in _NAVIGATION
+                if not is_harmless:
+                    self.read_since = None
+
+    def run(self, effect: Job) -> None:
+        if isinstance(effect, ReadEnvironment):
+            self.app.post(EnvironmentRead(effect.pid, effect.start_time, ENVIRONMENT))
+            return
+        self.signals += 1
+        assert self.may_confirm
+        self.may_confirm = False
+        assert not self.app.state.view.readonly
+        assert effect.signal in ('SIGTERM', 'SIGKILL', 'SIGINT')
+        assert effect.targets
+        assert {key[:2] for key in effect.targets} <= self.arrived
+        text = '\n'.join(self.frame.lines())
+        assert 'Signal' in text
+        shown = re.findall(r'(\d+) \(', text)
+        assert {str(key.pid) for key in effect.targets} & set(shown) or len(effect.targets) > 1
+        for key in effect.targets:
+            self.app.post(SignalSent(key, effect.signal, 'failed', 'why'))
+
+
+def _assert_sound(state: AppState) -> None:
+    if state.main.selected is not None:
+        assert state.main.selected in {process.key for process in state.shown.processes}
+    assert state.screen is not Screen.METRICS or state.metrics is not None
+
+
+_VIEWS = st.builds(
+    ViewState,
+    mode=st.sampled_from(['auto', 'full', 'compact']),
+    ascii=st.booleans(),
+    colorful=st.booleans(),
+    readonly=st.sampled_from([False, False, True]),
+    shows_details=st.booleans(),
+    show_host=st.booleans(),
+    columns=st.lists(
+        st.sampled_from([column.name for column in COLUMNS]), min_size=1, unique=True
+    ).map(tuple),
+    thresholds=st.just(Thresholds()),
+)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(SIZES, runs(20), _VIEWS)
+def test_whatever_happens_the_monitor_goes_on_and_signals_only_what_was_confirmed(
+    size: tuple[int, int], steps: list[Step], view: ViewState
+) -> None:
+    state = Run(size, steps, AppState(view=view)).go()
+    _assert_sound(state)
+
+
+def _confirmations() -> Iterator[tuple[str, list[Step], int]]:
+    opened = Step(0.0, (_machine('processes200'), *_keys('Down', 'Space', 'T')))
+    answer = Step(0.0, tuple(_keys('Enter')))
+    quiet, short = Step(0.6, ()), Step(0.4, ())
+    yield 'read', [opened, quiet, quiet, answer], 1
+    yield 'at once', [opened, answer], 0
+    yield 'in one read', [opened._replace(events=(*opened.events, *answer.events))], 0
+    yield 'too early', [opened, short, short, answer], 0
+    yield 'late but read with the time', [opened, answer._replace(seconds=9.0)], 0
+    yield 'resized', [opened, quiet, quiet, Step(0.0, (Resized(90, 30),)), answer], 0
+    yield 'hammered', [opened, *[answer, quiet] * 9], 0
+    yield 'hammered and left', [opened, *[answer] * 9, quiet, quiet, answer], 1
+    yield 'held down', [opened, quiet, quiet, *[Step(0.03, tuple(_keys('T')))] * 50], 0
+
+
+@pytest.mark.parametrize(
+    ('steps', 'signals'),
+    [case[1:] for case in _confirmations()],
+    ids=[c[0] for c in _confirmations()],
+)
+def test_the_judge_of_confirmations_is_right(steps: list[Step], signals: int) -> None:
+    run = Run((120, 40), steps, AppState())
+    run.go()
+    assert run.signals == signals
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(SIZES, runs(100), _VIEWS)
+@pytest.mark.timeout(3600)
+def test_whatever_happens_many_more_times(
+    size: tuple[int, int], steps: list[Step], view: ViewState
+) -> None:
+    _assert_sound(Run(size, steps, AppState(view=view)).go())
