@@ -9,6 +9,9 @@ RUNS   ?= 15
 PEER   ?=
 # For `make fuzz`: how many times what the tests generate by default.
 FUZZ   ?= 60
+# For `make faults`.
+CASES  ?=
+SEED   ?=
 BENCH  := .venvs/bench/bin/python
 
 .DEFAULT_GOAL := help
@@ -48,6 +51,10 @@ format: $(VENV)/.made ## format the code and mend what can be mended
 .PHONY: test-slow
 test-slow: $(VENV)/.made ## run the tests that are too slow for every change
 	@$(PYTEST) -m 'slow and not gpu' $(ARGS)
+
+.PHONY: faults
+faults: $(VENV)/.made ## break what nvitop stands on, CASES=1500 ways of the driver, others with each SEED=1
+	@NVITOP_FAULT_CASES=$(CASES) NVITOP_FAULT_SEED=$(SEED) $(PYTEST) tests/faults -m 'not gpu' $(ARGS)
 
 .PHONY: test-pythons
 test-pythons: $(VENV)/.made ## run the tests on every Python at hand, 3.8 to 3.13

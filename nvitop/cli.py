@@ -300,7 +300,11 @@ def _report(source: LiveSource, options: Options, messages: list[Message]) -> in
 
 
 def _explain_no_device(sample: Sample, options: Options) -> str:
-    reasons = [problem.reason for problem in sample.problems if problem.subject == 'driver']
+    reasons = [
+        problem.reason
+        for problem in sample.problems
+        if problem.subject == 'driver' and problem.kind != 'na'
+    ]
     if reasons:
         return (
             f'No GPU can be read: {reasons[0]}.\n'

@@ -22,6 +22,10 @@ FIRST_RESTART_SECONDS = 10.0
 LAST_RESTART_SECONDS = 60.0
 
 _DRIVER = 'driver'
+_VERSION_FUNCTIONS = {
+    'driver_version': 'nvmlSystemGetDriverVersion',
+    'cuda_driver_version': 'nvmlSystemGetCudaDriverVersion',
+}
 
 
 class DriverFacts(NamedTuple):
@@ -32,6 +36,8 @@ class DriverFacts(NamedTuple):
     cuda_driver_version: str | None = None
     #: Why there is no driver, ``''`` where there is one.
     error: str = ''
+    #: What it does not tell of itself, and why.
+    problems: tuple[Problem, ...] = ()
 
 
 def read_driver_facts(before: DriverFacts | None, *, restart: bool) -> DriverFacts:
@@ -44,12 +50,23 @@ def read_driver_facts(before: DriverFacts | None, *, restart: bool) -> DriverFac
         if restart:
             _restart()
         count = int(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
-        if before is not None and not before.error and not restart:
+        is_known = before is not None and not before.error and not before.problems
+        if before is not None and is_known and not restart:
             return before._replace(gpu_count=count)
         driver, cuda = Device.driver_version(), Device.cuda_driver_version()
-        return DriverFacts(count, known_value(driver), known_value(cuda))
+        problems = (*_gap('driver_version', driver), *_gap('cuda_driver_version', cuda))
+        return DriverFacts(count, known_value(driver), known_value(cuda), problems=problems)
     except (libnvml.NVMLError, AttributeError) as error:  # the latter from a broken binding
         return DriverFacts(error=str(error))
+
+
+def _gap(what: str, answer: str) -> tuple[Problem, ...]:
+    """Why the driver does not tell one of its versions, where it does not."""
+    if known_value(answer) is not None:
+        return ()
+    error = libnvml.last_error(_VERSION_FUNCTIONS[what])
+    reason = 'the driver gives no value' if error is None else str(error)
+    return (Problem('driver', what, reason),)
 
 
 def _restart() -> None:
@@ -107,6 +124,7 @@ class DriverReader:
     def problems(self) -> tuple[Problem, ...]:
         """Why something is missing."""
         problems = [problem for reading in self._all() for problem in reading.problems]
+        problems[:0] = self.facts.problems
         if self.facts.error:
             problems.insert(0, Problem('driver', 'nvmlInit', self.facts.error, 'error'))
         if self._silent_seconds:

@@ -34,6 +34,7 @@ _PROCESS_LISTS = (
     'nvmlDeviceGetGraphicsRunningProcesses',
     'nvmlDeviceGetMPSComputeRunningProcesses',
 )
+_PROCESS_LOADS = 'nvmlDeviceGetProcessUtilization'
 
 
 #: What is measured between two readings → the method of a device that begins it.
@@ -98,6 +99,10 @@ class ProcessRow(NamedTuple):
     compute_instance_id: int | None
 
 
+#: What is not known of a process while the list that it was on fails.
+_UNKNOWN: dict[str, Any] = dict.fromkeys(ProcessRow._fields[3:9])
+
+
 class GpuReading(NamedTuple):
     """What is known of a GPU and its MIG devices."""
 
@@ -156,6 +161,8 @@ class DeviceReader:
             DeviceLostError: The device does not answer any more.
         """
         with self.device.oneshot():
+            if due.slow or self._is_new:
+                self._read_instance()
             self._read_facts(self._facts_due(due))
             values = self._ask_all(self._begin(self._metrics(due)))
             if due.processes:
@@ -215,6 +222,17 @@ class DeviceReader:
             self._facts_to_repeat = []
         return self._facts_to_ask if due.devices else []
 
+    def _read_instance(self) -> None:
+        """Which part of its GPU a MIG device is, until all of it is known."""
+        device, info = self.device, self.sample.info
+        if not isinstance(device, MigDevice):
+            return
+        known: dict[str, Any] = {}
+        for fact in ('gpu_instance_id', 'compute_instance_id', 'mig_profile'):
+            if getattr(info, fact) is None:
+                known[fact] = known_value(getattr(device, fact)())
+        self.sample = self.sample._replace(info=info._replace(**known))
+
     def _read_facts(self, facts: list[Metric]) -> None:
         if not facts:
             return
@@ -227,10 +245,6 @@ class DeviceReader:
             if values[fact.field] is None and fact.name not in self._unsupported
         ]
         known = {field: value for field, value in values.items() if value is not None}
-        if isinstance(self.device, MigDevice):
-            known['gpu_instance_id'] = known_value(self.device.gpu_instance_id())
-            known['compute_instance_id'] = known_value(self.device.compute_instance_id())
-            known['mig_profile'] = known_value(self.device.mig_profile())
         if any(fact.name == 'memory_total' for fact in facts):
             known['is_unified_memory'] = self.device.is_unified_memory()
         self.sample = self.sample._replace(info=self.sample.info._replace(**known))
@@ -285,8 +299,27 @@ class DeviceReader:
                 self._note(function, impossible, 'impossible')
             else:
                 self._problems.pop(function, None)
-        if not failed:  # what is unknown is not empty
-            self.rows = tuple(self._row(usage) for usage in usages.values())
+        rows = [self._row(usage) for usage in usages.values()]
+        if failed:  # what is unknown is not empty, but what was measured then is not true now
+            rows += [row._replace(**_UNKNOWN) for row in self.rows if row.pid not in usages]
+        self.rows = tuple(rows)
+        self._note_loads(
+            is_missing=loads and any(row.gpu_sm_utilization_percent is None for row in rows)
+        )
+
+    def forget_processes(self) -> None:
+        """Its processes are those of its MIG devices now."""
+        self.rows = ()
+        for function in (*_PROCESS_LISTS, _PROCESS_LOADS):
+            self._problems.pop(function, None)
+
+    def _note_loads(self, *, is_missing: bool) -> None:
+        """Say why no loads of processes are known."""
+        error = libnvml.last_error(_PROCESS_LOADS, self.device.handle) if is_missing else None
+        if error is None:
+            self._problems.pop(_PROCESS_LOADS, None)
+        else:
+            self._note(_PROCESS_LOADS, str(error), 'na')
 
     def _row(self, usage: ProcessUsage) -> ProcessRow:
         memory = known_value(usage.gpu_memory)
@@ -353,7 +386,7 @@ class GpuReader:
             return self._lost
         self._is_due = False
         try:
-            if not self._is_open:
+            if not self._is_open or (due.slow and self._has_uuid_now()):
                 self._open()
             if due.fast and self._is_fresh:
                 due = due._replace(slow=True)
@@ -379,6 +412,11 @@ class GpuReader:
         self._migs = ()
         self._is_open = self._is_fresh = True
         self._is_layout_known = False
+
+    def _has_uuid_now(self) -> bool:
+        """Whether a GPU that did not tell who it is does now."""
+        gpu = self._gpu
+        return gpu is not None and not gpu.key.uuid and known_value(gpu.device.uuid()) is not None
 
     def _lose(self, status: str, reason: str) -> GpuReading:
         self._is_open = False
@@ -435,7 +473,7 @@ class GpuReader:
             return
         self._is_leaf = not gpu.device.is_mig_mode_enabled()
         if not self._is_leaf:
-            gpu.rows = ()
+            gpu.forget_processes()
         known = {reader.key: reader for reader in self._migs if reader.sample.status == 'ok'}
         found = []
         for device in gpu.device.mig_devices():

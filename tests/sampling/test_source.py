@@ -412,6 +412,9 @@ def test_a_list_of_processes_that_fails_now_and_then_does_not_flicker(bench: Ben
     bench.machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'UNKNOWN', gpu=0, times=1)
     sample = bench.sample(2.0)
     assert [p.key for p in sample.processes] == [p.key for p in before.processes]
+    # What was measured then is not true now.
+    assert {p.gpu_memory_bytes for p in sample.processes if p.key.device[0] == 0} == {None}
+    assert None not in {p.gpu_memory_bytes for p in sample.processes if p.key.device[0] != 0}
     assert of(sample, 0)['nvmlDeviceGetComputeRunningProcesses'].reason == 'Unknown Error'
     sample = bench.sample(2.0)
     assert 'nvmlDeviceGetComputeRunningProcesses' not in of(sample, 0)

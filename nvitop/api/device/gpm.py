@@ -119,7 +119,12 @@ class GpmMixin(DeviceBase):
         """
         check_interval(interval)
         window = self._gpm_window()
-        return GpmMetrics() if window is None else window.measure(self._read_gpm, interval)
+        if window is None:
+            return GpmMetrics()
+        metrics = window.measure(self._read_gpm, interval)
+        if metrics == GpmMetrics() and self._failure.error is None:
+            self._failure.error = libnvml.last_error('nvmlGpmMetricsGet')
+        return metrics
 
     def begin_gpm(self) -> None:
         """Begin to measure: the next call of a GPM getter gives the mean since, and need not wait."""

@@ -64,8 +64,12 @@ class _Counters(NamedTuple):
 def _rates(earlier: _Counters, later: _Counters) -> list[float | NaType]:
     """Growth per second of each counter. One that has been reset in between has none."""
     rates: list[float | NaType] = []
+    measured = later.taken - earlier.taken
     for (before, since), (after, until) in zip(earlier.values, later.values):
-        seconds = (until - since) / 1e6 if until > since > 0 else later.taken - earlier.taken
+        seconds = (until - since) / 1e6
+        # The driver's times are those of a clock that may be set in between.
+        if not (since > 0 < seconds and abs(seconds - measured) < max(1.0, measured)):
+            seconds = measured
         is_known = isinstance(before, int) and isinstance(after, int)
         rates.append((after - before) / seconds if is_known and after >= before and seconds else NA)
     return rates

@@ -189,6 +189,8 @@ def _key(args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
     """What tells calls of one function apart."""
     address = address_of(args[0]) if args else 0
     rest = args[1:] if address else args
+    if any(isinstance(each, ctypes.Structure) for each in rest):
+        rest = ()  # what is filled in, not what is asked
     try:
         hash(rest)
     except TypeError:

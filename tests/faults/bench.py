@@ -1,0 +1,209 @@
+"""A machine of which every value is known at every moment, and all that nvitop may say of it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Callable, Iterator
+from unittest import mock
+
+from nvitop import simulation
+from nvitop.api.device.window import Window
+from nvitop.api.metrics import METRICS, METRICS_BY_NAME
+from nvitop.sampling.lanes import Lane
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import Demand, Sample
+from tests.sampling.fakes import Clock
+
+#: The clock is turned by this much between two samples: everything is due each time.
+TICK_SECONDS = 10.0
+#: More values than a test takes samples: none is like the one before.
+STEPS = 12
+
+_PLAIN = """
+description = "every value is known, differs between GPUs and changes with every sample"
+seed = 5
+
+[driver]
+version = "580.65.06"
+cuda = "13.0"
+
+[[gpu]]
+model = "H100"
+gpm = true
+{0}
+nvlink_count = 4
+nvlink_tx = "10 MiB"
+nvlink_rx = "20 MiB"
+pcie_tx = "30 MiB"
+pcie_rx = "40 MiB"
+
+[[gpu]]
+model = "A100"
+nvlink_count = 2
+nvlink_tx = "11 MiB"
+nvlink_rx = "21 MiB"
+pcie_tx = "31 MiB"
+pcie_rx = "41 MiB"
+{1}
+[[gpu.mig]]
+profile = "3g.20gb"
+gpu_instance = 2
+[[gpu.mig]]
+index = 2
+profile = "1g.5gb"
+gpu_instance = 9
+
+[[gpu]]
+model = "RTX 4090"
+fan_count = 1
+pcie_tx = "32 MiB"
+pcie_rx = "42 MiB"
+{2}
+
+[[process]]
+gpus = [0]
+command = ["train"]
+memory = {{ steps = {3} }}
+sm = {{ steps = {4} }}
+memory_utilization = {{ steps = {5} }}
+
+[[process]]
+gpus = [1]
+mig = 2
+command = ["slice"]
+memory = "3 GiB"
+sm = 33
+
+[[process]]
+gpus = [2]
+type = "C+G"
+command = ["view"]
+memory = {{ steps = {6} }}
+sm = {{ steps = {7} }}
+"""
+
+_PERCENT = (
+    'gpu_utilization',
+    'memory_utilization',
+    'encoder_utilization',
+    'decoder_utilization',
+    'jpeg_utilization',
+    'ofa_utilization',
+)
+#: Key of a scenario → its first value, and by how much it grows from one to the next.
+_NUMBERS = {
+    'temperature': (31, 1),
+    'memory_temperature': (41, 1),
+    'power_usage': (101.5, 1.25),
+    'power_limit': (301.5, 1.25),
+    'graphics_clock': (501, 3),
+    'sm_clock': (601, 3),
+    'video_clock': (701, 3),
+    'memory_clock': (801, 3),
+    'ecc_uncorrected_volatile': (11, 1),
+    'ecc_corrected_volatile': (1011, 1),
+    'ecc_uncorrected_aggregate': (2011, 1),
+    'ecc_corrected_aggregate': (3011, 1),
+    'remapped_correctable': (4011, 1),
+    'remapped_uncorrectable': (5011, 1),
+    'bar1_used': (1 << 30, 1 << 20),
+    'memory_used': (9 << 30, 1 << 20),
+}
+
+
+def _steps(first: float, step: float) -> list[list[float]]:
+    return [[max(0.0, TICK_SECONDS * (i - 0.5)), first + step * i] for i in range(STEPS)]
+
+
+def _gpu(index: int) -> str:
+    """The numbers of a GPU: others than those of any other GPU at any time."""
+    lines = []
+    for place, key in enumerate(_PERCENT):
+        lines.append(f'{key} = {{ steps = {_steps(3 * place + 30 * index + 1, 1)} }}')
+    if index == 2:
+        lines.append(f'fan_speed = {{ steps = {_steps(21, 1)} }}')
+    for key, (first, step) in _NUMBERS.items():
+        if index == 2 and (key.startswith(('ecc', 'remapped')) or key == 'memory_temperature'):
+            continue
+        lines.append(f'{key} = {{ steps = {_steps(first + index * STEPS * step, step)} }}')
+    return '\n'.join(lines)
+
+
+def _scenario() -> str:
+    return _PLAIN.format(
+        *map(_gpu, range(3)),
+        _steps(2 << 30, 1 << 20),
+        _steps(20, 1),
+        _steps(50, 1),
+        _steps(1 << 30, 1 << 20),
+        _steps(70, 1),
+    )
+
+
+SCENARIO = simulation.parse_scenario(_scenario(), name='faults')
+
+#: Everything that can be shown is.
+DEMAND = Demand(
+    shown_metrics=tuple(metric.name for metric in METRICS if metric.tier == 'shown'),
+    process_codec=True,
+)
+#: Rates are measured between two readings, over another time after a gap; energy grows all the time.
+MOVING = frozenset(
+    METRICS_BY_NAME[name].field
+    for name in METRICS_BY_NAME
+    if name.startswith(('pcie_tx', 'pcie_rx', 'nvlink_tx', 'nvlink_rx', 'gpm_', 'total_energy'))
+)
+
+
+class Bench:
+    """The machine, and a source that samples it when it is told to."""
+
+    def __init__(self) -> None:
+        self.clock = Clock(0.0)
+        # Which loads of processes are recent is told by the clock of the wall: all are from then on.
+        self._started = time.time() + 3600.0
+        self.machine = simulation.machine(
+            SCENARIO, processes='fixed', clock=self.clock, wall_clock=self.wall, sleep=self._sleep
+        )
+        self.ticks = 0
+
+    def wall(self) -> float:
+        """The clock of the wall, as far as the machine and the source know."""
+        return self._started + self.clock.now
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait, on the machine's clock."""
+        self.clock.turn(seconds)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Bench]:
+        """The machine is there in the block, and so is a source."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self.machine)
+            stack.enter_context(mock.patch.object(Window, 'clock', self.clock))
+            stack.enter_context(mock.patch.object(Window, 'sleep', self._sleep))
+            self.open()
+            yield self
+
+    def open(self) -> None:
+        """Have a new source."""
+        lane = Lane(clock=self.clock, start_thread=_run_at_once, spare_seconds=0.0)
+        self.source = LiveSource(
+            clock=self.clock, wall_clock=self.wall, sleep=self._sleep, lane=lane
+        )
+
+    def sample(self) -> Sample:
+        """The sample of the next tick."""
+        self.turn()
+        return self.source.sample(DEMAND)
+
+    def turn(self) -> None:
+        """Let the time of a tick pass."""
+        self.clock.now = self.ticks * TICK_SECONDS
+        self.ticks += 1
+
+
+def _run_at_once(name: str, target: Callable[[], None]) -> None:
+    """No call hangs here, so no thread is needed."""
+    target()

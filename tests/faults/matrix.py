@@ -1,0 +1,87 @@
+"""Every way in which a call of the driver can fail."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from nvitop.namedtuple import NamedTuple
+from nvitop.simulation.abi import NVML_ERRORS
+from tests.faults.bench import Bench
+from tests.faults.oracle import Oracle
+
+#: Codes of NVML by name, and one that no NVML has.
+CODES = {**{name: code for name, (code, _) in NVML_ERRORS.items()}, 'CODE_77': 77}
+#: What is not supported, permitted or there at all is not asked for again, if it never changes; MIG
+#: devices say *invalid argument* instead.
+LASTING = frozenset({2, 3, 4, 13})
+#: When a call fails, and of which GPU.
+MODES: dict[str, dict[str, Any]] = {
+    'from the start': {},
+    'at the 3rd call': {'after': 2, 'times': 1},
+    'every 2nd call': {'every': 2},
+    'one GPU only': {'gpu': 0},
+}
+#: Samples with the fault, and after it until all has to be as if nothing had been.
+FAULTY_TICKS, HEALING_TICKS = 3, 3
+TICKS = FAULTY_TICKS + HEALING_TICKS
+
+
+class Case(NamedTuple):
+    """One fault."""
+
+    function: str
+    code: str
+    mode: str
+
+    def __str__(self) -> str:
+        return f'{self.function} {self.code} {self.mode}'
+
+    def begin(self, bench: Bench) -> None:
+        """Let it happen from now on."""
+        bench.machine.fail(self.function, CODES[self.code], **MODES[self.mode])
+
+
+def functions_called() -> tuple[str, ...]:
+    """What nvitop calls when it measures all it can."""
+    bench = Bench()
+    with bench.opened():
+        for _ in range(TICKS):
+            bench.sample()
+        return tuple(sorted(name for name in bench.machine.calls if name != 'nvmlShutdown'))
+
+
+def all_cases(functions: tuple[str, ...]) -> tuple[Case, ...]:
+    """The whole product."""
+    return tuple(Case(f, code, mode) for f in functions for code in CODES for mode in MODES)
+
+
+def covering_cases(functions: tuple[str, ...]) -> tuple[Case, ...]:
+    """Each function and each code, and each mode with many of both, in as few cases as can be."""
+    codes, modes = list(CODES), list(MODES)
+    return tuple(
+        # After each round of the codes the modes are one further.
+        Case(function, codes[i % len(codes)], modes[(i + i // len(codes)) % len(modes)])
+        for i, function in enumerate(functions)
+    )
+
+
+def sampled_cases(functions: tuple[str, ...], count: int, seed: int) -> list[Case]:
+    """So many of the product, others with each seed."""
+    every = all_cases(functions)
+    return random.Random(seed).sample(every, min(count, len(every)))
+
+
+def run_in_source(case: Case, oracle: Oracle) -> list[str]:
+    """Sample with the fault, and after it; what was not true."""
+    bench = Bench()
+    wrong: list[str] = []
+    with bench.opened():
+        case.begin(bench)
+        for tick in range(TICKS):
+            if tick == FAULTY_TICKS:
+                bench.machine.heal()
+            sample = bench.sample()
+            wrong += [f'tick {tick}: {text}' for text in oracle.untrue(sample, tick)]
+        wrong += oracle.unhealed(sample, tick, facts=CODES[case.code] not in LASTING)
+    return wrong

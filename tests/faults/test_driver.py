@@ -1,0 +1,58 @@
+"""Calls of the driver that fail, in each way, now and then, and heal."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.faults.matrix import (
+    CODES,
+    MODES,
+    TICKS,
+    Case,
+    all_cases,
+    covering_cases,
+    functions_called,
+    run_in_source,
+    sampled_cases,
+)
+from tests.faults.oracle import Oracle, true_samples
+
+#: How many cases a long run tries of all there are, and which: see `make faults`.
+CASES = int(os.environ.get('NVITOP_FAULT_CASES') or 1500)
+SEED = int(os.environ.get('NVITOP_FAULT_SEED') or 1)
+
+
+@pytest.fixture(scope='module')
+def oracle() -> Oracle:
+    return Oracle(true_samples(TICKS))
+
+
+@pytest.fixture(scope='module')
+def functions() -> tuple[str, ...]:
+    return functions_called()
+
+
+def test_each_function_code_and_mode_is_tried(functions: tuple[str, ...]) -> None:
+    cases = covering_cases(functions)
+    assert {case.function for case in cases} == {*functions}
+    assert {case.code for case in cases} == {*CODES}
+    assert {case.mode for case in cases} == {*MODES}
+    assert len(functions) > 40  # old bindings have fewer
+    assert len(all_cases(functions)) == len(functions) * len(CODES) * len(MODES)
+
+
+def run_all(cases: tuple[Case, ...] | list[Case], oracle: Oracle) -> None:
+    wrong = {str(case): found for case in cases if (found := run_in_source(case, oracle))}
+    assert wrong == {}
+
+
+def test_whatever_fails_nothing_untrue_is_shown(functions: tuple[str, ...], oracle: Oracle) -> None:
+    run_all(covering_cases(functions), oracle)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_whatever_fails_in_whatever_way(functions: tuple[str, ...], oracle: Oracle) -> None:
+    run_all(sampled_cases(functions, CASES, SEED), oracle)
