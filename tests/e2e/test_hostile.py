@@ -1,0 +1,78 @@
+"""Hostile names on the way through curses and a real terminal: what is written obeys nobody else."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+
+from tests.e2e.program import NVITOP, Program, environment
+
+#: Sequences that nvitop has no use for, and characters that steer.
+ATTACKS = (
+    '\x1b]0;owned\x07',
+    '\x1bP+q\x1b\\',
+    '\x1b[6n',
+    '\x1bc',
+    '\x1b[?1004h',
+    '\x9b2J',
+    '\x9d0;x\x9c',
+)
+MARKS = ('\u202e', '\u2066', '\u200f', '\u2028', '\x85', '\x07', '\x7f')
+SCENARIO = """\
+[[gpu]]
+model = "H100"
+
+[[process]]
+command = ["python3", "TEXT", "train.py"]
+user = "alice"
+"""
+
+
+def scenario(directory: pathlib.Path) -> str:
+    """The file of a machine with such a process."""
+    text = ''.join(f'\\u{ord(char):04x}' for char in ''.join((*ATTACKS, *MARKS)))
+    path = directory / 'hostile.toml'
+    path.write_text(SCENARIO.replace('TEXT', text), encoding='utf-8')
+    return str(path)
+
+
+def assert_obeys_nobody(data: bytes) -> None:
+    for attack in (*ATTACKS, *MARKS):
+        assert attack.encode() not in data
+    # The sequences of curses and ours; after them no control is left but those that move the cursor.
+    rest = re.sub(rb'\x1b(\[[0-9;?]*[A-Za-z]|[()][0B]|[=>78M])', b'', data)
+    assert not set(rest) & ({*range(32), 127} - {*b'\r\n\b\t\x0e\x0f'})
+    assert not re.search('[\x80-\x9f]', rest.decode())
+
+
+def test_no_screen_of_the_monitor_lets_a_command_steer_the_terminal(tmp_path: pathlib.Path) -> None:
+    with Program((*NVITOP, '--demo', scenario(tmp_path)), columns=160) as program:
+        program.wait_for('train.py')
+        for keys, pattern in (
+            ('\x1b[B', 'train.py'),
+            ('t', 'Tree'),
+            ('q', 'GPU-Util'),
+            ('U', 'of GPUs'),
+            ('q', 'GPU-Util'),
+            ('\r', 'Process'),
+            ('q', 'GPU-Util'),
+            ('T', 'SIGTERM'),
+        ):
+            program.press(keys, pattern)
+        program.type('\x1b')
+        program.wait_until_gone('SIGTERM')
+        assert program.leave() == 0
+        assert b'train.py' in program.written
+        assert_obeys_nobody(bytes(program.written))
+
+
+def test_no_report_lets_a_command_steer_the_terminal(tmp_path: pathlib.Path) -> None:
+    command = (*NVITOP, '-1', '--force-color', '--demo', scenario(tmp_path))
+    for locale in ('C.UTF-8', 'C'):
+        run = subprocess.run(
+            command, env=environment(LC_ALL=locale), capture_output=True, timeout=60, check=True
+        )
+        assert b'python3' in run.stdout
+        assert_obeys_nobody(run.stdout)
+        assert_obeys_nobody(run.stderr)
