@@ -14,6 +14,8 @@ WRAPS, SHOWS_CURSOR, ALTERNATE_SCREEN, PASTE_MARKS = 7, 25, 1049, 2004
 MOUSE_BUTTONS, MOUSE_SGR = 1000, 1006
 #: Those that are on before any program sets one.
 FRESH_MODES = {WRAPS, SHOWS_CURSOR}
+#: Parameters of SGR.
+DIM, STRUCK, NOT_DIM, NOT_STRUCK, FOREGROUND, BACKGROUND = 2, 9, 22, 29, 38, 48
 
 
 class Screen(pyte.Screen):
@@ -54,6 +56,20 @@ class Screen(pyte.Screen):
         self.cursor.y = self.margins.top if self.margins else 0
         self.insert_lines(max(1, count))
         self.cursor.x, self.cursor.y = x, y
+
+    def select_graphic_rendition(self, *attributes: int, **kwargs: bool) -> None:
+        """Colours and attributes. pyte has no dim text: what is struck through stands for it."""
+        changed: list[int] = []
+        rest = iter(attributes)
+        for attribute in rest:
+            changed += {DIM: (STRUCK,), NOT_DIM: (NOT_DIM, NOT_STRUCK)}.get(attribute, (attribute,))
+            if attribute in (FOREGROUND, BACKGROUND):  # what follows is numbers of a colour
+                changed += rest
+        super().select_graphic_rendition(*changed, **kwargs)
+
+    def is_dim(self, x: int, y: int) -> bool:
+        """Whether a cell is dim."""
+        return bool(self.cell(x, y).strikethrough)
 
     def bell(self, *args: object) -> None:
         """Count it."""

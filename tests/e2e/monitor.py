@@ -13,7 +13,7 @@ from typing import Iterator, NamedTuple, Sequence
 
 import psutil
 
-from nvitop.gui.state.app_state import Screen
+from nvitop.gui.state.app_state import BUTTONS, Screen
 from tests.e2e.keyboard import sequence
 from tests.e2e.program import NVITOP, Program
 from tests.e2e.pseudoterminal import PATIENCE
@@ -62,6 +62,7 @@ _BECOME = (
     "os.execv('/bin/sh', [sys.argv[1], '-c', 'read line'])"
 )
 NOBODY = 65534
+TAG_COLOR = 'brown'  # as pyte calls the yellow of eight colours
 
 #: How each screen is come to from the main screen, and what its first line is then.
 _ENTRANCES = {
@@ -106,7 +107,7 @@ def describe_machine(given: Sequence[int] = (), *, more: str = '') -> str:
     """The scenario: three processes, then those that are there already, on the last GPU."""
     text = _MACHINE.format(path='/'.join(['somewhere'] * 20))
     for number, pid in enumerate(given):
-        text += _GIVEN.format(gpu=2, pid=pid, memory=5 - number)
+        text += _GIVEN.format(gpu=2, pid=pid, memory=max(1, 5 - number))
     return text + more
 
 
@@ -139,7 +140,7 @@ class Monitor(Program):
     def enter(self, screen: Screen) -> None:
         """Go from the main screen to another, with the first process selected."""
         self.key('Home')
-        self.wait(lambda: self.cursor() == 0)
+        self.wait_for_cursor(0)
         if screen is not Screen.MAIN:
             self.type(_ENTRANCES[screen])
         self.screen = screen
@@ -170,13 +171,16 @@ class Monitor(Program):
         return next((y for y, line in enumerate(self.lines) if text in line), -1)
 
     def has_reverse(self, y: int, x: int = 0, width: int | None = None) -> bool:
-        """Whether something in these cells is in reverse."""
+        """Whether something in these cells is in reverse; no row -1 is."""
         end = self.emulator.screen.columns if width is None else x + width
-        return any(self.emulator.screen.cell(i, y).reverse for i in range(x, end))
+        cells = (self.emulator.screen.cell(i, y) for i in range(x, end))
+        return y >= 0 and any(cell.reverse for cell in cells)
 
     def color(self, text: str) -> str:
-        """The colour that text is written in."""
+        """The colour that text is written in, ``''``: it is not there."""
         y = self.row(text)
+        if y < 0:
+            return ''
         return str(self.emulator.screen.cell(self.lines[y].index(text), y).fg)
 
     def rows_of_list(self) -> list[int]:
@@ -193,6 +197,29 @@ class Monitor(Program):
             return int(match.group(1)) - 1 if match else None
         rows = self.rows_of_list()
         return next((i for i, y in enumerate(rows) if self.has_reverse(y)), None)
+
+    def wait_for_cursor(self, number: int | None) -> None:
+        """Wait until this line is selected, of those that are seen."""
+        self.wait(lambda: self.cursor() == number)
+
+    def wait_until_selected(self, text: str) -> None:
+        """Wait until the row with this text is in reverse."""
+        self.wait(lambda: self.has_reverse(self.row(text)))
+
+    def wait_until_tagged(self, text: str) -> None:
+        """Wait until it has the colour of what is tagged."""
+        self.wait(lambda: self.color(text) == TAG_COLOR)
+
+    def highlighted(self) -> list[str]:
+        """The buttons of the dialog that are in reverse."""
+        y = self.row('Cancel')
+        labels = [label for _, label, _ in BUTTONS if label in self.lines[y]]
+        places = ((label, self.lines[y].index(label)) for label in labels)
+        return [label for label, x in places if self.has_reverse(y, x, len(label))]
+
+    def wait_until_highlighted(self, label: str) -> None:
+        """Wait until this button is, and no other."""
+        self.wait(lambda: self.highlighted() == [label])
 
 
 class Machine(NamedTuple):
@@ -236,9 +263,9 @@ class Monitors:
             yield monitor
             monitor.back()
             monitor.key('Home')
-            monitor.wait(lambda: monitor.cursor() == 0)
+            monitor.wait_for_cursor(0)
             monitor.key('Esc')
-            monitor.wait(lambda: monitor.cursor() is None)
+            monitor.wait_for_cursor(None)
         except BaseException:
             monitor.__exit__()
             raise

@@ -1,0 +1,126 @@
+"""Each action of the mouse, on each screen that has something for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.help import all_groups
+from tests.e2e.expectations import select
+from tests.e2e.monitor import TITLES, Monitors
+
+LEFT, MIDDLE, RIGHT = 0, 1, 2
+UP, DOWN, TILT_LEFT, TILT_RIGHT = 64, 65, 66, 67
+WITH_SHIFT, WITH_CTRL = 4, 16
+
+
+def test_the_help_tells_of_no_other_action() -> None:
+    (told,) = [group for group in all_groups(AppState()) if group.heading == 'Mouse']
+    assert [(entry.keys, entry.text) for entry in told.entries] == [
+        ('click', 'select; on a heading: sort by it; elsewhere: clear'),
+        ('wheel', 'previous or next; with Shift sideways, with Ctrl by five'),
+    ]
+
+
+@pytest.mark.parametrize('button', [LEFT, MIDDLE, RIGHT])
+def test_a_click_selects_and_elsewhere_clears(monitors: Monitors, button: int) -> None:
+    with monitors.lent() as monitor:
+        for name in ('renderer', 'trainer'):
+            monitor.click(30, monitor.row(name), button=button)
+            monitor.wait_until_selected(name)
+        monitor.wait(lambda: not monitor.has_reverse(monitor.row('renderer')))
+        monitor.click(30, monitor.row('Load Average'), button=button)
+        monitor.wait_for_cursor(None)
+
+
+def test_a_click_on_a_heading_sorts_and_another_turns_it_round(monitors: Monitors) -> None:
+    with monitors.lent() as monitor:
+        for heading, mark, other in (('%SM', '▼', '▲'), ('PID', '▲', '▼'), ('TIME', '▼', '▲')):
+            y = monitor.row('GPU-MEM %SM')
+            x = monitor.lines[y].index(heading)
+            monitor.click(x, y)
+            monitor.wait_for(f'{heading}{mark}')
+            monitor.click(x, y)
+            monitor.wait_for(f'{heading}{other}')
+            monitor.type('on')
+            monitor.wait_until_gone('[▲▼]')
+
+
+def test_the_wheel_selects(monitors: Monitors) -> None:
+    with monitors.lent() as monitor:
+        count = len(monitor.rows_of_list())
+        for button, expected in (
+            (DOWN, 0),
+            (DOWN, 1),
+            (UP, 0),
+            (DOWN | WITH_CTRL, count - 1),
+            (UP | WITH_CTRL, 0),
+        ):
+            monitor.scroll(button)
+            monitor.wait_for_cursor(expected)
+
+
+def test_the_wheel_with_shift_and_a_tilted_wheel_move_commands(monitors: Monitors) -> None:
+    def place() -> int:
+        return monitor.lines[monitor.row('GPU-MEM')].index('COMMAND')
+
+    def wait_for_place(x: int) -> None:
+        monitor.wait(lambda: place() == x)
+
+    with monitors.lent() as monitor:
+        at = place()
+        for button, moved in (
+            (DOWN | WITH_SHIFT, 2),
+            (TILT_RIGHT, 4),
+            (TILT_LEFT, 2),
+            (UP | WITH_SHIFT, 0),
+            (DOWN | WITH_SHIFT | WITH_CTRL, 10),
+            (UP | WITH_SHIFT | WITH_CTRL, 0),
+        ):
+            monitor.scroll(button)
+            wait_for_place(at - moved)
+
+
+@pytest.mark.parametrize('screen', [Screen.TREE, Screen.ENVIRON, Screen.PROBLEMS, Screen.COLUMNS])
+def test_on_lists_too(monitors: Monitors, screen: Screen) -> None:
+    with monitors.lent() as monitor:
+        monitor.enter(screen)
+        monitor.key('Home')
+        monitor.wait_for_cursor(0)
+        monitor.click(5, monitor.rows_of_list()[2])
+        monitor.wait_for_cursor(2)
+        monitor.scroll(UP)
+        monitor.wait_for_cursor(1)
+        monitor.scroll(DOWN | WITH_CTRL)
+        last = len(monitor.rows_of_list()) - 1
+        monitor.wait_for_cursor(min(6, last))
+        if screen is Screen.TREE:
+            monitor.click(5, monitor.emulator.screen.lines - 1)
+            monitor.wait_for_cursor(None)
+            select(monitor, 'trainer')
+
+
+def test_the_wheel_scrolls_the_help(monitors: Monitors) -> None:
+    with monitors.lent() as monitor:
+        monitor.enter(Screen.HELP)
+        for button, line in ((DOWN, 2), (DOWN | WITH_CTRL, 7), (UP, 6), (UP | WITH_CTRL, 1)):
+            monitor.scroll(button)
+            monitor.wait_for(f'Help: lines {line} to')
+
+
+def test_a_dialog_has_buttons_to_click_and_the_wheel_goes_round(monitors: Monitors) -> None:
+    with monitors.lent() as monitor:
+        select(monitor, 'server')
+        monitor.press('T', 'Cancel')
+
+        for button, name in ((DOWN, 'SIGKILL'), (UP, 'SIGTERM'), (UP, 'Cancel'), (UP, 'SIGINT')):
+            monitor.scroll(button)
+            monitor.wait_until_highlighted(name)
+        monitor.click(1, 1)  # beside it: nothing happens, as the next answer shows
+        monitor.scroll(DOWN)
+        monitor.wait_until_highlighted('Cancel')
+        y = monitor.row('Cancel')
+        monitor.click(monitor.lines[y].index('Cancel') + 1, y)
+        monitor.wait_until_gone('Cancel')
+        monitor.wait_for(TITLES[Screen.MAIN])
+        monitor.wait(lambda: monitor.row('server --port') > 0)

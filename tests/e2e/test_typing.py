@@ -1,0 +1,144 @@
+"""Lines that are typed, text that is pasted, and keys that come before anybody listens."""
+
+from __future__ import annotations
+
+import itertools
+import pathlib
+
+from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.help import all_groups
+from tests.e2e.expectations import select
+from tests.e2e.monitor import TITLES, Monitor, Monitors, describe_machine
+from tests.e2e.test_signals import monitor_of
+
+#: What would end, tag, signal and confirm, were it keys.
+DANGEROUS = 'kill it: K T I k t i \r \n Ctrl-C 1 2 3 q Q \t h e U ! x r M z \\filter ' * 130
+LONG = DANGEROUS[:10_240]
+
+
+def test_the_help_tells_of_no_other_keys() -> None:
+    (told,) = [g for g in all_groups(AppState()) if g.heading.startswith('While typing')]
+    assert [entry.keys for entry in told.entries] == [
+        'Enter',
+        'Esc Ctrl-C',
+        'Up Down F3',
+        'Ctrl-U Ctrl-W',
+    ]
+
+
+def begin_filter(monitor: Monitor, text: str = '') -> None:
+    """Open the line of the filter, and type."""
+    monitor.press('\\', r'\AFilter: ')
+    monitor.type(text)
+    monitor.wait_for(rf'\AFilter: {text}'.rstrip())
+
+
+def test_the_list_follows_what_is_typed_and_erased(monitors: Monitors) -> None:
+    with monitors.lent() as monitor:
+        begin_filter(monitor, 'castle')
+        monitor.wait_for('Processes: 1 of 4')
+        monitor.type('x')
+        monitor.wait_for('None of 4 processes meets the filter')
+        monitor.key('Backspace')
+        monitor.wait_for('Processes: 1 of 4')
+        monitor.type(' gpu:2')
+        monitor.wait_for('None of 4 processes')
+        monitor.key('Ctrl-W')
+        monitor.wait_for(r'\AFilter: castle +Enter')
+        monitor.wait_for('Processes: 1 of 4')
+        monitor.key('Ctrl-U')
+        monitor.wait_for(r'\AFilter: +Enter')
+        monitor.wait_for('^│ Processes:  ')
+        monitor.type('type:c gpu:2 PORT')
+        monitor.wait_for('None of 4 processes')  # an upper-case letter asks for just that
+        monitor.key('Ctrl-W')
+        monitor.type('port')
+        monitor.wait_for('Processes: 1 of 4')
+        monitor.wait(lambda: monitor.row('server') > 0)
+        monitor.key('Enter')
+        monitor.wait_for(r'\[filter: type:c gpu:2 port\]')
+        # A line that is discarded leaves the filter as it was.
+        for key in ('Esc', 'Ctrl-C'):
+            begin_filter(monitor)
+            monitor.key('Ctrl-U')
+            monitor.wait_until_gone(' of 4')
+            monitor.key(key)
+            monitor.wait_for(r'\[filter: type:c gpu:2 port\]')
+        monitor.key('Esc')
+        monitor.wait_until_gone('filter:')
+
+
+def test_from_match_to_match(monitors: Monitors) -> None:
+    with monitors.lent() as monitor:
+        monitor.press('\x1bOR', r'\ASearch: ')
+        monitor.type('type:c')
+        monitor.wait_until_selected('trainer')
+        for key, name in (
+            ('Down', 'worker'),
+            ('F3', 'server'),
+            ('Down', 'trainer'),  # round and round
+            ('Up', 'server'),
+            ('Up', 'worker'),
+        ):
+            monitor.key(key)
+            pid = monitors.machine.other if name == 'worker' else monitor.pid_of(name)
+            monitor.wait_until_selected(f' {pid} ')
+        monitor.key('Enter')
+        monitor.wait_for(TITLES[Screen.MAIN])
+        monitor.wait_until_selected(f' {monitors.machine.other} ')
+
+
+def test_a_large_paste_between_marks_is_no_keys(tmp_path: pathlib.Path) -> None:
+    with monitor_of(tmp_path, 'saved') as (monitor, victims):
+        select(monitor, 'saved')
+        monitor.type(f'\x1b[200~{LONG}\x1b[201~')
+        monitor.press('h', TITLES[Screen.HELP])
+        monitor.press('q', TITLES[Screen.MAIN])
+        monitor.wait_until_selected('saved')
+        assert monitor.leave() == 0
+        assert victims['saved'].poll() is None
+
+
+def test_a_large_paste_that_looks_like_keys_sends_no_signal(tmp_path: pathlib.Path) -> None:
+    with monitor_of(tmp_path, 'saved') as (monitor, victims):
+        select(monitor, 'saved')
+        monitor.type(LONG.replace('q', '').replace('Q', ''))
+        for key in itertools.cycle(['Esc', 'q']):  # wherever it has led, this leads out of there
+            monitor.wait(lambda: not monitor.look(0.1))
+            if monitor.process.poll() is not None:
+                break
+            monitor.key(key)
+        assert monitor.wait_for_exit() == 0
+        monitor.assert_restored()
+        assert victims['saved'].poll() is None
+
+
+def test_a_paste_into_the_filter_is_text(monitors: Monitors) -> None:
+    with monitors.lent() as monitor:
+        begin_filter(monitor)
+        monitor.type(f'\x1b[200~{LONG}\x1b[201~')
+        monitor.wait_for('None of 4 processes meets the filter')
+        monitor.key('Ctrl-U')
+        monitor.type('\x1b[200~--scene\n\x1b[201~')
+        monitor.wait_for(r'\AFilter: --scene +Enter')
+        monitor.wait_for('Processes: 1 of 4')
+        monitor.key('Esc')
+        monitor.wait_until_gone('Filter')
+
+
+def test_keys_typed_ahead_are_kept(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'steady.toml'
+    path.write_text(describe_machine(), encoding='utf-8')
+    with Monitor(path) as monitor:
+        monitor.type('ogH\\castle\rU')
+        monitor.wait_for(TITLES[Screen.USERS])
+        monitor.type('q')
+        monitor.wait_for(r'\[filter: castle\]')
+        monitor.wait_for('Processes: 1 of 3')
+        monitor.wait_for('GPU-MEM▼')
+        monitor.wait_until_gone('Load Average')
+        assert monitor.leave() == 0
+    with Monitor(path) as monitor:
+        monitor.type('q')
+        assert monitor.wait_for_exit() == 0
+        monitor.assert_restored()
