@@ -13,6 +13,7 @@ FUZZ   ?= 60
 CASES  ?=
 SEED   ?=
 BENCH  := .venvs/bench/bin/python
+DOCS   := .venvs/docs/bin/python
 
 .DEFAULT_GOAL := help
 
@@ -89,6 +90,14 @@ test-callbacks: $(VENV)/.made ## run the tests of callbacks and examples with Ke
 fuzz: $(VENV)/.made ## generated hostile input; FUZZ=20 for a third of it, NVITOP_FUZZ_SEED=n for other input
 	@NVITOP_FUZZ=$(FUZZ) $(PYTEST) -o timeout=1800 tests/fuzz $(ARGS)
 
+# -W -n: a warning is an error, and so is a name that leads nowhere.
+.PHONY: docs
+docs: ## build the documentation in docs/_build/html; needs Python 3.11
+	@test -x $(DOCS) || $(PYTHON) tools/make_venv.py .venvs/docs
+	@$(DOCS) -m pip --quiet --disable-pip-version-check install --editable . -r docs/requirements.txt
+	@$(DOCS) -m sphinx -q -W -n --keep-going docs docs/_build/html
+	@echo 'Built: docs/_build/html/index.html'
+
 .PHONY: clean
 clean: ## remove what was made
-	rm -rf $(VENV) .venvs build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venvs docs/_build build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

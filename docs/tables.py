@@ -1,4 +1,4 @@
-"""Write what docs/monitor.md has from tables, and the screenshots: ``python -m docs.tables``.
+"""Write what the documentation has from tables: ``python -m docs.tables``.
 
 What stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is made from the tables that the
 program itself uses, so the two cannot differ; a test compares them.
@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import pathlib
 import re
-from typing import Callable, Iterable, Iterator, Sequence
+from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
 from nvitop.api.device import Device
-from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.api.metrics import METRICS, METRICS_BY_NAME, PROCESS_METRICS
+from nvitop.config import SETTINGS, Setting
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USER_COLUMNS, Column
 from nvitop.gui.state.graphs import GRAPHS
 from nvitop.gui.state.help import all_groups
 from nvitop.gui.state.ordering import ORDERS
+from nvitop.options import THEME_NAMES
 
-PAGE = pathlib.Path(__file__).parent / 'monitor.md'
+ROOT = pathlib.Path(__file__).parent.parent
 
 #: What stands in the device panel → the metrics it is made of.
 DEVICE_CELLS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -164,22 +166,79 @@ def graphs() -> Iterator[str]:
     yield from table(('title', 'what it is', 'unit', 'metric'), rows)
 
 
-SECTIONS: dict[str, Callable[[], Iterator[str]]] = {
-    'keys': keys,
-    'device cells': lambda: metric_table(DEVICE_CELLS),
-    'bars': lambda: metric_table(BARS),
-    'details': lambda: metric_table(DETAILS),
-    'process columns': process_columns,
-    'graphs': graphs,
-    'tree columns': lambda: column_table(TREE_COLUMNS),
-    'user columns': lambda: column_table(USER_COLUMNS),
-    'problem columns': lambda: column_table(PROBLEM_COLUMNS),
+def metrics() -> Iterator[str]:
+    """Everything that can be measured on a device."""
+    heading = ('name', 'what it is', 'unit', 'asked', 'MIG devices', '`nvidia-smi --query-gpu`')
+    rows = (
+        (
+            code(metric.name),
+            metric.help,
+            metric.unit,
+            'once' if metric.tier == 'static' else metric.tier,
+            'yes' if metric.mig else '',
+            code(metric.query) if metric.query else '',
+        )
+        for metric in METRICS
+    )
+    yield from table(heading, rows)
+
+
+def process_metrics() -> Iterator[str]:
+    """Everything that is known of a process on a device."""
+    heading = ('name', 'what it is', 'unit', '`nvidia-smi --query-compute-apps`')
+    rows = (
+        (code(metric.name), metric.help, metric.unit, code(metric.query) if metric.query else '')
+        for metric in PROCESS_METRICS
+    )
+    yield from table(heading, rows)
+
+
+def settings() -> Iterator[str]:
+    """The keys of the configuration file."""
+    kinds = {
+        'bool': '`true` or `false`',
+        'seconds': 'seconds',
+        'thresholds': 'two percentages',
+        'names': 'a list of names',
+    }
+    rows = (
+        (
+            code(setting.name),
+            setting.help,
+            kinds.get(setting.kind) or 'one of ' + ', '.join(map(code, _words(setting))),
+        )
+        for setting in SETTINGS
+    )
+    yield from table(('key', 'meaning', 'value'), rows)
+
+
+def _words(setting: Setting) -> Sequence[str]:
+    return setting.choices or {'theme': THEME_NAMES}[setting.name]
+
+
+Sections = Mapping[str, Callable[[], Iterator[str]]]
+
+#: Page → what is made of it.
+PAGES: dict[str, Sections] = {
+    'docs/monitor.md': {
+        'keys': keys,
+        'device cells': lambda: metric_table(DEVICE_CELLS),
+        'bars': lambda: metric_table(BARS),
+        'details': lambda: metric_table(DETAILS),
+        'process columns': process_columns,
+        'graphs': graphs,
+        'tree columns': lambda: column_table(TREE_COLUMNS),
+        'user columns': lambda: column_table(USER_COLUMNS),
+        'problem columns': lambda: column_table(PROBLEM_COLUMNS),
+    },
+    'docs/reference/metrics.md': {'metrics': metrics, 'process metrics': process_metrics},
+    'docs/reference/configuration.md': {'settings': settings},
 }
 
 
-def rewrite(page: str) -> str:
+def rewrite(page: str, sections: Sections) -> str:
     """The page with what is made from tables made anew; every section must be in it once."""
-    for name, lines in SECTIONS.items():
+    for name, lines in sections.items():
         begin, end = f'<!-- begin {name} -->\n', f'<!-- end {name} -->'
         if page.count(begin) != 1 or page.count(end) != 1:
             raise ValueError(f'the page must have one {begin.strip()} … {end}')
@@ -191,8 +250,10 @@ def rewrite(page: str) -> str:
 
 
 def main() -> None:
-    """Rewrite the page."""
-    PAGE.write_text(rewrite(PAGE.read_text(encoding='utf-8')), encoding='utf-8')
+    """Rewrite the pages."""
+    for name, sections in PAGES.items():
+        path = ROOT / name
+        path.write_text(rewrite(path.read_text(encoding='utf-8'), sections), encoding='utf-8')
 
 
 if __name__ == '__main__':

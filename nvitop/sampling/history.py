@@ -213,7 +213,7 @@ class History:
     """The rings of a machine: its GPUs, its host, and the processes measured most recently.
 
     Memory is bounded: a ring never grows, keys that vanished are forgotten, and at most
-    :data:`MAX_PROCESSES` processes have rings.
+    ``MAX_PROCESSES`` processes have rings.
     """
 
     def __init__(self, device_interval: float = 1.0, process_interval: float = 2.0) -> None:

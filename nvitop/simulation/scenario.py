@@ -39,7 +39,7 @@ class Gpu(NamedTuple):
     """A GPU: ``[[gpu]]``, one for each of its ``count``."""
 
     position: int
-    #: Keys of :data:`nvitop.simulation.schema.FIELDS`; a missing key is computed.
+    #: Keys of ``nvitop.simulation.schema.FIELDS``; a missing key is computed.
     values: Mapping[str, Value]
     migs: tuple[Mig, ...] = ()
 

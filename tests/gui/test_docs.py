@@ -1,4 +1,4 @@
-"""The page about the monitor: its tables and pictures are those of the program."""
+"""What is made for the documentation, tables and pictures, is as the program is."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.keymap import BINDINGS
 
+MONITOR = tables.ROOT / 'docs' / 'monitor.md'
 
-def test_the_tables_of_the_page_are_made_from_those_of_the_program() -> None:
-    page = tables.PAGE.read_text(encoding='utf-8')
-    assert page == tables.rewrite(page), 'python -m docs.tables brings it up to date'
+
+@pytest.mark.parametrize('name', tables.PAGES)
+def test_the_tables_of_a_page_are_made_from_those_of_the_program(name: str) -> None:
+    page = (tables.ROOT / name).read_text(encoding='utf-8')
+    new = tables.rewrite(page, tables.PAGES[name])
+    assert page == new, 'python -m docs.tables brings it up to date'
 
 
 def test_the_page_names_every_key_and_column() -> None:
-    page = tables.PAGE.read_text(encoding='utf-8')
+    page = MONITOR.read_text(encoding='utf-8')
     for binding in BINDINGS:
         if binding.help:
             assert all(f'`{keys.replace(" ", "")}`' in page for keys in binding.keys), binding
@@ -27,7 +31,7 @@ def test_the_page_names_every_key_and_column() -> None:
 
 def test_a_page_without_a_section_is_refused() -> None:
     with pytest.raises(ValueError, match='begin keys'):
-        tables.rewrite('# The monitor\n')
+        tables.rewrite('# The monitor\n', {'keys': tables.keys})
 
 
 @pytest.mark.usefixtures('utc')
@@ -39,5 +43,5 @@ def test_pictures_are_of_the_screens_as_they_are(name: str) -> None:
 
 
 def test_every_picture_of_the_page_exists_and_is_shown() -> None:
-    page = tables.PAGE.read_text(encoding='utf-8')
+    page = MONITOR.read_text(encoding='utf-8')
     assert set(re.findall(r'images/(\w+)[.]svg', page)) == set(pictures.PICTURES)
