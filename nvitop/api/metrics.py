@@ -8,7 +8,12 @@ documentation and the contract tests are made from it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 class Metric(NamedTuple):
@@ -21,15 +26,16 @@ class Metric(NamedTuple):
 
     #: Name in the query command's JSON, in ``--gpu=`` and in the graphs' menu.
     name: str
-    #: Unit of published values: ``B % °C W mW MHz J KiB/s count``, or ``''`` for text and flags.
+    #: Unit of published values: ``B % °C W MHz J KiB/s µs count``, or ``''`` for text and flags.
     unit: str
     #: ``int``, ``float``, ``bool``, ``str`` or ``list`` (of str).
     kind: str
     #: Name of the :class:`nvitop.Device` method, called without arguments.
     method: str
-    #: Field of ``DeviceInfo`` (tier static) or ``DeviceSample`` (all others).
+    #: Field of ``DeviceInfo`` (tier static) or ``DeviceSample``; of tier rare, key in its ``rare``.
     field: str
-    #: How often the monitor asks: ``static`` once, ``slow``, ``fast``, ``shown`` only while shown.
+    #: How often the monitor asks: ``static`` once, ``slow``, ``fast``, ``shown`` only while shown,
+    #: ``rare`` never (see :mod:`nvitop.api.rare_metrics`).
     tier: str
     #: Name in ``nvidia-smi --query-gpu``, or ``None`` where it has none.
     query: str | None
@@ -161,10 +167,10 @@ METRICS: tuple[Metric, ...] = (
     _metric('total_aggregate_corrected_ecc_errors', 'count', 'int', 'shown', 'total_aggregate_corrected_ecc_errors', 'ecc.errors.corrected.aggregate.total', 'corrected ECC errors in the life of the board'),
     _metric('retired_pages_single_bit_ecc', 'count', 'int', 'shown', 'retired_pages_single_bit_ecc', 'retired_pages.single_bit_ecc.count', 'pages retired for many single-bit errors'),
     _metric('retired_pages_double_bit_ecc', 'count', 'int', 'shown', 'retired_pages_double_bit_ecc', 'retired_pages.double_bit.count', 'pages retired for a double-bit error'),
-    _metric('remapped_rows_correctable', 'count', 'int', 'shown', 'remapped_rows_correctable', None, 'rows remapped for correctable errors'),
-    _metric('remapped_rows_uncorrectable', 'count', 'int', 'shown', 'remapped_rows_uncorrectable', None, 'rows remapped for uncorrectable errors'),
-    _metric('remapped_rows_pending', '', 'bool', 'shown', 'remapped_rows_pending', None, 'whether a remapping waits for a GPU reset'),
-    _metric('remapped_rows_failure', '', 'bool', 'shown', 'remapped_rows_failure', None, 'whether a remapping has failed: replace the board'),
+    _metric('remapped_rows_correctable', 'count', 'int', 'shown', 'remapped_rows_correctable', 'remapped_rows.correctable', 'rows remapped for correctable errors'),
+    _metric('remapped_rows_uncorrectable', 'count', 'int', 'shown', 'remapped_rows_uncorrectable', 'remapped_rows.uncorrectable', 'rows remapped for uncorrectable errors'),
+    _metric('remapped_rows_pending', '', 'bool', 'shown', 'remapped_rows_pending', 'remapped_rows.pending', 'whether a remapping waits for a GPU reset'),
+    _metric('remapped_rows_failure', '', 'bool', 'shown', 'remapped_rows_failure', 'remapped_rows.failure', 'whether a remapping has failed: replace the board'),
     # GPM: Hopper and newer
     _metric('gpm_sm_active', '%', 'float', 'shown', 'gpm_sm_active_percent', None, 'share of time in which an SM had a warp, mean over SMs', mig=True),
     _metric('gpm_sm_occupancy', '%', 'float', 'shown', 'gpm_sm_occupancy_percent', None, 'resident warps / possible warps', mig=True),
@@ -205,3 +211,13 @@ METRICS_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
 def metrics_of_tier(*tiers: str) -> tuple[Metric, ...]:
     """The metrics of the given tiers, in the order of the table."""
     return tuple(metric for metric in METRICS if metric.tier in tiers)
+
+
+def metrics_named(names: Collection[str]) -> tuple[Metric, ...]:
+    """The metrics of these names, rare ones too, in the order of the table."""
+    found = tuple(metric for metric in METRICS if metric.name in names)
+    if len(found) == len(names):
+        return found
+    from nvitop.api.rare_metrics import RARE_METRICS  # which few ask for
+
+    return found + tuple(metric for metric in RARE_METRICS if metric.name in names)

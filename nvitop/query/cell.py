@@ -14,7 +14,7 @@ NOT_AVAILABLE = '[N/A]'
 _MIB = 1 << 20
 
 #: What is written after numbers, and after names in headers, where it is not the unit itself.
-_UNITS_IN_CSV = {'B': 'MiB', '°C': '', 'count': ''}
+_UNITS_IN_CSV = {'B': 'MiB', '°C': '', 'µs': 'us', 'count': ''}
 
 #: What a spreadsheet would take for a formula or skip over, and what would read as "not available";
 #: all of it also with apostrophes before it, so that taking one off again gives back the text.

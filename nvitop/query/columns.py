@@ -8,6 +8,7 @@ import operator
 from typing import Any, Callable, Iterable, Tuple, Union
 
 from nvitop.api.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
+from nvitop.api.rare_metrics import RARE_METRICS
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
 
@@ -81,6 +82,15 @@ _DEVICE_ALIASES = {
     'clocks.max.gr': 'clocks.max.graphics',
     'clocks.max.mem': 'clocks.max.memory',
     'clocks_throttle_reasons.active': 'clocks_event_reasons.active',
+    'clocks.applications.gr': 'clocks.applications.graphics',
+    'clocks.applications.mem': 'clocks.applications.memory',
+    'clocks.default_applications.gr': 'clocks.default_applications.graphics',
+    'clocks.default_applications.mem': 'clocks.default_applications.memory',
+    'clocks_throttle_reasons.supported': 'clocks_event_reasons.supported',
+    'inforom.image': 'inforom.img',
+    'inforom.power': 'inforom.pwr',
+    'gpu_operation_mode.current': 'gom.current',
+    'gpu_operation_mode.pending': 'gom.pending',
     'pcie.link.gen.gpucurrent': 'pcie.link.gen.current',
     'retired_pages.sbe': 'retired_pages.single_bit_ecc.count',
     'retired_pages.dbe': 'retired_pages.double_bit.count',
@@ -111,8 +121,12 @@ _OTHER_REASONS = {'display_clock_setting': 0x100, 'board_limit': 0x200, 'reliabi
 
 
 def _metric_value(metric: Metric, row: DeviceRow) -> Value:
-    holder = row.device.info if metric.tier == 'static' else row.device
-    value: Value = getattr(holder, metric.field)
+    value: Value
+    if metric.tier == 'rare':
+        value = row.device.rare_value(metric.name)
+    else:
+        holder = row.device.info if metric.tier == 'static' else row.device
+        value = getattr(holder, metric.field)
     if metric.divisor == 1 or not isinstance(value, (int, float)):
         return value
     return value / metric.divisor
@@ -144,6 +158,10 @@ def _part_of_bus_id(position: int, row: DeviceRow) -> Value:
 def _is_clock_event_reason(name: str, row: DeviceRow) -> Value:
     reasons = row.device.clock_event_reasons
     return None if reasons is None else name in reasons
+
+
+def _hostname(row: DeviceRow) -> Value:
+    return row.sample.host.hostname or None
 
 
 def _gpu_count(row: DeviceRow) -> Value:
@@ -198,7 +216,7 @@ def _bits(names: Iterable[str]) -> str:
     bits = 0
     for name in names:
         bits |= known[name] if name in known else int(name, 16)
-    return f'0x{bits:016x}'
+    return f'0x{bits:016X}'
 
 
 def _is_active(flag: bool) -> str:
@@ -208,7 +226,9 @@ def _is_active(flag: bool) -> str:
 _TEXTS: dict[str, Callable[[Any], str]] = {
     'compute_mode': _underscored,
     'current_driver_model': _driver_model,
+    'driver_model_pending': _driver_model,
     'clock_event_reasons': _bits,
+    'supported_clock_event_reasons': _bits,
 }
 
 
@@ -261,6 +281,7 @@ def _sample_columns() -> tuple[Column, ...]:
         _plain('driver_version', 'str', driver, 'sample.driver_version', query='driver_version'),
         _plain('cuda_driver_version', 'str', cuda, 'sample.cuda_driver_version'),
         _plain('count', 'int', 'number of GPUs', _gpu_count, query='count'),
+        _plain('hostname', 'str', 'name of the host', _hostname, query='hostname'),
     )
 
 
@@ -315,6 +336,7 @@ def _device_columns() -> tuple[Column, ...]:
     return (
         *_sample_columns(),
         *map(_of_metric, METRICS),
+        *map(_of_metric, RARE_METRICS),
         *_state_columns(),
         *_bus_id_columns(),
         *_clock_event_reason_columns(),

@@ -164,9 +164,13 @@ class DeviceReader:
             if due.slow or self._is_new:
                 self._read_instance()
             self._read_facts(self._facts_due(due))
-            values = self._ask_all(self._begin(self._metrics(due)))
+            metrics = self._begin(self._metrics(due))
+            values = self._ask_all(metrics)
             if due.processes:
                 self._read_processes(loads=not due.without_loads)
+        rare = [metric.field for metric in metrics if metric.tier == 'rare']
+        if rare:
+            values['rare'] = tuple((field, values.pop(field)) for field in rare)
         shown = frozenset(metric for metric in metrics_due(due) if metric.tier == 'shown')
         if due.fast:
             for metric in self._shown - shown:

@@ -11,7 +11,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Callable
 
-from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric, metrics_of_tier
+from nvitop.api.metrics import METRICS_BY_NAME, Metric, metrics_named, metrics_of_tier
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import Demand
 
@@ -125,7 +125,7 @@ def _metrics_due(
     fast: bool, slow: bool, shown: tuple[str, ...], metrics: frozenset[str] | None
 ) -> tuple[Metric, ...]:
     if metrics is not None:
-        return tuple(m for m in METRICS if m.name in metrics and m.tier != 'static')
+        return tuple(m for m in metrics_named(metrics) if m.tier != 'static')
     # Names of other tiers among those shown are asked anyway.
     known = (METRICS_BY_NAME[name] for name in shown if name in METRICS_BY_NAME)
     return (

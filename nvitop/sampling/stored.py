@@ -52,6 +52,10 @@ _TUPLES: frozenset[tuple[type, str]] = frozenset(
         (HostSample, 'load_average'),
     }
 )
+#: Pairs of a name and a value.
+_PAIRS: frozenset[tuple[type, str]] = frozenset({(DeviceSample, 'rare')})
+#: What is never a scalar.
+_LISTS = {*_NESTED_TUPLES, *_PAIRS}
 
 
 class StoredSampleError(ValueError):
@@ -112,6 +116,16 @@ def _field(cls: type, name: str, stored: object) -> object:
             return tuple(_value(_NESTED_TUPLES[place], item) for item in stored)
         if place in _TUPLES:
             return tuple(stored)
-    elif place not in _NESTED_TUPLES and isinstance(stored, (bool, int, float, str, type(None))):
+        if place in _PAIRS:
+            return tuple(map(_pair, stored))
+    elif place not in _LISTS and isinstance(stored, (bool, int, float, str, type(None))):
         return stored
     raise StoredSampleError(f'{cls.__name__}.{name}: {stored!r} was not expected')
+
+
+def _pair(stored: object) -> tuple[str, object]:
+    """Name and value of a rare metric; a list of words is a tuple."""
+    if not isinstance(stored, list) or len(stored) != 2 or not isinstance(stored[0], str):
+        raise StoredSampleError(f'DeviceSample.rare: {stored!r} was not expected')
+    name, value = stored
+    return name, tuple(value) if isinstance(value, list) else value

@@ -8,7 +8,14 @@ Field names end in their unit. All values pickle, compare and survive ``tuple()`
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Tuple, Union
+
+    Value = Union[None, bool, int, float, str, Tuple[str, ...]]
 
 
 class DeviceKey(NamedTuple):
@@ -148,6 +155,12 @@ class DeviceSample(NamedTuple):
     gpm_sm_occupancy_percent: float | None = None
     gpm_tensor_active_percent: float | None = None
     gpm_dram_active_percent: float | None = None
+    #: Metrics of tier *rare* that were asked for, by name.
+    rare: tuple[tuple[str, Value], ...] = ()
+
+    def rare_value(self, name: str) -> Value:
+        """The value of a metric of tier *rare*; ``None`` where it is not available or not asked."""
+        return next((value for key, value in self.rare if key == name), None)
 
 
 class ProcessSample(NamedTuple):

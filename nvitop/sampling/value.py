@@ -28,6 +28,8 @@ _MOST = {
     'count': (1 << 32) - 2,
 }
 _MOST_OF = {'fan_speed': 1000}
+#: The least that can be true, where that is less than nothing.
+_LEAST_OF = {'temperature_margin': -250}
 
 
 class ImpossibleError(ValueError):
@@ -55,18 +57,19 @@ def value_of(metric: Metric, raw: object) -> Value:
         return bool(raw)
     if not isinstance(raw, (int, float)) or not math.isfinite(raw):
         raise ImpossibleError(f'{raw!r} is not a number')
-    return checked(raw, metric.unit, _MOST_OF.get(metric.name))
+    most, least = _MOST_OF.get(metric.name), _LEAST_OF.get(metric.name, 0)
+    return checked(raw, metric.unit, most, least)
 
 
-def checked(value: float, unit: str, most: float | None = None) -> int | float:
-    """``value`` where it can be true: not negative and not absurd for its unit.
+def checked(value: float, unit: str, most: float | None = None, least: float = 0) -> int | float:
+    """``value`` where it can be true: not below ``least`` and not absurd for its unit.
 
     Raises:
         ImpossibleError: It cannot be true.
     """
     if most is None:
         most = _MOST.get(unit, (1 << 64) - 2)
-    if not 0 <= value <= most:
+    if not least <= value <= most:
         raise ImpossibleError(f'{value} {_RAW_UNITS.get(unit, unit)}'.rstrip() + ' cannot be true')
     return value
 

@@ -11,6 +11,7 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         'board_part_number': '692-2G520-0200-000', 'inforom_version': 'G520.0200.00.05',
         'memory_total': '81559 MiB', 'memory_reserved': '551 MiB', 'idle_power': 71,
         'nvlink_count': 18, 'gpm': True, 'mig_mode': False, 'total_energy': 4.1e8,
+        'fabric_state': 'completed',
     },
     'A100': {
         'name': 'NVIDIA A100-SXM4-80GB', 'serial': '15622210{i:05d}', 'vbios_version': '92.00.45.00.03',
@@ -37,6 +38,7 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         'retired_pending': False, 'remapped_correctable': 'N/A', 'remapped_uncorrectable': 'N/A',
         'remapped_pending': 'N/A', 'remapped_failure': 'N/A', 'jpeg_utilization': 'N/A',
         'ofa_utilization': 'N/A', 'pcie_counters': False, 'total_energy': 2.2e9,
+        'gsp_mode': 'N/A', 'addressing_mode': 'N/A', 'sram_errors': 'N/A',
     },
     'RTX 4090': {
         'name': 'NVIDIA GeForce RTX 4090', 'vbios_version': '95.02.3C.40.8C', 'brand': 'geforce',
@@ -72,6 +74,7 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         'remapped_uncorrectable': 'N/A', 'remapped_pending': 'N/A', 'remapped_failure': 'N/A',
         'jpeg_utilization': 'N/A', 'ofa_utilization': 'N/A', 'accounting_mode': 'N/A',
         'pcie_counters': False, 'power_usage': 'N/A', 'total_energy': 'N/A',
+        'gsp_mode': 'N/A', 'addressing_mode': 'N/A', 'sram_errors': 'N/A',
     },
     'GB10': {
         'name': 'NVIDIA GB10', 'vbios_version': '9A.0B.13.00.00', 'architecture': 'blackwell',
@@ -88,6 +91,7 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         'ecc_corrected_aggregate': 'N/A', 'ecc_uncorrected_aggregate': 'N/A',
         'remapped_correctable': 'N/A', 'remapped_uncorrectable': 'N/A', 'remapped_pending': 'N/A',
         'remapped_failure': 'N/A', 'accounting_mode': 'N/A', 'pcie_counters': False, 'gpm': True,
-        'total_energy': 'N/A',
+        'total_energy': 'N/A', 'addressing_mode': 'ats', 'c2c_mode': True, 'module_power': 40,
+        'module_power_limit': 140,
     },
 }  # fmt: skip

@@ -45,6 +45,17 @@ CLOCK_EVENT_REASONS = {
     'display-clock-setting': 0x100,
 }
 
+GPU_OPERATION_MODES = {'all-on': 0, 'compute': 1, 'low-double-precision': 2}
+ADDRESSING_MODES = {'none': 0, 'hmm': 1, 'ats': 2}
+RECOVERY_ACTIONS = {
+    'none': 0,
+    'gpu-reset': 1,
+    'node-reboot': 2,
+    'drain-p2p': 3,
+    'drain-and-reset': 4,
+}
+FABRIC_STATES = {'not-supported': 0, 'not-started': 1, 'in-progress': 2, 'completed': 3}
+
 # fmt: off
 FIELDS: tuple[Field, ...] = (
     # identity
@@ -75,6 +86,7 @@ FIELDS: tuple[Field, ...] = (
     Field('memory_used', 'B', None, 'allocated; computed: `memory_base` and the processes'),
     Field('bar1_total', 'B', '128 GiB', 'size of the BAR1 window'),
     Field('bar1_used', 'B', None, 'mapped part of it; computed: a little for each process'),
+    Field('protected_memory', 'B', 0, 'part of it that confidential computing protects'),
     # load
     Field('gpu_utilization', '%', None, 'share of time with a kernel running; computed: the processes'),
     Field('memory_utilization', '%', None, 'share of time with memory accesses; computed: the processes'),
@@ -95,6 +107,7 @@ FIELDS: tuple[Field, ...] = (
     Field('max_video_clock', 'MHz', 1545, ''),
     Field('applications_clocks', 'flag', True, 'whether applications clocks can be asked for'),
     Field('clock_event_reasons', 'names', None, 'why clocks are low; computed from load, power and heat', CLOCK_EVENT_REASONS),
+    Field('throttled_time', 'count', 0, 'nanoseconds for which the clocks were held down, by each reason'),
     # heat and power
     Field('idle_temperature', '°C', 28, 'without load'),
     Field('hot_temperature', '°C', 66, 'after long full load'),
@@ -115,6 +128,8 @@ FIELDS: tuple[Field, ...] = (
     Field('min_power_limit', 'W', 200, 'lowest that can be set'),
     Field('max_power_limit', 'W', 700, 'highest that can be set'),
     Field('total_energy', 'J', 0, 'energy used before the scenario began; from there it grows with the load'),
+    Field('module_power', 'W', None, 'of GPU and CPU together; none: they are two'),
+    Field('module_power_limit', 'W', None, ''),
     # interconnect
     Field('pcie_generation', 'count', None, 'computed: the maximum'),
     Field('max_pcie_generation', 'count', 5, 'of GPU and system together'),
@@ -131,6 +146,10 @@ FIELDS: tuple[Field, ...] = (
     Field('nvlink_speed', 'MB/s', 26562, 'of one link'),
     Field('nvlink_tx', 'B/s', None, 'traffic of one link from the GPU; computed from the load'),
     Field('nvlink_rx', 'B/s', None, 'traffic of one link to the GPU; computed from the load'),
+    Field('fabric_state', 'choice', None, 'how far the GPU is in joining an NVLink fabric; none: there is none', FABRIC_STATES),
+    Field('fabric_clique', 'count', 0, ''),
+    Field('chassis_serial', 'text', None, 'of the chassis; none: it tells nothing of itself'),
+    Field('slot_number', 'count', 1, 'in the chassis'),
     # modes
     Field('display_active', 'flag', False, 'whether a display is initialized'),
     Field('display_mode', 'flag', False, 'whether a display is connected'),
@@ -142,7 +161,13 @@ FIELDS: tuple[Field, ...] = (
     Field('ecc_mode', 'flag', True, ''),
     Field('mig_mode', 'flag', None, 'whether the GPU is partitioned; none: cannot be'),
     Field('max_mig_devices', 'count', 7, ''),
-    Field('accounting_mode', 'flag', False, ''),
+    Field('accounting_mode', 'flag', False, 'whether processes are accounted for'),
+    Field('gpu_operation_mode', 'choice', None, 'some boards of the Kepler generation only', GPU_OPERATION_MODES),
+    Field('addressing_mode', 'choice', 'hmm', "how the GPU uses the host's memory", ADDRESSING_MODES),
+    Field('gsp_mode', 'flag', True, "whether the GPU's own processor does the driver's work"),
+    Field('dram_encryption', 'flag', None, 'none: cannot be'),
+    Field('c2c_mode', 'flag', False, 'whether CPU and GPU are connected chip to chip'),
+    Field('vgpu_host', 'flag', None, 'whether virtual machines can share the GPU'),
     # health
     Field('ecc_corrected_volatile', 'count', 0, 'errors since the driver was loaded'),
     Field('ecc_uncorrected_volatile', 'count', 0, ''),
@@ -155,6 +180,8 @@ FIELDS: tuple[Field, ...] = (
     Field('remapped_uncorrectable', 'count', 0, ''),
     Field('remapped_pending', 'flag', False, ''),
     Field('remapped_failure', 'flag', False, ''),
+    Field('sram_errors', 'count', 0, 'uncorrected errors of the SRAM in the life of the board'),
+    Field('recovery_action', 'choice', 'none', 'what would make the GPU usable again', RECOVERY_ACTIONS),
     # other
     Field('gpm', 'flag', False, 'whether the GPU has performance counters (Hopper and newer)'),
     Field('lost', 'flag', False, 'whether each call for it ends with *GPU is lost*'),

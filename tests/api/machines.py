@@ -54,6 +54,20 @@ ecc_corrected_aggregate = 4
 remapped_correctable = 5
 remapped_uncorrectable = 6
 remapped_pending = true
+sram_errors = 5
+recovery_action = "gpu-reset"
+gpu_max_pcie_generation = 6
+gpu_operation_mode = "compute"
+dram_encryption = true
+vgpu_host = true
+accounting_mode = true
+protected_memory = "1 GiB"
+throttled_time = 5_000_999
+module_power = 400
+module_power_limit = 900
+fabric_clique = 3
+chassis_serial = "SN1"
+slot_number = 7
 
 [[gpu]]
 model = "H100"

@@ -11,10 +11,20 @@ import pytest
 from nvitop import simulation
 from nvitop.api import device as device_module
 from nvitop.api import libnvml
-from nvitop.api.device import CudaDevice, Device, MigDevice, PhysicalDevice, board
+from nvitop.api.device import (
+    ClockEventReasons,
+    CudaDevice,
+    Device,
+    MigDevice,
+    PhysicalDevice,
+    board,
+)
+from nvitop.api.device.rare.encoder import EncoderStats
+from nvitop.api.device.rare.health import RemappingHistogram
 from nvitop.api.device.window import Window
-from nvitop.api.metrics import METRICS
+from nvitop.api.metrics import METRICS, Metric
 from nvitop.api.process import GpuProcess
+from nvitop.api.rare_metrics import RARE_METRICS
 from nvitop.api.utils import NA, NaType, Snapshot
 from nvitop.sampling.types import DeviceInfo, DeviceSample
 from nvitop.simulation.abi import NVML_ERRORS
@@ -39,6 +49,9 @@ NOT_GETTERS = {
     'unavailable_reason',
 }
 
+#: Rare metrics that GPU 0 does not have.
+NOT_TOLD = {'inforom_power_version', 'driver_model_pending', 'retired_pages_pending'}
+
 #: Types as annotations write them.
 TYPES: dict[str, Any] = {
     'int': int,
@@ -51,6 +64,8 @@ TYPES: dict[str, Any] = {
     'dict': dict,
     'tuple': tuple,
     'GpuProcess': GpuProcess,
+    'EncoderStats': EncoderStats,
+    'RemappingHistogram': RemappingHistogram,
     **{name: getattr(device_module, name) for name in device_module.__all__},
 }
 
@@ -77,6 +92,7 @@ def machine() -> Iterator[simulation.Machine]:
 
 
 def getters(kind: type[Device]) -> list[str]:
+    assert 'ecc' in dir(object.__new__(kind))  # now rare facts are there too
     return [
         name
         for name, value in inspect.getmembers(kind, callable)
@@ -113,10 +129,27 @@ def are_fields_documented(value: object) -> bool:
 
 
 def check_all(device: Device) -> None:
-    for name in getters(type(device)):
+    check(device, getters(type(device)))
+
+
+def check(device: Device, names: list[str]) -> None:
+    for name in names:
         value = getattr(device, name)()
         annotation = return_annotation(type(device), name)
         assert is_documented(value, annotation), f'{name}() gave {value!r}, not {annotation}'
+
+
+def getters_by_function(kind: str, machine: simulation.Machine) -> dict[str, list[str]]:
+    """The functions of NVML that a device can be asked, each with the getters that need it."""
+    found: dict[str, list[str]] = {}
+    for name in getters(type(KINDS[kind]())):
+        board._boards.clear()  # nothing is known yet
+        machine.reset_calls()
+        check(KINDS[kind](), [name])
+        for function in machine.calls:
+            if function.startswith('nvml'):
+                found.setdefault(function, []).append(name)
+    return found
 
 
 def test_the_check_of_types_notices_a_wrong_one() -> None:
@@ -127,7 +160,7 @@ def test_the_check_of_types_notices_a_wrong_one() -> None:
     assert not is_documented('1', 'int | NaType')
     assert is_documented(device_module.MemoryInfo(total=1), 'MemoryInfo')
     assert not is_documented(device_module.MemoryInfo._make([None, 1, 1, 1]), 'MemoryInfo')
-    assert len(getters(PhysicalDevice)) > 110
+    assert len(getters(PhysicalDevice)) > 230
 
 
 @pytest.mark.parametrize('kind', KINDS)
@@ -153,13 +186,11 @@ def test_no_getter_raises_whatever_error_the_driver_gives(
 def test_no_getter_raises_when_any_one_function_fails(
     kind: str, machine: simulation.Machine
 ) -> None:
-    device = KINDS[kind]()
-    check_all(device)
-    for function in sorted(name for name in machine.calls if name.startswith('nvml')):
+    for function, names in sorted(getters_by_function(kind, machine).items()):
         device = KINDS[kind]()
-        board._boards.clear()  # nothing is known yet
+        board._boards.clear()
         machine.fail(function, 'UNKNOWN')
-        check_all(device)
+        check(device, names)
         machine.heal()
 
 
@@ -168,12 +199,11 @@ def test_no_getter_raises_where_functions_are_missing(
     kind: str, machine: simulation.Machine
 ) -> None:
     device = KINDS[kind]()
-    check_all(device)
-    functions = sorted(name for name in machine.calls if name.startswith('nvml'))
-    for function in functions:
+    for function, names in sorted(getters_by_function(kind, machine).items()):
         if function not in ('nvmlInitWithFlags', 'nvmlShutdown'):
             machine.hide(function)
-            check_all(device)
+            check(device, names)
+    check_all(device)
     assert device.power_usage() is NA
 
 
@@ -213,6 +243,21 @@ def test_metrics_are_methods_of_devices_and_fields_of_samples(
         raw = int if metric.divisor > 1 else kinds[metric.kind]
         assert type(value) is raw, metric
         assert not isinstance(value, float) or math.isfinite(value)
+
+
+@pytest.mark.parametrize('metric', RARE_METRICS, ids=lambda metric: metric.name)
+def test_rare_metrics_are_methods_of_devices(metric: Metric, machine: simulation.Machine) -> None:
+    kinds = {'int': int, 'float': int, 'bool': bool, 'str': str, 'list': ClockEventReasons}
+    device = Device(0)
+    value = getattr(device, metric.method)()
+    reason = device.unavailable_reason(metric.method) if value is NA else None
+    if metric.name in NOT_TOLD:
+        assert value is NA
+    elif not isinstance(reason, libnvml.NVMLError_FunctionNotFound):  # an old binding
+        assert type(value) is kinds[metric.kind], reason
+    assert getattr(Device((1, 2)), metric.method)() is NA
+    assert metric.query is not None
+    assert (metric.tier, metric.field, metric.mig) == ('rare', metric.name, False)
 
 
 def test_mig_devices_have_the_metrics_that_are_said_to_be_their_own(

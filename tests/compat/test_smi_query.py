@@ -411,7 +411,8 @@ def test_accounts_are_listed_with_what_is_known(gpus: simulation.Machine) -> Non
 
 
 def test_accounts_that_are_gone_are_left_out() -> None:
-    with machine(extra=False):
+    with machine(extra=False) as gpus:
+        gpus.fail('nvmlDeviceGetAccountingStats', 'NOT_FOUND')
         assert first('accounted-apps') == {'accounted_processes': None}
 
 

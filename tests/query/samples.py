@@ -53,6 +53,17 @@ DEVICES = (
         total_energy_joules=1234.56789,
         pcie_tx_throughput_kib_per_s=512,
         remapped_rows_pending=True,
+        rare=(
+            ('ecc', 'Enabled'),
+            ('driver_model_pending', 'WDM'),
+            ('supported_clock_event_reasons', ('gpu_idle', 'reliability')),
+            ('sw_power_cap_time', 5000),
+            ('instant_power_usage', 68_236),
+            ('protected_memory_total', 1 << 30),
+            ('temperature_margin', -6),
+            ('retired_pages_pending', False),
+            ('pci_device_id', '0x233010DE'),
+        ),
     ),
     DeviceSample(
         SPLIT,

@@ -17,6 +17,8 @@ from nvitop.query import query_devices, query_processes
 from nvitop.query.ask import Asker, Question
 from nvitop.query.columns import device_table, process_table
 from nvitop.query.target import Target
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import Demand
 
 #: What is always asked: the driver, and each GPU who it is.
 ALWAYS = {
@@ -71,6 +73,10 @@ def gpus(names: str) -> Question:
             {'nvmlDeviceGetCurrentClocksEventReasons': 8},
         ),
         ('mig.mode.current', {'nvmlDeviceGetMigMode': 8}),
+        ('ecc.mode.current, ecc.mode.pending', {'nvmlDeviceGetEccMode': 8}),
+        ('ecc.errors.corrected.volatile.dram,inforom.img', {
+            'nvmlDeviceGetMemoryErrorCounter': 8, 'nvmlDeviceGetInforomImageVersion': 8
+        }),
         ('clocks.sm,encoder_utilization', {
             'nvmlDeviceGetClockInfo': 8, 'nvmlDeviceGetEncoderUtilization': 8
         }),
@@ -94,6 +100,28 @@ def test_an_asker_asks_again_for_what_changes_only(machine: simulation.Machine) 
     machine.reset_calls()
     asker.ask()
     assert calls_of(machine) == {'nvmlDeviceGetCount': 1, 'nvmlDeviceGetPowerUsage': 8}
+
+
+def test_rare_facts_that_never_change_are_asked_once(machine: simulation.Machine) -> None:
+    asker = Asker(gpus('inforom.img, pci.device_id, ecc.mode.current, gom.current'))
+    first = asker.ask().sample.devices[0].rare
+    assert first == (
+        ('pci_device_id', '0x233010DE'),
+        ('inforom_image_version', 'G520.0200.00.05'),
+        ('operation_mode', None),
+        ('ecc', 'Enabled'),
+    )
+    machine.reset_calls()
+    again = dict(asker.ask().sample.devices[0].rare)
+    assert calls_of(machine) == {'nvmlDeviceGetCount': 1, 'nvmlDeviceGetEccMode': 8}
+    assert again == {name: value for name, value in first if value is not None}
+
+
+def test_nobody_else_asks_for_rare_facts(machine: simulation.Machine) -> None:
+    source = LiveSource()
+    assert {device.rare for device in source.sample(Demand(shown_metrics=('ecc',))).devices} == {()}
+    assert {device.rare for device in source.complete_sample().devices} == {()}
+    assert 'nvmlDeviceGetEccMode' not in machine.calls
 
 
 LISTS = {

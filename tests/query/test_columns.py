@@ -6,6 +6,8 @@ import pytest
 
 from nvitop.api.device import ClockEventReasons
 from nvitop.api.metrics import METRICS, PROCESS_METRICS
+from nvitop.api.rare_metrics import RARE_METRICS
+from nvitop.compat.pynvml_smi.names import NVSMI_QUERY_GPU
 from nvitop.query import columns
 from nvitop.query.cell import header_text, value_text
 from nvitop.query.columns import (
@@ -47,6 +49,18 @@ HEADERS = {
     'clocks_throttle_reasons.hw_slowdown': 'clocks_event_reasons.hw_slowdown',
     'mig.mode.current': 'mig.mode.current',
     'ecc.errors.corrected.volatile.total': 'ecc.errors.corrected.volatile.total',
+    'ecc.mode.pending': 'ecc.mode.pending',
+    'ecc.errors.uncorrected.aggregate.l2_cache': 'ecc.errors.uncorrected.aggregate.l2_cache',
+    'clocks.applications.gr': 'clocks.applications.graphics [MHz]',
+    'clocks_throttle_reasons.supported': 'clocks_event_reasons.supported',
+    'clocks_event_reasons_counters.sync_boost': 'clocks_event_reasons_counters.sync_boost [us]',
+    'encoder.stats.averageFps': 'encoder.stats.averageFps',
+    'gpu_operation_mode.pending': 'gom.pending',
+    'inforom.power': 'inforom.pwr',
+    'pci.sub_device_id': 'pci.sub_device_id',
+    'power.draw.instant': 'power.draw.instant [W]',
+    'protected_memory.free': 'protected_memory.free [MiB]',
+    'temperature.gpu.tlimit': 'temperature.gpu.tlimit',
 }
 
 
@@ -70,12 +84,17 @@ def test_headers_of_processes_are_those_of_nvidia_smi() -> None:
 
 
 def test_every_metric_has_a_column() -> None:
-    for metric in METRICS:
+    for metric in (*METRICS, *RARE_METRICS):
         for name in (metric.name, metric.query or metric.name):
             (column,) = device_table().find(name)
             assert (column.name, column.metrics) == (metric.name, (metric.name,))
     for process_metric in PROCESS_METRICS:
         assert process_metric.name in process_table().by_name
+
+
+def test_every_name_of_pynvml_smi_is_answered_but_for_lists() -> None:
+    lists = {'compute-apps', 'accounted-apps', 'clocks', 'supported-clocks'}
+    assert {name for name in NVSMI_QUERY_GPU if name not in device_table().by_name} == lists
 
 
 @pytest.mark.parametrize('table', [device_table(), process_table()])
@@ -162,6 +181,17 @@ def both(name: str, row: DeviceRow | ProcessRow) -> tuple[Value, str]:
         ('mig_index', None, '[N/A]'),
         ('status', 'ok', 'ok'),
         ('reason', None, '[N/A]'),
+        ('hostname', 'dgx-01', 'dgx-01'),
+        ('ecc.mode.current', 'Enabled', 'Enabled'),
+        ('ecc.mode.pending', None, '[N/A]'),
+        ('driver_model.pending', 'WDM', 'TCC'),
+        ('clocks_event_reasons.supported', ('gpu_idle', 'reliability'), '0x0000000000000401'),
+        ('clocks_event_reasons_counters.sw_power_cap', 5000, '5000 us'),
+        ('power.draw.instant', 68.236, '68.24 W'),
+        ('protected_memory.total', 1 << 30, '1024 MiB'),
+        ('temperature.gpu.tlimit', -6, '-6'),
+        ('retired_pages.pending', False, 'No'),
+        ('pci.device_id', '0x233010DE', '0x233010DE'),
     ],
 )
 def test_values_of_a_gpu(name: str, value: Value, text: str) -> None:
@@ -219,6 +249,7 @@ def test_every_column_has_a_text_for_what_is_not_available() -> None:
     key = DeviceKey(0)
     empty = DeviceRow(SAMPLE, DeviceSample(key, DeviceInfo(key, 0, 'N/A')))
     told = {'timestamp', 'driver_version', 'cuda_driver_version', 'count', 'index', 'status'}
+    told.add('hostname')
     for column in device_table().columns:
         text = value_text(column, column.value(empty), units=True)
         assert (text == '[N/A]') == (column.name not in told), column.name

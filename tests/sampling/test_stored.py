@@ -122,9 +122,30 @@ def test_every_field_that_is_no_scalar_is_declared(cls: Any) -> None:
         if words <= {'None', 'bool', 'int', 'float', 'str'}:
             assert (cls, name) not in nested
         elif text.startswith('tuple[') and (cls, name) not in nested:
-            assert (cls, name) in stored._TUPLES, f'{cls.__name__}.{name}: {text}'
+            known = stored._TUPLES | stored._PAIRS
+            assert (cls, name) in known, f'{cls.__name__}.{name}: {text}'
         else:
             assert nested[cls, name].__name__ in text, f'{cls.__name__}.{name}: {text}'
+
+
+def test_rare_values_survive_with_their_types() -> None:
+    rare = (('ecc', 'Enabled'), ('supported', ('a', 'b')), ('none', None), ('retired', True))
+    device = DeviceSample(GPU, DeviceInfo(GPU, 0, 'A'), rare=rare)
+    sample = FULL._replace(devices=(device,))
+    again = parse(json.loads(json.dumps(serialise(sample))))
+    assert again == sample
+    assert again.devices[0].rare_value('supported') == ('a', 'b')
+    assert again.devices[0].rare_value('retired') is True
+    assert again.devices[0].rare_value('other') is None
+
+
+@pytest.mark.parametrize('rare', ['ecc', ['ecc'], [['ecc']], [[1, 2]], [['a', 'b', 'c']]])
+def test_rare_values_that_are_no_pairs_are_refused(rare: object) -> None:
+    sample = FULL._replace(devices=(DeviceSample(GPU, DeviceInfo(GPU, 0, 'A')),))
+    structure: Any = json.loads(json.dumps(serialise(sample)))
+    structure['devices'][0]['rare'] = rare
+    with pytest.raises(StoredSampleError, match='rare'):
+        parse(structure)
 
 
 numbers = st.none() | st.integers(-1, 1 << 62) | st.floats(allow_nan=False, allow_infinity=False)

@@ -6,6 +6,7 @@ import pytest
 
 from nvitop.api.device import ClockEventReasons
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric
+from nvitop.api.rare_metrics import RARE_METRICS_BY_NAME
 from nvitop.api.utils import NA
 from nvitop.sampling.types import DeviceInfo, DeviceSample
 from nvitop.sampling.value import ImpossibleError, known_value, value_of
@@ -61,6 +62,14 @@ def test_what_cannot_be_true_is_refused_in_words(name: str, raw: object, words: 
 def test_every_metric_has_its_field(metric: Metric) -> None:
     fields = DeviceInfo._fields if metric.tier == 'static' else DeviceSample._fields
     assert metric.field in fields
+
+
+def test_only_what_can_be_negative_may_be() -> None:
+    margin = RARE_METRICS_BY_NAME['temperature_margin']
+    assert value_of(margin, -6) == -6
+    for raw in (-300, 300):
+        with pytest.raises(ImpossibleError, match='°C cannot be true'):
+            value_of(margin, raw)
 
 
 def test_known_value_takes_na_away_only() -> None:

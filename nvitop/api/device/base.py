@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     T = TypeVar('T')
     V = TypeVar('V')
 
+    #: A question: the name of a function of NVML, or a function that asks it.
+    Function = Union[str, Callable[[Any], Any]]
     #: Why there is no value.
     Reason = Union[libnvml.NVMLError, 'ImpossibleAnswer']
 
@@ -36,23 +38,21 @@ _LASTING_ERRORS = (libnvml.NVMLError_NotSupported, libnvml.NVMLError_FunctionNot
 UNKNOWN_TO_DRIVER = (*_LASTING_ERRORS, libnvml.NVMLError_InvalidArgument)
 
 #: Functions that came late or are gone: a driver without them is old or new, not incomplete, so
-#: nobody is warned.
-_OPTIONAL_FUNCTIONS = frozenset(
-    {
-        'nvmlDeviceGetArchitecture',
-        'nvmlDeviceGetCurrentClocksEventReasons',
-        'nvmlDeviceGetCurrentClocksThrottleReasons',
-        'nvmlDeviceGetJpgUtilization',
-        'nvmlDeviceGetMPSComputeRunningProcesses',
-        'nvmlDeviceGetMaxMigDeviceCount',
-        'nvmlDeviceGetMigMode',
-        'nvmlDeviceGetNumFans',
-        'nvmlDeviceGetNumaNodeId',
-        'nvmlDeviceGetOfaUtilization',
-        'nvmlDeviceGetRemappedRows',
-        'nvmlGpmQueryDeviceSupport',
-    }
-)
+#: nobody is warned. Subjects that are loaded late add theirs.
+OPTIONAL_FUNCTIONS: set[object] = {
+    'nvmlDeviceGetArchitecture',
+    'nvmlDeviceGetCurrentClocksEventReasons',
+    'nvmlDeviceGetCurrentClocksThrottleReasons',
+    'nvmlDeviceGetJpgUtilization',
+    'nvmlDeviceGetMPSComputeRunningProcesses',
+    'nvmlDeviceGetMaxMigDeviceCount',
+    'nvmlDeviceGetMigMode',
+    'nvmlDeviceGetNumFans',
+    'nvmlDeviceGetNumaNodeId',
+    'nvmlDeviceGetOfaUtilization',
+    'nvmlDeviceGetRemappedRows',
+    'nvmlGpmQueryDeviceSupport',
+}
 
 #: What drivers answer where they do not know: the greatest number of the type.
 _UNKNOWN = (UINT_MAX, ULONGLONG_MAX)
@@ -160,7 +160,7 @@ class DeviceBase:
         self._answers: dict[Hashable, Answer] | None = None
         self._owner = 0
 
-    def _ask(self, function: str, args: tuple[Any, ...], options: dict[str, Any]) -> Answer:
+    def _ask(self, function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Answer:
         """The driver's answer now, or ``NA`` and the error."""
         handle = self._handle
         if handle is None:
@@ -176,9 +176,9 @@ class DeviceBase:
         self._failure.error = error
         return NA, error
 
-    def _ask_once(self, function: str, *args: Any) -> Answer:
+    def _ask_once(self, function: Function, *args: Any) -> Answer:
         """The same, asked once in a oneshot block."""
-        options = _QUIETLY if function in _OPTIONAL_FUNCTIONS else _AS_USUAL
+        options = _QUIETLY if function in OPTIONAL_FUNCTIONS else _AS_USUAL
         answers = self._answers
         if answers is None or self._owner != get_ident():
             return self._ask(function, args, options)
@@ -190,7 +190,7 @@ class DeviceBase:
             self._failure.error = found[1]
         return found
 
-    def _query(self, function: str, *args: Any) -> Any:
+    def _query(self, function: Function, *args: Any) -> Any:
         """The driver's answer or ``NA``; in a oneshot block each question is asked once."""
         return self._ask_once(function, *args)[0]
 
@@ -207,7 +207,7 @@ class DeviceBase:
         board.facts['nvmlDeviceGetUUID', ()] = uuid, None
         return board
 
-    def _fact(self, function: str, *args: Any) -> Any:
+    def _fact(self, function: Function, *args: Any) -> Any:
         """The driver's answer to a question whose answer never changes: asked once for ever."""
         facts = (self._board or self._find_board()).facts
         found = facts.get((function, args))

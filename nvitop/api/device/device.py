@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from nvitop.api import libnvml
+from nvitop.api.device.base import DeviceBase
 from nvitop.api.device.clock import ClockMixin
 from nvitop.api.device.gpm import GpmMixin
 from nvitop.api.device.health import HealthMixin
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from nvitop.api.device.mig import MigDevice
+    from nvitop.api.device.rare import RareMixin
 
     D = TypeVar('D', bound='Device')
+else:
+    RareMixin = DeviceBase  # until the first question: see _join_rare_facts
 
 _UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
@@ -73,6 +77,7 @@ class Device(
     HealthMixin,
     GpmMixin,
     VisibilityMixin,
+    RareMixin,
 ):
     """A GPU, or a MIG device: a slice of a GPU that is a device of its own.
 
@@ -249,6 +254,11 @@ class Device(
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """A method for any other ``nvmlDeviceGet…``, by its name in snake_case."""
+        if not name.startswith('_'):
+            _join_rare_facts()
+            if hasattr(type(self), name):
+                found: Callable[..., Any] = getattr(self, name)
+                return found
         function = _getter_function(name)
         if not function:
             raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}')
@@ -261,6 +271,11 @@ class Device(
         method.__doc__ = f'The answer to ``{function}``, ``NA`` where the driver has none.'
         self.__dict__[name] = method
         return method
+
+    def __dir__(self) -> Iterable[str]:
+        """All names, of rare facts too."""
+        _join_rare_facts()
+        return super().__dir__()
 
     # slices
 
@@ -362,6 +377,15 @@ class Device(
             except libnvml.NVMLError:
                 return []
         return [cls(index) for index in ([indices] if isinstance(indices, int) else indices)]
+
+
+def _join_rare_facts() -> None:
+    """Give devices the methods of :mod:`nvitop.api.device.rare`, which few programs ask for."""
+    if DeviceBase not in Device.__bases__:
+        return
+    from nvitop.api.device.rare import RareMixin
+
+    Device.__bases__ = tuple(RareMixin if base is DeviceBase else base for base in Device.__bases__)
 
 
 def only_one(

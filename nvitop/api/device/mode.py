@@ -6,7 +6,8 @@ from __future__ import annotations
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.utils import NA
 
-_DRIVER_MODELS = {0: 'WDDM', 1: 'WDM', 2: 'MCDM'}
+#: NVML's number of a driver model → its name.
+DRIVER_MODELS = {0: 'WDDM', 1: 'WDM', 2: 'MCDM'}
 _COMPUTE_MODES = {0: 'Default', 1: 'Exclusive Thread', 2: 'Prohibited', 3: 'Exclusive Process'}
 
 
@@ -41,7 +42,7 @@ class ModeMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetCurrentDriverModel`` · nvidia-smi: ``driver_model.current``
         """
-        return _DRIVER_MODELS.get(self._fact('nvmlDeviceGetCurrentDriverModel'), NA)
+        return DRIVER_MODELS.get(self._fact('nvmlDeviceGetCurrentDriverModel'), NA)
 
     driver_model = current_driver_model
 

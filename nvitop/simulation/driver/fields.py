@@ -89,6 +89,21 @@ def _energy(node: Node, scope: int) -> int:
     return total_energy(node)
 
 
+def _power(name: str, module: str) -> Reader:
+    """The power of the GPU (scope 0), or of GPU and CPU together (1)."""
+
+    def read(node: Node, scope: int) -> int:
+        if scope > 1:
+            raise DriverError(INVALID_ARGUMENT)
+        return int(node.read(module if scope else name))
+
+    return read
+
+
+def _is_action(*actions: int) -> Reader:
+    return lambda node, scope: int(node.read('recovery_action') in actions)
+
+
 #: Field id → (type, reader).
 FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     1: (UNSIGNED_INT, _key('ecc_mode')),
@@ -100,6 +115,8 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     29: (UNSIGNED_INT, _key('retired_single_bit')),
     30: (UNSIGNED_INT, _key('retired_double_bit')),
     31: (UNSIGNED_INT, _key('retired_pending')),
+    74: (UNSIGNED_LONG_LONG, _key('throttled_time')),
+    76: (UNSIGNED_LONG_LONG, _key('throttled_time')),
     82: (UNSIGNED_INT, _key('memory_temperature')),
     83: (UNSIGNED_LONG_LONG, _energy),
     90: (UNSIGNED_INT, _common_speed),
@@ -116,16 +133,22 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     164: (UNSIGNED_INT, _link('nvlink_speed')),
     165: (UNSIGNED_INT, _link_state),
     166: (UNSIGNED_INT, _link('nvlink_version')),
-    185: (UNSIGNED_INT, _key('power_usage')),
-    186: (UNSIGNED_INT, _key('power_usage')),
-    187: (UNSIGNED_INT, _key('min_power_limit')),
-    188: (UNSIGNED_INT, _key('max_power_limit')),
-    189: (UNSIGNED_INT, _key('default_power_limit')),
-    190: (UNSIGNED_INT, _key('enforced_power_limit')),
+    185: (UNSIGNED_INT, _power('power_usage', 'module_power')),
+    186: (UNSIGNED_INT, _power('power_usage', 'module_power')),
+    187: (UNSIGNED_INT, _power('min_power_limit', 'module_power_limit')),
+    188: (UNSIGNED_INT, _power('max_power_limit', 'module_power_limit')),
+    189: (UNSIGNED_INT, _power('default_power_limit', 'module_power_limit')),
+    190: (UNSIGNED_INT, _power('enforced_power_limit', 'module_power_limit')),
     191: (UNSIGNED_LONG_LONG, _energy),
-    192: (UNSIGNED_INT, _key('power_limit')),
+    192: (UNSIGNED_INT, _power('power_limit', 'module_power_limit')),
     197: (UNSIGNED_LONG_LONG, _pcie_bytes('pcie_tx')),
     198: (UNSIGNED_LONG_LONG, _pcie_bytes('pcie_rx')),
+    226: (UNSIGNED_INT, _is_action(1)),
+    227: (UNSIGNED_INT, _is_action(4)),
+    230: (UNSIGNED_INT, _key('recovery_action')),
+    269: (UNSIGNED_LONG_LONG, _key('throttled_time')),
+    270: (UNSIGNED_LONG_LONG, _key('throttled_time')),
+    271: (UNSIGNED_LONG_LONG, _key('throttled_time')),
 }
 
 

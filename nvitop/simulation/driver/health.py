@@ -8,13 +8,14 @@ from nvitop.simulation.abi import (
     NOT_FOUND,
     NOT_SUPPORTED,
     DriverError,
+    check_version,
     fill_number,
     number,
     target,
 )
-from nvitop.simulation.driver.lists import room_for
+from nvitop.simulation.driver.lists import answer_list, room_for
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
-from nvitop.simulation.world import Node
+from nvitop.simulation.world import Node, Task
 
 SYMBOLS = Symbols()
 #: (error type, counter type) of NVML → key.
@@ -25,6 +26,11 @@ ECC = {
     (1, 1): 'ecc_uncorrected_aggregate',
 }
 DEVICE_MEMORY = 2
+SRAM_ECC_STATUS_V1 = 0x01000068
+#: Memory that the driver does not know.
+UNKNOWN_MEMORY = 0xFFFFFFFFFFFFFFFF
+#: With more than these a board should be replaced.
+MOST_SRAM_ERRORS = 4
 RETIRED = {0: 'retired_single_bit', 1: 'retired_double_bit'}
 
 SYMBOLS.add_numbers(
@@ -74,6 +80,17 @@ def nvmlDeviceGetDetailedEccErrors(node: Node, error: object, counter: object, o
     struct = target(out)
     struct.l1Cache = struct.l2Cache = struct.registerFile = 0
     struct.deviceMemory = _ecc_errors(node, error, counter)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetSramEccErrorStatus(node: Node, status: object) -> None:
+    """``(device, versioned struct *)``: parity errors, all of them in the L2 cache."""
+    if not node.value('ecc_mode'):
+        raise DriverError(NOT_SUPPORTED)
+    struct = target(status)
+    check_version(struct, SRAM_ECC_STATUS_V1)
+    struct.aggregateUncParity = struct.aggregateUncBucketL2 = errors = node.read('sram_errors')
+    struct.bThresholdExceeded = errors > MOST_SRAM_ERRORS
 
 
 @SYMBOLS.add(GPU, 'nvmlDeviceGetRetiredPages', 'nvmlDeviceGetRetiredPages_v2')
@@ -135,19 +152,38 @@ def nvmlDeviceGetAccountingBufferSize(node: Node, size: object) -> None:
     fill_number(size, 4000)
 
 
+def _accounted(node: Node) -> dict[int, Task]:
+    """The processes that the account holds by PID: where it is kept, those that run."""
+    t = node.world.seconds()
+    tasks = node.tasks if node.read('accounting_mode') else []
+    found = {node.world.pid_of(task): task for task in tasks if task.runs(t)}
+    return {pid: task for pid, task in found.items() if pid is not None}
+
+
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetAccountingPids(node: Node, count: object, pids: object) -> None:
-    """``(device, unsigned *, unsigned[])``: none were recorded."""
-    node.read('accounting_mode')
-    fill_number(count, 0)
+    """``(device, unsigned *, unsigned[])``."""
+    answer_list(count, pids, list(_accounted(node)))
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetAccountingStats(node: Node, pid: object, stats: object) -> None:
-    """``(device, pid, struct *)``: no process was recorded."""
+    """``(device, pid, struct *)``: loads as they are now."""
     if not node.read('accounting_mode'):
         raise DriverError(NOT_SUPPORTED)
-    raise DriverError(NOT_FOUND)
+    task = _accounted(node).get(number(pid))
+    if task is None:
+        raise DriverError(NOT_FOUND)
+    t, struct = node.world.seconds(), target(stats)
+    memory = task.memory(t)
+    struct.gpuUtilization, struct.memoryUtilization = (
+        round(task.sm(t)),
+        round(task.memory_utilization(t)),
+    )
+    struct.maxMemoryUsage = UNKNOWN_MEMORY if memory is None else memory
+    struct.time = 0  # told when the process has ended
+    struct.startTime = int((node.world.epoch() - t + max(0.0, task.spec.start)) * 1e6)
+    struct.isRunning = 1
 
 
 # Sessions

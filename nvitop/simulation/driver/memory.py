@@ -55,3 +55,12 @@ def nvmlDeviceGetConfComputeMemSizeInfo(node: Node, info: object) -> None:
     struct = target(info)
     struct.protectedMemSizeKib = 0
     struct.unprotectedMemSizeKib = node.read('memory_total') >> 10
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetConfComputeProtectedMemoryUsage(node: Node, info: object) -> None:
+    """``(device, struct *)``: all that is allocated is allocated there first."""
+    struct = target(info)
+    struct.total = total = node.read('protected_memory')
+    struct.used = used = min(total, node.read('memory_used'))
+    struct.free = total - used

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Callable
+
 from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
     NOT_FOUND,
@@ -13,8 +15,11 @@ from nvitop.simulation.abi import (
     number,
     target,
 )
-from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
+from nvitop.simulation.driver.symbols import GPU, NODE, SYSTEM, Symbols
 from nvitop.simulation.world import Node
+
+if TYPE_CHECKING:
+    from nvitop.simulation.machine import Machine
 
 SYMBOLS = Symbols()
 SYMBOLS.add_numbers(
@@ -29,23 +34,56 @@ SYMBOLS.add_numbers(
 )
 
 
-@SYMBOLS.add(GPU, 'nvmlDeviceGetDriverModel', 'nvmlDeviceGetDriverModel_v2')
-def driver_model(node: Node, current: object, pending: object) -> None:
-    """``(device, unsigned *, unsigned *)``."""
-    model = node.read('driver_model')
-    fill_number(current, model)
-    fill_number(pending, model)
+def _pair(key: str) -> Callable[[Node, object, object], None]:
+    """A body that answers twice with the value of a key: now, and after a restart."""
+
+    def read(node: Node, current: object, pending: object) -> None:
+        value = node.read(key)
+        fill_number(current, value)
+        fill_number(pending, value)
+
+    return read
 
 
-# MIG
+SYMBOLS.add(GPU, 'nvmlDeviceGetDriverModel', 'nvmlDeviceGetDriverModel_v2')(_pair('driver_model'))
+SYMBOLS.add(GPU, 'nvmlDeviceGetMigMode')(_pair('mig_mode'))
+SYMBOLS.add(GPU, 'nvmlDeviceGetGpuOperationMode')(_pair('gpu_operation_mode'))
+SYMBOLS.add(GPU, 'nvmlDeviceGetGspFirmwareMode')(_pair('gsp_mode'))
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetMigMode(node: Node, current: object, pending: object) -> None:
-    """``(device, unsigned *, unsigned *)``."""
-    mode = node.read('mig_mode')
-    fill_number(current, mode)
-    fill_number(pending, mode)
+def nvmlDeviceGetDramEncryptionMode(node: Node, current: object, pending: object) -> None:
+    """``(device, versioned struct *, versioned struct *)``."""
+    target(current).encryptionState = target(pending).encryptionState = node.read('dram_encryption')
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetAddressingMode(node: Node, mode: object) -> None:
+    """``(device, versioned struct *)``."""
+    target(mode).value = node.read('addressing_mode')
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetC2cModeInfoV(node: Node, info: object) -> None:
+    """``(device, struct *)``."""
+    target(info).isC2cEnabled = node.read('c2c_mode')
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetVgpuCapabilities(node: Node, capability: object, out: object) -> None:
+    """``(device, capability, unsigned *)``: every other one."""
+    fill_number(out, node.read('vgpu_host') and number(capability) % 2 == 0)
+
+
+@SYMBOLS.add(SYSTEM)
+def nvmlGetVgpuDriverCapabilities(machine: Machine, capability: object, out: object) -> None:
+    """``(capability, unsigned *)``: every other one, where a GPU can be shared."""
+    if not any(node.value('vgpu_host') for node in machine.world.present()):
+        raise DriverError(NOT_SUPPORTED)
+    fill_number(out, number(capability) % 2 == 0)
+
+
+# MIG
 
 
 @SYMBOLS.add(NODE)

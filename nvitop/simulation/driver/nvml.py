@@ -7,6 +7,7 @@ import fnmatch
 from typing import TYPE_CHECKING, Callable
 
 from nvitop.simulation.driver import (
+    fabric,
     fields,
     gpm,
     health,
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 
 SUBJECTS = (
-    system, identity, memory, load, power, interconnect, modes, health, fields, gpm, processes,
-    refused,
+    system, identity, memory, load, power, interconnect, modes, health, fabric, fields, gpm,
+    processes, refused,
 )  # fmt: skip
 ALL_SYMBOLS: dict[str, Symbol] = {
     symbol.name: symbol for subject in SUBJECTS for symbol in subject.SYMBOLS.all

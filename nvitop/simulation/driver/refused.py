@@ -11,25 +11,22 @@ SYMBOLS = Symbols()
 #: ``nvmlDeviceGet…``: not supported, as by a GPU without the feature.
 QUESTIONS = """
     APIRestriction AccountingStats_v2 ActiveVgpus AdaptiveClockInfoStatus AdaptiveTgpModeInfo_v1
-    AddressingMode BBXTimeData_v1 BankRemapperStatus_v1 C2cModeInfoV Capabilities ClkMonStatus
-    ClockOffsets ConfComputeGpuAttestationReport ConfComputeGpuCertificate
-    ConfComputeProtectedMemoryUsage CoolerInfo CpuAffinity CpuAffinityWithinScope CreatableVgpus
-    CurrentClockFreqs DramEncryptionMode DynamicPstatesInfo FanControlPolicy_v2
-    GpcClkMinMaxVfOffset GpcClkVfOffset GpuFabricInfo GpuFabricInfoV GpuFabricInfo_v4
-    GpuInstanceById GpuInstancePossiblePlacements GpuInstancePossiblePlacements_v2
-    GpuInstanceProfileInfo GpuInstanceProfileInfoByIdV GpuInstanceProfileInfoV
-    GpuInstanceRemainingCapacity GpuInstances GpuOperationMode GridLicensableFeatures_v3
-    GridLicensableFeatures_v4 GspFirmwareMode GspFirmwareVersion HostVgpuMode Hostname_v1 IrqNum
-    LastBBXFlushTime MemClkMinMaxVfOffset MemClkVfOffset MemoryAffinity MemoryLimits_v1
+    BBXTimeData_v1 BankRemapperStatus_v1 Capabilities ClkMonStatus ClockOffsets
+    ConfComputeGpuAttestationReport ConfComputeGpuCertificate CoolerInfo CpuAffinity
+    CpuAffinityWithinScope CreatableVgpus CurrentClockFreqs DynamicPstatesInfo FanControlPolicy_v2
+    GpcClkMinMaxVfOffset GpcClkVfOffset GpuFabricInfo GpuFabricInfo_v4 GpuInstanceById
+    GpuInstancePossiblePlacements GpuInstancePossiblePlacements_v2 GpuInstanceProfileInfo
+    GpuInstanceProfileInfoByIdV GpuInstanceProfileInfoV GpuInstanceRemainingCapacity GpuInstances
+    GridLicensableFeatures_v3 GridLicensableFeatures_v4 GspFirmwareVersion HostVgpuMode Hostname_v1
+    IrqNum LastBBXFlushTime MemClkMinMaxVfOffset MemClkVfOffset MemoryAffinity MemoryLimits_v1
     MinMaxClockOfPState MinMaxFanSpeed ModuleId NvLinkInfo NvLinkTelemetrySamples_v1
-    NvLinkUtilizationControl NvLinkUtilizationCounter NvlinkBwMode NvlinkSupportedBwModes
-    P2PStatus Pdi PerformanceModes PgpuMetadataString PlatformInfo PowerMizerMode_v1 PowerSource
-    RepairStatus Samples SramEccErrorStatus SramUniqueUncorrectedEccErrorCounts
-    SupportedEventTypes SupportedPerformanceStates SupportedVgpus ThermalSettings
-    TopologyCommonAncestor TopologyNearestGpus UnrepairableMemoryFlag_v1 VgpuCapabilities
-    VgpuHeterogeneousMode VgpuInstancesUtilizationInfo VgpuMetadata VgpuProcessUtilization
-    VgpuProcessesUtilizationInfo VgpuSchedulerCapabilities VgpuSchedulerLog VgpuSchedulerLog_v2
-    VgpuSchedulerState VgpuSchedulerState_v2 VgpuTypeCreatablePlacements
+    NvLinkUtilizationControl NvLinkUtilizationCounter NvlinkBwMode NvlinkSupportedBwModes P2PStatus
+    Pdi PerformanceModes PgpuMetadataString PowerMizerMode_v1 PowerSource RepairStatus Samples
+    SramUniqueUncorrectedEccErrorCounts SupportedEventTypes SupportedPerformanceStates
+    SupportedVgpus ThermalSettings TopologyCommonAncestor TopologyNearestGpus
+    UnrepairableMemoryFlag_v1 VgpuHeterogeneousMode VgpuInstancesUtilizationInfo VgpuMetadata
+    VgpuProcessUtilization VgpuProcessesUtilizationInfo VgpuSchedulerCapabilities VgpuSchedulerLog
+    VgpuSchedulerLog_v2 VgpuSchedulerState VgpuSchedulerState_v2 VgpuTypeCreatablePlacements
     VgpuTypeSupportedPlacements VgpuUtilization ViolationStatus VirtualizationMode
 """
 #: ``nvmlDevice…``: no permission, as for a user who may not change anything.

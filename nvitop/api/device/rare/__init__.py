@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts of devices that are seldom asked for: loaded, and joined to ``Device``, at the first question.
+
+What the monitor, reports and snapshots show is in the files above this one; what is here costs
+nothing until somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from nvitop.api.device.rare.clock import ClockFacts
+from nvitop.api.device.rare.ecc import EccFacts
+from nvitop.api.device.rare.encoder import EncoderFacts
+from nvitop.api.device.rare.fabric import FabricFacts
+from nvitop.api.device.rare.health import HealthFacts
+from nvitop.api.device.rare.memory import MemoryFacts
+from nvitop.api.device.rare.mode import ModeFacts
+from nvitop.api.device.rare.pci import PciFacts
+from nvitop.api.device.rare.power import PowerFacts
+from nvitop.api.device.rare.vgpu import VgpuFacts
+
+SUBJECTS = (
+    ClockFacts,
+    EccFacts,
+    EncoderFacts,
+    FabricFacts,
+    HealthFacts,
+    MemoryFacts,
+    ModeFacts,
+    PciFacts,
+    PowerFacts,
+    VgpuFacts,
+)
+
+
+class RareMixin(
+    ClockFacts,
+    EccFacts,
+    EncoderFacts,
+    FabricFacts,
+    HealthFacts,
+    MemoryFacts,
+    ModeFacts,
+    PciFacts,
+    PowerFacts,
+    VgpuFacts,
+):
+    """All of them: what :class:`nvitop.Device` is, for checkers of types."""
