@@ -14,6 +14,7 @@ CASES  ?=
 SEED   ?=
 BENCH  := .venvs/bench/bin/python
 DOCS   := .venvs/docs/bin/python
+DELIVERY := .venvs/delivery/bin/python
 
 .DEFAULT_GOAL := help
 
@@ -97,6 +98,24 @@ docs: ## build the documentation in docs/_build/html; needs Python 3.11
 	@$(DOCS) -m pip --quiet --disable-pip-version-check install --editable . -r docs/requirements.txt
 	@$(DOCS) -m sphinx -q -W -n --keep-going docs docs/_build/html
 	@echo 'Built: docs/_build/html/index.html'
+
+# What builds nvitop and checks what is delivered; an environment of its own, for it is large.
+.venvs/delivery/.made: pyproject.toml
+	@$(PYTHON) tools/make_venv.py .venvs/delivery
+	@$(DELIVERY) -m pip --quiet --disable-pip-version-check install --editable '.[delivery]'
+	@touch $@
+
+.PHONY: share
+share: .venvs/delivery/.made ## write the man pages and the completions of shells in share/
+	@$(DELIVERY) tools/make_share.py $(ARGS)
+
+.PHONY: build
+build: .venvs/delivery/.made ## build the wheel and the source distribution in dist/, and check them
+	@$(DELIVERY) tools/test_package.py --build
+
+.PHONY: test-package
+test-package: .venvs/delivery/.made ## build, then install and run the wheel on every Python at hand
+	@$(DELIVERY) tools/test_package.py
 
 .PHONY: clean
 clean: ## remove what was made

@@ -1,0 +1,94 @@
+"""Completions in the real shells: press Tab and see."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+from typing import Iterator
+
+import pytest
+
+from tests.e2e.program import Program
+
+SHARE = pathlib.Path(__file__).parent.parent.parent / 'share'
+PROMPT = 'READY> '
+SHELLS = {
+    'bash': ('bash', '--norc', '--noprofile', '-i'),
+    'zsh': ('zsh', '-f', '-i'),
+    'fish': ('fish', '--private'),
+}
+#: What a shell needs to be told to find the files, as an installation below /usr does.
+SETUP = {
+    'bash': f'for f in {SHARE}/bash-completion/completions/*; do source $f; done; PS1="{PROMPT}"',
+    'zsh': f'fpath=({SHARE}/zsh/site-functions $fpath); autoload -Uz compinit; compinit -u -D; '
+    f'PROMPT="{PROMPT}"',
+    'fish': f'function fish_prompt; echo -n "{PROMPT}"; end',
+}
+
+
+@contextlib.contextmanager
+def running(shell: str, home: pathlib.Path) -> Iterator[Program]:
+    """The shell, told where the completions are, in an empty folder of its own."""
+    if shutil.which(shell) is None:
+        pytest.skip(f'NOT TESTED: {shell} is not installed, so nobody presses Tab in it')
+    programs = home / 'programs'
+    programs.mkdir()
+    for name in ('nvitop', 'nvisel'):  # fish completes only commands that there are
+        (programs / name).touch(mode=0o755)
+    variables = {
+        'PATH': f'{programs}:{os.environ["PATH"]}',
+        'HOME': str(home),
+        'XDG_DATA_DIRS': str(SHARE),
+        'XDG_CONFIG_HOME': str(home),
+        'XDG_DATA_HOME': str(home),
+        # No pager between the words that are offered.
+        'LISTMAX': '0',
+        'HISTFILE': None,
+    }
+    with Program(SHELLS[shell], variables=variables, joins_errors=True, columns=160) as program:
+        program.wait_for(r'[$#%>] *$')
+        program.type(f'cd {home}; {SETUP[shell]}\r')
+        program.wait_for('^READY>')
+        yield program
+
+
+@pytest.mark.parametrize('shell', SHELLS)
+def test_tab_completes_options_and_their_words(shell: str, tmp_path: pathlib.Path) -> None:
+    with running(shell, tmp_path) as program:
+        program.press('nvitop --them\t', rf'^{PROMPT}nvitop --theme\b')
+        program.press(' colorb\t', r'--theme +colorblind\b')
+
+
+@pytest.mark.parametrize('shell', SHELLS)
+def test_tab_offers_what_can_be_meant(shell: str, tmp_path: pathlib.Path) -> None:
+    with running(shell, tmp_path) as program:
+        program.type('nvitop --theme \t\t')
+        for theme in ('dark', 'light', 'mono', 'colorblind'):
+            program.wait_for(rf'\b{theme}\b')
+
+
+@pytest.mark.parametrize('shell', SHELLS)
+def test_tab_knows_the_options_of_nvitop_query(shell: str, tmp_path: pathlib.Path) -> None:
+    with running(shell, tmp_path) as program:
+        program.press('nvitop quer\t', r'nvitop query\b')
+        program.press(' --proc\t', r'nvitop query +--processes\b')
+
+
+@pytest.mark.parametrize('shell', SHELLS)
+def test_tab_completes_scenarios_and_files(shell: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / 'my-cluster.toml').write_text('')
+    with running(shell, tmp_path) as program:
+        program.press('nvitop --demo works\t', r'--demo +workstation\b')
+        program.press('\x15nvitop --demo my-\t', r'--demo +my-cluster\.toml')
+        program.press('\x15nvitop --config my-\t', r'--config +my-cluster\.toml')
+
+
+@pytest.mark.parametrize('shell', SHELLS)
+def test_tab_completes_nvisel(shell: str, tmp_path: pathlib.Path) -> None:
+    with running(shell, tmp_path) as program:
+        program.press('nvisel --min-fr\t', r'nvisel +--min-free-memory\b')
+        program.press('\x15nvisel --format uu\t', r'--format +uuid\b')
+        assert not re.search('command not found|no matches|error', program.text, re.IGNORECASE)
