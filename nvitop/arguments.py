@@ -4,10 +4,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
 
 from nvitop.printable import printable
 from nvitop.version import __version__
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -16,6 +22,23 @@ class ArgumentParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and leave with status 2."""
         super().error(printable(message))
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Write the help or the version; where that is not possible, say so and leave with 1."""
+        output, is_output = sys.stdout, file is sys.stdout
+        try:
+            (file or sys.stderr).write(message)
+            if is_output:
+                output.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            if is_output:
+                # What is kept back of it cannot be written at exit either.
+                with contextlib.suppress(OSError, ValueError):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
+                text = f'{self.prog}: ERROR: standard output cannot be written: {error.strerror}\n'
+                self.exit(1, text)
 
 
 def add_help_and_version(group: argparse._ActionsContainer) -> None:

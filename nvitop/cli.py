@@ -24,7 +24,7 @@ from nvitop.printable import printable_lines
 
 if TYPE_CHECKING:
     from nvitop.config import Config
-    from nvitop.sampling.gpu import Wish
+    from nvitop.sampling.selection import Wish
     from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import Sample
 

@@ -16,7 +16,7 @@ import pytest
 from nvitop import cli, simulation
 from nvitop.api import host, libnvml
 from nvitop.options import Options
-from nvitop.sampling.gpu import Wish
+from nvitop.sampling.selection import Wish
 from tests.gui.samples import SAMPLES
 
 ROOT = pathlib.Path(__file__).parent.parent

@@ -60,6 +60,21 @@ def test_a_full_disk_is_said_whatever_is_printed() -> None:
     )
 
 
+@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs /dev/full')
+@pytest.mark.parametrize('buffered', ['', 'PYTHONUNBUFFERED=1 '])
+@pytest.mark.parametrize('arguments', ['--help', '--version', 'query --help'])
+def test_a_help_that_cannot_be_written_is_an_error(arguments: str, buffered: str) -> None:
+    done = run(f'{buffered}nvitop {arguments} >/dev/full')
+    assert done.returncode == 1
+    assert done.stderr.endswith('standard output cannot be written: No space left on device\n')
+    assert done.stderr.count('\n') == 1
+
+
+def test_a_help_that_nobody_reads_to_its_end_is_no_error() -> None:
+    done = run('nvitop --help | true')
+    assert (done.returncode, done.stderr) == (0, '')
+
+
 @pytest.mark.parametrize(
     'text',
     [

@@ -11,9 +11,10 @@ from typing import Callable, Hashable
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.gpu import GpuReader, GpuReading, ProcessRow, Selection, lost_reading
+from nvitop.sampling.gpu import GpuReader, GpuReading, ProcessRow, lost_reading
 from nvitop.sampling.lanes import Lane, Outcome
 from nvitop.sampling.plan import Due
+from nvitop.sampling.selection import Selection
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.sampling.value import known_value
 
@@ -166,8 +167,8 @@ class DriverReader:
         known = self._readings.get(index)
         if known is not None or not self._selection.wants_gpu(index, ''):
             return known or GpuReading()
-        key = DeviceKey(index)
-        return GpuReading((DeviceSample(key, DeviceInfo(key, index, f'GPU {index}')),))
+        info = self._gpus[index].info or DeviceInfo(DeviceKey(index), index, 'ERROR: no answer')
+        return GpuReading((DeviceSample(info.key, info),))
 
     def _read_facts(self) -> None:
         restart = self._clock() >= self._restart_at and self._lane.threads_inside == 0

@@ -7,7 +7,7 @@ A reader lives in one thread at a time; after a call that did not return it is g
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device, ImpossibleAnswer, MigDevice
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from nvitop.api.device.process import ProcessUsage
     from nvitop.api.metrics import Metric
     from nvitop.sampling.plan import Due
-
-#: What may be asked for: the index of a GPU, (GPU, MIG device), or a UUID.
-Wish = Union[int, Tuple[int, int], str]
+    from nvitop.sampling.selection import Selection
 
 #: Codes after which a GPU answers nothing any more: uninitialized, driver not loaded, GPU is lost,
 #: library and driver of different versions, GPU not found.
@@ -48,39 +46,6 @@ MEASURED_BETWEEN_READINGS = {
     'gpm_tensor_active': 'begin_gpm',
     'gpm_dram_active': 'begin_gpm',
 }
-
-
-class Selection:
-    """Which devices are wanted; without wishes: all.
-
-    Without ``mig_devices`` only those MIG devices that are wished for, and not those of every GPU.
-    """
-
-    def __init__(self, wishes: Iterable[Wish] | None = None, *, mig_devices: bool = True) -> None:
-        self._wishes = None if wishes is None else frozenset(wishes)
-        self.mig_devices = mig_devices
-
-    @property
-    def wants_no_mig(self) -> bool:
-        """Whether there is no need to look for MIG devices."""
-        return not self.mig_devices and all(isinstance(wish, int) for wish in self._wishes or ())
-
-    def wants_gpu(self, index: int, uuid: str) -> bool:
-        """Whether a GPU is wanted, with all its MIG devices."""
-        return self._wishes is None or index in self._wishes or uuid in self._wishes
-
-    def wants_mig(self, pair: tuple[int, int], uuid: str) -> bool:
-        """Whether a MIG device is wanted for its own sake."""
-        return self._wishes is not None and (pair in self._wishes or uuid in self._wishes)
-
-    def may_want(self, index: int) -> bool:
-        """Whether anything on the GPU of this index can be wanted, as far as its index tells."""
-        if self._wishes is None:
-            return True
-        return any(
-            isinstance(wish, str) or wish == index or (isinstance(wish, tuple) and wish[0] == index)
-            for wish in self._wishes
-        )
 
 
 class ProcessRow(NamedTuple):
@@ -113,6 +78,12 @@ class GpuReading(NamedTuple):
     begun: frozenset[str] = frozenset()
 
 
+#: Facts by which a person knows a GPU.
+_IDENTITY = frozenset({'name', 'bus_id'})
+#: The name of a device before it is told.
+_NAMELESS = 'N/A'
+
+
 class DeviceLostError(Exception):
     """A device answers nothing any more; the text is the driver's."""
 
@@ -137,7 +108,7 @@ class DeviceReader:
         self._facts_to_ask = [m for m in STATIC if m.name != 'index' and (m.mig or not is_mig)]
         #: Facts that could not be told for now.
         self._facts_to_repeat: list[Metric] = []
-        self.sample = DeviceSample(key, info or DeviceInfo(key, key.physical_index, 'N/A'))
+        self.sample = DeviceSample(key, info or DeviceInfo(key, key.physical_index, _NAMELESS))
         #: Its processes, as they were listed the last time.
         self.rows: tuple[ProcessRow, ...] = ()
         #: Metrics of which the first of two readings was taken the last time.
@@ -242,16 +213,24 @@ class DeviceReader:
             return
         self._is_new = False
         self._facts_to_ask = [fact for fact in self._facts_to_ask if fact not in facts]
-        values = self._ask_all(facts)
+        # What the device is called is known even where it hangs at the next question.
+        values = self._learn([fact for fact in facts if fact.name in _IDENTITY])
+        values.update(self._learn([fact for fact in facts if fact.name not in _IDENTITY]))
         self._facts_to_repeat += [
             fact
             for fact in facts
             if values[fact.field] is None and fact.name not in self._unsupported
         ]
-        known = {field: value for field, value in values.items() if value is not None}
         if any(fact.name == 'memory_total' for fact in facts):
-            known['is_unified_memory'] = self.device.is_unified_memory()
+            is_unified = self.device.is_unified_memory()
+            info = self.sample.info._replace(is_unified_memory=is_unified)
+            self.sample = self.sample._replace(info=info)
+
+    def _learn(self, facts: Sequence[Metric]) -> dict[str, Any]:
+        values = self._ask_all(facts)
+        known = {field: value for field, value in values.items() if value is not None}
         self.sample = self.sample._replace(info=self.sample.info._replace(**known))
+        return values
 
     def _ask_all(self, metrics: Sequence[Metric]) -> dict[str, Any]:
         errors: list[libnvml.NVMLError] = []
@@ -372,10 +351,15 @@ class GpuReader:
         self._lost: GpuReading | None = None
         self._is_due = False
 
+    @property
+    def info(self) -> DeviceInfo | None:
+        """What is known of the GPU; ``None``: not even its name."""
+        info = self._gpu.sample.info if self._gpu is not None else self._info
+        return None if info is None or info.name == _NAMELESS else info
+
     def renewed(self) -> GpuReader:
         """A reader that shares nothing with this one and knows the GPU's name."""
-        info = self._gpu.sample.info if self._gpu is not None else self._info
-        return GpuReader(self.index, self._selection, info)
+        return GpuReader(self.index, self._selection, self.info)
 
     def close(self) -> None:
         """Find the GPU anew at the next reading: handles do not outlive the driver."""

@@ -10,7 +10,7 @@ from typing import Callable, Collection, Hashable, Iterable, Protocol
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
 from nvitop.sampling.driver import DriverReader, silence
-from nvitop.sampling.gpu import MEASURED_BETWEEN_READINGS, Selection, Wish
+from nvitop.sampling.gpu import MEASURED_BETWEEN_READINGS
 from nvitop.sampling.host import HostReader
 from nvitop.sampling.lanes import Lane
 from nvitop.sampling.plan import Due, Intervals, Plan
@@ -20,6 +20,7 @@ from nvitop.sampling.process import (
     ProcessReader,
     ProcessReading,
 )
+from nvitop.sampling.selection import Selection, Wish
 from nvitop.sampling.types import Cost, Demand, Problem, ProcessKey, Sample
 
 #: Asked together with the processes: what their memory is a part of, and where they run.

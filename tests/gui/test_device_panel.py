@@ -118,6 +118,17 @@ def test_a_device_that_does_not_answer_says_why_in_red(form: str, width: int) ->
     assert 'N/A' not in lines[y]
 
 
+@pytest.mark.parametrize('form', ['full', 'compact', 'dense'])
+def test_a_device_that_has_never_answered_says_why_once(form: str) -> None:
+    device = SAMPLES['lost'].devices[1]
+    nameless = device.info._replace(name='ERROR: GPU is lost', bus_id=None)
+    device = device._replace(info=nameless, status='lost', reason='GPU is lost')
+    text = ' '.join(rows(device, form))
+    assert text.count('GPU is lost') == 1
+    assert 'ERROR' not in text
+    assert 'N/A' not in text
+
+
 def test_a_reason_too_long_for_the_row_is_cut_before_the_border() -> None:
     device = SAMPLES['lost'].devices[1]._replace(reason='because ' * 40)
     for form in ('full', 'compact'):

@@ -737,6 +737,27 @@ def test_a_gpu_that_hangs_does_not_blind_the_others(bench: Bench) -> None:
     assert gpu(sample, 4).memory_used_bytes is not None
 
 
+@on('name', ['nvmlDeviceGetMemoryInfo*', 'nvmlDeviceGetTemperature*'])
+def test_a_gpu_that_hangs_at_its_first_reading_has_its_name(bench: Bench, name: str) -> None:
+    bench.machine.delay(name, 3.0, gpu=3)
+    hung = gpu(bench.sample(), 3)
+    assert (hung.status, hung.reason) == ('timed out', 'no answer for 3 s')
+    assert hung.info.name == 'NVIDIA H100 80GB HBM3'
+    assert hung.info.bus_id
+    assert gpu(bench.sample(1.0), 3).info == hung.info
+
+
+def test_a_gpu_that_has_not_even_told_its_name_says_so(bench: Bench) -> None:
+    bench.machine.delay('nvmlDeviceGetHandleByIndex*', 3.0, gpu=3)
+    hung = gpu(bench.sample(), 3)
+    assert (hung.status, hung.info.name) == ('timed out', 'ERROR: no answer')
+    bench.machine.heal()
+    bench.join()
+    bench.sample(1.0)
+    bench.join()
+    assert gpu(bench.sample(1.0), 3).info.name == 'NVIDIA H100 80GB HBM3'
+
+
 def test_a_gpu_that_hung_comes_back(bench: Bench) -> None:
     bench.sample()
     bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)

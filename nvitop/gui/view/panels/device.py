@@ -244,6 +244,10 @@ def _lost_lines(device: DeviceSample, layout: DeviceLayout, width: int) -> list[
     label = f'{device.key.label:>4}'
     if device.key.is_mig or layout.form in (DENSE, NARROW):
         return [[f'{label} {clip(reason, width - 6)} ']]
+    if device.info.name.startswith('ERROR: '):
+        # It has never answered: its name would say once more why.
+        lines = [[f'{label}  {clip(reason, width - 7)} ']]
+        return [*lines, ['']] if layout.form == FULL else lines
     name = fmt.format_device_name(device.info.name, 19)
     if layout.form == FULL:
         bus = fmt.format_word(device.info.bus_id)
