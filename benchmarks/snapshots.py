@@ -24,7 +24,7 @@ for number in range(int(sys.argv[1])):
     started = time.process_time()
     result = take_snapshots()
     milliseconds.append((time.process_time() - started) * 1e3)
-    time.sleep(0.2)
+    time.sleep(0.1)
 print(json.dumps([len(result.devices), len(result.gpu_processes), milliseconds]))
 """
 ONE_CALL = 'from nvitop import take_snapshots; take_snapshots()'
@@ -34,7 +34,7 @@ COUNTER = str(pathlib.Path(__file__).with_name('nvml_calls.py').resolve())
 def main() -> None:
     """Measure and print."""
     parser = arguments(__doc__, 'Python in whose environment another nvitop is')
-    parser.add_argument('--calls', type=int, default=6, help='calls in each run (default: 6)')
+    parser.add_argument('--calls', type=int, default=21, help='calls in each run (default: 21)')
     options = parser.parse_args()
     pythons = {'nvitop': sys.executable, **{peer: peer for peer in options.peers}}
     print(f'{ONE_CALL}: medians of {options.runs} runs in turn')

@@ -146,6 +146,16 @@ def test_no_fact_is_asked_twice(machine: simulation.Machine) -> None:
     assert (clocks + sum(calls.values())) / 8 <= 26
 
 
+def test_the_first_look_reads_counters_twice_and_all_else_once(machine: simulation.Machine) -> None:
+    take_snapshots()
+    calls = machine.calls
+    assert calls.pop('nvmlDeviceGetFieldValues') == 2 * 8  # between two readings there is a rate
+    assert calls.pop('nvmlDeviceGetClockInfo') == calls.pop('nvmlDeviceGetMaxClockInfo') == 4 * 8
+    for name, times in calls.items():
+        is_list = 'RunningProcesses' in name or name == 'nvmlDeviceGetProcessUtilization'
+        assert times <= (2 * 8 if is_list else 8), name  # again: a list that did not fit
+
+
 @pytest.mark.usefixtures('machine')
 def test_the_first_look_waits_once_for_all_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0

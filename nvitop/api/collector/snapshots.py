@@ -36,6 +36,9 @@ def take_snapshots(
     ``devices`` says otherwise. Processes run on leaf devices: on a GPU in MIG mode, on its MIG
     devices. A process that is gone or hidden has texts and :data:`~nvitop.NA` for what is not known.
 
+    The first call reads the counters of PCIe traffic twice, 20 ms apart, once for all GPUs: a rate is
+    what lies between two readings. Later calls give the rate since the call before.
+
     The devices are none where NVML cannot be initialised.
 
     >>> result = take_snapshots()

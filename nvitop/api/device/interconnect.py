@@ -235,7 +235,10 @@ class InterconnectMixin(DeviceBase):
 
     def _find_pcie_counters(self) -> bool | NaType:
         self._failure.error = None
-        if self._read_pcie() is not None:
+        counters = self._read_pcie()
+        if counters is not None:
+            # The first rate is measured since this reading: there is no need for another one.
+            self._window('PCIe', _new_rate_window).begin(lambda: counters)
             return True
         return False if isinstance(self._failure.error, UNKNOWN_TO_DRIVER) else NA
 
