@@ -216,10 +216,77 @@ def _words(setting: Setting) -> Sequence[str]:
     return setting.choices or {'theme': THEME_NAMES}[setting.name]
 
 
+#: Keys that the README has, by the first of their names.
+FIRST_KEYS = (
+    'Up',
+    'Space',
+    'T',
+    '\\',
+    't',
+    'e',
+    'Enter',
+    'U',
+    'd',
+    'C',
+    '.',
+    '/',
+    '!',
+    'z',
+    'h',
+    'q',
+)
+
+
+def first_keys() -> Iterator[str]:
+    """The keys to begin with."""
+    entries = [
+        entry
+        for group in all_groups(AppState())
+        if group.heading in ('View', 'Moving and selecting', 'Processes', 'Screens')
+        or group.heading.startswith('Sorting')
+        for entry in group.entries
+    ]
+    chosen = [
+        next(entry for entry in entries if entry.keys.split()[0] == key) for key in FIRST_KEYS
+    ]
+    rows = ((' '.join(code(key) for key in entry.keys.split()), entry.text) for entry in chosen)
+    yield from table(('keys', 'what they do'), rows)
+
+
+def bindings() -> Iterator[str]:
+    """The extras that choose a binding by the driver."""
+    text = (ROOT / 'pyproject.toml').read_text(encoding='utf-8')
+    rows = (
+        (f"`pip install '.[{extra}]'`", driver, code(release))
+        for extra, driver in DRIVERS.items()
+        for release in re.findall(rf'^{extra} = \["nvidia-ml-py ([^"]+)"\]', text, re.MULTILINE)
+    )
+    yield from table(('command', 'driver', '`nvidia-ml-py`'), rows)
+
+
+#: Extra → drivers whose generation it is.
+DRIVERS = {
+    'cuda10': 'R410 to R440 (CUDA 10)',
+    'cuda11': 'R450 to R520 (CUDA 11)',
+    'cuda12': 'R525 to R575 (CUDA 12)',
+    'cuda13': 'R580 and newer (CUDA 13)',
+}
+
+
+def environment() -> Iterator[str]:
+    """The first rows of the variables on the page of the report, which a test compares."""
+    page = (ROOT / 'docs' / 'report.md').read_text(encoding='utf-8')
+    lines = page[page.index('## Environment') :].splitlines()
+    names = ('NVITOP_', 'CUDA_', 'ANSI_', 'LOGLEVEL')
+    yield from lines[2:4]
+    yield from (line for line in lines if line.startswith(tuple(f'| `{name}' for name in names)))
+
+
 Sections = Mapping[str, Callable[[], Iterator[str]]]
 
 #: Page → what is made of it.
 PAGES: dict[str, Sections] = {
+    'README.md': {'bindings': bindings, 'keys': first_keys, 'environment': environment},
     'docs/monitor.md': {
         'keys': keys,
         'device cells': lambda: metric_table(DEVICE_CELLS),

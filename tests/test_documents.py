@@ -1,0 +1,243 @@
+"""Every block of code in the documentation runs, on a simulated machine, and prints what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import types
+from typing import Any, Iterator
+from unittest import mock
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api.collector.threads import CollectThread
+from nvitop.config import parse_config
+from nvitop.gui.state.columns import COLUMNS
+from nvitop.options import THEME_NAMES
+from tests.callbacks import frameworks
+from tests.documents import (
+    PATIENCE,
+    ROOT,
+    Block,
+    Shell,
+    blocks_of,
+    commands_of,
+    indented_code,
+    is_alike,
+    session_of,
+)
+
+PAGES = [
+    'README.md',
+    'CONTRIBUTING.md',
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / 'docs').rglob('*.md')),
+]
+#: Commands that are not run, and why.
+NOT_RUN = {
+    r'(pip|pipx|uv tool) install ': 'needs the network',
+    r'docker ': 'needs Docker',
+    r'make ': 'builds environments from the network; .ci/run runs these targets, a test below that they exist',
+    r'\.ci/run': 'runs all of this',
+    r'nvidia-smi ': 'comes with the driver of NVIDIA',
+}
+#: Commands that end when they are interrupted: they run until they print or write something.
+ENDLESS = (r'.* (-l|-lms|--loop)\b',)
+#: Blocks of text that nothing prints.
+DRAWINGS = {'docs/architecture.md'}
+#: Eight GPUs of which the last three are free.
+PARTLY_FREE = """\
+[[gpu]]
+model = "H100"
+count = 8
+
+[[process]]
+command = ["python3", "train.py", "--rank={rank}"]
+gpus = [0, 1, 2, 3, 4]
+memory = "60 GiB"
+sm = { mean = 90, amplitude = 5, period = 30 }
+"""
+#: Files that a page's commands read.
+FILES = {
+    'README.md': {'your_program.py': 'from nvitop import Device\n\nprint(Device.count())\n'},
+    'docs/simulation.md': {
+        'my_program.py': 'from nvitop import Device\n\nprint(Device.count())\n',
+        'my-machine.toml': '[[gpu]]\nmodel = "RTX 4090"\n',
+    },
+    'docs/query.md': {'processes.csv': 'pid, command\n4242, python train.py\n'},
+}
+
+
+def stand_ins(page: str) -> dict[str, Any]:
+    """What the Python of a page has from somewhere else: a training, a logger."""
+    anything = mock.MagicMock()
+    if page == 'docs/collector.md':
+        return {'train_one_epoch': lambda: None, 'logger': anything}
+    if page == 'docs/callbacks.md':
+        names = ('model', 'x', 'y', 'CSVLogger', 'Trainer', 'writer', 'collector')
+        return {**dict.fromkeys(names, anything), 'epoch': 0}
+    if page == 'docs/query.md':
+        return {'pandas': anything}
+    return {}
+
+
+@contextlib.contextmanager
+def interpreter(page: str) -> Iterator[dict[str, Any]]:
+    """Names of the page's Python, with a simulated machine and frameworks of our own."""
+    names = {'__name__': 'page', **stand_ins(page)}
+    machine = simulation.machine(simulation.parse_scenario(PARTLY_FREE, name='partly-free'))
+    with mock.patch.dict(sys.modules, frameworks.modules()), mock.patch.dict(os.environ), machine:
+        try:
+            yield names
+        finally:
+            for thread in [each for each in names.values() if isinstance(each, CollectThread)]:
+                thread.collector.deactivate('metrics-daemon')
+                thread.join(PATIENCE)
+    for module in ('keras', 'lightning', 'pytorch_lightning'):
+        # The class that was made of a stand-in; another test may want the real one.
+        vars(sys.modules.get(f'nvitop.callbacks.{module}', types)).pop('GpuStatsLogger', None)
+
+
+@contextlib.contextmanager
+def inside(folder: pathlib.Path) -> Iterator[None]:
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def run_shell(block: Block, shell: Shell) -> None:
+    commands = [line for line in commands_of(block.text) if not why_not_run(line)]
+    if any(is_endless(command) for command in commands):
+        for command in commands:
+            if is_endless(command):
+                shell.run_for_a_while(command)
+            else:
+                shell.run(command)
+    elif len(commands) == len(commands_of(block.text)):
+        shell.run(block.text)
+    elif commands:
+        shell.run('\n'.join(commands))
+
+
+def why_not_run(command: str) -> str:
+    return next((why for start, why in NOT_RUN.items() if re.match(start, command)), '')
+
+
+def is_endless(command: str) -> bool:
+    return any(re.match(pattern, command) for pattern in ENDLESS)
+
+
+def run_console(block: Block, shell: Shell) -> None:
+    sessions = list(session_of(block.text))
+    assert sessions, f'{block.where}: no "$ command"'
+    for command, expected in sessions:
+        if why_not_run(command):
+            continue
+        printed = shell.show(command)
+        assert is_alike(expected, printed), f'{block.where}: $ {command}\n{printed}'
+
+
+def check_toml(block: Block) -> None:
+    if re.search(r'^\[\[?(driver|gpu|process|event|fault|clock)', block.text, re.MULTILINE):
+        gpus = '' if '[[gpu]]' in block.text else '[[gpu]]\ncount = 8\n'
+        simulation.parse_scenario(gpus + block.text, name=block.where)
+        return
+    choices = {'theme': THEME_NAMES, 'columns': [column.name for column in COLUMNS]}
+    assert not parse_config(block.text, block.where, choices).problems
+
+
+def run_page(page: str, folder: pathlib.Path) -> None:
+    """Run the blocks of a page one after another, in one folder and with one set of names."""
+    shell = Shell(folder, PARTLY_FREE)
+    for name, text in FILES.get(page, {}).items():
+        (shell.folder / name).write_text(text, encoding='utf-8')
+    with interpreter(page) as names:
+        printed = ''
+        for block in blocks_of(page):
+            if block.language == 'sh':
+                run_shell(block, shell)
+            elif block.language == 'console':
+                run_console(block, shell)
+            elif block.language == 'python':
+                output = io.StringIO()
+                with contextlib.redirect_stdout(output), inside(shell.folder):
+                    exec(compile(block.text, block.where, 'exec'), names)
+                printed = output.getvalue()
+            elif block.language == 'toml':
+                check_toml(block)
+            elif block.language == 'json':
+                json.loads(block.text)
+            elif block.language == 'text' and block.follows_python:
+                assert is_alike(block.text, printed), f'{block.where}:\n{printed}'
+            else:
+                is_drawing = block.language == 'text' and page in DRAWINGS
+                assert is_drawing or block.language.startswith('{'), f'{block.where} is not run'
+
+
+@pytest.mark.skipif(not shutil.which('bash'), reason='runs commands of a POSIX shell')
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize('page', PAGES)
+def test_blocks_run(page: str, tmp_path: pathlib.Path) -> None:
+    run_page(page, tmp_path)
+
+
+@pytest.mark.parametrize('page', PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding='utf-8')
+    for link in re.findall(r'\]\(([^)\s]+)\)', text):
+        name, _, anchor = link.partition('#')
+        if '://' in link:
+            continue
+        target = (ROOT / page).parent / name if name else ROOT / page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target.read_text(encoding='utf-8')), link
+
+
+def anchors(text: str) -> set[str]:
+    """What the headings of a page are called in links."""
+    headings = re.findall(r'^#+ (.*)', text, re.MULTILINE)
+    return {re.sub(r'[^\w -]', '', each).strip().lower().replace(' ', '-') for each in headings}
+
+
+@pytest.mark.parametrize('page', PAGES)
+def test_all_code_is_between_fences(page: str) -> None:
+    assert not list(indented_code(page))
+
+
+def test_every_reason_not_to_run_a_command_is_needed() -> None:
+    commands = [
+        command
+        for page in PAGES
+        for block in blocks_of(page)
+        if block.language in ('sh', 'console')
+        for command in commands_of(block.text.replace('$ ', ''))
+    ]
+    for start in NOT_RUN:
+        assert any(re.match(start, command) for command in commands), start
+
+
+def test_every_target_that_is_named_can_be_made() -> None:
+    makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
+    targets = set(re.findall(r'^([a-z][a-z-]*):', makefile, re.MULTILINE))
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding='utf-8')
+        named = re.findall(r'(?:^|`)make ([a-z][a-z-]*)', text, re.MULTILINE)
+        assert set(named) <= targets, page
+
+
+def test_what_is_printed_is_compared() -> None:
+    assert is_alike('GPU 3: ██ 12 %\n...\nend\n', 'GPU 7: █▌ 99.5 %\nmore\nand more\nend\n')
+    assert is_alike('a\n...\n', 'a\n')
+    assert not is_alike('GPU 3: 12 %\n', 'GPU 3: N/A\n')
+    assert not is_alike('a\n', 'a\nb\n')
+    assert not is_alike('a\nb\n', 'a\n')
