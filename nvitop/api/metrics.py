@@ -28,7 +28,7 @@ class Metric(NamedTuple):
     name: str
     #: Unit of published values: ``B % °C W MHz J KiB/s µs count``, or ``''`` for text and flags.
     unit: str
-    #: ``int``, ``float``, ``bool``, ``str`` or ``list`` (of str).
+    #: ``int``, ``float``, ``bool``, ``str``, ``list`` (of str) or ``rows`` (tuples of such values).
     kind: str
     #: Name of the :class:`nvitop.Device` method, called without arguments.
     method: str
@@ -218,6 +218,6 @@ def metrics_named(names: Collection[str]) -> tuple[Metric, ...]:
     found = tuple(metric for metric in METRICS if metric.name in names)
     if len(found) == len(names):
         return found
-    from nvitop.api.rare_metrics import RARE_METRICS  # which few ask for
+    from nvitop.api.rare_metrics import LISTS, RARE_METRICS  # which few ask for
 
-    return found + tuple(metric for metric in RARE_METRICS if metric.name in names)
+    return found + tuple(metric for metric in (*RARE_METRICS, *LISTS) if metric.name in names)

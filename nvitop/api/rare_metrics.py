@@ -25,6 +25,10 @@ def _rare(
     return Metric(name, unit, kind, method or name, name, 'rare', query, text, divisor)
 
 
+def _list(name: str, method: str, text: str) -> Metric:
+    return Metric(name, '', 'rows', method, name, 'rare', None, text)
+
+
 _PLACES = {
     'device_memory': 'the device memory',
     'dram': 'the DRAM',
@@ -149,5 +153,12 @@ RARE_METRICS: tuple[Metric, ...] = (
     _rare('gpu_fabric_guid', '', 'str', 'platform.gpu_fabric_guid', 'globally unique number of the GPU in its fabric'),
 )
 # fmt: on
+
+#: What a GPU has several of: rows, each a tuple. Tier and door are those of the others.
+LISTS: tuple[Metric, ...] = (
+    _list('supported_clocks', 'supported_clocks', 'clocks that can be set together'),
+    _list('retired_pages', 'retired_page_list', 'pages of memory that are not used any more'),
+    _list('accounted_processes', 'accounted_processes', 'accounts of processes, of ended ones too'),
+)
 
 RARE_METRICS_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in RARE_METRICS}

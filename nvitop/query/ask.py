@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Callable, ClassVar, Dict, Iterable
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterable
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.query.columns import (
@@ -21,6 +21,7 @@ from nvitop.query.columns import (
 )
 
 if TYPE_CHECKING:
+    from nvitop.query.lists import ItemRow, ListTable
     from nvitop.query.target import Target
     from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
@@ -37,6 +38,8 @@ class Question(NamedTuple):
     devices: tuple[Column, ...] | None = None
     #: Columns of the table of processes; ``None``: no such table is asked for.
     processes: tuple[Column, ...] | None = None
+    #: A list of each GPU and its columns; ``None``: no such table is asked for.
+    items: tuple[ListTable, tuple[Column, ...]] | None = None
     #: Which devices; ``None``: all.
     targets: tuple[Target, ...] | None = None
     #: Whether MIG devices have rows too, below their GPU.
@@ -45,15 +48,23 @@ class Question(NamedTuple):
     compute_only: bool = False
 
     @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns, of all tables."""
+        items = () if self.items is None else self.items[1]
+        return (*(self.devices or ()), *(self.processes or ()), *items)
+
+    @property
     def names(self) -> frozenset[str]:
         """Names of all columns."""
-        return frozenset(c.name for c in (*(self.devices or ()), *(self.processes or ())))
+        return frozenset(column.name for column in self.columns)
 
     @property
     def metrics(self) -> frozenset[str]:
         """Names of the metrics of devices that have to be measured."""
-        columns = (*(self.devices or ()), *(self.processes or ()))
-        return frozenset(metric for column in columns for metric in column.metrics)
+        found = {metric for column in self.columns for metric in column.metrics}
+        if self.items is not None:
+            found.add(self.items[0].name)
+        return frozenset(found)
 
 
 class Answer(NamedTuple):
@@ -62,6 +73,7 @@ class Answer(NamedTuple):
     sample: Sample
     devices: tuple[DeviceRow, ...]
     processes: tuple[ProcessRow, ...]
+    items: tuple[ItemRow, ...] = ()
 
 
 class Asker:
@@ -130,7 +142,20 @@ def answer(question: Question, sample: Sample) -> Answer:
             for process in sample.processes
             if _is_process_wanted(question, process)
         )
-    return Answer(sample, devices, processes)
+    return Answer(sample, devices, processes, _items(question, sample))
+
+
+def _items(question: Question, sample: Sample) -> tuple[ItemRow, ...]:
+    if question.items is None:
+        return ()
+    from nvitop.query.lists import ItemRow
+
+    rows: list[ItemRow] = []
+    for device in sample.devices:
+        if not device.key.is_mig and _is_wanted(question, device):
+            items: Any = device.rare_value(question.items[0].name)
+            rows += [ItemRow(sample, device, item) for item in items or ()]
+    return tuple(rows)
 
 
 def _is_wanted(question: Question, device: DeviceSample) -> bool:
@@ -174,7 +199,7 @@ class ProcessValues(Row):
     table = staticmethod(process_table)
 
 
-def plain_row(columns: Iterable[Column], row: DeviceRow | ProcessRow) -> dict[str, Value]:
+def plain_row(columns: Iterable[Column], row: DeviceRow | ProcessRow | ItemRow) -> dict[str, Value]:
     """The values of a row as JSON has them, by the names of the columns."""
     return {column.name: _plain(column, column.value(row)) for column in columns}
 

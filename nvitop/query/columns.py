@@ -121,15 +121,16 @@ _OTHER_REASONS = {'display_clock_setting': 0x100, 'board_limit': 0x200, 'reliabi
 
 
 def _metric_value(metric: Metric, row: DeviceRow) -> Value:
-    value: Value
+    value: Any
     if metric.tier == 'rare':
         value = row.device.rare_value(metric.name)
     else:
         holder = row.device.info if metric.tier == 'static' else row.device
         value = getattr(holder, metric.field)
-    if metric.divisor == 1 or not isinstance(value, (int, float)):
-        return value
-    return value / metric.divisor
+    if metric.divisor != 1 and isinstance(value, (int, float)):
+        value = value / metric.divisor
+    known: Value = value
+    return known
 
 
 def _name(row: DeviceRow) -> Value:
@@ -195,7 +196,7 @@ def _process_mig_index(row: ProcessRow) -> Value:
     return key.mig_index if key.is_mig else None
 
 
-def _gpu_fact(field: str, row: ProcessRow) -> Value:
+def _gpu_fact(field: str, row: Any) -> Value:
     return None if row.gpu is None else getattr(row.gpu.info, field)
 
 
@@ -343,24 +344,33 @@ def _device_columns() -> tuple[Column, ...]:
     )
 
 
-def _process_columns() -> tuple[Column, ...]:
-    index = 'process.key.device.physical_index'
+def fact_columns() -> tuple[Column, ...]:
+    """When it was measured and on which GPU, for rows that have a ``gpu``."""
     facts = (('gpu_name', 'name'), ('gpu_uuid', 'uuid'), ('gpu_serial', 'serial'))
     return (
         _sample_columns()[0],
-        _plain('gpu_index', 'int', 'index of the GPU it runs on', index),
-        _plain('mig_index', 'int', 'index of the MIG device it runs on', _process_mig_index),
         *(
             _plain(
                 name,
                 'str',
-                f'{field.replace("_", " ")} of the GPU it runs on',
+                f'{field.replace("_", " ")} of the GPU',
                 functools.partial(_gpu_fact, field),
                 query=name,
                 metrics=(field,),
             )
             for name, field in (*facts, ('gpu_bus_id', 'bus_id'))
         ),
+    )
+
+
+def _process_columns() -> tuple[Column, ...]:
+    index = 'process.key.device.physical_index'
+    timestamp, *facts = fact_columns()
+    return (
+        timestamp,
+        _plain('gpu_index', 'int', 'index of the GPU it runs on', index),
+        _plain('mig_index', 'int', 'index of the MIG device it runs on', _process_mig_index),
+        *facts,
         *map(_of_process_metric, PROCESS_METRICS),
         _plain(
             'process_name', 'str', 'first word of the command line', _program, query='process_name'
@@ -405,7 +415,8 @@ class Table(NamedTuple):
         return f'there is no {word!r}{hint}'
 
 
-def _table(columns: tuple[Column, ...], aliases: dict[str, str]) -> Table:
+def make_table(columns: tuple[Column, ...], aliases: dict[str, str]) -> Table:
+    """A table of these columns; aliases are other names of columns."""
     by_name = {column.header: column for column in columns}
     by_name.update((column.name, column) for column in columns)
     by_name.update((alias, by_name[name]) for alias, name in aliases.items())
@@ -419,10 +430,23 @@ def device_table() -> Table:
         f'clocks_throttle_reasons.{reason}': f'clocks_event_reasons.{reason}'
         for reason in CLOCK_EVENT_REASONS
     }
-    return _table(_device_columns(), {**_DEVICE_ALIASES, **reasons})
+    return make_table(_device_columns(), {**_DEVICE_ALIASES, **reasons})
 
 
 @functools.lru_cache(maxsize=None)
 def process_table(*, compute_apps: bool = False) -> Table:
     """What can be asked of processes; with the names of ``nvidia-smi --query-compute-apps``."""
-    return _table(_process_columns(), _COMPUTE_APPS_ALIASES if compute_apps else _PROCESS_ALIASES)
+    return make_table(
+        _process_columns(), _COMPUTE_APPS_ALIASES if compute_apps else _PROCESS_ALIASES
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def remapped_rows_table() -> Table:
+    """What can be asked of devices, with the names of ``nvidia-smi --query-remapped-rows``."""
+    names = {'name': 'gpu_name', 'uuid': 'gpu_uuid', 'serial': 'gpu_serial', 'bus_id': 'gpu_bus_id'}
+    columns = (c._replace(query=names.get(c.name, c.query)) for c in device_table().columns)
+    wanted = ('timestamp', *names.values())
+    return make_table(
+        tuple(c for c in columns if c.query in wanted or 'remapped_rows' in (c.query or '')), {}
+    )

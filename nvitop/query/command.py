@@ -13,16 +13,17 @@ from nvitop.arguments import ArgumentParser
 from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable_lines
 from nvitop.query.ask import Answer, Asker, Question
-from nvitop.query.cell import unit_in_csv
 from nvitop.query.columns import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,
     Column,
-    Table,
     device_table,
     process_table,
+    remapped_rows_table,
 )
 from nvitop.query.format import Style, make_format, parse_style
+from nvitop.query.lists import ListTable, list_tables
+from nvitop.query.names import QUERIES, help_on, list_of_names
 from nvitop.query.output import InterruptedByUser, Interrupts, Output
 
 if TYPE_CHECKING:
@@ -46,6 +47,14 @@ examples:
 exit status: 0 done; 1 no GPU answers, or the output cannot be written; 2 arguments that cannot be
 understood; 128 + number of the signal that ended it.
 """
+_QUERY_HELP = {
+    'gpu': 'the same as --gpu',
+    'compute-apps': '--processes, of those that compute',
+    'remapped-rows': '--gpu, with names of rows of memory that were remapped',
+    'supported-clocks': 'the clocks that can be set together, a row for each pair',
+    'retired-pages': 'the pages of memory that were retired, a row for each',
+    'accounted-apps': 'the accounts of processes, also of ended ones, a row for each',
+}
 
 
 class Request(NamedTuple):
@@ -53,6 +62,7 @@ class Request(NamedTuple):
 
     devices: tuple[Column, ...] | None
     processes: tuple[Column, ...] | None
+    items: tuple[ListTable, tuple[Column, ...]] | None
     style: Style
     #: Seconds between answers; ``None``: one answer.
     period: float | None
@@ -153,11 +163,11 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _add_nvidia_smi(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('as nvidia-smi spells it', 'also without the word "query"')
     add = group.add_argument
-    add('--query-gpu', metavar='NAMES', help='the same as --gpu')
-    add('--query-compute-apps', metavar='NAMES', help='--processes, of those that compute')
-    add('--help-query-gpu', action='store_true', help='show the names for --query-gpu')
-    text = 'show the names for --query-compute-apps'
-    add('--help-query-compute-apps', action='store_true', help=text)
+    for query in QUERIES:
+        add(f'--query-{query}', metavar='NAMES', help=_QUERY_HELP[query])
+    for query in QUERIES:
+        text = f'show the names for --query-{query}'
+        add(f'--help-query-{query}', action='append_const', dest='help_on', const=query, help=text)
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
@@ -167,7 +177,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
     """
     parser = make_parser()
     given = parser.parse_args(arguments)
-    if given.list or given.help_query_gpu or given.help_query_compute_apps:
+    if given.list or given.help_on:
         return given, None
     try:
         return given, _request(given)
@@ -177,19 +187,22 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
 
 def _request(given: argparse.Namespace) -> Request:
     style = _labelled('--format', parse_style, given.format)
-    gpu = _one_of(given.gpu, given.query_gpu)
+    gpu = _one_of(given.gpu, given.query_gpu, given.query_remapped_rows)
     processes = _one_of(given.processes, given.query_compute_apps)
+    items = _items(given)
     if given.all:
         gpu = gpu or ('all' if style.kind != 'csv' or processes is None else None)
         processes = processes or ('all' if style.kind != 'csv' else None)
-    elif gpu is None and processes is None:
+    elif gpu is None and processes is None and items is None:
         gpu = DEFAULT_DEVICE_NAMES
-    if style.kind == 'csv' and gpu is not None and processes is not None:
-        raise ValueError('csv holds one table: ask for GPUs or processes, or use another --format')
+    if style.kind == 'csv' and [gpu, processes, items].count(None) < 2:
+        raise ValueError('csv holds one table: ask for one, or use another --format')
     apps = process_table(compute_apps=given.query_compute_apps is not None)
+    gpus = device_table() if given.query_remapped_rows is None else remapped_rows_table()
     return Request(
-        None if gpu is None else _labelled('--gpu', device_table().find, gpu),
+        None if gpu is None else _labelled('--gpu', gpus.find, gpu),
         None if processes is None else _labelled('--processes', apps.find, processes),
+        items,
         style,
         _period(given),
         given.filename,
@@ -199,10 +212,27 @@ def _request(given: argparse.Namespace) -> Request:
     )
 
 
-def _one_of(ours: str | None, theirs: str | None) -> str | None:
-    if ours is not None and theirs is not None:
+def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[Column, ...]] | None:
+    """The list that is asked for."""
+    asked = [
+        (one, names)
+        for option, one in list_tables().items()
+        for names in [getattr(given, f'query_{option.replace("-", "_")}')]
+        if names is not None
+    ]
+    if len(asked) > 1:
+        first, second = (f'--query-{one.option}' for one, _ in asked[:2])
+        raise ValueError(f'{first} and {second} are two questions: ask one at a time')
+    for one, names in asked:
+        return one, _labelled(f'--query-{one.option}', one.table.find, names)
+    return None
+
+
+def _one_of(*options: str | None) -> str | None:
+    given = [names for names in options if names is not None]
+    if len(given) > 1:
         raise ValueError('the same is asked for twice, in the words of nvitop and of nvidia-smi')
-    return theirs if ours is None else ours
+    return given[0] if given else None
 
 
 def _labelled(option: str, read: Callable[[str], T], text: str) -> T:
@@ -242,7 +272,8 @@ def main(
     """The command ``nvitop query``, without that word; the exit status."""
     given, request = parse(arguments)
     if request is None:
-        sys.stdout.write(_names(given))
+        texts = [list_of_names()] if given.list else map(help_on, given.help_on)
+        sys.stdout.write('\n'.join(texts))
         return 0
     libnvml.LOGGER.disabled = True  # what fails is said here
     try:
@@ -269,6 +300,7 @@ def _run(
     question = Question(
         request.devices,
         request.processes,
+        request.items,
         _start_driver(request.ids),
         request.mig,
         request.compute_only,
@@ -380,46 +412,3 @@ def find_troubles(sample: Sample) -> dict[str, str]:
 
 def _say(text: str) -> None:
     print(f'nvitop query: {printable_lines(text)}', file=sys.stderr)
-
-
-# Names
-
-
-def _names(given: argparse.Namespace) -> str:
-    """The names that are asked for, with their units and what they mean."""
-    if given.list:
-        return '\n'.join(
-            [
-                _list('GPUs: --gpu=', device_table(), _in_nvitop),
-                _list('Processes: --processes=', process_table(), _in_nvitop),
-            ]
-        )
-    title = 'names for --query-{}=, separated by commas:'
-    tables = []
-    if given.help_query_gpu:
-        tables.append(_list(title.format('gpu'), device_table(), _in_nvidia_smi))
-    if given.help_query_compute_apps:
-        table = process_table(compute_apps=True)
-        tables.append(_list(title.format('compute-apps'), table, _in_nvidia_smi))
-    return '\n'.join(tables)
-
-
-def _in_nvitop(table: Table, column: Column) -> tuple[str, ...]:
-    return column.name, column.query or '', column.unit, column.help
-
-
-def _in_nvidia_smi(table: Table, column: Column) -> tuple[str, ...]:
-    if column.query is None:
-        return ()
-    others = [n for n, c in table.by_name.items() if c is column and n not in column[:2]]
-    return ' or '.join([column.query, *others]), unit_in_csv(column), column.help
-
-
-def _list(title: str, table: Table, describe: Callable[[Table, Column], tuple[str, ...]]) -> str:
-    lines = [line for line in (describe(table, column) for column in table.columns) if line]
-    widths = [max(map(len, cells)) for cells in zip(*lines)]
-    text = [title]
-    for line in lines:
-        padded = (cell.ljust(width) for cell, width in zip(line, widths))
-        text.append('  ' + '  '.join(padded).rstrip())
-    return '\n'.join(text) + '\n'

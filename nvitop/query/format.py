@@ -18,8 +18,13 @@ from nvitop.query.cell import (
 )
 
 if TYPE_CHECKING:
+    from typing import Union
+
     from nvitop.query.ask import Answer, Question
     from nvitop.query.columns import Column, DeviceRow, ProcessRow
+    from nvitop.query.lists import ItemRow
+
+    AnyRow = Union[DeviceRow, ProcessRow, ItemRow]
 
 #: Version of the JSON; it changes when a reader of the last one would misread the new one.
 SCHEMA = 1
@@ -95,7 +100,7 @@ class CsvFormat:
             pieces += [_line([self._cell(c, row) for c in columns]) for row in rows]
         return pieces
 
-    def _cell(self, column: Column, row: DeviceRow | ProcessRow) -> str:
+    def _cell(self, column: Column, row: AnyRow) -> str:
         value = column.value(row)
         text = value_text(column, value, units=self._style.units)
         if self._for_terminal:
@@ -138,7 +143,6 @@ class JsonLinesFormat:
 def document(question: Question, answer: Answer) -> dict[str, Any]:
     """An answer as JSON has it: see ``schema.json``. Tables that are not asked for are not in it."""
     sample = answer.sample
-    columns = (*(question.devices or ()), *(question.processes or ()))
     made: dict[str, Any] = {
         'schema': SCHEMA,
         'timestamp': iso_time(sample.timestamp),
@@ -147,11 +151,14 @@ def document(question: Question, answer: Answer) -> dict[str, Any]:
     }
     if sample.simulated:
         made['simulated'] = sample.simulated
-    made['units'] = {column.name: column.unit for column in columns if column.unit}
+    made['units'] = {c.name: c.unit for c in question.columns if c.unit}
     if question.devices is not None:
         made['devices'] = [plain_row(question.devices, row) for row in answer.devices]
     if question.processes is not None:
         made['processes'] = [plain_row(question.processes, row) for row in answer.processes]
+    if question.items is not None:
+        table, columns = question.items
+        made[table.name] = [plain_row(columns, row) for row in answer.items]
     return made
 
 
@@ -206,10 +213,12 @@ def _width(text: str) -> int:
 
 def _tables(
     question: Question, answer: Answer
-) -> list[tuple[tuple[Column, ...], Sequence[DeviceRow | ProcessRow]]]:
-    tables: list[tuple[tuple[Column, ...], Sequence[DeviceRow | ProcessRow]]] = []
+) -> list[tuple[tuple[Column, ...], Sequence[AnyRow]]]:
+    tables: list[tuple[tuple[Column, ...], Sequence[AnyRow]]] = []
     if question.devices is not None:
         tables.append((question.devices, answer.devices))
     if question.processes is not None:
         tables.append((question.processes, answer.processes))
+    if question.items is not None:
+        tables.append((question.items[1], answer.items))
     return tables

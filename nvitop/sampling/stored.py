@@ -124,8 +124,11 @@ def _field(cls: type, name: str, stored: object) -> object:
 
 
 def _pair(stored: object) -> tuple[str, object]:
-    """Name and value of a rare metric; a list of words is a tuple."""
+    """Name and value of a rare metric; lists are tuples."""
     if not isinstance(stored, list) or len(stored) != 2 or not isinstance(stored[0], str):
         raise StoredSampleError(f'DeviceSample.rare: {stored!r} was not expected')
-    name, value = stored
-    return name, tuple(value) if isinstance(value, list) else value
+    return stored[0], _frozen(stored[1])
+
+
+def _frozen(stored: object) -> object:
+    return tuple(map(_frozen, stored)) if isinstance(stored, list) else stored

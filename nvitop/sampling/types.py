@@ -15,7 +15,8 @@ from nvitop.namedtuple import NamedTuple
 if TYPE_CHECKING:
     from typing import Tuple, Union
 
-    Value = Union[None, bool, int, float, str, Tuple[str, ...]]
+    Scalar = Union[None, bool, int, float, str]
+    Value = Union[Scalar, Tuple[str, ...], Tuple[Tuple[Scalar, ...], ...]]
 
 
 class DeviceKey(NamedTuple):

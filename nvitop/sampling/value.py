@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 T = TypeVar('T')
 
+#: What stands in a row.
+Scalar = Union[None, bool, int, float, str]
 #: What a field of a sample may hold.
-Value = Union[None, bool, int, float, str, Tuple[str, ...]]
+Value = Union[Scalar, Tuple[str, ...], Tuple[Tuple[Scalar, ...], ...]]
 
 #: The most that can be true by unit, in raw values: far above any hardware, far below nonsense.
 _MOST = {
@@ -51,6 +53,8 @@ def value_of(metric: Metric, raw: object) -> Value:
         return None
     if metric.kind == 'list':
         return tuple(str(name) for name in getattr(raw, 'names', ()))
+    if metric.kind == 'rows' and isinstance(raw, list):
+        return tuple(tuple(map(known_value, row)) for row in raw)
     if metric.kind == 'str':
         return '.'.join(map(str, raw)) if isinstance(raw, tuple) else str(raw)
     if metric.kind == 'bool':

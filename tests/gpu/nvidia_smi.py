@@ -8,10 +8,11 @@ from typing import Any
 
 from nvitop.api.device import ClockEventReasons
 from nvitop.api.metrics import METRICS, Metric
+from nvitop.api.rare_metrics import RARE_METRICS
 from nvitop.api.utils import NA, MiB
 
 #: Metrics that nvidia-smi has a name for.
-COMPARED = tuple(metric for metric in METRICS if metric.query is not None)
+COMPARED = tuple(m for m in (*METRICS, *RARE_METRICS) if m.query is not None)
 #: What nvidia-smi writes where there is no value.
 MISSING = re.compile(r'\[?(N/A|Not Supported|Unknown Error|GPU requires reset|Not Found)\]?', re.I)
 #: How far two readings at different times may be apart, by unit; anything else is equal.
@@ -40,6 +41,12 @@ def query(names: list[str], index: int) -> dict[str, str]:
     return {}
 
 
+def names_in_help(text: str) -> list[str]:
+    """The names that ``nvidia-smi --help-query-gpu`` lists: in quotes, with "or" between them."""
+    lines = re.findall(r'^("[^"\n]+"(?: or "[^"\n]+")*)', text, re.MULTILINE)
+    return [name for line in lines for name in re.findall(r'"([^"]+)"', line)]
+
+
 def difference(metric: Metric, before: Any, text: str, after: Any) -> str:
     """Why ``text`` of nvidia-smi contradicts what nvitop said before and after it; ``''``: not."""
     if MISSING.fullmatch(text):
@@ -49,6 +56,9 @@ def difference(metric: Metric, before: Any, text: str, after: Any) -> str:
     if metric.kind == 'list':
         allowed = int(before) | int(after)
         return '' if int(text, 16) & ~allowed == 0 else f'{text} is not in {allowed:#x}'
+    if metric.kind == 'bool':
+        wanted = {'Yes' if value else 'No' for value in (before, after)}
+        return '' if text in wanted else f'{text!r} is not {before!r}'
     if metric.kind == 'str':
         wanted = {_plain(before), _plain(after)}
         return '' if _plain(text) in wanted else f'{text!r} is not {before!r}'

@@ -11,7 +11,7 @@ import pytest
 from nvitop.api.device import ClockEventReasons
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.utils import NA, GiB, MiB
-from tests.gpu.nvidia_smi import COMPARED, difference, query
+from tests.gpu.nvidia_smi import COMPARED, difference, names_in_help, query
 
 CASES: list[tuple[str, Any, str, bool]] = [
     ('name', 'NVIDIA H100 80GB HBM3', 'NVIDIA H100 80GB HBM3', True),
@@ -39,6 +39,8 @@ CASES: list[tuple[str, Any, str, bool]] = [
     ('pcie_link_generation', 5, '5', True),
     ('pcie_link_generation', 5, '4', False),
     ('index', 0, '0', True),
+    ('remapped_rows_pending', True, 'Yes', True),
+    ('remapped_rows_pending', False, 'Yes', False),
 ]
 
 
@@ -69,5 +71,21 @@ def test_names_that_an_old_nvidia_smi_does_not_know_are_left_out(
     assert answers == {'name': 'NVIDIA H100 80GB HBM3', 'temperature.gpu': '44'}
 
 
+def test_names_are_found_in_the_help_of_nvidia_smi() -> None:
+    text = """List of valid properties to query for the switch "--query-gpu":
+
+"timestamp"
+The timestamp of when the query was made in format "YYYY/MM/DD HH:MM:SS.msec".
+
+"name" or "gpu_name"
+The official product name of the GPU.
+
+Section about pci properties
+"pci.bus_id" or "gpu_bus_id"
+PCI bus id as "domain:bus:device.function", in hex.
+"""
+    assert names_in_help(text) == ['timestamp', 'name', 'gpu_name', 'pci.bus_id', 'gpu_bus_id']
+
+
 def test_most_metrics_can_be_compared() -> None:
-    assert len(COMPARED) > 40
+    assert len(COMPARED) > 160

@@ -14,9 +14,10 @@ from nvitop.api import libnvml
 from nvitop.api.device import CudaDevice, Device, PhysicalDevice
 from nvitop.api.process import procfs
 from nvitop.api.utils import NA, MiB
+from nvitop.query.columns import device_table
 from tests.api.test_device_contract import check_all
 from tests.gpu import program_on_gpu
-from tests.gpu.nvidia_smi import COMPARED, difference, query, raw_value
+from tests.gpu.nvidia_smi import COMPARED, difference, names_in_help, query, raw_value
 
 pytestmark = pytest.mark.gpu
 
@@ -49,6 +50,15 @@ def test_nvitop_says_what_nvidia_smi_says(gpus: list[PhysicalDevice]) -> None:
                     differences.append(f'GPU {gpu.index} {metric.query}: {why} ({reason})')
         assert len(answers) > 30
     assert not differences, '\n'.join(differences)
+
+
+def test_every_name_of_nvidia_smi_is_answered(gpus: list[PhysicalDevice]) -> None:
+    command = ['nvidia-smi', '--help-query-gpu']
+    text = subprocess.run(command, stdout=subprocess.PIPE, timeout=60, check=True).stdout
+    names = names_in_help(text.decode('utf-8', 'replace'))
+    assert len(names) > 100
+    known = device_table().by_name
+    assert [name for name in names if name not in known] == []
 
 
 def test_every_getter_gives_its_documented_type(gpus: list[PhysicalDevice]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from nvitop.query.columns import Column, Table, device_table, process_table
 from nvitop.query.format import SCHEMA
+from nvitop.query.lists import list_tables
 
 PATH = pathlib.Path(__file__).parent.parent.parent / 'nvitop' / 'query' / 'schema.json'
 
@@ -23,7 +24,9 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 def make_schema() -> dict[str, Any]:
     """The schema, as JSON has it."""
-    columns = {**_by_name(device_table()), **_by_name(process_table())}
+    lists = list_tables().values()
+    tables = (device_table(), process_table(), *(one.table for one in lists))
+    columns = {name: column for table in tables for name, column in _by_name(table).items()}
     return {
         '$schema': 'https://json-schema.org/draft/2020-12/schema',
         'title': 'nvitop query',
@@ -52,6 +55,10 @@ def make_schema() -> dict[str, Any]:
             },
             'devices': _rows(device_table(), 'only where GPUs were asked for'),
             'processes': _rows(process_table(), 'only where processes were asked for'),
+            **{
+                one.name: _rows(one.table, f'only with --query-{one.option}, which this answers')
+                for one in lists
+            },
         },
         'required': ['timestamp'],
         'dependentRequired': {'schema': ['hostname', 'driver_version', 'units']},

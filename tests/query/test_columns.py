@@ -18,7 +18,9 @@ from nvitop.query.columns import (
     Value,
     device_table,
     process_table,
+    remapped_rows_table,
 )
+from nvitop.query.lists import list_tables
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample
 from tests.query.samples import DEVICES, ISO, PROCESSES, SAMPLE, TIMESTAMP
 
@@ -97,13 +99,16 @@ def test_every_name_of_pynvml_smi_is_answered_but_for_lists() -> None:
     assert {name for name in NVSMI_QUERY_GPU if name not in device_table().by_name} == lists
 
 
-@pytest.mark.parametrize('table', [device_table(), process_table()])
+LISTS = [one.table for one in list_tables().values()]
+
+
+@pytest.mark.parametrize('table', [device_table(), process_table(), remapped_rows_table(), *LISTS])
 def test_names_are_unique(table: Table) -> None:
     names = [column.name for column in table.columns]
     names += [column.query for column in table.columns if column.query not in (None, column.name)]
     assert len(names) == len(set(names))
     units = {column.name: column.unit for column in device_table().columns}
-    for column in process_table().columns:
+    for column in table.columns:
         assert units.get(column.name, column.unit) == column.unit
 
 

@@ -17,10 +17,13 @@ from typing import Any, Iterator
 import pytest
 
 from nvitop import simulation
+from nvitop.api.device import Device
 from nvitop.cli import main as nvitop
 from nvitop.query.columns import device_table
 from nvitop.query.command import main
 from nvitop.query.output import InterruptedByUser
+from tests.query.make_schema import make_schema
+from tests.query.schema_check import violations
 
 
 @pytest.fixture
@@ -84,6 +87,89 @@ def test_compute_apps(machine: simulation.Machine) -> None:
     assert listed == sum(kind != 'G' for kind in everything) > 0
 
 
+LISTS = """
+[[gpu]]
+model = "V100"
+retired_single_bit = 2
+retired_double_bit = 1
+accounting_mode = true
+max_memory_clock = 877
+idle_clock = 1500
+[[gpu]]
+model = "RTX 4090"
+[[process]]
+gpus = [0]
+command = ["train"]
+memory = "3 GiB"
+sm = 40
+memory_utilization = 20
+"""
+
+
+def run_lists(*arguments: str) -> Ran:
+    scenario = simulation.parse_scenario(LISTS, name='lists')
+    with simulation.machine(scenario, processes='fixed'):
+        return Ran(*arguments, run=nvitop)
+
+
+def test_supported_clocks() -> None:
+    ran = run_lists('--query-supported-clocks=gpu_name,memory,gr', '--format=csv', '-i', '0')
+    assert ran.out == (
+        'gpu_name, memory [MHz], graphics [MHz]\n'
+        'Tesla V100-SXM2-32GB, 877 MHz, 1530 MHz\n'
+        'Tesla V100-SXM2-32GB, 877 MHz, 1515 MHz\n'
+        'Tesla V100-SXM2-32GB, 877 MHz, 1500 MHz\n'
+    )
+    assert (ran.status, ran.err) == (0, '')
+
+
+def test_retired_pages() -> None:
+    names = 'retired_pages.address,retired_pages.cause'
+    ran = run_lists(f'--query-retired-pages={names}', '--format=csv,noheader')
+    assert ran.out == (
+        '0x0000000000010000, Single Bit ECC\n'
+        '0x0000000000020000, Single Bit ECC\n'
+        '0x0000000000010000, Double Bit ECC\n'
+    )
+    ran = run_lists('--query-retired-pages=retired_pages.address', '--format=csv', '-i', '1')
+    assert (ran.out, ran.status) == ('retired_pages.address\n', 0)
+
+
+def test_accounted_apps() -> None:
+    names = 'gpu_util,mem_utilization,max_mem_usage,time'
+    ran = run_lists(f'--query-accounted-apps={names}', '--format=csv')
+    assert ran.out == (
+        'gpu_utilization [%], mem_utilization [%], max_memory_usage [MiB], time [ms]\n'
+        '40 %, 20 %, 3072 MiB, 0 ms\n'
+    )
+    made = json.loads(run_lists('--query-accounted-apps=all', '--format=json').out)
+    (row,) = made['accounted_processes']
+    assert (row['max_memory'], row['is_running']) == (3 << 30, True)
+    assert made['units'] == {
+        'gpu_utilization': '%', 'memory_utilization': '%', 'max_memory': 'B', 'time': 'ms'
+    }  # fmt: skip
+    assert [*violations(make_schema(), made)] == []
+
+
+def test_remapped_rows(machine: simulation.Machine) -> None:
+    machine.set(gpu=0, remapped_correctable=3)
+    names = (
+        'gpu_bus_id,remapped_rows.correctable,remapped_rows.failure,remapped_rows.histogram.high'
+    )
+    ran = Ran(f'--query-remapped-rows={names}', '--format=csv', '-i', '0', run=nvitop)
+    header, row = ran.out.splitlines()
+    assert header == names.replace(',', ', ')
+    assert row == f'{Device(0).bus_id()}, 3, No, 3'
+
+
+def test_several_tables_in_one_document(machine: simulation.Machine) -> None:
+    ran = Ran('--gpu=index', '--query-supported-clocks=memory', '--format=json', '-i', '0')
+    assert {'devices', 'supported_clocks'} < set(json.loads(ran.out))
+    ran = Ran('--gpu=index', '--query-supported-clocks=memory', '--format=table', '-i', '0')
+    first, second = ran.out.split('\n\n')
+    assert (first.split(), second.split()[0]) == (['index', '0'], 'memory')
+
+
 def test_json(machine: simulation.Machine) -> None:
     ran = Ran('--gpu=index,power.draw', '--processes=pid', '--format=json', '-i', '7')
     made = json.loads(ran.out)
@@ -130,7 +216,14 @@ def test_all_of_csv_is_one_table(machine: simulation.Machine) -> None:
         (['-l', 'nan'], "--loop: not a time of a millisecond or more: 'nan'"),
         (['-lms', 'x'], "--loop-ms: not a time of a millisecond or more: 'x'"),
         (['-l', '1', '-lms', '5'], 'two periods'),
-        (['--query-retired-pages=x'], 'unrecognized arguments'),
+        (['--query-retired-pages=x'], "--query-retired-pages: there is no 'x'"),
+        (['--query-retired-page=address'], 'unrecognized arguments'),
+        (
+            ['--query-supported-clocks=memory', '--query-retired-pages=cause'],
+            '--query-supported-clocks and --query-retired-pages are two questions',
+        ),
+        (['--query-supported-clocks=memory', '--gpu=index'], 'csv holds one table'),
+        (['--query-remapped-rows=uuid', '--query-gpu=uuid'], 'the same is asked for twice'),
         (['gpu'], 'unrecognized arguments: gpu'),
         (['--form=json'], 'unrecognized arguments'),
     ],
@@ -296,6 +389,12 @@ def test_help_on_names_of_nvidia_smi() -> None:
     ran = Ran('--help-query-compute-apps', run=nvitop)
     assert re.search(r'^ +used_gpu_memory or used_memory +MiB ', ran.out, re.MULTILINE)
     assert 'process_name or name' in ran.out
+    ran = Ran('--help-query-supported-clocks', '--help-query-retired-pages', run=nvitop)
+    assert re.search(r'^ +graphics or gr +MHz ', ran.out, re.MULTILINE)
+    assert 'names for --query-retired-pages=' in ran.out
+    ran = Ran('--help-query-remapped-rows', run=nvitop)
+    assert 'remapped_rows.histogram.partial' in ran.out
+    assert 'gpu_uuid' in ran.out
 
 
 # The program

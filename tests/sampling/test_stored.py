@@ -129,7 +129,13 @@ def test_every_field_that_is_no_scalar_is_declared(cls: Any) -> None:
 
 
 def test_rare_values_survive_with_their_types() -> None:
-    rare = (('ecc', 'Enabled'), ('supported', ('a', 'b')), ('none', None), ('retired', True))
+    rare = (
+        ('ecc', 'Enabled'),
+        ('supported', ('a', 'b')),
+        ('none', None),
+        ('retired', True),
+        ('rows', ((1, None), (2, 'x'))),
+    )
     device = DeviceSample(GPU, DeviceInfo(GPU, 0, 'A'), rare=rare)
     sample = FULL._replace(devices=(device,))
     again = parse(json.loads(json.dumps(serialise(sample))))

@@ -7,6 +7,7 @@ nothing until somebody asks for it.
 
 from __future__ import annotations
 
+from nvitop.api.device.rare.account import AccountFacts
 from nvitop.api.device.rare.clock import ClockFacts
 from nvitop.api.device.rare.ecc import EccFacts
 from nvitop.api.device.rare.encoder import EncoderFacts
@@ -18,21 +19,9 @@ from nvitop.api.device.rare.pci import PciFacts
 from nvitop.api.device.rare.power import PowerFacts
 from nvitop.api.device.rare.vgpu import VgpuFacts
 
-SUBJECTS = (
-    ClockFacts,
-    EccFacts,
-    EncoderFacts,
-    FabricFacts,
-    HealthFacts,
-    MemoryFacts,
-    ModeFacts,
-    PciFacts,
-    PowerFacts,
-    VgpuFacts,
-)
-
 
 class RareMixin(
+    AccountFacts,
     ClockFacts,
     EccFacts,
     EncoderFacts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from nvitop.api.device.mode import DRIVER_MODELS
 from nvitop.api.device.rare.facts import ENABLED, RareFacts
-from nvitop.api.utils import NA, NaType
+from nvitop.api.utils import NA
 
 _OPERATION_MODES = {0: 'All On', 1: 'Compute', 2: 'Low Double Precision'}
 _ADDRESSING_MODES = {0: 'None', 1: 'HMM', 2: 'ATS'}
@@ -27,20 +27,6 @@ class ModeFacts(RareFacts):
         NVML: ``nvmlDeviceGetMigMode`` · nvidia-smi: ``mig.mode.pending``
         """
         return self._word_of('nvmlDeviceGetMigMode', 1, ENABLED)
-
-    def accounting(self) -> str:
-        """Whether the driver keeps an account of what processes use, also after they ended.
-
-        NVML: ``nvmlDeviceGetAccountingMode`` · nvidia-smi: ``accounting.mode``
-        """
-        return self._word('nvmlDeviceGetAccountingMode')
-
-    def accounting_buffer_size(self) -> int | NaType:
-        """How many processes the account holds: the oldest are forgotten.
-
-        NVML: ``nvmlDeviceGetAccountingBufferSize`` · nvidia-smi: ``accounting.buffer_size``
-        """
-        return self._int('nvmlDeviceGetAccountingBufferSize')
 
     def operation_mode(self) -> str:
         """GPU operation mode: ``'All On'``, ``'Compute'`` or ``'Low Double Precision'``.

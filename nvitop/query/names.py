@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names that can be asked for, with their units and what they mean, for people."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from nvitop.query.cell import unit_in_csv
+from nvitop.query.columns import Column, Table, device_table, process_table, remapped_rows_table
+from nvitop.query.lists import list_tables
+
+#: What each ``--query-…`` of nvidia-smi asks for.
+QUERIES = ('gpu', 'compute-apps', 'remapped-rows', *list_tables())
+
+
+def table_of(query: str) -> Table:
+    """The table that ``--query-…`` of nvidia-smi asks."""
+    if query == 'gpu':
+        return device_table()
+    if query == 'remapped-rows':
+        return remapped_rows_table()
+    if query == 'compute-apps':
+        return process_table(compute_apps=True)
+    return list_tables()[query].table
+
+
+def list_of_names() -> str:
+    """All names of nvitop: what ``--list`` shows."""
+    return '\n'.join(
+        [
+            _list('GPUs: --gpu=', device_table(), _in_nvitop),
+            _list('Processes: --processes=', process_table(), _in_nvitop),
+        ]
+    )
+
+
+def help_on(query: str) -> str:
+    """The names for one ``--query-…`` of nvidia-smi."""
+    title = f'names for --query-{query}=, separated by commas:'
+    return _list(title, table_of(query), _in_nvidia_smi)
+
+
+def _in_nvitop(table: Table, column: Column) -> tuple[str, ...]:
+    return column.name, column.query or '', column.unit, column.help
+
+
+def _in_nvidia_smi(table: Table, column: Column) -> tuple[str, ...]:
+    if column.query is None:
+        return ()
+    others = [n for n, c in table.by_name.items() if c is column and n not in column[:2]]
+    return ' or '.join([column.query, *others]), unit_in_csv(column), column.help
+
+
+def _list(title: str, table: Table, describe: Callable[[Table, Column], tuple[str, ...]]) -> str:
+    lines = [line for line in (describe(table, column) for column in table.columns) if line]
+    widths = [max(map(len, cells)) for cells in zip(*lines)]
+    text = [title]
+    for line in lines:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths))
+        text.append('  ' + '  '.join(padded).rstrip())
+    return '\n'.join(text) + '\n'
