@@ -12,6 +12,7 @@ from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
 from nvitop.api.device import Device
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, PROCESS_METRICS
+from nvitop.api.rare_metrics import RARE_METRICS
 from nvitop.config import SETTINGS, Setting
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USER_COLUMNS, Column
@@ -183,6 +184,13 @@ def metrics() -> Iterator[str]:
     yield from table(heading, rows)
 
 
+def rare_metrics() -> Iterator[str]:
+    """What is asked of a device only by name."""
+    heading = ('name', 'what it is', 'unit', '`nvidia-smi --query-gpu`')
+    rows = ((code(m.name), m.help, m.unit, code(m.query or '')) for m in RARE_METRICS)
+    yield from table(heading, rows)
+
+
 def process_metrics() -> Iterator[str]:
     """Everything that is known of a process on a device."""
     heading = ('name', 'what it is', 'unit', '`nvidia-smi --query-compute-apps`')
@@ -298,7 +306,11 @@ PAGES: dict[str, Sections] = {
         'user columns': lambda: column_table(USER_COLUMNS),
         'problem columns': lambda: column_table(PROBLEM_COLUMNS),
     },
-    'docs/reference/metrics.md': {'metrics': metrics, 'process metrics': process_metrics},
+    'docs/reference/metrics.md': {
+        'metrics': metrics,
+        'rare metrics': rare_metrics,
+        'process metrics': process_metrics,
+    },
     'docs/reference/configuration.md': {'settings': settings},
 }
 
