@@ -446,6 +446,25 @@ def test_users_are_listed_with_what_they_have() -> None:
     assert 'No process is running' in frame_of('no-gpu', 100, 24, 'U').lines()[2]
 
 
+def test_users_are_those_of_the_processes_that_pass_the_filter() -> None:
+    names = [
+        line.split()[0] for line in frame_of('h100x8', 100, 24, 'U').lines()[2:] if line.strip()
+    ]
+    assert len(names) == 5
+    filtered = frame_of('h100x8', 100, 24, '\\', *'user:bob', 'Enter', 'U').lines()
+    assert 'filter: user:bob' in filtered[0]
+    assert [line.split()[0] for line in filtered[2:] if line.strip()] == ['bob']
+    assert 'meets the filter' in frame_of('h100x8', 100, 24, '\\', '#', 'Enter', 'U').lines()[2]
+
+
+def test_memory_of_users_has_no_percentage_where_that_of_gpus_is_not_known() -> None:
+    state = state_of('one', 100, 24, 'U')
+    device = state.sample.devices[0]
+    unknown = device._replace(info=device.info._replace(memory_total_bytes=None))
+    state = state._replace(sample=state.sample._replace(devices=(unknown,)))
+    assert draw_frame(state, History()).lines()[2].split()[:4] == ['alice', '1', '33.00GiB', 'N/A']
+
+
 def test_the_columns_screen_shows_what_is_chosen_and_what_has_room() -> None:
     lines = frame_of('one', 40, 24, 'C').lines()
     marks = {line[5:].split()[0]: line[1:4] for line in lines[2:17]}

@@ -34,6 +34,7 @@ from tests.gui.samples import (
 pytestmark = pytest.mark.usefixtures('utc')
 
 ASCII, READONLY = ViewState(ascii=True), ViewState(readonly=True)
+READONLY_ASCII = ViewState(readonly=True, ascii=True)
 COLUMNS = ViewState(columns=('pid', 'user', 'gpu', 'gpu_memory', 'encoder', 'decoder', 'command'))
 
 
@@ -119,6 +120,55 @@ CASES = [
     Case('too-small', 'h100x8', 39, 12, 'Down'),
     Case('too-small-dialog', 'h100x8', 39, 5, 'Down T'),
     Case('notices', 'h100x8', 79, 24, 'Down Down signals'),
+    # So that every screen, size and situation is seen together with every other one.
+    Case('main-no-gpu', 'no-gpu', 40, 12),
+    Case('main-mig-details', 'mig', 60, 20, 'd'),
+    Case('main-no-gpu', 'no-gpu', 60, 20),
+    Case('main-sixteen-details', 'gpus16', 79, 24, 'd'),
+    Case('main-mig', 'mig', 79, 24),
+    Case('main-many', 'processes200', 79, 24),
+    Case('main-lost-details', 'lost', 80, 24, 'd'),
+    Case('main-no-gpu', 'no-gpu', 80, 24),
+    Case('main-mig-dialog', 'mig', 100, 30, 'Down Space T seen'),
+    Case('main-lost', 'lost', 100, 30),
+    Case('main-hostile', 'hostile', 100, 30),
+    Case('main-no-gpu', 'no-gpu', 123, 40),
+    Case('main-sixteen', 'gpus16', 123, 40),
+    Case('main-missing', 'missing', 123, 40),
+    Case('main-lost', 'lost', 123, 40),
+    Case('main-hostile', 'hostile', 123, 40),
+    Case('main-missing-details-dialog', 'missing', 160, 50, 'd Down Space T seen'),
+    Case('main-no-gpu', 'no-gpu', 160, 50),
+    Case('main-hostile', 'hostile', 160, 50),
+    Case('main-missing-dialog', 'missing', 240, 60, 'Down Space T seen'),
+    Case('main-hostile', 'hostile', 240, 60),
+    Case('tree-sixteen-filter-readonly', 'gpus16', 40, 12, '\\ e Enter t Down', READONLY),
+    Case('tree-missing-dialog-ascii', 'missing', 40, 12, 't Down Space T seen', ASCII),
+    Case('tree-lost-readonly-ascii', 'lost', 79, 24, 't Down', READONLY_ASCII),
+    Case('tree-one-filter-readonly', 'one', 123, 40, '\\ e Enter t Down', READONLY),
+    Case('environ-usual', 'one', 160, 50, 'Down e read Down'),
+    Case('environ-usual', 'one', 240, 60, 'Down e read Down'),
+    Case('metrics-lost-ascii', 'lost', 60, 20, 'Down Enter', ASCII),
+    Case('metrics-sixteen-filter-readonly', 'gpus16', 100, 30, '\\ e Enter Down Enter', READONLY),
+    Case('metrics-many-readonly', 'processes200', 240, 60, 'Down Enter', READONLY),
+    Case('help-usual', 'one', 79, 24, 'h'),
+    Case('help-usual', 'one', 123, 40, 'h'),
+    Case('problems-mig', 'mig', 40, 12, '!'),
+    Case('problems-many', 'processes200', 40, 12, '!'),
+    Case('problems-missing', 'missing', 79, 24, '!'),
+    Case('problems-hostile', 'hostile', 80, 24, '!'),
+    Case('problems-sixteen', 'gpus16', 160, 50, '!'),
+    Case('users-one', 'one', 40, 12, 'U'),
+    Case('users-sixteen', 'gpus16', 60, 20, 'U'),
+    Case('users-filter', 'h100x8', 79, 24, '\\ a l Enter U'),
+    Case('users-missing-ascii', 'missing', 80, 24, 'U', ASCII),
+    Case('users-lost', 'lost', 160, 50, 'U'),
+    Case('users-mig-filter', 'mig', 240, 60, '\\ e Enter U'),
+    Case('columns-usual', 'one', 60, 20, 'C Down'),
+    Case('columns-usual', 'one', 79, 24, 'C Down'),
+    Case('columns-usual', 'one', 100, 30, 'C Down'),
+    Case('columns-usual', 'one', 123, 40, 'C Down'),
+    Case('columns-usual', 'one', 240, 60, 'C Down'),
 ]
 # fmt: on
 
@@ -132,6 +182,55 @@ SAMPLES_HERE = {
         problems=(*_FANS, _HUNG, _LOST), cost=Cost(0.0041, 120, 3.0)
     ),
 }
+
+
+MACHINES = {
+    **{name: name for name in ('no-gpu', 'one', 'mig', 'missing', 'lost', 'hostile')},
+    'no-driver': 'no-gpu',
+    'h100x8': 'eight',
+    'troubles': 'eight',
+    'gpus16': 'sixteen',
+    'processes200': 'many',
+}
+SCREENS = ('main', 'tree', 'environ', 'metrics', 'help', 'problems', 'users', 'columns')
+SIZES = ((40, 12), (60, 20), (79, 24), (80, 24), (100, 30), (123, 40), (160, 50), (240, 60))
+#: Situations that are not of a machine → the screens on which they change more than a badge.
+SITUATIONS = {
+    'dialog': ('main', 'tree'),
+    'filter': ('main', 'tree', 'metrics', 'users'),
+    'details': ('main',),
+    'readonly': ('main', 'tree', 'help'),
+    'ascii': SCREENS,
+}
+#: What machine it is does not matter to the others.
+OF_A_MACHINE = ('main', 'tree', 'metrics', 'problems', 'users')
+
+
+def situations_of(case: Case) -> set[str]:
+    """What is special about a case: its machine, and what keys and options have made of it."""
+    words = case.keys.split()
+    screen = case.name.partition('-')[0]
+    found = {MACHINES[case.sample]} if case.sample in MACHINES else set()
+    found |= {name for name in ('readonly', 'ascii') if getattr(case.view, name)}
+    found |= {'dialog'} if 'dialog' in case.name else set()
+    found |= {'filter'} if '\\' in words and 'Enter' in words else set()
+    found |= {'details'} if 'd' in words and screen == 'main' else set()
+    return found
+
+
+def test_every_screen_size_and_situation_is_seen_with_every_other() -> None:
+    seen: set[tuple[object, object]] = set()
+    for case in CASES:
+        screen, size, situations = case.name.partition('-')[0], case[2:4], situations_of(case)
+        seen.add((screen, size))
+        seen |= {(where, what) for where in (screen, size) for what in situations}
+    machines = set(MACHINES.values())
+    wanted: set[tuple[object, object]] = {(screen, size) for screen in SCREENS for size in SIZES}
+    wanted |= {(size, what) for size in SIZES for what in (*machines, *SITUATIONS)}
+    wanted |= {(screen, what) for what, screens in SITUATIONS.items() for screen in screens}
+    wanted |= {(screen, machine) for screen in OF_A_MACHINE for machine in machines}
+    # There are no metrics of a process where there is no GPU.
+    assert wanted - seen == {('metrics', 'no-gpu')}
 
 
 def events_of(word: str, sample: Sample, state: AppState) -> tuple[Event, ...]:

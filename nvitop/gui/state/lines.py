@@ -28,7 +28,7 @@ def line_count(state: AppState) -> int:
     if state.screen is Screen.PROBLEMS:
         return len(problem_lines(state.problems))
     if state.screen is Screen.USERS:
-        return len(summarise_users(state.shown.processes))
+        return len(summarise_users(state.rows))
     if state.screen is Screen.COLUMNS:
         return len(COLUMNS)
     return len(help_lines(state))

@@ -28,7 +28,7 @@ _REST = 5
 
 def draw_users(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
-    users = summarise_users(state.shown.processes)
+    users = summarise_users(state.rows)
     layout = lines_layout(state)
     names = [cell_width(fmt.format_user(user.username, _USER_WIDTH)) for user in users]
     width = min(max(names, default=0), max(12, buf.width - 50))
@@ -50,6 +50,8 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     if not users:
         is_known = state.shown.sequence
         text = 'No process is running on a GPU' if is_known else 'Looking for processes ...'
+        if state.shown.processes:
+            text = 'No process that meets the filter is running on a GPU'
         draw_message(buf, layout.area, text, _DIM)
 
 
@@ -72,7 +74,8 @@ def _text(place: PlacedColumn, user: UserSummary, total: int) -> str:
     if name == 'gpu_memory':
         return fmt.format_bytes(memory)
     if name == 'gpu_memory_percent':
-        return fmt.format_cpu_percent(100.0 * memory / total if memory and total else memory)
+        is_known = memory is not None and total
+        return fmt.format_cpu_percent(100.0 * (memory or 0) / total if is_known else None)
     if name == 'sm':
         return fmt.format_cpu_percent(user.mean_sm_percent)
     return devices_text(user.devices)
