@@ -1,89 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m nvitop``, and the process around the command: how it starts and how it ends."""
+"""``python -m nvitop``, and the command ``nvitop``."""
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import importlib
-import os
-import sys
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, NoReturn
 
-#: The binding imports ``ctypes.util``, which imports these for looking where a library is, and
-#: nobody looks: a tenth of the time of a report.
-_SELDOM_USED = ('shutil', 'subprocess', 'tempfile')
+from nvitop.start import run_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
-def run() -> None:
-    """Run the command ``nvitop`` as a whole process; does not return."""
-    # Nothing that is made while modules are imported is garbage: looking for it takes a tenth of
-    # the time of a report.
-    gc.disable()
-    for name in _SELDOM_USED:
-        sys.modules.setdefault(name, _ModuleOnUse(name))
-    status = 1
-    try:
-        _open_closed_streams()
+def run() -> NoReturn:
+    """Run the command ``nvitop``."""
+
+    def load() -> Callable[[], int]:
         from nvitop.cli import main
 
-        status = main()
-    except SystemExit as leaving:
-        status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-    except KeyboardInterrupt:
-        status = 130
-    except ImportError as error:
-        # Above all a module pynvml that is not the binding: the text says what to do.
-        _say_error(error)
-    finally:
-        status = _flush() or status
-    # Taking the interpreter apart piece by piece takes as long as reading eight GPUs; the system
-    # does it at once. The driver lets go of a process that has ended by itself.
-    os._exit(status)
+        return main
 
-
-class _ModuleOnUse(ModuleType):
-    """Stands for a module that is imported when something of it is used."""
-
-    def __getattr__(self, name: str) -> Any:
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        module = importlib.import_module(self.__name__)
-        vars(self).update(vars(module))
-        return getattr(module, name)
-
-
-def _open_closed_streams() -> None:
-    """Put something in the place of standard streams that are closed, as by ``nvitop >&-``.
-
-    The next file to be opened, be it a library's, would take their number. Writing to standard
-    output fails, as it should.
-    """
-    for name, mode in (('stdin', os.O_RDONLY), ('stdout', os.O_RDONLY), ('stderr', os.O_RDWR)):
-        if getattr(sys, name) is None:
-            descriptor = os.open(os.devnull, mode)
-            setattr(sys, name, os.fdopen(descriptor, 'r' if name == 'stdin' else 'w'))
-
-
-def _flush() -> int:
-    """Write what is still kept back; the exit status where that fails, 0 where it does not."""
-    status = 0
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        pass
-    except OSError as error:
-        status = 1
-        _say_error(f'standard output cannot be written: {error.strerror}')
-    with contextlib.suppress(OSError):
-        sys.stderr.flush()
-    return status
-
-
-def _say_error(error: object) -> None:
-    with contextlib.suppress(OSError):
-        print(f'nvitop: ERROR: {error}', file=sys.stderr)
+    run_command('nvitop', load)
 
 
 if __name__ == '__main__':

@@ -88,7 +88,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.gui.signals': ('nvitop.gui.state', 'nvitop.api', 'nvitop.sampling.types'),
     'nvitop.gui': ('nvitop.gui', 'nvitop.sampling', 'nvitop.options'),
     'nvitop.cli': ('nvitop',),
-    'nvitop.__main__': ('nvitop.cli',),
+    'nvitop.__main__': ('nvitop.cli', 'nvitop.start'),
+    'nvitop.start': ('nvitop.select',),
     'nvitop.__init__': ('nvitop.api', 'nvitop.select'),
 }
 #: Packages only these rooms may import.

@@ -9,36 +9,37 @@ from pathlib import Path
 
 import pytest
 
-import nvitop.__main__ as start
+import nvitop.start as start
 
 ROOT = Path(__file__).parent.parent
 
-#: Runs the command in this process and prints what it has imported, below the report.
+#: Runs a command in this process and prints what it has imported, below what it prints.
 PROGRAM = """
 import os, sys
-import nvitop.__main__ as start
+import nvitop.start as start
+from {module} import {function} as run
 real_exit = os._exit
 def leave(status):
-    print('imported', *sorted(name for name, module in sys.modules.items()
+    print('\\nimported', *sorted(name for name, module in sys.modules.items()
                               if not isinstance(module, start._ModuleOnUse)))
     sys.stdout.flush()
     real_exit(status)
 os._exit = leave
-sys.argv = ['nvitop', *sys.argv[1:]]
-start.run()
+run()
 """
 
 
-@pytest.fixture(scope='module')
-def imported() -> set[str]:
+def run_and_list_imports(module: str, function: str, *arguments: str) -> tuple[str, set[str]]:
+    """What the command prints, and the modules it has imported then."""
     environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(('NVITOP', 'LOGLEVEL', 'COV'))
     }
+    program = PROGRAM.replace('{module}', module).replace('{function}', function)
     done = subprocess.run(
         # Without the startup files of the site, which may import anything.
-        [sys.executable, '-S', '-c', PROGRAM, '-1', '--no-config'],
+        [sys.executable, '-S', '-c', program, *arguments],
         env={
             **environment,
             'PYTHONPATH': os.pathsep.join([str(ROOT), *filter(os.path.isdir, sys.path)]),
@@ -51,9 +52,15 @@ def imported() -> set[str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    report, _, names = done.stdout.rpartition('imported ')
+    printed, _, names = done.stdout.rpartition('\nimported ')
+    return printed, set(names.split())
+
+
+@pytest.fixture(scope='module')
+def imported() -> set[str]:
+    report, names = run_and_list_imports('nvitop.__main__', 'run', '-1', '--no-config')
     assert 'GeForce' in report
-    return set(names.split())
+    return names
 
 
 def within(imported: set[str], *rooms: str) -> list[str]:
@@ -98,6 +105,13 @@ def test_a_report_loads_no_room_that_has_nothing_to_do_with_it(imported: set[str
 def test_a_report_loads_no_slow_module_that_it_can_do_without(imported: set[str]) -> None:
     # The simulated driver is Python, and imports modules that a real one does not.
     assert not within(imported, 'asyncio', 'cachetools', 'logging', 'psutil', 'wcwidth')
+
+
+def test_nvisel_loads_nothing_of_processes_and_of_what_is_drawn() -> None:
+    printed, names = run_and_list_imports('nvitop.start', 'nvisel')
+    assert printed == '0\n'
+    assert not within(names, 'nvitop.api.process', 'nvitop.cli', 'nvitop.gui', 'nvitop.sampling')
+    assert not within(names, 'cachetools', 'logging', 'psutil', 'wcwidth')
 
 
 def test_a_module_that_was_put_off_is_imported_when_something_of_it_is_used(

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from nvitop.select import main
+from nvitop.start import nvisel
 
 if __name__ == '__main__':
-    sys.exit(main())
+    nvisel()

@@ -12,6 +12,7 @@ from typing import Any
 
 from nvitop.api import host, libnvml
 from nvitop.api.device import Device
+from nvitop.api.log import show_warnings_by
 from nvitop.api.utils import human2bytes
 from nvitop.arguments import ArgumentParser, add_help_and_version
 from nvitop.printable import printable_lines
@@ -174,7 +175,7 @@ def main(arguments: list[str] | None = None) -> int:
         sort=options.sort,
         accounts=frozenset(options.account_as_free or ()),
     )
-    libnvml.LOGGER.disabled = True  # what fails is said here
+    show_warnings_by(lambda text, values: None)  # what fails is said here
     try:
         _start_driver()
         selection = select(_choose_from(options.inherit), criteria, wish)
@@ -186,7 +187,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f'CUDA ERROR: {error}', file=sys.stderr)
         return 3
     finally:
-        libnvml.LOGGER.disabled = False
+        show_warnings_by(None)
     identifiers = [str(identifier) for identifier in selection.chosen]
     try:
         sys.stdout.write(_joined(identifiers, options.separator))
