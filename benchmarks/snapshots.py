@@ -1,7 +1,7 @@
 """What ``take_snapshots()`` costs: ``python -m benchmarks.snapshots [PEER …]``.
 
 On the driver that the loader finds. A program that imports nvitop and calls it once, as a whole; CPU
-time of the first call, which loads the driver, and of the following ones; then, in a run of its own,
+time of the first call, which loads the driver, and the mean of the following ones; then, in a run of its own,
 the calls of NVML of one and what was asked more than once. (A rate takes two readings of a counter.)
 """
 
@@ -46,7 +46,7 @@ def main() -> None:
         for name, python in pythons.items():
             answer = json.loads(output_of([python, '-c', PROGRAM, str(options.calls)]))
             first[name].append(answer[2][0])
-            others[name].append(statistics.median(answer[2][1:]))
+            others[name].append(statistics.fmean(answer[2][1:]))
     print(f'\ntake_snapshots() of {answer[0]} devices and {answer[1]} processes on them')
     print(f'{"":34} CPU ms: first   following   nvitop ÷ it: first   following')
     for name in pythons:

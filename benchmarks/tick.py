@@ -1,51 +1,20 @@
 """What a tick costs: ``python -m benchmarks.tick`` in the repository, on the driver that is found.
 
 Prints calls of NVML per GPU, milliseconds of CPU, and how many times that of the floor it is: the
-same calls made by bare pynvml, with nothing done to the answers. ``NVITOP_DEMO=1`` simulates one.
+same calls made by bare pynvml and the same reads of ``/proc``, with nothing done to the answers.
+``NVITOP_DEMO=1`` simulates a driver.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from typing import Callable, Sequence
 
 import pynvml
 
+from benchmarks.floors import FAST, PROCESSES, SLOW, mean, nvml_seconds, proc_seconds
 from nvitop.api import libnvml
 from nvitop.sampling import Demand, LiveSource
-
-Calls = Sequence[Sequence[object]]
-
-FAST: Calls = (
-    ('nvmlDeviceGetMemoryInfo', pynvml.nvmlMemory_v2),
-    ('nvmlDeviceGetUtilizationRates',),
-    ('nvmlDeviceGetClockInfo', pynvml.NVML_CLOCK_SM),
-    ('nvmlDeviceGetClockInfo', pynvml.NVML_CLOCK_MEM),
-    ('nvmlDeviceGetTemperature', pynvml.NVML_TEMPERATURE_GPU),
-    ('nvmlDeviceGetPowerUsage',),
-)
-PROCESSES: Calls = (
-    ('nvmlDeviceGetComputeRunningProcesses',),
-    ('nvmlDeviceGetGraphicsRunningProcesses',),
-    ('nvmlDeviceGetMPSComputeRunningProcesses',),
-    ('nvmlDeviceGetProcessUtilization', 0),
-)
-SLOW: Calls = (
-    ('nvmlDeviceGetBAR1MemoryInfo',),
-    ('nvmlDeviceGetFanSpeed',),
-    ('nvmlDeviceGetPowerManagementLimit',),
-    ('nvmlDeviceGetEnforcedPowerLimit',),
-    ('nvmlDeviceGetCurrPcieLinkGeneration',),
-    ('nvmlDeviceGetCurrPcieLinkWidth',),
-    ('nvmlDeviceGetDisplayActive',),
-    ('nvmlDeviceGetDisplayMode',),
-    ('nvmlDeviceGetPersistenceMode',),
-    ('nvmlDeviceGetPerformanceState',),
-    ('nvmlDeviceGetComputeMode',),
-    ('nvmlDeviceGetMigMode',),
-    ('nvmlDeviceGetTotalEccErrors', pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, 0),
-)
 
 
 class Bench:
@@ -68,22 +37,6 @@ class Bench:
         )
 
 
-def floor(handles: Sequence[object], calls: Calls) -> float:
-    """CPU seconds that the calls take with nothing around them, for all GPUs."""
-    started = time.process_time()
-    for handle in handles:
-        for name, *args in calls:
-            try:
-                getattr(pynvml, str(name))(handle, *args)
-            except pynvml.NVMLError:
-                continue
-    return time.process_time() - started
-
-
-def repeated(function: Callable[[], float], times: int) -> float:
-    return sum(function() for _ in range(times)) / times
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -104,11 +57,13 @@ def main() -> None:
             print(f'{problem.subject}: {problem.what}: {problem.reason}')
         return
     handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(gpus)]
-    floors = {
-        'fast': repeated(lambda: floor(handles, FAST), 50),
-        'processes': repeated(lambda: floor(handles, PROCESSES), 50),
-        'slow': repeated(lambda: floor(handles, SLOW), 50),
-    }
+    fast = mean(lambda: nvml_seconds(handles, FAST))
+    lists = mean(lambda: nvml_seconds(handles, PROCESSES))
+    slow = mean(lambda: nvml_seconds(handles, SLOW))
+    pids = {process.key.pid for process in sample.processes}
+    in_view = tuple(process.key for process in sample.processes[:50])
+    reads = mean(lambda: proc_seconds(pids))
+    reads_in_view = mean(lambda: proc_seconds({key.pid for key in in_view}))
     print(f'{"":34} calls/GPU   CPU ms  wall ms    floor ms  ratio')
 
     def line(what: str, results: list[tuple[float, float, int]], bare: float) -> None:
@@ -122,23 +77,21 @@ def main() -> None:
     line('first sample', [first], 0.0)
     line('second sample (other facts)', [second], 0.0)
     devices = Demand(processes=False)
+    # Devices every second, processes every two, what changes seldom every five.
     line(
-        'devices (every 1 s, slow every 5 s)',
+        'devices',
         [bench.tick(devices) for _ in range(ticks)],
-        floors['fast'] + floors['slow'] / 5,
+        fast + slow / 5,
     )
     line(
-        'all, 50 processes in view',
-        [
-            bench.tick(Demand(visible_processes=tuple(p.key for p in sample.processes[:50])))
-            for _ in range(ticks)
-        ],
-        floors['fast'] + floors['processes'] / 2 + floors['slow'] / 5,
+        f'all, {len(in_view)} processes in view',
+        [bench.tick(Demand(visible_processes=in_view)) for _ in range(ticks)],
+        fast + (lists + reads_in_view) / 2 + slow / 5,
     )
     line(
-        'all, all processes measured',
+        f'all, all {len(pids)} processes measured',
         [bench.tick(Demand()) for _ in range(ticks)],
-        floors['fast'] + floors['processes'] / 2 + floors['slow'] / 5,
+        fast + (lists + reads) / 2 + slow / 5,
     )
 
 
