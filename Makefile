@@ -7,6 +7,8 @@ ARGS   ?=
 # For `make bench`: how many runs, and an environment with another nvitop to measure beside ours.
 RUNS   ?= 15
 PEER   ?=
+# For `make soak`: how many ticks.
+TICKS  ?= 20000
 # For `make fuzz`: how many times what the tests generate by default.
 FUZZ   ?= 60
 # For `make faults`.
@@ -90,6 +92,11 @@ test-callbacks: $(VENV)/.made ## run the tests of callbacks and examples with Ke
 .PHONY: fuzz
 fuzz: $(VENV)/.made ## generated hostile input; FUZZ=20 for a third of it, NVITOP_FUZZ_SEED=n for other input
 	@NVITOP_FUZZ=$(FUZZ) $(PYTEST) -o timeout=1800 tests/fuzz $(ARGS)
+
+# 20000: three programs at once, about five minutes on two cores.
+.PHONY: soak
+soak: $(VENV)/.made ## long runs with churn: nothing may leak or come late; TICKS=4000 for a fifth of it
+	@$(BIN)/python -m benchmarks.soak --ticks $(TICKS) $(ARGS)
 
 # -W -n: a warning is an error, and so is a name that leads nowhere.
 .PHONY: docs

@@ -85,9 +85,10 @@ class Asker:
         *,
         period: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.question = question
-        self.source = _source(question, period, clock)
+        self.source = _source(question, period, clock, sleep)
 
     def ask(self) -> Answer:
         """Measure now. What fails is in the problems of the sample."""
@@ -105,7 +106,12 @@ class Asker:
         return answer(question, sample)
 
 
-def _source(question: Question, period: float | None, clock: Callable[[], float]) -> LiveSource:
+def _source(
+    question: Question,
+    period: float | None,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> LiveSource:
     from nvitop.sampling.plan import intervals
     from nvitop.sampling.source import LiveSource
 
@@ -124,6 +130,7 @@ def _source(question: Question, period: float | None, clock: Callable[[], float]
         only=only,
         mig_devices=question.mig or question.processes is not None,
         clock=clock,
+        sleep=sleep,
     )
 
 

@@ -305,7 +305,7 @@ def _run(
         request.mig,
         request.compute_only,
     )
-    asker = Asker(question, period=request.period, clock=clock)
+    asker = Asker(question, period=request.period, clock=clock, sleep=sleep)
     output = Output(request.path, interrupts)
     form = make_format(question, request.style, for_terminal=output.is_terminal())
     troubles = _Troubles()

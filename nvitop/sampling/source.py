@@ -128,7 +128,7 @@ class LiveSource:
 
     def sample(self, demand: Demand) -> Sample:
         """Measure what is due now for this demand; the rest of the sample is as it was."""
-        return self._measure(demand, self._plan.due(demand))
+        return self._measure(demand, self._plan.due(demand), is_planned=True)
 
     def complete_sample(
         self,
@@ -182,16 +182,20 @@ class LiveSource:
         cost = self._cost(started, calls)
         return sample._replace(cost=cost)
 
-    def _measure(self, demand: Demand, due: Due) -> Sample:
+    def _measure(self, demand: Demand, due: Due, *, is_planned: bool = False) -> Sample:
+        """Measure this; what has to be read twice is planned once more, if it was planned at all."""
         started, calls = self._clock(), libnvml.call_count()
         if due.devices or due.processes:
             self._driver.read(due)
-            if self._driver.begun and due.metrics is None:
+            if self._driver.begun and is_planned:
                 self._plan.ask_again(shown=self._driver.begun)
         if due.host:
             self._host.read()
         if due.processes or due.new_processes or due.host_processes:
-            self._read_processes(demand, due)
+            reading = self._read_processes(demand, due)
+            if reading.begun and is_planned:
+                is_tree = due.host_processes and len(reading.host_processes) > 0
+                self._plan.ask_again(self._begun_processes(), tree=is_tree)
         if not demand.processes:
             self._process_reading = ProcessReading()
         now = self._clock()
@@ -223,7 +227,8 @@ class LiveSource:
         spent = self._clock() - started
         return Cost(spent, libnvml.call_count() - calls, time.process_time())
 
-    def _read_processes(self, demand: Demand, due: Due) -> None:
+    def _read_processes(self, demand: Demand, due: Due) -> ProcessReading:
+        """Read them; what was read, nothing where the system does not answer."""
         visible = demand.visible_processes
         reader, own = self._processes, self._host.sample
         rows = self._driver.processes
@@ -251,15 +256,13 @@ class LiveSource:
             reason = f'{type(outcome.error).__name__}: {outcome.error}'
             self._process_troubles = (Problem('host', 'processes', reason, 'error'),)
         if outcome.value is None:
-            return
+            return ProcessReading()
         reading = outcome.value
         if not due.host_processes:
             reading = reading._replace(host_processes=self._process_reading.host_processes)
         self._process_reading = reading
         self._processes_monotonic = self._clock()
-        if reading.begun:
-            is_tree = due.host_processes and len(reading.host_processes) > 0
-            self._plan.ask_again(self._begun_processes(), tree=is_tree)
+        return reading
 
     def _begun_processes(self) -> frozenset[ProcessKey]:
         """The processes of which there is a CPU % once they are read again."""

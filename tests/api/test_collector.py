@@ -12,7 +12,6 @@ import statistics
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from typing import Any, Callable, Iterator
 
@@ -23,7 +22,8 @@ from hypothesis import strategies as st
 from nvitop import Device, ResourceMetricCollector, collect_in_background, simulation
 from nvitop.api.collector import resource
 from nvitop.api.collector.lineage import Lineage
-from nvitop.api.collector.statistics import NAN, Statistics, TagBuffer
+from nvitop.api.collector.statistics import MOST_GONE, NAN, Statistics, TagBuffer
+from nvitop.api.collector.statistics import Sample as CollectorSample
 from nvitop.api.collector.threads import CollectThread
 from nvitop.api.process import HostProcess
 from nvitop.api.utils import Snapshot
@@ -831,12 +831,15 @@ def test_a_function_that_raises_is_reported_once_and_called_again(
     assert [record.exc_info[0] for record in reports if record.exc_info] == [ValueError, KeyError]
 
 
-def test_intervals_of_a_thread_do_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intervals_of_a_thread_do_not_add_up() -> None:
     waits = []
     now = iter([100.0, 100.25, 101.5, 104.0])
 
     class Collector:
         interval = 1.0
+
+        def _clock(self) -> float:
+            return next(now)
 
         def _activate(self, tag: str, *, is_background: bool) -> None: ...
 
@@ -849,7 +852,6 @@ def test_intervals_of_a_thread_do_not_add_up(monkeypatch: pytest.MonkeyPatch) ->
             waits.append(seconds)
             return len(waits) == 3
 
-    monkeypatch.setattr(time, 'monotonic', lambda: next(now))
     collector: Any = Collector()
     thread = CollectThread(collector, lambda _: True, 1.0, None, None, 'x')
     thread._buffer = None  # type: ignore[assignment]  # - it is only handed around
@@ -875,3 +877,17 @@ def test_a_forked_child_can_go_on_collecting(one_gpu: simulation.Machine) -> Non
             os._exit(status)
     assert os.waitpid(pid, 0)[1] == 0
     assert collector.collect()['t/gpu:0/temperature (C)/last'] == 44
+
+
+def test_of_processes_that_are_gone_those_that_came_last_are_kept() -> None:
+    buffer = TagBuffer('t', None, 0.0)
+    for pid in range(3000):
+        values = {'host/cpu_percent (%)': 1.0, f'pid:{pid}/host/cpu_percent (%)': float(pid)}
+        maxima = {f'pid:{pid}/host/running_time (min)': 1.0}
+        buffer.add(CollectorSample(float(pid), 0.0, values, maxima))
+    metrics = buffer.metrics(3000.0, 0.0)
+    assert metrics['t/host/cpu_percent (%)/mean'] == 1.0
+    assert metrics['t/pid:2999/host/cpu_percent (%)/mean'] == 2999.0
+    assert metrics['t/pid:2500/host/running_time (min)'] == 1.0
+    assert not [name for name in metrics if 'pid:1000/' in name]
+    assert len(metrics) < 5 * (MOST_GONE + 10)

@@ -87,6 +87,22 @@ def test_the_reason_of_a_missing_answer_is_kept_until_there_is_one(library: Fake
     assert libnvml.last_error('nvmlDeviceGetFanSpeed', first) is None
 
 
+def test_the_reason_of_what_is_asked_since_a_moment_is_kept_for_the_last_moment(
+    library: FakeLibrary,
+) -> None:
+    """Otherwise each moment has a reason of its own, for ever."""
+    codes = iter([NOT_SUPPORTED] * 2000 + [0])
+    library.add('nvmlDeviceGetProcessUtilization', lambda *args: next(codes))
+    function = 'nvmlDeviceGetProcessUtilization'
+    for moment in range(2000):
+        libnvml.nvmlQuery(function, handle(), moment)
+    assert isinstance(libnvml.last_error(function, handle(), 7), libnvml.NVMLError_NotSupported)
+    assert isinstance(libnvml.last_error(function, handle()), libnvml.NVMLError_NotSupported)
+    libnvml.nvmlQuery(function, handle(), 2000)
+    assert libnvml.last_error(function, handle()) is None
+    assert libnvml.last_error(function, handle(), 7) is None
+
+
 def test_bytes_become_text(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetName', write_text('GPU µ'.encode()))
     assert libnvml.nvmlQuery('nvmlDeviceGetName', handle()) == 'GPU µ'

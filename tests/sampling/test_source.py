@@ -227,6 +227,16 @@ def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second()
     assert sample.host.cpu_percent is not None
 
 
+def test_what_a_complete_sample_has_read_twice_is_not_planned_once_more() -> None:
+    """A loop of complete samples never comes to its plan: it would only ever grow."""
+    clock = Clock()
+    with simulation.machine('workstation', processes=[os.getpid()], clock=clock):
+        source = LiveSource(clock=clock, sleep=clock.turn)
+        source.complete_sample()
+        source.sample(NO_PROCESSES)
+        assert source.next_due() >= clock.now + 0.9
+
+
 @on('bench', ['mig'], indirect=True)
 def test_mig_devices_stand_below_their_gpu(bench: Bench) -> None:
     sample = bench.sample()

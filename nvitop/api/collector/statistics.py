@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NAN = float('nan')
+#: So many values of processes that are gone are kept under a tag, of about a hundred of them.
+MOST_GONE = 1000
 
 
 class Sample(NamedTuple):
@@ -117,6 +120,18 @@ class TagBuffer:
         for key, value in sample.maxima.items():
             highest = self._maxima.get(key, NAN)
             self._maxima[key] = highest if highest >= value or value != value else value
+        surplus = len(statistics) - len(sample.values) - MOST_GONE
+        if surplus > 0:
+            self._forget_gone(surplus, sample)
+
+    def _forget_gone(self, surplus: int, sample: Sample) -> None:
+        """Forget processes that are gone, those first that came first."""
+        gone = (key for key in self._statistics if key not in sample.values)
+        scopes = {_scope(key) for key in itertools.islice(gone, surplus)}
+        known: dict[str, Statistics] | dict[str, float]
+        for known in (self._statistics, self._maxima):
+            for key in [key for key in known if _scope(key) in scopes]:
+                del known[key]
 
     def metrics(self, now: float, timestamp: float) -> dict[str, float]:
         """Everything under its name, now, which is ``timestamp`` in seconds since the epoch."""
@@ -131,3 +146,8 @@ class TagBuffer:
         metrics[f'{path}/timestamp'] = timestamp
         metrics[f'{path}/last_timestamp'] = self._last_timestamp
         return metrics
+
+
+def _scope(key: str) -> str:
+    """What a value is of: ``pid:4242``."""
+    return key.partition('/')[0]

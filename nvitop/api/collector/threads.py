@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 import weakref
 from typing import TYPE_CHECKING
 
@@ -95,13 +94,14 @@ class CollectThread(threading.Thread):
     def run(self) -> None:
         """Hand on metrics until it is time to stop."""
         collector, buffer = self.collector, self._buffer
-        due = time.monotonic()
+        clock = collector._clock
+        due = clock()
         try:
             if self._on_start is not None:
                 self._guarded(self._on_start, collector)
             while self._hand_on():
                 # By the clock, so that the function's own time does not add up.
-                now = time.monotonic()
+                now = clock()
                 due += self._interval * (1 + max(0.0, now - due) // self._interval)
                 if collector._ends_within(buffer, due - now):
                     break

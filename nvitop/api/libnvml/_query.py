@@ -27,6 +27,9 @@ VERSIONED_PATTERN = re.compile(r'^(?P<name>\w+?)(?P<suffix>_v(?P<version>\d+))$'
 #: Reasons are kept for so many (device, arguments) of one function.
 _MAX_ERRORS_PER_FUNCTION = 1024
 
+#: Functions that are told since when, last → how many arguments after the handle tell calls apart.
+_TOLD_SINCE_WHEN = {'nvmlDeviceGetProcessUtilization': 0, 'nvmlDeviceGetSamples': 1}
+
 #: Function → (address behind the handle or 0, the other arguments) → return code.
 _errors: dict[str, dict[tuple[int, tuple[Any, ...]], int]] = {}
 _functions: dict[str, Callable[..., Any]] = {}
@@ -150,10 +153,11 @@ def last_error(func: Callable[..., Any] | str, handle: Any = None, *args: Any) -
         args: The other arguments, to tell calls apart (``NVML_CLOCK_SM``); without them, the most
             recent error of any arguments.
     """
-    errors = _errors.get(_name(func))
+    name = _name(func)
+    errors = _errors.get(name)
     if not errors:
         return None
-    address, rest = _key((handle, *args) if handle is not None else args)
+    address, rest = _key(name, (handle, *args) if handle is not None else args)
     value = errors.get((address, rest))
     if value is None and not args:
         # Most recent first: a repeated error is moved to the end when it is noted.
@@ -185,10 +189,11 @@ def address_of(handle: Any) -> int:
         return 0
 
 
-def _key(args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
+def _key(name: str, args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
     """What tells calls of one function apart."""
     address = address_of(args[0]) if args else 0
     rest = args[1:] if address else args
+    rest = rest[: _TOLD_SINCE_WHEN.get(name)]
     if any(isinstance(each, ctypes.Structure) for each in rest):
         rest = ()  # what is filled in, not what is asked
     try:
@@ -223,7 +228,7 @@ def note_error(name: str, args: tuple[Any, ...], code: int) -> None:
         return
     # Each step is atomic, and no lock is held that a forked child could find taken for ever.
     errors = _errors.setdefault(name, {})
-    key = _key(args)
+    key = _key(name, args)
     errors.pop(key, None)
     if not code:
         return

@@ -1,0 +1,1 @@
+"""Long runs, shortened: what must not grow over 20,000 ticks. ``make soak``."""

@@ -1,0 +1,232 @@
+"""What runs for long: the monitor, the collector, ``nvitop query --loop``, each in a thread of its own
+as ever, but in the machine's time."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import os
+import threading
+from typing import TYPE_CHECKING, Callable
+
+from benchmarks.soak.machine import CYCLE, Machine
+from benchmarks.soak.steadiness import Counts
+from nvitop.api.collector import ResourceMetricCollector, collect_in_background
+from nvitop.gui.app import App
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import Event, InputEnded
+from nvitop.gui.term.headless import HeadlessTerminal
+from nvitop.query import command
+from nvitop.sampling.sampler import Sampler
+from nvitop.sampling.source import LiveSource
+
+if TYPE_CHECKING:
+    from nvitop.api.collector.statistics import TagBuffer
+    from nvitop.gui.render.buffer import Buffer
+    from nvitop.gui.render.theme import Theme
+    from nvitop.sampling.types import Sample
+
+#: Nothing takes longer in earnest.
+PATIENCE_SECONDS = 60.0
+
+#: Tick of a cycle → what happens in the monitor then; at the end of a cycle all is as at its begin.
+KEYS: dict[int, str] = {
+    2: 'd',
+    5: 'd',
+    7: '+ + + + + + +',
+    9: '- - - - - - -',
+    11: 't',
+    13: 'Down x Right w o r k',
+    15: 'Esc Esc Esc t',
+    17: 'o c',
+    19: 'o n',
+    25: '!',
+    28: 'Esc',
+    52: 'Home Enter',
+    55: '+ -',
+    57: 'Esc',
+    59: 'Down e',
+    61: 'v Down',
+    63: 'Esc',
+    65: '\\ w o r k',
+    67: 'Enter',
+    69: 'Esc Esc Esc',
+    71: 'U',
+    73: 'Esc',
+    75: 'C',
+    77: 'Esc',
+    79: 'Home Space T',
+    81: 'Esc',
+    83: 'Esc Esc Esc',
+    85: 'z',
+    88: 'z',
+    90: 'h',
+    92: 'Esc',
+    94: 'L L L L',
+    95: 'F5',
+    97: 'Ctrl-Z',
+}
+SIZES = {30: (60, 20), 33: (30, 5), 35: (240, 70), 38: (160, 50)}
+
+
+class Script:
+    """Counts ticks, and has at each of them happen what is to happen then."""
+
+    def __init__(self, machine: Machine, ticks: int, counts: Counts) -> None:
+        self._machine = machine
+        self._counts = counts
+        self._ticks = ticks
+        self._first = self._last = -math.inf
+        self._done = 0
+
+    @property
+    def tick(self) -> int:
+        """The present tick of the cycle."""
+        return self._done % CYCLE
+
+    @property
+    def missed(self) -> float:
+        """How many ticks there should have been by now and were not."""
+        return self._last - self._first + 1 - self._done
+
+    def happen(self) -> bool:
+        """A tick has come, if this is another second than at the last call; whether to go on."""
+        second = round(self._machine.clock())
+        if second > self._last:
+            self._first = max(self._first, 0) or second
+            self._last = second
+            self._done += 1
+            if self.tick == 0:
+                self._counts.take()
+            self._machine.turn(self.tick)
+        return self._done < self._ticks
+
+
+class LockedTerminal(HeadlessTerminal):
+    """A terminal that tells when everything that has happened is drawn."""
+
+    def __init__(self) -> None:
+        super().__init__(*SIZES[38])
+        self._is_settled = threading.Event()
+
+    def wait(self, timeout: float | None) -> list[Event]:
+        """The next batch of events."""
+        with self._condition:
+            if not (self._batches or self._is_woken):
+                self._is_settled.set()
+        return super().wait(timeout)
+
+    def settle(self, act: Callable[[], None]) -> None:
+        """Act, and wait until what came of it is drawn."""
+        self._is_settled.clear()
+        act()
+        assert self._is_settled.wait(PATIENCE_SECONDS), 'the monitor does not draw'
+
+    def draw(self, buffer: Buffer, theme: Theme) -> None:
+        """Compare the rows, as a terminal does, and keep this frame only."""
+        for y in range(buffer.height):
+            buffer.row(y)
+        self.frames[:] = [buffer]
+
+
+class VirtualWait(threading.Condition):
+    """Waiting takes no time but the machine's."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__()
+        self._machine = machine
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Let the time pass for the thread that measures; who waits for its end waits in earnest."""
+        if threading.current_thread().name != 'nvitop-sampler':
+            return super().wait(timeout)
+        assert timeout is not None
+        self._machine.clock.wait(timeout)
+        return super().wait(0)
+
+
+def run_monitor(machine: Machine, script: Script) -> None:
+    """The monitor with its thread that measures, on a terminal in memory."""
+    terminal = LockedTerminal()
+    clock = machine.clock
+    app = App(terminal, AppState(), monotonic=clock, wall_clock=clock.wall)
+    source = LiveSource(clock=clock, wall_clock=clock.wall, sleep=clock.wait, on_the_second=True)
+
+    def on_sample(sample: Sample) -> None:
+        if not terminal.is_open:
+            return
+        # The host is measured at each tick, the GPUs only while they answer.
+        is_tick = sample.host is not app.state.sample.host
+        terminal.settle(lambda: app.post_sample(sample))
+        goes_on = script.happen() if is_tick else True
+        if is_tick and script.tick in SIZES:
+            terminal.settle(lambda: terminal.resize(*SIZES[script.tick]))
+        if is_tick:
+            for key in KEYS.get(script.tick, '').split():
+                terminal.settle(functools.partial(terminal.press, key))
+        if not goes_on:
+            terminal.send(InputEnded())
+            sampler.stop(0.0)
+
+    sampler = Sampler(source, on_sample, clock=clock, condition=VirtualWait(machine))
+    app.run(sampler)
+    assert sampler.stop(PATIENCE_SECONDS), 'the thread that measures does not end'
+
+
+class VirtualCollector(ResourceMetricCollector):
+    """Its threads wait in the machine's time."""
+
+    machine: Machine
+
+    def _ends_within(self, buffer: TagBuffer, seconds: float) -> bool:
+        self.machine.clock.wait(seconds)
+        return super()._ends_within(buffer, 0.0)
+
+
+def run_collector(machine: Machine, script: Script) -> None:
+    """A collector with a thread that hands metrics on, and tags that begin and end."""
+    collector = VirtualCollector(root_pids=os.getpid(), interval=1.0, clock=machine.clock)
+    collector.machine = machine
+
+    def on_collect(metrics: dict[str, float]) -> bool:
+        assert metrics
+        if script.tick % 10 == 0:
+            with collector(tag='epoch'):
+                collector.collect()
+        if script.tick == 0:
+            collector.clear('run')
+        return script.happen()
+
+    with collector(tag='run'):
+        thread = collect_in_background(on_collect, collector, 1.0)
+        thread.join()
+
+
+class _Enough(Exception):
+    """So many answers have been written as were wanted."""
+
+
+def run_query(machine: Machine, script: Script) -> None:
+    """The command with both tables, written to where nothing is kept."""
+
+    def sleep(seconds: float) -> None:
+        machine.clock.wait(seconds)
+        # It sleeps amid an answer, too, to measure the load of new processes.
+        if seconds > 0.2 and not script.happen():
+            raise _Enough
+
+    arguments = ['--all', '--mig', '--format=jsonl', '--loop=1', f'--filename={os.devnull}']
+    # GPUs are lost all the time, of which it tells on standard error.
+    with contextlib.ExitStack() as stack:
+        nowhere = stack.enter_context(open(os.devnull, 'w', encoding='utf-8'))
+        stack.enter_context(contextlib.redirect_stderr(nowhere))
+        with contextlib.suppress(_Enough):
+            command.main(arguments, clock=machine.clock, sleep=sleep)
+
+
+SUBJECTS: dict[str, Callable[[Machine, Script], None]] = {
+    'monitor': run_monitor,
+    'collector': run_collector,
+    'query': run_query,
+}
