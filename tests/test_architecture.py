@@ -38,7 +38,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.api.libnvml': ('nvitop.api', 'nvitop.simulation'),
     'nvitop.api': ('nvitop.api',),
     'nvitop.sampling.types': (),
-    'nvitop.sampling': ('nvitop.api', 'nvitop.sampling', 'nvitop.simulation'),
+    'nvitop.sampling': ('nvitop.api', 'nvitop.sampling'),
     'nvitop.select': ('nvitop.api', 'nvitop'),
     'nvitop.arguments': (),
     'nvitop.query': (

@@ -65,6 +65,7 @@ sm = { mean = 90, amplitude = 5, period = 30 }
 """
 #: Files that a page's commands read.
 FILES = {
+    'docs/how-to.md': {'train.py': 'import os\n\nos.environ["CUDA_VISIBLE_DEVICES"]\n'},
     'README.md': {'your_program.py': 'from nvitop import Device\n\nprint(Device.count())\n'},
     'docs/simulation.md': {
         'my_program.py': 'from nvitop import Device\n\nprint(Device.count())\n',
