@@ -148,11 +148,15 @@ def _open_nameless_file() -> IO[bytes]:
 
 def has_utf8_locale() -> bool:
     """Set a locale in which curses can draw all characters; whether there is one."""
+    if sys.platform == 'win32':
+        return True
     for name in ('', 'C.UTF-8', 'en_US.UTF-8'):
         try:
             locale.setlocale(locale.LC_ALL, name)
         except locale.Error:
             continue
-        if 'utf' in (locale.getpreferredencoding(False) or '').lower():
+        # Not getpreferredencoding(): in Python's UTF-8 mode, as with LC_ALL=C, it tells of Python.
+        # What curses and the C library write goes by the locale alone.
+        if 'utf' in locale.nl_langinfo(locale.CODESET).lower():
             return True
-    return sys.platform == 'win32'
+    return False

@@ -1,0 +1,109 @@
+"""Terminals of all kinds: their types, colours, locales, and sizes that change."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from nvitop.gui.state.app_state import Screen
+from tests.e2e.monitor import TITLES, Monitors
+from tests.e2e.program import NVITOP, Program
+
+BORDER = '╒══'
+COLORS = re.compile(rb'\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7]|4[0-7]|38;5;\d+)(?:;\d+)*m')
+
+
+def command_for(monitors: Monitors, *options: str) -> tuple[str, ...]:
+    """The program on the machine whose values stand still."""
+    return (*NVITOP, '--demo', str(monitors.machine.path), *options)
+
+
+@pytest.mark.parametrize(
+    ('terminal', 'has_colors'),
+    [
+        ('xterm', True),
+        ('screen', True),
+        ('linux', True),
+        ('vt100', False),
+    ],
+)
+def test_a_type_of_terminal(monitors: Monitors, terminal: str, has_colors: bool) -> None:
+    with Program(command_for(monitors), columns=80, variables={'TERM': terminal}) as program:
+        program.wait_for('server --port')
+        program.wait(lambda: program.lines[1].startswith(BORDER))
+        program.press('h', r'\Anvitop .*\n Help: lines 1 ')
+        program.press('\x1bOB', 'Help: lines 2 ')  # an arrow, as terminals send it in another mode
+        program.press('q', 'server --port')
+        assert bool(COLORS.search(program.written)) is has_colors
+        assert program.leave() == 0
+        program.assert_restored()
+        assert program.errors() == ''
+
+
+def test_a_terminal_without_a_cursor_gets_a_report(monitors: Monitors) -> None:
+    with Program(command_for(monitors), variables={'TERM': 'dumb'}) as program:
+        assert program.wait_for_exit() == 1
+        program.wait_for('server --port')
+        assert "a terminal of type 'dumb' cannot place its cursor" in program.errors()
+        assert 'Try: TERM=xterm-256color nvitop' in program.errors()
+        program.assert_restored()
+
+
+def test_no_color_is_honoured(monitors: Monitors) -> None:
+    with Program(command_for(monitors), variables={'NO_COLOR': '1'}) as program:
+        program.wait_for('server --port')
+        program.type('\x1b[B')
+        program.wait(lambda: re.search(rb'\x1b\[(\d;)*7m', program.written))  # what is selected
+        assert program.leave() == 0
+        assert not COLORS.search(program.written)
+
+
+@pytest.mark.parametrize('locale', ['C', ''])
+def test_a_locale_without_a_charset_of_its_own_is_unicode(monitors: Monitors, locale: str) -> None:
+    with Program(command_for(monitors), variables={'LC_ALL': locale}) as program:
+        program.wait_for('server --port')
+        assert program.lines[1].startswith(BORDER)
+        assert program.leave() == 0
+
+
+def test_where_python_writes_no_unicode_nothing_does(monitors: Monitors) -> None:
+    variables = {'LC_ALL': 'C', 'PYTHONUTF8': '0', 'PYTHONCOERCECLOCALE': '0'}
+    with Program(command_for(monitors), variables=variables) as program:
+        program.wait_for('server --port')
+        assert program.lines[1].startswith('+==')
+        assert program.leave() == 0
+        assert program.written.isascii()
+
+
+@pytest.mark.parametrize('screen', Screen, ids=lambda screen: screen.value)
+def test_tiny_and_back(monitors: Monitors, screen: Screen) -> None:
+    with monitors.lent() as monitor:
+        monitor.enter(screen)
+        monitor.resize(39, 5)
+        monitor.wait_for(r'\A\s*too small: 40 x 6 needed\s*\Z')
+        monitor.key('z')  # what is pressed meanwhile holds
+        monitor.resize(104, 40)
+        monitor.wait_for(r'\[FROZEN')
+        monitor.key('z')
+        monitor.wait_until_gone('FROZEN')
+        monitor.wait_for(TITLES[screen])
+
+
+def test_from_the_smallest_to_the_largest(monitors: Monitors) -> None:
+    def is_filled() -> bool:
+        width = max(len(line.rstrip()) for line in monitor.lines)
+        return width == monitor.emulator.screen.columns
+
+    def has_selection() -> bool:
+        return any(map(monitor.has_reverse, range(len(monitor.lines))))
+
+    with monitors.lent() as monitor:
+        for columns, rows in ((40, 6), (41, 7), (60, 20), (79, 24), (500, 200), (104, 40)):
+            monitor.resize(columns, rows)
+            monitor.wait(is_filled)
+            monitor.key('End')
+            monitor.wait(has_selection)
+            monitor.key('Esc')
+            monitor.wait(lambda: not has_selection())
+        monitor.wait_for(TITLES[Screen.MAIN])
