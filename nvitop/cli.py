@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import TYPE_CHECKING, Callable, Iterator, Sequence, TypeVar
 
 from nvitop.api import host, libnvml
 from nvitop.api.log import show_warnings_by
@@ -28,8 +28,12 @@ if TYPE_CHECKING:
     from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import Sample
 
+T = TypeVar('T')
+
 #: How long the driver may take to start before it is said that it does not answer.
 DRIVER_START_SECONDS = 10.0
+#: How long it may take to say how many GPUs there are before the monitor starts without knowing.
+DEVICE_COUNT_SECONDS = 2.0
 
 
 class Message(NamedTuple):
@@ -161,29 +165,44 @@ def _is_utf8(encoding: str | None) -> bool:
     return (encoding or '').lower().replace('-', '').replace('_', '') == 'utf8'
 
 
-def start_driver(timeout: float = DRIVER_START_SECONDS) -> str:
-    """Start NVML; why it cannot be, ``''``: it is.
+def ask_driver(question: Callable[[], T], timeout: float = DRIVER_START_SECONDS) -> T:
+    """The answer to a question that leads to driver calls, or what it raises.
 
-    It is done in a thread of its own, because a driver in trouble may never answer.
+    It is asked in a thread of its own, because a driver in trouble may never answer. Raises
+    TimeoutError, with words for the user, where there is no answer in time.
     """
-    errors: list[BaseException] = []
+    answers: list[T] = []
+    errors: list[Exception] = []
 
-    def start() -> None:
+    def ask() -> None:
         try:
-            libnvml.nvmlInit()
+            answers.append(question())
         except Exception as error:
             errors.append(error)
 
-    thread = threading.Thread(target=start, name='nvitop-start', daemon=True)
+    thread = threading.Thread(target=ask, name='nvitop-start', daemon=True)
     thread.start()
     thread.join(timeout)
-    if thread.is_alive():
-        return (
+    if errors:
+        raise errors[0]
+    if not answers:
+        raise TimeoutError(
             f'The NVIDIA driver has not answered for {timeout:.0f} seconds.\n'
             'Run nvidia-smi to see whether it answers there; if not, look into the kernel log '
             '(dmesg) for NVRM and Xid lines: a GPU may have to be reset.'
         )
-    return libnvml.explain_init_error(errors[0]) if errors else ''
+    return answers[0]
+
+
+def start_driver(timeout: float = DRIVER_START_SECONDS) -> str:
+    """Start NVML; why it cannot be, ``''``: it is."""
+    try:
+        ask_driver(libnvml.nvmlInit, timeout)
+    except TimeoutError as error:
+        return str(error)
+    except Exception as error:
+        return libnvml.explain_init_error(error)
+    return ''
 
 
 def _show(options: Options, messages: list[Message]) -> int:
@@ -191,7 +210,11 @@ def _show(options: Options, messages: list[Message]) -> int:
     from nvitop.sampling.plan import intervals
     from nvitop.sampling.source import LiveSource
 
-    wishes, unknown = find_devices(options)
+    try:
+        wishes, unknown = find_devices(options)
+    except TimeoutError as error:
+        _say([*messages, Message('ERROR', str(error))])
+        return 1
     messages += [Message('ERROR', text) for text in unknown]
     source = LiveSource(intervals(options.interval), only=wishes, on_the_second=True)
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -210,7 +233,15 @@ def _show(options: Options, messages: list[Message]) -> int:
 def _has_devices(wishes: Sequence[Wish] | None) -> bool:
     if wishes is not None:
         return bool(wishes)
-    return bool(libnvml.nvmlQuery('nvmlDeviceGetCount', default=0))
+    try:
+        return ask_driver(_device_count, DEVICE_COUNT_SECONDS) > 0
+    except TimeoutError:  # the monitor says so, and what becomes of it
+        return True
+
+
+def _device_count() -> int:
+    count = libnvml.nvmlQuery('nvmlDeviceGetCount', default=0)
+    return count if isinstance(count, int) else 0
 
 
 def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
@@ -223,7 +254,7 @@ def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
         return tuple(Device.parse_cuda_visible_devices()), []
     wishes: list[Wish] = []
     unknown = []
-    known = _known_devices()
+    known = ask_driver(lambda: _known_devices(options.only or ()))
     for name in options.only:
         found = known[name] if name in known else _abbreviated(name, known)
         if found is None:
@@ -237,11 +268,13 @@ def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
     return tuple(wishes), [f'No such device: {", ".join(unknown)}; {there}.']
 
 
-def _known_devices() -> dict[str, Wish]:
-    """Devices by all names: ``'0'``, ``'0:1'`` and UUIDs."""
+def _known_devices(names: Sequence[str]) -> dict[str, Wish]:
+    """Devices by all names: ``'0'``, ``'0:1'`` and UUIDs; by index alone where that will do."""
     from nvitop.api.device import Device
 
-    known: dict[str, Wish] = {}
+    known: dict[str, Wish] = {str(index): index for index in range(_device_count())}
+    if known.keys() >= set(names):
+        return known  # no GPU is asked anything: another than those that are meant may hang
     for device in Device.all():
         known[str(device.physical_index)] = device.physical_index
         known[str(device.uuid())] = device.physical_index

@@ -57,6 +57,12 @@ class Screen(pyte.Screen):
         self.insert_lines(max(1, count))
         self.cursor.x, self.cursor.y = x, y
 
+    def delete_lines(self, count: int | None = None) -> None:
+        """DL: pyte leaves a line as it is where one that it has never written on takes its place."""
+        for y in range(self.lines):
+            self.buffer[y]
+        super().delete_lines(count)
+
     def select_graphic_rendition(self, *attributes: int, **kwargs: bool) -> None:
         """Colours and attributes. pyte has no dim text: what is struck through stands for it."""
         changed: list[int] = []

@@ -14,13 +14,11 @@ from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.keymap import Action, Binding
 from nvitop.gui.state.ordering import ORDERS_BY_NAME
 from tests.e2e.emulator import ALTERNATE_SCREEN, MOUSE_BUTTONS, MOUSE_SGR
-from tests.e2e.monitor import TAG_COLOR, TITLES, Monitor
+from tests.e2e.monitor import CLEAR, TAG_COLOR, TITLES, Monitor
 
 Expectation = Callable[[Monitor, Binding, str], None]
 EXPECTATIONS: dict[Action, Expectation] = {}
 
-#: Written before a whole screen.
-_CLEAR = b'\x1b[H\x1b[2J'
 _SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
 _OPENED = {
     Action.HELP: Screen.HELP,
@@ -168,9 +166,9 @@ def _freezes(monitor: Monitor, binding: Binding, keys: str) -> None:
 
 @_of(Action.REFRESH)
 def _draws_anew(monitor: Monitor, binding: Binding, keys: str) -> None:
-    before = monitor.written.count(_CLEAR)
+    before = monitor.written.count(CLEAR)
     monitor.key(keys)
-    monitor.wait(lambda: monitor.written.count(_CLEAR) > before)
+    monitor.wait(lambda: monitor.written.count(CLEAR) > before)
     if monitor.screen in (Screen.MAIN, Screen.TREE):
         monitor.wait_for_cursor(None)
         _home(monitor)

@@ -62,6 +62,8 @@ _BECOME = (
     "os.execv('/bin/sh', [sys.argv[1], '-c', 'read line'])"
 )
 NOBODY = 65534
+#: Written before a whole screen.
+CLEAR = b'\x1b[H\x1b[2J'
 TAG_COLOR = 'brown'  # as pyte calls the yellow of eight colours
 
 #: How each screen is come to from the main screen, and what its first line is then.

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from nvitop.gui.state.app_state import Screen
-from tests.e2e.monitor import TITLES, Monitors
+from tests.e2e.monitor import CLEAR, TITLES, Monitors
 from tests.e2e.program import NVITOP, Program
 
 BORDER = '╒══'
@@ -107,3 +107,17 @@ def test_from_the_smallest_to_the_largest(monitors: Monitors) -> None:
             monitor.key('Esc')
             monitor.wait(lambda: not has_selection())
         monitor.wait_for(TITLES[Screen.MAIN])
+
+
+def test_margins_of_a_former_size_do_not_stay(monitors: Monitors) -> None:
+    def wait_for_clear(count: int) -> None:
+        monitor.wait(lambda: monitor.written.count(CLEAR) >= count)
+
+    with monitors.lent() as monitor:
+        for size in ((104, 30), (104, 40)):
+            monitor.resize(*size)
+            # What a frame for the former size ends with that was on its way.
+            monitor.emulator.feed(b'\x1b[2;9r')
+            before = monitor.written.count(CLEAR)
+            wait_for_clear(before + 1)
+            assert monitor.emulator.screen.margins in (None, (0, size[1] - 1))

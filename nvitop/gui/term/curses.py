@@ -195,6 +195,7 @@ class CursesTerminal:
                 curses.resize_term(buffer.height, buffer.width)
             self._rows = []
         if len(self._rows) != buffer.height:
+            self._let_all_lines_scroll(buffer.height)
             self._screen.clear()
             self._rows = [()] * buffer.height
         for y in range(buffer.height):
@@ -203,6 +204,15 @@ class CursesTerminal:
                 self._rows[y] = row
                 self._draw_row(y, row)
         self._screen.refresh()
+
+    def _let_all_lines_scroll(self, height: int) -> None:
+        """Set the margins that curses takes for granted.
+
+        A frame that was on its way while the window grew has set those of the former size.
+        """
+        sequence = curses.tigetstr('csr') if os.name == 'posix' else None
+        if sequence:
+            self._write(curses.tparm(sequence, 0, height - 1).decode('ascii'))
 
     def _draw_row(self, y: int, row: tuple[Span, ...]) -> None:
         screen = self._screen

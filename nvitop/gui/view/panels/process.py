@@ -106,7 +106,7 @@ def draw_process_panel(
             buf.write(layout.columns[0].right, row.y, _SAME_PROCESS, _SAME_STYLE)
     if not listed.processes:
         draw_uprights(buf, layout.first_y, ends)
-        message = clip(_empty_message(listed, host), area.width - 4)
+        message = clip(_empty_message(listed, sample), area.width - 4)
         buf.write(2, layout.first_y, message, Style(Role.DIM))
     draw_rule(buf, area.bottom - 1, ends, (), double=True)
 
@@ -263,9 +263,19 @@ def _is_elsewhere(process: ProcessSample, selected: ProcessKey | None) -> bool:
     return selected is not None and key != selected and key[:2] == selected[:2]
 
 
-def _empty_message(listed: ProcessList, host: HostSample) -> str:
+def no_processes_message(sample: Sample) -> str:
+    """What a list without processes says: of GPUs that do not answer nobody knows."""
+    silent = sum(device.status != 'ok' for device in sample.devices)
+    if not silent:
+        return 'No process is running on a GPU'
+    if silent == len(sample.devices):
+        return 'No GPU answers: what runs there is not known'
+    return 'No process is running on the GPUs that answer'
+
+
+def _empty_message(listed: ProcessList, sample: Sample) -> str:
     if listed.total is None:
         return 'Looking for processes ...'
     if listed.total:
         return f'None of {listed.total} processes meets the filter'
-    return 'No process is running on a GPU' + (' (in WSL)' if host.wsl else '')
+    return no_processes_message(sample) + (' (in WSL)' if sample.host.wsl else '')

@@ -14,6 +14,7 @@ from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
+from nvitop.gui.view.panels.process import no_processes_message
 from nvitop.gui.view.screens.main import SIGNAL_HINT
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, hint_of
@@ -55,7 +56,7 @@ def _empty_message(state: AppState) -> str:
         return 'Not measured: the display was frozen before the tree was opened (z: let it run)'
     if state.shown.processes or not state.shown.sequence:
         return 'Looking for processes ...'
-    return 'No process is running on a GPU'
+    return no_processes_message(state.shown)
 
 
 def _draw_row(

@@ -15,6 +15,7 @@ from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import UserSummary, summarise_users
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
+from nvitop.gui.view.panels.process import no_processes_message
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, hint_of
 
@@ -49,7 +50,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
             buf.write(0, y, text, _OWN if is_own else PLAIN if user.username else _DIM)
     if not users:
         is_known = state.shown.sequence
-        text = 'No process is running on a GPU' if is_known else 'Looking for processes ...'
+        text = no_processes_message(state.shown) if is_known else 'Looking for processes ...'
         if state.shown.processes:
             text = 'No process that meets the filter is running on a GPU'
         draw_message(buf, layout.area, text, _DIM)
