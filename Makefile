@@ -41,6 +41,10 @@ run: $(VENV)/.made ## show this machine's GPUs, or a simulated machine where the
 test: lint ## check style and types, then run the tests
 	@$(PYTEST) $(ARGS)
 
+.PHONY: test-only
+test-only: $(VENV)/.made ## run the tests alone
+	@$(PYTEST) $(ARGS)
+
 .PHONY: lint
 lint: $(VENV)/.made ## check style (ruff) and types (mypy --strict)
 	@$(BIN)/ruff check .
@@ -115,6 +119,20 @@ docs: ## build the documentation in docs/_build/html; needs Python 3.11
 .PHONY: share
 share: .venvs/delivery/.made ## write the man pages and the completions of shells in share/
 	@$(DELIVERY) tools/make_share.py $(ARGS)
+
+# hadolint has no wheel for every platform; what is not checked is said loudly.
+.PHONY: lint-files
+lint-files: .venvs/delivery/.made ## check what is no Python: shell scripts, Dockerfile, workflows, man pages and completions
+	@$(DELIVERY:python=shellcheck) install-nvidia-driver.sh .ci/run
+	@if [ -x $(DELIVERY:python=hadolint) ]; then $(DELIVERY:python=hadolint) Dockerfile; else echo 'NOT CHECKED, no hadolint here: Dockerfile'; fi
+	@$(DELIVERY:python=yamllint) --strict .github .pre-commit-config.yaml .readthedocs.yaml .yamllint.yaml
+	@$(DELIVERY:python=check-jsonschema) --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(DELIVERY:python=check-jsonschema) --builtin-schema vendor.dependabot .github/dependabot.yml
+	@$(DELIVERY:python=check-jsonschema) --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	@$(DELIVERY:python=check-jsonschema) --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
+	@$(DELIVERY:python=check-jsonschema) --builtin-schema vendor.readthedocs .readthedocs.yaml
+	@$(DELIVERY:python=zizmor) --offline --quiet .github
+	@$(DELIVERY) tools/make_share.py --check
 
 .PHONY: build
 build: .venvs/delivery/.made ## build the wheel and the source distribution in dist/, and check them

@@ -80,7 +80,7 @@ STUBS = {
     'reboot': 'echo reboot >>"$STATE/calls"; exit 1',
 }
 #: What of the real system the script needs.
-REAL = tuple('bash cat cp env find grep ls mkdir rm sed sh sleep sort tail touch'.split())
+REAL = 'bash cat cp env find grep ls mkdir rm sed sh sleep sort tail touch'
 
 UBUNTU = 'NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\n'
 DEBIAN = 'NAME="Debian GNU/Linux"\nID=debian\n'
@@ -105,7 +105,7 @@ class System:
         for name, code in STUBS.items():
             (self.programs / name).write_text(f'#!/bin/sh\n{code}\n')
             (self.programs / name).chmod(0o755)
-        for name in REAL:
+        for name in REAL.split(' '):
             found = shutil.which(name)
             assert found is not None
             (self.programs / name).symlink_to(found)
