@@ -58,7 +58,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query
-set -g _shtab_nvitop_opts_with_value --config --demo --filename --format --gpu --gpu-util-thresh --id --interval --loop --loop-ms --mem-util-thresh --monitor --only --pid --processes --query-compute-apps --query-gpu --theme --user -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_opts_with_value --config --demo --filename --format --gpu --gpu-util-thresh --id --interval --loop --loop-ms --mem-util-thresh --monitor --only --pid --processes --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --theme --user -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -104,5 +104,13 @@ complete -c nvitop -n '_shtab_nvitop_using query' -o lms -l loop-ms -x -d 'the s
 complete -c nvitop -n '_shtab_nvitop_using query' -s f -l filename -xka "(__fish_complete_path (commandline -ct))" -d 'write to this file instead'
 complete -c nvitop -n '_shtab_nvitop_using query' -l query-gpu -x -d 'the same as --gpu'
 complete -c nvitop -n '_shtab_nvitop_using query' -l query-compute-apps -x -d '--processes, of those that compute'
+complete -c nvitop -n '_shtab_nvitop_using query' -l query-remapped-rows -x -d '--gpu, with names of rows of memory that were remapped'
+complete -c nvitop -n '_shtab_nvitop_using query' -l query-supported-clocks -x -d 'the clocks that can be set together, a row for each pair'
+complete -c nvitop -n '_shtab_nvitop_using query' -l query-retired-pages -x -d 'the pages of memory that were retired, a row for each'
+complete -c nvitop -n '_shtab_nvitop_using query' -l query-accounted-apps -x -d 'the accounts of processes, also of ended ones, a row for each'
 complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-gpu -d 'show the names for --query-gpu'
 complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-compute-apps -d 'show the names for --query-compute-apps'
+complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-remapped-rows -d 'show the names for --query-remapped-rows'
+complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-supported-clocks -d 'show the names for --query-supported-clocks'
+complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-retired-pages -d 'show the names for --query-retired-pages'
+complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-accounted-apps -d 'show the names for --query-accounted-apps'
