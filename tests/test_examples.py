@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ NEEDS = {
     'collector_to_tensorboard': ('torch', 'tensorboard'),
     'keras_training': ('keras', 'torch'),
     'lightning_training': ('lightning', 'tensorboard'),
+    'query_to_pandas': ('pandas',),
 }
 
 
@@ -98,6 +100,46 @@ def test_collector_in_background(tmp_path: Path) -> None:
     assert len(metrics) == 3
     assert all('metrics-daemon/gpu:0/power_usage (W)/mean' in one for one in metrics)
     assert any('pid:' in key for key in metrics[-1])
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of two answers."""
+    path = tmp_path / 'gpus.jsonl'
+    command = ['--gpu=index,utilization.gpu,power.draw', '--format=jsonl', '-f', str(path)]
+    environment = {**os.environ, 'NVITOP_DEMO': 'dgx-h100', 'PYTHONPATH': str(ROOT)}
+    subprocess.run(
+        [sys.executable, '-m', 'nvitop', 'query', *command],
+        env=environment,
+        timeout=100,
+        check=True,
+    )
+    line = path.read_text(encoding='utf-8')
+    later = {**json.loads(line), 'timestamp': '2999-01-01T00:00:00.000+00:00'}
+    for constant in ('schema', 'hostname', 'driver_version', 'simulated', 'units'):
+        del later[constant]
+    path.write_text(f'{line}{json.dumps(later)}\n', encoding='utf-8')
+    return path
+
+
+def test_a_log_of_queries_becomes_rows_for_pandas(log: Path) -> None:
+    path = EXAMPLES / 'query_to_pandas.py'
+    names = {'__name__': 'example'}
+    exec(compile(path.read_text(encoding='utf-8'), str(path), 'exec'), names)
+    rows_of_log: Any = names['rows_of_log']
+    rows = list(rows_of_log(log.read_text(encoding='utf-8').splitlines()))
+    assert [row['index'] for row in rows] == [*range(8), *range(8)]
+    assert len({row['timestamp'] for row in rows}) == 2
+    columns = {'timestamp', 'index', 'gpu_utilization', 'power_usage'}
+    assert all(set(row) == columns for row in rows)
+
+
+def test_query_to_pandas(tmp_path: Path, log: Path) -> None:
+    text = run('query_to_pandas', folder=tmp_path, scenario='dgx-h100')
+    assert 'memory (GiB)' in text.splitlines()[0]
+    text = run('query_to_pandas', str(log), folder=tmp_path)
+    assert text.startswith('2 answers since ')
+    assert 'power_usage' in text
 
 
 def test_collector_to_tensorboard(tmp_path: Path) -> None:

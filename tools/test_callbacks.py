@@ -18,7 +18,13 @@ BINARY = str(VENV / 'bin' / 'python')
 PYTHONS = ('3.11', '3.12', '3.13', '3.10')
 #: ``+cpu`` is what CPU builds are called: without it pip may choose several GB of CUDA libraries.
 TORCH = 'torch==2.13.0+cpu'
-FRAMEWORKS = ('keras >= 3', 'lightning >= 2', 'pytorch-lightning >= 2', 'tensorboard >= 2')
+FRAMEWORKS = (
+    'keras >= 3',
+    'lightning >= 2',
+    'pandas >= 2',
+    'pytorch-lightning >= 2',
+    'tensorboard >= 2',
+)
 #: Seconds to look for PyTorch, and to install everything.
 SEARCH_SECONDS, INSTALL_SECONDS = 300, 1500
 PIP = ('-m', 'pip', '-qq', '--disable-pip-version-check', '--timeout', '30', '--retries', '2')

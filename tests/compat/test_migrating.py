@@ -9,6 +9,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.compat.pynvml_smi import NVSMI_QUERY_GPU
+from nvitop.query.columns import device_table, process_table
 
 DOCS = pathlib.Path(__file__).parent.parent.parent / 'docs'
 TEXT = (DOCS / 'migrating.md').read_text(encoding='utf-8')
@@ -43,3 +44,14 @@ def test_the_names_it_mentions_are_accepted() -> None:
     assert len(mentioned) > 5
     for name in mentioned:
         assert any(re.fullmatch(name.replace('*', '.*'), known) for known in NVSMI_QUERY_GPU), name
+
+
+def test_the_columns_it_mentions_can_be_asked_for() -> None:
+    asked = re.findall(r'--(gpu|processes)=([a-z][\w.,]+)', TEXT)
+    assert len(asked) > 4
+    for option, names in asked:
+        (device_table() if option == 'gpu' else process_table()).find(names.strip('.,'))
+    in_json = next(line for line in TEXT.splitlines() if 'in the JSON they are' in line)
+    theirs, ours = (re.findall(r'`([a-z_.]+)`', part) for part in in_json.split('they are'))
+    found = device_table().find([name for name in theirs if name != 'gpus'])
+    assert [column.name for column in found] == ours
