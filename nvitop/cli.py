@@ -385,6 +385,7 @@ def _remarks(sample: Sample) -> list[Message]:
         if device.status != 'ok' and not device.key.is_mig:
             text = f'GPU {device.key.label}: {device.reason or device.status}.'
             messages.append(Message('WARNING', text))
+    messages += [Message('WARNING', text) for text in _failures(sample)]
     if any(process.status == 'foreign' for process in sample.processes):
         messages.append(
             Message(
@@ -400,6 +401,18 @@ def _remarks(sample: Sample) -> list[Message]:
             Message('ERROR', 'To watch GPUs, run nvitop itself without watch: it refreshes.')
         )
     return messages
+
+
+def _failures(sample: Sample) -> list[str]:
+    """What could not be measured though it can be, by reason; what a device lacks is no failure."""
+    from nvitop.gui.state.summary import count_problems, problem_lines
+
+    failed = [p for p in sample.problems if p.kind in ('error', 'impossible') and p.device]
+    failed = [p for p in failed if p.what != 'status']
+    names: dict[tuple[str, str], list[str]] = {}
+    for line in problem_lines(count_problems((), failed, 0.0)):
+        names.setdefault((line.subject, line.reason), []).append(line.what)
+    return [f'{subject}: {", ".join(n)}: {reason}.' for (subject, reason), n in names.items()]
 
 
 def _is_watched() -> bool:

@@ -71,6 +71,19 @@ def test_a_report_goes_to_stdout_and_nothing_to_stderr() -> None:
     assert '\x1b' not in done.stdout
 
 
+def test_what_could_not_be_measured_is_said_with_its_reason(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN')
+    machine.fail('nvmlDeviceGetPowerUsage', 'NOT_SUPPORTED')
+    machine.set(gpu=2, memory_used='2 TiB')
+    assert report() == 0
+    assert sorted(capsys.readouterr().err.splitlines()) == [
+        f'nvitop: WARNING: device 2: memory_percent, memory_used: {2 << 40} cannot be true.',
+        'nvitop: WARNING: devices 0-7: temperature: Unknown Error.',
+    ]
+
+
 def test_without_a_terminal_the_report_needs_no_option(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:

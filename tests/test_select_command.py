@@ -103,7 +103,7 @@ def test_devices_that_are_left_out_are_counted(
     captured = capfd.readouterr()
     assert captured.out == '2\n'
     assert captured.err.splitlines()[1:] == [
-        'nvisel: devices left out because they do not tell a load that is limited: 3',
+        'nvisel: devices left out because they do not tell what is limited: 3',
         'nvisel: devices left out because they do not answer: 1',
     ]
 
@@ -222,3 +222,17 @@ def test_a_reader_that_went_away_is_no_error() -> None:
         done = run(stdout=closed)
     assert done.returncode == 0
     assert 'Broken' not in done.stderr
+
+
+def test_a_memory_that_could_not_be_read_meets_no_limit(
+    machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    machine.fail('nvmlDeviceGetMemoryInfo*', 'UNKNOWN', gpu=2)
+    assert main(['-f', '1GiB']) == 0
+    said = capfd.readouterr()
+    assert said.out == '1,0\n'
+    assert 'devices left out because they do not tell what is limited: 1' in said.err
+    machine.heal()
+    machine.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED', gpu=2)
+    assert main(['-f', '1GiB']) == 0
+    assert capfd.readouterr().out == '1,0,2\n'

@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Tuple, Union
 from nvitop.api.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
 from nvitop.api.rare_metrics import RARE_METRICS
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
+from nvitop.sampling.types import DeviceInfo, DeviceSample, ProcessSample, Sample
 
 #: What a cell may hold, ``None``: not available.
 Value = Union[None, bool, int, float, str, Tuple[str, ...]]
@@ -134,9 +134,13 @@ def _metric_value(metric: Metric, row: DeviceRow) -> Value:
 
 
 def _name(row: DeviceRow) -> Value:
-    """The name; until it is known a sample says why it is not, in its place."""
-    name = row.device.info.name
-    return None if name == 'N/A' or name.startswith('ERROR: ') else name
+    return _name_of(row.device.info)
+
+
+def _name_of(info: DeviceInfo) -> Value:
+    """The name; until it is known a sample has the number or a reason in its place."""
+    unknown = ('N/A', f'GPU {info.key.label}')
+    return None if info.name in unknown or info.name.startswith('ERROR: ') else info.name
 
 
 def _reason(row: DeviceRow) -> Value:
@@ -197,7 +201,9 @@ def _process_mig_index(row: ProcessRow) -> Value:
 
 
 def _gpu_fact(field: str, row: Any) -> Value:
-    return None if row.gpu is None else getattr(row.gpu.info, field)
+    if row.gpu is None:
+        return None
+    return _name_of(row.gpu.info) if field == 'name' else getattr(row.gpu.info, field)
 
 
 # Texts in CSV that are not the usual ones

@@ -405,6 +405,8 @@ def find_troubles(sample: Sample) -> dict[str, str]:
             found[subject] = f'{problem.subject}: {problem.what}: {problem.reason}'
         elif problem.what == 'nvmlDeviceGetComputeRunningProcesses':
             found[subject] = f'{problem.subject}: processes: {problem.reason}'
+        elif problem.kind in ('error', 'impossible') and problem.what != 'status':
+            found[subject] = f'{problem.subject}: {problem.what}: {problem.reason}'
     if not sample.devices and not found:
         found['none'] = 'no GPU is visible: the driver answers and has none'
     return found

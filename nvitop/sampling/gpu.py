@@ -13,6 +13,7 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device, ImpossibleAnswer, MigDevice
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
+from nvitop.sampling.selection import Selection
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.sampling.value import ImpossibleError, Value, known_value, value_of
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _LOSSES = frozenset({1, 9, 15, 18, 28})
 #: Codes that stay as they are: not supported, no permission, function not found.
 _LASTING = frozenset({3, 4, 13})
+#: What MIG devices say instead: invalid argument, not found.
+_LASTING_OF_MIG = frozenset({2, 6})
 _PROCESS_LISTS = (
     'nvmlDeviceGetComputeRunningProcesses',
     'nvmlDeviceGetGraphicsRunningProcesses',
@@ -264,7 +267,7 @@ class DeviceReader:
         errors.append(reason)
         if reason.value in _LASTING:
             self._unsupported.add(metric.name)
-        self._note(metric.name, str(reason), 'na')
+        self._note_error(metric.name, reason)
         return None
 
     def _read_processes(self, *, loads: bool) -> None:
@@ -276,7 +279,7 @@ class DeviceReader:
             if error is not None:
                 if is_loss(error):
                     raise DeviceLostError(error)
-                self._note(function, str(error), 'na')
+                self._note_error(function, error)
                 failed |= error.value not in _LASTING
             elif impossible:
                 self._note(function, impossible, 'impossible')
@@ -302,7 +305,7 @@ class DeviceReader:
         if error is None:
             self._problems.pop(_PROCESS_LOADS, None)
         else:
-            self._note(_PROCESS_LOADS, str(error), 'na')
+            self._note_error(_PROCESS_LOADS, error)
 
     def _row(self, usage: ProcessUsage) -> ProcessRow:
         memory = known_value(usage.gpu_memory)
@@ -320,6 +323,10 @@ class DeviceReader:
             known_value(usage.gpu_instance_id),
             known_value(usage.compute_instance_id),
         )
+
+    def _note_error(self, what: str, error: libnvml.NVMLError) -> None:
+        is_lasting = error.value in _LASTING or (self.key.is_mig and error.value in _LASTING_OF_MIG)
+        self._note(what, str(error), 'na' if is_lasting else 'error')
 
     def _note(self, what: str, reason: str, kind: str) -> None:
         subject = f'device {self.key.label}'

@@ -240,8 +240,8 @@ class Problem(NamedTuple):
     what: str
     #: The reason in words, the driver's where it gave one: ``'Not Supported'``.
     reason: str
-    #: ``'na'`` (a value is not available), ``'impossible'`` (an answer was dropped), ``'lost'``,
-    #: ``'timed out'``, ``'error'``.
+    #: ``'na'`` (the device has no such value), ``'error'`` (it has, but it could not be read),
+    #: ``'impossible'`` (an answer was dropped), ``'lost'``, ``'timed out'``.
     kind: str = 'na'
     device: DeviceKey | None = None
 

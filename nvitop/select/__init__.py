@@ -26,6 +26,13 @@ _LOSSES = (
     libnvml.NVMLError_GpuIsLost,
     libnvml.NVMLError_NotFound,
 )
+#: These errors mean that a device lacks what was asked for.
+_LACKS = (
+    libnvml.NVMLError_NotSupported,
+    libnvml.NVMLError_NoPermission,
+    libnvml.NVMLError_FunctionNotFound,
+    libnvml.NVMLError_InvalidArgument,
+)
 
 
 class Criteria(NamedTuple):
@@ -60,6 +67,8 @@ class Candidate(NamedTuple):
     used: int | None = None  # bytes
     gpu_utilization: int | None = None  # percent
     memory_utilization: int | None = None  # percent
+    #: Whether what is not known of its memory could not be read now.
+    is_memory_unknown: bool = False
     #: How many criteria are met only thanks to the tolerance.
     loosened: int = 0
 
@@ -93,10 +102,17 @@ def _read(device: Device, accounts: frozenset[str]) -> Candidate | None:
         gpu, bandwidth = _number(device.gpu_utilization()), _number(device.memory_utilization())
         if None in (total, gpu) and _is_lost(device):
             return None
+        is_memory_unknown = None in (total, free) and _has_failed(device)
     if accounts and free is not None and used is not None:
         freed = min(used, _memory_of(device.processes(loads=False).values(), accounts))
         free, used = free + freed, used - freed
-    return Candidate(device, free, total, used, gpu, bandwidth)
+    return Candidate(device, free, total, used, gpu, bandwidth, is_memory_unknown)
+
+
+def _has_failed(device: Device) -> bool:
+    """Whether a device has a memory, but failed to tell of it."""
+    reason = device.unavailable_reason('memory_info')
+    return reason is not None and not isinstance(reason, _LACKS)
 
 
 def _is_lost(device: Device) -> bool:
@@ -119,19 +135,21 @@ def _judge(candidate: Candidate, criteria: Criteria) -> tuple[Candidate | None, 
     """The candidate with its loosened criteria counted, or ``None``; whether something is unknown.
 
     A value that is not available satisfies every lower limit and no upper limit: a device that
-    does not tell its load is not known to be idle.
+    does not tell its load is not known to be idle. One that could not be read satisfies neither.
     """
     loosened = 0
+    unknown = False
     for limit, value in (
         (criteria.min_free_memory, candidate.free),
         (criteria.min_total_memory, candidate.total),
     ):
+        if limit is not None and value is None:
+            unknown = unknown or candidate.is_memory_unknown
         if limit is None or value is None or value >= limit:
             continue
         if 100 * value < limit * (100 - criteria.tolerance):
             return None, False
         loosened += 1
-    unknown = False
     for most, load in (
         (criteria.max_gpu_utilization, candidate.gpu_utilization),
         (criteria.max_memory_utilization, candidate.memory_utilization),

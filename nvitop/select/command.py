@@ -235,7 +235,7 @@ def _comment(selection: Selection, identifiers: list[str], min_count: int) -> in
     if not sys.stdout.isatty():
         print(f'CUDA_VISIBLE_DEVICES="{",".join(identifiers)}"', file=sys.stderr)
     for count, why in (
-        (selection.unknown, 'do not tell a load that is limited'),
+        (selection.unknown, 'do not tell what is limited'),
         (selection.lost, 'do not answer'),
     ):
         if count:

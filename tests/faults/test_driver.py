@@ -18,6 +18,7 @@ from tests.faults.matrix import (
     sampled_cases,
 )
 from tests.faults.oracle import Oracle, true_samples
+from tests.faults.programs import ProgramOracle
 
 #: How many cases a long run tries of all there are, and which: see `make faults`.
 CASES = int(os.environ.get('NVITOP_FAULT_CASES') or 1500)
@@ -44,8 +45,8 @@ def test_each_function_code_and_mode_is_tried(functions: tuple[str, ...]) -> Non
 
 
 def run_all(cases: tuple[Case, ...] | list[Case], oracle: Oracle) -> None:
-    wrong = {str(case): found for case in cases if (found := run_in_source(case, oracle))}
-    assert wrong == {}
+    found = {str(case): run_in_source(case, oracle) for case in cases}
+    assert {case: wrong for case, wrong in found.items() if wrong} == {}
 
 
 def test_whatever_fails_nothing_untrue_is_shown(functions: tuple[str, ...], oracle: Oracle) -> None:
@@ -56,3 +57,22 @@ def test_whatever_fails_nothing_untrue_is_shown(functions: tuple[str, ...], orac
 @pytest.mark.timeout(0)
 def test_whatever_fails_in_whatever_way(functions: tuple[str, ...], oracle: Oracle) -> None:
     run_all(sampled_cases(functions, CASES, SEED), oracle)
+
+
+# Programs: the report, rows, the choice of devices, the collector
+
+
+def run_all_programs(cases: tuple[Case, ...] | list[Case]) -> None:
+    programs = ProgramOracle()
+    found = {str(case): programs.untrue(case) for case in cases}
+    assert {case: wrong for case, wrong in found.items() if wrong} == {}
+
+
+def test_programs_say_nothing_untrue(functions: tuple[str, ...]) -> None:
+    run_all_programs(covering_cases(functions)[::5])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_programs_say_nothing_untrue_in_whatever_case(functions: tuple[str, ...]) -> None:
+    run_all_programs(sampled_cases(functions, CASES // 5, SEED))

@@ -377,7 +377,7 @@ def test_every_reason_for_a_gap_is_kept_until_the_gap_is_closed(bench: Bench) ->
     sample = bench.sample()
     assert gpu(sample, 3).temperature_celsius is None
     assert of(sample, 3)['temperature'] == Problem(
-        'device 3', 'temperature', 'Unknown Error', 'na', gpu(sample, 3).key
+        'device 3', 'temperature', 'Unknown Error', 'error', gpu(sample, 3).key
     )
     assert 'temperature' not in of(sample, 2)
     bench.machine.heal()
