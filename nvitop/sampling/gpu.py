@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from nvitop.api.device.process import ProcessUsage
     from nvitop.api.metrics import Metric
     from nvitop.sampling.plan import Due
-    from nvitop.sampling.selection import Selection
 
 #: Codes after which a GPU answers nothing any more: uninitialized, driver not loaded, GPU is lost,
 #: library and driver of different versions, GPU not found.

@@ -3,9 +3,21 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Iterable,
+    List,
+    Optional,
+    Sequence,
+    TypeVar,
+    overload,
+)
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
@@ -18,6 +30,8 @@ if TYPE_CHECKING:
     from nvitop.api.process import GpuProcess
 
 __all__ = ['select_devices']
+
+T = TypeVar('T')
 
 FORMATS = ('index', 'uuid', 'device')
 #: After these errors a device is of no use to anybody: uninitialized, GPU is lost, not found.
@@ -203,36 +217,52 @@ def _identify(device: Device, wish: Wish) -> Any:
     return str(device.uuid()) if device.uuid() else None
 
 
-def _leaves(devices: Iterable[Device] | None) -> list[Device | None]:
-    """The devices below those given, or below all; ``None`` for one that cannot even be opened."""
-    found: list[Device | None] = []
-    for device in _all_devices() if devices is None else devices:
-        if device is None:
-            found.append(None)
-            continue
-        with device.oneshot():
-            found += device.to_leaf_devices()
-    return found
+def _read_leaves(device: Device | int, wish: Wish, *, names: bool) -> list[Candidate | None]:
+    """The devices below one, which may be given by its index; ``None`` for those that are lost.
 
-
-def _all_devices() -> Iterator[Device | None]:
-    for index in range(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)):
+    With ``names`` the driver need not be asked later what the chosen ones are called.
+    """
+    if isinstance(device, int):
         try:
-            yield Device(index)
+            device = Device(device)
         except libnvml.NVMLError:
-            yield None
+            return [None]
+    with device.oneshot():
+        leaves = device.to_leaf_devices()
+    readings = [_read(leaf, wish.accounts) for leaf in leaves]
+    for read in filter(None, readings) if names else ():
+        _identify(read.device, wish)
+    return readings
 
 
-def select(devices: Iterable[Device] | None, criteria: Criteria, wish: Wish) -> Selection:
-    """Choose among the devices given, or among all.
+#: Does something for each device; :data:`[None] <_read_leaves>` for one that does not answer.
+Gather = Callable[
+    [Sequence[Callable[[], List[Optional[Candidate]]]]], List[List[Optional[Candidate]]]
+]
+
+
+def _one_by_one(steps: Sequence[Callable[[], T]]) -> list[T]:
+    return [step() for step in steps]
+
+
+def select(
+    devices: Iterable[Device | int] | None,
+    criteria: Criteria,
+    wish: Wish,
+    gather: Gather = _one_by_one,
+) -> Selection:
+    """Choose among the devices given, or among all; ``gather`` asks them.
 
     Raises:
         nvitop.NVMLError: The driver does not answer, and no devices are given.
     """
+    if devices is None:
+        devices = range(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
+    names = gather is not _one_by_one
+    steps = [functools.partial(_read_leaves, device, wish, names=names) for device in devices]
     candidates: list[Candidate] = []
     unknown = lost = 0
-    for leaf in _leaves(devices):
-        read = None if leaf is None else _read(leaf, wish.accounts)
+    for read in itertools.chain.from_iterable(gather(steps)):
         if read is None:
             lost += 1
             continue

@@ -8,7 +8,7 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Any
+from typing import Any, Callable, Sequence
 
 from nvitop.api import host, libnvml
 from nvitop.api.device import Device
@@ -16,7 +16,13 @@ from nvitop.api.log import show_warnings_by
 from nvitop.api.utils import human2bytes
 from nvitop.arguments import ArgumentParser, add_help_and_version
 from nvitop.printable import printable_lines
+from nvitop.sampling.lanes import Lane
 from nvitop.select import FORMATS, Criteria, Selection, Wish, select, too_few
+
+#: How long the driver may take to start before it is said that it does not answer, …
+DRIVER_START_SECONDS = 10.0
+#: … and one GPU, before it is left out.
+LIMIT_SECONDS = 5.0
 
 
 def _count(text: str) -> int:
@@ -141,12 +147,12 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     return options
 
 
-def _choose_from(inherit: bool | str | None) -> list[Device] | None:
-    """The devices to choose among; ``None`` for all."""
-    if inherit is None:
-        return None
+def _choose_from(inherit: bool | str | None) -> list[Device | int]:
+    """The devices to choose among, or their indices."""
     # Asked first: without a driver, and only then, it would be no error that CUDA sees none.
-    libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+    count = libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+    if inherit is None:
+        return list(range(count))
     indices: list[Any] = (
         Device.parse_cuda_visible_devices()
         if inherit is True
@@ -176,9 +182,9 @@ def main(arguments: list[str] | None = None) -> int:
         accounts=frozenset(options.account_as_free or ()),
     )
     show_warnings_by(lambda text, values: None)  # what fails is said here
+    lane = Lane('nvisel')
     try:
-        _start_driver()
-        selection = select(_choose_from(options.inherit), criteria, wish)
+        selection = _select(lane, options.inherit, criteria, wish)
     except _NoDriverError as error:
         return _complain(str(error))
     except libnvml.NVMLError as error:
@@ -188,6 +194,39 @@ def main(arguments: list[str] | None = None) -> int:
         return 3
     finally:
         show_warnings_by(None)
+    status = _print(selection, options)
+    if lane.threads_inside:  # ordinary exit would wait for the driver
+        sys.stderr.flush()
+        os._exit(status)
+    return status
+
+
+def _select(lane: Lane, inherit: bool | str | None, criteria: Criteria, wish: Wish) -> Selection:
+    """Choose, whatever hangs: what does not answer is as good as lost."""
+
+    def start() -> list[Device | int]:
+        _start_driver()
+        return _choose_from(inherit)
+
+    def gather(steps: Sequence[Callable[[], list[Any]]]) -> list[list[Any]]:
+        found = lane.run(dict(enumerate(steps)), limit=LIMIT_SECONDS)
+        outcomes = [found[place] for place in range(len(steps))]
+        errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+        if errors:
+            raise errors[0]
+        return [[None] if outcome.value is None else outcome.value for outcome in outcomes]
+
+    outcome = lane.run({'driver': start}, limit=DRIVER_START_SECONDS)['driver']
+    if outcome.error is not None:
+        raise outcome.error
+    if outcome.value is None:
+        _complain(f'the driver has not answered for {DRIVER_START_SECONDS:.0f} seconds')
+        sys.stderr.flush()
+        os._exit(1)
+    return select(outcome.value, criteria, wish, gather)
+
+
+def _print(selection: Selection, options: argparse.Namespace) -> int:
     identifiers = [str(identifier) for identifier in selection.chosen]
     try:
         sys.stdout.write(_joined(identifiers, options.separator))

@@ -14,6 +14,8 @@ _WHAT = {metric.field: metric.name for metric in METRICS}
 #: Samples of this tick are drawn too.
 DRAWN_TICK = 1
 _IDENTITY = ('key', 'info', 'status', 'reason')
+#: What nobody asks for here.
+_UNASKED = ('rare',)
 _LOADS = tuple(f'gpu_{what}_utilization_percent' for what in ('sm', 'memory', 'encoder', 'decoder'))
 _LISTS = (
     'nvmlDeviceGetComputeRunningProcesses',
@@ -81,11 +83,11 @@ class Oracle:
         if device.status != 'ok':
             if not device.reason:
                 yield f'{label}: {device.status} without a reason'
-            if any(v is not None for v in device[len(_IDENTITY) :]):
+            if any(value not in (None, ()) for value in device[len(_IDENTITY) :]):
                 yield f'{label}: {device.status}, but has values'
             return
         for field, said in zip(device._fields, device):
-            if field in _IDENTITY:
+            if field in (*_IDENTITY, *_UNASKED):
                 continue
             is_true = getattr(true, field)
             if said is None:
@@ -172,6 +174,8 @@ class Oracle:
                     f'{that.key.label}: {field}: still missing'
                     for field in that._fields
                     if getattr(this, field) is None and getattr(that, field) is not None
+                    # Whether a GPU has these counters at all is a fact.
+                    if facts or not field.startswith('gpm_')
                 ]
                 if facts and this.info != that.info:
                     wrong.append(f'{that.key.label}: facts still missing')

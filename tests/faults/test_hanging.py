@@ -1,0 +1,113 @@
+"""Calls that never return, for one GPU of three: the others are shown, and the program ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from typing import Any, Callable, Iterator
+from unittest import mock
+
+import pytest
+
+from nvitop import cli, select
+from nvitop.query.command import main as query
+from tests.faults.matrix import functions_called
+from tests.faults.programs import Ran, machine
+
+PATIENCE = 60.0
+#: What belongs to the driver, not to one of its GPUs.
+_OF_THE_DRIVER = (
+    'nvmlInitWithFlags',
+    'nvmlDeviceGetCount_v2',
+    'nvmlSystemGetDriverVersion',
+    'nvmlSystemGetCudaDriverVersion',
+    'nvmlGpmMetricsGet',
+    'nvmlGpmSampleAlloc',
+    'nvmlGpmSampleFree',
+)
+PROGRAMS: dict[str, tuple[Callable[[list[str]], int], tuple[str, ...]]] = {
+    'report': (cli.main, ('-1', '--no-config')),
+    'report of one': (cli.main, ('-1', '--no-config', '--only', '0')),
+    'visible': (cli.main, ('-1', '--no-config', '--only-visible')),
+    'query': (query, ('--all', '--mig', '--format=json')),
+    'query of one': (query, ('--gpu=all', '-i', '0')),
+    'nvisel': (select.main, ('-f', '1GiB')),
+    'nvisel by uuid': (select.main, ('-O', 'uuid')),
+    'nvisel of the visible': (select.main, ('-i',)),
+}
+
+
+class Left(SystemExit):
+    """The process was left at once."""
+
+
+@contextlib.contextmanager
+def quick() -> Iterator[None]:
+    """Nobody waits long for what hangs here, and a process that is left at once goes on."""
+
+    def leave(status: int) -> None:
+        raise Left(status)
+
+    with contextlib.ExitStack() as stack:
+        for name in (
+            'nvitop.sampling.source.SHORTEST_LIMIT_SECONDS',
+            'nvitop.cli.DRIVER_START_SECONDS',
+            'nvitop.query.command.DRIVER_START_SECONDS',
+            'nvitop.select.command.DRIVER_START_SECONDS',
+            'nvitop.select.command.LIMIT_SECONDS',
+        ):
+            stack.enter_context(mock.patch(name, 1.0))
+        stack.enter_context(mock.patch.object(os, '_exit', leave))
+        stack.enter_context(mock.patch.dict(os.environ, {'CUDA_VISIBLE_DEVICES': '0,2'}))
+        yield
+
+
+def run_with(function: str, program: str) -> Ran | None:
+    """What a program says while a function hangs; ``None`` where it hangs as well."""
+    run, arguments = PROGRAMS[program]
+    found: list[Any] = []
+    with quick(), machine(None) as bench:
+        thread = threading.Thread(target=lambda: found.append(Ran(run, *arguments)), daemon=True)
+        bench.machine.hang(function, gpu=None if function in _OF_THE_DRIVER else 1)
+        thread.start()
+        thread.join(PATIENCE)
+        hangs = thread.is_alive()
+        is_called = bench.machine.calls[function] > 0
+        bench.machine.release()
+        thread.join(PATIENCE)
+    if hangs:
+        return None
+    ran: Ran = found[0]
+    if is_called and function not in _OF_THE_DRIVER:
+        # The first and the last GPU answer.
+        assert '0' in ran.out, (function, program, ran.out, ran.err)
+    return ran
+
+
+def check(function: str, program: str) -> None:
+    ran = run_with(function, program)
+    assert ran is not None, f'{program} hangs with {function}'
+    assert ran.status in (0, 1, 2), (program, function, ran.status, ran.err)
+    assert not ran.status or ran.err
+
+
+@pytest.mark.parametrize(
+    ('function', 'program'),
+    [
+        ('nvmlDeviceGetMemoryInfo_v2', 'report'),
+        ('nvmlDeviceGetUUID', 'report of one'),
+        ('nvmlDeviceGetTemperatureV', 'query'),
+        ('nvmlDeviceGetUtilizationRates', 'nvisel'),
+    ],
+)
+def test_a_gpu_that_hangs_holds_up_no_program(function: str, program: str) -> None:
+    check(function, program)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize('program', PROGRAMS)
+def test_whatever_hangs_holds_up_no_program(program: str) -> None:
+    for function in functions_called():
+        check(function, program)
