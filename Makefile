@@ -26,6 +26,7 @@ help: ## what can be made
 
 # One environment for everything; made again when the metadata changes.
 $(VENV)/.made: pyproject.toml
+	@echo 'Making an environment in $(VENV); this takes a minute, and is done once.' >&2
 	@$(PYTHON) tools/make_venv.py $(VENV)
 	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --editable '.[test,lint]'
 	@touch $@

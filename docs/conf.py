@@ -39,7 +39,7 @@ myst_heading_anchors = 4
 suppress_warnings = ['myst.xref_missing_inventory']
 
 autodoc_member_order = 'bysource'
-autodoc_default_options = {'members': True, 'show-inheritance': True}
+autodoc_default_options = {'members': True}
 autodoc_typehints = 'signature'
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True

@@ -191,6 +191,15 @@ def test_blocks_run(page: str, tmp_path: pathlib.Path) -> None:
     run_page(page, tmp_path)
 
 
+def test_the_two_commands_are_what_the_readme_begins_with() -> None:
+    first = blocks_of('README.md')[0]
+    assert first.line < 15
+    assert [command.split('  ')[0] for command in commands_of(first.text)] == [
+        'make run',
+        'make test',
+    ]
+
+
 @pytest.mark.parametrize('page', PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding='utf-8')
