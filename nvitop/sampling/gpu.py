@@ -284,7 +284,8 @@ class DeviceReader:
                 self._note(function, impossible, 'impossible')
             else:
                 self._problems.pop(function, None)
-        rows = [self._row(usage) for usage in usages.values()]
+        total = known_value(self.device.memory_total()) if usages else None
+        rows = [self._row(usage, total) for usage in usages.values()]
         if failed:  # what is unknown is not empty, but what was measured then is not true now
             rows += [row._replace(**_UNKNOWN) for row in self.rows if row.pid not in usages]
         self.rows = tuple(rows)
@@ -306,9 +307,9 @@ class DeviceReader:
         else:
             self._note_error(_PROCESS_LOADS, error)
 
-    def _row(self, usage: ProcessUsage) -> ProcessRow:
+    def _row(self, usage: ProcessUsage, total: int | None) -> ProcessRow:
+        """A process on a device with so much memory."""
         memory = known_value(usage.gpu_memory)
-        total = None if memory is None else known_value(self.device.memory_total())
         return ProcessRow(
             self.key,
             usage.pid,

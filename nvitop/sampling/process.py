@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 LONGEST_CPU_SECONDS = 10.0
 #: … nor over a shorter one: CPU time is counted in steps of 10 ms.
 SHORTEST_CPU_SECONDS = 0.1
+#: At each reading so many of the processes that nobody sees are looked at whether they are still the
+#: ones they were, in turn. One that comes into view is looked at then, and before it gets a signal.
+CHECKED_UNSEEN = 128
 #: For so long a command line and the memory of the host stay as read: then only CPU time is read.
 LASTING_SECONDS = 0.5
 
@@ -46,7 +49,7 @@ class ProcessReading(NamedTuple):
 class _Known:
     """What is known of one process of the host."""
 
-    __slots__ = ('cpu_percent', 'facts', 'host', 'is_begun', 'read_at', 'start_time')
+    __slots__ = ('cpu_percent', 'facts', 'host', 'is_begun', 'read_at', 'start_time', 'words')
 
     def __init__(self, process: ObservedProcess) -> None:
         self.host = process
@@ -56,6 +59,16 @@ class _Known:
         self.read_at = 0.0
         self.cpu_percent: float | None = None
         self.is_begun = False
+        #: What the facts say in words, once somebody has asked: the same on each of its devices.
+        self.words: _Words | None = None
+
+
+class _Words(NamedTuple):
+    """What a process is called, and whose it is."""
+
+    username: str | None
+    name: str | None
+    command: str | None
 
 
 class ProcessReader:
@@ -81,6 +94,8 @@ class ProcessReader:
         self._current: int | None = None
         #: Processes that are known to be the ones they were, in this reading.
         self._checked: set[int] = set()
+        #: The row from which on processes that nobody sees are looked at in this reading.
+        self._turn = 0
 
     def renewed(self) -> ProcessReader:
         """A reader that leaves alone, for as long as it lasts, the process this one is stuck in."""
@@ -104,6 +119,8 @@ class ProcessReader:
         CPU % and memory are given for those visible (``None``: for all), and read of those of them
         that are to be measured (``None``: of all); name and command are read of those not seen
         before. With ``tree``, also of their ancestors and children.
+
+        What it costs grows with those that are visible: the others are looked at in turn.
         """
         rows = tuple(rows)
         self._stuck = {pid: r for pid, r in self._stuck.items() if r._current == pid}
@@ -117,19 +134,22 @@ class ProcessReader:
             is_visible = visible is None or key in visible
             return is_visible and (measure is None or key in measure)
 
-        for row in rows:
+        for number, row in enumerate(rows):
             before = self._known.get(row.pid)
             known = self._look(
                 row.pid,
                 now,
                 measure=before is not None
                 and is_wanted(ProcessKey(row.pid, before.start_time, row.device)),
+                check=measure is None and (number - self._turn) % len(rows) < CHECKED_UNSEEN,
             )
             key = ProcessKey(row.pid, known.start_time, row.device)
             if is_wanted(key) and known.is_begun and known.cpu_percent is None:
                 begun.add(key.pid)
             is_visible = visible is None or key in visible
             samples.append(_sample(row, key, known, own, wall, is_visible=is_visible))
+        if measure is None:
+            self._turn = (self._turn + CHECKED_UNSEEN) % max(1, len(rows))
         samples.sort(key=lambda s: (s.key.device, s.username or '', s.key.pid))
         host_processes = self._read_tree(rows, now, wall, own, begun) if tree else ()
         self._forget({s.key.pid for s in samples} | {s.pid for s in host_processes})
@@ -139,14 +159,15 @@ class ProcessReader:
         )
         return ProcessReading(tuple(samples), host_processes, problems, frozenset(begun))
 
-    def _look(self, pid: int, now: float, *, measure: bool) -> _Known:
-        """What is known of a process; one that is new is read, an old one only to measure it."""
+    def _look(self, pid: int, now: float, *, measure: bool, check: bool = True) -> _Known:
+        """What is known of a process; one that is new is read, an old one only to measure it, or to
+        check whether it is still the one it was."""
         known = self._known.get(pid)
         if known is not None and measure:
             self._measure(known, now)
             if known.facts.is_running or known.host.is_same():
                 return known
-        elif known is not None and (pid in self._checked or known.host.is_same()):
+        elif known is not None and (not check or pid in self._checked or known.host.is_same()):
             self._checked.add(pid)
             return known
         known = self._known[pid] = _Known(observed(pid))
@@ -157,6 +178,7 @@ class ProcessReader:
 
     def _read_facts(self, known: _Known, now: float, *, is_again: bool = False) -> None:
         known.read_at = now
+        known.words = None
         pid = known.host.pid
         if pid in self._stuck:
             known.facts = _UNREAD
@@ -220,14 +242,21 @@ def _sample(
     is_visible: bool,
 ) -> ProcessSample:
     facts = known.facts
+    words = known.words
+    if words is None:
+        words = known.words = _Words(
+            known_value(facts.username),
+            known_value(facts.name),
+            _command(facts),
+        )
     return ProcessSample(
         key=key,
         type=row.type,
         status=_status(facts, row),
-        username=known_value(facts.username),
+        username=words.username,
         is_own=_is_own(facts, own),
-        name=known_value(facts.name),
-        command=_command(facts),
+        name=words.name,
+        command=words.command,
         gpu_memory_bytes=row.gpu_memory_bytes,
         gpu_memory_percent=row.gpu_memory_percent,
         gpu_sm_utilization_percent=row.gpu_sm_utilization_percent,

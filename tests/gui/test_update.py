@@ -55,6 +55,14 @@ def state_of(
     return update(state, SampleArrived(sample._replace(sequence=1)))[0]
 
 
+def test_processes_are_listed_again_only_when_they_were_measured_again() -> None:
+    state = state_of(MANY)
+    later, _ = update(state, SampleArrived(MANY._replace(sequence=2)))
+    assert later.rows is state.rows
+    changed = MANY._replace(sequence=3, processes=MANY.processes[5:])
+    assert len(update(later, SampleArrived(changed))[0].rows) == len(state.rows) - 5
+
+
 def press(state: AppState, *keys: str) -> tuple[AppState, tuple[Effect, ...]]:
     return update_all(state, tuple(KeyPressed(key) for key in keys))
 

@@ -45,11 +45,13 @@ class FakeProcess:
         self.pid = pid
         self.known = known or facts()
         self.reads = 0
+        self.checks = 0
         #: How often only its CPU time was read.
         self.short_reads = 0
         FakeProcess.by_pid[pid] = self
 
     def is_same(self) -> bool:
+        self.checks += 1
         return FakeProcess.by_pid.get(self.pid) is self
 
     def facts(self) -> HostFacts:
@@ -112,6 +114,35 @@ def test_a_process_has_what_device_and_host_say(bench: Bench) -> None:
         host_memory_bytes=1 << 20,
         running_time_seconds=60.0,
     )
+
+
+def test_processes_that_nobody_sees_are_looked_at_in_turn(bench: Bench) -> None:
+    """A reading costs what is visible, and a PID used again is found all the same."""
+    processes = [FakeProcess(pid) for pid in range(1, 3 * module.CHECKED_UNSEEN)]
+    rows = [row(process) for process in processes]
+    seen = frozenset({key(1)})
+    bench.read(*rows, visible=seen)
+    for process in processes:
+        process.checks = 0
+    bench.read(*rows, visible=seen)
+    assert sum(process.checks for process in processes) <= module.CHECKED_UNSEEN + 1
+    FakeProcess(200, facts(create_time=START + 9)).known = facts(create_time=START + 9)
+    for _ in range(3):
+        samples = bench.read(*rows, visible=seen)
+    assert all(process.checks for process in processes[1:])
+    assert {s.key.start_time for s in samples if s.key.pid == 200} == {START + 9}
+
+
+def test_only_what_is_measured_is_looked_at_between_readings(bench: Bench) -> None:
+    processes = [FakeProcess(pid) for pid in range(1, 9)]
+    rows = [row(process) for process in processes]
+    bench.read(*rows)
+    for process in processes:
+        process.checks = 0
+    bench.clock.now += 0.25
+    bench.read(*rows, measure=frozenset({key(3)}))
+    assert [process.pid for process in processes if process.checks or process.reads > 1] == []
+    assert processes[2].short_reads == 1
 
 
 def test_cpu_percent_needs_a_second_reading(bench: Bench) -> None:

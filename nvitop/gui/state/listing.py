@@ -23,12 +23,13 @@ def relist(state: AppState) -> AppState:
     """List the processes of the shown sample anew; a selection that is gone is cleared."""
     listed = list_processes(state.shown.processes, state.main.filter, state.main.sort)
     rows = filter_processes(listed, parse_query(state.query))
-    alive = {process.key for process in state.shown.processes}
     main = state.main
-    if main.selected is not None and main.selected not in alive:
-        main = main._replace(selected=None)
-    if not main.tagged <= alive:
-        main = main._replace(tagged=main.tagged & alive)
+    if main.selected is not None or main.tagged:
+        alive = {process.key for process in state.shown.processes}
+        if main.selected not in alive:
+            main = main._replace(selected=None)
+        if not main.tagged <= alive:
+            main = main._replace(tagged=main.tagged & alive)
     tree = state.tree
     # The first samples after the tree was opened may not have them yet.
     if state.screen is Screen.TREE and state.shown.host_processes:

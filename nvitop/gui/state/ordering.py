@@ -70,14 +70,19 @@ def sort_processes(processes: Iterable[ProcessSample], sort: Sort) -> list[Proce
     descending = is_descending(sort)
     last = not descending
 
-    def key(process: ProcessSample) -> tuple[tuple[object, ...], ...]:
-        # Gone processes stay last among their equals too, so their flag never turns round.
-        return tuple(
-            (last,)
-            if value is None
-            else (not last, value != descending if value.__class__ is bool else value)
-            for value in values(process)
-        )
+    def key(process: ProcessSample) -> list[object]:
+        # Flat, because every process is compared after every measurement. What stands for a missing
+        # value is compared with its like alone: the flag before it differs from all others.
+        flat: list[object] = []
+        for value in values(process):
+            if value is None:
+                flat += (last, 0)
+            elif value.__class__ is bool:
+                # Gone processes stay last among their equals too, so their flag never turns round.
+                flat += (not last, value != descending)
+            else:
+                flat += (not last, value)
+        return flat
 
     return sorted(processes, key=key, reverse=descending)
 

@@ -114,10 +114,16 @@ def _resized(state: AppState, event: Resized) -> Result:
 def _sample(state: AppState, event: SampleArrived) -> Result:
     if event.sample.sequence < state.sample.sequence:
         return state, ()
+    before = state.sample
     problems = count_problems(state.problems, event.sample.problems, event.sample.timestamp)
     costs = (*state.costs, (event.sample.monotonic, event.sample.cost))[-MAX_COSTS:]
     state = state._replace(sample=event.sample, problems=problems, costs=costs)
-    return (state if state.frozen is not None else relist(state)), ()
+    # Processes are measured more seldom than devices: between, their list is as it was.
+    is_listed = (
+        event.sample.processes is before.processes
+        and event.sample.host_processes is before.host_processes
+    )
+    return (state if is_listed or state.frozen is not None else relist(state)), ()
 
 
 def _clock(state: AppState, event: ClockTicked) -> Result:
