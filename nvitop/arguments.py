@@ -20,8 +20,8 @@ class ArgumentParser(argparse.ArgumentParser):
     """A parser whose messages steer no terminal, whatever the arguments are."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and leave with status 2."""
-        super().error(printable(message))
+        """Say in one line what is wrong, and leave with status 2."""
+        self.exit(2, f'{self.prog}: error: {printable(message)}\n')
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         """Write the help or the version; where that is not possible, say so and leave with 1."""

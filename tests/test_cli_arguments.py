@@ -96,8 +96,9 @@ def test_arguments_that_cannot_be_understood_are_usage_errors(
     assert leaving.value.code == 2
     captured = capsys.readouterr()
     assert captured.out == ''
-    assert message in captured.err
-    assert 'Traceback' not in captured.err
+    (error,) = captured.err.splitlines()
+    assert error.startswith('nvitop: error: ')
+    assert message in error
 
 
 @pytest.mark.parametrize('option', ['-h', '--help'])

@@ -172,7 +172,8 @@ def test_wrong_arguments_are_status_2(
     assert exit_.value.code == 2
     captured = capfd.readouterr()
     assert captured.out == ''
-    assert captured.err.splitlines()[-1].startswith('nvisel: error: ')
+    (line,) = captured.err.splitlines()
+    assert line.startswith('nvisel: error: ')
     assert machine.calls == {}
 
 

@@ -109,7 +109,9 @@ class CsvFormat:
 
 
 def _line(cells: list[str]) -> str:
-    return ', '.join(cells) + '\n'
+    """A row. Readers know a quote only at the very beginning of a field: no space before it."""
+    others = (f',{cell}' if cell.startswith('"') else f', {cell}' for cell in cells[1:])
+    return cells[0] + ''.join(others) + '\n'
 
 
 class JsonFormat:

@@ -51,11 +51,19 @@ def _in_nvidia_smi(table: Table, column: Column) -> tuple[str, ...]:
     return ' or '.join([column.query, *others]), unit_in_csv(column), column.help
 
 
+#: A first cell that is longer than this has a line for itself.
+_LONGEST_NAME = 48
+
+
 def _list(title: str, table: Table, describe: Callable[[Table, Column], tuple[str, ...]]) -> str:
     lines = [line for line in (describe(table, column) for column in table.columns) if line]
     widths = [max(map(len, cells)) for cells in zip(*lines)]
+    widths[0] = max(len(line[0]) for line in lines if len(line[0]) <= _LONGEST_NAME)
     text = [title]
-    for line in lines:
-        padded = (cell.ljust(width) for cell, width in zip(line, widths))
+    for first, *others in lines:
+        if len(first) > widths[0]:
+            text.append(f'  {first}')
+            first = ''
+        padded = (cell.ljust(width) for cell, width in zip((first, *others), widths))
         text.append('  ' + '  '.join(padded).rstrip())
     return '\n'.join(text) + '\n'

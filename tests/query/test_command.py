@@ -234,7 +234,9 @@ def test_wrong_arguments_are_status_2(
     path = tmp_path / 'rows'
     ran = Ran(*arguments, '-f', str(path))
     assert (ran.status, ran.out) == (2, '')
-    assert message in ran.err.splitlines()[-1]
+    (line,) = ran.err.splitlines()
+    assert line.startswith('nvitop query: error: ')
+    assert message in line
     assert not path.exists()
     assert machine.calls == {}
 

@@ -61,11 +61,15 @@ def test_csv_of_processes_reads_back() -> None:
     made = text(TASKS, 'csv')
     assert made == (
         'gpu_index, mig_index, pid, user, used_gpu_memory [MiB], command\n'
-        '0, [N/A], 4242, ada, 1000 MiB, "/usr/bin/python3 -c \'a, b = ""x""\n\'"\n'
+        '0, [N/A], 4242, ada, 1000 MiB,"/usr/bin/python3 -c \'a, b = ""x""\n\'"\n'
         '0, [N/A], 5, [N/A], [N/A], [N/A]\n'
         "1, 2, 6, '+ada, [N/A], '=HYPERLINK\n"
     )
     rows = list(csv.reader(io.StringIO(made, newline=''), skipinitialspace=True))
+    assert rows[1][-1] == PROCESSES[0].command
+    assert [len(row) for row in rows] == [6] * 4
+    # Readers that take the space for a part of the field still find its quotes and its end.
+    rows = list(csv.reader(io.StringIO(made, newline='')))
     assert rows[1][-1] == PROCESSES[0].command
     assert [len(row) for row in rows] == [6] * 4
 
@@ -74,7 +78,7 @@ def test_csv_is_made_safe_for_terminals_only() -> None:
     steering = PROCESSES[0]._replace(command='a\x1b[2Jb\n')
     sample = SAMPLE._replace(processes=(steering,))
     question = Question(processes=process_table().find('pid,command'))
-    assert text(question, 'csv,noheader', sample) == '4242, "a\x1b[2Jb\n"\n'
+    assert text(question, 'csv,noheader', sample) == '4242,"a\x1b[2Jb\n"\n'
     assert text(question, 'csv,noheader', sample, for_terminal=True) == '4242, a�[2Jb�\n'
     assert text(question, 'table,noheader', sample) == '4242  a�[2Jb�\n'
     assert '\x1b' not in text(question, 'json', sample)
