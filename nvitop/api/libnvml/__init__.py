@@ -28,6 +28,7 @@ from nvitop.api.libnvml._binding import (
     explain_binding,
     is_lasting,
 )
+from nvitop.api.libnvml._count import nvmlDeviceGetCount
 from nvitop.api.libnvml._explanation import explain_init_error
 from nvitop.api.libnvml._field_values import nvmlDeviceGetFieldValues, nvmlQueryFieldValues
 from nvitop.api.libnvml._missing_functions import missing_functions_report
@@ -104,6 +105,7 @@ __all__ = [
     'nvmlCheckReturn',
     'nvmlDeviceGetAccountingStats',
     'nvmlDeviceGetComputeRunningProcesses',
+    'nvmlDeviceGetCount',
     'nvmlDeviceGetCurrentDriverModel',
     'nvmlDeviceGetDriverModel',
     'nvmlDeviceGetFieldValues',
