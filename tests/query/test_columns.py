@@ -267,3 +267,29 @@ def test_reasons_for_low_clocks_are_those_of_the_library() -> None:
 
 def test_the_time_of_a_sample_is_local() -> None:
     assert ISO.startswith('2024-01-02T03:04:05.678')
+
+
+@pytest.mark.parametrize(
+    ('command', 'program'),
+    [
+        ('/usr/bin/python3 -c pass', '/usr/bin/python3'),
+        ("'/opt/a program/run' x", '/opt/a program/run'),
+        ("'/opt/it'\"'\"'s' x", "/opt/it's"),
+        ('sshd: alice [priv]', 'sshd:'),
+        ("python3 -c 'never closed", 'python3'),
+        ("'never closed", 'the name'),
+        ('', 'the name'),
+        (None, 'the name'),
+        # What takes quadratic time does not end within the time limit of a test.
+        ('x' * (1 << 20), 'x' * (1 << 20)),
+        ("''" * (1 << 19), 'the name'),
+        ('"' * ((1 << 20) + 1), 'the name'),
+        (' ' * (1 << 20) + "'", 'the name'),
+    ],
+)
+def test_the_program_of_a_process_is_the_first_word_of_its_command(
+    command: str | None, program: str
+) -> None:
+    process = PROCESSES[0]._replace(command=command, name='the name')
+    (column,) = process_table().find('process_name')
+    assert column.value(ProcessRow(SAMPLE, None, process)) == program
