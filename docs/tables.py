@@ -19,6 +19,7 @@ from nvitop.gui.state.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USE
 from nvitop.gui.state.graphs import GRAPHS
 from nvitop.gui.state.help import all_groups
 from nvitop.gui.state.ordering import ORDERS
+from nvitop.gui.state.rebinding import USUAL_KEYS
 from nvitop.options import THEME_NAMES
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -208,6 +209,7 @@ def settings() -> Iterator[str]:
         'seconds': 'seconds',
         'thresholds': 'two percentages',
         'names': 'a list of names',
+        'keys': 'a table: names of actions and lists of keys',
     }
     rows = (
         (
@@ -218,6 +220,12 @@ def settings() -> Iterator[str]:
         for setting in SETTINGS
     )
     yield from table(('key', 'meaning', 'value'), rows)
+
+
+def actions() -> Iterator[str]:
+    """What keys can be chosen for."""
+    rows = ((code(name), ' '.join(map(code, keys))) for name, keys in USUAL_KEYS.items())
+    yield from table(('action', 'usual keys'), rows)
 
 
 def _words(setting: Setting) -> Sequence[str]:
@@ -311,7 +319,7 @@ PAGES: dict[str, Sections] = {
         'rare metrics': rare_metrics,
         'process metrics': process_metrics,
     },
-    'docs/reference/configuration.md': {'settings': settings},
+    'docs/reference/configuration.md': {'settings': settings, 'actions': actions},
 }
 
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Callable, Iterator, Sequence, TypeVar
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, Sequence, Tuple, TypeVar
 
 from nvitop.api import host, libnvml
 from nvitop.api.log import show_warnings_by
@@ -101,9 +101,10 @@ def _run(invocation: Invocation) -> int:
     _keep_warnings(messages)
     if invocation.prints_config:
         from nvitop.config import format_config
+        from nvitop.gui.state.rebinding import USUAL_KEYS
 
         with _writing('configuration', messages):
-            sys.stdout.write(format_config(options, _choices()))
+            sys.stdout.write(format_config(options, _choices(), USUAL_KEYS))
             sys.stdout.flush()
         _say(messages)
         return _status(messages)
@@ -144,10 +145,21 @@ def _read_config(invocation: Invocation) -> Config:
     return read_config(invocation.config, _choices())
 
 
+class _Choices(Dict[str, Tuple[str, ...]]):
+    """The words that a setting can have; the table of keys is loaded only where it is needed."""
+
+    def __missing__(self, name: str) -> tuple[str, ...]:
+        if name != 'keys':
+            raise KeyError(name)
+        from nvitop.gui.state.rebinding import USUAL_KEYS
+
+        return tuple(USUAL_KEYS)
+
+
 def _choices() -> dict[str, tuple[str, ...]]:
     from nvitop.gui.state.columns import COLUMNS
 
-    return {'theme': THEME_NAMES, 'columns': tuple(column.name for column in COLUMNS)}
+    return _Choices(theme=THEME_NAMES, columns=tuple(column.name for column in COLUMNS))
 
 
 def _simulate(scenario: str) -> str:

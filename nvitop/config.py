@@ -18,7 +18,7 @@ class Setting(NamedTuple):
     name: str
     #: Name in the layer of options; see :func:`nvitop.options.merge`.
     field: str
-    #: ``'bool'``, ``'seconds'``, ``'choice'``, ``'thresholds'`` or ``'names'``.
+    #: ``'bool'``, ``'seconds'``, ``'choice'``, ``'thresholds'``, ``'names'`` or ``'keys'``.
     kind: str
     help: str
     #: Allowed words of a choice or of names; empty: those the program gives.
@@ -37,6 +37,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting('columns', 'columns', 'names', 'columns of the process panel, from left to right'),
     Setting('gpu-utilization-thresholds', 'gpu_thresholds', 'thresholds', 'percentages from which GPU load is moderate and heavy'),
     Setting('memory-utilization-thresholds', 'memory_thresholds', 'thresholds', 'percentages from which memory load is moderate and heavy'),
+    # A table, so it stands last in a file.
+    Setting('keys', 'keys', 'keys', 'keys of the monitor, each list instead of the usual ones of an action'),
 )
 # fmt: on
 
@@ -62,6 +64,13 @@ class Config(NamedTuple):
     layer: dict[str, object]
     problems: tuple[ConfigProblem, ...] = ()
 
+
+#: A key as the help names it, but for a letter with Ctrl, which is in upper case.
+_KEY = re.compile(
+    r'(Alt-|Shift-)*'
+    r'(Ctrl-[A-Z^_\]\\]|(Ctrl-)?(Enter|Esc|Space|Tab|Backspace|Insert|Delete|Home|End|PageUp|PageDown'
+    r'|Up|Down|Left|Right|F[1-9]|F1[0-2])|\S)'
+)
 
 _IS_LINUX = sys.platform.startswith('linux')
 
@@ -115,7 +124,12 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
     for name, value in values.items():
         try:
             setting = _setting(name)
-            layer[setting.field] = _check(setting, value, choices)
+            if setting.kind == 'keys':
+                given, wrong = _check_keys(setting, value, choices)
+                layer.update({setting.field: given} if given else {})
+                problems += [ConfigProblem(path, _line_of(text, each), why) for each, why in wrong]
+            else:
+                layer[setting.field] = _check(setting, value, choices)
         except ValueError as error:
             problems.append(ConfigProblem(path, _line_of(text, name), str(error)))
     return Config(layer, tuple(problems))
@@ -147,7 +161,7 @@ def _setting(name: str) -> Setting:
 
 def _check(setting: Setting, value: Any, choices: Choices) -> object:
     """The value as options have it. Raises ValueError, with what is allowed, where it is none."""
-    allowed = setting.choices or tuple(choices.get(setting.name, ()))
+    allowed = _allowed(setting, choices)
     if setting.kind == 'bool':
         if not isinstance(value, bool):
             raise ValueError(f'{setting.name} must be true or false, not {value!r}')
@@ -179,6 +193,43 @@ def _check(setting: Setting, value: Any, choices: Choices) -> object:
     return names
 
 
+def _check_keys(
+    setting: Setting, value: object, choices: Choices
+) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], list[tuple[str, str]]]:
+    """Names of actions with their keys, and what was wrong with which of them."""
+    if not isinstance(value, dict):
+        raise ValueError(f'{setting.name} must be a table, not {value!r}')
+    allowed = _allowed(setting, choices)
+    given, wrong = [], []
+    for name, keys in value.items():
+        keys = [keys] if isinstance(keys, str) else keys
+        if name not in allowed:
+            import difflib  # only needed to explain
+
+            nearest = difflib.get_close_matches(name, allowed, n=1)
+            hint = f': did you mean {nearest[0]!r}?' if nearest else ''
+            wrong.append((name, f'unknown action {name!r}{hint}'))
+        elif isinstance(keys, list) and all(map(_is_key, keys)):
+            given.append((name, tuple(keys)))
+        else:
+            wrong.append((name, f'{name} must be a list of keys as in the help, not {keys!r}'))
+    return tuple(given), wrong
+
+
+def _is_key(text: object) -> bool:
+    """Whether it names a key, or two that are pressed one after the other."""
+    if not isinstance(text, str):
+        return False
+    return bool(text) and all(map(_KEY.fullmatch, text.split(' '))) and text.count(' ') <= 1
+
+
+def _allowed(setting: Setting, choices: Choices) -> tuple[str, ...]:
+    try:
+        return setting.choices or tuple(choices[setting.name])
+    except KeyError:
+        return ()
+
+
 def _one_of(name: str, value: object, allowed: Collection[str]) -> str:
     if isinstance(value, str) and value in allowed:
         return value
@@ -193,11 +244,16 @@ def _line_of(text: str, name: str) -> int:
     return text.count('\n', 0, match.end()) + 1 if match else 0
 
 
-def format_config(options: Options, choices: Choices) -> str:
+def format_config(
+    options: Options, choices: Choices, usual_keys: Mapping[str, tuple[str, ...]] | None = None
+) -> str:
     """The effective configuration as a file with comments, for ``--print-config``."""
     lines = ['# Configuration of nvitop. Flags and environment variables beat what stands here.']
     for setting in SETTINGS:
-        allowed = setting.choices or tuple(choices.get(setting.name, ()))
+        if setting.kind == 'keys':
+            lines += ['', f'# {setting.help}', *_key_lines(setting, options, usual_keys or {})]
+            continue
+        allowed = _allowed(setting, choices)
         words = f' ({", ".join(allowed)})' if allowed else ''
         lines += ['', f'# {setting.help}{words}']
         value = _value_of(options, setting)
@@ -206,6 +262,18 @@ def format_config(options: Options, choices: Choices) -> str:
         else:
             lines.append(f'{setting.name} = {_toml(value)}')
     return '\n'.join(lines) + '\n'
+
+
+def _key_lines(
+    setting: Setting, options: Options, usual_keys: Mapping[str, tuple[str, ...]]
+) -> list[str]:
+    """The table of keys: what the user has chosen, the others as comments."""
+    given = dict(options.keys)
+    lines = [f'[{setting.name}]']
+    for name, usual in {**usual_keys, **given}.items():
+        mark = '' if name in given else '# '
+        lines.append(f'{mark}{name} = {_toml(given.get(name, usual))}')
+    return lines
 
 
 def _value_of(options: Options, setting: Setting) -> object:
@@ -219,4 +287,7 @@ def _toml(value: object) -> str:
         return 'true' if value else 'false'
     if isinstance(value, tuple):
         return f'[{", ".join(_toml(item) for item in value)}]'
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        text = value.replace('\\', '\\\\').replace('"', '\\"')
+        return f'"{text}"'
+    return repr(value)

@@ -71,6 +71,8 @@ class Options(NamedTuple):
     users: tuple[str, ...] | None = None
     #: Only these processes; ``None``: all.
     pids: tuple[int, ...] | None = None
+    #: Keys of the monitor that the user has chosen, by the name of what they do.
+    keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
     #: Name or file of the scenario to simulate, ``None``: the real machine.
     demo: str | None = None
 

@@ -10,7 +10,12 @@ import pytest
 from nvitop.config import SETTINGS, default_path, format_config, parse_config, read_config
 from nvitop.options import Options, Thresholds, merge
 
-CHOICES = {'theme': ('dark', 'light'), 'columns': ('pid', 'user', 'command')}
+USUAL_KEYS = {'quit': ('q', 'Q'), 'sort-by-pid': ('o p',), 'filter': ('\\', 'F4'), 'back': ()}
+CHOICES = {
+    'theme': ('dark', 'light'),
+    'columns': ('pid', 'user', 'command'),
+    'keys': tuple(USUAL_KEYS),
+}
 
 
 @pytest.mark.parametrize(
@@ -29,6 +34,16 @@ CHOICES = {'theme': ('dark', 'light'), 'columns': ('pid', 'user', 'command')}
         ('columns = ["command", "pid"]', {'columns': ('command', 'pid')}),
         ('gpu-utilization-thresholds = [80, 20]', {'gpu_thresholds': (20, 80)}),
         ('memory-utilization-thresholds = [1, 99]', {'memory_thresholds': (1, 99)}),
+        ('[keys]\nquit = "F10"', {'keys': (('quit', ('F10',)),)}),
+        (
+            'keys = {quit = ["Ctrl-Q", "é"], back = []}',
+            {'keys': (('quit', ('Ctrl-Q', 'é')), ('back', ()))},
+        ),
+        (
+            "[keys]\nfilter = ['Alt-Shift-Up', 'g \\']",
+            {'keys': (('filter', ('Alt-Shift-Up', 'g \\')),)},
+        ),
+        ('[keys]', {}),
     ],
 )
 def test_what_a_file_may_say(text: str, layer: dict[str, object]) -> None:
@@ -58,6 +73,13 @@ def test_what_a_file_may_say(text: str, layer: dict[str, object]) -> None:
         ('gpu-utilization-thresholds = [0, 50]', 1, 'from 1 to 99'),
         ('gpu-utilization-thresholds = [1, 2, 3]', 1, 'from 1 to 99'),
         ('gpu-utilization-thresholds = [1.5, 2]', 1, 'from 1 to 99'),
+        ('keys = 3', 1, 'must be a table'),
+        ('[keys]\n\nqiut = "x"', 3, "unknown action 'qiut': did you mean 'quit'?"),
+        ('[keys]\nquit = ["Escape"]', 2, 'quit must be a list of keys as in the help'),
+        ('[keys]\nquit = ["a b c"]', 2, 'list of keys'),
+        ('[keys]\nquit = [""]', 2, 'list of keys'),
+        ('[keys]\nquit = ["Ctrl-q"]', 2, 'list of keys'),
+        ('[keys]\nquit = 1', 2, 'list of keys'),
         ('[table]\nx = 1', 1, "unknown key 'table'"),
         ('a.b = 1', 1, "unknown key 'a'"),
         ('"quoted" = 1', 1, "unknown key 'quoted'"),
@@ -124,11 +146,12 @@ def test_a_file_that_is_not_text_or_not_a_file_is_reported(tmp_path: pathlib.Pat
             show_host=False,
             columns=('pid', 'command'),
             thresholds=Thresholds(gpu=(5, 50), memory=(6, 60)),
+            keys=(('filter', ('\\', '"', "'")), ('back', ())),
         ),
     ],
 )
 def test_what_is_printed_can_be_read_again(options: Options) -> None:
-    text = format_config(options, CHOICES)
+    text = format_config(options, CHOICES, USUAL_KEYS)
     config = parse_config(text, 'f', CHOICES)
     assert config.problems == ()
     assert merge(config.layer) == options

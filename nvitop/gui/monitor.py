@@ -14,7 +14,9 @@ from nvitop.gui.app import App
 from nvitop.gui.crash import explain_crash, write_crash
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice
+from nvitop.gui.state.keymap import USUAL
 from nvitop.gui.state.notices import NOTICE_SECONDS
+from nvitop.gui.state.rebinding import rebind
 from nvitop.gui.state.types import MainState
 from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.curses import CursesTerminal
@@ -51,7 +53,10 @@ class Outcome(NamedTuple):
 def first_state(options: Options, notices: Sequence[str] = ()) -> AppState:
     """The state that the options ask for; each notice is shown for a while."""
     until = time.monotonic() + 2 * NOTICE_SECONDS
+    keymap, problems = rebind(dict(options.keys)) if options.keys else (USUAL, ())
+    notices = (*notices, *problems)
     return AppState(
+        keymap=keymap,
         view=view_of(options),
         main=MainState(filter=filter_of(options)),
         theme=options.theme,

@@ -13,14 +13,12 @@ from nvitop.gui.render.ascii import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width, safe
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.ordering import ORDERS, list_processes
 from nvitop.gui.state.types import GraphState, MainState, ProcessFilter, Sort, ViewState
+from nvitop.gui.view.hints import key_hints, signal_hints
 from nvitop.gui.view.panels.device import Header
-from nvitop.gui.view.screens.main import (
-    HEADER_HINT,
-    MainView,
-    draw_main,
-)
+from nvitop.gui.view.screens.main import MainView, draw_main
 from nvitop.options import MODES
 from nvitop.sampling.history import History
 from nvitop.sampling.types import ProcessKey, Sample
@@ -28,7 +26,8 @@ from tests.gui.goldens import assert_golden
 from tests.gui.samples import SAMPLES
 from tests.gui.test_report import Anything
 
-HEADER = Header('Tue Jan 02 03:04:05 2024', (), HEADER_HINT, '1.0.0')
+HINT = key_hints(AppState(), ('h', 'help'), ('q', 'quit'))
+HEADER = Header('Tue Jan 02 03:04:05 2024', (), HINT, signal_hints(AppState()), '1.0.0')
 
 
 def history_of(sample: Sample, seconds: int = 200) -> History:

@@ -3,26 +3,14 @@
 
 from __future__ import annotations
 
-import enum
-
+from nvitop.gui.state.keymap import USUAL, Keymap
+from nvitop.gui.state.screen import Screen as Screen
+from nvitop.gui.state.summary import ProblemCount
 from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.state.types import MainState, ViewState
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import EMPTY_SAMPLE, Cost, ProcessKey, ProcessSample, Sample
 from nvitop.version import __version__
-
-
-class Screen(enum.Enum):
-    """What fills the terminal."""
-
-    MAIN = 'main'
-    TREE = 'tree'
-    ENVIRON = 'environ'
-    METRICS = 'metrics'
-    HELP = 'help'
-    PROBLEMS = 'problems'
-    USERS = 'users'
-    COLUMNS = 'columns'
 
 
 class TreeState(NamedTuple):
@@ -110,20 +98,6 @@ class Notice(NamedTuple):
     is_error: bool = False
 
 
-class ProblemCount(NamedTuple):
-    """A problem, when it was seen first and last, and in how many samples."""
-
-    subject: str
-    what: str
-    reason: str
-    kind: str
-    first: float
-    last: float
-    times: int = 1
-    #: Whether the latest sample has it still.
-    is_current: bool = True
-
-
 class AppState(NamedTuple):
     """Everything that is drawn, but history and theme."""
 
@@ -141,6 +115,7 @@ class AppState(NamedTuple):
     listing: ListState = ListState()
     dialog: SignalDialog | None = None
     field: TextField | None = None
+    keymap: Keymap = USUAL
     #: Keys of a binding of several that have been pressed: ``'o'``.
     prefix: str = ''
     #: The latest sample, and the one that is shown while the display is frozen.

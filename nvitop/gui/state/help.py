@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Iterable
+
 from nvitop.gui.layout.help import HelpEntry, HelpGroup, HelpPart, lay_out_help
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
@@ -43,11 +45,13 @@ def format_purpose(binding: Binding) -> str:
     return f'{where}{binding.help}'
 
 
-def key_groups(*, readonly: bool = False) -> tuple[HelpGroup, ...]:
+def key_groups(
+    bindings: Iterable[Binding] = BINDINGS, *, readonly: bool = False
+) -> tuple[HelpGroup, ...]:
     """The bindings that the help tells of, under their headings."""
     groups: dict[str, list[HelpEntry]] = {}
-    for binding in BINDINGS:
-        if binding.help:
+    for binding in bindings:
+        if binding.help and binding.keys:
             is_disabled = readonly and binding.is_mutating
             entry = HelpEntry(format_keys(binding), format_purpose(binding), is_disabled)
             groups.setdefault(binding.group, []).append(entry)
@@ -89,7 +93,7 @@ def dialog_group() -> HelpGroup:
 
 def all_groups(state: AppState) -> tuple[HelpGroup, ...]:
     """Everything that the help tells."""
-    keys = key_groups(readonly=state.view.readonly)
+    keys = key_groups(state.keymap.bindings, readonly=state.view.readonly)
     return (*keys, _TYPING, dialog_group(), _MOUSE, legend(state))
 
 

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import enum
+from typing import Iterable
 
-from nvitop.gui.state.app_state import Screen
 from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.ordering import ORDERS
+from nvitop.gui.state.screen import Screen
 from nvitop.namedtuple import NamedTuple
 
 
@@ -80,6 +81,14 @@ class Binding(NamedTuple):
     argument: str = ''
     #: Whether it can end in a signal, so that ``--readonly`` takes it away.
     is_mutating: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the configuration file calls it: ``quit``, ``sort-by-pid``."""
+        words = f'{self.action.name.lower()}_{self.argument}'.rstrip('_')
+        if self.argument.startswith('-'):
+            words = f'{self.action.name.lower()}_{self.argument[1:]}_reversed'
+        return words.replace('_', '-')
 
 
 _MAIN = frozenset({Screen.MAIN})
@@ -186,35 +195,55 @@ BINDINGS: tuple[Binding, ...] = (
 # fmt: on
 
 
-def find_binding(screen: Screen, keys: str) -> Binding | None:
-    """The binding of a key, or of keys with spaces between them, on a screen."""
-    return _TABLE.get((screen, keys))
+class Keymap:
+    """The bindings that are in force. A value: it never changes."""
+
+    def __init__(self, bindings: Iterable[Binding]) -> None:
+        self.bindings = tuple(bindings)
+        self._table: dict[tuple[Screen, str], Binding] = {}
+        for binding in self.bindings:
+            for screen in binding.screens:
+                for keys in binding.keys:
+                    self._table.setdefault((screen, keys), binding)
+        self._prefixes = frozenset(
+            (screen, keys.rsplit(' ', 1)[0]) for screen, keys in self._table if ' ' in keys
+        )
+
+    def find(self, screen: Screen, keys: str) -> Binding | None:
+        """The binding of a key, or of keys with spaces between them, on a screen."""
+        return self._table.get((screen, keys))
+
+    def is_prefix(self, screen: Screen, keys: str) -> bool:
+        """Whether bindings of more keys begin with these."""
+        return (screen, keys) in self._prefixes
+
+    def reaches(self, screen: Screen, keys: str) -> bool:
+        """Whether keys can be pressed to an end: of two the first must mean nothing alone."""
+        first, _, second = keys.partition(' ')
+        return (screen, keys) in self._table and not (second and (screen, first) in self._table)
+
+    def keys_after(self, screen: Screen, prefix: str) -> tuple[str, ...]:
+        """The keys that can follow keys that have been pressed, in the order of the table."""
+        return tuple(
+            keys[len(prefix) + 1 :]
+            for binding in self.bindings
+            if screen in binding.screens and binding.help
+            for keys in binding.keys
+            if keys.startswith(f'{prefix} ')
+        )
+
+    def instead_of(self, screen: Screen, usual: str) -> str:
+        """The key that does what a key usually does on a screen: that key itself, if it still
+        does; ``''``: none."""
+        meant = USUAL.find(screen, usual)
+        if meant is None:
+            return ''
+        keys = [usual, *(key for found in self.bindings for key in found.keys)]
+        what = (meant.action, meant.argument)
+        found = ((key, self.find(screen, key)) for key in keys if self.reaches(screen, key))
+        return next((key for key, it in found if it and (it.action, it.argument) == what), '')
 
 
-def is_prefix(screen: Screen, keys: str) -> bool:
-    """Whether bindings of more keys begin with these."""
-    return (screen, keys) in _PREFIXES
-
-
-def keys_after(screen: Screen, prefix: str) -> tuple[str, ...]:
-    """The keys that can follow keys that have been pressed, in the order of the table."""
-    return tuple(
-        keys[len(prefix) + 1 :]
-        for binding in BINDINGS
-        if screen in binding.screens and binding.help
-        for keys in binding.keys
-        if keys.startswith(f'{prefix} ')
-    )
-
-
-def _make_table() -> dict[tuple[Screen, str], Binding]:
-    table: dict[tuple[Screen, str], Binding] = {}
-    for binding in BINDINGS:
-        for screen in binding.screens:
-            for keys in binding.keys:
-                table.setdefault((screen, keys), binding)
-    return table
-
-
-_TABLE = _make_table()
-_PREFIXES = frozenset((screen, keys.rsplit(' ', 1)[0]) for screen, keys in _TABLE if ' ' in keys)
+#: The keys as they are unless the configuration file says otherwise.
+USUAL = Keymap(BINDINGS)
+find_binding = USUAL.find

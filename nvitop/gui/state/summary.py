@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Iterable, Sequence
 
-from nvitop.gui.state.app_state import ProblemCount
 from nvitop.gui.state.ranges import subjects_text
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessSample
@@ -14,6 +13,20 @@ from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessSample
 MAX_PROBLEMS = 500
 #: Over how many samples own cost is measured.
 MAX_COSTS = 60
+
+
+class ProblemCount(NamedTuple):
+    """A problem, when it was seen first and last, and in how many samples."""
+
+    subject: str
+    what: str
+    reason: str
+    kind: str
+    first: float
+    last: float
+    times: int = 1
+    #: Whether the latest sample has it still.
+    is_current: bool = True
 
 
 class UserSummary(NamedTuple):

@@ -34,7 +34,7 @@ from nvitop.gui.state.events import (
     Suspended,
     Terminated,
 )
-from nvitop.gui.state.keymap import Action, find_binding, is_prefix
+from nvitop.gui.state.keymap import Action
 from nvitop.gui.state.listing import keep_selection_seen, relist
 from nvitop.gui.state.mouse import click, scroll
 from nvitop.gui.state.notices import add_notice
@@ -76,9 +76,9 @@ def _key(state: AppState, event: KeyPressed) -> Result:
     if state.field is not None:
         return typing_keys.press(state, key)
     keys = f'{state.prefix} {key}' if state.prefix else key
-    binding = find_binding(state.screen, keys)
+    binding = state.keymap.find(state.screen, keys)
     if binding is None:
-        waits = is_prefix(state.screen, keys)
+        waits = state.keymap.is_prefix(state.screen, keys)
         return state._replace(prefix=keys if waits else ''), ()
     state = state._replace(prefix='')
     if binding.is_mutating:

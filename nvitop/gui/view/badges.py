@@ -6,7 +6,6 @@ from __future__ import annotations
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.keymap import keys_after
 from nvitop.gui.view.format import format_timestamp
 
 _WARNING = Style(Role.WARNING, bold=True)
@@ -27,7 +26,7 @@ def state_badges(state: AppState) -> tuple[tuple[str, Style], ...]:
     if not state.captures_mouse:
         badges.append(('mouse released', _WARNING))
     if state.prefix:
-        following = ' '.join(keys_after(state.screen, state.prefix))
+        following = ' '.join(state.keymap.keys_after(state.screen, state.prefix))
         badges.append((f'{state.prefix} and then {following}', _KEY))
     # The brackets part them from each other where there are no colours.
     return tuple((f'[{text}]', style) for text, style in badges)

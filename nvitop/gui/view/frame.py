@@ -17,11 +17,12 @@ from nvitop.gui.state.dialog import dialog_layout
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.view.badges import state_badges, title_badges
 from nvitop.gui.view.format import format_timestamp
+from nvitop.gui.view.hints import key_hints, signal_hints
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.columns import draw_columns
 from nvitop.gui.view.screens.environ import draw_environ
 from nvitop.gui.view.screens.help import draw_help
-from nvitop.gui.view.screens.main import HEADER_HINT, MainView, draw_main, draw_too_small
+from nvitop.gui.view.screens.main import MainView, draw_main, draw_too_small
 from nvitop.gui.view.screens.metrics import draw_metrics
 from nvitop.gui.view.screens.problems import draw_problems
 from nvitop.gui.view.screens.tree import draw_tree
@@ -61,7 +62,8 @@ def draw_frame(state: AppState, history: History) -> Buffer:
 
 def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     clock = format_timestamp(state.timestamp)
-    header = Header(clock, state_badges(state), HEADER_HINT, state.version)
+    hint = key_hints(state, ('h', 'help'), ('q', 'quit'))
+    header = Header(clock, state_badges(state), hint, signal_hints(state), state.version)
     arranged = MainView(state.rows, main_layout(state))
     draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
     if arranged.layout.scroll_y:

@@ -33,6 +33,8 @@ class Header(NamedTuple):
     badges: tuple[tuple[str, Style], ...] = ()
     #: Pieces of a hint at its right end, each with its style.
     hint: tuple[tuple[str, Style], ...] = ()
+    #: The same for signals, which stands above the processes while any of them can get one.
+    signal_hint: tuple[tuple[str, Style], ...] = ()
     version: str = __version__.partition('+')[0]
 
 

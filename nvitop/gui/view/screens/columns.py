@@ -12,11 +12,12 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.columns import COLUMNS_BY_NAME, column_widths
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_title, hint_of
+from nvitop.gui.view.hints import key_hints
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_title
 
 _DIM = Style(Role.DIM)
-_HINT = hint_of(('Space', 'show or hide'), ('K J', 'move'), ('q', 'back'))
-_SHORT_HINT = hint_of(('K J', 'move'), ('q', 'back'))
+_HINTS = (('Space', 'show or hide'), ('K J', 'move'), ('q', 'back'))
+_SHORT_HINTS = _HINTS[1:]
 
 
 def draw_columns(buf: Buffer, state: AppState) -> None:
@@ -25,7 +26,8 @@ def draw_columns(buf: Buffer, state: AppState) -> None:
     shown = state.view.columns
     placed = place_columns(shown, state.width, column_widths(state.rows))
     with_room = {place.column.name for place in placed}
-    draw_title(buf, 'Columns', title_badges(state), _HINT if buf.width >= 60 else _SHORT_HINT)
+    hints = key_hints(state, *(_HINTS if buf.width >= 60 else _SHORT_HINTS))
+    draw_title(buf, 'Columns', title_badges(state), hints)
     draw_bar_row(buf, 1, ' [x] shown  [-] no room  [ ] hidden')
     names = columns_in_order(state)
     for line in layout.shown:

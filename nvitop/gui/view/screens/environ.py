@@ -10,16 +10,16 @@ from nvitop.gui.state.app_state import AppState, EnvironState
 from nvitop.gui.state.environ import environ_lines, is_secret
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.view.badges import title_badges
+from nvitop.gui.view.hints import key_hints, shown_key
 from nvitop.gui.view.widgets.title import (
     draw_bar_row,
     draw_message,
     draw_title,
-    hint_of,
 )
 
 _NAME = Style(Role.HEADING, bold=True)
 _DIM = Style(Role.DIM)
-_HINT = hint_of(('h', 'help'), ('e', 'back'))
+_HINTS = (('h', 'help'), ('e', 'back'))
 #: Characters of a value that can be looked at, scrolling sideways.
 _LIMIT = 1 << 16
 
@@ -28,8 +28,8 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     environ = state.environ
     layout = lines_layout(state)
-    draw_title(buf, _title(environ), title_badges(state), _HINT)
-    draw_bar_row(buf, 1, _summary(environ))
+    draw_title(buf, _title(environ), title_badges(state), key_hints(state, *_HINTS))
+    draw_bar_row(buf, 1, _summary(state))
     if environ.error or not environ.variables:
         style = Style(Role.ERROR) if environ.error else _DIM
         draw_message(buf, layout.area, safe(_message(environ)), style)
@@ -46,16 +46,18 @@ def _title(environ: EnvironState) -> str:
     return f'Environment of process {environ.pid}{who}'
 
 
-def _summary(environ: EnvironState) -> str:
+def _summary(state: AppState) -> str:
+    environ = state.environ
+    key = shown_key(state, 'v')
     variables = environ.variables or ()
     if not variables:
         return ''
     text = f' {environ.cursor + 1} of {len(variables)}'
     secrets = sum(1 for name, value in variables if value and is_secret(name))
-    if secrets and environ.reveals_secrets:
-        text += f', {secrets} secret: v hides them'
-    elif secrets:
-        text += f', {secrets} hidden: v shows them'
+    if secrets:
+        text += f', {secrets} secret' if environ.reveals_secrets else f', {secrets} hidden'
+    if secrets and key:
+        text += f': {key} {"hides" if environ.reveals_secrets else "shows"} them'
     return text
 
 

@@ -11,7 +11,8 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import help_lines
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_title, hint_of
+from nvitop.gui.view.hints import key_hints
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_title
 
 _STYLES = {
     'heading': Style(Role.TITLE, bold=True),
@@ -21,7 +22,7 @@ _STYLES = {
 }
 _COLORED = {'light': Role.LIGHT, 'moderate': Role.MODERATE, 'heavy': Role.HEAVY}
 _DISABLED = Style(Role.DIM)
-_HINT = hint_of(('q', 'back'))
+_HINTS = (('q', 'back'),)
 _NOTE = 'read-only: dim keys do nothing '
 #: Width of the screen from which on there is room for it.
 _WITH_NOTE = 60
@@ -31,7 +32,7 @@ def draw_help(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     lines = help_lines(state)
     layout = lines_layout(state)
-    draw_title(buf, f'nvitop {state.version}', title_badges(state), _HINT)
+    draw_title(buf, f'nvitop {state.version}', title_badges(state), key_hints(state, *_HINTS))
     first, last = layout.shown.start + 1, layout.shown.stop
     is_whole = layout.length <= layout.area.height
     text = ' Help' if is_whole else f' Help: lines {first} to {last} of {len(lines)}'

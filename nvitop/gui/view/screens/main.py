@@ -20,19 +20,6 @@ from nvitop.sampling.types import ProcessSample, Sample
 if TYPE_CHECKING:
     from nvitop.sampling.history import History
 
-_KEY = Style(Role.KEY, bold=True, italic=True)
-_HINT = Style(Role.DIM)
-#: The hint in the first line of the monitor.
-HEADER_HINT = (('h', _KEY), (' help  ', _HINT), ('q', _KEY), (' quit', _HINT))
-SIGNAL_HINT = (
-    ('signals: ', _HINT),
-    ('^C', _KEY),
-    (' interrupt  ', _HINT),
-    ('T', _KEY),
-    (' terminate  ', _HINT),
-    ('k', _KEY),
-    (' kill', _HINT),
-)
 _WARNING = Style(Role.WARNING)
 
 
@@ -84,7 +71,7 @@ def draw_main(
         state.tagged,
         state.scroll_x,
         notes=() if is_report else _notes(sample, processes),
-        hints=SIGNAL_HINT if has_targets and not is_report else (),
+        hints=header.signal_hint if has_targets else (),
     )
     styles = {
         device.key: device_style(

@@ -15,17 +15,18 @@ from nvitop.gui.state.columns import column_widths
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.cells import CELLS
+from nvitop.gui.view.hints import key_hints
 from nvitop.gui.view.load import load_role
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, draw_graph, graph_bound
 from nvitop.gui.view.widgets.past import Past
 from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_title, hint_of
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_title
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample
 
-_HINT = hint_of(('+ -', 'time'), ('h', 'help'), ('q', 'back'))
+_HINTS = (('+ -', 'time'), ('h', 'help'), ('q', 'back'))
 _DIM = Style(Role.DIM)
 #: The percentages that graphs are marked with.
 _TICKS = (1, 2, 4, 5, 8, 10, 20, 40, 50, 80, 100, 200, 400, 500, 800, 1000, 2000, 4000, 8000)
@@ -72,7 +73,7 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     device = next((d for d in state.shown.devices if d.key == key.device), None)
     layout = lay_out_metrics(buf.width, buf.height, column_widths([process] if process else []))
     title = f'Process {key.pid} on GPU {key.device.label}'
-    draw_title(buf, title, title_badges(state), _HINT)
+    draw_title(buf, title, title_badges(state), key_hints(state, *_HINTS))
     draw_bar_row(buf, layout.heading_y, heading_text(layout.columns))
     if process is None:
         text = clip('The process has ended, or has left this GPU', buf.width - 2)

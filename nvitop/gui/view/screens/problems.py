@@ -15,11 +15,12 @@ from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.state.summary import ProblemLine, own_cost, problem_lines
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
+from nvitop.gui.view.hints import key_hints
 from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, hint_of
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title
 
 _DIM = Style(Role.DIM)
-_HINT = hint_of(('h', 'help'), ('q', 'back'))
+_HINTS = (('h', 'help'), ('q', 'back'))
 #: The widest that subject and what was asked get, and what the reason keeps: narrow, and not.
 _NARROW, _WIDE = (12, 13, 10), (24, 40, 24)
 
@@ -31,7 +32,7 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     places = _places(lines, buf.width)
     current = sum(line.is_current for line in lines)
     title = f'Problems: {current} now, {len(lines) - current} past' if lines else 'Problems'
-    draw_title(buf, title, title_badges(state), _HINT)
+    draw_title(buf, title, title_badges(state), key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, heading_text(places))
     for index in layout.shown:
         line = lines[index]

@@ -14,14 +14,14 @@ from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
+from nvitop.gui.view.hints import key_hints, shown_key, signal_hints
 from nvitop.gui.view.panels.process import no_processes_message
-from nvitop.gui.view.screens.main import SIGNAL_HINT
 from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, hint_of
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title
 
 _TREE = Style(Role.TREE, bold=True)
 _DIM = Style(Role.DIM)
-_HINT = hint_of(('h', 'help'), ('t', 'back'))
+_HINTS = (('h', 'help'), ('t', 'back'))
 
 
 def draw_tree(buf: Buffer, state: AppState) -> None:
@@ -30,7 +30,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     layout = tree_layout(state)
     tagged = tree_tags(state)
     has_targets = bool(state.tree.selected or tagged) and not state.view.readonly
-    hint = SIGNAL_HINT if has_targets else _HINT
+    hint = signal_hints(state) if has_targets else key_hints(state, *_HINTS)
     draw_title(buf, _title(state, rows), title_badges(state), hint)
     draw_bar_row(buf, layout.lines.area.y - 1, heading_text(layout.columns))
     for line in layout.lines.shown:
@@ -53,7 +53,9 @@ def _empty_message(state: AppState) -> str:
     if state.shown.host_processes:
         return f'None of {len(state.shown.host_processes)} processes meets the filter'
     if state.frozen is not None:
-        return 'Not measured: the display was frozen before the tree was opened (z: let it run)'
+        reason = 'Not measured: the display was frozen before the tree was opened'
+        key = shown_key(state, 'z')
+        return f'{reason} ({key}: let it run)' if key else reason
     if state.shown.processes or not state.shown.sequence:
         return 'Looking for processes ...'
     return no_processes_message(state.shown)

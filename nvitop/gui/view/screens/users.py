@@ -15,13 +15,14 @@ from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import UserSummary, summarise_users
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
+from nvitop.gui.view.hints import key_hints
 from nvitop.gui.view.panels.process import no_processes_message
 from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, hint_of
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title
 
 _DIM = Style(Role.DIM)
 _OWN = Style(Role.USER, bold=True)
-_HINT = hint_of(('h', 'help'), ('q', 'back'))
+_HINTS = (('h', 'help'), ('q', 'back'))
 _USER_WIDTH = 32
 #: What the devices keep before another column is left out.
 _REST = 5
@@ -36,7 +37,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     places = place(USER_COLUMNS, Cells(0, buf.width), {'user': width}, rest=_REST)
     noun = 'user' if len(users) == 1 else 'users'
     title = f'{len(users)} {noun} of GPUs' if users else 'Users of GPUs'
-    draw_title(buf, title, title_badges(state), _HINT)
+    draw_title(buf, title, title_badges(state), key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, heading_text(places))
     total = _total_memory(state)
     for line in layout.shown:

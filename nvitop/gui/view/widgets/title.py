@@ -38,14 +38,6 @@ def draw_at_right(buf: Buffer, y: int, pieces: Pieces, *, left: int = 0) -> None
             x += buf.write(x, y, text, style)
 
 
-def hint_of(*pairs: tuple[str, str]) -> Pieces:
-    """Keys and what they do, as a hint: ``q back  h help``."""
-    pieces: list[tuple[str, Style]] = []
-    for key, what in pairs:
-        pieces += [(key, KEY), (f' {what}{"  " if len(pieces) < 2 * len(pairs) - 2 else ""}', HINT)]
-    return pieces
-
-
 def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = _BAR) -> None:
     """A row across the whole screen in one style: the headings of a list."""
     buf.write(0, y, pad(text, buf.width), style)

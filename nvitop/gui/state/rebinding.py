@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Keys of the user's own: the table of keys with what the configuration file says of it."""
+
+from __future__ import annotations
+
+from typing import Mapping, Sequence
+
+from nvitop.gui.state.keymap import BINDINGS, USUAL, Action, Binding, Keymap
+from nvitop.gui.state.screen import Screen
+
+#: The names of all bindings and their keys, of the first binding where several have a name.
+USUAL_KEYS: dict[str, tuple[str, ...]] = {b.name: b.keys for b in reversed(BINDINGS)}
+USUAL_KEYS = dict(reversed(tuple(USUAL_KEYS.items())))
+
+
+def rebind(keys: Mapping[str, Sequence[str]]) -> tuple[Keymap, tuple[str, ...]]:
+    """The table of keys in which the named bindings have these keys instead of their usual ones,
+    and what cannot be as it was asked for.
+
+    A key that is given to a binding is taken from whatever usually has it on the same screens.
+    """
+    taken: dict[tuple[Screen, str], str] = {}
+    problems = []
+    for binding in BINDINGS:
+        for screen in sorted(binding.screens, key=lambda each: each.value):
+            for key in keys.get(binding.name, ()):
+                first = taken.setdefault((screen, key), binding.name)
+                if first != binding.name:
+                    problems.append(f'key {key!r} is given to {first} and to {binding.name}')
+    rows: list[Binding] = []
+    for binding in BINDINGS:
+        if binding.name in keys:
+            rows.append(binding._replace(keys=tuple(keys[binding.name])))
+        else:
+            rows += _without(binding, frozenset(taken))
+    keymap = Keymap(row for row in rows if row.keys)
+    stuck = _screens_without_a_way_out(keymap)
+    if stuck:
+        return USUAL, (f'the usual keys are used: no key would leave the screen {stuck[0].value}',)
+    return keymap, tuple(dict.fromkeys(problems))
+
+
+def _without(binding: Binding, taken: frozenset[tuple[Screen, str]]) -> list[Binding]:
+    """A usual binding without the keys that something else has now; where that is so on some of
+    its screens only, in several parts."""
+    parts: dict[frozenset[Screen], list[str]] = {}
+    first_of_two = {(screen, key.split(' ')[0]) for screen, key in taken if ' ' in key}
+    for key in binding.keys:
+        left = frozenset(
+            screen
+            for screen in binding.screens
+            if (screen, key.split(' ')[0]) not in taken
+            and (screen, key) not in taken
+            and (screen, key) not in first_of_two
+        )
+        if left:
+            parts.setdefault(left, []).append(key)
+    return [binding._replace(keys=tuple(each), screens=left) for left, each in parts.items()]
+
+
+def _screens_without_a_way_out(keymap: Keymap) -> list[Screen]:
+    ways = {Screen.MAIN: Action.QUIT}
+    return [
+        screen
+        for screen in Screen
+        if not any(
+            binding.action is ways.get(screen, Action.BACK)
+            for binding in keymap.bindings
+            for key in binding.keys
+            if keymap.find(screen, key) is binding and keymap.reaches(screen, key)
+        )
+    ]

@@ -1,0 +1,149 @@
+"""Keys of the user's own: they work, and help and hints tell of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.gui.monitor import first_state
+from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.effects import Quit
+from nvitop.gui.state.events import SampleArrived
+from nvitop.gui.state.keymap import BINDINGS, USUAL, Action, Keymap
+from nvitop.gui.state.rebinding import USUAL_KEYS, rebind
+from nvitop.gui.state.types import Sort
+from nvitop.gui.state.update import update
+from nvitop.gui.view.frame import draw_frame
+from nvitop.options import Options
+from nvitop.sampling.history import History
+from tests.gui.samples import SAMPLES
+from tests.gui.test_update import press
+
+pytestmark = pytest.mark.usefixtures('utc')
+
+
+def rebound(**keys: list[str]) -> Keymap:
+    keymap, problems = rebind({name.replace('_', '-'): found for name, found in keys.items()})
+    assert problems == ()
+    return keymap
+
+
+def state_with(keymap: Keymap) -> AppState:
+    state = AppState(100, 30, keymap=keymap)
+    return update(state, SampleArrived(SAMPLES['h100x8']._replace(sequence=1)))[0]
+
+
+def screen_of(state: AppState) -> list[str]:
+    return draw_frame(state, History()).lines()
+
+
+def test_every_binding_has_a_name_of_its_own_or_is_of_the_same_action() -> None:
+    for name in USUAL_KEYS:
+        found = [binding for binding in BINDINGS if binding.name == name]
+        assert len({binding.action for binding in found}) == 1
+    assert next(iter(USUAL_KEYS)) == 'quit'
+    assert {'open-tree', 'kill', 'sort-by-pid', 'sort-by-pid-reversed'} <= set(USUAL_KEYS)
+    assert USUAL_KEYS['back'] == ('Esc', 'q', 'Q')
+
+
+def test_without_keys_of_ones_own_all_is_as_usual() -> None:
+    keymap, problems = rebind({})
+    assert problems == ()
+    assert keymap.bindings == BINDINGS
+
+
+def test_a_key_of_ones_own_does_what_was_asked_for_and_the_usual_one_nothing() -> None:
+    state = state_with(rebound(quit=['F10'], sort_by_pid=['P', 'x p'], kill=[]))
+    assert press(state, 'F10')[1] == (Quit(),)
+    assert press(state, 'q') == (state, ())
+    assert press(state, 'P')[0].main.sort == Sort('pid')
+    assert press(state, 'x', 'p')[0].main.sort == Sort('pid')
+    assert press(state, 'o', 'p')[0].main.sort == Sort()
+    assert press(state, 'o', 'g')[0].main.sort == Sort('gpu_memory')
+    assert press(state, 'Down', 'k')[0].dialog is None
+    assert press(state, 'Down', 'T')[0].dialog is not None
+
+
+def test_a_key_is_taken_from_what_usually_has_it_on_the_same_screens_only() -> None:
+    keymap = rebound(open_tree=['z', 'q'], quit=['Q'])
+    assert [keymap.find(screen, 'q') for screen in (Screen.HELP, Screen.TREE)] == [
+        USUAL.find(screen, 'q') for screen in (Screen.HELP, Screen.TREE)
+    ]
+    for screen in Screen:
+        binding = keymap.find(screen, 'z')
+        assert binding is not None
+        wanted = Action.OPEN_TREE if screen is Screen.MAIN else Action.FREEZE
+        assert binding.action is wanted
+
+
+def test_a_key_that_began_two_is_free_for_one_and_the_other_way_round() -> None:
+    state = state_with(rebound(refresh=['o'], toggle_host=['t x']))
+    assert press(state, 'o')[0].prefix == ''
+    assert press(state, 'o', 'g')[0].main.sort == Sort()
+    assert press(state, 't')[0].screen is Screen.MAIN
+    assert not press(state, 't', 'x')[0].view.show_host
+    text = '\n'.join(screen_of(state_with(rebound(refresh=['o']))._replace(screen=Screen.HELP)))
+    assert '  og ' not in text
+
+
+def test_help_and_hints_tell_of_the_keys_in_force() -> None:
+    keymap = rebound(help=['F2'], quit=['X'], kill=['Ctrl-K'], terminate=[], reveal=['y'])
+    state = state_with(keymap)
+    assert screen_of(state)[0].split()[-4:] == ['F2', 'help', 'X', 'quit']
+    selected, _ = press(state, 'Down')
+    hint = next(line for line in screen_of(selected) if 'signals: ' in line)
+    assert hint.split() == ['signals:', '^C', 'interrupt', '^K', 'kill']
+    lines = screen_of(press(state, 'F2')[0])
+    assert '  X                    quit, leaving a report on the screen' in lines
+    assert lines[0].endswith('q back')
+
+
+def test_two_actions_with_one_key_are_told_and_the_first_has_it() -> None:
+    keymap, problems = rebind({'open-tree': ['y'], 'open-users': ['y'], 'reveal': ['y']})
+    assert problems == ("key 'y' is given to open-tree and to open-users",)
+    binding = keymap.find(Screen.MAIN, 'y')
+    assert binding is not None
+    assert binding.action is Action.OPEN_TREE
+
+
+@pytest.mark.parametrize(
+    'keys',
+    [
+        {'quit': []},
+        {'back': []},
+        {'help': ['q', 'Q']},
+        {'quit': ['x y'], 'freeze': ['x']},
+    ],
+)
+def test_keys_that_leave_no_way_out_of_a_screen_are_refused(keys: dict[str, list[str]]) -> None:
+    keymap, problems = rebind(keys)
+    assert keymap is USUAL
+    assert 'no key would leave the screen' in problems[0]
+
+
+_ANY_KEYS = st.sampled_from(
+    ['q', 'Q', 'Esc', 'h', 'x', 'o', 'o g', 'x y', 'F10', 'Enter', 't', 'e']
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(USUAL_KEYS)), st.lists(_ANY_KEYS, max_size=3)))
+def test_whatever_the_keys_are_every_screen_can_be_left(keys: dict[str, list[str]]) -> None:
+    keymap, _ = rebind(keys)
+    for screen in Screen:
+        state = AppState(screen=screen, keymap=keymap)
+        pressed = {key for binding in keymap.bindings for key in binding.keys}
+        after = [press(state, *key.split(' ')) for key in sorted(pressed)]
+        if screen is Screen.MAIN:
+            assert any(effects == (Quit(),) for _, effects in after)
+        else:
+            assert any(left.screen is Screen.MAIN for left, _ in after)
+
+
+def test_the_monitor_begins_with_the_keys_of_the_options_and_tells_what_cannot_be() -> None:
+    state = first_state(Options(keys=(('open-tree', ('y',)), ('open-users', ('y',)))))
+    assert press(state, 'y')[0].screen is Screen.TREE
+    assert [notice.text for notice in state.notices] == [
+        "key 'y' is given to open-tree and to open-users"
+    ]
+    assert first_state(Options()).keymap is USUAL
