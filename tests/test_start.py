@@ -97,7 +97,15 @@ def test_a_report_loads_no_form_of_a_panel_that_it_does_not_show(imported: set[s
 
 
 def test_a_report_loads_no_room_that_has_nothing_to_do_with_it(imported: set[str]) -> None:
-    rooms = ('api.libcudart', 'callbacks', 'compat', 'query', 'select')
+    rooms = (
+        'api.device.rare',
+        'api.libcudart',
+        'api.rare_metrics',
+        'callbacks',
+        'compat',
+        'query',
+        'select',
+    )
     assert not within(imported, *(f'nvitop.{room}' for room in rooms))
 
 

@@ -187,8 +187,8 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
 
 def _request(given: argparse.Namespace) -> Request:
     style = _labelled('--format', parse_style, given.format)
-    gpu = _one_of(given.gpu, given.query_gpu, given.query_remapped_rows)
-    processes = _one_of(given.processes, given.query_compute_apps)
+    gpu_option, gpu = _one_of(given, 'gpu', 'query-gpu', 'query-remapped-rows')
+    processes_option, processes = _one_of(given, 'processes', 'query-compute-apps')
     items = _items(given)
     if given.all:
         gpu = gpu or ('all' if style.kind != 'csv' or processes is None else None)
@@ -200,8 +200,8 @@ def _request(given: argparse.Namespace) -> Request:
     apps = process_table(compute_apps=given.query_compute_apps is not None)
     gpus = device_table() if given.query_remapped_rows is None else remapped_rows_table()
     return Request(
-        None if gpu is None else _labelled('--gpu', gpus.find, gpu),
-        None if processes is None else _labelled('--processes', apps.find, processes),
+        None if gpu is None else _labelled(gpu_option, gpus.find, gpu),
+        None if processes is None else _labelled(processes_option, apps.find, processes),
         items,
         style,
         _period(given),
@@ -217,7 +217,7 @@ def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[Column, ...]] | 
     asked = [
         (one, names)
         for option, one in list_tables().items()
-        for names in [getattr(given, f'query_{option.replace("-", "_")}')]
+        for _, names in [_one_of(given, f'query-{option}')]
         if names is not None
     ]
     if len(asked) > 1:
@@ -228,11 +228,13 @@ def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[Column, ...]] | 
     return None
 
 
-def _one_of(*options: str | None) -> str | None:
-    given = [names for names in options if names is not None]
-    if len(given) > 1:
+def _one_of(given: argparse.Namespace, *options: str) -> tuple[str, str | None]:
+    """The option that is given, and its names; the first one and ``None`` where none is."""
+    asked = [(f'--{option}', getattr(given, option.replace('-', '_'))) for option in options]
+    said = [(option, names) for option, names in asked if names is not None]
+    if len(said) > 1:
         raise ValueError('the same is asked for twice, in the words of nvitop and of nvidia-smi')
-    return given[0] if given else None
+    return said[0] if said else asked[0]
 
 
 def _labelled(option: str, read: Callable[[str], T], text: str) -> T:

@@ -207,7 +207,8 @@ def test_all_of_csv_is_one_table(machine: simulation.Machine) -> None:
     [
         (['--gpu=memory.usd'], "--gpu: there is no 'memory.usd'; did you mean memory.used"),
         (['--processes=pids'], "--processes: there is no 'pids'; did you mean pid"),
-        (['--query-gpu='], '--gpu: no name is given'),
+        (['--query-gpu='], '--query-gpu: no name is given'),
+        (['--query-compute-apps=pidd'], "--query-compute-apps: there is no 'pidd'"),
         (['--gpu=index', '--query-gpu=index'], 'the same is asked for twice'),
         (['--gpu=index', '--processes=pid'], 'csv holds one table'),
         (['--format=xml'], "--format: there is no 'xml': use csv, json, jsonl, table"),
