@@ -15,8 +15,9 @@ from nvitop.api.process.linux import start_time_of
 from nvitop.gui.state.events import SignalSent
 from nvitop.sampling.types import ProcessKey
 
-#: Start times are compared to this many seconds: the clock tick of a kernel is a hundredth.
-START_TIME_TOLERANCE = 0.05
+#: Start times are compared to this many seconds. Linux counts in hundredths, and a PID may pass on
+#: within a few of them.
+START_TIME_TOLERANCE = 0.005
 
 
 def signal_number(
