@@ -79,15 +79,20 @@ test-peers: $(VENV)/.made ## compare nvitop.compat with pynvml.smi and igpu, nam
 
 # nvitop is installed there as users have it: what finds an editable one takes time of its own.
 .PHONY: bench
-bench: ## measure, on the driver that is found; PEER=DIRECTORY of an environment with another nvitop
+bench: ## measure, on the driver that is found; PEER=DIRECTORY of an environment with another nvitop, RUNS=31 for steadier figures
 	@test -x $(BENCH) || $(PYTHON) tools/make_venv.py .venvs/bench
 	@$(BENCH) -m pip --quiet --disable-pip-version-check install --upgrade .
 	@rm -rf build *.egg-info
+	@$(BENCH) -m benchmarks.machine
 	@$(BENCH) -m benchmarks.import_time --runs $(RUNS) $(PEER:%=%/bin/python)
-	@$(BENCH) -m benchmarks.snapshots --runs $(RUNS) $(PEER:%=%/bin/python)
 	@$(BENCH) -m benchmarks.report --runs $(RUNS) $(PEER:%='%/bin/nvitop -1')
+	@$(BENCH) -m benchmarks.nvisel --runs $(RUNS) $(PEER:%=%/bin/nvisel)
+	@$(BENCH) -m benchmarks.snapshots --runs $(RUNS) $(PEER:%=%/bin/python)
+	@$(BENCH) -m benchmarks.collector --seconds $(RUNS) $(PEER:%=%/bin/python)
 	@$(BENCH) -m benchmarks.tick
+	@$(BENCH) -m benchmarks.growth
 	@$(BENCH) -m benchmarks.render
+	@$(BENCH) -m benchmarks.monitor --seconds $(RUNS) --keys 60 $(PEER:%=--peer %/bin/nvitop)
 
 .PHONY: test-callbacks
 test-callbacks: $(VENV)/.made ## run the tests of callbacks and examples with Keras, Lightning and a CPU build of PyTorch

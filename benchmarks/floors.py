@@ -82,6 +82,22 @@ def proc_seconds(pids: Iterable[int], files: Sequence[str] = FILES) -> float:
     return time.process_time() - started
 
 
+def handles() -> list[object]:
+    """All GPUs."""
+    count = pynvml.nvmlDeviceGetCount()
+    return [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
+
+
+def tick_seconds(handles: Sequence[object], pids: Iterable[int]) -> float:
+    """CPU seconds of a tick of the monitor: processes every second time, the slow every fifth."""
+    fast, lists, slow = (
+        sum(nvml_seconds(handles, calls) for _ in range(20)) / 20
+        for calls in (FAST, PROCESSES, SLOW)
+    )
+    reads = sum(proc_seconds(pids) for _ in range(20)) / 20
+    return fast + (lists + reads) / 2 + slow / 5
+
+
 def mean(measure: Callable[[], float], times: int = 50) -> float:
     """The mean of many measurements."""
     return sum(measure() for _ in range(times)) / times

@@ -1,0 +1,25 @@
+"""What is measured on: ``python -m benchmarks.machine``."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import time
+
+PACKAGES = ('nvitop', 'nvidia-ml-py', 'psutil', 'cachetools', 'termcolor')
+
+
+def main() -> None:
+    """Print date, machine, Python, packages and how busy the machine is."""
+    versions = ', '.join(f'{name} {importlib.metadata.version(name)}' for name in PACKAGES)
+    load = ' '.join(f'{load:.2f}' for load in os.getloadavg())
+    print(
+        f'{time.strftime("%Y-%m-%d %H:%M")} · {platform.system()} {platform.machine()}, '
+        f'{os.cpu_count()} CPUs, load {load} · {platform.python_implementation()} '
+        f'{platform.python_version()} · {versions}\n'
+    )
+
+
+if __name__ == '__main__':
+    main()
