@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import pathlib
 import re
-import sys
 from typing import Iterator
 
 import pytest
 
 from nvitop.gui.state.app_state import Screen
 from tests.e2e.monitor import TITLES, describe_machine
+from tests.e2e.orders import Orders
 from tests.e2e.program import Program
 
-#: The monitor on a simulated machine, which does to it what it reads from a pipe.
-_PROGRAM = """
-import sys, threading
-from nvitop import simulation
-machine = simulation.install(sys.argv[1], announce=False)
-def obey():
-    with open(sys.argv[2]) as orders:
-        for order in orders:
-            what, name, gpu = order.split()
-            getattr(machine, what)(name, gpu=int(gpu) if gpu != 'all' else None)
-threading.Thread(target=obey, daemon=True).start()
-from nvitop.cli import main
-sys.exit(main(['--no-config', *sys.argv[3:]]))
-"""
 _EIGHT = """
 [[gpu]]
 count = 8
@@ -37,37 +22,15 @@ temperature = { mean = 50, amplitude = 9, period = 5, shape = "saw" }
 """
 
 
-class Orders:
-    """What happens to the driver of a running monitor."""
-
-    def __init__(self, path: pathlib.Path) -> None:
-        self._path = path
-        self._pipe = -1
-
-    def open(self) -> None:
-        """Wait until somebody listens."""
-        self._pipe = os.open(self._path, os.O_WRONLY)
-
-    def give(self, what: str, name: str, gpu: int | str = 'all') -> None:
-        """Have a method of the machine called."""
-        os.write(self._pipe, f'{what} {name} {gpu}\n'.encode())
-
-    def close(self) -> None:
-        """Give no more."""
-        if self._pipe >= 0:
-            os.close(self._pipe)
-
-
 @contextlib.contextmanager
 def monitor_with_orders(
     folder: pathlib.Path, scenario: str, *options: str
 ) -> Iterator[tuple[Program, Orders]]:
     """The monitor, and a way to make its driver hang. Nothing ever lets a call go."""
-    machine, pipe = folder / 'machine.toml', folder / 'orders'
+    machine = folder / 'machine.toml'
     machine.write_text(scenario, encoding='utf-8')
-    os.mkfifo(pipe)
-    command = (sys.executable, '-c', _PROGRAM, str(machine), str(pipe), *options)
-    orders = Orders(pipe)
+    orders = Orders(folder / 'orders')
+    command = orders.command(machine, *options)
     with Program(command, columns=104, rows=44) as program, contextlib.closing(orders):
         orders.open()
         yield program, orders
@@ -78,7 +41,7 @@ def test_with_every_call_hanging_it_answers_and_leaves(tmp_path: pathlib.Path) -
         program.wait_for('server --port')
         program.type('\x1b[B')
         program.wait_for('signals:')
-        orders.give('hang', 'nvml*')
+        orders.hang('nvml*')
         answer_all(program)  # while the first call waits for its answer
         program.wait(lambda: len(re.findall(r'no answer for \d+ s', program.text)) == 3)
         program.wait_for('No GPU answers: what runs there is not known')
@@ -114,7 +77,7 @@ def answer_all(program: Program, rows: str = 'server --port') -> None:
 def test_one_that_hangs_blinds_no_other(tmp_path: pathlib.Path) -> None:
     with monitor_with_orders(tmp_path, _EIGHT) as (program, orders):
         program.wait_for(r'\d+C +P0')
-        orders.give('hang', 'nvmlDevice*', 3)
+        orders.hang('nvmlDevice*', 3)
         program.wait_for('no answer')
         assert sorted(temperatures(program)) == [0, 1, 2, 4, 5, 6, 7]
         # All of them twice: what was measured once could have been measured before.

@@ -1,0 +1,126 @@
+"""How fast the monitor answers while the driver does not: ``python -m benchmarks.latency`` in the repository.
+
+On a simulated machine in a pseudo-terminal of 180 × 60, first with a driver that answers, then with one whose
+every call hangs. Times are from a key, or a new size, to the first byte and to the last of what it changes, and
+from ``q`` to the end of the process. Nothing is judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import pathlib
+import random
+import statistics
+import sys
+import tempfile
+import time
+from typing import Callable, Iterator
+
+from benchmarks.monitor import COLUMNS, QUIET_SECONDS, ROWS, drain, quantile
+from tests.e2e.orders import Orders
+from tests.e2e.pseudoterminal import Pseudoterminal
+
+#: Longer than the monitor waits before it says that a GPU does not answer.
+SILENCE_SECONDS = 4.0
+NO_ANSWER_SECONDS = 5.0
+
+
+@contextlib.contextmanager
+def monitor(scenario: str, *, hangs: bool) -> Iterator[Pseudoterminal]:
+    """A running monitor."""
+    with tempfile.TemporaryDirectory() as folder:
+        orders = Orders(pathlib.Path(folder) / 'orders')
+        environment = {**os.environ, 'TERM': 'xterm-256color'}
+        with Pseudoterminal(
+            orders.command(pathlib.Path(scenario)),
+            columns=COLUMNS,
+            rows=ROWS,
+            environment=environment,
+        ) as terminal, contextlib.closing(orders):
+            orders.open()
+            drain(terminal, 3.0)
+            if hangs:
+                orders.hang('nvml*')
+                drain(terminal, SILENCE_SECONDS)
+            yield terminal
+
+
+def answer(terminal: Pseudoterminal, ask: Callable[[], None]) -> tuple[float, float]:
+    """Seconds to the first byte and to the last."""
+    started = time.perf_counter()
+    ask()
+    data = terminal.read(NO_ANSWER_SECONDS)
+    first = last = time.perf_counter()
+    if not data:
+        raise SystemExit('no answer')
+    while data:
+        last = time.perf_counter()
+        data = terminal.read(QUIET_SECONDS)
+    return first - started, last - started
+
+
+def measure_answers(terminal: Pseudoterminal, count: int) -> dict[str, list[tuple[float, float]]]:
+    """Each question so often, at odd times."""
+    chance = random.Random(1)
+    answers: dict[str, list[tuple[float, float]]] = {}
+
+    def ask(name: str, *questions: Callable[[], None]) -> None:
+        answers[name] = []
+        for i in range(count):
+            drain(terminal, chance.uniform(0.05, 0.3))
+            answers[name].append(answer(terminal, questions[i % len(questions)]))
+
+    ask('h, and back', lambda: terminal.type('h'), lambda: terminal.type('q'))
+    ask(
+        'another size',
+        lambda: terminal.resize(COLUMNS - 60, ROWS - 20),
+        lambda: terminal.resize(COLUMNS, ROWS),
+    )
+    terminal.type('C')  # a list that is there whether the driver answers or not
+    drain(terminal, 0.5)
+    ask('arrows', lambda: terminal.type('\x1b[B'), lambda: terminal.type('\x1b[A'))
+    return answers
+
+
+def measure_leaving(scenario: str, *, hangs: bool) -> float:
+    """Seconds from ``q`` to the end of the process."""
+    with monitor(scenario, hangs=hangs) as terminal:
+        started = time.perf_counter()
+        terminal.type('q')
+        while terminal.process.poll() is None:
+            terminal.read(0.001)
+        return time.perf_counter() - started
+
+
+def print_row(name: str, values: list[float]) -> None:
+    """Median, p99 and the longest, in milliseconds."""
+    ms = [1000 * value for value in values]
+    figures = (statistics.median(ms), quantile(ms, 0.99), max(ms))
+    print(f'  {name:34}' + ''.join(f' {value:9.1f}' for value in figures))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--demo', default='dgx-h100', help='the simulated machine')
+    parser.add_argument('--keys', type=int, default=100, help='how often each key is pressed')
+    parser.add_argument('--runs', type=int, default=5, help='how often it is left')
+    options = parser.parse_args()
+    for hangs in (False, True):
+        state = 'every driver call hangs' if hangs else 'the driver answers'
+        print(f'{state + ": ms":36} {"median":>9} {"p99":>9} {"max":>9}')
+        with monitor(options.demo, hangs=hangs) as terminal:
+            for name, answers in measure_answers(terminal, options.keys).items():
+                print_row(f'{name}, first byte', [first for first, _ in answers])
+                print_row(f'{name}, whole', [last for _, last in answers])
+        print_row(
+            'q, to the end of the process',
+            [measure_leaving(options.demo, hangs=hangs) for _ in range(options.runs)],
+        )
+        sys.stdout.flush()
+
+
+if __name__ == '__main__':
+    main()

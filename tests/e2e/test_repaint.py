@@ -1,0 +1,78 @@
+"""Only what changes is written: after whatever happened, the screen shows what a whole frame shows."""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+
+import pytest
+
+from nvitop.gui.state.keymap import BINDINGS
+from tests.e2e.keyboard import sequence
+from tests.e2e.monitor import CLEAR
+from tests.e2e.program import DEMO, Program
+
+_KEYS = [key for each in BINDINGS for key in each.keys if key not in ('q', 'Q', 'Ctrl-Z')]
+_SIZES = ((104, 40), (40, 12), (80, 24), (160, 50), (60, 20), (123, 35))
+_WHEEL = (64, 65, 68, 69, 80, 81)
+ROUNDS = 12
+#: Without output for so long, a frame is complete.
+QUIET_SECONDS = 0.15
+_TIME = re.compile(r'\d\d:\d\d:\d\d')
+
+
+def act(program: Program, chance: random.Random) -> None:
+    """Do anything that a user can do."""
+    what = chance.random()
+    if what < 0.7:
+        key = chance.choice(_KEYS)
+        program.type(sequence(key))
+        if key == 'Esc':
+            settle(program)
+    elif what < 0.8:
+        program.click(chance.randrange(100), chance.randrange(40))
+    elif what < 0.9:
+        program.resize(*chance.choice(_SIZES))
+    else:
+        program.scroll(chance.choice(_WHEEL))
+
+
+def settle(program: Program) -> None:
+    """Wait until nothing is written for a while."""
+    program.wait(lambda: not program.look(QUIET_SECONDS))
+
+
+def seen(program: Program) -> list[str]:
+    """What is seen, without the clock."""
+    return [_TIME.sub('', line.rstrip()) for line in program.lines]
+
+
+def repaint(program: Program) -> None:
+    """Have everything written anew."""
+    before = program.written.count(CLEAR)
+    program.process.send_signal(signal.SIGCONT)
+    program.wait(lambda: program.written.count(CLEAR) > before)
+    settle(program)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('scenario', ['dgx-h100', 'mig', 'faults'])
+@pytest.mark.parametrize('seed', [1, 2])
+def test_nothing_stale_stays_on_the_screen(scenario: str, seed: int) -> None:
+    chance = random.Random(seed)
+    with Program((*DEMO, scenario, '--readonly'), columns=104, rows=40) as program:
+        program.wait_for('SIMULATED')
+        for _ in range(ROUNDS):
+            for _ in range(chance.randint(1, 8)):
+                act(program, chance)
+            # A sample may arrive between the two; one that arrives each time is none.
+            for _attempt in range(8):
+                settle(program)
+                before = seen(program)
+                repaint(program)
+                if seen(program) == before:
+                    break
+            else:
+                pytest.fail('different each time:\n' + '\n'.join(before))
+        assert program.process.poll() is None, program.errors()

@@ -1,0 +1,102 @@
+"""Inside tmux: another terminal than that of the other tests, and none that a test has made."""
+
+from __future__ import annotations
+
+import pathlib
+import shlex
+import shutil
+import subprocess
+import time
+from typing import Callable
+
+import pytest
+
+from tests.e2e.monitor import Monitors
+from tests.e2e.program import NVITOP, environment
+from tests.e2e.pseudoterminal import PATIENCE
+
+TMUX = shutil.which('tmux') or ''
+
+
+class Pane:
+    """A tmux of our own with one pane, in which a program runs."""
+
+    def __init__(self, folder: pathlib.Path, command: str, *, columns: int, rows: int) -> None:
+        config = folder / 'tmux.conf'
+        config.write_text('set -g status off\n', encoding='utf-8')
+        self._tmux = (TMUX, '-u', '-f', str(config), '-S', str(folder / 'socket'))
+        self._environment = {**environment(TERM='xterm-256color'), 'SHELL': '/bin/sh'}
+        self.call('new-session', '-d', '-x', str(columns), '-y', str(rows), command)
+
+    def __enter__(self) -> Pane:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.call('kill-server')
+
+    def call(self, *arguments: str) -> str:
+        """What a tmux command answers."""
+        return subprocess.run(
+            [*self._tmux, *arguments],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            check=True,
+            timeout=PATIENCE,
+        ).stdout.decode()
+
+    @property
+    def lines(self) -> list[str]:
+        """What the pane shows."""
+        return self.call('capture-pane', '-p').split('\n')
+
+    def press(self, text: str, *keys: str) -> None:
+        """Press keys, by the names that tmux has for them, and wait for something to be shown."""
+        self.call('send-keys', *keys)
+        self.wait_for(text)
+
+    def wait_for(self, text: str) -> None:
+        """Wait until the pane shows this."""
+        self.wait(lambda: text in '\n'.join(self.lines))
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        """Wait until this holds."""
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError('waited in vain; pane:\n' + '\n'.join(self.lines))
+
+    def tells(self, *names: str) -> list[str]:
+        """Variables of the pane, as tmux calls them."""
+        return self.call('display', '-p', ' '.join(f'#{{{name}}}' for name in names)).split()
+
+
+@pytest.mark.skipif(not TMUX, reason='tmux is not installed: nobody has looked at nvitop in it')
+def test_it_works_inside_tmux(tmp_path: pathlib.Path, monitors: Monitors) -> None:
+    command = shlex.join([*NVITOP, '--demo', str(monitors.machine.path)])
+    command += "; printf 'It has left with %s.\\n' $?; exec cat"
+    modes = ('alternate_on', 'mouse_standard_flag', 'mouse_sgr_flag', 'cursor_flag')
+    with Pane(tmp_path, command, columns=104, rows=40) as pane:
+        pane.wait_for('server --port')
+        assert pane.tells(*modes) == ['1', '1', '1', '0']
+        with monitors.lent() as monitor:
+            # Where values stand still: the devices, and the frames of everything.
+            pane.wait(lambda: pane.lines[1:14] == [line.rstrip() for line in monitor.lines[1:14]])
+            still = [y for y, line in enumerate(monitor.lines) if line[0] in '╒╞├╘']
+            assert len(still) > 8
+            pane.wait(lambda: all(pane.lines[y] == monitor.lines[y].rstrip() for y in still))
+        pane.press('signals:', 'Down')
+        pane.press(' Help: lines 1 to', 'h')
+        pane.press(' Help: lines 2 to', 'Down')
+        pane.press('server --port', 'q')
+        pane.press('Search: castle', 'F3', 'castle')
+        pane.press('h help  q quit', 'Enter')
+        pane.press('renderer --scene=castle', 'T')
+        pane.press('Load Average', 'Escape')
+        pane.call('resize-window', '-x', '39', '-y', '5')
+        pane.wait_for('too small: 40 x 6 needed')
+        pane.call('resize-window', '-x', '104', '-y', '40')
+        pane.press('Tree of processes', 't')
+        pane.press('server --port', 'q')
+        pane.press('It has left with 0.', 'q')
+        assert pane.tells(*modes) == ['0', '0', '0', '1']
+        pane.wait_for('trainer --epochs=90')  # in the report that is left
