@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Mapping
 
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
@@ -45,8 +45,21 @@ __all__ = [
 ]
 
 _IS_LINUX = sys.platform.startswith('linux')
+
+
+def wsl_distribution(environ: Mapping[str, str], release: str) -> str | None:
+    """The distribution inside the Windows Subsystem for Linux; ``None`` anywhere else.
+
+    Where the environment does not tell it (services, ``sudo``), the release of the kernel tells at
+    least that it is one: ``'WSL'``.
+    """
+    return environ.get('WSL_DISTRO_NAME') or ('WSL' if 'microsoft' in release.lower() else None)
+
+
 #: Name of the distribution inside the Windows Subsystem for Linux, ``None`` anywhere else.
-WINDOWS_SUBSYSTEM_FOR_LINUX = os.environ.get('WSL_DISTRO_NAME') if _IS_LINUX else None
+WINDOWS_SUBSYSTEM_FOR_LINUX = (
+    wsl_distribution(os.environ, os.uname().release) if _IS_LINUX and hasattr(os, 'uname') else None
+)
 WSL = WINDOWS_SUBSYSTEM_FOR_LINUX
 
 

@@ -43,6 +43,22 @@ def test_names_of_platforms_are_flags() -> None:
     assert host.WSL is None or isinstance(host.WSL, str)
 
 
+@pytest.mark.parametrize(
+    ('environ', 'release', 'name'),
+    [
+        ({'WSL_DISTRO_NAME': 'Ubuntu-24.04'}, '5.15.167.4-microsoft-standard-WSL2', 'Ubuntu-24.04'),
+        # Services and sudo do not have the variable.
+        ({}, '5.15.167.4-microsoft-standard-WSL2', 'WSL'),
+        ({}, '4.4.0-19041-Microsoft', 'WSL'),
+        ({}, '6.8.0-60-generic', None),
+    ],
+)
+def test_linux_inside_windows_is_known(
+    environ: dict[str, str], release: str, name: str | None
+) -> None:
+    assert host.wsl_distribution(environ, release) == name
+
+
 def test_getuser_is_the_name_in_process_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('LOGNAME', 'somebody else')
     assert host.getuser() == psutil.Process().username().rpartition('\\')[2]

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 
+from nvitop.api import host
 from nvitop.api.libnvml._binding import BINDING, NVMLError, explain_binding
 
 _DRIVER_DOWNLOADS = 'https://www.nvidia.com/drivers'
@@ -43,7 +44,7 @@ def is_container() -> bool:
 
 def is_wsl() -> bool:
     """Whether this is Linux inside Windows."""
-    return bool(os.environ.get('WSL_DISTRO_NAME'))
+    return host.WSL is not None
 
 
 def explain_init_error(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
 from nvitop.api.libnvml._explanation import explain_init_error
+from nvitop.api.libnvml._library import load_from_elsewhere
 from nvitop.api.libnvml._log import LOG
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Session:
     def _initialise(self, flags: int) -> None:
         self._prepare()
         try:
-            BINDING.nvmlInitWithFlags(flags)
+            _start_driver(flags)
         except (NVMLError_LibraryNotFound, AttributeError) as error:
             if not self._is_reported:
                 self._is_reported = True
@@ -234,6 +235,15 @@ class Session:
                 return False
             time.sleep(_POLL_SECONDS)
         return True
+
+
+def _start_driver(flags: int) -> None:
+    try:
+        BINDING.nvmlInitWithFlags(flags)
+    except NVMLError_LibraryNotFound:
+        if not load_from_elsewhere():
+            raise
+        BINDING.nvmlInitWithFlags(flags)
 
 
 def _driver_function(frame: FrameType | None) -> str:

@@ -1,0 +1,118 @@
+"""nvitop with the answers that Windows gives: no POSIX modules, functions, signals, or /proc."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+PROGRAM = pathlib.Path(__file__).parent / 'program_on_windows.py'
+SCENARIO = """\
+[driver]
+version = "580.88"
+cuda = "13.0"
+
+[[gpu]]
+model = "RTX 4090"
+driver_model = "wddm"
+
+[[process]]
+gpus = [0]
+type = "C+G"
+command = ["C:\\\\Program Files\\\\Blender\\\\blender.exe", "a scene.blend"]
+memory = "3120 MiB"
+"""
+
+pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='plays Windows on Linux')
+
+
+@pytest.fixture
+def scenario(tmp_path: pathlib.Path) -> str:
+    path = tmp_path / 'windows.toml'
+    path.write_text(SCENARIO)
+    return str(path)
+
+
+def run(*arguments: str, demo: str = '') -> str:
+    """What a program writes there; it must end well and say nothing else."""
+    done = subprocess.run(
+        [sys.executable, '-W', 'error', str(PROGRAM), *arguments],
+        cwd=ROOT,
+        env={**os.environ, 'PYTHONPATH': str(ROOT), 'NVITOP_DEMO': demo, 'PYTHONUTF8': '1'},
+        capture_output=True,
+        text=True,
+        encoding='utf-8',
+        timeout=100,
+    )
+    errors = done.stderr.splitlines()
+    usual = ('nvitop: simulated machine', 'CUDA_VISIBLE_DEVICES=')
+    said = [line for line in errors if not line.startswith(usual)]
+    assert (done.returncode, said) == (0, []), done.stderr
+    return done.stdout
+
+
+def test_the_report(scenario: str) -> None:
+    text = run('nvitop.cli', '--no-config', '--demo', scenario, '-1', '--user')
+    assert 'TCC/WDDM' in text
+    assert 'ada@' in text
+    # Its user's name, without the domain, is that of the user who asks.
+    process = next(line for line in text.splitlines() if ' X ' in line)
+    assert process.split()[4] == 'ada'
+    assert 'DESKTOP' not in text
+
+
+def test_the_query(scenario: str) -> None:
+    text = run('nvitop.cli', 'query', '--demo', scenario, '--all', '--format=json')
+    answer = json.loads(text)
+    assert [device['current_driver_model'] for device in answer['devices']] == ['WDDM']
+    assert [process['user'] for process in answer['processes']] == ['ada']
+
+
+def test_choosing_devices(scenario: str) -> None:
+    assert run('nvitop.select', demo=scenario).strip() == '0'
+
+
+LIBRARY = """
+from nvitop import Device, ResourceMetricCollector, host, take_snapshots
+from nvitop.compat.pynvml_smi import nvidia_smi
+import nvitop.callbacks.utils, nvitop.compat.igpu, nvitop.gui.monitor, nvitop.start
+
+assert host.WSL is None and host.getuser() == 'ada' and host.hostname()
+assert host.uptime() > 0 and host.cpu_seconds().whole > 0 and host.memory_usage().total > 0
+processes = take_snapshots().gpu_processes
+assert [process.username for process in processes] == ['ada'], processes
+assert Device(0).current_driver_model() == 'WDDM'
+collector = ResourceMetricCollector(interval=0.1)
+with collector('here'):
+    assert any(name.startswith('here/cuda:0') or 'gpu:0' in name for name in collector.collect())
+assert nvidia_smi.getInstance().DeviceQuery('index')['gpu']
+print('all of it')
+"""
+
+
+def test_the_library(scenario: str) -> None:
+    assert run('-c', LIBRARY, demo=scenario) == 'all of it\n'
+
+
+SIGNALS = """
+import threading
+from nvitop.gui.signals import signal_number
+from nvitop.gui.state.events import KeyPressed
+from nvitop.gui.term.windows import WindowsInput, keys_of
+import signal
+
+assert signal_number('SIGKILL') == signal_number('SIGTERM') == signal.SIGTERM
+read = WindowsInput(lambda milliseconds: None, lambda: (80, 24), keys_of({}))
+with read.signals_caught():
+    signal.raise_signal(signal.SIGINT)
+    print(read.wait(30.0))
+"""
+
+
+def test_ctrl_c_of_the_console_is_a_key() -> None:
+    assert run('-c', SIGNALS).strip() == "[KeyPressed(key='Ctrl-C')]"
