@@ -8,7 +8,8 @@ from nvitop.api.utils import NA
 
 #: NVML's number of a driver model → its name.
 DRIVER_MODELS = {0: 'WDDM', 1: 'WDM', 2: 'MCDM'}
-_COMPUTE_MODES = {0: 'Default', 1: 'Exclusive Thread', 2: 'Prohibited', 3: 'Exclusive Process'}
+#: The same of compute modes.
+COMPUTE_MODES = {0: 'Default', 1: 'Exclusive Thread', 2: 'Prohibited', 3: 'Exclusive Process'}
 
 
 class ModeMixin(DeviceBase):
@@ -61,7 +62,7 @@ class ModeMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetComputeMode`` · nvidia-smi: ``compute_mode``
         """
-        return self._word('nvmlDeviceGetComputeMode', _COMPUTE_MODES)
+        return self._word('nvmlDeviceGetComputeMode', COMPUTE_MODES)
 
     def mig_mode(self) -> str:
         """Whether the GPU is split into MIG devices; ``NA`` for GPUs that cannot be, and before R450.

@@ -6,6 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nvitop.api.device.identity import BRANDS
+from nvitop.api.device.mode import COMPUTE_MODES, DRIVER_MODELS
+from nvitop.api.device.rare.facts import ENABLED
+from nvitop.api.device.rare.mode import OPERATION_MODES
 from nvitop.api.utils import NA, MiB
 from nvitop.compat.pynvml_smi import groups
 from nvitop.compat.pynvml_smi import names as n
@@ -32,17 +35,10 @@ class Field(NamedTuple):
 #: NVML's number of a brand → its name.
 NVSMI_BRAND_NAMES: dict[int, str] = {0: 'Unknown', **BRANDS}
 
-_ENABLED = {0: 'Disabled', 1: 'Enabled'}
 _YES = {0: 'No', 1: 'Yes'}
 _ON = {0: 'Off', 1: 'On'}
-_DRIVER_MODELS = {0: 'WDDM', 1: 'TCC', 2: 'MCDM'}
-_COMPUTE_MODES = {
-    0: 'Default',
-    1: 'Exclusive Thread',
-    2: 'Prohibited',
-    3: 'Exclusive_Process',
-}
-_OPERATION_MODES = {0: 'All On', 1: 'Compute', 2: 'Low Double Precision'}
+_DRIVER_MODELS = {**DRIVER_MODELS, 1: 'TCC'}
+_COMPUTE_MODES = {**COMPUTE_MODES, 3: 'Exclusive_Process'}
 _GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
 _SHUTDOWN, _SLOWDOWN = range(2)
 _FIELD_MEMORY_TEMPERATURE = 82
@@ -116,12 +112,12 @@ FIELDS: tuple[Field, ...] = tuple(Field(*row) for row in (
     ('id', (n.NVSMI_PCI_BUS_ID,), _asks(_PCI, show=_of('busId', _decoded))),
     ('product_name', (n.NVSMI_NAME,), _asks('Name')),
     ('product_brand', (n.NVSMI_NAME,), _asks('Brand', show=_word(NVSMI_BRAND_NAMES))),
-    ('display_mode', (n.NVSMI_DISPLAY_MODE,), _asks('DisplayMode', show=_word(_ENABLED))),
-    ('display_active', (n.NVSMI_DISPLAY_ACTIVE,), _asks('DisplayActive', show=_word(_ENABLED))),
-    ('persistence_mode', (n.NVSMI_PERSISTENCE_MODE,), _asks('PersistenceMode', show=_word(_ENABLED))),
-    ('mig_mode.current_mig', (n.NVSMI_MIG_MODE_CUR,), _asks('MigMode', show=_at(0, _word(_ENABLED)))),
-    ('mig_mode.pending_mig', (n.NVSMI_MIG_MODE_PENDING,), _asks('MigMode', show=_at(1, _word(_ENABLED)))),
-    ('accounting_mode', (n.NVSMI_ACCT_MODE,), _asks('AccountingMode', show=_word(_ENABLED))),
+    ('display_mode', (n.NVSMI_DISPLAY_MODE,), _asks('DisplayMode', show=_word(ENABLED))),
+    ('display_active', (n.NVSMI_DISPLAY_ACTIVE,), _asks('DisplayActive', show=_word(ENABLED))),
+    ('persistence_mode', (n.NVSMI_PERSISTENCE_MODE,), _asks('PersistenceMode', show=_word(ENABLED))),
+    ('mig_mode.current_mig', (n.NVSMI_MIG_MODE_CUR,), _asks('MigMode', show=_at(0, _word(ENABLED)))),
+    ('mig_mode.pending_mig', (n.NVSMI_MIG_MODE_PENDING,), _asks('MigMode', show=_at(1, _word(ENABLED)))),
+    ('accounting_mode', (n.NVSMI_ACCT_MODE,), _asks('AccountingMode', show=_word(ENABLED))),
     ('accounting_mode_buffer_size', (n.NVSMI_ACCT_BUFFER_SIZE,), _asks('AccountingBufferSize', show=str)),
     ('driver_model.current_dm', (n.NVSMI_DRIVER_MODEL_CUR,), _asks('CurrentDriverModel', show=_word(_DRIVER_MODELS))),
     ('driver_model.pending_dm', (n.NVSMI_DRIVER_MODEL_PENDING,), _asks('PendingDriverModel', show=_word(_DRIVER_MODELS))),
@@ -135,8 +131,8 @@ FIELDS: tuple[Field, ...] = tuple(Field(*row) for row in (
     ('inforom_version.oem_object', (n.NVSMI_INFOROM_OEM,), _asks('InforomVersion', _OEM)),
     ('inforom_version.ecc_object', (n.NVSMI_INFOROM_ECC,), _asks('InforomVersion', _ECC)),
     ('inforom_version.pwr_object', (n.NVSMI_INFOROM_PWR,), _asks('InforomVersion', _POWER)),
-    ('gpu_operation_mode.current_gom', (n.NVSMI_GOM_CUR,), _asks('GpuOperationMode', show=_at(0, _word(_OPERATION_MODES)))),
-    ('gpu_operation_mode.pending_gom', (n.NVSMI_GOM_PENDING,), _asks('GpuOperationMode', show=_at(1, _word(_OPERATION_MODES)))),
+    ('gpu_operation_mode.current_gom', (n.NVSMI_GOM_CUR,), _asks('GpuOperationMode', show=_at(0, _word(OPERATION_MODES)))),
+    ('gpu_operation_mode.pending_gom', (n.NVSMI_GOM_PENDING,), _asks('GpuOperationMode', show=_at(1, _word(OPERATION_MODES)))),
     ('pci.pci_bus', (n.NVSMI_PCI_BUS,), _asks(_PCI, show=_of('bus', _hexadecimal(2)))),
     ('pci.pci_device', (n.NVSMI_PCI_DEVICE,), _asks(_PCI, show=_of('device', _hexadecimal(2)))),
     ('pci.pci_domain', (n.NVSMI_PCI_DOMAIN,), _asks(_PCI, show=_of('domain', _hexadecimal(4)))),
@@ -169,8 +165,8 @@ FIELDS: tuple[Field, ...] = tuple(Field(*row) for row in (
     ('encoder_stats.session_count', (n.NVSMI_ENCODER_STATS_SESSIONCOUNT,), _asks('EncoderStats', show=_at(0))),
     ('encoder_stats.average_fps', (n.NVSMI_ENCODER_STATS_AVG_EPS,), _asks('EncoderStats', show=_at(1))),
     ('encoder_stats.average_latency', (n.NVSMI_ENCODER_STATS_AVG_LATENCY,), _asks('EncoderStats', show=_at(2))),
-    ('ecc_mode.current_ecc', (n.NVSMI_ECC_MODE_CUR,), _asks('EccMode', show=_at(0, _word(_ENABLED)))),
-    ('ecc_mode.pending_ecc', (n.NVSMI_ECC_MODE_PENDING,), _asks('EccMode', show=_at(1, _word(_ENABLED)))),
+    ('ecc_mode.current_ecc', (n.NVSMI_ECC_MODE_CUR,), _asks('EccMode', show=_at(0, _word(ENABLED)))),
+    ('ecc_mode.pending_ecc', (n.NVSMI_ECC_MODE_PENDING,), _asks('EccMode', show=_at(1, _word(ENABLED)))),
     ('ecc_errors.volatile', _VOLATILE_GROUP, groups.volatile_ecc_errors),
     ('ecc_errors.aggregate', _AGGREGATE_GROUP, groups.aggregate_ecc_errors),
     ('retired_pages.multiple_single_bit_retirement', (n.NVSMI_RETIREDPAGES_SINGLE_BIT_ECC_COUNT,), groups.retired_pages(0)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nvitop.api.device.clock_reasons import ClockEventReasons
+from nvitop.api.device.rare.ecc import ECC_LOCATIONS
 from nvitop.api.libnvml import (
     NVMLError,
     NVMLError_FunctionNotFound,
@@ -23,28 +25,9 @@ if TYPE_CHECKING:
 
 _VOLATILE, _AGGREGATE = 0, 1
 _ECC_ERRORS = (('single_bit', 0), ('double_bit', 1))
-#: Key → NVML's number of the place. What is DRAM now was called device memory before Turing.
-_ECC_PLACES = {
-    'device_memory': 2,
-    'register_file': 3,
-    'l1_cache': 0,
-    'l2_cache': 1,
-    'texture_memory': 4,
-    'dram': 2,
-    'cbu': 6,
-    'sram': 7,
-}
 _THROTTLE_REASONS = {
-    'gpu_idle': 0x1,
-    'applications_clocks_setting': 0x2,
-    'sw_power_cap': 0x4,
-    'hw_slowdown': 0x8,
+    **{name.lower(): int(bit) for name, bit in ClockEventReasons.__members__.items()},
     'unknown': 1 << 63,
-    'sync_boost': 0x10,
-    'sw_thermal_slowdown': 0x20,
-    'hw_thermal_slowdown': 0x40,
-    'hw_power_brake_slowdown': 0x80,
-    'display_clock_setting': 0x100,
 }
 _BRIDGE_CHIPS = {0: 'PLX', 1: 'BR04'}
 
@@ -63,7 +46,7 @@ def _ecc_errors(answers: Answers, error: int, counter: int) -> Tree:
         question = ('nvmlDeviceGetMemoryErrorCounter', error, counter, place)
         return answers.value(lambda answers: answers.ask(*question))
 
-    errors = {key: of_place(place) for key, place in _ECC_PLACES.items()}
+    errors = {key: of_place(place) for key, place in ECC_LOCATIONS.items()}
     # Of all the numbers this one was a text, and is.
     total = answers.value(lambda gpu: str(gpu.ask('nvmlDeviceGetTotalEccErrors', error, counter)))
     return {**errors, 'total': total}

@@ -7,7 +7,8 @@ from nvitop.api.device.mode import DRIVER_MODELS
 from nvitop.api.device.rare.facts import ENABLED, RareFacts
 from nvitop.api.utils import NA
 
-_OPERATION_MODES = {0: 'All On', 1: 'Compute', 2: 'Low Double Precision'}
+#: NVML's number of a GPU operation mode → its name.
+OPERATION_MODES = {0: 'All On', 1: 'Compute', 2: 'Low Double Precision'}
 _ADDRESSING_MODES = {0: 'None', 1: 'HMM', 2: 'ATS'}
 
 
@@ -35,14 +36,14 @@ class ModeFacts(RareFacts):
 
         NVML: ``nvmlDeviceGetGpuOperationMode`` · nvidia-smi: ``gom.current``
         """
-        return self._word_of('nvmlDeviceGetGpuOperationMode', 0, _OPERATION_MODES)
+        return self._word_of('nvmlDeviceGetGpuOperationMode', 0, OPERATION_MODES)
 
     def operation_mode_pending(self) -> str:
         """GPU operation mode after the next restart, see :meth:`operation_mode`.
 
         NVML: ``nvmlDeviceGetGpuOperationMode`` · nvidia-smi: ``gom.pending``
         """
-        return self._word_of('nvmlDeviceGetGpuOperationMode', 1, _OPERATION_MODES)
+        return self._word_of('nvmlDeviceGetGpuOperationMode', 1, OPERATION_MODES)
 
     def memory_addressing(self) -> str:
         """How CPU memory can be used on the GPU: ``'ATS'``, ``'HMM'`` or ``'None'``; ``NA`` before R580.
