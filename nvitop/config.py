@@ -97,7 +97,8 @@ def read_config(path: str | os.PathLike[str] | None, choices: Choices) -> Config
     try:
         with open(wanted, 'rb') as file:
             text = file.read().decode('utf-8')
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        # The home of a service is /dev/null.
         if path is None:
             return Config({})
         return Config({}, (ConfigProblem(name, 0, 'there is no such file'),))

@@ -70,6 +70,19 @@ def test_a_help_that_cannot_be_written_is_an_error(arguments: str, buffered: str
     assert done.stderr.count('\n') == 1
 
 
+@pytest.mark.parametrize('home', ['-u HOME', 'HOME=', 'HOME=/dev/null', 'HOME=/nonexistent'])
+def test_a_user_without_a_home_is_shown_everything(home: str) -> None:
+    done = run(f'env {home} nvitop --demo --once')
+    assert (done.returncode, done.stderr) == (0, '')
+    assert 'NVITOP' in done.stdout
+
+
+def test_nothing_is_written_into_the_home(tmp_path: pathlib.Path) -> None:
+    done = run('nvitop --demo --once', tmp_path)
+    assert (done.returncode, done.stderr) == (0, '')
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_help_that_nobody_reads_to_its_end_is_no_error() -> None:
     done = run('nvitop --help | true')
     assert (done.returncode, done.stderr) == (0, '')

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Iterable
 
@@ -109,6 +110,7 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
     sample = json.dumps(serialise(redact_sample(state.shown)), indent=1)
     lines = [
         f'nvitop {__version__}, Python {platform.python_version()}, {platform.platform()}',
+        ', '.join(_versions()),
         f'driver {state.shown.driver_version}, CUDA {state.shown.cuda_driver_version}',
         f'terminal {os.environ.get("TERM")}, {state.width} x {state.height}',
         f'screen {state.screen.value}, view {state.view}, sort {state.main.sort}',
@@ -121,6 +123,17 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
         sample,
     ]
     return '\n'.join(lines) + '\n'
+
+
+def _versions() -> list[str]:
+    """What nvitop stands on, as far as it is installed."""
+    from importlib import metadata
+
+    found = []
+    for name in ('nvidia-ml-py', 'psutil', 'wcwidth', 'cachetools', 'windows-curses'):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found.append(f'{name} {metadata.version(name)}')
+    return found
 
 
 def write_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str | None:
@@ -138,6 +151,12 @@ def write_crash(error: BaseException, state: AppState, events: Iterable[str]) ->
 
 
 def explain_crash(error: BaseException, path: str | None) -> str:
-    """What the user is told: one line."""
-    where = f'see {path}' if path else 'no report could be written'
-    return f'the monitor crashed with {type(error).__name__}; {where}'
+    """What the user is told: one line, with the place in the program where there is no report."""
+    what = f'the monitor crashed with {type(error).__name__}'
+    if path:
+        return f'{what}; see {path}'
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f' in {frames[-1].name} ({frames[-1].filename}:{frames[-1].lineno})' if frames else ''
+    return f'{what}{place}; no report could be written: there is no folder for temporary files'

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import platform
 import stat
 
+import psutil
 import pytest
 
 from nvitop.gui.crash import (
@@ -22,6 +24,7 @@ from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.events import EnvironmentRead, Event, KeyPressed, Pasted, SampleArrived
 from nvitop.gui.state.update import update
 from nvitop.sampling.stored import parse
+from nvitop.version import __version__
 from tests.gui.samples import SAMPLES
 
 
@@ -41,6 +44,9 @@ def test_no_name_user_or_command_is_in_a_report(name: str) -> None:
     state = state_of(name)
     text = format_crash(crash(state), state, ["KeyPressed(key='Down')"])
     assert 'ValueError' in text
+    assert f'nvitop {__version__}, Python {platform.python_version()}' in text
+    assert f'psutil {psutil.__version__}' in text
+    assert '80 x 24' in text
     assert "KeyPressed(key='Down')" in text
     escaped = json.dumps(text)
     for process in state.sample.processes:
@@ -102,4 +108,9 @@ def test_where_no_report_can_be_written_that_is_said(
     state = state_of('h100x8')
     error = crash(state)
     assert write_crash(error, state, []) is None
-    assert 'no report could be written' in explain_crash(error, None)
+    told = explain_crash(error, None)
+    assert 'ValueError in crash (' in told
+    assert 'test_crash.py:' in told
+    assert 'no report could be written' in told
+    assert str(error) not in told
+    assert 'no report' in explain_crash(ValueError(), None)

@@ -124,6 +124,14 @@ def test_badges_are_seen_while_the_header_is_scrolled_away() -> None:
         assert ':04:05' in line
 
 
+def test_a_badge_is_shown_in_words_or_not_at_all() -> None:
+    for width in range(40, 70):
+        line = frame_of('simulated', width, 12, '\\', 'p', 'Enter', '!').lines()[0]
+        title, *badges = line.replace('h help', ' ').replace('q back', ' ').split('  ')[:3]
+        assert title.startswith('Problems')
+        assert all(badge.strip() in ('', '[SIMULATED]', '[filter: p]') for badge in badges)
+
+
 def test_that_a_machine_is_simulated_is_said_on_every_screen() -> None:
     for keys in ('', 'Down', 't', 'e', 'Down Enter', 'h', '!', 'U', 'C', ' '.join(['Down'] * 8)):
         lines = frame_of('simulated', 80, 24, *keys.split()).lines()

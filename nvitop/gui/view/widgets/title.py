@@ -17,6 +17,7 @@ KEY = Style(Role.KEY, bold=True, italic=True)
 HINT = Style(Role.DIM)
 _TITLE = Style(Role.TITLE, bold=True)
 _BAR = Style(Role.HEADER)
+_SHORTEST_BADGE = 10
 
 
 def draw_title(
@@ -25,8 +26,10 @@ def draw_title(
     """Safe text at the left of a row; badges go before the hint where there is not room for both."""
     x = buf.write(0, y, clip(title, buf.width), _TITLE)
     for text, style in badges:
-        x += 2
-        x += buf.write(x, y, clip(text, max(0, buf.width - x)), style)
+        room = buf.width - x - 2
+        # What is cut to a few characters says nothing.
+        if room >= min(cell_width(text), _SHORTEST_BADGE):
+            x += 2 + buf.write(x + 2, y, clip(text, room), style)
     draw_at_right(buf, y, hint, left=x + 2)
 
 
