@@ -56,6 +56,7 @@ class Children:
         self._owner = os.getpid()
         self._swept = -SWEEP_SECONDS
         self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self._is_closed = False
 
     def pid(self, task: Task) -> int | None:
         """The PID of a process; starts it where its time has come, notices when it was killed."""
@@ -66,7 +67,8 @@ class Children:
             self._end_old(t)
             child = self._children.get(task.number)
             if child is None:
-                if not task.runs(t):
+                # Closed: a call in another thread has outlived the machine.
+                if self._is_closed or not task.runs(t):
                     return None
                 child = self._children[task.number] = start_child(task)
             if task.spec.state == 'running' and child.poll() is not None:
@@ -88,6 +90,7 @@ class Children:
         if os.getpid() != self._owner:
             return
         with self._lock:
+            self._is_closed = True
             children, self._children = list(self._children.values()), {}
         for child in children:
             _close_pipe(child)

@@ -60,6 +60,14 @@ def test_real_processes_are_children_with_the_command_line_of_the_scenario(start
     assert children() == []
 
 
+def test_a_call_that_outlives_its_machine_starts_no_process(start: Start) -> None:
+    machine = start(ONE_PROCESS.format(more=''), processes='real')
+    (task,) = machine.world.tasks
+    machine.stop()
+    assert machine.world.pids.pid(task) is None
+    assert children() == []
+
+
 @pytest.mark.skipif(
     getattr(os, 'geteuid', lambda: 1)() != 0 or sys.version_info < (3, 9),
     reason='needs root, and Python 3.9',
