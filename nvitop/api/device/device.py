@@ -84,8 +84,8 @@ class Device(
     ``Device(…)`` makes a :class:`PhysicalDevice` or a :class:`MigDevice`, by what it is given:
 
     >>> Device(0)                       # the first GPU, in the order of PCI bus ids
-    >>> Device((0, 1))                  # the second MIG device of the first GPU
-    >>> Device('GPU-…'), Device(uuid='MIG-…')
+    >>> Device((1, 0))                  # the first MIG device of the second GPU
+    >>> Device(Device(0).uuid())        # by UUID, of a GPU or of a MIG device
     >>> Device(bus_id='00000000:1B:00.0')
 
     Getters ask the driver when they are called. What the driver does not tell is ``NA``; getters never

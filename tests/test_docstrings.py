@@ -1,0 +1,107 @@
+"""Every example in a docstring runs, on a simulated machine, and gives what it says but for numbers."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+from typing import Any, Iterator
+from unittest import mock
+
+import pytest
+
+import nvitop
+from nvitop import simulation
+
+#: A machine that has everything the examples speak of.
+MACHINE = """\
+[[gpu]]
+model = "H100"
+bus_id = "00000000:1B:00.0"
+
+[[gpu]]
+model = "A100"
+
+[[gpu.mig]]
+profile = "3g.40gb"
+
+[[gpu.mig]]
+profile = "3g.40gb"
+
+[[gpu]]
+model = "H100"
+count = 2
+
+[[process]]
+command = ["python3", "train.py"]
+gpus = [0]
+memory = "8 GiB"
+"""
+
+
+class Alike(doctest.OutputChecker):
+    """Takes other numbers and names; where nothing is said to be printed, anything."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        return not want or _shape(want) == _shape(got)
+
+
+def _shape(text: str) -> str:
+    text = re.sub(r"'(GPU|MIG)-[^']*'|(?<='user': )'[^']*'|\(('[\w', ]*)?\)", 'X', text)
+    text = re.sub(r'\d+([.]\d+)*', '0', text)
+    return re.sub(r'(?<=\[)([^\[\]]+?)(, \1)+(?=\])', r'\1', text)  # a list of as many as there are
+
+
+def modules() -> Iterator[str]:
+    for found in pkgutil.walk_packages(nvitop.__path__, 'nvitop.'):
+        if not found.name.startswith('nvitop.gui') and not found.name.endswith('__main__'):
+            yield found.name
+
+
+def examples() -> Iterator[doctest.DocTest]:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    for name in sorted({importlib.import_module(name).__name__ for name in modules()}):
+        for test in finder.find(importlib.import_module(name), name):
+            if test.examples:
+                yield test
+
+
+EXAMPLES = list(examples())
+
+
+def names() -> dict[str, Any]:
+    anything = mock.MagicMock()
+    stand_ins = [
+        'model',
+        'x',
+        'y',
+        'writer',
+        'logger',
+        'Trainer',
+        'CSVLogger',
+        'GpuStatsLogger',
+        'train',
+        'step',
+    ]
+    public = {name: getattr(nvitop, name) for name in nvitop.__all__}
+    return {**dict.fromkeys(stand_ins, anything), **public, 'os': os}
+
+
+@pytest.mark.parametrize('test', EXAMPLES, ids=lambda test: test.name)
+def test_examples_run(test: doctest.DocTest) -> None:
+    machine = simulation.machine(simulation.parse_scenario(MACHINE, name='examples'))
+    runner = doctest.DocTestRunner(Alike(), verbose=False)
+    report: list[str] = []
+    with machine, mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES='0'):
+        collector = nvitop.ResourceMetricCollector(nvitop.Device.all())
+        device = nvitop.Device(0)
+        test.globs.update({**names(), 'collector': collector, 'device': device, **test.globs})
+        with collector(tag='examples'):
+            runner.run(test, out=report.append)
+    assert not runner.failures, ''.join(report)
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) > 20
