@@ -122,6 +122,12 @@ class Shell:
         done = self._run(command)
         return done.stderr if done.returncode else done.stdout
 
+    def errors(self, command: str) -> str:
+        """What a command that succeeds says beside what it prints."""
+        done = self._run(command)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
     def _run(self, script: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             ['bash', '-euo', 'pipefail', '-c', script],

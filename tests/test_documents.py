@@ -18,9 +18,6 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api.collector.threads import CollectThread
-from nvitop.config import parse_config
-from nvitop.gui.state.columns import COLUMNS
-from nvitop.options import THEME_NAMES
 from tests.callbacks import frameworks
 from tests.documents import (
     PATIENCE,
@@ -147,13 +144,14 @@ def run_console(block: Block, shell: Shell) -> None:
         assert is_alike(expected, printed), f'{block.where}: $ {command}\n{printed}'
 
 
-def check_toml(block: Block) -> None:
+def check_toml(block: Block, shell: Shell) -> None:
     if re.search(r'^\[\[?(driver|gpu|process|event|fault|clock)', block.text, re.MULTILINE):
         gpus = '' if '[[gpu]]' in block.text else '[[gpu]]\ncount = 8\n'
         simulation.parse_scenario(gpus + block.text, name=block.where)
         return
-    choices = {'theme': THEME_NAMES, 'columns': [column.name for column in COLUMNS]}
-    assert not parse_config(block.text, block.where, choices).problems
+    (shell.folder / 'checked.toml').write_text(block.text, encoding='utf-8')
+    complaints = shell.errors('nvitop --config checked.toml -1')
+    assert 'checked.toml' not in complaints, f'{block.where}: {complaints}'
 
 
 def run_page(page: str, folder: pathlib.Path) -> None:
@@ -174,7 +172,7 @@ def run_page(page: str, folder: pathlib.Path) -> None:
                     exec(compile(block.text, block.where, 'exec'), names)
                 printed = output.getvalue()
             elif block.language == 'toml':
-                check_toml(block)
+                check_toml(block, shell)
             elif block.language == 'json':
                 json.loads(block.text)
             elif block.language == 'text' and block.follows_python:
