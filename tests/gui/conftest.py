@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Iterator
 
 import pytest
+
+#: Where there are no such signals it cannot even be imported.
+collect_ignore = [] if os.name == 'posix' else ['test_posix_input.py']
 
 
 @pytest.fixture
