@@ -26,6 +26,8 @@ QUIET_SECONDS = 0.03
 #: An answer that takes longer is none.
 NO_ANSWER_SECONDS = 2.0
 COLUMNS, ROWS = 180, 60
+#: How fast a key is repeated that is held down.
+KEYS_PER_SECOND = 30
 
 
 class Rest(NamedTuple):
@@ -125,6 +127,19 @@ def measure_answers(
     return answers
 
 
+def measure_typing(terminal: Pseudoterminal, seconds: float) -> float:
+    """CPU in percent while an arrow key is held down, as terminals repeat it."""
+    process = psutil.Process(terminal.process.pid)
+    before, started = process.cpu_times(), time.perf_counter()
+    count = round(seconds * KEYS_PER_SECOND)
+    for i in range(count):
+        # Ten down and ten up, so that no end of the list is met.
+        terminal.type(DOWN if i % 20 < 10 else UP)
+        drain(terminal, started + (i + 1) / KEYS_PER_SECOND - time.perf_counter())
+    after, elapsed = process.cpu_times(), time.perf_counter() - started
+    return 100 * (after.user + after.system - before.user - before.system) / elapsed
+
+
 def quantile(values: Sequence[float], part: float) -> float:
     """The value that this part of all does not exceed."""
     ordered = sorted(values)
@@ -138,6 +153,7 @@ def measure(command: Sequence[str], options: argparse.Namespace) -> dict[str, fl
         with start(command, calls) as terminal:
             rest = measure_rest(terminal, options.seconds, calls)
             figures: dict[str, float] = dict(zip(Rest._fields, rest))
+            figures['cpu percent, 30 keys a second'] = measure_typing(terminal, options.seconds / 3)
             for name, count, pause in (
                 ('while working', options.keys, (0.05, 0.3)),
                 ('from rest', options.keys // 3, (1.2, 1.7)),
@@ -162,17 +178,25 @@ def main() -> None:
     parser.add_argument('--demo', help='a simulated machine')
     parser.add_argument('--seconds', type=float, default=30.0, help='how long to look at it')
     parser.add_argument('--keys', type=int, default=150, help='how many keys are pressed')
+    parser.add_argument('--rounds', type=int, default=1, help='how many rounds; medians count')
     options = parser.parse_args()
     ours = [sys.executable, '-m', 'nvitop', '--no-config']
     ours += ['--demo', options.demo] if options.demo else []
-    columns = [measure(ours, options)]
-    if options.peer:
-        columns.append(measure([options.peer], options))
+    programs = {'nvitop': ours, **({'peer': [options.peer]} if options.peer else {})}
+    # In turn, so that what slows the machine down slows all of them down.
+    rounds = [
+        {name: measure(command, options) for name, command in programs.items()}
+        for _ in range(options.rounds)
+    ]
     print(f'{"":36} {"nvitop":>10}' + (f' {"peer":>10} {"ratio":>7}' if options.peer else ''))
-    for name in columns[0]:
-        values = [figures[name] for figures in columns]
-        ratio = f' {values[0] / values[1]:7.2f}' if len(values) > 1 and values[1] else ''
-        print(f'{name.replace("_", " "):36}' + ''.join(f' {v:10.2f}' for v in values) + ratio)
+    for figure in rounds[0]['nvitop']:
+        values = {
+            name: statistics.median(each[name][figure] for each in rounds) for name in programs
+        }
+        print(f'{figure.replace("_", " "):36}', *(f'{v:10.2f}' for v in values.values()), end='')
+        if values.get('peer'):
+            print(f' {values["nvitop"] / values["peer"]:7.2f}', end='')
+        print()
 
 
 if __name__ == '__main__':
