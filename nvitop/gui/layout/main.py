@@ -58,6 +58,20 @@ class Content(NamedTuple):
     details: Details = ()
 
 
+class RowCounts(NamedTuple):
+    """What a layout has to know of all rows of processes, on the screen or not."""
+
+    #: Numbers of rows in a row on the same GPU.
+    groups: tuple[int, ...] = ()
+    #: Widths of columns whose values are wider than usual.
+    column_widths: Mapping[str, int] = {}
+
+
+def count_rows(rows: Sequence[ProcessSample]) -> RowCounts:
+    """Look at all rows once, and not at every key."""
+    return RowCounts(group_sizes(rows), column_widths(rows))
+
+
 class MainLayout(NamedTuple):
     """Places of the panels from top to bottom. Rows above and below the screen are negative or
     beyond its height."""
@@ -156,15 +170,20 @@ def lay_out_page(
     view: ViewState,
     width: int,
     height: int,
+    counts: RowCounts | None = None,
 ) -> MainLayout:
-    """Places of what is shown: devices and host of a sample, and these rows of its processes."""
+    """Places of what is shown: devices and host of a sample, and these rows of its processes.
+
+    ``counts`` are those of the rows, where they are known.
+    """
+    counts = counts or count_rows(rows)
     is_natural = main.sort.order == 'natural'
     content = Content(
         tuple(device.key for device in sample.devices),
-        group_sizes(rows) if is_natural else (len(rows),) if rows else (),
+        counts.groups if is_natural else (len(rows),) if rows else (),
         is_natural,
         view.columns,
-        column_widths(rows),
+        counts.column_widths,
         _details(sample, width) if view.shows_details else (),
     )
     # Graphs need characters that ASCII does not have.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.state.keymap import USUAL, Keymap
 from nvitop.gui.state.screen import Screen as Screen
 from nvitop.gui.state.summary import ProblemCount
@@ -123,6 +124,7 @@ class AppState(NamedTuple):
     frozen: Sample | None = None
     #: Processes of :attr:`shown` that pass the filters, in the order in which they are listed.
     rows: tuple[ProcessSample, ...] = ()
+    row_counts: RowCounts = RowCounts()
     #: Lines of the tree screen that pass the filter, with their ancestors.
     forest: tuple[TreeRow, ...] = ()
     #: Words of the live filter, as typed.

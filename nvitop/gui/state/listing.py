@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.main import MainLayout, lay_out_page, scroll_to_process
+from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page, scroll_to_process
 from nvitop.gui.layout.tree import TreeLayout, lay_out_tree
 from nvitop.gui.state.app_state import AppState, Screen, Target
 from nvitop.gui.state.columns import growing_widths
@@ -37,12 +37,22 @@ def relist(state: AppState) -> AppState:
         if tree.selected is not None and tree.selected not in present:
             tree = tree._replace(selected=None)
         tree = tree._replace(tagged=tree.tagged & present)
-    return state._replace(rows=rows, main=main, tree=tree, forest=grow_forest(state))
+    return state._replace(
+        rows=rows, row_counts=count_rows(rows), main=main, tree=tree, forest=grow_forest(state)
+    )
 
 
 def main_layout(state: AppState) -> MainLayout:
     """Where everything on the main screen is."""
-    return lay_out_page(state.shown, state.rows, state.main, state.view, state.width, state.height)
+    return lay_out_page(
+        state.shown,
+        state.rows,
+        state.main,
+        state.view,
+        state.width,
+        state.height,
+        state.row_counts,
+    )
 
 
 def grow_forest(state: AppState) -> tuple[TreeRow, ...]:
