@@ -160,12 +160,14 @@ class Ring:
             margin = math.ceil(max_gap) + 1
             means = self._resample(end, seconds / columns / self.slot_seconds, columns + margin)
             _interpolate(means, max_gap)
-            memo = [v if math.isfinite(v) else None for v in means[margin:]]
+            memo = _or_none(means[margin:])
             self._memo[(seconds, columns)] = memo
         return memo.copy()
 
     def _resample(self, end: int, width: float, columns: int) -> list[float]:
         """Means by column; a column is ``width`` slots wide."""
+        if width == 1.0:  # a column a slot, as graphs are unless somebody chose their time
+            return self._window(end - columns + 1, end).tolist()
         last_column = int(end / width + 1e-9)
         first_column = last_column - columns + 1
         first = max(0, math.ceil(first_column * width - 1e-9))
@@ -193,8 +195,17 @@ def _mean(window: array[float], start: int, stop: int) -> float:
     return _NOT_AVAILABLE if _NOT_AVAILABLE in window[start:stop] else _NOT_SAMPLED
 
 
+def _or_none(values: list[float]) -> list[float | None]:
+    """``None`` for what is not known."""
+    if math.isfinite(sum(values)):  # all of them are: said in C
+        return [*values]
+    return [v if math.isfinite(v) else None for v in values]
+
+
 def _interpolate(values: list[float], max_gap: float) -> None:
     """Join what was not sampled linearly, where the gap is at most ``max_gap`` columns."""
+    if not math.isnan(sum(values)):  # there are no gaps
+        return
     left = -1
     for i, value in enumerate(values):
         if math.isnan(value):
