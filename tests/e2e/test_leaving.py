@@ -32,7 +32,9 @@ def test_quitting_leaves_the_report_and_nothing_else() -> None:
         assert '\x1b[?' not in report.split('\n', 1)[1]
 
 
-@pytest.mark.parametrize(('number', 'status'), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ('number', 'status'), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)]
+)
 def test_a_signal_ends_it_in_order(number: signal.Signals, status: int) -> None:
     with Program() as program:
         program.wait_for(SHOWN)

@@ -6,11 +6,12 @@ import contextlib
 import os
 import signal
 import threading
+import types
 from typing import Iterator
 
 import pytest
 
-from nvitop.gui.state.events import InputEnded, KeyPressed, Resized, Suspended, Terminated
+from nvitop.gui.state.events import InputEnded, KeyPressed, Pasted, Resized, Suspended, Terminated
 from nvitop.gui.term.posix import PosixInput, escape_delay
 
 
@@ -104,6 +105,7 @@ def test_hang_up_is_the_end_of_input_once(keyboard: tuple[PosixInput, int]) -> N
         (signal.SIGINT, KeyPressed('Ctrl-C')),
         (signal.SIGTERM, Terminated('SIGTERM')),
         (signal.SIGHUP, Terminated('SIGHUP')),
+        (signal.SIGQUIT, Terminated('SIGQUIT')),
         (signal.SIGTSTP, Suspended()),
         (signal.SIGCONT, Suspended(resumed=True)),
     ],
@@ -118,6 +120,38 @@ def test_signals_are_events(
         os.kill(os.getpid(), number)
         assert source.wait(5) == [event]
     assert signal.getsignal(number) == former
+
+
+def test_a_signal_that_somebody_else_catches_is_no_event(
+    keyboard: tuple[PosixInput, int],
+) -> None:
+    source, _ = keyboard
+    former = signal.signal(signal.SIGUSR1, lambda *_: None)
+    try:
+        with source.signals_caught():
+            os.kill(os.getpid(), signal.SIGUSR1)
+            assert source.wait(5) == []
+    finally:
+        signal.signal(signal.SIGUSR1, former)
+
+
+def test_a_paste_that_has_lost_its_end_does_not_take_all_keys_for_ever(
+    keyboard: tuple[PosixInput, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, write = keyboard
+    now = 100.0
+    clock = types.SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr('nvitop.gui.term.posix.time', clock)
+    os.write(write, b'\x1b[200~half a pas')
+    assert source.wait(0) == []
+    now += 1.9
+    assert source.wait(0) == []
+    os.write(write, b'te')
+    assert source.wait(0) == []
+    now += 2.1
+    assert source.wait(0) == [Pasted('half a paste')]
+    os.write(write, b'q\x1b[201~k')
+    assert source.wait(0) == [KeyPressed('q'), KeyPressed('k')]
 
 
 @pytest.mark.parametrize(

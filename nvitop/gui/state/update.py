@@ -43,7 +43,7 @@ from nvitop.gui.state.summary import MAX_COSTS, count_problems, note_problem
 #: The exit status when there is no terminal any more.
 HUNG_UP = 129
 #: As shells have it for what a signal ended.
-_STATUSES = {'SIGHUP': HUNG_UP, 'SIGTERM': 143}
+_STATUSES = {'SIGHUP': HUNG_UP, 'SIGQUIT': 131, 'SIGTERM': 143}
 
 _OUTCOMES = {
     'sent': 'sent',

@@ -113,6 +113,11 @@ class Decoder:
         """Whether bytes are held back that may be a whole key or the beginning of a sequence."""
         return bool(self._pending) and self._paste is None
 
+    @property
+    def is_pasting(self) -> bool:
+        """Whether a paste has begun and not ended."""
+        return self._paste is not None
+
     def feed(self, data: bytes) -> list[InputEvent]:
         """The events these bytes complete."""
         self._pending += self._utf8.decode(data)
@@ -121,6 +126,14 @@ class Decoder:
     def flush(self) -> list[InputEvent]:
         """Nothing more came: what is held back is what was pressed."""
         return self._drain(final=True)
+
+    def end_paste(self) -> list[InputEvent]:
+        """The end of the paste never came: what has come is the paste."""
+        if self._paste is None:
+            return []
+        text = ''.join(self._paste) + self._pending
+        self._paste, self._pending = None, ''
+        return [Pasted(text[:MAX_PASTE])]
 
     def _drain(self, *, final: bool) -> list[InputEvent]:
         events: list[InputEvent] = []

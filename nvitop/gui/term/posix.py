@@ -15,6 +15,8 @@ from nvitop.gui.term.keys import Decoder
 
 #: How long after an escape character the rest of a sequence may come, in seconds.
 ESCAPE_DELAY = 0.025
+#: A paste that pauses for so long, in seconds, has lost its end: what comes now are keys again.
+PASTE_PAUSE = 2.0
 READ_SIZE = 1 << 14
 
 #: Signals that are events. SIGTSTP is not among them: Ctrl-Z arrives as a key, and a SIGTSTP sent
@@ -24,6 +26,7 @@ SIGNALS = (
     signal.SIGINT,
     signal.SIGTERM,
     signal.SIGHUP,
+    signal.SIGQUIT,
     signal.SIGTSTP,
     signal.SIGCONT,
 )
@@ -54,6 +57,8 @@ class PosixInput:
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
         self._has_ended = False
+        #: When bytes were read last.
+        self._read_at = 0.0
 
     def close(self) -> None:
         """Close the pipe."""
@@ -80,6 +85,8 @@ class PosixInput:
 
     def wait(self, timeout: float | None) -> list[Event]:
         """Block until there are events, a wake-up, or the seconds are over."""
+        if self._decoder.is_pasting and time.monotonic() - self._read_at > PASTE_PAUSE:
+            return [*self._decoder.end_paste()]
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -109,6 +116,7 @@ class PosixInput:
             # Readable for ever without a byte: end of input, asked no more.
             self._has_ended = True
             return [*self._decoder.flush(), InputEnded()]
+        self._read_at = time.monotonic()
         return [*self._decoder.feed(data)]
 
     def _read_wakes(self) -> list[Event]:
@@ -117,7 +125,8 @@ class PosixInput:
         except BlockingIOError:
             return []
         # Each kind once: ten resizes in a row are one.
-        return [self._event_of(number) for number in dict.fromkeys(numbers) if number]
+        # A library may catch signals of its own: they are none of ours.
+        return [self._event_of(number) for number in dict.fromkeys(numbers) if number in SIGNALS]
 
     def _event_of(self, number: int) -> Event:
         if number == signal.SIGWINCH:
