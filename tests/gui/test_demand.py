@@ -41,3 +41,13 @@ def test_details_are_measured_while_they_are_shown() -> None:
     for keys, shown in (('d', True), ('d d', False), ('d t', False)):
         state, _ = press(state_of(SAMPLES['one']), *keys.split())
         assert set(DETAILS).issubset(demand_of(state).shown_metrics) is shown
+
+
+def test_of_many_processes_those_that_are_seen_are_measured_of_few_all() -> None:
+    many = state_of(SAMPLES['processes200'], height=24)
+    seen = demand_of(many).visible_processes
+    assert seen is not None
+    assert 0 < len(seen) < 30
+    few = state_of(SAMPLES['h100x8'], height=12)
+    assert demand_of(few).visible_processes is None
+    assert demand_of(press(few, 't')[0]).visible_processes == ()

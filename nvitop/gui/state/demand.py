@@ -20,6 +20,9 @@ DETAILS: tuple[str, ...] = (
     'memory_temperature',
     'total_energy',
 )
+#: Of so few all are measured, seen or not: then nothing is missing when the list is scrolled, nor
+#: in the report that is left on the screen.
+_FEW_PROCESSES = 64
 #: Orders that compare what is otherwise read of visible processes alone.
 _HOST_ORDERS = frozenset({'cpu_percent', 'memory_percent', 'time'})
 
@@ -47,6 +50,8 @@ def _visible(state: AppState, layout: MainLayout | None) -> tuple[ProcessKey, ..
         return (state.metrics,) if state.metrics is not None else ()
     if layout is None:
         return ()
+    if len(state.shown.processes) <= _FEW_PROCESSES:
+        return None
     main = state.main
     if main.sort.order in _HOST_ORDERS or main.sort.order == 'username':
         return None
