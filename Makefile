@@ -98,7 +98,7 @@ bench: ## measure, on the driver that is found; PEER=DIRECTORY of an environment
 test-callbacks: $(VENV)/.made ## run the tests of callbacks and examples with Keras, Lightning and a CPU build of PyTorch
 	@$(BIN)/python tools/test_callbacks.py $(ARGS)
 
-# 60: 150,000 processes with hostile names on screens, in reports, CSV and JSON; about five minutes.
+# 60: 150,000 processes with hostile names on screens, in reports, CSV and JSON; a few minutes.
 .PHONY: fuzz
 fuzz: $(VENV)/.made ## generated hostile input; FUZZ=20 for a third of it, NVITOP_FUZZ_SEED=n for other input
 	@NVITOP_FUZZ=$(FUZZ) $(PYTEST) -o timeout=1800 tests/fuzz $(ARGS)

@@ -178,6 +178,7 @@ def test_wrapped_lines_fit_and_lose_nothing_but_spaces(text: str, size: int) -> 
     lines = wrap(text, size)
     assert all(cell_width(line) <= size for line in lines)
     assert ''.join(lines).replace(' ', '') == text.replace(' ', '')
+    assert all(cell_width(line[:1]) for line in lines if line)
 
 
 def test_wrap_breaks_between_words_and_long_words_anywhere() -> None:
@@ -185,3 +186,4 @@ def test_wrap_breaks_between_words_and_long_words_anywhere() -> None:
     assert wrap('a verylongword b', 6) == ['a', 'verylo', 'ngword', 'b']
     assert wrap('漢字漢字 b', 5) == ['漢字', '漢字', 'b']
     assert wrap('', 5) == ['']
+    assert wrap('one two \u0301x', 4) == ['one', 'two \u0301', 'x']

@@ -132,7 +132,7 @@ def fit(text: str, width: int, align: str = '<', ellipsis: str = '..') -> str:
 def wrap(text: str, width: int) -> list[str]:
     """Safe text in lines of at most ``width`` cells (2 or more), broken between words if possible."""
     lines = ['']
-    for word in text.split(' '):
+    for word in _words(text):
         longer = f'{lines[-1]} {word}' if lines[-1] else word
         if cell_width(longer) <= width:
             lines[-1] = longer
@@ -140,6 +140,17 @@ def wrap(text: str, width: int) -> list[str]:
             pieces = _pieces(word, width)
             lines[-1:] = [lines[-1], *pieces] if lines[-1] else pieces
     return lines
+
+
+def _words(text: str) -> list[str]:
+    """The text taken apart at its spaces, those excepted that carry a combining mark."""
+    words: list[str] = []
+    for word in text.split(' '):
+        if words and word and not word[0].isascii() and _char_width(word[0]) == 0:
+            words[-1] += f' {word}'
+        else:
+            words.append(word)
+    return words
 
 
 def _pieces(word: str, width: int) -> list[str]:
