@@ -91,7 +91,7 @@ def _opened_pidfd(pid: int) -> Iterator[int | None]:
 def differs(key: ProcessKey, start_time_of: Callable[[int], float]) -> str:
     """Why the process is not the one that was shown; ``''``: it is."""
     if key.pid <= 0 or key.start_time < 0:
-        return 'gone'  # never seen alive here: the PID belongs to another namespace, or to nobody
+        return 'unseen'  # never alive here: the PID belongs to another namespace, or to nobody
     if abs(start_time_of(key.pid) - key.start_time) > START_TIME_TOLERANCE:
         return 'reused'
     return ''

@@ -50,6 +50,7 @@ _OUTCOMES = {
     'gone': 'is gone already',
     'not permitted': 'is not permitted',
     'reused': 'not sent: the PID is another process now',
+    'unseen': 'not sent: it was never seen on this system',
     'failed': 'failed',
 }
 
