@@ -63,6 +63,7 @@ html_title = f'nvitop {__version__}'
 html_static_path = ['static']
 html_css_files = ['nvitop.css']
 html_show_sphinx = False
+html_show_copyright = False
 html_copy_source = False
 
 

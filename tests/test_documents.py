@@ -198,6 +198,18 @@ def test_the_two_commands_are_what_the_readme_begins_with() -> None:
     ]
 
 
+def test_what_goes_wrong_is_quoted_as_the_program_says_it() -> None:
+    text = (ROOT / 'README.md').read_text(encoding='utf-8')
+    table = text.partition('## When something is wrong')[2].partition('##')[0]
+    quoted = re.findall(r'`([^`]+)`', ' '.join(re.findall(r'^\| (.*?) \|', table, re.MULTILINE)))
+    source = ''.join(
+        path.read_text(encoding='utf-8') for path in sorted((ROOT / 'nvitop').rglob('*.py'))
+    )
+    assert len(quoted) > 5
+    for words in quoted:
+        assert words.strip('… ') in source, words
+
+
 @pytest.mark.parametrize('page', PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding='utf-8')
