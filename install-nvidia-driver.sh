@@ -123,6 +123,11 @@ distribution() {
 }
 
 check_system() {
+    local tool
+    for tool in apt-get apt-cache dpkg-query lsmod modprobe systemctl; do
+        command -v "$tool" >/dev/null ||
+            fail $FAILED "the command $tool is missing, so this is no system that could load a driver"
+    done
     if grep -qi microsoft "$SYSROOT/proc/version" 2>/dev/null; then
         fail $FAILED 'in WSL the driver of Windows is used: install it there, then run: wsl --update'
     fi
@@ -254,7 +259,8 @@ name_of() { cat "$SYSROOT/proc/$1/comm" 2>/dev/null || say '?'; }
 # The PIDs that have a GPU open, but for the services that are stopped anyway and display servers.
 users_of_gpus() {
     local pid
-    find "$SYSROOT"/proc -mindepth 3 -maxdepth 3 -path '*/fd/*' -lname '/dev/nvidia*' 2>/dev/null |
+    # find fails where a process ends while it looks.
+    { find "$SYSROOT"/proc -mindepth 3 -maxdepth 3 -path '*/fd/*' -lname '/dev/nvidia*' 2>/dev/null || true; } |
         sed -E 's|.*/proc/([0-9]+)/fd/.*|\1|' | sort -un |
         while read -r pid; do
             case $(name_of "$pid") in

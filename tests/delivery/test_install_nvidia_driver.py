@@ -75,12 +75,14 @@ STUBS = {
             cat "$STATE"/installed/nvidia-driver* | tail -n 1 | sed 's/-.*//' >"$SYSROOT/sys/module/nvidia/version"
         fi""",
     'nvidia-smi': 'cat "$SYSROOT/sys/module/nvidia/version"',
+    # As the real one does when a process ends meanwhile.
+    'find': '"$FIND" "$@"; exit 1',
     # Nothing may be reached by another way.
     'sudo': 'echo "sudo $*" >>"$STATE/calls"; exit 1',
     'reboot': 'echo reboot >>"$STATE/calls"; exit 1',
 }
 #: What of the real system the script needs.
-REAL = 'bash cat cp env find grep ls mkdir rm sed sh sleep sort tail touch'
+REAL = 'bash cat cp env grep ls mkdir rm sed sh sleep sort tail touch'
 
 UBUNTU = 'NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\n'
 DEBIAN = 'NAME="Debian GNU/Linux"\nID=debian\n'
@@ -168,6 +170,7 @@ class System:
                 'PATH': str(self.programs),
                 'SYSROOT': str(self.root),
                 'STATE': str(self.state),
+                'FIND': shutil.which('find') or '',
                 'PATIENCE': str(patience),
                 'LC_ALL': 'C',
             },
@@ -484,7 +487,10 @@ def test_systems_on_which_it_must_not_run_say_why(tmp_path: pathlib.Path) -> Non
     user = System(tmp_path / 'user')
     (user.state / 'uid').write_text('1000\n')
     assert 'root is needed' in user.run().stderr
-    for system in (wsl, container, user):
+    bare = System(tmp_path / 'bare')
+    (bare.programs / 'modprobe').unlink()
+    assert 'the command modprobe is missing' in bare.run().stderr
+    for system in (wsl, container, user, bare):
         assert system.calls == []
 
 
