@@ -60,7 +60,7 @@ def test_modes(device: Device) -> None:
     assert (device.accounting(), device.accounting_buffer_size()) == ('Enabled', 4000)
     assert device.operation_mode() == device.operation_mode_pending() == 'Compute'
     assert Device(2).operation_mode() is NA
-    assert device.gsp_mode() == known('Enabled', 'nvmlDeviceGetGspFirmwareMode')
+    assert device.gsp_mode() == device.gsp_mode_default() == 'Enabled'
     assert device.memory_addressing() == known('HMM', 'nvmlDeviceGetAddressingMode')
     assert Device(3).memory_addressing() == known('ATS', 'nvmlDeviceGetAddressingMode')
     assert device.dram_encryption() == known('Enabled', 'nvmlDeviceGetDramEncryptionMode')

@@ -84,9 +84,32 @@ def _reader(name: str, structure: type[ctypes.Structure], number: int) -> Callab
     return read
 
 
+def read_gsp_modes(handle: Any) -> tuple[int, int]:
+    """Whether the GPU's own processor works, and whether it does by default.
+
+    The function of the binding wants its results as arguments, or gives all callers the same ones.
+
+    Raises:
+        NVMLError: There is no answer.
+    """
+    current, default = _uint(), _uint()
+    function = BINDING._nvmlGetFunctionPointer('nvmlDeviceGetGspFirmwareMode')
+    code = function(handle, ctypes.byref(current), ctypes.byref(default))
+    if code:
+        raise NVMLError(code)
+    return current.value, default.value
+
+
+read_gsp_modes.__name__ = 'nvmlDeviceGetGspFirmwareMode'
 read_pci_info_ext = _reader('nvmlDeviceGetPciInfoExt', PciInfoExt, 1)
 read_fabric_info = _reader('nvmlDeviceGetGpuFabricInfoV', FabricInfo, 2)
 read_platform_info = _reader('nvmlDeviceGetPlatformInfo', PlatformInfo, 2)
 read_sram_ecc_status = _reader('nvmlDeviceGetSramEccErrorStatus', SramEccStatus, 1)
 #: All of them: not every driver has them.
-READERS = (read_pci_info_ext, read_fabric_info, read_platform_info, read_sram_ecc_status)
+READERS = (
+    read_gsp_modes,
+    read_pci_info_ext,
+    read_fabric_info,
+    read_platform_info,
+    read_sram_ecc_status,
+)

@@ -12,6 +12,8 @@ from nvitop.api.utils import NA, NaType
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from nvitop.api.device.base import Function
+
 #: The words for a switch.
 ENABLED = {0: 'Disabled', 1: 'Enabled'}
 
@@ -30,7 +32,6 @@ OPTIONAL_FUNCTIONS.update(
         'GpuFabricInfoV',
         'GpuMaxPcieLinkGeneration',
         'GpuOperationMode',
-        'GspFirmwareMode',
         'MarginTemperature',
         'PciInfoExt',
         'PlatformInfo',
@@ -48,7 +49,7 @@ OPTIONAL_FUNCTIONS.update(READERS)
 class RareFacts(DeviceBase):
     """Ways to ask that several subjects need."""
 
-    def _word_of(self, function: str, place: int, words: Mapping[int, str]) -> str:
+    def _word_of(self, function: Function, place: int, words: Mapping[int, str]) -> str:
         """The word for the number at one place of the answer, ``NA`` for one that has none."""
         answer = self._query(function)
         return words.get(answer[place], NA) if answer is not NA else NA

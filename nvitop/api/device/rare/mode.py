@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from nvitop.api.device.mode import DRIVER_MODELS
 from nvitop.api.device.rare.facts import ENABLED, RareFacts
+from nvitop.api.libnvml._rare_structures import read_gsp_modes
 from nvitop.api.utils import NA
 
 #: NVML's number of a GPU operation mode → its name.
@@ -57,14 +58,14 @@ class ModeFacts(RareFacts):
 
         NVML: ``nvmlDeviceGetGspFirmwareMode`` · nvidia-smi: ``gsp.mode.current``
         """
-        return self._word_of('nvmlDeviceGetGspFirmwareMode', 0, ENABLED)
+        return self._word_of(read_gsp_modes, 0, ENABLED)
 
     def gsp_mode_default(self) -> str:
         """Whether it is by default, see :meth:`gsp_mode`.
 
         NVML: ``nvmlDeviceGetGspFirmwareMode`` · nvidia-smi: ``gsp.mode.default``
         """
-        return self._word_of('nvmlDeviceGetGspFirmwareMode', 1, ENABLED)
+        return self._word_of(read_gsp_modes, 1, ENABLED)
 
     def dram_encryption(self) -> str:
         """Whether the memory is encrypted; ``NA`` before R570 and for GPUs that cannot.
