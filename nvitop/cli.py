@@ -193,7 +193,10 @@ def ask_driver(question: Callable[[], T], timeout: float = DRIVER_START_SECONDS)
             errors.append(error)
 
     thread = threading.Thread(target=ask, name='nvitop-start', daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # the system has no more threads: better without than not at all
+        return question()
     thread.join(timeout)
     if errors:
         raise errors[0]

@@ -169,8 +169,12 @@ class Lane:
             self._has_spare = False
             self._given = work
             self._condition.notify_all()
-        else:
+            return
+        try:
             self._start_thread(self._name, functools.partial(self._serve, work))
+        except RuntimeError:  # the system has no more: better without than not at all
+            work()
+            self._has_spare = False
 
     def _serve(self, work: Callable[[], bool]) -> None:
         """Do the work, and wait for more."""
@@ -229,7 +233,11 @@ class Lane:
             self._inside += 1
             silence.retry_at = now + silence.pause
             silence.pause = min(2 * silence.pause, LAST_RETRY_SECONDS)
-            self._start_thread(f'{self._name}-trial', lambda: self._try(silence, step, limit))
+            try:
+                self._start_thread(f'{self._name}-trial', lambda: self._try(silence, step, limit))
+            except RuntimeError:  # some other time
+                silence.inside -= 1
+                self._inside -= 1
         return True
 
     def _try(self, silence: _Silence, step: Callable[[], T], limit: float) -> None:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Callable, Container, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Container, Iterable
 
 from nvitop.api import host
 from nvitop.api.process.facts import HostFacts
-from nvitop.api.process.linux import observed
+from nvitop.api.process.linux import UNREADABLE, observed
 from nvitop.api.process.procfs import ZOMBIE, in_pid_namespace
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
@@ -44,6 +44,36 @@ class ProcessReading(NamedTuple):
     #: Processes whose CPU time was read for the first time (or again after long), by PID: there is
     #: a CPU % once they are read again.
     begun: frozenset[int] = frozenset()
+
+
+#: What is measured of a process again and again.
+_MEASURED = (
+    'gpu_memory_bytes',
+    'gpu_memory_percent',
+    'gpu_sm_utilization_percent',
+    'gpu_memory_utilization_percent',
+    'gpu_encoder_utilization_percent',
+    'gpu_decoder_utilization_percent',
+    'cpu_percent',
+    'memory_percent',
+    'host_memory_bytes',
+    'running_time_seconds',
+)
+
+
+def without_measurements(reading: ProcessReading) -> ProcessReading:
+    """The processes of a reading that is not true any more: who they were, and no number."""
+    unknown: dict[str, Any] = dict.fromkeys(_MEASURED)
+    host_unknown: dict[str, Any] = {
+        field: None for field in _MEASURED if field in HostProcessSample._fields
+    }
+    return reading._replace(
+        processes=tuple(process._replace(**unknown) for process in reading.processes),
+        host_processes=tuple(
+            process._replace(**host_unknown) for process in reading.host_processes
+        ),
+        begun=frozenset(),
+    )
 
 
 class _Known:
@@ -151,12 +181,20 @@ class ProcessReader:
         if measure is None:
             self._turn = (self._turn + CHECKED_UNSEEN) % max(1, len(rows))
         samples.sort(key=lambda s: (s.key.device, s.username or '', s.key.pid))
-        host_processes = self._read_tree(rows, now, wall, own, begun) if tree else ()
+        parents: dict[int, int] = {}
+        trouble = ''
+        try:
+            parents = host.ppid_map() if tree else parents
+        except (*UNREADABLE, host.PsutilError) as error:
+            trouble = f'{type(error).__name__}: {error}'
+        host_processes = self._read_tree(rows, parents, now, wall, own, begun) if tree else ()
         self._forget({s.key.pid for s in samples} | {s.pid for s in host_processes})
         problems = tuple(
             Problem(f'process {pid}', 'command', 'the system does not answer', 'timed out')
             for pid in self._stuck
         )
+        if trouble:
+            problems += (Problem('host', 'processes', trouble, 'error'),)
         return ProcessReading(tuple(samples), host_processes, problems, frozenset(begun))
 
     def _look(self, pid: int, now: float, *, measure: bool, check: bool = True) -> _Known:
@@ -172,8 +210,6 @@ class ProcessReader:
             return known
         known = self._known[pid] = _Known(observed(pid))
         self._read_facts(known, now)
-        create_time = known_value(known.facts.create_time)
-        known.start_time = -1.0 if create_time is None else create_time
         return known
 
     def _read_facts(self, known: _Known, now: float, *, is_again: bool = False) -> None:
@@ -188,6 +224,9 @@ class ProcessReader:
             known.facts = host.measured_again(known.facts) if is_again else host.facts()
             self._current = None
         known.is_begun = known_value(known.facts.cpu_percent) is not None
+        if known.start_time < 0:  # it could not be read at first
+            create_time = known_value(known.facts.create_time)
+            known.start_time = -1.0 if create_time is None else create_time
 
     def _measure(self, known: _Known, now: float) -> None:
         age = now - known.read_at
@@ -200,13 +239,13 @@ class ProcessReader:
     def _read_tree(
         self,
         rows: tuple[ProcessRow, ...],
+        parents: dict[int, int],
         now: float,
         wall: float,
         own: HostSample,
         begun: set[int],
     ) -> tuple[HostProcessSample, ...]:
         """The processes on the devices, their ancestors and their children."""
-        parents = host.ppid_map()
         devices: dict[int, list[DeviceKey]] = {}
         for row in rows:
             devices.setdefault(row.pid, []).append(row.device)
@@ -324,5 +363,5 @@ def _running_time(known: _Known, wall: float) -> float | None:
 def _thread_count(process: ObservedProcess) -> int | None:
     try:
         return process.num_threads()
-    except (OSError, host.PsutilError):
+    except (*UNREADABLE, host.PsutilError):
         return None

@@ -19,6 +19,7 @@ from nvitop.sampling.process import (
     SHORTEST_CPU_SECONDS,
     ProcessReader,
     ProcessReading,
+    without_measurements,
 )
 from nvitop.sampling.selection import Selection, Wish
 from nvitop.sampling.types import Cost, Demand, Problem, ProcessKey, Sample
@@ -256,6 +257,7 @@ class LiveSource:
             reason = f'{type(outcome.error).__name__}: {outcome.error}'
             self._process_troubles = (Problem('host', 'processes', reason, 'error'),)
         if outcome.value is None:
+            self._process_reading = without_measurements(self._process_reading)
             return ProcessReading()
         reading = outcome.value
         if not due.host_processes:

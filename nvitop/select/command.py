@@ -265,14 +265,20 @@ def _joined(identifiers: list[str], separator: str) -> str:
 
 
 def _complain(text: str) -> int:
-    print(f'nvisel: {printable_lines(text)}', file=sys.stderr)
+    _say(f'nvisel: {printable_lines(text)}')
     return 1
+
+
+def _say(text: str) -> None:
+    """Say something to a person, if there is one: nobody's choice depends on it."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr)
 
 
 def _comment(selection: Selection, identifiers: list[str], min_count: int) -> int:
     """Say on standard error what a person should know of the choice; the exit status."""
     if not sys.stdout.isatty():
-        print(f'CUDA_VISIBLE_DEVICES="{",".join(identifiers)}"', file=sys.stderr)
+        _say(f'CUDA_VISIBLE_DEVICES="{",".join(identifiers)}"')
     for count, why in (
         (selection.unknown, 'do not tell what is limited'),
         (selection.lost, 'do not answer'),

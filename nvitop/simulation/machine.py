@@ -112,8 +112,13 @@ class Machine:
         if isinstance(self._processes, str):
             if self._processes == 'real':
                 world.pids = self._children = children.Children(world)
-                for task in world.tasks:
-                    self._children.pid(task)
+                try:
+                    for task in world.tasks:
+                        self._children.pid(task)
+                except OSError as error:
+                    self._children.close()
+                    reason = error.strerror or str(error)
+                    raise ScenarioError(f'its processes cannot be started: {reason}') from error
             elif self._processes == 'fixed':
                 world.pids = children.FixedPids()
             elif self._processes != 'none':

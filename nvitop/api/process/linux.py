@@ -16,6 +16,9 @@ from nvitop.api import host
 from nvitop.api.process import procfs
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
 
+#: What reading a process that exists ends with where this user, or nobody just now, may read it:
+#: no permission, no more file descriptors, a file that is cut.
+UNREADABLE = (OSError, ValueError, IndexError)
 IS_LINUX = sys.platform.startswith('linux')
 
 
@@ -84,7 +87,7 @@ def _name_and_parent(pid: int) -> tuple[str, int]:
             return '', 0
     try:
         stat = procfs.read_stat(pid)
-    except PermissionError:
+    except UNREADABLE:
         return '', 0
     return ('', 0) if stat is None else (stat.name, stat.parent_pid)
 
@@ -111,7 +114,10 @@ class LinuxProcess:
 
     def is_same(self) -> bool:
         """Whether this PID is still the process it was, or still is none."""
-        return self._is_at(procfs.read_start_ticks(self.pid))
+        try:
+            return self._is_at(procfs.read_start_ticks(self.pid))
+        except UNREADABLE:
+            return True  # nothing says that it is not
 
     def _is_at(self, start_ticks: int | None) -> bool:
         if not self._is_identified:
@@ -128,10 +134,10 @@ class LinuxProcess:
         """What a list of processes shows, in three short reads; raises nothing."""
         try:
             return self._facts()
-        except PermissionError:
-            return HIDDEN
         except (FileNotFoundError, ProcessLookupError):
             return GONE
+        except UNREADABLE:
+            return HIDDEN
 
     def _facts(self) -> HostFacts:
         stat = procfs.read_stat(self.pid)
@@ -168,7 +174,7 @@ class LinuxProcess:
         """The facts of a moment ago with the CPU time measured since; raises nothing."""
         try:
             stat = procfs.read_stat(self.pid)
-        except PermissionError:
+        except UNREADABLE:
             return HIDDEN
         if stat is None or not self._is_at(stat.start_ticks):
             return self.facts()
