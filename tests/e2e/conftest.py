@@ -12,7 +12,8 @@ collect_ignore_glob = [] if os.name == 'posix' else ['test_*.py']
 if os.name == 'posix':
     from tests.e2e.monitor import Monitors, machine_with_two_users
 
-    @pytest.fixture(scope='session')
+    # Ends with these tests: others count the children of this process.
+    @pytest.fixture(scope='package')
     def monitors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitors]:
         """A running monitor for many tests."""
         with machine_with_two_users(tmp_path_factory.mktemp('machine')) as machine:
