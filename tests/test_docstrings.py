@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
 import os
@@ -63,7 +64,11 @@ def modules() -> Iterator[str]:
 def examples() -> Iterator[doctest.DocTest]:
     finder = doctest.DocTestFinder(exclude_empty=True)
     for name in sorted({importlib.import_module(name).__name__ for name in modules()}):
-        for test in finder.find(importlib.import_module(name), name):
+        module = importlib.import_module(name)
+        for each in getattr(module, '__all__', ())[:200]:  # more are those of other packages
+            with contextlib.suppress(ImportError):
+                getattr(module, each)  # imported when it is used
+        for test in finder.find(module, name):
             if test.examples:
                 yield test
 
@@ -82,7 +87,7 @@ def names() -> dict[str, Any]:
         'Trainer',
         'CSVLogger',
         'GpuStatsLogger',
-        'train',
+        'train_one_epoch',
         'step',
     ]
     public = {name: getattr(nvitop, name) for name in nvitop.__all__}
