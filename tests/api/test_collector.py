@@ -598,7 +598,7 @@ def test_a_lost_gpu_stops_nothing_else_and_is_reported_once(
 ) -> None:
     with simulation.machine('dgx-h100', processes='none', clock=lambda: 0.0) as running:
         running.set(temperature=50)
-        collector = ResourceMetricCollector(interval=1.0, clock=clock)
+        collector = ResourceMetricCollector(interval=NEVER, clock=clock)
         collector.activate('t')
         collector.take_snapshots()
         running.set(gpu=3, lost=True)
