@@ -126,6 +126,8 @@ class ProcessReader:
         self._checked: set[int] = set()
         #: The row from which on processes that nobody sees are looked at in this reading.
         self._turn = 0
+        #: For each row of the last reading the row and what was said of it, if nobody saw it.
+        self._unseen: list[tuple[ProcessRow, ProcessSample] | None] = []
 
     def renewed(self) -> ProcessReader:
         """A reader that leaves alone, for as long as it lasts, the process this one is stuck in."""
@@ -150,7 +152,8 @@ class ProcessReader:
         that are to be measured (``None``: of all); name and command are read of those not seen
         before. With ``tree``, also of their ancestors and children.
 
-        What it costs grows with those that are visible: the others are looked at in turn.
+        What it costs grows with those that are visible: the others are looked at in turn, and only
+        when all are measured.
         """
         rows = tuple(rows)
         self._stuck = {pid: r for pid, r in self._stuck.items() if r._current == pid}
@@ -160,11 +163,19 @@ class ProcessReader:
         samples = []
         self._checked.clear()
 
-        def is_wanted(key: ProcessKey) -> bool:
-            is_visible = visible is None or key in visible
-            return is_visible and (measure is None or key in measure)
+        def is_visible(key: ProcessKey) -> bool:
+            return visible is None or key in visible
 
+        def is_wanted(key: ProcessKey) -> bool:
+            return is_visible(key) and (measure is None or key in measure)
+
+        last, self._unseen = self._unseen if measure is not None else [], []
         for number, row in enumerate(rows):
+            unseen = last[number] if number < len(last) else None
+            if unseen is not None and unseen[0] is row and not is_visible(unseen[1].key):
+                samples.append(unseen[1])
+                self._unseen.append(unseen)
+                continue
             before = self._known.get(row.pid)
             known = self._look(
                 row.pid,
@@ -176,26 +187,20 @@ class ProcessReader:
             key = ProcessKey(row.pid, known.start_time, row.device)
             if is_wanted(key) and known.is_begun and known.cpu_percent is None:
                 begun.add(key.pid)
-            is_visible = visible is None or key in visible
-            samples.append(_sample(row, key, known, own, wall, is_visible=is_visible))
+            sample = _sample(row, key, known, own, wall, is_visible=is_visible(key))
+            samples.append(sample)
+            self._unseen.append(None if is_visible(key) else (row, sample))
         if measure is None:
             self._turn = (self._turn + CHECKED_UNSEEN) % max(1, len(rows))
         samples.sort(key=lambda s: (s.key.device, s.username or '', s.key.pid))
-        parents: dict[int, int] = {}
-        trouble = ''
-        try:
-            parents = host.ppid_map() if tree else parents
-        except (*UNREADABLE, host.PsutilError) as error:
-            trouble = f'{type(error).__name__}: {error}'
-        host_processes = self._read_tree(rows, parents, now, wall, own, begun) if tree else ()
-        self._forget({s.key.pid for s in samples} | {s.pid for s in host_processes})
-        problems = tuple(
+        problems = [
             Problem(f'process {pid}', 'command', 'the system does not answer', 'timed out')
             for pid in self._stuck
-        )
-        if trouble:
-            problems += (Problem('host', 'processes', trouble, 'error'),)
-        return ProcessReading(tuple(samples), host_processes, problems, frozenset(begun))
+        ]
+        parents = _parents(problems) if tree else {}
+        host_processes = self._read_tree(rows, parents, now, wall, own, begun) if tree else ()
+        self._forget({s.key.pid for s in samples} | {s.pid for s in host_processes})
+        return ProcessReading(tuple(samples), host_processes, tuple(problems), frozenset(begun))
 
     def _look(self, pid: int, now: float, *, measure: bool, check: bool = True) -> _Known:
         """What is known of a process; one that is new is read, an old one only to measure it, or to
@@ -269,6 +274,16 @@ class ProcessReader:
     def _forget(self, pids: set[int]) -> None:
         for pid in [pid for pid in self._known if pid not in pids]:
             del self._known[pid]
+
+
+def _parents(problems: list[Problem]) -> dict[int, int]:
+    """The parent of each process of the host; where they cannot be read, none and a problem more."""
+    try:
+        return host.ppid_map()
+    except (*UNREADABLE, host.PsutilError) as error:
+        reason = f'{type(error).__name__}: {error}'
+        problems.append(Problem('host', 'processes', reason, 'error'))
+        return {}
 
 
 def _sample(

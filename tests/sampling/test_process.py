@@ -145,6 +145,19 @@ def test_only_what_is_measured_is_looked_at_between_readings(bench: Bench) -> No
     assert processes[2].short_reads == 1
 
 
+def test_between_readings_what_nobody_sees_is_told_as_before(bench: Bench) -> None:
+    rows = [row(FakeProcess(pid)) for pid in (1, 2, 3)]
+    first = bench.read(*rows, visible=frozenset({key(1)}))
+    bench.clock.now += 0.25
+    second = bench.read(*rows, visible=frozenset({key(2)}), measure=frozenset({key(2)}))
+    assert second[2] is first[2]
+    assert [sample.cpu_percent for sample in second] == [None, 10.0, None]
+    assert [sample.host_memory_bytes for sample in second] == [None, 1 << 20, None]
+    bench.clock.now += 0.25
+    third = bench.read(rows[0], rows[2], visible=frozenset({key(1)}), measure=frozenset({key(1)}))
+    assert [(sample.key.pid, sample.cpu_percent) for sample in third] == [(1, 10.0), (3, None)]
+
+
 def test_cpu_percent_needs_a_second_reading(bench: Bench) -> None:
     process = FakeProcess(7, facts(99.9))
     (sample,) = bench.read(row(process))
