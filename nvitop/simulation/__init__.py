@@ -18,6 +18,7 @@ simulated machine in this process as it would ask a real one::
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import time
@@ -94,5 +95,7 @@ def install(
     atexit.register(installed.end_processes)
     if announce:
         name = installed.scenario.name
-        print(f'nvitop: simulated machine {name!r}: not the GPUs of this computer', file=sys.stderr)
+        text = f'nvitop: simulated machine {name!r}: not the GPUs of this computer'
+        with contextlib.suppress(OSError):  # a full disk
+            print(text, file=sys.stderr)
     return installed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
@@ -9,6 +10,10 @@ from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import NVML_ERRORS
 from tests.faults.bench import Bench
 from tests.faults.oracle import Oracle
+
+#: How many cases a long run tries of all there are, and which: see `make faults`.
+CASES = int(os.environ.get('NVITOP_FAULT_CASES') or 300)
+SEED = int(os.environ.get('NVITOP_FAULT_SEED') or 1)
 
 #: Codes of NVML by name, and one that no NVML has.
 CODES = {**{name: code for name, (code, _) in NVML_ERRORS.items()}, 'CODE_77': 77}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.faults.matrix import (
+    CASES,
     CODES,
     MODES,
+    SEED,
     TICKS,
     Case,
     all_cases,
@@ -19,10 +19,6 @@ from tests.faults.matrix import (
 )
 from tests.faults.oracle import Oracle, true_samples
 from tests.faults.programs import ProgramOracle
-
-#: How many cases a long run tries of all there are, and which: see `make faults`.
-CASES = int(os.environ.get('NVITOP_FAULT_CASES') or 1500)
-SEED = int(os.environ.get('NVITOP_FAULT_SEED') or 1)
 
 
 @pytest.fixture(scope='module')

@@ -22,6 +22,7 @@ from nvitop.sampling.lanes import Lane
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from tests.faults.bench import MOVING, Bench
+from tests.faults.matrix import CASES
 from tests.sampling.fakes import Clock
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
@@ -128,7 +129,7 @@ def test_processes_may_vanish_while_they_are_read(end: str) -> None:
 @pytest.mark.parametrize('lasts', [False, True])
 @pytest.mark.parametrize('end', ENDS)
 def test_processes_may_vanish_at_every_read(end: str, lasts: bool) -> None:
-    fail_each_read(end, lasts=lasts, every=1)
+    fail_each_read(end, lasts=lasts, every=1 if CASES > 1000 else 4)
 
 
 def fail_each_read(end: str, *, lasts: bool, every: int) -> None:

@@ -1,0 +1,270 @@
+"""Programs on hosts that lack something: a home, a name, files, streams, rights, a terminal, a parent."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import Sequence
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+UNSHARE = shutil.which('unshare') or ''
+
+pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs POSIX')
+
+#: What runs on a machine whose processes need no files and do not exist.
+PROGRAMS = {
+    'report': "from nvitop.cli import main; status = main(['-1'])",
+    'query': "from nvitop.cli import main; status = main(['query', '--all', '--format=json'])",
+    'nvisel': "from nvitop.select import main; status = main(['-f', '1GiB'])",
+}
+_FIXED = """
+import sys
+from nvitop import simulation
+with simulation.machine('dgx-h100', processes='fixed'):
+    {program}
+sys.exit(status)
+"""
+#: What is done to the process first.
+HOSTS = {
+    'few files': 'import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (9, 9))',
+    'no threads': """import threading
+def refuse(thread): raise RuntimeError("can't start new thread")
+threading.Thread.start = refuse""",
+    'no home': "import os; os.environ.pop('HOME')",
+    'a home that is none': "import os; os.environ['HOME'] = '/dev/null/nobody'",
+    'an old locale': "import os; os.environ.update(LANG='C', LC_ALL='C')",
+    'no files of processes': "import psutil; psutil.PROCFS_PATH = '/nowhere'",
+    'no input': 'import os; os.close(0)',
+    'errors on a full disk': "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 2)",
+    'no directory': 'import os, tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)',
+}
+
+
+def run(code: str, *wrapper: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*wrapper, sys.executable, '-c', code],
+        cwd=ROOT,
+        env={
+            'PATH': os.environ['PATH'],
+            'HOME': '/',
+            'PYTHONPATH': str(ROOT),
+            'PYTHONIOENCODING': 'utf-8',
+            'COLUMNS': '100',
+            **environment,
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding='utf-8',
+        timeout=100,
+    )
+
+
+def check(host: str, program: str) -> None:
+    done = run(HOSTS[host] + '\n' + _FIXED.format(program=PROGRAMS[program]))
+    # 120: Python itself cannot write what is left at the end.
+    statuses = (0, 120) if host == 'errors on a full disk' else (0,)
+    assert done.returncode in statuses, done.stderr
+    assert 'Traceback' not in done.stderr
+    if program == 'query':
+        rows = json.loads(done.stdout)['devices']
+        assert [row['temperature'] is not None for row in rows] == [True] * 8
+    else:
+        assert '7' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ('host', 'program'),
+    [('few files', 'report'), ('no threads', 'query'), ('no home', 'nvisel')],
+)
+def test_programs_go_without(host: str, program: str) -> None:
+    check(host, program)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize('program', PROGRAMS)
+@pytest.mark.parametrize('host', HOSTS)
+def test_every_program_goes_without(host: str, program: str) -> None:
+    check(host, program)
+
+
+@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs /dev/full')
+@pytest.mark.parametrize(
+    ('program', 'stream', 'status'),
+    [('query', 'stdout', 1), ('nvisel', 'stdout', 1), ('nvisel', 'stderr', 0)],
+)
+def test_a_full_disk_is_said_or_does_no_harm(program: str, stream: str, status: int) -> None:
+    code = f"import sys; sys.{stream} = open('/dev/full', 'w')\n"
+    done = run(code + _FIXED.format(program=PROGRAMS[program]))
+    assert done.returncode in (status, 120)  # 120: Python itself cannot flush at the end
+    if stream == 'stdout':
+        assert 'No space left on device' in done.stderr
+    else:
+        assert sorted(done.stdout) == sorted('7,6,5,4,3,2,1,0\n')
+
+
+_DAEMON = """
+import os, sys, json
+if os.fork():
+    os._exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+for descriptor in (0, 1, 2):
+    os.close(descriptor)
+sys.stdin = sys.stdout = sys.stderr = None
+from nvitop import Device, ResourceMetricCollector, simulation, take_snapshots
+with simulation.machine('dgx-h100', processes='fixed'):
+    devices = Device.all()
+    found = [device.memory_used() for device in devices]
+    shots = take_snapshots()
+    with ResourceMetricCollector(devices).context('x') as collector:
+        numbers = collector.collect()
+temporary = sys.argv[1] + '.new'
+with open(temporary, 'w') as file:
+    json.dump([found, len(shots.devices), len(numbers)], file)
+os.rename(temporary, sys.argv[1])
+"""
+
+
+def test_a_daemon_without_terminal_and_streams_can_measure(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'found'
+    read, write = os.pipe()
+    with open(read, 'rb') as end:
+        subprocess.run(
+            [sys.executable, '-c', _DAEMON, str(path)],
+            cwd=ROOT,
+            env={'PYTHONPATH': str(ROOT)},
+            pass_fds=[write],
+            timeout=60,
+            check=True,
+        )
+        os.close(write)
+        end.read()  # until the daemon has ended
+    memory, devices, numbers = json.loads(path.read_text(encoding='utf-8'))
+    assert all(isinstance(value, int) for value in memory)
+    assert (len(memory), devices) == (8, 8)
+    assert numbers > 100
+
+
+_CHILDREN = """
+import multiprocessing, sys, threading, os
+from nvitop import Device, ResourceMetricCollector, simulation, collect_in_background
+def ask(index):
+    device = Device(index)
+    return device.memory_total(), len(device.processes()), device.temperature()
+def main(method):
+    context = multiprocessing.get_context(method)
+    expected = [ask(index) for index in range(8)]
+    stop = threading.Event()
+    def busy():
+        while not stop.is_set():
+            Device(0).as_snapshot()
+    threading.Thread(target=busy, daemon=True).start()
+    with context.Pool(4) as pool:
+        found = pool.map(ask, range(8), chunksize=1)
+    stop.set()
+    assert found == expected, (found, expected)
+if __name__ == '__main__':
+    if {method!r} == 'fork':
+        with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0):
+            main('fork')
+    else:
+        os.environ['NVITOP_DEMO'] = sys.argv[2]
+        main('spawn')
+    print('done')
+"""
+_STILL = """
+description = "nothing moves"
+[[gpu]]
+count = 8
+model = "H100"
+temperature = 44
+"""
+
+
+@pytest.mark.parametrize('method', ['fork', 'spawn'])
+@pytest.mark.filterwarnings('ignore')
+def test_children_of_a_process_that_has_asked_can_ask(method: str, tmp_path: pathlib.Path) -> None:
+    program = tmp_path / 'program.py'
+    program.write_text(_CHILDREN.replace('{method!r}', repr(method)), encoding='utf-8')
+    scenario = tmp_path / 'still.toml'
+    scenario.write_text(_STILL, encoding='utf-8')
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', str(program), method, str(scenario)],
+        cwd=ROOT,
+        env={'PYTHONPATH': str(ROOT), 'PATH': os.environ['PATH']},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert (done.returncode, done.stdout) == (0, 'done\n'), done.stderr
+
+
+# Somebody else's processes, by a user without a name
+
+_NOBODY = """
+import contextlib, getpass, io, json, os, sys
+from nvitop import cli, simulation
+from nvitop.query.command import main as query
+def ask():
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert cli.main(['-1', '--no-config', '-u']) == 0
+        assert cli.main(['-1', '--no-config']) == 0
+    rows = io.StringIO()
+    with contextlib.redirect_stdout(rows):
+        assert query(['--all', '--format=json']) == 0
+    return out.getvalue(), json.loads(rows.getvalue())['processes']
+for name in ('USER', 'LOGNAME', 'LNAME', 'USERNAME'):
+    os.environ.pop(name, None)
+with simulation.machine('dgx-h100'):
+    ask()  # everything is imported now, whoever may read it
+    os.setgroups([])
+    os.setgid(54321)
+    os.setuid(54321)
+    text, rows = ask()
+print(json.dumps([text, rows]))
+"""
+
+
+def as_nobody(*wrapper: str) -> tuple[str, list[dict[str, object]]]:
+    done = run(_NOBODY, *wrapper)
+    assert done.returncode == 0, done.stderr
+    text, rows = json.loads(done.stdout)
+    return text, rows
+
+
+@pytest.mark.skipif(not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='needs root')
+def test_a_user_without_a_name_sees_the_processes_of_others() -> None:
+    text, rows = as_nobody()
+    assert 'H100' in text
+    assert len(rows) >= 8
+    assert all(isinstance(row['pid'], int) and row['gpu_memory'] for row in rows)
+
+
+def hides(wrapper: Sequence[str]) -> bool:
+    """Whether /proc can be made to hide processes here."""
+    return bool(UNSHARE) and run('pass', *wrapper).returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='needs root')
+def test_hidden_processes_are_told_of_as_far_as_they_are_known() -> None:
+    mount = 'mount -o remount,hidepid=2 /proc && exec "$@"'
+    wrapper = [UNSHARE, '--mount', '--pid', '--fork', '--mount-proc', '/bin/sh', '-c', mount, 'sh']
+    if not hides(wrapper):
+        pytest.skip('/proc cannot be mounted with hidepid here')
+    text, rows = as_nobody(*wrapper)
+    assert 'H100' in text
+    assert len(rows) >= 8
+    for row in rows:
+        assert row['gpu_memory']
+        assert row['command'] is None
+        assert row['user'] is None
