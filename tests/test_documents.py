@@ -255,6 +255,27 @@ def test_every_target_that_is_named_can_be_made() -> None:
         assert set(named) <= targets, page
 
 
+def test_the_page_on_architecture_names_every_room_and_no_other_file() -> None:
+    text = (ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
+    rooms = re.findall(r'^\| (`.*?) \|', text, re.MULTILINE)
+    named = {re.split(r'[/.]', word)[0] for word in re.findall(r'`([\w/.]+)`', ' '.join(rooms))}
+    present = {path.stem for path in (ROOT / 'nvitop').iterdir() if path.stem[0] not in '_.'}
+    shims = {
+        'collector',
+        'host',
+        'libcuda',
+        'libcudart',
+        'libnvml',
+        'process',
+        'termcolor',
+        'utils',
+    }
+    assert present - shims - {'version', 'py'} <= named
+    for path in re.findall(r'`((?:[a-z_]+/)+\w+(?:\.py)?)`', text):
+        places = [ROOT / path, ROOT / 'nvitop' / path]
+        assert any(p.exists() or p.with_suffix('.py').exists() for p in places), path
+
+
 def test_what_is_printed_is_compared() -> None:
     assert is_alike('GPU 3: ██ 12 %\n...\nend\n', 'GPU 7: █▌ 99.5 %\nmore\nand more\nend\n')
     assert is_alike('a\n...\n', 'a\n')
