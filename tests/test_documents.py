@@ -255,6 +255,15 @@ def test_every_target_that_is_named_can_be_made() -> None:
         assert set(named) <= targets, page
 
 
+@pytest.mark.parametrize('page', PAGES)
+def test_files_that_are_named_exist(page: str) -> None:
+    text = (ROOT / page).read_text(encoding='utf-8')
+    for name in re.findall(
+        r'`((?:nvitop|tests|docs|tools|examples|benchmarks)/[\w/]+\.(?:py|json|md))`', text
+    ):
+        assert (ROOT / name).exists(), name
+
+
 def test_the_page_on_architecture_names_every_room_and_no_other_file() -> None:
     text = (ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
     rooms = re.findall(r'^\| (`.*?) \|', text, re.MULTILINE)
