@@ -30,6 +30,10 @@ def list_of_names() -> str:
         [
             _list('GPUs: --gpu=', device_table(), _in_nvitop),
             _list('Processes: --processes=', process_table(), _in_nvitop),
+            *(
+                _list(f'Lists: --query-{one.option}=', one.table, _in_nvitop)
+                for one in list_tables().values()
+            ),
         ]
     )
 

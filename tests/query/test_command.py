@@ -381,6 +381,8 @@ def test_the_list_has_every_name(machine: simulation.Machine) -> None:
     ran = Ran('--list')
     assert re.search(r'^ +memory_used +memory\.used +B +memory allocated', ran.out, re.MULTILINE)
     assert re.search(r'^ +gpu_memory +used_gpu_memory +B +device memory', ran.out, re.MULTILINE)
+    assert re.search(r'^ +ecc_pending +ecc\.mode\.pending ', ran.out, re.MULTILINE)
+    assert re.search(r'^ +max_memory +max_memory_usage +B ', ran.out, re.MULTILINE)
     assert (ran.status, ran.err) == (0, '')
     assert machine.calls == {}
 
