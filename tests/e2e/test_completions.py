@@ -38,6 +38,8 @@ def running(shell: str, home: pathlib.Path) -> Iterator[Program]:
     programs.mkdir()
     for name in ('nvitop', 'nvisel'):  # fish completes only commands that there are
         (programs / name).touch(mode=0o755)
+    # Where it is missing, fish starts a program that reads all man pages of the system.
+    (home / 'fish' / 'generated_completions').mkdir(parents=True)
     variables = {
         'PATH': f'{programs}:{os.environ["PATH"]}',
         'HOME': str(home),
