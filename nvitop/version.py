@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-__version__ = '1.0.0.dev0'
+__version__ = '1.0.0'
 __license__ = 'Apache-2.0 AND GPL-3.0-only'
 __author__ = 'The nvitop authors'
 __email__ = ''
-__release__ = False
+__release__ = True
 
 #: Releases of the ``nvidia-ml-py`` binding that nvitop is tested against, oldest first.
 #: Newer ones are accepted too: there is no upper pin.
