@@ -277,6 +277,18 @@ def test_the_dialog_keeps_its_targets_when_the_list_changes_under_it() -> None:
     assert effects == (SendSignal('SIGTERM', targets),)
 
 
+def test_a_target_without_a_command_says_what_it_is() -> None:
+    for status, said in (
+        ('gone', 'No Such Process'),
+        ('zombie', 'Zombie Process'),
+        ('running', ''),
+    ):
+        process = MANY.processes[0]._replace(command=None, name=None, status=status)
+        state, _ = press(state_of(MANY._replace(processes=(process,))), 'Down', 'Space', 'T')
+        assert state.dialog is not None
+        assert [target.command for target in state.dialog.targets] == [said]
+
+
 def test_a_process_on_two_devices_is_one_target() -> None:
     first = MANY.processes[0]
     twin = first._replace(key=first.key._replace(device=DeviceKey(7)))

@@ -11,7 +11,8 @@ from nvitop.gui.state.ordering import list_processes
 from nvitop.gui.state.query import filter_processes, matches_host_process, parse_query
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.tree import TreeRow, build_tree
-from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
+from nvitop.gui.state.types import SPECIAL_COMMANDS
+from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 
 #: Where a process of the host alone is said to run, in the key that a signal goes to.
 NO_DEVICE = DeviceKey(-1)
@@ -222,7 +223,7 @@ def signal_targets(state: AppState) -> tuple[Target, ...]:
         if host_key in hosts:
             host = hosts[host_key]
             key = ProcessKey(*host_key, NO_DEVICE)
-            targets.setdefault(host_key, Target(key, host.username or '?', host.command or ''))
+            targets.setdefault(host_key, Target(key, host.username or '?', _command(host)))
     if targets:
         return tuple(targets.values())
     if state.screen is Screen.TREE:
@@ -230,7 +231,7 @@ def signal_targets(state: AppState) -> tuple[Target, ...]:
         if chosen is None or not chosen.is_own:
             return ()
         key = ProcessKey(chosen.pid, chosen.start_time, NO_DEVICE)
-        return (Target(key, chosen.username or '?', chosen.command or ''),)
+        return (Target(key, chosen.username or '?', _command(chosen)),)
     selected = by_key.get(state.main.selected) if state.main.selected else None
     if selected is None or not selected.is_own or selected not in state.rows:
         return ()
@@ -238,4 +239,8 @@ def signal_targets(state: AppState) -> tuple[Target, ...]:
 
 
 def _target(process: ProcessSample) -> Target:
-    return Target(process.key, process.username or '?', process.command or process.name or '')
+    return Target(process.key, process.username or '?', _command(process) or process.name or '')
+
+
+def _command(process: ProcessSample | HostProcessSample) -> str:
+    return process.command or SPECIAL_COMMANDS.get(process.status, '')

@@ -8,6 +8,14 @@ from nvitop.namedtuple import NamedTuple
 from nvitop.options import Thresholds
 from nvitop.sampling.types import ProcessKey
 
+#: Status of a process → what stands in the place of its command.
+SPECIAL_COMMANDS = {
+    'zombie': 'Zombie Process',
+    'no permission': 'No Permissions',
+    'gone': 'No Such Process',
+    'foreign': 'Process of Another PID Namespace',
+}
+
 
 class ViewState(NamedTuple):
     """How things are drawn: what the options said and keys have changed since."""

@@ -8,17 +8,12 @@ from typing import Sequence
 
 from nvitop.api.utils import GiB, KiB, bytes2human, duration2human
 from nvitop.gui.render.width import clip, clip_left, safe
+from nvitop.gui.state.types import SPECIAL_COMMANDS
 
 NOT_AVAILABLE = 'N/A'
 
 _DAYS = ('Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun')
 _MONTHS = ('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec')
-_SPECIAL_COMMANDS = {
-    'zombie': 'Zombie Process',
-    'no permission': 'No Permissions',
-    'gone': 'No Such Process',
-    'foreign': 'Process of Another PID Namespace',
-}
 
 
 def _is_missing(value: float | None) -> bool:
@@ -214,7 +209,7 @@ def format_command(
 
     ``limit`` is in characters; a view that scrolls sideways asks for as many as it can show.
     """
-    special = _SPECIAL_COMMANDS.get(status)
+    special = SPECIAL_COMMANDS.get(status)
     if command and (special is None or status == 'foreign'):
         return safe(command, limit=limit)
     if special is not None:
