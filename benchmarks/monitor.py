@@ -1,7 +1,7 @@
 """What the monitor costs and how fast it answers: ``python -m benchmarks.monitor`` in the repository.
 
-Runs ``python -m nvitop``, and beside it any other monitor (``--peer PROGRAM``), one after the other in a
-pseudo-terminal of 180 × 60, on the driver that is found. ``--demo`` simulates one, for nvitop alone.
+Runs ``python -m nvitop``, and beside it any other monitor (``--peer PROGRAM``), in pseudo-terminals of
+180 × 60, on the driver that is found. ``--demo`` simulates one, for nvitop alone.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import re
 import statistics
 import sys
 import tempfile
+import threading
 import time
-from typing import NamedTuple, Sequence
+from concurrent import futures
+from typing import Mapping, NamedTuple, Sequence
 
 import psutil
 
@@ -25,6 +27,8 @@ DOWN, UP = '\x1b[B', '\x1b[A'
 QUIET_SECONDS = 0.03
 #: An answer that takes longer is none.
 NO_ANSWER_SECONDS = 2.0
+#: All programs have started by then.
+NO_BEGIN_SECONDS = 60.0
 COLUMNS, ROWS = 180, 60
 #: How fast a key is repeated that is held down.
 KEYS_PER_SECOND = 30
@@ -146,13 +150,30 @@ def quantile(values: Sequence[float], part: float) -> float:
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
 
 
+def measure_side_by_side(
+    programs: Mapping[str, Sequence[str]], seconds: float
+) -> dict[str, dict[str, float]]:
+    """What all of them cost at rest at the same time: the host they show, whose load makes up half
+    of what they write, is the same for all."""
+    begin = threading.Barrier(len(programs))
+
+    def look_at(command: Sequence[str]) -> dict[str, float]:
+        with tempfile.TemporaryDirectory() as folder:
+            calls = os.path.join(folder, 'calls')
+            with start(command, calls) as terminal:
+                begin.wait(NO_BEGIN_SECONDS)
+                return dict(zip(Rest._fields, measure_rest(terminal, seconds, calls)))
+
+    with futures.ThreadPoolExecutor(len(programs)) as pool:
+        return dict(zip(programs, pool.map(look_at, programs.values())))
+
+
 def measure(command: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
-    """All figures of one monitor."""
+    """How one monitor answers."""
     with tempfile.TemporaryDirectory() as folder:
         calls = os.path.join(folder, 'calls')
         with start(command, calls) as terminal:
-            rest = measure_rest(terminal, options.seconds, calls)
-            figures: dict[str, float] = dict(zip(Rest._fields, rest))
+            figures: dict[str, float] = {}
             figures['cpu percent, 30 keys a second'] = measure_typing(terminal, options.seconds / 3)
             for name, count, pause in (
                 ('while working', options.keys, (0.05, 0.3)),
@@ -183,11 +204,13 @@ def main() -> None:
     ours = [sys.executable, '-m', 'nvitop', '--no-config']
     ours += ['--demo', options.demo] if options.demo else []
     programs = {'nvitop': ours, **({'peer': [options.peer]} if options.peer else {})}
-    # In turn, so that what slows the machine down slows all of them down.
-    rounds = [
-        {name: measure(command, options) for name, command in programs.items()}
-        for _ in range(options.rounds)
-    ]
+    rounds = []
+    for _ in range(options.rounds):
+        figures = measure_side_by_side(programs, options.seconds)
+        # Keys in turn: what slows the machine down slows all of them down.
+        for name, command in programs.items():
+            figures[name].update(measure(command, options))
+        rounds.append(figures)
     print(f'{"":36} {"nvitop":>10}' + (f' {"peer":>10} {"ratio":>7}' if options.peer else ''))
     for figure in rounds[0]['nvitop']:
         values = {
