@@ -423,7 +423,9 @@ def _failures(sample: Sample) -> list[str]:
     from nvitop.gui.state.summary import count_problems, problem_lines
 
     failed = [p for p in sample.problems if p.kind in ('error', 'impossible') and p.device]
+    # A GPU that does not answer, and processes that cannot be, are told of by others.
     failed = [p for p in failed if p.what != 'status']
+    failed = [p for p in failed if p.kind == 'error' or not p.what.endswith('RunningProcesses')]
     names: dict[tuple[str, str], list[str]] = {}
     for line in problem_lines(count_problems((), failed, 0.0)):
         names.setdefault((line.subject, line.reason), []).append(line.what)

@@ -237,3 +237,13 @@ def test_a_memory_that_could_not_be_read_meets_no_limit(
     machine.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED', gpu=2)
     assert main(['-f', '1GiB']) == 0
     assert capfd.readouterr().out == '1,0,2\n'
+
+
+def test_a_gpu_that_may_be_split_is_not_chosen(
+    machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    machine.fail('nvmlDeviceGetMigMode', 'UNKNOWN', gpu=1)
+    assert main([]) == 0
+    said = capfd.readouterr()
+    assert said.out == '2,0\n'
+    assert 'devices left out because they do not answer: 1' in said.err

@@ -116,16 +116,16 @@ def _read(device: Device, accounts: frozenset[str]) -> Candidate | None:
         gpu, bandwidth = _number(device.gpu_utilization()), _number(device.memory_utilization())
         if None in (total, gpu) and _is_lost(device):
             return None
-        is_memory_unknown = None in (total, free) and _has_failed(device)
+        is_memory_unknown = None in (total, free) and _has_failed(device, 'memory_info')
     if accounts and free is not None and used is not None:
         freed = min(used, _memory_of(device.processes(loads=False).values(), accounts))
         free, used = free + freed, used - freed
     return Candidate(device, free, total, used, gpu, bandwidth, is_memory_unknown)
 
 
-def _has_failed(device: Device) -> bool:
-    """Whether a device has a memory, but failed to tell of it."""
-    reason = device.unavailable_reason('memory_info')
+def _has_failed(device: Device, method: str) -> bool:
+    """Whether a device failed to tell something that it has."""
+    reason = device.unavailable_reason(method)
     return reason is not None and not isinstance(reason, _LACKS)
 
 
@@ -229,6 +229,8 @@ def _read_leaves(device: Device | int, wish: Wish, *, names: bool) -> list[Candi
             return [None]
     with device.oneshot():
         leaves = device.to_leaf_devices()
+        if leaves == [device] and _has_failed(device, 'mig_mode'):
+            return [None]  # nobody knows whether it is the GPU that programs would get
     readings = [_read(leaf, wish.accounts) for leaf in leaves]
     for read in filter(None, readings) if names else ():
         _identify(read.device, wish)

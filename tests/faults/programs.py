@@ -148,6 +148,8 @@ class ProgramOracle:
         for table in ('devices', 'processes'):
             known = {_identity(row): row for row in true[table]}
             for row in said[table]:
+                if _identity(row) not in known and ': mig_mode: ' in ran.err:
+                    continue  # a process of one of its MIG devices, if it has any
                 for name, value in row.items():
                     is_true = known.get(_identity(row), {}).get(name)
                     if name in (*_WORDS, *_GROWING) or value is None:

@@ -77,9 +77,9 @@ def test_what_cannot_be_is_not_said(key: str) -> None:
 def test_a_pid_that_cannot_be_is_no_process(pid: int) -> None:
     text = f'{_GPU}{_OTHERS}[[process]]\ncommand = ["x"]\npid = {pid}\nmemory = "1 GiB"\n'
     with simulation.machine(simulation.parse_scenario(text, name='lies'), processes='fixed'):
+        ran = Ran(cli.main, '-1', '--no-config')  # it is warned of once
         live, clock = source()
         sample = sampled(clock, live)
-        ran = Ran(cli.main, '-1', '--no-config')
         rows = json.loads(Ran(query, '--all', '--format=json').out)
     assert sample.processes == ()
     lists = of(sample, 'nvmlDeviceGetComputeRunningProcesses')
