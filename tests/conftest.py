@@ -1,10 +1,17 @@
-"""Golden screens: the option that rewrites them, and the check that each one is used."""
+"""Golden screens: the option that rewrites them, and the check that each one is used. How long an
+example of a property may take: on a busy machine as long as it likes."""
 
 from __future__ import annotations
 
+import hypothesis
 import pytest
 
 from tests.gui import goldens
+
+hypothesis.settings.register_profile(
+    'patient', deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile('patient')
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nvitop.gui.monitor import first_state
@@ -127,6 +127,7 @@ _ANY_KEYS = st.sampled_from(
 )
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(USUAL_KEYS)), st.lists(_ANY_KEYS, max_size=3)))
 def test_whatever_the_keys_are_every_screen_can_be_left(keys: dict[str, list[str]]) -> None:
     keymap, _ = rebind(keys)
