@@ -105,7 +105,7 @@ fuzz: $(VENV)/.made ## generated hostile input; FUZZ=20 for a third of it, NVITO
 
 # 20000: three programs at once, about five minutes on two cores.
 .PHONY: soak
-soak: $(VENV)/.made ## long runs with churn: nothing may leak or come late; TICKS=4000 for a fifth of it
+soak: $(VENV)/.made ## long runs with churn: nothing may leak or come late; TICKS=5000 for a quarter of it
 	@$(BIN)/python -m benchmarks.soak --ticks $(TICKS) $(ARGS)
 
 # -W -n: a warning is an error, and so is a name that leads nowhere.

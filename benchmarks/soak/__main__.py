@@ -30,7 +30,6 @@ def run(subject: str, ticks: int) -> bool:
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     verdict = judge(counts, ticks_missed=script.missed)
     print(f'{subject}: {ticks} ticks, {seconds:.0f} s, {cpu / ticks * 1e3:.2f} ms of CPU each')
-    print(list(map(int, counts.blocks)))
     for line in verdict.lines:
         print(f'    {line}')
     for fault in verdict.faults:
