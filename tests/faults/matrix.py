@@ -27,8 +27,15 @@ MODES: dict[str, dict[str, Any]] = {
     'every 2nd call': {'every': 2},
     'one GPU only': {'gpu': 0},
 }
-#: So an old driver answers, which counts what it keeps for itself as used: the truth is another.
-OLD_DRIVER = 'nvmlDeviceGetMemoryInfo_v2', ('FUNCTION_NOT_FOUND', 'ARGUMENT_VERSION_MISMATCH')
+#: Answers that are no faults: of an old driver, which counts what it keeps for itself as used; of a GPU
+#: that has the host's memory; of one that cannot be split.
+MEANT = {
+    ('nvmlDeviceGetMemoryInfo_v2', 'FUNCTION_NOT_FOUND'),
+    ('nvmlDeviceGetMemoryInfo_v2', 'ARGUMENT_VERSION_MISMATCH'),
+    ('nvmlDeviceGetMemoryInfo_v2', 'NOT_SUPPORTED'),
+    ('nvmlDeviceGetMaxMigDeviceCount', 'FUNCTION_NOT_FOUND'),
+    ('nvmlDeviceGetMaxMigDeviceCount', 'NOT_SUPPORTED'),
+}
 #: Samples with the fault, and after it until all has to be as if nothing had been.
 FAULTY_TICKS, HEALING_TICKS = 3, 3
 TICKS = FAULTY_TICKS + HEALING_TICKS
@@ -61,7 +68,7 @@ def functions_called() -> tuple[str, ...]:
 def all_cases(functions: tuple[str, ...]) -> tuple[Case, ...]:
     """The whole product."""
     every = [Case(f, code, mode) for f in functions for code in CODES for mode in MODES]
-    return tuple(case for case in every if not _is_old_driver(case))
+    return tuple(case for case in every if case[:2] not in MEANT)
 
 
 def covering_cases(functions: tuple[str, ...]) -> tuple[Case, ...]:
@@ -72,15 +79,7 @@ def covering_cases(functions: tuple[str, ...]) -> tuple[Case, ...]:
         Case(function, codes[i % len(codes)], modes[(i + i // len(codes)) % len(modes)])
         for i, function in enumerate(functions)
     )
-    return tuple(
-        case._replace(function='nvmlDeviceGetPowerUsage') if _is_old_driver(case) else case
-        for case in cases
-    )
-
-
-def _is_old_driver(case: Case) -> bool:
-    function, codes = OLD_DRIVER
-    return case.function == function and case.code in codes
+    return tuple(case._replace(code='UNKNOWN') if case[:2] in MEANT else case for case in cases)
 
 
 def sampled_cases(functions: tuple[str, ...], count: int, seed: int) -> list[Case]:
