@@ -28,13 +28,14 @@ MODES: dict[str, dict[str, Any]] = {
     'one GPU only': {'gpu': 0},
 }
 #: Answers that are no faults: of an old driver, which counts what it keeps for itself as used; of a GPU
-#: that has the host's memory; of one that cannot be split.
+#: that has the host's memory; of one that cannot be split; of one whose processes are idle.
 MEANT = {
     ('nvmlDeviceGetMemoryInfo_v2', 'FUNCTION_NOT_FOUND'),
     ('nvmlDeviceGetMemoryInfo_v2', 'ARGUMENT_VERSION_MISMATCH'),
     ('nvmlDeviceGetMemoryInfo_v2', 'NOT_SUPPORTED'),
     ('nvmlDeviceGetMaxMigDeviceCount', 'FUNCTION_NOT_FOUND'),
     ('nvmlDeviceGetMaxMigDeviceCount', 'NOT_SUPPORTED'),
+    ('nvmlDeviceGetProcessUtilization', 'NOT_FOUND'),
 }
 #: Samples with the fault, and after it until all has to be as if nothing had been.
 FAULTY_TICKS, HEALING_TICKS = 3, 3
