@@ -36,6 +36,10 @@ MEANT = {
     ('nvmlDeviceGetMaxMigDeviceCount', 'FUNCTION_NOT_FOUND'),
     ('nvmlDeviceGetMaxMigDeviceCount', 'NOT_SUPPORTED'),
     ('nvmlDeviceGetProcessUtilization', 'NOT_FOUND'),
+    ('nvmlDeviceGetMigMode', 'FUNCTION_NOT_FOUND'),
+    ('nvmlDeviceGetMigMode', 'NOT_SUPPORTED'),
+    ('nvmlDeviceGetMigMode', 'NO_PERMISSION'),
+    ('nvmlDeviceGetMigMode', 'INVALID_ARGUMENT'),
 }
 #: Samples with the fault, and after it until all has to be as if nothing had been.
 FAULTY_TICKS, HEALING_TICKS = 3, 3
