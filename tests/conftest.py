@@ -1,7 +1,11 @@
 """Golden screens: the option that rewrites them, and the check that each one is used. How long an
-example of a property may take: on a busy machine as long as it likes."""
+example of a property may take: on a busy machine as long as it likes. Signals as programs expect them.
+"""
 
 from __future__ import annotations
+
+import signal
+from typing import Any
 
 import hypothesis
 import pytest
@@ -23,7 +27,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    _heed_signals()
     goldens.UPDATE.enabled = bool(config.getoption('--update-golden'))
+
+
+def _heed_signals() -> None:
+    """Have programs that the tests start end when they are told to.
+
+    A shell lets what it runs in the background ignore some signals, as nohup does; programs hand
+    that on to those that they start, and nvitop goes on ignoring what it was started to ignore.
+    """
+    usual: dict[str, Any] = {
+        'SIGINT': signal.default_int_handler,
+        'SIGQUIT': signal.SIG_DFL,
+        'SIGHUP': signal.SIG_DFL,
+    }
+    for name, handler in usual.items():
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -158,7 +158,10 @@ class Shell:
                 time.sleep(0.02)
         finally:
             child.send_signal(signal.SIGINT)
-            _, errors = child.communicate(timeout=PATIENCE)
+            try:
+                _, errors = child.communicate(timeout=PATIENCE)
+            finally:
+                child.kill()
         assert child.returncode in (0, 130), f'{command}\n-> {child.returncode}\n{errors!r}'
         assert self._written() != before, f'{command} printed nothing\n{errors!r}'
 

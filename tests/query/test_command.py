@@ -452,16 +452,25 @@ def test_a_file_that_cannot_be_made_is_status_1(machine: simulation.Machine) -> 
     assert ran.err == message
 
 
-@pytest.mark.skipif(os.name != 'posix', reason='POSIX signals')
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_loop_between_rows(number: int) -> None:
-    command = ['query', '--demo', '--processes=pid,command,gpu_uuid', '-lms', '20']
+@contextlib.contextmanager
+def program(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """The program as it runs, which does not survive a test that fails."""
     with subprocess.Popen(
-        [sys.executable, '-m', 'nvitop', *command],
+        [sys.executable, '-m', 'nvitop', 'query', *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(os.name != 'posix', reason='POSIX signals')
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_loop_between_rows(number: int) -> None:
+    with program('--demo', '--processes=pid,command,gpu_uuid', '-lms', '20') as process:
         assert process.stdout is not None
         assert process.stderr is not None
         head = [process.stdout.readline() for _ in range(30)]
@@ -476,12 +485,7 @@ def test_a_signal_ends_a_loop_between_rows(number: int) -> None:
 
 
 def test_a_reader_that_went_away_is_no_error() -> None:
-    with subprocess.Popen(
-        [sys.executable, '-m', 'nvitop', 'query', '--demo', '-lms', '20'],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with program('--demo', '-lms', '20') as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline().startswith('index, ')
