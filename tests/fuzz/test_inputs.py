@@ -190,8 +190,8 @@ QUERY = words("""
     --query-gpu=index,memory.used --query-compute-apps=pid --help-query-gpu --list -h -- index,nam pwoer.draw
 """)
 SELECT = words("""
-    -n 1 -N 2 99 0 -1 --min-count --max-count -f 4GiB 20% -1GiB 1e400 --min-free-memory -t 4.5G --max-gpu-utilization 50 nan -w 101
-    --tol 10 --free-accounts alice -i 0,1 --inherit --format index uuid json -s ; -0 --newline --no-sort --force-index -S -h -- -V
+    -n 1 2 99 0 -1 -c --min-count -C --max-count --count -f 4GiB 20% -1GiB 1e400 --min-free-memory -t 4.5G -G 50 nan 101
+    --max-gpu-utilization -M --tol 10 --account-as-free alice -i 0,1 --inherit -O index uuid json -s ; --sep -0 --newline -S -h -- -V
 """)
 
 
