@@ -36,6 +36,7 @@ def test_a_click_selects_and_elsewhere_clears(monitors: Monitors, button: int) -
 def test_a_click_on_a_heading_sorts_and_another_turns_it_round(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
         for heading, mark, other in (('%SM', '▼', '▲'), ('PID', '▲', '▼'), ('TIME', '▼', '▲')):
+            monitor.wait_for('GPU-MEM %SM .* TIME  COMMAND')
             y = monitor.row('GPU-MEM %SM')
             x = monitor.lines[y].index(heading)
             monitor.click(x, y)
@@ -62,7 +63,7 @@ def test_the_wheel_selects(monitors: Monitors) -> None:
 
 def test_the_wheel_with_shift_and_a_tilted_wheel_move_commands(monitors: Monitors) -> None:
     def place() -> int:
-        return monitor.lines[monitor.row('GPU-MEM')].index('COMMAND')
+        return monitor.lines[monitor.row('GPU-MEM')].find('COMMAND')
 
     def wait_for_place(x: int) -> None:
         monitor.wait(lambda: place() == x)

@@ -54,8 +54,8 @@ def wait_until_armed(monitor: Monitor) -> None:
     """Buttons are dim until an answer is taken."""
 
     def is_armed() -> bool:
-        y = monitor.row('Cancel')
-        return not monitor.emulator.screen.is_dim(monitor.lines[y].index('Cancel'), y)
+        y = monitor.row('Cancel')  # which may not have been written yet
+        return y >= 0 and not monitor.emulator.screen.is_dim(monitor.lines[y].index('Cancel'), y)
 
     monitor.wait(is_armed)
 
