@@ -1,8 +1,10 @@
-"""A time zone in which clocks show the same everywhere."""
+"""A time zone in which clocks show the same everywhere, and a process to do something to."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from typing import Iterator
 
@@ -22,3 +24,19 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
     if hasattr(time, 'tzset'):
         time.tzset()
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    """A program of ours that waits for input."""
+    environment = {'B_LAST': '2', 'A_FIRST': 'one\nline'}
+    with subprocess.Popen(
+        [sys.executable, '-S', '-c', 'print(flush=True); input()'],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.kill()

@@ -6,7 +6,6 @@ import contextlib
 import queue
 import signal
 import subprocess
-import sys
 import threading
 from typing import Iterator
 
@@ -17,28 +16,8 @@ from nvitop.gui import effects
 from nvitop.gui.effects import EffectRunner, Job, read_environment
 from nvitop.gui.state.effects import ReadEnvironment, SendSignal
 from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent
-from nvitop.sampling.types import DeviceKey, ProcessKey
-
-GPU = DeviceKey(0)
-
-
-@pytest.fixture
-def child() -> Iterator[subprocess.Popen[bytes]]:
-    environment = {'B_LAST': '2', 'A_FIRST': 'one\nline'}
-    with subprocess.Popen(
-        [sys.executable, '-S', '-c', 'print(flush=True); input()'],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        yield process
-        process.kill()
-
-
-def key_of(pid: int) -> ProcessKey:
-    return ProcessKey(pid, HostProcess(pid).create_time(), GPU)
+from nvitop.sampling.types import ProcessKey
+from tests.gui.processes import GPU, key_of
 
 
 def test_the_environment_of_a_process_is_sorted(child: subprocess.Popen[bytes]) -> None:

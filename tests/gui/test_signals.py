@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
-from typing import Iterator
 
 import pytest
 
@@ -14,28 +12,8 @@ from nvitop.api import host
 from nvitop.api.process import HostProcess
 from nvitop.gui.signals import send_signal, signal_number
 from nvitop.gui.state.events import SignalSent
-from nvitop.sampling.types import DeviceKey, ProcessKey
-
-GPU = DeviceKey(0)
-
-
-@pytest.fixture
-def child() -> Iterator[subprocess.Popen[bytes]]:
-    environment = {'B_LAST': '2', 'A_FIRST': 'one\nline'}
-    with subprocess.Popen(
-        [sys.executable, '-S', '-c', 'print(flush=True); input()'],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        yield process
-        process.kill()
-
-
-def key_of(pid: int) -> ProcessKey:
-    return ProcessKey(pid, HostProcess(pid).create_time(), GPU)
+from nvitop.sampling.types import ProcessKey
+from tests.gui.processes import GPU, key_of
 
 
 def test_a_signal_reaches_its_process(child: subprocess.Popen[bytes]) -> None:
