@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
 import random
-import threading
+import subprocess
+import sys
 from typing import Callable
 
 import pytest
 
-from benchmarks.soak.machine import CYCLE, Machine
-from benchmarks.soak.steadiness import FEWEST_CYCLES, Counts, judge, slope_of
-from benchmarks.soak.subjects import Script
-from nvitop import Device
+from benchmarks.soak.machine import CYCLE
+from benchmarks.soak.steadiness import Counts, judge, slope_of
+from tests.small_runs import CYCLES, LATE, SmallRun
 
-CYCLES = 2 * FEWEST_CYCLES
+#: Seconds after which the other process hangs.
+PATIENCE = 100
 #: How many blocks more or less there are by chance at the end of a cycle, in the long runs.
 NOISE = 12.0
 
@@ -87,57 +90,42 @@ def test_too_few_cycles_are_a_fault() -> None:
     assert 'too few' in judge(counted(cycles=CYCLES - 1), ticks_missed=0).faults[0]
 
 
-def run(act: Callable[[int], object], *, seconds_late: float = 0.0) -> tuple[Counts, Script]:
-    """A small long run: a GPU is asked at each tick, is lost and comes back, and ``act`` is done."""
-    counts = Counts()
-    with Machine(workers=0) as machine:
-        script = Script(machine, CYCLES * CYCLE, counts)
-        ticks, due = 0, machine.clock()
-        while script.happen():
-            act(ticks)
-            ticks += 1
-            due += 1.0 + seconds_late
-            machine.clock.wait(due - machine.clock())
-    return counts, script
-
-
-def test_what_asks_a_gpu_that_is_lost_and_comes_back_does_not_leak() -> None:
-    answered: dict[int, bool] = {}
-    counts, script = run(
-        lambda tick: answered.update({tick % CYCLE: bool(Device(1).memory_used())})
+@pytest.fixture(scope='module')
+def small_runs() -> dict[str, SmallRun]:
+    """What was counted in small runs, in another process: in this one other tests move the counts."""
+    done = subprocess.run(
+        [sys.executable, '-m', 'tests.small_runs'],
+        cwd=pathlib.Path(__file__).parent.parent,
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=PATIENCE,
     )
-    verdict = judge(counts, ticks_missed=script.missed)
+    return {name: SmallRun.from_json(*run) for name, run in json.loads(done.stdout).items()}
+
+
+def test_what_asks_a_gpu_that_is_lost_and_comes_back_does_not_leak(
+    small_runs: dict[str, SmallRun],
+) -> None:
+    counts, missed, answered = small_runs['ask a GPU']
+    verdict = judge(counts, ticks_missed=missed)
     assert not verdict.faults
     assert len(verdict.lines) == 5
     assert [answered[tick] for tick in (10, 30, 47, 60)] == [True, False, False, True]
 
 
-@pytest.mark.parametrize('every', [1, CYCLE])
-def test_what_keeps_an_object_at_each_tick_or_in_each_cycle_is_found(every: int) -> None:
-    kept: list[object] = []
-    counts, _ = run(lambda tick: kept.append(object()) if tick % every == 0 else None)
-    faults = judge(counts, ticks_missed=0).faults
+@pytest.mark.parametrize('when', ['at each tick', 'in each cycle'])
+def test_what_keeps_an_object_is_found(small_runs: dict[str, SmallRun], when: str) -> None:
+    faults = judge(small_runs[f'keep an object {when}'].counts, ticks_missed=0).faults
     assert len(faults) == 1
     assert 'leaks' in faults[0]
 
 
-def test_what_waits_after_its_work_instead_of_by_the_clock_is_late() -> None:
-    _, script = run(lambda tick: None, seconds_late=0.01)
-    assert script.missed == pytest.approx(0.01 * CYCLES * CYCLE, abs=2)
+def test_what_waits_after_its_work_instead_of_by_the_clock_is_late(
+    small_runs: dict[str, SmallRun],
+) -> None:
+    assert small_runs['come late'].ticks_missed == pytest.approx(LATE * CYCLES * CYCLE, abs=2)
 
 
-def test_threads_are_counted() -> None:
-    end = threading.Event()
-    started: list[threading.Thread] = []
-
-    def act(tick: int) -> None:
-        if tick == (CYCLES - 3) * CYCLE:
-            started.append(threading.Thread(target=end.wait))
-            started[0].start()
-
-    try:
-        counts, _ = run(act)
-    finally:
-        end.set()
-        started[0].join()
-    assert any('threads' in fault for fault in judge(counts, ticks_missed=0).faults)
+def test_threads_are_counted(small_runs: dict[str, SmallRun]) -> None:
+    faults = judge(small_runs['start a thread'].counts, ticks_missed=0).faults
+    assert any('threads' in fault for fault in faults)
