@@ -151,6 +151,16 @@ def test_other_errors_of_the_construction_are_raised(machine: simulation.Machine
     assert Device(2).index == 2
 
 
+def test_a_gpu_that_cannot_be_used_hides_no_other(machine: simulation.Machine) -> None:
+    count = len(Device.all())
+    migs = MigDevice.count()
+    machine.fail('nvmlDeviceGetHandleByIndex_v2', 'NO_PERMISSION', gpu=0)
+    assert [device.index for device in Device.all()] == [*range(1, count)]
+    assert MigDevice.count() == len(MigDevice.all()) == migs > 0
+    with pytest.raises(libnvml.NVMLError_NoPermission):
+        Device.from_indices([0])
+
+
 def test_devices_of_indices(machine: simulation.Machine) -> None:
     assert [device.index for device in Device.all()] == [0, 1, 2, 3]
     assert Device.from_indices(2) == [Device(2)]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -357,7 +358,7 @@ class Device(
 
     @classmethod
     def all(cls: type[D]) -> list[D]:
-        """All devices of this class; none where NVML cannot be initialised."""
+        """All devices of this class, as :meth:`from_indices` gives them."""
         return cls.from_indices()
 
     @classmethod
@@ -366,16 +367,19 @@ class Device(
     ) -> list[D]:
         """Devices of the given indices in NVML, in their order.
 
-        Without indices all GPUs; none where NVML cannot be initialised.
+        Without indices all GPUs, but for those that cannot be used (no permission, no power); none
+        where NVML cannot be initialised.
 
         Raises:
-            NVMLError: One of the indices given does not exist.
+            NVMLError: One of the indices given does not exist, or cannot be used.
         """
         if indices is None:
-            try:
-                return [cls(index) for index in range(cls.count())]
-            except libnvml.NVMLError:
-                return []
+            devices = []
+            with contextlib.suppress(libnvml.NVMLError):
+                for index in range(cls.count()):
+                    with contextlib.suppress(libnvml.NVMLError):
+                        devices.append(cls(index))
+            return devices
         return [cls(index) for index in ([indices] if isinstance(indices, int) else indices)]
 
 

@@ -145,8 +145,8 @@ class MigDevice(Device):
         Raises:
             NVMLError: NVML cannot be initialised.
         """
-        parents = [PhysicalDevice(index) for index in range(PhysicalDevice.count())]
-        return sum(len(parent.mig_devices()) for parent in parents)
+        PhysicalDevice.count()  # raises; a list of devices is just empty
+        return sum(len(parent.mig_devices()) for parent in PhysicalDevice.all())
 
     @classmethod
     def from_indices(
