@@ -264,12 +264,12 @@ def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
     at = monitor.row('Processes:')
     if binding.action is Action.SCROLL_UP:
         monitor.key('PageDown')
-        monitor.wait(lambda: monitor.row('Processes:') == at - 1)
+        monitor.wait(lambda: monitor.row('Processes:') < at)
         monitor.key(keys)
         monitor.wait(lambda: monitor.row('Processes:') == at)
     else:
         monitor.key(keys)
-        monitor.wait(lambda: monitor.row('Processes:') == at - 1)
+        monitor.wait(lambda: monitor.row('Processes:') < at)
     monitor.type('ad')
     monitor.wait_until_gone('PCIe')
 

@@ -82,7 +82,7 @@ TITLES = {
     Screen.ENVIRON: r'\AEnvironment of .*\n \d+ of \d',
     Screen.METRICS: r'\AProcess \d+ on GPU 0',
     Screen.HELP: r'\Anvitop .*\n Help: lines',
-    Screen.PROBLEMS: r'\AProblems: [1-9]',
+    Screen.PROBLEMS: r'\AProblems: \d',
     Screen.USERS: r'\A\d+ users? of GPUs',
     Screen.COLUMNS: r'\AColumns ',
 }

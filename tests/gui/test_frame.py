@@ -435,7 +435,9 @@ def test_problems_are_listed_with_what_nvitop_itself_costs() -> None:
         lines[-3].strip()
         == 'device 1: nvmlDeviceGetMemoryInfo: GPU is lost (2 times since 03:04:05)'
     )
-    assert lines[-1] == ' Own cost over 10 s: 2.5% CPU, 5 NVML calls/s, 4.0 ms for each sample'
+    assert (
+        lines[-1] == ' Own cost in the last 10 s: 2.5% CPU, 5 NVML calls/s, 4.0 ms for each sample'
+    )
 
 
 def test_a_signal_that_failed_is_listed_among_the_problems() -> None:

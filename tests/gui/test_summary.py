@@ -60,6 +60,15 @@ def test_problems_are_counted_and_stay_when_they_are_over() -> None:
     ]
 
 
+def test_a_device_that_is_silent_for_longer_and_longer_is_one_problem() -> None:
+    counts = count_problems((), [], 9.0)
+    for seconds in (2, 3, 4):
+        silent = Problem('device 4', 'status', f'no answer for {seconds} s', 'timed out')
+        counts = count_problems(counts, [silent], 10.0 + seconds)
+    (line,) = problem_lines(counts)
+    assert (line.reason, line.times, line.first, line.last) == ('no answer for 4 s', 3, 12.0, 14.0)
+
+
 def test_the_memory_of_problems_is_bounded() -> None:
     counts = count_problems((), [Problem(f'process {i}', 'x', 'y') for i in range(2000)], 1.0)
     assert len(counts) == MAX_PROBLEMS

@@ -74,6 +74,10 @@ def read_dialog(state: AppState) -> AppState:
     return update_all(state, events)[0]
 
 
+def texts(state: AppState) -> list[str]:
+    return [notice.text for notice in state.notices]
+
+
 def pids(state: AppState) -> list[int]:
     return [row.key.pid for row in state.rows]
 
@@ -133,8 +137,9 @@ def test_space_tags_and_moves_on() -> None:
     assert state.main.selected == state.rows[2].key
     state, _ = press(state, 'Up', 'Space')
     assert state.main.tagged == {state.rows[0].key}
-    _, effects = press(state_of(MANY), 'Space')
+    state, effects = press(state_of(MANY), 'Space')
     assert effects == (RingBell(),)
+    assert texts(state) == ['No tag: select a process first']
 
 
 def test_escape_clears_the_filter_first_and_the_selection_after_it() -> None:
@@ -388,7 +393,7 @@ def test_a_dialog_that_is_drawn_anew_has_to_be_read_anew(event: Event) -> None:
     assert press(read_dialog(state), 'Enter')[1] != ()
 
 
-@pytest.mark.parametrize(('width', 'height'), [(80, 4), (12, 12), (40, 7), (1, 1)])
+@pytest.mark.parametrize(('width', 'height'), [(80, 4), (12, 12), (40, 5), (1, 1)])
 def test_where_no_target_can_be_named_nothing_can_be_confirmed(width: int, height: int) -> None:
     state = read_dialog(asked(width=width, height=height))
     assert not names_targets(state)
@@ -404,6 +409,74 @@ def test_read_only_even_an_open_dialog_sends_nothing() -> None:
     state = state._replace(view=state.view._replace(readonly=True))
     for key in ('Enter', 't', 'Space'):
         assert press(state, key)[1] == ()
+
+
+def test_on_the_smallest_screen_a_signal_can_be_sent_to_a_process_that_is_named() -> None:
+    state = read_dialog(asked(width=40, height=6))
+    layout = dialog_layout(state)
+    assert len(layout.lines) == 2
+    assert layout.lines[0].startswith(f'{state.rows[0].key.pid} (')
+    assert [button.y for button in layout.buttons] == [layout.box.bottom - 2] * len(BUTTONS)
+    _, effects = press(state, 'Enter')
+    assert [type(effect) for effect in effects] == [SendSignal]
+
+
+def test_what_cannot_be_done_is_said_and_not_only_rung() -> None:
+    state, effects = press(state_of(MANY), 'T')
+    assert (effects, texts(state)) == (
+        (RingBell(),),
+        ['No signal: select a process first, or tag some'],
+    )
+    state, _ = press(state, 'K', 'Enter')
+    assert texts(state) == [
+        'No signal: select a process first, or tag some',
+        'No graphs of a process: select one first',
+    ]
+    state, _ = press(state_of(MANY, view=ViewState(readonly=True)), 'Down', 'I')
+    assert texts(state) == ['No signal: nvitop was started with --readonly']
+    others = tuple(process._replace(is_own=False) for process in MANY.processes)
+    state, _ = press(state_of(MANY._replace(processes=others)), 'Down', 'k')
+    pid = state.rows[0].key.pid
+    assert texts(state) == [
+        f'No signal: process {pid} is not yours; tag it to signal it all the same'
+    ]
+    assert state.dialog is None
+    state, _ = press(state_of(with_families(MANY)), 't', 'x')
+    assert texts(state) == ['No tag: select a process first']
+
+
+def test_pages_of_the_main_screen_are_half_a_screen_and_end_where_it_ends() -> None:
+    state = state_of(MANY, height=24)
+    limit = main_layout(state).page_height - 24
+    state, _ = press(state, 'PageDown')
+    assert main_layout(state).scroll_y == 12
+    state, effects = press(state, *['PageDown'] * (limit // 12 + 1))
+    assert main_layout(state).scroll_y == limit
+    assert effects == (RingBell(),)
+    state, effects = press(state, 'PageUp')
+    assert (main_layout(state).scroll_y, effects) == (limit - 12, ())
+    state, effects = press(state, *['PageUp'] * (limit // 12 + 1))
+    assert (main_layout(state).scroll_y, effects) == (0, (RingBell(),))
+
+
+@pytest.mark.parametrize(
+    ('width', 'keys', 'text'),
+    [
+        (80, 'g', 'widen the terminal to 100 columns'),
+        (120, 'c g', 'press f for panels in full'),
+        (70, '+', 'widen the terminal to 79 columns'),
+        (80, 'c +', 'press f for panels in full'),
+        (120, 'H G', 'press H to show the host panel'),
+    ],
+)
+def test_graphs_that_are_not_seen_say_how_they_would_be(width: int, keys: str, text: str) -> None:
+    state, _ = press(state_of(MANY, width=width, height=60), *keys.split())
+    assert texts(state) == [f'No graphs are seen: {text}']
+
+
+def test_graphs_are_not_promised_to_who_draws_with_ascii() -> None:
+    state, _ = press(state_of(MANY, height=60, view=ViewState(ascii=True)), 'f', 'g')
+    assert texts(state) == ['No graphs are seen: ASCII characters cannot draw them']
 
 
 def test_a_paste_confirms_nothing() -> None:

@@ -11,7 +11,7 @@ from nvitop.namedtuple import NamedTuple
 
 #: The box at its widest, for long messages on wide screens.
 _MAX_WIDTH = 100
-#: Cells between two buttons.
+#: Cells between two buttons, where there is room for them.
 _GAP = 2
 
 
@@ -58,9 +58,11 @@ def lay_out_dialog(
     """
     message = [safe(paragraph) for paragraph in message]
     sizes = [cell_width(button_text(label)) for label in labels]
-    in_a_row = sum(sizes) + _GAP * max(0, len(sizes) - 1)
     # Two cells for the border, two for the space beside it.
     room = min(area.width, _MAX_WIDTH) - 4
+    gaps = max(0, len(sizes) - 1)
+    gap = next((gap for gap in range(_GAP, 0, -1) if sum(sizes) + gap * gaps <= room), 0)
+    in_a_row = sum(sizes) + gap * gaps
     stacked = in_a_row > room
     button_rows = len(sizes) if stacked else min(1, len(sizes))
     text_rows = area.height - 2 - (button_rows + 1 if sizes else 0)
@@ -81,7 +83,7 @@ def lay_out_dialog(
     box = area.centred(width + 4, height + 2)
     inner = box.inset(2, 1)
     text, below = inner.split_top(len(lines))
-    buttons = _buttons(below, sizes, stacked=stacked)
+    buttons = _buttons(below, sizes, gap, stacked=stacked)
     is_cut = len(head) + len(body) > text_rows
     body_rows = text_rows - min(len(head), max(0, text_rows - 2)) - 1 if is_cut else len(body)
     return DialogLayout(box, text, tuple(lines), buttons, scroll_limit, max(0, body_rows))
@@ -99,21 +101,23 @@ def _fit_lines(
     first = max(0, min(scroll_y, limit))
     digits = len(str(len(body)))
     part = f'{first + 1}-{first + seen}'
-    note = f'{part:>{2 * digits + 1}} of {len(body)}, PageUp and PageDown for more'
-    if not seen or cell_width(note) > room:
+    part = f'{part:>{2 * digits + 1}} of {len(body)}'
+    notes = (f'{part}, PageUp and PageDown for more', f'{part}, PageUp PageDown')
+    note = next((note for note in notes if seen and len(note) <= room), '')
+    if not note:
         note = f'.. {len(body) - seen} more lines'
     return [*head, *body[first : first + seen], clip(note, room)], limit
 
 
-def _buttons(area: Rect, sizes: Sequence[int], *, stacked: bool) -> tuple[Rect, ...]:
+def _buttons(area: Rect, sizes: Sequence[int], gap: int, *, stacked: bool) -> tuple[Rect, ...]:
     if stacked:
         return tuple(
             Rect(area.x + (area.width - size) // 2, area.y + 1 + i, size, 1)
             for i, size in enumerate(sizes)
         )
-    x = area.x + (area.width - sum(sizes) - _GAP * max(0, len(sizes) - 1)) // 2
+    x = area.x + (area.width - sum(sizes) - gap * max(0, len(sizes) - 1)) // 2
     places = []
     for size in sizes:
         places.append(Rect(x, area.y + 1, size, 1))
-        x += size + _GAP
+        x += size + gap
     return tuple(places)

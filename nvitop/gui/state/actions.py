@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Callable
 
+from nvitop.gui.layout.device import CLASSIC, ONE_BAR
 from nvitop.gui.layout.list import longest_line
 from nvitop.gui.state import typing_keys
 from nvitop.gui.state.app_state import (
@@ -55,8 +56,7 @@ TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
 #: No line is longer: scrolling further shows nothing.
 MAX_SCROLL = 1 << 16
 
-_ROOM_FOR_GRAPHS = 'widen the terminal to 100 columns, or press f for panels in full'
-
+_NO_GRAPHS = 'No graphs are seen'
 _SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
 _SCREENS = {
     Action.HELP: Screen.HELP,
@@ -93,9 +93,24 @@ def open_signal_dialog(state: AppState, action: Action, key: str) -> Result:
     """Ask which signal goes to the tagged or selected processes."""
     targets = signal_targets(state)
     if not targets:
-        return state, (RingBell(),)
+        return _refuse(state, 'No signal', _why_no_target(state))
     button = button_of(_SIGNALS[action])
     return state._replace(dialog=SignalDialog(targets, button, opened_with=key)), ()
+
+
+def _refuse(state: AppState, what: str, why: str) -> Result:
+    """Do nothing, and say why: the bell alone is silent in many terminals."""
+    return replace_notice(state, what, why), (RingBell(),)
+
+
+def _why_no_target(state: AppState) -> str:
+    if state.view.readonly:
+        return 'nvitop was started with --readonly'
+    in_tree = state.screen is Screen.TREE
+    selected = state.tree.selected if in_tree else state.main.selected
+    if selected is None:
+        return 'select a process first, or tag some'
+    return f'process {selected[0]} is not yours; tag it to signal it all the same'
 
 
 def sort_by(state: AppState, sort: Sort) -> AppState:
@@ -162,8 +177,10 @@ def _page(step: int) -> Callable[[AppState], Result]:
     def scroll(state: AppState) -> Result:
         if state.screen is Screen.MAIN:
             layout = main_layout(state)
-            wanted = layout.scroll_y + step
-            if not 0 <= wanted <= max(0, layout.page_height - state.height):
+            limit = max(0, layout.page_height - state.height)
+            wanted = layout.scroll_y + step * max(1, state.height // 2)
+            wanted = max(0, min(wanted, limit))
+            if wanted == layout.scroll_y:
                 return state, (RingBell(),)
             return state._replace(main=state.main._replace(scroll_y=wanted)), ()
         return move_lines(state, step * max(1, state.height // 2))
@@ -238,14 +255,14 @@ def _to_side(cells: int) -> Callable[[AppState], Result]:
 def _tag(state: AppState) -> Result:
     tagged = toggle_tag(state)
     if tagged is state:
-        return state, (RingBell(),)
+        return _refuse(state, 'No tag', 'select a process first')
     return move_selection(tagged, 1)[0], ()
 
 
 def _tag_subtree(state: AppState) -> Result:
     index = tree_index(state)
     if index is None:
-        return state, (RingBell(),)
+        return _refuse(state, 'No tag', 'select a process first')
     return tag_host_processes(state, {row.key for row in subtree(state.forest, index)}), ()
 
 
@@ -274,7 +291,7 @@ def _open_environ(state: AppState) -> Result:
 
 def _open_metrics(state: AppState) -> Result:
     if state.main.selected is None:
-        return state, (RingBell(),)
+        return _refuse(state, 'No graphs of a process', 'select one first')
     return open_screen(state, Screen.METRICS)._replace(metrics=state.main.selected), ()
 
 
@@ -287,6 +304,17 @@ def _toggle_host(state: AppState) -> Result:
     return state._replace(view=state.view._replace(show_host=not state.view.show_host)), ()
 
 
+def _way_to_graphs(state: AppState, width: int) -> str:
+    """What to do so that graphs are seen that need a screen of this width."""
+    if not state.view.show_host:
+        return f'press {state.keymap.instead_of(state.screen, "H")} to show the host panel'
+    if state.view.ascii:
+        return 'ASCII characters cannot draw them'
+    if state.width < width:
+        return f'widen the terminal to {width} columns'
+    return f'press {state.keymap.instead_of(state.screen, "f")} for panels in full'
+
+
 def _next_graph(*, is_upper: bool) -> Callable[[AppState], Result]:
     def change(state: AppState) -> Result:
         graphs = state.main.graphs
@@ -297,7 +325,7 @@ def _next_graph(*, is_upper: bool) -> Callable[[AppState], Result]:
         state = state._replace(main=state.main._replace(graphs=graphs))
         panel = main_layout(state).host.graphs
         if panel is None or panel.upper is None:
-            state = replace_notice(state, 'No room for graphs of the devices', _ROOM_FOR_GRAPHS)
+            state = replace_notice(state, _NO_GRAPHS, _way_to_graphs(state, ONE_BAR))
         return state, ()
 
     return change
@@ -312,7 +340,7 @@ def _change_time(step: int) -> Callable[[AppState], Result]:
         graphs = graphs._replace(minutes=TIME_BASES[at])
         state = state._replace(main=state.main._replace(graphs=graphs))
         if state.screen is Screen.MAIN and main_layout(state).host.graphs is None:
-            state = replace_notice(state, 'No room for graphs', _ROOM_FOR_GRAPHS)
+            state = replace_notice(state, _NO_GRAPHS, _way_to_graphs(state, CLASSIC))
         return state, ()
 
     return change

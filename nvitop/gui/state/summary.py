@@ -137,16 +137,23 @@ def count_problems(
     counts: Sequence[ProblemCount], problems: Iterable[Problem], now: float
 ) -> tuple[ProblemCount, ...]:
     """The counts after one more sample: current ones first, then the most recent."""
-    table = {(row.subject, row.what, row.reason): row._replace(is_current=False) for row in counts}
-    for subject, what, reason, kind, _ in problems:
-        row = table.get((subject, what, reason))
-        table[subject, what, reason] = (
+    table = {_identity(row): row._replace(is_current=False) for row in counts}
+    for problem in problems:
+        subject, what, reason, kind, _ = problem
+        row = table.get(_identity(problem))
+        table[_identity(problem)] = (
             ProblemCount(subject, what, reason, kind, now, now)
             if row is None
-            else row._replace(last=now, times=row.times + 1, is_current=True)
+            else row._replace(reason=reason, last=now, times=row.times + 1, is_current=True)
         )
     rows = sorted(table.values(), key=lambda row: (-row.last, row.subject, row.what))
     return tuple(rows[:MAX_PROBLEMS])
+
+
+def _identity(problem: Problem | ProblemCount) -> tuple[str, str, str]:
+    """What makes two problems the same. How long there has been no answer does not."""
+    reason = problem.kind if problem.kind == 'timed out' else problem.reason
+    return problem.subject, problem.what, reason
 
 
 def note_problem(

@@ -21,6 +21,8 @@ from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title
 
 _DIM = Style(Role.DIM)
 _HINTS = (('h', 'help'), ('q', 'back'))
+#: From this width on the title says how many values there cannot be.
+_WITH_LACKING = 60
 #: The widest that subject and what was asked get, and what the reason keeps: narrow, and not.
 _NARROW, _WIDE = (12, 13, 10), (24, 40, 24)
 
@@ -30,9 +32,7 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     lines = problem_lines(state.problems)
     layout = lines_layout(state)
     places = _places(lines, buf.width)
-    current = sum(line.is_current for line in lines)
-    title = f'Problems: {current} now, {len(lines) - current} past' if lines else 'Problems'
-    draw_title(buf, title, title_badges(state), key_hints(state, *_HINTS))
+    draw_title(buf, _title(lines, buf.width), title_badges(state), key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, heading_text(places))
     for index in layout.shown:
         line = lines[index]
@@ -49,6 +49,16 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
         below = Rect(0, layout.area.bottom, buf.width, buf.height - 1 - layout.area.bottom)
         draw_message(buf, below, _in_full(chosen, state), _DIM)
     draw_bar_row(buf, buf.height - 1, _cost(state, buf.width))
+
+
+def _title(lines: tuple[ProblemLine, ...], width: int) -> str:
+    """How many problems there are. What a device does not have is none, and told apart."""
+    if not lines:
+        return 'Problems'
+    current = [line for line in lines if line.is_current]
+    lacking = sum(line.kind == 'na' for line in current)
+    text = f'Problems: {len(current) - lacking} now, {len(lines) - len(current)} past'
+    return f'{text}, {lacking} not supported' if lacking and width >= _WITH_LACKING else text
 
 
 def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[PlacedColumn, ...]:
@@ -96,7 +106,7 @@ def _cost(state: AppState, width: int) -> str:
     calls = f'{cost.nvml_calls_per_second:.0f} NVML calls/s'
     sample = f'{1000 * cost.seconds_per_sample:.1f} ms'
     texts = (
-        f' Own cost over {cost.seconds:.0f} s: {cpu}, {calls}, {sample} for each sample',
+        f' Own cost in the last {cost.seconds:.0f} s: {cpu}, {calls}, {sample} for each sample',
         f' Own cost: {cpu}, {calls}, {sample} a sample',
         f' Cost: {cpu}, {calls}',
     )
