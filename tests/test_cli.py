@@ -295,6 +295,13 @@ def test_a_driver_that_does_not_start_is_explained(
     assert words.lower() in captured.err.lower()
 
 
+def test_a_scenario_that_there_is_not_is_no_broken_binding() -> None:
+    done = run('-1', '--no-config', environment={'NVITOP_DEMO': 'nosuch'})
+    assert done.returncode == 1
+    assert done.stderr.startswith("nvitop: ERROR: there is no scenario 'nosuch': use ")
+    assert 'binding' not in done.stderr
+
+
 def test_a_driver_that_does_not_answer_is_said_to(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

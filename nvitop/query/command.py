@@ -370,10 +370,8 @@ def _start_driver(ids: list[str] | None) -> tuple[Target, ...] | None:
         )
     if isinstance(error, UnknownDeviceError):
         raise _Failure(str(error), 2)
-    if isinstance(error, (libnvml.NVMLError, AttributeError)):  # the latter: a broken binding
+    if isinstance(error, (libnvml.NVMLError, AttributeError, ValueError)):
         raise _Failure(libnvml.explain_init_error(error))
-    if isinstance(error, ValueError):  # NVITOP_DEMO names no scenario
-        raise _Failure(str(error))
     if error is not None:
         raise error
     return outcome.value

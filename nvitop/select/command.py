@@ -246,10 +246,7 @@ def _start_driver() -> None:
     try:
         libnvml.nvmlInit()
     except (libnvml.NVMLError, AttributeError, ValueError) as error:
-        # AttributeError: a broken binding. ValueError: NVITOP_DEMO names no scenario.
-        is_known = not isinstance(error, ValueError)
-        text = libnvml.explain_init_error(error) if is_known else str(error)
-        raise _NoDriverError(text) from error
+        raise _NoDriverError(libnvml.explain_init_error(error)) from error
 
 
 def _discard_stdout() -> None:

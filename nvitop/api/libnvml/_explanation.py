@@ -51,9 +51,11 @@ def explain_init_error(error: BaseException) -> str:
     """What a failed initialisation of NVML means: what happened, why, and what to do next.
 
     Args:
-        error: What :func:`nvmlInit` raised: an :class:`NVMLError`, or an :class:`AttributeError`
-            of a broken binding.
+        error: What :func:`nvmlInit` raised: an :class:`NVMLError`, an :class:`AttributeError` of a
+            broken binding, or a :class:`ValueError` where ``NVITOP_DEMO`` names no scenario.
     """
+    if isinstance(error, ValueError):
+        return str(error)
     if not isinstance(error, NVMLError):
         return (
             f'The NVML binding is broken: {error}.\n{explain_binding()}'.rstrip()
