@@ -101,7 +101,7 @@ def mig(
 
 
 def process(device: DeviceSample, pid: int, command: str | None, **fields: Any) -> ProcessSample:
-    """A process on a device."""
+    """A process on a device: the only one, which does all that the device does."""
     usual: dict[str, Any] = {
         'type': 'C',
         'username': 'alice',
@@ -111,8 +111,8 @@ def process(device: DeviceSample, pid: int, command: str | None, **fields: Any) 
         'host_memory_bytes': 31 * GIB,
         'running_time_seconds': 3 * 3600 + 25 * 60 + 7.0,
         'gpu_memory_bytes': 10 * GIB,
-        'gpu_sm_utilization_percent': 88,
-        'gpu_memory_utilization_percent': 41,
+        'gpu_sm_utilization_percent': device.gpu_utilization_percent,
+        'gpu_memory_utilization_percent': device.memory_utilization_percent,
     }
     values = {**usual, **fields}
     memory, total = values['gpu_memory_bytes'], device.info.memory_total_bytes
@@ -182,12 +182,11 @@ def _h100x8() -> Sample:
     processes += [
         process(
             devices[4], 31337, 'vllm serve meta-llama/Llama-3-8B', username='bob',
-            gpu_memory_bytes=40 * GIB, gpu_sm_utilization_percent=71, **others,
+            gpu_memory_bytes=40 * GIB, **others,
         ),
         process(
             devices[5], 991, 'jupyter-lab --no-browser', username='carol',
-            gpu_memory_bytes=12 * GIB, gpu_sm_utilization_percent=23,
-            gpu_memory_utilization_percent=9, running_time_seconds=6.3 * 86400, **others,
+            gpu_memory_bytes=12 * GIB, running_time_seconds=6.3 * 86400, **others,
         ),
         process(
             devices[6], 1204, '/usr/lib/xorg/Xorg vt2', username='root', type='G',
@@ -210,16 +209,27 @@ def _gpus16() -> Sample:
         process(device, 7000 + i * 13, TORCHRUN, gpu_memory_bytes=int((4.5 * i + 0.5) * GIB))
         for i, device in enumerate(devices)
     ]
-    return machine(*devices, processes=tuple(processes))
+    problems = tuple(
+        Problem(f'device {i}', 'fan_speed', 'Not Supported', device=device.key)
+        for i, device in enumerate(devices)
+    )
+    return machine(*devices, processes=tuple(processes), problems=problems)
 
 
 def _mig() -> Sample:
+    common: dict[str, Any] = {
+        'power_limit_mw': 400_000,
+        'sm_clock_mhz': 1410,
+        'memory_clock_mhz': 1593,
+    }
     parent = gpu(
         0,
         'NVIDIA A100-SXM4-80GB',
-        memory_used_bytes=11348 * MIB,
+        memory_used_bytes=(36000 + 5132 + 12) * MIB,
         mig_mode='Enabled',
-        power_limit_mw=400_000,
+        temperature_celsius=44,
+        power_usage_mw=160_000,
+        **common,
     )
     whole = gpu(
         1,
@@ -227,30 +237,42 @@ def _mig() -> Sample:
         memory_used_bytes=33 * GIB,
         gpu_utilization_percent=88,
         memory_utilization_percent=20,
-        power_limit_mw=400_000,
+        temperature_celsius=63,
+        power_usage_mw=305_000,
+        **common,
     )
     parts = [
         mig(parent, 0, '3g.40gb', 1, 40192 * MIB, 36000 * MIB),
         mig(parent, 1, '2g.20gb', 5, 19968 * MIB, 5132 * MIB),
         mig(parent, 2, '1g.10gb+me', 13, 9856 * MIB, 12 * MIB),
     ]
-    unknown = {'gpu_sm_utilization_percent': None, 'gpu_memory_utilization_percent': None}
     processes = (
-        process(parts[0], 8706, TRAIN, gpu_memory_bytes=35000 * MIB, **unknown),
-        process(parts[1], 8707, 'python -u main.py', gpu_memory_bytes=2048 * MIB, **unknown),
-        process(parts[1], 8708, 'python -u main.py', gpu_memory_bytes=3072 * MIB, **unknown),
+        process(parts[0], 8706, TRAIN, gpu_memory_bytes=35000 * MIB),
+        process(parts[1], 8707, 'python -u main.py', gpu_memory_bytes=2048 * MIB),
+        process(parts[1], 8708, 'python -u main.py', gpu_memory_bytes=3072 * MIB),
         process(whole, 8710, 'ollama serve', gpu_memory_bytes=33 * GIB),
     )
-    return machine(parent, *parts, whole, processes=processes)
+    problems = tuple(
+        Problem(f'device 0:{i}', 'gpu_utilization', 'Not Supported', device=part.key)
+        for i, part in enumerate(parts)
+    )
+    return machine(parent, *parts, whole, processes=processes, problems=problems)
 
 
 def _missing() -> Sample:
     key = DeviceKey(0)
     device = DeviceSample(key, DeviceInfo(key, 0, 'NVIDIA Graphics Device'))
     unknown = ProcessSample(ProcessKey(4711, -1.0, key))
-    return Sample(
-        NOW, 1000.0, 1, devices=(device,), processes=(unknown,), processes_monotonic=1000.0
+    problems = (
+        Problem('host', 'processes', 'PermissionError: [Errno 13] /proc/stat', 'error'),
+        Problem('device 0', 'memory_used', 'Insufficient Permissions', 'error', key),
+        Problem('device 0', 'gpu_utilization', 'Function Not Found', device=key),
+        Problem('device 0', 'temperature', 'Unknown Error', 'error', key),
     )
+    return Sample(
+        NOW, 1000.0, 1, devices=(device,), processes=(unknown,), problems=problems,
+        processes_monotonic=1000.0,
+    )  # fmt: skip
 
 
 def _lost() -> Sample:
@@ -296,7 +318,10 @@ def _unified() -> Sample:
         memory_percent=40.6, swap_total_bytes=0, swap_used_bytes=0, swap_percent=0.0,
     )  # fmt: skip
     return machine(
-        device, processes=(process(device, 900, 'ollama runner', gpu_memory_bytes=20 * GIB),),
+        device,
+        processes=(
+            process(device, 900, 'ollama runner', gpu_memory_bytes=20 * GIB, memory_percent=24.2),
+        ),
         host=host,
     )  # fmt: skip
 
@@ -333,8 +358,8 @@ def _workstation() -> Sample:
         ),
         process(
             busy, 120345, '"/opt/My Games/game.x86_64" -fullscreen', type='C+G',
-            gpu_memory_bytes=16 * GIB, gpu_sm_utilization_percent=97, cpu_percent=412.5,
-            running_time_seconds=2754.0,
+            gpu_memory_bytes=16 * GIB, gpu_sm_utilization_percent=97,
+            gpu_memory_utilization_percent=51, cpu_percent=412.5, running_time_seconds=2754.0,
         ),
     )  # fmt: skip
     host = HOST._replace(hostname='desk', load_average=(0.4, 0.35, 0.3))
@@ -354,15 +379,25 @@ def _hostile() -> Sample:
         gpu_utilization_percent=50,
         bus_id='00000000:\u202e01:00.0',
     )
-    processes = (
-        process(device, 1, 'python3 实验/训练.py --数据集 中文维基 --输出 结果 --轮数 一百'),
-        process(device, 2, 'python3 テスト.py --名前 日本語のとても長い名前', username='山田太郎'),
-        process(device, 3, 'run 👩‍🔬🇯🇵 e\u0301\u0301\u0301\u0301 ﷽ naïve', username='zo\u0308e'),
-        process(device, 4, HOSTILE_COMMAND, username='\x1b[5mbob'),
-        process(device, 4294967295, 'x' * (1 << 20), username='a' * 300, cpu_percent=123456.0),
+    shares: dict[str, Any] = {'gpu_memory_bytes': 6 * GIB, 'gpu_sm_utilization_percent': 10}
+    processes = tuple(
+        process(device, pid, command, **{**shares, **fields})
+        for pid, command, fields in (
+            (5, 'python3 实验/训练.py --数据集 中文维基 --输出 结果 --轮数 一百', {}),
+            (2, 'python3 テスト.py --名前 日本語のとても長い名前', {'username': '山田太郎'}),
+            (3, 'run 👩‍🔬🇯🇵 e\u0301\u0301\u0301\u0301 ﷽ naïve', {'username': 'zo\u0308e'}),
+            (4, HOSTILE_COMMAND, {'username': '\x1b[5mbob'}),
+            (4294967295, 'x' * (1 << 20), {'username': 'a' * 300, 'cpu_percent': 123456.0}),
+        )
+    )
+    problems = (
+        Problem('process 4', 'command', f'OSError: {HOSTILE_COMMAND}', 'error'),
+        Problem(
+            'device 0', 'bus_id', '训练加速卡 \u202e01:00.0\x9b2J 不可能', 'impossible', device.key
+        ),
     )
     host = HOST._replace(hostname='主机\x1b[7m', username='用户\n\u200f')
-    return machine(device, processes=processes, host=host)
+    return machine(device, processes=processes, host=host, problems=problems)
 
 
 def _processes50() -> Sample:
@@ -373,6 +408,8 @@ def _processes50() -> Sample:
             10_000 + i,
             f'{TORCHRUN} --rank {i} --config /home/alice/experiments/llama/config.yaml',
             gpu_memory_bytes=(200 + 7 * i) * MIB,
+            gpu_sm_utilization_percent=10 + i % 3,
+            gpu_memory_utilization_percent=5,
         )
         for i in range(50)
     ]
@@ -388,13 +425,18 @@ def _processes200() -> Sample:
             f'python3 worker.py --rank {i} --world-size 200',
             username=('alice', 'bob', 'carol')[i % 100 // 34],
             is_own=i % 100 < 34,
-            gpu_memory_bytes=(200 + 7 * i) * MIB,
-            gpu_sm_utilization_percent=i % 7,
+            gpu_memory_bytes=(200 + 2 * i) * MIB,
+            gpu_sm_utilization_percent=i % 7 // 3,
+            gpu_memory_utilization_percent=0,
             cpu_percent=float(i),
         )
         for i in range(200)
     ]
-    return machine(*devices, processes=tuple(processes))
+    problems = tuple(
+        Problem(f'process {each.key.pid}', 'command', 'the system does not answer', 'timed out')
+        for each in processes[:150]
+    )
+    return machine(*devices, processes=tuple(processes), problems=problems)
 
 
 def _odd_processes() -> Sample:
@@ -406,14 +448,22 @@ def _odd_processes() -> Sample:
         'username': None,
         'is_own': False,
     }
-    processes = (
-        process(device, 501, 'python3 alive.py'),
-        process(device, 502, None, status='zombie', cpu_percent=0.0, memory_percent=0.0),
-        process(device, 503, None, status='no permission', **{**unknown, 'username': 'root'}),
-        process(device, 504, None, status='gone', **unknown),
-        process(device, 505, None, status='foreign', **unknown),
-        process(device, 506, 'nvidia-cuda-mps-server', type='M', is_own=False, username='root'),
-        process(device, 507, '', is_own=False, username='root'),
+    shares: dict[str, Any] = {
+        'gpu_memory_bytes': 7 * GIB,
+        'gpu_sm_utilization_percent': 6,
+        'gpu_memory_utilization_percent': 3,
+    }
+    processes = tuple(
+        process(device, pid, command, **{**shares, **fields})
+        for pid, command, fields in (
+            (501, 'python3 alive.py', {}),
+            (502, None, {'status': 'zombie', 'cpu_percent': 0.0, 'memory_percent': 0.0}),
+            (503, None, {'status': 'no permission', **unknown, 'username': 'root'}),
+            (504, None, {'status': 'gone', **unknown}),
+            (505, None, {'status': 'foreign', **unknown}),
+            (506, 'nvidia-cuda-mps-server', {'type': 'M', 'is_own': False, 'username': 'root'}),
+            (507, '', {'is_own': False, 'username': 'root'}),
+        )
     )
     return machine(device, processes=processes)
 
@@ -457,8 +507,7 @@ def _extreme() -> Sample:
     processes = (
         process(
             device, 4294967295, TRAIN, gpu_memory_bytes=1499 * GIB, cpu_percent=98765.4,
-            memory_percent=100.0, gpu_sm_utilization_percent=100,
-            gpu_memory_utilization_percent=100, running_time_seconds=1234.5 * 86400,
+            memory_percent=100.0, running_time_seconds=1234.5 * 86400,
         ),
         process(kilowatt, 9, TRAIN, running_time_seconds=4 * 86400.0, cpu_percent=1000.0),
     )  # fmt: skip
@@ -475,6 +524,7 @@ SAMPLES: dict[str, Sample] = {
     'no-gpu': machine(),
     'no-driver': machine(
         driver_version=None,
+        cuda_driver_version=None,
         problems=(Problem('driver', 'nvmlInit', 'Driver Not Loaded', 'error'),),
     ),
     'one': _one(),
@@ -627,11 +677,13 @@ def _whole(value: int | None, factor: float) -> int | None:
 
 def with_details(sample: Sample) -> Sample:
     """The same machine while the details of devices are shown; GPU 2 is badly seated and hot."""
-    reasons = ((), ('sw_power_cap',), ('hw_thermal_slowdown', 'sw_power_cap'), ('gpu_idle',))
+    reasons = {1: ('sw_power_cap',), 2: ('hw_thermal_slowdown', 'sw_power_cap')}
     devices = []
     for device in sample.devices:
         index = device.key.physical_index
-        if device.status == 'ok' and not device.key.is_mig:
+        # A device that tells nothing has no details either.
+        is_known = device.info.memory_total_bytes is not None
+        if device.status == 'ok' and not device.key.is_mig and is_known:
             info = device.info._replace(
                 max_pcie_link_generation=5,
                 max_pcie_link_width=16,
@@ -642,15 +694,17 @@ def with_details(sample: Sample) -> Sample:
                 pcie_link_generation=5,
                 pcie_link_width=8 if index == 2 else 16,
                 pcie_link_down_trained=index == 2,
-                pcie_tx_throughput_kib_per_s=12_345_678 * index,
+                pcie_tx_throughput_kib_per_s=12_345_678 * (index % 5),
                 pcie_rx_throughput_kib_per_s=123_456,
                 nvlink_tx_throughput_kib_per_s=123_456_789,
                 nvlink_rx_throughput_kib_per_s=0,
                 encoder_utilization_percent=0,
-                decoder_utilization_percent=100 if index else 3,
+                decoder_utilization_percent=100 if index == 1 else 3,
                 memory_temperature_celsius=65,
                 total_energy_joules=1.2e9 * (index + 1),
-                clock_event_reasons=reasons[index] if index < 4 else (),
+                clock_event_reasons=reasons.get(index, ())
+                if device.gpu_utilization_percent
+                else ('gpu_idle',),
             )
         devices.append(device)
     return sample._replace(devices=tuple(devices))

@@ -138,6 +138,23 @@ def test_that_a_machine_is_simulated_is_said_on_every_screen() -> None:
         assert 'SIMULATED' in lines[0]
 
 
+@pytest.mark.parametrize(
+    ('width', 'keys', 'title', 'hint'),
+    [
+        (60, 'Enter', 'Process 20100 on GPU 0', '+ - time  h help  q back'),
+        (40, 'Enter', 'Process 20100 on GPU 0', 'h help  q back'),
+        (60, 'C', 'Columns', 'Space show or hide  K J move  q back'),
+        (40, 'C', 'Columns', 'K J move  q back'),
+        (60, 't Down', 'Tree of processes: 16', ''),
+    ],
+)
+def test_the_keys_that_lead_on_are_named_as_far_as_there_is_room(
+    width: int, keys: str, title: str, hint: str
+) -> None:
+    line = frame_of('h100x8', width, 12, 'Down', *keys.split()).lines()[0]
+    assert line == (f'{title}{hint.rjust(width - len(title))}' if hint else title)
+
+
 def test_keys_that_can_follow_are_shown_while_one_is_waited_for() -> None:
     assert 'o and then n p u g s b c m t' in frame_of('h100x8', 100, 40, 'o').lines()[0]
     assert 'o and then' not in frame_of('h100x8', 100, 40, 'o', 'g').lines()[0]
@@ -374,7 +391,7 @@ def test_graphs_say_what_is_used_now_and_at_most() -> None:
     assert ' CPU: 99.7%  max: 99.7% ' in text
     assert ' GPU-MEM: 33.00GiB (41.2%)  max: 33.00GiB (41.2%) ' in text
     assert ' HOST-MEM: 31.00GiB (1.5%)  max: 31.00GiB (1.5%) ' in text
-    assert ' GPU-SM: 88%  max: 88% ' in text
+    assert ' GPU-SM: 64%  max: 64% ' in text
     assert '╴60s├' in text
 
 
@@ -452,8 +469,15 @@ def test_a_signal_that_failed_is_listed_among_the_problems() -> None:
 def test_users_are_listed_with_what_they_have() -> None:
     lines = frame_of('h100x8', 100, 24, 'U').lines()
     assert lines[0].startswith('5 users of GPUs')
-    assert lines[2].split() == ['alice', '4', '284.0GiB', '44.4', '88.0', 'GPU', '0-3']
+    assert lines[2].split() == ['alice', '4', '284.0GiB', '44.4', '98.5', 'GPU', '0-3']
     assert 'No process is running' in frame_of('no-gpu', 100, 24, 'U').lines()[2]
+
+
+@pytest.mark.parametrize('screen', ['', 't', 'U'])
+def test_where_the_driver_does_not_answer_nobody_knows_what_runs(screen: str) -> None:
+    text = '\n'.join(frame_of('no-driver', 80, 24, *screen).lines())
+    assert 'No GPU answers: what runs there is not known' in text
+    assert 'No process is running' not in text
 
 
 def test_users_are_those_of_the_processes_that_pass_the_filter() -> None:

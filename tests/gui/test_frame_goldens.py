@@ -65,6 +65,7 @@ CASES = [
     Case('main-sorting', 'mig', 80, 24, 'o'),
     Case('main-details', 'h100x8', 100, 30, 'd'),
     Case('main-no-gpu', 'no-gpu', 100, 30),
+    Case('main-no-driver', 'no-driver', 60, 20),
     Case('main-missing', 'missing', 100, 30, 'd'),
     Case('main-ascii', 'workstation', 123, 40, 'd f', ASCII),
     Case('main-dialog', 'processes200', 123, 40, 'Down ' + 'Space ' * 60 + 'K seen PageDown'),

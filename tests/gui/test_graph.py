@@ -92,7 +92,8 @@ def test_graphs_look_like_this() -> None:
     assert graph(values, 4, 2, downwards=True) == '⠈⠙⣿⣿\n  ⠘⣿'
     assert graph(values, 8, 2, BLOCKS) == '     ▄██\n ▄▄▄████'
     assert graph(values, 8, 2, BLOCKS, downwards=True) == ' ▀▀▀████\n     ▀██'
-    assert graph(values, 8, 2, ASCII) == '     .||\n ...||||'
+    # Not of the character that borders are made of.
+    assert graph(values, 8, 2, ASCII) == '     .::\n ...::::'
     assert graph(values, 8, 1, baseline=50.0) == '      ⢠⣿'.rjust(8)
 
 

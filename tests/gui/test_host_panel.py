@@ -74,6 +74,16 @@ def test_what_the_host_does_not_tell_is_not_available() -> None:
     assert 'MEM: N/A (N/A)' in lines[9]
 
 
+@pytest.mark.parametrize('width', [40, 79, 160])
+def test_bars_of_what_the_host_does_not_tell_have_no_colour_of_a_load(width: int) -> None:
+    buffer = Buffer(width, 2)
+    layout = lay_out_host(0, width, height=2, with_devices=True)
+    draw_host_panel(buffer, layout, SAMPLES['missing'], ViewState())
+    bars = [(text, style) for y in (0, 1) for _, text, style in buffer.row(y) if '░' in text]
+    assert [text[:4] for text, _ in bars] == ['CPU:', 'MEM:', 'SWP:']
+    assert {style.role for _, style in bars} == {Role.UNKNOWN}
+
+
 def test_nothing_is_drawn_where_the_panel_is_hidden() -> None:
     layout = lay_out_host(5, 80, height=0, with_devices=True)
     buffer = Buffer(80, 10)

@@ -56,8 +56,8 @@ def test_each_column_of_the_table_can_be_drawn() -> None:
         'user': 'alice',
         'gpu_memory': '33.00GiB',
         'gpu_memory_percent': '41.2',
-        'sm': '88',
-        'gmbw': '41',
+        'sm': '64',
+        'gmbw': '38',
         'encoder': 'N/A',
         'decoder': 'N/A',
         'cpu': '99.7',
@@ -72,7 +72,7 @@ def test_columns_are_drawn_in_the_order_chosen() -> None:
     lines = panel(SAMPLES['one'], columns=('command', 'time', 'sm', 'gpu')).lines()
     assert lines[3] == '│ COMMAND'.ljust(60) + '    TIME %SM  GPU │'
     assert lines[5][:12] == '│ python3 tr'
-    assert lines[5][60:] == ' 3:25:07  88    0 │'
+    assert lines[5][60:] == ' 3:25:07  64    0 │'
 
 
 @pytest.mark.parametrize('reverse', [False, True])

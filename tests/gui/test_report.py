@@ -36,7 +36,7 @@ VIEWS = {
     'columns': ViewState(columns=tuple(column.name for column in COLUMNS)),
 }
 
-#: Each scenario at two or three widths, and each width with each of the ways to draw.
+#: Each scenario in each form and drawn in each way, and each width drawn in each way.
 CASES = [
     ('no-gpu', 40, 'ascii'),
     ('no-gpu', 123, 'plain'),
@@ -87,14 +87,46 @@ CASES = [
     ('mig', 160, 'ascii'),
     ('hostile', 123, 'ascii'),
     ('lost', 60, 'ascii'),
+    ('all-lost', 60, 'colorful'),
+    ('all-lost', 100, 'plain'),
+    ('extreme', 100, 'ascii'),
+    ('extreme', 160, 'colorful'),
+    ('gpus16', 100, 'ascii'),
+    ('h100x8', 100, 'ascii'),
+    ('hostile', 100, 'colorful'),
+    ('lost', 100, 'colorful'),
+    ('missing', 79, 'ascii'),
+    ('no-gpu', 100, 'colorful'),
+    ('nothing-yet', 40, 'ascii'),
+    ('nothing-yet', 100, 'colorful'),
+    ('nothing-yet', 123, 'plain'),
+    ('odd-processes', 160, 'colorful'),
+    ('one', 123, 'ascii'),
+    ('simulated', 80, 'ascii'),
+    ('simulated', 123, 'colorful'),
+    ('unified', 79, 'ascii'),
+    ('unified', 100, 'plain'),
+    ('wddm', 100, 'ascii'),
+    ('wddm', 160, 'plain'),
+    ('workstation', 60, 'ascii'),
+    ('workstation', 80, 'colorful'),
 ]
+#: From each of these widths on, a report has another form.
+FORMS = (40, 79, 100, 123)
+#: The reports of the others are those of ``h100x8`` and ``no-gpu`` again.
+SCENARIOS = set(SAMPLES) - {'processes50', 'processes200', 'no-driver'}
 
 
-def test_every_width_is_drawn_in_every_way() -> None:
-    widths = {width for _, width, _ in CASES}
-    assert widths == {40, 60, 79, 80, 100, 123, 160, 240}
-    drawn = {(width, view) for _, width, view in CASES if view != 'columns'}
-    assert drawn == {(width, view) for width in widths for view in ('plain', 'colorful', 'ascii')}
+def test_each_width_scenario_and_way_to_draw_is_seen_with_every_other() -> None:
+    seen: set[tuple[object, object]] = set()
+    for scenario, width, view in CASES:
+        form = max(start for start in FORMS if start <= width)
+        seen |= {(scenario, form), (scenario, view), (width, view)}
+    ways, widths = ('plain', 'colorful', 'ascii'), (40, 60, 79, 80, 100, 123, 160, 240)
+    wanted: set[tuple[object, object]] = {(width, way) for width in widths for way in ways}
+    wanted |= {(scenario, what) for scenario in SCENARIOS for what in (*FORMS, *ways)}
+    assert wanted - seen == set()
+    assert {scenario for scenario, _, _ in CASES} == SCENARIOS
 
 
 @pytest.mark.parametrize(('scenario', 'width', 'view'), CASES)

@@ -39,7 +39,7 @@ COLUMNS: tuple[Column, ...] = (
     Column('type', '', 1, 'what it uses the GPU for: C compute, G graphics, X both, M an MPS server', align='<', rank=2),
     Column('user', 'USER', 7, 'owner of the process', order='username', rank=1),
     Column('gpu_memory', 'GPU-MEM', 8, 'device memory the process uses', order='gpu_memory'),
-    Column('gpu_memory_percent', '%GPUMEM', 7, 'the same in percent of what the device has', rank=9),
+    Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of the device', rank=9),
     Column('sm', '%SM', 3, 'share of time in which its kernels ran', order='sm_utilization'),
     Column('gmbw', '%GMBW', 5, 'share of time in which it read or wrote device memory', order='gpu_memory_utilization', rank=6),
     Column('encoder', '%ENC', 4, 'load it puts on the video encoder', rank=7),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nvitop.gui.layout.host import HostBoxes, HostLayout
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import Style
+from nvitop.gui.render.style import Role, Style
 from nvitop.gui.state.types import ViewState
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load import CPU, MEMORY, SWAP
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nvitop.gui.view.panels.host_graphs import DeviceGraphs
     from nvitop.sampling.history import History
 
+_UNKNOWN = Style(Role.UNKNOWN)
 #: Cells in which a bar still says something when a text stands right of it.
 _LEAST_BAR = 18
 
@@ -72,7 +73,8 @@ def _draw_box(
     room = len(text) + 2 if text else 0
     if inner.width - room < _LEAST_BAR:
         room = 0
-    draw_bar(buf, inner.split_right(room)[0], label, percent, style, extra='')
+    bar_style = _UNKNOWN if percent is None else style
+    draw_bar(buf, inner.split_right(room)[0], label, percent, bar_style, extra='')
     if room:
         draw_text(buf, inner.right - len(text), area.y, text, style)
     buf.write(area.right - 2, area.y, ' ]')

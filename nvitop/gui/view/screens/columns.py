@@ -17,7 +17,6 @@ from nvitop.gui.view.widgets.title import draw_bar_row, draw_title
 
 _DIM = Style(Role.DIM)
 _HINTS = (('Space', 'show or hide'), ('K J', 'move'), ('q', 'back'))
-_SHORT_HINTS = _HINTS[1:]
 
 
 def draw_columns(buf: Buffer, state: AppState) -> None:
@@ -26,8 +25,7 @@ def draw_columns(buf: Buffer, state: AppState) -> None:
     shown = state.view.columns
     placed = place_columns(shown, state.width, column_widths(state.rows))
     with_room = {place.column.name for place in placed}
-    hints = key_hints(state, *(_HINTS if buf.width >= 60 else _SHORT_HINTS))
-    draw_title(buf, 'Columns', title_badges(state), hints)
+    draw_title(buf, 'Columns', title_badges(state), key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, ' [x] shown  [-] no room  [ ] hidden')
     names = columns_in_order(state)
     for line in layout.shown:

@@ -43,8 +43,8 @@ BRAILLE = Marks(
 )
 #: Half blocks, which the fonts of consoles have.
 BLOCKS = Marks(1, 2, ' ▄█', ' ▀█')
-#: For terminals without Unicode.
-ASCII = Marks(1, 2, ' .|', " '|")
+#: For terminals without Unicode, whose borders are ``|``.
+ASCII = Marks(1, 2, ' .:', " ':")
 
 
 def samples_shown(width: int, marks: Marks = BRAILLE) -> int:

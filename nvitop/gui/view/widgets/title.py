@@ -23,22 +23,27 @@ _SHORTEST_BADGE = 10
 def draw_title(
     buf: Buffer, title: str, badges: Pieces = (), hint: Pieces = (), *, y: int = 0
 ) -> None:
-    """Safe text at the left of a row; badges go before the hint where there is not room for both."""
+    """Safe text at the left of a row; badges go before the hint where there is not room for both,
+    and the last keys of the hint before its first ones."""
     x = buf.write(0, y, clip(title, buf.width), _TITLE)
     for text, style in badges:
         room = buf.width - x - 2
         # What is cut to a few characters says nothing.
         if room >= min(cell_width(text), _SHORTEST_BADGE):
             x += 2 + buf.write(x + 2, y, clip(text, room), style)
-    draw_at_right(buf, y, hint, left=x + 2)
-
-
-def draw_at_right(buf: Buffer, y: int, pieces: Pieces, *, left: int = 0) -> None:
-    """Pieces that end at the right edge, none of them where they would begin before ``left``."""
-    x = buf.width - sum(cell_width(text) for text, _ in pieces)
+    left = x + 2
+    # What follows a word that leads the keys in is shown with all of them or not at all.
+    while _start(buf, hint) < left and len(hint) > 2 and hint[0][1] == KEY:
+        hint = hint[2:]
+    x = _start(buf, hint)
     if x >= left:
-        for text, style in pieces:
+        for text, style in hint:
             x += buf.write(x, y, text, style)
+
+
+def _start(buf: Buffer, pieces: Pieces) -> int:
+    """Where pieces begin that end at the right edge."""
+    return buf.width - sum(cell_width(text) for text, _ in pieces)
 
 
 def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = _BAR) -> None:
