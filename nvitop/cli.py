@@ -6,8 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import threading
-from typing import TYPE_CHECKING, Callable, Dict, Iterator, Sequence, Tuple, TypeVar
+from typing import TYPE_CHECKING, Dict, Iterator, Sequence, Tuple
 
 from nvitop.api import host, libnvml
 from nvitop.api.log import show_warnings_by
@@ -21,6 +20,7 @@ from nvitop.options import (
     parse_environment,
 )
 from nvitop.printable import printable_lines
+from nvitop.sampling import lanes
 
 if TYPE_CHECKING:
     from nvitop.config import Config
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import Sample
 
-T = TypeVar('T')
-
-#: How long the driver may take to start before it is said that it does not answer.
-DRIVER_START_SECONDS = 10.0
 #: How long it may take to say how many GPUs there are before the monitor starts without knowing.
 DEVICE_COUNT_SECONDS = 2.0
 
@@ -177,44 +173,10 @@ def _is_utf8(encoding: str | None) -> bool:
     return (encoding or '').lower().replace('-', '').replace('_', '') == 'utf8'
 
 
-def ask_driver(question: Callable[[], T], timeout: float = DRIVER_START_SECONDS) -> T:
-    """The answer to a question that leads to driver calls, or what it raises.
-
-    It is asked in a thread of its own, because a driver in trouble may never answer. Raises
-    TimeoutError, with words for the user, where there is no answer in time.
-    """
-    answers: list[T] = []
-    errors: list[Exception] = []
-
-    def ask() -> None:
-        try:
-            answers.append(question())
-        except Exception as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=ask, name='nvitop-start', daemon=True)
-    try:
-        thread.start()
-    except RuntimeError:  # the system has no more threads: better without than not at all
-        return question()
-    thread.join(timeout)
-    if errors:
-        raise errors[0]
-    if not answers:
-        raise TimeoutError(
-            f'The NVIDIA driver has not answered for {timeout:.0f} seconds.\n'
-            'Run nvidia-smi to see whether it answers there; if not, look into the kernel log '
-            '(dmesg) for NVRM and Xid lines: a GPU may have to be reset.'
-        )
-    return answers[0]
-
-
-def start_driver(timeout: float = DRIVER_START_SECONDS) -> str:
+def start_driver(limit: float | None = None) -> str:
     """Start NVML; why it cannot be, ``''``: it is."""
     try:
-        ask_driver(libnvml.nvmlInit, timeout)
-    except TimeoutError as error:
-        return str(error)
+        lanes.ask_at_start(libnvml.nvmlInit, limit)
     except Exception as error:
         return libnvml.explain_init_error(error)
     return ''
@@ -249,7 +211,7 @@ def _has_devices(wishes: Sequence[Wish] | None) -> bool:
     if wishes is not None:
         return bool(wishes)
     try:
-        return ask_driver(_device_count, DEVICE_COUNT_SECONDS) > 0
+        return lanes.ask_at_start(_device_count, DEVICE_COUNT_SECONDS) > 0
     except TimeoutError:  # the monitor says so, and what becomes of it
         return True
 
@@ -266,10 +228,11 @@ def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
     if options.only is None:
         if not options.only_visible:
             return None, []
-        return tuple(Device.parse_cuda_visible_devices()), []
+        parse = Device.parse_cuda_visible_devices
+        return tuple(lanes.ask_at_start(parse, lanes.VISIBLE_SECONDS)), []
     wishes: list[Wish] = []
     unknown = []
-    known = ask_driver(lambda: _known_devices(options.only or ()))
+    known = lanes.ask_at_start(lambda: _known_devices(options.only or ()))
     for name in options.only:
         found = known[name] if name in known else _abbreviated(name, known)
         if found is None:
@@ -354,11 +317,7 @@ def _explain_no_device(sample: Sample, options: Options) -> str:
         if problem.subject == 'driver' and problem.kind != 'na'
     ]
     if reasons:
-        return (
-            f'No GPU can be read: {reasons[0]}.\n'
-            'Run nvidia-smi to see whether it answers there; if not, look into the kernel log '
-            '(dmesg) for NVRM and Xid lines.'
-        )
+        return f'No GPU can be read: {reasons[0]}.\n{libnvml.advise_on_failure()}'
     if options.only_visible and options.only is None:
         value = os.environ.get('CUDA_VISIBLE_DEVICES', '')
         return (

@@ -307,7 +307,7 @@ def test_a_driver_that_does_not_answer_is_said_to(
 ) -> None:
     released = threading.Event()
     monkeypatch.setattr(libnvml, 'nvmlInit', released.wait)
-    assert 'not answered' in cli.start_driver(timeout=0.01)
+    assert 'not answered' in cli.start_driver(0.01)
     released.set()
 
 

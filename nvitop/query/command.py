@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar('T')
 
-#: How long the driver may take to start before it is said that it does not answer.
-DRIVER_START_SECONDS = 10.0
 #: What ``nvidia-smi -l`` means without a number.
 DEFAULT_PERIOD = 5.0
 
@@ -353,28 +351,21 @@ def _simulate(scenario: str) -> None:
 
 
 def _start_driver(ids: list[str] | None) -> tuple[Target, ...] | None:
-    """Start NVML and find the devices; what may hang is left behind in a thread."""
+    """Start NVML and find the devices."""
     from nvitop.query.target import UnknownDeviceError, find_targets
-    from nvitop.sampling.lanes import Lane
+    from nvitop.sampling.lanes import ask_at_start
 
     def start() -> tuple[Target, ...] | None:
         libnvml.nvmlInit()
         libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
         return None if ids is None else find_targets(ids)
 
-    outcome = Lane('nvitop-start').run({'driver': start}, limit=DRIVER_START_SECONDS)['driver']
-    error = outcome.error
-    if outcome.timed_out:
-        raise _Failure(
-            f'The NVIDIA driver has not answered for {DRIVER_START_SECONDS:.0f} seconds.'
-        )
-    if isinstance(error, UnknownDeviceError):
-        raise _Failure(str(error), 2)
-    if isinstance(error, (libnvml.NVMLError, AttributeError, ValueError)):
-        raise _Failure(libnvml.explain_init_error(error))
-    if error is not None:
-        raise error
-    return outcome.value
+    try:
+        return ask_at_start(start)
+    except UnknownDeviceError as error:
+        raise _Failure(str(error), 2) from error
+    except (libnvml.NVMLError, AttributeError, ValueError, TimeoutError) as error:
+        raise _Failure(libnvml.explain_init_error(error)) from error
 
 
 class _Troubles:

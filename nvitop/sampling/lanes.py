@@ -12,11 +12,17 @@ import collections
 import functools
 import threading
 import time
-from typing import Callable, Generic, Hashable, Iterable, Mapping, TypeVar
+from typing import Callable, Generic, Hashable, Iterable, Mapping, TypeVar, cast
+
+from nvitop.api import libnvml
 
 S = TypeVar('S', bound=Hashable)
 T = TypeVar('T')
 
+#: How long the driver may take to start before it is said that it does not answer, …
+START_SECONDS = 10.0
+#: … and to tell what CUDA programs see, for which CUDA itself may have to be asked.
+VISIBLE_SECONDS = 30.0
 #: First and longest pause before a subject that timed out is tried again, in seconds.
 FIRST_RETRY_SECONDS = 5.0
 LAST_RETRY_SECONDS = 60.0
@@ -255,3 +261,19 @@ def _attempt(step: Callable[[], T]) -> Outcome[T]:
         return Outcome(value=step())
     except Exception as error:
         return Outcome(error=error)
+
+
+def ask_at_start(question: Callable[[], T], limit: float | None = None) -> T:
+    """The answer to a question that leads to the first calls of the driver, or what it raises.
+
+    Raises:
+        TimeoutError: There is none within :data:`START_SECONDS`, or within the ``limit`` in
+            seconds; the text tells the user what to do.
+    """
+    seconds = START_SECONDS if limit is None else limit
+    outcome = Lane('nvitop-start').run({'driver': question}, limit=seconds)['driver']
+    if outcome.timed_out:
+        raise TimeoutError(libnvml.explain_silence(seconds))
+    if outcome.error is not None:
+        raise outcome.error
+    return cast(T, outcome.value)

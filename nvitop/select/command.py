@@ -16,12 +16,10 @@ from nvitop.api.log import show_warnings_by
 from nvitop.api.utils import human2bytes
 from nvitop.arguments import ArgumentParser, add_help_and_version
 from nvitop.printable import printable_lines
-from nvitop.sampling.lanes import Lane
+from nvitop.sampling import lanes
 from nvitop.select import FORMATS, Criteria, Selection, Wish, select, too_few
 
-#: How long the driver may take to start before it is said that it does not answer, …
-DRIVER_START_SECONDS = 10.0
-#: … and one GPU, before it is left out.
+#: How long one GPU may take to answer before it is left out.
 LIMIT_SECONDS = 5.0
 
 
@@ -182,12 +180,12 @@ def main(arguments: list[str] | None = None) -> int:
         accounts=frozenset(options.account_as_free or ()),
     )
     show_warnings_by(lambda text, values: None)  # what fails is said here
-    lane = Lane('nvisel')
+    lane = lanes.Lane('nvisel')
     try:
         selection = _select(lane, options.inherit, criteria, wish)
     except _NoDriverError as error:
         return _complain(str(error))
-    except libnvml.NVMLError as error:
+    except (libnvml.NVMLError, TimeoutError) as error:
         return _complain(libnvml.explain_init_error(error))
     except RuntimeError as error:
         print(f'CUDA ERROR: {error}', file=sys.stderr)
@@ -201,7 +199,9 @@ def main(arguments: list[str] | None = None) -> int:
     return status
 
 
-def _select(lane: Lane, inherit: bool | str | None, criteria: Criteria, wish: Wish) -> Selection:
+def _select(
+    lane: lanes.Lane, inherit: bool | str | None, criteria: Criteria, wish: Wish
+) -> Selection:
     """Choose, whatever hangs: what does not answer is as good as lost."""
 
     def start() -> list[Device | int]:
@@ -216,14 +216,8 @@ def _select(lane: Lane, inherit: bool | str | None, criteria: Criteria, wish: Wi
             raise errors[0]
         return [[None] if outcome.value is None else outcome.value for outcome in outcomes]
 
-    outcome = lane.run({'driver': start}, limit=DRIVER_START_SECONDS)['driver']
-    if outcome.error is not None:
-        raise outcome.error
-    if outcome.value is None:
-        _complain(f'the driver has not answered for {DRIVER_START_SECONDS:.0f} seconds')
-        sys.stderr.flush()
-        os._exit(1)
-    return select(outcome.value, criteria, wish, gather)
+    devices = lanes.ask_at_start(start, None if inherit is None else lanes.VISIBLE_SECONDS)
+    return select(devices, criteria, wish, gather)
 
 
 def _print(selection: Selection, options: argparse.Namespace) -> int:

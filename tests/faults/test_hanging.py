@@ -53,9 +53,8 @@ def quick() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name in (
             'nvitop.sampling.source.SHORTEST_LIMIT_SECONDS',
-            'nvitop.cli.DRIVER_START_SECONDS',
-            'nvitop.query.command.DRIVER_START_SECONDS',
-            'nvitop.select.command.DRIVER_START_SECONDS',
+            'nvitop.sampling.lanes.START_SECONDS',
+            'nvitop.sampling.lanes.VISIBLE_SECONDS',
             'nvitop.select.command.LIMIT_SECONDS',
         ):
             stack.enter_context(mock.patch(name, 1.0))
@@ -99,6 +98,7 @@ def check(function: str, program: str) -> None:
     [
         ('nvmlDeviceGetMemoryInfo_v2', 'report'),
         ('nvmlDeviceGetUUID', 'report of one'),
+        ('nvmlDeviceGetUUID', 'visible'),
         ('nvmlDeviceGetTemperatureV', 'query'),
         ('nvmlDeviceGetUtilizationRates', 'nvisel'),
     ],

@@ -29,7 +29,11 @@ from nvitop.api.libnvml._binding import (
     is_lasting,
 )
 from nvitop.api.libnvml._count import nvmlDeviceGetCount
-from nvitop.api.libnvml._explanation import explain_init_error
+from nvitop.api.libnvml._explanation import (
+    advise_on_failure,
+    explain_init_error,
+    explain_silence,
+)
 from nvitop.api.libnvml._field_values import nvmlDeviceGetFieldValues, nvmlQueryFieldValues
 from nvitop.api.libnvml._missing_functions import missing_functions_report
 from nvitop.api.libnvml._process_lists import (
@@ -88,6 +92,7 @@ __all__ = [
     'NVMLError_Uninitialized',
     'NVMLError_Unknown',
     'ProcessInfo',
+    'advise_on_failure',
     'c_nvmlDevice_t',
     'c_nvmlMemory_v1_t',
     'c_nvmlMemory_v2_t',
@@ -99,6 +104,7 @@ __all__ = [
     'calls_in_flight',
     'explain_binding',
     'explain_init_error',
+    'explain_silence',
     'impossible_answer',
     'last_error',
     'missing_functions_report',

@@ -52,9 +52,10 @@ def explain_init_error(error: BaseException) -> str:
 
     Args:
         error: What :func:`nvmlInit` raised: an :class:`NVMLError`, an :class:`AttributeError` of a
-            broken binding, or a :class:`ValueError` where ``NVITOP_DEMO`` names no scenario.
+            broken binding, or a :class:`ValueError` where ``NVITOP_DEMO`` names no scenario. A
+            :class:`TimeoutError` has the words of :func:`explain_silence`.
     """
-    if isinstance(error, ValueError):
+    if isinstance(error, (ValueError, TimeoutError)):
         return str(error)
     if not isinstance(error, NVMLError):
         return (
@@ -64,11 +65,22 @@ def explain_init_error(error: BaseException) -> str:
     explain = _EXPLANATIONS.get(error.value)
     if explain is None:
         return (
-            f'NVML could not be initialised: {error} (code {error.value}).\n'
-            'Run nvidia-smi to see whether the driver works at all; '
-            f'{_kernel_log_advice()}'
+            f'NVML could not be initialised: {error} (code {error.value}).\n{advise_on_failure()}'
         )
     return explain()
+
+
+def explain_silence(seconds: float) -> str:
+    """What it means that the driver has not answered for so long, and what to do next."""
+    return (
+        f'The NVIDIA driver has not answered for {seconds:.0f} seconds.\n{advise_on_failure()}'
+        ' A GPU may have to be reset.'
+    )
+
+
+def advise_on_failure() -> str:
+    """What to do where the driver is there and fails, in one sentence."""
+    return f'Run nvidia-smi to see whether it answers there; if not, {_kernel_log_advice()}'
 
 
 def _explain_library_not_found() -> str:
