@@ -355,8 +355,10 @@ def _terminal_width(fallback: int = 79) -> int:
 def _remarks(sample: Sample) -> list[Message]:
     """What a user should know after this report."""
     messages = []
-    for device in sample.devices:
-        if device.status != 'ok' and not device.key.is_mig:
+    silent = [device for device in sample.devices if device.status != 'ok']
+    gpus = {device.key.physical_index for device in silent if not device.key.is_mig}
+    for device in silent:
+        if not device.key.is_mig or device.key.physical_index not in gpus:
             text = f'GPU {device.key.label}: {device.reason or device.status}.'
             messages.append(Message('WARNING', text))
     messages += [Message('WARNING', text) for text in _failures(sample)]

@@ -13,7 +13,7 @@ from typing import Iterator, Mapping
 
 import pytest
 
-from nvitop import cli, simulation
+from nvitop import Device, cli, simulation
 from nvitop.api import host, libnvml
 from nvitop.options import Options
 from nvitop.sampling.selection import Wish
@@ -221,6 +221,17 @@ def test_only_beats_only_visible(
 ) -> None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '2')
     assert cli.find_devices(Options(only=('1',), only_visible=True)) == ((1,), [])
+
+
+def test_it_is_said_why_the_only_visible_slice_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with simulation.machine('mig', processes='none') as machine:
+        (gpu, *_) = [device for device in Device.all() if device.mig_devices()]
+        monkeypatch.setenv('CUDA_VISIBLE_DEVICES', gpu.mig_devices()[0].uuid())
+        machine.fail('nvmlDeviceGetMemoryInfo*', 'GPU_IS_LOST')
+        assert report('--only-visible') == 1
+    assert 'GPU is lost' in capsys.readouterr().err
 
 
 def test_a_device_named_twice_is_meant_once(machine: simulation.Machine) -> None:

@@ -315,8 +315,16 @@ def test_unknown_loads_sort_last_and_meet_no_limit(machine: simulation.Machine) 
 
 
 def test_unknown_memory_meets_lower_limits_and_sorts_last(machine: simulation.Machine) -> None:
-    machine.fail('nvmlDeviceGetMemoryInfo*', 'NO_PERMISSION', gpu=2)
+    machine.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED', gpu=2)
     assert select_devices(min_free_memory='1GiB', min_total_memory='1GiB') == [1, 0, 2]
+
+
+@pytest.mark.parametrize('code', ['NO_PERMISSION', 'FUNCTION_NOT_FOUND', 'UNKNOWN'])
+def test_memory_that_may_not_be_read_meets_no_limit(machine: simulation.Machine, code: str) -> None:
+    machine.fail('nvmlDeviceGetMemoryInfo*', code, gpu=2)
+    assert select_devices(min_free_memory='1GiB') == [1, 0]
+    assert select_devices(min_total_memory='1GiB') == [1, 0]
+    assert select_devices() == [1, 0, 2]
 
 
 @pytest.mark.parametrize(

@@ -106,8 +106,8 @@ class Script:
 class LockedTerminal(HeadlessTerminal):
     """A terminal that tells when everything that has happened is drawn."""
 
-    def __init__(self) -> None:
-        super().__init__(*SIZES[38])
+    def __init__(self, width: int, height: int) -> None:
+        super().__init__(width, height)
         self._is_settled = threading.Event()
 
     def wait(self, timeout: float | None) -> list[Event]:
@@ -131,24 +131,24 @@ class LockedTerminal(HeadlessTerminal):
 
 
 class VirtualWait(threading.Condition):
-    """Waiting takes no time but the machine's."""
+    """Waiting takes no time but the machine's, which passes in ``pass_time``."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, pass_time: Callable[[float], None]) -> None:
         super().__init__()
-        self._machine = machine
+        self._pass_time = pass_time
 
     def wait(self, timeout: float | None = None) -> bool:
         """Let the time pass for the thread that measures; who waits for its end waits in earnest."""
         if threading.current_thread().name != 'nvitop-sampler':
             return super().wait(timeout)
         assert timeout is not None
-        self._machine.clock.wait(timeout)
+        self._pass_time(timeout)
         return super().wait(0)
 
 
 def run_monitor(machine: Machine, script: Script) -> None:
     """The monitor with its thread that measures, on a terminal in memory."""
-    terminal = LockedTerminal()
+    terminal = LockedTerminal(*SIZES[38])
     clock = machine.clock
     app = App(terminal, AppState(), monotonic=clock, wall_clock=clock.wall)
     source = LiveSource(clock=clock, wall_clock=clock.wall, sleep=clock.wait, on_the_second=True)
@@ -169,7 +169,7 @@ def run_monitor(machine: Machine, script: Script) -> None:
             terminal.send(InputEnded())
             sampler.stop(0.0)
 
-    sampler = Sampler(source, on_sample, clock=clock, condition=VirtualWait(machine))
+    sampler = Sampler(source, on_sample, clock=clock, condition=VirtualWait(clock.wait))
     app.run(sampler)
     assert sampler.stop(PATIENCE_SECONDS), 'the thread that measures does not end'
 

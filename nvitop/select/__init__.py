@@ -40,13 +40,15 @@ _LOSSES = (
     libnvml.NVMLError_GpuIsLost,
     libnvml.NVMLError_NotFound,
 )
-#: These errors mean that a device lacks what was asked for.
-_LACKS = (
+#: These errors mean that a device cannot be split, or is a part already.
+_WHOLE = (
     libnvml.NVMLError_NotSupported,
     libnvml.NVMLError_NoPermission,
     libnvml.NVMLError_FunctionNotFound,
     libnvml.NVMLError_InvalidArgument,
 )
+#: This one means that a device has no memory of its own, but the host's.
+_SHARED = (libnvml.NVMLError_NotSupported,)
 
 
 class Criteria(NamedTuple):
@@ -116,17 +118,17 @@ def _read(device: Device, accounts: frozenset[str]) -> Candidate | None:
         gpu, bandwidth = _number(device.gpu_utilization()), _number(device.memory_utilization())
         if None in (total, gpu) and _is_lost(device):
             return None
-        is_memory_unknown = None in (total, free) and _has_failed(device, 'memory_info')
+        is_memory_unknown = None in (total, free) and _has_failed(device, 'memory_info', _SHARED)
     if accounts and free is not None and used is not None:
         freed = min(used, _memory_of(device.processes(loads=False).values(), accounts))
         free, used = free + freed, used - freed
     return Candidate(device, free, total, used, gpu, bandwidth, is_memory_unknown)
 
 
-def _has_failed(device: Device, method: str) -> bool:
-    """Whether a device failed to tell something that it has."""
+def _has_failed(device: Device, method: str, meant: tuple[type[Exception], ...]) -> bool:
+    """Whether a device failed to tell something, other than by an error that means something."""
     reason = device.unavailable_reason(method)
-    return reason is not None and not isinstance(reason, _LACKS)
+    return reason is not None and not isinstance(reason, meant)
 
 
 def _is_lost(device: Device) -> bool:
@@ -229,7 +231,7 @@ def _read_leaves(device: Device | int, wish: Wish, *, names: bool) -> list[Candi
             return [None]
     with device.oneshot():
         leaves = device.to_leaf_devices()
-        if leaves == [device] and _has_failed(device, 'mig_mode'):
+        if leaves == [device] and _has_failed(device, 'mig_mode', _WHOLE):
             return [None]  # nobody knows whether it is the GPU that programs would get
     readings = [_read(leaf, wish.accounts) for leaf in leaves]
     for read in filter(None, readings) if names else ():

@@ -31,6 +31,7 @@ cuda = "13.0"
 [[gpu]]
 model = "H100"
 gpm = true
+accounting_mode = true
 {0}
 nvlink_count = 4
 nvlink_tx = "10 MiB"
@@ -57,6 +58,9 @@ gpu_instance = 9
 [[gpu]]
 model = "RTX 4090"
 fan_count = 1
+retired_single_bit = 2
+retired_double_bit = 1
+retired_pending = false
 pcie_tx = "32 MiB"
 pcie_rx = "42 MiB"
 {2}
@@ -143,6 +147,19 @@ def _scenario() -> str:
 
 SCENARIO = simulation.parse_scenario(_scenario(), name='faults')
 
+#: Generations of drivers, and the functions that they do not have yet.
+DRIVERS: dict[str, tuple[str, ...]] = {
+    'newest': (),
+    'older': (
+        'nvmlDeviceGet*RunningProcesses_v3',
+        'nvmlDeviceGetMemoryInfo_v2',
+        'nvmlDeviceGetTemperatureV',
+        'nvmlDeviceGetDriverModel_v2',
+        'nvmlDeviceGet*ClocksEventReasons',
+    ),
+}
+DRIVERS['oldest'] = (*DRIVERS['older'], 'nvmlDeviceGet*RunningProcesses_v2')
+
 #: Everything that can be shown is.
 DEMAND = Demand(
     shown_metrics=tuple(metric.name for metric in METRICS if metric.tier == 'shown'),
@@ -159,13 +176,15 @@ MOVING = frozenset(
 class Bench:
     """The machine, and a source that samples it when it is told to."""
 
-    def __init__(self) -> None:
+    def __init__(self, driver: str = 'newest') -> None:
         self.clock = Clock(0.0)
         # Which loads of processes are recent is told by the clock of the wall: all are from then on.
         self._started = time.time() + 3600.0
         self.machine = simulation.machine(
             SCENARIO, processes='fixed', clock=self.clock, wall_clock=self.wall, sleep=self._sleep
         )
+        for name in DRIVERS[driver]:
+            self.machine.hide(name)
         self.ticks = 0
 
     def wall(self) -> float:

@@ -93,10 +93,10 @@ class Drawings:
                 wrong = numbers(line) - known
                 if '╴' in line:
                     continue  # the scale of a graph
-                if wrong and not ('MiB/s' in line and all(_is_near(n, known) for n in wrong)):
+                if wrong and not ('MiB/s' in line and all(is_near(n, known) for n in wrong)):
                     yield f'{where}: {", ".join(sorted(wrong))} in {line.strip()}'
 
 
-def _is_near(number: str, known: set[str]) -> bool:
+def is_near(number: str, known: set[str]) -> bool:
     """Whether a rate, measured over another time, is one that is known."""
     return any(abs(float(number) - float(each)) <= 0.02 * float(each) for each in known)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from typing import Any
 
 from nvitop.namedtuple import NamedTuple
@@ -28,11 +27,13 @@ MODES: dict[str, dict[str, Any]] = {
     'one GPU only': {'gpu': 0},
 }
 #: Answers that are no faults: of an old driver, which counts what it keeps for itself as used; of a GPU
-#: that has the host's memory; of one that cannot be split; of one whose processes are idle.
+#: that has the host's memory; of one that cannot be split; of one whose processes are idle; of a
+#: check that has found something.
 MEANT = {
     ('nvmlDeviceGetMemoryInfo_v2', 'FUNCTION_NOT_FOUND'),
     ('nvmlDeviceGetMemoryInfo_v2', 'ARGUMENT_VERSION_MISMATCH'),
     ('nvmlDeviceGetMemoryInfo_v2', 'NOT_SUPPORTED'),
+    ('nvmlDeviceGetMemoryInfo', 'NOT_SUPPORTED'),
     ('nvmlDeviceGetMaxMigDeviceCount', 'FUNCTION_NOT_FOUND'),
     ('nvmlDeviceGetMaxMigDeviceCount', 'NOT_SUPPORTED'),
     ('nvmlDeviceGetProcessUtilization', 'NOT_FOUND'),
@@ -40,6 +41,10 @@ MEANT = {
     ('nvmlDeviceGetMigMode', 'NOT_SUPPORTED'),
     ('nvmlDeviceGetMigMode', 'NO_PERMISSION'),
     ('nvmlDeviceGetMigMode', 'INVALID_ARGUMENT'),
+    ('nvmlDeviceValidateInforom', 'CORRUPTED_INFOROM'),
+    # The lists before know no MIG devices.
+    ('nvmlDeviceGetComputeRunningProcesses_v2', 'FUNCTION_NOT_FOUND'),
+    ('nvmlDeviceGetComputeRunningProcesses_v2', 'ARGUMENT_VERSION_MISMATCH'),
 }
 #: Samples with the fault, and after it until all has to be as if nothing had been.
 FAULTY_TICKS, HEALING_TICKS = 3, 3
@@ -52,27 +57,34 @@ class Case(NamedTuple):
     function: str
     code: str
     mode: str
+    #: One of the generations of drivers.
+    driver: str = 'newest'
 
     def __str__(self) -> str:
-        return f'{self.function} {self.code} {self.mode}'
+        return f'{self.function} {self.code} {self.mode}, {self.driver} driver'
+
+    @property
+    def is_healed(self) -> bool:
+        """Whether all is as if nothing had been once it is over."""
+        return CODES[self.code] not in LASTING
 
     def begin(self, bench: Bench) -> None:
         """Let it happen from now on."""
         bench.machine.fail(self.function, CODES[self.code], **MODES[self.mode])
 
 
-def functions_called() -> tuple[str, ...]:
+def functions_called(driver: str = 'newest') -> tuple[str, ...]:
     """What nvitop calls when it measures all it can."""
-    bench = Bench()
+    bench = Bench(driver)
     with bench.opened():
         for _ in range(TICKS):
             bench.sample()
         return tuple(sorted(name for name in bench.machine.calls if name != 'nvmlShutdown'))
 
 
-def all_cases(functions: tuple[str, ...]) -> tuple[Case, ...]:
-    """The whole product."""
-    every = [Case(f, code, mode) for f in functions for code in CODES for mode in MODES]
+def all_cases(functions: tuple[str, ...], driver: str = 'newest') -> tuple[Case, ...]:
+    """The whole product for these functions."""
+    every = [Case(f, code, mode, driver) for f in functions for code in CODES for mode in MODES]
     return tuple(case for case in every if case[:2] not in MEANT)
 
 
@@ -87,15 +99,9 @@ def covering_cases(functions: tuple[str, ...]) -> tuple[Case, ...]:
     return tuple(case._replace(code='UNKNOWN') if case[:2] in MEANT else case for case in cases)
 
 
-def sampled_cases(functions: tuple[str, ...], count: int, seed: int) -> list[Case]:
-    """So many of the product, others with each seed."""
-    every = all_cases(functions)
-    return random.Random(seed).sample(every, min(count, len(every)))
-
-
 def run_in_source(case: Case, oracle: Oracle) -> list[str]:
     """Sample with the fault, and after it; what was not true."""
-    bench = Bench()
+    bench = Bench(case.driver)
     wrong: list[str] = []
     with bench.opened():
         case.begin(bench)
@@ -104,5 +110,5 @@ def run_in_source(case: Case, oracle: Oracle) -> list[str]:
                 bench.machine.heal()
             sample = bench.sample()
             wrong += [f'tick {tick}: {text}' for text in oracle.untrue(sample, tick)]
-        wrong += oracle.unhealed(sample, tick, facts=CODES[case.code] not in LASTING)
+        wrong += oracle.unhealed(sample, tick, facts=case.is_healed)
     return wrong

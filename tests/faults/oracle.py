@@ -24,9 +24,9 @@ _LISTS = (
 )
 
 
-def true_samples(count: int) -> list[Sample]:
+def true_samples(count: int, driver: str = 'newest') -> list[Sample]:
     """The samples of a machine on which nothing fails."""
-    bench = Bench()
+    bench = Bench(driver)
     with bench.opened():
         samples = [bench.sample() for _ in range(count)]
     assert all(device.status == 'ok' for sample in samples for device in sample.devices)

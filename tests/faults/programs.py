@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
-import json
 import logging
 import math
-import re
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Container, Iterator
 from unittest import mock
 
 from nvitop import cli, select
@@ -17,15 +14,9 @@ from nvitop.api.collector import ResourceMetricCollector
 from nvitop.api.device import Device
 from nvitop.query.command import main as query
 from tests.faults.bench import Bench
-from tests.faults.drawings import numbers
 from tests.faults.matrix import FAULTY_TICKS, Case
 
 _ENVIRONMENT = {'COLUMNS': '200', 'CUDA_DEVICE_ORDER': 'PCI_BUS_ID'}
-#: Grows all the time, also while something is waited for.
-_GROWING = ('total_energy', 'total_energy [J]')
-_IS_NA = frozenset({'[N/A]', 'N/A', ''})
-#: What says how a device is, and not what was measured.
-_WORDS = ('status', 'reason', 'timestamp')
 
 
 class Ran:
@@ -42,12 +33,17 @@ class Ran:
 
 
 @contextlib.contextmanager
-def machine(case: Case | None) -> Iterator[Bench]:
-    """The machine at one moment, with the fault."""
-    bench = Bench()
+def machine(
+    case: Case | None, driver: str = 'newest', *, is_mig_visible: bool = False
+) -> Iterator[Bench]:
+    """The machine at one moment, with the fault; CUDA programs see one device."""
+    bench = Bench(case.driver if case is not None else driver)
     with contextlib.ExitStack() as stack:
         stack.enter_context(bench.opened())
-        stack.enter_context(mock.patch.dict('os.environ', _ENVIRONMENT))
+        gpus = bench.machine.world.gpus
+        node = gpus[1].migs[1] if is_mig_visible else gpus[2]
+        environment = {**_ENVIRONMENT, 'CUDA_VISIBLE_DEVICES': str(node.read('uuid'))}
+        stack.enter_context(mock.patch.dict('os.environ', environment))
         stack.enter_context(mock.patch('nvitop.sampling.source.SHORTEST_CPU_SECONDS', 0.0))
         bench.turn()
         if case is not None:
@@ -55,20 +51,54 @@ def machine(case: Case | None) -> Iterator[Bench]:
         yield bench
 
 
-def answers(case: Case | None) -> dict[str, Any]:
-    """What each program says, by its name."""
+_COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
+    'report': (cli.main, '-1 --no-config'),
+    'report of the visible': (cli.main, '-1 --no-config --only-visible'),
+    'report of a visible slice': (cli.main, '-1 --no-config --only-visible'),
+    'query': (query, '--gpu=all --mig --format=csv,nounits'),
+    'json': (query, '--all --mig --format=json'),
+    'rows of clocks': (query, '--query-supported-clocks=gpu_uuid,mem,gr --format=csv'),
+    'rows of pages': (
+        query,
+        '--query-retired-pages=gpu_uuid,retired_pages.address,retired_pages.cause --format=csv',
+    ),
+    'rows of accounts': (query, '--query-accounted-apps=gpu_uuid,pid,gpu_util --format=csv'),
+    'nvisel': (select.main, ''),
+    'nvisel uuid': (select.main, '-O uuid'),
+    'nvisel inherit': (select.main, '-i'),
+    'nvisel inherit a slice': (select.main, '-i'),
+    **{
+        f'nvisel {limits}': (select.main, limits)
+        for limits in ('-f 20GiB', '-t 30GiB', '-G 10', '-M 40 -f 10GiB')
+    },
+}
+
+
+def _ran(name: str, bench: Bench) -> Any:
+    if name == 'collector':
+        return _collected(bench)
+    run, arguments = _COMMANDS[name]
+    return Ran(run, *arguments.split())
+
+
+PROGRAMS = (*_COMMANDS, 'collector')
+
+
+def answers(
+    case: Case | None,
+    programs: Container[str] = PROGRAMS,
+    *,
+    driver: str = 'newest',
+    calls: dict[str, frozenset[str]] | None = None,
+) -> dict[str, Any]:
+    """What each program says, by its name; what each calls is put into ``calls``."""
     found: dict[str, Any] = {}
-    with machine(case):
-        found['report'] = Ran(cli.main, '-1', '--no-config')
-    with machine(case):
-        found['query'] = Ran(query, '--gpu=all', '--mig', '--format=csv,nounits')
-    with machine(case):
-        found['json'] = Ran(query, '--all', '--mig', '--format=json')
-    for limits in ('', '-f 20GiB', '-t 30GiB', '-G 10', '-M 40 -f 10GiB'):
-        with machine(case):
-            found[f'nvisel {limits}'] = Ran(select.main, *limits.split())
-    with machine(case) as bench:
-        found['collector'] = _collected(bench)
+    for name in PROGRAMS:
+        if name in programs:
+            with machine(case, driver, is_mig_visible='slice' in name) as bench:
+                found[name] = _ran(name, bench)
+                if calls is not None:
+                    calls[name] = frozenset(bench.machine.calls)
     return found
 
 
@@ -87,111 +117,3 @@ def _collected(bench: Bench) -> list[dict[str, float]]:
                 found.append(collector.collect())
             bench.turn()
     return found
-
-
-class ProgramOracle:
-    """Knows what each program says when nothing fails."""
-
-    def __init__(self) -> None:
-        self.true = answers(None)
-        assert all(r.status == 0 for r in self.true.values() if isinstance(r, Ran)), self.true
-        self._chosen = {
-            name: set(ran.out.strip().split(','))
-            for name, ran in self.true.items()
-            if name.startswith('nvisel')
-        }
-
-    def untrue(self, case: Case) -> list[str]:
-        """What programs say in this case that is not so."""
-        return [*self._untrue(case)]
-
-    def _untrue(self, case: Case) -> Iterator[str]:
-        said = answers(case)
-        for name, ran in said.items():
-            if not isinstance(ran, Ran):
-                continue
-            if ran.status not in (0, 1, 4) or 'Traceback' in ran.err:
-                yield f'{name}: status {ran.status}: {ran.err}'
-            if ran.status and not ran.err:
-                yield f'{name}: status {ran.status} without a word'
-        yield from self._untrue_of_report(said['report'])
-        yield from self._untrue_of_query(said['query'])
-        yield from self._untrue_of_json(said['json'])
-        for name in self._chosen:
-            yield from self._untrue_of_choice(name, said[name])
-        yield from self._untrue_of_collector(said['collector'])
-
-    def _untrue_of_report(self, ran: Ran) -> Iterator[str]:
-        known = numbers(_without_host(self.true['report'].out))
-        for line in _without_host(ran.out).splitlines():
-            wrong = numbers(line) - known
-            if wrong:
-                yield f'report: {sorted(wrong)} in {line}'
-
-    def _untrue_of_query(self, ran: Ran) -> Iterator[str]:
-        true = {_identity(row): row for row in _rows(self.true['query'].out)}
-        for row in _rows(ran.out):
-            known = true.get(_identity(row), {})
-            for name, said in row.items():
-                if (
-                    name in (*_WORDS, *_GROWING)
-                    or said in _IS_NA
-                    or _is_same(said, known.get(name))
-                ):
-                    continue
-                yield f'query: {row["index"]}: {name}: {said}, not {known.get(name)}'
-
-    def _untrue_of_json(self, ran: Ran) -> Iterator[str]:
-        if not ran.out:
-            return
-        said, true = json.loads(ran.out), json.loads(self.true['json'].out)
-        for table in ('devices', 'processes'):
-            known = {_identity(row): row for row in true[table]}
-            for row in said[table]:
-                if _identity(row) not in known and ': mig_mode: ' in ran.err:
-                    continue  # a process of one of its MIG devices, if it has any
-                for name, value in row.items():
-                    is_true = known.get(_identity(row), {}).get(name)
-                    if name in (*_WORDS, *_GROWING) or value is None:
-                        continue
-                    if name == 'type' and 'processes' in ran.err.lower():
-                        continue  # another list tells the other half
-                    if not _is_same(value, is_true):
-                        yield f'json: {_identity(row)}: {name}: {value!r}, not {is_true!r}'
-
-    def _untrue_of_choice(self, name: str, ran: Ran) -> Iterator[str]:
-        chosen = set(ran.out.strip().split(',')) - {''}
-        if '-' in name and not chosen <= self._chosen[name]:
-            yield f'{name}: chose {chosen}, not {self._chosen[name]}'
-
-    def _untrue_of_collector(self, said: list[dict[str, float]]) -> Iterator[str]:
-        for tick, values in enumerate(said):
-            for key, value in values.items():
-                if '/host/' in f'/{key}' or math.isnan(value) or not key.startswith('tick/gpu'):
-                    continue
-                true = self.true['collector'][tick].get(key, math.nan)
-                if not math.isclose(value, true, rel_tol=1e-6):
-                    yield f'collector: tick {tick}: {key}: {value}, not {true}'
-
-
-def _without_host(text: str) -> str:
-    lines = text.splitlines()[1:]  # the first one is the time
-    return '\n'.join(line for line in lines if not re.match(r'\[ (CPU|MEM)', line))
-
-
-def _rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text), skipinitialspace=True))
-
-
-def _identity(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row.get('index'), row.get('gpu_index'), row.get('mig_index'), row.get('pid')
-
-
-def _is_same(said: Any, true: Any) -> bool:
-    """Whether two values are the same; rates and times may differ a little."""
-    if said == true:
-        return True
-    try:
-        return math.isclose(float(said), float(true), rel_tol=0.02)
-    except (TypeError, ValueError):
-        return False

@@ -36,7 +36,7 @@ class UserSummary(NamedTuple):
     username: str | None
     processes: int
     devices: tuple[DeviceKey, ...]
-    #: ``None`` where no process tells.
+    #: ``None`` where a process does not tell: the others' sum would not be what the user has.
     gpu_memory_bytes: int | None
     #: Mean over the user's processes that tell.
     mean_sm_percent: float | None
@@ -55,7 +55,8 @@ def summarise_users(processes: Iterable[ProcessSample]) -> tuple[UserSummary, ..
 
 
 def _summarise(username: str | None, rows: list[ProcessSample]) -> UserSummary:
-    memory = [row.gpu_memory_bytes for row in rows if row.gpu_memory_bytes is not None]
+    memory = [row.gpu_memory_bytes for row in rows]
+    known = [size for size in memory if size is not None]
     load = [
         row.gpu_sm_utilization_percent for row in rows if row.gpu_sm_utilization_percent is not None
     ]
@@ -63,7 +64,7 @@ def _summarise(username: str | None, rows: list[ProcessSample]) -> UserSummary:
         username,
         len({(row.key.pid, row.key.start_time) for row in rows}),
         tuple(sorted({row.key.device for row in rows})),
-        sum(memory) if memory else None,
+        sum(known) if len(known) == len(memory) else None,
         sum(load) / len(load) if load else None,
     )
 

@@ -57,16 +57,14 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         draw_message(buf, layout.area, text, _DIM)
 
 
-def _total_memory(state: AppState) -> int:
-    """Device memory of all GPUs; MIG devices are parts of theirs."""
-    return sum(
-        device.info.memory_total_bytes or 0
-        for device in state.shown.devices
-        if not device.key.is_mig
-    )
+def _total_memory(state: AppState) -> int | None:
+    """Device memory of all GPUs; MIG devices are parts of theirs. ``None`` where one does not tell."""
+    sizes = [d.info.memory_total_bytes for d in state.shown.devices if not d.key.is_mig]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
 
 
-def _text(place: PlacedColumn, user: UserSummary, total: int) -> str:
+def _text(place: PlacedColumn, user: UserSummary, total: int | None) -> str:
     name = place.column.name
     memory = user.gpu_memory_bytes
     if name == 'user':
@@ -76,8 +74,8 @@ def _text(place: PlacedColumn, user: UserSummary, total: int) -> str:
     if name == 'gpu_memory':
         return fmt.format_bytes(memory)
     if name == 'gpu_memory_percent':
-        is_known = memory is not None and total
-        return fmt.format_cpu_percent(100.0 * (memory or 0) / total if is_known else None)
+        share = 100.0 * memory / total if memory is not None and total else None
+        return fmt.format_cpu_percent(share)
     if name == 'sm':
         return fmt.format_cpu_percent(user.mean_sm_percent)
     return devices_text(user.devices)

@@ -1,0 +1,283 @@
+"""The monitor as it runs, with its threads and on all its screens, while a call of the driver fails."""
+
+from __future__ import annotations
+
+import re
+import threading
+import traceback
+from typing import Callable, Iterator
+from unittest import mock
+
+from benchmarks.soak.subjects import PATIENCE_SECONDS, LockedTerminal, VirtualWait
+from nvitop.gui.app import App
+from nvitop.gui.effects import EffectRunner, Job, carry_out
+from nvitop.gui.render.width import safe
+from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.events import Event, InputEnded, KeyPressed
+from nvitop.sampling.lanes import Lane
+from nvitop.sampling.plan import intervals
+from nvitop.sampling.sampler import Sampler
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import Sample
+from tests.faults.bench import TICK_SECONDS, Bench
+from tests.faults.drawings import is_near, means, numbers, without_host
+from tests.faults.matrix import FAULTY_TICKS, TICKS, Case
+
+#: Columns and rows: nothing is left out for want of room.
+SIZE = (200, 120)
+#: What can be looked at, and the keys that lead there from the main screen.
+PLACES: dict[str, tuple[str, ...]] = {
+    'main': ('Esc',),
+    'details': ('Esc', 'd'),
+    'tree': ('t',),
+    'metrics': ('Home', 'Enter'),
+    'environ': ('Home', 'e'),
+    'users': ('U',),
+    'problems': ('!',),
+    'help': ('h',),
+}
+#: Tick → where the monitor stays afterwards: what is shown there is what is measured then.
+STAYS = ('details', 'metrics', 'tree', 'details', 'users', 'main')
+#: At these ticks all screens are looked at: while the call fails, and when all has to be well.
+LOOKED_AT = frozenset({1, FAULTY_TICKS - 1, TICKS - 1})
+_MAXIMUM = re.compile(r'max: \S+(?: \([^)]*\))?')
+#: What no run comes near to: it measures on and on.
+_MOST_SAMPLES = 300
+#: What stands on these screens is said otherwise: texts, counts and times of what went wrong.
+_WORDS = frozenset({Screen.PROBLEMS, Screen.HELP, Screen.ENVIRON})
+
+
+class _AtOnce(EffectRunner):
+    """Carries out effects where they are asked for."""
+
+    def __init__(self, post: Callable[[Event], None]) -> None:
+        super().__init__(post)
+        self._send = post
+
+    def run(self, effect: Job) -> None:
+        for event in carry_out(effect):
+            self._send(event)
+
+
+class _Terminal(LockedTerminal):
+    """Wakes when something happens, and never by the clock."""
+
+    def wait(self, timeout: float | None) -> list[Event]:
+        return super().wait(None)
+
+    def end(self) -> None:
+        """The monitor has ended; nobody has to wait for it."""
+        self._is_settled.set()
+
+
+class Frame:
+    """What stood on the terminal."""
+
+    def __init__(self, tick: int, place: str, app: App, text: str) -> None:
+        self.tick = tick
+        self.place = place
+        self.screen = app.state.screen
+        self.sample = app.state.sample
+        lines = text.splitlines()
+        #: Without the title, which has the clock.
+        self.lines = lines[1:]
+
+
+class Run:
+    """One run of the monitor, from before the fault to after it."""
+
+    def __init__(self, case: Case | None, driver: str = 'newest') -> None:
+        self.frames: list[Frame] = []
+        self.errors: list[str] = []
+        self.status: int | None = None
+        self._tick = -1
+        self._samples = 0
+        self._place = 'main'
+        self._bench = Bench(case.driver if case is not None else driver)
+        dead_threads = mock.patch('threading.excepthook', self._note_dead_thread)
+        with self._bench.opened(), dead_threads:
+            if case is not None:
+                case.begin(self._bench)
+            self._run()
+        self.calls = frozenset(self._bench.machine.calls)
+
+    def _note_dead_thread(self, args: threading.ExceptHookArgs) -> None:
+        self.errors.append(f'a thread has died of {args.exc_value!r}')
+
+    def _run(self) -> None:
+        bench = self._bench
+        self._terminal = _Terminal(*SIZE)
+        app = self._app = App(
+            self._terminal,
+            AppState(),
+            runner=None,
+            monotonic=bench.clock,
+            wall_clock=bench.wall,
+        )
+        app._runner = _AtOnce(app.post)
+        source = LiveSource(
+            intervals(TICK_SECONDS),
+            clock=bench.clock,
+            wall_clock=bench.wall,
+            sleep=bench.clock.turn,
+            lane=Lane('nvitop-driver', clock=bench.clock, spare_seconds=0.5),
+        )
+        self._sampler = Sampler(
+            source,
+            self._on_sample,
+            clock=bench.clock,
+            condition=VirtualWait(self._pass_time),
+        )
+        try:
+            self.status = app.run(self._sampler)
+        except Exception:
+            self.errors.append(traceback.format_exc())
+        finally:
+            self._terminal.end()
+        if not self._sampler.stop(PATIENCE_SECONDS):
+            self.errors.append('the thread that measures does not end')
+
+    def _pass_time(self, seconds: float) -> None:
+        self._bench.clock.turn(seconds)
+        if self._bench.clock.now >= (FAULTY_TICKS - 0.5) * TICK_SECONDS:
+            self._bench.machine.heal()
+
+    def _on_sample(self, sample: Sample) -> None:
+        if self.status is not None or self.errors:
+            return
+        try:
+            self._samples += 1
+            self._show(without_host(sample))
+        except Exception:
+            self.errors.append(traceback.format_exc())
+        if self._samples >= _MOST_SAMPLES:
+            self.errors.append('it measures on and on')
+        if self.errors:
+            self._terminal.send(InputEnded())
+        elif self._tick == TICKS - 1:
+            self._terminal.press('q')
+
+    def _show(self, sample: Sample) -> None:
+        app, terminal = self._app, self._terminal
+        tick = round(self._bench.clock.now / TICK_SECONDS)
+        terminal.settle(lambda: app.post_sample(sample))
+        self._keep(tick, self._place)
+        if tick == self._tick:
+            return
+        self._tick = tick
+        for place in PLACES if tick in LOOKED_AT else ():
+            self._go(place)
+            self._keep(tick, place)
+        self._go(STAYS[tick])
+        self._keep(tick, self._place)
+
+    def _go(self, place: str) -> None:
+        state = self._app.state
+        back = ('q',) if state.screen is not Screen.MAIN else ()
+        keys = (*back, *(('d',) if state.view.shows_details else ()), *PLACES[place])
+        self._place = place
+        if keys:
+            self._terminal.settle(lambda: self._terminal.send(*map(KeyPressed, keys)))
+
+    def _keep(self, tick: int, place: str) -> None:
+        text = '\n'.join(self._terminal.screen.lines())
+        self.frames.append(Frame(tick, place, self._app, text))
+
+
+class LiveOracle:
+    """Knows what stands on each screen at each tick when nothing fails."""
+
+    def __init__(self, driver: str = 'newest') -> None:
+        run = Run(None, driver)
+        assert not run.errors, run.errors
+        assert run.status == 0
+        #: The functions that the monitor calls.
+        self.calls = run.calls
+        self.frames = run.frames
+        self._numbers: dict[tuple[int, Screen], set[str]] = {}
+        self._gaps: dict[str, int] = {}
+        for frame in run.frames:
+            known = self._numbers.setdefault((frame.tick, frame.screen), set())
+            known.update(numbers('\n'.join(frame.lines)), means(frame.sample))
+            if frame.tick == TICKS - 1:
+                self._gaps[frame.place] = _gaps(frame)
+
+    def untrue(self, case: Case) -> list[str]:
+        """What the monitor shows in this case that is not so."""
+        run = Run(case)
+        wrong = [*run.errors]
+        if run.status != 0:
+            wrong.append(f'status {run.status}')
+        seen: dict[object, list[str]] = {}
+        for frame in run.frames:
+            key = (frame.tick, frame.screen, frame.sample, *frame.lines)
+            if key not in seen:
+                seen[key] = [f'tick {frame.tick}: {text}' for text in self._untrue(frame)]
+                wrong += seen[key]
+        if case.is_healed:
+            for frame in run.frames:
+                if frame.tick == TICKS - 1:
+                    wrong += self._unhealed(frame)
+        return wrong
+
+    def _untrue(self, frame: Frame) -> Iterator[str]:
+        sample = frame.sample
+        for problem in sample.problems:
+            if problem.subject == 'monitor':
+                yield f'{problem.what}: {problem.reason}'
+        text = '\n'.join(frame.lines)
+        if frame.screen is Screen.PROBLEMS:
+            for problem in sample.problems:
+                if safe(problem.reason)[:24] not in text:
+                    yield f'problems: nobody says {problem.reason}'
+        if frame.screen is Screen.MAIN:
+            for device in sample.devices:
+                if device.status != 'ok' and safe(device.reason)[:16] not in text:
+                    yield f'main: {device.key.label}: nobody says {device.reason}'
+        if frame.screen in _WORDS:
+            return
+        known = self._numbers.get((frame.tick, frame.screen), set()) | means(sample)
+        if frame.screen is Screen.METRICS:  # of another process, where the first one is missing
+            known |= self._numbers[frame.tick, Screen.MAIN]
+            yield from self._untrue_maxima(frame)
+        elif frame.screen is Screen.USERS:
+            known |= _sums(sample)
+        for line in frame.lines:
+            wrong = numbers(_MAXIMUM.sub('', line)) - known
+            if '╴' in line or not wrong:
+                continue  # '╴': the scale of a graph
+            if not ('MiB/s' in line and all(is_near(n, known) for n in wrong)):
+                yield f'{frame.place}: {", ".join(sorted(wrong))} in {line.strip()}'
+
+    def _untrue_maxima(self, frame: Frame) -> Iterator[str]:
+        """A maximum was true at some time."""
+        known = set().union(*(ns for (tick, _), ns in self._numbers.items() if tick <= frame.tick))
+        for said in _MAXIMUM.findall('\n'.join(frame.lines)):
+            if numbers(said) - known:
+                yield f'metrics: {said}'
+
+    def _unhealed(self, frame: Frame) -> Iterator[str]:
+        gaps, usual = _gaps(frame), self._gaps.get(frame.place)
+        if usual is None:
+            return
+        if gaps != usual:
+            yield f'{frame.place}: {gaps} gaps, not {usual}, when all is well again'
+
+
+def _sums(sample: Sample) -> set[str]:
+    """What the listed processes, of which nobody knows the user, have together."""
+    memory = [process.gpu_memory_bytes for process in sample.processes]
+    total = [d.info.memory_total_bytes for d in sample.devices if not d.key.is_mig]
+    loads = [p.gpu_sm_utilization_percent for p in sample.processes]
+    known = [load for load in loads if load is not None]
+    found = {f'{sum(known) / len(known):.1f}'} if known else set()
+    if None not in memory:
+        size = sum(filter(None, memory))
+        found.add(f'{size >> 20}')
+        if total and None not in total:
+            found.add(f'{100 * size / sum(filter(None, total)):.1f}')
+    return found
+
+
+def _gaps(frame: Frame) -> int:
+    return sum(line.count('N/A') for line in frame.lines)
