@@ -11,9 +11,9 @@ import sys
 import time
 from typing import Iterator, NamedTuple
 
+from tests.patience import PATIENCE
+
 ROOT = pathlib.Path(__file__).parent.parent
-#: Seconds that a command may take on a machine with much else to do.
-PATIENCE = 100.0
 
 _FENCE = re.compile(r'^( *)(`{3,})([^\n`]*)\n(.*?)^\1\2$', re.MULTILINE | re.DOTALL)
 _MADE = re.compile(r'<!-- begin [\w ]+ -->.*?<!-- end [\w ]+ -->', re.DOTALL)

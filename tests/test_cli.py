@@ -18,6 +18,7 @@ from nvitop.api import host, libnvml
 from nvitop.options import Options
 from nvitop.sampling.selection import Wish
 from tests.gui.samples import SAMPLES
+from tests.patience import PATIENCE
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -41,7 +42,7 @@ def run(
         stderr=subprocess.PIPE,
         text=True,
         encoding='utf-8',
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -429,7 +430,7 @@ def test_watch_is_recognised(tmp_path: pathlib.Path, between: str) -> None:
         env={'PATH': os.environ['PATH']},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.stderr.count(b'without watch') == 1
 

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from tests.patience import PATIENCE
+
 ROOT = pathlib.Path(__file__).parent.parent
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
@@ -32,7 +34,7 @@ def run(command: str, path: pathlib.Path = ROOT) -> subprocess.CompletedProcess[
         capture_output=True,
         text=True,
         encoding='utf-8',
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -143,6 +145,6 @@ with simulation.machine('dgx-h100', processes='fixed') as machine:
         env={'PATH': os.environ['PATH'], 'PYTHONPATH': str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, '', '')

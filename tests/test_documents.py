@@ -20,7 +20,6 @@ from nvitop import simulation
 from nvitop.api.collector.threads import CollectThread
 from tests.callbacks import frameworks
 from tests.documents import (
-    PATIENCE,
     ROOT,
     Block,
     Shell,
@@ -30,6 +29,7 @@ from tests.documents import (
     is_alike,
     session_of,
 )
+from tests.patience import PATIENCE
 
 PAGES = [
     'README.md',

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / 'examples'
 #: Examples that need more than nvitop, and what.
@@ -43,7 +45,7 @@ def run(
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
-        timeout=100,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0
     return done.stdout.decode()
@@ -111,7 +113,7 @@ def log(tmp_path: Path) -> Path:
     subprocess.run(
         [sys.executable, '-m', 'nvitop', 'query', *command],
         env=environment,
-        timeout=100,
+        timeout=PATIENCE,
         check=True,
     )
     line = path.read_text(encoding='utf-8')

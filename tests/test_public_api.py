@@ -16,6 +16,7 @@ import nvitop.api
 from nvitop.api.collector import take_snapshots
 from nvitop.api.process import GpuProcess, HostProcess, command_join
 from nvitop.api.utils import Snapshot
+from tests.patience import PATIENCE
 
 SUBMODULES = [
     'caching',
@@ -100,7 +101,7 @@ NOT_IMPORTED = [
 
 def run(code: str) -> str:
     result = subprocess.run(
-        [sys.executable, '-c', code], check=True, stdout=subprocess.PIPE, timeout=60
+        [sys.executable, '-c', code], check=True, stdout=subprocess.PIPE, timeout=PATIENCE
     )
     return result.stdout.decode()
 

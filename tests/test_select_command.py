@@ -12,6 +12,7 @@ import pytest
 from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.select import main
+from tests.patience import PATIENCE
 from tests.test_select import MACHINE
 
 
@@ -186,7 +187,7 @@ def run(
         stderr=subprocess.PIPE,
         stdout=stdout,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -13,10 +13,9 @@ import pytest
 
 from benchmarks.soak.machine import CYCLE
 from benchmarks.soak.steadiness import Counts, judge, slope_of
+from tests.patience import PATIENCE
 from tests.small_runs import CYCLES, LATE, SmallRun
 
-#: Seconds after which the other process hangs.
-PATIENCE = 100
 #: How many blocks more or less there are by chance at the end of a cycle, in the long runs.
 NOISE = 12.0
 

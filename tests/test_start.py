@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import nvitop.start as start
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 
@@ -48,7 +49,7 @@ def run_and_list_imports(module: str, function: str, *arguments: str) -> tuple[s
         cwd=ROOT,
         capture_output=True,
         encoding='utf-8',
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from tests.patience import PATIENCE
+
 ROOT = pathlib.Path(__file__).parent.parent
 PROGRAM = pathlib.Path(__file__).parent / 'program_on_windows.py'
 SCENARIO = """\
@@ -47,7 +49,7 @@ def run(*arguments: str, demo: str = '') -> str:
         capture_output=True,
         text=True,
         encoding='utf-8',
-        timeout=100,
+        timeout=PATIENCE,
     )
     errors = done.stderr.splitlines()
     usual = ('nvitop: simulated machine', 'CUDA_VISIBLE_DEVICES=')
@@ -110,7 +112,7 @@ assert signal_number('SIGKILL') == signal_number('SIGTERM') == signal.SIGTERM
 read = WindowsInput(lambda milliseconds: None, lambda: (80, 24), keys_of({}))
 with read.signals_caught():
     signal.raise_signal(signal.SIGINT)
-    print(read.wait(30.0))
+    print(read.wait(100))
 """
 
 

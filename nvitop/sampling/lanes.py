@@ -29,6 +29,8 @@ LAST_RETRY_SECONDS = 60.0
 #: How long a thread that has nothing to do waits for the next round. A new one costs a
 #: millisecond, a quarter of what a round of eight GPUs does.
 SPARE_SECONDS = 5.0
+#: In so many waits a round waits for a step: how long each of them takes tells whether this process ran.
+_WAITS = 10
 #: How many threads one subject may keep inside calls that do not return.
 MAX_THREADS_INSIDE = 3
 
@@ -138,6 +140,7 @@ class Lane:
                 for worker in workers:
                     self._start(worker, outcomes)
                 while workers:
+                    self._wait(workers, limit)
                     workers = self._look_after(workers, outcomes, limit)
             finally:
                 for worker in workers:  # after Ctrl-C: they end with their present step
@@ -149,10 +152,28 @@ class Lane:
                     outcomes[subject] = Outcome(silent_seconds=max(silent, 1e-9))
             return outcomes
 
+    def _wait(self, workers: list[_Worker[S, T]], limit: float) -> None:
+        """Wait until something happens, or for a while.
+
+        While this process itself stands still (Ctrl-Z, a machine that is paused or has no time
+        for it), nobody is silent: a wait that was much too long does not count.
+        """
+        if any(worker.is_done for worker in workers):
+            return
+        began = self._clock()
+        remaining = min(w.since for w in workers) + limit - began
+        seconds = max(0.01, min(remaining, limit / _WAITS))
+        if self._condition.wait(seconds):
+            return
+        too_long = self._clock() - began - seconds
+        if too_long > seconds:
+            for worker in workers:
+                worker.since += too_long
+
     def _look_after(
         self, workers: list[_Worker[S, T]], outcomes: dict[S, Outcome[T]], limit: float
     ) -> list[_Worker[S, T]]:
-        """Wait until something happens; returns the workers still to wait for."""
+        """Leave behind who takes too long; returns the workers still to wait for."""
         now = self._clock()
         left = [w for w in workers if w.step is not None and now - w.since >= limit]
         for worker in left:
@@ -162,11 +183,7 @@ class Lane:
             for other in others:
                 self._start(other, outcomes)
             workers += others
-        workers = [worker for worker in workers if not worker.is_done]
-        if workers:
-            remaining = min(w.since for w in workers) + limit - self._clock()
-            self._condition.wait(max(0.01, remaining))
-        return workers
+        return [worker for worker in workers if not worker.is_done]
 
     def _start(self, worker: _Worker[S, T], outcomes: dict[S, Outcome[T]]) -> None:
         worker.since = self._clock()

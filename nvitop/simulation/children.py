@@ -19,7 +19,7 @@ FIRST_FIXED_PID = 4_100_000
 SHELL = '/bin/sh'
 END_TIMEOUT_SECONDS = 2.0
 #: So long the system may take to put the arguments of a new child in place.
-ARGUMENTS_TIMEOUT_SECONDS = 0.2
+ARGUMENTS_TIMEOUT_SECONDS = 30.0
 #: Processes whose time is over are looked for so often.
 SWEEP_SECONDS = 1.0
 
@@ -164,7 +164,7 @@ def _dress(child: subprocess.Popen[bytes], command: list[str]) -> None:
         with contextlib.suppress(OSError):
             child.stdin.write(f'printf %s {name} >/proc/$$/comm\n'.encode())
             child.stdin.flush()
-    if _arguments(child.pid) != ' '.join(command).encode() + b'\0':
+    if _arguments(child) != ' '.join(command).encode() + b'\0':
         return
     with contextlib.suppress(OSError, ValueError, IndexError):
         with open(f'/proc/{child.pid}/stat', 'rb') as stat:
@@ -176,7 +176,7 @@ def _dress(child: subprocess.Popen[bytes], command: list[str]) -> None:
             memory.write(arguments)
 
 
-def _arguments(pid: int) -> bytes:
+def _arguments(child: subprocess.Popen[bytes]) -> bytes:
     """The arguments of a child as the system has them, empty where it does not tell.
 
     A child counts as started a moment before the system has put its arguments in place.
@@ -184,10 +184,11 @@ def _arguments(pid: int) -> bytes:
     deadline = time.monotonic() + ARGUMENTS_TIMEOUT_SECONDS
     while True:
         try:
-            with open(f'/proc/{pid}/cmdline', 'rb') as cmdline:
+            with open(f'/proc/{child.pid}/cmdline', 'rb') as cmdline:
                 arguments = cmdline.read()
         except OSError:
             return b''
-        if arguments or time.monotonic() > deadline:
+        # One that has ended has none.
+        if arguments or child.poll() is not None or time.monotonic() > deadline:
             return arguments
         time.sleep(0.0005)

@@ -10,6 +10,7 @@ import pytest
 
 from nvitop.api import caching
 from nvitop.api.caching import ttl_cache
+from tests.patience import PATIENCE
 
 
 class Clock:
@@ -174,14 +175,14 @@ def test_threads_that_ask_for_the_same_compute_it_once() -> None:
     def slow(x: int) -> int:
         calls.append(x)
         entered.set()
-        assert release.wait(30)
+        assert release.wait(PATIENCE)
         return x
 
     threads = in_threads(8, lambda: results.append(slow(1)))
-    assert entered.wait(30)
+    assert entered.wait(PATIENCE)
     release.set()
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE)
     assert results == [1] * 8
     assert calls == [1]
     assert slow.cache_info()[:2] == (7, 1)
@@ -195,14 +196,14 @@ def test_a_slow_result_does_not_hold_up_another_one() -> None:
     def wait(slow: bool) -> bool:
         if slow:
             entered.set()
-            assert release.wait(30)
+            assert release.wait(PATIENCE)
         return slow
 
     threads = in_threads(1, lambda: wait(True))
-    assert entered.wait(30)
+    assert entered.wait(PATIENCE)
     assert wait(False) is False
     release.set()
-    threads[0].join(30)
+    threads[0].join(PATIENCE)
     assert wait(True) is True
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
 import pytest
 from hypothesis import given
@@ -27,6 +27,7 @@ from nvitop.api.collector.statistics import Sample as CollectorSample
 from nvitop.api.collector.threads import CollectThread
 from nvitop.api.process import HostProcess
 from nvitop.api.utils import Snapshot
+from tests.patience import PATIENCE, wait_until
 
 #: So that nothing is sampled but what a test asks for.
 NEVER = 3600.0
@@ -72,7 +73,7 @@ def machine(text: str = ONE_GPU, **options: Any) -> simulation.Machine:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first sample takes longer where many other programs run."""
-    monkeypatch.setattr(resource, '_PATIENCE_SECONDS', 60.0)
+    monkeypatch.setattr(resource, '_PATIENCE_SECONDS', PATIENCE)
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ def end_of_all_tags() -> Iterator[None]:
         while collector._has_tags():
             collector.deactivate()
         # A thread that is still reading would find no machine, and say so in the next test.
-        assert collector._reading.acquire(timeout=60)
+        assert collector._reading.acquire(timeout=PATIENCE)
         collector._reading.release()
 
 
@@ -115,17 +116,7 @@ def child(*, code: str = 'import sys; sys.stdin.read()') -> Iterator[subprocess.
     finally:
         process.stdin.close()
         process.stdout.close()
-        process.wait(timeout=30)
-
-
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait for a condition that other threads bring about."""
-    event = threading.Event()
-    for _ in range(int(seconds / 0.01)):
-        if condition():
-            return
-        event.wait(0.01)
-    raise AssertionError('it did not happen')
+        process.wait(timeout=PATIENCE)
 
 
 def sampling_threads() -> list[threading.Thread]:
@@ -434,7 +425,7 @@ def test_samples_are_taken_by_themselves(one_gpu: simulation.Machine) -> None:
         before = collector.collect()
         one_gpu.set(temperature=99)
         one_gpu.reset_calls()
-        until(lambda: one_gpu.calls['nvmlDeviceGetTemperatureV'] > 5)
+        wait_until(lambda: one_gpu.calls['nvmlDeviceGetTemperatureV'] > 5, 'samples')
         after = collector.collect()
     assert before['t/gpu:0/temperature (C)/max'] == 44
     assert after['t/gpu:0/temperature (C)/max'] == 99
@@ -444,10 +435,10 @@ def test_samples_are_taken_by_themselves(one_gpu: simulation.Machine) -> None:
 
 
 def test_a_thousand_nested_tags_leak_nothing(collector: ResourceMetricCollector) -> None:
-    def remains() -> tuple[int, int]:
+    def remains() -> set[int]:
         gc.collect()
         kept = [o for o in gc.get_objects() if isinstance(o, (TagBuffer, Statistics))]
-        return len(kept), threading.active_count()
+        return set(map(id, [*kept, *sampling_threads()]))
 
     with collector(tag='first'):
         collector.collect()
@@ -460,8 +451,7 @@ def test_a_thousand_nested_tags_leak_nothing(collector: ResourceMetricCollector)
     for number in range(1000):
         with collector(tag='step'), collector(tag=f'{number}'):
             collector.collect()
-    # Fewer where something of another test has ended meanwhile.
-    assert all(now <= then for now, then in zip(remains(), before))
+    assert len(remains()) <= len(before)  # fewer where something of another test has ended
     assert not collector._stack
 
 
@@ -565,7 +555,7 @@ def test_a_process_that_ends_keeps_its_metrics_of_the_time_it_was_there(
         clock.now = 2.0
         collector.take_snapshots()
         process.kill()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE)
         running.fail('nvmlDeviceGet*RunningProcesses*', 'NOT_SUPPORTED')
         for clock.now in (4.0, 8.0):
             collector.take_snapshots()
@@ -667,7 +657,8 @@ def test_a_driver_that_hangs_is_not_waited_for_again_and_again(
     one_gpu.set(temperature=77)
     one_gpu.release()
     clock.now += 1.0
-    until(lambda: collector.collect()['t/gpu:0/temperature (C)/last'] == 77)
+    name = 't/gpu:0/temperature (C)/last'
+    wait_until(lambda: collector.collect()[name] == 77, 'the answer')
 
 
 def test_a_reading_that_fails_as_a_whole_is_reported_once_and_tried_again(
@@ -750,7 +741,7 @@ def test_the_thread_ends_with_its_collector(one_gpu: simulation.Machine) -> None
     assert thread.daemon
     gone = weakref.ref(collector)
     del collector
-    thread.join(timeout=30)
+    thread.join(timeout=PATIENCE)
     assert not thread.is_alive()
     gc.collect()
     assert gone() is None
@@ -766,7 +757,7 @@ def test_metrics_are_handed_on_until_the_function_has_enough(one_gpu: simulation
     thread = collect_in_background(
         on_collect, None, 0.01, on_start=seen.append, on_stop=seen.append, tag='bg'
     )
-    thread.join(timeout=30)
+    thread.join(timeout=PATIENCE)
     assert not thread.is_alive()
     assert (thread.daemon, thread.name) == (True, 'bg')
     collector = thread.collector
@@ -796,7 +787,7 @@ def test_a_thread_ends_with_its_tag_and_nests_in_no_other(
         collector.collect()
     with collector(tag='main'):
         thread.start()
-        assert got.wait(30)
+        assert got.wait(PATIENCE)
         with pytest.raises(RuntimeError, match='active already'):
             collector.daemonize(bool)
         with pytest.raises(RuntimeError, match='once'):
@@ -805,7 +796,7 @@ def test_a_thread_ends_with_its_tag_and_nests_in_no_other(
             assert 'main/inner/duration (s)' in collector.collect()
     assert 'metrics-daemon/duration (s)' in collector.collect()  # the only one left
     collector.deactivate('metrics-daemon')
-    thread.join(timeout=30)
+    thread.join(timeout=PATIENCE)
     assert not thread.is_alive()
     assert stopped.is_set()
 
@@ -825,7 +816,7 @@ def test_a_function_that_raises_is_reported_once_and_called_again(
         raise ValueError('no')
 
     thread = collector.daemonize(on_collect, 0.001, on_start=fail, on_stop=fail)
-    thread.join(timeout=30)
+    thread.join(timeout=PATIENCE)
     assert next(calls) == 6
     reports = [record for record in caplog.records if 'collecting goes on' in record.message]
     assert [record.exc_info[0] for record in reports if record.exc_info] == [ValueError, KeyError]

@@ -13,6 +13,7 @@ from nvitop.api.device import Device
 from nvitop.api.device.window import Window
 from nvitop.api.process import GpuProcess, HostProcess
 from nvitop.api.utils import NA
+from tests.patience import PATIENCE
 
 GONE_PIDS = (2**31 + 5, 2**32 - 1)
 
@@ -108,7 +109,7 @@ def test_a_process_that_ends_while_looked_at_is_told(
     processes = list(Device(0).processes().values())
     victim = psutil.Process(processes[0].pid)
     victim.kill()
-    victim.wait(30)
+    victim.wait(PATIENCE)
     snapshots = take_snapshots(gpu_processes=processes).gpu_processes
     assert snapshots[0].status in ('terminated', 'zombie')
     assert snapshots[0].command in ('No Such Process', 'Zombie Process')

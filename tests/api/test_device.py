@@ -6,7 +6,6 @@ import contextlib
 import copy
 import pickle
 import threading
-import time
 from typing import Any, Iterator
 from unittest.mock import ANY
 
@@ -25,6 +24,7 @@ from nvitop.api.device import (
 from nvitop.api.utils import NA, Snapshot
 from tests.api.machines import SCENARIO, known
 from tests.api.machines import machine as make_machine
+from tests.patience import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -436,7 +436,7 @@ def test_oneshot_does_not_show_old_values_to_other_threads(machine: simulation.M
         machine.reset_calls()
         thread = threading.Thread(target=lambda: seen.append(device.power_usage()))
         thread.start()
-        thread.join(10)
+        thread.join(PATIENCE)
     assert seen == [312500]
     assert machine.calls['nvmlDeviceGetPowerUsage'] == 1
 
@@ -449,16 +449,14 @@ def test_a_call_that_hangs_holds_up_no_other_getter(machine: simulation.Machine)
     thread = threading.Thread(target=device.as_snapshot)
     thread.start()
     try:
-        deadline = time.monotonic() + 10
-        while not machine.calls['nvmlDeviceGetPowerUsage'] and time.monotonic() < deadline:
-            time.sleep(0.001)
+        wait_until(lambda: machine.calls['nvmlDeviceGetPowerUsage'], 'the call')
         assert device.temperature() == 44
         assert device.memory_percent() == 41.2
         assert len(device.processes()) == 3
         assert other.as_snapshot().name == 'NVIDIA GeForce RTX 4090'
     finally:
         machine.release()
-        thread.join(10)
+        thread.join(PATIENCE)
     assert not thread.is_alive()
 
 
@@ -591,7 +589,7 @@ def test_sixteen_threads_on_one_device(machine: simulation.Machine) -> None:
 
     def work(number: int) -> None:
         try:
-            start.wait(30)
+            start.wait(PATIENCE)
             for _ in range(3):
                 snapshot = device.as_snapshot()
                 assert snapshot.memory_total == 80 * 2**30
@@ -609,5 +607,5 @@ def test_sixteen_threads_on_one_device(machine: simulation.Machine) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert failures == []

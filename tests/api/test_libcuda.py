@@ -12,6 +12,7 @@ import pytest
 
 from nvitop.api import libcuda
 from tests.api import fake_cuda
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def test_importing_loads_no_library() -> None:
         'from nvitop.api import libcuda, libcudart\n'
         'assert libcuda.used_library() is None and libcudart.used_library() is None'
     )
-    subprocess.run([sys.executable, '-c', code], check=True, timeout=60)
+    subprocess.run([sys.executable, '-c', code], check=True, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -19,6 +18,7 @@ from nvitop.api.libnvml import _logger, _session
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 POWER = 'nvmlDeviceGetPowerUsage'
@@ -39,7 +39,7 @@ class Hanging:
 
     def __call__(self, *args: Any) -> int:
         self.entered.set()
-        self.released.wait(30)
+        self.released.wait(PATIENCE)
         return 0
 
 
@@ -51,10 +51,10 @@ def hanging(library: FakeLibrary) -> Iterator[Hanging]:
     device = handle()
     thread = threading.Thread(target=libnvml.nvmlQuery, args=(POWER, device), daemon=True)
     thread.start()
-    assert function.entered.wait(10)
+    assert function.entered.wait(PATIENCE)
     yield function
     function.released.set()
-    thread.join(10)
+    thread.join(PATIENCE)
 
 
 def run_python(code: str, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -65,7 +65,7 @@ def run_python(code: str, cwd: Path = ROOT, **environ: str) -> subprocess.Comple
         env=environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -116,24 +116,22 @@ def test_leaving_shuts_nvml_down() -> None:
 
 
 def test_leaving_does_not_wait_for_a_thread_that_hangs_in_the_driver() -> None:
-    start = time.monotonic()
     done = run_python(
         LEAVING
         + """
 entered = threading.Event()
 def hang(*args):
     entered.set()
-    time.sleep(20)
+    threading.Event().wait()
     return 0
 library.add('nvmlDeviceGetPowerUsage', hang)
 device = handle()
 query = lambda: libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', device)
 threading.Thread(target=query, daemon=True).start()
-assert entered.wait(10)
+assert entered.wait(100)
 """
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
-    assert time.monotonic() - start < 10
 
 
 def test_leaving_is_quiet_while_other_threads_go_on_asking() -> None:
@@ -148,7 +146,7 @@ def ask():
         asked.set()
 for _ in range(4):
     threading.Thread(target=ask, daemon=True).start()
-assert asked.wait(10)
+assert asked.wait(100)
 """
     )
     assert (done.returncode, done.stderr) == (0, '')
@@ -193,10 +191,10 @@ held, done = threading.Event(), threading.Event()
 def hold():
     with libnvml._session.SESSION._lock:
         held.set()
-        done.wait(20)
+        done.wait(100)
 thread = threading.Thread(target=hold)
 thread.start()
-assert held.wait(10)
+assert held.wait(100)
 child = os.fork()
 if child == 0:
     libnvml._session.SESSION.recover()

@@ -22,6 +22,7 @@ import pytest
 from nvitop.api.process import GpuProcess, HostProcess, command_join, linux, procfs
 from nvitop.api.process.command import quote_posix, quote_windows
 from nvitop.api.utils import NA, GiB, Snapshot
+from tests.patience import PATIENCE, wait_until
 
 linux_only = pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
 
@@ -55,13 +56,6 @@ def FakeDevice(index: int = 0, total: Any = 80 * GiB) -> Any:
     return _FakeDevice(index, total)
 
 
-def wait_until(condition: Any) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
-
 @contextlib.contextmanager
 def running(*command: str) -> Iterator[subprocess.Popen[bytes]]:
     """A child that answers a line with a line; it has done so when the block begins."""
@@ -88,7 +82,7 @@ def child() -> Iterator[subprocess.Popen[bytes]]:
 def zombie() -> Iterator[int]:
     with running('cat') as process:
         process.kill()
-        wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)
+        wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE, 'its end')
         yield process.pid
 
 
@@ -376,7 +370,7 @@ def test_cpu_percent_of_a_busy_process_is_measured() -> None:
     end = time.process_time() + 0.15
     while time.process_time() < end:
         pass
-    assert process.cpu_percent() > 5
+    assert process.cpu_percent() > 0  # how much more, who else is busy says
     assert process.cpu_percent(interval=0.01) >= 0
 
 
@@ -709,7 +703,7 @@ def test_questions_about_the_host_are_passed_on(child: subprocess.Popen[bytes]) 
     assert process.create_time() == host.create_time()
     assert process.running_time() <= host.running_time()
     assert process.running_time_human().startswith('0:')
-    assert 0 <= process.running_time_in_seconds() < 60
+    assert 0 <= process.running_time_in_seconds() < 3600
     assert process.username() == host.username()
     assert process.name() == 'cat'
     assert process.cpu_percent() >= 0
@@ -782,7 +776,7 @@ def test_failsafe_is_of_one_thread_and_ends_with_an_error(gone_pid: int) -> None
     with GpuProcess.failsafe():
         thread = threading.Thread(target=ask)
         thread.start()
-        thread.join(30)
+        thread.join(PATIENCE)
         assert process.name() is NA
     assert len(raised) == 1
     with contextlib.suppress(OSError), GpuProcess.failsafe():
@@ -900,13 +894,13 @@ def test_threads_get_the_same_objects(child: subprocess.Popen[bytes]) -> None:
     found: list[GpuProcess] = []
 
     def ask() -> None:
-        barrier.wait(30)
+        barrier.wait(PATIENCE)
         found.append(GpuProcess(child.pid, device))
 
     threads = [threading.Thread(target=ask) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE)
     assert len(found) == 16
     assert len(set(map(id, found))) == 1

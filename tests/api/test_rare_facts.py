@@ -16,6 +16,7 @@ from nvitop.api.device.rare.health import RemappingHistogram, RetiredPage
 from nvitop.api.utils import NA, GiB
 from tests.api.machines import known
 from tests.api.machines import machine as make_machine
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -223,7 +224,7 @@ assert 'nvitop.api.device.rare.ecc' in loaded()
 assert 'fabric_state' in dir(Device((0)))
 assert device.board_id() >= 0
 """
-    subprocess.run([sys.executable, '-c', program], check=True, env=environment(), timeout=60)
+    subprocess.run([sys.executable, '-c', program], check=True, env=environment(), timeout=PATIENCE)
 
 
 def environment() -> dict[str, str]:

@@ -14,6 +14,7 @@ from nvitop.api.libnvml import NVMLError
 from nvitop.callbacks.tensorboard import add_scalar_dict
 from nvitop.callbacks.utils import StepTimer, get_devices_by_logical_ids, get_gpu_stats
 from tests.callbacks.frameworks import stats_of
+from tests.patience import PATIENCE
 
 MODULES = ('keras', 'lightning', 'pytorch_lightning', 'tensorboard', 'utils')
 
@@ -25,7 +26,7 @@ def test_a_module_imports_no_framework(name: str) -> None:
         f'import sys, nvitop.callbacks.{name}\n'
         f'assert not set({frameworks}) & set(sys.modules), sys.modules.keys()'
     )
-    subprocess.run([sys.executable, '-c', code], check=True, timeout=60)
+    subprocess.run([sys.executable, '-c', code], check=True, timeout=PATIENCE)
 
 
 def test_devices_are_found_by_their_cuda_indices(

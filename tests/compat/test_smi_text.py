@@ -15,6 +15,7 @@ from nvitop.compat.pynvml_smi import nvidia_smi
 from nvitop.compat.pynvml_smi.__main__ import main
 from nvitop.compat.pynvml_smi.text import format_tree, tree_to_xml
 from tests.compat.machines import machine
+from tests.patience import PATIENCE
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 
@@ -182,7 +183,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 

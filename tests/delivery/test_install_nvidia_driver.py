@@ -12,6 +12,8 @@ import threading
 
 import pytest
 
+from tests.patience import PATIENCE
+
 SCRIPT = pathlib.Path(__file__).parent.parent.parent / 'install-nvidia-driver.sh'
 
 pytestmark = pytest.mark.skipif(
@@ -177,7 +179,7 @@ class System:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=PATIENCE,
         )
 
     @property
@@ -339,9 +341,9 @@ def test_it_ends_processes_when_told(ubuntu: System, ignores: bool) -> None:
             waiting = threading.Thread(target=process.wait)
             waiting.start()
             done = ubuntu.run('--end-processes', patience=1 if ignores else 90)
-            waiting.join(30)
+            waiting.join(PATIENCE)
             assert done.returncode == 0, done.stderr
-            assert process.wait(30) == (-9 if ignores else -15)
+            assert process.wait(PATIENCE) == (-9 if ignores else -15)
         finally:
             process.kill()
 

@@ -16,7 +16,7 @@ import psutil
 from nvitop.gui.state.app_state import BUTTONS, Screen
 from tests.e2e.keyboard import sequence
 from tests.e2e.program import NVITOP, Program
-from tests.e2e.pseudoterminal import PATIENCE
+from tests.patience import PATIENCE
 
 #: Three GPUs with a process each, all of them different in whatever can be sorted by.
 _MACHINE = """

@@ -9,7 +9,8 @@ import time
 from typing import Callable, Mapping, Sequence
 
 from tests.e2e.emulator import FRESH_MODES, Emulator
-from tests.e2e.pseudoterminal import PATIENCE, Pseudoterminal
+from tests.e2e.pseudoterminal import Pseudoterminal
+from tests.patience import PATIENCE
 
 _REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 #: ``python -m nvitop`` of this repository, from wherever it is started.

@@ -15,6 +15,8 @@ import termios
 import time
 from typing import Any, Mapping, Sequence
 
+from tests.patience import PATIENCE
+
 #: Makes the terminal the controlling one of a new session, then becomes the program. (A function
 #: given to subprocess for that would run between fork and exec, which threads make dangerous.)
 _LAUNCHER = (
@@ -23,8 +25,6 @@ _LAUNCHER = (
     'fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n'
     'os.execvpe(sys.argv[1], sys.argv[1:], os.environ)'
 )
-#: The longest that anything takes, even on a machine that is busy with something else.
-PATIENCE = 30.0
 
 
 class Pseudoterminal:

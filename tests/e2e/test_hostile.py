@@ -7,6 +7,7 @@ import re
 import subprocess
 
 from tests.e2e.program import NVITOP, Program, environment
+from tests.patience import PATIENCE
 
 #: Sequences that nvitop has no use for, and characters that steer.
 ATTACKS = (
@@ -71,7 +72,11 @@ def test_no_report_lets_a_command_steer_the_terminal(tmp_path: pathlib.Path) -> 
     command = (*NVITOP, '-1', '--force-color', '--demo', scenario(tmp_path))
     for locale in ('C.UTF-8', 'C'):
         run = subprocess.run(
-            command, env=environment(LC_ALL=locale), capture_output=True, timeout=60, check=True
+            command,
+            env=environment(LC_ALL=locale),
+            capture_output=True,
+            timeout=PATIENCE,
+            check=True,
         )
         assert b'python3' in run.stdout
         assert_obeys_nobody(run.stdout)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.emulator import ALTERNATE_SCREEN, MOUSE_BUTTONS, PASTE_MARKS, SHOWS_CURSOR
 from tests.e2e.program import DEMO, Program
+from tests.patience import PATIENCE
 
 BASH = shutil.which('bash') or ''
 #: The first process of the demonstration is in view.
@@ -52,7 +53,7 @@ def test_a_closed_terminal_ends_it_without_a_word() -> None:
         program.hang_up()
         assert program.wait_for_exit() == 129
         assert program.errors() == ''
-        _, alive = psutil.wait_procs(children, timeout=20)
+        _, alive = psutil.wait_procs(children, timeout=PATIENCE)
         assert not alive
 
 

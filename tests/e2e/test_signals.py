@@ -18,7 +18,7 @@ from nvitop.gui.state.dialog import (
 )
 from tests.e2e.expectations import select
 from tests.e2e.monitor import TITLES, Monitor, bystander, describe_machine
-from tests.e2e.pseudoterminal import PATIENCE
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     import subprocess

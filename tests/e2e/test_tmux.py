@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.monitor import Monitors
 from tests.e2e.program import NVITOP, environment
-from tests.e2e.pseudoterminal import PATIENCE
+from tests.patience import PATIENCE
 
 TMUX = shutil.which('tmux') or ''
 

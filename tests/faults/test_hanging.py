@@ -15,8 +15,8 @@ from nvitop import cli, select
 from nvitop.query.command import main as query
 from tests.faults.matrix import CASES, SEED, functions_called
 from tests.faults.programs import Ran, machine
+from tests.patience import PATIENCE
 
-PATIENCE = 60.0
 #: What belongs to the driver, not to one of its GPUs.
 _OF_THE_DRIVER = (
     'nvmlInitWithFlags',

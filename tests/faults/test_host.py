@@ -12,6 +12,8 @@ from typing import Sequence
 
 import pytest
 
+from tests.patience import PATIENCE
+
 ROOT = pathlib.Path(__file__).parent.parent.parent
 UNSHARE = shutil.which('unshare') or ''
 
@@ -62,7 +64,7 @@ def run(code: str, *wrapper: str, **environment: str) -> subprocess.CompletedPro
         capture_output=True,
         text=True,
         encoding='utf-8',
-        timeout=100,
+        timeout=PATIENCE,
     )
 
 
@@ -143,7 +145,7 @@ def test_a_daemon_without_terminal_and_streams_can_measure(tmp_path: pathlib.Pat
             cwd=ROOT,
             env={'PYTHONPATH': str(ROOT)},
             pass_fds=[write],
-            timeout=60,
+            timeout=PATIENCE,
             check=True,
         )
         os.close(write)
@@ -203,7 +205,7 @@ def test_children_of_a_process_that_has_asked_can_ask(method: str, tmp_path: pat
         env={'PYTHONPATH': str(ROOT), 'PATH': os.environ['PATH']},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stdout) == (0, 'done\n'), done.stderr
 

@@ -15,8 +15,7 @@ from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.options import Options
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.source import LiveSource
-
-PATIENCE = 60.0
+from tests.patience import PATIENCE
 
 
 class Screen(HeadlessTerminal):

@@ -16,6 +16,7 @@ from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.sampling.types import Demand, Sample
 from tests.gui.samples import SAMPLES
+from tests.patience import PATIENCE
 
 
 class FakeMeasuring:
@@ -133,7 +134,7 @@ def test_another_thread_may_post() -> None:
     app.post(KeyPressed('h'))
     app.post(KeyPressed('q'))
     app.post(KeyPressed('q'))
-    waiting.join(20)
+    waiting.join(PATIENCE)
     assert not waiting.is_alive()
     assert app.state.screen is Screen.MAIN
 

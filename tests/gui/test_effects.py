@@ -18,6 +18,7 @@ from nvitop.gui.state.effects import ReadEnvironment, SendSignal
 from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent
 from nvitop.sampling.types import ProcessKey
 from tests.gui.processes import GPU, key_of
+from tests.patience import PATIENCE
 
 
 def test_the_environment_of_a_process_is_sorted(child: subprocess.Popen[bytes]) -> None:
@@ -37,7 +38,7 @@ def test_why_an_environment_cannot_be_read(child: subprocess.Popen[bytes]) -> No
     started = HostProcess(child.pid).create_time()
     assert 'another' in read_environment(child.pid, started - 5.0).error
     child.kill()
-    child.wait(10)
+    child.wait(PATIENCE)
     assert 'gone' in read_environment(child.pid, started).error
     assert read_environment(2**31 + 5, -1.0).error
 
@@ -48,12 +49,12 @@ def test_effects_are_carried_out_off_the_thread(child: subprocess.Popen[bytes]) 
     key = key_of(child.pid)
     runner.run(ReadEnvironment(child.pid, key.start_time))
     runner.run(SendSignal('SIGKILL', (key, key._replace(start_time=1.0))))
-    told = [events.get(timeout=60) for _ in range(3)]
+    told = [events.get(timeout=PATIENCE) for _ in range(3)]
     assert [event.pid for event in told if isinstance(event, EnvironmentRead)] == [child.pid]
     outcomes = [event.outcome for event in told if isinstance(event, SignalSent)]
     assert outcomes in (['sent', 'reused'], ['sent', 'gone'])
     with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(10)
+        child.wait(PATIENCE)
     assert child.poll() == -signal.SIGKILL
 
 
@@ -71,12 +72,12 @@ def test_an_error_in_an_effect_is_told_and_the_next_is_carried_out(
     events: queue.Queue[Event] = queue.Queue()
     runner = EffectRunner(events.put)
     runner.run(ReadEnvironment(42, 1.0))
-    assert events.get(timeout=60) == EnvironmentRead(42, 1.0, (), 'cannot be read: injected')
+    assert events.get(timeout=PATIENCE) == EnvironmentRead(42, 1.0, (), 'cannot be read: injected')
     runner.run(ReadEnvironment(0))
-    assert isinstance(events.get(timeout=60), EnvironmentRead)
+    assert isinstance(events.get(timeout=PATIENCE), EnvironmentRead)
     keys = (ProcessKey(42, 1.0, GPU), ProcessKey(43, 1.0, GPU))
     runner.run(SendSignal('SIGTERM', keys))
-    told = [events.get(timeout=60) for _ in keys]
+    told = [events.get(timeout=PATIENCE) for _ in keys]
     assert told == [SignalSent(key, 'SIGTERM', 'failed', 'injected') for key in keys]
 
 
@@ -98,7 +99,7 @@ def test_an_environment_that_cannot_be_read_to_its_end_holds_up_no_signal(
     goes_on = threading.Event()
 
     def stuck(pid: int, start_time: float) -> EnvironmentRead:
-        goes_on.wait(60)
+        goes_on.wait(PATIENCE)
         return EnvironmentRead(pid, start_time)
 
     monkeypatch.setattr(effects, 'read_environment', stuck)
@@ -107,6 +108,6 @@ def test_an_environment_that_cannot_be_read_to_its_end_holds_up_no_signal(
     key = key_of(child.pid)
     runner.run(ReadEnvironment(child.pid, key.start_time))
     runner.run(SendSignal('SIGKILL', (key,)))
-    assert events.get(timeout=60) == SignalSent(key, 'SIGKILL', 'sent')
+    assert events.get(timeout=PATIENCE) == SignalSent(key, 'SIGKILL', 'sent')
     goes_on.set()
-    assert isinstance(events.get(timeout=60), EnvironmentRead)
+    assert isinstance(events.get(timeout=PATIENCE), EnvironmentRead)

@@ -13,6 +13,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from tests.gui import goldens
+from tests.patience import PATIENCE
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 PROJECT_TEST = """
@@ -73,7 +74,7 @@ def run(project: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[s
         env={**os.environ, 'PYTHONPATH': str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
         check=False,
     )
 

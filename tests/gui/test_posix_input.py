@@ -13,6 +13,7 @@ import pytest
 
 from nvitop.gui.state.events import InputEnded, KeyPressed, Pasted, Resized, Suspended, Terminated
 from nvitop.gui.term.posix import PosixInput, escape_delay
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def keyboard() -> Iterator[tuple[PosixInput, int]]:
 def test_keys_are_events(keyboard: tuple[PosixInput, int]) -> None:
     source, write = keyboard
     os.write(write, b'og\x1b[A')
-    assert source.wait(5) == [KeyPressed('o'), KeyPressed('g'), KeyPressed('Up')]
+    assert source.wait(PATIENCE) == [KeyPressed('o'), KeyPressed('g'), KeyPressed('Up')]
 
 
 def test_nothing_happens_until_the_time_is_over(keyboard: tuple[PosixInput, int]) -> None:
@@ -40,7 +41,7 @@ def test_nothing_happens_until_the_time_is_over(keyboard: tuple[PosixInput, int]
 def test_escape_alone_is_the_key_after_the_delay(keyboard: tuple[PosixInput, int]) -> None:
     source, write = keyboard
     os.write(write, b'\x1b')
-    assert source.wait(5) == [KeyPressed('Esc')]
+    assert source.wait(PATIENCE) == [KeyPressed('Esc')]
 
 
 def test_a_sequence_cut_in_two_reads_is_one_key(keyboard: tuple[PosixInput, int]) -> None:
@@ -49,7 +50,7 @@ def test_a_sequence_cut_in_two_reads_is_one_key(keyboard: tuple[PosixInput, int]
     os.write(write, b'\x1b[')
     timer = threading.Timer(0.01, os.write, (write, b'5~'))
     timer.start()
-    assert source.wait(30) == [KeyPressed('PageUp')]
+    assert source.wait(PATIENCE) == [KeyPressed('PageUp')]
     timer.join()
     source.close()
     os.close(read)
@@ -93,8 +94,8 @@ def test_hang_up_is_the_end_of_input_once(keyboard: tuple[PosixInput, int]) -> N
     source, write = keyboard
     os.write(write, b'a\x1b')
     os.close(write)
-    assert source.wait(5) == [KeyPressed('a')]
-    assert source.wait(5) == [KeyPressed('Esc'), InputEnded()]
+    assert source.wait(PATIENCE) == [KeyPressed('a')]
+    assert source.wait(PATIENCE) == [KeyPressed('Esc'), InputEnded()]
     assert source.wait(0) == []
 
 
@@ -118,7 +119,7 @@ def test_signals_are_events(
     with source.signals_caught():
         os.kill(os.getpid(), number)
         os.kill(os.getpid(), number)
-        assert source.wait(5) == [event]
+        assert source.wait(PATIENCE) == [event]
     assert signal.getsignal(number) == former
 
 
@@ -130,7 +131,7 @@ def test_a_signal_that_somebody_else_catches_is_no_event(
     try:
         with source.signals_caught():
             os.kill(os.getpid(), signal.SIGUSR1)
-            assert source.wait(5) == []
+            assert source.wait(PATIENCE) == []
     finally:
         signal.signal(signal.SIGUSR1, former)
 

@@ -14,12 +14,13 @@ from nvitop.gui.signals import send_signal, signal_number
 from nvitop.gui.state.events import SignalSent
 from nvitop.sampling.types import ProcessKey
 from tests.gui.processes import GPU, key_of
+from tests.patience import PATIENCE
 
 
 def test_a_signal_reaches_its_process(child: subprocess.Popen[bytes]) -> None:
     key = key_of(child.pid)
     assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'sent')
-    assert child.wait(10) == -signal.SIGTERM
+    assert child.wait(PATIENCE) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize('has_pidfd', [True, False])
@@ -38,13 +39,13 @@ def test_without_process_descriptors_the_start_time_decides(
 ) -> None:
     monkeypatch.delattr(os, 'pidfd_open', raising=False)
     assert send_signal(key_of(child.pid), 'SIGTERM').outcome == 'sent'
-    child.wait(10)
+    child.wait(PATIENCE)
 
 
 def test_a_process_that_is_gone_is_said_to_be(child: subprocess.Popen[bytes]) -> None:
     key = key_of(child.pid)
     child.kill()
-    child.wait(10)
+    child.wait(PATIENCE)
     assert send_signal(key, 'SIGTERM').outcome == 'gone'
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from nvitop.gui.render import width
 from nvitop.gui.render.width import cell_width, clip, clip_left, cut, fit, pad, safe, wrap
 from tests.gui.screen import shown
+from tests.patience import PATIENCE
 
 #: Anything, and the kinds of characters that make trouble more often than chance would.
 HOSTILE = st.text(
@@ -89,11 +90,19 @@ def test_safe_cuts_what_is_too_long_and_says_so() -> None:
 
 @pytest.mark.parametrize('piece', ['x', '漢', '\x1b', 'e\u0301', '👩\u200d', '\udc80\u0378\u202e'])
 def test_a_mebibyte_costs_no_more_than_what_is_kept_of_it(piece: str) -> None:
-    text = piece * (2**20 // len(piece))
-    start = time.process_time()
-    result = safe(text)
-    assert time.process_time() - start < 0.05
-    assert len(result) <= width.LIMIT
+    def cost(characters: int) -> float:
+        """Seconds of this thread, in the best of some runs."""
+        text = piece * (characters // len(piece))
+        seconds = []
+        for _ in range(9):
+            start = time.thread_time()
+            result = safe(text)
+            seconds.append(time.thread_time() - start)
+            assert len(result) <= width.LIMIT
+        return min(seconds)
+
+    # 64 times as long, 8 times for what is done in C.
+    assert cost(2**20) < 8 * cost(2**14) + 0.01
 
 
 def test_ranges_taken_without_a_look_are_what_the_tables_say() -> None:
@@ -123,7 +132,9 @@ def test_wcwidth_is_not_imported_for_what_the_monitor_itself_draws() -> None:
         'clip(text, 9); assert cell_width(text) == 33, cell_width(text)\n'
         "print('wcwidth' in sys.modules)"
     )
-    run = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60)
+    run = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, timeout=PATIENCE
+    )
     assert (run.stdout, run.stderr) == ('False\n', '')
 
 

@@ -20,6 +20,7 @@ from nvitop.gui.term.windows import (
     event_of,
     keys_of,
 )
+from tests.patience import PATIENCE
 
 #: Some of the constants of the curses that Windows has.
 CONSTANTS: dict[str, object] = {
@@ -182,4 +183,4 @@ assert 'nvitop.gui.term.posix' not in sys.modules
 
 
 def test_nothing_that_windows_lacks_is_needed_to_import_the_monitor() -> None:
-    subprocess.run([sys.executable, '-c', _WITHOUT_POSIX], check=True, timeout=60)
+    subprocess.run([sys.executable, '-c', _WITHOUT_POSIX], check=True, timeout=PATIENCE)

@@ -22,6 +22,7 @@ from nvitop.cli import main as nvitop
 from nvitop.query.columns import device_table
 from nvitop.query.command import main
 from nvitop.query.output import InterruptedByUser
+from tests.patience import PATIENCE
 from tests.query.make_schema import make_schema
 from tests.query.schema_check import violations
 
@@ -410,7 +411,7 @@ def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         [sys.executable, '-m', 'nvitop', *arguments],
         **{'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, **options},
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -431,7 +432,11 @@ loaded = [name for name in sys.modules if name.startswith(('nvitop.gui', 'curses
 sys.exit(status or (f'loaded: {loaded}' if loaded else 0))
 """
     done = subprocess.run(
-        [sys.executable, '-c', code], stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        [sys.executable, '-c', code],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 
@@ -476,7 +481,7 @@ def test_a_signal_ends_a_loop_between_rows(number: int) -> None:
         head = [process.stdout.readline() for _ in range(30)]
         process.send_signal(number)
         text = ''.join(head) + process.stdout.read()
-        assert process.wait(timeout=30) == 128 + number
+        assert process.wait(timeout=PATIENCE) == 128 + number
         assert 'Traceback' not in process.stderr.read()
     rows = list(csv.reader(io.StringIO(text), skipinitialspace=True))
     assert text.endswith('\n')
@@ -490,5 +495,5 @@ def test_a_reader_that_went_away_is_no_error() -> None:
         assert process.stderr is not None
         assert process.stdout.readline().startswith('index, ')
         process.stdout.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE) == 0
         assert len(process.stderr.read().splitlines()) == 1

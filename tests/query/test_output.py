@@ -14,6 +14,7 @@ from typing import Iterator
 import pytest
 
 from nvitop.query.output import InterruptedByUser, Interrupts, Output
+from tests.patience import PATIENCE
 
 posix = pytest.mark.skipif(os.name != 'posix', reason='POSIX signals, pipes and limits')
 ROWS = ['a' * 600 + '\n', 'b\nb' * 200 + '\n', 'c' * 600 + '\n']
@@ -128,7 +129,7 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
     reader.start()
     with standard_output(write):
         Output().write([long])
-    reader.join(30)
+    reader.join(PATIENCE)
     os.close(read)
     assert b''.join(parts).decode() == long
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import math
 import sys
+import types
 
 import pytest
 
@@ -219,11 +220,23 @@ def test_memory_stays_the_same_however_long_it_runs() -> None:
             h.record(sample(float(tick), device_sample(0), processes=processes))
 
     run(range(1000, 3000))
-    gc.collect()
-    before = sys.getallocatedblocks()
+    before = size_of(h)
     run(range(3000, 5000))
-    gc.collect()
-    assert sys.getallocatedblocks() - before < 500
+    assert size_of(h) <= before
+
+
+def size_of(whole: object) -> int:
+    """Bytes of all that can be come to from here, but through classes, modules and functions."""
+    seen: dict[int, object] = {}
+    todo = [whole]
+    while todo:
+        each = todo.pop()
+        if id(each) not in seen and not isinstance(
+            each, (type, types.ModuleType, types.FunctionType)
+        ):
+            seen[id(each)] = each
+            todo += gc.get_referents(each)
+    return sum(map(sys.getsizeof, seen.values()))
 
 
 def test_a_frozen_history_stays_as_it_was_while_more_is_measured() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from nvitop.sampling import lanes
 from nvitop.sampling.lanes import Lane
+from tests.patience import PATIENCE
 from tests.sampling.fakes import Clock
 
 LIMIT = 2.0
@@ -34,7 +35,7 @@ class Bench:
     def hang(self, seconds: float = LIMIT) -> str:
         """A call that does not come back: time passes, then it blocks."""
         self.clock.turn(seconds)
-        assert self.let_go.wait(30)
+        assert self.let_go.wait(PATIENCE)
         return 'late'
 
     def run(self, *hanging: str, names: str = 'abc') -> dict[object, str]:
@@ -50,7 +51,7 @@ class Bench:
         """Let everything go and wait for the threads."""
         self.let_go.set()
         for thread in self.threads:
-            thread.join(30)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
 
 
@@ -78,9 +79,9 @@ def test_the_next_round_runs_in_the_same_thread() -> None:
         started.append(name)
         lanes.start_daemon(name, target)
 
-    lane = Lane(start_thread=start)
+    lane = Lane(start_thread=start, spare_seconds=PATIENCE)
     for _ in range(50):
-        outcomes = lane.run({'a': threading.get_ident, 'b': threading.get_ident}, limit=LIMIT)
+        outcomes = lane.run({'a': threading.get_ident, 'b': threading.get_ident}, limit=PATIENCE)
         assert outcomes['a'].value == outcomes['b'].value
     assert len(started) == 1
 
@@ -129,6 +130,32 @@ def test_the_last_step_may_hang_too_and_all_of_them(bench: Bench) -> None:
     assert bench.lane.threads_inside == 3
 
 
+def test_while_the_program_itself_stands_still_nobody_is_silent(bench: Bench) -> None:
+    inside = threading.Event()
+    stops = iter([60.0, 60.0])
+
+    class Stopped(threading.Condition):
+        """The program is stopped and continued while it waits, as by Ctrl-Z and fg."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            seconds = next(stops, None) if inside.is_set() else 0.0
+            if not seconds:
+                if seconds is None:
+                    bench.let_go.set()
+                return super().wait(timeout)
+            assert timeout is not None
+            bench.clock.now += timeout + seconds
+            return False
+
+    def step() -> bool:
+        inside.set()
+        return bench.let_go.wait(PATIENCE)
+
+    lane = Lane(clock=bench.clock, start_thread=bench.start, condition=Stopped(), spare_seconds=0.0)
+    outcome = lane.run({'a': step}, limit=LIMIT)['a']
+    assert outcome.value is True
+
+
 def test_a_subject_that_is_silent_is_not_waited_for_again(bench: Bench) -> None:
     bench.run('b')
     before = bench.clock.now
@@ -145,7 +172,7 @@ def test_a_subject_is_tried_again_on_the_side_with_back_off(bench: Bench) -> Non
     for _ in range(40):
         bench.clock.now += 1.0
         before = len(bench.threads)
-        bench.lane.run({'b': lambda: bench.let_go.wait(30)}, limit=LIMIT)
+        bench.lane.run({'b': lambda: bench.let_go.wait(PATIENCE)}, limit=LIMIT)
         trials += [bench.clock.now - silent_from] * (len(bench.threads) - before)
     assert trials == [lanes.FIRST_RETRY_SECONDS, 2 * lanes.FIRST_RETRY_SECONDS]
     assert bench.lane.threads_inside == lanes.MAX_THREADS_INSIDE == 3
@@ -155,7 +182,8 @@ def test_a_subject_that_answers_a_trial_is_back(bench: Bench) -> None:
     bench.run('b')
     bench.clock.now += lanes.FIRST_RETRY_SECONDS
     assert bench.run()['b'] == 'timed out'
-    bench.threads[-2].join(30)  # the trial; the last one served the round
+    (trial,) = [thread for thread in bench.threads if thread.name.endswith('-trial')]
+    trial.join(PATIENCE)
     assert bench.run() == {'a': 'A', 'b': 'B', 'c': 'C'}
 
 
@@ -220,7 +248,7 @@ def test_after_an_interrupt_the_thread_ends_with_its_step(bench: Bench) -> None:
     done = []
 
     def first() -> None:
-        bench.let_go.wait(30)
+        bench.let_go.wait(PATIENCE)
 
     with pytest.raises(KeyboardInterrupt):
         lane.run({'a': first, 'b': lambda: done.append('b')}, limit=LIMIT)

@@ -12,6 +12,7 @@ from nvitop.sampling import process as module
 from nvitop.sampling.gpu import ProcessRow
 from nvitop.sampling.process import ProcessReader
 from nvitop.sampling.types import HostSample, ProcessKey, ProcessSample
+from tests.patience import PATIENCE
 from tests.sampling.fakes import Clock, device_key
 
 ME = HostSample(username='me')
@@ -316,7 +317,7 @@ class StuckProcess(FakeProcess):
 
     def facts(self) -> HostFacts:
         self.entered.set()
-        assert self.let_go.wait(30)
+        assert self.let_go.wait(PATIENCE)
         return super().facts()
 
 
@@ -325,7 +326,7 @@ def test_a_process_that_cannot_be_looked_at_is_left_alone_until_it_can(bench: Be
     rows = [row(stuck), row(healthy)]
     thread = threading.Thread(target=bench.reader.read, args=(rows, None, ME), daemon=True)
     thread.start()
-    assert stuck.entered.wait(30)
+    assert stuck.entered.wait(PATIENCE)
     bench.reader = bench.reader.renewed()
     first, second = bench.read(*rows)
     assert (first.status, first.command, first.gpu_memory_bytes) == ('running', None, 1 << 30)
@@ -333,7 +334,7 @@ def test_a_process_that_cannot_be_looked_at_is_left_alone_until_it_can(bench: Be
     (problem,) = bench.reading.problems
     assert (problem.subject, problem.kind) == ('process 7', 'timed out')
     stuck.let_go.set()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     bench.clock.now += 2.0
     first, _ = bench.read(*rows)

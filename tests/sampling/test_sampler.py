@@ -8,6 +8,7 @@ import pytest
 
 from nvitop.sampling.sampler import ERROR_PAUSE_SECONDS, MIN_PAUSE_SECONDS, Sampler
 from nvitop.sampling.types import Demand, Problem, Sample
+from tests.patience import PATIENCE
 
 Script = List[Tuple[float, Callable[[], None]]]
 
@@ -183,7 +184,7 @@ def test_stop_does_not_wait_for_the_next_tick() -> None:
     source.due = 1e12
     taken = threading.Event()
     sampler = threaded(source, lambda _: taken.set())
-    assert taken.wait(30)
+    assert taken.wait(PATIENCE)
     assert sampler.stop(30)
     assert sampler.stop()
 
@@ -194,12 +195,12 @@ def test_stop_leaves_a_sample_in_the_making_behind() -> None:
 
     def hang() -> None:
         inside.set()
-        assert let_go.wait(30)
+        assert let_go.wait(PATIENCE)
 
     source.act = hang
     samples: list[Sample] = []
     sampler = threaded(source, samples.append)
-    assert inside.wait(30)
+    assert inside.wait(PATIENCE)
     assert not sampler.stop(0.0)
     let_go.set()
     assert sampler.stop(30)
@@ -211,17 +212,17 @@ def test_a_demand_is_taken_while_a_sample_is_in_the_making() -> None:
 
     def hang() -> None:
         inside.set()
-        assert let_go.wait(30)
+        assert let_go.wait(PATIENCE)
         if len(source.asked) == 2:
             again.set()
 
     source.act = hang
     source.due = 1e12
     sampler = threaded(source, lambda _: None)
-    assert inside.wait(30)
+    assert inside.wait(PATIENCE)
     sampler.demand(Demand(processes=False))  # does not block
     let_go.set()
-    assert again.wait(30)
+    assert again.wait(PATIENCE)
     assert not source.asked[1][1].processes
     assert sampler.stop(30)
 
@@ -232,9 +233,9 @@ def test_a_sampler_can_be_started_again_and_never_twice() -> None:
     taken: queue.Queue[Sample] = queue.Queue()
     sampler = threaded(source, taken.put)
     sampler.start()
-    assert taken.get(timeout=30).sequence == 1
+    assert taken.get(timeout=PATIENCE).sequence == 1
     assert sampler.stop(30)
     sampler.start()
-    assert taken.get(timeout=30).sequence == 2
+    assert taken.get(timeout=PATIENCE).sequence == 2
     assert sampler.stop(30)
     assert taken.empty()

@@ -16,6 +16,7 @@ from nvitop.sampling.plan import REPORT_METRICS
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample, Problem, Sample
 from tests.api.machines import needs_gpm
+from tests.patience import PATIENCE
 from tests.sampling.fakes import Clock
 
 NO_PROCESSES = Demand(processes=False)
@@ -58,7 +59,7 @@ class Bench:
     def sleep(self, seconds: float) -> None:
         """A delayed call: it takes its time on the clock and then hangs until it is let go."""
         self.clock.turn(seconds)
-        assert self.let_go.wait(30)
+        assert self.let_go.wait(PATIENCE)
 
     def sample(self, seconds: float = 0.0) -> Sample:
         """A sample after so many seconds."""
@@ -68,7 +69,7 @@ class Bench:
     def join(self) -> None:
         self.let_go.set()
         for thread in self.threads:
-            thread.join(30)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
 
 

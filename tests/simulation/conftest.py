@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Callable, Iterator
 
 import pynvml
@@ -33,14 +32,6 @@ def start() -> Iterator[Callable[..., simulation.Machine]]:
     yield start_machine
     for machine in reversed(machines):
         machine.stop()
-
-
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    """Wait for something that another thread or process does."""
-    deadline = time.monotonic() + 20.0
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.005)
 
 
 def needs(*names: str) -> pytest.MarkDecorator:

@@ -10,7 +10,8 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libcuda
-from tests.simulation.conftest import handle, text, wait_until
+from tests.patience import PATIENCE, wait_until
+from tests.simulation.conftest import handle, text
 
 Start = Callable[..., simulation.Machine]
 
@@ -108,7 +109,7 @@ def test_calls_hang_until_released(start: Start) -> None:
     assert codes(1, gpu=1) == [0]
     assert not done.is_set()
     machine.release()
-    thread.join(5.0)
+    thread.join(PATIENCE)
     assert done.is_set()
     assert codes(1) == [0]
 
@@ -122,7 +123,7 @@ def test_a_machine_that_stops_lets_hanging_calls_go() -> None:
         thread = threading.Thread(target=call, args=(device, pynvml.c_uint()), daemon=True)
         thread.start()
         wait_until(lambda: machine.calls['nvmlDeviceGetPowerUsage'], 'the call')
-    thread.join(5.0)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
 
 

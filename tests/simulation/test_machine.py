@@ -14,7 +14,8 @@ import pynvml
 import pytest
 
 from nvitop import simulation
-from tests.simulation.conftest import handle, wait_until
+from tests.patience import PATIENCE, wait_until
+from tests.simulation.conftest import handle
 
 Start = Callable[..., simulation.Machine]
 
@@ -44,7 +45,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -109,7 +110,7 @@ def test_a_killed_process_leaves_the_list_and_its_load_goes(start: Start) -> Non
     (child,) = children()
     assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 80
     child.send_signal(signal.SIGKILL)
-    psutil.wait_procs([child], timeout=10.0)
+    psutil.wait_procs([child], timeout=PATIENCE)
     assert listed_pids() == []
     machine.advance(1.0)
     assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 0
