@@ -1,5 +1,6 @@
-"""Golden screens: the option that rewrites them, and the check that each one is used. How long an
-example of a property may take: on a busy machine as long as it likes. Signals as programs expect them.
+"""Golden screens: the option that rewrites them, and the check that each one is used. Examples of
+properties: the same in each run, and on a busy machine as slow as they like. Signals as programs
+expect them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,15 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests.fuzz import amount
 from tests.gui import goldens
 
 hypothesis.settings.register_profile(
-    'patient', deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    'patient',
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    # The same examples in each run, so that what fails fails for everybody; other ones with `make fuzz`.
+    derandomize=amount.FACTOR <= 1,
 )
 hypothesis.settings.load_profile('patient')
 

@@ -462,15 +462,14 @@ def test_the_driver_is_asked_at_most_two_fifths_as_often_as_by_upstream() -> Non
     clock = Clock()
     with simulation.machine('dgx-h100', processes='fixed') as running:
         collector = ResourceMetricCollector(root_pids={1}, interval=1.0, clock=clock)
-        collector.activate('t')
-        collector.collect()  # what never changes is asked once
+        # No tag is active: nothing but this thread takes samples.
+        collector.take_snapshots()  # what never changes is asked once
         running.reset_calls()
         ticks = 20
         for _ in range(ticks):
             clock.now += 1.0
             snapshots = collector.take_snapshots()
         calls = running.calls
-        collector.deactivate()
     assert len(snapshots.gpu_processes) > 5
     per_gpu = sum(calls.values()) / ticks / 8
     assert per_gpu <= SHARE * UPSTREAM_CALLS

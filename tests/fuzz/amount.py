@@ -21,7 +21,7 @@ def amount(usual: int) -> int:
 
 def examples(usual: int) -> settings:
     """The same for a test of Hypothesis."""
-    return settings(max_examples=amount(usual), deadline=None, derandomize=FACTOR <= 1)
+    return settings(max_examples=amount(usual))
 
 
 def seeds(usual: int) -> Iterator[int]:
