@@ -326,8 +326,8 @@ def _explain_no_device(sample: Sample, options: Options) -> str:
         )
     return (
         'No GPU is visible: the driver answers and has none.\n'
-        'See whether the card is found (lspci -d 10de:); in a container, whether it was started '
-        'with --gpus all.'
+        'See whether the card is found (lspci -d 10de:); in a container, whether it\n'
+        'was started with --gpus all.'
     )
 
 

@@ -35,7 +35,7 @@ from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
 from nvitop.options import Thresholds
 from nvitop.sampling.history import History
-from nvitop.sampling.types import Cost
+from nvitop.sampling.types import Cost, Problem
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
 from tests.gui.test_report import Anything, assert_boxes_close
 from tests.gui.test_update import EVENTS, SIZES, read_dialog
@@ -439,6 +439,63 @@ def test_graphs_lie_inside_their_box_beside_each_other(width: int, height: int) 
 
 
 # Problems, users, columns
+
+
+def test_failures_are_pointed_at_for_a_minute_and_what_a_device_lacks_is_not() -> None:
+    sample = SAMPLES['one']._replace(sequence=1)
+    state, _ = update(AppState(80, 24, timestamp=NOW), SampleArrived(sample))
+
+    def first_line(problem: Problem, later: float) -> str:
+        problems = (*sample.problems, problem)
+        failing = sample._replace(sequence=2, timestamp=NOW, problems=problems)
+        failed, _ = update(state, SampleArrived(failing))
+        healed, _ = update(failed, SampleArrived(sample._replace(sequence=3, timestamp=NOW + 1)))
+        shown = healed._replace(timestamp=NOW + later)
+        return draw_frame(shown, History()).lines()[0]
+
+    fails = Problem('device 0', 'temperature', 'Unknown Error', 'error')
+    assert first_line(fails, 2.0).endswith('  ! problems  h help  q quit')
+    assert 'problems' not in first_line(fails, 61.0)
+    assert 'problems' not in first_line(fails._replace(kind='na'), 2.0)
+
+
+@pytest.mark.parametrize(
+    ('width', 'hint'),
+    [(52, '! problems  h help  q quit'), (51, '  h help  q quit'), (38 + 2, 'quit')],
+)
+def test_keys_that_do_not_fit_go_one_by_one(width: int, hint: str) -> None:
+    state = state_of('lost', width, 24)
+    assert draw_frame(state, History()).lines()[0].endswith(hint)
+
+
+def test_a_device_that_does_not_list_its_processes_is_named() -> None:
+    sample = SAMPLES['h100x8']._replace(sequence=1)
+    keys = [sample.devices[i].key for i in (2, 3, 7)]
+    names = ('nvmlDeviceGetComputeRunningProcesses', 'nvmlDeviceGetMPSComputeRunningProcesses')
+    problems = [Problem(f'device {key.label}', names[0], 'x', 'error', key) for key in keys]
+    other = sample.devices[0].key
+    dropped = Problem('device 0', names[0], '1 of 2 dropped', 'impossible', other)
+    old = Problem('device 0', names[1], 'Function Not Found', 'na', other)
+    lost = sample.devices[7]._replace(status='lost')
+    sample = sample._replace(
+        devices=(*sample.devices[:7], lost), problems=(*problems, dropped, old)
+    )
+    state, _ = update(AppState(80, 24), SampleArrived(sample))
+    (title,) = [line for line in draw_frame(state, History()).lines() if 'Processes:' in line]
+    assert title.startswith('│ Processes: unknown on GPU 2,3  ')
+    state, _ = update(state._replace(width=40, height=60), SampleArrived(sample))
+    (title,) = [line for line in draw_frame(state, History()).lines() if 'Processes:' in line]
+    assert title.startswith('│ Processes: unknown on GPU 2,3 ')
+
+
+def test_who_can_send_no_signal_is_not_warned_of_what_signals_reach() -> None:
+    sample = SAMPLES['one']._replace(sequence=1)
+    sample = sample._replace(host=sample.host._replace(is_superuser=True))
+    for readonly in (False, True):
+        state = AppState(80, 24, view=ViewState(readonly=readonly))
+        state, _ = update(state, SampleArrived(sample))
+        text = '\n'.join(draw_frame(state, History()).lines())
+        assert ('signals reach every process' in text) is not readonly
 
 
 def test_problems_are_listed_with_what_nvitop_itself_costs() -> None:

@@ -20,8 +20,8 @@ DETAILS: tuple[str, ...] = (
     'memory_temperature',
     'total_energy',
 )
-#: Of so few all are measured, seen or not: then nothing is missing when the list is scrolled, nor
-#: in the report that is left on the screen.
+#: Of so few all are measured, seen or not: then nothing is missing when the list is scrolled or
+#: when another screen is left, nor in the report that is left on the screen.
 _FEW_PROCESSES = 64
 #: Orders that compare what is otherwise read of visible processes alone.
 _HOST_ORDERS = frozenset({'cpu_percent', 'memory_percent', 'time'})
@@ -46,12 +46,12 @@ def demand_of(state: AppState) -> Demand:
 
 def _visible(state: AppState, layout: MainLayout | None) -> tuple[ProcessKey, ...] | None:
     """Keys of the processes whose CPU %, memory and command can be seen; ``None``: of all."""
+    if len(state.shown.processes) <= _FEW_PROCESSES:
+        return None
     if state.screen is Screen.METRICS:
         return (state.metrics,) if state.metrics is not None else ()
     if layout is None:
         return ()
-    if len(state.shown.processes) <= _FEW_PROCESSES:
-        return None
     main = state.main
     if main.sort.order in _HOST_ORDERS or main.sort.order == 'username':
         return None

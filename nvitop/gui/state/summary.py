@@ -11,6 +11,8 @@ from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessSample
 
 #: How many problems are remembered; the ones not seen for longest are forgotten first.
 MAX_PROBLEMS = 500
+#: How long a failure is pointed at.
+FAILURE_SECONDS = 60.0
 #: Over how many samples own cost is measured.
 MAX_COSTS = 60
 
@@ -155,6 +157,12 @@ def _identity(problem: Problem | ProblemCount) -> tuple[str, str, str]:
     """What makes two problems the same. How long there has been no answer does not."""
     reason = problem.kind if problem.kind == 'timed out' else problem.reason
     return problem.subject, problem.what, reason
+
+
+def has_failures(counts: Iterable[ProblemCount], now: float) -> bool:
+    """Whether something failed within the last minute. What comes and goes is said all the time;
+    what a device does not have is no failure."""
+    return any(row.kind != 'na' and now - row.last < FAILURE_SECONDS for row in counts)
 
 
 def note_problem(

@@ -125,16 +125,22 @@ def _no_devices_message(sample: Sample) -> str:
 
 def _draw_header(buf: Buffer, area: Rect, sample: Sample, header: Header) -> None:
     x = 1 + buf.write(0, area.y, header.clock, width=area.width)
-    right = min(area.width, 79) - sum(cell_width(text) for text, _ in header.hint)
     if sample.simulated:
         # What is drawn is not real: that matters more than the hint.
         text = clip(f'SIMULATED: {safe(sample.simulated)}', area.width - x)
         x += 1 + buf.write(x, area.y, text, Style(Role.WARNING, bold=True))
     for text, style in header.badges:
         x += 1 + buf.write(x, area.y, clip(text, area.width - x), style)
-    if x <= right:
-        for text, style in header.hint:
-            right += buf.write(right, area.y, text, style)
+    hint = header.hint
+    # Keys go one by one, each with what it does, until there is room for the others.
+    while x > (right := _hint_x(hint, area.width)) and hint:
+        hint = hint[2:]
+    for text, style in hint:
+        right += buf.write(right, area.y, text, style)
+
+
+def _hint_x(hint: Sequence[tuple[str, Style]], width: int) -> int:
+    return min(width, 79) - sum(cell_width(text) for text, _ in hint)
 
 
 def _draw_versions(buf: Buffer, y: int, width: int, sample: Sample, version: str) -> None:

@@ -11,6 +11,7 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, cut, fit, pad, safe
 from nvitop.gui.state.ordering import is_descending
+from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.types import Sort
 from nvitop.gui.view.cells import CELLS, CellText
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights, draw_within
@@ -26,7 +27,10 @@ from nvitop.sampling.types import (
 
 TITLE = Style(Role.TITLE, bold=True)
 HEADING = Style(Role.HEADING)
+_INCOMPLETE = Style(Role.WARNING, bold=True)
 SORTED = Style(Role.HEADING, bold=True, underline=True)
+#: What is asked for the processes of a device, by which problems with it are known.
+_LIST = 'nvmlDeviceGetComputeRunningProcesses'
 #: Marks the other rows of the selected process, left of the PID.
 _SAME_PROCESS = '='
 _SAME_STYLE = Style(Role.TEXT, bold=True, blink=True)
@@ -90,7 +94,7 @@ def draw_process_panel(
     ends = (0, area.width - 1)
     _draw_notes(buf, area, listed)
     draw_rule(buf, area.y + 1, (), ends, double=True)
-    _draw_title(buf, area.y + 2, area.width, listed, host)
+    _draw_title(buf, area.y + 2, area.width, listed, sample)
     _draw_headings(buf, layout, listed)
     draw_rule(buf, layout.heading_y + 1, ends, ends, double=True)
     for separator in layout.separators:
@@ -121,13 +125,18 @@ def _draw_notes(buf: Buffer, area: Rect, listed: ProcessList) -> None:
             right += buf.write(right, area.y, text, style)
 
 
-def _draw_title(buf: Buffer, y: int, width: int, listed: ProcessList, host: HostSample) -> None:
+def _draw_title(buf: Buffer, y: int, width: int, listed: ProcessList, sample: Sample) -> None:
+    host = sample.host
     draw_uprights(buf, y, (0,))
     title = 'Processes:'
     count = len(listed.processes)
     if listed.total is not None and count != listed.total:
         title = f'Processes: {count} of {listed.total}'
     x = 2 + buf.write(2, y, title, TITLE, width=width - 4)
+    silent = _without_list(sample)
+    if silent:
+        text = f' unknown on {devices_text(silent)}'
+        x += buf.write(x, y, text, _INCOMPLETE, width=width - 2 - x)
     if host.username or host.hostname:
         room = width - 4 - x
         name = safe(host.hostname) + (' (WSL)' if host.wsl else '')
@@ -139,6 +148,17 @@ def _draw_title(buf: Buffer, y: int, width: int, listed: ProcessList, host: Host
         x += buf.write(x, y, '@')
         buf.write(x, y, name, Style(Role.HOST, bold=True))
     draw_uprights(buf, y, (width - 1,))
+
+
+def _without_list(sample: Sample) -> list[DeviceKey]:
+    """Devices that answer, but not what runs on them."""
+    silent = {
+        problem.device
+        for problem in sample.problems
+        if problem.what == _LIST and problem.kind != 'impossible'
+    }
+    devices = sample.devices if silent else ()
+    return [device.key for device in devices if device.status == 'ok' and device.key in silent]
 
 
 def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> None:

@@ -70,7 +70,7 @@ def draw_main(
         state.selected,
         state.tagged,
         state.scroll_x,
-        notes=() if is_report else _notes(sample, processes),
+        notes=() if is_report else _notes(sample, processes, readonly=view.readonly),
         hints=header.signal_hint if has_targets else (),
     )
     styles = {
@@ -92,10 +92,12 @@ def draw_too_small(buf: Buffer) -> None:
     draw_centred_line(buf, buf.area, text if len(text) <= buf.width else 'too small')
 
 
-def _notes(sample: Sample, processes: Sequence[ProcessSample]) -> tuple[tuple[str, Style], ...]:
+def _notes(
+    sample: Sample, processes: Sequence[ProcessSample], *, readonly: bool
+) -> tuple[tuple[str, Style], ...]:
     """What a user should know about the processes."""
     notes: list[tuple[str, Style]] = []
-    if sample.host.is_superuser:
+    if sample.host.is_superuser and not readonly:
         notes += [
             ('!', _WARNING._replace(bold=True, blink=True)),
             (' root: signals reach every process  ', _WARNING),
