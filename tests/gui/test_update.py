@@ -708,9 +708,14 @@ def test_columns_are_hidden_shown_and_moved() -> None:
     state, _ = press(state_of(MANY), 'C', 'Down', 'Space')
     assert 'pid' not in state.view.columns
     state, _ = press(state, 'Enter')
-    assert state.view.columns[-1] == 'pid'
+    # Only at the end has the command room to be read.
+    assert state.view.columns[-2:] == ('pid', 'command')
     state, _ = press(state, 'K')
-    assert state.view.columns[-2] == 'pid'
+    assert state.view.columns[-3] == 'pid'
+    state, _ = press(state, 'J', 'J')
+    assert state.view.columns[-1] == 'pid'
+    state, _ = press(state, 'End', 'Space')
+    assert state.view.columns[-2:] == ('pid', 'host_memory')
     for _ in range(40):
         state, _ = press(state, 'Home', 'Space')
     assert state.view.columns

@@ -393,6 +393,9 @@ def _choose_column(state: AppState) -> Result:
     columns = state.view.columns
     if name in columns:
         columns = tuple(column for column in columns if column != name)
+    elif columns[-1:] == ('command',):
+        # The command gets what is left, and scrolls, only at the end.
+        columns = (*columns[:-1], name, 'command')
     else:
         columns = (*columns, name)
     if not columns:
