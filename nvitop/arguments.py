@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parsers of all commands have in common."""
+"""What all commands have in common: their parsers, and an output that may be gone."""
 
 from __future__ import annotations
 
@@ -25,20 +25,24 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         """Write the help or the version; where that is not possible, say so and leave with 1."""
-        output, is_output = sys.stdout, file is sys.stdout
+        is_output = file is sys.stdout
         try:
             (file or sys.stderr).write(message)
             if is_output:
-                output.flush()
+                sys.stdout.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
             if is_output:
-                # What is kept back of it cannot be written at exit either.
-                with contextlib.suppress(OSError, ValueError):
-                    os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
+                discard_stdout()
                 text = f'{self.prog}: ERROR: standard output cannot be written: {error.strerror}\n'
                 self.exit(1, text)
+
+
+def discard_stdout() -> None:
+    """Let nothing more be written to who does not read, or has no room: at exit neither."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def add_help_and_version(group: argparse._ActionsContainer) -> None:

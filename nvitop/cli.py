@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Dict, Iterator, Sequence, Tuple
 
 from nvitop.api import host, libnvml
 from nvitop.api.log import show_warnings_by
+from nvitop.arguments import discard_stdout
 from nvitop.namedtuple import NamedTuple
 from nvitop.options import (
     THEME_NAMES,
@@ -51,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _query(given)
         return _run(parse_arguments(given))
     except BrokenPipeError:
-        # Whoever read the report has seen enough. Nothing more can be flushed to it at exit.
-        _discard_stdout()
+        # Whoever read the report has seen enough.
+        discard_stdout()
         return 0
     except KeyboardInterrupt:
         return 130
@@ -73,11 +74,6 @@ def _query(arguments: list[str]) -> int:
     return query(arguments[1:] if arguments[0] == 'query' else arguments)
 
 
-def _discard_stdout() -> None:
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 @contextlib.contextmanager
 def _writing(what: str, messages: list[Message]) -> Iterator[None]:
     """For the block, a standard output that takes no more is a message, not an exception."""
@@ -87,7 +83,7 @@ def _writing(what: str, messages: list[Message]) -> Iterator[None]:
         raise
     except OSError as error:
         messages.append(Message('ERROR', f'The {what} cannot be written: {error.strerror}.'))
-        _discard_stdout()
+        discard_stdout()
 
 
 def _run(invocation: Invocation) -> int:

@@ -14,7 +14,7 @@ from nvitop.api import host, libnvml
 from nvitop.api.device import Device
 from nvitop.api.log import show_warnings_by
 from nvitop.api.utils import human2bytes
-from nvitop.arguments import ArgumentParser, add_help_and_version
+from nvitop.arguments import ArgumentParser, add_help_and_version, discard_stdout
 from nvitop.printable import printable_lines
 from nvitop.sampling import lanes
 from nvitop.select import FORMATS, Criteria, Selection, Wish, select, too_few
@@ -226,7 +226,7 @@ def _print(selection: Selection, options: argparse.Namespace) -> int:
         sys.stdout.write(_joined(identifiers, options.separator))
         sys.stdout.flush()
     except OSError as error:
-        _discard_stdout()
+        discard_stdout()
         if not isinstance(error, BrokenPipeError):
             return _complain(f'cannot write: {error.strerror}')
     return _comment(selection, identifiers, options.min_count)
@@ -241,12 +241,6 @@ def _start_driver() -> None:
         libnvml.nvmlInit()
     except (libnvml.NVMLError, AttributeError, ValueError) as error:
         raise _NoDriverError(libnvml.explain_init_error(error)) from error
-
-
-def _discard_stdout() -> None:
-    """Let nothing be written at exit to who does not read, or has no room."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _joined(identifiers: list[str], separator: str) -> str:
