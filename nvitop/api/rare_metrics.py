@@ -160,5 +160,3 @@ LISTS: tuple[Metric, ...] = (
     _list('retired_pages', 'retired_page_list', 'pages of memory that are not used any more'),
     _list('accounted_processes', 'accounted_processes', 'accounts of processes, of ended ones too'),
 )
-
-RARE_METRICS_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in RARE_METRICS}

@@ -103,19 +103,17 @@ _COMPUTE_APPS_ALIASES = {**_PROCESS_ALIASES, 'name': 'process_name'}
 #: What is asked to see whether a device answers: each has it, and it is cheap.
 _SIGN_OF_LIFE = ('memory_used',)
 
-#: Why clocks are low: the reasons that nvidia-smi has a column for, with their bits.
-CLOCK_EVENT_REASONS = {
-    'gpu_idle': 0x1,
-    'applications_clocks_setting': 0x2,
-    'sw_power_cap': 0x4,
-    'hw_slowdown': 0x8,
-    'sync_boost': 0x10,
-    'sw_thermal_slowdown': 0x20,
-    'hw_thermal_slowdown': 0x40,
-    'hw_power_brake_slowdown': 0x80,
-}
-#: Other reasons, and their bits.
-_OTHER_REASONS = {'display_clock_setting': 0x100, 'board_limit': 0x200, 'reliability': 0x400}
+#: Why clocks are low: the reasons that nvidia-smi has a column for.
+CLOCK_EVENT_REASONS = (
+    'gpu_idle',
+    'applications_clocks_setting',
+    'sw_power_cap',
+    'hw_slowdown',
+    'sync_boost',
+    'sw_thermal_slowdown',
+    'hw_thermal_slowdown',
+    'hw_power_brake_slowdown',
+)
 
 
 # Values
@@ -219,7 +217,9 @@ def _driver_model(word: str) -> str:
 
 def _bits(names: Iterable[str]) -> str:
     """Reasons as nvidia-smi gives them, in one number; a reason without a name is one already."""
-    known = {**CLOCK_EVENT_REASONS, **_OTHER_REASONS}
+    from nvitop.api.device.clock_reasons import ClockEventReasons  # flags are slow to make
+
+    known = {name.lower(): int(bit) for name, bit in ClockEventReasons.__members__.items()}
     bits = 0
     for name in names:
         bits |= known[name] if name in known else int(name, 16)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 #: Key of the host's rings.
 HOST = 'host'
-#: Time bases a graph may offer, in minutes.
-TIME_BASES_MINUTES: tuple[int, ...] = (1, 2, 5, 10, 15, 30, 60)
 #: How far back a ring reaches.
 CAPACITY_SECONDS = 3600.0
 #: How many processes have rings; the one not measured for longest gives way.

@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop import Device, ResourceMetricCollector, collect_in_background, simulation
+from nvitop.api import host
 from nvitop.api.collector import resource
 from nvitop.api.collector.lineage import Lineage
 from nvitop.api.collector.statistics import MOST_GONE, NAN, Statistics, TagBuffer
@@ -274,7 +275,7 @@ def test_cpu_load_is_that_of_the_time_between_samples(
     from nvitop.api.collector import reading
 
     times = iter([(10.0, 100.0), (12.5, 110.0)])
-    monkeypatch.setattr(reading, '_cpu_seconds', lambda: next(times))
+    monkeypatch.setattr(host, 'cpu_seconds', lambda: next(times))
     cpu = reading._CpuTimes(clock)
     assert math.isnan(cpu.percent())
     clock.now = 1.0

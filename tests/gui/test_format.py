@@ -20,8 +20,6 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_bytes(0), '0B'),
         (f.format_bytes(80 * GIB), '80.00GiB'),
         (f.format_gib(400 * MIB), '0.39GiB'),
-        (f.format_memory_usage(31.08 * GIB, 80 * GIB), '31.08GiB / 80.00GiB'),
-        (f.format_memory_usage(None, 80 * GIB), 'N/A / 80.00GiB'),
         (f.format_throughput(0), '0KiB/s'),
         (f.format_throughput(512), '512KiB/s'),
         (f.format_throughput(25 * MIB), '25.00GiB/s'),
@@ -120,7 +118,7 @@ def test_every_format_knows_none_and_not_a_number() -> None:
         if str(inspect.signature(function).parameters[names[0]].annotation).startswith('float'):
             missing.append(float('nan'))
         for value in missing:
-            pairs = {f.format_memory_usage, f.format_power_usage, f.format_pcie_link}
+            pairs = {f.format_power_usage, f.format_pcie_link}
             second = [value] if function in pairs else []
             text = function(value, *second, **width)
             expected = '?' if function is f.format_process_type else 'N/A'

@@ -15,7 +15,6 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.view.widgets.graph import (
     ASCII,
-    BLOCKS,
     BRAILLE,
     Marks,
     draw_graph,
@@ -90,8 +89,6 @@ def test_graphs_look_like_this() -> None:
     values = [0.0, 0.1, 12.5, 25.0, 50.0, 75.0, 100.0, 200.0]
     assert graph(values, 6, 2) == '    ⢠⣿\n  ⢀⣠⣿⣿'
     assert graph(values, 4, 2, downwards=True) == '⠈⠙⣿⣿\n  ⠘⣿'
-    assert graph(values, 8, 2, BLOCKS) == '     ▄██\n ▄▄▄████'
-    assert graph(values, 8, 2, BLOCKS, downwards=True) == ' ▀▀▀████\n     ▀██'
     # Not of the character that borders are made of.
     assert graph(values, 8, 2, ASCII) == '     .::\n ...::::'
     assert graph(values, 8, 1, baseline=50.0) == '      ⢠⣿'.rjust(8)
@@ -102,7 +99,7 @@ def test_only_the_newest_samples_that_fit_are_drawn() -> None:
     assert graph([100.0], 3, 1) == '  ⢸'
     assert graph([], 3, 1) == '   '
     assert samples_shown(30) == 60
-    assert samples_shown(30, BLOCKS) == 30
+    assert samples_shown(30, ASCII) == 30
 
 
 def test_what_is_not_known_is_blank_and_the_least_load_is_a_dot() -> None:

@@ -5,8 +5,7 @@ import math
 import pytest
 
 from nvitop.api.device import ClockEventReasons
-from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric
-from nvitop.api.rare_metrics import RARE_METRICS_BY_NAME
+from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric, metrics_named
 from nvitop.api.utils import NA
 from nvitop.sampling.types import DeviceInfo, DeviceSample
 from nvitop.sampling.value import ImpossibleError, known_value, value_of
@@ -65,7 +64,7 @@ def test_every_metric_has_its_field(metric: Metric) -> None:
 
 
 def test_only_what_can_be_negative_may_be() -> None:
-    margin = RARE_METRICS_BY_NAME['temperature_margin']
+    (margin,) = metrics_named(['temperature_margin'])
     assert value_of(margin, -6) == -6
     for raw in (-300, 300):
         with pytest.raises(ImpossibleError, match='°C cannot be true'):

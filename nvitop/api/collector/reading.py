@@ -263,23 +263,16 @@ class _CpuTimes:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._percent = NAN
-        self._last = clock(), *_cpu_seconds()
+        self._last = clock(), *host.cpu_seconds()
 
     def percent(self) -> float:
         """Share of time in percent in which they were busy, NaN until it can be told."""
         now = self._clock()
         then, busy_then, whole_then = self._last
         if now - then >= _SHORTEST_CPU_SECONDS:
-            busy, whole = _cpu_seconds()
+            busy, whole = host.cpu_seconds()
             if whole > whole_then:
                 share = (busy - busy_then) / (whole - whole_then)
                 self._percent = min(max(100.0 * share, 0.0), 100.0)
             self._last = now, busy, whole
         return self._percent
-
-
-def _cpu_seconds() -> tuple[float, float]:
-    times = host.cpu_times()
-    # Linux counts the time of guests in user and nice as well.
-    whole = sum(times) - getattr(times, 'guest', 0.0) - getattr(times, 'guest_nice', 0.0)
-    return whole - times.idle - getattr(times, 'iowait', 0.0), whole

@@ -12,6 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, ClassVar
 
 from nvitop.api.collector.reading import LOGGER, Reader
+from nvitop.api.collector.snapshots import unique
 from nvitop.api.collector.statistics import Sample, TagBuffer
 from nvitop.api.collector.threads import CollectThread, SamplingThread
 from nvitop.api.device import Device
@@ -101,11 +102,11 @@ class ResourceMetricCollector:
         #: The devices asked for.
         self.devices = _checked_devices(devices)
         #: These and their MIG devices.
-        self.all_devices = _unique(
+        self.all_devices = unique(
             device for gpu in self.devices for device in (gpu, *gpu.to_leaf_devices())
         )
         #: Those on which processes run.
-        self.leaf_devices = _unique(
+        self.leaf_devices = unique(
             leaf for device in self.devices for leaf in device.to_leaf_devices()
         )
         #: The processes that are logged, with their descendants.
@@ -428,10 +429,6 @@ def _checked_pids(pids: int | Iterable[int] | None) -> set[int]:
         if pid < 0:
             raise ValueError(f'not a PID: {pid}')
     return found
-
-
-def _unique(devices: Iterable[Device]) -> list[Device]:
-    return list(dict.fromkeys(devices))
 
 
 #: All collectors, and those whose readings wait for a fork.

@@ -56,7 +56,7 @@ def take_snapshots(
         processes = list(gpu_processes)
     with_slices = devices is None and not processes
     if devices is None:
-        devices = _unique(p.device for p in processes) if processes else Device.all()
+        devices = unique(p.device for p in processes) if processes else Device.all()
     devices = [devices] if isinstance(devices, Device) else list(devices)
 
     # At the first look all of them at once: otherwise each would wait for its own first rate.
@@ -73,7 +73,7 @@ def take_snapshots(
         if with_slices:
             snapshots.extend(leaf.as_snapshot() for leaf in below if leaf is not device)
     if processes is None:
-        processes = [p for leaf in _unique(leaves) for p in leaf.processes().values()]
+        processes = [p for leaf in unique(leaves) for p in leaf.processes().values()]
     _looked_at[:] = processes
     return SnapshotResult(snapshots, GpuProcess.take_snapshots(processes, failsafe=True))
 
@@ -82,5 +82,6 @@ def take_snapshots(
 _looked_at: list[GpuProcess] = []
 
 
-def _unique(devices: Iterable[Device]) -> list[Device]:
+def unique(devices: Iterable[Device]) -> list[Device]:
+    """Each device once, in order."""
     return list(dict.fromkeys(devices))

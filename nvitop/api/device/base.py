@@ -60,7 +60,8 @@ _UNKNOWN = (UINT_MAX, ULONGLONG_MAX)
 _AS_USUAL: dict[str, Any] = {}
 _QUIETLY = {'ignore_function_not_found': True}
 
-_ENABLED = {0: 'Disabled', 1: 'Enabled'}
+#: The words for a switch.
+ENABLED = {0: 'Disabled', 1: 'Enabled'}
 
 
 class ImpossibleAnswer(Exception):
@@ -292,10 +293,15 @@ class DeviceBase:
         answer = self._fact(function)
         return answer if isinstance(answer, str) and answer else NA
 
-    def _word(self, function: str, words: Mapping[int, str] = _ENABLED) -> str:
+    def _word(self, function: str, words: Mapping[int, str] = ENABLED) -> str:
         """The word for the number that the driver answers, ``NA`` for one that has none."""
         answer = self._ask_once(function)[0]
         return words.get(answer, NA) if isinstance(answer, int) else NA
+
+    def _word_of(self, function: Function, place: int, words: Mapping[int, str] = ENABLED) -> str:
+        """The word for the number at one place of the answer, ``NA`` for one that has none."""
+        answer = self._ask_once(function)[0]
+        return words.get(answer[place], NA) if answer is not NA else NA
 
     @contextlib.contextmanager
     def oneshot(self) -> Iterator[None]:

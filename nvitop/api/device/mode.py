@@ -69,8 +69,7 @@ class ModeMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetMigMode`` · nvidia-smi: ``mig.mode.current``
         """
-        answer = self._query('nvmlDeviceGetMigMode')
-        return {0: 'Disabled', 1: 'Enabled'}.get(answer[0], NA) if answer is not NA else NA
+        return self._word_of('nvmlDeviceGetMigMode', 0)
 
     def is_mig_mode_enabled(self) -> bool:
         """Whether the GPU is split into MIG devices now. NVML: ``nvmlDeviceGetMigMode``."""

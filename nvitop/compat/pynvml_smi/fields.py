@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nvitop.api.device.base import ENABLED
 from nvitop.api.device.identity import BRANDS
 from nvitop.api.device.mode import COMPUTE_MODES, DRIVER_MODELS
-from nvitop.api.device.rare.facts import ENABLED
 from nvitop.api.device.rare.mode import OPERATION_MODES
 from nvitop.api.utils import NA, MiB
 from nvitop.compat.pynvml_smi import groups

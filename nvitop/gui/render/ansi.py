@@ -108,13 +108,13 @@ def _change(old: Look, new: Look, colors: int) -> str:
         code for name, code in _ATTRIBUTES if getattr(new, name) and not getattr(old, name)
     )
     if new.foreground != old.foreground:
-        added.append(_color(new.foreground, 30, colors))
+        added.append(_color(new.foreground, 30))
     if new.background != old.background:
-        added.append(_color(new.background, 40, colors))
+        added.append(_color(new.background, 40))
     return f'\x1b[{";".join(added)}m'
 
 
-def _color(color: int, base: int, colors: int) -> str:
+def _color(color: int, base: int) -> str:
     if color == DEFAULT:
         return str(base + 9)
     if color < 8:

@@ -86,7 +86,3 @@ class Rect(NamedTuple):
             Rect(self.x, self.y, self.width, height),
             Rect(self.x, self.y + height, self.width, self.height - height),
         )
-
-    def split_bottom(self, height: int) -> tuple[Rect, Rect]:
-        """The rest, and the last ``height`` rows."""
-        return self.split_top(self.height - max(0, min(height, self.height)))

@@ -101,9 +101,6 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
     'command',
 )
 
-#: Columns that are made as wide as their widest value.
-GROWING_COLUMNS: tuple[str, ...] = ('pid', 'time')
-
 #: Beyond this a running time is no time, but a wrong answer.
 MAX_RUNNING_SECONDS = 86400 * 1e6
 

@@ -33,11 +33,6 @@ def format_gib(size_bytes: float | None) -> str:
     return NOT_AVAILABLE if size_bytes is None else bytes2human(size_bytes, min_unit=GiB)
 
 
-def format_memory_usage(used_bytes: float | None, total_bytes: float | None) -> str:
-    """Used and total memory: ``31.08GiB / 80.00GiB``."""
-    return f'{format_bytes(used_bytes)} / {format_bytes(total_bytes)}'
-
-
 def format_throughput(kib_per_s: float | None) -> str:
     """KiB/s in the unit that fits: ``512KiB/s``, ``12.50GiB/s``."""
     if kib_per_s is None or _is_missing(kib_per_s):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from nvitop.api.device.rare.facts import ENABLED, RareFacts
+from nvitop.api.device.rare.facts import RareFacts
 from nvitop.api.libnvml._rare_structures import read_sram_ecc_status
 from nvitop.api.utils import NA, ULONGLONG_MAX, NaType
 
@@ -64,14 +64,14 @@ class EccFacts(RareFacts):
 
         NVML: ``nvmlDeviceGetEccMode`` · nvidia-smi: ``ecc.mode.current``
         """
-        return self._word_of('nvmlDeviceGetEccMode', 0, ENABLED)
+        return self._word_of('nvmlDeviceGetEccMode', 0)
 
     def ecc_pending(self) -> str:
         """Whether they are after the next restart: ``'Enabled'`` or ``'Disabled'``.
 
         NVML: ``nvmlDeviceGetEccMode`` · nvidia-smi: ``ecc.mode.pending``
         """
-        return self._word_of('nvmlDeviceGetEccMode', 1, ENABLED)
+        return self._word_of('nvmlDeviceGetEccMode', 1)
 
     def _sram(self, name: str) -> int | NaType:
         status = self._query(read_sram_ecc_status)

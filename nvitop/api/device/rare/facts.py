@@ -3,19 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nvitop.api.device.base import OPTIONAL_FUNCTIONS, DeviceBase
 from nvitop.api.libnvml._rare_structures import READERS
-from nvitop.api.utils import NA, NaType
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from nvitop.api.device.base import Function
-
-#: The words for a switch.
-ENABLED = {0: 'Disabled', 1: 'Enabled'}
+from nvitop.api.utils import NaType
 
 # Nobody is warned of a driver without these.
 OPTIONAL_FUNCTIONS.update(
@@ -48,11 +38,6 @@ OPTIONAL_FUNCTIONS.update(READERS)
 
 class RareFacts(DeviceBase):
     """Ways to ask that several subjects need."""
-
-    def _word_of(self, function: Function, place: int, words: Mapping[int, str]) -> str:
-        """The word for the number at one place of the answer, ``NA`` for one that has none."""
-        answer = self._query(function)
-        return words.get(answer[place], NA) if answer is not NA else NA
 
     def _field(self, field: int, scope: int = 0) -> int | NaType:
         """The value of a field (``NVML_FI_DEV_…``), read now."""

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from nvitop.api.device.base import ENABLED
 from nvitop.api.device.mode import DRIVER_MODELS
-from nvitop.api.device.rare.facts import ENABLED, RareFacts
+from nvitop.api.device.rare.facts import RareFacts
 from nvitop.api.libnvml._rare_structures import read_gsp_modes
 from nvitop.api.utils import NA
 
@@ -28,7 +29,7 @@ class ModeFacts(RareFacts):
 
         NVML: ``nvmlDeviceGetMigMode`` · nvidia-smi: ``mig.mode.pending``
         """
-        return self._word_of('nvmlDeviceGetMigMode', 1, ENABLED)
+        return self._word_of('nvmlDeviceGetMigMode', 1)
 
     def operation_mode(self) -> str:
         """GPU operation mode: ``'All On'``, ``'Compute'`` or ``'Low Double Precision'``.
@@ -58,28 +59,28 @@ class ModeFacts(RareFacts):
 
         NVML: ``nvmlDeviceGetGspFirmwareMode`` · nvidia-smi: ``gsp.mode.current``
         """
-        return self._word_of(read_gsp_modes, 0, ENABLED)
+        return self._word_of(read_gsp_modes, 0)
 
     def gsp_mode_default(self) -> str:
         """Whether it is by default, see :meth:`gsp_mode`.
 
         NVML: ``nvmlDeviceGetGspFirmwareMode`` · nvidia-smi: ``gsp.mode.default``
         """
-        return self._word_of(read_gsp_modes, 1, ENABLED)
+        return self._word_of(read_gsp_modes, 1)
 
     def dram_encryption(self) -> str:
         """Whether the memory is encrypted; ``NA`` before R570 and for GPUs that cannot.
 
         NVML: ``nvmlDeviceGetDramEncryptionMode`` · nvidia-smi: ``dramEncryption.mode.current``
         """
-        return self._word_of('nvmlDeviceGetDramEncryptionMode', 0, ENABLED)
+        return self._word_of('nvmlDeviceGetDramEncryptionMode', 0)
 
     def dram_encryption_pending(self) -> str:
         """Whether the memory is encrypted after the next restart.
 
         NVML: ``nvmlDeviceGetDramEncryptionMode`` · nvidia-smi: ``dramEncryption.mode.pending``
         """
-        return self._word_of('nvmlDeviceGetDramEncryptionMode', 1, ENABLED)
+        return self._word_of('nvmlDeviceGetDramEncryptionMode', 1)
 
     def c2c_mode(self) -> str:
         """Whether CPU and GPU are connected chip to chip (Grace); ``NA`` before R535.

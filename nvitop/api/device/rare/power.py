@@ -31,68 +31,65 @@ class PowerFacts(RareFacts):
         """
         return self._word('nvmlDeviceGetPowerManagementMode')
 
-    def _power_field(self, field: int, scope: int) -> int | NaType:
-        return self._in_range(self._read_fields([(field, scope)])[0][0])
-
     def average_power_usage(self) -> int | NaType:
         """Power in mW, averaged over a second; ``NA`` before R525 and Ampere.
 
         NVML: ``NVML_FI_DEV_POWER_AVERAGE`` · nvidia-smi: ``power.draw.average``
         """
-        return self._power_field(_FIELD_POWER_AVERAGE, _SCOPE_GPU)
+        return self._field(_FIELD_POWER_AVERAGE, _SCOPE_GPU)
 
     def instant_power_usage(self) -> int | NaType:
         """Power in mW at this moment; ``NA`` before R525.
 
         NVML: ``NVML_FI_DEV_POWER_INSTANT`` · nvidia-smi: ``power.draw.instant``
         """
-        return self._power_field(_FIELD_POWER_INSTANT, _SCOPE_GPU)
+        return self._field(_FIELD_POWER_INSTANT, _SCOPE_GPU)
 
     def module_average_power_usage(self) -> int | NaType:
         """Power in mW of the module of GPU and CPU (Grace), averaged over a second.
 
         NVML: ``NVML_FI_DEV_POWER_AVERAGE`` · nvidia-smi: ``module.power.draw.average``
         """
-        return self._power_field(_FIELD_POWER_AVERAGE, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_AVERAGE, _SCOPE_MODULE)
 
     def module_instant_power_usage(self) -> int | NaType:
         """Power in mW of the module of GPU and CPU (Grace) at this moment.
 
         NVML: ``NVML_FI_DEV_POWER_INSTANT`` · nvidia-smi: ``module.power.draw.instant``
         """
-        return self._power_field(_FIELD_POWER_INSTANT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_INSTANT, _SCOPE_MODULE)
 
     def module_power_limit(self) -> int | NaType:
         """Power limit in mW of the module that was asked for.
 
         NVML: ``NVML_FI_DEV_POWER_REQUESTED_LIMIT`` · nvidia-smi: ``module.power.limit``
         """
-        return self._power_field(_FIELD_POWER_REQUESTED_LIMIT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_REQUESTED_LIMIT, _SCOPE_MODULE)
 
     def module_enforced_power_limit(self) -> int | NaType:
         """Power limit in mW of the module in force.
 
         NVML: ``NVML_FI_DEV_POWER_CURRENT_LIMIT`` · nvidia-smi: ``module.enforced.power.limit``
         """
-        return self._power_field(_FIELD_POWER_CURRENT_LIMIT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_CURRENT_LIMIT, _SCOPE_MODULE)
 
     def module_default_power_limit(self) -> int | NaType:
         """Power limit in mW of the module after the driver was loaded.
 
         NVML: ``NVML_FI_DEV_POWER_DEFAULT_LIMIT`` · nvidia-smi: ``module.power.default_limit``
         """
-        return self._power_field(_FIELD_POWER_DEFAULT_LIMIT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_DEFAULT_LIMIT, _SCOPE_MODULE)
 
     def module_min_power_limit(self) -> int | NaType:
         """Lowest power limit in mW of the module that can be set.
 
         NVML: ``NVML_FI_DEV_POWER_MIN_LIMIT`` · nvidia-smi: ``module.power.min_limit``
         """
-        return self._power_field(_FIELD_POWER_MIN_LIMIT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_MIN_LIMIT, _SCOPE_MODULE)
 
     def module_max_power_limit(self) -> int | NaType:
         """Highest power limit in mW of the module that can be set.
 
         NVML: ``NVML_FI_DEV_POWER_MAX_LIMIT`` · nvidia-smi: ``module.power.max_limit``
         """
-        return self._power_field(_FIELD_POWER_MAX_LIMIT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_MAX_LIMIT, _SCOPE_MODULE)

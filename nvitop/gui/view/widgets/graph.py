@@ -41,8 +41,6 @@ BRAILLE = Marks(
     _braille((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08)),
     _braille((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80)),
 )
-#: Half blocks, which the fonts of consoles have.
-BLOCKS = Marks(1, 2, ' ▄█', ' ▀█')
 #: For terminals without Unicode, whose borders are ``|``.
 ASCII = Marks(1, 2, ' .:', " ':")
 
