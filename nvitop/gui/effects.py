@@ -83,8 +83,10 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
     """The environment of a process as it was at its start, sorted by name; PID 0: of nvitop."""
     if pid == 0:
         return EnvironmentRead(0, start_time, _sorted(os.environ.items()))
+    if start_time < 0:
+        return EnvironmentRead(pid, start_time, error='nothing is known of the process here')
     try:
-        if start_time >= 0 and abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
+        if abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
             return EnvironmentRead(pid, start_time, error='the process is gone, its PID is another')
         return EnvironmentRead(pid, start_time, _sorted(host.Process(pid).environ().items()))
     except (ProcessLookupError, host.NoSuchProcess):

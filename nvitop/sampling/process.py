@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Container, Iterable
 
 from nvitop.api import host
-from nvitop.api.process.facts import HostFacts
+from nvitop.api.process.facts import GONE, HostFacts
 from nvitop.api.process.linux import UNREADABLE, observed
-from nvitop.api.process.procfs import ZOMBIE, in_pid_namespace
+from nvitop.api.process.procfs import ZOMBIE, in_pid_namespace, uses_gpu
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, HostProcessSample, Problem, ProcessKey, ProcessSample
@@ -79,10 +79,21 @@ def without_measurements(reading: ProcessReading) -> ProcessReading:
 class _Known:
     """What is known of one process of the host."""
 
-    __slots__ = ('cpu_percent', 'facts', 'host', 'is_begun', 'read_at', 'start_time', 'words')
+    __slots__ = (
+        'cpu_percent',
+        'facts',
+        'host',
+        'is_begun',
+        'is_stranger',
+        'read_at',
+        'start_time',
+        'words',
+    )
 
-    def __init__(self, process: ObservedProcess) -> None:
+    def __init__(self, process: ObservedProcess, *, is_stranger: bool = False) -> None:
         self.host = process
+        #: Whether it has the PID of a process on a GPU, but in another PID namespace.
+        self.is_stranger = is_stranger
         self.start_time = -1.0
         self.facts = _UNREAD
         #: When it was read, on the monotonic clock.
@@ -122,6 +133,8 @@ class ProcessReader:
         self._stuck: dict[int, ProcessReader] = {}
         #: The process that is being read now.
         self._current: int | None = None
+        #: PIDs that a driver gave which may mean others than here.
+        self._ambiguous: Container[int] = ()
         #: Processes that are known to be the ones they were, in this reading.
         self._checked: set[int] = set()
         #: The row from which on processes that nobody sees are looked at in this reading.
@@ -145,12 +158,14 @@ class ProcessReader:
         *,
         measure: Container[ProcessKey] | None = None,
         tree: bool = False,
+        are_real: bool = True,
     ) -> ProcessReading:
         """Read the processes of these rows.
 
         CPU % and memory are given for those visible (``None``: for all), and read of those of them
         that are to be measured (``None``: of all); name and command are read of those not seen
-        before. With ``tree``, also of their ancestors and children.
+        before. With ``tree``, also of their ancestors and children. Where the processes ``are_real``,
+        in a container, one that has no GPU open is not the one that the driver means.
 
         What it costs grows with those that are visible: the others are looked at in turn, and only
         when all are measured.
@@ -162,6 +177,8 @@ class ProcessReader:
         begun: set[int] = set()
         samples = []
         self._checked.clear()
+        is_ambiguous = are_real and in_pid_namespace()
+        self._ambiguous = {row.pid for row in rows} if is_ambiguous else ()
 
         def is_visible(key: ProcessKey) -> bool:
             return visible is None or key in visible
@@ -213,7 +230,8 @@ class ProcessReader:
         elif known is not None and (not check or pid in self._checked or known.host.is_same()):
             self._checked.add(pid)
             return known
-        known = self._known[pid] = _Known(observed(pid))
+        is_stranger = pid in self._ambiguous and uses_gpu(pid) is False
+        known = self._known[pid] = _Known(observed(pid), is_stranger=is_stranger)
         self._read_facts(known, now)
         return known
 
@@ -221,7 +239,9 @@ class ProcessReader:
         known.read_at = now
         known.words = None
         pid = known.host.pid
-        if pid in self._stuck:
+        if known.is_stranger:
+            known.facts = GONE
+        elif pid in self._stuck:
             known.facts = _UNREAD
         else:
             self._current = pid
@@ -255,8 +275,9 @@ class ProcessReader:
         for row in rows:
             devices.setdefault(row.pid, []).append(row.device)
         wanted = set(devices)
-        wanted.update(pid for pid, parent in parents.items() if parent in devices)
-        for start in devices:
+        here = {pid for pid in devices if not self._known[pid].is_stranger}
+        wanted.update(pid for pid, parent in parents.items() if parent in here)
+        for start in here:
             pid = parents.get(start)
             while pid is not None and pid != 0 and pid not in wanted:
                 wanted.add(pid)
@@ -268,7 +289,8 @@ class ProcessReader:
                 begun.add(pid)
             on = tuple(sorted(devices.get(pid, ())))
             if on or known.facts.is_running:
-                samples.append(_host_sample(known, parents.get(pid), on, own, wall))
+                parent = None if known.is_stranger else parents.get(pid)
+                samples.append(_host_sample(known, parent, on, own, wall))
         return tuple(samples)
 
     def _forget(self, pids: set[int]) -> None:

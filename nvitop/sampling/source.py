@@ -241,6 +241,7 @@ class LiveSource:
                 own,
                 measure=None if due.processes else due.new_processes,
                 tree=due.host_processes,
+                are_real=not _simulated(),
             )
 
         # A command line cannot be read while its process hangs in the kernel, often in a driver.

@@ -19,6 +19,7 @@ DRIVER_NOT_LOADED = 9
 VERSION_MISMATCH = 18
 NO_PERMISSION = 4
 GPU_IS_LOST = 15
+UNKNOWN = 999
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +55,12 @@ def test_a_container_without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert '--gpus all' in explain(LIBRARY_NOT_FOUND)
     assert '--gpus all' in explain(DRIVER_NOT_LOADED)
     assert 'restart it' in explain(VERSION_MISMATCH)
+    assert 'daemon-reload' in explain(UNKNOWN)
+
+
+def test_an_unknown_error_outside_of_a_container() -> None:
+    assert 'nvidia-smi' in explain(UNKNOWN)
+    assert 'container' not in explain(UNKNOWN)
 
 
 def test_linux_inside_windows(monkeypatch: pytest.MonkeyPatch) -> None:

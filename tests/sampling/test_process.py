@@ -71,6 +71,7 @@ class FakeProcess:
 def _host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeProcess, 'by_pid', {})
     monkeypatch.setattr(module, 'observed', lambda pid: FakeProcess.by_pid[pid])
+    monkeypatch.setattr(module, 'in_pid_namespace', lambda: False)
 
 
 def row(process: FakeProcess, device: int = 0, memory: int | None = 1 << 30) -> ProcessRow:

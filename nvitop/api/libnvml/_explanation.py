@@ -169,6 +169,19 @@ def _explain_no_permission() -> str:
     )
 
 
+def _explain_unknown() -> str:
+    text = (
+        'NVML could not be initialised: Unknown Error (code '
+        f'{BINDING.NVML_ERROR_UNKNOWN}).\n{advise_on_failure()}'
+    )
+    if is_container():
+        text += (
+            '\nA container may lose its GPUs while it runs, when systemd writes the rules of its cgroup '
+            'anew (`systemctl daemon-reload`): restart the container.'
+        )
+    return text
+
+
 def _explain_gpu_is_lost() -> str:
     return (
         'A GPU is lost: it has fallen off the bus or stopped answering.\n'
@@ -189,4 +202,5 @@ _EXPLANATIONS = {
     BINDING.NVML_ERROR_LIB_RM_VERSION_MISMATCH: _explain_version_mismatch,
     BINDING.NVML_ERROR_NO_PERMISSION: _explain_no_permission,
     BINDING.NVML_ERROR_GPU_IS_LOST: _explain_gpu_is_lost,
+    BINDING.NVML_ERROR_UNKNOWN: _explain_unknown,
 }

@@ -188,6 +188,26 @@ def is_hidden(pid: int) -> bool:
     return not os.path.exists(f'{procfs_path()}/{pid}')
 
 
+def uses_gpu(pid: int) -> bool | None:
+    """Whether a process has a device of NVIDIA open, as each has that a driver lists.
+
+    ``None`` where this user may not see that, and for a process that is ending.
+    """
+    folder = f'{procfs_path()}/{pid}/fd'
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return None
+    for name in names:
+        try:
+            target = os.readlink(f'{folder}/{name}')
+        except OSError:  # closed meanwhile
+            continue
+        if '/nvidia' in target or '/dxg' in target:  # dxg: in the Windows Subsystem for Linux
+            return True
+    return False if names else None
+
+
 def in_pid_namespace() -> bool:
     """Whether this program runs in a PID namespace of its own, as in most containers.
 
