@@ -85,9 +85,14 @@ def test_waking_after_the_end_does_no_harm() -> None:
     read, write = os.pipe()
     source = PosixInput(read, lambda: (1, 1))
     source.close()
+    # Another file has the numbers of the pipe now.
+    other_read, other_write = os.pipe()
+    os.set_blocking(other_read, False)
     source.wake()
-    os.close(read)
-    os.close(write)
+    with pytest.raises(BlockingIOError):
+        os.read(other_read, 1)
+    for fd in (read, write, other_read, other_write):
+        os.close(fd)
 
 
 def test_hang_up_is_the_end_of_input_once(keyboard: tuple[PosixInput, int]) -> None:

@@ -62,8 +62,11 @@ class PosixInput:
 
     def close(self) -> None:
         """Close the pipe."""
-        os.close(self._wake_read)
-        os.close(self._wake_write)
+        read, write = self._wake_read, self._wake_write
+        # Another file may get these numbers, and a late wake-up shall not be written into it.
+        self._wake_read = self._wake_write = -1
+        os.close(read)
+        os.close(write)
 
     @contextlib.contextmanager
     def signals_caught(self) -> Iterator[None]:
