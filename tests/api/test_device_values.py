@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import math
+import types
 from typing import Any, Iterator
 
 import pytest
@@ -18,6 +20,7 @@ from nvitop.api.device import (
     RemappedRows,
     ThroughputInfo,
     UtilizationRates,
+    gpm,
 )
 from nvitop.api.device.interconnect import throughput2human
 from nvitop.api.device.window import Window
@@ -461,6 +464,25 @@ def test_gpm_of_a_mig_device_is_its_own(machine: simulation.Machine) -> None:
     assert idle.sm_active == 0
     assert machine.calls['nvmlGpmMigSampleGet'] == 4
     assert machine.calls['nvmlGpmSampleGet'] == 0
+
+
+@pytest.mark.parametrize('value', [math.inf, -math.inf, math.nan, -1.0])
+def test_gpm_values_that_cannot_be_true_are_na(
+    value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(function: str, request: Any) -> Any:
+        for metric in request.metrics[: request.numMetrics]:
+            metric.value = value
+        return request
+
+    metrics = types.SimpleNamespace(
+        metrics=[types.SimpleNamespace(nvmlReturn=0, value=0.0) for _ in GpmMetrics._fields]
+    )
+    monkeypatch.setattr(libnvml, 'nvmlQuery', answer)
+    monkeypatch.setitem(vars(libnvml), 'c_nvmlGpmMetricsGet_t', lambda: metrics)
+    monkeypatch.setitem(vars(libnvml), 'NVML_GPM_METRICS_GET_VERSION', 1)
+    sample: Any = types.SimpleNamespace(pointer=None)
+    assert gpm._compare(sample, sample) == GpmMetrics()
 
 
 @needs_gpm

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import math
 import weakref
 from typing import Any
 
@@ -78,7 +79,7 @@ def _compare(earlier: _Sample, later: _Sample) -> GpmMetrics:
     if libnvml.nvmlQuery('nvmlGpmMetricsGet', request) is NA:
         return GpmMetrics()
     metrics = request.metrics[: request.numMetrics]
-    values = [m.value if m.nvmlReturn == 0 and m.value >= 0 else None for m in metrics]
+    values = [m.value if m.nvmlReturn == 0 and 0 <= m.value < math.inf else None for m in metrics]
     loads, traffic = values[: len(_LOADS)], values[len(_LOADS) :]
     return GpmMetrics(
         *(NA if v is None or v > 100 else round(v, 1) for v in loads),
