@@ -270,10 +270,15 @@ def test_secrets_are_shown_only_when_asked_for() -> None:
     assert not any(secret in again for secret in secrets)
 
 
-@pytest.mark.parametrize('name', ['HF_TOKEN', 'aws_secret_id', 'PGPASSWORD', 'API_KEY', 'a_key'])
+@pytest.mark.parametrize(
+    'name',
+    ['HF_TOKEN', 'aws_secret_id', 'PGPASSWORD', 'API_KEY', 'a_key', 'DB_PASS', 'MYSQL_PWD'],
+)
 def test_names_that_look_secret(name: str) -> None:
     assert is_secret(name)
-    assert not any(map(is_secret, ('PATH', 'KEYBOARD', 'MONKEY', 'HOME', 'KEY_FILE_DIR')))
+    assert not any(
+        map(is_secret, ('PATH', 'KEYBOARD', 'MONKEY', 'HOME', 'KEY_FILE_DIR', 'PWD', 'OLDPWD'))
+    )
 
 
 def test_why_an_environment_cannot_be_read_is_said_in_full() -> None:

@@ -9,7 +9,7 @@ from nvitop.gui.state.app_state import EnvironState
 MASK = '••••••••'
 
 _SECRET_WORDS = ('TOKEN', 'SECRET', 'PASSWORD', 'PASSWD', 'PASSPHRASE', 'CREDENTIAL')
-_SECRET_ENDS = ('_KEY', 'APIKEY')
+_SECRET_ENDS = ('_KEY', 'APIKEY', '_PASS', '_PWD')
 
 
 def is_secret(name: str) -> bool:
