@@ -96,7 +96,7 @@ def read_config(path: str | os.PathLike[str] | None, choices: Choices) -> Config
     name = os.fspath(wanted)
     try:
         with open(wanted, 'rb') as file:
-            text = file.read().decode('utf-8')
+            text = file.read().decode('utf-8-sig')  # editors of Windows put a mark before it
     except (FileNotFoundError, NotADirectoryError):
         # The home of a service is /dev/null.
         if path is None:

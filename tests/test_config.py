@@ -113,8 +113,9 @@ def test_the_usual_file_need_not_be_there(
 ) -> None:
     monkeypatch.setattr('nvitop.config.default_path', lambda: tmp_path / 'config.toml')
     assert read_config(None, CHOICES) == ({}, ())
-    (tmp_path / 'config.toml').write_text('ascii = true', encoding='utf-8')
-    assert read_config(None, CHOICES) == ({'ascii': True}, ())
+    for encoding in ('utf-8', 'utf-8-sig'):  # with a mark before it, as from Windows
+        (tmp_path / 'config.toml').write_text('ascii = true', encoding=encoding)
+        assert read_config(None, CHOICES) == ({'ascii': True}, ())
 
 
 def test_the_usual_place_is_the_one_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
