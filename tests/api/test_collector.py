@@ -851,6 +851,26 @@ def test_intervals_of_a_thread_do_not_add_up() -> None:
     assert waits == [0.75, 0.5, 1.0]
 
 
+def test_a_tag_is_not_active_where_no_thread_can_be_started(
+    one_gpu: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    collector = ResourceMetricCollector(interval=NEVER)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, 'start', refuse)
+        with pytest.raises(RuntimeError, match='new thread'):
+            collector.activate('t')
+    with collector('t'), monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, 'start', refuse)
+        with pytest.raises(RuntimeError, match='new thread'):
+            collector.daemonize(lambda metrics: True, tag='d')
+        collector.deactivate('t')
+    with pytest.raises(RuntimeError, match='no tag is active'):
+        collector.collect()
+
+
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='this system does not fork')
 @pytest.mark.filterwarnings('ignore:.*fork.*:DeprecationWarning')
 def test_a_forked_child_can_go_on_collecting(one_gpu: simulation.Machine) -> None:

@@ -287,12 +287,13 @@ class ResourceMetricCollector:
         with self._changed:
             if any(buffer.tag == tag for buffer in (*self._stack, *self._background)):
                 raise RuntimeError(f'the tag {tag!r} is active already')
+            sampling = self._sampling()  # first: there may be no more threads
             others = self._background if is_background else self._stack
             parent = self._stack[-1] if self._stack and not is_background else None
             buffer = TagBuffer(tag, parent, self._clock())
             others.append(buffer)
             self._seed(buffer)
-            self._sampling().wake(sample=buffer.is_empty)
+            sampling.wake(sample=buffer.is_empty)
         return buffer
 
     def _end(self, buffer: TagBuffer) -> None:

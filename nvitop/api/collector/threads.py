@@ -87,9 +87,15 @@ class CollectThread(threading.Thread):
         Raises:
             RuntimeError: The thread was started before, or its tag is active already.
         """
-        if self.ident is None:
+        is_new = self.ident is None
+        if is_new:
             self._buffer = self.collector._activate(self._tag, is_background=True)
-        super().start()
+        try:
+            super().start()
+        except RuntimeError:  # the system has no more threads
+            if is_new:
+                self.collector._end(self._buffer)
+            raise
 
     def run(self) -> None:
         """Hand on metrics until it is time to stop."""
