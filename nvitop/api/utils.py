@@ -443,5 +443,15 @@ def _snapshot_class(base: type[Snapshot], real_class: type) -> type[Snapshot]:
         return _snapshot_classes.setdefault((base, real_class), new)
 
 
+def snapshot_of(real: Any, values: dict[str, Any]) -> Snapshot:
+    """The same as ``Snapshot(real, **values)``; ``values`` is not copied, but becomes its own."""
+    values['real'] = real
+    if 'timestamp' not in values:
+        values['timestamp'] = time.time()
+    snapshot = object.__new__(_snapshot_class(Snapshot, type(real)))
+    object.__setattr__(snapshot, '__dict__', values)
+    return snapshot
+
+
 def _restore_snapshot(base: type[Snapshot], values: dict[str, Any]) -> Snapshot:
     return base(values.pop('real'), **values)

@@ -27,6 +27,7 @@ from nvitop.api.utils import (
     colored,
     human2bytes,
     set_color,
+    snapshot_of,
     timedelta2human,
     utilization2string,
 )
@@ -462,6 +463,20 @@ def test_snapshot_can_be_assigned_to_but_for_real_and_timestamp() -> None:
             snapshot[name] = 1
         with pytest.raises(AttributeError, match='read-only'):
             delattr(snapshot, name)
+
+
+def test_snapshot_of_a_dictionary_is_one_like_others() -> None:
+    real = Thermometer('mouth')
+    snapshot = snapshot_of(real, {'unit': '°C', 'timestamp': 5.0})
+    other = Snapshot(real, unit='°C', timestamp=5.0)
+    assert type(snapshot) is type(other)
+    assert vars(snapshot) == vars(other)
+    assert list(snapshot) == list(other) == ['unit']
+    assert repr(snapshot) == repr(other)
+    assert snapshot.real is real
+    with pytest.raises(AttributeError):
+        snapshot.timestamp = 6.0
+    assert time.time() - 60 < snapshot_of(real, {}).timestamp <= time.time()
 
 
 @pytest.mark.parametrize('kind', [Snapshot, SpecialSnapshot])

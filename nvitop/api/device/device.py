@@ -21,7 +21,7 @@ from nvitop.api.device.power import PowerMixin
 from nvitop.api.device.process import ProcessMixin
 from nvitop.api.device.utilization import UtilizationMixin
 from nvitop.api.device.visible import VisibilityMixin
-from nvitop.api.utils import NA, Snapshot
+from nvitop.api.utils import NA, Snapshot, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -309,7 +309,9 @@ class Device(
         """
         with self.oneshot():
             values = {key: getattr(self, key)() for key in self.SNAPSHOT_KEYS}
-        return Snapshot(real=self, index=self.index, physical_index=self.physical_index, **values)
+        return snapshot_of(
+            self, {'index': self.index, 'physical_index': self.physical_index, **values}
+        )
 
     # all devices
 

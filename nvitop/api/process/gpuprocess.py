@@ -20,7 +20,15 @@ from nvitop.api.process.facts import (
     ZOMBIE_PROCESS,
 )
 from nvitop.api.process.hostprocess import HostProcess
-from nvitop.api.utils import NA, NaType, Snapshot, bytes2human, timedelta2human
+from nvitop.api.utils import (
+    NA,
+    NaType,
+    Snapshot,
+    bytes2human,
+    duration2human,
+    snapshot_of,
+    timedelta2human,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -343,22 +351,28 @@ class GpuProcess:
                 raise psutil.AccessDenied(self.pid)
         cmdline = facts.display_cmdline
         seconds = facts.running_time_in_seconds
-        running_time = NA if isinstance(seconds, NaType) else timedelta(seconds=seconds)
-        return Snapshot(
+        running_time: timedelta | NaType = NA
+        running_time_human: str = NA
+        if not isinstance(seconds, NaType):
+            running_time = timedelta(seconds=seconds)
+            running_time_human = duration2human(running_time.total_seconds())
+        return snapshot_of(
             self._host,
-            is_running=facts.is_running,
-            status=facts.status,
-            username=facts.username,
-            name=facts.name,
-            cmdline=cmdline,
-            command=command_join(cmdline),
-            cpu_percent=facts.cpu_percent,
-            memory_percent=facts.memory_percent,
-            host_memory=facts.host_memory,
-            host_memory_human=bytes2human(facts.host_memory),
-            running_time=running_time,
-            running_time_human=timedelta2human(running_time),
-            running_time_in_seconds=seconds,
+            {
+                'is_running': facts.is_running,
+                'status': facts.status,
+                'username': facts.username,
+                'name': facts.name,
+                'cmdline': cmdline,
+                'command': command_join(cmdline),
+                'cpu_percent': facts.cpu_percent,
+                'memory_percent': facts.memory_percent,
+                'host_memory': facts.host_memory,
+                'host_memory_human': bytes2human(facts.host_memory),
+                'running_time': running_time,
+                'running_time_human': running_time_human,
+                'running_time_in_seconds': seconds,
+            },
         )
 
     def as_snapshot(
@@ -375,24 +389,24 @@ class GpuProcess:
         if host is None:
             host = cache[pid] = self.host_snapshot()
         sm, memory, encoder, decoder = self._gpu_utilization
-        values = dict(vars(host))  # its timestamp as well: it is one moment
-        del values['real']
-        return Snapshot(
+        return snapshot_of(
             self,
-            pid=pid,
-            host=host,
-            **values,
-            device=self._device,
-            type=self._type,
-            gpu_instance_id=self._gpu_instance_id,
-            compute_instance_id=self._compute_instance_id,
-            gpu_memory=self._gpu_memory,
-            gpu_memory_human=self.gpu_memory_human(),
-            gpu_memory_percent=self.gpu_memory_percent(),
-            gpu_sm_utilization=sm,
-            gpu_memory_utilization=memory,
-            gpu_encoder_utilization=encoder,
-            gpu_decoder_utilization=decoder,
+            {
+                'pid': pid,
+                'host': host,
+                **vars(host),  # its timestamp as well: it is one moment
+                'device': self._device,
+                'type': self._type,
+                'gpu_instance_id': self._gpu_instance_id,
+                'compute_instance_id': self._compute_instance_id,
+                'gpu_memory': self._gpu_memory,
+                'gpu_memory_human': self.gpu_memory_human(),
+                'gpu_memory_percent': self.gpu_memory_percent(),
+                'gpu_sm_utilization': sm,
+                'gpu_memory_utilization': memory,
+                'gpu_encoder_utilization': encoder,
+                'gpu_decoder_utilization': decoder,
+            },
         )
 
     @classmethod
