@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import collections
 import gc
 import pickle
 from typing import Any, Iterator
@@ -11,7 +12,7 @@ from nvitop import simulation
 from nvitop.api.collector import SnapshotResult, take_snapshots
 from nvitop.api.device import Device
 from nvitop.api.device.window import Window
-from nvitop.api.process import GpuProcess, HostProcess
+from nvitop.api.process import GpuProcess, HostProcess, procfs
 from nvitop.api.utils import NA
 from tests.patience import PATIENCE
 
@@ -90,6 +91,23 @@ def test_processes_are_those_of_leaf_devices() -> None:
     both = take_snapshots([gpu, *gpu.mig_devices()])
     assert len(both.gpu_processes) == len({snapshot.real for snapshot in both.gpu_processes})
     assert len(both.gpu_processes) == len(take_snapshots(gpu).gpu_processes) > 0
+
+
+@pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
+@pytest.mark.usefixtures('machine')
+def test_each_file_of_a_process_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pids = {snapshot.pid for snapshot in take_snapshots().gpu_processes}
+    opened: collections.Counter[Any] = collections.Counter()
+    real = procfs._open
+
+    def open_(pid: int, file: str) -> int:
+        opened[pid, file] += 1
+        return real(pid, file)
+
+    monkeypatch.setattr(procfs, '_open', open_)
+    take_snapshots()
+    expected = {(pid, file): 1 for pid in pids for file in ('stat', 'cmdline', 'statm')}
+    assert opened == expected
 
 
 def test_processes_that_do_not_exist_are_told_and_raise_nothing() -> None:

@@ -267,6 +267,71 @@ def test_a_pid_that_is_used_again_is_another_process(
     assert gpu_second.gpu_memory() is NA
 
 
+@pytest.fixture
+def stats_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The PIDs whose ``stat`` was read."""
+    pids: list[int] = []
+    real = procfs._open
+
+    def open_(pid: int, file: str) -> int:
+        if file == 'stat':
+            pids.append(pid)
+        return real(pid, file)
+
+    monkeypatch.setattr(procfs, '_open', open_)
+    return pids
+
+
+@linux_only
+def test_in_one_look_the_stat_of_a_process_is_read_once(
+    child: subprocess.Popen[bytes], stats_read: list[int]
+) -> None:
+    process = HostProcess(child.pid)
+    stats_read.clear()
+    with linux.one_look():
+        assert HostProcess(child.pid) is process
+        assert process.facts().is_running
+        assert stats_read == [child.pid]
+        # Other threads look for themselves.
+        other = threading.Thread(target=process.facts)
+        other.start()
+        other.join(60)
+        assert stats_read == [child.pid] * 2
+    assert HostProcess(child.pid) is process
+    assert process.facts().is_running
+    assert stats_read == [child.pid] * 4
+
+
+@linux_only
+def test_a_process_that_ends_in_one_look_is_gone() -> None:
+    with running('cat') as child:
+        process = HostProcess(child.pid)
+        with linux.one_look():
+            assert process.is_same()
+            child.kill()
+            child.wait(60)
+            assert process.facts().status == 'terminated'
+        assert not process.is_same()
+
+
+@linux_only
+def test_a_hidden_process_stays_the_same_in_one_look(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(pid: int, file: str) -> int:
+        raise PermissionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(procfs, '_open', forbidden)
+        process = linux.LinuxProcess(child.pid)
+        assert process.is_same()
+        with linux.one_look():
+            assert process.is_same()
+            assert process.facts().command == 'No Permissions'
+    with linux.one_look():
+        assert not process.is_same()
+
+
 @pytest.mark.parametrize('pid', IMPOSSIBLE_PIDS)
 def test_a_pid_that_cannot_exist_is_a_process_that_is_gone(pid: int) -> None:
     process = HostProcess(pid)

@@ -46,6 +46,7 @@ def take_snapshots(
     ...     print(device.index, device.memory_usage, device.temperature)
     """
     from nvitop.api.process import GpuProcess  # psutil takes long to import: on use
+    from nvitop.api.process.linux import one_look
 
     if isinstance(gpu_processes, GpuProcess):
         gpu_processes = [gpu_processes]
@@ -72,10 +73,15 @@ def take_snapshots(
         leaves.extend(below)
         if with_slices:
             snapshots.extend(leaf.as_snapshot() for leaf in below if leaf is not device)
-    if processes is None:
-        processes = [p for leaf in unique(leaves) for p in leaf.processes().values()]
+    # All drivers' answers first, which may take their time: the host is looked at in one go.
+    asked = unique(leaves) if processes is None else []
+    usages = [(leaf, leaf.process_usage()) for leaf in asked]
+    with one_look():
+        if processes is None:
+            processes = [p for leaf, usage in usages for p in leaf.processes_of(usage).values()]
+        of_processes = GpuProcess.take_snapshots(processes, failsafe=True)
     _looked_at[:] = processes
-    return SnapshotResult(snapshots, GpuProcess.take_snapshots(processes, failsafe=True))
+    return SnapshotResult(snapshots, of_processes)
 
 
 #: Held until the next look, whose CPU percentages are then those since this one.

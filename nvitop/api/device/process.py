@@ -86,8 +86,14 @@ class ProcessMixin(MemoryMixin):
         ``nvmlDeviceGetMPSComputeRunningProcesses`` ``nvmlDeviceGetProcessUtilization``
         · nvidia-smi: ``--query-compute-apps``, ``pmon``
         """
+        return self.processes_of(self.process_usage(loads=loads), loads=loads)
+
+    def processes_of(
+        self, usages: dict[int, ProcessUsage], *, loads: bool = True
+    ) -> dict[int, GpuProcess]:
+        """The processes of what :meth:`process_usage` said, without asking the driver again."""
         processes = {}
-        for pid, usage in self.process_usage(loads=loads).items():
+        for pid, usage in usages.items():
             process = self.GPU_PROCESS_CLASS(
                 pid,
                 cast('Device', self),

@@ -418,10 +418,14 @@ class GpuProcess:
         With ``failsafe``, processes that are gone or hidden have texts and :data:`~nvitop.NA`;
         without, they raise.
         """
-        cache: dict[int, Snapshot] = {}
+        gpu_processes = list(gpu_processes)
+        hosts: dict[int, Snapshot] = {}
         with cls.failsafe() if failsafe else contextlib.nullcontext():
+            for process in gpu_processes:
+                if process.pid not in hosts:
+                    hosts[process.pid] = process.host_snapshot()
             return [
-                process.as_snapshot(host_process_snapshot_cache=cache) for process in gpu_processes
+                process.as_snapshot(host_process_snapshot_cache=hosts) for process in gpu_processes
             ]
 
     @staticmethod

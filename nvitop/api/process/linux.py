@@ -9,12 +9,16 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 import time
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from nvitop.api import host
 from nvitop.api.process import procfs
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: What reading a process that exists ends with where this user, or nobody just now, may read it:
 #: no permission, no more file descriptors, a file that is cut.
@@ -92,6 +96,38 @@ def _name_and_parent(pid: int) -> tuple[str, int]:
     return ('', 0) if stat is None else (stat.name, stat.parent_pid)
 
 
+class _Look(threading.local):
+    """What a thread has read in its block of :func:`one_look`, by PID."""
+
+    stats: dict[int, procfs.Stat | None] | None = None
+
+
+_look = _Look()
+
+
+@contextlib.contextmanager
+def one_look() -> Iterator[None]:
+    """Let whether a process is still the same and its facts be one reading of its ``stat``.
+
+    For the block, in this thread. Nothing in it may take long: facts are as old as the block.
+    """
+    _look.stats = {}
+    try:
+        yield
+    finally:
+        _look.stats = None
+
+
+def _stat(pid: int) -> procfs.Stat | None:
+    """What :func:`procfs.read_stat` reads; in a block of :func:`one_look`, once."""
+    stats = _look.stats
+    if stats is None:
+        return procfs.read_stat(pid)
+    if pid not in stats:
+        stats[pid] = procfs.read_stat(pid)
+    return stats[pid]
+
+
 class LinuxProcess:
     """A process of this machine: its PID and the moment it started.
 
@@ -115,7 +151,12 @@ class LinuxProcess:
     def is_same(self) -> bool:
         """Whether this PID is still the process it was, or still is none."""
         try:
-            return self._is_at(procfs.read_start_ticks(self.pid))
+            if _look.stats is None:
+                return self._is_at(procfs.read_start_ticks(self.pid))
+            stat = _stat(self.pid)
+            return self._is_at(None if stat is None else stat.start_ticks)
+        except PermissionError:
+            return self._is_at(None)
         except UNREADABLE:
             return True  # nothing says that it is not
 
@@ -140,7 +181,7 @@ class LinuxProcess:
             return HIDDEN
 
     def _facts(self) -> HostFacts:
-        stat = procfs.read_stat(self.pid)
+        stat = _stat(self.pid)
         cmdline = None
         with contextlib.suppress(PermissionError):
             cmdline = procfs.read_cmdline(self.pid)
