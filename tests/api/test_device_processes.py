@@ -149,15 +149,8 @@ class Info(NamedTuple):
     computeInstanceId: int = 0xFFFFFFFF
 
 
-class Sample(NamedTuple):
-    """A sample of a process, as the driver gives it."""
-
-    pid: int
-    timeStamp: int
-    smUtil: int
-    memUtil: int = 0
-    encUtil: int = 0
-    decUtil: int = 0
+#: A sample of a process, as the driver gives it: PID, time and four loads.
+Sample: Any = libnvml.c_nvmlProcessUtilizationSample_t
 
 
 class Answers:
@@ -165,7 +158,7 @@ class Answers:
 
     def __init__(self, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
         self.lists: dict[str, list[Info]] = {'Compute': [Info(7, 1)]}
-        self.samples: list[Sample] = []
+        self.samples: list[Any] = []
         self.since: list[int] = []
         monkeypatch.setattr(device, '_query', self.query)
         monkeypatch.setattr(device, '_ask', self.ask)
@@ -207,6 +200,19 @@ def test_the_memory_of_several_instances_is_added_and_of_several_lists_is_not(
 def test_pids_that_cannot_exist_never_raise(pid: int, device: Device, answers: Answers) -> None:
     answers.lists = {'Compute': [Info(pid, 1), Info(7, 1)]}
     assert 7 in device.processes()
+
+
+def test_processes_are_found_without_asking_the_driver_again(
+    machine: simulation.Machine, device: Device
+) -> None:
+    usages = device.process_usage()
+    machine.reset_calls()
+    processes = device.processes_of(usages)
+    assert not machine.calls
+    assert processes == device.processes()
+    assert processes
+    for pid, process in processes.items():
+        assert process.gpu_memory() == usages[pid].gpu_memory
 
 
 def test_loads_are_means_of_the_samples_since_the_last_call(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -12,8 +13,6 @@ from nvitop.api.utils import NA, UINT_MAX, NaType
 from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nvitop.api.device.device import Device
     from nvitop.api.process import GpuProcess
 
@@ -24,6 +23,9 @@ _LISTS = (
 )
 #: Drivers take a sample of each process every 1/6 to 1 s, so a shorter window may hold none.
 _WINDOW_US = 1_000_000
+#: ``nvmlProcessUtilizationSample_t``: taken apart at once, for each attribute of the binding's
+#: structures is looked up in Python.
+_SAMPLE = struct.Struct('@IQIIII')
 
 
 class _Load(NamedTuple):
@@ -93,10 +95,11 @@ class ProcessMixin(MemoryMixin):
     ) -> dict[int, GpuProcess]:
         """The processes of what :meth:`process_usage` said, without asking the driver again."""
         processes = {}
+        process_class, device = self.GPU_PROCESS_CLASS, cast('Device', self)
         for pid, usage in usages.items():
-            process = self.GPU_PROCESS_CLASS(
+            process = process_class(
                 pid,
-                cast('Device', self),
+                device,
                 gpu_memory=usage.gpu_memory,
                 gpu_instance_id=usage.gpu_instance_id,
                 compute_instance_id=usage.compute_instance_id,
@@ -152,11 +155,12 @@ class ProcessMixin(MemoryMixin):
             is_idle = isinstance(error, libnvml.NVMLError_NotFound) and not self.is_mig_device()
             return {} if is_idle else None
         by_pid: dict[int, list[_Load]] = {}
-        for pid, taken, *shares in _values(samples):
-            load = _Load(*shares)
-            if taken > since and max(load.sm, load.memory) <= 100:
-                by_pid.setdefault(pid, []).append(load)
-                board.last_sample = max(board.last_sample or 0, taken)
+        newest = 0
+        for pid, taken, sm, memory, encoder, decoder in map(_SAMPLE.unpack, samples):
+            if taken > since and sm <= 100 and memory <= 100:
+                by_pid.setdefault(pid, []).append(_Load(sm, memory, encoder, decoder))
+                newest = max(newest, taken)
+        board.last_sample = max(board.last_sample or 0, newest) or None
         return {pid: _mean(loads) for pid, loads in by_pid.items()}
 
 
@@ -172,13 +176,6 @@ def _memory(infos: list[Any]) -> int | None:
             instance = info.gpuInstanceId, info.computeInstanceId
             by_instance[instance] = max(by_instance.get(instance, 0), info.usedGpuMemory)
     return sum(by_instance.values()) if by_instance else None
-
-
-def _values(samples: list[Any]) -> Iterator[tuple[int, ...]]:
-    # Attributes of the binding's structures are looked up in Python, which is slow: fields are not.
-    names = ('pid', 'timeStamp', 'smUtil', 'memUtil', 'encUtil', 'decUtil')
-    fields = [getattr(type(samples[0]), name).__get__ for name in names] if samples else []
-    return (tuple(field(sample) for field in fields) for sample in samples)
 
 
 def _mean(loads: list[_Load]) -> _Load:

@@ -161,8 +161,9 @@ class GpuProcess:
 
     @type.setter
     def type(self, value: Iterable[str]) -> None:
-        letters = set(value) & {'C', 'G', 'M'}
-        self._type = 'M' if 'M' in letters else '+'.join(sorted(letters)) or NA
+        if value != self._type:
+            letters = set(value) & {'C', 'G', 'M'}
+            self._type = 'M' if 'M' in letters else '+'.join(sorted(letters)) or NA
 
     def gpu_instance_id(self) -> int | NaType:
         """ID of the GPU instance it runs in, :data:`~nvitop.NA` without MIG."""

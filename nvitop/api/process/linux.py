@@ -183,10 +183,12 @@ class LinuxProcess:
     def _facts(self) -> HostFacts:
         stat = _stat(self.pid)
         cmdline = None
-        with contextlib.suppress(PermissionError):
+        try:
             cmdline = procfs.read_cmdline(self.pid)
             if not cmdline:  # a kernel thread, or it is just ending
                 stat = procfs.read_stat(self.pid)
+        except PermissionError:
+            pass
         if not self._is_at(None if stat is None else stat.start_ticks) or stat is None:
             return HIDDEN if stat is None and procfs.is_hidden(self.pid) else GONE
         if self.username_known is None or stat.owner != self._owner:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import time
 
 from nvitop.api.host import procfs_path
@@ -32,6 +33,7 @@ STATUSES = {
 
 #: As much as is read at first: all of it, but for long command lines.
 _PAGE = 4096
+_ENCODING = sys.getfilesystemencoding()
 #: Linux cuts names of programs to this many bytes.
 _LONGEST_NAME = 15
 
@@ -70,7 +72,7 @@ def _page_size() -> int:
 
 
 def _open(pid: int, file: str) -> int:
-    return os.open(f'{procfs_path()}/{pid}/{file}', os.O_RDONLY | os.O_CLOEXEC)
+    return os.open(f'{procfs_path()}/{pid}/{file}', os.O_RDONLY)
 
 
 def _read(pid: int, file: str) -> bytes:
@@ -80,6 +82,11 @@ def _read(pid: int, file: str) -> bytes:
         return os.read(descriptor, _PAGE)
     finally:
         os.close(descriptor)
+
+
+def _decoded(text: bytes) -> str:
+    """What :func:`os.fsdecode` makes of it."""
+    return text.decode(_ENCODING, 'surrogateescape')
 
 
 def read_stat(pid: int) -> Stat | None:
@@ -100,7 +107,7 @@ def parse_stat(content: bytes, owner: int = 0) -> Stat:
     fields = content[closed + 2 :].split(b' ', 20)
     name = content[opened + 1 : closed]
     return Stat(
-        os.fsdecode(name),
+        _decoded(name),
         len(name) >= _LONGEST_NAME,
         STATUSES.get(fields[0], '?'),
         (int(fields[11]) + int(fields[12])) / clock_ticks(),
@@ -170,7 +177,7 @@ def parse_cmdline(content: bytes) -> list[str]:
 
     A title that the process wrote over its arguments is one text, blanks and all.
     """
-    arguments = os.fsdecode(content).rstrip('\0').split('\0')
+    arguments = _decoded(content).rstrip('\0').split('\0')
     if len(arguments) == 1:
         title = arguments[0].rstrip()
         return [title] if title else []
