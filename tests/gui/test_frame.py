@@ -145,7 +145,8 @@ def test_that_a_machine_is_simulated_is_said_on_every_screen() -> None:
         (40, 'Enter', 'Process 20100 on GPU 0', 'h help  q back'),
         (60, 'C', 'Columns', 'Space show or hide  K J move  q back'),
         (40, 'C', 'Columns', 'K J move  q back'),
-        (60, 't Down', 'Tree of processes: 16', ''),
+        (60, 't Down', 'Tree of processes: 16', 'T terminate  k kill'),
+        (40, 't Down', 'Tree of processes: 16', ''),
     ],
 )
 def test_the_keys_that_lead_on_are_named_as_far_as_there_is_room(
@@ -471,6 +472,26 @@ def test_failures_are_pointed_at_for_a_minute_and_what_a_device_lacks_is_not() -
 def test_keys_that_do_not_fit_go_one_by_one(width: int, hint: str) -> None:
     state = state_of('lost', width, 24)
     assert draw_frame(state, History()).lines()[0].endswith(hint)
+
+
+def test_keys_of_signals_that_do_not_fit_go_too() -> None:
+    state = state_of('processes200', 60, 24, 'Down')
+    for width, end in ((80, '  T terminate  k kill'), (50, 'reach every process')):
+        host = state.sample.host._replace(is_superuser=True)
+        seen = state._replace(sample=state.sample._replace(host=host), width=width)
+        lines = draw_frame(seen, History()).lines()
+        (line,) = [line for line in lines if 'root: signals reach every process' in line]
+        assert line.endswith(end)
+
+
+def test_a_mark_says_that_the_page_goes_on_below_the_screen() -> None:
+    page_height = main_layout(state_of('h100x8', 80, 24, 'c')).page_height
+    for hidden, end in ((3, '▼'), (2, '▼'), (1, '│'), (0, '╛')):
+        state = state_of('h100x8', 80, page_height - hidden, 'c')
+        assert draw_frame(state, History()).lines()[-1].endswith(end)
+    state = state_of('h100x8', 80, 24)
+    state, _ = update_all(state, (KeyPressed('End'),))
+    assert '▼' not in draw_frame(state, History()).lines()[-1]
 
 
 def test_a_device_that_does_not_list_its_processes_is_named() -> None:

@@ -75,6 +75,37 @@ def rects_of(layout: MainLayout) -> list[Rect]:
     return rects
 
 
+@pytest.mark.parametrize(
+    ('width', 'height', 'count', 'versions', 'host', 'rows'),
+    [
+        (80, 26, 8, True, True, 4),
+        (80, 24, 8, False, True, 4),
+        (80, 22, 8, False, False, 4),
+        (80, 19, 8, False, False, 1),
+        # Where it is of no use, nothing is left out, and the page scrolls.
+        (80, 18, 8, True, True, 0),
+        (60, 20, 8, False, False, 2),
+        (40, 12, 1, False, False, 1),
+        (40, 12, 8, True, True, 0),
+        (40, 19, 1, True, True, 4),
+    ],
+)
+def test_versions_and_host_make_room_for_a_few_processes(
+    width: int, height: int, count: int, versions: bool, host: bool, rows: int
+) -> None:
+    for processes in (0, 1, 4, 50):
+        content = Content(gpus(*[0] * count), (processes,), False, DEFAULT_COLUMNS)
+        layout = lay_out_main(content, width, height)
+        assert layout.devices.has_versions is versions
+        assert layout.host.area.is_empty is not host
+        if processes == 50:
+            assert len(layout.processes.rows) == rows
+        for mode in ('compact', 'full'):
+            whole = lay_out_main(content, width, height, mode=mode)
+            assert whole.devices.has_versions
+            assert not whole.host.area.is_empty
+
+
 @given(LAYOUTS)
 def test_panels_lie_one_below_the_other_and_fill_the_page(layout: MainLayout) -> None:
     if layout.is_too_small:

@@ -474,6 +474,20 @@ def test_graphs_that_are_not_seen_say_how_they_would_be(width: int, keys: str, t
     assert texts(state) == [f'No graphs are seen: {text}']
 
 
+def test_the_host_panel_is_not_shown_where_it_would_push_all_processes_off_the_screen() -> None:
+    state = state_of(SAMPLES['h100x8'], width=60, height=20)
+    assert main_layout(state).host.area.is_empty
+    state, effects = press(state, 'H')
+    assert effects == (RingBell(),)
+    assert texts(state) == ['No room for the host panel: press c and scroll']
+    state, _ = press(state, 'c')
+    assert not main_layout(state).host.area.is_empty
+    state, effects = press(state, 'H')
+    assert effects == ()
+    assert main_layout(state).host.area.is_empty
+    assert main_layout(press(state, 'H')[0]).host.area.height == 2
+
+
 def test_graphs_are_not_promised_to_who_draws_with_ascii() -> None:
     state, _ = press(state_of(MANY, height=60, view=ViewState(ascii=True)), 'f', 'g')
     assert texts(state) == ['No graphs are seen: ASCII characters cannot draw them']

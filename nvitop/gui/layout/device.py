@@ -24,8 +24,9 @@ FULL, COMPACT, DENSE, NARROW = 'full', 'compact', 'dense', 'narrow'
 
 #: Inner widths of the three cells of the classic box.
 CELL_WIDTHS = (31, 22, 22)
-#: Line of the clock, border, versions, line between: above the headings.
+#: Line of the clock, border, versions, line between: above the headings. The last two can be spared.
 _TOP_ROWS = 4
+VERSION_ROWS = 2
 
 
 class Cells(NamedTuple):
@@ -66,6 +67,8 @@ class DeviceLayout(NamedTuple):
     rows: tuple[DeviceRow, ...]
     #: The details of each GPU, by line.
     details: Details = ()
+    #: Whether the versions have their row above the headings.
+    has_versions: bool = True
 
     @property
     def bottom_y(self) -> int:
@@ -86,7 +89,9 @@ def is_separated(above: DeviceKey, key: DeviceKey) -> bool:
     return not (above.is_mig and key.is_mig and above.physical_index == key.physical_index)
 
 
-def device_height(keys: Sequence[DeviceKey], form: str, details: int = 0) -> int:
+def device_height(
+    keys: Sequence[DeviceKey], form: str, details: int = 0, *, versions: bool = True
+) -> int:
     """Rows of the panel, with so many lines of details for each GPU."""
     if not keys:
         return _TOP_ROWS + 2
@@ -96,16 +101,23 @@ def device_height(keys: Sequence[DeviceKey], form: str, details: int = 0) -> int
     if form == FULL:
         # A second row for the headings and for each GPU.
         count += 1 + sum(not key.is_mig for key in keys)
-    return _TOP_ROWS + 3 + count
+    return _TOP_ROWS + 3 + count - (0 if versions else VERSION_ROWS)
 
 
 def lay_out_devices(
-    y: int, width: int, keys: Sequence[DeviceKey], form: str, details: Details = ()
+    y: int,
+    width: int,
+    keys: Sequence[DeviceKey],
+    form: str,
+    details: Details = (),
+    *,
+    versions: bool = True,
 ) -> DeviceLayout:
     """Places for the devices in a panel of this width that begins at row ``y``."""
-    area = Rect(0, y, width, device_height(keys, form, len(details)))
+    versions = versions or not keys
+    area = Rect(0, y, width, device_height(keys, form, len(details), versions=versions))
     heading_height = (2 if form == FULL else 1) if keys else 0
-    heading_y = y + _TOP_ROWS
+    heading_y = y + _TOP_ROWS - (0 if versions else VERSION_ROWS)
     rows = []
     row_y = heading_y + heading_height + 1
     above = None
@@ -119,7 +131,9 @@ def lay_out_devices(
         above = key
     cells = _cells(width) if keys else (Cells(1, width - 2),)
     bars = _bars(width) if keys else ()
-    return DeviceLayout(area, form, heading_y, heading_height, cells, bars, tuple(rows), details)
+    return DeviceLayout(
+        area, form, heading_y, heading_height, cells, bars, tuple(rows), details, versions
+    )
 
 
 def _cells(width: int) -> tuple[Cells, ...]:

@@ -13,6 +13,7 @@ from nvitop.gui.layout.device import (
     NARROW,
     NARROWEST,
     ONE_BAR,
+    VERSION_ROWS,
     DeviceLayout,
     device_height,
     lay_out_devices,
@@ -95,29 +96,49 @@ class _Forms(NamedTuple):
     device: str
     host_height: int
     separated: bool
+    versions: bool = True
 
 
 def _forms(content: Content, width: int, height: int, *, mode: str, host_height: int) -> _Forms:
     """How much room each panel takes. ``host_height`` is that of its largest form."""
     compact_host = min(host_height, COMPACT_HEIGHT)
     grouped = content.is_grouped
-    if width < CLASSIC:
-        return _Forms(NARROW, compact_host, False)
-    if mode == 'full':
+    if mode == 'full' and width >= CLASSIC:
         return _Forms(FULL, host_height, grouped)
-    if mode == 'compact':
-        return _Forms(COMPACT, compact_host, False)
+    if mode != 'auto':
+        return _Forms(NARROW if width < CLASSIC else COMPACT, compact_host, False)
+    if width < CLASSIC:
+        return _squeezed(content, height, _Forms(NARROW, compact_host, False))
     processes = process_height(content.groups, separated=grouped)
     full = device_height(content.devices, FULL, len(content.details))
     compact = device_height(content.devices, COMPACT, len(content.details))
-    device = FULL if height >= full + host_height + processes else COMPACT
+    separated = grouped and height >= compact + compact_host + processes
     if height < compact + compact_host + process_height((_FEW_PROCESSES,), separated=False):
-        device = DENSE
+        return _squeezed(content, height, _Forms(DENSE, compact_host, separated))
     return _Forms(
-        device,
+        FULL if height >= full + host_height + processes else COMPACT,
         host_height if height >= compact + host_height + processes else compact_host,
-        grouped and height >= compact + compact_host + processes,
+        separated,
     )
+
+
+def _squeezed(content: Content, height: int, forms: _Forms) -> _Forms:
+    """The same, without the versions, and without the host too, where else no processes are seen.
+
+    It depends on devices and screen alone, so that nothing jumps when a process begins or ends.
+    """
+    devices = device_height(content.devices, forms.device, len(content.details))
+    few = process_height((_FEW_PROCESSES,), separated=False) - 1
+    if not content.devices or height >= devices + forms.host_height + few:
+        return forms
+    forms = forms._replace(versions=False)
+    devices -= VERSION_ROWS
+    if height >= devices + forms.host_height + few:
+        return forms
+    one = process_height((1,), separated=False) - 1
+    if height >= devices + one:
+        return forms._replace(host_height=0)
+    return forms._replace(versions=True)
 
 
 def lay_out_main(
@@ -138,7 +159,7 @@ def lay_out_main(
         return _nothing(width, height)
     forms = _forms(content, width, height, mode=mode, host_height=host_height)
     heights = (
-        device_height(content.devices, forms.device, len(content.details)),
+        device_height(content.devices, forms.device, len(content.details), versions=forms.versions),
         forms.host_height,
         process_height(content.groups, separated=forms.separated),
     )
@@ -150,7 +171,9 @@ def lay_out_main(
         height,
         page_height,
         scroll_y,
-        lay_out_devices(y, width, content.devices, forms.device, content.details),
+        lay_out_devices(
+            y, width, content.devices, forms.device, content.details, versions=forms.versions
+        ),
         lay_out_host(y + heights[0], width, height=heights[1], with_devices=bool(content.devices)),
         lay_out_processes(
             y + heights[0] + heights[1],

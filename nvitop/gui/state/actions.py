@@ -301,7 +301,12 @@ def _toggle_details(state: AppState) -> Result:
 
 
 def _toggle_host(state: AppState) -> Result:
-    return state._replace(view=state.view._replace(show_host=not state.view.show_host)), ()
+    was_hidden = not state.view.show_host
+    shown = state._replace(view=state.view._replace(show_host=True))
+    if main_layout(shown).host.area.is_empty:
+        key = state.keymap.instead_of(state.screen, 'c')
+        return _refuse(shown, 'No room for the host panel', f'press {key} and scroll')
+    return state._replace(view=state.view._replace(show_host=was_hidden)), ()
 
 
 def _way_to_graphs(state: AppState, width: int) -> str:

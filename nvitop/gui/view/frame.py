@@ -34,6 +34,9 @@ from nvitop.sampling.history import History
 _INPUT = Style(Role.INPUT)
 _CURSOR = Style(Role.INPUT, reverse=True)
 _DIM = Style(Role.DIM)
+#: In the lower right corner of a page that goes on below the screen.
+_MORE_BELOW = '▼'
+_MARK = Style(Role.KEY, bold=True)
 #: Purpose of a line being typed → its label, and what its keys do.
 _FIELDS = {
     'filter': ('Filter: ', 'Enter keep  Esc discard'),
@@ -74,6 +77,9 @@ def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
         x = max(0, buf.width - sum(cell_width(text) for text, _ in pieces))
         for text, style in pieces:
             x += buf.write(x, 0, text, style)
+    # Where only the last line of the box is below the screen, nothing is missed.
+    if arranged.layout.page_height - arranged.layout.scroll_y > buf.height + 1:
+        buf.write(buf.width - 1, buf.height - 1, _MORE_BELOW, _MARK)
 
 
 def _draw_notices(buf: Buffer, state: AppState) -> None:

@@ -15,6 +15,7 @@ from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load import device_style, load_role
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
+from nvitop.gui.view.widgets.title import draw_at_right
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 from nvitop.version import __version__
@@ -69,10 +70,13 @@ def draw_device_panel(
     box = _uprights(layout.cells)
     outer = (box[0], box[-1])
     top = layout.area.y + 1
-    draw_rule(buf, top, (), outer, double=True)
-    _draw_versions(buf, top + 1, outer[1] + 1, sample, header.version)
-    draw_rule(buf, top + 2, outer, box)
-    y = top + 3
+    if layout.has_versions:
+        draw_rule(buf, top, (), outer, double=True)
+        _draw_versions(buf, top + 1, outer[1] + 1, sample, header.version)
+        draw_rule(buf, top + 2, outer, box)
+    else:
+        draw_rule(buf, top, (), box, double=True)
+    y = layout.heading_y
     if not devices:
         draw_uprights(buf, y, outer)
         buf.write(2, y, clip(_no_devices_message(sample), outer[1] - 3))
@@ -131,16 +135,7 @@ def _draw_header(buf: Buffer, area: Rect, sample: Sample, header: Header) -> Non
         x += 1 + buf.write(x, area.y, text, Style(Role.WARNING, bold=True))
     for text, style in header.badges:
         x += 1 + buf.write(x, area.y, clip(text, area.width - x), style)
-    hint = header.hint
-    # Keys go one by one, each with what it does, until there is room for the others.
-    while x > (right := _hint_x(hint, area.width)) and hint:
-        hint = hint[2:]
-    for text, style in hint:
-        right += buf.write(right, area.y, text, style)
-
-
-def _hint_x(hint: Sequence[tuple[str, Style]], width: int) -> int:
-    return min(width, 79) - sum(cell_width(text) for text, _ in hint)
+    draw_at_right(buf, area.y, header.hint, left=x, right=min(area.width, 79))
 
 
 def _draw_versions(buf: Buffer, y: int, width: int, sample: Sample, version: str) -> None:

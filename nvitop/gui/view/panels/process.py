@@ -15,6 +15,7 @@ from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.types import Sort
 from nvitop.gui.view.cells import CELLS, CellText
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights, draw_within
+from nvitop.gui.view.widgets.title import draw_at_right
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (
     DeviceKey,
@@ -119,10 +120,7 @@ def _draw_notes(buf: Buffer, area: Rect, listed: ProcessList) -> None:
     x = 1
     for text, style in listed.notes:
         x += buf.write(x, area.y, text, style, width=area.width - x)
-    right = area.width - sum(cell_width(text) for text, _ in listed.hints)
-    if x < right:
-        for text, style in listed.hints:
-            right += buf.write(right, area.y, text, style)
+    draw_at_right(buf, area.y, listed.hints, left=x + 1, right=area.width)
 
 
 def _draw_title(buf: Buffer, y: int, width: int, listed: ProcessList, sample: Sample) -> None:

@@ -23,27 +23,33 @@ _SHORTEST_BADGE = 10
 def draw_title(
     buf: Buffer, title: str, badges: Pieces = (), hint: Pieces = (), *, y: int = 0
 ) -> None:
-    """Safe text at the left of a row; badges go before the hint where there is not room for both,
-    and the last keys of the hint before its first ones."""
+    """Safe text at the left of a row; badges go before the hint where there is not room for both."""
     x = buf.write(0, y, clip(title, buf.width), _TITLE)
     for text, style in badges:
         room = buf.width - x - 2
         # What is cut to a few characters says nothing.
         if room >= min(cell_width(text), _SHORTEST_BADGE):
             x += 2 + buf.write(x + 2, y, clip(text, room), style)
-    left = x + 2
-    # What follows a word that leads the keys in is shown with all of them or not at all.
-    while _start(buf, hint) < left and len(hint) > 2 and hint[0][1] == KEY:
-        hint = hint[2:]
-    x = _start(buf, hint)
-    if x >= left:
-        for text, style in hint:
-            x += buf.write(x, y, text, style)
+    draw_at_right(buf, y, hint, left=x + 2)
 
 
-def _start(buf: Buffer, pieces: Pieces) -> int:
-    """Where pieces begin that end at the right edge."""
-    return buf.width - sum(cell_width(text) for text, _ in pieces)
+def draw_at_right(
+    buf: Buffer, y: int, hint: Pieces, *, left: int = 0, right: int | None = None
+) -> None:
+    """A hint that ends at the right edge, or before ``right``. What would begin before ``left``
+    is left out: the first keys, each with what it does, until there is room for the others.
+
+    Keys after a word that leads them in are a choice, of which one alone is not shown.
+    """
+    right = buf.width if right is None else right
+    keys = [i for i, (_, style) in enumerate(hint) if style == KEY]
+    is_choice = bool(hint) and hint[0][1] != KEY
+    for start in (0, *keys[1 : len(keys) - is_choice]):
+        x = right - sum(cell_width(text) for text, _ in hint[start:])
+        if x >= left:
+            for text, style in hint[start:]:
+                x += buf.write(x, y, text, style)
+            break
 
 
 def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = _BAR) -> None:
