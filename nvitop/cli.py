@@ -117,7 +117,7 @@ def _run(invocation: Invocation) -> int:
 
 
 def _keep_warnings(messages: list[Message]) -> None:
-    """Say the library's warnings at the end; with LOGLEVEL in the environment, as they come."""
+    """Say the library's warnings at the end."""
 
     def keep(text: str, args: tuple[object, ...]) -> None:
         message = Message('WARNING', text % args if args else text)
@@ -126,7 +126,7 @@ def _keep_warnings(messages: list[Message]) -> None:
         if not is_told and message not in messages:
             messages.append(message)
 
-    show_warnings_by(None if os.environ.get('LOGLEVEL') else keep)
+    show_warnings_by(keep)
 
 
 def _read_config(invocation: Invocation) -> Config:

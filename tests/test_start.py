@@ -124,6 +124,15 @@ def test_nvisel_loads_nothing_of_processes_and_of_what_is_drawn() -> None:
     assert not within(names, 'cachetools', 'logging', 'psutil', 'wcwidth')
 
 
+@pytest.mark.skipif(sys.platform != 'linux', reason='elsewhere psutil reads the host')
+def test_a_query_loads_nothing_that_is_drawn() -> None:
+    query = ('query', '--gpu=index', '--processes=pid', '--format=json')
+    printed, names = run_and_list_imports('nvitop.__main__', 'run', *query)
+    assert printed.startswith('{')
+    assert not within(names, 'nvitop.config', 'nvitop.gui', 'nvitop.select')
+    assert not within(names, 'cachetools', 'logging', 'psutil', 'wcwidth')
+
+
 def test_a_module_that_was_put_off_is_imported_when_something_of_it_is_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -21,10 +21,11 @@ def show_warnings_by(show: Show | None) -> None:
     """Have warnings given to ``show`` instead of the loggers; ``None``: to the loggers again.
 
     Critical messages, which tell of what is raised as well, are then left out. It is for programs
-    whose screen nobody else may write to.
+    that say themselves what a user should know. With ``LOGLEVEL`` in the environment everything is
+    logged as it comes.
     """
     global _show
-    _show = show
+    _show = None if os.environ.get('LOGLEVEL') else show
 
 
 class Log:

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Callable, TypeVar
 
 from nvitop.api import libnvml
+from nvitop.api.log import show_warnings_by
 from nvitop.arguments import ArgumentParser
 from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable_lines
@@ -275,7 +276,7 @@ def main(
         texts = [list_of_names()] if given.list else map(help_on, given.help_on)
         sys.stdout.write('\n'.join(texts))
         return 0
-    libnvml.LOGGER.disabled = True  # what fails is said here
+    show_warnings_by(lambda text, values: None)  # what fails is said here
     try:
         with Interrupts() as interrupts:
             return _run(request, given.demo, interrupts, clock, sleep)
@@ -285,7 +286,7 @@ def main(
         _say(str(failure))
         return failure.status
     finally:
-        libnvml.LOGGER.disabled = False
+        show_warnings_by(None)
 
 
 def _run(

@@ -52,6 +52,18 @@ def test_a_program_that_shows_warnings_gets_them_instead(
     assert not caplog.records
 
 
+def test_whoever_sets_loglevel_gets_them_as_they_come(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv('LOGLEVEL', 'INFO')
+    show_warnings_by(lambda text, args: pytest.fail('shown'))
+    try:
+        Log('nvitop.api.tested').warning('it is missing')
+    finally:
+        show_warnings_by(None)
+    assert caplog.messages == ['it is missing']
+
+
 def test_a_level_that_the_program_has_set_before_stays() -> None:
     done = run_python(
         "import logging; logging.getLogger('nvitop.api.libnvml').setLevel(logging.ERROR); "
