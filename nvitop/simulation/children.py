@@ -118,9 +118,12 @@ def start_child(task: Task) -> subprocess.Popen[bytes]:
             if child.stdin is not None:
                 _dress(child, command)
             return child
-    return subprocess.Popen(
+    child = subprocess.Popen(
         [sys.executable, '-c', 'import sys; sys.stdin.buffer.read()', *command[1:]], **options
     )
+    if child.stdin is not None:
+        _arguments(child)
+    return child
 
 
 def end_child(child: subprocess.Popen[bytes]) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import Any, Callable, Iterator
 
 import pytest
@@ -214,10 +215,9 @@ def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second()
 
         def work(seconds: float) -> None:
             busy['seconds'] = seconds
-            done = False
-            end = os.times().elapsed + seconds
-            while not done:
-                done = os.times().elapsed >= end
+            end = time.process_time() + seconds
+            while time.process_time() < end:
+                pass
 
         source = LiveSource(sleep=work)
         sample = source.complete_sample(metrics=REPORT_METRICS)
