@@ -14,6 +14,9 @@ FUZZ   ?= 60
 # For `make faults`.
 CASES  ?= 1200
 SEED   ?= 1
+# A package index may be slow, or away for a moment.
+export PIP_RETRIES ?= 10
+export PIP_DEFAULT_TIMEOUT ?= 60
 BENCH  := .venvs/bench/bin/python
 DOCS   := .venvs/docs/bin/python
 DELIVERY := .venvs/delivery/bin/python
@@ -69,11 +72,11 @@ faults: $(VENV)/.made ## break what nvitop stands on, in CASES=1200 ways or CASE
 		--deselect tests/faults/test_driver.py::test_whatever_fails_in_whatever_way
 
 .PHONY: test-pythons
-test-pythons: $(VENV)/.made ## run the tests on every Python at hand, 3.8 to 3.13
+test-pythons: $(VENV)/.made ## run the tests on every other Python at hand, 3.8 to 3.13
 	@$(BIN)/python tools/test_matrix.py pythons $(ARGS)
 
 .PHONY: test-bindings
-test-bindings: $(VENV)/.made ## run the tests with old and new NVML bindings, and the oldest dependencies
+test-bindings: $(VENV)/.made ## run the tests of drivers with old and new NVML bindings, all tests with the oldest dependencies
 	@$(BIN)/python tools/test_matrix.py bindings $(ARGS)
 
 .PHONY: test-peers

@@ -62,7 +62,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         worker_output['goldens'] = sorted(goldens.USED)
         return
     marked = config.option.markexpr not in ('', 'not slow')
-    selected = config.option.keyword or marked or config.option.deselect
+    option = config.option
+    selected = option.keyword or marked or option.deselect or option.ignore
     whole = set(config.args) == set(config.getini('testpaths')) and not selected
     if exitstatus != pytest.ExitCode.OK or not whole or config.option.collectonly:
         return

@@ -1,6 +1,7 @@
 """Run the tests in other environments: other Pythons, NVML bindings and oldest dependencies, peers.
 
-Says loudly which environments ran and which could not be made; fails when a run fails.
+Says loudly which environments ran, which could not be made, and which are those of ``make test``;
+fails when a run fails.
 """
 
 from __future__ import annotations
@@ -12,15 +13,35 @@ import re
 import shutil
 import subprocess
 import sys
+from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).parent.parent
 VENVS = ROOT / '.venvs'
 PYTHONS = ('3.8', '3.9', '3.10', '3.11', '3.12', '3.13')
 #: The binding each driver generation needs, as users install them.
 BINDINGS = ('11.450.51', '11.525.150', '12.535.133')
+#: Tests that come to no driver, or to it through what other tests try: left out where only the
+#: binding is another one. They draw, or are about text, files and what is delivered.
+NOT_OF_BINDINGS = (
+    'delivery', 'e2e', 'fuzz', 'gui', 'test_architecture.py', 'test_config.py', 'test_documents.py',
+    'test_examples.py', 'test_reference.py', 'test_report_documentation.py', 'test_soak.py',
+    'test_start.py', 'test_windows.py',
+)  # fmt: skip
 
 #: Packages with which the compatibility modules are compared, on the same simulated machines.
 PEERS = ('pynvml==13.0.1', 'igpu==0.1.2')
+
+
+class Environment(NamedTuple):
+    """Where tests run."""
+
+    name: str
+    #: ``None``: there is no such interpreter at hand.
+    python: str | None
+    #: Besides nvitop and what its tests need.
+    requirements: list[str]
+    #: Left out of ``tests``.
+    left_out: tuple[str, ...] = ()
 
 
 def find_python(version: str) -> str | None:
@@ -48,6 +69,17 @@ def oldest_requirements() -> list[str]:
     return [f'{name}=={version}' for name, version in pairs if name not in skip]
 
 
+def is_default(name: str) -> bool:
+    """Whether an environment is what this very Python has, which ``make test`` runs."""
+    if name == f'python-{sys.version_info[0]}.{sys.version_info[1]}':
+        return True
+    if name != 'binding-newest':
+        return False
+    command = [sys.executable, '-m', 'pip', 'install', '--dry-run', '--upgrade', 'nvidia-ml-py']
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    return done.returncode == 0 and 'Would install' not in done.stdout
+
+
 def make_environment(name: str, python: str, requirements: list[str]) -> bool:
     """Make the environment if need be."""
     venv = VENVS / name
@@ -67,20 +99,21 @@ def run_tests(name: str, arguments: list[str]) -> bool:
     return subprocess.run(command, cwd=ROOT).returncode == 0
 
 
-def environments(what: str) -> list[tuple[str, str | None, list[str]]]:
-    """Name, interpreter (``None``: not at hand) and extra requirements of each environment."""
+def environments(what: str) -> list[Environment]:
+    """The environments of one kind."""
     if what == 'peers':
-        return [('peers', sys.executable, list(PEERS))]
+        return [Environment('peers', sys.executable, list(PEERS))]
     if what == 'pythons':
-        return [(f'python-{version}', find_python(version), []) for version in PYTHONS]
-    rows: list[tuple[str, str | None, list[str]]] = [
-        (f'binding-{binding}', sys.executable, [f'nvidia-ml-py=={binding}']) for binding in BINDINGS
+        return [Environment(f'python-{version}', find_python(version), []) for version in PYTHONS]
+    bindings = {binding: [f'nvidia-ml-py=={binding}'] for binding in BINDINGS}
+    bindings['newest'] = ['--upgrade', 'nvidia-ml-py']
+    found = [
+        Environment(f'binding-{name}', sys.executable, requirements, NOT_OF_BINDINGS)
+        for name, requirements in bindings.items()
     ]
-    rows.append(('binding-newest', sys.executable, ['--upgrade', 'nvidia-ml-py']))
     oldest_python = find_python('3.8') or sys.executable
     oldest = ['nvidia-ml-py==11.450.51', *oldest_requirements()]
-    rows.append(('oldest-dependencies', oldest_python, oldest))
-    return rows
+    return [*found, Environment('oldest-dependencies', oldest_python, oldest)]
 
 
 def main() -> int:
@@ -92,14 +125,21 @@ def main() -> int:
     passed: list[str] = []
     failed: list[str] = []
     absent: list[str] = []
-    for name, python, requirements in environments(what):
+    default: list[str] = []
+    for name, python, requirements, left_out in environments(what):
+        # Who names tests wants these.
+        named = arguments or [f'--ignore={ROOT / "tests" / each}' for each in left_out]
         if python is None:
             absent.append(name)
-        elif make_environment(name, python, requirements) and run_tests(name, arguments):
+        elif is_default(name):
+            default.append(name)
+        elif make_environment(name, python, requirements) and run_tests(name, named):
             passed.append(name)
         else:
             failed.append(name)
     print(f'\nRan and passed: {", ".join(passed) or "none"}')
+    if default:
+        print(f'NOT RUN AGAIN, the same as in `make test`: {", ".join(default)}')
     if absent:
         print(f'NOT RUN, no interpreter at hand: {", ".join(absent)}')
     if failed:
