@@ -149,8 +149,11 @@ def test_rows_are_in_order_and_those_of_processes_on_the_screen(layout: MainLayo
         assert row.y not in layout.processes.separators
 
 
-@given(LAYOUTS, st.integers(-1, 500), st.integers(-1, 200))
-def test_a_cell_belongs_to_what_is_drawn_there(layout: MainLayout, x: int, y: int) -> None:
+@given(LAYOUTS, st.data())
+def test_a_cell_belongs_to_what_is_drawn_there(layout: MainLayout, data: st.DataObject) -> None:
+    ys = [row.y for row in layout.devices.rows] + [row.y for row in layout.processes.rows]
+    y = data.draw(st.sampled_from(ys or [0])) + data.draw(st.integers(-1, 2))
+    x = data.draw(st.integers(-1, layout.width))
     device, process = layout.devices.at(x, y), layout.processes.at(x, y)
     assert device is None or process is None
     if device is not None:
@@ -160,6 +163,17 @@ def test_a_cell_belongs_to_what_is_drawn_there(layout: MainLayout, x: int, y: in
         assert layout.processes.row_of(process) == y
     column = layout.processes.column_at(x, y)
     assert column is None or (device is None and process is None)
+
+
+@given(LAYOUTS)
+def test_every_row_is_found_by_its_cells_but_not_by_its_borders(layout: MainLayout) -> None:
+    for row in layout.devices.rows:
+        for y in (row.y, row.y + row.height - 1):
+            found = [layout.devices.at(x, y) for x in (0, 1, layout.width - 2, layout.width - 1)]
+            assert found == [None, row.device, row.device, None]
+    for line in layout.processes.rows:
+        found = [layout.processes.at(x, line.y) for x in (0, 1, layout.width - 2, layout.width - 1)]
+        assert found == [None, line.process, line.process, None]
 
 
 @given(CONTENTS, st.integers(NARROWEST, 300), st.integers(LOWEST, 100), st.data())

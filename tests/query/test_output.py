@@ -194,10 +194,13 @@ def test_a_signal_ends_waiting_for_a_pipe_that_nobody_reads() -> None:
             os.write(write, b'x' * 4096)
     os.set_blocking(write, True)
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-    with standard_output(write), Interrupts() as interrupts:
+
+    def write_a_row(interrupts: Interrupts) -> None:
         timer.start()
-        with pytest.raises(InterruptedByUser):
-            Output(interrupts=interrupts).write(['row\n'])
+        Output(interrupts=interrupts).write(['row\n'])
+
+    with standard_output(write), Interrupts() as caught, pytest.raises(InterruptedByUser):
+        write_a_row(caught)
     timer.join()
     os.close(read)
 
