@@ -50,10 +50,13 @@ test-only: $(VENV)/.made ## run the tests alone
 	@$(PYTEST) $(ARGS)
 
 .PHONY: lint
-lint: $(VENV)/.made ## check style (ruff) and types (mypy --strict)
+lint: $(VENV)/.made ## check style (ruff) and types (mypy --strict, for Linux, Windows and macOS)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@for platform in win32 darwin; do \
+		$(BIN)/mypy --platform $$platform --no-warn-unreachable --cache-dir .mypy_cache/$$platform nvitop || exit 1; \
+	done
 
 .PHONY: format
 format: $(VENV)/.made ## format the code and mend what can be mended

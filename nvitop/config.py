@@ -10,6 +10,7 @@ from typing import Any, Collection, Mapping
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.options import MODES, Options, parse_thresholds
+from nvitop.platforms import settings_folder
 
 
 class Setting(NamedTuple):
@@ -72,22 +73,13 @@ _KEY = re.compile(
     r'|Up|Down|Left|Right|F[1-9]|F1[0-2])|\S)'
 )
 
-_IS_LINUX = sys.platform.startswith('linux')
-
 #: Where a file may name only what the program knows: setting → words.
 Choices = Mapping[str, Collection[str]]
 
 
 def default_path() -> str:
     """Where the file lives unless ``--config`` names another one: the platform's own folder."""
-    if _IS_LINUX:
-        # The rule platformdirs follows here too, without the 6 ms of importing it.
-        base = os.environ.get('XDG_CONFIG_HOME', '').strip() or os.path.expanduser('~/.config')
-        return os.path.join(base, 'nvitop', 'config.toml')
-    import platformdirs
-
-    folder = platformdirs.user_config_dir('nvitop', appauthor=False)
-    return os.path.join(folder, 'config.toml')
+    return os.path.join(settings_folder(), 'config.toml')
 
 
 def read_config(path: str | os.PathLike[str] | None, choices: Choices) -> Config:

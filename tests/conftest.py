@@ -6,6 +6,7 @@ expect them.
 from __future__ import annotations
 
 import signal
+import sys
 from typing import Any
 
 import hypothesis
@@ -22,6 +23,9 @@ hypothesis.settings.register_profile(
     derandomize=amount.FACTOR <= 1,
 )
 hypothesis.settings.load_profile('patient')
+
+#: What is of POSIX is not even imported elsewhere.
+collect_ignore = ['gui/test_posix_input.py'] if sys.platform == 'win32' else []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

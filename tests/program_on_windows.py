@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import concurrent.futures
+import ctypes
 import getpass
 import importlib
 import locale
@@ -34,7 +35,17 @@ import wcwidth
 
 #: Imported above because they look at the platform while they are imported, and must see the real
 #: one.
-LOADED = [concurrent.futures, getpass, locale, logging, multiprocessing, platform, shutil, socket]
+LOADED = [
+    concurrent.futures,
+    ctypes,
+    getpass,
+    locale,
+    logging,
+    multiprocessing,
+    platform,
+    shutil,
+    socket,
+]
 LOADED += [subprocess, tempfile, pynvml, termcolor, wcwidth]
 
 NO_MODULES = ('fcntl', 'grp', 'posix', 'pty', 'pwd', 'resource', 'termios', 'tty')
@@ -84,6 +95,8 @@ def become_windows() -> None:
         _getfullpathname=os.path.abspath,
     )
     sys.modules['nt'] = nt
+    shell32 = types.SimpleNamespace(IsUserAnAdmin=lambda: 0)
+    vars(ctypes)['windll'] = types.SimpleNamespace(shell32=shell32)
     hide(os, NOT_IN_OS)
     hide(signal, NOT_IN_SIGNAL)
     hide(signal, ' '.join(n for n in vars(signal) if n.startswith('SIG') and n not in SIGNALS))

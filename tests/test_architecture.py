@@ -32,9 +32,11 @@ ANYONE = (
     'nvitop.printable',
     'nvitop.api.utils',
     'nvitop.api.metrics',
+    'nvitop.platforms',
 )
 #: room → the prefixes it may import beside its own and ANYONE. The first matching room counts.
 ROOMS: dict[str, tuple[str, ...]] = {
+    'nvitop.platforms': (),
     'nvitop.api.libnvml': ('nvitop.api', 'nvitop.simulation'),
     'nvitop.api': ('nvitop.api',),
     'nvitop.sampling.types': (),
@@ -94,7 +96,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 }
 #: Packages only these rooms may import.
 ONLY_IN = {
-    'curses': ('nvitop.gui.term.curses',),
+    'curses': ('nvitop.gui.term',),
     'argparse': (
         'nvitop.arguments',
         'nvitop.cli',
@@ -107,6 +109,20 @@ ONLY_IN = {
     'pynvml': ('nvitop.api.libnvml', 'nvitop.simulation'),
     'psutil': ('nvitop.api.host', 'nvitop.api.process'),
 }
+
+#: Only these ask which platform it is: what differs there is in a small module for each subject.
+PLATFORMS = (
+    'nvitop.platforms',
+    'nvitop.api.host',
+    'nvitop.api.process',
+    'nvitop.api.libnvml._explanation',
+    'nvitop.gui.signals',
+    'nvitop.gui.term',
+    'nvitop.simulation.children',
+)
+ASKS_THE_PLATFORM = re.compile(
+    r'\b(sys\.platform|os\.name|LINUX|MACOS|POSIX|WINDOWS|hasattr\((os|signal|time|curses|ctypes)\b)'
+)
 
 
 def module_name(path: pathlib.Path) -> str:
@@ -183,6 +199,14 @@ def test_some_packages_are_imported_in_one_place_only(path: pathlib.Path) -> Non
         for package, rooms in ONLY_IN.items():
             if is_within(imported, package):
                 assert any(is_within(name, room) for room in rooms), f'{name} imports {package}'
+
+
+@pytest.mark.parametrize('path', FILES, ids=module_name)
+def test_few_ask_which_platform_it_is(path: pathlib.Path) -> None:
+    name = module_name(path)
+    if not any(is_within(name, room) for room in PLATFORMS):
+        for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
+            assert not ASKS_THE_PLATFORM.search(line), f'{name}, line {number}'
 
 
 @pytest.mark.parametrize('path', FILES, ids=module_name)

@@ -80,6 +80,7 @@ def test_choosing_devices(scenario: str) -> None:
 
 
 LIBRARY = """
+import sys
 from nvitop import Device, ResourceMetricCollector, host, take_snapshots
 from nvitop.compat.pynvml_smi import nvidia_smi
 import nvitop.callbacks.utils, nvitop.compat.igpu, nvitop.gui.monitor, nvitop.start
@@ -93,6 +94,7 @@ collector = ResourceMetricCollector(interval=0.1)
 with collector('here'):
     assert any(name.startswith('here/cuda:0') or 'gpu:0' in name for name in collector.collect())
 assert nvidia_smi.getInstance().DeviceQuery('index')['gpu']
+assert 'nvitop.gui.term.posix' not in sys.modules
 print('all of it')
 """
 

@@ -12,10 +12,13 @@ import os
 import sys
 import time
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any
 
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
+from nvitop.platforms import WSL
+from nvitop.platforms.kernel import sysconf
+from nvitop.platforms.users import getuser
 
 if TYPE_CHECKING:
     import psutil
@@ -44,23 +47,8 @@ __all__ = [
     'uptime',
 ]
 
-_IS_LINUX = sys.platform.startswith('linux')
-
-
-def wsl_distribution(environ: Mapping[str, str], release: str) -> str | None:
-    """The distribution inside the Windows Subsystem for Linux; ``None`` anywhere else.
-
-    Where the environment does not tell it (services, ``sudo``), the release of the kernel tells at
-    least that it is one: ``'WSL'``.
-    """
-    return environ.get('WSL_DISTRO_NAME') or ('WSL' if 'microsoft' in release.lower() else None)
-
-
 #: Name of the distribution inside the Windows Subsystem for Linux, ``None`` anywhere else.
-WINDOWS_SUBSYSTEM_FOR_LINUX = (
-    wsl_distribution(os.environ, os.uname().release) if _IS_LINUX and hasattr(os, 'uname') else None
-)
-WSL = WINDOWS_SUBSYSTEM_FOR_LINUX
+WINDOWS_SUBSYSTEM_FOR_LINUX = WSL
 
 
 class MemoryUsage(NamedTuple):
@@ -82,53 +70,32 @@ class CpuSeconds(NamedTuple):
     whole: float
 
 
-def getuser() -> str:
-    """Name of the user who runs this program.
-
-    It is the name that the user's processes have in process lists. A user unknown to the system
-    (in a container, often) has the name from ``LOGNAME`` or the like, that of the login, or the
-    number as a text.
-    """
-    if hasattr(os, 'getuid'):
-        import pwd
-
-        try:
-            return pwd.getpwuid(os.getuid()).pw_name
-        except KeyError:
-            pass
-    import getpass
-
-    for ask in (getpass.getuser, os.getlogin):
-        try:
-            return ask()
-        except (OSError, KeyError, ImportError):
-            continue
-    return str(os.getuid()) if hasattr(os, 'getuid') else 'unknown'
-
-
 def hostname() -> str:
     """Name of this machine in the network."""
-    if hasattr(os, 'uname'):
-        return os.uname().nodename
-    import socket  # slow to import
+    if sys.platform == 'win32':
+        import socket  # slow to import
 
-    return socket.gethostname()
+        return socket.gethostname()
+    return os.uname().nodename
 
 
 def load_average() -> tuple[float, float, float] | None:
     """Average number of runnable processes over 1, 5 and 15 minutes; ``None`` where unknown."""
     try:
-        return os.getloadavg() if hasattr(os, 'getloadavg') else _psutil().getloadavg()
-    except (AttributeError, OSError):
+        if sys.platform == 'win32':
+            average: tuple[float, float, float] = _psutil().getloadavg()
+            return average
+        return os.getloadavg()
+    except OSError:
         return None
 
 
 def uptime() -> float:
     """Seconds since this machine started, sleep included."""
-    if hasattr(time, 'CLOCK_BOOTTIME'):  # steady when the clock on the wall is set
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    started: float = _psutil().boot_time()
-    return time.time() - started
+    if sys.platform != 'linux':
+        started: float = _psutil().boot_time()
+        return time.time() - started
+    return time.clock_gettime(time.CLOCK_BOOTTIME)  # steady when the clock on the wall is set
 
 
 def memory_usage() -> MemoryUsage:
@@ -188,7 +155,7 @@ def _usage(total: int, used: int) -> MemoryUsage:
 
 
 def _read(path: str) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         return os.read(descriptor, 4096)
     finally:
@@ -197,8 +164,6 @@ def _read(path: str) -> bytes:
 
 def _meminfo(*names: str) -> list[int] | None:
     """Sizes in bytes from ``/proc/meminfo``; ``None`` where it lacks one of them."""
-    if not _IS_LINUX:
-        return None
     try:
         lines = (line.split() for line in _read(f'{procfs_path()}/meminfo').decode().splitlines())
         sizes = {fields[0]: int(fields[1]) * 1024 for fields in lines if len(fields) > 1}
@@ -209,11 +174,9 @@ def _meminfo(*names: str) -> list[int] | None:
 
 def _stat_times() -> list[float] | None:
     """Seconds from the first line of ``/proc/stat``: user, nice, system, idle, iowait, …"""
-    if not _IS_LINUX:
-        return None
     try:
         fields = _read(f'{procfs_path()}/stat').split(b'\n', 1)[0].split()[1:]
-        ticks = os.sysconf('SC_CLK_TCK')
+        ticks = sysconf('SC_CLK_TCK')
         times = [int(field) / ticks for field in fields]
     except (OSError, ValueError):
         return None

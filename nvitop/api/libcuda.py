@@ -11,10 +11,10 @@ belongs to the return code. Apart from the versions and the texts, a function mu
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Mapping, cast
 
 from nvitop.api import _cuda_binding
+from nvitop.platforms import nvidia_files
 
 CUDA_SUCCESS = 0
 CUDA_ERROR_INVALID_VALUE = 1
@@ -194,20 +194,7 @@ def cudaExceptionClass(error_code: int) -> type[CUDAError]:
     return CUDAError.subclass(error_code)
 
 
-def candidates(platform: str = sys.platform) -> list[str]:
-    """Where the driver's library is looked for, in order; bare names are left to the loader."""
-    if platform.startswith('win'):
-        return ['nvcuda64.dll', 'nvcuda.dll']
-    if platform == 'darwin':
-        names = ['libcuda.1.dylib', 'libcuda.dylib']
-        directories = ['/usr/local/cuda/lib']
-    else:
-        names = ['libcuda.so.1', 'libcuda.so']
-        directories = ['/usr/lib64/nvidia', '/usr/lib/x86_64-linux-gnu', '/usr/lib/wsl/lib']
-    return names + [f'{directory}/{name}' for directory in directories for name in names]
-
-
-_driver = _cuda_binding.LazyLibrary(candidates, CUDAError)
+_driver = _cuda_binding.LazyLibrary(nvidia_files.cuda_files, CUDAError)
 
 
 def use_library(library: object | None) -> None:

@@ -10,12 +10,10 @@ that belongs to the return code. The numbers are those of CUDA 10.1 and newer.
 from __future__ import annotations
 
 import ctypes
-import os
-import sys
-from typing import Iterator, Mapping, Sequence, cast
+from typing import Mapping, cast
 
 from nvitop.api import _cuda_binding
-from nvitop.namedtuple import NamedTuple
+from nvitop.platforms import nvidia_files
 
 cudaSuccess = 0
 cudaErrorInvalidValue = 1
@@ -226,57 +224,7 @@ def cudaExceptionClass(error_code: int) -> type[cudaError]:
     return cudaError.subclass(error_code)
 
 
-class _Layout(NamedTuple):
-    """Where one platform keeps the runtime."""
-
-    #: Names for the loader; the unversioned one is only in developer packages.
-    names: tuple[str, ...]
-    #: The file in a directory.
-    pattern: str
-    #: The directory below a root.
-    parts: tuple[str, ...]
-    roots: tuple[str, ...] = ()
-
-
-_LINUX = _Layout(
-    ('libcudart.so', *(f'libcudart.so.{v}' for v in ('13', '12', '11.0', '10.2', '10.1'))),
-    'libcudart.so*',
-    ('lib64', 'lib'),
-    ('/usr/local/cuda',),
-)
-_MACOS = _Layout(('libcudart.dylib',), 'libcudart*.dylib', ('lib',), ('/usr/local/cuda',))
-_WINDOWS = _Layout((), 'cudart64*.dll', ('bin', 'bin/x64'))
-
-
-def candidates(
-    platform: str = sys.platform,
-    environ: Mapping[str, str] = os.environ,
-    python_path: Sequence[str] | None = None,
-) -> Iterator[str]:
-    """Where the runtime is looked for, in order; bare names are left to the loader.
-
-    After the loader come the directories of ``CUDA_PATH``, ``CUDA_HOME`` and ``CUDA_ROOT``,
-    ``/usr/local/cuda``, and last the packages ``nvidia-cuda-runtime`` that frameworks install
-    beside themselves. On Windows the directories of ``PATH`` come first.
-    """
-    import glob
-
-    windows = platform.startswith('win')
-    layout = _WINDOWS if windows else _MACOS if platform == 'darwin' else _LINUX
-    yield from layout.names
-    homes = [environ.get(name, '') for name in ('CUDA_PATH', 'CUDA_HOME', 'CUDA_ROOT')]
-    packages = sys.path if python_path is None else python_path
-    roots = [glob.escape(root) for root in (*homes, *layout.roots) if root]
-    roots += [os.path.join(glob.escape(entry), 'nvidia', '*') for entry in packages if entry]
-    directories = [os.path.join(root, part) for root in roots for part in layout.parts]
-    if windows:
-        paths = environ.get('PATH', '').split(';')
-        directories = [glob.escape(path) for path in paths if path] + directories
-    for directory in directories:
-        yield from sorted(glob.glob(os.path.join(directory, layout.pattern)))
-
-
-_runtime = _cuda_binding.LazyLibrary(candidates, cudaError)
+_runtime = _cuda_binding.LazyLibrary(nvidia_files.cudart_files, cudaError)
 
 
 def use_library(library: object | None) -> None:

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import contextlib
-import locale
 import os
 import sys
 import time
-from typing import IO, TYPE_CHECKING, Iterator, Sequence
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 from nvitop.gui.app import App
 from nvitop.gui.crash import explain_crash, write_crash
@@ -19,9 +18,10 @@ from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.state.rebinding import rebind
 from nvitop.gui.state.types import MainState
 from nvitop.gui.state.update import HUNG_UP
-from nvitop.gui.term.curses import CursesTerminal
+from nvitop.gui.term.platform import has_utf8_locale, terminal_here
 from nvitop.namedtuple import NamedTuple
 from nvitop.options import Options
+from nvitop.platforms.kernel import open_nameless_file
 from nvitop.sampling.history import History
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
@@ -76,7 +76,7 @@ def run_monitor(
         options = options._replace(ascii=True)
     # NO_COLOR holds here too: what the roles mean is then said by attributes.
     max_colors = 0 if os.environ.get('NO_COLOR') else 256
-    terminal = terminal or CursesTerminal(max_colors=max_colors)
+    terminal = terminal or terminal_here(max_colors)
     every = intervals(options.interval)
     app = App(
         terminal,
@@ -125,7 +125,7 @@ def errors_held_back() -> Iterator[None]:
             descriptor = sys.stderr.fileno()
             if not os.isatty(descriptor):
                 raise OSError
-            held = stack.enter_context(_open_nameless_file())
+            held = stack.enter_context(open_nameless_file())
         except (AttributeError, OSError, ValueError):  # closed, or no danger for the screen
             yield
             return
@@ -141,27 +141,3 @@ def errors_held_back() -> Iterator[None]:
             held.seek(0)
             with contextlib.suppress(OSError):  # the terminal may be gone
                 os.write(descriptor, held.read(MAX_ERROR_BYTES))
-
-
-def _open_nameless_file() -> IO[bytes]:
-    if hasattr(os, 'memfd_create'):
-        return open(os.memfd_create('nvitop-errors'), 'w+b')
-    import tempfile
-
-    return tempfile.TemporaryFile()
-
-
-def has_utf8_locale() -> bool:
-    """Set a locale in which curses can draw all characters; whether there is one."""
-    if sys.platform == 'win32':
-        return True
-    for name in ('', 'C.UTF-8', 'en_US.UTF-8'):
-        try:
-            locale.setlocale(locale.LC_ALL, name)
-        except locale.Error:
-            continue
-        # Not getpreferredencoding(): in Python's UTF-8 mode, as with LC_ALL=C, it tells of Python.
-        # What curses and the C library write goes by the locale alone.
-        if 'utf' in locale.nl_langinfo(locale.CODESET).lower():
-            return True
-    return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import signal
 import sys
@@ -50,14 +51,11 @@ def send_signal(
     """
     try:
         number = signal_number(name)
-        with _opened_pidfd(key.pid) as descriptor:
+        with _held(key.pid, kill) as send:
             outcome = differs(key, start_time_of)
             if outcome:
                 return SignalSent(key, name, outcome)
-            if descriptor is not None:
-                signal.pidfd_send_signal(descriptor, number)
-            else:
-                kill(key.pid, number)
+            send(number)
     except (ProcessLookupError, host.NoSuchProcess):
         return SignalSent(key, name, 'gone')
     except (PermissionError, host.AccessDenied):
@@ -69,23 +67,22 @@ def send_signal(
 
 
 @contextlib.contextmanager
-def _opened_pidfd(pid: int) -> Iterator[int | None]:
-    """A descriptor that stays with the process; ``None`` where there are none (Linux < 5.3)."""
-    if not (hasattr(os, 'pidfd_open') and hasattr(signal, 'pidfd_send_signal')):
-        yield None
-        return
-    try:
-        descriptor = os.pidfd_open(pid)
-    except OSError as error:
-        if error.errno == errno.ESRCH:
-            raise
-        # A sandbox or an old kernel forbids it: the start time alone has to do.
-        yield None
-        return
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+def _held(pid: int, kill: Callable[[int, int], None]) -> Iterator[Callable[[int], None]]:
+    """What sends a signal: through a descriptor that stays with the process, from Linux 5.3 on."""
+    if sys.platform == 'linux' and hasattr(os, 'pidfd_open'):
+        try:
+            descriptor = os.pidfd_open(pid)
+        except OSError as error:
+            if error.errno == errno.ESRCH:
+                raise
+            # A sandbox or an old kernel forbids it: the start time alone has to do.
+        else:
+            try:
+                yield functools.partial(signal.pidfd_send_signal, descriptor)
+            finally:
+                os.close(descriptor)
+            return
+    yield functools.partial(kill, pid)
 
 
 def differs(key: ProcessKey, start_time_of: Callable[[int], float]) -> str:

@@ -8,19 +8,16 @@ import errno
 import io
 import os
 import re
-import select
 import signal
 import stat
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
+from nvitop.platforms.kernel import ENDING, wait_until_writable
+
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
-
-_SIGNALS = [
-    getattr(signal, name) for name in ('SIGINT', 'SIGTERM', 'SIGHUP') if hasattr(signal, name)
-]
 
 #: Halves of UTF-16 pairs, which names in Windows may have; Python keeps odd bytes between these.
 _UNWRITABLE = re.compile('[\ud800-\udc7f\udd00-\udfff]')
@@ -47,7 +44,7 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            for number in _SIGNALS:
+            for number in ENDING:
                 # What a parent has told to ignore (nohup, a job in the background) stays ignored.
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._take)
@@ -120,7 +117,7 @@ class Output:
                 sys.stdout.write(b''.join(data).decode('utf-8', 'replace'))
                 sys.stdout.flush()
             return
-        self._wait_until_writable()
+        wait_until_writable(self._fd)  # where Ctrl-C ends the program, rather than amid a row
         with self._interrupts.held():
             self._write_all(data)
 
@@ -148,11 +145,6 @@ class Output:
                 self._fd = -1
         self._is_open = True
 
-    def _wait_until_writable(self) -> None:
-        """Block here, where Ctrl-C ends the program, rather than amid a row."""
-        if os.name == 'posix':
-            select.select([], [self._fd], [])
-
     def _write_all(self, data: list[bytes]) -> None:
         view = memoryview(b''.join(data))
         written = 0
@@ -161,7 +153,7 @@ class Output:
                 try:
                     written += os.write(self._fd, view[written:])
                 except BlockingIOError:  # somebody made it so
-                    self._wait_until_writable()
+                    wait_until_writable(self._fd)
         except OSError:
             with contextlib.suppress(OSError):
                 self._take_back(data, written)

@@ -8,6 +8,7 @@ import time
 from typing import Callable, TypeVar
 
 from nvitop.api import host
+from nvitop.platforms.users import is_superuser
 from nvitop.sampling.types import HostSample, Problem
 
 T = TypeVar('T')
@@ -76,13 +77,3 @@ class HostReader:
             percent = round(min(max(100.0 * share, 0.0), 100.0), 1)
         self._cpu = (now, busy, whole, percent)
         return percent
-
-
-def is_superuser() -> bool:
-    """Whether this program may signal the processes of everybody."""
-    if hasattr(os, 'geteuid'):
-        return os.geteuid() == 0
-    import ctypes  # only on Windows
-
-    windll = getattr(ctypes, 'windll', None)
-    return windll is not None and bool(windll.shell32.IsUserAnAdmin())

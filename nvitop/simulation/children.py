@@ -11,6 +11,8 @@ import threading
 import time
 from typing import Any, Sequence
 
+from nvitop.platforms import WINDOWS
+from nvitop.platforms.users import ids_of_user, is_superuser
 from nvitop.simulation.world import Task, World
 
 #: Made-up PIDs begin here: above what a Linux system gives out by default (32768) and below what a
@@ -110,7 +112,7 @@ def start_child(task: Task) -> subprocess.Popen[bytes]:
         'env': environment,
         **_user_options(task.spec.user),
     }
-    if os.name == 'posix':
+    if not WINDOWS:
         options['start_new_session'] = True  # a Ctrl-C in the terminal is not for it
         line = ' '.join(command)
         with contextlib.suppress(OSError):
@@ -144,15 +146,10 @@ def _close_pipe(child: subprocess.Popen[bytes]) -> None:
 
 def _user_options(user: str) -> dict[str, Any]:
     """Run it as its user, where this process may do that and the system knows the user."""
-    if not user or sys.version_info < (3, 9) or os.name != 'posix' or os.geteuid() != 0:
+    ids = ids_of_user(user) if sys.version_info >= (3, 9) else None
+    if ids is None or not is_superuser():
         return {}
-    import pwd
-
-    try:
-        entry = pwd.getpwnam(user)
-    except KeyError:
-        return {}
-    return {'user': entry.pw_uid, 'group': entry.pw_gid, 'extra_groups': []}
+    return {'user': ids[0], 'group': ids[1], 'extra_groups': []}
 
 
 def _dress(child: subprocess.Popen[bytes], command: list[str]) -> None:

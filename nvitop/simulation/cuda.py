@@ -7,6 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 
+from nvitop.platforms.kernel import sysconf
 from nvitop.simulation.abi import DriverError, fill_number, number, target, text_of
 from nvitop.simulation.driver.nvml import Driver
 from nvitop.simulation.world import Node, World
@@ -164,7 +165,7 @@ class _Context:
     def cuDeviceTotalMem(self, size: object, device: object) -> None:
         node = self.device(device)
         if node.gpu.value('unified_memory'):
-            fill_number(size, os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'))
+            fill_number(size, sysconf('SC_PHYS_PAGES') * sysconf('SC_PAGE_SIZE'))
             return
         fill_number(size, node.value('memory_total') - (node.value('memory_reserved') or 0))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
 import pickle
 from typing import Iterator
 
@@ -15,57 +13,9 @@ from tests.api import fake_cuda
 
 @pytest.fixture(autouse=True)
 def _no_runtime_stays() -> Iterator[None]:
+    libcudart.use_library(None)  # of a test elsewhere
     yield
     libcudart.use_library(None)
-
-
-def touch(path: pathlib.Path) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
-    return str(path)
-
-
-def test_on_linux_the_loader_comes_first_then_variables_then_packages(
-    tmp_path: pathlib.Path,
-) -> None:
-    home = touch(tmp_path / 'home' / 'lib64' / 'libcudart.so')
-    path = touch(tmp_path / 'path [1]' / 'lib' / 'libcudart.so.12')
-    package = touch(tmp_path / 'site' / 'nvidia' / 'cu13' / 'lib' / 'libcudart.so.13')
-    touch(tmp_path / 'site' / 'nvidia' / 'cu13' / 'lib' / 'libcudart_static.a')
-    environ = {'CUDA_HOME': str(tmp_path / 'home'), 'CUDA_PATH': str(tmp_path / 'path [1]')}
-    found = list(libcudart.candidates('linux', environ, ['', str(tmp_path / 'site')]))
-    bare = [name for name in found if os.sep not in name]
-    assert bare[:3] == ['libcudart.so', 'libcudart.so.13', 'libcudart.so.12']
-    assert found[: len(bare)] == bare
-    files = [name for name in found[len(bare) :] if not name.startswith('/usr/local/cuda/')]
-    assert files == [path, home, package]
-
-
-def test_an_unset_variable_and_the_current_directory_are_not_searched(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    touch(tmp_path / 'lib64' / 'libcudart.so')
-    touch(tmp_path / 'nvidia' / 'x' / 'lib' / 'libcudart.so')
-    monkeypatch.chdir(tmp_path)
-    found = list(libcudart.candidates('linux', {'CUDA_HOME': ''}, ['']))
-    assert [name for name in found if '/' in name and not name.startswith('/usr/local/')] == []
-
-
-def test_on_windows_the_path_is_searched(tmp_path: pathlib.Path) -> None:
-    in_path = touch(tmp_path / 'bin' / 'cudart64_12.dll')
-    touch(tmp_path / 'bin' / 'cudart32_12.dll')
-    in_home = touch(tmp_path / 'v13' / 'bin' / 'x64' / 'cudart64_13.dll')
-    environ = {
-        'PATH': f';{tmp_path / "bin"};{tmp_path / "none"}',
-        'CUDA_PATH': f'{tmp_path / "v13"}',
-    }
-    assert list(libcudart.candidates('win32', environ, [])) == [in_path, in_home]
-
-
-def test_on_macos_the_dylib_is_searched(tmp_path: pathlib.Path) -> None:
-    library = touch(tmp_path / 'lib' / 'libcudart.10.2.dylib')
-    found = list(libcudart.candidates('darwin', {'CUDA_ROOT': str(tmp_path)}, []))
-    assert found[:2] == ['libcudart.dylib', library]
 
 
 def test_without_a_runtime_every_function_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ def bare_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Linux machine: no container, not inside Windows, no kernel module."""
     monkeypatch.setattr(sys, 'platform', 'linux')
     monkeypatch.setattr(_explanation, 'is_container', lambda: False)
-    monkeypatch.setattr(_explanation, 'is_wsl', lambda: False)
+    monkeypatch.setattr(_explanation, 'WSL', None)
     monkeypatch.setattr(_explanation, 'read_loaded_driver_version', lambda: '')
     monkeypatch.setattr(_explanation, 'read_library_version', lambda: '')
 
@@ -64,7 +64,7 @@ def test_an_unknown_error_outside_of_a_container() -> None:
 
 
 def test_linux_inside_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_explanation, 'is_wsl', lambda: True)
+    monkeypatch.setattr(_explanation, 'WSL', 'Ubuntu')
     assert 'wsl --update' in explain(LIBRARY_NOT_FOUND)
 
 

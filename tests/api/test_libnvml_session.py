@@ -14,7 +14,7 @@ import pynvml
 import pytest
 
 from nvitop.api import libnvml
-from nvitop.api.libnvml import _logger, _session
+from nvitop.api.libnvml import _binding, _logger, _session
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
@@ -390,3 +390,43 @@ def test_a_function_and_its_name_are_the_same_missing_function(library: FakeLibr
     assert libnvml.nvmlQuery(libnvml.nvmlDeviceGetFanSpeed, handle()) is NA
     assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) is NA
     assert list(libnvml.UNKNOWN_FUNCTIONS) == ['nvmlDeviceGetFanSpeed']
+
+
+def test_the_first_file_of_nvml_that_can_be_loaded_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def load(path: str) -> object:
+        asked.append(path)
+        if path == 'broken':
+            raise OSError('wrong ELF class')
+        return path
+
+    monkeypatch.setattr(_session, 'nvml_elsewhere', lambda: ['broken', 'good', 'never'])
+    assert _session._load_from_elsewhere(load)
+    assert asked == ['broken', 'good']
+    monkeypatch.setattr(_session, 'nvml_elsewhere', lambda: ['broken'])
+    assert not _session._load_from_elsewhere(load)
+
+
+@pytest.mark.parametrize('is_there', [False, True])
+def test_the_driver_is_started_once_more_when_it_was_found(
+    monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    starts: list[int] = []
+
+    def start(flags: int) -> None:
+        starts.append(flags)
+        if len(starts) == 1 or not is_there:
+            raise libnvml.NVMLError(libnvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    monkeypatch.setattr(_binding.BINDING, 'nvmlInitWithFlags', start)
+    monkeypatch.setattr(_session, '_load_from_elsewhere', lambda: is_there)
+    if is_there:
+        _session._start_driver(3)
+        assert starts == [3, 3]
+    else:
+        with pytest.raises(libnvml.NVMLError_LibraryNotFound):
+            _session._start_driver(3)
+        assert starts == [3]

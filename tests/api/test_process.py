@@ -22,6 +22,7 @@ import pytest
 from nvitop.api.process import GpuProcess, HostProcess, command_join, linux, procfs
 from nvitop.api.process.command import quote_posix, quote_windows
 from nvitop.api.utils import NA, GiB, Snapshot
+from nvitop.platforms import users
 from tests.patience import PATIENCE, wait_until
 
 linux_only = pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
@@ -592,14 +593,14 @@ def test_a_user_without_a_name_has_a_number(monkeypatch: pytest.MonkeyPatch) -> 
         asked.append(uid)
         raise KeyError(uid)
 
-    linux._known_name_of_user.cache_clear()
+    users._known_name_of_user.cache_clear()
     monkeypatch.setattr(pwd, 'getpwuid', unknown)
     with running('cat') as child:
         process = HostProcess(child.pid)
         assert process.username() == process.username() == process.facts().username
         assert process.username() == str(os.getuid())
     assert asked.count(os.getuid()) <= 2
-    linux._known_name_of_user.cache_clear()
+    users._known_name_of_user.cache_clear()
 
 
 @linux_only

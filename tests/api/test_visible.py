@@ -245,7 +245,7 @@ def test_the_default_argument_reads_well() -> None:
 def real_helper(monkeypatch: pytest.MonkeyPatch) -> None:
     """No driver of Python is in the way, and there is none of C."""
     libcuda.use_library(None)
-    monkeypatch.setattr(libcuda, 'candidates', lambda: ['/nonexistent/libcuda.so.1'])
+    monkeypatch.setattr(visible_by_cuda, 'cuda_files', lambda: ['/nonexistent/libcuda.so.1'])
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, *outcomes: object) -> list[dict[str, str]]:

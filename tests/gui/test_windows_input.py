@@ -5,8 +5,6 @@ from __future__ import annotations
 import collections
 import os
 import signal
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -20,7 +18,6 @@ from nvitop.gui.term.windows import (
     event_of,
     keys_of,
 )
-from tests.patience import PATIENCE
 
 #: Some of the constants of the curses that Windows has.
 CONSTANTS: dict[str, object] = {
@@ -165,22 +162,3 @@ def test_signals_are_events_and_their_handlers_are_put_back() -> None:
     assert [type(event).__name__ for event in events] == ['KeyPressed', 'Terminated']
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == former
     console.input.close()
-
-
-_WITHOUT_POSIX = """
-import os, signal, sys
-import curses, psutil
-for name in ('fcntl', 'grp', 'pwd', 'resource', 'termios', 'tty'):
-    sys.modules[name] = None
-for name in ('SIGCONT', 'SIGHUP', 'SIGKILL', 'SIGSTOP', 'SIGTSTP', 'SIGWINCH'):
-    delattr(signal, name)
-for name in ('geteuid', 'getuid', 'pidfd_open', 'set_blocking', 'uname'):
-    if hasattr(os, name):
-        delattr(os, name)
-import nvitop.cli, nvitop.gui.effects, nvitop.gui.monitor, nvitop.gui.term.windows
-assert 'nvitop.gui.term.posix' not in sys.modules
-"""
-
-
-def test_nothing_that_windows_lacks_is_needed_to_import_the_monitor() -> None:
-    subprocess.run([sys.executable, '-c', _WITHOUT_POSIX], check=True, timeout=PATIENCE)

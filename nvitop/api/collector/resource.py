@@ -17,6 +17,7 @@ from nvitop.api.collector.statistics import Sample, TagBuffer
 from nvitop.api.collector.threads import CollectThread, SamplingThread
 from nvitop.api.device import Device
 from nvitop.api.utils import MiB
+from nvitop.platforms.kernel import at_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -453,12 +454,11 @@ def _after_fork_in_child() -> None:
         collector._be_alone()
 
 
-if hasattr(os, 'register_at_fork'):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )
+at_fork(
+    before=_before_fork,
+    after_in_parent=_after_fork_in_parent,
+    after_in_child=_after_fork_in_child,
+)
 
 # Where users find them is where they say they are, in reprs, pickles and documents.
 for _public in (ResourceMetricCollector, collect_in_background):

@@ -23,6 +23,7 @@ from nvitop.api.device import visible_program
 from nvitop.api.device.visible_rules import digits
 from nvitop.api.log import Log
 from nvitop.namedtuple import NamedTuple
+from nvitop.platforms.nvidia_files import cuda_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -114,7 +115,7 @@ def _run(environment: dict[str, str]) -> str:
     """What the program prints."""
     # Isolated and without site packages it starts in a third of the time, and always the same.
     process = subprocess.Popen(
-        [sys.executable, '-I', '-S', '-', *libcuda.candidates()],
+        [sys.executable, '-I', '-S', '-', *cuda_files()],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -7,8 +7,9 @@ import os
 import re
 import sys
 
-from nvitop.api import host
 from nvitop.api.libnvml._binding import BINDING, NVMLError, explain_binding
+from nvitop.platforms import WSL, is_container
+from nvitop.platforms.nvidia_files import nvml_name
 
 _DRIVER_DOWNLOADS = 'https://www.nvidia.com/drivers'
 _CONTAINER_TOOLKIT = 'https://docs.nvidia.com/datacenter/cloud-native/container-toolkit'
@@ -33,18 +34,6 @@ def read_library_version(path: str = '/proc/self/maps') -> str:
     except OSError:
         return ''
     return match.group(1) if match else ''
-
-
-def is_container() -> bool:
-    """Whether this process runs in a container, as far as it can tell."""
-    if os.path.exists('/.dockerenv') or os.path.exists('/run/.containerenv'):
-        return True
-    return 'KUBERNETES_SERVICE_HOST' in os.environ
-
-
-def is_wsl() -> bool:
-    """Whether this is Linux inside Windows."""
-    return host.WSL is not None
 
 
 def explain_init_error(error: BaseException) -> str:
@@ -86,12 +75,11 @@ def advise_on_failure() -> str:
 def _explain_library_not_found() -> str:
     text = (
         'The NVML library was not found ('
-        + ('nvml.dll' if sys.platform == 'win32' else 'libnvidia-ml.so.1')
-        + '): there is no NVIDIA driver here, or it is not visible to this process.\n'
+        f'{nvml_name(sys.platform)}): there is no NVIDIA driver here, or it is not visible to this process.\n'
     )
     if sys.platform == 'darwin':
         return text + 'NVIDIA has no driver for macOS: run nvitop on the machine with the GPUs.'
-    if is_wsl():
+    if WSL is not None:
         return (
             text
             + 'In WSL the driver of Windows is used: update it, run `wsl --update`, and see that '

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import sys
 from typing import Any, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError
@@ -22,10 +21,7 @@ from nvitop.api.libnvml._structures import (
 )
 from nvitop.api.libnvml._versions import TOO_NEW, memory_totals, nvmlDeviceGetMemoryInfo
 from nvitop.namedtuple import NamedTuple
-
-#: The highest PID a system can give. On Linux the limit of all kernels, not `pid_max`, which may be
-#: lower in a container than on the host whose PIDs NVML tells.
-MAX_PID = 2**22 if sys.platform.startswith('linux') else 2**32 - 2
+from nvitop.platforms.kernel import MAX_PID
 
 _INSUFFICIENT_SIZE: int = BINDING.NVML_ERROR_INSUFFICIENT_SIZE
 _MAX_ROUNDS = 8

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import ctypes
 import os
 import sys
 import threading
@@ -12,8 +14,9 @@ from typing import TYPE_CHECKING, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
 from nvitop.api.libnvml._explanation import explain_init_error
-from nvitop.api.libnvml._library import load_from_elsewhere
 from nvitop.api.libnvml._log import LOG
+from nvitop.platforms.kernel import at_fork
+from nvitop.platforms.nvidia_files import nvml_elsewhere
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -194,8 +197,7 @@ class Session:
         if not self._is_hooked:
             self._is_hooked = True
             atexit.register(self.close)
-            if hasattr(os, 'register_at_fork'):
-                os.register_at_fork(after_in_child=self._after_fork)
+            at_fork(after_in_child=self._after_fork)
         scenario = '' if self._is_prepared else os.environ.get('NVITOP_DEMO', '')
         if scenario and not self._is_replaced:
             from nvitop import simulation  # never loaded where nothing is simulated
@@ -241,9 +243,21 @@ def _start_driver(flags: int) -> None:
     try:
         BINDING.nvmlInitWithFlags(flags)
     except NVMLError_LibraryNotFound:
-        if not load_from_elsewhere():
+        if not _load_from_elsewhere():
             raise
         BINDING.nvmlInitWithFlags(flags)
+
+
+def _load_from_elsewhere(load: Callable[[str], object] = ctypes.CDLL) -> bool:
+    """Load NVML from the first place that has it and the loader does not look into.
+
+    Loaded it is found by everybody who asks for it by its name alone, the binding too.
+    """
+    for path in nvml_elsewhere():
+        with contextlib.suppress(OSError):  # for another processor, or broken
+            load(path)
+            return True
+    return False
 
 
 def _driver_function(frame: FrameType | None) -> str:

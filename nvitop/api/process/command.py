@@ -6,8 +6,9 @@ from __future__ import annotations
 import functools
 import os
 import re
-import sys
 from typing import TYPE_CHECKING
+
+from nvitop.platforms import WINDOWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +56,7 @@ def quote_windows(argument: str) -> str:
     return '"' + re.sub(r'(\\+)\Z', r'\1\1', escaped) + '"'
 
 
-quote = quote_windows if sys.platform == 'win32' else quote_posix
+quote = quote_windows if WINDOWS else quote_posix
 
 
 # Where users find it is where it says it is, in reprs, pickles and documents.

@@ -252,7 +252,7 @@ class GpuProcess:
         return self._ask(self._host.is_running, False) or self._is_hidden()
 
     def _is_hidden(self) -> bool:
-        return psutil.LINUX and procfs.is_hidden(self.pid)
+        return procfs.is_hidden(self.pid)
 
     def is_foreign(self) -> bool:
         """Whether the PID belongs to another PID namespace, so that nothing else is known of it.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import weakref
@@ -15,8 +16,10 @@ import psutil
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
-from nvitop.api.process.linux import LinuxProcess, name_of_user
+from nvitop.api.process.linux import LinuxProcess
 from nvitop.api.utils import NA, Snapshot, timedelta2human
+from nvitop.platforms import LINUX
+from nvitop.platforms.users import name_of_user, without_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +70,7 @@ class HostProcess(psutil.Process):
 
     def _open(self, pid: int) -> None:
         #: The same process as lists show it, on Linux.
-        self._linux = LinuxProcess(pid) if psutil.LINUX else None
+        self._linux = LinuxProcess(pid) if LINUX else None
         if self._linux is not None:
             self._linux.is_same()  # which it is from now on
         try:
@@ -108,7 +111,7 @@ class HostProcess(psutil.Process):
 
         Empty for a kernel thread.
         """
-        if not psutil.LINUX:
+        if self._linux is None:
             return '\0'.join(super().cmdline()).rstrip('\0').split('\0')
         try:
             cmdline = procfs.read_cmdline(self.pid)
@@ -235,8 +238,8 @@ def _allowed(ask: Any, otherwise: Any) -> Any:
 
 
 def _username(process: HostProcess) -> str:
-    if not psutil.POSIX:
-        return psutil.Process.username(process).rpartition('\\')[2]
+    if sys.platform == 'win32':
+        return without_domain(psutil.Process.username(process))
     return name_of_user(process.uids().real)
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Protocol
 
 from nvitop.api import host
 from nvitop.api.process import procfs
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
+from nvitop.platforms import LINUX
+from nvitop.platforms.users import name_of_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 #: What reading a process that exists ends with where this user, or nobody just now, may read it:
 #: no permission, no more file descriptors, a file that is cut.
 UNREADABLE = (OSError, ValueError, IndexError)
-IS_LINUX = sys.platform.startswith('linux')
 
 
 class ObservedProcess(Protocol):
@@ -48,7 +47,7 @@ class ObservedProcess(Protocol):
 
 def observed(pid: int) -> ObservedProcess:
     """The process of this PID, to be looked at: on Linux without psutil."""
-    if IS_LINUX:
+    if LINUX:
         return LinuxProcess(pid)
     from nvitop.api.process.hostprocess import HostProcess
 
@@ -62,7 +61,7 @@ def start_time_of(pid: int) -> float:
         ProcessLookupError, psutil.NoSuchProcess: There is no such process.
         PermissionError, psutil.AccessDenied: This user may not see it.
     """
-    if not IS_LINUX:
+    if not LINUX:
         from nvitop.api.process.hostprocess import HostProcess
 
         return HostProcess(pid).create_time()
@@ -83,7 +82,7 @@ def names_above(count: int) -> list[str]:
 
 
 def _name_and_parent(pid: int) -> tuple[str, int]:
-    if not IS_LINUX:
+    if not LINUX:
         try:
             process = host.Process(pid)
             return process.name(), process.ppid()
@@ -169,7 +168,7 @@ class LinuxProcess:
         """How long the process has been running, in seconds."""
         # Both are counted from the start of the machine: no change of the clock disturbs them.
         started = (self._start_ticks or 0) / procfs.clock_ticks()
-        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
+        return max(0.0, host.uptime() - started)
 
     def facts(self) -> HostFacts:
         """What a list of processes shows, in three short reads; raises nothing."""
@@ -245,22 +244,6 @@ def _since_epoch(start_ticks: int) -> float:
 @functools.lru_cache(maxsize=None)
 def _boot_time() -> float:
     return procfs.read_boot_time()
-
-
-def name_of_user(uid: int) -> str:
-    """The name of a user, the number as a text for one who is unknown to the system."""
-    # Asking may mean asking a server; only answers are remembered.
-    try:
-        return _known_name_of_user(uid)
-    except KeyError:
-        return str(uid)
-
-
-@functools.lru_cache(maxsize=1024)
-def _known_name_of_user(uid: int) -> str:
-    import pwd
-
-    return pwd.getpwuid(uid).pw_name
 
 
 @functools.lru_cache(maxsize=None)

@@ -12,8 +12,10 @@ import os
 import sys
 import time
 
-from nvitop.api.host import procfs_path
+from nvitop.api.host import procfs_path, uptime
 from nvitop.namedtuple import NamedTuple
+from nvitop.platforms import LINUX
+from nvitop.platforms.kernel import sysconf
 
 #: The word of psutil for what ``ps`` shows as a letter: its ``STATUS_*``.
 ZOMBIE = 'zombie'
@@ -63,12 +65,12 @@ class Stat(NamedTuple):
 @functools.lru_cache(maxsize=None)
 def clock_ticks() -> int:
     """How many ticks the kernel counts in a second."""
-    return os.sysconf('SC_CLK_TCK')
+    return sysconf('SC_CLK_TCK')
 
 
 @functools.lru_cache(maxsize=None)
 def _page_size() -> int:
-    return os.sysconf('SC_PAGE_SIZE')
+    return sysconf('SC_PAGE_SIZE')
 
 
 def _open(pid: int, file: str) -> int:
@@ -142,7 +144,7 @@ def read_boot_time() -> float:
         for line in file:
             if line.startswith(b'btime'):
                 return float(line.split()[1])
-    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.time() - uptime()
 
 
 def read_rss(pid: int) -> int:
@@ -186,6 +188,8 @@ def parse_cmdline(content: bytes) -> list[str]:
 
 def is_hidden(pid: int) -> bool:
     """Whether a process exists that this user may not see (``/proc`` mounted with hidepid)."""
+    if not LINUX:  # on Windows the call below would end the process
+        return False
     try:
         os.kill(pid, 0)
     except PermissionError:

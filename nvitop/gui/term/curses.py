@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The terminal through curses; the only file that imports it."""
+"""The terminal through curses, as far as it is the same on all platforms."""
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import curses
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING, Iterator, Protocol
 
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Buffer, Span
     from nvitop.gui.render.theme import Theme
     from nvitop.gui.state.events import Event
-    from nvitop.gui.term.windows import Key
-
-#: Press and release reports with any coordinates (SGR); and pastes between marks.
-MOUSE_ON, MOUSE_OFF = '\x1b[?1000h\x1b[?1006h', '\x1b[?1006l\x1b[?1000l'
-PASTE_ON, PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
 
 
 class TerminalError(Exception):
@@ -31,7 +26,7 @@ class TerminalError(Exception):
 
 
 class Input(Protocol):
-    """Where events come from; which one depends on the system."""
+    """Where events come from; which one depends on the platform."""
 
     def wait(self, timeout: float | None) -> list[Event]:
         """Block until there are events, a wake-up, or the seconds are over."""
@@ -46,12 +41,10 @@ class Input(Protocol):
         """Give up what it holds."""
 
 
-class CursesTerminal:
+class CursesTerminal(abc.ABC):
     """A :class:`~nvitop.gui.term.terminal.Terminal` on standard input and output.
 
-    curses is asked to draw only. Keys are read past it, from the file descriptor, because a
-    single wait has to cover keys, signals and samples. Where that cannot be, on Windows, curses is
-    asked for them.
+    curses is asked to draw. What it cannot do, and where keys come from, depends on the platform.
     """
 
     def __init__(self, *, max_colors: int = 256) -> None:
@@ -82,41 +75,36 @@ class CursesTerminal:
 
     def _start(self) -> None:
         try:
-            if os.name == 'posix':
-                # Asked first: where initscr finds nothing it ends the process.
-                curses.setupterm(fd=sys.stdout.fileno())
-                if curses.tigetstr('cup') is None:
-                    raise TerminalError(f'a terminal of type {_type()} cannot place its cursor')
+            self._check_type()
             self._screen = curses.initscr()
         except curses.error as error:
             raise TerminalError(
-                f'curses cannot use a terminal of type {_type()}: {error}'
+                f'curses cannot use a terminal of type {terminal_type()}: {error}'
             ) from None
 
+    @abc.abstractmethod
+    def _check_type(self) -> None:
+        """Raise TerminalError or curses.error for a terminal that initscr would not survive."""
+
+    @abc.abstractmethod
     def _open_input(self) -> Input:
-        if os.name == 'posix':
-            from nvitop.gui.term.posix import PosixInput, escape_delay
+        """Where events come from."""
 
-            delay = escape_delay(os.environ.get('ESCDELAY'))
-            return PosixInput(sys.stdin.fileno(), self.size, delay=delay)
-        from nvitop.gui.term.windows import WindowsInput, keys_of
+    @abc.abstractmethod
+    def _set_modes(self, *, mouse: bool) -> None:
+        """Have actions of the mouse, or not, and pastes reported, as far as that is known here."""
 
-        assert self._screen is not None
-        self._screen.keypad(True)
-        return WindowsInput(self._read_key, self.size, keys_of(vars(curses)))
+    @abc.abstractmethod
+    def _unset_modes(self) -> None:
+        """Have nothing reported any more."""
 
-    def _read_key(self, milliseconds: int) -> Key | None:
-        """On Windows: what is pressed within this time; of the mouse column, row and buttons."""
-        assert self._screen is not None
-        self._screen.timeout(milliseconds)
-        try:
-            key = self._screen.get_wch()
-            if key == curses.KEY_MOUSE:
-                _, x, y, _, buttons = curses.getmouse()
-                return x, y, buttons
-        except curses.error:  # nothing was
-            return None
-        return key
+    @abc.abstractmethod
+    def _let_all_lines_scroll(self, height: int) -> None:
+        """Set the margins that curses takes for granted."""
+
+    @abc.abstractmethod
+    def suspend(self) -> None:
+        """Give the terminal back and stop; returns when the shell has continued us."""
 
     def _enter(self) -> None:
         assert self._screen is not None
@@ -127,17 +115,11 @@ class CursesTerminal:
         with contextlib.suppress(curses.error):  # a terminal that cannot hide its cursor
             curses.curs_set(0)
         self._start_colors()
-        self._set_modes()
-
-    def _set_modes(self) -> None:
-        if os.name == 'posix':
-            self._write(PASTE_ON)
-        self.capture_mouse(self._captures_mouse)
+        self._set_modes(mouse=self._captures_mouse)
 
     def _leave(self) -> None:
         """Give the terminal back; must work from any state, also after an error half way."""
-        if os.name == 'posix':
-            self._write(MOUSE_OFF + PASTE_OFF)
+        self._unset_modes()
         with contextlib.suppress(curses.error):
             curses.curs_set(1)
         with contextlib.suppress(curses.error):
@@ -153,12 +135,6 @@ class CursesTerminal:
             for depth in (8, 16, 256):
                 if curses.COLORS >= depth <= self._max_colors:
                     self._colors = depth
-
-    def _write(self, text: str) -> None:
-        """Write past curses what it has no function for."""
-        # The terminal may be gone; then there is nothing to set back either.
-        with contextlib.suppress(OSError):
-            os.write(sys.stdout.fileno(), text.encode('ascii'))
 
     def size(self) -> tuple[int, int]:
         """Columns and rows, asked of the terminal: what curses knows is stale after a resize."""
@@ -205,15 +181,6 @@ class CursesTerminal:
                 self._draw_row(y, row)
         self._screen.refresh()
 
-    def _let_all_lines_scroll(self, height: int) -> None:
-        """Set the margins that curses takes for granted.
-
-        A frame that was on its way while the window grew has set those of the former size.
-        """
-        sequence = curses.tigetstr('csr') if os.name == 'posix' else None
-        if sequence:
-            self._write(curses.tparm(sequence, 0, height - 1).decode('ascii'))
-
     def _draw_row(self, y: int, row: tuple[Span, ...]) -> None:
         screen = self._screen
         assert screen is not None
@@ -236,7 +203,7 @@ class CursesTerminal:
         if self._input is not None:
             with contextlib.suppress(curses.error):
                 curses.reset_prog_mode()
-            self._set_modes()
+            self._set_modes(mouse=self._captures_mouse)
 
     def _attribute(self, style: Style) -> int:
         attribute = self._attributes.get(style)
@@ -276,29 +243,14 @@ class CursesTerminal:
     def capture_mouse(self, captured: bool) -> None:
         """Whether mouse actions are events, or the terminal's own."""
         self._captures_mouse = captured
-        if os.name == 'posix':
-            self._write(MOUSE_ON if captured else MOUSE_OFF)
-        else:
-            curses.mousemask(curses.ALL_MOUSE_EVENTS if captured else 0)
+        self._set_modes(mouse=captured)
 
     def ring(self) -> None:
         """Sound the bell."""
         with contextlib.suppress(curses.error):
             curses.beep()
 
-    def suspend(self) -> None:
-        """Give the terminal back and stop; returns when the shell has continued us.
 
-        Where programs cannot be stopped (Windows), nothing happens.
-        """
-        if not hasattr(signal, 'SIGSTOP'):
-            return
-        self._leave()
-        # SIGSTOP, not SIGTSTP, which is caught; to the whole group, as Ctrl-Z does it.
-        os.kill(0, signal.SIGSTOP)
-        self._enter()
-        self.forget()
-
-
-def _type() -> str:
+def terminal_type() -> str:
+    """What the environment calls the terminal, in quotes."""
     return repr(os.environ.get('TERM', ''))

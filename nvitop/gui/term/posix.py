@@ -1,23 +1,32 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Input on POSIX: one blocking wait for keys, signals and wake-ups."""
+"""The terminal on POSIX, with one blocking wait for keys, signals and wake-ups."""
 
 from __future__ import annotations
 
 import contextlib
+import curses
 import os
 import select
 import signal
+import sys
 import time
 from typing import Callable, Iterator
 
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed, Resized, Suspended, Terminated
+from nvitop.gui.term.curses import CursesTerminal, TerminalError, terminal_type
 from nvitop.gui.term.keys import Decoder
+
+assert sys.platform != 'win32'  # says to mypy which platforms these lines are for
 
 #: How long after an escape character the rest of a sequence may come, in seconds.
 ESCAPE_DELAY = 0.025
 #: A paste that pauses for so long, in seconds, has lost its end: what comes now are keys again.
 PASTE_PAUSE = 2.0
 READ_SIZE = 1 << 14
+
+#: Press and release reports with any coordinates (SGR); and pastes between marks.
+MOUSE_ON, MOUSE_OFF = '\x1b[?1000h\x1b[?1006h', '\x1b[?1006l\x1b[?1000l'
+PASTE_ON, PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
 
 #: Signals that are events. SIGTSTP is not among them: Ctrl-Z arrives as a key, and a SIGTSTP sent
 #: from outside is turned into the same event.
@@ -143,3 +152,47 @@ class PosixInput:
 
 def _ignore(number: int, frame: object) -> None:
     """A handler that does nothing: it is there so that the wake-up pipe is written to."""
+
+
+class PosixTerminal(CursesTerminal):
+    """A terminal whose keys are read past curses, from the file descriptor.
+
+    A single wait has to cover keys, signals and samples.
+    """
+
+    def _check_type(self) -> None:
+        # Asked first: where initscr finds nothing it ends the process.
+        curses.setupterm(fd=sys.stdout.fileno())
+        if curses.tigetstr('cup') is None:
+            raise TerminalError(f'a terminal of type {terminal_type()} cannot place its cursor')
+
+    def _open_input(self) -> PosixInput:
+        delay = escape_delay(os.environ.get('ESCDELAY'))
+        return PosixInput(sys.stdin.fileno(), self.size, delay=delay)
+
+    def _set_modes(self, *, mouse: bool) -> None:
+        _write(PASTE_ON + (MOUSE_ON if mouse else MOUSE_OFF))
+
+    def _unset_modes(self) -> None:
+        _write(MOUSE_OFF + PASTE_OFF)
+
+    def _let_all_lines_scroll(self, height: int) -> None:
+        # A frame that was on its way while the window grew has set those of the former size.
+        sequence = curses.tigetstr('csr')
+        if sequence:
+            _write(curses.tparm(sequence, 0, height - 1).decode('ascii'))
+
+    def suspend(self) -> None:
+        """Give the terminal back and stop; returns when the shell has continued us."""
+        self._leave()
+        # SIGSTOP, not SIGTSTP, which is caught; to the whole group, as Ctrl-Z does it.
+        os.kill(0, signal.SIGSTOP)
+        self._enter()
+        self.forget()
+
+
+def _write(text: str) -> None:
+    """Write past curses what it has no function for."""
+    # The terminal may be gone; then there is nothing to set back either.
+    with contextlib.suppress(OSError):
+        os.write(sys.stdout.fileno(), text.encode('ascii'))

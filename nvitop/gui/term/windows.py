@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Input on Windows: consoles cannot be waited for, so curses is asked every 20 ms. Imports no curses."""
+"""The terminal on Windows: its console cannot be waited for, so curses is asked every 20 ms."""
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import curses
 import signal
 import threading
 import time
@@ -18,6 +19,7 @@ from nvitop.gui.state.events import (
     Resized,
     Terminated,
 )
+from nvitop.gui.term.curses import CursesTerminal
 from nvitop.gui.term.keys import key_name
 from nvitop.namedtuple import NamedTuple
 
@@ -208,3 +210,40 @@ class WindowsInput:
             self._known_size = size
             events.append(Resized(*size))
         return events
+
+
+class WindowsTerminal(CursesTerminal):
+    """A console whose keys curses reads. Programs cannot be stopped there, so Ctrl-Z does nothing."""
+
+    def _check_type(self) -> None:
+        """All are of one type."""
+
+    def _open_input(self) -> WindowsInput:
+        assert self._screen is not None
+        self._screen.keypad(True)
+        return WindowsInput(self._read_key, self.size, keys_of(vars(curses)))
+
+    def _read_key(self, milliseconds: int) -> Key | None:
+        """What is pressed within this time; of the mouse column, row and buttons."""
+        assert self._screen is not None
+        self._screen.timeout(milliseconds)
+        try:
+            key = self._screen.get_wch()
+            if key == curses.KEY_MOUSE:
+                _, x, y, _, buttons = curses.getmouse()
+                return x, y, buttons
+        except curses.error:  # nothing was
+            return None
+        return key
+
+    def _set_modes(self, *, mouse: bool) -> None:
+        curses.mousemask(curses.ALL_MOUSE_EVENTS if mouse else 0)
+
+    def _unset_modes(self) -> None:
+        """curses does."""
+
+    def _let_all_lines_scroll(self, height: int) -> None:
+        """They do."""
+
+    def suspend(self) -> None:
+        """Do nothing."""

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a platform keeps NVIDIA's libraries: NVML, the CUDA driver and the CUDA runtime."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Iterator, Mapping, Sequence
+
+from nvitop.namedtuple import NamedTuple
+
+#: Where libraries are to which the loader of Linux is not always told to look: WSL (services and
+#: ``sudo`` do not have it in their path), Fedora and the like, NixOS.
+DIRECTORIES = ('/usr/lib/wsl/lib', '/usr/lib64/nvidia', '/run/opengl-driver/lib')
+
+
+def nvml_name(platform: str = sys.platform) -> str:
+    """The name by which the loader is asked for NVML."""
+    return 'nvml.dll' if platform == 'win32' else 'libnvidia-ml.so.1'
+
+
+def nvml_elsewhere(platform: str = sys.platform) -> list[str]:
+    """Files of NVML that exist in places where the loader was not told to look."""
+    if platform != 'linux':
+        return []
+    paths = (os.path.join(directory, nvml_name(platform)) for directory in DIRECTORIES)
+    return [path for path in paths if os.path.exists(path)]
+
+
+def cuda_files(platform: str = sys.platform) -> list[str]:
+    """Where the CUDA driver is looked for, in order; bare names are left to the loader."""
+    if platform == 'win32':
+        return ['nvcuda64.dll', 'nvcuda.dll']
+    if platform == 'darwin':
+        names = ['libcuda.1.dylib', 'libcuda.dylib']
+        directories = ['/usr/local/cuda/lib']
+    else:
+        names = ['libcuda.so.1', 'libcuda.so']
+        directories = ['/usr/lib64/nvidia', '/usr/lib/x86_64-linux-gnu', '/usr/lib/wsl/lib']
+    return names + [f'{directory}/{name}' for directory in directories for name in names]
+
+
+class _Layout(NamedTuple):
+    """Where one platform keeps the CUDA runtime."""
+
+    #: Names for the loader; the unversioned one is only in developer packages.
+    names: tuple[str, ...]
+    #: The file in a directory.
+    pattern: str
+    #: The directory below a root.
+    parts: tuple[str, ...]
+    roots: tuple[str, ...] = ()
+
+
+_LINUX = _Layout(
+    ('libcudart.so', *(f'libcudart.so.{v}' for v in ('13', '12', '11.0', '10.2', '10.1'))),
+    'libcudart.so*',
+    ('lib64', 'lib'),
+    ('/usr/local/cuda',),
+)
+_MACOS = _Layout(('libcudart.dylib',), 'libcudart*.dylib', ('lib',), ('/usr/local/cuda',))
+_WINDOWS = _Layout((), 'cudart64*.dll', ('bin', 'bin/x64'))
+
+
+def cudart_files(
+    platform: str = sys.platform,
+    environ: Mapping[str, str] = os.environ,
+    python_path: Sequence[str] | None = None,
+) -> Iterator[str]:
+    """Where the CUDA runtime is looked for, in order; bare names are left to the loader.
+
+    After the loader come the directories of ``CUDA_PATH``, ``CUDA_HOME`` and ``CUDA_ROOT``,
+    ``/usr/local/cuda``, and last the packages ``nvidia-cuda-runtime`` that frameworks install
+    beside themselves. On Windows the directories of ``PATH`` come first.
+    """
+    import glob
+
+    windows = platform == 'win32'
+    layout = _WINDOWS if windows else _MACOS if platform == 'darwin' else _LINUX
+    yield from layout.names
+    homes = [environ.get(name, '') for name in ('CUDA_PATH', 'CUDA_HOME', 'CUDA_ROOT')]
+    packages = sys.path if python_path is None else python_path
+    roots = [glob.escape(root) for root in (*homes, *layout.roots) if root]
+    roots += [os.path.join(glob.escape(entry), 'nvidia', '*') for entry in packages if entry]
+    directories = [os.path.join(root, part) for root in roots for part in layout.parts]
+    if windows:
+        paths = environ.get('PATH', '').split(';')
+        directories = [glob.escape(path) for path in paths if path] + directories
+    for directory in directories:
+        yield from sorted(glob.glob(os.path.join(directory, layout.pattern)))

@@ -1,0 +1,46 @@
+"""Calls that a kernel lacks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import pytest
+
+from nvitop.platforms import kernel
+
+posix_only = pytest.mark.skipif(sys.platform == 'win32', reason='asks POSIX')
+
+
+@posix_only
+def test_numbers_of_posix() -> None:
+    assert kernel.sysconf('SC_PAGE_SIZE') == os.sysconf('SC_PAGE_SIZE')
+    assert signal.SIGHUP in kernel.ENDING
+
+
+def test_windows_tells_none_of_them_and_does_not_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, 'platform', 'win32')
+    monkeypatch.delattr(os, 'register_at_fork', raising=False)
+    with pytest.raises(OSError, match='SC_PAGE_SIZE'):
+        kernel.sysconf('SC_PAGE_SIZE')
+    kernel.at_fork(after_in_child=lambda: None)
+
+
+@posix_only
+def test_hooks_are_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    registered: list[object] = []
+    monkeypatch.setattr(os, 'register_at_fork', lambda **hooks: registered.append(hooks))
+    kernel.at_fork(before=test_numbers_of_posix)
+    assert registered == [{'before': test_numbers_of_posix}]
+
+
+@pytest.mark.parametrize('platform', [sys.platform, 'darwin', 'win32'])
+def test_a_nameless_file_can_be_written_and_read(
+    monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    monkeypatch.setattr(sys, 'platform', platform)
+    with kernel.open_nameless_file() as file:
+        file.write(b'a message')
+        file.seek(0)
+        assert file.read() == b'a message'

@@ -1,0 +1,104 @@
+"""Where libraries of NVIDIA are looked for, on every platform."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import pytest
+
+from nvitop.platforms import nvidia_files
+from nvitop.platforms.nvidia_files import cuda_files, cudart_files, nvml_elsewhere, nvml_name
+
+
+def test_nvml_has_two_names() -> None:
+    assert nvml_name('win32') == 'nvml.dll'
+    assert nvml_name('linux') == 'libnvidia-ml.so.1'
+
+
+def test_nvml_is_looked_for_where_wsl_has_it() -> None:
+    assert '/usr/lib/wsl/lib' in nvidia_files.DIRECTORIES
+
+
+def test_the_places_that_have_nvml_are_told_in_order(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [tmp_path / 'first', tmp_path / 'second', tmp_path / 'third']
+    monkeypatch.setattr(nvidia_files, 'DIRECTORIES', tuple(map(str, folders)))
+    assert nvml_elsewhere('linux') == []
+    files = [touch(folder / 'libnvidia-ml.so.1') for folder in folders[1:]]
+    assert nvml_elsewhere('linux') == files
+    # The loaders of others find it.
+    assert nvml_elsewhere('win32') == nvml_elsewhere('darwin') == []
+
+
+@pytest.mark.parametrize(
+    ('platform', 'expected'),
+    [
+        ('linux', ['libcuda.so.1', 'libcuda.so']),
+        ('win32', ['nvcuda64.dll', 'nvcuda.dll']),
+        ('darwin', ['libcuda.1.dylib', 'libcuda.dylib']),
+    ],
+)
+def test_the_loaders_own_path_comes_first(platform: str, expected: list[str]) -> None:
+    assert cuda_files(platform)[: len(expected)] == expected
+
+
+def test_linux_directories_off_the_loaders_path_are_searched() -> None:
+    assert cuda_files('linux')[2:] == [
+        '/usr/lib64/nvidia/libcuda.so.1',
+        '/usr/lib64/nvidia/libcuda.so',
+        '/usr/lib/x86_64-linux-gnu/libcuda.so.1',
+        '/usr/lib/x86_64-linux-gnu/libcuda.so',
+        '/usr/lib/wsl/lib/libcuda.so.1',
+        '/usr/lib/wsl/lib/libcuda.so',
+    ]
+
+
+def touch(path: pathlib.Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return str(path)
+
+
+def test_on_linux_the_loader_comes_first_then_variables_then_packages(
+    tmp_path: pathlib.Path,
+) -> None:
+    home = touch(tmp_path / 'home' / 'lib64' / 'libcudart.so')
+    path = touch(tmp_path / 'path [1]' / 'lib' / 'libcudart.so.12')
+    package = touch(tmp_path / 'site' / 'nvidia' / 'cu13' / 'lib' / 'libcudart.so.13')
+    touch(tmp_path / 'site' / 'nvidia' / 'cu13' / 'lib' / 'libcudart_static.a')
+    environ = {'CUDA_HOME': str(tmp_path / 'home'), 'CUDA_PATH': str(tmp_path / 'path [1]')}
+    found = list(cudart_files('linux', environ, ['', str(tmp_path / 'site')]))
+    bare = [name for name in found if os.sep not in name]
+    assert bare[:3] == ['libcudart.so', 'libcudart.so.13', 'libcudart.so.12']
+    assert found[: len(bare)] == bare
+    files = [name for name in found[len(bare) :] if not name.startswith('/usr/local/cuda/')]
+    assert files == [path, home, package]
+
+
+def test_an_unset_variable_and_the_current_directory_are_not_searched(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touch(tmp_path / 'lib64' / 'libcudart.so')
+    touch(tmp_path / 'nvidia' / 'x' / 'lib' / 'libcudart.so')
+    monkeypatch.chdir(tmp_path)
+    found = list(cudart_files('linux', {'CUDA_HOME': ''}, ['']))
+    assert [name for name in found if '/' in name and not name.startswith('/usr/local/')] == []
+
+
+def test_on_windows_the_path_is_searched(tmp_path: pathlib.Path) -> None:
+    in_path = touch(tmp_path / 'bin' / 'cudart64_12.dll')
+    touch(tmp_path / 'bin' / 'cudart32_12.dll')
+    in_home = touch(tmp_path / 'v13' / 'bin' / 'x64' / 'cudart64_13.dll')
+    environ = {
+        'PATH': f';{tmp_path / "bin"};{tmp_path / "none"}',
+        'CUDA_PATH': f'{tmp_path / "v13"}',
+    }
+    assert list(cudart_files('win32', environ, [])) == [in_path, in_home]
+
+
+def test_on_macos_the_dylib_is_searched(tmp_path: pathlib.Path) -> None:
+    library = touch(tmp_path / 'lib' / 'libcudart.10.2.dylib')
+    found = list(cudart_files('darwin', {'CUDA_ROOT': str(tmp_path)}, []))
+    assert found[:2] == ['libcudart.dylib', library]

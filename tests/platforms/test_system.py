@@ -1,0 +1,57 @@
+"""What system this is: inside Windows, in a container, and where it keeps settings."""
+
+from __future__ import annotations
+
+import platformdirs
+import pytest
+
+from nvitop import platforms
+from nvitop.api import host
+
+
+@pytest.mark.parametrize(
+    ('environ', 'release', 'name'),
+    [
+        ({'WSL_DISTRO_NAME': 'Ubuntu-24.04'}, '5.15.167.4-microsoft-standard-WSL2', 'Ubuntu-24.04'),
+        # Services and sudo do not have the variable.
+        ({}, '5.15.167.4-microsoft-standard-WSL2', 'WSL'),
+        ({}, '4.4.0-19041-Microsoft', 'WSL'),
+        ({}, '6.8.0-60-generic', None),
+    ],
+)
+def test_linux_inside_windows_is_known(
+    environ: dict[str, str], release: str, name: str | None
+) -> None:
+    assert platforms.wsl_distribution(environ, release) == name
+    assert host.WSL is platforms.WSL
+
+
+@pytest.mark.parametrize(
+    ('path', 'environ', 'expected'),
+    [
+        ('/.dockerenv', {}, True),
+        ('/run/.containerenv', {}, True),
+        ('', {'KUBERNETES_SERVICE_HOST': '10.0.0.1'}, True),
+        ('/etc/passwd', {'HOME': '/root'}, False),
+    ],
+)
+def test_containers_leave_marks(path: str, environ: dict[str, str], expected: bool) -> None:
+    assert platforms.is_container(path.__eq__, environ) is expected
+
+
+def test_settings_live_where_the_platform_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('HOME', '/home/ada')
+    assert platforms.settings_folder('linux', {}) == '/home/ada/.config/nvitop'
+    assert (
+        platforms.settings_folder('linux', {'XDG_CONFIG_HOME': ' '}) == '/home/ada/.config/nvitop'
+    )
+    assert platforms.settings_folder('linux', {'XDG_CONFIG_HOME': '/etc/xdg'}) == '/etc/xdg/nvitop'
+    asked: list[tuple[object, ...]] = []
+
+    def folder(*args: object, **options: object) -> str:
+        asked.append((*args, options))
+        return 'C:\\Users\\ada\\AppData\\Local\\nvitop'
+
+    monkeypatch.setattr(platformdirs, 'user_config_dir', folder)
+    assert platforms.settings_folder('win32', {}) == 'C:\\Users\\ada\\AppData\\Local\\nvitop'
+    assert asked == [('nvitop', {'appauthor': False})]

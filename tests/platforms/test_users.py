@@ -1,0 +1,87 @@
+"""Names of users, and what they may do, with the answers of each platform."""
+
+from __future__ import annotations
+
+import ctypes
+import getpass
+import os
+import sys
+import types
+
+import psutil
+import pytest
+
+from nvitop.api import host
+from nvitop.platforms import users
+
+linux_only = pytest.mark.skipif(sys.platform != 'linux', reason='asks Linux')
+
+
+def test_getuser_is_the_name_in_process_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('LOGNAME', 'somebody else')
+    assert users.getuser() == psutil.Process().username().rpartition('\\')[2]
+
+
+@linux_only
+def test_getuser_of_an_unknown_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pwd
+
+    def unknown(uid: int) -> object:
+        raise KeyError(uid)
+
+    def no_login() -> str:
+        raise OSError('no terminal')
+
+    monkeypatch.setattr(pwd, 'getpwuid', unknown)
+    monkeypatch.setenv('LOGNAME', 'jovyan')
+    assert users.getuser() == 'jovyan'
+    monkeypatch.setattr(getpass, 'getuser', no_login)
+    monkeypatch.setattr(os, 'getlogin', lambda: 'login')
+    assert users.getuser() == 'login'
+    monkeypatch.setattr(os, 'getlogin', no_login)
+    assert users.getuser() == str(os.getuid())
+
+
+def test_users_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> str:
+        raise OSError('no window station')
+
+    monkeypatch.setattr(sys, 'platform', 'win32')
+    for name in ('LOGNAME', 'USER', 'LNAME'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('USERNAME', 'ada')
+    assert users.getuser() == 'ada'
+    assert users.without_domain('DESKTOP-7\\ada') == users.without_domain('ada') == 'ada'
+    monkeypatch.setattr(getpass, 'getuser', nobody)
+    monkeypatch.setattr(os, 'getlogin', nobody)
+    assert users.getuser() == 'unknown'
+    assert users.ids_of_user('ada') is None
+    assert users.name_of_user(987654321) == '987654321'
+
+
+@pytest.mark.parametrize('answer', [0, 1])
+def test_an_administrator_of_windows_is_the_superuser(
+    monkeypatch: pytest.MonkeyPatch, answer: int
+) -> None:
+    monkeypatch.setattr(sys, 'platform', 'win32')
+    shell32 = types.SimpleNamespace(IsUserAnAdmin=lambda: answer)
+    monkeypatch.setattr(ctypes, 'windll', types.SimpleNamespace(shell32=shell32), raising=False)
+    assert users.is_superuser() is bool(answer)
+
+
+@linux_only
+@pytest.mark.parametrize('uid', [0, 1000])
+def test_root_is_the_superuser(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
+    monkeypatch.setattr(os, 'geteuid', lambda: uid)
+    assert users.is_superuser() is (uid == 0)
+
+
+@linux_only
+def test_numbers_of_users() -> None:
+    assert users.ids_of_user('root') == (0, 0)
+    assert users.ids_of_user('nobody by this name') is None
+    assert users.name_of_user(0) == 'root'
+
+
+def test_the_host_tells_the_same() -> None:
+    assert host.getuser is users.getuser
