@@ -236,8 +236,10 @@ class DeviceReader:
 
     def _ask_all(self, metrics: Sequence[Metric]) -> dict[str, Any]:
         errors: list[libnvml.NVMLError] = []
+        # That what always fails has failed once more says nothing of the device.
+        is_telling = any(metric.name not in self._problems for metric in metrics)
         values = {metric.field: self._ask(metric, errors) for metric in metrics}
-        if errors and all(value is None for value in values.values()):
+        if is_telling and errors and all(value is None for value in values.values()):
             serious = [error for error in errors if error.value not in _LASTING]
             if serious and len(metrics) > 2:
                 raise DeviceLostError(serious[0]) from serious[0]

@@ -142,18 +142,18 @@ def _plots_something_else(monitor: Monitor, binding: Binding, keys: str) -> None
 
 @_of(Action.LONGER_TIME)
 def _plots_a_longer_time(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.wait_until_gone('1 min')
+    monitor.wait_until_gone(r'\d min\)')
     monitor.key(keys)
-    monitor.wait_for('1 min')
+    monitor.wait_for(r'\d min\)')
     monitor.type('-')
-    monitor.wait_until_gone('1 min')
+    monitor.wait_until_gone(r'\d min\)')
 
 
 @_of(Action.SHORTER_TIME)
 def _plots_a_shorter_time(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.press('+', '1 min')
+    monitor.press('+', r'\d min\)')
     monitor.key(keys)
-    monitor.wait_until_gone('1 min')
+    monitor.wait_until_gone(r'\d min\)')
 
 
 @_of(Action.FREEZE)

@@ -402,7 +402,7 @@ def test_graphs_say_what_is_used_now_and_at_most() -> None:
 
 
 def test_graphs_of_a_process_have_the_time_base_that_was_chosen() -> None:
-    _, lines = metrics_of('one', 200, 40, '+', '+', '+')
+    _, lines = metrics_of('one', 200, 40, '+')
     assert ' CPU: 99.7%  max: 99.7% (5 min) ' in '\n'.join(lines)
     assert '╴60s├' in '\n'.join(lines)
 
@@ -445,6 +445,30 @@ def test_graphs_lie_inside_their_box_beside_each_other(width: int, height: int) 
 
 
 # Problems, users, columns
+
+
+def test_processes_that_are_in_no_sum_of_users_are_counted() -> None:
+    sample = SAMPLES['h100x8']._replace(sequence=1)
+    for silent, text in ((0, '5 users of GPUs  '), (1, 'memory of 1 process unknown')):
+        rows = tuple(
+            process._replace(gpu_memory_bytes=None) if i < silent else process
+            for i, process in enumerate(sample.processes)
+        )
+        state, _ = update(AppState(80, 24), SampleArrived(sample._replace(processes=rows)))
+        state, _ = update(state, KeyPressed('U'))
+        assert text in draw_frame(state, History()).lines()[0]
+
+
+def test_problems_that_are_over_do_not_count_what_a_device_lacks() -> None:
+    lacking = SAMPLES['one']._replace(
+        sequence=1, problems=(Problem('device 0', 'memory_temperature', 'Not Supported'),)
+    )
+    state, _ = update(AppState(80, 24), SampleArrived(lacking))
+    state, _ = update(state, KeyPressed('!'))
+    title = draw_frame(state, History()).lines()[0]
+    assert title.startswith('Problems: 0 now, 0 past, 1 not supported')
+    state, _ = update(state, SampleArrived(lacking._replace(sequence=2, problems=())))
+    assert draw_frame(state, History()).lines()[0].startswith('Problems: 0 now, 0 past  ')
 
 
 def test_failures_are_pointed_at_for_a_minute_and_what_a_device_lacks_is_not() -> None:

@@ -777,13 +777,32 @@ def test_effects(event: Event, effect: Effect) -> None:
     assert effect in update(state_of(MANY), event)[1]
 
 
-def test_time_base_and_graphs() -> None:
-    state, _ = press(state_of(MANY), '+', '=')
-    assert state.main.graphs.minutes == 2
-    state, _ = press(state, '-', '-')
-    assert state.main.graphs.minutes == 0
-    _, effects = press(state, '-')
-    assert effects == (RingBell(),)
+@pytest.mark.parametrize(
+    ('width', 'keys', 'shorter', 'longer'),
+    [
+        (80, 'f', [2, 1], [5, 10, 15, 30, 60]),
+        (180, 'f', [2, 1], [5, 10, 15, 30, 60]),
+        (400, 'f', [10, 5, 2, 1], [15, 30, 60]),
+        (240, 'Down Enter', [2, 1], [5, 10, 15, 30, 60]),
+    ],
+)
+def test_a_longer_time_is_longer_than_the_width_shows_and_a_shorter_one_is_shorter(
+    width: int, keys: str, shorter: list[int], longer: list[int]
+) -> None:
+    for key, minutes in (('+', longer), ('-', shorter)):
+        state, _ = press(state_of(MANY, width=width), *keys.split())
+        for expected in minutes:
+            state, effects = press(state, key)
+            assert (state.main.graphs.minutes, effects) == (expected, ())
+        state, effects = press(state, key)
+        assert (state.main.graphs.minutes, effects) == (minutes[-1], (RingBell(),))
+        back = '-' if key == '+' else '+'
+        state, _ = press(state, *[back] * len(minutes))
+        assert state.main.graphs.minutes == 0
+
+
+def test_graphs_are_chosen() -> None:
+    state = state_of(MANY)
     lower = state.main.graphs.lower
     state, _ = press(state, 'g')
     assert state.main.graphs.lower != lower

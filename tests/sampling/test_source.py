@@ -725,6 +725,19 @@ def test_a_lost_gpu_that_is_not_even_listed_any_more_keeps_its_row(bench: Bench)
     assert set(statuses(sample)) == {'ok'}
 
 
+def test_a_gpu_with_sensors_that_always_fail_is_not_taken_for_lost(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3)
+    for _ in range(12):
+        sample = bench.sample(SLOW_TICK / 4)
+        assert set(statuses(sample)) == {'ok'}
+        assert gpu(sample, 3).temperature_celsius is None
+        assert gpu(sample, 3).memory_used_bytes is not None
+    assert of(sample, 3)['temperature_slowdown_threshold'].kind == 'error'
+    # When nothing else is answered either, it is.
+    bench.machine.fail('nvmlDeviceGet*', 'UNKNOWN', gpu=3)
+    assert statuses(bench.sample(SLOW_TICK))[3] == 'error'
+
+
 # What hangs
 
 

@@ -336,13 +336,25 @@ def _next_graph(*, is_upper: bool) -> Callable[[AppState], Result]:
     return change
 
 
+def _time_bases(state: AppState) -> list[int]:
+    """The time bases, shortest first. What a second for each column of dots comes to depends on
+    the width: on the screen of metrics each graph has half of it."""
+    natural = state.width
+    if state.screen is Screen.MAIN:
+        panel = main_layout(state).host.graphs
+        widest = (panel.upper or panel.cpu) if panel is not None else None
+        natural = 2 * widest.width if widest is not None else 0
+    return sorted(TIME_BASES, key=lambda minutes: 60 * minutes or natural)
+
+
 def _change_time(step: int) -> Callable[[AppState], Result]:
     def change(state: AppState) -> Result:
         graphs = state.main.graphs
-        at = TIME_BASES.index(graphs.minutes) + step
-        if not 0 <= at < len(TIME_BASES):
+        bases = _time_bases(state)
+        at = bases.index(graphs.minutes) + step
+        if not 0 <= at < len(bases):
             return state, (RingBell(),)
-        graphs = graphs._replace(minutes=TIME_BASES[at])
+        graphs = graphs._replace(minutes=bases[at])
         state = state._replace(main=state.main._replace(graphs=graphs))
         if state.screen is Screen.MAIN and main_layout(state).host.graphs is None:
             state = replace_notice(state, _NO_GRAPHS, _way_to_graphs(state, CLASSIC))

@@ -55,9 +55,9 @@ def _title(lines: tuple[ProblemLine, ...], width: int) -> str:
     """How many problems there are. What a device does not have is none, and told apart."""
     if not lines:
         return 'Problems'
-    current = [line for line in lines if line.is_current]
-    lacking = sum(line.kind == 'na' for line in current)
-    text = f'Problems: {len(current) - lacking} now, {len(lines) - len(current)} past'
+    failures = [line.is_current for line in lines if line.kind != 'na']
+    lacking = sum(line.is_current for line in lines) - sum(failures)
+    text = f'Problems: {sum(failures)} now, {len(failures) - sum(failures)} past'
     return f'{text}, {lacking} not supported' if lacking and width >= _WITH_LACKING else text
 
 

@@ -24,6 +24,8 @@ _DIM = Style(Role.DIM)
 _OWN = Style(Role.USER, bold=True)
 _HINTS = (('h', 'help'), ('q', 'back'))
 _USER_WIDTH = 32
+#: From this width on the title says how many processes are not in the sums of memory.
+_WITH_SILENT = 60
 #: What the devices keep before another column is left out.
 _REST = 5
 
@@ -37,6 +39,9 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     places = place(USER_COLUMNS, Cells(0, buf.width), {'user': width}, rest=_REST)
     noun = 'user' if len(users) == 1 else 'users'
     title = f'{len(users)} {noun} of GPUs' if users else 'Users of GPUs'
+    silent = sum(process.gpu_memory_bytes is None for process in state.rows)
+    if silent and buf.width >= _WITH_SILENT:
+        title += f', memory of {silent} {"process" if silent == 1 else "processes"} unknown'
     draw_title(buf, title, title_badges(state), key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, heading_text(places))
     total = _total_memory(state)
