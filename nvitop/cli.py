@@ -194,12 +194,16 @@ def _show(options: Options, messages: list[Message]) -> int:
     if options.monitor and not has_terminal:
         messages.append(Message('ERROR', 'The monitor needs a terminal for input and output.'))
     elif not options.once and has_terminal and _has_devices(wishes):
+        from nvitop.gui.app import NoThreadError
         from nvitop.gui.term.curses import TerminalError
 
         try:
             return _monitor(source, options, messages)
         except TerminalError as error:
             messages.append(Message('ERROR', f'{error}\nTry: TERM=xterm-256color nvitop'))
+        except NoThreadError as error:
+            text = f'The monitor cannot run: {error}.\nSee how many there may be: ulimit -u'
+            messages.append(Message('ERROR', text))
     return _report(source, options, messages)
 
 

@@ -49,11 +49,15 @@ REMEMBERED_EVENTS = 50
 CLOCK_DELAY = 0.1
 
 
+class NoThreadError(Exception):
+    """The system has no thread that could measure."""
+
+
 class Measuring(Protocol):
     """What the application needs of the sampler."""
 
     def start(self) -> None:
-        """Begin to measure."""
+        """Begin to measure. RuntimeError: the system has no thread."""
 
     def demand(self, demand: Demand) -> None:
         """Say what is shown."""
@@ -102,11 +106,14 @@ class App:
         self.post(SampleArrived(sample))
 
     def run(self, measuring: Measuring) -> int:
-        """Run until something asks to leave; the exit status."""
+        """Run until something asks to leave; the exit status. Raises NoThreadError."""
         self._measuring = measuring
         with self.terminal.opened():
             self._happen(Resized(*self.terminal.size()))
-            measuring.start()
+            try:
+                measuring.start()
+            except RuntimeError as error:
+                raise NoThreadError(str(error)) from error
             self._tick()
             while self._status is None:
                 self._draw()

@@ -140,12 +140,12 @@ def write_crash(error: BaseException, state: AppState, events: Iterable[str]) ->
     """Write the report where only this user can read it; its path, ``None`` where it cannot be."""
     import tempfile
 
-    text = format_crash(error, state, events)
     try:
+        text = format_crash(error, state, events)
         descriptor, path = tempfile.mkstemp(prefix='nvitop-crash-', suffix='.txt', text=True)
         with os.fdopen(descriptor, 'w', encoding='utf-8', errors='backslashreplace') as file:
             file.write(text)
-    except OSError:
+    except Exception:  # whatever it is, it must not hide what it is about
         return None
     return path
 
@@ -155,8 +155,9 @@ def explain_crash(error: BaseException, path: str | None) -> str:
     what = f'the monitor crashed with {type(error).__name__}'
     if path:
         return f'{what}; see {path}'
-    import traceback
-
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f' in {frames[-1].name} ({frames[-1].filename}:{frames[-1].lineno})' if frames else ''
-    return f'{what}{place}; no report could be written: there is no folder for temporary files'
+    trace, place = error.__traceback__, ''
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        place = f' in {code.co_name} ({code.co_filename}:{trace.tb_lineno})'
+        trace = trace.tb_next
+    return f'{what}{place}; no report could be written'

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Iterator, Sequence
 
-from nvitop.gui.app import App
+from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.crash import explain_crash, write_crash
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice
@@ -71,7 +71,10 @@ def run_monitor(
     notices: Sequence[str] = (),
     terminal: Terminal | None = None,
 ) -> Outcome:
-    """Run the monitor. Raises TerminalError where the terminal cannot be used."""
+    """Run the monitor.
+
+    Raises TerminalError where the terminal cannot be used, NoThreadError where nobody can measure.
+    """
     if not has_utf8_locale():
         options = options._replace(ascii=True)
     # NO_COLOR holds here too: what the roles mean is then said by attributes.
@@ -88,6 +91,8 @@ def run_monitor(
     try:
         with errors_held_back(), quick_switches():
             status = app.run(sampler)
+    except NoThreadError:
+        raise
     except Exception as error:
         if app.state.sample.sequence == 0 and not app.events:
             raise

@@ -58,12 +58,12 @@ class Sampler:
         self._alive = False
 
     def start(self) -> None:
-        """Start the thread; the first sample is taken at once."""
+        """Start the thread; the first sample is taken at once. RuntimeError: there is no thread."""
         with self._condition:
             if not self._alive:
-                self._alive = self._woken = True
-                self._stopping = False
+                self._woken, self._stopping = True, False
                 self._start_thread('nvitop-sampler', self._run)
+                self._alive = True
 
     def demand(self, demand: Demand) -> None:
         """Say what is shown from now on; what has not been asked yet is asked soon."""

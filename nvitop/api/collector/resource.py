@@ -273,8 +273,11 @@ class ResourceMetricCollector:
 
     def _collect(self, buffer: TagBuffer) -> dict[str, float]:
         with self._changed:
-            if self._is_stale() or buffer.is_empty:
-                self._wait_for_sample()
+            is_needed = self._is_stale() or buffer.is_empty
+            is_alone = is_needed and not self._wait_for_sample()
+        if is_alone:
+            self._tick(is_wanted=True)
+        with self._changed:
             return buffer.metrics(self._clock(), time.time())
 
     def _ends_within(self, buffer: TagBuffer, seconds: float) -> bool:
@@ -288,13 +291,12 @@ class ResourceMetricCollector:
         with self._changed:
             if any(buffer.tag == tag for buffer in (*self._stack, *self._background)):
                 raise RuntimeError(f'the tag {tag!r} is active already')
-            sampling = self._sampling()  # first: there may be no more threads
             others = self._background if is_background else self._stack
             parent = self._stack[-1] if self._stack and not is_background else None
             buffer = TagBuffer(tag, parent, self._clock())
             others.append(buffer)
             self._seed(buffer)
-            sampling.wake(sample=buffer.is_empty)
+            self._wake(sample=buffer.is_empty)
         return buffer
 
     def _end(self, buffer: TagBuffer) -> None:
@@ -334,16 +336,26 @@ class ResourceMetricCollector:
         if self._last is not None and not self._is_stale():
             buffer.add(self._last)
 
-    def _sampling(self) -> SamplingThread:
+    def _wake(self, *, sample: bool) -> bool:
+        """Have the thread take a sample, or look at the time; whether a thread is to be had."""
         if self._thread is None or not self._thread.thread.is_alive():
-            self._thread = SamplingThread(self)
-        return self._thread
+            try:
+                self._thread = SamplingThread(self)
+            except RuntimeError as error:
+                if 'thread' not in self._reported:
+                    self._reported.add('thread')
+                    LOGGER.warning('%s: samples are taken only when they are asked for.', error)
+                return False
+        self._thread.wake(sample=sample)
+        return True
 
-    def _wait_for_sample(self) -> None:
+    def _wait_for_sample(self) -> bool:
+        """Have a sample taken, and wait for it; whether there is a thread that does."""
         rounds = self._rounds
         if self._silent_since == rounds:
-            return
-        self._sampling().wake(sample=True)
+            return True
+        if not self._wake(sample=True):
+            return False
         patience = max(_PATIENCE_SECONDS, self.interval)
         if not self._changed.wait_for(lambda: self._rounds > rounds, patience):
             # Who waited once does not wait again before the driver has answered.
@@ -351,6 +363,7 @@ class ResourceMetricCollector:
             if 'silence' not in self._reported:
                 self._reported.add('silence')
                 LOGGER.warning('No sample for %g s: the driver does not answer.', patience)
+        return True
 
 
 def collect_in_background(

@@ -27,13 +27,14 @@ class SamplingThread:
     """
 
     def __init__(self, collector: ResourceMetricCollector) -> None:
+        """RuntimeError: the system has no thread."""
         self._collector = weakref.ref(collector)
         # Its put() may be called from anywhere, also while garbage is collected.
         self._messages: queue.SimpleQueue[bool | None] = queue.SimpleQueue()
-        ending = weakref.finalize(collector, self._messages.put, None)
-        ending.atexit = False  # a daemon thread ends with the process
         self.thread = threading.Thread(target=self._run, name='nvitop-collector', daemon=True)
         self.thread.start()
+        ending = weakref.finalize(collector, self._messages.put, None)
+        ending.atexit = False  # a daemon thread ends with the process
 
     def wake(self, *, sample: bool) -> None:
         """Have it look at the time again, or take a sample at once."""

@@ -1,0 +1,175 @@
+"""Limits that the system sets in earnest: processes, files, homes that cannot be written or read, full disks."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from nvitop import ResourceMetricCollector, simulation
+
+if os.name != 'posix':
+    pytest.skip('needs POSIX', allow_module_level=True)
+
+from tests.e2e.program import Program, environment
+from tests.sampling.fakes import Clock
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+UNSHARE = shutil.which('unshare') or ''
+IS_ROOT = os.geteuid() == 0
+#: Limits of processes and of files; -1: none. Standard streams and threads are among them.
+LIMITS = {'no thread': (1, -1), 'six files': (-1, 6), 'no file': (-1, 3), 'neither': (1, 6)}
+#: What each says where all is well. A driver is asked without any file.
+SAID = {'report': 'H100', 'query': '"temperature"', 'nvisel': '7', 'collector': '288\n'}
+
+
+def command(program: str, processes: int, files: int, home: str = '/') -> list[str]:
+    limits = [str(processes), str(files)]
+    return [sys.executable, '-m', 'tests.faults.limited', program, *limits, home]
+
+
+def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        arguments,
+        cwd=ROOT,
+        env=environment(PYTHONPATH=str(ROOT), COLUMNS='100'),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding='utf-8',
+        timeout=100,
+    )
+
+
+def check(program: str, limit: str) -> None:
+    if LIMITS[limit][0] > 0 and not IS_ROOT:
+        pytest.skip('needs root, to be a user without other processes')
+    processes, files = LIMITS[limit]
+    if program == 'collector' and limit == 'no file':  # one cannot be made, but it can go on
+        program, files = 'collector that runs', -1
+    done = run(command(program, processes, files))
+    assert done.returncode == 0, done.stderr
+    assert 'Traceback' not in done.stderr
+    assert SAID[program.split()[0]] in done.stdout
+
+
+@pytest.mark.parametrize(
+    ('program', 'limit'),
+    [('report', 'neither'), ('collector', 'no thread')],
+)
+def test_programs_go_without_threads_and_files(program: str, limit: str) -> None:
+    check(program, limit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('limit', LIMITS)
+@pytest.mark.parametrize('program', SAID)
+def test_every_program_goes_without_threads_and_files(program: str, limit: str) -> None:
+    check(program, limit)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason='needs root, to be a user without other processes')
+def test_a_monitor_without_threads_says_so_and_reports() -> None:
+    with Program(command('monitor', 1, -1), variables={'COLUMNS': '100'}) as monitor:
+        assert monitor.wait_for_exit() == 1
+        assert 'H100' in monitor.text
+        assert "cannot run: can't start new thread" in monitor.errors()
+        assert 'ulimit -u' in monitor.errors()
+
+
+@pytest.mark.slow
+def test_a_monitor_with_few_files_runs() -> None:
+    with Program(command('monitor', -1, 8)) as monitor:
+        monitor.wait_for('/ 700W')
+        assert monitor.leave() == 0
+
+
+def test_a_collector_without_threads_takes_samples_when_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, 'start', refuse)
+    clock = Clock()
+    with simulation.machine('dgx-h100', processes='fixed', clock=clock) as machine:
+        collector = ResourceMetricCollector(root_pids={}, clock=clock)
+        with collector.context('job'):
+            for temperature in (40, 50, 60):
+                machine.set(temperature=temperature)
+                found = collector.collect()
+                assert found['job/gpu:0/temperature (C)/last'] == temperature
+                clock.turn(1.0)
+    assert found['job/gpu:0/temperature (C)/mean'] > 40
+    assert [record.message for record in caplog.records] == [
+        "can't start new thread: samples are taken only when they are asked for."
+    ]
+
+
+# Homes
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not IS_ROOT, reason='needs root, to be another user')
+@pytest.mark.parametrize('mode', [0o555, 0o000])
+@pytest.mark.parametrize('program', ['report', 'query', 'nvisel'])
+def test_a_home_that_may_not_be_written_or_read(
+    program: str, mode: int, tmp_path: pathlib.Path
+) -> None:
+    home = tmp_path / 'home'
+    (home / '.config' / 'nvitop').mkdir(parents=True)
+    (home / '.config' / 'nvitop' / 'config.toml').write_text('theme = "light"\n')
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(0o755)
+    home.chmod(mode)
+    try:
+        done = run(command(program, -1, -1, str(home)))
+    finally:
+        home.chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    assert SAID[program] in done.stdout
+    is_told = 'cannot be read: Permission denied' in done.stderr
+    assert is_told == (program == 'report' and not mode)
+
+
+def in_mounts(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell script with mounts of its own; the test is skipped where there are none."""
+    if not UNSHARE or run([UNSHARE, '-m', 'true']).returncode:
+        pytest.skip('no mount namespace can be made here')
+    return run([UNSHARE, '-m', '/bin/sh', '-ec', script, 'sh', *arguments])
+
+
+@pytest.mark.slow
+def test_a_home_on_a_disk_that_is_read_only(tmp_path: pathlib.Path) -> None:
+    done = in_mounts(
+        'mount --bind "$1" "$1"; mount -o remount,ro,bind "$1"; ! touch "$1/x" 2>/dev/null;'
+        'HOME="$1" exec "$2" -m nvitop -1 --demo',
+        str(tmp_path),
+        sys.executable,
+    )
+    assert (done.returncode, 'H100' in done.stdout) == (0, True), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('arguments', 'said'),
+    [
+        ('query --all -f "$1/out"', 'cannot write to'),
+        ('-1 > "$1/out"', 'The report cannot be written'),
+    ],
+)
+def test_a_disk_that_is_full(arguments: str, said: str, tmp_path: pathlib.Path) -> None:
+    done = in_mounts(
+        'mount -t tmpfs -o size=8k none "$1"; head -c 99999 /dev/zero > "$1/fill" 2>/dev/null || true;'
+        f'"$2" -m nvitop --demo {arguments}'.replace('--demo query', 'query --demo'),
+        str(tmp_path),
+        sys.executable,
+    )
+    assert done.returncode == 1
+    assert f'{said}' in done.stderr
+    assert 'No space left on device' in done.stderr
