@@ -8,6 +8,8 @@ import sys
 import time
 from typing import Callable, Mapping, Sequence
 
+import psutil
+
 from tests.e2e.emulator import FRESH_MODES, Emulator
 from tests.e2e.pseudoterminal import Pseudoterminal
 from tests.patience import PATIENCE
@@ -16,6 +18,8 @@ _REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__
 #: ``python -m nvitop`` of this repository, from wherever it is started.
 NVITOP = (sys.executable, '-m', 'nvitop', '--no-config')
 DEMO = (*NVITOP, '--demo')
+#: A program that is waited for has one of these when it has not been given the CPU, too.
+_AT_WORK = (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
 
 
 def environment(**changes: str | None) -> dict[str, str]:
@@ -80,10 +84,20 @@ class Program(Pseudoterminal):
         self.emulator.feed(data)
         return bool(data)
 
+    def has_drawn(self) -> bool:
+        """Take in all that was written; whether the program is at rest, not amid a frame."""
+        while self.look():
+            pass
+        try:
+            status = psutil.Process(self.process.pid).status()
+        except psutil.NoSuchProcess:
+            return True
+        return status not in _AT_WORK and not self.look()
+
     def wait(self, condition: Callable[[], object], *, timeout: float = PATIENCE) -> None:
-        """Wait until this holds, looking at the screen meanwhile."""
+        """Wait until this holds when a frame has been drawn, looking at the screen meanwhile."""
         deadline = time.monotonic() + timeout
-        while not condition():
+        while not (self.has_drawn() and condition()):
             # A condition may depend on more than what is written.
             if not self.look(0.05) and time.monotonic() > deadline:
                 raise AssertionError(
