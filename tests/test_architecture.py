@@ -115,7 +115,6 @@ PLATFORMS = (
     'nvitop.platforms',
     'nvitop.api.host',
     'nvitop.api.process',
-    'nvitop.api.libnvml._explanation',
     'nvitop.gui.signals',
     'nvitop.gui.term',
     'nvitop.simulation.children',

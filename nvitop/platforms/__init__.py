@@ -34,6 +34,20 @@ def is_container(
     return any(map(exists, marks)) or 'KUBERNETES_SERVICE_HOST' in environ
 
 
+def surroundings(
+    platform: str = sys.platform,
+    wsl: str | None = WSL,
+    is_container: Callable[[], bool] = is_container,
+) -> str:
+    """Whose driver this process would use: that of ``'linux'``, ``'windows'`` or ``'macos'``, that of
+    Windows through ``'wsl'``, or that of the host of a ``'container'``, as far as it can tell.
+    """
+    if platform in ('win32', 'darwin'):
+        return 'windows' if platform == 'win32' else 'macos'
+    # One inside WSL is given its driver like any other.
+    return 'container' if is_container() else 'wsl' if wsl is not None else 'linux'
+
+
 def settings_folder(platform: str = sys.platform, environ: Mapping[str, str] = os.environ) -> str:
     """Where the settings of nvitop live: the platform's own folder for those of its user."""
     if platform == 'linux':

@@ -22,12 +22,14 @@ GPU_IS_LOST = 15
 UNKNOWN = 999
 
 
+def be_in(surroundings: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_explanation, 'surroundings', lambda: surroundings)
+
+
 @pytest.fixture(autouse=True)
 def bare_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Linux machine: no container, not inside Windows, no kernel module."""
-    monkeypatch.setattr(sys, 'platform', 'linux')
-    monkeypatch.setattr(_explanation, 'is_container', lambda: False)
-    monkeypatch.setattr(_explanation, 'WSL', None)
+    be_in('linux', monkeypatch)
     monkeypatch.setattr(_explanation, 'read_loaded_driver_version', lambda: '')
     monkeypatch.setattr(_explanation, 'read_library_version', lambda: '')
 
@@ -51,7 +53,7 @@ def test_a_driver_without_its_libraries(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_container_without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_explanation, 'is_container', lambda: True)
+    be_in('container', monkeypatch)
     assert '--gpus all' in explain(LIBRARY_NOT_FOUND)
     assert '--gpus all' in explain(DRIVER_NOT_LOADED)
     assert 'restart it' in explain(VERSION_MISMATCH)
@@ -64,15 +66,19 @@ def test_an_unknown_error_outside_of_a_container() -> None:
 
 
 def test_linux_inside_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_explanation, 'WSL', 'Ubuntu')
+    be_in('wsl', monkeypatch)
     assert 'wsl --update' in explain(LIBRARY_NOT_FOUND)
+    for code in (DRIVER_NOT_LOADED, VERSION_MISMATCH):
+        assert 'wsl --shutdown' in explain(code)
+        assert 'modprobe' not in explain(code)
+    assert 'Event Viewer of Windows' in explain(GPU_IS_LOST)
 
 
 def test_other_systems(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, 'platform', 'darwin')
+    be_in('macos', monkeypatch)
     assert 'macOS' in explain(LIBRARY_NOT_FOUND)
-    monkeypatch.setattr(sys, 'platform', 'win32')
-    assert 'nvml.dll' in explain(LIBRARY_NOT_FOUND)
+    be_in('windows', monkeypatch)
+    assert 'modprobe' not in explain(DRIVER_NOT_LOADED)
     assert 'Event Viewer' in explain(GPU_IS_LOST)
 
 
@@ -104,8 +110,12 @@ def test_any_other_code_is_told_with_its_number() -> None:
     assert 'nvidia-smi' in text
 
 
+@pytest.mark.parametrize('where', ['linux', 'container', 'wsl', 'windows', 'macos'])
 @pytest.mark.parametrize('code', [*range(1, 31), 999])
-def test_every_explanation_says_what_to_do(code: int) -> None:
+def test_every_explanation_says_what_to_do(
+    code: int, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be_in(where, monkeypatch)
     what, _, next_step = explain(code).partition('\n')
     assert what
     assert next_step

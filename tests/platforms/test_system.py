@@ -55,3 +55,20 @@ def test_settings_live_where_the_platform_keeps_them(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(platformdirs, 'user_config_dir', folder)
     assert platforms.settings_folder('win32', {}) == 'C:\\Users\\ada\\AppData\\Local\\nvitop'
     assert asked == [('nvitop', {'appauthor': False})]
+
+
+@pytest.mark.parametrize(
+    ('platform', 'wsl', 'is_container', 'expected'),
+    [
+        ('linux', None, False, 'linux'),
+        ('linux', None, True, 'container'),
+        ('linux', 'Ubuntu', False, 'wsl'),
+        ('linux', 'Ubuntu', True, 'container'),
+        ('win32', None, True, 'windows'),
+        ('darwin', None, False, 'macos'),
+    ],
+)
+def test_whose_driver_it_would_be(
+    platform: str, wsl: str | None, is_container: bool, expected: str
+) -> None:
+    assert platforms.surroundings(platform, wsl, lambda: is_container) == expected

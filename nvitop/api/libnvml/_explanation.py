@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, explain_binding
-from nvitop.platforms import WSL, is_container
+from nvitop.platforms import surroundings
 from nvitop.platforms.nvidia_files import nvml_name
 
 _DRIVER_DOWNLOADS = 'https://www.nvidia.com/drivers'
 _CONTAINER_TOOLKIT = 'https://docs.nvidia.com/datacenter/cloud-native/container-toolkit'
 _WSL_GUIDE = 'https://docs.nvidia.com/cuda/wsl-user-guide'
+_WSL_RESTART = (
+    'WSL uses the driver of Windows: run `wsl --shutdown` there and start WSL again; if that does not '
+    f'help, update that driver ({_WSL_GUIDE}).'
+)
 
 
 def read_loaded_driver_version(path: str = '/proc/driver/nvidia/version') -> str:
@@ -73,19 +76,20 @@ def advise_on_failure() -> str:
 
 
 def _explain_library_not_found() -> str:
+    where = surroundings()
     text = (
-        'The NVML library was not found ('
-        f'{nvml_name(sys.platform)}): there is no NVIDIA driver here, or it is not visible to this process.\n'
+        f'The NVML library was not found ({nvml_name()}): there is no NVIDIA driver here, or it is '
+        'not visible to this process.\n'
     )
-    if sys.platform == 'darwin':
+    if where == 'macos':
         return text + 'NVIDIA has no driver for macOS: run nvitop on the machine with the GPUs.'
-    if WSL is not None:
+    if where == 'wsl':
         return (
             text
             + 'In WSL the driver of Windows is used: update it, run `wsl --update`, and see that '
             f'/usr/lib/wsl/lib is in the library path ({_WSL_GUIDE}).'
         )
-    if is_container():
+    if where == 'container':
         return (
             text
             + 'In a container: start it with `--gpus all` (and `--pid=host` to see processes), with '
@@ -107,9 +111,12 @@ def _explain_library_not_found() -> str:
 
 def _explain_driver_not_loaded() -> str:
     text = 'The NVIDIA driver is installed but its kernel module is not loaded.\n'
-    if sys.platform == 'win32':
+    where = surroundings()
+    if where == 'windows':
         return text + 'Restart the machine, or install the driver again.'
-    if is_container():
+    if where == 'wsl':
+        return text + _WSL_RESTART
+    if where == 'container':
         return (
             text
             + 'In a container: start it with `--gpus all`; otherwise run `nvidia-smi` on the host.'
@@ -133,7 +140,10 @@ def _explain_version_mismatch() -> str:
         'The NVIDIA libraries and the kernel module that is loaded are of different versions'
         f'{versions}: the driver was updated while the old module was in use.\n'
     )
-    if is_container():
+    where = surroundings()
+    if where == 'wsl':
+        return text + _WSL_RESTART
+    if where == 'container':
         return text + 'In a container: restart it, so that it gets the libraries of the host again.'
     return (
         text + 'Restart the machine, or stop all that uses the GPUs and load the new module: '
@@ -162,7 +172,7 @@ def _explain_unknown() -> str:
         'NVML could not be initialised: Unknown Error (code '
         f'{BINDING.NVML_ERROR_UNKNOWN}).\n{advise_on_failure()}'
     )
-    if is_container():
+    if surroundings() == 'container':
         text += (
             '\nA container may lose its GPUs while it runs, when systemd writes the rules of its cgroup '
             'anew (`systemctl daemon-reload`): restart the container.'
@@ -179,8 +189,8 @@ def _explain_gpu_is_lost() -> str:
 
 
 def _kernel_log_advice() -> str:
-    if sys.platform == 'win32':
-        return 'look for nvlddmkm in the Event Viewer.'
+    if surroundings() in ('windows', 'wsl'):
+        return 'look for nvlddmkm in the Event Viewer of Windows.'
     return 'look into the kernel log: `sudo dmesg | grep -iE "nvrm|nvidia|xid"`.'
 
 
