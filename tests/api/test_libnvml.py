@@ -280,3 +280,18 @@ def test_nvml_is_initialised_again_when_somebody_else_has_shut_it_down(
     library.add('nvmlDeviceGetPowerUsage', power)
     assert libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle()) == 7
     assert library.calls['nvmlInitWithFlags'] == 2
+
+
+def test_it_is_initialised_again_as_it_was(library: FakeLibrary) -> None:
+    states = iter([1, 0])
+    flags: list[int] = []
+
+    def initialise(value: int) -> int:
+        flags.append(value)
+        return 0
+
+    library.add('nvmlInitWithFlags', initialise)
+    library.add('nvmlDeviceGetPowerUsage', lambda *_: next(states))
+    libnvml.nvmlInitWithFlags(libnvml.NVML_INIT_FLAG_NO_ATTACH)
+    libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle())
+    assert flags == [libnvml.NVML_INIT_FLAG_NO_ATTACH] * 2

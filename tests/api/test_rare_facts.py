@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Iterator
+from typing import Any, Iterator
 
 import pytest
 
 from nvitop import simulation
+from nvitop.api import libnvml
 from nvitop.api.device import ClockEventReasons, Device, MemoryInfo
 from nvitop.api.device.rare.clock import SupportedClocks
 from nvitop.api.device.rare.encoder import EncoderStats
 from nvitop.api.device.rare.health import RemappingHistogram, RetiredPage
-from nvitop.api.utils import NA, GiB
+from nvitop.api.utils import NA, ULONGLONG_MAX, GiB
 from tests.api.machines import known
 from tests.api.machines import machine as make_machine
 from tests.patience import PATIENCE
@@ -85,6 +86,31 @@ def test_what_virtual_machines_can_share(device: Device) -> None:
     assert device.heterogeneous_vgpu_profiles() == refused
     assert device.heterogeneous_vgpu_sizes() == supported
     assert Device(2).fractional_multi_vgpu() is NA
+
+
+def test_why_virtual_machines_can_share_nothing(
+    machine: simulation.Machine, device: Device
+) -> None:
+    function = 'nvmlGetVgpuDriverCapabilities'
+    machine.fail(function, 'NO_PERMISSION')
+    reason = device.unavailable_reason('heterogeneous_multi_vgpu')
+    assert isinstance(reason, libnvml.NVMLError)
+    is_there = known(True, function) is True
+    assert reason.value == (
+        libnvml.NVML_ERROR_NO_PERMISSION if is_there else libnvml.NVML_ERROR_FUNCTION_NOT_FOUND
+    )
+
+
+def test_a_counter_of_all_ones_is_no_number_of_errors(
+    machine: simulation.Machine, device: Device
+) -> None:
+    def nvmlDeviceGetMemoryErrorCounter(*arguments: Any) -> int:
+        arguments[-1]._obj.value = ULONGLONG_MAX
+        return 0
+
+    vars(machine.driver)['nvmlDeviceGetMemoryErrorCounter'] = nvmlDeviceGetMemoryErrorCounter
+    libnvml.use_library(machine.driver)
+    assert device.dram_volatile_uncorrected_ecc_errors() is NA
 
 
 def test_memory_and_encoder(device: Device) -> None:

@@ -66,6 +66,7 @@ CASES = [
     Case('main-details', 'h100x8', 100, 30, 'd'),
     Case('main-no-gpu', 'no-gpu', 100, 30),
     Case('main-no-driver', 'no-driver', 60, 20),
+    Case('main-columns-moved', 'h100x8', 80, 24, 'Down Space', COLUMNS),
     Case('main-missing', 'missing', 100, 30, 'd'),
     Case('main-ascii', 'workstation', 123, 40, 'd f', ASCII),
     Case('main-dialog', 'processes200', 123, 40, 'Down ' + 'Space ' * 60 + 'K seen PageDown'),

@@ -17,6 +17,7 @@ from nvitop.gui.layout.device import (
     lay_out_devices,
 )
 from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT
+from nvitop.gui.layout.list import lay_out_list
 from nvitop.gui.layout.main import (
     LOWEST,
     Content,
@@ -174,6 +175,14 @@ def test_every_row_is_found_by_its_cells_but_not_by_its_borders(layout: MainLayo
     for line in layout.processes.rows:
         found = [layout.processes.at(x, line.y) for x in (0, 1, layout.width - 2, layout.width - 1)]
         assert found == [None, line.process, line.process, None]
+
+
+def test_a_list_has_no_line_above_its_first_nor_below_its_last() -> None:
+    layout = lay_out_list(80, 24, 5, top=2)
+    assert [layout.at(y) for y in (1, 2, 6, 7, 23, 24)] == [None, 0, 4, None, None, None]
+    layout = lay_out_list(80, 8, 99, top=2, bottom=1, scroll_y=40)
+    assert [layout.at(y) for y in (1, 2, 6, 7)] == [None, 40, 44, None]
+    assert [layout.row_of(line) for line in layout.shown] == [2, 3, 4, 5, 6]
 
 
 @given(CONTENTS, st.integers(NARROWEST, 300), st.integers(LOWEST, 100), st.data())

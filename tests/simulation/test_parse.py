@@ -228,3 +228,10 @@ def test_a_scenario_that_is_not_there_is_told_with_those_that_are(tmp_path: path
     latin.write_bytes(b'name = "\xe9"')
     with pytest.raises(simulation.ScenarioError, match=r'latin\.toml: not UTF-8 text'):
         simulation.load(latin)
+
+
+def test_mig_devices_and_their_instances_are_numbered_one_after_the_other() -> None:
+    part = '[[gpu.mig]]\nprofile = "1g.10gb"\n'
+    scenario = parse(f'[[gpu]]\nmodel = "H100"\n{part}{part}')
+    numbers = [(m.mig_index, m.gpu_instance, m.compute_instance) for m in scenario.gpus[0].migs]
+    assert numbers == [(0, 1, 0), (1, 2, 0)]
