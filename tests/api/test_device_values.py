@@ -466,10 +466,9 @@ def test_gpm_of_a_mig_device_is_its_own(machine: simulation.Machine) -> None:
     assert machine.calls['nvmlGpmSampleGet'] == 0
 
 
-@pytest.mark.parametrize('value', [math.inf, -math.inf, math.nan, -1.0])
-def test_gpm_values_that_cannot_be_true_are_na(
-    value: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def gpm_metrics_of(value: float, monkeypatch: pytest.MonkeyPatch) -> GpmMetrics:
+    """What becomes of a driver's answer that is the same for each counter."""
+
     def answer(function: str, request: Any) -> Any:
         for metric in request.metrics[: request.numMetrics]:
             metric.value = value
@@ -482,7 +481,23 @@ def test_gpm_values_that_cannot_be_true_are_na(
     monkeypatch.setitem(vars(libnvml), 'c_nvmlGpmMetricsGet_t', lambda: metrics)
     monkeypatch.setitem(vars(libnvml), 'NVML_GPM_METRICS_GET_VERSION', 1)
     sample: Any = types.SimpleNamespace(pointer=None)
-    assert gpm._compare(sample, sample) == GpmMetrics()
+    return gpm._compare(sample, sample)
+
+
+@pytest.mark.parametrize('value', [math.inf, -math.inf, math.nan, -1.0])
+def test_gpm_values_that_cannot_be_true_are_na(
+    value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gpm_metrics_of(value, monkeypatch) == GpmMetrics()
+
+
+@pytest.mark.parametrize(('value', 'load'), [(100.0, 100.0), (100.25, NA)])
+def test_no_gpm_load_is_above_100_percent_but_traffic_is_what_it_is(
+    value: float, load: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics = gpm_metrics_of(value, monkeypatch)._asdict()
+    for name, found in metrics.items():
+        assert found == (round(value * KiB) if name.endswith(('tx', 'rx')) else load)
 
 
 @needs_gpm
