@@ -122,11 +122,12 @@ def impossible_answer(func: str, handle: Any) -> str:
 
 def _running_processes(name: str, handle: Any) -> list[ProcessInfo]:
     methods = _methods.get(name) or _choose_methods(name)
+    key = name, address_of(handle)
     best: _Answer | None = None
     is_asked = False
     for method in methods:
         try:
-            buffer, count = _read(name, method, handle, is_again=is_asked)
+            buffer, count = _read(key, method, handle, is_again=is_asked)
         except NVMLError as error:
             if error.value not in TOO_NEW:
                 raise
@@ -135,16 +136,16 @@ def _running_processes(name: str, handle: Any) -> list[ProcessInfo]:
             is_asked = True
         written = _written_layout(buffer, count, method.layouts)
         for layout in (written,) if written else method.layouts:
-            answer = _check(layout, buffer, count, handle)
+            answer = _check(layout, buffer, count, handle, key[1])
             if best is None or answer.dropped < best.dropped:
                 best = answer
             if written or not answer.dropped:
                 if (method, layout) != (methods[0], methods[0].layouts[0]):
                     _remember(name, methods, method, layout)
-                return _note(name, handle, answer)
+                return _note(key, answer)
     if best is None:
         raise NVMLError(BINDING.NVML_ERROR_FUNCTION_NOT_FOUND)
-    return _note(name, handle, best)
+    return _note(key, best)
 
 
 def _choose_methods(name: str) -> tuple[_Method, ...]:
@@ -182,9 +183,11 @@ def _remember(name: str, methods: tuple[_Method, ...], method: _Method, layout: 
     LOG.debug('%s%s writes rows of %d bytes.', name, method.suffix, layout.row.size)
 
 
-def _read(name: str, method: _Method, handle: Any, *, is_again: bool) -> tuple[bytearray, int]:
+def _read(
+    key: tuple[str, int], method: _Method, handle: Any, *, is_again: bool
+) -> tuple[bytearray, int]:
     """The list as the driver writes it, and its number of rows."""
-    function = BINDING._nvmlGetFunctionPointer(name + method.suffix)
+    function = BINDING._nvmlGetFunctionPointer(key[0] + method.suffix)
     structure = method.layouts[0].structure
     buffer = bytearray()
 
@@ -195,7 +198,7 @@ def _read(name: str, method: _Method, handle: Any, *, is_again: bool) -> tuple[b
         rows = (structure * capacity).from_buffer(buffer) if capacity else None
         return int(function(handle, ctypes.byref(count), rows))
 
-    count = _fill((name, address_of(handle)), ask, is_again=is_again)
+    count = _fill(key, ask, is_again=is_again)
     return buffer, count
 
 
@@ -239,10 +242,10 @@ def _written_layout(buffer: bytearray, count: int, layouts: tuple[_Layout, ...])
     return None
 
 
-def _check(layout: _Layout, buffer: bytearray, count: int, handle: Any) -> _Answer:
+def _check(layout: _Layout, buffer: bytearray, count: int, handle: Any, address: int) -> _Answer:
     rows: list[ProcessInfo] = []
     impossible = ''
-    total = memory_totals.get(address_of(handle), 0)
+    total = memory_totals.get(address, 0)
     is_fresh = False
     for pid, memory, *rest in layout.row.iter_unpack(memoryview(buffer)[: count * layout.row.size]):
         if not 0 < pid <= MAX_PID:
@@ -274,14 +277,14 @@ def _read_total(handle: Any) -> int:
         return ULONGLONG_MAX
 
 
-def _note(name: str, handle: Any, answer: _Answer) -> list[ProcessInfo]:
-    key = name, address_of(handle)
+def _note(key: tuple[str, int], answer: _Answer) -> list[ProcessInfo]:
     if not answer.dropped:
         if _impossible:
             _impossible.pop(key, None)
         return answer.rows
     text = f'{answer.dropped} of {answer.dropped + len(answer.rows)} dropped: {answer.impossible}'
     _impossible[key] = text
+    name = key[0]
     if name not in _warned:
         _warned.add(name)
         LOG.warning('%s gave processes that cannot exist: %s.', name, text)

@@ -102,7 +102,7 @@ def nvmlQuery(
             return _default_or_raise(
                 _error_of(failure), func, args, default, ignore_errors, ignore_function_not_found
             )
-    if _errors:
+    if _errors and _name(func) in _errors:
         note_error(_name(func), args, 0)
     return result.decode('utf-8', 'replace') if isinstance(result, bytes) else result
 
