@@ -9,7 +9,7 @@ import sys
 from typing import Any, Collection, Mapping
 
 from nvitop.namedtuple import NamedTuple
-from nvitop.options import MODES, Options, parse_thresholds
+from nvitop.options import MODES, Options, check_interval, parse_thresholds
 from nvitop.platforms import settings_folder
 
 
@@ -160,13 +160,12 @@ def _check(setting: Setting, value: Any, choices: Choices) -> object:
             raise ValueError(f'{setting.name} must be true or false, not {value!r}')
         return value
     if setting.kind == 'seconds':
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, (int, float))
-            or not 0.25 <= value < 1e6
-        ):
-            raise ValueError(f'{setting.name} must be 0.25 seconds or more, not {value!r}')
-        return float(value)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ValueError(f'{setting.name} must be a number of seconds, not {value!r}')
+        try:
+            return float(check_interval(value))
+        except ValueError as error:
+            raise ValueError(f'{setting.name} {error}') from None
     if setting.kind == 'choice':
         return _one_of(setting.name, value, allowed)
     if not isinstance(value, list):

@@ -131,14 +131,22 @@ def parse_thresholds(words: list[str]) -> tuple[int, int]:
     return low, high
 
 
+def check_interval(seconds: float) -> float:
+    """The seconds between samples; ValueError where they are too few, or more than can be waited."""
+    if not 0.25 <= seconds < 1e6:
+        raise ValueError(f'must be 0.25 seconds or more, below 1000000, not {seconds}')
+    return seconds
+
+
 def _interval(text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f'not a number of seconds: {text!r}') from None
-    if not 0.25 <= seconds < 1e6:
-        raise argparse.ArgumentTypeError(f'must be 0.25 seconds or more, not {text}')
-    return seconds
+    try:
+        return check_interval(seconds)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _device(text: str) -> str:

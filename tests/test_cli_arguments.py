@@ -74,6 +74,7 @@ def test_the_configuration_file_is_no_option_of_its_own() -> None:
         ('--interval 0.249', '0.25 seconds or more'),
         ('--interval nan', '0.25 seconds or more'),
         ('--interval inf', '0.25 seconds or more'),
+        ('--interval 1e7', 'below 1000000'),
         ('--interval soon', "not a number of seconds: 'soon'"),
         ('--gpu-util-thresh 0 50', 'from 1 to 99'),
         ('--gpu-util-thresh 50 100', 'from 1 to 99'),
