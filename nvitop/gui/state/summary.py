@@ -20,6 +20,7 @@ MAX_COSTS = 60
 class ProblemCount(NamedTuple):
     """A problem, when it was seen first and last, and in how many samples."""
 
+    #: ``'device 3'``; ``'devices 0-7'`` in a line that several share.
     subject: str
     what: str
     reason: str
@@ -71,28 +72,16 @@ def _summarise(username: str | None, rows: list[ProcessSample]) -> UserSummary:
     )
 
 
-class ProblemLine(NamedTuple):
-    """The same problem of several devices or processes, in one line."""
+def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
+    """The problems as they are listed: present before past, worse before merely missing.
 
-    #: ``'device 3'``, ``'devices 0-7'``.
-    subject: str
-    what: str
-    reason: str
-    kind: str
-    first: float
-    last: float
-    #: In how many samples, at most.
-    times: int
-    is_current: bool
-
-
-def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemLine, ...]:
-    """The problems as they are listed: present before past, worse before merely missing."""
+    What several devices or processes have in common is one line, with the most times of any.
+    """
     groups: dict[tuple[str, str, str, bool], list[ProblemCount]] = {}
     for row in counts:
         groups.setdefault((row.what, row.reason, row.kind, row.is_current), []).append(row)
     lines = [
-        ProblemLine(
+        ProblemCount(
             subjects_text([row.subject for row in rows]),
             what,
             reason,

@@ -12,7 +12,7 @@ from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.columns import PROBLEM_COLUMNS
 from nvitop.gui.state.lines import lines_layout
-from nvitop.gui.state.summary import ProblemLine, own_cost, problem_lines
+from nvitop.gui.state.summary import ProblemCount, own_cost, problem_lines
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
@@ -51,7 +51,7 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     draw_bar_row(buf, buf.height - 1, _cost(state, buf.width))
 
 
-def _title(lines: tuple[ProblemLine, ...], width: int) -> str:
+def _title(lines: tuple[ProblemCount, ...], width: int) -> str:
     """How many problems there are. What a device does not have is none, and told apart."""
     if not lines:
         return 'Problems'
@@ -61,7 +61,7 @@ def _title(lines: tuple[ProblemLine, ...], width: int) -> str:
     return f'{text}, {lacking} not supported' if lacking and width >= _WITH_LACKING else text
 
 
-def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[PlacedColumn, ...]:
+def _places(lines: tuple[ProblemCount, ...], width: int) -> tuple[PlacedColumn, ...]:
     subjects = [cell_width(safe(line.subject)) for line in lines]
     whats = [cell_width(safe(line.what)) for line in lines]
     subject, what, rest = _NARROW if width < CLASSIC else _WIDE
@@ -72,7 +72,7 @@ def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[PlacedColumn, .
     return place(PROBLEM_COLUMNS, Cells(0, width), widths, rest=rest)
 
 
-def _text(place: PlacedColumn, line: ProblemLine, state: AppState) -> str:
+def _text(place: PlacedColumn, line: ProblemCount, state: AppState) -> str:
     name = place.column.name
     if name == 'last':
         return 'now' if line.is_current else fmt.format_moment(line.last, state.timestamp)
@@ -83,13 +83,13 @@ def _text(place: PlacedColumn, line: ProblemLine, state: AppState) -> str:
     return safe(str(getattr(line, name)))
 
 
-def _in_full(line: ProblemLine, state: AppState) -> str:
+def _in_full(line: ProblemCount, state: AppState) -> str:
     since = fmt.format_moment(line.first, state.timestamp)
     times = 'once' if line.times == 1 else f'{line.times} times since'
     return safe(f'{line.subject}: {line.what}: {line.reason} ({times} {since})')
 
 
-def _style(line: ProblemLine) -> Style:
+def _style(line: ProblemCount) -> Style:
     if not line.is_current:
         return _DIM
     if line.kind == 'na':
