@@ -18,7 +18,7 @@ from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.state.rebinding import rebind
 from nvitop.gui.state.types import MainState
 from nvitop.gui.state.update import HUNG_UP
-from nvitop.gui.term.platform import has_utf8_locale, terminal_here
+from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.namedtuple import NamedTuple
 from nvitop.options import Options
 from nvitop.platforms.kernel import open_nameless_file
@@ -79,11 +79,12 @@ def run_monitor(
         options = options._replace(ascii=True)
     # NO_COLOR holds here too: what the roles mean is then said by attributes.
     max_colors = 0 if os.environ.get('NO_COLOR') else 256
-    terminal = terminal or terminal_here(max_colors)
+    captures_mouse = terminal is not None or not holds_escape_back(os.environ)
+    terminal = terminal or terminal_here(max_colors, captures_mouse=captures_mouse)
     every = intervals(options.interval)
     app = App(
         terminal,
-        first_state(options, notices),
+        first_state(options, notices)._replace(captures_mouse=captures_mouse),
         history=History(every.devices, every.processes),
     )
     sampler = Sampler(source, app.post_sample)

@@ -8,10 +8,12 @@ import sys
 
 import pytest
 
-from nvitop.gui.term.platform import has_utf8_locale, terminal_here
+from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.gui.term.posix import PosixTerminal
 from nvitop.gui.term.windows import WindowsTerminal
-from tests.e2e.program import Program
+from tests.e2e.emulator import MOUSE_BUTTONS
+from tests.e2e.monitor import Monitors
+from tests.e2e.program import NVITOP, Program
 
 WINDOWS = (sys.executable, str(pathlib.Path(__file__).parents[1] / 'program_on_windows.py'))
 
@@ -46,3 +48,33 @@ def test_consoles_of_windows_show_all_characters(monkeypatch: pytest.MonkeyPatch
     assert not has_utf8_locale()
     monkeypatch.setattr(sys, 'platform', 'win32')
     assert has_utf8_locale()
+
+
+@pytest.mark.parametrize(
+    ('environ', 'expected'),
+    [
+        ({'TERM': 'screen.xterm-256color', 'STY': '4711.pts-0.host'}, True),
+        ({'TERM': 'screen', 'STY': '4711.pts-0.host', 'TMUX': ''}, True),
+        # tmux, which may run inside GNU screen, and a terminal that was started from there.
+        ({'TERM': 'screen-256color', 'TMUX': '/tmp/tmux-0/default,1,0'}, False),
+        ({'TERM': 'screen', 'STY': '4711.pts-0.host', 'TMUX': '/tmp/tmux-0/default,1,0'}, False),
+        ({'TERM': 'xterm-256color', 'STY': '4711.pts-0.host'}, False),
+        ({}, False),
+    ],
+)
+def test_gnu_screen_holds_escape_back_while_the_mouse_is_taken(
+    environ: dict[str, str], expected: bool
+) -> None:
+    assert holds_escape_back(environ) is expected
+
+
+def test_the_mouse_is_left_to_gnu_screen_until_it_is_asked_for(monitors: Monitors) -> None:
+    command = (*NVITOP, '--demo', str(monitors.machine.path))
+    inside = {'TERM': 'screen', 'STY': '4711.pts-0.host'}
+    with Program(command, columns=80, variables=inside) as program:
+        program.wait_for(r'\[mouse released\]')
+        assert MOUSE_BUTTONS not in program.modes
+        program.type('M')
+        program.wait_until_gone('mouse released')
+        assert MOUSE_BUTTONS in program.modes
+        assert program.leave() == 0

@@ -425,21 +425,19 @@ def test_what_cannot_be_done_is_said_and_not_only_rung() -> None:
     state, effects = press(state_of(MANY), 'T')
     assert (effects, texts(state)) == (
         (RingBell(),),
-        ['No signal: select a process first, or tag some'],
+        ['No signal: select or tag a process'],
     )
     state, _ = press(state, 'K', 'Enter')
     assert texts(state) == [
-        'No signal: select a process first, or tag some',
-        'No graphs of a process: select one first',
+        'No signal: select or tag a process',
+        'No graphs: select a process first',
     ]
     state, _ = press(state_of(MANY, view=ViewState(readonly=True)), 'Down', 'I')
-    assert texts(state) == ['No signal: nvitop was started with --readonly']
+    assert texts(state) == ['No signal: read-only (--readonly)']
     others = tuple(process._replace(is_own=False) for process in MANY.processes)
     state, _ = press(state_of(MANY._replace(processes=others)), 'Down', 'k')
     pid = state.rows[0].key.pid
-    assert texts(state) == [
-        f'No signal: process {pid} is not yours; tag it to signal it all the same'
-    ]
+    assert texts(state) == [f'No signal: {pid} is not yours; tag it to try']
     assert state.dialog is None
     state, _ = press(state_of(with_families(MANY)), 't', 'x')
     assert texts(state) == ['No tag: select a process first']
@@ -479,7 +477,7 @@ def test_the_host_panel_is_not_shown_where_it_would_push_all_processes_off_the_s
     assert main_layout(state).host.area.is_empty
     state, effects = press(state, 'H')
     assert effects == (RingBell(),)
-    assert texts(state) == ['No room for the host panel: press c and scroll']
+    assert texts(state) == ['No room for the host: c, then scroll']
     state, _ = press(state, 'c')
     assert not main_layout(state).host.area.is_empty
     state, effects = press(state, 'H')

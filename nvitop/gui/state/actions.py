@@ -105,12 +105,12 @@ def _refuse(state: AppState, what: str, why: str) -> Result:
 
 def _why_no_target(state: AppState) -> str:
     if state.view.readonly:
-        return 'nvitop was started with --readonly'
+        return 'read-only (--readonly)'
     in_tree = state.screen is Screen.TREE
     selected = state.tree.selected if in_tree else state.main.selected
     if selected is None:
-        return 'select a process first, or tag some'
-    return f'process {selected[0]} is not yours; tag it to signal it all the same'
+        return 'select or tag a process'
+    return f'{selected[0]} is not yours; tag it to try'
 
 
 def sort_by(state: AppState, sort: Sort) -> AppState:
@@ -291,7 +291,7 @@ def _open_environ(state: AppState) -> Result:
 
 def _open_metrics(state: AppState) -> Result:
     if state.main.selected is None:
-        return _refuse(state, 'No graphs of a process', 'select one first')
+        return _refuse(state, 'No graphs', 'select a process first')
     return open_screen(state, Screen.METRICS)._replace(metrics=state.main.selected), ()
 
 
@@ -305,7 +305,7 @@ def _toggle_host(state: AppState) -> Result:
     shown = state._replace(view=state.view._replace(show_host=True))
     if main_layout(shown).host.area.is_empty:
         key = state.keymap.instead_of(state.screen, 'c')
-        return _refuse(shown, 'No room for the host panel', f'press {key} and scroll')
+        return _refuse(shown, 'No room for the host', f'{key}, then scroll')
     return state._replace(view=state.view._replace(show_host=was_hidden)), ()
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from nvitop.gui.layout.device import CLASSIC
 from nvitop.gui.layout.list import ListLayout, lay_out_list
 from nvitop.gui.state.app_state import AppState, ListState, Screen
 from nvitop.gui.state.columns import COLUMNS
@@ -17,6 +18,8 @@ _TOP_AND_BOTTOM = {
     Screen.USERS: (2, 0),
     Screen.COLUMNS: (2, 0),
 }
+#: The height from which on a narrow screen of problems has one row more at its foot.
+_LONG_FOOT = 12
 #: The screens that are lists of lines.
 SCROLLED = frozenset(_TOP_AND_BOTTOM)
 
@@ -37,6 +40,9 @@ def line_count(state: AppState) -> int:
 def lines_layout(state: AppState) -> ListLayout:
     """Where the lines of the screen are."""
     top, bottom = _TOP_AND_BOTTOM[state.screen]
+    if state.screen is Screen.PROBLEMS and state.width < CLASSIC and state.height >= _LONG_FOOT:
+        # Where a reason is cut in its line, it is read below the list.
+        bottom += 1
     at = state.environ if state.screen is Screen.ENVIRON else state.listing
     return lay_out_list(
         state.width,

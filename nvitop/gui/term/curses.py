@@ -47,7 +47,7 @@ class CursesTerminal(abc.ABC):
     curses is asked to draw. What it cannot do, and where keys come from, depends on the platform.
     """
 
-    def __init__(self, *, max_colors: int = 256) -> None:
+    def __init__(self, *, max_colors: int = 256, captures_mouse: bool = True) -> None:
         self._max_colors = max_colors
         self._colors = 0
         self._screen: curses.window | None = None
@@ -56,7 +56,7 @@ class CursesTerminal(abc.ABC):
         self._theme: Theme | None = None
         self._attributes: dict[Style, int] = {}
         self._pairs: dict[tuple[int, int], int] = {}
-        self._captures_mouse = True
+        self._captures_mouse = captures_mouse
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:

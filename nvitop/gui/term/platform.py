@@ -5,19 +5,28 @@ from __future__ import annotations
 
 import locale
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Mapping
 
 if TYPE_CHECKING:
     from nvitop.gui.term.curses import CursesTerminal
 
 
-def terminal_here(max_colors: int) -> CursesTerminal:
+def terminal_here(max_colors: int, *, captures_mouse: bool = True) -> CursesTerminal:
     """The terminal on standard input and output."""
     if sys.platform == 'win32':
         from nvitop.gui.term.windows import WindowsTerminal as TerminalHere
     else:
         from nvitop.gui.term.posix import PosixTerminal as TerminalHere
-    return TerminalHere(max_colors=max_colors)
+    return TerminalHere(max_colors=max_colors, captures_mouse=captures_mouse)
+
+
+def holds_escape_back(environ: Mapping[str, str]) -> bool:
+    """Whether Esc does not arrive before the next key while a program has the mouse.
+
+    GNU screen looks whether a report of the mouse follows, for as long as nothing does.
+    """
+    is_screen = environ.get('TERM', '').startswith('screen') and bool(environ.get('STY'))
+    return is_screen and not environ.get('TMUX')
 
 
 def has_utf8_locale() -> bool:
