@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from typing import Any, Iterator
 
@@ -430,6 +431,7 @@ def test_samples_are_taken_by_themselves(one_gpu: simulation.Machine) -> None:
         after = collector.collect()
     assert before['t/gpu:0/temperature (C)/max'] == 44
     assert after['t/gpu:0/temperature (C)/max'] == 99
+    assert collector._tick(is_wanted=True) is None  # a sample that was being taken has been
     one_gpu.reset_calls()
     assert collector._tick(is_wanted=True) is None  # without a tag nothing is asked
     assert not one_gpu.calls
@@ -659,6 +661,32 @@ def test_a_driver_that_hangs_is_not_waited_for_again_and_again(
     clock.now += 1.0
     name = 't/gpu:0/temperature (C)/last'
     wait_until(lambda: collector.collect()[name] == 77, 'the answer')
+
+
+def test_while_the_program_itself_stands_still_the_driver_is_not_silent(
+    collector: ResourceMetricCollector,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = [100.0]
+    stops = iter([2 * PATIENCE, 2 * PATIENCE])
+
+    class Stopped(threading.Condition):
+        """The program is stopped and continued while it waits, as by Ctrl-Z and fg."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            seconds = next(stops, 0.0)
+            now[0] += seconds
+            return super().wait(timeout) if not seconds else False
+
+    monkeypatch.setattr(collector, '_changed', Stopped(threading.RLock()))
+    monkeypatch.setattr(collector, 'interval', PATIENCE)
+    monkeypatch.setattr(time, 'monotonic', lambda: now[0])
+    monkeypatch.setattr(threading, '_time', lambda: now[0])
+    collector.activate('t')
+    assert collector.collect()['t/gpu:0/temperature (C)/last'] == 44
+    assert next(stops, None) is None
+    assert not [record for record in caplog.records if 'does not answer' in record.message]
 
 
 def test_a_reading_that_fails_as_a_whole_is_reported_once_and_tried_again(

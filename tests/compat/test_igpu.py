@@ -101,7 +101,7 @@ def test_visible_devices_may_be_named_by_uuid(
 
 
 def test_mig_devices_are_visible_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    with simulation.machine('mig', processes='fixed'):
+    with simulation.machine('mig', processes='fixed', clock=lambda: 0.0):
         uuid = igpu.get_device((1, 0)).uuid
         assert uuid.startswith('MIG-')
         monkeypatch.setenv('CUDA_VISIBLE_DEVICES', uuid)
@@ -253,7 +253,7 @@ def test_memory_that_nobody_knows_is_not_a_number() -> None:
 
 
 def test_processes_on_mig_devices_are_processes_of_the_gpu() -> None:
-    with simulation.machine('mig', processes='fixed'):
+    with simulation.machine('mig', processes='fixed', clock=lambda: 0.0):
         whole = igpu.get_device(1).processes
         slices = igpu.get_device((1, 0)).processes
         assert slices

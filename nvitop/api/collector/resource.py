@@ -357,7 +357,14 @@ class ResourceMetricCollector:
         if not self._wake(sample=True):
             return False
         patience = max(_PATIENCE_SECONDS, self.interval)
-        if not self._changed.wait_for(lambda: self._rounds > rounds, patience):
+        remaining = patience
+        while self._rounds == rounds and remaining > 0.0:
+            # No wait counts for more than was asked for: while this program itself stands still
+            # (Ctrl-Z, a machine that is paused), the driver is not silent.
+            began, seconds = time.monotonic(), min(remaining, patience / 10)
+            self._changed.wait(seconds)
+            remaining -= min(time.monotonic() - began, seconds)
+        if self._rounds == rounds:
             # Who waited once does not wait again before the driver has answered.
             self._silent_since = rounds
             if 'silence' not in self._reported:
