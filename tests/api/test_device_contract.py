@@ -45,6 +45,7 @@ NOT_GETTERS = {
     'mig_device',
     'of_parent',
     'oneshot',
+    'processes_of',
     'release_gpm',
     'unavailable_reason',
 }
