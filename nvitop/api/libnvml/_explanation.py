@@ -110,6 +110,8 @@ def _explain_library_not_found() -> str:
 
 
 def _explain_driver_not_loaded() -> str:
+    import platform  # only needed to explain
+
     text = 'The NVIDIA driver is installed but its kernel module is not loaded.\n'
     where = surroundings()
     if where == 'windows':
@@ -124,7 +126,7 @@ def _explain_driver_not_loaded() -> str:
     return (
         text
         + 'Load it: `sudo modprobe nvidia`. If that fails, the module was not built for this kernel '
-        f'(`dkms status`, {os.uname().release}), Secure Boot refuses it, or nouveau is in its way; '
+        f'(`dkms status`, {platform.release()}), Secure Boot refuses it, or nouveau is in its way; '
         f'{_kernel_log_advice()}'
     )
 
