@@ -118,6 +118,8 @@ def test_memory_and_encoder(device: Device) -> None:
     function = 'nvmlDeviceGetConfComputeProtectedMemoryUsage'
     assert device.protected_memory_info() == known(info, function) or known(1, function) is NA
     assert device.protected_memory_used() == known(1 * GiB, function)
+    assert device.protected_memory_total() == known(1 * GiB, function)
+    assert device.protected_memory_free() == known(0, function)
     assert device.encoder_stats() == EncoderStats(1, 60, 2100)
     assert device.encoder_session_count() == 1
     assert (device.encoder_average_fps(), device.encoder_average_latency()) == (60, 2100)

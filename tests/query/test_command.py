@@ -20,8 +20,9 @@ from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.cli import main as nvitop
 from nvitop.query.columns import device_table
-from nvitop.query.command import main
+from nvitop.query.command import find_troubles, main
 from nvitop.query.output import InterruptedByUser
+from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
 from tests.patience import PATIENCE
 from tests.query.make_schema import make_schema
 from tests.query.schema_check import violations
@@ -497,3 +498,40 @@ def test_a_reader_that_went_away_is_no_error() -> None:
         process.stdout.close()
         assert process.wait(timeout=PATIENCE) == 0
         assert len(process.stderr.read().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ('problem', 'said'),
+    [
+        (
+            Problem('host', 'processes', 'the system does not answer', 'timed out'),
+            ['host: processes: the system does not answer'],
+        ),
+        (
+            Problem('driver', 'nvmlInit', 'Driver Not Loaded', 'error'),
+            ['driver: nvmlInit: Driver Not Loaded'],
+        ),
+        (Problem('driver', 'cuda_driver_version', 'Not Supported'), []),
+        (
+            Problem('device 0', 'nvmlDeviceGetComputeRunningProcesses', 'Not Supported'),
+            ['device 0: processes: Not Supported'],
+        ),
+        (
+            Problem('device 0', 'memory_used', '7 cannot be true', 'impossible'),
+            ['device 0: memory_used: 7 cannot be true'],
+        ),
+        (Problem('device 0', 'fan_speed', 'Not Supported'), []),
+        (Problem('device 0', 'status', 'GPU is lost', 'error'), []),
+    ],
+)
+def test_what_is_said_of_problems(problem: Problem, said: list[str]) -> None:
+    key = DeviceKey(0)
+    device = DeviceSample(key, DeviceInfo(key, 0, 'Some GPU'))
+    found = find_troubles(Sample(0.0, devices=(device,), problems=(problem,)))
+    assert list(found.values()) == said
+
+
+def test_no_gpu_is_said_only_where_nothing_says_why() -> None:
+    problem = Problem('driver', 'nvmlInit', 'Driver Not Loaded', 'error')
+    assert list(find_troubles(Sample(0.0))) == ['none']
+    assert list(find_troubles(Sample(0.0, problems=(problem,)))) == ['driver nvmlInit']

@@ -11,6 +11,7 @@ import pynvml
 import pytest
 
 from nvitop import simulation
+from nvitop.simulation.abi import write_bytes
 from tests.simulation.conftest import handle, needs, text
 
 Start = Callable[..., simulation.Machine]
@@ -339,6 +340,19 @@ def test_old_drivers_lack_symbols(start: Start) -> None:
     assert not [name for name in symbols if name.endswith('RunningProcesses_v2') or 'Mig' in name]
     with pytest.raises(pynvml.NVMLError_FunctionNotFound):
         pynvml.nvmlDeviceGetMigMode(handle())
+
+
+def test_no_fields_are_no_question(start: Start) -> None:
+    start()
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlDeviceGetFieldValues(handle(), [])
+
+
+def test_nothing_is_written_beyond_the_end_of_an_array() -> None:
+    memory = (ctypes.c_ubyte * 8)(*b'........')
+    short = (ctypes.c_ubyte * 4).from_buffer(memory)
+    write_bytes(ctypes.byref(short), b'123456')
+    assert bytes(memory) == b'1234....'
 
 
 def test_old_drivers_lack_field_values(start: Start) -> None:
