@@ -13,6 +13,7 @@ from nvitop.namedtuple import NamedTuple
 DESCRIPTION = 'Show what runs on the NVIDIA GPUs of this machine, live or as a report.'
 EPILOG = """\
 without a terminal nvitop prints the report, as with --once.
+for programs to read, `nvitop query` prints CSV and JSON: see nvitop query --help.
 
 exit status: 0 when at least one GPU answers; 1 when none does, or when something that was asked
 for could not be done; 2 for arguments that cannot be understood.

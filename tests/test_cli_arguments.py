@@ -115,6 +115,7 @@ def test_help_fits_a_terminal_and_leaves_with_0(
     for action in make_parser()._actions:
         if action.help != '==SUPPRESS==':
             assert action.option_strings[-1] in text
+    assert 'nvitop query --help' in text
 
 
 @pytest.mark.parametrize('option', ['-V', '--version'])
