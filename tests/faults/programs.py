@@ -102,15 +102,26 @@ def answers(
     return found
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What a collector logs of faults is not shown."""
+    logger = logging.getLogger('nvitop.api.collector')
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
 def _collected(bench: Bench) -> list[dict[str, float]]:
     """What a collector says of each tick by itself."""
-    logging.getLogger('nvitop.api.collector').setLevel(logging.CRITICAL)
     try:
         devices = Device.all()
     except Exception as error:
         return [{type(error).__name__: math.nan}]
     found = []
-    with mock.patch('nvitop.api.collector.resource.time.monotonic', bench.clock):
+    with mock.patch('nvitop.api.collector.resource.time.monotonic', bench.clock), _quiet():
         collector = ResourceMetricCollector(devices, root_pids={}, interval=3600.0)
         for _ in range(FAULTY_TICKS):
             with collector.context('tick'):

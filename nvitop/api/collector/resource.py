@@ -361,9 +361,9 @@ class ResourceMetricCollector:
         while self._rounds == rounds and remaining > 0.0:
             # No wait counts for more than was asked for: while this program itself stands still
             # (Ctrl-Z, a machine that is paused), the driver is not silent.
-            began, seconds = time.monotonic(), min(remaining, patience / 10)
+            began, seconds = time.perf_counter(), min(remaining, patience / 10)
             self._changed.wait(seconds)
-            remaining -= min(time.monotonic() - began, seconds)
+            remaining -= min(time.perf_counter() - began, seconds)
         if self._rounds == rounds:
             # Who waited once does not wait again before the driver has answered.
             self._silent_since = rounds
