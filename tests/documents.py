@@ -101,6 +101,7 @@ class Shell:
             path = programs / name
             path.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
             path.chmod(0o755)
+        (folder / 'share').symlink_to(ROOT / 'share')  # where an installation has it
         self.environment = {
             'PATH': f'{programs}{os.pathsep}{os.environ["PATH"]}',
             'HOME': str(self.folder),
