@@ -829,6 +829,29 @@ def test_a_thread_ends_with_its_tag_and_nests_in_no_other(
     assert stopped.is_set()
 
 
+def test_a_thread_sleeps_between_its_samples_until_its_tag_ends(
+    collector: ResourceMetricCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    asleep = threading.Event()
+    wait_for = collector._changed.wait_for
+
+    def noted(predicate: Any, timeout: float | None = None) -> bool:
+        # The thread that samples waits for an hour.
+        if timeout is not None and 500.0 < timeout <= 1000.0:
+            waits.append(timeout)
+            asleep.set()
+        return bool(wait_for(predicate, timeout))
+
+    monkeypatch.setattr(collector._changed, 'wait_for', noted)
+    thread = collector.daemonize(lambda _: True, 1000.0)
+    assert asleep.wait(PATIENCE)
+    collector.deactivate('metrics-daemon')
+    thread.join(timeout=PATIENCE)
+    assert not thread.is_alive()
+    assert len(waits) == 1
+
+
 def test_a_function_that_raises_is_reported_once_and_called_again(
     collector: ResourceMetricCollector, caplog: pytest.LogCaptureFixture
 ) -> None:

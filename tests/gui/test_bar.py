@@ -50,6 +50,11 @@ def test_a_bar(drawn: str, expected: str) -> None:
     assert drawn == expected
 
 
+def test_a_bar_has_a_block_where_it_has_a_cell() -> None:
+    assert [bar_blocks(0.0, cells) for cells in (-1, 0, 1, 2)] == ['', '', '▏', '▏']
+    assert [bar_blocks(250.0, cells) for cells in (-1, 0, 1, 2)] == ['', '', '█', '██']
+
+
 @given(
     st.integers(0, 60),
     st.one_of(st.none(), st.integers(0, 120), st.floats(0, 1e6)),

@@ -196,6 +196,16 @@ def test_a_subject_whose_call_came_back_is_tried_at_once(bench: Bench) -> None:
     assert bench.run()['b'] == 'B'
 
 
+def test_a_call_that_came_back_makes_room_for_one_more_and_not_for_two(bench: Bench) -> None:
+    bench.run('b')
+    bench.join()
+    bench.let_go = threading.Event()
+    for _ in range(9):
+        bench.clock.now += lanes.LAST_RETRY_SECONDS
+        bench.lane.run({'b': lambda: bench.let_go.wait(PATIENCE)}, limit=LIMIT)
+    assert bench.lane.threads_inside == lanes.MAX_THREADS_INSIDE
+
+
 def test_a_subject_that_answers_too_late_is_not_back(bench: Bench) -> None:
     bench.run('b')
     bench.join()

@@ -76,10 +76,11 @@ def test_with_a_phase_all_but_the_first_is_asked_on_the_second(start: float, sec
     assert [due.slow for _, due in seen].count(True) >= 2
 
 
-def test_what_is_not_asked_every_whole_number_of_seconds_has_no_phase() -> None:
+@pytest.mark.parametrize('interval', [0.4, 0.5, 1.5])
+def test_what_is_not_asked_every_whole_number_of_seconds_has_no_phase(interval: float) -> None:
     clock = Clock(100.3)
-    seen = run(Plan(intervals(0.4), clock=clock, phase=0.0), clock, Demand(), 2)
-    assert [time for time, _ in seen[:3]] == pytest.approx([0, 0.4, 0.8])
+    seen = run(Plan(intervals(interval), clock=clock, phase=0.0), clock, Demand(), 4)
+    assert [time for time, _ in seen[:3]] == pytest.approx([0, interval, 2 * interval])
 
 
 def test_a_long_interval_holds_for_everything() -> None:
