@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import math
 import types
@@ -32,7 +33,13 @@ from tests.api.machines import machine as make_machine
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[simulation.Machine]:
     """A machine whose clock moves only when somebody waits."""
-    with make_machine(clock=lambda: 1000.0, wall_clock=lambda: 1.7e9) as machine:
+    with clocked(monkeypatch) as machine:
+        yield machine
+
+
+@contextlib.contextmanager
+def clocked(monkeypatch: pytest.MonkeyPatch, text: str = SCENARIO) -> Iterator[simulation.Machine]:
+    with make_machine(text, clock=lambda: 1000.0, wall_clock=lambda: 1.7e9) as machine:
         monkeypatch.setattr(Window, 'clock', staticmethod(machine.world.seconds))
         monkeypatch.setattr(Window, 'sleep', staticmethod(machine.advance))
         yield machine
@@ -385,9 +392,8 @@ def test_a_gpu_without_nvlink_has_no_traffic(machine: simulation.Machine) -> Non
     assert device.nvlink_mean_rx_throughput_human() is NA
 
 
-def test_links_that_are_down_are_left_out_of_sum_and_mean() -> None:
-    text = SCENARIO.replace('pcie_width = 8', 'nvlink_down = 6')
-    with make_machine(text):
+def test_links_that_are_down_are_left_out_of_sum_and_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    with clocked(monkeypatch, SCENARIO.replace('pcie_width = 8', 'nvlink_down = 6')):
         device = Device(0)
         links = device.nvlink_throughput()
         assert links.count(ThroughputInfo(NA, NA)) == 6
