@@ -209,19 +209,20 @@ def test_a_complete_sample_asks_only_for_the_metrics_that_are_wanted(bench: Benc
 
 
 def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second() -> None:
-    with simulation.machine('workstation', processes=[os.getpid()]) as machine:
-        assert machine
-        busy = {'seconds': 0.0}
+    clock = Clock()
+    with simulation.machine('workstation', processes=[os.getpid()], clock=clock):
+        waits: list[float] = []
 
         def work(seconds: float) -> None:
-            busy['seconds'] = seconds
+            waits.append(seconds)
             end = time.process_time() + seconds
             while time.process_time() < end:
                 pass
+            clock.turn(seconds)
 
-        source = LiveSource(sleep=work)
+        source = LiveSource(clock=clock, sleep=work)
         sample = source.complete_sample(metrics=REPORT_METRICS)
-    assert 0 < busy['seconds'] <= 0.2
+    assert 0 < sum(waits) <= 0.2
     (mine,) = {s.cpu_percent for s in sample.processes if s.key.pid == os.getpid()}
     assert mine is not None
     assert mine > 0
