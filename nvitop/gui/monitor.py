@@ -18,7 +18,12 @@ from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.state.rebinding import rebind
 from nvitop.gui.state.types import MainState
 from nvitop.gui.state.update import HUNG_UP
-from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, terminal_here
+from nvitop.gui.term.platform import (
+    has_utf8_locale,
+    holds_escape_back,
+    lacks_fine_blocks,
+    terminal_here,
+)
 from nvitop.namedtuple import NamedTuple
 from nvitop.options import Options
 from nvitop.platforms.kernel import open_nameless_file
@@ -57,7 +62,7 @@ def first_state(options: Options, notices: Sequence[str] = ()) -> AppState:
     notices = (*notices, *problems)
     return AppState(
         keymap=keymap,
-        view=view_of(options),
+        view=view_of(options, halves=lacks_fine_blocks(os.environ)),
         main=MainState(filter=filter_of(options)),
         theme=options.theme,
         notices=tuple(Notice(text, until, is_error=True) for text in notices),

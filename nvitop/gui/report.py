@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from nvitop.gui.render.ansi import to_ansi
-from nvitop.gui.render.ascii import to_ascii
+from nvitop.gui.render.ascii import to_ascii, to_halves
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.ordering import (
     COMPUTE,
@@ -21,14 +21,15 @@ from nvitop.options import Options
 from nvitop.sampling.types import Sample
 
 
-def view_of(options: Options) -> ViewState:
-    """How the options say that things are drawn."""
+def view_of(options: Options, *, halves: bool = False) -> ViewState:
+    """How the options say that things are drawn; ``halves``: for a terminal with no finer blocks."""
     view = ViewState(
         mode=options.mode,
         show_host=options.show_host,
         thresholds=options.thresholds,
         colorful=options.colorful,
         ascii=options.ascii,
+        halves=halves,
         readonly=options.readonly,
     )
     return view if options.columns is None else view._replace(columns=options.columns)
@@ -49,11 +50,16 @@ def filter_of(options: Options) -> ProcessFilter:
     )
 
 
-def report_text(sample: Sample, options: Options, *, width: int, colors: int) -> str:
-    """The report for a terminal of this width with so many colours (0: plain text)."""
-    view = view_of(options)._replace(colorful=options.colorful and colors >= 256)
+def report_text(
+    sample: Sample, options: Options, *, width: int, colors: int, halves: bool = False
+) -> str:
+    """The report for a terminal of this width with so many colours (0: plain text), and with no
+    finer blocks than ``halves``."""
+    view = view_of(options, halves=halves)._replace(colorful=options.colorful and colors >= 256)
     header = Header(format_timestamp(sample.timestamp))
     buffer = draw_report(sample, width, view, wanted=filter_of(options), header=header)
     if options.ascii:
         buffer = to_ascii(buffer)
+    elif view.halves:
+        buffer = to_halves(buffer)
     return to_ansi(buffer, theme_named(options.theme), colors)

@@ -11,6 +11,8 @@ from tests.e2e.monitor import CLEAR, TITLES, Monitors
 from tests.e2e.program import NVITOP, Program
 
 BORDER = '╒══'
+#: What the fonts of the Linux console lack: eighths of a block, and braille.
+FINE = re.compile('[\u2589-\u258b\u258d-\u258f\u2801-\u28ff]')
 COLORS = re.compile(rb'\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7]|4[0-7]|38;5;\d+)(?:;\d+)*m')
 
 
@@ -37,6 +39,7 @@ def test_a_type_of_terminal(monitors: Monitors, terminal: str, has_colors: bool)
         program.press('q', 'server --port')
         assert bool(COLORS.search(program.written)) is has_colors
         assert program.leave() == 0
+        assert bool(FINE.search(program.written.decode())) is (terminal != 'linux')
         program.assert_restored()
         assert program.errors() == ''
 

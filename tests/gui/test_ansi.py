@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.gui.render.ansi import color_depth, to_ansi
-from nvitop.gui.render.ascii import ascii_text, to_ascii
+from nvitop.gui.render.ascii import ascii_text, to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
@@ -203,3 +203,16 @@ def test_a_report_looks_the_same_with_and_without_colours() -> None:
         '',
         '   x',
     ]
+
+
+def test_the_linux_console_gets_what_its_fonts_have() -> None:
+    buffer = Buffer(24, 2)
+    buffer.write(0, 0, '│█▉▊▋▌▍▎▏ 0 ╴60s├ ▼ 漢é', Style(Role.HEAVY))
+    buffer.write(0, 1, '⠀⠁⠈⠛⠤⣀⣤⡇⣿⢸⠉', Style(Role.LIGHT))
+    copy = to_halves(buffer)
+    assert copy.lines() == ['│████▌▌▌│ 0 ─60s├ ▼ 漢é', ' ▀▀▀▄▄▄███▀']
+    for y in range(2):
+        assert cell_width(copy.lines()[y]) == cell_width(buffer.lines()[y])
+        assert [(x, style) for x, _, style in copy.row(y)] == [
+            (x, style) for x, _, style in buffer.row(y)
+        ]

@@ -32,6 +32,8 @@ class ViewState(NamedTuple):
     colorful: bool = False
     #: Only ASCII will be drawn, so what needs finer characters is left out.
     ascii: bool = False
+    #: No finer blocks than halves will be drawn, and no braille.
+    halves: bool = False
     readonly: bool = False
 
 

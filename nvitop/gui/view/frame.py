@@ -7,7 +7,7 @@ from typing import Callable
 
 from nvitop.gui.layout.device import NARROWEST
 from nvitop.gui.layout.main import LOWEST
-from nvitop.gui.render.ascii import to_ascii
+from nvitop.gui.render.ascii import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
@@ -61,7 +61,9 @@ def draw_frame(state: AppState, history: History) -> Buffer:
             _draw_field(buf, state.field)
     if state.dialog is not None:
         _draw_signal_dialog(buf, state)
-    return to_ascii(buf) if state.view.ascii else buf
+    if state.view.ascii:
+        return to_ascii(buf)
+    return to_halves(buf) if state.view.halves else buf
 
 
 def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
