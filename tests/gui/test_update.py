@@ -469,7 +469,8 @@ def test_pages_of_the_main_screen_are_half_a_screen_and_end_where_it_ends() -> N
 )
 def test_graphs_that_are_not_seen_say_how_they_would_be(width: int, keys: str, text: str) -> None:
     state, _ = press(state_of(MANY, width=width, height=60), *keys.split())
-    assert texts(state) == [f'No graphs are seen: {text}']
+    what = 'No graphs' if keys.endswith('+') else 'No graphs of GPUs'
+    assert texts(state) == [f'{what}: {text}']
 
 
 def test_the_host_panel_is_not_shown_where_it_would_push_all_processes_off_the_screen() -> None:
@@ -488,7 +489,7 @@ def test_the_host_panel_is_not_shown_where_it_would_push_all_processes_off_the_s
 
 def test_graphs_are_not_promised_to_who_draws_with_ascii() -> None:
     state, _ = press(state_of(MANY, height=60, view=ViewState(ascii=True)), 'f', 'g')
-    assert texts(state) == ['No graphs are seen: ASCII characters cannot draw them']
+    assert texts(state) == ['No graphs of GPUs: ASCII characters cannot draw them']
 
 
 def test_a_paste_confirms_nothing() -> None:

@@ -56,7 +56,6 @@ TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
 #: No line is longer: scrolling further shows nothing.
 MAX_SCROLL = 1 << 16
 
-_NO_GRAPHS = 'No graphs are seen'
 _SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
 _SCREENS = {
     Action.HELP: Screen.HELP,
@@ -330,7 +329,7 @@ def _next_graph(*, is_upper: bool) -> Callable[[AppState], Result]:
         state = state._replace(main=state.main._replace(graphs=graphs))
         panel = main_layout(state).host.graphs
         if panel is None or panel.upper is None:
-            state = replace_notice(state, _NO_GRAPHS, _way_to_graphs(state, ONE_BAR))
+            state = replace_notice(state, 'No graphs of GPUs', _way_to_graphs(state, ONE_BAR))
         return state, ()
 
     return change
@@ -357,7 +356,7 @@ def _change_time(step: int) -> Callable[[AppState], Result]:
         graphs = graphs._replace(minutes=bases[at])
         state = state._replace(main=state.main._replace(graphs=graphs))
         if state.screen is Screen.MAIN and main_layout(state).host.graphs is None:
-            state = replace_notice(state, _NO_GRAPHS, _way_to_graphs(state, CLASSIC))
+            state = replace_notice(state, 'No graphs', _way_to_graphs(state, CLASSIC))
         return state, ()
 
     return change

@@ -147,7 +147,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('+', '='), Action.LONGER_TIME, 'graphs over a longer time, up to 60 minutes', _GRAPHS, _VIEW),
     Binding(('-', '_'), Action.SHORTER_TIME, 'graphs over a shorter time', _GRAPHS, _VIEW),
     Binding(('z',), Action.FREEZE, 'freeze the display, or let it run', _ALL, _VIEW),
-    Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'measure now and draw anew', _ALL, _VIEW),
+    Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'measure now, clear selection and tags, draw anew', _ALL, _VIEW),
     Binding(('L',), Action.NEXT_THEME, 'next theme', _ALL, _VIEW),
     Binding(('M',), Action.TOGGLE_MOUSE, 'give the mouse to the terminal to select text, or take it', _ALL, _VIEW),
     Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend; fg in the shell continues', _ALL, _VIEW),
