@@ -533,6 +533,9 @@ def test_a_device_that_does_not_list_its_processes_is_named() -> None:
     state, _ = update(AppState(80, 24), SampleArrived(sample))
     (title,) = [line for line in draw_frame(state, History()).lines() if 'Processes:' in line]
     assert title.startswith('│ Processes: unknown on GPU 2,3  ')
+    filtered, _ = update_all(state, tuple(map(KeyPressed, ('\\', *'gpu:0', 'Enter'))))
+    (title,) = [line for line in draw_frame(filtered, History()).lines() if 'Processes:' in line]
+    assert title.startswith('│ Processes: 1 of 8, unknown on GPU 2,3  ')
     state, _ = update(state._replace(width=40, height=60), SampleArrived(sample))
     (title,) = [line for line in draw_frame(state, History()).lines() if 'Processes:' in line]
     assert title.startswith('│ Processes: unknown on GPU 2,3 ')

@@ -133,7 +133,7 @@ def _draw_title(buf: Buffer, y: int, width: int, listed: ProcessList, sample: Sa
     x = 2 + buf.write(2, y, title, TITLE, width=width - 4)
     silent = _without_list(sample)
     if silent:
-        text = f' unknown on {devices_text(silent)}'
+        text = f'{"" if title.endswith(":") else ","} unknown on {devices_text(silent)}'
         x += buf.write(x, y, text, _INCOMPLETE, width=width - 2 - x)
     if host.username or host.hostname:
         room = width - 4 - x
