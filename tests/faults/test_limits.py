@@ -111,6 +111,21 @@ def test_a_collector_without_threads_takes_samples_when_it_is_asked(
     ]
 
 
+# Streams
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('closed', ['<&-', '>&-', '2>&-', '<&- >&- 2>&-'])
+@pytest.mark.parametrize('program', ['nvitop -1', 'nvitop', 'nvitop query --all', 'nvitop.select'])
+def test_streams_that_are_closed(program: str, closed: str) -> None:
+    script = f'NVITOP_DEMO=dgx-h100 "$0" -m {program} {closed}'
+    done = run(['/bin/sh', '-c', script, sys.executable])
+    assert done.returncode == int(' >&- ' in f' {closed} ')
+    assert 'Traceback' not in done.stderr
+    if closed == '>&-':
+        assert 'Bad file descriptor' in done.stderr
+
+
 # Homes
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from unittest import mock
 import pytest
 
 from nvitop import simulation
-from nvitop.api.collector import take_snapshots
+from nvitop.api.collector import ResourceMetricCollector, take_snapshots
 from nvitop.api.device import Device
 from nvitop.api.process import procfs
 from nvitop.sampling.lanes import Lane
@@ -156,6 +157,28 @@ def fail_each_read(end: str, *, lasts: bool, every: int) -> None:
         assert {p.status for p in source.sample(demand).processes} == {'running'}
 
 
+def test_logs_tell_of_no_command_environment_or_user(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv('PRECIOUS', 'a-value-of-the-environment')
+    monkeypatch.setattr('nvitop.api.process.linux.name_of_user', lambda uid: 'a-name-of-a-user')
+    with two_children() as pids, machine(pids) as simulated:
+        for end in ENDS.values():
+            for number in (1, 8):
+                fake = FaultyOs(number, end, lasts=True)
+                with monkeypatch.context() as patch, contextlib.suppress(OSError):
+                    patch.setattr(procfs, 'os', fake)
+                    collector = ResourceMetricCollector(root_pids={1})
+                    collector.take_snapshots()
+                    check(LiveSource().sample(Demand(host_processes=True)), pids)
+        simulated.fail('nvmlDevice*', 'UNKNOWN')
+        collector.take_snapshots()
+    assert caplog.records
+    for secret in ('input()', 'PRECIOUS', 'a-value-of-the-environment', 'a-name-of-a-user'):
+        assert secret not in caplog.text
+
+
 # Threads that cannot start
 
 
@@ -211,7 +234,8 @@ def test_a_clock_that_is_set_changes_no_rate(jump: float) -> None:
 # Many threads
 
 
-def ask_together(seconds: float) -> None:
+def ask_together(seconds: float) -> int:
+    """How often sixteen threads got the true answers, in all."""
     bench = Bench()
     with bench.opened():
         bench.turn()
@@ -247,6 +271,7 @@ def ask_together(seconds: float) -> None:
     assert wrong == []
     assert len(rounds) == 16
     assert min(rounds) >= 5
+    return sum(rounds)
 
 
 def test_sixteen_threads_ask_one_device() -> None:
