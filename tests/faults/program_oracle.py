@@ -122,7 +122,9 @@ class ProgramOracle:
 
 def _denies_a_list(case: Case) -> bool:
     """Whether a device says that it has no list of these processes: that is no failure to tell of."""
-    return 'RunningProcesses' in case.function and not case.is_healed
+    # No version of it is the right one: then there is none.
+    is_denied = not case.is_healed or case.code == 'ARGUMENT_VERSION_MISMATCH'
+    return 'RunningProcesses' in case.function and is_denied
 
 
 def _chosen(ran: Ran) -> set[str]:
