@@ -90,16 +90,19 @@ def interpreter(page: str) -> Iterator[dict[str, Any]]:
     """Names of the page's Python, with a simulated machine and frameworks of our own."""
     names = {'__name__': 'page', **stand_ins(page)}
     machine = simulation.machine(simulation.parse_scenario(PARTLY_FREE, name='partly-free'))
-    with mock.patch.dict(sys.modules, frameworks.modules()), mock.patch.dict(os.environ), machine:
+    with pytest.MonkeyPatch.context() as patch, mock.patch.dict(os.environ), machine:
+        # These alone: to forget what else is imported meanwhile would give the next test a second one.
+        for name, module in frameworks.modules().items():
+            patch.setitem(sys.modules, name, module)
         try:
             yield names
         finally:
             for thread in [each for each in names.values() if isinstance(each, CollectThread)]:
                 thread.collector.deactivate('metrics-daemon')
                 thread.join(PATIENCE)
-    for module in ('keras', 'lightning', 'pytorch_lightning'):
+    for framework in ('keras', 'lightning', 'pytorch_lightning'):
         # The class that was made of a stand-in; another test may want the real one.
-        vars(sys.modules.get(f'nvitop.callbacks.{module}', types)).pop('GpuStatsLogger', None)
+        vars(sys.modules.get(f'nvitop.callbacks.{framework}', types)).pop('GpuStatsLogger', None)
 
 
 @contextlib.contextmanager
