@@ -33,6 +33,8 @@ import pynvml
 import termcolor
 import wcwidth
 
+#: nvitop's own code; the folder of the repository may be called nvitop as well.
+OURS = str(pathlib.Path(__file__).resolve().parents[1] / 'nvitop') + os.sep
 #: Imported above because they look at the platform while they are imported, and must see the real
 #: one.
 LOADED = [
@@ -70,7 +72,7 @@ def without_files_of_linux(function: Any) -> Any:
     """The function, for which nvitop's own code finds nothing below /proc."""
 
     def opened(path: Any, *args: Any, **kwargs: Any) -> Any:
-        is_ours = f'{os.sep}nvitop{os.sep}' in sys._getframe(1).f_code.co_filename
+        is_ours = sys._getframe(1).f_code.co_filename.startswith(OURS)
         if is_ours and str(path).startswith('/proc'):
             raise FileNotFoundError(2, 'no such file', path)
         return function(path, *args, **kwargs)

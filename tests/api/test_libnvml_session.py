@@ -304,11 +304,13 @@ def test_importing_starts_and_loads_nothing(tmp_path: Path) -> None:
         """
 import logging, sys, threading
 import pynvml
+before = set(sys.modules)
 from nvitop.api import libnvml
 assert pynvml.nvmlLib is None
 assert threading.active_count() == 1
 assert not logging.getLogger().handlers and not libnvml.LOGGER.handlers
-assert not {'nvitop.simulation', 'curses', 'dataclasses', 'importlib.metadata'} & set(sys.modules)
+loaded = set(sys.modules) - before
+assert not {'nvitop.simulation', 'curses', 'dataclasses', 'importlib.metadata'} & loaded
 """,
         cwd=tmp_path,
         LOGLEVEL='',

@@ -87,8 +87,10 @@ def derived(
 
     takes_interval = 'interval' in getter.__annotations__
     method: Any = over_interval if takes_interval else simple
-    method.__annotations__.pop('self')
-    method.__annotations__['return'] = convert.__annotations__['return']
+    annotations = {**method.__annotations__, 'return': convert.__annotations__['return']}
+    del annotations['self']
+    # Assigned: Python 3.14 shows in help() what was written, not what the dictionary was changed to.
+    method.__annotations__ = annotations
     method.__name__ = name
     method.__qualname__ = f'{getter.__qualname__.rpartition(".")[0]}.{name}'
     method.__module__ = getter.__module__
