@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import fnmatch
 import threading
+import weakref
 from collections import Counter
 from typing import Callable
 
+from nvitop.platforms.kernel import at_fork
 from nvitop.simulation.abi import DriverError
 from nvitop.simulation.scenario import Fault
 
@@ -50,6 +52,7 @@ class Faults:
         self.names: tuple[str, ...] = ()
         self._sleep = sleep
         self._lock = threading.Lock()
+        _ALL.add(self)
         self._counts: Counter[str] = Counter()
         #: Function → its rules; only ever changed in place.
         self.rules: dict[str, tuple[Rule, ...]] = {}
@@ -110,3 +113,15 @@ class Faults:
                 self._sleep(rule.fault.delay)
             if rule.fault.code is not None:
                 raise DriverError(rule.fault.code)
+
+
+_ALL: weakref.WeakSet[Faults] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    # The thread that held one does not exist in the child.
+    for faults in tuple(_ALL):
+        faults._lock = threading.Lock()
+
+
+at_fork(after_in_child=_renew_locks)
