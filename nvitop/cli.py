@@ -333,8 +333,8 @@ def _explain_no_device(sample: Sample, options: Options) -> str:
 
 def _print_report(sample: Sample, options: Options) -> None:
     from nvitop.gui.render.ansi import color_depth
+    from nvitop.gui.render.ascii import lacks_fine_blocks
     from nvitop.gui.report import report_text
-    from nvitop.gui.term.platform import lacks_fine_blocks
 
     colors = color_depth(os.environ, is_terminal=sys.stdout.isatty(), force=options.force_color)
     width = _terminal_width()

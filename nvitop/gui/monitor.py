@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Iterator, Sequence
 
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.crash import explain_crash, write_crash
+from nvitop.gui.render.ascii import lacks_fine_blocks
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice
 from nvitop.gui.state.keymap import USUAL
@@ -18,12 +19,7 @@ from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.state.rebinding import rebind
 from nvitop.gui.state.types import MainState
 from nvitop.gui.state.update import HUNG_UP
-from nvitop.gui.term.platform import (
-    has_utf8_locale,
-    holds_escape_back,
-    lacks_fine_blocks,
-    terminal_here,
-)
+from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.namedtuple import NamedTuple
 from nvitop.options import Options
 from nvitop.platforms.kernel import open_nameless_file

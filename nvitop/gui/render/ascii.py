@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Mapping
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.width import cell_width
@@ -48,6 +48,12 @@ _IN_HALVES = {
     **dict.fromkeys(map(ord, '╴╶'), '─'),
     **{0x2800 + dots: _halves_of(dots) for dots in range(0x100)},
 }
+
+
+def lacks_fine_blocks(environ: Mapping[str, str]) -> bool:
+    """Whether the fonts of the terminal have frames and halves of blocks, but neither eighths nor
+    braille: those of the Linux console."""
+    return environ.get('TERM') == 'linux'
 
 
 def to_halves(buffer: Buffer) -> Buffer:

@@ -43,9 +43,3 @@ def has_utf8_locale() -> bool:
         if 'utf' in locale.nl_langinfo(locale.CODESET).lower():
             return True
     return False
-
-
-def lacks_fine_blocks(environ: Mapping[str, str]) -> bool:
-    """Whether the fonts of the terminal have frames and halves of blocks, but neither eighths nor
-    braille: those of the Linux console."""
-    return environ.get('TERM') == 'linux'
