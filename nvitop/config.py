@@ -88,7 +88,7 @@ def read_config(path: str | os.PathLike[str] | None, choices: Choices) -> Config
     name = os.fspath(wanted)
     try:
         with open(wanted, 'rb') as file:
-            text = file.read().decode('utf-8-sig')  # editors of Windows put a mark before it
+            text = file.read().decode('utf-8')
     except (FileNotFoundError, NotADirectoryError):
         # The home of a service is /dev/null.
         if path is None:
@@ -99,6 +99,8 @@ def read_config(path: str | os.PathLike[str] | None, choices: Choices) -> Config
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b'\n') + 1
         return Config({}, (ConfigProblem(name, line, 'is not UTF-8 text'),))
+    if text.startswith('\ufeff'):  # editors of Windows put this mark before it
+        text = text[1:]
     return parse_config(text, name, choices)
 
 
