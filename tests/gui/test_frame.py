@@ -124,6 +124,20 @@ def test_badges_are_seen_while_the_header_is_scrolled_away() -> None:
         assert ':04:05' in line
 
 
+@pytest.mark.parametrize('simulated', ['', 'spark'])
+def test_a_narrow_header_gives_up_the_date_rather_than_a_badge(simulated: str) -> None:
+    sample = SAMPLES['one']._replace(simulated=simulated)
+    events: list[Event] = [SampleArrived(sample), KeyPressed('z')]
+    frozen, _ = update_all(AppState(width=40, height=12, timestamp=NOW), tuple(events))
+    header = draw_frame(frozen, history_of(sample)).lines()[0]
+    mark = 'SIMULATED ' if simulated else ''
+    assert f'{header} '.startswith(f'03:04:05 {mark}[FROZEN 03:04:05] ')
+    wide = draw_frame(frozen._replace(width=80), history_of(sample)).lines()[0]
+    assert wide.startswith('Tue Jan 02 03:04:05 2024 ')
+    assert '[FROZEN 03:04:05]' in wide
+    assert (f'SIMULATED: {simulated}' in wide) is bool(simulated)
+
+
 def test_a_badge_is_shown_in_words_or_not_at_all() -> None:
     for width in range(40, 70):
         line = frame_of('simulated', width, 12, '\\', 'p', 'Enter', '!').lines()[0]

@@ -128,12 +128,19 @@ def _no_devices_message(sample: Sample) -> str:
 
 
 def _draw_header(buf: Buffer, area: Rect, sample: Sample, header: Header) -> None:
-    x = 1 + buf.write(0, area.y, header.clock, width=area.width)
-    if sample.simulated:
-        # What is drawn is not real: that matters more than the hint.
-        text = clip(f'SIMULATED: {safe(sample.simulated)}', area.width - x)
-        x += 1 + buf.write(x, area.y, text, Style(Role.WARNING, bold=True))
-    for text, style in header.badges:
+    clock = header.clock
+    warning = Style(Role.WARNING, bold=True)
+    # What is drawn is not real: that matters more than the hint.
+    name = safe(sample.simulated)
+    simulated = ((f'SIMULATED: {name}', warning),) if name else ()
+    if header.badges:
+        cells = [1 + cell_width(text) for text, _ in (*simulated, *header.badges)]
+        if cell_width(clock) + sum(cells) > area.width:
+            # What must not be forgotten matters more than the date and which machine it is.
+            clock = next((part for part in clock.split() if ':' in part), clock)
+            simulated = (('SIMULATED', warning),) if name else ()
+    x = 1 + buf.write(0, area.y, clock, width=area.width)
+    for text, style in (*simulated, *header.badges):
         x += 1 + buf.write(x, area.y, clip(text, area.width - x), style)
     draw_at_right(buf, area.y, header.hint, left=x, right=min(area.width, 79))
 
