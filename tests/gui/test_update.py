@@ -443,6 +443,17 @@ def test_what_cannot_be_done_is_said_and_not_only_rung() -> None:
     assert texts(state) == ['No tag: select a process first']
 
 
+@pytest.mark.parametrize('screen', ['', 't'])
+def test_a_selected_process_that_the_filter_hides_gets_no_signal(screen: str) -> None:
+    state, _ = press(state_of(with_families(MANY)), *screen, 'Down', '\\', *'#none#', 'Enter')
+    selected = state.tree.selected if screen else state.main.selected
+    assert selected is not None
+    state, effects = press(state, 'T')
+    assert state.dialog is None
+    assert effects == (RingBell(),)
+    assert texts(state) == [f'No signal: the filter hides {selected[0]}']
+
+
 def test_pages_of_the_main_screen_are_half_a_screen_and_end_where_it_ends() -> None:
     state = state_of(MANY, height=24)
     limit = main_layout(state).page_height - 24

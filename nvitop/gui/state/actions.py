@@ -38,6 +38,7 @@ from nvitop.gui.state.listing import (
     relist,
     select_process,
     select_tree_row,
+    selected_index,
     signal_targets,
     tag_host_processes,
     toggle_tag,
@@ -109,6 +110,8 @@ def _why_no_target(state: AppState) -> str:
     selected = state.tree.selected if in_tree else state.main.selected
     if selected is None:
         return 'select or tag a process'
+    if state.query and (tree_index(state) if in_tree else selected_index(state)) is None:
+        return f'the filter hides {selected[0]}'
     return f'{selected[0]} is not yours; tag it to try'
 
 

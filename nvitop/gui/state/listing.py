@@ -228,7 +228,7 @@ def signal_targets(state: AppState) -> tuple[Target, ...]:
         return tuple(targets.values())
     if state.screen is Screen.TREE:
         chosen = hosts.get(state.tree.selected) if state.tree.selected else None
-        if chosen is None or not chosen.is_own:
+        if chosen is None or not chosen.is_own or tree_index(state) is None:
             return ()
         key = ProcessKey(chosen.pid, chosen.start_time, NO_DEVICE)
         return (Target(key, chosen.username or '?', _command(chosen)),)
