@@ -444,7 +444,7 @@ def test_what_cannot_be_done_is_said_and_not_only_rung() -> None:
 
 
 @pytest.mark.parametrize('screen', ['', 't'])
-def test_a_selected_process_that_the_filter_hides_gets_no_signal(screen: str) -> None:
+def test_a_selected_process_that_the_filter_hides_gets_no_signal_and_no_tag(screen: str) -> None:
     state, _ = press(state_of(with_families(MANY)), *screen, 'Down', '\\', *'#none#', 'Enter')
     selected = state.tree.selected if screen else state.main.selected
     assert selected is not None
@@ -452,6 +452,10 @@ def test_a_selected_process_that_the_filter_hides_gets_no_signal(screen: str) ->
     assert state.dialog is None
     assert effects == (RingBell(),)
     assert texts(state) == [f'No signal: the filter hides {selected[0]}']
+    state, _ = press(state, 'Space')
+    assert not state.main.tagged
+    assert not state.tree.tagged
+    assert texts(state)[-1] == 'No tag: select a process first'
 
 
 def test_pages_of_the_main_screen_are_half_a_screen_and_end_where_it_ends() -> None:

@@ -163,12 +163,14 @@ def select_tree_row(state: AppState, index: int) -> AppState:
 
 
 def toggle_tag(state: AppState) -> AppState:
-    """Tag the selected process, or take its tag away."""
+    """Tag the selected process, or take its tag away. Not where the filter hides it."""
     if state.screen is Screen.TREE:
         key = state.tree.selected
-        return state if key is None else tag_host_processes(state, {key})
+        if key is None or tree_index(state) is None:
+            return state
+        return tag_host_processes(state, {key})
     selected = state.main.selected
-    if selected is None:
+    if selected is None or selected_index(state) is None:
         return state
     return state._replace(main=state.main._replace(tagged=state.main.tagged ^ {selected}))
 
