@@ -429,6 +429,21 @@ def test_a_process_that_has_ended_keeps_its_graphs() -> None:
     assert [line[-30:] for line in lines[5:15]] == [line[-30:] for line in before[5:15]]
 
 
+def test_a_process_is_not_said_to_have_ended_where_its_gpu_does_not_tell() -> None:
+    state, _ = metrics_of('h100x8', 120, 30)
+    sample = state.sample._replace(sequence=2, processes=state.sample.processes[1:])
+    first, *others = sample.devices
+    silent = first._replace(status='timed out', reason='no answer for 6 s')
+    unlisted = Problem('device 0', 'nvmlDeviceGetComputeRunningProcesses', 'x', 'error', first.key)
+    for changed, text in (
+        (sample._replace(devices=(silent, *others)), 'GPU 0: no answer for 6 s'),
+        (sample._replace(problems=(unlisted,)), 'GPU 0 does not tell what runs on it'),
+        (sample, 'The process has ended, or has left this GPU'),
+    ):
+        seen, _ = update(state, SampleArrived(changed))
+        assert draw_frame(seen, History()).lines()[2].strip() == text
+
+
 def test_graphs_of_a_frozen_display_stand_still() -> None:
     state, _ = metrics_of('one', 120, 30, 'z')
     history = history_of(SAMPLES['one'])
@@ -550,9 +565,16 @@ def test_a_device_that_does_not_list_its_processes_is_named() -> None:
     filtered, _ = update_all(state, tuple(map(KeyPressed, ('\\', *'gpu:0', 'Enter'))))
     (title,) = [line for line in draw_frame(filtered, History()).lines() if 'Processes:' in line]
     assert title.startswith('│ Processes: 1 of 8, unknown on GPU 2,3  ')
+    users, _ = update(state, KeyPressed('U'))
+    title = draw_frame(users, History()).lines()[0]
+    assert title.startswith('5 users of GPUs, unknown on GPU 2,3  ')
     state, _ = update(state._replace(width=40, height=60), SampleArrived(sample))
     (title,) = [line for line in draw_frame(state, History()).lines() if 'Processes:' in line]
     assert title.startswith('│ Processes: unknown on GPU 2,3 ')
+    filtered, _ = update_all(state, tuple(map(KeyPressed, ('\\', *'gpu:0', 'Enter'))))
+    (title,) = [line for line in draw_frame(filtered, History()).lines() if 'Processes:' in line]
+    # No @ without user and host, and no GPU 1 where GPU 10 is cut.
+    assert title == '│ Processes: 1 of 8, unknown on GPU .. │'
 
 
 def test_who_can_send_no_signal_is_not_warned_of_what_signals_reach() -> None:

@@ -93,6 +93,18 @@ def test_the_same_problem_of_many_devices_is_one_line() -> None:
     assert [line.what for line in problem_lines(counts)] == ['status', 'fan_speed']
 
 
+def test_a_device_that_is_gone_is_listed_before_single_values() -> None:
+    sensor = Problem('device 3', 'fan_speed', 'Unknown Error', 'error')
+    silent = Problem('device 4', 'status', 'no answer for 2 s', 'timed out')
+    lost = Problem('device 1', 'status', 'GPU is lost', 'lost')
+    counts = count_problems((), [sensor, silent, lost], 10.0)
+    assert [line.what for line in problem_lines(counts)] == ['status', 'status', 'fan_speed']
+    # What is past stays in the order of time.
+    counts = count_problems(counts, [sensor], 20.0)
+    counts = count_problems(counts, [], 30.0)
+    assert [line.what for line in problem_lines(counts)] == ['fan_speed', 'status', 'status']
+
+
 def test_a_signal_that_failed_is_a_problem_of_its_own() -> None:
     counts = note_problem((), 'process 42', 'SIGTERM', 'is gone already', 5.0)
     counts = note_problem(counts, 'process 42', 'SIGTERM', 'is gone already', 6.0)

@@ -93,8 +93,14 @@ def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
         )
         for (what, reason, kind, is_current), rows in groups.items()
     ]
-    lines.sort(key=lambda line: (not line.is_current, line.kind == 'na', -line.last, line.what))
+    lines.sort(key=_gravity)
     return tuple(lines)
+
+
+def _gravity(line: ProblemCount) -> tuple[bool, bool, bool, float, str]:
+    """What is listed first. A whole device that is gone comes before single values."""
+    is_whole = line.what == 'status' and line.is_current
+    return (not line.is_current, line.kind == 'na', not is_whole, -line.last, line.what)
 
 
 class OwnCost(NamedTuple):

@@ -37,6 +37,8 @@ _SAME_PROCESS = '='
 _SAME_STYLE = Style(Role.TEXT, bold=True, blink=True)
 #: States in which a process tells nothing about itself.
 _SILENT = ('gone', 'foreign', 'no permission')
+#: Fewer cells at the end of the title say nothing of user and host.
+_OWNER_WIDTH = 5
 _MARKED = (Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED)
 
 
@@ -131,12 +133,12 @@ def _draw_title(buf: Buffer, y: int, width: int, listed: ProcessList, sample: Sa
     if listed.total is not None and count != listed.total:
         title = f'Processes: {count} of {listed.total}'
     x = 2 + buf.write(2, y, title, TITLE, width=width - 4)
-    silent = _without_list(sample)
+    silent = devices_without_list(sample)
     if silent:
         text = f'{"" if title.endswith(":") else ","} unknown on {devices_text(silent)}'
-        x += buf.write(x, y, text, _INCOMPLETE, width=width - 2 - x)
-    if host.username or host.hostname:
-        room = width - 4 - x
+        x += buf.write(x, y, clip(text, width - 2 - x), _INCOMPLETE)
+    room = width - 4 - x
+    if room >= _OWNER_WIDTH and (host.username or host.hostname):
         name = safe(host.hostname) + (' (WSL)' if host.wsl else '')
         user = clip(safe(host.username), max(0, room // 2), '+')
         name = clip(name, max(0, room - 1 - cell_width(user)), '+')
@@ -148,7 +150,7 @@ def _draw_title(buf: Buffer, y: int, width: int, listed: ProcessList, sample: Sa
     draw_uprights(buf, y, (width - 1,))
 
 
-def _without_list(sample: Sample) -> list[DeviceKey]:
+def devices_without_list(sample: Sample) -> list[DeviceKey]:
     """Devices that answer, but not what runs on them."""
     silent = {
         problem.device

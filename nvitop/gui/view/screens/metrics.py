@@ -9,7 +9,7 @@ from nvitop.gui.layout.metrics import Graph, MetricsLayout, lay_out_metrics
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.render.width import clip
+from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.columns import column_widths
 from nvitop.gui.view import format as fmt
@@ -17,6 +17,7 @@ from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.cells import CELLS
 from nvitop.gui.view.hints import key_hints
 from nvitop.gui.view.load import load_role
+from nvitop.gui.view.panels.process import devices_without_list
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, draw_graph, graph_bound
 from nvitop.gui.view.widgets.past import Past
@@ -76,7 +77,7 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     draw_title(buf, title, title_badges(state), key_hints(state, *_HINTS))
     draw_bar_row(buf, layout.heading_y, heading_text(layout.columns))
     if process is None:
-        text = clip('The process has ended, or has left this GPU', buf.width - 2)
+        text = clip(_why_missing(state, key, device), buf.width - 2)
         buf.write(1, layout.row_y, text, Style(Role.ERROR))
     else:
         texts = [CELLS[place.column.name](process, device) for place in layout.columns]
@@ -89,6 +90,15 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         now = getattr(process, plot.field) if process is not None else None
         downwards = is_lower and not layout.box.is_empty
         _draw_plot(buf, graph, plot, past, scale, key, now, state, downwards=downwards)
+
+
+def _why_missing(state: AppState, key: ProcessKey, device: DeviceSample | None) -> str:
+    """Why there is no such process. On a GPU that does not tell, nothing is known to have ended."""
+    if device is not None and device.status != 'ok':
+        return safe(f'GPU {key.device.label}: {device.reason or device.status}')
+    if key.device in devices_without_list(state.shown):
+        return f'GPU {key.device.label} does not tell what runs on it'
+    return 'The process has ended, or has left this GPU'
 
 
 def _scales(

@@ -16,7 +16,7 @@ from nvitop.gui.state.summary import UserSummary, summarise_users
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
-from nvitop.gui.view.panels.process import no_processes_message
+from nvitop.gui.view.panels.process import devices_without_list, no_processes_message
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title
 
@@ -24,7 +24,7 @@ _DIM = Style(Role.DIM)
 _OWN = Style(Role.USER, bold=True)
 _HINTS = (('h', 'help'), ('q', 'back'))
 _USER_WIDTH = 32
-#: From this width on the title says how many processes are not in the sums of memory.
+#: From this width on the title says what is not in the sums.
 _WITH_SILENT = 60
 #: What the devices keep before another column is left out.
 _REST = 5
@@ -42,6 +42,9 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
     if silent and buf.width >= _WITH_SILENT:
         title += f', memory of {silent} {"process" if silent == 1 else "processes"} unknown'
+    unlisted = devices_without_list(state.shown)
+    if unlisted and buf.width >= _WITH_SILENT:
+        title += f', unknown on {devices_text(unlisted)}'
     draw_title(buf, title, title_badges(state), key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, heading_text(places))
     total = _total_memory(state)
