@@ -93,6 +93,28 @@ def test_the_column_sorted_by_is_marked(order: str, reverse: bool) -> None:
     assert shown == plain
 
 
+@pytest.mark.parametrize('reverse', [False, True])
+@pytest.mark.parametrize('order', [order.name for order in ORDERS])
+def test_the_title_says_what_a_hidden_column_sorts_by(order: str, reverse: bool) -> None:
+    sort = Sort(order, reverse)
+    title = panel(SAMPLES['one'], columns=('type', 'command'), sort=sort).lines()[2]
+    if sort == Sort():
+        assert title.startswith('│ Processes:  ')
+    else:
+        heading = next(column.title for column in COLUMNS if column.order == order)
+        rising = order in {'natural', 'pid', 'username'}
+        arrow = '▲' if rising is not reverse else '▼'
+        assert title.startswith(f'│ Processes: by {heading}{arrow}  ')
+    # A heading that can be seen says it already.
+    assert panel(SAMPLES['one'], sort=sort).lines()[2].startswith('│ Processes:  ')
+
+
+def test_the_title_says_how_many_of_all_pass_and_what_hidden_column_sorts_them() -> None:
+    columns = ('pid', 'command')
+    title = panel(SAMPLES['one'], columns=columns, total=8, sort=Sort('time')).lines()[2]
+    assert title.startswith('│ Processes: 1 of 8 by TIME▼  ')
+
+
 def test_rows_have_the_style_of_their_state() -> None:
     buffer = panel(SAMPLES['odd-processes'], 100)
     assert [row_style(buffer, pid).role for pid in range(501, 508)] == [

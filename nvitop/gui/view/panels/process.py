@@ -10,6 +10,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, cut, fit, pad, safe
+from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.types import Sort
@@ -97,7 +98,7 @@ def draw_process_panel(
     ends = (0, area.width - 1)
     _draw_notes(buf, area, listed)
     draw_rule(buf, area.y + 1, (), ends, double=True)
-    _draw_title(buf, area.y + 2, area.width, listed, sample)
+    _draw_title(buf, area.y + 2, area.width, listed, sample, _unseen_order(layout, listed.sort))
     _draw_headings(buf, layout, listed)
     draw_rule(buf, layout.heading_y + 1, ends, ends, double=True)
     for separator in layout.separators:
@@ -125,13 +126,24 @@ def _draw_notes(buf: Buffer, area: Rect, listed: ProcessList) -> None:
     draw_at_right(buf, area.y, listed.hints, left=x + 1, right=area.width)
 
 
-def _draw_title(buf: Buffer, y: int, width: int, listed: ProcessList, sample: Sample) -> None:
+def _unseen_order(layout: ProcessLayout, sort: Sort) -> str:
+    """What the rows are sorted by, where no heading shows it: that column is hidden."""
+    if sort == Sort() or any(place.column.order == sort.order for place in layout.columns):
+        return ''
+    return next(f' by {column.title}' for column in COLUMNS if column.order == sort.order)
+
+
+def _draw_title(
+    buf: Buffer, y: int, width: int, listed: ProcessList, sample: Sample, order: str
+) -> None:
     host = sample.host
     draw_uprights(buf, y, (0,))
     title = 'Processes:'
     count = len(listed.processes)
     if listed.total is not None and count != listed.total:
         title = f'Processes: {count} of {listed.total}'
+    if order:
+        title += f'{order}{_arrow(listed.sort)}'
     x = 2 + buf.write(2, y, title, TITLE, width=width - 4)
     silent = devices_without_list(sample)
     if silent:
@@ -176,10 +188,14 @@ def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> N
         style = HEADING
         title = column.title
         if column.order == listed.sort.order and listed.sort != Sort():
-            title += '▼' if is_descending(listed.sort) else '▲'
+            title += _arrow(listed.sort)
             style = SORTED
         draw_within(buf, x, y, title, left, ends[1] - 1, style)
     draw_uprights(buf, y, ends[1:])
+
+
+def _arrow(sort: Sort) -> str:
+    return '▼' if is_descending(sort) else '▲'
 
 
 def _make_rows(layout: ProcessLayout, listed: ProcessList, sample: Sample) -> _Rows:
