@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import shutil
 import signal
 import sys
@@ -123,9 +124,14 @@ def test_stopped_and_continued_it_is_there_again() -> None:
             pass
         program.assert_restored()
         program.resize(100, 40)
+        before = len(program.written)
         process.resume()
         program.wait(lambda: ALTERNATE_SCREEN in program.modes)
         program.wait_for(SHOWN)
+        # The place where the shell has left the cursor is kept: margins move it.
+        sequences = re.findall(rb'\x1b\[(?:[?]1049h|\d+;\d+r)', program.written[before:])
+        assert sequences[0] == b'\x1b[?1049h'
+        assert len(sequences) > 1
         assert {MOUSE_BUTTONS, PASTE_MARKS} <= program.modes
         assert SHOWS_CURSOR not in program.modes
         assert program.leave() == 0

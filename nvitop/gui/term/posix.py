@@ -188,6 +188,11 @@ class PosixTerminal(CursesTerminal):
         # SIGSTOP, not SIGTSTP, which is caught; to the whole group, as Ctrl-Z does it.
         os.kill(0, signal.SIGSTOP)
         self._enter()
+        assert self._screen is not None
+        # curses takes its screen back, and the place of the cursor with it, when it draws: first
+        # of all, for margins send the cursor to the top, and the report would begin there.
+        self._screen.erase()
+        self._screen.refresh()
         self.forget()
 
 
