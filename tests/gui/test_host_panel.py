@@ -159,6 +159,25 @@ def test_graphs_plot_the_mean_of_leaf_devices_or_the_selected_one() -> None:
     assert (alone.keys, alone.prefix) == ((devices[4].key,), 'GPU ')
 
 
+def test_what_no_mig_device_has_is_the_mean_of_whole_gpus() -> None:
+    sample = SAMPLES['mig']
+    devices = tuple(
+        device._replace(power_usage_mw=None if device.key.is_mig else 100_000 * (1 + i))
+        for i, device in enumerate(sample.devices)
+    )
+    powers = [device.power_usage_mw for device in devices if not device.key.is_mig]
+    assert powers == [100_000, 500_000]
+    sample = sample._replace(devices=devices, processes=())
+    state = GraphState('power_usage', 'memory_percent')
+    mean = select_graphs(devices, state, None)
+    lines = panel(sample, 130, 12, History(), graphs=mean)
+    assert ' AVG GPU PWR: 300W ' in lines[0]
+    used = [device.memory_percent or 0 for device in devices[1:]]
+    assert f' AVG GPU MEM: {sum(used) / len(used):.1f}% ' in lines[10]
+    chosen = select_graphs(devices, state, devices[2].key)
+    assert ' GPU 0:1 PWR: N/A ' in panel(sample, 130, 12, History(), graphs=chosen)[0]
+
+
 def test_a_mean_is_of_those_that_have_a_value() -> None:
     sample = SAMPLES['h100x8']
     devices = tuple(

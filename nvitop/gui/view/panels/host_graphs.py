@@ -32,6 +32,8 @@ class DeviceGraphs(NamedTuple):
     #: Before the titles: ``'AVG GPU '``, ``'GPU 3 '``.
     prefix: str = ''
     state: GraphState = GraphState()
+    #: The GPUs of which these are all parts, for what no MIG device has. ``()``: only these count.
+    gpus: tuple[DeviceKey, ...] = ()
 
 
 NO_GRAPHS = DeviceGraphs(())
@@ -49,7 +51,16 @@ def select_graphs(
     )
     if len(leaves) > 1 and selected in leaves:
         return DeviceGraphs((selected,), f'GPU {selected.label} ', state)
-    return DeviceGraphs(leaves, 'AVG GPU ' if len(leaves) > 1 else 'GPU ', state)
+    gpus = tuple(device.key for device in devices if not device.key.is_mig)
+    return DeviceGraphs(leaves, 'AVG GPU ' if len(leaves) > 1 else 'GPU ', state, gpus)
+
+
+def _of_metric(graphs: DeviceGraphs, metric: str, sample: Sample) -> DeviceGraphs:
+    """The same of whole GPUs, where no MIG device has a value: power, temperature, clocks."""
+    parts = [device for device in sample.devices if device.key.is_mig]
+    if not graphs.gpus or any(getattr(part, _FIELDS[metric]) is not None for part in parts):
+        return graphs
+    return graphs._replace(keys=graphs.gpus)
 
 
 def draw_host_graphs(
@@ -113,15 +124,16 @@ def _draw_device_graphs(
     areas: HostGraphs,
     past: Past,
     sample: Sample,
-    graphs: DeviceGraphs,
+    plotted: DeviceGraphs,
     view: ViewState,
 ) -> None:
     if areas.upper is None or areas.lower is None:
         return
     for area, metric, downwards in (
-        (areas.upper, graphs.state.upper, False),
-        (areas.lower, graphs.state.lower, True),
+        (areas.upper, plotted.state.upper, False),
+        (areas.lower, plotted.state.lower, True),
     ):
+        graphs = _of_metric(plotted, metric, sample)
         graph = GRAPHS_BY_METRIC[metric]
         means = _means(past, graphs, metric, area.width)
         now = _mean(
