@@ -567,7 +567,7 @@ def test_a_device_that_does_not_list_its_processes_is_named() -> None:
     assert title.startswith('│ Processes: 1 of 8, unknown on GPU 2,3  ')
     users, _ = update(state, KeyPressed('U'))
     title = draw_frame(users, History()).lines()[0]
-    assert title.startswith('5 users of GPUs, unknown on GPU 2,3  ')
+    assert title.startswith('5 users of GPUs, unknown on GPU 2,3,7  ')
     state, _ = update(state._replace(width=40, height=60), SampleArrived(sample))
     (title,) = [line for line in draw_frame(state, History()).lines() if 'Processes:' in line]
     assert title.startswith('│ Processes: unknown on GPU 2,3 ')
@@ -575,6 +575,28 @@ def test_a_device_that_does_not_list_its_processes_is_named() -> None:
     (title,) = [line for line in draw_frame(filtered, History()).lines() if 'Processes:' in line]
     # No @ without user and host, and no GPU 1 where GPU 10 is cut.
     assert title == '│ Processes: 1 of 8, unknown on GPU .. │'
+
+
+def test_the_users_name_the_gpus_whose_processes_are_in_no_sum() -> None:
+    first, second, *_ = SAMPLES['mig'].devices
+    parts = [device._replace(status='lost') for device in SAMPLES['mig'].devices]
+    for devices, text in (
+        (SAMPLES['lost'].devices, ', unknown on GPU 1,2'),
+        ([first._replace(status='timed out')], ', unknown on GPU 0'),
+        (parts[1:2], f', unknown on GPU {second.key.label}'),
+        # A GPU stands for its MIG devices too.
+        (parts[:2], ', unknown on GPU 0'),
+    ):
+        sample = SAMPLES['lost']._replace(devices=tuple(devices), sequence=2)
+        for width in (40, 80):
+            state, _ = update(state_of('lost', width, 24, 'U'), SampleArrived(sample))
+            title = draw_frame(state, History()).lines()[0]
+            assert title.split('  ')[0] == f'1 user of GPUs{text}'
+    sixteen = [d._replace(status='lost') for d in SAMPLES['gpus16'].devices[::2]]
+    sample = SAMPLES['lost']._replace(devices=tuple(sixteen), sequence=2)
+    state, _ = update(state_of('lost', 40, 24, 'U'), SampleArrived(sample))
+    title = draw_frame(state, History()).lines()[0]
+    assert title.split('  ')[0] == '1 user of GPUs, 8 GPUs unknown'
 
 
 def test_who_can_send_no_signal_is_not_warned_of_what_signals_reach() -> None:

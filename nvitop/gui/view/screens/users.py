@@ -19,13 +19,12 @@ from nvitop.gui.view.hints import key_hints
 from nvitop.gui.view.panels.process import devices_without_list, no_processes_message
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title
+from nvitop.sampling.types import DeviceKey, Sample
 
 _DIM = Style(Role.DIM)
 _OWN = Style(Role.USER, bold=True)
 _HINTS = (('h', 'help'), ('q', 'back'))
 _USER_WIDTH = 32
-#: From this width on the title says what is not in the sums.
-_WITH_SILENT = 60
 #: What the devices keep before another column is left out.
 _REST = 5
 
@@ -37,14 +36,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     names = [cell_width(fmt.format_user(user.username, _USER_WIDTH)) for user in users]
     width = min(max(names, default=0), max(12, buf.width - 50))
     places = place(USER_COLUMNS, Cells(0, buf.width), {'user': width}, rest=_REST)
-    noun = 'user' if len(users) == 1 else 'users'
-    title = f'{len(users)} {noun} of GPUs' if users else 'Users of GPUs'
-    silent = sum(process.gpu_memory_bytes is None for process in state.rows)
-    if silent and buf.width >= _WITH_SILENT:
-        title += f', memory of {silent} {"process" if silent == 1 else "processes"} unknown'
-    unlisted = devices_without_list(state.shown)
-    if unlisted and buf.width >= _WITH_SILENT:
-        title += f', unknown on {devices_text(unlisted)}'
+    title = _title(state, len(users), buf.width)
     draw_title(buf, title, title_badges(state), key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, heading_text(places))
     total = _total_memory(state)
@@ -63,6 +55,31 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         if state.shown.processes:
             text = 'No process that meets the filter is running on a GPU'
         draw_message(buf, layout.area, text, _DIM)
+
+
+def _title(state: AppState, users: int, width: int) -> str:
+    """How many users there are, and what is not in the sums: whole words, as many as there is room for."""
+    title = f'{users} {"user" if users == 1 else "users"} of GPUs' if users else 'Users of GPUs'
+    missing: list[tuple[str, ...]] = []
+    unknown = _unknown_devices(state.shown)
+    if unknown:
+        count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
+        missing.append((f'unknown on {devices_text(unknown)}', count))
+    silent = sum(process.gpu_memory_bytes is None for process in state.rows)
+    if silent:
+        missing.append((f'memory of {silent} {"process" if silent == 1 else "processes"} unknown',))
+    for forms in missing:
+        longer = (f'{title}, {form}' for form in forms)
+        title = next((text for text in longer if cell_width(text) <= width), title)
+    return title
+
+
+def _unknown_devices(sample: Sample) -> list[DeviceKey]:
+    """GPUs and MIG devices that do not tell what runs on them, or nothing at all."""
+    silent = [device.key for device in sample.devices if device.status != 'ok']
+    gpus = {key.physical_index for key in silent if not key.is_mig}
+    parts = [key for key in silent if key.is_mig and key.physical_index in gpus]
+    return [key for key in (*silent, *devices_without_list(sample)) if key not in parts]
 
 
 def _total_memory(state: AppState) -> int | None:
