@@ -13,6 +13,7 @@ from typing import Any, Iterator
 import pynvml
 import pytest
 
+from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.libnvml import _binding, _logger, _session
 from nvitop.api.libnvml._session import SESSION
@@ -207,6 +208,46 @@ print(os.WEXITSTATUS(status))
     )
     assert (done.returncode, done.stderr) == (0, '')
     assert done.stdout == '30\nshut down\n'
+
+
+def test_threads_that_find_nvml_shut_down_initialise_it_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    both_failed = threading.Barrier(2)
+    recover = SESSION.recover
+
+    def recover_together() -> bool:
+        both_failed.wait(PATIENCE)
+        return recover()
+
+    monkeypatch.setattr(SESSION, 'recover', recover_together)
+    with simulation.machine('dgx-h100', processes='none') as machine:
+        device = handle()
+        pynvml.nvmlShutdown()
+        assert machine.users == 0
+        answers: list[object] = []
+        threads = [
+            threading.Thread(target=lambda: answers.append(libnvml.nvmlQuery(POWER, device)))
+            for _ in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert len(answers) == 2
+        assert NA not in answers
+        assert machine.users == 1
+        libnvml.nvmlShutdown()
+        assert not machine.is_initialized
+
+
+def test_a_function_that_denies_the_initialisation_does_not_pile_it_up() -> None:
+    with simulation.machine('dgx-h100', processes='none') as machine:
+        device = handle()
+        machine.fail(POWER, 'UNINITIALIZED')
+        for _ in range(5):
+            assert libnvml.nvmlQuery(POWER, device) is NA
+        assert machine.users == 1
 
 
 def test_a_replaced_library_is_shut_down_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:

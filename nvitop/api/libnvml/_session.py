@@ -90,6 +90,8 @@ class Session:
         False when the process is ending, see :meth:`ensure`.
         """
         with self._lock:
+            if self.ready and _is_initialised():  # by the thread that was waited for
+                return True
             flags = self.flags[-1] if self.flags else 0
             self.flags.clear()
             self.ready = False
@@ -246,6 +248,16 @@ def _start_driver(flags: int) -> None:
         if not _load_from_elsewhere():
             raise
         BINDING.nvmlInitWithFlags(flags)
+
+
+def _is_initialised() -> bool:
+    """Whether NVML answers, however it does."""
+    try:
+        BINDING.nvmlDeviceGetCount()
+    except NVMLError as error:
+        unknown = (BINDING.NVML_ERROR_UNINITIALIZED, BINDING.NVML_ERROR_FUNCTION_NOT_FOUND)
+        return error.value not in unknown
+    return True
 
 
 def _load_from_elsewhere(load: Callable[[str], object] = ctypes.CDLL) -> bool:
