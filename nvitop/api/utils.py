@@ -362,8 +362,9 @@ class Snapshot:
     object, and :attr:`timestamp`, in seconds since the epoch. Its class is a subclass named for the
     live object's: ``DeviceSnapshot``.
 
-    A name that was not measured is asked from the live object *now*, and kept; methods that do
-    something to it (``kill``, ``set_…``) are never called that way and raise ``AttributeError``.
+    A name that was not measured is asked from the live object *now*, and kept; methods that need
+    arguments, or do something to it (``kill``, ``set_…``), are never called that way and raise
+    ``AttributeError``.
 
     >>> from datetime import date
     >>> snapshot = Snapshot(date(2024, 2, 29), year=2024)
@@ -393,7 +394,11 @@ class Snapshot:
             raise AttributeError(f'{type(self).__name__!r} has no attribute {name!r}')
         value = getattr(self.real, name)
         if callable(value):
-            value = value()
+            try:
+                value = value()
+            except TypeError as error:
+                message = f'{type(self).__name__!r} has no attribute {name!r}: {error}'
+                raise AttributeError(message) from error
         self.__dict__[name] = value
         return value
 

@@ -378,6 +378,9 @@ class Thermometer:
     def set_limit(self) -> None:
         self.killed += 1
 
+    def scaled(self, factor: float) -> float:
+        return self.celsius() * factor
+
     def broken(self) -> None:
         raise OSError('broken')
 
@@ -436,6 +439,18 @@ def test_snapshot_lets_errors_of_the_real_object_through_and_keeps_nothing() -> 
     with pytest.raises(KeyError):
         _ = snapshot['fahrenheit']
     assert list(snapshot) == []
+
+
+def test_snapshot_has_nothing_that_would_need_arguments() -> None:
+    real = Thermometer('mouth')
+    snapshot = Snapshot(real)
+    assert not hasattr(snapshot, 'scaled')
+    assert 'scaled' not in snapshot
+    with pytest.raises(AttributeError, match="'ThermometerSnapshot' has no attribute 'scaled'"):
+        _ = snapshot.scaled
+    with pytest.raises(KeyError):
+        _ = snapshot['scaled']
+    assert (real.reads, list(snapshot)) == (0, [])
 
 
 def test_snapshot_never_does_anything_to_the_real_object() -> None:
