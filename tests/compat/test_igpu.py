@@ -65,6 +65,14 @@ def test_without_a_gpu_there_are_none() -> None:
             igpu.get_device(0)
 
 
+def test_a_gpu_that_the_driver_does_not_give_is_a_value_error(gpus: simulation.Machine) -> None:
+    gpus.fail('nvmlDeviceGetHandleByIndex*', 'NO_PERMISSION')
+    with pytest.raises(ValueError, match='GPU 1 cannot be had: Insufficient Permissions'):
+        igpu.get_device(1)
+    with pytest.raises(ValueError, match='GPU 0 cannot be had'):
+        igpu.devices()
+
+
 @pytest.mark.parametrize(
     ('value', 'indices'),
     [

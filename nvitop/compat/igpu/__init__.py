@@ -101,7 +101,7 @@ def get_device(device_index: Index) -> GPUInfo:
     """A GPU by its index, or a MIG device by (index of the GPU, index on it).
 
     Raises:
-        ValueError: There is no such GPU, or none at all.
+        ValueError: There is no such GPU, or none at all, or the driver does not give it.
     """
     indices = devices_index()
     if not indices:
@@ -113,7 +113,10 @@ def get_device(device_index: Index) -> GPUInfo:
             raise ValueError(f'there is no MIG device {device_index}') from None
     if not isinstance(device_index, int) or device_index not in indices:
         raise ValueError(f'there is no GPU {device_index!r}: there are {indices}')
-    return GPUInfo(Device(int(device_index)))
+    try:
+        return GPUInfo(Device(int(device_index)))
+    except NVMLError as error:
+        raise ValueError(f'GPU {int(device_index)} cannot be had: {error}') from error
 
 
 def devices() -> list[GPUInfo]:
