@@ -231,6 +231,30 @@ def test_search_moves_the_selection_and_filters_nothing() -> None:
     assert state.query == ''
 
 
+@pytest.mark.parametrize('screen', ['', 't'])
+def test_a_search_that_finds_nothing_says_so_until_it_finds_something(screen: str) -> None:
+    state, _ = press(state_of(with_families(MANY)), *screen.split(), 'Down')
+    here = (state.main.selected, state.tree.selected)
+    state, _ = press(state, 'F3', *'~~~')
+    assert texts(state) == ['Not found: ~~~']
+    state, _ = press(state, 'Down', 'F3')
+    assert texts(state) == ['Not found: ~~~']
+    kept, _ = press(state, 'Enter')
+    assert texts(kept) == ['Not found: ~~~']
+    assert (kept.main.selected, kept.tree.selected) == here
+    assert texts(press(state, 'Esc')[0]) == []
+    assert texts(press(state, 'Ctrl-U')[0]) == []
+    found, _ = press(state, 'Ctrl-U', *'user:')
+    assert texts(found) == []
+
+
+def test_a_search_says_that_it_looks_only_at_what_the_filter_shows() -> None:
+    hidden = MANY.processes[-1].key.pid
+    state, _ = press(state_of(MANY), '\\', *f'pid:{MANY.processes[0].key.pid}', 'Enter')
+    state, _ = press(state, 'F3', *str(hidden))
+    assert texts(state) == [f'Not found: {hidden} in what the filter shows']
+
+
 # Signals
 
 

@@ -18,5 +18,10 @@ def add_notice(state: AppState, text: str, *, is_error: bool = False) -> AppStat
 
 def replace_notice(state: AppState, subject: str, text: str) -> AppState:
     """Show ``subject: text`` instead of what was said about the subject before."""
+    return add_notice(withdraw_notice(state, subject), f'{subject}: {text}')
+
+
+def withdraw_notice(state: AppState, subject: str) -> AppState:
+    """Show nothing about the subject any more."""
     others = tuple(n for n in state.notices if not n.text.startswith(f'{subject}: '))
-    return add_notice(state._replace(notices=others), f'{subject}: {text}')
+    return state._replace(notices=others)

@@ -12,9 +12,11 @@ from nvitop.gui.state.listing import (
     selected_index,
     tree_index,
 )
+from nvitop.gui.state.notices import replace_notice, withdraw_notice
 from nvitop.gui.state.query import matches, matches_host_process, parse_query
 
 MAX_LENGTH = 200
+_NOT_FOUND = 'Not found'
 
 
 def open_field(state: AppState, purpose: str) -> AppState:
@@ -62,23 +64,31 @@ def _changed(state: AppState, field: TextField | None) -> AppState:
     is_search = (field or state.field or TextField('filter')).purpose == 'search'
     state = state._replace(field=field)
     if is_search:
-        return find(state, field.text, 0) if field is not None and field.text else state
+        return find(state, field.text if field is not None else '', 0)
     if field is not None:
         state = state._replace(query=field.text)
     return relist(state)
 
 
 def find(state: AppState, text: str, step: int) -> AppState:
-    """Select the next process that has the words, round and round; step 0: stay if it has them."""
+    """Select the next process that has the words, round and round; step 0: stay if it has them.
+
+    Where there is none, a notice says so for as long as that is what was asked for last.
+    """
     query = parse_query(text)
+    state = withdraw_notice(state, _NOT_FOUND)
     if not query.parts:
         return state
     if state.screen is Screen.TREE:
         hits = [i for i, row in enumerate(state.forest) if matches_host_process(row.process, query)]
-        at = tree_index(state)
-        return select_tree_row(state, _next(hits, at, step)) if hits else state
-    hits = [i for i, row in enumerate(state.rows) if matches(row, query)]
-    return select_process(state, _next(hits, selected_index(state), step)) if hits else state
+        if hits:
+            return select_tree_row(state, _next(hits, tree_index(state), step))
+    else:
+        hits = [i for i, row in enumerate(state.rows) if matches(row, query)]
+        if hits:
+            return select_process(state, _next(hits, selected_index(state), step))
+    where = ' in what the filter shows' if state.query else ''
+    return replace_notice(state, _NOT_FOUND, f'{text.strip()}{where}')
 
 
 def _next(hits: list[int], at: int | None, step: int) -> int:
