@@ -279,7 +279,7 @@ def _monitor(source: LiveSource, options: Options, messages: list[Message]) -> i
     gc.enable()
     outcome = run_monitor(source, options, notices=[message.text for message in messages])
     if outcome.sample is not None:
-        _print_report(outcome.sample, options)
+        _print_report(outcome.sample, outcome.options)
     if outcome.crash:
         messages.append(Message('ERROR', outcome.crash))
     _say(messages)

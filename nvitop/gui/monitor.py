@@ -47,6 +47,8 @@ class Outcome(NamedTuple):
     sample: Sample | None
     #: Whether no call is inside the driver any more.
     has_stopped: bool
+    #: The options with what the user has changed meanwhile and a report has too.
+    options: Options
     #: What to tell of a crash, ``''``: there was none.
     crash: str = ''
 
@@ -103,7 +105,8 @@ def run_monitor(
         has_stopped = sampler.stop() and not source.threads_inside
     sample = app.state.sample
     is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash
-    return Outcome(status, sample if is_wanted else None, has_stopped, crash)
+    options = options._replace(columns=app.state.view.columns, theme=app.state.theme)
+    return Outcome(status, sample if is_wanted else None, has_stopped, options, crash)
 
 
 @contextlib.contextmanager

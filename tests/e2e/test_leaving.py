@@ -35,6 +35,22 @@ def test_quitting_leaves_the_report_and_nothing_else() -> None:
         assert '\x1b[?' not in report.split('\n', 1)[1]
 
 
+def test_the_report_has_the_columns_and_the_theme_that_were_chosen() -> None:
+    with Program() as program:
+        program.wait_for(SHOWN)
+        program.press('C', 'Columns')
+        program.press(' ', r'\[ \] GPU')
+        program.press('q', SHOWN)
+        for theme in ('light', 'mono'):
+            program.press('L', f'(?i)theme.*{theme}')
+        assert program.leave() == 0
+        report = program.written[program.written.rindex(b'\x1b[?1049l') :].decode()
+    assert re.search('│ +PID +USER ', report)
+    assert '│ GPU     PID ' not in report
+    # Attributes alone, no colours.
+    assert not re.search(r'\x1b\[[0-9;]*[349][0-7]', report)
+
+
 @pytest.mark.parametrize(
     ('number', 'status'), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)]
 )
