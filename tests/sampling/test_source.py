@@ -9,6 +9,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import host, libnvml
+from nvitop.api.device.window import Window
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.process import HostFacts
 from nvitop.api.process.linux import ObservedProcess, observed
@@ -324,6 +325,31 @@ def test_rates_are_begun_everywhere_and_read_soon_after_so_nobody_waits(bench: B
     for device in bench.sample().devices:
         assert None not in rates(device)
     assert None not in rates(gpu(bench.sample(1.0), 0))
+
+
+@on('bench', ['old-driver'], indirect=True)
+def test_fields_that_an_old_driver_does_not_know_are_no_failure(bench: Bench) -> None:
+    bench.demand = Demand(shown_metrics=('nvlink_tx_throughput', 'nvlink_rx_throughput'))
+    bench.sample()
+    sample = bench.sample(1.0)
+    links = [problem for problem in sample.problems if problem.what.startswith('nvlink')]
+    assert {problem.subject for problem in links} == {'device 0', 'device 1'}
+    assert {(problem.reason, problem.kind) for problem in links} == {('Not Supported', 'na')}
+
+
+@on('bench', ['dgx-h100', 'old-driver'], indirect=True)
+@on(('error', 'reason'), [('INVALID_ARGUMENT', 'Invalid Argument'), ('UNKNOWN', 'Unknown Error')])
+def test_a_call_for_fields_that_fails_as_a_whole_is_a_failure(
+    bench: Bench, error: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Window, 'clock', bench.clock)
+    bench.demand = Demand(shown_metrics=('nvlink_tx_throughput', 'nvlink_rx_throughput'))
+    bench.sample()
+    bench.sample(1.0)
+    bench.machine.fail('nvmlDeviceGetFieldValues', error, gpu=0)
+    links = [p for p in bench.sample(SLOW_TICK).problems if p.what.startswith('nvlink')]
+    links = [problem for problem in links if problem.subject == 'device 0']
+    assert {(problem.reason, problem.kind) for problem in links} == {(reason, 'error')}
 
 
 @needs_gpm

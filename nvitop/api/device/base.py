@@ -348,4 +348,8 @@ class DeviceBase:
 
 def _field_error(handle: Any, field: tuple[int, int]) -> libnvml.NVMLError | None:
     name = 'nvmlDeviceGetFieldValues'
-    return libnvml.last_error(name, handle, field) or libnvml.last_error(name, handle)
+    error = libnvml.last_error(name, handle, field)
+    if isinstance(error, libnvml.NVMLError_InvalidArgument):
+        # What an older driver says of a field that came after it, while the call itself succeeds.
+        return libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
+    return error or libnvml.last_error(name, handle)

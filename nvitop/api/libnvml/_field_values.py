@@ -53,7 +53,8 @@ def nvmlQueryFieldValues(
     Returns:
         For each field its value and the time of the measurement in microseconds since the epoch.
         A field that the device or the driver does not have is ``NA`` with the time of asking; the
-        reason is ``last_error('nvmlDeviceGetFieldValues', handle, field)``.
+        reason is ``last_error('nvmlDeviceGetFieldValues', handle, field)``, or without ``field``
+        where the call itself failed.
 
     Raises:
         NVMLError: NVML cannot be initialised.
@@ -61,6 +62,8 @@ def nvmlQueryFieldValues(
     values = nvmlQuery(nvmlDeviceGetFieldValues, handle, field_ids, default=None)
     now = int(time.time() * 1_000_000)
     if values is None:
+        for field in field_ids:  # what it said of itself before is not the reason now
+            note_error('nvmlDeviceGetFieldValues', (handle, field), 0)
         return [(NA, now)] * len(field_ids)
     answers: list[tuple[float | int | NaType, int]] = []
     for field, value in zip(field_ids, values):
