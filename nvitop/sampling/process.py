@@ -87,6 +87,7 @@ class _Known:
         'is_stranger',
         'read_at',
         'start_time',
+        'started',
         'words',
     )
 
@@ -95,6 +96,8 @@ class _Known:
         #: Whether it has the PID of a process on a GPU, but in another PID namespace.
         self.is_stranger = is_stranger
         self.start_time = -1.0
+        #: The same on the clock that counts from the start of the machine; ``None``: unknown.
+        self.started: float | None = None
         self.facts = _UNREAD
         #: When it was read, on the monotonic clock.
         self.read_at = 0.0
@@ -123,11 +126,11 @@ class ProcessReader:
         *,
         longest: float = LONGEST_CPU_SECONDS,
         clock: Callable[[], float] = time.monotonic,
-        wall_clock: Callable[[], float] = time.time,
+        uptime: Callable[[], float] = host.uptime,
     ) -> None:
         self._longest = longest
         self._clock = clock
-        self._wall_clock = wall_clock
+        self._uptime = uptime
         self._known: dict[int, _Known] = {}
         #: Readers that got stuck, by the process they are stuck in.
         self._stuck: dict[int, ProcessReader] = {}
@@ -144,7 +147,7 @@ class ProcessReader:
 
     def renewed(self) -> ProcessReader:
         """A reader that leaves alone, for as long as it lasts, the process this one is stuck in."""
-        new = ProcessReader(longest=self._longest, clock=self._clock, wall_clock=self._wall_clock)
+        new = ProcessReader(longest=self._longest, clock=self._clock, uptime=self._uptime)
         new._stuck = dict(self._stuck)
         if self._current is not None:
             new._stuck[self._current] = self
@@ -173,7 +176,7 @@ class ProcessReader:
         rows = tuple(rows)
         self._stuck = {pid: r for pid, r in self._stuck.items() if r._current == pid}
         now = self._clock()
-        wall = self._wall_clock()
+        uptime = self._uptime()
         begun: set[int] = set()
         samples = []
         self._checked.clear()
@@ -204,7 +207,7 @@ class ProcessReader:
             key = ProcessKey(row.pid, known.start_time, row.device)
             if is_wanted(key) and known.is_begun and known.cpu_percent is None:
                 begun.add(key.pid)
-            sample = _sample(row, key, known, own, wall, is_visible=is_visible(key))
+            sample = _sample(row, key, known, own, uptime, is_visible=is_visible(key))
             samples.append(sample)
             self._unseen.append(None if is_visible(key) else (row, sample))
         if measure is None:
@@ -215,7 +218,7 @@ class ProcessReader:
             for pid in self._stuck
         ]
         parents = _parents(problems) if tree else {}
-        host_processes = self._read_tree(rows, parents, now, wall, own, begun) if tree else ()
+        host_processes = self._read_tree(rows, parents, now, uptime, own, begun) if tree else ()
         self._forget({s.key.pid for s in samples} | {s.pid for s in host_processes})
         return ProcessReading(tuple(samples), host_processes, tuple(problems), frozenset(begun))
 
@@ -252,6 +255,8 @@ class ProcessReader:
         if known.start_time < 0:  # it could not be read at first
             create_time = known_value(known.facts.create_time)
             known.start_time = -1.0 if create_time is None else create_time
+            running = known_value(known.facts.running_time_in_seconds)
+            known.started = None if running is None else self._uptime() - running
 
     def _measure(self, known: _Known, now: float) -> None:
         age = now - known.read_at
@@ -266,7 +271,7 @@ class ProcessReader:
         rows: tuple[ProcessRow, ...],
         parents: dict[int, int],
         now: float,
-        wall: float,
+        uptime: float,
         own: HostSample,
         begun: set[int],
     ) -> tuple[HostProcessSample, ...]:
@@ -290,7 +295,7 @@ class ProcessReader:
             on = tuple(sorted(devices.get(pid, ())))
             if on or known.facts.is_running:
                 parent = None if known.is_stranger else parents.get(pid)
-                samples.append(_host_sample(known, parent, on, own, wall))
+                samples.append(_host_sample(known, parent, on, own, uptime))
         return tuple(samples)
 
     def _forget(self, pids: set[int]) -> None:
@@ -313,7 +318,7 @@ def _sample(
     key: ProcessKey,
     known: _Known,
     own: HostSample,
-    wall: float,
+    uptime: float,
     *,
     is_visible: bool,
 ) -> ProcessSample:
@@ -344,7 +349,7 @@ def _sample(
         cpu_percent=known.cpu_percent if is_visible else None,
         memory_percent=known_value(facts.memory_percent) if is_visible else None,
         host_memory_bytes=known_value(facts.host_memory) if is_visible else None,
-        running_time_seconds=_running_time(known, wall),
+        running_time_seconds=_running_time(known, uptime),
     )
 
 
@@ -353,7 +358,7 @@ def _host_sample(
     parent: int | None,
     devices: tuple[DeviceKey, ...],
     own: HostSample,
-    wall: float,
+    uptime: float,
 ) -> HostProcessSample:
     facts = known.facts
     return HostProcessSample(
@@ -368,7 +373,7 @@ def _host_sample(
         thread_count=_thread_count(known.host),
         cpu_percent=known.cpu_percent,
         memory_percent=known_value(facts.memory_percent),
-        running_time_seconds=_running_time(known, wall),
+        running_time_seconds=_running_time(known, uptime),
     )
 
 
@@ -393,8 +398,8 @@ def _is_own(facts: HostFacts, own: HostSample) -> bool:
     return facts.is_running and (own.is_superuser or facts.username == own.username)
 
 
-def _running_time(known: _Known, wall: float) -> float | None:
-    return max(0.0, wall - known.start_time) if known.start_time >= 0 else None
+def _running_time(known: _Known, uptime: float) -> float | None:
+    return None if known.started is None else max(0.0, uptime - known.started)
 
 
 def _thread_count(process: ObservedProcess) -> int | None:

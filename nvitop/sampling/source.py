@@ -105,7 +105,6 @@ class LiveSource:
         self._processes = ProcessReader(
             longest=max(LONGEST_CPU_SECONDS, 3 * every.processes),
             clock=clock,
-            wall_clock=wall_clock,
         )
         self._processes_monotonic = 0.0
         self._process_reading = ProcessReading()

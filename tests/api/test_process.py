@@ -21,7 +21,7 @@ import pytest
 
 from nvitop.api.process import GpuProcess, HostProcess, command_join, linux, procfs
 from nvitop.api.process.command import quote_posix, quote_windows
-from nvitop.api.utils import NA, GiB, Snapshot
+from nvitop.api.utils import NA, GiB, NaType, Snapshot
 from nvitop.platforms import users
 from tests.patience import PATIENCE, wait_until
 
@@ -392,6 +392,21 @@ def test_own_values(child: subprocess.Popen[bytes]) -> None:
     assert HostProcess.elapsed_time_in_seconds is HostProcess.running_time_in_seconds
 
 
+@linux_only
+@pytest.mark.parametrize('hours', [-1, 1])
+def test_running_times_do_not_follow_the_clock_on_the_wall(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    process = HostProcess(child.pid)
+    before = process.running_time_in_seconds()
+    wall_clock = time.time
+    monkeypatch.setattr(time, 'time', lambda: wall_clock() + hours * 3600)
+    assert before <= process.running_time_in_seconds() < before + PATIENCE
+    facts = process.facts()
+    assert not isinstance(facts.running_time_in_seconds, NaType)
+    assert before <= facts.running_time_in_seconds < before + PATIENCE
+
+
 def test_parents_and_children_are_host_processes(child: subprocess.Popen[bytes]) -> None:
     process = HostProcess(child.pid)
     assert process.parent() is HostProcess()
@@ -414,9 +429,8 @@ def test_cpu_percent_is_first_that_of_the_whole_life_then_that_since_the_last_ca
 
     process = HostProcess(child.pid)
     monkeypatch.setattr(process, 'cpu_times', lambda: Times(), raising=False)
-    monkeypatch.setattr(process, 'create_time', lambda: 100.0, raising=False)
+    monkeypatch.setattr(process, 'running_time_in_seconds', lambda: 60.0, raising=False)
     monkeypatch.setattr(time, 'monotonic', lambda: now)
-    monkeypatch.setattr(time, 'time', lambda: 160.0)
     assert process.cpu_percent() == 50.0
     used += 1.0
     assert process.cpu_percent() == 50.0  # too soon to tell

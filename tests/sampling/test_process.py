@@ -34,7 +34,15 @@ def facts(cpu: float | str = 10.0, **values: Any) -> HostFacts:
     )._replace(**values)
 
 
-GONE = facts(NA, is_running=False, username=NA, name=NA, cmdline=[], create_time=NA)
+GONE = facts(
+    NA,
+    is_running=False,
+    username=NA,
+    name=NA,
+    cmdline=[],
+    create_time=NA,
+    running_time_in_seconds=NA,
+)
 
 
 class FakeProcess:
@@ -85,7 +93,7 @@ def key(pid: int, device: int = 0, start: float = START) -> ProcessKey:
 class Bench:
     def __init__(self) -> None:
         self.clock = Clock()
-        self.reader = ProcessReader(clock=self.clock, wall_clock=lambda: START + 60.0)
+        self.reader = ProcessReader(clock=self.clock, uptime=lambda: 1e6 + self.clock.now)
 
     def read(self, *rows: ProcessRow, **options: Any) -> tuple[ProcessSample, ...]:
         self.reading = self.reader.read(rows, options.pop('visible', None), ME, **options)
@@ -114,7 +122,7 @@ def test_a_process_has_what_device_and_host_say(bench: Bench) -> None:
         gpu_decoder_utilization_percent=0,
         memory_percent=1.5,
         host_memory_bytes=1 << 20,
-        running_time_seconds=60.0,
+        running_time_seconds=5.0,
     )
 
 
@@ -221,7 +229,7 @@ def test_processes_out_of_view_are_looked_at_once_for_their_name(bench: Bench) -
     assert first.cpu_percent == 10.0
     assert (second.cpu_percent, second.memory_percent, second.host_memory_bytes) == (None,) * 3
     assert second.command == 'python3 train.py'
-    assert second.running_time_seconds == 60.0
+    assert second.running_time_seconds == 5.0 + 4.0
 
 
 def test_only_those_to_be_measured_are_looked_at_and_the_others_keep_their_values(
@@ -274,7 +282,7 @@ def test_the_status_says_what_is_to_be_said(
     assert (sample.status, sample.command) == (status, command)
     assert sample.is_own == known.is_running
     assert (sample.key.start_time == -1.0) == (not known.is_running)
-    assert sample.running_time_seconds == (60.0 if known.is_running else None)
+    assert sample.running_time_seconds == (5.0 if known.is_running else None)
 
 
 def test_processes_of_others_are_own_only_to_the_superuser(bench: Bench) -> None:

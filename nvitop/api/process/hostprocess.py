@@ -147,7 +147,10 @@ class HostProcess(psutil.Process):
 
     def running_time_in_seconds(self) -> float:
         """How long the process has been running, in seconds."""
-        return max(0.0, time.time() - self.create_time())
+        created = self.create_time()
+        if self._linux is not None:
+            return self._linux.running_seconds()  # right also when the clock is set
+        return max(0.0, time.time() - created)
 
     def running_time_human(self) -> str:
         """How long the process has been running: ``1:02:03``."""
