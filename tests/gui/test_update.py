@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
+from nvitop.gui.state.columns import COLUMNS, DEFAULT_COLUMNS
 from nvitop.gui.state.dialog import dialog_layout, names_targets
 from nvitop.gui.state.effects import (
     CaptureMouse,
@@ -759,18 +760,42 @@ def test_the_environment_is_read_of_the_selected_and_of_nvitop_without_one() -> 
 def test_columns_are_hidden_shown_and_moved() -> None:
     state, _ = press(state_of(MANY), 'C', 'Down', 'Space')
     assert 'pid' not in state.view.columns
-    state, _ = press(state, 'Enter')
-    # Only at the end has the command room to be read.
-    assert state.view.columns[-2:] == ('pid', 'command')
+    state, _ = press(state, 'Enter', 'J', 'J')
+    assert state.view.columns[:4] == ('gpu', 'type', 'user', 'pid')
     state, _ = press(state, 'K')
-    assert state.view.columns[-3] == 'pid'
-    state, _ = press(state, 'J', 'J')
-    assert state.view.columns[-1] == 'pid'
-    state, _ = press(state, 'End', 'Space')
-    assert state.view.columns[-2:] == ('pid', 'host_memory')
+    assert state.view.columns[:3] == ('gpu', 'type', 'pid')
+    state, _ = press(state, 'End', 'Up', 'Space')
+    # Only at the end has the command room to be read.
+    assert state.view.columns[-2:] == ('host_memory', 'command')
     for _ in range(40):
-        state, _ = press(state, 'Home', 'Space')
+        state, _ = press(state, 'Home', 'Space', 'Down', 'J')
     assert state.view.columns
+
+
+@pytest.mark.parametrize('columns', [DEFAULT_COLUMNS, ('pid', 'command', 'user'), ('command',)])
+def test_a_column_that_is_hidden_and_shown_again_is_where_it_was(columns: tuple[str, ...]) -> None:
+    first, _ = press(state_of(MANY, view=ViewState(columns=columns)), 'C')
+    for line in range(len(COLUMNS)):
+        state, _ = press(first, *['Down'] * line, 'Space', 'Space')
+        assert state.view.columns == columns
+        assert state.listing.cursor == line
+        # Also when the screen was left between.
+        state, _ = press(first, *['Down'] * line, 'Space', 'q', 'C', *['Down'] * line, 'Space')
+        assert state.view.columns == columns
+
+
+def test_the_last_column_is_not_hidden_without_a_word() -> None:
+    state = state_of(MANY, view=ViewState(columns=('pid',)))
+    state, effects = press(state, 'C', 'Space')
+    assert (state.view.columns, effects) == (('pid',), (RingBell(),))
+    assert texts(state) == ['Columns: one has to be shown']
+
+
+def test_a_hidden_column_is_moved_to_where_it_is_shown_then() -> None:
+    state, _ = press(state_of(MANY), 'C', 'End', 'Up', *['K'] * 13)
+    assert state.view.columns == DEFAULT_COLUMNS
+    state, _ = press(state, 'Space')
+    assert state.view.columns == ('host_memory', *DEFAULT_COLUMNS)
 
 
 # The rest

@@ -7,7 +7,7 @@ from typing import Callable
 
 from nvitop.gui.layout.device import CLASSIC, ONE_BAR
 from nvitop.gui.layout.list import longest_line
-from nvitop.gui.state import typing_keys
+from nvitop.gui.state import choosing, typing_keys
 from nvitop.gui.state.app_state import (
     AppState,
     EnvironState,
@@ -16,7 +16,6 @@ from nvitop.gui.state.app_state import (
     SignalDialog,
     TreeState,
 )
-from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.dialog import Result, button_of
 from nvitop.gui.state.effects import (
     CaptureMouse,
@@ -45,7 +44,7 @@ from nvitop.gui.state.listing import (
     tree_index,
     tree_layout,
 )
-from nvitop.gui.state.notices import replace_notice
+from nvitop.gui.state.notices import refuse, replace_notice
 from nvitop.gui.state.ordering import next_order
 from nvitop.gui.state.tree import subtree
 from nvitop.gui.state.types import Sort
@@ -93,14 +92,9 @@ def open_signal_dialog(state: AppState, action: Action, key: str) -> Result:
     """Ask which signal goes to the tagged or selected processes."""
     targets = signal_targets(state)
     if not targets:
-        return _refuse(state, 'No signal', _why_no_target(state))
+        return refuse(state, 'No signal', _why_no_target(state))
     button = button_of(_SIGNALS[action])
     return state._replace(dialog=SignalDialog(targets, button, opened_with=key)), ()
-
-
-def _refuse(state: AppState, what: str, why: str) -> Result:
-    """Do nothing, and say why: the bell alone is silent in many terminals."""
-    return replace_notice(state, what, why), (RingBell(),)
 
 
 def _why_no_target(state: AppState) -> str:
@@ -257,14 +251,14 @@ def _to_side(cells: int) -> Callable[[AppState], Result]:
 def _tag(state: AppState) -> Result:
     tagged = toggle_tag(state)
     if tagged is state:
-        return _refuse(state, 'No tag', 'select a process first')
+        return refuse(state, 'No tag', 'select a process first')
     return move_selection(tagged, 1)[0], ()
 
 
 def _tag_subtree(state: AppState) -> Result:
     index = tree_index(state)
     if index is None:
-        return _refuse(state, 'No tag', 'select a process first')
+        return refuse(state, 'No tag', 'select a process first')
     return tag_host_processes(state, {row.key for row in subtree(state.forest, index)}), ()
 
 
@@ -293,7 +287,7 @@ def _open_environ(state: AppState) -> Result:
 
 def _open_metrics(state: AppState) -> Result:
     if state.main.selected is None:
-        return _refuse(state, 'No graphs', 'select a process first')
+        return refuse(state, 'No graphs', 'select a process first')
     return open_screen(state, Screen.METRICS)._replace(metrics=state.main.selected), ()
 
 
@@ -307,7 +301,7 @@ def _toggle_host(state: AppState) -> Result:
     shown = state._replace(view=state.view._replace(show_host=True))
     if main_layout(shown).host.area.is_empty:
         key = state.keymap.instead_of(state.screen, 'c')
-        return _refuse(shown, 'No room for the host', f'{key}, then scroll')
+        return refuse(shown, 'No room for the host', f'{key}, then scroll')
     return state._replace(view=state.view._replace(show_host=was_hidden)), ()
 
 
@@ -401,52 +395,6 @@ def _reveal(state: AppState) -> Result:
     )
 
 
-def columns_in_order(state: AppState) -> tuple[str, ...]:
-    """The lines of the columns screen: the shown ones in their order, then the others."""
-    shown = state.view.columns
-    return (*shown, *(column.name for column in COLUMNS if column.name not in shown))
-
-
-def _choose_column(state: AppState) -> Result:
-    name = columns_in_order(state)[state.listing.cursor]
-    columns = state.view.columns
-    if name in columns:
-        columns = tuple(column for column in columns if column != name)
-    elif columns[-1:] == ('command',):
-        # The command gets what is left, and scrolls, only at the end.
-        columns = (*columns[:-1], name, 'command')
-    else:
-        columns = (*columns, name)
-    if not columns:
-        return state, (RingBell(),)
-    cursor = columns_in_order(state._replace(view=state.view._replace(columns=columns))).index(name)
-    return (
-        state._replace(
-            view=state.view._replace(columns=columns),
-            listing=state.listing._replace(cursor=cursor),
-        ),
-        (),
-    )
-
-
-def _move_column(step: int) -> Callable[[AppState], Result]:
-    def move(state: AppState) -> Result:
-        columns = list(state.view.columns)
-        at, to = state.listing.cursor, state.listing.cursor + step
-        if not (0 <= at < len(columns) and 0 <= to < len(columns)):
-            return state, (RingBell(),)
-        columns[at], columns[to] = columns[to], columns[at]
-        return (
-            state._replace(
-                view=state.view._replace(columns=tuple(columns)),
-                listing=state.listing._replace(cursor=to),
-            ),
-            (),
-        )
-
-    return move
-
-
 _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.QUIT: _quit,
     Action.BACK: _back,
@@ -483,7 +431,7 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.SORT_PREVIOUS: _sort_step(-1),
     Action.SORT_REVERSE: _sort_reverse,
     Action.REVEAL: _reveal,
-    Action.CHOOSE: _choose_column,
-    Action.MOVE_UP: _move_column(-1),
-    Action.MOVE_DOWN: _move_column(1),
+    Action.CHOOSE: choosing.choose_column,
+    Action.MOVE_UP: choosing.move_column(-1),
+    Action.MOVE_DOWN: choosing.move_column(1),
 }

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from nvitop.gui.state.app_state import AppState, Notice
+from nvitop.gui.state.dialog import Result
+from nvitop.gui.state.effects import RingBell
 
 #: How long a notice stays, in seconds.
 NOTICE_SECONDS = 5.0
@@ -25,3 +27,8 @@ def withdraw_notice(state: AppState, subject: str) -> AppState:
     """Show nothing about the subject any more."""
     others = tuple(n for n in state.notices if not n.text.startswith(f'{subject}: '))
     return state._replace(notices=others)
+
+
+def refuse(state: AppState, what: str, why: str) -> Result:
+    """Do nothing, and say why: the bell alone is silent in many terminals."""
+    return replace_notice(state, what, why), (RingBell(),)

@@ -27,6 +27,8 @@ class ViewState(NamedTuple):
     shows_details: bool = False
     #: Names of the columns of the process panel, from left to right.
     columns: tuple[str, ...] = DEFAULT_COLUMNS
+    #: All columns, hidden ones too, in the order that was chosen; ``()``: not yet.
+    column_order: tuple[str, ...] = ()
     thresholds: Thresholds = Thresholds()
     #: Bars and graphs in a gradient instead of one colour each.
     colorful: bool = False
