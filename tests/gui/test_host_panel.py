@@ -23,7 +23,9 @@ def panel(
     history: History | None = None,
     graphs: DeviceGraphs | None = None,
 ) -> list[str]:
-    layout = lay_out_host(0, width, height=height, with_devices=bool(sample.devices))
+    layout = lay_out_host(
+        0, width, height=height, box=79 if sample.devices and width >= 100 else width
+    )
     buffer = Buffer(width, height)
     if graphs is None:
         graphs = select_graphs(sample.devices, GraphState(), None)
@@ -84,7 +86,7 @@ def test_what_the_host_does_not_tell_is_not_available() -> None:
 @pytest.mark.parametrize('width', [40, 79, 160])
 def test_bars_of_what_the_host_does_not_tell_have_no_colour_of_a_load(width: int) -> None:
     buffer = Buffer(width, 2)
-    layout = lay_out_host(0, width, height=2, with_devices=True)
+    layout = lay_out_host(0, width, height=2, box=width)
     draw_host_panel(buffer, layout, SAMPLES['missing'], ViewState())
     bars = [(text, style) for y in (0, 1) for _, text, style in buffer.row(y) if '░' in text]
     assert [text[:4] for text, _ in bars] == ['CPU:', 'MEM:', 'SWP:']
@@ -92,7 +94,7 @@ def test_bars_of_what_the_host_does_not_tell_have_no_colour_of_a_load(width: int
 
 
 def test_nothing_is_drawn_where_the_panel_is_hidden() -> None:
-    layout = lay_out_host(5, 80, height=0, with_devices=True)
+    layout = lay_out_host(5, 80, height=0, box=80)
     buffer = Buffer(80, 10)
     draw_host_panel(buffer, layout, SAMPLES['one'], ViewState())
     assert buffer.lines() == [''] * 10
@@ -216,7 +218,7 @@ def test_other_metrics_have_their_units_and_their_own_top(metric: str, text: str
     for i in range(200):
         history.record(sample._replace(monotonic=100.0 + i))
     state = GraphState(metric, metric)
-    layout = lay_out_host(0, 130, height=12, with_devices=True)
+    layout = lay_out_host(0, 130, height=12, box=79)
     buffer = Buffer(130, 12)
     graphs = select_graphs(sample.devices, state, None)
     draw_host_panel(buffer, layout, sample, ViewState(), history=history, graphs=graphs)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from nvitop.gui.layout.details import place_details
 from nvitop.gui.layout.device import (
+    BESIDE_NAME,
     CLASSIC,
     NARROWEST,
     ONE_BAR,
@@ -48,6 +49,7 @@ CONTENTS = st.builds(
         st.just(DEFAULT_COLUMNS), st.permutations([c.name for c in COLUMNS]).map(tuple)
     ),
     column_widths=st.dictionaries(st.sampled_from(['pid', 'time']), st.integers(4, 12)),
+    name_width=st.integers(0, 100),
 )
 LAYOUTS = st.builds(
     lay_out_main,
@@ -312,6 +314,27 @@ def test_boxes_and_bars_at_the_breakpoints(
     # One border after the last cell or bar with its padding, in the last column.
     right = layout.bars[-1].right + 1 if bars else layout.cells[-1].right
     assert right == width - 1
+
+
+@pytest.mark.parametrize('name', [0, 19, 20, 23, 28, 42, 96])
+def test_bars_give_way_to_names(name: int) -> None:
+    rooms = {}
+    for width in range(CLASSIC, 251):
+        layout = lay_out_main(Content(gpus(0), name_width=name), width, 200, mode='full')
+        devices = layout.devices
+        rooms[width] = devices.cells[0].width - BESIDE_NAME
+        right = devices.bars[-1].right + 1 if devices.bars else devices.cells[-1].right
+        assert right == width - 1
+        assert all(bar.width >= 14 for bar in devices.bars)
+        # Nothing is given that is of no use, and the graphs of the host stand below the box.
+        assert width < ONE_BAR or rooms[width] <= max(19, name)
+        assert layout.host.graphs is not None
+        assert layout.host.graphs.cpu.right == devices.cells[-1].right
+    # What is whole at 80 is whole in any wider terminal, but for the first few of one more bar.
+    whole = [width for width, room in rooms.items() if room >= name]
+    assert name > 28 or {*range(105, 251)} <= {*whole}
+    assert name > 23 or {*range(84, 251)} <= {*whole}
+    assert {*range(200, 251)} <= {*whole}
 
 
 def test_columns_stand_where_they_always_stood() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Sequence, Tuple
 
 from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.width import safe
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey
 
@@ -24,6 +25,11 @@ FULL, COMPACT, DENSE, NARROW = 'full', 'compact', 'dense', 'narrow'
 
 #: Inner widths of the three cells of the classic box.
 CELL_WIDTHS = (31, 22, 22)
+#: What the first of them has beside the name of a GPU.
+BESIDE_NAME = 12
+#: Columns right of the box for one bar, and for two, that still say something.
+_BAR_ROOM, _BARS_ROOM = 17, 35
+_MAKER = 'NVIDIA '
 #: Line of the clock, border, versions, line between: above the headings. The last two can be spared.
 _TOP_ROWS = 4
 VERSION_ROWS = 2
@@ -112,8 +118,12 @@ def lay_out_devices(
     details: Details = (),
     *,
     versions: bool = True,
+    name_width: int = 0,
 ) -> DeviceLayout:
-    """Places for the devices in a panel of this width that begins at row ``y``."""
+    """Places for the devices in a panel of this width that begins at row ``y``.
+
+    Where names are drawn, bars give way to those of ``name_width`` cells.
+    """
     versions = versions or not keys
     area = Rect(0, y, width, device_height(keys, form, len(details), versions=versions))
     heading_height = (2 if form == FULL else 1) if keys else 0
@@ -129,20 +139,34 @@ def lay_out_devices(
         rows.append(DeviceRow(index, row_y, height, separated, below))
         row_y += height
         above = key
-    cells = _cells(width) if keys else (Cells(1, width - 2),)
-    bars = _bars(width) if keys else ()
+    box = _box_width(width, name_width if form == FULL else 0)
+    cells = _cells(box) if keys else (Cells(1, width - 2),)
+    bars = _bars(width, box) if keys else ()
     return DeviceLayout(
         area, form, heading_y, heading_height, cells, bars, tuple(rows), details, versions
     )
 
 
+def product_name(name: str) -> str:
+    """The name of a GPU as it is drawn: safe, and without the maker's."""
+    text = safe(name)
+    return text[len(_MAKER) :] if text.startswith(_MAKER) else text
+
+
+def _box_width(width: int, name_width: int) -> int:
+    """Columns of the box: all of them where there are too few for a bar, else what names need."""
+    if width < ONE_BAR:
+        return width
+    room = _BAR_ROOM if width < TWO_BARS else _BARS_ROOM
+    return min(CLASSIC + max(0, name_width + BESIDE_NAME - CELL_WIDTHS[0]), width - room)
+
+
 def _cells(width: int) -> tuple[Cells, ...]:
+    """The cells of a box of this width; what the others do not need is the first one's."""
     if width < CLASSIC:
         return (Cells(1, width - 2),)
     first, second, third = CELL_WIDTHS
-    if width < ONE_BAR:
-        # Too little for a bar, so names get the room, and all boxes end in the same column.
-        first += width - CLASSIC
+    first += width - CLASSIC
     return (
         Cells(1, first),
         Cells(first + 2, second),
@@ -150,11 +174,11 @@ def _cells(width: int) -> tuple[Cells, ...]:
     )
 
 
-def _bars(width: int) -> tuple[Cells, ...]:
+def _bars(width: int, box: int) -> tuple[Cells, ...]:
     if width < ONE_BAR:
         return ()
-    right = width - CLASSIC
+    right = width - box
     if width < TWO_BARS:
-        return (Cells(CLASSIC + 1, right - 3),)
+        return (Cells(box + 1, right - 3),)
     first = (right - 5) // 2 - 1
-    return (Cells(CLASSIC + 1, first), Cells(CLASSIC + first + 4, (right - 6) // 2 + 1))
+    return (Cells(box + 1, first), Cells(box + first + 4, (right - 6) // 2 + 1))

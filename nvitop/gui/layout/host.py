@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.device import CLASSIC, ONE_BAR
+from nvitop.gui.layout.device import CLASSIC
 from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 
@@ -45,19 +45,21 @@ class HostLayout(NamedTuple):
     boxes: HostBoxes | None = None
 
 
-def lay_out_host(y: int, width: int, *, height: int, with_devices: bool) -> HostLayout:
-    """Places for a panel of this size that begins at row ``y``; its height says the form."""
+def lay_out_host(y: int, width: int, *, height: int, box: int) -> HostLayout:
+    """Places for a panel of this size that begins at row ``y``; its height says the form.
+
+    ``box`` is the width of the devices' box, ``width`` where nothing stands beside it.
+    """
     area = Rect(0, y, width, height)
     if height == FULL_HEIGHT:
-        return HostLayout(area, graphs=_graphs(y, width, with_devices=with_devices))
+        return HostLayout(area, graphs=_graphs(y, width, box))
     if height == COMPACT_HEIGHT:
         return HostLayout(area, boxes=_boxes(y, width))
     return HostLayout(area)
 
 
-def _graphs(y: int, width: int, *, with_devices: bool) -> HostGraphs:
-    has_right = with_devices and width >= ONE_BAR
-    left = (CLASSIC if has_right else width) - 2
+def _graphs(y: int, width: int, box: int) -> HostGraphs:
+    left = box - 2
     time_y = y + _UPPER_ROWS
     graphs = HostGraphs(
         cpu=Rect(1, y, left, _UPPER_ROWS),
@@ -65,12 +67,12 @@ def _graphs(y: int, width: int, *, with_devices: bool) -> HostGraphs:
         swap=Rect(1, time_y + 1 + _MEMORY_ROWS, left, 1),
         time_y=time_y,
     )
-    if not has_right:
+    if box == width:
         return graphs
-    right = width - CLASSIC - 1
+    right = width - box - 1
     return graphs._replace(
-        upper=Rect(CLASSIC, y, right, _UPPER_ROWS),
-        lower=Rect(CLASSIC, time_y + 1, right, _LOWER_ROWS),
+        upper=Rect(box, y, right, _UPPER_ROWS),
+        lower=Rect(box, time_y + 1, right, _LOWER_ROWS),
     )
 
 

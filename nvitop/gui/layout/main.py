@@ -17,6 +17,7 @@ from nvitop.gui.layout.device import (
     DeviceLayout,
     device_height,
     lay_out_devices,
+    product_name,
 )
 from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT, HostLayout, lay_out_host
 from nvitop.gui.layout.process import (
@@ -27,6 +28,7 @@ from nvitop.gui.layout.process import (
     process_height,
 )
 from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.columns import column_widths
 from nvitop.gui.state.types import MainState, ViewState
 from nvitop.namedtuple import NamedTuple
@@ -57,6 +59,8 @@ class Content(NamedTuple):
     column_widths: Mapping[str, int] = {}
     #: The details of each GPU, by line.
     details: Details = ()
+    #: Cells of the longest name of a GPU.
+    name_width: int = 0
 
 
 class RowCounts(NamedTuple):
@@ -166,15 +170,22 @@ def lay_out_main(
     page_height = sum(heights)
     scroll_y = max(0, min(scroll_y, page_height - height))
     y = -scroll_y
+    devices = lay_out_devices(
+        y,
+        width,
+        content.devices,
+        forms.device,
+        content.details,
+        versions=forms.versions,
+        name_width=content.name_width,
+    )
     return MainLayout(
         width,
         height,
         page_height,
         scroll_y,
-        lay_out_devices(
-            y, width, content.devices, forms.device, content.details, versions=forms.versions
-        ),
-        lay_out_host(y + heights[0], width, height=heights[1], with_devices=bool(content.devices)),
+        devices,
+        lay_out_host(y + heights[0], width, height=heights[1], box=devices.cells[-1].right + 1),
         lay_out_processes(
             y + heights[0] + heights[1],
             width,
@@ -208,6 +219,7 @@ def lay_out_page(
         view.columns,
         counts.column_widths,
         _details(sample, width) if view.shows_details else (),
+        _name_width(sample),
     )
     # Graphs need characters that ASCII does not have.
     host_height = COMPACT_HEIGHT if view.ascii else FULL_HEIGHT
@@ -219,6 +231,13 @@ def lay_out_page(
         host_height=host_height if view.show_host else 0,
         scroll_y=main.scroll_y,
     )
+
+
+def _name_width(sample: Sample) -> int:
+    """Cells of the longest name that is drawn: of no MIG device, nor of a GPU that never answered."""
+    names = (device.info.name for device in sample.devices if not device.key.is_mig)
+    drawn = (product_name(name) for name in names if not name.startswith('ERROR: '))
+    return max(map(cell_width, drawn), default=0)
 
 
 def _details(sample: Sample, width: int) -> Details:

@@ -7,6 +7,7 @@ import time
 from typing import Sequence
 
 from nvitop.api.utils import GiB, KiB, bytes2human, duration2human
+from nvitop.gui.layout.device import product_name
 from nvitop.gui.render.width import clip, clip_left, safe
 from nvitop.gui.state.types import SPECIAL_COMMANDS
 
@@ -104,8 +105,7 @@ def format_device_name(name: str | None, width: int) -> str:
     """Product name without the maker's; where it is too long its right end is kept."""
     if name is None:
         return NOT_AVAILABLE
-    text = safe(name)
-    return clip_left(text[len('NVIDIA ') :] if text.startswith('NVIDIA ') else text, width)
+    return clip_left(product_name(name), width)
 
 
 def format_word(word: str | None) -> str:

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from nvitop.gui.layout.device import DENSE, FULL, NARROW, Cells, DeviceLayout, DeviceRow
+from nvitop.gui.layout.device import (
+    BESIDE_NAME,
+    DENSE,
+    FULL,
+    NARROW,
+    Cells,
+    DeviceLayout,
+    DeviceRow,
+)
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
@@ -258,12 +266,14 @@ def _lost_lines(device: DeviceSample, layout: DeviceLayout, width: int) -> list[
         # It has never answered: its name would say once more why.
         lines = [[f'{label}  {clip(reason, width - 7)} ']]
         return [*lines, ['']] if layout.form == FULL else lines
-    name = fmt.format_device_name(device.info.name, 19)
+    room = layout.cells[0].width - BESIDE_NAME
+    name = fmt.format_device_name(device.info.name, room)
     if layout.form == FULL:
         bus = fmt.format_word(device.info.bus_id)
         first = f'{label}  {pad(name, layout.cells[0].width - 4)}{bus}'
         return [[first], [f'      {clip(reason, width - 7)} ']]
-    return [[f'{label} {pad(name, 19)}  {clip(reason, width - 27)} ']]
+    room = max(19, cell_width(name))
+    return [[f'{label} {pad(name, room)}  {clip(reason, width - room - 8)} ']]
 
 
 def _full_cells(device: DeviceSample, width: int, traits: _Traits) -> list[list[str]]:
@@ -277,7 +287,7 @@ def _full_cells(device: DeviceSample, width: int, traits: _Traits) -> list[list[
         third = f' {clip(fmt.format_word(device.mig_mode), 8):>8}  {clip(ecc, 10, "+"):>10} '
     else:
         third = f' {ecc:>20} '
-    room = width - 12
+    room = width - BESIDE_NAME
     name = pad(fmt.format_device_name(device.info.name, room), room)
     bus = fit(fmt.format_word(device.info.bus_id), 16)
     display = fmt.format_switch(device.display_active)
