@@ -314,7 +314,7 @@ def _explain_no_device(sample: Sample, options: Options) -> str:
     reasons = [
         problem.reason
         for problem in sample.problems
-        if problem.subject == 'driver' and problem.kind != 'na'
+        if problem.subject == 'driver' and problem.is_failure
     ]
     if reasons:
         return f'No GPU can be read: {reasons[0]}.\n{libnvml.advise_on_failure()}'

@@ -393,7 +393,7 @@ def find_troubles(sample: Sample) -> dict[str, str]:
             found[f'{device.key.label} {device.status}'] = text
     for problem in sample.problems:
         subject = f'{problem.subject} {problem.what}'
-        if problem.subject in ('driver', 'host') and problem.kind != 'na':
+        if problem.subject in ('driver', 'host') and problem.is_failure:
             found[subject] = f'{problem.subject}: {problem.what}: {problem.reason}'
         elif problem.what == 'nvmlDeviceGetComputeRunningProcesses':
             found[subject] = f'{problem.subject}: processes: {problem.reason}'

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 #: Codes after which a GPU answers nothing any more: uninitialized, driver not loaded, GPU is lost,
 #: library and driver of different versions, GPU not found.
 _LOSSES = frozenset({1, 9, 15, 18, 28})
+_NO_PERMISSION = 4
 #: Codes that stay as they are: not supported, no permission, function not found.
-_LASTING = frozenset({3, 4, 13})
+_LASTING = frozenset({3, _NO_PERMISSION, 13})
 #: What MIG devices say instead: invalid argument, not found.
 _LASTING_OF_MIG = frozenset({2, 6})
 _PROCESS_LISTS = (
@@ -328,7 +329,8 @@ class DeviceReader:
 
     def _note_error(self, what: str, error: libnvml.NVMLError) -> None:
         is_lasting = error.value in _LASTING or (self.key.is_mig and error.value in _LASTING_OF_MIG)
-        self._note(what, str(error), 'na' if is_lasting else 'error')
+        kind = 'denied' if error.value == _NO_PERMISSION else 'na' if is_lasting else 'error'
+        self._note(what, str(error), kind)
 
     def _note(self, what: str, reason: str, kind: str) -> None:
         subject = f'device {self.key.label}'

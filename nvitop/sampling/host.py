@@ -60,7 +60,9 @@ class HostReader:
         try:
             answer = question()
         except Exception as error:
-            self._problems[what] = Problem('host', what, f'{type(error).__name__}: {error}')
+            is_denied = isinstance(error, (PermissionError, host.AccessDenied))
+            reason = f'{type(error).__name__}: {error}'
+            self._problems[what] = Problem('host', what, reason, 'denied' if is_denied else 'na')
             return None
         self._problems.pop(what, None)
         return answer

@@ -231,6 +231,10 @@ class HostSample(NamedTuple):
     uptime_seconds: float | None = None
 
 
+#: Kinds of problems in which nothing fails: what there is not, and what this user may not read.
+NO_FAILURES = frozenset({'na', 'denied'})
+
+
 class Problem(NamedTuple):
     """Why something is missing, for people."""
 
@@ -240,10 +244,16 @@ class Problem(NamedTuple):
     what: str
     #: The reason in words, the driver's where it gave one: ``'Not Supported'``.
     reason: str
-    #: ``'na'`` (the device has no such value), ``'error'`` (it has, but it could not be read),
-    #: ``'impossible'`` (an answer was dropped), ``'lost'``, ``'timed out'``.
+    #: ``'na'`` (the device has no such value), ``'denied'`` (it has, but not for this user),
+    #: ``'error'`` (it could not be read), ``'impossible'`` (an answer was dropped), ``'lost'``,
+    #: ``'timed out'``.
     kind: str = 'na'
     device: DeviceKey | None = None
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether something fails, which it does not where a value is not there to be had."""
+        return self.kind not in NO_FAILURES
 
 
 class Cost(NamedTuple):

@@ -488,16 +488,49 @@ def test_processes_that_are_in_no_sum_of_users_are_counted() -> None:
         assert text in draw_frame(state, History()).lines()[0]
 
 
-def test_problems_that_are_over_do_not_count_what_a_device_lacks() -> None:
-    lacking = SAMPLES['one']._replace(
-        sequence=1, problems=(Problem('device 0', 'memory_temperature', 'Not Supported'),)
+def troubled(width: int, height: int = 24, simulated: str = '') -> AppState:
+    """The screen of problems with each kind of them, all but the first two of the sample before."""
+    fails = Problem('device 1', 'temperature', 'Unknown Error', 'error')
+    lacks = Problem('device 0', 'memory_temperature', 'Not Supported')
+    before = (
+        Problem('device 0:2', 'status', 'Invalid Argument', 'error'),
+        Problem('device 2', 'power_usage', 'Insufficient Permissions', 'denied'),
+        *(Problem('device 0', f'nvlink_{way}_throughput', 'Not Supported') for way in ('rx', 'tx')),
     )
-    state, _ = update(AppState(80, 24), SampleArrived(lacking))
-    state, _ = update(state, KeyPressed('!'))
-    title = draw_frame(state, History()).lines()[0]
-    assert title.startswith('Problems: 0 now, 0 past, 1 not supported')
-    state, _ = update(state, SampleArrived(lacking._replace(sequence=2, problems=())))
-    assert draw_frame(state, History()).lines()[0].startswith('Problems: 0 now, 0 past  ')
+    sample = SAMPLES['one']._replace(sequence=1, simulated=simulated)
+    first = sample._replace(problems=(fails, lacks, *before))
+    later = sample._replace(sequence=2, timestamp=NOW + 1, problems=(fails, lacks))
+    state = AppState(width, height, timestamp=NOW)
+    events = (SampleArrived(first), SampleArrived(later), KeyPressed('!'))
+    return update_all(state, events)[0]
+
+
+def test_failures_come_before_what_a_device_lacks_also_when_they_are_over() -> None:
+    lines = draw_frame(troubled(120), History()).lines()[2:8]
+    assert [line.split('device ')[1].split()[:2] for line in lines] == [
+        ['1', 'temperature'],
+        ['0:2', 'status'],
+        ['2', 'power_usage'],
+        ['0', 'memory_temperature'],
+        ['0', 'nvlink_rx_throughput'],
+        ['0', 'nvlink_tx_throughput'],
+    ]
+
+
+@pytest.mark.parametrize(
+    ('width', 'simulated', 'title'),
+    [
+        (80, '', 'Problems: 1 now, 1 past, 1 not permitted, 3 not supported'),
+        (80, 'dgx', 'Problems: 1 now, 1 past, 1 not permitted, 3 not supported'),
+        (77, 'dgx', 'Problems: 1 now, 1 past, 1 denied, 3 N/A'),
+        (60, '', 'Problems: 1 now, 1 past, 1 denied, 3 N/A'),
+        (40, '', 'Problems: 1 now, 1 past, 1 denied, 3 N/A'),
+        (40, 'dgx', '1 now, 1 past, 1 denied, 3 N/A'),
+    ],
+)
+def test_each_problem_is_in_a_count_of_the_title(width: int, simulated: str, title: str) -> None:
+    line = draw_frame(troubled(width, simulated=simulated), History()).lines()[0]
+    assert line.split('  ')[0] == title
 
 
 def test_failures_are_pointed_at_for_a_minute_and_what_a_device_lacks_is_not() -> None:
@@ -515,7 +548,8 @@ def test_failures_are_pointed_at_for_a_minute_and_what_a_device_lacks_is_not() -
     fails = Problem('device 0', 'temperature', 'Unknown Error', 'error')
     assert first_line(fails, 2.0).endswith('  ! problems  h help  q quit')
     assert 'problems' not in first_line(fails, 61.0)
-    assert 'problems' not in first_line(fails._replace(kind='na'), 2.0)
+    for kind in ('na', 'denied'):
+        assert 'problems' not in first_line(fails._replace(kind=kind), 2.0)
 
 
 @pytest.mark.parametrize(

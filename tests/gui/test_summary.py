@@ -85,10 +85,10 @@ def test_the_same_problem_of_many_devices_is_one_line() -> None:
     counts = count_problems(counts, fans, 20.0)
     lines = problem_lines(counts)
     assert [(line.subject, line.what, line.is_current) for line in lines] == [
-        ('devices 0-7', 'fan_speed', True),
         ('device 3', 'status', False),
+        ('devices 0-7', 'fan_speed', True),
     ]
-    assert (lines[0].first, lines[0].last, lines[0].times) == (10.0, 20.0, 2)
+    assert (lines[1].first, lines[1].last, lines[1].times) == (10.0, 20.0, 2)
     counts = count_problems(counts, [*fans, lost], 30.0)
     assert [line.what for line in problem_lines(counts)] == ['status', 'fan_speed']
 

@@ -99,6 +99,7 @@ def test_a_question_that_fails_takes_no_other_with_it(
     (problem,) = reader.problems
     assert (problem.subject, problem.what) == ('host', what)
     assert 'Permission denied' in problem.reason
+    assert problem.kind == 'denied'
     monkeypatch.undo()
     reader.read()
     assert reader.problems == ()

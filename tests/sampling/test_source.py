@@ -327,6 +327,17 @@ def test_rates_are_begun_everywhere_and_read_soon_after_so_nobody_waits(bench: B
     assert None not in rates(gpu(bench.sample(1.0), 0))
 
 
+def test_what_this_user_may_not_read_is_told_from_what_a_device_lacks(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetPowerUsage', 'NO_PERMISSION', gpu=0)
+    bench.machine.fail('nvmlDeviceGetFanSpeed', 'NOT_SUPPORTED', gpu=0)
+    bench.machine.fail('nvmlDeviceGetPerformanceState', 'UNKNOWN', gpu=0)
+    problems = [p for p in bench.sample().problems if p.subject == 'device 0']
+    kinds = {problem.what: (problem.kind, problem.is_failure) for problem in problems}
+    assert kinds['power_usage'] == ('denied', False)
+    assert kinds['fan_speed'] == ('na', False)
+    assert kinds['performance_state'] == ('error', True)
+
+
 @on('bench', ['old-driver'], indirect=True)
 def test_fields_that_an_old_driver_does_not_know_are_no_failure(bench: Bench) -> None:
     bench.demand = Demand(shown_metrics=('nvlink_tx_throughput', 'nvlink_rx_throughput'))

@@ -7,7 +7,7 @@ from typing import Iterable, Sequence
 
 from nvitop.gui.state.ranges import subjects_text
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessSample
+from nvitop.sampling.types import NO_FAILURES, Cost, DeviceKey, Problem, ProcessSample
 
 #: How many problems are remembered; the ones not seen for longest are forgotten first.
 MAX_PROBLEMS = 500
@@ -30,6 +30,11 @@ class ProblemCount(NamedTuple):
     times: int = 1
     #: Whether the latest sample has it still.
     is_current: bool = True
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether something fails, or failed: see :attr:`~nvitop.sampling.types.Problem.is_failure`."""
+        return self.kind not in NO_FAILURES
 
 
 class UserSummary(NamedTuple):
@@ -73,7 +78,7 @@ def _summarise(username: str | None, rows: list[ProcessSample]) -> UserSummary:
 
 
 def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
-    """The problems as they are listed: present before past, worse before merely missing.
+    """The problems as they are listed: failures before what is merely missing, present before past.
 
     What several devices or processes have in common is one line, with the most times of any.
     """
@@ -97,10 +102,11 @@ def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
     return tuple(lines)
 
 
-def _gravity(line: ProblemCount) -> tuple[bool, bool, bool, float, str]:
+def _gravity(line: ProblemCount) -> tuple[bool, bool, bool, bool, float, str]:
     """What is listed first. A whole device that is gone comes before single values."""
-    is_whole = line.what == 'status' and line.is_current
-    return (not line.is_current, line.kind == 'na', not is_whole, -line.last, line.what)
+    is_past = not line.is_current
+    is_part = is_past or line.what != 'status'
+    return (not line.is_failure, line.kind == 'na', is_past, is_part, -line.last, line.what)
 
 
 class OwnCost(NamedTuple):
@@ -157,7 +163,7 @@ def _identity(problem: Problem | ProblemCount) -> tuple[str, str, str]:
 def has_failures(counts: Iterable[ProblemCount], now: float) -> bool:
     """Whether something failed within the last minute. What comes and goes is said all the time;
     what a device does not have is no failure."""
-    return any(row.kind != 'na' and now - row.last < FAILURE_SECONDS for row in counts)
+    return any(row.is_failure and now - row.last < FAILURE_SECONDS for row in counts)
 
 
 def note_problem(

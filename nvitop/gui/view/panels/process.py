@@ -302,7 +302,7 @@ def _is_elsewhere(process: ProcessSample, selected: ProcessKey | None) -> bool:
 def no_processes_message(sample: Sample) -> str:
     """What a list without processes says: of GPUs that do not answer nobody knows."""
     silent = sum(device.status != 'ok' for device in sample.devices)
-    no_driver = any(row.subject == 'driver' and row.kind != 'na' for row in sample.problems)
+    no_driver = any(row.subject == 'driver' and row.is_failure for row in sample.problems)
     if silent == len(sample.devices) and (silent or no_driver):
         return 'No GPU answers: what runs there is not known'
     if not silent:

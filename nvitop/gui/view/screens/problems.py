@@ -21,8 +21,8 @@ from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title
 
 _DIM = Style(Role.DIM)
 _HINTS = (('h', 'help'), ('q', 'back'))
-#: From this width on the title says how many values there cannot be.
-_WITH_LACKING = 60
+#: What the title keeps for the last of the hints, and for a badge.
+_HINT_WIDTH, _BADGE_WIDTH = 8, 13
 #: The widest that subject and what was asked get, and what the reason keeps: narrow, and not.
 _NARROW, _WIDE = (12, 13, 10), (24, 40, 24)
 
@@ -32,7 +32,9 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     lines = problem_lines(state.problems)
     layout = lines_layout(state)
     places = _places(lines, buf.width)
-    draw_title(buf, _title(lines, buf.width), title_badges(state), key_hints(state, *_HINTS))
+    badges = title_badges(state)
+    title = _title(lines, buf.width, sum(2 + cell_width(text) for text, _ in badges))
+    draw_title(buf, title, badges, key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, heading_text(places))
     for index in layout.shown:
         line = lines[index]
@@ -51,14 +53,28 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     draw_bar_row(buf, buf.height - 1, _cost(state, buf.width))
 
 
-def _title(lines: tuple[ProblemCount, ...], width: int) -> str:
-    """How many problems there are. What a device does not have is none, and told apart."""
+def _title(lines: tuple[ProblemCount, ...], width: int, badges: int) -> str:
+    """How many lines of each kind there are, in words that fit, in the order of the lines.
+
+    What a device does not have, or not for this user, is no problem: whether it was in the latest
+    sample depends on what was asked.
+    """
     if not lines:
         return 'Problems'
-    failures = [line.is_current for line in lines if line.kind != 'na']
-    lacking = sum(line.is_current for line in lines) - sum(failures)
-    text = f'Problems: {sum(failures)} now, {len(failures) - sum(failures)} past'
-    return f'{text}, {lacking} not supported' if lacking and width >= _WITH_LACKING else text
+    failures = [line.is_current for line in lines if line.is_failure]
+    now, past = sum(failures), len(failures) - sum(failures)
+    lacking = sum(line.kind == 'na' for line in lines)
+    denied = len(lines) - len(failures) - lacking
+    missing = [
+        f', {n} {what}' for n, what in ((denied, 'not permitted'), (lacking, 'not supported')) if n
+    ]
+    text = f'Problems: {now} now, {past} past{"".join(missing)}'
+    if len(text) + badges + _HINT_WIDTH <= width:
+        return text
+    counts = ((now, 'now'), (past, 'past'), (denied, 'denied'), (lacking, 'N/A'))
+    text = ', '.join(f'{count} {word}' for count, word in counts if count)
+    whole = f'Problems: {text}'
+    return whole if len(whole) + min(badges, _BADGE_WIDTH) <= width else text
 
 
 def _places(lines: tuple[ProblemCount, ...], width: int) -> tuple[PlacedColumn, ...]:
@@ -92,7 +108,7 @@ def _in_full(line: ProblemCount, state: AppState) -> str:
 def _style(line: ProblemCount) -> Style:
     if not line.is_current:
         return _DIM
-    if line.kind == 'na':
+    if not line.is_failure:
         return PLAIN
     return Style(Role.WARNING if line.kind == 'impossible' else Role.ERROR)
 
