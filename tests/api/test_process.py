@@ -392,6 +392,23 @@ def test_own_values(child: subprocess.Popen[bytes]) -> None:
     assert HostProcess.elapsed_time_in_seconds is HostProcess.running_time_in_seconds
 
 
+@pytest.mark.parametrize('action', ['kill', 'terminate', 'suspend', 'resume'])
+def test_a_process_that_was_seen_gone_does_not_get_its_pid_back(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    process = HostProcess(child.pid)
+    child.kill()
+    child.wait()
+    late = HostProcess(child.pid)  # never seen alive
+    signalled: list[int] = []
+    monkeypatch.setattr(os, 'kill', lambda pid, number: signalled.append(pid))
+    assert not process.is_running()
+    for each in (process, late):
+        with pytest.raises(psutil.NoSuchProcess):
+            getattr(each, action)()
+    assert signalled == []
+
+
 @linux_only
 @pytest.mark.parametrize('hours', [-1, 1])
 def test_running_times_do_not_follow_the_clock_on_the_wall(

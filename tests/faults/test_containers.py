@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 from typing import Iterator
@@ -11,7 +12,8 @@ from typing import Iterator
 import psutil
 import pytest
 
-from nvitop import cli, simulation
+from nvitop import Device, ResourceMetricCollector, cli, simulation, take_snapshots
+from nvitop.api.libnvml._session import Session
 from nvitop.api.process import procfs
 from nvitop.api.process.linux import memory_total
 from nvitop.gui.effects import read_environment
@@ -34,7 +36,11 @@ OPEN = {
     ON_GPU: ('/dev/null', '/dev/nvidiactl', '/dev/nvidia0'),
     NOT_ON_GPU: ('/dev/null', '/var/log/nvim.log', 'socket:[123]'),
 }
-_STAT = '{pid} (python3) S 1 {pid} {pid} 0 -1 4194560 9 0 0 0 50 25 0 0 20 0 3 0 {ticks} 0 0 0\n'
+_STAT = (
+    '{pid} (python3) S 1 {pid} {pid} 0 -1 4194560 9 0 0 0 50 25 0 0 20 0 3 0 {ticks}'
+    + ' 0' * 32
+    + '\n'
+)
 
 
 @pytest.fixture
@@ -62,6 +68,7 @@ def proc(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pa
     monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path))
     # The processes are as real as their files.
     monkeypatch.setattr(source_module, '_simulated', lambda: '')
+    monkeypatch.setattr(Session, 'has_real_library', True)
     memory_total.cache_clear()
     yield tmp_path
     memory_total.cache_clear()
@@ -108,6 +115,42 @@ def test_nobody_signals_or_looks_into_the_process_that_has_the_pid_here(proc: pa
     said = send_signal(key, 'SIGTERM', kill=lambda pid, number: killed.append(pid))
     assert (said.outcome, killed) == ('unseen', [])
     assert read_environment(key.pid, key.start_time).variables == ()
+
+
+def test_the_library_takes_no_process_here_for_the_one_that_the_driver_means(
+    proc: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signalled: list[tuple[int, int]] = []
+
+    def kill(pid: int, number: int) -> None:
+        if not (proc / str(pid)).exists():
+            raise ProcessLookupError
+        signalled.append((pid, number))
+
+    monkeypatch.setattr(os, 'kill', kill)
+    with machine():
+        device = Device(0)
+        processes = device.processes()
+        assert {pid for pid, process in processes.items() if process.is_foreign()} == {
+            NOT_ON_GPU,
+            ELSEWHERE,
+        }
+        commands = {p.pid: p.command for p in take_snapshots().gpu_processes}
+        assert commands[ON_GPU] == 'python3 work.py'
+        assert commands[NOT_ON_GPU] == 'No Such Process'
+        stranger = processes[NOT_ON_GPU]
+        assert device.processes()[NOT_ON_GPU] is stranger
+        assert stranger.gpu_memory() == 1 << 30
+        for process in (stranger.host, pickle.loads(pickle.dumps(stranger.host)), stranger):
+            for act in (process.kill, process.terminate, process.suspend, process.name):
+                with pytest.raises(psutil.NoSuchProcess):
+                    act()
+        # The roots of a collector are processes of this namespace.
+        collector = ResourceMetricCollector(root_pids={NOT_ON_GPU, ON_GPU})
+        with collector.context('job'):
+            metrics = collector.collect()
+    assert {key.split('/')[1] for key in metrics if '/pid:' in key} == {f'pid:{ON_GPU}'}
+    assert [number for _, number in signalled if number] == []
 
 
 def test_on_a_machine_without_containers_every_pid_is_what_it_is(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from nvitop.api import libnvml
 from nvitop.api.device.memory import MemoryMixin
+from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA, UINT_MAX, NaType
 from nvitop.namedtuple import NamedTuple
 
@@ -82,7 +83,8 @@ class ProcessMixin(MemoryMixin):
         least of the last second. A process without a sample was idle (0 %), or nobody knows
         (``NA``): on MIG devices, on GPUs in MIG mode, and where its memory is unknown too (Windows).
         Without ``loads`` the shares are not asked for; those that are known stay. In a container
-        PIDs are those of the host. Lines of the driver that cannot be true are left out.
+        PIDs may be those of the host: see :meth:`GpuProcess.is_foreign`. Lines of the driver that
+        cannot be true are left out.
 
         NVML: ``nvmlDeviceGetComputeRunningProcesses`` ``nvmlDeviceGetGraphicsRunningProcesses``
         ``nvmlDeviceGetMPSComputeRunningProcesses`` ``nvmlDeviceGetProcessUtilization``
@@ -94,10 +96,14 @@ class ProcessMixin(MemoryMixin):
         self, usages: dict[int, ProcessUsage], *, loads: bool = True
     ) -> dict[int, GpuProcess]:
         """The processes of what :meth:`process_usage` said, without asking the driver again."""
+        from nvitop.api.process import procfs  # on use, as GpuProcess
+
         processes = {}
         process_class, device = self.GPU_PROCESS_CLASS, cast('Device', self)
+        is_ambiguous = SESSION.has_real_library and procfs.in_pid_namespace()
         for pid, usage in usages.items():
-            process = process_class(
+            is_here = not is_ambiguous or procfs.uses_gpu(pid) is not False
+            process = (process_class if is_here else process_class.elsewhere)(
                 pid,
                 device,
                 gpu_memory=usage.gpu_memory,

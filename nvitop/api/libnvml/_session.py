@@ -48,6 +48,11 @@ class Session:
         self._is_context_owner = False
         self._forgetters: list[Callable[[], None]] = []
 
+    @property
+    def has_real_library(self) -> bool:
+        """Whether the driver that answers is no replacement, such as a simulated one."""
+        return not self._is_replaced
+
     def on_new_library(self, forget: Callable[[], None]) -> None:
         """Have ``forget`` called when another library is installed: it drops what was learnt."""
         self._forgetters.append(forget)

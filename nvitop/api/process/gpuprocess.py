@@ -66,12 +66,15 @@ class GpuProcess:
 
     def __new__(cls, pid: int | None, device: Device, **values: Any) -> GpuProcess:
         """Return the object of this process on this device, an existing one where there is one."""
-        host = HostProcess(pid)
+        elsewhere: HostProcess | None = values.get('elsewhere')
+        host = HostProcess(pid) if elsewhere is None else elsewhere
         key = (host.pid, device)
         hash(key)  # may ask the driver, which may hang: not while others wait for the lock
         with GpuProcess.INSTANCE_LOCK:
             cached = GpuProcess.INSTANCES.get(key)
-            if type(cached) is cls and cached._host is host:
+            if type(cached) is cls and (
+                cached._host is host if elsewhere is None else not cached._host.is_here
+            ):
                 return cached
             process = super().__new__(cls)
             process._host = host
@@ -112,6 +115,16 @@ class GpuProcess:
         if type is not None:
             self.type = type
 
+    @classmethod
+    def elsewhere(cls, pid: int, device: Device, **values: Any) -> GpuProcess:
+        """The process on a device that has this PID in another PID namespace.
+
+        Who has the PID here is another process. ``values`` are those of the class.
+        """
+        process = cls.__new__(cls, pid, device, elsewhere=HostProcess.elsewhere(pid))
+        cls.__init__(process, pid, device, **values)
+        return process
+
     def __repr__(self) -> str:
         return (
             f'{type(self).__name__}(pid={self.pid}, gpu_memory={self.gpu_memory_human()}, '
@@ -127,7 +140,8 @@ class GpuProcess:
         return hash((self._host, self._device))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.pid, self.device)
+        make = type(self) if self._host.is_here else type(self).elsewhere
+        return make, (self.pid, self.device)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith('_'):
@@ -252,13 +266,15 @@ class GpuProcess:
         return self._ask(self._host.is_running, False) or self._is_hidden()
 
     def _is_hidden(self) -> bool:
-        return procfs.is_hidden(self.pid)
+        return self._host.is_here and procfs.is_hidden(self.pid)
 
     def is_foreign(self) -> bool:
         """Whether the PID belongs to another PID namespace, so that nothing else is known of it.
 
         So it is in a container that does not share the host's PIDs (``docker run --pid=host``): the
-        driver lists a process with memory in use, which does not exist for this program.
+        driver lists a process with memory in use, which does not exist for this program; or which
+        does by chance, and has no GPU open: then :attr:`host` is not that one, but one that does not
+        exist.
         """
         return bool(self._gpu_memory) and procfs.in_pid_namespace() and not self.is_running()
 

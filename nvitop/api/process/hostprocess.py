@@ -22,7 +22,7 @@ from nvitop.platforms import LINUX
 from nvitop.platforms.users import name_of_user, without_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 #: No system gives this PID to a process, and every one can be asked for it.
 _NO_PID = 2**31 - 1
@@ -68,15 +68,25 @@ class HostProcess(psutil.Process):
     def __init__(self, pid: int | None = None) -> None:
         """``pid`` is this program's own where it is ``None``; ValueError for a negative one."""
 
-    def _open(self, pid: int) -> None:
+    @classmethod
+    def elsewhere(cls, pid: int) -> HostProcess:
+        """The process that has this PID in another PID namespace: here it does not exist."""
+        process = super().__new__(cls)
+        process._open(pid, is_here=False)
+        return process
+
+    def _open(self, pid: int, *, is_here: bool = True) -> None:
+        #: Whether it is the process that has its PID here, if there is one.
+        self.is_here = is_here
         #: The same process as lists show it, on Linux.
-        self._linux = LinuxProcess(pid) if LINUX else None
+        self._linux = LinuxProcess(pid) if LINUX and is_here else None
         if self._linux is not None:
             self._linux.is_same()  # which it is from now on
         try:
-            self._init(pid, _ignore_nsp=True)
+            self._init(pid if is_here else _NO_PID, _ignore_nsp=True)
         except (psutil.NoSuchProcess, OverflowError):  # out of range: a broken answer of a driver
             self._init(_NO_PID, _ignore_nsp=True)
+        if self._pid != pid:
             self._pid = pid
             self._ident = (pid, None)
         self.username_known: str | None = None
@@ -88,13 +98,18 @@ class HostProcess(psutil.Process):
             return self._linux.is_same()
         return self.is_running() if not self._gone else not psutil.pid_exists(self.pid)
 
+    def _raise_if_pid_reused(self) -> None:
+        # psutil's own lets a process that it has once seen gone have its PID back, whoever has it.
+        if not self.is_running():
+            raise psutil.NoSuchProcess(self.pid, self._name)
+
     def __repr__(self) -> str:
         text = super().__repr__()
         module = type(self).__module__ + '.'
         return text[len(module) :] if text.startswith(module) else text
 
-    def __reduce__(self) -> tuple[type[HostProcess], tuple[int]]:
-        return type(self), (self.pid,)
+    def __reduce__(self) -> tuple[Callable[[int], HostProcess], tuple[int]]:
+        return type(self) if self.is_here else type(self).elsewhere, (self.pid,)
 
     def username(self) -> str:
         """Name of the user the process belongs to, without a domain; asked once.
