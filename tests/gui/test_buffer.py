@@ -171,3 +171,18 @@ def test_equal_drawings_have_equal_rows() -> None:
     assert one.row(0) == two.row(0)
     two.write(4, 0, 'c')
     assert one.row(0) != two.row(0)
+
+
+def test_whole_rows_are_pasted_over_what_was_there() -> None:
+    drawn = Buffer(10, 3)
+    drawn.write(2, 0, 'above')
+    drawn.write(1, 2, 'below', Style(Role.DIM))
+    buffer = Buffer(10, 3)
+    for y in range(3):
+        buffer.write(0, y, 'before')
+        buffer.write(1, y, 'tangled')
+    buffer.paste(-1, [drawn.row(y) for y in range(3)])
+    assert buffer.lines() == ['', ' below', 'btangled']
+    assert buffer.row(1) == ((1, 'below', Style(Role.DIM)),)
+    buffer.write(3, 1, '#')  # what is written later covers it
+    assert buffer.lines()[1] == ' be#ow'

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nvitop.gui.layout.main import lay_out_main
 from nvitop.gui.layout.metrics import lay_out_metrics
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -33,6 +34,9 @@ from nvitop.gui.state.types import ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
+from nvitop.gui.view.panels import device as device_panel
+from nvitop.gui.view.panels import process as process_panel
+from nvitop.gui.view.widgets.frame import rule
 from nvitop.options import Thresholds
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost, Problem
@@ -73,6 +77,38 @@ def assert_is_drawn_inside(buffer: Buffer, state: AppState) -> None:
             assert x >= end
             end = x + cell_width(text)
         assert end <= buffer.width
+
+
+def forget_rows() -> None:
+    """Have the next frame made anew."""
+    process_panel._row.cache_clear()
+    device_panel._rows.cache_clear()
+    lay_out_main.cache_clear()
+    rule.cache_clear()
+
+
+@pytest.mark.parametrize('name', SAMPLES)
+def test_rows_that_are_remembered_are_those_that_would_be_made(name: str) -> None:
+    for keys in ('', 'Down', 'Down Down', 'Down Space', 'Down Right', 'End', 'd', 'o p', 'o g /'):
+        for width, height in ((180, 60), (100, 24), (79, 30)):
+            remembered = frame_of(name, width, height, *keys.split())
+            forget_rows()
+            made = frame_of(name, width, height, *keys.split())
+            assert [*map(remembered.row, range(height))] == [*map(made.row, range(height))]
+
+
+def test_an_arrow_makes_no_more_rows_than_it_changes() -> None:
+    state = state_of('processes50', 180, 60, 'Down')
+    forget_rows()
+    draw_frame(state, History())
+    before = process_panel._row.cache_info().misses, device_panel._rows.cache_info().misses
+    state, _ = update(state, KeyPressed('Down'))
+    layouts = lay_out_main.cache_info().misses
+    draw_frame(state, History())
+    # The row that is selected now, and the one that was; both processes run on one GPU.
+    assert process_panel._row.cache_info().misses == before[0] + 2
+    assert device_panel._rows.cache_info().misses == before[1]
+    assert lay_out_main.cache_info().misses == layouts
 
 
 @settings(max_examples=60, deadline=None)

@@ -48,7 +48,9 @@ CONTENTS = st.builds(
     columns=st.one_of(
         st.just(DEFAULT_COLUMNS), st.permutations([c.name for c in COLUMNS]).map(tuple)
     ),
-    column_widths=st.dictionaries(st.sampled_from(['pid', 'time']), st.integers(4, 12)),
+    column_widths=st.dictionaries(st.sampled_from(['pid', 'time']), st.integers(4, 12)).map(
+        lambda widths: (*widths.items(),)
+    ),
     name_width=st.integers(0, 100),
 )
 LAYOUTS = st.builds(

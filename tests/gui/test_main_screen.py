@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nvitop.gui.layout.main import lay_out_page
+from nvitop.gui.layout.main import count_rows, lay_out_page
 from nvitop.gui.render.ascii import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
@@ -53,7 +53,11 @@ def draw(
     sample: Sample, width: int, height: int, state: MainState, view: ViewState, **extra: Any
 ) -> tuple[Buffer, MainView]:
     rows = list_processes(sample.processes, state.filter, state.sort)
-    arranged = MainView(rows, lay_out_page(sample, rows, state, view, width, height))
+    arranged = MainView(
+        rows,
+        lay_out_page(sample, rows, state, view, width, height),
+        has_foreign=count_rows(rows).has_foreign,
+    )
     buffer = Buffer(width, height)
     draw_main(buffer, arranged, sample, state, view, HEADER, **extra)
     return buffer, arranged

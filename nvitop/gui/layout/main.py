@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Mapping, Sequence
 
 from nvitop.gui.layout.device import (
@@ -55,8 +56,8 @@ class Content(NamedTuple):
     is_grouped: bool = True
     #: Names of the columns of the process panel.
     columns: tuple[str, ...] = ()
-    #: Widths of columns whose values are wider than usual.
-    column_widths: Mapping[str, int] = {}
+    #: Columns whose values are wider than usual, with their widths.
+    column_widths: tuple[tuple[str, int], ...] = ()
     #: The details of each GPU, by line.
     details: Details = ()
     #: Cells of the longest name of a GPU.
@@ -64,17 +65,20 @@ class Content(NamedTuple):
 
 
 class RowCounts(NamedTuple):
-    """What a layout has to know of all rows of processes, on the screen or not."""
+    """What has to be known of all rows of processes, on the screen or not."""
 
     #: Numbers of rows in a row on the same GPU.
     groups: tuple[int, ...] = ()
     #: Widths of columns whose values are wider than usual.
     column_widths: Mapping[str, int] = {}
+    #: Whether any is in another PID namespace.
+    has_foreign: bool = False
 
 
 def count_rows(rows: Sequence[ProcessSample]) -> RowCounts:
     """Look at all rows once, and not at every key."""
-    return RowCounts(group_sizes(rows), column_widths(rows))
+    has_foreign = any(row.status == 'foreign' for row in rows)
+    return RowCounts(group_sizes(rows), column_widths(rows), has_foreign)
 
 
 class MainLayout(NamedTuple):
@@ -145,6 +149,8 @@ def _squeezed(content: Content, height: int, forms: _Forms) -> _Forms:
     return forms._replace(versions=True)
 
 
+# Remembered: one key asks up to four times where things lie, and most keys move nothing.
+@functools.lru_cache(maxsize=16)
 def lay_out_main(
     content: Content,
     width: int,
@@ -190,7 +196,7 @@ def lay_out_main(
             y + heights[0] + heights[1],
             width,
             content.groups,
-            place_columns(content.columns, width, content.column_widths),
+            place_columns(content.columns, width, dict(content.column_widths)),
             separated=forms.separated,
             screen_height=height,
         ),
@@ -217,7 +223,7 @@ def lay_out_page(
         counts.groups if is_natural else (len(rows),) if rows else (),
         is_natural,
         view.columns,
-        counts.column_widths,
+        tuple(counts.column_widths.items()),
         _details(sample, width) if view.shows_details else (),
         _name_width(sample),
     )

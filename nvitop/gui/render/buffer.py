@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import bisect
-from typing import Tuple
+from typing import Iterable, Tuple
 
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
@@ -59,6 +59,14 @@ class Buffer:
         self._rows[y].append((x, text, style))
         self._ends[y] = end
         return cells
+
+    def paste(self, y: int, rows: Iterable[Iterable[Span]]) -> None:
+        """Put whole rows, as :meth:`row` gives them, in place of those from ``y`` on."""
+        for number, spans in enumerate(rows, y):
+            if 0 <= number < self.height:
+                self._rows[number] = [*spans]
+                self._ends[number] = self.width
+                self._tangled.discard(number)
 
     def fill(self, rect: Rect, char: str = ' ', style: Style = PLAIN) -> None:
         """Fill a rectangle with a character one cell wide."""

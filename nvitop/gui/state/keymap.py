@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from typing import Iterable
 
 from nvitop.gui.state.columns import COLUMNS
@@ -238,7 +239,7 @@ class Keymap:
         meant = USUAL.find(screen, usual)
         if meant is None:
             return ''
-        keys = [usual, *(key for found in self.bindings for key in found.keys)]
+        keys = itertools.chain([usual], (key for found in self.bindings for key in found.keys))
         what = (meant.action, meant.argument)
         found = ((key, self.find(screen, key)) for key in keys if self.reaches(screen, key))
         return next((key for key, it in found if it and (it.action, it.argument) == what), '')

@@ -8,20 +8,20 @@ from typing import Callable, Iterable, Mapping, Optional
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.columns import COLUMNS_BY_NAME
 from nvitop.gui.view import format as fmt
-from nvitop.sampling.types import DeviceSample, ProcessSample
+from nvitop.sampling.types import ProcessSample
 
 _USER = COLUMNS_BY_NAME['user'].width
 
-#: The text of a process, which runs on this device.
-CellText = Callable[[ProcessSample, Optional[DeviceSample]], str]
+#: The text of a process, which runs on a device with this driver model.
+CellText = Callable[[ProcessSample, Optional[str]], str]
 
 
-def _gpu_memory(process: ProcessSample, device: DeviceSample | None) -> str:
-    is_wddm = device is not None and device.current_driver_model == 'WDDM'
+def _gpu_memory(process: ProcessSample, driver_model: str | None) -> str:
+    is_wddm = driver_model == 'WDDM'
     return fmt.format_gpu_memory(process.gpu_memory_bytes, is_wddm=is_wddm)
 
 
-def _command(process: ProcessSample, _: DeviceSample | None = None) -> str:
+def _command(process: ProcessSample, _: str | None = None) -> str:
     return fmt.format_command(process.command, process.status, name=process.name)
 
 

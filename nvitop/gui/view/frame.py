@@ -71,7 +71,7 @@ def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     troubled = (('!', 'problems'),) if has_failures(state.problems, state.timestamp) else ()
     hint = key_hints(state, *troubled, ('h', 'help'), ('q', 'quit'))
     header = Header(clock, state_badges(state), hint, signal_hints(state), state.version)
-    arranged = MainView(state.rows, main_layout(state))
+    arranged = MainView(state.rows, main_layout(state), state.row_counts.has_foreign)
     draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
     if arranged.layout.scroll_y:
         # The header is above the screen.

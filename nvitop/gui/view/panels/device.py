@@ -3,18 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+import functools
+from typing import TYPE_CHECKING, Sequence
 
-from nvitop.gui.layout.device import (
-    BESIDE_NAME,
-    DENSE,
-    FULL,
-    NARROW,
-    Cells,
-    DeviceLayout,
-    DeviceRow,
-)
-from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.layout.device import BESIDE_NAME, DENSE, FULL, NARROW, Cells, DeviceLayout
+from nvitop.gui.render.buffer import Buffer, Span
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
@@ -27,6 +20,9 @@ from nvitop.gui.view.widgets.title import draw_at_right
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 from nvitop.version import __version__
+
+if TYPE_CHECKING:
+    from nvitop.gui.layout.device import Details
 
 TITLE = Style(Role.TITLE, bold=True)
 HEADING = Style(Role.HEADING)
@@ -56,6 +52,18 @@ class _Traits(NamedTuple):
     has_kilowatts: bool
 
 
+class _Shape(NamedTuple):
+    """How the rows of devices are made: what is the same in all of them."""
+
+    form: str
+    width: int
+    cells: tuple[Cells, ...]
+    bars: tuple[Cells, ...]
+    details: Details
+    traits: _Traits
+    view: ViewState
+
+
 def draw_device_panel(
     buf: Buffer,
     layout: DeviceLayout,
@@ -63,7 +71,7 @@ def draw_device_panel(
     view: ViewState,
     header: Header,
     *,
-    joints_below: Sequence[int] = (),
+    joints_below: tuple[int, ...] = (),
     selected: DeviceKey | None = None,
 ) -> None:
     """Draw the panel. ``joints_below`` are the upright lines of a panel that joins its last line;
@@ -94,6 +102,8 @@ def draw_device_panel(
         _draw_cells(buf, y, layout.cells, texts, HEADING)
         draw_uprights(buf, y, box[-1:])
         y += 1
+    width = layout.area.width
+    shape = _Shape(layout.form, width, layout.cells, layout.bars, layout.details, traits, view)
     above = box
     for i, row in enumerate(layout.rows):
         device = devices[row.device]
@@ -105,22 +115,33 @@ def draw_device_panel(
         if row.y + row.height > 0 and row.y < buf.height:
             is_selected = None if selected is None else _is_part_of(selected, device.key)
             style = device_style(device, view.thresholds, is_selected=is_selected)
-            _draw_device(buf, layout, row, device, traits, view, style)
-            _draw_details(buf, layout, row, device)
+            buf.paste(row.y, _rows(shape, device, style, row.height, row.details))
         above = (0, layout.area.width - 1) if row.details else below
     draw_rule(buf, layout.bottom_y, above, joints_below, double=True)
 
 
-def _draw_details(buf: Buffer, layout: DeviceLayout, row: DeviceRow, device: DeviceSample) -> None:
-    y = row.y + row.height - row.details
-    for line in range(y, y + row.details):
+# Remembered: between two measurements a key changes no more than the style of a few.
+@functools.lru_cache(maxsize=256)
+def _rows(
+    shape: _Shape, device: DeviceSample, style: Style, height: int, details: int
+) -> tuple[tuple[Span, ...], ...]:
+    """The rows of a device: so many, of which so many are for its details."""
+    buf = Buffer(shape.width, height)
+    _draw_device(buf, shape, device, style)
+    _draw_details(buf, height - details, shape, device)
+    return tuple(map(buf.row, range(height)))
+
+
+def _draw_details(buf: Buffer, y: int, shape: _Shape, device: DeviceSample) -> None:
+    lines = range(y, buf.height)
+    for line in lines:
         draw_uprights(buf, line, (0,))
-    if row.details and device.status == 'ok':
+    if lines and device.status == 'ok':
         from nvitop.gui.view.panels.device_details import draw_details  # only where they are shown
 
-        draw_details(buf, y, layout.details, device)
-    for line in range(y, y + row.details):
-        draw_uprights(buf, line, (layout.area.width - 1,))
+        draw_details(buf, y, shape.details, device)
+    for line in lines:
+        draw_uprights(buf, line, (shape.width - 1,))
 
 
 def _is_part_of(selected: DeviceKey, key: DeviceKey) -> bool:
@@ -224,53 +245,44 @@ def _draw_cells(
         draw_text(buf, each.x, y, fit(text, each.width), style)
 
 
-def _draw_device(
-    buf: Buffer,
-    layout: DeviceLayout,
-    row: DeviceRow,
-    device: DeviceSample,
-    traits: _Traits,
-    view: ViewState,
-    style: Style,
-) -> None:
-    cells = layout.cells
+def _draw_device(buf: Buffer, shape: _Shape, device: DeviceSample, style: Style) -> None:
+    cells = shape.cells
     right = cells[-1].right
     if device.status != 'ok':
         cells = (Cells(cells[0].x, right - cells[0].x),)
-        lines = _lost_lines(device, layout, cells[0].width)
-    elif layout.form == NARROW:
+        lines = _lost_lines(device, shape, cells[0].width)
+    elif shape.form == NARROW:
         from nvitop.gui.view.panels import device_narrow
 
         lines = [[device_narrow.row(device, cells[0].width)]]
     elif device.key.is_mig:
         lines = [_mig_cells(device, cells[0].width)]
-    elif layout.form == FULL:
-        lines = _full_cells(device, cells[0].width, traits)
+    elif shape.form == FULL:
+        lines = _full_cells(device, cells[0].width, shape.traits)
     else:
-        lines = [_compact_cells(device, cells[0].width, traits)]
+        lines = [_compact_cells(device, cells[0].width, shape.traits)]
     for i, texts in enumerate(lines):
-        y = row.y + i
-        _draw_cells(buf, y, cells, texts, style)
-        draw_uprights(buf, y, (right,))
-        if layout.bars:
-            _draw_bars(buf, y, i, layout, device, view, style)
+        _draw_cells(buf, i, cells, texts, style)
+        draw_uprights(buf, i, (right,))
+        if shape.bars:
+            _draw_bars(buf, i, shape, device, style)
 
 
-def _lost_lines(device: DeviceSample, layout: DeviceLayout, width: int) -> list[list[str]]:
+def _lost_lines(device: DeviceSample, shape: _Shape, width: int) -> list[list[str]]:
     """A device that does not answer: what is known of it, and the reason across its row."""
     reason = safe(device.reason or device.status)
     label = f'{device.key.label:>4}'
-    if device.key.is_mig or layout.form in (DENSE, NARROW):
+    if device.key.is_mig or shape.form in (DENSE, NARROW):
         return [[f'{label} {clip(reason, width - 6)} ']]
     if device.info.name.startswith('ERROR: '):
         # It has never answered: its name would say once more why.
         lines = [[f'{label}  {clip(reason, width - 7)} ']]
-        return [*lines, ['']] if layout.form == FULL else lines
-    room = layout.cells[0].width - BESIDE_NAME
+        return [*lines, ['']] if shape.form == FULL else lines
+    room = shape.cells[0].width - BESIDE_NAME
     name = fmt.format_device_name(device.info.name, room)
-    if layout.form == FULL:
+    if shape.form == FULL:
         bus = fmt.format_word(device.info.bus_id)
-        first = f'{label}  {pad(name, layout.cells[0].width - 4)}{bus}'
+        first = f'{label}  {pad(name, shape.cells[0].width - 4)}{bus}'
         return [[first], [f'      {clip(reason, width - 7)} ']]
     room = max(19, cell_width(name))
     return [[f'{label} {pad(name, room)}  {clip(reason, width - room - 8)} ']]
@@ -358,17 +370,9 @@ def _power(device: DeviceSample, room: int) -> str:
     return clip(text, room, '+')
 
 
-def _draw_bars(
-    buf: Buffer,
-    y: int,
-    line: int,
-    layout: DeviceLayout,
-    device: DeviceSample,
-    view: ViewState,
-    style: Style,
-) -> None:
+def _draw_bars(buf: Buffer, y: int, shape: _Shape, device: DeviceSample, style: Style) -> None:
     """Draw the bars of one line of a device, each with its right border."""
-    bars = layout.bars
+    bars, view = shape.bars, shape.view
     if _has_wide_bar(device):
         wide = Rect(bars[0].x, y, bars[-1].right - bars[0].x, 1)
         if device.status == 'ok':
@@ -376,9 +380,9 @@ def _draw_bars(
         draw_uprights(buf, y, (wide.right + 1,))
         return
     drawers = [_draw_memory_bar, _draw_load_bar]
-    if layout.form == FULL:
+    if shape.form == FULL:
         drawers = (
-            [_draw_load_bar, _draw_power_bar] if line else [_draw_memory_bar, _draw_bandwidth_bar]
+            [_draw_load_bar, _draw_power_bar] if y else [_draw_memory_bar, _draw_bandwidth_bar]
         )
     for bar, draw in zip(bars, drawers):
         draw(buf, Rect(bar.x, y, bar.width, 1), device, view, style)

@@ -84,7 +84,7 @@ def draw_host_graphs(
 
 def _draw_frame(buf: Buffer, area: Rect, graphs: HostGraphs, past: Past) -> None:
     upper = graphs.upper
-    uprights = [0, graphs.cpu.right] if upper is None else [0, graphs.cpu.right, upper.right]
+    uprights = (0, graphs.cpu.right) if upper is None else (0, graphs.cpu.right, upper.right)
     for y in range(area.y, area.bottom - 1):
         if y == graphs.time_y:
             draw_rule(buf, y, uprights, uprights)

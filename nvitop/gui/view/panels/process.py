@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import AbstractSet, Mapping, Sequence
 
 from nvitop.gui.layout.process import PlacedColumn, ProcessLayout
-from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.buffer import Buffer, Span
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, cut, fit, pad, safe
@@ -20,7 +21,6 @@ from nvitop.gui.view.widgets.title import draw_at_right
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (
     DeviceKey,
-    DeviceSample,
     HostSample,
     ProcessKey,
     ProcessSample,
@@ -71,18 +71,36 @@ class _Cell(NamedTuple):
     align: str
 
 
-class _Rows(NamedTuple):
+class _Rows:
     """How the rows are made: what is the same in all of them."""
 
-    fixed: Sequence[_Cell]
-    #: The cells that scroll, and the columns they are seen in.
-    moving: Sequence[_Cell]
-    left: int
-    right: int
-    scroll_x: int
-    #: The place of the GPU's index among the fixed cells, -1: it is not shown.
-    gpu: int
-    devices: Mapping[DeviceKey, DeviceSample]
+    def __init__(
+        self,
+        width: int,
+        fixed: tuple[PlacedColumn, ...],
+        moving: tuple[PlacedColumn, ...],
+        scroll_x: int,
+    ) -> None:
+        self.width = width
+        self.right = width - 1
+        self.scroll_x = scroll_x
+        self.fixed = [_make_cell(place, before) for place, before in zip(fixed, (None, *fixed))]
+        #: The cells that scroll, and where they begin.
+        self.moving = [
+            # While it scrolls, a command is cut with the row, not before.
+            _make_cell(place, before, width=None if place.column.width or not scroll_x else 0)
+            for place, before in zip(moving, (None, *moving))
+        ]
+        self.left = moving[0].x if moving else self.right - 1
+        #: Where a mark stands, right of the first column.
+        self.mark = (*fixed, *moving)[0].right if fixed or moving else 0
+        names = [place.column.name for place in fixed]
+        #: The place of the GPU's index among the fixed cells, -1: it is not shown.
+        self.gpu = names.index('gpu') if 'gpu' in names else -1
+
+
+#: One for each way to make them: by it, rows that were made are found again.
+_rows_of = functools.lru_cache(maxsize=8)(_Rows)
 
 
 def draw_process_panel(
@@ -104,14 +122,19 @@ def draw_process_panel(
     for separator in layout.separators:
         if 0 <= separator < buf.height:
             draw_rule(buf, separator, ends, ends)
-    rows = _make_rows(layout, listed, sample)
+    rows = _rows_of(area.width, layout.fixed, layout.moving, listed.scroll_x)
+    driver_models = {device.key: device.current_driver_model for device in sample.devices}
     for row in layout.rows:
         process = listed.processes[row.process]
-        style = _row_style(process, listed, host)
-        gpu_style = device_styles.get(process.key.device, PLAIN)
-        _draw_row(buf, row.y, rows, process, style, gpu_style)
-        if _is_elsewhere(process, listed.selected):
-            buf.write(layout.columns[0].right, row.y, _SAME_PROCESS, _SAME_STYLE)
+        spans = _row(
+            rows,
+            process,
+            driver_models.get(process.key.device),
+            _row_style(process, listed, host),
+            device_styles.get(process.key.device, PLAIN),
+            is_marked=_is_elsewhere(process, listed.selected),
+        )
+        buf.paste(row.y, [spans])
     if not listed.processes:
         draw_uprights(buf, layout.first_y, ends)
         message = clip(_empty_message(listed, sample), area.width - 4)
@@ -198,27 +221,6 @@ def _arrow(sort: Sort) -> str:
     return '▼' if is_descending(sort) else '▲'
 
 
-def _make_rows(layout: ProcessLayout, listed: ProcessList, sample: Sample) -> _Rows:
-    right = layout.area.width - 1
-    fixed, moving = layout.fixed, layout.moving
-    names = [place.column.name for place in fixed]
-    left = moving[0].x if moving else right - 1
-    scroll_x = listed.scroll_x
-    return _Rows(
-        [_make_cell(place, before) for place, before in zip(fixed, (None, *fixed))],
-        [
-            # While it scrolls, a command is cut with the row, not before.
-            _make_cell(place, before, width=None if place.column.width or not scroll_x else 0)
-            for place, before in zip(moving, (None, *moving))
-        ],
-        left,
-        right,
-        scroll_x,
-        names.index('gpu') if 'gpu' in names else -1,
-        {device.key: device for device in sample.devices},
-    )
-
-
 def _make_cell(
     place: PlacedColumn, before: PlacedColumn | None, *, width: int | None = None
 ) -> _Cell:
@@ -227,13 +229,11 @@ def _make_cell(
     return _Cell(gap, text_of, place.width if width is None else width, place.column.align)
 
 
-def _texts(
-    cells: Sequence[_Cell], process: ProcessSample, device: DeviceSample | None
-) -> list[str]:
+def _texts(cells: Sequence[_Cell], process: ProcessSample, driver_model: str | None) -> list[str]:
     """The cells of a row, each after its gap and as wide as its column."""
     texts = []
     for gap, text_of, width, align in cells:
-        text = text_of(process, device)
+        text = text_of(process, driver_model)
         if width and (len(text) > width or not text.isascii()):
             text = fit(text, width, align)
         elif align == '>':
@@ -244,37 +244,49 @@ def _texts(
     return texts
 
 
-def _draw_row(
-    buf: Buffer, y: int, rows: _Rows, process: ProcessSample, style: Style, gpu_style: Style
-) -> None:
-    device = rows.devices.get(process.key.device)
-    texts = _texts(rows.fixed, process, device)
-    moving = _moving_text(rows, process, device)
-    draw_uprights(buf, y, (0,))
+# Remembered: a key changes two rows, not all, and processes are measured more seldom than devices.
+@functools.lru_cache(maxsize=256)
+def _row(
+    rows: _Rows,
+    process: ProcessSample,
+    driver_model: str | None,
+    style: Style,
+    gpu_style: Style,
+    *,
+    is_marked: bool,
+) -> tuple[Span, ...]:
+    """The row of a process on a device with this driver model."""
+    buf = Buffer(rows.width, 1)
+    texts = _texts(rows.fixed, process, driver_model)
+    moving = _moving_text(rows, process, driver_model)
+    draw_uprights(buf, 0, (0,))
     x = 1
     if rows.gpu >= 0 and style.role not in _MARKED:
         if rows.gpu:
-            x += draw_text(buf, x, y, ''.join(texts[: rows.gpu]), style)
-        x += buf.write(x, y, texts[rows.gpu], gpu_style)
+            x += draw_text(buf, x, 0, ''.join(texts[: rows.gpu]), style)
+        x += buf.write(x, 0, texts[rows.gpu], gpu_style)
         del texts[: rows.gpu + 1]
     text = pad(''.join(texts), rows.left - x) + moving
     if style.role in _MARKED:
-        buf.write(x, y, pad(text, rows.right - x), style)
+        buf.write(x, 0, pad(text, rows.right - x), style)
     else:
-        draw_text(buf, x, y, text, style)
-    draw_uprights(buf, y, (rows.right,))
+        draw_text(buf, x, 0, text, style)
+    draw_uprights(buf, 0, (rows.right,))
+    if is_marked:
+        buf.write(rows.mark, 0, _SAME_PROCESS, _SAME_STYLE)
+    return buf.row(0)
 
 
-def _moving_text(rows: _Rows, process: ProcessSample, device: DeviceSample | None) -> str:
+def _moving_text(rows: _Rows, process: ProcessSample, driver_model: str | None) -> str:
     """What is seen of the cells that scroll."""
     room = rows.right - 1 - rows.left
     if process.status in _SILENT and process.cpu_percent is process.running_time_seconds is None:
         # Nothing is known but what stands for its command: that gets all the room it needs.
         *_, last = rows.moving or (None,)
-        text = CELLS['command'](process, device)
+        text = CELLS['command'](process, driver_model)
         if last is not None and not rows.scroll_x and len(text) > last.width:
             return clip(f' {text}', room)
-    text = ''.join(_texts(rows.moving, process, device))
+    text = ''.join(_texts(rows.moving, process, driver_model))
     if rows.scroll_x:
         return clip(cut(text, rows.scroll_x, cell_width(text)), room)
     return text

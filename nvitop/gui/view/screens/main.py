@@ -28,6 +28,8 @@ class MainView(NamedTuple):
 
     processes: Sequence[ProcessSample]
     layout: MainLayout
+    #: Whether any of the processes is in another PID namespace.
+    has_foreign: bool = False
 
 
 def draw_main(
@@ -42,7 +44,7 @@ def draw_main(
     is_report: bool = False,
 ) -> None:
     """Draw the screen. A report has neither hints nor cautions, which are about keys."""
-    processes, layout = arranged
+    processes, layout, has_foreign = arranged
     if layout.is_too_small:
         draw_too_small(buf)
         return
@@ -70,7 +72,7 @@ def draw_main(
         state.selected,
         state.tagged,
         state.scroll_x,
-        notes=() if is_report else _notes(sample, processes, readonly=view.readonly),
+        notes=() if is_report else _notes(sample, has_foreign=has_foreign, readonly=view.readonly),
         hints=header.signal_hint if has_targets else (),
     )
     styles = {
@@ -92,9 +94,7 @@ def draw_too_small(buf: Buffer) -> None:
     draw_centred_line(buf, buf.area, text if len(text) <= buf.width else 'too small')
 
 
-def _notes(
-    sample: Sample, processes: Sequence[ProcessSample], *, readonly: bool
-) -> tuple[tuple[str, Style], ...]:
+def _notes(sample: Sample, *, has_foreign: bool, readonly: bool) -> tuple[tuple[str, Style], ...]:
     """What a user should know about the processes."""
     notes: list[tuple[str, Style]] = []
     if sample.host.is_superuser and not readonly:
@@ -102,6 +102,6 @@ def _notes(
             ('!', _WARNING._replace(bold=True, blink=True)),
             (' root: signals reach every process  ', _WARNING),
         ]
-    if any(process.status == 'foreign' for process in processes):
+    if has_foreign:
         notes.append(('another PID namespace: run with --pid=host', _WARNING))
     return tuple(notes)

@@ -80,7 +80,8 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         text = clip(_why_missing(state, key, device), buf.width - 2)
         buf.write(1, layout.row_y, text, Style(Role.ERROR))
     else:
-        texts = [CELLS[place.column.name](process, device) for place in layout.columns]
+        driver_model = None if device is None else device.current_driver_model
+        texts = [CELLS[place.column.name](process, driver_model) for place in layout.columns]
         draw_text(buf, 0, layout.row_y, row_text(layout.columns, texts, '..'))
     past = Past(history, state.main.graphs.minutes, ASCII if state.view.ascii else BRAILLE)
     _draw_box(buf, layout, past)

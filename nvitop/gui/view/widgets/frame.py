@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Sequence
 
 from nvitop.gui.render.buffer import Buffer
@@ -17,7 +18,8 @@ _UPRIGHT = '│'
 _NOT_AVAILABLE = 'N/A'
 
 
-def rule(above: Sequence[int], below: Sequence[int], *, double: bool = False) -> str:
+@functools.lru_cache(maxsize=64)  # the same lines are in every frame
+def rule(above: tuple[int, ...], below: tuple[int, ...], *, double: bool = False) -> str:
     """A line from column 0 on that joins upright lines in these columns above and below it."""
     line, *joints = _DOUBLE if double else _SINGLE
     columns = sorted({*above, *below})
@@ -30,7 +32,12 @@ def rule(above: Sequence[int], below: Sequence[int], *, double: bool = False) ->
 
 
 def draw_rule(
-    buf: Buffer, y: int, above: Sequence[int], below: Sequence[int], *, double: bool = False
+    buf: Buffer,
+    y: int,
+    above: tuple[int, ...],
+    below: tuple[int, ...],
+    *,
+    double: bool = False,
 ) -> None:
     """Draw a :func:`rule`."""
     buf.write(0, y, rule(above, below, double=double), BORDER)
