@@ -379,6 +379,8 @@ def _reveals_secrets(monitor: Monitor, binding: Binding, keys: str) -> None:
 @_of(Action.CHOOSE)
 def _chooses_a_column(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key('End')
+    # The last line is the command's.
+    monitor.key('Up')
     monitor.wait_for(r'\[ \] HOST-MEM')
     monitor.key(keys)
     monitor.wait_for(r'\[[x-]\] HOST-MEM')
