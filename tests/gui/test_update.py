@@ -39,7 +39,7 @@ from nvitop.gui.state.events import (
     Suspended,
     Terminated,
 )
-from nvitop.gui.state.keymap import BINDINGS, Action
+from nvitop.gui.state.keymap import BINDINGS, USUAL, Action
 from nvitop.gui.state.listing import main_layout, tree_layout
 from nvitop.gui.state.types import Sort, ViewState
 from nvitop.gui.state.update import update, update_all
@@ -468,6 +468,62 @@ def test_what_cannot_be_done_is_said_and_not_only_rung() -> None:
     assert texts(state) == ['No tag: select a process first']
 
 
+@pytest.mark.parametrize(
+    ('screen', 'key', 'text'),
+    [
+        (Screen.TREE, 'Enter', 'Enter works in main, columns'),
+        (Screen.TREE, 'C', 'C works in main'),
+        (Screen.METRICS, 'T', 'T works in main, tree'),
+        (Screen.METRICS, 'Down', 'Down works on every other screen'),
+        (Screen.USERS, 'o', 'o works in main'),
+        (Screen.PROBLEMS, 'v', 'v works in environment'),
+        (Screen.MAIN, 'x', 'x works in tree'),
+    ],
+)
+def test_a_key_of_another_screen_says_where_it_works(screen: Screen, key: str, text: str) -> None:
+    before = state_of(TREE)._replace(screen=screen)
+    state, effects = press(before, key)
+    assert texts(state) == [f'Not here: {text}']
+    assert (state._replace(notices=()), effects) == (before, ())
+    # Held down, or followed by another one, it leaves one line.
+    assert len(press(state, key, 'J', key)[0].notices) == 1
+
+
+@pytest.mark.parametrize('screen', list(Screen))
+def test_no_key_of_the_table_does_nothing_without_a_word(screen: Screen) -> None:
+    before = state_of(TREE)
+    before = press(before, 'Down')[0]._replace(screen=screen, behind=(Screen.MAIN,))
+    keys = {keys.split(' ')[0] for binding in BINDINGS for keys in binding.keys}
+    for key in sorted(keys):
+        state, _ = press(before, key)
+        is_known = USUAL.find(screen, key) is not None or USUAL.is_prefix(screen, key)
+        assert any(text.startswith('Not here: ') for text in texts(state)) is not is_known
+    assert press(before, 'F9')[0] == before
+
+
+def test_who_can_send_no_signal_is_not_sent_to_another_screen_for_it() -> None:
+    state = state_of(TREE, view=ViewState(readonly=True))._replace(screen=Screen.METRICS)
+    assert texts(press(state, 'T')[0]) == ['No signal: read-only (--readonly)']
+    assert texts(press(state, 'x')[0]) == ['Not here: x works in tree']
+
+
+@pytest.mark.parametrize('key', ['h', '?', 'F1', 'e', 'U', '!', 'C', 'Enter'])
+def test_the_key_that_leads_to_a_screen_leads_back(key: str) -> None:
+    before, _ = press(state_of(TREE), 'Down')
+    away, _ = press(before, key)
+    assert away.screen is not Screen.MAIN
+    assert press(away, key)[0].screen is Screen.MAIN
+
+
+def test_no_secrets_are_hidden_where_there_are_none() -> None:
+    state, _ = press(state_of(MANY), 'e')
+    for variables, said in ((('A', 'b'), True), (('A_TOKEN', 'b'), False)):
+        read, _ = update(state, EnvironmentRead(0, -1.0, (variables,)))
+        read, _ = press(read, 'v')
+        assert read.environ.reveals_secrets is not said
+        assert bool(read.notices) is said
+
+
 @pytest.mark.parametrize('screen', ['', 't'])
 def test_a_selected_process_that_the_filter_hides_gets_no_signal_and_no_tag(screen: str) -> None:
     state, _ = press(state_of(with_families(MANY)), *screen, 'Down', '\\', *'#none#', 'Enter')
@@ -859,6 +915,7 @@ def test_a_longer_time_is_longer_than_the_width_shows_and_a_shorter_one_is_short
             assert (state.main.graphs.minutes, effects) == (expected, ())
         state, effects = press(state, key)
         assert (state.main.graphs.minutes, effects) == (minutes[-1], (RingBell(),))
+        assert texts(state)[-1].startswith('Graphs: no ')
         back = '-' if key == '+' else '+'
         state, _ = press(state, *[back] * len(minutes))
         assert state.main.graphs.minutes == 0

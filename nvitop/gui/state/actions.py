@@ -26,7 +26,7 @@ from nvitop.gui.state.effects import (
     RingBell,
     Suspend,
 )
-from nvitop.gui.state.environ import environ_lines
+from nvitop.gui.state.environ import environ_lines, is_secret
 from nvitop.gui.state.graphs import GRAPHS
 from nvitop.gui.state.keymap import Action, Binding
 from nvitop.gui.state.lines import SCROLLED, move_cursor
@@ -81,8 +81,6 @@ def act(state: AppState, binding: Binding) -> Result:
 
 def open_screen(state: AppState, screen: Screen) -> AppState:
     """Go to a screen; leaving it leads back here."""
-    if screen is state.screen:
-        return state
     return state._replace(
         screen=screen, behind=(*state.behind, state.screen), listing=ListState(), prefix=''
     )
@@ -349,7 +347,7 @@ def _change_time(step: int) -> Callable[[AppState], Result]:
         bases = _time_bases(state)
         at = bases.index(graphs.minutes) + step
         if not 0 <= at < len(bases):
-            return state, (RingBell(),)
+            return refuse(state, 'Graphs', f'no {"longer" if step > 0 else "shorter"} time')
         graphs = graphs._replace(minutes=bases[at])
         state = state._replace(main=state.main._replace(graphs=graphs))
         if state.screen is Screen.MAIN and main_layout(state).host.graphs is None:
@@ -389,10 +387,10 @@ def _sort_reverse(state: AppState) -> Result:
 
 def _reveal(state: AppState) -> Result:
     environ = state.environ
-    return (
-        state._replace(environ=environ._replace(reveals_secrets=not environ.reveals_secrets)),
-        (),
-    )
+    if not any(is_secret(name) for name, _ in environ.variables or ()):
+        return refuse(state, 'No secrets', 'no name here looks like one')
+    environ = environ._replace(reveals_secrets=not environ.reveals_secrets)
+    return state._replace(environ=environ), ()
 
 
 _ACTIONS: dict[Action, Callable[[AppState], Result]] = {

@@ -10,11 +10,6 @@ from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
 from nvitop.gui.state.keymap import BINDINGS, Binding
 
-_WHERE = {
-    frozenset({Screen.TREE}): 'tree: ',
-    frozenset({Screen.ENVIRON}): 'environment: ',
-    frozenset({Screen.COLUMNS}): 'columns: ',
-}
 _NOTES = {'Sorting': 'Sorting (after o, the upper-case letter sorts the other way round)'}
 _TYPING = HelpGroup(
     'While typing a filter or a search',
@@ -41,8 +36,10 @@ def format_keys(binding: Binding) -> str:
 
 def format_purpose(binding: Binding) -> str:
     """What a binding does, and where, if not on the main screen."""
-    where = '' if Screen.MAIN in binding.screens else _WHERE.get(binding.screens, 'other screens: ')
-    return f'{where}{binding.help}'
+    if Screen.MAIN in binding.screens:
+        return binding.help
+    where = [screen.value for screen in binding.screens]
+    return f'{where[0] if len(where) == 1 else "other screens"}: {binding.help}'
 
 
 def key_groups(

@@ -136,7 +136,7 @@ def _sort_bindings() -> tuple[Binding, ...]:
 BINDINGS: tuple[Binding, ...] = (
     # leaving
     Binding(('q', 'Q'), Action.QUIT, 'quit, leaving a report on the screen', _MAIN, _VIEW),
-    Binding(('h', '?', 'F1'), Action.HELP, 'this help', _ALL, _VIEW),
+    Binding(('h', '?', 'F1'), Action.HELP, 'this help', _ALL - {Screen.HELP}, _VIEW),
     # view
     Binding(('a',), Action.MODE_AUTO, 'panels as large as there is room for', _MAIN, _VIEW),
     Binding(('f',), Action.MODE_FULL, 'panels in full', _MAIN, _VIEW),
@@ -177,7 +177,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('e',), Action.OPEN_ENVIRON, 'environment of the selected process', _LISTS, _SCREEN),
     Binding(('Enter',), Action.OPEN_METRICS, 'graphs of the selected process', _MAIN, _SCREEN),
     Binding(('U',), Action.OPEN_USERS, 'summary by user', _LISTS, _SCREEN),
-    Binding(('!',), Action.OPEN_PROBLEMS, 'problems: why values are missing, and own cost', _ALL, _SCREEN),
+    Binding(('!',), Action.OPEN_PROBLEMS, 'problems: why values are missing, and own cost', _ALL - {Screen.PROBLEMS}, _SCREEN),
     Binding(('C',), Action.OPEN_COLUMNS, 'choose the columns of processes', _MAIN, _SCREEN),
     Binding(('v',), Action.REVEAL, 'show or hide values that look secret', _ENVIRON, _SCREEN),
     Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, _SCREEN),
@@ -185,7 +185,12 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('J', '>'), Action.MOVE_DOWN, 'move the column to the right', _COLUMNS, _SCREEN),
     Binding(('Esc', 'q', 'Q'), Action.BACK, 'back to the screen before', _BESIDE_MAIN - _TREE, _SCREEN),
     Binding(('t', 'q', 'Q'), Action.BACK, 'back to the main screen', _TREE, _SCREEN),
+    # The key that opens a screen leaves it too.
+    Binding(('h', '?', 'F1'), Action.BACK, '', frozenset({Screen.HELP}), _SCREEN),
     Binding(('e',), Action.BACK, '', _ENVIRON, _SCREEN),
+    Binding(('U',), Action.BACK, '', frozenset({Screen.USERS}), _SCREEN),
+    Binding(('!',), Action.BACK, '', frozenset({Screen.PROBLEMS}), _SCREEN),
+    Binding(('C',), Action.BACK, '', _COLUMNS, _SCREEN),
     Binding(('Enter',), Action.BACK, '', frozenset({Screen.METRICS, Screen.HELP, Screen.PROBLEMS, Screen.USERS}), _SCREEN),
     # sorting
     Binding((',', '<'), Action.SORT_PREVIOUS, 'sort by the column before', _MAIN, _SORT),
@@ -217,6 +222,17 @@ class Keymap:
     def is_prefix(self, screen: Screen, keys: str) -> bool:
         """Whether bindings of more keys begin with these."""
         return (screen, keys) in self._prefixes
+
+    def elsewhere(self, screen: Screen, key: str) -> tuple[Binding, ...]:
+        """What the help tells of a key that means nothing on a screen: bindings of other screens,
+        or of several keys that begin with it."""
+        return tuple(
+            binding
+            for binding in self.bindings
+            if binding.help
+            and screen not in binding.screens
+            and any(keys.split(' ')[0] == key for keys in binding.keys)
+        )
 
     def reaches(self, screen: Screen, keys: str) -> bool:
         """Whether keys can be pressed to an end: of two the first must mean nothing alone."""

@@ -11,7 +11,7 @@ class Screen(enum.Enum):
 
     MAIN = 'main'
     TREE = 'tree'
-    ENVIRON = 'environ'
+    ENVIRON = 'environment'
     METRICS = 'metrics'
     HELP = 'help'
     PROBLEMS = 'problems'

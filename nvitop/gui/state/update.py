@@ -7,7 +7,7 @@ from typing import Callable, cast
 
 from nvitop.gui.state import typing_keys
 from nvitop.gui.state.actions import act, open_signal_dialog
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.dialog import (
     Result,
     await_answer,
@@ -37,7 +37,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.keymap import Action
 from nvitop.gui.state.listing import keep_selection_seen, relist
 from nvitop.gui.state.mouse import click, scroll
-from nvitop.gui.state.notices import add_notice
+from nvitop.gui.state.notices import add_notice, replace_notice
 from nvitop.gui.state.summary import MAX_COSTS, count_problems, note_problem
 
 #: The exit status when there is no terminal any more.
@@ -79,8 +79,9 @@ def _key(state: AppState, event: KeyPressed) -> Result:
     keys = f'{state.prefix} {key}' if state.prefix else key
     binding = state.keymap.find(state.screen, keys)
     if binding is None:
-        waits = state.keymap.is_prefix(state.screen, keys)
-        return state._replace(prefix=keys if waits else ''), ()
+        if state.keymap.is_prefix(state.screen, keys):
+            return state._replace(prefix=keys), ()
+        return _not_here(state._replace(prefix=''), keys)
     state = state._replace(prefix='')
     if binding.is_mutating:
         return open_signal_dialog(state, binding.action, key)
@@ -88,6 +89,19 @@ def _key(state: AppState, event: KeyPressed) -> Result:
     if binding.action in (Action.SCROLL_UP, Action.SCROLL_DOWN):
         return state, effects
     return keep_selection_seen(state), effects
+
+
+def _not_here(state: AppState, key: str) -> Result:
+    """Say of a key that is for other screens on which it works. Of any other nothing is known."""
+    bindings = state.keymap.elsewhere(state.screen, key)
+    if state.view.readonly and bindings and all(binding.is_mutating for binding in bindings):
+        return open_signal_dialog(state, bindings[0].action, key)
+    screens = frozenset().union(*(binding.screens for binding in bindings))
+    if not screens:
+        return state, ()
+    names = ', '.join(screen.value for screen in Screen if screen in screens)
+    where = 'on every other screen' if len(screens) == len(Screen) - 1 else f'in {names}'
+    return replace_notice(state, 'Not here', f'{key} works {where}'), ()
 
 
 def _pasted(state: AppState, event: Pasted) -> Result:
