@@ -142,18 +142,18 @@ def _plots_something_else(monitor: Monitor, binding: Binding, keys: str) -> None
 
 @_of(Action.LONGER_TIME)
 def _plots_a_longer_time(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.wait_until_gone(r'\d min\)')
+    monitor.wait_until_gone(r'\d min ago')
     monitor.key(keys)
-    monitor.wait_for(r'\d min\)')
+    monitor.wait_for(r'\d min ago')
     monitor.type('-')
-    monitor.wait_until_gone(r'\d min\)')
+    monitor.wait_until_gone(r'\d min ago')
 
 
 @_of(Action.SHORTER_TIME)
 def _plots_a_shorter_time(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.press('+', r'\d min\)')
+    monitor.press('+', r'\d min ago')
     monitor.key(keys)
-    monitor.wait_until_gone(r'\d min\)')
+    monitor.wait_until_gone(r'\d min ago')
 
 
 @_of(Action.FREEZE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -451,10 +452,51 @@ def test_graphs_say_what_is_used_now_and_at_most() -> None:
     assert '╴60s├' in text
 
 
-def test_graphs_of_a_process_have_the_time_base_that_was_chosen() -> None:
-    _, lines = metrics_of('one', 200, 40, '+')
-    assert ' CPU: 99.7%  max: 99.7% (5 min) ' in '\n'.join(lines)
-    assert '╴60s├' in '\n'.join(lines)
+@pytest.mark.parametrize(
+    ('width', 'height', 'keys', 'beginning'),
+    [
+        (200, 40, '+', '5 min ago'),
+        (200, 40, '- -', '1 min ago'),
+        (60, 20, '+', '1 min ago'),
+        (40, 12, '+ + + + + + +', '60 min ago'),
+    ],
+)
+def test_graphs_of_a_process_say_how_long_ago_they_begin(
+    width: int, height: int, keys: str, beginning: str
+) -> None:
+    _, lines = metrics_of('one', width, height, *keys.split())
+    axis = next(line for line in lines if line.startswith('├'))
+    # What is now is not said to be of that time.
+    assert axis.count(beginning) == '\n'.join(lines).count(' min') == 2
+    for begin in (1, width // 2 + 1):
+        assert axis[begin:].lstrip('─').startswith(beginning)
+
+
+@pytest.mark.parametrize(('width', 'height'), [(61, 20), (60, 20), (40, 12)])
+def test_narrow_graphs_of_a_process_have_percentages_and_whole_values(
+    width: int, height: int
+) -> None:
+    _, lines = metrics_of('one', width, height)
+    for begin in (1, width // 2 + 1):
+        marks = [re.match(r' *(\d+)% ', line[begin : begin + 6]) for line in lines[4:-1]]
+        assert sum(mark is not None for mark in marks) >= 2
+    text = '\n'.join(lines)
+    for value in ('CPU: 99.7%', 'HOST-MEM: 31.00GiB', 'GPU-MEM: 33.00GiB', 'GPU-SM: 64%'):
+        assert value in text
+
+
+def test_percentages_beyond_a_thousand_stand_beside_narrow_graphs() -> None:
+    sample = SAMPLES['one']
+    sample = sample._replace(host=sample.host._replace(cpu_count=64))
+    first = sample.processes[0]._replace(cpu_percent=6000.0)
+    sample = sample._replace(processes=(first, *sample.processes[1:]))
+    state = AppState(40, 20, timestamp=NOW)
+    state, _ = update_all(state, (SampleArrived(sample), *map(KeyPressed, ('Down', 'Enter'))))
+    history = History()
+    for i in range(60):
+        history.record(sample._replace(monotonic=i, processes_monotonic=i))
+    lines = draw_frame(state, history).lines()
+    assert any(line.startswith('│4000%') for line in lines)
 
 
 def test_a_process_that_has_ended_keeps_its_graphs() -> None:

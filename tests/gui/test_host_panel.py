@@ -142,9 +142,19 @@ def test_marks_say_how_long_ago() -> None:
             # Two samples, one a second each, in a cell.
             assert text[len(text) - 1 - seconds // 2] == '├'
     graphs = DeviceGraphs((), state=GraphState(minutes=60))
-    line = panel(sample, 160, 12, graphs=graphs)[5]
-    assert '╴30m├' in line
-    assert '30s' not in line
+    lines = panel(sample, 160, 12, graphs=graphs)
+    assert '╴30m├' in lines[5]
+    assert '30s' not in lines[5]
+    # What is now is not said to be of that time.
+    assert [line.count(' min') for line in lines] == [2 if y == 5 else 0 for y in range(12)]
+
+
+def test_the_left_end_of_a_graph_says_how_long_ago_it_was() -> None:
+    for minutes, left, right in ((0, '154s ago', '40s ago'), (2, '2 min ago', '2 min ago')):
+        graphs = DeviceGraphs((), state=GraphState(minutes=minutes))
+        line = panel(SAMPLES['one'], 100, 12, graphs=graphs)[5]
+        assert line[1:].startswith(f'{left}╶')
+        assert line[79:].startswith(f'{right}╶')
 
 
 def test_graphs_plot_the_mean_of_leaf_devices_or_the_selected_one() -> None:

@@ -29,15 +29,16 @@ COLUMNS: tuple[str, ...] = (
 _TOP_ROWS = 3
 #: The fewest rows of a box with two graphs above two: three lines and a row for each graph.
 _LEAST_BOX = 5
-#: Cells left of a graph for percentages, and the width of a graph from which on they are there.
-_GUTTER, _LEAST_WITH_GUTTER = 6, 30
+#: Cells left of a graph for percentages: one more where both have this width.
+_GUTTER, _WIDE = 5, 30
 
 
 class Graph(NamedTuple):
-    """A graph, and the cells left of it for percentages."""
+    """A graph, the cells left of it for percentages, and those in which its title has to fit."""
 
     area: Rect
     gutter: Rect
+    label: Rect
 
 
 class MetricsLayout(NamedTuple):
@@ -61,7 +62,7 @@ def lay_out_metrics(width: int, height: int, widths: Mapping[str, int]) -> Metri
     if area.height < _LEAST_BOX:
         lines = [Rect(1, area.y + i, width - 2, int(i < area.height)) for i in range(4)]
         nowhere = Rect(0, area.y, 0, 0)
-        first, second, third, fourth = (Graph(line, nowhere) for line in lines)
+        first, second, third, fourth = (Graph(line, nowhere, line) for line in lines)
         graphs = (first, second, third, fourth)
         return MetricsLayout(columns, 1, 2, nowhere, area.y, (0, 0, 0), graphs)
     upper_rows = (area.height - 3 + 1) // 2
@@ -80,5 +81,6 @@ def lay_out_metrics(width: int, height: int, widths: Mapping[str, int]) -> Metri
 
 
 def _with_gutter(cells: Rect) -> Graph:
-    gutter, area = cells.split_left(_GUTTER if cells.width >= _LEAST_WITH_GUTTER else 0)
-    return Graph(area, gutter)
+    is_wide = cells.width >= _WIDE
+    gutter, area = cells.split_left(_GUTTER + is_wide)
+    return Graph(area, gutter, area if is_wide else cells)

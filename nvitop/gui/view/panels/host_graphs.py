@@ -79,7 +79,7 @@ def draw_host_graphs(
     if history is not None:
         _draw_host_graphs(buf, places, past, view)
         _draw_device_graphs(buf, places, past, sample, graphs, view)
-    _draw_host_values(buf, places, sample.host, past.label)
+    _draw_host_values(buf, places, sample.host)
 
 
 def _draw_frame(buf: Buffer, area: Rect, graphs: HostGraphs, past: Past) -> None:
@@ -106,11 +106,11 @@ def _draw_host_graphs(buf: Buffer, graphs: HostGraphs, past: Past, view: ViewSta
         draw_graph(buf, area, values, style, downwards=downwards, colorful=view.colorful)
 
 
-def _draw_host_values(buf: Buffer, graphs: HostGraphs, host: HostSample, window: str) -> None:
+def _draw_host_values(buf: Buffer, graphs: HostGraphs, host: HostSample) -> None:
     x, y = graphs.cpu.x, graphs.cpu.y
     loads = [fmt.format_load(load) for load in host.load_average or (None, None, None)]
     draw_text(buf, x, y, f' Load Average: {" ".join(loads)} ')
-    draw_text(buf, x, y + 1, f' CPU: {fmt.format_percent(host.cpu_percent)}{window} ', CPU)
+    draw_text(buf, x, y + 1, f' CPU: {fmt.format_percent(host.cpu_percent)} ', CPU)
     for area, label, used, percent, style in (
         (graphs.memory, 'MEM', host.memory_used_bytes, host.memory_percent, MEMORY),
         (graphs.swap, 'SWP', host.swap_used_bytes, host.swap_percent, SWAP),
@@ -147,7 +147,7 @@ def _draw_device_graphs(
             buf, area, means, style, bound=bound, downwards=downwards, colorful=view.colorful
         )
         y = area.bottom - 1 if downwards else area.y
-        text = f' {graphs.prefix}{graph.title}: {_format_value(graph, now)}{past.label} '
+        text = f' {graphs.prefix}{graph.title}: {_format_value(graph, now)} '
         draw_text(buf, area.x, y, clip(text, area.width), style)
 
 

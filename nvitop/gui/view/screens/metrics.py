@@ -165,11 +165,13 @@ def _draw_plot(
         colorful=state.view.colorful,
         marks=past.marks,
     )
-    if scale.whole:
-        _draw_ticks(buf, graph.gutter, 100.0 * bound / scale.whole, downwards=downwards)
     highest = past.maximum(key, plot.metric, area.width)
-    label = _label(plot, now, highest, scale, past.label, area.width)
-    draw_text(buf, area.x, area.bottom - 1 if downwards else area.y, label, scale.style)
+    label, x = _label(plot, now, highest, scale, graph)
+    if scale.whole:
+        # Where the label needs the room left of the graph, its row is not marked.
+        rows = area.height - (x < area.x)
+        _draw_ticks(buf, graph.gutter, rows, 100.0 * bound / scale.whole, downwards=downwards)
+    draw_text(buf, x, area.bottom - 1 if downwards else area.y, label, scale.style)
 
 
 def _label(
@@ -177,20 +179,20 @@ def _label(
     now: float | None,
     highest: float | None,
     scale: _Scale,
-    window: str,
-    width: int,
-) -> str:
-    """Title, present value and maximum; less of it where there is no room."""
+    graph: Graph,
+) -> tuple[str, int]:
+    """Title, present value and maximum, and where they begin; less of it where there is no room."""
     value = _format_value(plot, now, scale)
     most = f'  max: {_format_value(plot, highest, scale)}' if highest is not None else ''
     short = value.split(' ')[0]
     short_most = most.split(' (')[0]
     texts = [
-        f' {plot.title}: {text} '
-        for text in (f'{value}{most}{window}', f'{value}{most}', f'{short}{short_most}', value)
+        f' {plot.title}: {text} ' for text in (f'{value}{most}', f'{short}{short_most}', value)
     ]
     texts.append(f'{plot.title}: {short}')
-    return next((text for text in texts if len(text) <= width), clip(texts[-1], width))
+    width = graph.label.width
+    text = next((text for text in texts if len(text) <= width), clip(texts[-1], width))
+    return text, graph.area.x if len(text) <= graph.area.width else graph.label.x
 
 
 def _format_value(plot: _Plot, value: float | None, scale: _Scale) -> str:
@@ -201,13 +203,15 @@ def _format_value(plot: _Plot, value: float | None, scale: _Scale) -> str:
     return f'{fmt.format_bytes(value)} ({fmt.format_percent(100.0 * value / scale.whole)})'
 
 
-def _draw_ticks(buf: Buffer, gutter: Rect, top_percent: float, *, downwards: bool) -> None:
+def _draw_ticks(
+    buf: Buffer, gutter: Rect, rows: int, top_percent: float, *, downwards: bool
+) -> None:
     """Percentages left of a graph whose top is ``top_percent``, at the rows that they reach."""
-    last = gutter.height + _TICK_ROWS
+    last = rows - 1 + _TICK_ROWS
     limit = top_percent
     for percent in reversed(_TICKS) if not gutter.is_empty else ():
         row = math.ceil(percent / top_percent * gutter.height) - 1
         if percent <= limit and 0 < row <= last - _TICK_ROWS:
             y = gutter.y + row if downwards else gutter.bottom - 1 - row
-            buf.write(gutter.x, y, f'{percent:>{gutter.width - 2}}%', _DIM)
+            buf.write(gutter.x, y, f'{percent}%'.rjust(gutter.width - 1), _DIM)
             last, limit = row, percent / 2

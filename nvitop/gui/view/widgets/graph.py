@@ -141,18 +141,25 @@ def _row_text(band: bytes, below: int, marks: Marks, *, downwards: bool) -> str:
 
 
 def time_axis(
-    width: int, seconds_per_cell: float, ticks: Sequence[int] = (30, 60, 120, 180, 240, 300)
+    width: int,
+    seconds_per_cell: float,
+    ticks: Sequence[int] = (30, 60, 120, 180, 240, 300),
+    end: str = '',
 ) -> str:
-    """A line with marks for how long ago: ``────╴120s├─────────╴60s├───╴30s├───────``."""
-    line = '─' * width
+    """A line with marks for how long ago: ``────╴120s├─────────╴60s├───╴30s├───────``.
+
+    ``end`` stands at its left end, where there is room.
+    """
+    line = f'{end}╶'.ljust(width, '─') if end and len(end) < width else '─' * width
     for seconds in ticks:
         column = width - 1 - round(seconds / seconds_per_cell)
-        text = f'╴{_format_age(seconds)}├'
+        text = f'╴{format_age(seconds)}├'
         start = column - len(text) + 1
         if start >= 0 and set(line[start : column + 1]) == {'─'}:
             line = line[:start] + text + line[column + 1 :]
     return line
 
 
-def _format_age(seconds: int) -> str:
+def format_age(seconds: int) -> str:
+    """An age in a few characters."""
     return f'{seconds}s' if seconds < 600 else f'{seconds // 60}m'

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Hashable
 
-from nvitop.gui.view.widgets.graph import BRAILLE, Marks, samples_shown, time_axis
+from nvitop.gui.view.widgets.graph import BRAILLE, Marks, format_age, samples_shown, time_axis
 from nvitop.sampling.history import History
 
 _TICKS = (30, 60, 120, 180, 240, 300)
@@ -39,14 +39,11 @@ class Past:
         return self.history.maximum(key, metric, self.seconds(width))
 
     def axis(self, width: int) -> str:
-        """A line with marks for how long ago."""
+        """A line with marks for how long ago, the first at its left end."""
         per_cell = self._seconds_per_cell(width)
         if not self.minutes:
-            return time_axis(width, per_cell, _TICKS)
+            age = format_age(round(self.seconds(width)))
+            return time_axis(width, per_cell, _TICKS, end=f'{age} ago')
         step = next((step for step in _STEPS if step >= _TICK_CELLS * per_cell), _STEPS[-1])
-        return time_axis(width, per_cell, range(step, 60 * self.minutes, step))
-
-    @property
-    def label(self) -> str:
-        """How long it is, where the user chose it: `` (10 min)``."""
-        return f' ({self.minutes} min)' if self.minutes else ''
+        ticks = range(step, 60 * self.minutes, step)
+        return time_axis(width, per_cell, ticks, end=f'{self.minutes} min ago')
