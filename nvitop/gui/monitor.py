@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
 
-#: How long a busy thread keeps others waiting.
-SWITCH_SECONDS = 0.0005
 #: No more than this of what was written on standard error meanwhile is shown afterwards.
 MAX_ERROR_BYTES = 1 << 16
 
@@ -93,7 +91,7 @@ def run_monitor(
     sampler = Sampler(source, app.post_sample)
     status, crash = 1, ''
     try:
-        with errors_held_back(), quick_switches():
+        with errors_held_back():
             status = app.run(sampler)
     except NoThreadError:
         raise
@@ -107,21 +105,6 @@ def run_monitor(
     is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash
     options = options._replace(columns=app.state.view.columns, theme=app.state.theme)
     return Outcome(status, sample if is_wanted else None, has_stopped, options, crash)
-
-
-@contextlib.contextmanager
-def quick_switches() -> Iterator[None]:
-    """For the block, let a thread that is busy give way to another after half a millisecond.
-
-    A key that arrives while a sample is measured waits that long each time the thread of the
-    keys has waited for something, and usually that is 5 ms.
-    """
-    former = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(former)
 
 
 @contextlib.contextmanager

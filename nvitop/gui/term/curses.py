@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from nvitop.gui.state.events import Event
 
 
+#: How long, in seconds, a thread that is busy with Python keeps others waiting: measuring gives way
+#: at once when a key or a wake-up comes, and what answers it is then not interrupted until it is
+#: on the screen. The usual 5 ms would be waited for each time, now by the one and now by the other.
+WAITING_SWITCH, ANSWERING_SWITCH = 0.0001, 0.05
+
+
 class TerminalError(Exception):
     """The terminal cannot be used for the monitor; the text says why."""
 
@@ -61,6 +67,7 @@ class CursesTerminal(abc.ABC):
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
         """Take the terminal over. Raises TerminalError where curses cannot."""
+        former = sys.getswitchinterval()
         self._start()
         try:
             self._input = source = self._open_input()
@@ -72,6 +79,7 @@ class CursesTerminal(abc.ABC):
             if self._input is not None:
                 self._input.close()
             self._input = None
+            sys.setswitchinterval(former)
 
     def _start(self) -> None:
         try:
@@ -151,7 +159,10 @@ class CursesTerminal(abc.ABC):
     def wait(self, timeout: float | None) -> list[Event]:
         """Block until something happens."""
         assert self._input is not None
-        return self._input.wait(timeout)
+        sys.setswitchinterval(WAITING_SWITCH)
+        events = self._input.wait(timeout)
+        sys.setswitchinterval(ANSWERING_SWITCH)
+        return events
 
     def wake(self) -> None:
         """Make :meth:`wait` return. Any thread may call it."""
@@ -179,6 +190,8 @@ class CursesTerminal(abc.ABC):
             if row != self._rows[y]:
                 self._rows[y] = row
                 self._draw_row(y, row)
+        # Others go on while it is written.
+        sys.setswitchinterval(WAITING_SWITCH)
         self._screen.refresh()
 
     def _draw_row(self, y: int, row: tuple[Span, ...]) -> None:
