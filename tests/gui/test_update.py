@@ -466,6 +466,8 @@ def test_what_cannot_be_done_is_said_and_not_only_rung() -> None:
     assert state.dialog is None
     state, _ = press(state_of(with_families(MANY)), 't', 'x')
     assert texts(state) == ['No tag: select a process first']
+    state, _ = press(state_of(MANY), 'Down', 't', 'k')
+    assert texts(state) == ['No signal: the tree has not been measured yet']
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,8 @@ def _why_no_target(state: AppState) -> str:
         return 'select or tag a process'
     if state.query and (tree_index(state) if in_tree else selected_index(state)) is None:
         return f'the filter hides {selected[0]}'
+    if in_tree and not state.shown.host_processes:
+        return 'the tree has not been measured yet'
     return f'{selected[0]} is not yours; tag it to try'
 
 
