@@ -92,7 +92,7 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
     except (ProcessLookupError, host.NoSuchProcess):
         return EnvironmentRead(pid, start_time, error='the process is gone')
     except (PermissionError, host.AccessDenied):
-        return EnvironmentRead(pid, start_time, error='no permission: it belongs to another user')
+        return EnvironmentRead(pid, start_time, error='no permission to read it')
     except (OSError, OverflowError, ValueError, host.PsutilError) as error:
         return EnvironmentRead(pid, start_time, error=f'cannot be read: {error}')
 

@@ -11,6 +11,7 @@ from typing import Iterator
 
 import pytest
 
+from nvitop.api import host
 from nvitop.api.process import HostProcess
 from nvitop.gui import effects
 from nvitop.gui.effects import EffectRunner, Job, read_environment
@@ -41,6 +42,18 @@ def test_why_an_environment_cannot_be_read(child: subprocess.Popen[bytes]) -> No
     child.wait(PATIENCE)
     assert 'gone' in read_environment(child.pid, started).error
     assert read_environment(2**31 + 5, -1.0).error
+
+
+def test_an_environment_that_is_kept_from_its_owner_is_nobody_elses(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = HostProcess(child.pid).create_time()
+
+    def denied(process: host.Process) -> dict[str, str]:
+        raise host.AccessDenied(process.pid)
+
+    monkeypatch.setattr(host.Process, 'environ', denied)
+    assert read_environment(child.pid, started).error == 'no permission to read it'
 
 
 def test_effects_are_carried_out_off_the_thread(child: subprocess.Popen[bytes]) -> None:

@@ -336,7 +336,7 @@ def test_names_that_look_secret(name: str) -> None:
 def test_why_an_environment_cannot_be_read_is_said_in_full() -> None:
     state = state_of('one', 40, 10, 'Down', 'e')
     assert ' Reading ...' in draw_frame(state, History()).lines()
-    reason = 'no permission: it belongs to another user'
+    reason = 'cannot be read: [Errno 5] Input/output error'
     state, _ = update(state, EnvironmentRead(state.environ.pid, 0.0, (), reason))
     lines = draw_frame(state, History()).lines()
     assert ' '.join(line.strip() for line in lines[2:]).strip() == reason

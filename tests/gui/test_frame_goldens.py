@@ -241,7 +241,7 @@ def events_of(word: str, sample: Sample, state: AppState) -> tuple[Event, ...]:
     if word == 'read':
         return (EnvironmentRead(environ.pid, environ.start_time, ENVIRONMENT),)
     if word == 'refused':
-        reason = 'no permission: it belongs to another user'
+        reason = 'no permission to read it'
         return (EnvironmentRead(environ.pid, environ.start_time, (), reason),)
     if word == 'ended':
         return (SampleArrived(sample._replace(sequence=2, processes=())),)
