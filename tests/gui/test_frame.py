@@ -779,6 +779,15 @@ def test_memory_of_users_has_no_percentage_where_that_of_gpus_is_not_known() -> 
     assert draw_frame(state, History()).lines()[2].split()[:4] == ['alice', '1', '33.00GiB', 'N/A']
 
 
+def test_memory_of_users_of_mig_devices_alone_is_in_percent_of_theirs() -> None:
+    state = state_of('mig', 100, 24, '\\', *'gpu:0', 'Enter', 'U')
+    sample = state.sample
+    # 40120 MiB, of 80 GiB and of the 40192, 19968 and 9856 MiB of three MIG devices without their GPU.
+    for devices, percent in ((sample.devices[:4], '49.0'), (sample.devices[1:4], '57.3')):
+        shown = state._replace(sample=sample._replace(devices=devices))
+        assert draw_frame(shown, History()).lines()[2].split()[3] == percent
+
+
 def test_the_columns_screen_shows_what_is_chosen_and_what_has_room() -> None:
     lines = frame_of('one', 40, 24, 'C').lines()
     marks = {line[5:].split()[0]: line[1:4] for line in lines[2:17]}

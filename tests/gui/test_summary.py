@@ -12,8 +12,11 @@ from nvitop.gui.state.summary import (
     own_cost,
     problem_lines,
     summarise_users,
+    total_memory,
+    whole_devices,
 )
 from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessKey, ProcessSample
+from tests.gui.samples import MIB, SAMPLES, mig
 
 GPU0, GPU1 = DeviceKey(0), DeviceKey(1)
 
@@ -47,6 +50,23 @@ def test_users_are_summed_over_devices() -> None:
         ('eve', 1, (GPU0,), None, None),
         (None, 1, (GPU0,), 5, None),
     ]
+
+
+def test_memory_that_several_devices_share_counts_once() -> None:
+    devices = SAMPLES['mig'].devices
+    parent, first, second, third, other = devices
+    assert whole_devices(devices) == (parent, other)
+    assert total_memory(devices) == 2 * 80 * 1024 * MIB
+    # Chosen alone, as with --only 0:0 1: there is no GPU that has its memory.
+    assert whole_devices((first, other)) == (first, other)
+    assert total_memory((first, other)) == (40192 + 80 * 1024) * MIB
+    assert total_memory((first, second, third)) == (40192 + 19968 + 9856) * MIB
+    # Compute instances of one GPU instance; instance 0 is one, too.
+    for instance in (0, 2):
+        halves = [mig(parent, i, '1c.4g.40gb', instance, 40192 * MIB, 12 * MIB) for i in (0, 1)]
+        assert total_memory(halves) == 40192 * MIB
+    unknown = other._replace(info=other.info._replace(memory_total_bytes=None))
+    assert total_memory((first, unknown)) is None
 
 
 def test_problems_are_counted_and_stay_when_they_are_over() -> None:

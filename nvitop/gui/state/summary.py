@@ -7,7 +7,14 @@ from typing import Iterable, Sequence
 
 from nvitop.gui.state.ranges import subjects_text
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import NO_FAILURES, Cost, DeviceKey, Problem, ProcessSample
+from nvitop.sampling.types import (
+    NO_FAILURES,
+    Cost,
+    DeviceKey,
+    DeviceSample,
+    Problem,
+    ProcessSample,
+)
 
 #: How many problems are remembered; the ones not seen for longest are forgotten first.
 MAX_PROBLEMS = 500
@@ -48,6 +55,28 @@ class UserSummary(NamedTuple):
     gpu_memory_bytes: int | None
     #: Mean over the user's processes that tell.
     mean_sm_percent: float | None
+
+
+def whole_devices(devices: Iterable[DeviceSample]) -> tuple[DeviceSample, ...]:
+    """The devices that are no part of another one here: a MIG device only without its GPU."""
+    devices = tuple(devices)
+    gpus = {device.key.physical_index for device in devices if not device.key.is_mig}
+    return tuple(
+        device
+        for device in devices
+        if not device.key.is_mig or device.key.physical_index not in gpus
+    )
+
+
+def total_memory(devices: Iterable[DeviceSample]) -> int | None:
+    """The memory of all of them in bytes, none counted twice. ``None`` where one does not tell."""
+    sizes: dict[tuple[int, int | None], int | None] = {}
+    for device in whole_devices(devices):
+        # Compute instances of one GPU instance have the same memory.
+        place = device.key.physical_index, device.info.gpu_instance_id
+        sizes[place] = device.info.memory_total_bytes
+    known = [size for size in sizes.values() if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
 
 
 def summarise_users(processes: Iterable[ProcessSample]) -> tuple[UserSummary, ...]:

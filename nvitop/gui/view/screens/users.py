@@ -12,7 +12,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.columns import USER_COLUMNS
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.state.ranges import devices_text
-from nvitop.gui.state.summary import UserSummary, summarise_users
+from nvitop.gui.state.summary import UserSummary, summarise_users, total_memory
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
@@ -39,7 +39,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     title = _title(state, len(users), buf.width)
     draw_title(buf, title, title_badges(state), key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, heading_text(places))
-    total = _total_memory(state)
+    total = total_memory(state.shown.devices)
     for line in layout.shown:
         user = users[line]
         y = layout.row_of(line)
@@ -80,13 +80,6 @@ def _unknown_devices(sample: Sample) -> list[DeviceKey]:
     gpus = {key.physical_index for key in silent if not key.is_mig}
     parts = [key for key in silent if key.is_mig and key.physical_index in gpus]
     return [key for key in (*silent, *devices_without_list(sample)) if key not in parts]
-
-
-def _total_memory(state: AppState) -> int | None:
-    """Device memory of all GPUs; MIG devices are parts of theirs. ``None`` where one does not tell."""
-    sizes = [d.info.memory_total_bytes for d in state.shown.devices if not d.key.is_mig]
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
 
 
 def _text(place: PlacedColumn, user: UserSummary, total: int | None) -> str:
