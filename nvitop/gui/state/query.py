@@ -18,14 +18,15 @@ class Query(NamedTuple):
 def parse_query(text: str) -> Query:
     """The words of a filter, with the prefix ``user: gpu: pid: type:`` where a word has one.
 
-    ``user:`` alone, as while it is being typed, restricts nothing.
+    ``user:`` alone, as while it is being typed, restricts nothing. ``GPU:``, as the column is
+    called, is one too.
     """
     parts = []
     for word in text.split():
         prefix, colon, rest = word.partition(':')
-        if colon and prefix in _FIELDS:
+        if colon and prefix.lower() in _FIELDS:
             if rest:
-                parts.append((prefix, rest))
+                parts.append((prefix.lower(), rest))
         else:
             parts.append(('', word))
     return Query(tuple(parts))
