@@ -798,6 +798,12 @@ def test_the_columns_screen_shows_what_is_chosen_and_what_has_room() -> None:
     assert sum('[ ]' in line for line in hidden) == sum('[ ]' in line for line in lines) + 1
 
 
+def test_at_80_columns_it_is_said_in_full_what_each_column_is() -> None:
+    text = '\n'.join(frame_of('one', 80, 24, 'C').lines())
+    assert 'X both, M MPS client' in text
+    assert '..' not in text
+
+
 def test_the_line_under_the_cursor_is_seen_on_every_list() -> None:
     for key in ('!', 'U', 'C'):
         for height in (6, 8, 12, 40):

@@ -32,11 +32,14 @@ class Column(NamedTuple):
     rank: int = 0
 
 
+#: What the letters in the column of types stand for.
+TYPES = 'C compute, G graphics, X both, M MPS client'
+
 # fmt: off
 COLUMNS: tuple[Column, ...] = (
     Column('gpu', 'GPU', 4, 'index of the GPU, and of the MIG device on it', order='natural'),
     Column('pid', 'PID', 7, 'process id', order='pid'),
-    Column('type', '', 1, 'what it uses the GPU for: C compute, G graphics, X both, M an MPS server', align='<', rank=2),
+    Column('type', '', 1, f'use of the GPU: {TYPES}', align='<', rank=2),
     Column('user', 'USER', 7, 'owner of the process', order='username', rank=1),
     Column('gpu_memory', 'GPU-MEM', 8, 'device memory the process uses', order='gpu_memory'),
     Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of the device', rank=9),

@@ -7,6 +7,7 @@ from typing import Iterable
 
 from nvitop.gui.layout.help import HelpEntry, HelpGroup, HelpPart, lay_out_help
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
+from nvitop.gui.state.columns import TYPES
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
 from nvitop.gui.state.keymap import BINDINGS, Binding
 
@@ -68,7 +69,7 @@ def legend(state: AppState) -> HelpGroup:
             ('memory load', thresholds.memory),
         )
     ]
-    types = HelpEntry('process type', 'C compute, G graphics, X both, M an MPS server')
+    types = HelpEntry('process type', TYPES)
     return HelpGroup('Legend', (*loads, types), kind='legend')
 
 

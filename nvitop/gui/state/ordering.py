@@ -93,8 +93,7 @@ def next_order(name: str, step: int) -> str:
     return names[(names.index(name) + step) % len(names)]
 
 
-#: Processes that use the GPU for this, also or only. What has no known type may be *only* compute,
-#: and an MPS server computes for others.
+#: Processes that use the GPU for this, also or only. What has no known type may be *only* compute.
 COMPUTE: Types = frozenset({'C', 'C+G', 'M'})
 ONLY_COMPUTE: Types = frozenset({'C', 'M', None})
 GRAPHICS: Types = frozenset({'G', 'C+G'})
