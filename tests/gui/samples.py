@@ -265,7 +265,7 @@ def _missing() -> Sample:
     unknown = ProcessSample(ProcessKey(4711, -1.0, key))
     problems = (
         Problem('host', 'processes', 'PermissionError: [Errno 13] /proc/stat', 'error'),
-        Problem('device 0', 'memory_used', 'Insufficient Permissions', 'error', key),
+        Problem('device 0', 'memory_used', 'Insufficient Permissions', 'denied', key),
         Problem('device 0', 'gpu_utilization', 'Function Not Found', device=key),
         Problem('device 0', 'temperature', 'Unknown Error', 'error', key),
     )

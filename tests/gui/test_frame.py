@@ -31,6 +31,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.help import help_lines, key_groups
 from nvitop.gui.state.keymap import BINDINGS
 from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.summary import count_problems
 from nvitop.gui.state.types import ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.format import format_running_time
@@ -595,6 +596,34 @@ def test_failures_come_before_what_a_device_lacks_also_when_they_are_over() -> N
     ]
 
 
+@pytest.mark.parametrize('width', [40, 59, 60, 79, 80, 100, 123, 160, 240])
+@pytest.mark.parametrize('what', ['x', 'nvmlDeviceGetMPSComputeRunningProcesses', 64 * 'x'])
+def test_each_problem_says_when_it_was_and_why(width: int, what: str) -> None:
+    state = troubled(width)
+    long = Problem('processes 10000-10149', what, 'the system does not answer', 'error')
+    state = state._replace(problems=count_problems(state.problems, [long], NOW + 2))
+    _, heading, present, past, *_ = draw_frame(state, History()).lines()
+    is_wide = width >= 60
+    titles = [title for title in heading.split() if title != 'FIRST']
+    assert titles == ['LAST', *['TIMES'] * is_wide, 'WHERE', 'WHAT', 'REASON']
+    assert present.split()[0] == 'now'
+    assert past.split()[0] == ('03:04:06' if is_wide else 'past')
+    _, text = present.split('processes ', 1)
+    assert what[13:17] in text
+    assert 'the sys' in text
+
+
+def test_the_line_under_the_cursor_says_whether_it_is_over() -> None:
+    state, lines = troubled(120), []
+    for _ in range(2):
+        lines.append(draw_frame(state, History()).lines()[-3].strip())
+        state, _ = update(state, KeyPressed('Down'))
+    assert lines == [
+        'device 1: temperature: Unknown Error (now, 2 times since 03:04:05)',
+        'device 0:2: status: Invalid Argument (past: once, 03:04:05)',
+    ]
+
+
 @pytest.mark.parametrize(
     ('width', 'simulated', 'title'),
     [
@@ -730,7 +759,7 @@ def test_problems_are_listed_with_what_nvitop_itself_costs() -> None:
     assert any('device 1' in line and 'GPU is lost' in line for line in lines)
     assert (
         lines[-3].strip()
-        == 'device 1: nvmlDeviceGetMemoryInfo: GPU is lost (2 times since 03:04:05)'
+        == 'device 1: nvmlDeviceGetMemoryInfo: GPU is lost (now, 2 times since 03:04:05)'
     )
     assert (
         lines[-1] == ' Own cost in the last 10 s: 2.5% CPU, 5 NVML calls/s, 4.0 ms for each sample'
@@ -743,7 +772,7 @@ def test_a_signal_that_failed_is_listed_among_the_problems() -> None:
     state, _ = update(state, SignalSent(key, 'SIGTERM', 'not permitted'))
     state, _ = update_all(state, (ClockTicked(99.0, NOW), KeyPressed('!')))
     text = '\n'.join(draw_frame(state, History()).lines())
-    assert f'process {key.pid}: SIGTERM: is not permitted (once 03:04:05)' in text
+    assert f'process {key.pid}: SIGTERM: is not permitted (past: once, 03:04:05)' in text
 
 
 def test_users_are_listed_with_what_they_have() -> None:

@@ -78,7 +78,7 @@ USER_COLUMNS: tuple[Column, ...] = (
 )
 #: The columns of the screen of problems.
 PROBLEM_COLUMNS: tuple[Column, ...] = (
-    Column('last', 'LAST', 8, 'when it was seen last, now: in the latest sample', gap=0, rank=2),
+    Column('last', 'LAST', 8, 'when it was seen last, now: in the latest sample; below 60 columns now or past', gap=0, rank=2),
     Column('first', 'FIRST', 8, 'when it was seen first', rank=4),
     Column('times', 'TIMES', 6, 'in how many samples', rank=3),
     Column('subject', 'WHERE', 8, 'device, process, host or driver', align='<', gap=2),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.device import CLASSIC, Cells
+from nvitop.gui.layout.device import Cells
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -23,8 +23,15 @@ _DIM = Style(Role.DIM)
 _HINTS = (('h', 'help'), ('q', 'back'))
 #: What the title keeps for the last of the hints, and for a badge.
 _HINT_WIDTH, _BADGE_WIDTH = 8, 13
-#: The widest that subject and what was asked get, and what the reason keeps: narrow, and not.
-_NARROW, _WIDE = (12, 13, 10), (24, 40, 24)
+#: From this width on each line says when and how often, not only whether it is past.
+_WITH_TIMES = 60
+_BRIEF_WIDTH = len('past')
+#: The widest that subject, what was asked and the reason get before the line is full.
+_WIDEST_SUBJECT, _WIDEST_WHAT, _WIDEST_REASON = 24, 40, 25
+#: What the subject gets at least: ``devices 0,1``.
+_SUBJECT = 12
+#: What most functions of NVML begin with: where there is no room it says least.
+_GETTER = 'nvmlDeviceGet'
 
 
 def draw_problems(buf: Buffer, state: AppState) -> None:
@@ -78,31 +85,54 @@ def _title(lines: tuple[ProblemCount, ...], width: int, badges: int) -> str:
 
 
 def _places(lines: tuple[ProblemCount, ...], width: int) -> tuple[PlacedColumn, ...]:
-    subjects = [cell_width(safe(line.subject)) for line in lines]
-    whats = [cell_width(safe(line.what)) for line in lines]
-    subject, what, rest = _NARROW if width < CLASSIC else _WIDE
-    widths = {
-        'subject': min(subject, max(subjects, default=0)),
-        'what': min(what, max(whats, default=0)),
-    }
-    return place(PROBLEM_COLUMNS, Cells(0, width), widths, rest=rest)
+    """The columns: the texts share what the numbers leave, none of it wider than it needs."""
+    last, first, times, *texts = PROBLEM_COLUMNS
+    numbers = (last, times) if width >= _WITH_TIMES else (last._replace(width=_BRIEF_WIDTH),)
+    room = width - sum(each.gap + each.width for each in numbers) - sum(each.gap for each in texts)
+    subject = min(_longest(lines, 'subject', _WIDEST_SUBJECT), max(_SUBJECT, room // 3))
+    reason = min(_longest(lines, 'reason', _WIDEST_REASON), (room - subject) // 2)
+    what = min(_longest(lines, 'what', _WIDEST_WHAT), room - subject - reason)
+    if width >= _WITH_TIMES:
+        numbers = (last, first, times)
+    return place(
+        (*numbers, *texts), Cells(0, width), {'subject': subject, 'what': what}, rest=reason
+    )
+
+
+def _longest(lines: tuple[ProblemCount, ...], name: str, most: int) -> int:
+    return min(most, max([cell_width(safe(getattr(line, name))) for line in lines], default=0))
 
 
 def _text(place: PlacedColumn, line: ProblemCount, state: AppState) -> str:
     name = place.column.name
     if name == 'last':
-        return 'now' if line.is_current else fmt.format_moment(line.last, state.timestamp)
+        if line.is_current:
+            return 'now'
+        is_brief = place.width == _BRIEF_WIDTH
+        return 'past' if is_brief else fmt.format_moment(line.last, state.timestamp)
     if name == 'first':
         return fmt.format_moment(line.first, state.timestamp)
     if name == 'times':
         return fmt.format_count(line.times)
-    return safe(str(getattr(line, name)))
+    text = safe(str(getattr(line, name)))
+    if name == 'what' and text.startswith(_GETTER) and cell_width(text) > place.width:
+        return f'..{text[len(_GETTER) :]}'
+    return text
 
 
 def _in_full(line: ProblemCount, state: AppState) -> str:
-    since = fmt.format_moment(line.first, state.timestamp)
-    times = 'once' if line.times == 1 else f'{line.times} times since'
-    return safe(f'{line.subject}: {line.what}: {line.reason} ({times} {since})')
+    first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
+    if line.is_current:
+        times = (
+            f'now, since {first}' if line.times == 1 else f'now, {line.times} times since {first}'
+        )
+    else:
+        times = (
+            f'past: once, {last}'
+            if line.times == 1
+            else f'past: {line.times} times, {first} to {last}'
+        )
+    return safe(f'{line.subject}: {line.what}: {line.reason} ({times})')
 
 
 def _style(line: ProblemCount) -> Style:
