@@ -613,6 +613,34 @@ def test_each_problem_says_when_it_was_and_why(width: int, what: str) -> None:
     assert 'the sys' in text
 
 
+@pytest.mark.parametrize(
+    ('width', 'cost', 'first', 'last'),
+    [
+        (40, ' Cost: 2.5% CPU  ', '1-6 of 9 ▼', '4-9 of 9'),
+        (60, ' Cost: 2.5% CPU, 5 NVML calls/s  ', '1-6 of 9 ▼', '4-9 of 9'),
+        (240, ' Own cost in the last 10 s', '1-7 of 9 ▼', '3-9 of 9'),
+    ],
+)
+def test_problems_for_which_there_is_no_room_are_told_of(
+    width: int, cost: str, first: str, last: str
+) -> None:
+    many = tuple(Problem(f'device {i}', f'x{i}', 'y', 'error') for i in range(9))
+    sample = SAMPLES['one']._replace(problems=many, cost=Cost(0.004, 50, 0.25))
+    later = sample._replace(sequence=2, monotonic=sample.monotonic + 10, cost=Cost(0.004, 50, 0.5))
+    events = (SampleArrived(sample._replace(sequence=1)), SampleArrived(later), KeyPressed('!'))
+
+    def foot(height: int, *keys: str) -> str:
+        state, _ = update_all(AppState(width, height, timestamp=NOW), events)
+        state, _ = update_all(state, tuple(map(KeyPressed, keys)))
+        line = draw_frame(state, History()).lines()[-1]
+        assert line.startswith(cost if height == 12 else ' Cost' if width == 40 else ' Own')
+        return line.rstrip()
+
+    assert foot(12).endswith(f'  {first}')
+    assert foot(12, 'End').endswith(f'  {last}')
+    assert 'of 9' not in foot(30)
+
+
 def test_the_line_under_the_cursor_says_whether_it_is_over() -> None:
     state, lines = troubled(120), []
     for _ in range(2):

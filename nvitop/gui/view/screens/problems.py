@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.device import Cells
+from nvitop.gui.layout.list import ListLayout
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, safe
+from nvitop.gui.render.width import cell_width, clip, pad, safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.columns import PROBLEM_COLUMNS
+from nvitop.gui.state.columns import PROBLEM_COLUMNS, Column
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.state.summary import ProblemCount, own_cost, problem_lines
 from nvitop.gui.view import format as fmt
@@ -57,7 +58,9 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
         chosen = lines[min(state.listing.cursor, len(lines) - 1)]
         below = Rect(0, layout.area.bottom, buf.width, buf.height - 1 - layout.area.bottom)
         draw_message(buf, below, _in_full(chosen, state), _DIM)
-    draw_bar_row(buf, buf.height - 1, _cost(state, buf.width))
+    seen = _seen(layout)
+    room = buf.width - cell_width(seen)
+    draw_bar_row(buf, buf.height - 1, f'{pad(_cost(state, room), room)}{seen}')
 
 
 def _title(lines: tuple[ProblemCount, ...], width: int, badges: int) -> str:
@@ -87,7 +90,9 @@ def _title(lines: tuple[ProblemCount, ...], width: int, badges: int) -> str:
 def _places(lines: tuple[ProblemCount, ...], width: int) -> tuple[PlacedColumn, ...]:
     """The columns: the texts share what the numbers leave, none of it wider than it needs."""
     last, first, times, *texts = PROBLEM_COLUMNS
-    numbers = (last, times) if width >= _WITH_TIMES else (last._replace(width=_BRIEF_WIDTH),)
+    numbers: tuple[Column, ...] = (
+        (last, times) if width >= _WITH_TIMES else (last._replace(width=_BRIEF_WIDTH),)
+    )
     room = width - sum(each.gap + each.width for each in numbers) - sum(each.gap for each in texts)
     subject = min(_longest(lines, 'subject', _WIDEST_SUBJECT), max(_SUBJECT, room // 3))
     reason = min(_longest(lines, 'reason', _WIDEST_REASON), (room - subject) // 2)
@@ -143,6 +148,15 @@ def _style(line: ProblemCount) -> Style:
     return Style(Role.WARNING if line.kind == 'impossible' else Role.ERROR)
 
 
+def _seen(layout: ListLayout) -> str:
+    """Which of the lines are on the screen, where that is not all of them."""
+    if layout.length <= layout.area.height:
+        return ''
+    shown = layout.shown
+    more = '▼' if shown.stop < layout.length else ' '
+    return f'  {shown.start + 1}-{shown.stop} of {layout.length} {more}'
+
+
 def _cost(state: AppState, width: int) -> str:
     """What nvitop itself costs, in words that fit."""
     cost = own_cost(state.costs)
@@ -155,5 +169,6 @@ def _cost(state: AppState, width: int) -> str:
         f' Own cost in the last {cost.seconds:.0f} s: {cpu}, {calls}, {sample} for each sample',
         f' Own cost: {cpu}, {calls}, {sample} a sample',
         f' Cost: {cpu}, {calls}',
+        f' Cost: {cpu}',
     )
     return next((text for text in texts if len(text) <= width), clip(texts[-1], width))
