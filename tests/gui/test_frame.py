@@ -181,7 +181,31 @@ def test_a_badge_is_shown_in_words_or_not_at_all() -> None:
         line = frame_of('simulated', width, 12, '\\', 'p', 'Enter', '!').lines()[0]
         title, *badges = line.replace('h help', ' ').replace('q back', ' ').split('  ')[:3]
         assert title.startswith('Problems')
-        assert all(badge.strip() in ('', '[SIMULATED]', '[filter: p]') for badge in badges)
+        words = ('', '[SIMULATED]', '[SIM]', '[filter: p]', '[filter]')
+        assert all(badge.strip() in words for badge in badges)
+
+
+@pytest.mark.parametrize('keys', ['', 'Down ' * 8, 'e', '!', 't'])
+def test_no_badge_is_cut_within_a_word(keys: str) -> None:
+    keys = f'\\ p y t h o n Enter z M {keys} o'
+    machine = r'SIMULATED: dgx-h100|SIMULATED|SIM|\[SIMULATED\]|\[SIM\]'
+    frozen = r'\[FROZEN( 03:04:05)?\]'
+    others = r'\[filter(: python)?\]|\[mouse released\]|\[no mouse\]|\[o( and then( \w)+| \.\.\.)\]'
+    for width in range(40, 180):
+        line = frame_of('simulated', width, 12, *keys.split()).lines()[0]
+        # What matters most is always there.
+        found = [match[0] for match in re.finditer(f'({machine})|({frozen})|({others})', line)]
+        assert re.fullmatch(machine, found[0])
+        rest = line
+        for badge in found:
+            rest = rest.replace(badge, '', 1)
+        assert '[' not in rest
+    assert found[1:4] == ['[FROZEN 03:04:05]', '[filter: python]', '[mouse released]']
+
+
+def test_the_first_badge_is_shown_beside_the_longest_title() -> None:
+    title = frame_of('simulated', 40, 12, 'Down', 'e').lines()[0]
+    assert re.fullmatch(r'Environment of process \d.*\.\.  \[SIM\]', title)
 
 
 def test_that_a_machine_is_simulated_is_said_on_every_screen() -> None:

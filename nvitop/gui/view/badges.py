@@ -7,6 +7,7 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.view.format import format_timestamp
+from nvitop.gui.view.widgets.title import Badge
 
 _WARNING = Style(Role.WARNING, bold=True)
 _KEY = Style(Role.KEY, bold=True)
@@ -15,24 +16,29 @@ _INPUT = Style(Role.INPUT, bold=True)
 _QUERY_WIDTH = 40
 
 
-def state_badges(state: AppState) -> tuple[tuple[str, Style], ...]:
+def state_badges(state: AppState) -> tuple[Badge, ...]:
     """A frozen display and since when, a filter in force, a released mouse, keys awaited."""
     badges = []
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
-        badges.append((f'FROZEN {time_of_day}', _WARNING))
+        badges.append(_badge(_WARNING, f'FROZEN {time_of_day}', 'FROZEN'))
     if state.query:
-        badges.append((f'filter: {clip(safe(state.query), _QUERY_WIDTH)}', _INPUT))
+        query = clip(safe(state.query), _QUERY_WIDTH)
+        badges.append(_badge(_INPUT, f'filter: {query}', 'filter'))
     if not state.captures_mouse:
-        badges.append(('mouse released', _WARNING))
+        badges.append(_badge(_WARNING, 'mouse released', 'no mouse'))
     if state.prefix:
         following = ' '.join(state.keymap.keys_after(state.screen, state.prefix))
-        badges.append((f'{state.prefix} and then {following}', _KEY))
-    # The brackets part them from each other where there are no colours.
-    return tuple((f'[{text}]', style) for text, style in badges)
+        badges.append(_badge(_KEY, f'{state.prefix} and then {following}', f'{state.prefix} ...'))
+    return tuple(badges)
 
 
-def title_badges(state: AppState) -> tuple[tuple[str, Style], ...]:
+def title_badges(state: AppState) -> tuple[Badge, ...]:
     """The same, after the word that nothing is real: for where the header of devices is not seen."""
-    simulated = (('[SIMULATED]', _WARNING),) if state.shown.simulated else ()
+    simulated = (_badge(_WARNING, 'SIMULATED', 'SIM'),) if state.shown.simulated else ()
     return (*simulated, *state_badges(state))
+
+
+def _badge(style: Style, *forms: str) -> Badge:
+    # The brackets part them from each other where there are no colours.
+    return Badge(tuple(f'[{form}]' for form in forms), style)

@@ -29,6 +29,7 @@ from nvitop.gui.view.screens.problems import draw_problems
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import draw_users
 from nvitop.gui.view.widgets.message import Button, draw_dialog
+from nvitop.gui.view.widgets.title import fit_badges
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
@@ -75,8 +76,9 @@ def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
     if arranged.layout.scroll_y:
         # The header is above the screen.
-        pieces = [(f' {text}', style) for text, style in title_badges(state)]
-        x = max(0, buf.width - sum(cell_width(text) for text, _ in pieces))
+        badges = fit_badges(title_badges(state), buf.width)
+        pieces = [(f' {text}', style) for text, style in badges]
+        x = buf.width - sum(cell_width(text) for text, _ in pieces)
         for text, style in pieces:
             x += buf.write(x, 0, text, style)
     # Where only the last line of the box is below the screen, nothing is missed.

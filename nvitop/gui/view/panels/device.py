@@ -16,7 +16,7 @@ from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load import device_style, load_role
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
-from nvitop.gui.view.widgets.title import draw_at_right
+from nvitop.gui.view.widgets.title import Badge, draw_at_right, fit_badges
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 from nvitop.version import __version__
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TITLE = Style(Role.TITLE, bold=True)
 HEADING = Style(Role.HEADING)
+_SIMULATED = Style(Role.WARNING, bold=True)
 _PERSISTENCE, _DRIVER_MODEL = 'Persistence-M', 'TCC/WDDM '
 
 
@@ -34,8 +35,8 @@ class Header(NamedTuple):
 
     #: Date and time.
     clock: str = ''
-    #: What the user should not forget (a filter, a frozen display), each with its style.
-    badges: tuple[tuple[str, Style], ...] = ()
+    #: What the user should not forget: a filter, a frozen display.
+    badges: tuple[Badge, ...] = ()
     #: Pieces of a hint at its right end, each with its style.
     hint: tuple[tuple[str, Style], ...] = ()
     #: The same for signals, which stands above the processes while any of them can get one.
@@ -158,19 +159,17 @@ def _no_devices_message(sample: Sample) -> str:
 
 def _draw_header(buf: Buffer, area: Rect, sample: Sample, header: Header) -> None:
     clock = header.clock
-    warning = Style(Role.WARNING, bold=True)
     # What is drawn is not real: that matters more than the hint.
-    name = safe(sample.simulated)
-    simulated = ((f'SIMULATED: {name}', warning),) if name else ()
-    if header.badges:
-        cells = [1 + cell_width(text) for text, _ in (*simulated, *header.badges)]
-        if cell_width(clock) + sum(cells) > area.width:
-            # What must not be forgotten matters more than the date and which machine it is.
-            clock = next((part for part in clock.split() if ':' in part), clock)
-            simulated = (('SIMULATED', warning),) if name else ()
+    forms = (f'SIMULATED: {safe(sample.simulated)}', 'SIMULATED', 'SIM')
+    simulated = (Badge(forms, _SIMULATED),) if sample.simulated else ()
+    badges = (*simulated, *header.badges)
+    cells = [1 + cell_width(badge.forms[0]) for badge in badges]
+    if header.badges and cell_width(clock) + sum(cells) > area.width:
+        # What must not be forgotten matters more than the date and which machine it is.
+        clock = next((part for part in clock.split() if ':' in part), clock)
     x = 1 + buf.write(0, area.y, clock, width=area.width)
-    for text, style in (*simulated, *header.badges):
-        x += 1 + buf.write(x, area.y, clip(text, area.width - x), style)
+    for text, style in fit_badges(badges, area.width - x + 1):
+        x += 1 + buf.write(x, area.y, text, style)
     draw_at_right(buf, area.y, header.hint, left=x, right=min(area.width, 79))
 
 

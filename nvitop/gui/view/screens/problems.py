@@ -41,7 +41,7 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     layout = lines_layout(state)
     places = _places(lines, buf.width)
     badges = title_badges(state)
-    title = _title(lines, buf.width, sum(2 + cell_width(text) for text, _ in badges))
+    title = _title(lines, buf.width, sum(2 + cell_width(badge.forms[0]) for badge in badges))
     draw_title(buf, title, badges, key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, heading_text(places))
     for index in layout.shown:

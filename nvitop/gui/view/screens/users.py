@@ -18,7 +18,7 @@ from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
 from nvitop.gui.view.panels.process import devices_without_list, no_processes_message
 from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, title_room
 from nvitop.sampling.types import DeviceKey, Sample
 
 _DIM = Style(Role.DIM)
@@ -36,8 +36,9 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     names = [cell_width(fmt.format_user(user.username, _USER_WIDTH)) for user in users]
     width = min(max(names, default=0), max(12, buf.width - 50))
     places = place(USER_COLUMNS, Cells(0, buf.width), {'user': width}, rest=_REST)
-    title = _title(state, len(users), buf.width)
-    draw_title(buf, title, title_badges(state), key_hints(state, *_HINTS))
+    badges = title_badges(state)
+    title = _title(state, len(users), title_room(buf.width, badges))
+    draw_title(buf, title, badges, key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, heading_text(places))
     total = total_memory(state.shown.devices)
     for line in layout.shown:

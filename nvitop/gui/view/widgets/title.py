@@ -9,6 +9,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, wrap
+from nvitop.namedtuple import NamedTuple
 
 #: Pieces of a line, each with its style.
 Pieces = Sequence[Tuple[str, Style]]
@@ -17,20 +18,48 @@ KEY = Style(Role.KEY, bold=True, italic=True)
 HINT = Style(Role.DIM)
 _TITLE = Style(Role.TITLE, bold=True)
 _BAR = Style(Role.HEADER)
-_SHORTEST_BADGE = 10
+#: Cells before a badge beside a title.
+_GAP = 2
+
+
+class Badge(NamedTuple):
+    """What the user should not forget, in a few words."""
+
+    #: The same in ever fewer words.
+    forms: tuple[str, ...]
+    style: Style
+
+
+def fit_badges(badges: Sequence[Badge], room: int, *, gap: int = 1) -> Pieces:
+    """Badges in so many cells, each with a gap: in their shortest form as many as there is room
+    for, the first ones first; then the last ones get what more there is."""
+    shown: dict[int, str] = {}
+    for i, badge in enumerate(badges):
+        cells = gap + cell_width(badge.forms[-1])
+        if cells <= room:
+            shown[i] = badge.forms[-1]
+            room -= cells
+    for i in sorted(shown, reverse=True):
+        room += cell_width(shown[i])
+        shown[i] = next(form for form in badges[i].forms if cell_width(form) <= room)
+        room -= cell_width(shown[i])
+    return [(text, badges[i].style) for i, text in shown.items()]
+
+
+def title_room(width: int, badges: Sequence[Badge]) -> int:
+    """Cells that a title can have beside the first badge."""
+    return width - sum(_GAP + cell_width(badge.forms[-1]) for badge in badges[:1])
 
 
 def draw_title(
-    buf: Buffer, title: str, badges: Pieces = (), hint: Pieces = (), *, y: int = 0
+    buf: Buffer, title: str, badges: Sequence[Badge] = (), hint: Pieces = (), *, y: int = 0
 ) -> None:
-    """Safe text at the left of a row; badges go before the hint where there is not room for both."""
-    x = buf.write(0, y, clip(title, buf.width), _TITLE)
-    for text, style in badges:
-        room = buf.width - x - 2
-        # What is cut to a few characters says nothing.
-        if room >= min(cell_width(text), _SHORTEST_BADGE):
-            x += 2 + buf.write(x + 2, y, clip(text, room), style)
-    draw_at_right(buf, y, hint, left=x + 2)
+    """Safe text at the left of a row, then badges, of which the first one is never left out; then
+    as much of the hint as there is room for."""
+    x = buf.write(0, y, clip(title, title_room(buf.width, badges)), _TITLE)
+    for text, style in fit_badges(badges, buf.width - x, gap=_GAP):
+        x += _GAP + buf.write(x + _GAP, y, text, style)
+    draw_at_right(buf, y, hint, left=x + _GAP)
 
 
 def draw_at_right(
