@@ -149,3 +149,8 @@ def test_the_monitor_begins_with_the_keys_of_the_options_and_tells_what_cannot_b
         "key 'y' is given to open-tree and to open-users"
     ]
     assert first_state(Options()).keymap is USUAL
+
+
+def test_a_letter_that_suspends_can_still_be_typed() -> None:
+    state, effects = press(state_with(rebound(suspend=['Z'])), '\\', 'Z')
+    assert (state.query, effects) == ('Z', ())

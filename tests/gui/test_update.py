@@ -210,6 +210,14 @@ def test_keys_that_act_are_letters_while_typing() -> None:
     assert state.dialog is None
 
 
+@pytest.mark.parametrize('keys', ['T', '\\', '\\ a', 'F3', 'o', 't K'])
+def test_what_suspends_does_so_whatever_is_open(keys: str) -> None:
+    state, _ = press(state_of(with_families(MANY)), 'Down', *keys.split())
+    suspended, effects = press(state, 'Ctrl-Z')
+    assert effects == (Suspend(),)
+    assert suspended == state._replace(prefix='')
+
+
 def test_editing_the_line() -> None:
     state, _ = press(state_of(MANY), '\\', *'ab cd', 'Backspace')
     assert state.query == 'ab c'

@@ -72,6 +72,8 @@ def update_all(state: AppState, events: tuple[Event, ...]) -> Result:
 
 def _key(state: AppState, event: KeyPressed) -> Result:
     key = event.key
+    if _suspends(state, key):
+        return state._replace(prefix=''), (Suspend(),)
     if state.dialog is not None:
         return press_in_dialog(state, key)
     if state.field is not None:
@@ -102,6 +104,13 @@ def _not_here(state: AppState, key: str) -> Result:
     names = ', '.join(screen.value for screen in Screen if screen in screens)
     where = 'on every other screen' if len(screens) == len(Screen) - 1 else f'in {names}'
     return replace_notice(state, 'Not here', f'{key} works {where}'), ()
+
+
+def _suspends(state: AppState, key: str) -> bool:
+    """Whether a key that is in no line suspends: whoever trusts that it does types for the shell
+    next, and the Enter after ``fg`` would press a button."""
+    binding = state.keymap.find(state.screen, key)
+    return key.startswith('Ctrl-') and binding is not None and binding.action is Action.SUSPEND
 
 
 def _pasted(state: AppState, event: Pasted) -> Result:
