@@ -535,7 +535,7 @@ def test_no_secrets_are_hidden_where_there_are_none() -> None:
 
 
 @pytest.mark.parametrize('screen', ['', 't'])
-def test_a_selected_process_that_the_filter_hides_gets_no_signal_and_no_tag(screen: str) -> None:
+def test_a_selected_process_that_the_filter_hides_is_meant_by_no_key(screen: str) -> None:
     state, _ = press(state_of(with_families(MANY)), *screen, 'Down', '\\', *'#none#', 'Enter')
     selected = state.tree.selected if screen else state.main.selected
     assert selected is not None
@@ -543,10 +543,17 @@ def test_a_selected_process_that_the_filter_hides_gets_no_signal_and_no_tag(scre
     assert state.dialog is None
     assert effects == (RingBell(),)
     assert texts(state) == [f'No signal: the filter hides {selected[0]}']
-    state, _ = press(state, 'Space')
-    assert not state.main.tagged
-    assert not state.tree.tagged
-    assert texts(state)[-1] == 'No tag: select a process first'
+    for key in ('Space', 'x') if screen else ('Space',):
+        state, _ = press(state, key)
+        assert not state.main.tagged
+        assert not state.tree.tagged
+        assert texts(state)[-1] == f'No tag: the filter hides {selected[0]}'
+    for key, what in (
+        (('e', 'environment'),) if screen else (('e', 'environment'), ('Enter', 'graphs'))
+    ):
+        after, effects = press(state, key)
+        assert (after.screen, effects) == (state.screen, (RingBell(),))
+        assert texts(after)[-1] == f'No {what}: the filter hides {selected[0]}'
 
 
 def test_pages_of_the_main_screen_are_half_a_screen_and_end_where_it_ends() -> None:

@@ -102,11 +102,20 @@ def _why_no_target(state: AppState) -> str:
     selected = state.tree.selected if in_tree else state.main.selected
     if selected is None:
         return 'select or tag a process'
-    if state.query and (tree_index(state) if in_tree else selected_index(state)) is None:
-        return f'the filter hides {selected[0]}'
     if in_tree and not state.shown.host_processes:
         return 'the tree has not been measured yet'
-    return f'{selected[0]} is not yours; tag it to try'
+    return _hidden(state) or f'{selected[0]} is not yours; tag it to try'
+
+
+def _hidden(state: AppState) -> str:
+    """That the filter hides the selected process, which is then not meant by any key."""
+    in_tree = state.screen is Screen.TREE
+    is_measured = bool(state.shown.host_processes) or not in_tree
+    selected = state.tree.selected if in_tree else state.main.selected
+    index = tree_index(state) if in_tree else selected_index(state)
+    if not state.query or not is_measured or selected is None or index is not None:
+        return ''
+    return f'the filter hides {selected[0]}'
 
 
 def sort_by(state: AppState, sort: Sort) -> AppState:
@@ -251,14 +260,14 @@ def _to_side(cells: int) -> Callable[[AppState], Result]:
 def _tag(state: AppState) -> Result:
     tagged = toggle_tag(state)
     if tagged is state:
-        return refuse(state, 'No tag', 'select a process first')
+        return refuse(state, 'No tag', _hidden(state) or 'select a process first')
     return move_selection(tagged, 1)[0], ()
 
 
 def _tag_subtree(state: AppState) -> Result:
     index = tree_index(state)
     if index is None:
-        return refuse(state, 'No tag', 'select a process first')
+        return refuse(state, 'No tag', _hidden(state) or 'select a process first')
     return tag_host_processes(state, {row.key for row in subtree(state.forest, index)}), ()
 
 
@@ -272,6 +281,9 @@ def _open_tree(state: AppState) -> Result:
 
 def _open_environ(state: AppState) -> Result:
     """The environment of the selected process; pid 0 stands for nvitop itself."""
+    hidden = _hidden(state)
+    if hidden:
+        return refuse(state, 'No environment', hidden)
     pid, start_time, title = 0, -1.0, 'nvitop'
     if state.screen is Screen.TREE and state.tree.selected is not None:
         pid, start_time = state.tree.selected
@@ -286,8 +298,8 @@ def _open_environ(state: AppState) -> Result:
 
 
 def _open_metrics(state: AppState) -> Result:
-    if state.main.selected is None:
-        return refuse(state, 'No graphs', 'select a process first')
+    if state.main.selected is None or _hidden(state):
+        return refuse(state, 'No graphs', _hidden(state) or 'select a process first')
     return open_screen(state, Screen.METRICS)._replace(metrics=state.main.selected), ()
 
 
