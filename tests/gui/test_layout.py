@@ -376,6 +376,17 @@ def test_columns_are_left_out_where_the_screen_is_narrow(width: int, names: list
     assert [p.column.name for p in place_columns(DEFAULT_COLUMNS, width, {})] == names
 
 
+def test_a_command_that_is_hidden_keeps_no_room() -> None:
+    names = [name for name in DEFAULT_COLUMNS if name != 'command']
+    shown = place_columns([*names, 'gpu_memory_percent'], 79, {})
+    assert [p.column.name for p in shown] == [*names, 'gpu_memory_percent']
+    # From the border to the empty cell before the other one.
+    widths = {'host_memory': 77 - shown[-1].right - COLUMNS_BY_NAME['host_memory'].gap}
+    assert len(place_columns([*names, 'gpu_memory_percent', 'host_memory'], 79, widths)) == 12
+    widths['host_memory'] += 1
+    assert len(place_columns([*names, 'gpu_memory_percent', 'host_memory'], 79, widths)) == 11
+
+
 def test_the_table_of_columns_is_sound() -> None:
     assert set(DEFAULT_COLUMNS) <= set(COLUMNS_BY_NAME)
     assert len(COLUMNS_BY_NAME) == len(COLUMNS)

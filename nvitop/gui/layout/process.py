@@ -160,13 +160,15 @@ def place_columns(
 def place(
     columns: Sequence[Column], cells: Cells, widths: Mapping[str, int], *, rest: int
 ) -> tuple[PlacedColumn, ...]:
-    """Places of columns within ``cells``; they are left out, by rank, until ``rest`` are left."""
+    """Places of columns within ``cells``; they are left out, by rank, until there is room for the
+    others, and ``rest`` for one that takes what is left over."""
     columns = list(columns)
     while True:
         needed = [_gap(column, i) + _width(column, widths) for i, column in enumerate(columns)]
         free = cells.width - sum(needed)
         last = max(reversed(columns), key=lambda column: column.rank, default=None)
-        if free >= rest or last is None or not last.rank:
+        kept = rest if any(not _width(column, widths) for column in columns) else 0
+        if free >= kept or last is None or not last.rank:
             break
         columns.remove(last)
     placed: list[PlacedColumn] = []
