@@ -649,6 +649,24 @@ def test_what_became_of_a_signal_is_shown_for_five_seconds() -> None:
     assert not state.notices
 
 
+def test_what_became_of_many_signals_is_told_of_each_process() -> None:
+    keys = [process.key for process in MANY.processes[:9]]
+    state = state_of(MANY, 60, 20)
+    for i, key in enumerate((*keys, keys[0])):
+        outcome = 'not permitted' if i == 4 else 'sent'
+        state, _ = update(state, SignalSent(key, 'SIGKILL', outcome))
+        if i == 2:
+            listed = ', '.join(str(each.pid) for each in keys[:3])
+            assert texts(state) == [f'SIGKILL to {listed}: sent']
+    state, _ = update(state, SignalSent(keys[0], 'SIGTERM', 'sent'))
+    assert texts(state) == [
+        f'SIGKILL to {keys[4].pid}: is not permitted',
+        'SIGKILL to 8 processes: sent',
+        f'SIGTERM to {keys[0].pid}: sent',
+    ]
+    assert [notice.is_error for notice in state.notices] == [True, False, False]
+
+
 # The tree
 
 TREE = MANY._replace(

@@ -97,6 +97,9 @@ class Notice(NamedTuple):
     #: When it disappears, on the monotonic clock.
     until: float
     is_error: bool = False
+    #: What became of a signal, and of which processes this is told: ``SIGTERM``, ``sent``.
+    outcome: tuple[str, str] = ('', '')
+    pids: tuple[int, ...] = ()
 
 
 class AppState(NamedTuple):

@@ -12,10 +12,27 @@ NOTICE_SECONDS = 5.0
 MAX_NOTICES = 8
 
 
-def add_notice(state: AppState, text: str, *, is_error: bool = False) -> AppState:
+def add_notice(state: AppState, text: str) -> AppState:
     """Show a line, which need not be safe."""
-    notice = Notice(text, state.monotonic + NOTICE_SECONDS, is_error=is_error)
+    notice = Notice(text, state.monotonic + NOTICE_SECONDS)
     return state._replace(notices=(*state.notices, notice)[-MAX_NOTICES:])
+
+
+def note_outcome(
+    state: AppState, signal: str, pid: int, outcome: str, *, is_error: bool
+) -> AppState:
+    """Show what became of a signal, in one line for all processes of which the same is to be said:
+    eight lines of their own would have no room."""
+    told = (signal, outcome)
+    before = next((notice.pids for notice in state.notices if notice.outcome == told), ())
+    pids = (*(each for each in before if each != pid), pid)
+    text = f'{signal} to {", ".join(map(str, pids))}: {outcome}'
+    if len(pids) > 1 and len(text) > state.width - 2:
+        text = f'{signal} to {len(pids)} processes: {outcome}'
+    others = tuple(notice for notice in state.notices if notice.outcome != told)
+    until = state.monotonic + NOTICE_SECONDS
+    notice = Notice(text, until, is_error=is_error, outcome=told, pids=pids)
+    return state._replace(notices=(*others, notice)[-MAX_NOTICES:])
 
 
 def replace_notice(state: AppState, subject: str, text: str) -> AppState:

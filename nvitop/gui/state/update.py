@@ -37,7 +37,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.keymap import Action
 from nvitop.gui.state.listing import keep_selection_seen, relist
 from nvitop.gui.state.mouse import click, scroll
-from nvitop.gui.state.notices import add_notice, replace_notice
+from nvitop.gui.state.notices import note_outcome, replace_notice
 from nvitop.gui.state.summary import MAX_COSTS, count_problems, note_problem
 
 #: The exit status when there is no terminal any more.
@@ -182,9 +182,8 @@ def _signal_sent(state: AppState, event: SignalSent) -> Result:
     outcome = _OUTCOMES.get(event.outcome, event.outcome)
     if event.detail:
         outcome += f' ({event.detail})'
-    text = f'{event.signal} to {event.key.pid}: {outcome}'
     is_error = event.outcome != 'sent'
-    state = add_notice(state, text, is_error=is_error)
+    state = note_outcome(state, event.signal, event.key.pid, outcome, is_error=is_error)
     if not is_error:
         return state, ()
     subject = f'process {event.key.pid}'
