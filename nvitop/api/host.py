@@ -165,10 +165,10 @@ def _read(path: str) -> bytes:
 def _meminfo(*names: str) -> list[int] | None:
     """Sizes in bytes from ``/proc/meminfo``; ``None`` where it lacks one of them."""
     try:
-        lines = (line.split() for line in _read(f'{procfs_path()}/meminfo').decode().splitlines())
-        sizes = {fields[0]: int(fields[1]) * 1024 for fields in lines if len(fields) > 1}
-        return [sizes[f'{name}:'] for name in names]
-    except (OSError, ValueError, KeyError):
+        data = b'\n' + _read(f'{procfs_path()}/meminfo')
+        values = [data.partition(f'\n{name}:'.encode())[2].split(None, 1)[0] for name in names]
+        return [int(value) * 1024 for value in values]
+    except (OSError, ValueError, IndexError):
         return None
 
 
