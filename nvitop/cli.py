@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: How long it may take to say how many GPUs there are before the monitor starts without knowing.
 DEVICE_COUNT_SECONDS = 2.0
+#: So many more objects than before have been made when the monitor looks for garbage.
+COLLECTED_AFTER = 20_000
 
 
 class Message(NamedTuple):
@@ -276,6 +278,10 @@ def _monitor(source: LiveSource, options: Options, messages: list[Message]) -> i
 
     from nvitop.gui.monitor import run_monitor
 
+    # Looking through all there is takes longer than a key may wait. What is made from now on hangs
+    # together in circles only where something failed, so it is looked through seldom.
+    gc.freeze()
+    gc.set_threshold(COLLECTED_AFTER)
     gc.enable()
     outcome = run_monitor(source, options, notices=[message.text for message in messages])
     if outcome.sample is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pathlib
 import re
@@ -15,8 +16,10 @@ import pytest
 
 from nvitop import Device, cli, simulation
 from nvitop.api import host, libnvml
+from nvitop.gui import monitor
 from nvitop.options import Options
 from nvitop.sampling.selection import Wish
+from nvitop.sampling.source import LiveSource
 from tests.gui.samples import SAMPLES
 from tests.patience import PATIENCE
 
@@ -215,6 +218,25 @@ def test_without_a_name_the_user_is_the_current_one(
     for arguments in (['-u'], ['-u', 'bob', 'eve'], []):
         assert report(*arguments) == 0
     assert shown == [('ann',), ('bob', 'eve'), None]
+
+
+def test_the_monitor_does_not_look_for_garbage_among_what_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[tuple[bool, int, bool]] = []
+
+    def run_monitor(*_: object, **__: object) -> monitor.Outcome:
+        found.append((gc.isenabled(), gc.get_threshold()[0], gc.get_freeze_count() > 0))
+        return monitor.Outcome(0, None, True, Options())
+
+    monkeypatch.setattr(monitor, 'run_monitor', run_monitor)
+    former = gc.get_threshold()
+    try:
+        assert cli._monitor(LiveSource(), Options(), []) == 0
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*former)
+    assert found == [(True, cli.COLLECTED_AFTER, True)]
 
 
 def test_only_beats_only_visible(
