@@ -477,6 +477,23 @@ def test_graphs_say_what_is_used_now_and_at_most() -> None:
     assert '╴60s├' in text
 
 
+def test_what_is_used_now_is_never_more_than_what_is_used_at_most() -> None:
+    sample = SAMPLES['one']
+    history = History(process_interval=2.0)
+    # Two measurements within the time of one value of a graph, which is their mean.
+    for time, load in ((100.0, 43), (101.9, 45)):
+        first = sample.processes[0]._replace(gpu_sm_utilization_percent=load)
+        sample = sample._replace(
+            processes=(first, *sample.processes[1:]), monotonic=time, processes_monotonic=time
+        )
+        history.record(sample)
+    state = AppState(200, 40, timestamp=NOW)
+    events = (SampleArrived(sample), KeyPressed('Down'), KeyPressed('Enter'))
+    state, _ = update_all(state, events)
+    assert history.maximum(state.metrics, 'gpu_sm_utilization', 60.0) == 44.0
+    assert ' GPU-SM: 45%  max: 45% ' in '\n'.join(draw_frame(state, history).lines())
+
+
 @pytest.mark.parametrize(
     ('width', 'height', 'keys', 'beginning'),
     [

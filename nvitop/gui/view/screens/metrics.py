@@ -165,7 +165,9 @@ def _draw_plot(
         colorful=state.view.colorful,
         marks=past.marks,
     )
+    # A value of the past is the mean of its slot, which can be less than the latest one in it.
     highest = past.maximum(key, plot.metric, area.width)
+    highest = highest if now is None or highest is None else max(now, highest)
     label, x = _label(plot, now, highest, scale, graph)
     if scale.whole:
         # Where the label needs the room left of the graph, its row is not marked.
