@@ -600,6 +600,19 @@ def test_the_host_panel_is_not_shown_where_it_would_push_all_processes_off_the_s
     assert main_layout(press(state, 'H')[0]).host.area.height == 2
 
 
+def test_where_only_mig_devices_are_shown_there_are_no_details() -> None:
+    sample = SAMPLES['mig']
+    alone = sample._replace(devices=sample.devices[1:4])
+    state, effects = press(state_of(alone), 'd')
+    assert not state.view.shows_details
+    assert effects == (RingBell(),)
+    assert texts(state) == ['No details: MIG devices have none, and no GPU is shown']
+    # Details that are shown already can be hidden, and those of a GPU are shown.
+    hidden, _ = press(state_of(alone, view=ViewState(shows_details=True)), 'd')
+    assert not hidden.view.shows_details
+    assert press(state_of(sample), 'd')[0].view.shows_details
+
+
 def test_graphs_are_not_promised_to_who_draws_with_ascii() -> None:
     state, _ = press(state_of(MANY, height=60, view=ViewState(ascii=True)), 'f', 'g')
     assert texts(state) == ['No graphs of GPUs: ASCII characters cannot draw them']

@@ -304,6 +304,9 @@ def _open_metrics(state: AppState) -> Result:
 
 
 def _toggle_details(state: AppState) -> Result:
+    devices = state.shown.devices
+    if devices and all(device.key.is_mig for device in devices) and not state.view.shows_details:
+        return refuse(state, 'No details', 'MIG devices have none, and no GPU is shown')
     view = state.view._replace(shows_details=not state.view.shows_details)
     return state._replace(view=view), ()
 
