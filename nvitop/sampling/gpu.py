@@ -36,7 +36,10 @@ _PROCESS_LISTS = (
     'nvmlDeviceGetMPSComputeRunningProcesses',
 )
 _PROCESS_LOADS = 'nvmlDeviceGetProcessUtilization'
-
+#: What NVML does not tell of a GPU while that is partitioned, nor of its MIG devices.
+_NOT_WITH_MIG = {_PROCESS_LOADS, 'gpu_utilization', 'memory_utilization'} | {
+    f'{engine}_utilization' for engine in ('encoder', 'decoder', 'jpeg', 'ofa')
+}
 
 #: What is measured between two readings → the method of a device that begins it.
 MEASURED_BETWEEN_READINGS = {
@@ -328,9 +331,13 @@ class DeviceReader:
         )
 
     def _note_error(self, what: str, error: libnvml.NVMLError) -> None:
-        is_lasting = error.value in _LASTING or (self.key.is_mig and error.value in _LASTING_OF_MIG)
+        is_mig = self.key.is_mig
+        is_lasting = error.value in _LASTING or (is_mig and error.value in _LASTING_OF_MIG)
         kind = 'denied' if error.value == _NO_PERMISSION else 'na' if is_lasting else 'error'
-        self._note(what, str(error), kind)
+        reason = str(error)
+        if kind == 'na' and what in _NOT_WITH_MIG:
+            reason += ' (MIG)' if is_mig or self.device.is_mig_mode_enabled() else ''
+        self._note(what, reason, kind)
 
     def _note(self, what: str, reason: str, kind: str) -> None:
         subject = f'device {self.key.label}'

@@ -259,6 +259,21 @@ def test_mig_devices_stand_below_their_gpu(bench: Bench) -> None:
     assert any(p.key.device.is_mig for p in sample.processes)
 
 
+@on('bench', ['mig'], indirect=True)
+def test_what_a_partitioned_gpu_does_not_tell_is_missing_because_of_mig(bench: Bench) -> None:
+    sample = bench.sample()
+    reasons = {(p.subject, p.what): (p.reason, p.kind) for p in sample.problems}
+    why = ('Not Supported (MIG)', 'na')
+    assert reasons['device 0', 'gpu_utilization'] == why
+    assert reasons['device 0:0', 'nvmlDeviceGetProcessUtilization'] == why
+    # Fans have nothing to do with it.
+    assert reasons['device 0', 'fan_speed'] == ('Not Supported', 'na')
+    bench.machine.set(gpu=0, mig_mode=False)
+    bench.machine.fail('nvmlDeviceGetUtilizationRates', 'NOT_SUPPORTED', gpu=0)
+    later = [p for p in bench.sample(SLOW_TICK).problems if p.subject == 'device 0']
+    assert {p.reason for p in later if p.what == 'gpu_utilization'} == {'Not Supported'}
+
+
 @on(
     ('bench', 'labels'),
     [
