@@ -227,4 +227,19 @@ def test_notes_and_hints_share_the_line_above_and_notes_come_first() -> None:
 def test_scrolling_sideways_keeps_the_borders(scroll_x: int) -> None:
     lines = panel(SAMPLES['hostile'], 79, scroll_x=scroll_x).lines()
     assert {line[-1] for line in lines[1:]} <= set('╕│╡╛')
-    assert all('..' in line or scroll_x > 20 for line in lines[5:6])
+    assert all('..' in line for line in lines[5:6])
+
+
+def test_a_number_that_is_cut_at_its_left_reads_as_no_other() -> None:
+    sample = SAMPLES['processes200']
+    busy = sample.processes[0]._replace(cpu_percent=100.0)
+    for scroll_x in range(1, 30):
+        lines = panel(sample._replace(processes=(busy,)), 79, scroll_x=scroll_x).lines()
+        assert {line[43:45] for line in (lines[3], lines[5])} == {'..'}
+
+
+def test_the_column_sorted_by_is_named_where_it_is_scrolled_away() -> None:
+    sort = Sort('cpu_percent')
+    for scroll_x, title in ((0, 'Processes:'), (2, 'Processes: by %CPU▼')):
+        lines = panel(SAMPLES['processes200'], 79, sort=sort, scroll_x=scroll_x).lines()
+        assert lines[2][2:].split('  ')[0] == title

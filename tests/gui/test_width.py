@@ -14,7 +14,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nvitop.gui.render import width
-from nvitop.gui.render.width import cell_width, clip, clip_left, cut, fit, pad, safe, wrap
+from nvitop.gui.render.width import (
+    cell_width,
+    clip,
+    clip_left,
+    clip_scrolled,
+    cut,
+    fit,
+    pad,
+    safe,
+    wrap,
+)
 from tests.gui.screen import shown
 from tests.patience import PATIENCE
 
@@ -169,6 +179,12 @@ def test_clipping_gives_at_most_the_width_and_keeps_what_fits(text: str, size: i
         (clip('漢字漢字', 5), '漢 ..'),
         (clip_left('Tesla V100-SXM2-32GB', 12), '..-SXM2-32GB'),
         (clip_left('漢字漢字', 5), '.. 字'),
+        (clip_scrolled('HOME=/root', 0, 6), 'HOME..'),
+        (clip_scrolled('HOME=/root', 3, 9), '../root'),
+        (clip_scrolled('HOME=/root', 3, 6), '../r..'),
+        (clip_scrolled('HOME=/root', 30, 6), '..'),
+        (clip_scrolled('', 3, 6), ''),
+        (clip_scrolled('漢字漢字', 1, 9), '.. 漢字'),
         (cut('漢字漢字', 1, 4), ' 字 '),
         (cut('xq\u0301y', 1, 1), 'q\u0301'),
         (pad('ab', 5), 'ab   '),

@@ -113,6 +113,14 @@ def clip_left(text: str, width: int, ellipsis: str = '..') -> str:
     return ellipsis + cut(text, cells - room, room) if room > 0 else cut(ellipsis, 0, width)
 
 
+def clip_scrolled(text: str, start: int, width: int, ellipsis: str = '..') -> str:
+    """As :func:`clip`, of safe text that has been moved ``start`` cells to the left: cut there too,
+    where a part of a number or a word would read as another one, ``ellipsis`` says so."""
+    if text and start:
+        text = ellipsis + cut(text, start + cell_width(ellipsis), cell_width(text))
+    return clip(text, width, ellipsis)
+
+
 def pad(text: str, width: int, align: str = '<') -> str:
     """Safe text with spaces to ``width`` cells; ``align`` is ``<``, ``>`` or ``^``. Never cuts."""
     missing = width - cell_width(text)

@@ -10,7 +10,7 @@ from nvitop.gui.layout.process import PlacedColumn, ProcessLayout
 from nvitop.gui.render.buffer import Buffer, Span
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, cut, fit, pad, safe
+from nvitop.gui.render.width import cell_width, clip, clip_scrolled, fit, pad, safe
 from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
@@ -40,6 +40,8 @@ _SAME_STYLE = Style(Role.TEXT, bold=True, blink=True)
 _SILENT = ('gone', 'foreign', 'no permission')
 #: Fewer cells at the end of the title say nothing of user and host.
 _OWNER_WIDTH = 5
+#: Before what has been scrolled sideways.
+_CUT = '..'
 _MARKED = (Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED)
 
 
@@ -116,7 +118,7 @@ def draw_process_panel(
     ends = (0, area.width - 1)
     _draw_notes(buf, area, listed)
     draw_rule(buf, area.y + 1, (), ends, double=True)
-    _draw_title(buf, area.y + 2, area.width, listed, sample, _unseen_order(layout, listed.sort))
+    _draw_title(buf, area.y + 2, area.width, listed, sample, _unseen_order(layout, listed))
     _draw_headings(buf, layout, listed)
     draw_rule(buf, layout.heading_y + 1, ends, ends, double=True)
     for separator in layout.separators:
@@ -149,9 +151,17 @@ def _draw_notes(buf: Buffer, area: Rect, listed: ProcessList) -> None:
     draw_at_right(buf, area.y, listed.hints, left=x + 1, right=area.width)
 
 
-def _unseen_order(layout: ProcessLayout, sort: Sort) -> str:
-    """What the rows are sorted by, where no heading shows it: that column is hidden."""
-    if sort == Sort() or any(place.column.order == sort.order for place in layout.columns):
+def _unseen_order(layout: ProcessLayout, listed: ProcessList) -> str:
+    """What the rows are sorted by, where no heading shows it: that column is hidden or scrolled away."""
+    sort = listed.sort
+    seen = [
+        place.column.order
+        for place in layout.columns
+        if not listed.scroll_x
+        or place not in layout.moving
+        or _title_x(place) - listed.scroll_x >= layout.moving[0].x + len(_CUT)
+    ]
+    if sort == Sort() or sort.order in seen:
         return ''
     return next(f' by {column.title}' for column in COLUMNS if column.order == sort.order)
 
@@ -203,9 +213,7 @@ def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> N
     moving = layout.moving
     for place in layout.columns:
         column = place.column
-        x, left = place.x, 1
-        if column.align == '>':
-            x += place.width - len(column.title)
+        x, left = _title_x(place), 1
         if place in moving:
             x, left = x - listed.scroll_x, moving[0].x
         style = HEADING
@@ -214,7 +222,14 @@ def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> N
             title += _arrow(listed.sort)
             style = SORTED
         draw_within(buf, x, y, title, left, ends[1] - 1, style)
+    if moving and listed.scroll_x:
+        buf.write(moving[0].x, y, _CUT, HEADING)
     draw_uprights(buf, y, ends[1:])
+
+
+def _title_x(place: PlacedColumn) -> int:
+    column = place.column
+    return place.x + (place.width - len(column.title) if column.align == '>' else 0)
 
 
 def _arrow(sort: Sort) -> str:
@@ -287,9 +302,7 @@ def _moving_text(rows: _Rows, process: ProcessSample, driver_model: str | None) 
         if last is not None and not rows.scroll_x and len(text) > last.width:
             return clip(f' {text}', room)
     text = ''.join(_texts(rows.moving, process, driver_model))
-    if rows.scroll_x:
-        return clip(cut(text, rows.scroll_x, cell_width(text)), room)
-    return text
+    return clip_scrolled(text, rows.scroll_x, room) if rows.scroll_x else text
 
 
 def _row_style(process: ProcessSample, listed: ProcessList, host: HostSample) -> Style:

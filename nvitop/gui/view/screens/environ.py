@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, cut, safe
+from nvitop.gui.render.width import cell_width, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
 from nvitop.gui.state.environ import environ_lines, is_secret
 from nvitop.gui.state.lines import lines_layout
@@ -71,11 +71,8 @@ def _draw_line(
     buf: Buffer, y: int, line: tuple[str, str], environ: EnvironState, *, is_cursor: bool
 ) -> None:
     name, value = (safe(text, limit=_LIMIT) for text in line)
-    text = f'{name}={value}'
     x = environ.scroll_x
-    if x:
-        text = cut(text, x, 2 * len(text))
-    text = clip(text, buf.width)
+    text = clip_scrolled(f'{name}={value}', x, buf.width)
     if is_cursor:
         draw_bar_row(buf, y, text, Style(Role.SELECTED))
         return

@@ -7,7 +7,7 @@ from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.layout.tree import TreeLayout
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import clip, cut, fit
+from nvitop.gui.render.width import clip_scrolled, cut, fit
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.listing import tree_layout, tree_tags
 from nvitop.gui.state.ranges import devices_text
@@ -89,10 +89,8 @@ def _draw_row(
 def _command_text(row: TreeRow, place: PlacedColumn, scroll_x: int) -> tuple[str, int]:
     """The command with the lines of the tree, and how many characters of it are these lines."""
     text = f'{row.prefix}{fmt.format_command(row.process.command, row.process.status)}'
-    if scroll_x:
-        text = cut(text, scroll_x, len(text) * 2)
     lines_end = max(0, min(len(row.prefix) - scroll_x, place.width))
-    return clip(text, place.width), lines_end
+    return clip_scrolled(text, scroll_x, place.width), lines_end
 
 
 _MARKED = (Role.SELECTED_TREE, Role.TAGGED, Role.SELECTED_TAGGED)
