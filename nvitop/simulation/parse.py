@@ -55,6 +55,8 @@ def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
         import tomllib
     else:
         import tomli as tomllib
+    if text.startswith('\ufeff'):  # editors of Windows put this mark before it
+        text = text[1:]
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

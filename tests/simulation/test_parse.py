@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from nvitop import simulation
+from nvitop.simulation.parse import read_scenario
 from nvitop.simulation.signals import Signal
 
 
@@ -228,6 +229,16 @@ def test_a_scenario_that_is_not_there_is_told_with_those_that_are(tmp_path: path
     latin.write_bytes(b'name = "\xe9"')
     with pytest.raises(simulation.ScenarioError, match=r'latin\.toml: not UTF-8 text'):
         simulation.load(latin)
+
+
+def test_a_byte_order_mark_before_the_text_is_no_part_of_it(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'mine.toml'
+    path.write_bytes(b'\xef\xbb\xbf[[gpu]]\r\nname = "Mine"\r\n')
+    (gpu,) = read_scenario(path).gpus
+    assert gpu.values['name'] == 'Mine'
+    path.write_bytes(b'\xef\xbb\xbf[[gpu]]\nnome = "Mine"\n')
+    with pytest.raises(simulation.ScenarioError, match=r'mine.toml:2: gpu\[0\].nome: unknown key'):
+        read_scenario(path)
 
 
 def test_mig_devices_and_their_instances_are_numbered_one_after_the_other() -> None:
