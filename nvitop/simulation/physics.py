@@ -36,14 +36,19 @@ def _bus_id(node: Node, t: float) -> Value:
 
 
 def _memory_used(node: Node, t: float) -> Value:
-    tasks = (task.memory(t) or 0 for task in node.tasks if task.runs(t))
-    migs = (_number(mig, 'memory_base', t) for mig in node.migs if mig.exists(t))
-    return round(_number(node, 'memory_base', t) + sum(tasks) + sum(migs))
+    tasks = (task.memory(t) or 0 for task in node.in_memory() if task.runs(t))
+    # What is used without processes is used once in each GPU instance.
+    instances = {
+        part.mig.gpu_instance: _number(part, 'memory_base', t)
+        for part in node.migs
+        if part.mig is not None and part.exists(t)
+    }
+    return round(_number(node, 'memory_base', t) + sum(tasks) + sum(instances.values()))
 
 
 def _bar1_used(node: Node, t: float) -> Value:
     total = _number(node, 'bar1_total', t)
-    return round(min(total, MIB * (1 + 4 * sum(task.runs(t) for task in node.tasks))))
+    return round(min(total, MIB * (1 + 4 * sum(task.runs(t) for task in node.in_memory()))))
 
 
 def _percent(value: float) -> int:

@@ -199,6 +199,16 @@ class Node:
         """SM utilization × seconds by all processes."""
         return sum(task.sm_integral(start, stop) for task in self.tasks)
 
+    # Memory
+
+    def in_memory(self) -> list[Task]:
+        """The processes in its memory, which compute instances of one GPU instance share."""
+        if self.mig is None:
+            return self.tasks
+        instance = self.mig.gpu_instance
+        migs = [node for node in self.gpu.migs if node.mig and node.mig.gpu_instance == instance]
+        return [task for node in migs for task in node.tasks]
+
     # Existence
 
     def check(self) -> None:

@@ -229,6 +229,20 @@ def test_mig_devices_have_gaps_and_change_with_time(start: Start) -> None:
     assert mig_indices(2) == []
 
 
+def test_compute_instances_share_the_memory_of_their_gpu_instance(start: Start) -> None:
+    start('mig')
+    first, second, other = (mig(1, index) for index in range(3))
+    assert pynvml.nvmlDeviceGetGpuInstanceId(first) == pynvml.nvmlDeviceGetGpuInstanceId(second)
+    for ask in (pynvml.nvmlDeviceGetMemoryInfo, pynvml.nvmlDeviceGetBAR1MemoryInfo):
+        assert str(ask(first)) == str(ask(second))
+    used = [pynvml.nvmlDeviceGetMemoryInfo(device).used for device in (first, other)]
+    # 11 GiB in one of the two, 1480 MiB in the other GPU instance.
+    assert used[0] // GIB == 11
+    assert used[1] // GIB == 1
+    gpu = pynvml.nvmlDeviceGetMemoryInfo(handle(1)).used
+    assert abs(gpu - sum(used)) < GIB
+
+
 def test_a_mig_device_knows_its_place(start: Start) -> None:
     start('mig')
     device = mig(1, 1)
