@@ -321,13 +321,14 @@ def _toggle_host(state: AppState) -> Result:
 
 
 def _way_to_graphs(state: AppState, width: int) -> str:
-    """What to do so that graphs are seen that need a screen of this width."""
+    """What to do so that graphs are seen that need a screen of this width: what no key can do first,
+    in words that the narrowest screen has room for."""
+    if state.view.ascii:
+        return 'not in ASCII'
+    if state.width < width:
+        return f'{width} columns needed'
     if not state.view.show_host:
         return f'press {state.keymap.instead_of(state.screen, "H")} to show the host panel'
-    if state.view.ascii:
-        return 'ASCII characters cannot draw them'
-    if state.width < width:
-        return f'widen the terminal to {width} columns'
     return f'press {state.keymap.instead_of(state.screen, "f")} for panels in full'
 
 
