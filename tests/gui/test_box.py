@@ -142,6 +142,9 @@ def test_paragraphs_of_a_dialog_are_wrapped_or_cut() -> None:
         '..',
         '..',
     ]
+    wide = Rect(0, 0, 240, 20)
+    assert lay_out_dialog(wide, ['word ' * 40], LABELS).box.width <= 100
+    assert lay_out_dialog(wide, ['word ' * 40], LABELS, wrapped=False).lines == ('word ' * 40,)
 
 
 def test_a_centred_line_stands_in_the_middle() -> None:

@@ -9,7 +9,7 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.namedtuple import NamedTuple
 
-#: The box at its widest, for long messages on wide screens.
+#: The box at its widest, for long paragraphs on wide screens: lists take what their lines need.
 _MAX_WIDTH = 100
 #: Cells between two buttons, where there is room for them.
 _GAP = 2
@@ -59,7 +59,7 @@ def lay_out_dialog(
     message = [safe(paragraph) for paragraph in message]
     sizes = [cell_width(button_text(label)) for label in labels]
     # Two cells for the border, two for the space beside it.
-    room = min(area.width, _MAX_WIDTH) - 4
+    room = (min(area.width, _MAX_WIDTH) if wrapped else area.width) - 4
     gaps = max(0, len(sizes) - 1)
     gap = next((gap for gap in range(_GAP, 0, -1) if sum(sizes) + gap * gaps <= room), 0)
     in_a_row = sum(sizes) + gap * gaps
