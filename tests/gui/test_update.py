@@ -108,6 +108,18 @@ def test_the_selected_row_is_always_seen() -> None:
         assert state.main.selected in {state.rows[row.process].key for row in layout.processes.rows}
 
 
+@pytest.mark.parametrize(('width', 'height', 'top'), [(80, 24, 0), (60, 20, 0), (40, 12, 11)])
+def test_home_leads_back_to_where_the_first_process_is_first_seen(
+    width: int, height: int, top: int
+) -> None:
+    state = state_of(SAMPLES['h100x8'], width, height)
+    state, _ = press(state, 'End')
+    assert main_layout(state).scroll_y > top
+    state, _ = press(state, 'Home')
+    assert main_layout(state).scroll_y == top
+    assert state.main.selected == state.rows[0].key
+
+
 def test_a_selection_goes_with_its_process_and_not_with_its_row() -> None:
     state, _ = press(state_of(MANY), 'Down', 'Down')
     selected = state.main.selected

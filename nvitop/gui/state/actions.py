@@ -196,6 +196,9 @@ def _page(step: int) -> Callable[[AppState], Result]:
 def _end(*, last: bool) -> Callable[[AppState], Result]:
     def jump(state: AppState) -> Result:
         if state.screen is Screen.MAIN:
+            # The first process may be seen where the first devices are not.
+            main = state.main if last else state.main._replace(scroll_y=0)
+            state = state._replace(main=main)
             return select_process(state, len(state.rows) - 1 if last else 0), ()
         if state.screen is Screen.TREE:
             return select_tree_row(state, len(state.forest) - 1 if last else 0), ()
