@@ -46,10 +46,21 @@ def test_users_are_summed_over_devices() -> None:
     assert [tuple(row) for row in rows] == [
         ('ann', 1, (GPU0, GPU1), 40, 40.0),
         # Not 70: one of the two processes does not tell how much it has.
-        ('bob', 2, (GPU1,), None, 15.0),
+        ('bob', 2, (GPU1,), None, 30.0),
         ('eve', 1, (GPU0,), None, None),
         (None, 1, (GPU0,), 5, None),
     ]
+
+
+def test_the_load_of_a_user_is_summed_on_each_device_and_the_mean_of_devices() -> None:
+    idle = [process(pid, GPU0, 'ann', 1, 0) for pid in range(2, 6)]
+    (user,) = summarise_users([process(1, GPU0, 'ann', 1, 98), *idle])
+    assert user.mean_sm_percent == 98.0
+    (user,) = summarise_users([process(1, GPU0, 'ann', 1, 98), process(1, GPU1, 'ann', 1, 12)])
+    assert user.mean_sm_percent == 55.0
+    # Each is measured over a time of its own.
+    (user,) = summarise_users([process(1, GPU0, 'ann', 1, 70), process(2, GPU0, 'ann', 1, 31)])
+    assert user.mean_sm_percent == 100.0
 
 
 def test_memory_that_several_devices_share_counts_once() -> None:

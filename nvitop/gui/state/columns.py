@@ -73,7 +73,7 @@ USER_COLUMNS: tuple[Column, ...] = (
     Column('processes', 'PROCESSES', 9, 'processes on GPUs; one on several counts once'),
     Column('gpu_memory', 'GPU-MEM', 8, 'device memory of all of them'),
     Column('gpu_memory_percent', '%GPUMEM', 7, 'the same in percent of what all devices have', rank=2),
-    Column('sm', '%SM', 5, 'mean share of time in which their kernels ran'),
+    Column('sm', '%SM', 5, 'share of time in which their kernels ran, mean of these devices'),
     Column('devices', 'DEVICES', 0, 'devices they run on', align='<', gap=2),
 )
 #: The columns of the screen of problems.

@@ -53,7 +53,7 @@ class UserSummary(NamedTuple):
     devices: tuple[DeviceKey, ...]
     #: ``None`` where a process does not tell: the others' sum would not be what the user has.
     gpu_memory_bytes: int | None
-    #: Mean over the user's processes that tell.
+    #: Of the user's processes that tell: together on each device, and the mean of these devices.
     mean_sm_percent: float | None
 
 
@@ -94,15 +94,17 @@ def summarise_users(processes: Iterable[ProcessSample]) -> tuple[UserSummary, ..
 def _summarise(username: str | None, rows: list[ProcessSample]) -> UserSummary:
     memory = [row.gpu_memory_bytes for row in rows]
     known = [size for size in memory if size is not None]
-    load = [
-        row.gpu_sm_utilization_percent for row in rows if row.gpu_sm_utilization_percent is not None
-    ]
+    load: dict[DeviceKey, float] = {}
+    for row in rows:
+        if row.gpu_sm_utilization_percent is not None:
+            before = load.get(row.key.device, 0.0)
+            load[row.key.device] = min(100.0, before + row.gpu_sm_utilization_percent)
     return UserSummary(
         username,
         len({(row.key.pid, row.key.start_time) for row in rows}),
         tuple(sorted({row.key.device for row in rows})),
         sum(known) if len(known) == len(memory) else None,
-        sum(load) / len(load) if load else None,
+        sum(load.values()) / len(load) if load else None,
     )
 
 
