@@ -72,7 +72,9 @@ class Children:
                 # Closed: a call in another thread has outlived the machine.
                 if self._is_closed or not task.runs(t):
                     return None
-                child = self._children[task.number] = start_child(task)
+                child = self._children[task.number] = start_child(
+                    task, self._world.visible_devices(task)
+                )
             if task.spec.state == 'running' and child.poll() is not None:
                 task.ended = t
                 return None
@@ -100,11 +102,11 @@ class Children:
             end_child(child)
 
 
-def start_child(task: Task) -> subprocess.Popen[bytes]:
+def start_child(task: Task, visible_devices: str) -> subprocess.Popen[bytes]:
     """Start the child of a process."""
     command = list(task.spec.command)
     environment = dict(os.environ)
-    environment['CUDA_VISIBLE_DEVICES'] = ','.join(map(str, task.spec.gpus))
+    environment['CUDA_VISIBLE_DEVICES'] = visible_devices
     options: dict[str, Any] = {
         'stdin': subprocess.DEVNULL if task.spec.state == 'zombie' else subprocess.PIPE,
         'stdout': subprocess.DEVNULL,

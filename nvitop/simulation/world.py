@@ -309,6 +309,13 @@ class World:
         """The PID of a process, :data:`None` where it has none (any more)."""
         return task.spec.pid if task.spec.pid is not None else self.pids.pid(task)
 
+    def visible_devices(self, task: Task) -> str:
+        """What hides all devices but its own from a process: ``CUDA_VISIBLE_DEVICES``."""
+        if task.spec.mig is None:
+            return ','.join(map(str, task.spec.gpus))
+        parts = (mig for gpu in self.gpus for mig in gpu.migs if task in mig.tasks)
+        return ','.join(str(mig.value_at('uuid', 0.0)) for mig in parts)
+
     def undercount(self, key: tuple[int, int]) -> int:
         """How many processes start between asking for the size of a list and for the list."""
         return sum(count for gpu, count in self.growth if gpu is None or gpu == key[0])

@@ -104,6 +104,17 @@ def test_arguments_and_name_of_a_child_are_those_of_the_scenario(start: Start) -
     assert child.memory_info().rss < 8 << 20
 
 
+@linux_only
+def test_a_process_on_a_mig_device_sees_that_device_only(start: Start) -> None:
+    start('mig', processes='real')
+    parts = [pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle(0), index) for index in (0, 2)]
+    for part in parts:
+        uuid = pynvml.nvmlDeviceGetUUID(part)
+        (listed,) = pynvml.nvmlDeviceGetComputeRunningProcesses(part)
+        seen = psutil.Process(listed.pid).environ()['CUDA_VISIBLE_DEVICES']
+        assert seen == (uuid.decode() if isinstance(uuid, bytes) else uuid)
+
+
 @posix_only
 def test_a_killed_process_leaves_the_list_and_its_load_goes(start: Start) -> None:
     machine = start(ONE_PROCESS.format(more=''), processes='real')
