@@ -7,6 +7,7 @@ processes holds for all of a user, and for nobody who is root, so it is one who 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import curses
 import io
 import os
@@ -15,7 +16,15 @@ import sys
 import tempfile
 from typing import Callable
 
-from nvitop import ResourceMetricCollector, cli, select, simulation
+from nvitop import (
+    Device,
+    GpuProcess,
+    ResourceMetricCollector,
+    cli,
+    select,
+    simulation,
+    take_snapshots,
+)
 from nvitop.gui import app, crash, monitor
 from nvitop.query.command import main as query
 
@@ -26,10 +35,19 @@ LATE = (app, crash, curses, monitor, tempfile)
 
 def collect() -> int:
     """Print how many metrics of GPUs have a value."""
-    collector = ResourceMetricCollector(root_pids={})
+    collector = ResourceMetricCollector()
     with collector.context('job'):
         metrics = collector.collect()
     print(sum(value == value for key, value in metrics.items() if '/gpu' in key))
+    return 0
+
+
+def look() -> int:
+    """Print what is known of the processes on GPUs, of one that exists too."""
+    own = GpuProcess(os.getpid(), Device(0))
+    with GpuProcess.failsafe():
+        print(len(Device(0).processes()), own.name(), own.cmdline(), own.is_running())
+    print(*{process.command for process in take_snapshots().gpu_processes})
     return 0
 
 
@@ -38,10 +56,8 @@ def collect_while_files_run_out() -> int:
     collector = ResourceMetricCollector(interval=1e-9)
     with collector.context('job'):
         collector.collect()
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
         metrics = collector.collect()
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # Python needs one to end a thread
     print(sum(value == value for key, value in metrics.items() if '/gpu' in key))
     return 0
 
@@ -50,6 +66,7 @@ PROGRAMS: dict[str, Callable[[], int]] = {
     'report': lambda: cli.main(['-1']),
     'query': lambda: query(['--all', '--format=json']),
     'nvisel': lambda: select.main(['-f', '1GiB']),
+    'library': look,
     'collector': collect,
     'collector that runs': collect_while_files_run_out,
     'monitor': lambda: cli.main([]),
@@ -59,10 +76,12 @@ PROGRAMS: dict[str, Callable[[], int]] = {
 def main(program: str, processes: int, files: int, home: str) -> int:
     """The exit status of the program."""
     os.environ['HOME'] = '/'
+    with contextlib.suppress(OSError):
+        ctypes.CDLL('libgcc_s.so.1')  # which glibc opens when a thread ends
     with simulation.machine('dgx-h100', processes='fixed'):
         nowhere = contextlib.redirect_stdout(io.StringIO())
         with nowhere, contextlib.redirect_stderr(io.StringIO()):
-            for name in ('report', 'query', 'nvisel', 'collector'):
+            for name in ('report', 'query', 'nvisel', 'library', 'collector'):
                 PROGRAMS[name]()
         os.environ['HOME'] = home
         if os.geteuid() == 0:

@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 
-from nvitop import ResourceMetricCollector, simulation
+from nvitop import HostProcess, ResourceMetricCollector, simulation
+from nvitop.api.collector.lineage import Lineage
 
 if os.name != 'posix':
     pytest.skip('needs POSIX', allow_module_level=True)
@@ -25,7 +27,13 @@ IS_ROOT = os.geteuid() == 0
 #: Limits of processes and of files; -1: none. Standard streams and threads are among them.
 LIMITS = {'no thread': (1, -1), 'six files': (-1, 6), 'no file': (-1, 3), 'neither': (1, 6)}
 #: What each says where all is well. A driver is asked without any file.
-SAID = {'report': 'H100', 'query': '"temperature"', 'nvisel': '7', 'collector': '288\n'}
+SAID = {
+    'report': 'H100',
+    'query': '"temperature"',
+    'nvisel': '7',
+    'collector': '288\n',
+    'library': '1 ',
+}
 
 
 def command(program: str, processes: int, files: int, home: str = '/') -> list[str]:
@@ -50,8 +58,6 @@ def check(program: str, limit: str) -> None:
     if LIMITS[limit][0] > 0 and not IS_ROOT:
         pytest.skip('needs root, to be a user without other processes')
     processes, files = LIMITS[limit]
-    if program == 'collector' and limit == 'no file':  # one cannot be made, but it can go on
-        program, files = 'collector that runs', -1
     done = run(command(program, processes, files))
     assert done.returncode == 0, done.stderr
     assert 'Traceback' not in done.stderr
@@ -60,10 +66,21 @@ def check(program: str, limit: str) -> None:
 
 @pytest.mark.parametrize(
     ('program', 'limit'),
-    [('report', 'neither'), ('collector', 'no thread')],
+    [
+        ('report', 'neither'),
+        ('collector', 'no thread'),
+        ('collector', 'no file'),
+        ('library', 'no file'),
+    ],
 )
 def test_programs_go_without_threads_and_files(program: str, limit: str) -> None:
     check(program, limit)
+
+
+@pytest.mark.slow
+def test_a_collector_goes_on_when_there_is_no_file_any_more() -> None:
+    done = run(command('collector that runs', -1, -1))
+    assert (done.returncode, done.stdout) == (0, '288\n'), done.stderr
 
 
 @pytest.mark.slow
@@ -109,6 +126,25 @@ def test_a_collector_without_threads_takes_samples_when_it_is_asked(
     assert [record.message for record in caplog.records] == [
         "can't start new thread: samples are taken only when they are asked for."
     ]
+
+
+def test_a_process_that_could_not_be_read_is_recognised_once_it_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_file(process: HostProcess, pid: int, _ignore_nsp: bool = False) -> None:
+        init(process, pid, _ignore_nsp)
+        process._ident = (pid, None)
+        raise OSError(24, 'Too many open files')
+
+    init = HostProcess._init
+    monkeypatch.setattr(HostProcess, 'INSTANCES', weakref.WeakValueDictionary())
+    with monkeypatch.context() as patch:
+        patch.setattr(HostProcess, '_init', no_file)
+        early = HostProcess()
+        lineage = Lineage({os.getpid()})
+    assert early is not HostProcess()
+    assert HostProcess() is HostProcess()
+    assert lineage.select({HostProcess()}) == {HostProcess()}
 
 
 # Streams

@@ -38,6 +38,7 @@ class Lineage:
         wanted = set(processes)
         if self._is_everything:
             return wanted
+        self._roots = {p if p.is_identified else HostProcess(p.pid) for p in self._roots}
         # All the known ones first: they are what unknown ones may descend from.
         verdicts = {p: self._verdicts[p] for p in wanted if p in self._verdicts}
         for process in wanted:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import time
@@ -263,16 +264,18 @@ class _CpuTimes:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._percent = NAN
-        self._last = clock(), *host.cpu_seconds()
+        self._last: tuple[float, float, float] | None = None
+        with contextlib.suppress(OSError):  # no file descriptor is left
+            self.percent()
 
     def percent(self) -> float:
         """Share of time in percent in which they were busy, NaN until it can be told."""
         now = self._clock()
-        then, busy_then, whole_then = self._last
-        if now - then >= _SHORTEST_CPU_SECONDS:
+        last = self._last
+        if last is None or now - last[0] >= _SHORTEST_CPU_SECONDS:
             busy, whole = host.cpu_seconds()
-            if whole > whole_then:
-                share = (busy - busy_then) / (whole - whole_then)
+            if last is not None and whole > last[2]:
+                share = (busy - last[1]) / (whole - last[2])
                 self._percent = min(max(100.0 * share, 0.0), 100.0)
             self._last = now, busy, whole
         return self._percent

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _T = TypeVar('_T')
 _U = TypeVar('_U')
 _failsafe = threading.local()
+#: What a question about the host ends with: there may be no file descriptor left to read it.
+_FAILURES = (psutil.Error, OSError)
 
 
 def _is_failsafe() -> bool:
@@ -256,14 +258,15 @@ class GpuProcess:
     def _ask(self, question: Callable[[], _T], otherwise: _U) -> _T | _U:
         try:
             return question()
-        except psutil.Error:
+        except _FAILURES:
             if _is_failsafe():
                 return otherwise
             raise
 
     def is_running(self) -> bool:
         """Whether the process exists, and is the one it was."""
-        return self._ask(self._host.is_running, False) or self._is_hidden()
+        # Where that cannot be read, nothing says that it does not.
+        return self._ask(self._host.is_running, True) or self._is_hidden()
 
     def _is_hidden(self) -> bool:
         return self._host.is_here and procfs.is_hidden(self.pid)
@@ -340,12 +343,12 @@ class GpuProcess:
         """
         try:
             return self._host.cmdline() or [f'[{self._host.name()}]']
-        except psutil.Error as ex:
+        except _FAILURES as ex:
             if not _is_failsafe():
                 raise
             if isinstance(ex, psutil.ZombieProcess):
                 return [ZOMBIE_PROCESS]
-            if isinstance(ex, psutil.AccessDenied) or self._is_hidden():
+            if isinstance(ex, (psutil.AccessDenied, OSError)) or self._is_hidden():
                 return [NO_PERMISSIONS]
             return [NO_SUCH_PROCESS]
 

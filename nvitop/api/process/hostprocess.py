@@ -58,7 +58,7 @@ class HostProcess(psutil.Process):
             pid = os.getpid()
         with HostProcess.INSTANCE_LOCK:
             cached = HostProcess.INSTANCES.get(pid)
-            if type(cached) is cls and cached.is_same():
+            if type(cached) is cls and cached.is_identified and cached.is_same():
                 return cached
             process = super().__new__(cls)
             process._open(pid)
@@ -78,6 +78,8 @@ class HostProcess(psutil.Process):
     def _open(self, pid: int, *, is_here: bool = True) -> None:
         #: Whether it is the process that has its PID here, if there is one.
         self.is_here = is_here
+        #: Whether it could be read which one that is.
+        self.is_identified = True
         #: The same process as lists show it, on Linux.
         self._linux = LinuxProcess(pid) if LINUX and is_here else None
         if self._linux is not None:
@@ -86,6 +88,8 @@ class HostProcess(psutil.Process):
             self._init(pid if is_here else _NO_PID, _ignore_nsp=True)
         except (psutil.NoSuchProcess, OverflowError):  # out of range: a broken answer of a driver
             self._init(_NO_PID, _ignore_nsp=True)
+        except OSError:  # no file descriptor is left: who asks next gets another object
+            self.is_identified = False
         if self._pid != pid:
             self._pid = pid
             self._ident = (pid, None)
