@@ -140,12 +140,16 @@ def write_crash(error: BaseException, state: AppState, events: Iterable[str]) ->
     """Write the report where only this user can read it; its path, ``None`` where it cannot be."""
     import tempfile
 
+    path = None
     try:
         text = format_crash(error, state, events)
         descriptor, path = tempfile.mkstemp(prefix='nvitop-crash-', suffix='.txt', text=True)
         with os.fdopen(descriptor, 'w', encoding='utf-8', errors='backslashreplace') as file:
             file.write(text)
     except Exception:  # whatever it is, it must not hide what it is about
+        if path is not None:  # on a disk that is full, the beginning of it
+            with contextlib.suppress(OSError):
+                os.unlink(path)
         return None
     return path
 
@@ -153,6 +157,8 @@ def write_crash(error: BaseException, state: AppState, events: Iterable[str]) ->
 def explain_crash(error: BaseException, path: str | None) -> str:
     """What the user is told: one line, with the place in the program where there is no report."""
     what = f'the monitor crashed with {type(error).__name__}'
+    if isinstance(error, OSError) and error.strerror:
+        what += f' ({error.strerror})'  # without the name of a file
     if path:
         return f'{what}; see {path}'
     trace, place = error.__traceback__, ''

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
-from typing import TYPE_CHECKING, Callable, TypeVar
+from typing import TYPE_CHECKING, Callable, Iterator, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.api.log import show_warnings_by
@@ -272,16 +273,20 @@ def main(
 ) -> int:
     """The command ``nvitop query``, without that word; the exit status."""
     given, request = parse(arguments)
-    if request is None:
-        texts = [list_of_names()] if given.list else map(help_on, given.help_on)
-        sys.stdout.write('\n'.join(texts))
-        return 0
     show_warnings_by(lambda text, values: None)  # what fails is said here
     try:
         with Interrupts() as interrupts:
-            return _run(request, given.demo, interrupts, clock, sleep)
+            if request is not None:
+                return _run(request, given.demo, interrupts, clock, sleep)
+            texts = [list_of_names()] if given.list else map(help_on, given.help_on)
+            output = Output(interrupts=interrupts)
+            with _told(output):
+                output.write(['\n'.join(texts)])
+            return 0
     except InterruptedByUser as interrupt:
         return 128 + interrupt.number
+    except BrokenPipeError:
+        return 0  # whoever read it has seen enough
     except _Failure as failure:
         _say(str(failure))
         return failure.status
@@ -314,16 +319,23 @@ def _run(
     while True:
         answer = asker.ask()
         troubles.say(answer)
-        try:
+        with _told(output):
             output.write(form.pieces(answer))
             if request.period is None:
                 output.close()
                 return int(not _answers(answer))
-        except BrokenPipeError:
-            return 0  # whoever read it has seen enough
-        except OSError as error:
-            raise _Failure(f'cannot write to {output.name}: {error.strerror}') from error
         _wait(started, request.period, clock, sleep)
+
+
+@contextlib.contextmanager
+def _told(output: Output) -> Iterator[None]:
+    """Let what cannot be written be said."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _Failure(f'cannot write to {output.name}: {error.strerror}') from error
 
 
 def _wait(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -240,3 +241,14 @@ def test_no_driver_is_one_line_and_status_1(
         gpus.fail('nvmlInitWithFlags', 'DRIVER_NOT_LOADED')
         assert main(['uuid']) == 1
     assert capsys.readouterr() == ('', 'nvidia_smi: Driver Not Loaded\n')
+
+
+@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='this system has no /dev/full')
+def test_a_full_disk_is_said_on_the_command_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open('/dev/full', 'w', encoding='utf-8', buffering=1) as full, machine():
+        monkeypatch.setattr(sys, 'stdout', full)
+        assert main([]) == 1
+    message = 'nvidia_smi: standard output cannot be written: No space left on device\n'
+    assert capsys.readouterr().err == message

@@ -7,6 +7,7 @@ import os
 import pathlib
 import platform
 import stat
+from typing import Any
 
 import psutil
 import pytest
@@ -99,6 +100,31 @@ def test_a_report_is_for_this_user_alone(
     assert path in explain_crash(error, path)
     if os.name == 'posix':
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
+def test_of_a_report_that_does_not_fit_on_the_disk_nothing_is_left(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def on_a_full_disk(descriptor: int, *arguments: Any, **options: Any) -> Any:
+        full = os.open('/dev/full', os.O_WRONLY)
+        os.dup2(full, descriptor)
+        os.close(full)
+        return fdopen(descriptor, *arguments, **options)
+
+    fdopen = os.fdopen
+    if not os.path.exists('/dev/full'):
+        pytest.skip('this system has no /dev/full')
+    monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
+    monkeypatch.setattr(os, 'fdopen', on_a_full_disk)
+    state = state_of('hostile')
+    assert write_crash(crash(state), state, []) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_why_the_system_refused_is_said_without_the_name_of_a_file() -> None:
+    told = explain_crash(OSError(24, 'Too many open files', '/home/ada/secret'), None)
+    assert 'OSError (Too many open files)' in told
+    assert 'ada' not in told
 
 
 def test_where_no_report_can_be_written_that_is_said(

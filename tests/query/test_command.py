@@ -443,9 +443,10 @@ sys.exit(status or (f'loaded: {loaded}' if loaded else 0))
 
 
 @pytest.mark.skipif(not os.path.exists('/dev/full'), reason='this system has no /dev/full')
-def test_a_full_disk_is_status_1() -> None:
+@pytest.mark.parametrize('argument', ['--demo', '--list', '--help-query-gpu'])
+def test_a_full_disk_is_status_1(argument: str) -> None:
     with open('/dev/full', 'w', encoding='utf-8') as full:
-        done = run('query', '--demo', stdout=full)
+        done = run('query', argument, stdout=full)
     assert done.returncode == 1
     message = 'nvitop query: cannot write to standard output: No space left on device\n'
     assert done.stderr.endswith(message)

@@ -14,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print a query: of everything, or of a filter; as text, or after ``xml`` as XML.
 
     Returns:
-        The exit status: 1 where NVML cannot be used, 2 for a name that does not exist.
+        The exit status: 1 where NVML cannot be used or nothing be written, 2 for a name that does not exist.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     is_xml = bool(words) and words[0].lower() == 'xml'
@@ -31,7 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NVMLError as error:
         print(f'nvidia_smi: {error}', file=sys.stderr)
         return 1
-    sys.stdout.write(text)
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        print(f'nvidia_smi: standard output cannot be written: {error.strerror}', file=sys.stderr)
+        return 1
     return 0
 
 
