@@ -197,14 +197,13 @@ class CursesTerminal(abc.ABC):
     def _draw_row(self, y: int, row: tuple[Span, ...]) -> None:
         screen = self._screen
         assert screen is not None
-        # The size may have changed since the frame was made: what is outside is not drawn.
+        # The size may have changed since the frame was made: what is outside is not drawn. Writing
+        # the last cell of the last row moves the cursor off the screen, which curses calls an error
+        # after having written it.
         with contextlib.suppress(curses.error):
             screen.move(y, 0)
             screen.clrtoeol()
-        for x, text, style in row:
-            # Writing the last cell of the last row moves the cursor off the screen, which curses
-            # calls an error after having written it.
-            with contextlib.suppress(curses.error):
+            for x, text, style in row:
                 screen.addstr(y, x, text, self._attribute(style))
 
     def forget(self) -> None:
