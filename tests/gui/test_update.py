@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
 from nvitop.gui.state.columns import COLUMNS, DEFAULT_COLUMNS
+from nvitop.gui.state.demand import DETAILS
 from nvitop.gui.state.dialog import dialog_layout, names_targets
 from nvitop.gui.state.effects import (
     CaptureMouse,
@@ -43,8 +46,8 @@ from nvitop.gui.state.keymap import BINDINGS, USUAL, Action
 from nvitop.gui.state.listing import main_layout, tree_layout
 from nvitop.gui.state.types import Sort, ViewState
 from nvitop.gui.state.update import update, update_all
-from nvitop.sampling.types import DeviceKey, HostProcessSample, Sample
-from tests.gui.samples import SAMPLES, with_families
+from nvitop.sampling.types import DeviceKey, HostProcessSample, Problem, Sample
+from tests.gui.samples import SAMPLES, with_details, with_families
 
 MANY = SAMPLES['processes200']
 
@@ -929,6 +932,36 @@ def test_freezing_holds_the_display_and_not_the_measuring() -> None:
     state, _ = press(state, 'z')
     assert state.shown is later
     assert state.rows == ()
+
+
+def test_a_frozen_display_says_what_it_cannot_show() -> None:
+    measured = with_details(SAMPLES['h100x8'])
+    fields = [METRICS_BY_NAME[name].field for name in (*DETAILS, 'gpm_sm_active')]
+    nothing: dict[str, Any] = dict.fromkeys(fields)
+    devices = tuple(device._replace(**nothing) for device in measured.devices)
+    unmeasured = state_of(measured._replace(devices=devices), 160, 80)
+    state, effects = press(unmeasured, 'z', 'd')
+    assert effects == (RingBell(),)
+    assert not state.view.shows_details
+    why = 'the display was frozen before they were measured (z: let it run)'
+    assert texts(state) == [f'No details: {why}']
+    state, _ = press(state, 'z', 'd', 'd')
+    assert texts(state) == [f'No details: {why}']
+    state, _ = press(unmeasured, 'z', *'g' * 6)
+    assert texts(state) == []
+    state, _ = press(state, 'g')
+    why = 'the display was frozen before ENC was measured (z: let it run)'
+    assert texts(state) == [f'No graph: {why}']
+    state, effects = press(state, 'r')
+    assert effects == (Refresh(), Redraw())
+    assert texts(state)[1:] == ['Not shown: the display is frozen (z: let it run)']
+    # What was measured before is shown, and so is what is not there to be measured.
+    missing = Problem('device 0', 'encoder_utilization', 'Not Supported')
+    nothing_there = measured._replace(devices=devices, problems=(missing,))
+    for sample in (measured, nothing_there):
+        state, _ = press(state_of(sample, 160, 80), 'z', 'd', *'g' * 7)
+        assert state.view.shows_details
+        assert texts(state) == []
 
 
 def test_an_older_sample_is_not_shown() -> None:

@@ -16,6 +16,7 @@ from nvitop.gui.state.app_state import (
     SignalDialog,
     TreeState,
 )
+from nvitop.gui.state.demand import DETAILS, was_frozen_before
 from nvitop.gui.state.dialog import Result, button_of
 from nvitop.gui.state.effects import (
     CaptureMouse,
@@ -27,7 +28,7 @@ from nvitop.gui.state.effects import (
     Suspend,
 )
 from nvitop.gui.state.environ import environ_lines, is_secret
-from nvitop.gui.state.graphs import GRAPHS
+from nvitop.gui.state.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.state.keymap import Action, Binding
 from nvitop.gui.state.lines import SCROLLED, move_cursor
 from nvitop.gui.state.listing import (
@@ -139,6 +140,8 @@ def _quit(state: AppState) -> Result:
 
 def _refresh(state: AppState) -> Result:
     effects = (Refresh(), Redraw())
+    if state.frozen is not None:
+        state = replace_notice(state, 'Not shown', f'the display is frozen{_way_to_run(state)}')
     if state.screen is Screen.ENVIRON:
         environ = state.environ
         return state, (*effects, ReadEnvironment(environ.pid, environ.start_time))
@@ -310,6 +313,9 @@ def _toggle_details(state: AppState) -> Result:
     devices = state.shown.devices
     if devices and all(device.key.is_mig for device in devices) and not state.view.shows_details:
         return refuse(state, 'No details', 'MIG devices have none, and no GPU is shown')
+    if not state.view.shows_details and was_frozen_before(state, DETAILS):
+        why = f'the display was frozen before they were measured{_way_to_run(state)}'
+        return refuse(state, 'No details', why)
     view = state.view._replace(shows_details=not state.view.shows_details)
     return state._replace(view=view), ()
 
@@ -321,6 +327,11 @@ def _toggle_host(state: AppState) -> Result:
         key = state.keymap.instead_of(state.screen, 'c')
         return refuse(shown, 'No room for the host', f'{key}, then scroll')
     return state._replace(view=state.view._replace(show_host=was_hidden)), ()
+
+
+def _way_to_run(state: AppState) -> str:
+    key = state.keymap.instead_of(state.screen, 'z')
+    return f' ({key}: let it run)' if key else ''
 
 
 def _way_to_graphs(state: AppState, width: int) -> str:
@@ -346,6 +357,10 @@ def _next_graph(*, is_upper: bool) -> Callable[[AppState], Result]:
         panel = main_layout(state).host.graphs
         if panel is None or panel.upper is None:
             state = replace_notice(state, 'No graphs of GPUs', _way_to_graphs(state, ONE_BAR))
+        elif was_frozen_before(state, (metric,)):
+            title = GRAPHS_BY_METRIC[metric].title
+            why = f'the display was frozen before {title} was measured{_way_to_run(state)}'
+            state = replace_notice(state, 'No graph', why)
         return state, ()
 
     return change

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from typing import Iterable
+
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.main import MainLayout
 from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.listing import main_layout
@@ -42,6 +45,18 @@ def demand_of(state: AppState) -> Demand:
         process_codec=state.screen is Screen.METRICS or not codec.isdisjoint(state.view.columns),
         host_processes=state.screen is Screen.TREE,
     )
+
+
+def was_frozen_before(state: AppState, metrics: Iterable[str]) -> bool:
+    """Whether none of these metrics, measured only while they are shown, was when the display was frozen."""
+    shown = {name: METRICS_BY_NAME[name] for name in metrics}
+    fields = [metric.field for metric in shown.values() if metric.tier == 'shown']
+    if state.frozen is None or not fields:
+        return False
+    values = [getattr(device, field) for device in state.frozen.devices for field in fields]
+    # Of what was measured in vain the reason is known.
+    failed = any(problem.what in shown for problem in state.frozen.problems)
+    return not failed and all(value is None for value in values)
 
 
 def _visible(state: AppState, layout: MainLayout | None) -> tuple[ProcessKey, ...] | None:
