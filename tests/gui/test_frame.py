@@ -31,8 +31,9 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.help import help_lines, key_groups
 from nvitop.gui.state.keymap import BINDINGS
 from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.ordering import COMPUTE, GRAPHICS, ONLY_COMPUTE
 from nvitop.gui.state.summary import count_problems
-from nvitop.gui.state.types import ViewState
+from nvitop.gui.state.types import ProcessFilter, ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
@@ -153,6 +154,32 @@ def test_a_filter_being_typed_stands_in_the_first_row_and_stays_there_as_a_badge
     lines = frame_of('h100x8', 100, 40, '\\', 'b', 'o', 'b', 'Enter').lines()
     assert 'filter: bob' in lines[0]
     assert 'Tue Jan 02' in lines[0]
+
+
+@pytest.mark.parametrize(
+    ('wanted', 'badge'),
+    [
+        (ProcessFilter(users=frozenset({'root', 'ann'})), '[only user ann, root]'),
+        (ProcessFilter(pids=frozenset({12, 7})), '[only pid 7, 12]'),
+        (ProcessFilter(types=COMPUTE), '[only type C, X, M]'),
+        (ProcessFilter(types=ONLY_COMPUTE), '[only type C, M, ?]'),
+        (ProcessFilter(types=frozenset()), '[only type none]'),
+        (
+            ProcessFilter(frozenset({'ann'}), frozenset({1}), GRAPHICS),
+            '[only user ann; pid 1; type X, G]',
+        ),
+        (ProcessFilter(), ''),
+    ],
+)
+def test_which_processes_the_options_leave_is_said_on_every_screen(
+    wanted: ProcessFilter, badge: str
+) -> None:
+    for keys in ('', 't', 'U', 'z'):
+        state = state_of('one', 120, 24, *keys)
+        state = state._replace(main=state.main._replace(filter=wanted))
+        header = draw_frame(state, History()).lines()[0]
+        assert badge in header
+        assert ('only' in header) == bool(badge)
 
 
 def test_badges_are_seen_while_the_header_is_scrolled_away() -> None:

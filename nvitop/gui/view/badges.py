@@ -6,7 +6,8 @@ from __future__ import annotations
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.view.format import format_timestamp
+from nvitop.gui.state.types import ProcessFilter
+from nvitop.gui.view.format import format_process_type, format_timestamp
 from nvitop.gui.view.widgets.title import Badge
 
 _WARNING = Style(Role.WARNING, bold=True)
@@ -14,14 +15,20 @@ _KEY = Style(Role.KEY, bold=True)
 _INPUT = Style(Role.INPUT, bold=True)
 #: Cells of the words of a filter that is in force.
 _QUERY_WIDTH = 40
+_TYPES = ('C', 'C+G', 'G', 'M', None)
 
 
 def state_badges(state: AppState) -> tuple[Badge, ...]:
-    """A frozen display and since when, a filter in force, a released mouse, keys awaited."""
+    """A frozen display and since when, which processes options and filter leave, a released mouse,
+    keys awaited."""
     badges = []
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
         badges.append(_badge(_WARNING, f'FROZEN {time_of_day}', 'FROZEN'))
+    only = _only(state.main.filter)
+    if only:
+        text = clip(safe(f'only {only}'), _QUERY_WIDTH)
+        badges.append(_badge(_INPUT, text, 'only some'))
     if state.query:
         query = clip(safe(state.query), _QUERY_WIDTH)
         badges.append(_badge(_INPUT, f'filter: {query}', 'filter'))
@@ -37,6 +44,19 @@ def title_badges(state: AppState) -> tuple[Badge, ...]:
     """The same, after the word that nothing is real: for where the header of devices is not seen."""
     simulated = (_badge(_WARNING, 'SIMULATED', 'SIM'),) if state.shown.simulated else ()
     return (*simulated, *state_badges(state))
+
+
+def _only(wanted: ProcessFilter) -> str:
+    """Which processes the options leave, ``''``: all."""
+    letters = [format_process_type(kind) for kind in _TYPES if kind in (wanted.types or ())]
+    parts = (
+        ('user', wanted.users is not None, sorted(wanted.users or ())),
+        ('pid', wanted.pids is not None, map(str, sorted(wanted.pids or ()))),
+        ('type', wanted.types is not None, letters),
+    )
+    return '; '.join(
+        f'{what} {", ".join(which) or "none"}' for what, given, which in parts if given
+    )
 
 
 def _badge(style: Style, *forms: str) -> Badge:
