@@ -182,6 +182,17 @@ def test_which_processes_the_options_leave_is_said_on_every_screen(
         assert ('only' in header) == bool(badge)
 
 
+def test_a_wide_header_has_room_for_whole_badges_and_for_keys() -> None:
+    words = 'user:alice gpu:0 type:c llama server with many words'
+    state = state_of('one', 240, 40, 'z', 'M')._replace(query=words)
+    header = draw_frame(state, History()).lines()[0]
+    assert f'[filter: {words}]' in header
+    assert header.endswith('h help  q quit')
+    # Without badges the keys stand above the right end of the devices.
+    header = draw_frame(state_of('one', 240, 40), History()).lines()[0]
+    assert len(header) == 79
+
+
 def test_badges_are_seen_while_the_header_is_scrolled_away() -> None:
     for keys in (('z',), ('z', *['Down'] * 8)):
         line = frame_of('h100x8', 80, 24, *keys).lines()[0]

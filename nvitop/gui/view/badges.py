@@ -30,8 +30,9 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
         text = clip(safe(f'only {only}'), _QUERY_WIDTH)
         badges.append(_badge(_INPUT, text, 'only some'))
     if state.query:
-        query = clip(safe(state.query), _QUERY_WIDTH)
-        badges.append(_badge(_INPUT, f'filter: {query}', 'filter'))
+        query = safe(state.query)
+        shorter = clip(query, _QUERY_WIDTH)
+        badges.append(_badge(_INPUT, f'filter: {query}', f'filter: {shorter}', 'filter'))
     if not state.captures_mouse:
         badges.append(_badge(_WARNING, 'mouse released', 'no mouse'))
     if state.prefix:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Sequence
 
-from nvitop.gui.layout.device import BESIDE_NAME, DENSE, FULL, NARROW, Cells, DeviceLayout
+from nvitop.gui.layout.device import BESIDE_NAME, CLASSIC, DENSE, FULL, NARROW, Cells, DeviceLayout
 from nvitop.gui.render.buffer import Buffer, Span
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
@@ -170,7 +170,10 @@ def _draw_header(buf: Buffer, area: Rect, sample: Sample, header: Header) -> Non
     x = 1 + buf.write(0, area.y, clock, width=area.width)
     for text, style in fit_badges(badges, area.width - x + 1):
         x += 1 + buf.write(x, area.y, text, style)
-    draw_at_right(buf, area.y, header.hint, left=x, right=min(area.width, 79))
+    # At the right end of the box below, or where badges reach beyond that, of the screen.
+    hint_width = sum(cell_width(text) for text, _ in header.hint)
+    right = area.width if x + hint_width > CLASSIC else min(area.width, CLASSIC)
+    draw_at_right(buf, area.y, header.hint, left=x, right=right)
 
 
 def _draw_versions(buf: Buffer, y: int, width: int, sample: Sample, version: str) -> None:
