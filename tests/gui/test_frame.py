@@ -720,6 +720,14 @@ def test_problems_for_which_there_is_no_room_are_told_of(
     assert 'of 9' not in foot(30)
 
 
+def test_no_text_of_a_problem_is_cut_while_there_is_room() -> None:
+    labels = ('0:0', '0:2', '1:0', '1:2')
+    parts = [Problem(f'device {label}', 'mig_mode', 'Not Supported') for label in labels]
+    state = troubled(66)._replace(problems=count_problems((), parts, NOW))
+    line = draw_frame(state, History()).lines()[2]
+    assert line.split('  ')[-3:] == ['devices 0:0,0:2,1:0,1:2', 'mig_mode', 'Not Supported']
+
+
 def test_the_line_under_the_cursor_says_whether_it_is_over() -> None:
     state, lines = troubled(120), []
     for _ in range(2):

@@ -18,17 +18,17 @@ from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
 from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, title_room
 
 _DIM = Style(Role.DIM)
 _HINTS = (('h', 'help'), ('q', 'back'))
-#: What the title keeps for the last of the hints, and for a badge.
-_HINT_WIDTH, _BADGE_WIDTH = 8, 13
+#: What the last of the hints takes, with the gap before it.
+_HINT_WIDTH = 8
 #: From this width on each line says when and how often, not only whether it is past.
 _WITH_TIMES = 60
 _BRIEF_WIDTH = len('past')
 #: The widest that subject, what was asked and the reason get before the line is full.
-_WIDEST_SUBJECT, _WIDEST_WHAT, _WIDEST_REASON = 24, 40, 25
+_WIDEST = (24, 40, 25)
 #: What the subject gets at least: ``devices 0,1``.
 _SUBJECT = 12
 #: What most functions of NVML begin with: where there is no room it says least.
@@ -41,7 +41,8 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     layout = lines_layout(state)
     places = _places(lines, buf.width)
     badges = title_badges(state)
-    title = _title(lines, buf.width, sum(2 + cell_width(badge.forms[0]) for badge in badges))
+    with_all = buf.width - sum(2 + cell_width(badge.forms[0]) for badge in badges) - _HINT_WIDTH
+    title = _title(lines, with_all, title_room(buf.width, badges))
     draw_title(buf, title, badges, key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, heading_text(places))
     for index in layout.shown:
@@ -63,8 +64,9 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     draw_bar_row(buf, buf.height - 1, f'{pad(_cost(state, room), room)}{seen}')
 
 
-def _title(lines: tuple[ProblemCount, ...], width: int, badges: int) -> str:
-    """How many lines of each kind there are, in words that fit, in the order of the lines.
+def _title(lines: tuple[ProblemCount, ...], with_all: int, room: int) -> str:
+    """How many lines of each kind there are, in the order of the lines, in words for which there is
+    room: ``with_all`` beside badges and a hint, ``room`` beside what must not be left out.
 
     What a device does not have, or not for this user, is no problem: whether it was in the latest
     sample depends on what was asked.
@@ -79,12 +81,12 @@ def _title(lines: tuple[ProblemCount, ...], width: int, badges: int) -> str:
         f', {n} {what}' for n, what in ((denied, 'not permitted'), (lacking, 'not supported')) if n
     ]
     text = f'Problems: {now} now, {past} past{"".join(missing)}'
-    if len(text) + badges + _HINT_WIDTH <= width:
+    if len(text) <= with_all:
         return text
     counts = ((now, 'now'), (past, 'past'), (denied, 'denied'), (lacking, 'N/A'))
     text = ', '.join(f'{count} {word}' for count, word in counts if count)
     whole = f'Problems: {text}'
-    return whole if len(whole) + min(badges, _BADGE_WIDTH) <= width else text
+    return whole if len(whole) <= room else text
 
 
 def _places(lines: tuple[ProblemCount, ...], width: int) -> tuple[PlacedColumn, ...]:
@@ -94,9 +96,12 @@ def _places(lines: tuple[ProblemCount, ...], width: int) -> tuple[PlacedColumn, 
         (last, times) if width >= _WITH_TIMES else (last._replace(width=_BRIEF_WIDTH),)
     )
     room = width - sum(each.gap + each.width for each in numbers) - sum(each.gap for each in texts)
-    subject = min(_longest(lines, 'subject', _WIDEST_SUBJECT), max(_SUBJECT, room // 3))
-    reason = min(_longest(lines, 'reason', _WIDEST_REASON), (room - subject) // 2)
-    what = min(_longest(lines, 'what', _WIDEST_WHAT), room - subject - reason)
+    subject, what, reason = (
+        min(most, _wanted(lines, column)) for column, most in zip(texts, _WIDEST)
+    )
+    subject = min(subject, max(_SUBJECT, room // 3, room - what - reason))
+    reason = min(reason, max((room - subject) // 2, room - subject - what))
+    what = min(what, room - subject - reason)
     if width >= _WITH_TIMES:
         numbers = (last, first, times)
     return place(
@@ -104,8 +109,8 @@ def _places(lines: tuple[ProblemCount, ...], width: int) -> tuple[PlacedColumn, 
     )
 
 
-def _longest(lines: tuple[ProblemCount, ...], name: str, most: int) -> int:
-    return min(most, max([cell_width(safe(getattr(line, name))) for line in lines], default=0))
+def _wanted(lines: tuple[ProblemCount, ...], column: Column) -> int:
+    return max([column.width, *(cell_width(safe(getattr(line, column.name))) for line in lines)])
 
 
 def _text(place: PlacedColumn, line: ProblemCount, state: AppState) -> str:
