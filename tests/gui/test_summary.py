@@ -101,6 +101,15 @@ def test_a_device_that_is_silent_for_longer_and_longer_is_one_problem() -> None:
     assert (line.reason, line.times, line.first, line.last) == ('no answer for 4 s', 3, 12.0, 14.0)
 
 
+def test_answers_that_cannot_be_true_are_one_problem_whatever_they_are() -> None:
+    counts = count_problems((), [], 9.0)
+    for now in (10.0, 11.0, 12.0):
+        wrong = Problem('device 6', 'memory_used', f'{now:.0f}TiB cannot be true', 'impossible')
+        counts = count_problems(counts, [wrong], now)
+    (line,) = problem_lines(counts)
+    assert (line.reason, line.first, line.times) == ('12TiB cannot be true', 10.0, 3)
+
+
 def test_the_memory_of_problems_is_bounded() -> None:
     counts = count_problems((), [Problem(f'process {i}', 'x', 'y') for i in range(2000)], 1.0)
     assert len(counts) == MAX_PROBLEMS

@@ -18,6 +18,8 @@ from nvitop.sampling.types import (
 
 #: How many problems are remembered; the ones not seen for longest are forgotten first.
 MAX_PROBLEMS = 500
+#: Kinds of problems whose reason can be another in each sample.
+_VARYING = frozenset({'timed out', 'impossible'})
 #: How long a failure is pointed at.
 FAILURE_SECONDS = 60.0
 #: Over how many samples own cost is measured.
@@ -186,8 +188,9 @@ def count_problems(
 
 
 def _identity(problem: Problem | ProblemCount) -> tuple[str, str, str]:
-    """What makes two problems the same. How long there has been no answer does not."""
-    reason = problem.kind if problem.kind == 'timed out' else problem.reason
+    """What makes two problems the same. How long there has been no answer does not, nor which
+    answer cannot be true."""
+    reason = problem.kind if problem.kind in _VARYING else problem.reason
     return problem.subject, problem.what, reason
 
 
