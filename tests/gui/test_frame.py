@@ -720,6 +720,16 @@ def test_problems_for_which_there_is_no_room_are_told_of(
     assert 'of 9' not in foot(30)
 
 
+def test_the_line_under_the_cursor_is_whole_or_goes_without_its_times() -> None:
+    what = 'max_memory_temperature_threshold'
+    hot = Problem('device 3', what, 'Unknown Error', 'error')
+    for width in range(40, 100):
+        state = troubled(width, 12)._replace(problems=count_problems((), [hot], NOW))
+        text = ' '.join(line.strip() for line in draw_frame(state, History()).lines()[-5:-1])
+        assert f'device 3: {what}: Unknown Error' in text
+        assert text.count('(') == text.count(')')
+
+
 def test_no_text_of_a_problem_is_cut_while_there_is_room() -> None:
     labels = ('0:0', '0:2', '1:0', '1:2')
     parts = [Problem(f'device {label}', 'mig_mode', 'Not Supported') for label in labels]

@@ -9,7 +9,7 @@ from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, pad, safe
+from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.columns import PROBLEM_COLUMNS, Column
 from nvitop.gui.state.lines import lines_layout
@@ -58,7 +58,7 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     else:
         chosen = lines[min(state.listing.cursor, len(lines) - 1)]
         below = Rect(0, layout.area.bottom, buf.width, buf.height - 1 - layout.area.bottom)
-        draw_message(buf, below, _in_full(chosen, state), _DIM)
+        draw_message(buf, below, _in_full(chosen, state, below), _DIM)
     seen = _seen(layout)
     room = buf.width - cell_width(seen)
     draw_bar_row(buf, buf.height - 1, f'{pad(_cost(state, room), room)}{seen}')
@@ -130,19 +130,17 @@ def _text(place: PlacedColumn, line: ProblemCount, state: AppState) -> str:
     return text
 
 
-def _in_full(line: ProblemCount, state: AppState) -> str:
+def _in_full(line: ProblemCount, state: AppState, area: Rect) -> str:
+    """The line in words, with its times where there is room: whether it is past is in the list."""
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
+    often = f'{line.times} times'
     if line.is_current:
-        times = (
-            f'now, since {first}' if line.times == 1 else f'now, {line.times} times since {first}'
-        )
+        times = f'now, since {first}' if line.times == 1 else f'now, {often} since {first}'
     else:
-        times = (
-            f'past: once, {last}'
-            if line.times == 1
-            else f'past: {line.times} times, {first} to {last}'
-        )
-    return safe(f'{line.subject}: {line.what}: {line.reason} ({times})')
+        times = f'past: once, {last}' if line.times == 1 else f'past: {often}, {first} to {last}'
+    text = safe(f'{line.subject}: {line.what}: {line.reason}')
+    with_times = f'{text} ({times})'
+    return with_times if len(wrap(with_times, area.width - 2)) <= area.height else text
 
 
 def _style(line: ProblemCount) -> Style:
