@@ -145,6 +145,27 @@ def test_a_device_that_is_gone_is_listed_before_single_values() -> None:
     assert [line.what for line in problem_lines(counts)] == ['fan_speed', 'status', 'status']
 
 
+def test_what_one_device_has_stands_together() -> None:
+    wheres = ('process 4', 'device 10', 'host', 'device 2', 'device 2:1', 'device 3')
+    problems = [
+        Problem(where, what, f'{where} does not tell', 'error')
+        for what in ('temperature', 'power_usage')
+        for where in wheres
+    ]
+    problems += [Problem(f'device {i}', 'fan_speed', 'Unknown Error', 'error') for i in (2, 3)]
+    lines = problem_lines(count_problems((), problems, 10.0))
+    assert [line.subject for line in lines if line.what != 'temperature'] == [
+        'device 2',
+        'device 2:1',
+        'devices 2,3',
+        'device 3',
+        'device 10',
+        'host',
+        'process 4',
+    ]
+    assert [line.what for line in lines[:2]] == ['power_usage', 'temperature']
+
+
 def test_a_signal_that_failed_is_a_problem_of_its_own() -> None:
     counts = note_problem((), 'process 42', 'SIGTERM', 'is gone already', 5.0)
     counts = note_problem(counts, 'process 42', 'SIGTERM', 'is gone already', 6.0)

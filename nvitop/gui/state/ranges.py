@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Iterable, Sequence
 
 from nvitop.sampling.types import DeviceKey
@@ -41,6 +42,12 @@ def subjects_text(subjects: Sequence[str]) -> str:
         plural = 'es' if noun.endswith('s') else 's'
         parts.append(f'{noun}{plural if len(unique) > 1 else ""} {join_labels(unique)}'.rstrip())
     return ', '.join(parts)
+
+
+def subject_order(subject: str) -> tuple[str, list[int]]:
+    """By which subjects are sorted: what has one and what several share beside one another."""
+    noun, _, labels = subject.partition(' ')
+    return noun[: len('device')], [int(number) for number in re.findall(r'\d+', labels)]
 
 
 def _order(label: str) -> tuple[list[int], str]:

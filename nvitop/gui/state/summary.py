@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Iterable, Sequence
 
-from nvitop.gui.state.ranges import subjects_text
+from nvitop.gui.state.ranges import subject_order, subjects_text
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (
     NO_FAILURES,
@@ -135,11 +135,13 @@ def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
     return tuple(lines)
 
 
-def _gravity(line: ProblemCount) -> tuple[bool, bool, bool, bool, float, str]:
-    """What is listed first. A whole device that is gone comes before single values."""
+def _gravity(line: ProblemCount) -> tuple[object, ...]:
+    """What is listed first. A whole device that is gone comes before single values, and what one
+    device has stands together."""
     is_past = not line.is_current
     is_part = is_past or line.what != 'status'
-    return (not line.is_failure, line.kind == 'na', is_past, is_part, -line.last, line.what)
+    place = (-line.last, subject_order(line.subject), line.what)
+    return (not line.is_failure, line.kind == 'na', is_past, is_part, *place)
 
 
 class OwnCost(NamedTuple):
