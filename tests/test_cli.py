@@ -83,7 +83,7 @@ def test_what_could_not_be_measured_is_said_with_its_reason(
     machine.set(gpu=2, memory_used='2 TiB')
     assert report() == 0
     assert sorted(capsys.readouterr().err.splitlines()) == [
-        f'nvitop: WARNING: device 2: memory_percent, memory_used: {2 << 40} cannot be true.',
+        'nvitop: WARNING: device 2: memory_percent, memory_used: 2.00TiB of 79.65GiB cannot be true.',
         'nvitop: WARNING: devices 0-7: temperature: Unknown Error.',
     ]
 

@@ -95,8 +95,8 @@ class DeviceLostError(Exception):
 
     def __init__(self, error: libnvml.NVMLError) -> None:
         super().__init__(str(error))
-        #: Status of the device from now on.
-        self.status = 'lost' if is_loss(error) else 'error'
+        #: Status of the device from now on, and the driver's code.
+        self.status, self.code = 'lost' if is_loss(error) else 'error', int(error.value)
 
 
 def is_loss(error: libnvml.NVMLError) -> bool:
@@ -463,7 +463,8 @@ class GpuReader:
                 if loss.status == 'lost':
                     raise
                 # Its instance has been destroyed, or made anew under the same index.
-                mig.lose(loss.status, str(loss))
+                is_destroyed = loss.code in _LASTING_OF_MIG
+                mig.lose(loss.status, f'{loss}: was it destroyed?' if is_destroyed else str(loss))
                 self._is_layout_known = False
         readers = [reader for reader in self._all() if self._is_wanted(reader)]
         return GpuReading(

@@ -564,6 +564,8 @@ def test_an_answer_that_cannot_be_true_is_a_reason(machine: simulation.Machine) 
             reason = device.unavailable_reason(method)
             assert isinstance(reason, ImpossibleAnswer)
             assert 'cannot be true' in str(reason)
+        reason = device.unavailable_reason('memory_used')
+        assert str(reason) == '2.00TiB of 80.00GiB cannot be true'
         for method in ('memory_total', 'memory_utilization'):
             assert device.unavailable_reason(method) is None
 

@@ -740,7 +740,10 @@ def test_mig_devices_come_and_go(bench: Bench) -> None:
 def test_a_mig_device_whose_handle_is_no_good_any_more_is_found_anew(bench: Bench) -> None:
     bench.sample()
     bench.machine.fail('nvmlDeviceGetMemoryInfo*', 'INVALID_ARGUMENT', gpu=(0, 2))
-    assert statuses(bench.sample(1.0)).count('error') == 1
+    sample = bench.sample(1.0)
+    assert statuses(sample).count('error') == 1
+    (problem,) = [problem for problem in sample.problems if problem.what == 'status']
+    assert problem.reason == 'Invalid Argument: was it destroyed?'
     bench.machine.heal()
     assert set(statuses(bench.sample(1.0))) == {'ok'}
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import DeviceBase, human, once_in_oneshot
+from nvitop.api.device.base import DeviceBase, ImpossibleAnswer, human, once_in_oneshot
 from nvitop.api.utils import NA, ULONGLONG_MAX, NaType, bytes2human
 from nvitop.namedtuple import NamedTuple
 
@@ -36,7 +36,16 @@ class MemoryMixin(DeviceBase):
             return MemoryInfo(total, *parts)
         total = self._in_range(total, ULONGLONG_MAX - 1)
         most = total if isinstance(total, int) else ULONGLONG_MAX - 1
-        return MemoryInfo(total, *(self._in_range(part, most) for part in parts))
+        return MemoryInfo(total, *(self._part(part, most) for part in parts))
+
+    def _part(self, part: Any, most: int) -> int | NaType:
+        if isinstance(part, int) and most < part < ULONGLONG_MAX:
+            said, there_is = bytes2human(part), bytes2human(most)
+            if said == there_is:
+                said, there_is = f'{part}B', f'{most}B'
+            self._failure.error = ImpossibleAnswer(f'{said} of {there_is} cannot be true')
+            return NA
+        return self._in_range(part, most)
 
     @once_in_oneshot
     def memory_info(self) -> MemoryInfo:
