@@ -162,13 +162,13 @@ def test_graphs_plot_the_mean_of_leaf_devices_or_the_selected_one() -> None:
     devices = SAMPLES['mig'].devices
     mean = select_graphs(devices, state, None)
     assert [key.label for key in mean.keys] == ['0:0', '0:1', '0:2', '1']
-    assert mean.prefix == 'AVG GPU '
+    assert mean.prefix == 'AVG GPU'
     chosen = select_graphs(devices, state, devices[2].key)
-    assert (chosen.keys, chosen.prefix) == ((devices[2].key,), 'GPU 0:1 ')
+    assert (chosen.keys, chosen.prefix) == ((devices[2].key,), 'GPU 0:1')
     gone = select_graphs(devices, state, DeviceKey(9))
     assert gone == mean
     alone = select_graphs(devices[4:], state, devices[4].key)
-    assert (alone.keys, alone.prefix) == ((devices[4].key,), 'GPU ')
+    assert (alone.keys, alone.prefix) == ((devices[4].key,), 'GPU')
 
 
 def test_what_no_mig_device_has_is_the_mean_of_whole_gpus() -> None:
@@ -204,10 +204,24 @@ def test_a_mean_is_of_those_that_have_a_value() -> None:
     assert [line[128] for line in lines[:5]] == [' ', ' ', ' ', '⣶', '⣿']
     assert [line[128] for line in lines[6:11]] == ['⣿', '⣿', '⣿', ' ', ' ']
     assert ' AVG GPU MEM: 35.0% ' in lines[0]
-    assert ' AVG GPU UTL: 60.0% ' in lines[10]
+    assert ' AVG of 1/8 GPUs UTL: 60.0% ' in lines[10]
+    assert '│ AVG 1/8 UTL: 60.0% │' in panel(sample, 100, 12, history)[10]
     unknown = tuple(device._replace(gpu_utilization_percent=None) for device in devices)
     lines = panel(sample._replace(devices=unknown), 130, 12, History())
     assert ' AVG GPU UTL: N/A ' in lines[10]
+
+
+def test_where_there_is_no_room_a_title_goes_and_never_a_part_of_its_value() -> None:
+    sample = SAMPLES['h100x8']
+    clocks = [device._replace(memory_clock_mhz=12345) for device in sample.devices]
+    state = GraphState('memory_clock', 'memory_clock')
+    for devices in (clocks, [clocks[0]._replace(memory_clock_mhz=None), *clocks[1:]]):
+        here = sample._replace(devices=tuple(devices), processes=())
+        graphs = select_graphs(here.devices, state, None)
+        assert '│MEM CLOCK: 12345MHz │' in panel(here, 100, 12, History(), graphs)[0]
+        wide = panel(here, 130, 12, History(), graphs)[0]
+        whose = 'AVG GPU' if devices is clocks else 'AVG of 7/8 GPUs'
+        assert f' {whose} MEM CLOCK: 12345MHz ' in wide
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ class DeviceGraphs(NamedTuple):
     """What the graphs of the devices plot: the mean of these devices."""
 
     keys: tuple[DeviceKey, ...]
-    #: Before the titles: ``'AVG GPU '``, ``'GPU 3 '``.
+    #: Before the titles: ``'AVG GPU'``, ``'GPU 3'``.
     prefix: str = ''
     state: GraphState = GraphState()
     #: The GPUs of which these are all parts, for what no MIG device has. ``()``: only these count.
@@ -50,9 +50,9 @@ def select_graphs(
         if device.key.is_mig or device.key.physical_index not in parents
     )
     if len(leaves) > 1 and selected in leaves:
-        return DeviceGraphs((selected,), f'GPU {selected.label} ', state)
+        return DeviceGraphs((selected,), f'GPU {selected.label}', state)
     gpus = tuple(device.key for device in devices if not device.key.is_mig)
-    return DeviceGraphs(leaves, 'AVG GPU ' if len(leaves) > 1 else 'GPU ', state, gpus)
+    return DeviceGraphs(leaves, 'AVG GPU' if len(leaves) > 1 else 'GPU', state, gpus)
 
 
 def _of_metric(graphs: DeviceGraphs, metric: str, sample: Sample) -> DeviceGraphs:
@@ -136,19 +136,36 @@ def _draw_device_graphs(
         graphs = _of_metric(plotted, metric, sample)
         graph = GRAPHS_BY_METRIC[metric]
         means = _means(past, graphs, metric, area.width)
-        now = _mean(
+        values = [
             getattr(device, _FIELDS[metric])
             for device in sample.devices
             if device.key in graphs.keys
-        )
+        ]
+        now = _mean(values)
         bound = _top(graph, graphs, sample) or graph_bound(means, 1e-9, math.inf)
         style = Style(_graph_role(graph, now, view))
         draw_graph(
             buf, area, means, style, bound=bound, downwards=downwards, colorful=view.colorful
         )
         y = area.bottom - 1 if downwards else area.y
-        text = f' {graphs.prefix}{graph.title}: {_format_value(graph, now)} '
-        draw_text(buf, area.x, y, clip(text, area.width), style)
+        text = f'{graph.title}: {_format_value(graph, now)}'
+        draw_text(buf, area.x, y, _label(_subjects(graphs, values), text, area.width), style)
+
+
+def _subjects(graphs: DeviceGraphs, values: Sequence[float | None]) -> tuple[str, ...]:
+    """Whose value it is, the longest form first. A mean of some only does not pass for that of all."""
+    known = sum(value is not None for value in values)
+    if len(values) > 1 and 0 < known < len(values):
+        some = f'{known}/{len(values)}'
+        return (f'AVG of {some} GPUs', f'AVG {some}', some)
+    return (graphs.prefix,)
+
+
+def _label(subjects: Sequence[str], text: str, width: int) -> str:
+    """A title with as much before it as there is room for: a value is never cut."""
+    texts = [f' {subject} {text} ' for subject in subjects]
+    texts += [f' {text} ', text]
+    return next((each for each in texts if len(each) <= width), clip(text, width))
 
 
 def _means(past: Past, graphs: DeviceGraphs, metric: str, width: int) -> list[float | None]:
