@@ -157,11 +157,11 @@ def test_the_left_end_of_a_graph_says_how_long_ago_it_was() -> None:
         assert line[79:].startswith(f'{right}╶')
 
 
-def test_graphs_plot_the_mean_of_leaf_devices_or_the_selected_one() -> None:
+def test_graphs_plot_the_mean_of_gpus_or_the_selected_device() -> None:
     state = GraphState()
     devices = SAMPLES['mig'].devices
     mean = select_graphs(devices, state, None)
-    assert [key.label for key in mean.keys] == ['0:0', '0:1', '0:2', '1']
+    assert [key.label for key in mean.keys] == ['0', '1']
     assert mean.prefix == 'AVG GPU'
     chosen = select_graphs(devices, state, devices[2].key)
     assert (chosen.keys, chosen.prefix) == ((devices[2].key,), 'GPU 0:1')
@@ -169,25 +169,44 @@ def test_graphs_plot_the_mean_of_leaf_devices_or_the_selected_one() -> None:
     assert gone == mean
     alone = select_graphs(devices[4:], state, devices[4].key)
     assert (alone.keys, alone.prefix) == ((devices[4].key,), 'GPU')
+    # MIG devices whose GPU is not shown, as with --only 0:0 0:1.
+    parts = select_graphs(devices[1:3], state, None)
+    assert (parts.keys, parts.prefix) == ((devices[1].key, devices[2].key), 'AVG GPU')
 
 
-def test_what_no_mig_device_has_is_the_mean_of_whole_gpus() -> None:
+def test_a_mean_does_not_change_where_an_empty_mig_device_is_made() -> None:
+    sample = SAMPLES['mig']
+    gpu, first, second, _empty, other = sample.devices
+    known = [device.memory_percent or 0.0 for device in (gpu, other)]
+    for devices in ((gpu, first, second, other), sample.devices):
+        here = sample._replace(devices=devices, processes=())
+        assert f' AVG GPU MEM: {sum(known) / 2:.1f}% ' in panel(here, 130, 12, History())[0]
+
+
+def test_what_no_mig_device_has_is_that_of_its_gpu() -> None:
     sample = SAMPLES['mig']
     devices = tuple(
         device._replace(power_usage_mw=None if device.key.is_mig else 100_000 * (1 + i))
         for i, device in enumerate(sample.devices)
     )
-    powers = [device.power_usage_mw for device in devices if not device.key.is_mig]
-    assert powers == [100_000, 500_000]
     sample = sample._replace(devices=devices, processes=())
     state = GraphState('power_usage', 'memory_percent')
-    mean = select_graphs(devices, state, None)
-    lines = panel(sample, 130, 12, History(), graphs=mean)
+    history = History()
+    for i in range(100):
+        history.record(sample._replace(monotonic=100.0 + i))
+    lines = panel(sample, 130, 12, history, select_graphs(devices, state, None))
     assert ' AVG GPU PWR: 300W ' in lines[0]
-    used = [device.memory_percent or 0 for device in devices[1:]]
-    assert f' AVG GPU MEM: {sum(used) / len(used):.1f}% ' in lines[10]
     chosen = select_graphs(devices, state, devices[2].key)
-    assert ' GPU 0:1 PWR: N/A ' in panel(sample, 130, 12, History(), graphs=chosen)[0]
+    lines = panel(sample, 130, 12, history, chosen)
+    assert ' GPU 0 PWR: 100W ' in lines[0]
+    # A quarter of the power limit of the GPU.
+    assert [line[128] for line in lines[:5]] == [' ', ' ', ' ', '⣀', '⣿']
+    assert ' GPU 0:1 MEM: 25.7% ' in lines[10]
+    # What the GPU does not tell either is that of the MIG device.
+    loads = chosen._replace(state=GraphState('gpu_utilization', 'memory_percent'))
+    assert ' GPU 0:1 UTL: N/A ' in panel(sample, 130, 12, history, loads)[0]
+    alone = select_graphs(devices[1:3], state, devices[2].key)
+    assert ' GPU 0:1 PWR: N/A ' in panel(sample, 130, 12, history, alone)[0]
 
 
 def test_a_mean_is_of_those_that_have_a_value() -> None:

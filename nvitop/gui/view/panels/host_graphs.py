@@ -12,6 +12,7 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip
 from nvitop.gui.state.graphs import GRAPHS_BY_METRIC, Graph
+from nvitop.gui.state.summary import whole_devices
 from nvitop.gui.state.types import GraphState, ViewState
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load import CPU, MEMORY, SWAP, load_role
@@ -32,8 +33,8 @@ class DeviceGraphs(NamedTuple):
     #: Before the titles: ``'AVG GPU'``, ``'GPU 3'``.
     prefix: str = ''
     state: GraphState = GraphState()
-    #: The GPUs of which these are all parts, for what no MIG device has. ``()``: only these count.
-    gpus: tuple[DeviceKey, ...] = ()
+    #: The GPU of a selected MIG device, for what that does not tell.
+    gpu: DeviceKey | None = None
 
 
 NO_GRAPHS = DeviceGraphs(())
@@ -42,25 +43,23 @@ NO_GRAPHS = DeviceGraphs(())
 def select_graphs(
     devices: Sequence[DeviceSample], state: GraphState, selected: DeviceKey | None
 ) -> DeviceGraphs:
-    """What to plot: the device of the selected process, else the mean of all leaf devices."""
-    parents = {device.key.physical_index for device in devices if device.key.is_mig}
-    leaves = tuple(
-        device.key
-        for device in devices
-        if device.key.is_mig or device.key.physical_index not in parents
-    )
-    if len(leaves) > 1 and selected in leaves:
-        return DeviceGraphs((selected,), f'GPU {selected.label}', state)
-    gpus = tuple(device.key for device in devices if not device.key.is_mig)
-    return DeviceGraphs(leaves, 'AVG GPU' if len(leaves) > 1 else 'GPU', state, gpus)
+    """What to plot: the device of the selected process, else the mean of all GPUs."""
+    keys = [device.key for device in devices]
+    # Not of MIG devices: a small one would count as much as a GPU, and one more change the mean.
+    whole = tuple(device.key for device in whole_devices(devices))
+    if selected in keys and whole != (selected,):
+        gpu = next((key for key in whole if key.physical_index == selected.physical_index), None)
+        return DeviceGraphs((selected,), f'GPU {selected.label}', state, gpu)
+    return DeviceGraphs(whole, 'AVG GPU' if len(whole) > 1 else 'GPU', state)
 
 
 def _of_metric(graphs: DeviceGraphs, metric: str, sample: Sample) -> DeviceGraphs:
-    """The same of whole GPUs, where no MIG device has a value: power, temperature, clocks."""
-    parts = [device for device in sample.devices if device.key.is_mig]
-    if not graphs.gpus or any(getattr(part, _FIELDS[metric]) is not None for part in parts):
+    """The same of the whole GPU, where only that has a value: power, temperature, clocks."""
+    known = {d.key for d in sample.devices if getattr(d, _FIELDS[metric]) is not None}
+    gpu = graphs.gpu
+    if gpu is None or gpu not in known or not known.isdisjoint(graphs.keys):
         return graphs
-    return graphs._replace(keys=graphs.gpus)
+    return graphs._replace(keys=(gpu,), prefix=f'GPU {gpu.label}')
 
 
 def draw_host_graphs(
