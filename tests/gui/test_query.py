@@ -77,18 +77,36 @@ def test_what_is_not_known_matches_nothing(text: str) -> None:
         ('shell', True),
         ('9', True),
         ('user:root', True),
-        ('gpu:1', True),
-        ('GPU:1', True),
-        ('gpu:0', False),
-        ('type:C', True),
         ('pid:1', False),
+        ('gpu:1', False),
+        ('type:c', False),
     ],
 )
 def test_the_tree_is_filtered_by_the_same_words(text: str, expected: bool) -> None:
-    process = HostProcessSample(
-        9, 1.0, username='root', command='/bin/shell', devices=(DeviceKey(1),)
-    )
-    assert matches_host_process(process, parse_query(text)) is expected
+    process = HostProcessSample(9, 1.0, username='root', command='/bin/shell')
+    assert matches_host_process(process, parse_query(text), {}) is expected
+
+
+@pytest.mark.parametrize('text', ['type:g', 'TYPE:c GPU:1:0', 'gpu:0', 'name', 'user:ann type:c'])
+def test_a_process_on_devices_matches_in_the_tree_as_in_the_list(text: str) -> None:
+    device = DeviceKey(1, 0, 'MIG-abc')
+    use = ProcessSample(ProcessKey(9, 1.0, device), 'C', name='name', username='ann')
+    process = HostProcessSample(9, 1.0, username='ann', devices=(device,))
+    query = parse_query(text)
+    assert matches_host_process(process, query, {(9, 1.0): [use]}) is matches(use, query)
+    assert matches_host_process(process, query, {(9, 2.0): [use]}) is False
+
+
+def test_what_a_process_does_on_one_device_is_not_said_of_another() -> None:
+    uses = [
+        ProcessSample(ProcessKey(9, 1.0, DeviceKey(index)), kind)
+        for index, kind in enumerate(('C', 'G'))
+    ]
+    process = HostProcessSample(9, 1.0, devices=(DeviceKey(0), DeviceKey(1)))
+    for text, expected in (('gpu:0 type:c', True), ('gpu:1 type:g', True), ('gpu:0 type:g', False)):
+        query = parse_query(text)
+        assert bool(filter_processes(uses, query)) is expected
+        assert matches_host_process(process, query, {(9, 1.0): uses}) is expected
 
 
 @given(st.text(max_size=60))

@@ -44,9 +44,16 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.keymap import BINDINGS, USUAL, Action
 from nvitop.gui.state.listing import main_layout, tree_layout
-from nvitop.gui.state.types import Sort, ViewState
+from nvitop.gui.state.types import ProcessFilter, Sort, ViewState
 from nvitop.gui.state.update import update, update_all
-from nvitop.sampling.types import DeviceKey, HostProcessSample, Problem, Sample
+from nvitop.sampling.types import (
+    DeviceKey,
+    HostProcessSample,
+    Problem,
+    ProcessKey,
+    ProcessSample,
+    Sample,
+)
 from tests.gui.samples import SAMPLES, with_details, with_families
 
 MANY = SAMPLES['processes200']
@@ -776,6 +783,64 @@ def test_a_subtree_is_tagged_and_untagged_as_a_whole() -> None:
 def test_the_filtered_tree_keeps_the_ancestors_of_what_matches() -> None:
     state, _ = press(state_of(TREE), 't', '\\', *'bash')
     assert [row.process.pid for row in state.forest] == [1, 50]
+
+
+def family_of(state: AppState, pid: int) -> set[int]:
+    """PIDs of a process, its ancestors and those of its children that are on no device."""
+    by_pid = {process.pid: process for process in state.shown.host_processes}
+    family = {p.pid for p in by_pid.values() if p.parent_pid == pid and not p.devices}
+    at: int | None = pid
+    while at in by_pid:
+        family.add(at)
+        at = by_pid[at].parent_pid
+    return family
+
+
+@pytest.mark.parametrize('name', ['h100x8', 'processes200', 'odd-processes', 'mig'])
+@pytest.mark.parametrize('by', ['users', 'pids', 'types'])
+def test_the_tree_has_the_processes_that_the_options_leave_with_their_families(
+    name: str, by: str
+) -> None:
+    sample = with_families(SAMPLES[name])
+    first = next(p for p in sample.processes if p.username and p.status != 'gone')
+    wanted = {
+        'users': ProcessFilter(users=frozenset({first.username or ''})),
+        'pids': ProcessFilter(pids=frozenset({first.key.pid})),
+        'types': ProcessFilter(types=frozenset({first.type})),
+    }
+    state = AppState(width=120, height=40)
+    state = state._replace(main=state.main._replace(filter=wanted[by]))
+    state, _ = press(update(state, SampleArrived(sample))[0], 't')
+    expected: set[int] = set()
+    for row in state.rows:
+        expected |= family_of(state, row.key.pid)
+    present = {process.pid for process in sample.host_processes}
+    assert {row.process.pid for row in state.forest} == expected & present
+    assert first.key.pid in expected
+    # The filter that is typed leaves of these what it leaves of all.
+    typed, _ = press(state, '\\', *f'pid:{first.key.pid}')
+    assert first.key.pid in {row.process.pid for row in typed.forest}
+    assert {row.key for row in typed.forest} <= {row.key for row in state.forest}
+
+
+def test_a_child_that_the_options_hide_is_in_the_tree_only_above_one_that_they_leave() -> None:
+    device = MANY.processes[0].key.device
+    keys = [ProcessKey(pid, 1.0, device) for pid in (10, 11, 12)]
+    uses = tuple(ProcessSample(key, 'C', username='ann') for key in keys)
+    family = (
+        HostProcessSample(10, 1.0, None, 'ann', devices=(device,)),
+        HostProcessSample(11, 1.0, 10, 'ann', devices=(device,)),
+        HostProcessSample(12, 1.0, 11, 'ann', devices=(device,)),
+        HostProcessSample(13, 1.0, 12, 'bob'),
+        HostProcessSample(14, 1.0, 13, 'bob'),
+    )
+    sample = MANY._replace(processes=uses, host_processes=family, sequence=1)
+    for pids, shown in (({10}, [10]), ({11}, [10, 11]), ({12}, [10, 11, 12, 13]), ({9}, [])):
+        state = AppState()
+        wanted = ProcessFilter(pids=frozenset(pids))
+        state = state._replace(main=state.main._replace(filter=wanted))
+        state, _ = press(update(state, SampleArrived(sample))[0], 't')
+        assert [row.process.pid for row in state.forest] == shown
 
 
 # Keeping in view

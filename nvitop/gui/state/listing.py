@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page, scroll_to_process
 from nvitop.gui.layout.tree import TreeLayout, lay_out_tree
 from nvitop.gui.state.app_state import AppState, Screen, Target
 from nvitop.gui.state.columns import growing_widths
-from nvitop.gui.state.ordering import list_processes
-from nvitop.gui.state.query import filter_processes, matches_host_process, parse_query
+from nvitop.gui.state.ordering import is_listed, list_processes
+from nvitop.gui.state.query import Uses, filter_processes, matches_host_process, parse_query
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.tree import TreeRow, build_tree
-from nvitop.gui.state.types import SPECIAL_COMMANDS
+from nvitop.gui.state.types import SPECIAL_COMMANDS, ProcessFilter
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 
 #: Where a process of the host alone is said to run, in the key that a signal goes to.
@@ -57,19 +59,49 @@ def main_layout(state: AppState) -> MainLayout:
 
 
 def grow_forest(state: AppState) -> tuple[TreeRow, ...]:
-    """The lines of the tree screen. With a filter: those that match, with their ancestors."""
+    """The lines of the tree screen: processes on devices that the options leave, their ancestors
+    and their children. With words of a filter: of these lines those that match, with ancestors."""
     processes = state.shown.host_processes
+    wanted = state.main.filter
+    if wanted != ProcessFilter():
+        rows = (row for row in state.shown.processes if is_listed(row, wanted))
+        listed = {row.key[:2] for row in rows}
+        listed_pids = {pid for pid, _ in listed}
+        processes = _with_ancestors(
+            processes,
+            lambda process: (
+                (process.pid, process.start_time) in listed
+                or (process.parent_pid in listed_pids and not process.devices)
+            ),
+        )
     query = parse_query(state.query)
     if query.parts:
-        by_pid = {process.pid: process for process in processes}
-        kept: set[int] = set()
-        for process in processes:
-            pid: int | None = process.pid if matches_host_process(process, query) else None
-            while pid is not None and pid in by_pid and pid not in kept:
-                kept.add(pid)
-                pid = by_pid[pid].parent_pid
-        processes = tuple(process for process in processes if process.pid in kept)
+        uses = uses_of_devices(state)
+        processes = _with_ancestors(
+            processes, lambda process: matches_host_process(process, query, uses)
+        )
     return build_tree(processes)
+
+
+def _with_ancestors(
+    processes: tuple[HostProcessSample, ...], is_wanted: Callable[[HostProcessSample], bool]
+) -> tuple[HostProcessSample, ...]:
+    by_pid = {process.pid: process for process in processes}
+    kept: set[int] = set()
+    for process in processes:
+        pid: int | None = process.pid if is_wanted(process) else None
+        while pid is not None and pid in by_pid and pid not in kept:
+            kept.add(pid)
+            pid = by_pid[pid].parent_pid
+    return tuple(process for process in processes if process.pid in kept)
+
+
+def uses_of_devices(state: AppState) -> Uses:
+    """The rows of the process panel, filtered or not, by the PID and start time of the tree."""
+    uses: dict[tuple[int, float], list[ProcessSample]] = {}
+    for row in state.shown.processes:
+        uses.setdefault((row.key.pid, row.key.start_time), []).append(row)
+    return uses
 
 
 def tree_layout(state: AppState) -> TreeLayout:

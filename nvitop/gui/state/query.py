@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable
+from typing import Callable, Iterable, Mapping, Sequence, Tuple
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import HostProcessSample, ProcessSample
+
+#: What processes use devices for, by PID and start time.
+Uses = Mapping[Tuple[int, float], Sequence[ProcessSample]]
 
 
 class Query(NamedTuple):
@@ -76,22 +79,20 @@ def matches(process: ProcessSample, query: Query) -> bool:
     )
 
 
-def matches_host_process(process: HostProcessSample, query: Query) -> bool:
-    """The same for a process of the tree; ``type:`` restricts nothing there."""
-    return all(_host_part(process, prefix, word) for prefix, word in query.parts)
+def matches_host_process(process: HostProcessSample, query: Query, uses: Uses) -> bool:
+    """The same for a process of the tree, given what processes use devices for."""
+    rows = uses.get((process.pid, process.start_time), ())
+    return any(matches(row, query) for row in rows) or all(
+        _has_host_part(process, prefix, word) for prefix, word in query.parts
+    )
 
 
-def _host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
+def _has_host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
     if prefix == 'user':
         return contains(process.username, word)
     if prefix == 'pid':
         return str(process.pid).startswith(word)
-    if prefix == 'gpu':
-        labels = [(device.label, str(device.physical_index)) for device in process.devices]
-        return any(word in pair for pair in labels)
-    if prefix == 'type':
-        return True
-    return (
+    return not prefix and (
         contains(process.command, word)
         or contains(process.username, word)
         or word == str(process.pid)

@@ -11,6 +11,7 @@ from nvitop.gui.state.listing import (
     select_tree_row,
     selected_index,
     tree_index,
+    uses_of_devices,
 )
 from nvitop.gui.state.notices import replace_notice, withdraw_notice
 from nvitop.gui.state.query import matches, matches_host_process, parse_query
@@ -80,7 +81,12 @@ def find(state: AppState, text: str, step: int) -> AppState:
     if not query.parts:
         return state
     if state.screen is Screen.TREE:
-        hits = [i for i, row in enumerate(state.forest) if matches_host_process(row.process, query)]
+        uses = uses_of_devices(state)
+        hits = [
+            i
+            for i, row in enumerate(state.forest)
+            if matches_host_process(row.process, query, uses)
+        ]
         if hits:
             return select_tree_row(state, _next(hits, tree_index(state), step))
     else:
