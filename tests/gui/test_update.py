@@ -643,9 +643,15 @@ def test_graphs_are_not_promised_to_who_draws_with_ascii() -> None:
 
 
 def test_a_paste_confirms_nothing() -> None:
-    after, effects = update(read_dialog(asked()), Pasted('\r t k 1'))
-    assert after.dialog is not None
-    assert effects == ()
+    asking = read_dialog(asked())
+    assert update(asking, Pasted('\r t k 1')) == (asking, ())
+
+
+def test_a_paste_where_nothing_is_typed_does_nothing_and_says_so() -> None:
+    before, _ = press(state_of(MANY), 'Down')
+    state, effects = update(before, Pasted('K\r'))
+    assert texts(state) == ['Not pasted: only a filter or a search takes text']
+    assert (state._replace(notices=()), effects) == (before, ())
 
 
 def test_every_target_of_a_long_list_can_be_looked_at_before_it_is_confirmed() -> None:

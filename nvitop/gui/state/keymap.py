@@ -183,7 +183,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, _SCREEN),
     Binding(('K', '<'), Action.MOVE_UP, 'move the column to the left', _COLUMNS, _SCREEN),
     Binding(('J', '>'), Action.MOVE_DOWN, 'move the column to the right', _COLUMNS, _SCREEN),
-    Binding(('Esc', 'q', 'Q'), Action.BACK, 'back to the screen before', _BESIDE_MAIN - _TREE, _SCREEN),
+    Binding(('Esc', 'q', 'Q'), Action.BACK, 'back; so does the key that led there', _BESIDE_MAIN - _TREE, _SCREEN),
     Binding(('t', 'q', 'Q'), Action.BACK, 'back to the main screen', _TREE, _SCREEN),
     # The key that opens a screen leaves it too.
     Binding(('h', '?', 'F1'), Action.BACK, '', frozenset({Screen.HELP}), _SCREEN),

@@ -115,9 +115,11 @@ def _suspends(state: AppState, key: str) -> bool:
 
 def _pasted(state: AppState, event: Pasted) -> Result:
     # Pasted text is never taken for keys: it could kill what is selected.
-    if state.field is not None and state.dialog is None:
-        return typing_keys.insert(state, event.text)
-    return state, ()
+    if state.dialog is not None:
+        return state, ()
+    if state.field is None:
+        return replace_notice(state, 'Not pasted', 'only a filter or a search takes text'), ()
+    return typing_keys.insert(state, event.text)
 
 
 def _pressed(state: AppState, event: MousePressed) -> Result:
