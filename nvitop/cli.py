@@ -412,15 +412,27 @@ def _is_watched() -> bool:
 
 
 def _say(messages: Sequence[Message]) -> None:
-    """Print messages on standard error, each with its kind."""
+    """Print messages on standard error, each with its kind, broken between words in a terminal."""
     for kind, text in messages:
-        label = f'{kind}:'
+        message = f'nvitop: {kind}: {printable_lines(text)}'
         if sys.stderr.isatty():
             from nvitop.api.termcolor import colored
 
-            label = colored(label, _COLORS[kind], attrs=('bold',))
+            label = colored(f'{kind}:', _COLORS[kind], attrs=('bold',))
+            message = _wrapped(message).replace(f'{kind}:', label, 1)
         with contextlib.suppress(OSError):
-            print(f'nvitop: {label} {printable_lines(text)}', file=sys.stderr)
+            print(message, file=sys.stderr)
+
+
+def _wrapped(text: str) -> str:
+    """The text in lines that fit the terminal of standard error, words whole."""
+    import textwrap
+
+    width = 0
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    fit = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    return '\n'.join('\n'.join(fit.wrap(line)) for line in text.split('\n')) if width else text
 
 
 def _status(messages: Sequence[Message]) -> int:

@@ -53,6 +53,18 @@ def test_a_terminal_without_a_cursor_gets_a_report(monitors: Monitors) -> None:
         program.assert_restored()
 
 
+@pytest.mark.parametrize('columns', [40, 60, 80])
+def test_a_message_is_broken_between_words(columns: int) -> None:
+    command = (*NVITOP, '--demo', 'empty')
+    with Program(command, columns=columns, joins_errors=True) as program:
+        assert program.wait_for_exit() == 1
+        text = ' '.join(line.strip() for line in program.lines)
+    assert (
+        'nvitop: ERROR: No GPU is visible: the driver answers and has none. See whether the card is '
+        'found (lspci -d 10de:); in a container, whether it was started with --gpus all.'
+    ) in text
+
+
 def test_no_color_is_honoured(monitors: Monitors) -> None:
     with Program(command_for(monitors), variables={'NO_COLOR': '1'}) as program:
         program.wait_for('server --port')
