@@ -274,6 +274,23 @@ def test_other_metrics_have_their_units_and_their_own_top(metric: str, text: str
     assert {style.role for _, t, style in buffer.row(0) if text in t} == {Role.TEXT}
 
 
+def test_a_graph_without_a_fixed_top_says_what_its_highest_value_is() -> None:
+    sample = SAMPLES['h100x8']
+    history = History()
+    for i, mib in enumerate((500, 100, 20)):
+        device = sample.devices[0]._replace(pcie_tx_throughput_kib_per_s=1024 * mib)
+        sample = sample._replace(devices=(device,), processes=(), monotonic=100.0 + i)
+        history.record(sample)
+    state = GraphState('pcie_tx_throughput', 'power_usage')
+    graphs = select_graphs(sample.devices, state, None)
+    lines = panel(sample, 130, 12, history, graphs)
+    assert ' GPU PCIE TX: 20MiB/s  max: 500MiB/s ' in lines[0]
+    assert 'max' not in lines[10]
+    assert ' GPU PCIE TX: 20MiB/s  ' in panel(sample, 110, 12, history, graphs)[0]
+    # The value is worth more than whose it is.
+    assert '│ PCIE TX: 20MiB/s ' in panel(sample, 100, 12, history, graphs)[0]
+
+
 def test_what_can_be_plotted_has_a_history() -> None:
     assert set(GRAPHS_BY_METRIC) <= {*DEVICE_METRICS, *OPTIONAL_DEVICE_METRICS}
     assert len(GRAPHS_BY_METRIC) == len(GRAPHS)

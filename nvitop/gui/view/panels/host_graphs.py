@@ -141,14 +141,19 @@ def _draw_device_graphs(
             if device.key in graphs.keys
         ]
         now = _mean(values)
-        bound = _top(graph, graphs, sample) or graph_bound(means, 1e-9, math.inf)
+        top = _top(graph, graphs, sample)
+        bound = top or graph_bound(means, 1e-9, math.inf)
         style = Style(_graph_role(graph, now, view))
         draw_graph(
             buf, area, means, style, bound=bound, downwards=downwards, colorful=view.colorful
         )
         y = area.bottom - 1 if downwards else area.y
         text = f'{graph.title}: {_format_value(graph, now)}'
-        draw_text(buf, area.x, y, _label(_subjects(graphs, values), text, area.width), style)
+        # A graph that is always as high as it can be says nothing without a number.
+        highest = max((mean for mean in (now, *means) if mean is not None), default=None)
+        more = f'  max: {_format_value(graph, highest)}' if not top and highest is not None else ''
+        text = _label(_subjects(graphs, values), text, area.width, more=more)
+        draw_text(buf, area.x, y, text, style)
 
 
 def _subjects(graphs: DeviceGraphs, values: Sequence[float | None]) -> tuple[str, ...]:
@@ -160,9 +165,9 @@ def _subjects(graphs: DeviceGraphs, values: Sequence[float | None]) -> tuple[str
     return (graphs.prefix,)
 
 
-def _label(subjects: Sequence[str], text: str, width: int) -> str:
-    """A title with as much before it as there is room for: a value is never cut."""
-    texts = [f' {subject} {text} ' for subject in subjects]
+def _label(subjects: Sequence[str], text: str, width: int, *, more: str = '') -> str:
+    """A title with as much beside it as there is room for: a value is never cut."""
+    texts = [f' {subjects[0]} {text}{more} ', *(f' {subject} {text} ' for subject in subjects)]
     texts += [f' {text} ', text]
     return next((each for each in texts if len(each) <= width), clip(text, width))
 
