@@ -69,7 +69,7 @@ def test_kilowatts_do_not_move_the_border(
 
 def test_a_long_name_keeps_its_right_end_and_gets_more_room_on_a_wider_screen() -> None:
     device = SAMPLES['workstation'].devices[1]
-    assert '..X 4090 Laptop GPU  Off' in rows(device)[0]
+    assert '..TX 4090 Laptop GPU Off' in rows(device)[0]
     assert '  GeForce RTX 4090 Laptop GPU' in rows(device, width=90)[0]
 
 
@@ -207,6 +207,17 @@ def test_bars_have_the_colours_of_their_own_loads() -> None:
 def test_without_a_power_limit_watts_are_said_without_a_bar() -> None:
     device = gpu(0, 'A', power_usage_mw=38_400, power_limit_mw=None)
     assert 'PWR: 38W  ' in rows(device, width=130)[1]
+
+
+def test_a_name_gets_what_the_state_beside_it_leaves() -> None:
+    name = 'NVIDIA Tesla V100-SXM2-32GB'
+    for mode, cell in (
+        ('Enabled', 'Tesla V100-SXM2-32GB  On'),
+        ('Disabled', 'Tesla V100-SXM2-32GB Off'),
+        (None, 'Tesla V100-SXM2-32GB N/A'),
+    ):
+        row = rows(gpu(0, name, persistence_mode=mode))[0]
+        assert row.startswith(f'│   0  {cell} │')
 
 
 def test_the_hint_gives_way_to_what_matters_more() -> None:

@@ -301,7 +301,8 @@ def _full_cells(device: DeviceSample, width: int, traits: _Traits) -> list[list[
         third = f' {clip(fmt.format_word(device.mig_mode), 8):>8}  {clip(ecc, 10, "+"):>10} '
     else:
         third = f' {ecc:>20} '
-    room = width - BESIDE_NAME
+    state = clip(state, 4)
+    room = width - 8 - cell_width(state)
     name = pad(fmt.format_device_name(device.info.name, room), room)
     bus = fit(fmt.format_word(device.info.bus_id), 16)
     display = fmt.format_switch(device.display_active)
@@ -309,7 +310,7 @@ def _full_cells(device: DeviceSample, width: int, traits: _Traits) -> list[list[
     fan, temperature, performance = _fan_temperature_performance(device)
     return [
         [
-            f'{device.key.label:>4}  {name} {clip(state, 4):>4} ',
+            f'{device.key.label:>4}  {name} {state} ',
             f' {bus} {clip(display, 3):>3} ',
             third,
         ],
