@@ -80,7 +80,16 @@ _NOT_AVAILABLE = -math.inf
 class Ring:
     """Values of one metric by slot of time; its size never changes."""
 
-    __slots__ = ('_count', '_memo', '_memo_end', '_slots', '_values', 'last_slot', 'slot_seconds')
+    __slots__ = (
+        '_count',
+        '_first_slot',
+        '_memo',
+        '_memo_end',
+        '_slots',
+        '_values',
+        'last_slot',
+        'slot_seconds',
+    )
 
     def __init__(self, slot_seconds: float = 1.0, capacity_seconds: float = CAPACITY_SECONDS):
         self.slot_seconds = slot_seconds
@@ -88,6 +97,7 @@ class Ring:
         self._values = array('f', [_NOT_SAMPLED]) * self._slots
         #: Number of the newest slot, -1 while empty.
         self.last_slot = -1
+        self._first_slot = -1
         self._count = 0
         self._memo: dict[tuple[float, int], list[float | None]] = {}
         self._memo_end = -1
@@ -117,7 +127,9 @@ class Ring:
     def _advance(self, slot: int) -> None:
         """Make ``slot`` the newest one and mark those skipped as not sampled."""
         skipped = slot - self.last_slot - 1
-        if self.last_slot >= 0 and skipped > 0:
+        if self.last_slot < 0:
+            self._first_slot = slot
+        elif skipped > 0:
             values, slots = self._values, self._slots
             for number in range(max(self.last_slot + 1, slot - slots + 1), slot):
                 values[number % slots] = _NOT_SAMPLED
@@ -156,9 +168,13 @@ class Ring:
             # A few columns more on the left, so that what enters there is interpolated as well.
             max_gap = max_gap_seconds * columns / seconds
             margin = math.ceil(max_gap) + 1
-            means = self._resample(end, seconds / columns / self.slot_seconds, columns + margin)
+            width = seconds / columns / self.slot_seconds
+            # What lies before the first value, most of a graph at first, is not looked at.
+            begun = max(1, min(columns, math.ceil((end - self._first_slot + 1) / width) + 1))
+            nothing: list[float | None] = [None] * (columns - begun)
+            means = self._resample(end, width, begun + margin)
             _interpolate(means, max_gap)
-            memo = _or_none(means[margin:])
+            memo = nothing + _or_none(means[margin:])
             self._memo[(seconds, columns)] = memo
         return memo.copy()
 

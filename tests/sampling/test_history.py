@@ -6,6 +6,8 @@ import sys
 import types
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nvitop.sampling import history
 from nvitop.sampling.history import HOST, History, Ring
@@ -28,6 +30,41 @@ def test_values_of_a_column_per_second_are_what_was_appended() -> None:
 def test_values_before_the_first_one_are_unknown() -> None:
     ring = filled({100: 1.0, 101: 2.0})
     assert ring.values(101, 4, 4) == [None, None, 1, 2]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.dictionaries(
+        st.integers(0, 400), st.one_of(st.none(), st.floats(0, 100, width=32)), min_size=1
+    ),
+    st.integers(0, 500),
+    st.sampled_from([5.0, 7.5, 60.0, 90.0, 300.0, 3600.0]),
+    st.integers(1, 200),
+    st.sampled_from([1.0, 2.0, 2.5]),
+)
+def test_a_graph_is_the_same_whether_its_empty_part_is_looked_at_or_not(
+    values: dict[int, float | None], now: int, seconds: float, columns: int, slot: float
+) -> None:
+    ring = filled({float(time): values[time] for time in sorted(values)}, slot)
+    thorough = filled({float(time): values[time] for time in sorted(values)}, slot)
+    thorough._first_slot = -100_000
+    assert ring.values(now, seconds, columns) == thorough.values(now, seconds, columns)
+
+
+def test_of_a_graph_that_has_just_begun_only_the_begun_part_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ring = filled({1000.0 + i: 1.0 for i in range(5)})
+    looked_at: list[int] = []
+    resample = ring._resample
+
+    def counting(end: int, width: float, columns: int) -> list[float]:
+        looked_at.append(columns)
+        return resample(end, width, columns)
+
+    monkeypatch.setattr(Ring, '_resample', lambda _, *arguments: counting(*arguments))
+    assert ring.values(1004, 3600, 3600) == [*[None] * 3595, *[1.0] * 5]
+    assert looked_at[0] < 30
 
 
 def test_an_empty_ring_knows_nothing() -> None:
