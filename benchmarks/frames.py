@@ -1,4 +1,4 @@
-"""What a frame of each screen costs, and a key: ``python -m benchmarks.frames`` in the repository.
+"""What a frame of each screen costs, made anew and with rows that are remembered, and a key: ``python -m benchmarks.frames`` in the repository.
 
 180 × 60, 8 GPUs and 50 processes, or as many as the argument says. In CPU time, which a busy
 machine disturbs least.
@@ -17,6 +17,7 @@ from nvitop.gui.state.types import ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.types import ProcessKey, Sample
+from tests.gui.remembered import forget_rows
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
 
 WIDTH, HEIGHT = 180, 60
@@ -79,7 +80,7 @@ def main() -> None:
     sample = machine(count)
     history = history_of(sample, 600)
     print(f'{WIDTH} × {HEIGHT}, 8 GPUs, {count} processes\n')
-    print(f'{"":30} {"frame":>9} {"budget":>7} {"key":>12}')
+    print(f'{"":30} {"frame":>9} {"budget":>7} {"remembered":>12} {"key":>12}')
     for name, (keys, view) in SCREENS.items():
         state = state_of(sample, keys, view)
 
@@ -89,11 +90,18 @@ def main() -> None:
                 buffer.row(y)
             return buffer
 
+        def anew() -> None:
+            forget_rows()
+            frame()
+
         def press(state: AppState = state) -> None:
             update(state, KeyPressed('Down'))
 
-        cost = microseconds(frame)
-        print(f'{name:30} {cost:6.0f} µs {cost / FRAME_BUDGET:7.0%} {microseconds(press):9.0f} µs')
+        cost = microseconds(anew)
+        print(
+            f'{name:30} {cost:6.0f} µs {cost / FRAME_BUDGET:7.0%} {microseconds(frame):9.0f} µs '
+            f'{microseconds(press):9.0f} µs'
+        )
 
 
 if __name__ == '__main__':

@@ -30,6 +30,7 @@ from nvitop.gui.view.screens.report import draw_report
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.graph import draw_graph
 from nvitop.sampling.history import History
+from tests.gui.remembered import forget_rows
 from tests.gui.samples import SAMPLES
 
 WIDTH, HEIGHT = 180, 60
@@ -89,6 +90,7 @@ def main_screen(name: str, history: History, view: ViewState) -> Buffer:
     layout = lay_out_page(sample, sample.processes, state, view, WIDTH, HEIGHT)
     arranged = MainView(sample.processes, layout)
     header = Header('Tue Jan 02 03:04:05 2024', version='1.0.0')
+    forget_rows()
     draw_main(buffer, arranged, sample, state, view, header, history=history)
     rows(buffer)
     return buffer

@@ -39,10 +39,10 @@ from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels import device as device_panel
 from nvitop.gui.view.panels import process as process_panel
-from nvitop.gui.view.widgets.frame import rule
 from nvitop.options import Thresholds
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost, Problem
+from tests.gui.remembered import forget_rows
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
 from tests.gui.test_report import Anything, assert_boxes_close
 from tests.gui.test_update import EVENTS, SIZES, read_dialog
@@ -80,14 +80,6 @@ def assert_is_drawn_inside(buffer: Buffer, state: AppState) -> None:
             assert x >= end
             end = x + cell_width(text)
         assert end <= buffer.width
-
-
-def forget_rows() -> None:
-    """Have the next frame made anew."""
-    process_panel._row.cache_clear()
-    device_panel._rows.cache_clear()
-    lay_out_main.cache_clear()
-    rule.cache_clear()
 
 
 @pytest.mark.parametrize('name', SAMPLES)
