@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from typing import TYPE_CHECKING, Dict, Iterator, Sequence, Tuple
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 DEVICE_COUNT_SECONDS = 2.0
 #: So many more objects than before have been made when the monitor looks for garbage.
 COLLECTED_AFTER = 20_000
+#: How long a GPU may take to tell its names before it has none but its index.
+NAMES_SECONDS = 2.0
 
 
 class Message(NamedTuple):
@@ -234,7 +237,7 @@ def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
         return tuple(lanes.ask_at_start(parse, lanes.VISIBLE_SECONDS)), []
     wishes: list[Wish] = []
     unknown = []
-    known = lanes.ask_at_start(lambda: _known_devices(options.only or ()))
+    known, silent = _known_devices(options.only)
     for name in options.only:
         found = known[name] if name in known else _abbreviated(name, known)
         if found is None:
@@ -245,24 +248,37 @@ def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
         return tuple(wishes), []
     labels = [name for name in known if not name.startswith(('GPU-', 'MIG-'))]
     there = f'there are {", ".join(labels)}' if labels else 'there are none'
+    there += ''.join(f'; GPU {index} does not answer' for index in silent)
     return tuple(wishes), [f'No such device: {", ".join(unknown)}; {there}.']
 
 
-def _known_devices(names: Sequence[str]) -> dict[str, Wish]:
-    """Devices by all names: ``'0'``, ``'0:1'`` and UUIDs; by index alone where that will do."""
+def _known_devices(names: Sequence[str]) -> tuple[dict[str, Wish], list[int]]:
+    """Devices by all names: ``'0'``, ``'0:1'`` and UUIDs; by index alone where that will do.
+
+    And the GPUs that do not tell theirs.
+    """
+    indices = range(lanes.ask_at_start(_device_count))
+    known: dict[str, Wish] = {str(index): index for index in indices}
+    if known.keys() >= set(names):
+        return known, []  # no GPU is asked anything: another than those that are meant may hang
+    steps = {index: functools.partial(_names_of, index) for index in indices}
+    outcomes = lanes.Lane('nvitop-start').run(steps, limit=NAMES_SECONDS)
+    for outcome in outcomes.values():
+        if outcome.error is not None:
+            raise outcome.error
+        known.update(outcome.value or {})
+    return known, [index for index, outcome in outcomes.items() if outcome.timed_out]
+
+
+def _names_of(index: int) -> dict[str, Wish]:
+    """A GPU and its MIG devices by all their names."""
     from nvitop.api.device import Device
 
-    known: dict[str, Wish] = {str(index): index for index in range(_device_count())}
-    if known.keys() >= set(names):
-        return known  # no GPU is asked anything: another than those that are meant may hang
-    for device in Device.all():
-        known[str(device.physical_index)] = device.physical_index
-        known[str(device.uuid())] = device.physical_index
-        for mig in device.mig_devices():
-            index = (mig.physical_index, mig.mig_index)
-            known[f'{index[0]}:{index[1]}'] = index
-            known[str(mig.uuid())] = index
-    return known
+    device = Device(index)
+    names: dict[str, Wish] = {str(device.uuid()): index}
+    for mig in device.mig_devices():
+        names[f'{index}:{mig.mig_index}'] = names[str(mig.uuid())] = (index, mig.mig_index)
+    return names
 
 
 def _abbreviated(name: str, known: dict[str, Wish]) -> Wish | None:

@@ -163,6 +163,19 @@ def test_a_device_that_is_not_there_is_an_error_beside_the_others(
     assert captured.err == 'nvitop: ERROR: No such device: 99; there are 0, 1, 2, 3, 4, 5, 6, 7.\n'
 
 
+def test_a_gpu_that_hangs_keeps_no_other_from_being_found_by_its_uuid(
+    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uuids = [str(Device(index).uuid()) for index in (1, 2)]
+    machine.hang('nvmlDeviceGetHandleByIndex*', gpu=2)
+    assert report('-o', *uuids) == 1
+    captured = capsys.readouterr()
+    assert captured.out.count('H100 80GB') == 1
+    assert '│   1  H100' in captured.out
+    assert f'No such device: {uuids[1]}; there are ' in captured.err
+    assert '; GPU 2 does not answer.' in captured.err
+
+
 def test_no_device_left_is_a_report_without_devices(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
