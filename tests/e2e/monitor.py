@@ -212,6 +212,15 @@ class Monitor(Program):
         """Wait until it has the colour of what is tagged."""
         self.wait(lambda: self.color(text) == TAG_COLOR)
 
+    def wait_until_armed(self) -> None:
+        """Wait until the dialog takes an answer: until then its buttons are dim."""
+
+        def is_armed() -> bool:
+            y = self.row('Cancel')  # which may not have been written yet
+            return y >= 0 and not self.emulator.screen.is_dim(self.lines[y].index('Cancel'), y)
+
+        self.wait(is_armed)
+
     def highlighted(self) -> list[str]:
         """The buttons of the dialog that are in reverse."""
         y = self.row('Cancel')

@@ -47,17 +47,7 @@ def open_dialog(monitor: Monitor, name: str, key: str = 'T') -> None:
     """Ask to send a signal to this process, and wait until an answer is taken."""
     select(monitor, name)
     monitor.press(key, 'Cancel')
-    wait_until_armed(monitor)
-
-
-def wait_until_armed(monitor: Monitor) -> None:
-    """Buttons are dim until an answer is taken."""
-
-    def is_armed() -> bool:
-        y = monitor.row('Cancel')  # which may not have been written yet
-        return y >= 0 and not monitor.emulator.screen.is_dim(monitor.lines[y].index('Cancel'), y)
-
-    monitor.wait(is_armed)
+    monitor.wait_until_armed()
 
 
 def test_each_signal_reaches_the_process_that_was_named(tmp_path: pathlib.Path) -> None:
@@ -94,7 +84,7 @@ def test_all_tagged_get_it_and_one_that_has_gone_is_told(tmp_path: pathlib.Path)
             monitor.wait_until_tagged(f' {name} ')
         select(monitor, 'saved')
         monitor.press('K', 'these 2 processes')
-        wait_until_armed(monitor)
+        monitor.wait_until_armed()
         for name in ('victim-a', 'victim-b'):
             monitor.wait_for(rf'│ {victims[name].pid} \(\S+\) {name} -c ')
         victims['victim-b'].kill()

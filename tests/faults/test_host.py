@@ -258,8 +258,9 @@ def hides(wrapper: Sequence[str]) -> bool:
 
 
 @pytest.mark.skipif(not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='needs root')
-def test_hidden_processes_are_told_of_as_far_as_they_are_known() -> None:
-    mount = 'mount -o remount,hidepid=2 /proc && exec "$@"'
+@pytest.mark.parametrize('how', [1, 2])
+def test_hidden_processes_are_told_of_as_far_as_they_are_known(how: int) -> None:
+    mount = f'mount -o remount,hidepid={how} /proc && exec "$@"'
     wrapper = [UNSHARE, '--mount', '--pid', '--fork', '--mount-proc', '/bin/sh', '-c', mount, 'sh']
     if not hides(wrapper):
         pytest.skip('/proc cannot be mounted with hidepid here')

@@ -29,7 +29,9 @@ from nvitop.sampling.types import HostSample, ProcessKey, Sample
 from tests.sampling.fakes import device_key, device_sample, process_sample
 
 UNSHARE = shutil.which('unshare') or ''
-NAMESPACE = [UNSHARE, '--pid', '--fork', '--mount-proc']
+NAMESPACE = [UNSHARE, '--pid', '--fork', '--kill-child', '--mount-proc']
+#: The functions of tests.faults.recycle, which needs Linux.
+WAYS = ('by_monitor', 'by_library', 'by_library_once_gone')
 
 
 def has_namespaces() -> bool:
@@ -39,28 +41,52 @@ def has_namespaces() -> bool:
     return bool(UNSHARE) and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def recycle(count: int) -> None:
+def said_by(program: str, *arguments: object) -> dict[str, object]:
+    """What a program prints that runs in a PID namespace of its own."""
     if not has_namespaces():
         pytest.skip('no PID namespace can be made here')
     done = subprocess.run(
-        [*NAMESPACE, sys.executable, '-m', 'tests.faults.recycle', str(count)],
+        [*NAMESPACE, sys.executable, '-m', f'tests.faults.{program}', *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=600,
-        check=True,
+        timeout=900,
     )
-    said = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    said: dict[str, object] = json.loads(done.stdout)
+    return said
+
+
+def recycle(way: str, count: int) -> None:
+    said = said_by('recycle', count, way)
     assert said == {'recycled': count, 'signalled': 0, 'outcomes': {'reused': count}}
 
 
-def test_a_recycled_pid_is_not_signalled() -> None:
-    recycle(20)
+@pytest.mark.parametrize('way', WAYS)
+def test_a_recycled_pid_is_not_signalled(way: str) -> None:
+    recycle(way, 20)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_no_recycled_pid_is_signalled_of_a_thousand() -> None:
-    recycle(1000)
+@pytest.mark.parametrize('way', WAYS)
+def test_no_recycled_pid_is_signalled_of_a_thousand(way: str) -> None:
+    recycle(way, 1000)
+
+
+def recycle_shown(rounds: int) -> None:
+    assert said_by('recycle_shown', rounds) == {
+        'recycled': rounds * 20,
+        'signalled': 0,
+        'sent': rounds,
+        'status': 0,
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_no_pid_of_a_thousand_that_pass_on_under_the_running_monitor_is_signalled() -> None:
+    recycle_shown(50)
 
 
 # The monitor, with a table of processes that changes under its hands
