@@ -700,7 +700,7 @@ def with_details(sample: Sample) -> Sample:
                 nvlink_rx_throughput_kib_per_s=0,
                 encoder_utilization_percent=0,
                 decoder_utilization_percent=100 if index == 1 else 3,
-                memory_temperature_celsius=65,
+                memory_temperature_celsius=None if info.is_unified_memory else 65,
                 total_energy_joules=1.2e9 * (index + 1),
                 clock_event_reasons=reasons.get(index, ())
                 if device.gpu_utilization_percent

@@ -55,6 +55,7 @@ class Case(NamedTuple):
 # fmt: off
 CASES = [
     Case('main-details', 'one', 40, 12, 'd'),
+    Case('main-unified', 'unified', 60, 20, 'd'),
     Case('main-lost', 'lost', 40, 12),
     Case('main-dialog', 'h100x8', 60, 20, 'Down Down T seen'),
     Case('main-filter', 'hostile', 60, 20, '\\ p y t h o n Enter'),

@@ -69,7 +69,10 @@ def _codec(device: DeviceSample) -> Pieces:
 
 
 def _memory_temperature(device: DeviceSample) -> Pieces:
-    text = fmt.format_temperature(device.memory_temperature_celsius)
+    celsius = device.memory_temperature_celsius
+    if celsius is None and device.info.is_unified_memory:
+        return (('Mem ', _DIM), ('host', PLAIN))
+    text = fmt.format_temperature(celsius)
     return (('Mem ', _DIM), (f'{text:>4}', PLAIN))
 
 
