@@ -71,6 +71,17 @@ def test_what_is_not_known_matches_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ('status', 'text'),
+    [('zombie', 'zombie'), ('gone', 'no such'), ('no permission', 'permissions')],
+)
+def test_what_stands_in_the_place_of_a_command_is_found(status: str, text: str) -> None:
+    query = parse_query(text)
+    assert matches(BARE._replace(status=status), query)
+    assert not matches(BARE, query)
+    assert matches_host_process(HostProcessSample(9, 1.0, status=status), query, {})
+
+
+@pytest.mark.parametrize(
     ('text', 'expected'),
     [
         ('', True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterable, Mapping, Sequence, Tuple
 
+from nvitop.gui.state.types import SPECIAL_COMMANDS
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
@@ -67,6 +68,7 @@ def _has_word(process: ProcessSample, word: str) -> bool:
         contains(process.command, word)
         or contains(process.name, word)
         or contains(process.username, word)
+        or contains(SPECIAL_COMMANDS.get(process.status), word)
         or word == str(process.key.pid)
     )
 
@@ -95,6 +97,7 @@ def _has_host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
     return not prefix and (
         contains(process.command, word)
         or contains(process.username, word)
+        or contains(SPECIAL_COMMANDS.get(process.status), word)
         or word == str(process.pid)
     )
 
