@@ -58,10 +58,12 @@ def numbers(text: str) -> set[str]:
 def means(sample: Sample) -> set[str]:
     """The means of the devices that tell, as the graphs name them, and what processes have."""
     leaves = [d for d in sample.devices if not (d.mig_mode == 'Enabled' and not d.key.is_mig)]
+    gpus = [d for d in sample.devices if not d.key.is_mig]
     found = {str(process.gpu_memory_percent) for process in sample.processes}
     for field in ('memory_percent', 'gpu_utilization_percent'):
-        for devices in (leaves, sample.devices):
+        for devices in (leaves, gpus, sample.devices):
             known = [getattr(d, field) for d in devices if getattr(d, field) is not None]
+            found |= {str(len(known)), str(len(devices))}  # as in AVG of 2/3 GPUs
             if known:
                 found.add(f'{sum(known) / len(known):.1f}')
     return found
