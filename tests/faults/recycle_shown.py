@@ -28,6 +28,11 @@ _SCENARIO = '[[gpu]]\nmodel = "H100"\n' + ''.join(
 )
 
 
+def name_of(number: int) -> str:
+    """What all processes of a round are called."""
+    return f'round-{number:03}'
+
+
 def start(pid: int, name: str) -> None:
     """A process with this PID and name, which waits to be killed."""
     born = 0
@@ -62,11 +67,7 @@ class Rounds:
 
     def name(self) -> str:
         """What all processes of a round are called."""
-        return f'round-{self.number:03}'
-
-    def start_all(self) -> None:
-        """Begin the first round."""
-        start_all((*PIDS, LAST), self.name())
+        return name_of(self.number)
 
     def pass_on(self) -> None:
         """Give each PID to a process of the next round."""
@@ -116,10 +117,11 @@ def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'shown.toml'
         path.write_text(_SCENARIO, encoding='utf-8')
+        # Before the monitor, whose threads might have their PIDs.
+        start_all((*PIDS, LAST), name_of(0))
         # Measured is only when a key asks for it.
         with Monitor(path, '--interval=600', columns=120, rows=60) as monitor:
             game = Rounds(monitor)
-            game.start_all()
             for _ in range(rounds):
                 game.play()
             for pid in (*PIDS, LAST):
