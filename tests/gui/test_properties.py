@@ -232,6 +232,7 @@ _VIEWS = st.builds(
     columns=st.lists(
         st.sampled_from([column.name for column in COLUMNS]), min_size=1, unique=True
     ).map(tuple),
+    column_order=st.just(()) | st.permutations([column.name for column in COLUMNS]).map(tuple),
     thresholds=st.just(Thresholds()),
 )
 
