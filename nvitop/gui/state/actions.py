@@ -348,16 +348,16 @@ def _way_to_graphs(state: AppState, width: int) -> str:
 
 def _next_graph(*, is_upper: bool) -> Callable[[AppState], Result]:
     def change(state: AppState) -> Result:
+        panel = main_layout(state).host.graphs
+        if panel is None or panel.upper is None:
+            return refuse(state, 'No graphs of GPUs', _way_to_graphs(state, ONE_BAR))
         graphs = state.main.graphs
         names = [graph.metric for graph in GRAPHS]
         shown = graphs.upper if is_upper else graphs.lower
         metric = names[((names.index(shown) if shown in names else -1) + 1) % len(names)]
         graphs = graphs._replace(upper=metric) if is_upper else graphs._replace(lower=metric)
         state = state._replace(main=state.main._replace(graphs=graphs))
-        panel = main_layout(state).host.graphs
-        if panel is None or panel.upper is None:
-            state = replace_notice(state, 'No graphs of GPUs', _way_to_graphs(state, ONE_BAR))
-        elif was_frozen_before(state, (metric,)):
+        if was_frozen_before(state, (metric,)):
             title = GRAPHS_BY_METRIC[metric].title
             why = f'the display was frozen before {title} was measured{_way_to_run(state)}'
             state = replace_notice(state, 'No graph', why)
@@ -379,16 +379,15 @@ def _time_bases(state: AppState) -> list[int]:
 
 def _change_time(step: int) -> Callable[[AppState], Result]:
     def change(state: AppState) -> Result:
+        if state.screen is Screen.MAIN and main_layout(state).host.graphs is None:
+            return refuse(state, 'No graphs', _way_to_graphs(state, CLASSIC))
         graphs = state.main.graphs
         bases = _time_bases(state)
         at = bases.index(graphs.minutes) + step
         if not 0 <= at < len(bases):
             return refuse(state, 'Graphs', f'no {"longer" if step > 0 else "shorter"} time')
         graphs = graphs._replace(minutes=bases[at])
-        state = state._replace(main=state.main._replace(graphs=graphs))
-        if state.screen is Screen.MAIN and main_layout(state).host.graphs is None:
-            state = replace_notice(state, 'No graphs', _way_to_graphs(state, CLASSIC))
-        return state, ()
+        return state._replace(main=state.main._replace(graphs=graphs)), ()
 
     return change
 
