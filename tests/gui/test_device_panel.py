@@ -229,7 +229,10 @@ def test_the_hint_gives_way_to_what_matters_more() -> None:
     simulated = sample._replace(simulated='x' * 30)
     assert panel(simulated, header=header).lines()[0].endswith(' press h')
     simulated = sample._replace(simulated='x' * 40)
-    assert panel(simulated, header=header).lines()[0].endswith('SIMULATED: ' + 'x' * 40)
+    line = panel(simulated, header=header).lines()[0]
+    assert line == f'03:04:05 SIMULATED: {"x" * 40}{" " * 12}press h'
+    simulated = sample._replace(simulated='x' * 58)
+    assert panel(simulated, header=header).lines()[0] == '03:04:05 SIMULATED: ' + 'x' * 58
 
 
 @pytest.mark.parametrize(

@@ -163,15 +163,15 @@ def _draw_header(buf: Buffer, area: Rect, sample: Sample, header: Header) -> Non
     forms = (f'SIMULATED: {safe(sample.simulated)}', 'SIMULATED', 'SIM')
     simulated = (Badge(forms, _SIMULATED),) if sample.simulated else ()
     badges = (*simulated, *header.badges)
+    hint_width = sum(cell_width(text) for text, _ in header.hint)
     cells = [1 + cell_width(badge.forms[0]) for badge in badges]
-    if header.badges and cell_width(clock) + sum(cells) > area.width:
-        # What must not be forgotten matters more than the date and which machine it is.
+    if cell_width(clock) + sum(cells) + 1 + hint_width > area.width:
+        # What must not be forgotten, problems among it, matters more than the date.
         clock = next((part for part in clock.split() if ':' in part), clock)
     x = 1 + buf.write(0, area.y, clock, width=area.width)
     for text, style in fit_badges(badges, area.width - x + 1):
         x += 1 + buf.write(x, area.y, text, style)
     # At the right end of the box below, or where badges reach beyond that, of the screen.
-    hint_width = sum(cell_width(text) for text, _ in header.hint)
     right = area.width if x + hint_width > CLASSIC else min(area.width, CLASSIC)
     draw_at_right(buf, area.y, header.hint, left=x, right=right)
 
