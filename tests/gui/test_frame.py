@@ -819,16 +819,16 @@ def test_a_device_that_does_not_list_its_processes_is_named() -> None:
     )
     state, _ = update(AppState(80, 24), SampleArrived(sample))
     (title,) = [line for line in draw_frame(state, History()).lines() if 'Processes:' in line]
-    assert title.startswith('│ Processes: unknown on GPU 2,3  ')
+    assert title.startswith('│ Processes: unknown on GPU 2,3,7  ')
     filtered, _ = update_all(state, tuple(map(KeyPressed, ('\\', *'gpu:0', 'Enter'))))
     (title,) = [line for line in draw_frame(filtered, History()).lines() if 'Processes:' in line]
-    assert title.startswith('│ Processes: 1 of 8, unknown on GPU 2,3  ')
+    assert title.startswith('│ Processes: 1 of 8, unknown on GPU 2,3,7  ')
     users, _ = update(state, KeyPressed('U'))
     title = draw_frame(users, History()).lines()[0]
     assert title.startswith('5 users of GPUs, unknown on GPU 2,3,7  ')
     state, _ = update(state._replace(width=40, height=60), SampleArrived(sample))
     (title,) = [line for line in draw_frame(state, History()).lines() if 'Processes:' in line]
-    assert title.startswith('│ Processes: unknown on GPU 2,3 ')
+    assert title.startswith('│ Processes: unknown on GPU 2,3,7 ')
     filtered, _ = update_all(state, tuple(map(KeyPressed, ('\\', *'gpu:0', 'Enter'))))
     (title,) = [line for line in draw_frame(filtered, History()).lines() if 'Processes:' in line]
     # No @ without user and host, and no GPU 1 where GPU 10 is cut.

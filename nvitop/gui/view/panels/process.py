@@ -178,7 +178,7 @@ def _draw_title(
     if order:
         title += f'{order}{_arrow(listed.sort)}'
     x = 2 + buf.write(2, y, title, TITLE, width=width - 4)
-    silent = devices_without_list(sample)
+    silent = unknown_devices(sample)
     if silent:
         text = f'{"" if title.endswith(":") else ","} unknown on {devices_text(silent)}'
         x += buf.write(x, y, clip(text, width - 2 - x), _INCOMPLETE)
@@ -204,6 +204,14 @@ def devices_without_list(sample: Sample) -> list[DeviceKey]:
     }
     devices = sample.devices if silent else ()
     return [device.key for device in devices if device.status == 'ok' and device.key in silent]
+
+
+def unknown_devices(sample: Sample) -> list[DeviceKey]:
+    """GPUs and MIG devices that do not tell what runs on them, or nothing at all."""
+    silent = [device.key for device in sample.devices if device.status != 'ok']
+    gpus = {key.physical_index for key in silent if not key.is_mig}
+    parts = [key for key in silent if key.is_mig and key.physical_index in gpus]
+    return [key for key in (*silent, *devices_without_list(sample)) if key not in parts]
 
 
 def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> None:

@@ -16,10 +16,9 @@ from nvitop.gui.state.summary import UserSummary, summarise_users, total_memory
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
-from nvitop.gui.view.panels.process import devices_without_list, no_processes_message
+from nvitop.gui.view.panels.process import no_processes_message, unknown_devices
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, title_room
-from nvitop.sampling.types import DeviceKey, Sample
 
 _DIM = Style(Role.DIM)
 _OWN = Style(Role.USER, bold=True)
@@ -62,7 +61,7 @@ def _title(state: AppState, users: int, width: int) -> str:
     """How many users there are, and what is not in the sums: whole words, as many as there is room for."""
     title = f'{users} {"user" if users == 1 else "users"} of GPUs' if users else 'Users of GPUs'
     missing: list[tuple[str, ...]] = []
-    unknown = _unknown_devices(state.shown)
+    unknown = unknown_devices(state.shown)
     if unknown:
         count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
         missing.append((f'unknown on {devices_text(unknown)}', count))
@@ -73,14 +72,6 @@ def _title(state: AppState, users: int, width: int) -> str:
         longer = (f'{title}, {form}' for form in forms)
         title = next((text for text in longer if cell_width(text) <= width), title)
     return title
-
-
-def _unknown_devices(sample: Sample) -> list[DeviceKey]:
-    """GPUs and MIG devices that do not tell what runs on them, or nothing at all."""
-    silent = [device.key for device in sample.devices if device.status != 'ok']
-    gpus = {key.physical_index for key in silent if not key.is_mig}
-    parts = [key for key in silent if key.is_mig and key.physical_index in gpus]
-    return [key for key in (*silent, *devices_without_list(sample)) if key not in parts]
 
 
 def _text(place: PlacedColumn, user: UserSummary, total: int | None) -> str:
