@@ -59,6 +59,6 @@ class Lineage:
                     return known
                 seen.add(ancestor)
                 ancestor = ancestor.parent()
-        except host.PsutilError:
+        except (host.PsutilError, OSError):  # no file descriptor may be left
             return False
         return False

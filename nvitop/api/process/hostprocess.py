@@ -90,6 +90,7 @@ class HostProcess(psutil.Process):
             self._init(_NO_PID, _ignore_nsp=True)
         except OSError:  # no file descriptor is left: who asks next gets another object
             self.is_identified = False
+            self._ident = (pid, None)  # old releases of psutil set it last
         if self._pid != pid:
             self._pid = pid
             self._ident = (pid, None)
