@@ -27,7 +27,7 @@ class ViewState(NamedTuple):
     shows_details: bool = False
     #: Names of the columns of the process panel, from left to right.
     columns: tuple[str, ...] = DEFAULT_COLUMNS
-    #: All columns, hidden ones too, in the order that was chosen; ``()``: not yet.
+    #: All columns, hidden ones too, in the order that was chosen; ``()``: none was.
     column_order: tuple[str, ...] = ()
     thresholds: Thresholds = Thresholds()
     #: Bars and graphs in a gradient instead of one colour each.
