@@ -14,6 +14,7 @@ from nvitop.gui.render.width import cell_width, clip, clip_scrolled, fit, pad, s
 from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
+from nvitop.gui.state.summary import whole_devices
 from nvitop.gui.state.types import Sort
 from nvitop.gui.view.cells import CELLS, CellText
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights, draw_within
@@ -208,10 +209,8 @@ def devices_without_list(sample: Sample) -> list[DeviceKey]:
 
 def unknown_devices(sample: Sample) -> list[DeviceKey]:
     """GPUs and MIG devices that do not tell what runs on them, or nothing at all."""
-    silent = [device.key for device in sample.devices if device.status != 'ok']
-    gpus = {key.physical_index for key in silent if not key.is_mig}
-    parts = [key for key in silent if key.is_mig and key.physical_index in gpus]
-    return [key for key in (*silent, *devices_without_list(sample)) if key not in parts]
+    silent = whole_devices(device for device in sample.devices if device.status != 'ok')
+    return [*(device.key for device in silent), *devices_without_list(sample)]
 
 
 def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> None:
