@@ -38,8 +38,6 @@ from nvitop.gui.state.listing import (
     relist,
     select_process,
     select_tree_row,
-    selected_index,
-    signal_targets,
     tag_host_processes,
     toggle_tag,
     tree_index,
@@ -47,6 +45,7 @@ from nvitop.gui.state.listing import (
 )
 from nvitop.gui.state.notices import refuse, replace_notice
 from nvitop.gui.state.ordering import next_order
+from nvitop.gui.state.targets import hidden_by_filter, signal_targets, why_no_target
 from nvitop.gui.state.tree import subtree
 from nvitop.gui.state.types import Sort
 
@@ -91,32 +90,9 @@ def open_signal_dialog(state: AppState, action: Action, key: str) -> Result:
     """Ask which signal goes to the tagged or selected processes."""
     targets = signal_targets(state)
     if not targets:
-        return refuse(state, 'No signal', _why_no_target(state))
+        return refuse(state, 'No signal', why_no_target(state))
     button = button_of(_SIGNALS[action])
     return state._replace(dialog=SignalDialog(targets, button, opened_with=key)), ()
-
-
-def _why_no_target(state: AppState) -> str:
-    if state.view.readonly:
-        return 'read-only (--readonly)'
-    in_tree = state.screen is Screen.TREE
-    selected = state.tree.selected if in_tree else state.main.selected
-    if selected is None:
-        return 'select or tag a process'
-    if in_tree and not state.shown.host_processes:
-        return 'the tree has not been measured yet'
-    return _hidden(state) or f'{selected[0]} is not yours; tag it to try'
-
-
-def _hidden(state: AppState) -> str:
-    """That the filter hides the selected process, which is then not meant by any key."""
-    in_tree = state.screen is Screen.TREE
-    is_measured = bool(state.shown.host_processes) or not in_tree
-    selected = state.tree.selected if in_tree else state.main.selected
-    index = tree_index(state) if in_tree else selected_index(state)
-    if not state.query or not is_measured or selected is None or index is not None:
-        return ''
-    return f'the filter hides {selected[0]}'
 
 
 def sort_by(state: AppState, sort: Sort) -> AppState:
@@ -266,14 +242,14 @@ def _to_side(cells: int) -> Callable[[AppState], Result]:
 def _tag(state: AppState) -> Result:
     tagged = toggle_tag(state)
     if tagged is state:
-        return refuse(state, 'No tag', _hidden(state) or 'select a process first')
+        return refuse(state, 'No tag', hidden_by_filter(state) or 'select a process first')
     return move_selection(tagged, 1)[0], ()
 
 
 def _tag_subtree(state: AppState) -> Result:
     index = tree_index(state)
     if index is None:
-        return refuse(state, 'No tag', _hidden(state) or 'select a process first')
+        return refuse(state, 'No tag', hidden_by_filter(state) or 'select a process first')
     return tag_host_processes(state, {row.key for row in subtree(state.forest, index)}), ()
 
 
@@ -287,7 +263,7 @@ def _open_tree(state: AppState) -> Result:
 
 def _open_environ(state: AppState) -> Result:
     """The environment of the selected process; pid 0 stands for nvitop itself."""
-    hidden = _hidden(state)
+    hidden = hidden_by_filter(state)
     if hidden:
         return refuse(state, 'No environment', hidden)
     pid, start_time, title = 0, -1.0, 'nvitop'
@@ -304,8 +280,8 @@ def _open_environ(state: AppState) -> Result:
 
 
 def _open_metrics(state: AppState) -> Result:
-    if state.main.selected is None or _hidden(state):
-        return refuse(state, 'No graphs', _hidden(state) or 'select a process first')
+    if state.main.selected is None or hidden_by_filter(state):
+        return refuse(state, 'No graphs', hidden_by_filter(state) or 'select a process first')
     return open_screen(state, Screen.METRICS)._replace(metrics=state.main.selected), ()
 
 

@@ -7,17 +7,15 @@ from typing import Callable
 
 from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page, scroll_to_process
 from nvitop.gui.layout.tree import TreeLayout, lay_out_tree
-from nvitop.gui.state.app_state import AppState, Screen, Target
+from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.columns import growing_widths
 from nvitop.gui.state.ordering import is_listed, list_processes
 from nvitop.gui.state.query import Uses, filter_processes, matches_host_process, parse_query
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.tree import TreeRow, build_tree
-from nvitop.gui.state.types import SPECIAL_COMMANDS, ProcessFilter
-from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
+from nvitop.gui.state.types import ProcessFilter
+from nvitop.sampling.types import HostProcessSample, ProcessSample
 
-#: Where a process of the host alone is said to run, in the key that a signal goes to.
-NO_DEVICE = DeviceKey(-1)
 #: The widest that the devices of a process are written in the tree.
 _DEVICES_WIDTH = 16
 
@@ -238,43 +236,3 @@ def clear_selection(state: AppState) -> AppState:
         main=state.main._replace(selected=None, tagged=frozenset()),
         tree=state.tree._replace(selected=None, tagged=frozenset()),
     )
-
-
-def signal_targets(state: AppState) -> tuple[Target, ...]:
-    """Whom a signal would go to: all that are tagged, else the selected one if it may be signalled.
-
-    Each process once, however many devices it runs on.
-    """
-    if state.view.readonly:
-        return ()
-    by_key = {process.key: process for process in state.shown.processes}
-    targets: dict[tuple[int, float], Target] = {}
-    for process in state.shown.processes:
-        if process.key in state.main.tagged:
-            targets.setdefault(process.key[:2], _target(process))
-    hosts = {(p.pid, p.start_time): p for p in state.shown.host_processes}
-    for host_key in sorted(state.tree.tagged):
-        if host_key in hosts:
-            host = hosts[host_key]
-            key = ProcessKey(*host_key, NO_DEVICE)
-            targets.setdefault(host_key, Target(key, host.username or '?', _command(host)))
-    if targets:
-        return tuple(targets.values())
-    if state.screen is Screen.TREE:
-        chosen = hosts.get(state.tree.selected) if state.tree.selected else None
-        if chosen is None or not chosen.is_own or tree_index(state) is None:
-            return ()
-        key = ProcessKey(chosen.pid, chosen.start_time, NO_DEVICE)
-        return (Target(key, chosen.username or '?', _command(chosen)),)
-    selected = by_key.get(state.main.selected) if state.main.selected else None
-    if selected is None or not selected.is_own or selected not in state.rows:
-        return ()
-    return (_target(selected),)
-
-
-def _target(process: ProcessSample) -> Target:
-    return Target(process.key, process.username or '?', _command(process) or process.name or '')
-
-
-def _command(process: ProcessSample | HostProcessSample) -> str:
-    return process.command or SPECIAL_COMMANDS.get(process.status, '')

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Whom a signal would go to, and why to nobody."""
+
+from __future__ import annotations
+
+from nvitop.gui.state.app_state import AppState, Screen, Target
+from nvitop.gui.state.listing import selected_index, tree_index
+from nvitop.gui.state.types import SPECIAL_COMMANDS
+from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
+
+#: Where a process of the host alone is said to run, in the key that a signal goes to.
+NO_DEVICE = DeviceKey(-1)
+
+
+def signal_targets(state: AppState) -> tuple[Target, ...]:
+    """Whom a signal would go to: all that are tagged, else the selected one if it may be signalled.
+
+    Each process once, however many devices it runs on.
+    """
+    if state.view.readonly:
+        return ()
+    by_key = {process.key: process for process in state.shown.processes}
+    targets: dict[tuple[int, float], Target] = {}
+    for process in state.shown.processes:
+        if process.key in state.main.tagged:
+            targets.setdefault(process.key[:2], _target(process))
+    hosts = {(p.pid, p.start_time): p for p in state.shown.host_processes}
+    for host_key in sorted(state.tree.tagged):
+        if host_key in hosts:
+            host = hosts[host_key]
+            key = ProcessKey(*host_key, NO_DEVICE)
+            targets.setdefault(host_key, Target(key, host.username or '?', _command(host)))
+    if targets:
+        return tuple(targets.values())
+    if state.screen is Screen.TREE:
+        chosen = hosts.get(state.tree.selected) if state.tree.selected else None
+        if chosen is None or not chosen.is_own or tree_index(state) is None:
+            return ()
+        key = ProcessKey(chosen.pid, chosen.start_time, NO_DEVICE)
+        return (Target(key, chosen.username or '?', _command(chosen)),)
+    selected = by_key.get(state.main.selected) if state.main.selected else None
+    if selected is None or not selected.is_own or selected not in state.rows:
+        return ()
+    return (_target(selected),)
+
+
+def why_no_target(state: AppState) -> str:
+    """Why a signal would go to nobody."""
+    if state.view.readonly:
+        return 'read-only (--readonly)'
+    in_tree = state.screen is Screen.TREE
+    selected = state.tree.selected if in_tree else state.main.selected
+    if selected is None:
+        return 'select or tag a process'
+    if in_tree and not state.shown.host_processes:
+        return 'the tree has not been measured yet'
+    return hidden_by_filter(state) or f'{selected[0]} is not yours; tag it to try'
+
+
+def hidden_by_filter(state: AppState) -> str:
+    """That the filter hides the selected process, which is then not meant by any key."""
+    in_tree = state.screen is Screen.TREE
+    is_measured = bool(state.shown.host_processes) or not in_tree
+    selected = state.tree.selected if in_tree else state.main.selected
+    index = tree_index(state) if in_tree else selected_index(state)
+    if not state.query or not is_measured or selected is None or index is not None:
+        return ''
+    return f'the filter hides {selected[0]}'
+
+
+def _target(process: ProcessSample) -> Target:
+    return Target(process.key, process.username or '?', _command(process) or process.name or '')
+
+
+def _command(process: ProcessSample | HostProcessSample) -> str:
+    return process.command or SPECIAL_COMMANDS.get(process.status, '')
