@@ -7,9 +7,10 @@ from typing import Tuple
 
 from nvitop.gui.layout.dialog import DialogLayout, lay_out_dialog
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.state.app_state import BUTTONS, AppState, SignalDialog, Target
+from nvitop.gui.state.app_state import BUTTONS, AppState, Target
 from nvitop.gui.state.effects import Effect, SendSignal
 from nvitop.gui.state.listing import clear_selection
+from nvitop.gui.state.targets import REMARKS, remark_on
 
 Result = Tuple[AppState, Tuple[Effect, ...]]
 
@@ -65,6 +66,13 @@ def be_drawn_anew(state: AppState) -> AppState:
     if dialog is None:
         return state
     return state._replace(dialog=dialog._replace(quiet_since=None, is_ready=False))
+
+
+def read_changes(before: AppState, state: AppState) -> AppState:
+    """A dialog in which something else stands than before has to be read anew."""
+    if state.dialog is None or dialog_message(before) == dialog_message(state):
+        return state
+    return be_drawn_anew(state)
 
 
 def press_in_dialog(state: AppState, key: str) -> Result:
@@ -124,7 +132,7 @@ def _layout(state: AppState) -> DialogLayout:
     assert dialog is not None
     return lay_out_dialog(
         Rect(0, 0, state.width, state.height),
-        dialog_message(dialog),
+        dialog_message(state),
         [label for _, label, _ in BUTTONS],
         scroll_y=dialog.scroll_y,
         fixed=2,
@@ -156,17 +164,26 @@ def confirm(state: AppState, button: int) -> Result:
     return clear_selection(state), (SendSignal(signal, keys),)
 
 
-def dialog_message(dialog: SignalDialog) -> tuple[str, ...]:
-    """The text of the dialog: the question, and every target with PID, user and command."""
-    count = len(dialog.targets)
-    noun = 'process' if count == 1 else f'{count} processes'
+def dialog_message(state: AppState) -> tuple[str, ...]:
+    """The text of the dialog: the question, what should be known of the targets, and each of them
+    with PID, user and command. It is not safe to draw yet."""
+    dialog = state.dialog
+    assert dialog is not None
+    if len(dialog.targets) == 1:
+        question = 'Send a signal to this process?'
+    else:
+        question = f'Send a signal to these {len(dialog.targets)} processes?'
+    remarks = list(map(remark_on(state), dialog.targets))
+    counts = ((remarks.count(remark), words) for remark, words in REMARKS.items())
+    summary = ', '.join(f'{count} {words}' for count, words in counts if count)
     return (
-        f'Send a signal to this {noun}?' if count == 1 else f'Send a signal to these {noun}?',
-        '',
-        *(target_line(target) for target in dialog.targets),
+        question,
+        # One target has its remark in its own line.
+        summary if len(dialog.targets) > 1 else '',
+        *(_target_line(target, remark) for target, remark in zip(dialog.targets, remarks)),
     )
 
 
-def target_line(target: Target) -> str:
-    """A target in one line; its text is not safe to draw yet."""
-    return f'{target.key.pid} ({target.username}) {target.command}'.rstrip()
+def _target_line(target: Target, remark: str) -> str:
+    who = f'{target.username}, {remark}' if remark else target.username
+    return f'{target.key.pid} ({who}) {target.command}'.rstrip()

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Whom a signal would go to, and why to nobody."""
+"""Whom a signal would go to, why to nobody, and what is to be said of those it would go to."""
 
 from __future__ import annotations
+
+from typing import Callable
 
 from nvitop.gui.state.app_state import AppState, Screen, Target
 from nvitop.gui.state.listing import selected_index, tree_index
@@ -10,6 +12,8 @@ from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, Proc
 
 #: Where a process of the host alone is said to run, in the key that a signal goes to.
 NO_DEVICE = DeviceKey(-1)
+#: What is said of a target, in its line; with words that follow how many there are.
+REMARKS = {'hidden': 'hidden by the filter', 'no longer listed': 'no longer listed'}
 
 
 def signal_targets(state: AppState) -> tuple[Target, ...]:
@@ -66,6 +70,27 @@ def hidden_by_filter(state: AppState) -> str:
     if not state.query or not is_measured or selected is None or index is not None:
         return ''
     return f'the filter hides {selected[0]}'
+
+
+def remark_on(state: AppState) -> Callable[[Target], str]:
+    """What is to be said of a target, one of :data:`REMARKS` or ``''``.
+
+    Whether it is still listed, the latest sample says, also where the display is frozen. Why it is
+    not is not known: it may have ended, or have left the GPU.
+    """
+    sample = state.sample
+    on_host = {(process.pid, process.start_time) for process in sample.host_processes}
+    listed = {process.key[:2] for process in sample.processes} | on_host
+    in_tree = state.screen is Screen.TREE
+    seen = {row.key for row in state.forest} if in_tree else {row.key[:2] for row in state.rows}
+
+    def remark(target: Target) -> str:
+        is_measured = bool(on_host) or target.key.device != NO_DEVICE
+        if is_measured and target.key[:2] not in listed:
+            return 'no longer listed'
+        return 'hidden' if state.query and target.key[:2] not in seen else ''
+
+    return remark
 
 
 def _target(process: ProcessSample) -> Target:

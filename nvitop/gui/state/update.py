@@ -14,6 +14,7 @@ from nvitop.gui.state.dialog import (
     be_drawn_anew,
     note_drawn,
     press_in_dialog,
+    read_changes,
     turn_in_dialog,
 )
 from nvitop.gui.state.effects import Effect, Quit, Redraw, Suspend
@@ -138,18 +139,17 @@ def _resized(state: AppState, event: Resized) -> Result:
 
 
 def _sample(state: AppState, event: SampleArrived) -> Result:
-    if event.sample.sequence < state.sample.sequence:
+    sample, before = event.sample, state.sample
+    if sample.sequence < before.sequence:
         return state, ()
-    before = state.sample
-    problems = count_problems(state.problems, event.sample.problems, event.sample.timestamp)
-    costs = (*state.costs, (event.sample.monotonic, event.sample.cost))[-MAX_COSTS:]
-    state = state._replace(sample=event.sample, problems=problems, costs=costs)
+    problems = count_problems(state.problems, sample.problems, sample.timestamp)
+    costs = (*state.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
+    after = state._replace(sample=sample, problems=problems, costs=costs)
     # Processes are measured more seldom than devices: between, their list is as it was.
-    is_listed = (
-        event.sample.processes is before.processes
-        and event.sample.host_processes is before.host_processes
-    )
-    return (state if is_listed or state.frozen is not None else relist(state)), ()
+    if sample.processes is before.processes and sample.host_processes is before.host_processes:
+        return after, ()
+    after = after if after.frozen is not None else relist(after)
+    return read_changes(state, after), ()
 
 
 def _clock(state: AppState, event: ClockTicked) -> Result:

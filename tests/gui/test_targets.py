@@ -1,0 +1,87 @@
+"""Whom a signal goes to, and what the box says of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.dialog import dialog_message
+from nvitop.gui.state.events import SampleArrived
+from nvitop.gui.state.update import update
+from nvitop.sampling.types import ProcessSample, Sample
+from tests.gui.samples import SAMPLES, with_families
+from tests.gui.test_update import press, read_dialog, state_of
+
+MANY = SAMPLES['processes200']
+
+
+def without(sample: Sample, *pids: int) -> SampleArrived:
+    """The next sample, in which these processes are not any more."""
+    return SampleArrived(
+        sample._replace(
+            sequence=2,
+            processes=tuple(p for p in sample.processes if p.key.pid not in pids),
+            host_processes=tuple(p for p in sample.host_processes if p.pid not in pids),
+        )
+    )
+
+
+def line_of(process: ProcessSample, remark: str = '') -> str:
+    return f'{process.key.pid} ({process.username}{remark}) {process.command}'
+
+
+def message(state: AppState) -> tuple[str, ...]:
+    """What the box says below its question."""
+    return dialog_message(state)[1:]
+
+
+@pytest.mark.parametrize('keys', ['', 'z', 't'])
+def test_a_target_that_is_not_listed_any_more_is_marked(keys: str) -> None:
+    sample = with_families(MANY)
+    state, _ = press(state_of(sample), *keys)
+    rows = sample.processes[:3]
+    for row in rows:
+        state, _ = press(state, 'F3', *str(row.key.pid), 'Enter', 'Space')
+    state, _ = press(state, 'T')
+    assert message(state) == ('', *map(line_of, rows))
+    state, _ = update(read_dialog(state), without(sample, rows[1].key.pid))
+    assert message(state) == (
+        '1 no longer listed',
+        line_of(rows[0]),
+        line_of(rows[1], ', no longer listed'),
+        line_of(rows[2]),
+    )
+    # What stands in the box now has not been read yet.
+    assert press(state, 'Enter')[1] == ()
+    # Only what changes makes it a new one.
+    state, _ = update(read_dialog(state), without(sample, rows[1].key.pid))
+    assert press(state, 'Enter')[1] != ()
+
+
+def test_a_single_target_that_is_not_listed_any_more_is_marked_beside_its_user() -> None:
+    state, _ = press(state_of(MANY), 'Down', 'T')
+    state, _ = update(state, without(MANY, MANY.processes[0].key.pid))
+    assert message(state) == ('', line_of(MANY.processes[0], ', no longer listed'))
+
+
+def test_a_target_that_left_one_of_its_devices_is_still_there() -> None:
+    first = MANY.processes[0]
+    twin = first._replace(key=first.key._replace(device=MANY.devices[1].key))
+    sample = MANY._replace(processes=(first, twin))
+    state, _ = press(state_of(sample), 'Down', 'Space', 'T')
+    state, _ = update(state, SampleArrived(sample._replace(sequence=2, processes=(twin,))))
+    assert message(state) == ('', line_of(first))
+
+
+@pytest.mark.parametrize('screen', ['', 't'])
+def test_tagged_processes_that_the_filter_hides_are_told_apart_in_the_box(screen: str) -> None:
+    sample = with_families(MANY)
+    state, _ = press(state_of(sample), *screen)
+    for row in sample.processes[:3]:
+        state, _ = press(state, 'F3', *str(row.key.pid), 'Enter', 'Space')
+    rows = sample.processes[:3]
+    state, _ = press(state, '\\', *f'pid:{rows[1].key.pid}', 'Enter', 'T')
+    marks = (', hidden', '', ', hidden')
+    assert message(state) == ('2 hidden by the filter', *map(line_of, rows, marks))
+    state, _ = update(state, without(sample, rows[2].key.pid))
+    assert message(state)[0] == '1 hidden by the filter, 1 no longer listed'
