@@ -126,8 +126,10 @@ def _keep_warnings(messages: list[Message]) -> None:
 
     def keep(text: str, args: tuple[object, ...]) -> None:
         message = Message('WARNING', text % args if args else text)
-        # Functions that the driver lacks are told in one list.
-        is_told = bool(args) and args[0] in libnvml.UNKNOWN_FUNCTIONS
+        # Functions that the driver lacks are told in one list, processes that cannot be with
+        # their GPU.
+        name = str(args[0]) if args else ''
+        is_told = name in libnvml.UNKNOWN_FUNCTIONS or name.endswith('RunningProcesses')
         if not is_told and message not in messages:
             messages.append(message)
 
@@ -302,6 +304,7 @@ def _monitor(source: LiveSource, options: Options, messages: list[Message]) -> i
     outcome = run_monitor(source, options, notices=[message.text for message in messages])
     if outcome.sample is not None:
         _print_report(outcome.sample, outcome.options)
+        messages += _remarks(outcome.sample, driver_answers=outcome.has_stopped)
     if outcome.crash:
         messages.append(Message('ERROR', outcome.crash))
     _say(messages)
@@ -319,7 +322,7 @@ def _report(source: LiveSource, options: Options, messages: list[Message]) -> in
     sample = source.complete_sample(metrics=REPORT_METRICS)
     with _writing('report', messages):
         _print_report(sample, options)
-    messages += _remarks(sample)
+    messages += _remarks(sample, driver_answers=not source.threads_inside)
     if not sample.devices and not _status(messages):
         messages.append(Message('ERROR', _explain_no_device(sample, options)))
     _say(messages)
@@ -376,8 +379,8 @@ def _terminal_width(fallback: int = 79) -> int:
     return fallback
 
 
-def _remarks(sample: Sample) -> list[Message]:
-    """What a user should know after this report."""
+def _remarks(sample: Sample, *, driver_answers: bool = True) -> list[Message]:
+    """What a user should know after this report. A driver that does not answer is asked nothing."""
     messages = []
     silent = [device for device in sample.devices if device.status != 'ok']
     gpus = {device.key.physical_index for device in silent if not device.key.is_mig}
@@ -394,7 +397,8 @@ def _remarks(sample: Sample) -> list[Message]:
                 'them.\nIn a container: start it with --pid=host.',
             )
         )
-    reports = (libnvml.missing_functions_report(), libnvml.explain_binding())
+    lacks = libnvml.missing_functions_report() if driver_answers else ''
+    reports = (lacks, libnvml.explain_binding())
     messages += [Message('WARNING', text) for text in reports if text]
     if _is_watched():
         messages.append(
@@ -408,9 +412,8 @@ def _failures(sample: Sample) -> list[str]:
     from nvitop.gui.state.summary import count_problems, problem_lines
 
     failed = [p for p in sample.problems if p.kind in ('error', 'impossible') and p.device]
-    # A GPU that does not answer, and processes that cannot be, are told of by others.
+    # A GPU that does not answer is told of by others.
     failed = [p for p in failed if p.what != 'status']
-    failed = [p for p in failed if p.kind == 'error' or not p.what.endswith('RunningProcesses')]
     names: dict[tuple[str, str], list[str]] = {}
     for line in problem_lines(count_problems((), failed, 0.0)):
         names.setdefault((line.subject, line.reason), []).append(line.what)

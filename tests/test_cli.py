@@ -88,6 +88,23 @@ def test_what_could_not_be_measured_is_said_with_its_reason(
     ]
 
 
+def test_processes_that_cannot_be_are_told_with_their_gpu(
+    capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / 'odd.toml'
+    path.write_text(
+        '[[gpu]]\ncount = 2\nmodel = "H100"\n\n'
+        '[[process]]\ngpus = [1]\npid = 4294967295\nmemory = "1 GiB"\ncommand = ["x"]\n',
+        encoding='utf-8',
+    )
+    with simulation.machine(str(path), processes='fixed'):
+        assert report() == 0
+    assert capsys.readouterr().err == (
+        'nvitop: WARNING: device 1: nvmlDeviceGetComputeRunningProcesses: '
+        '1 of 1 dropped: PID 4294967295 is outside the range of this system.\n'
+    )
+
+
 def test_without_a_terminal_the_report_needs_no_option(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -233,6 +250,16 @@ def test_without_a_name_the_user_is_the_current_one(
     assert shown == [('ann',), ('bob', 'eve'), None]
 
 
+@pytest.fixture
+def usual_garbage() -> Iterator[None]:
+    """How garbage is looked for is afterwards as it was."""
+    former = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*former)
+
+
+@pytest.mark.usefixtures('usual_garbage')
 def test_the_monitor_does_not_look_for_garbage_among_what_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -243,13 +270,34 @@ def test_the_monitor_does_not_look_for_garbage_among_what_stays(
         return monitor.Outcome(0, None, True, Options())
 
     monkeypatch.setattr(monitor, 'run_monitor', run_monitor)
-    former = gc.get_threshold()
-    try:
-        assert cli._monitor(LiveSource(), Options(), []) == 0
-    finally:
-        gc.unfreeze()
-        gc.set_threshold(*former)
+    assert cli._monitor(LiveSource(), Options(), []) == 0
     assert found == [(True, cli.COLLECTED_AFTER, True)]
+
+
+@pytest.mark.usefixtures('usual_garbage')
+def test_the_monitor_leaves_what_a_report_says_of_its_sample(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_monitor(*_: object, **__: object) -> monitor.Outcome:
+        return monitor.Outcome(0, SAMPLES['lost'], True, Options())
+
+    monkeypatch.setattr(monitor, 'run_monitor', run_monitor)
+    assert cli._monitor(LiveSource(), Options(), []) == 0
+    assert capsys.readouterr().err == (
+        'nvitop: WARNING: GPU 1: GPU is lost.\n'
+        'nvitop: WARNING: GPU 2: the driver has not answered for 12 s.\n'
+    )
+
+
+def test_a_driver_that_does_not_answer_is_not_asked_for_its_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(libnvml, 'missing_functions_report', lambda: 'it lacks much')
+    told = [
+        [text for _, text in cli._remarks(SAMPLES['h100x8'], driver_answers=answers)]
+        for answers in (True, False)
+    ]
+    assert told == [['it lacks much'], []]
 
 
 def test_only_beats_only_visible(
