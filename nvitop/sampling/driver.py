@@ -22,6 +22,11 @@ from nvitop.sampling.value import known_value
 FIRST_RESTART_SECONDS = 10.0
 LAST_RESTART_SECONDS = 60.0
 
+#: A GPU is slow that takes longer than this for what it is asked each time, …
+SLOW_SECONDS = 0.25
+#: … and does so this many times in a row: once means nothing.
+SLOW_TIMES = 3
+
 _DRIVER = 'driver'
 _VERSION_FUNCTIONS = {
     'driver_version': 'nvmlSystemGetDriverVersion',
@@ -79,6 +84,13 @@ def _restart() -> None:
         # A thread is inside the driver: it goes on as it is.
 
 
+class _Answer(NamedTuple):
+    """What a GPU answered, and in how many seconds; ``None`` where it was asked little."""
+
+    reading: GpuReading
+    seconds: float | None
+
+
 class DriverReader:
     """The driver and its GPUs, as they come and go."""
 
@@ -99,6 +111,10 @@ class DriverReader:
         self._silent_seconds = 0.0
         self._gpus: dict[int, GpuReader] = {}
         self._readings: dict[int, GpuReading] = {}
+        #: What a GPU is to be asked next: more than is due now where it is asked beside the others.
+        self._due: dict[int, Due] = {}
+        #: How long the last answers of a GPU took.
+        self._seconds: dict[int, tuple[float, ...]] = {}
         #: GPUs that were lost and are not even listed any more.
         self._missing: list[GpuReading] = []
         self._restart_at = math.inf
@@ -125,6 +141,7 @@ class DriverReader:
     def problems(self) -> tuple[Problem, ...]:
         """Why something is missing."""
         problems = [problem for reading in self._all() for problem in reading.problems]
+        problems += [p for index in sorted(self._slow()) for p in self._slowness(index)]
         problems[:0] = self.facts.problems
         if self.facts.error:
             problems.insert(0, Problem('driver', 'nvmlInit', self.facts.error, 'error'))
@@ -143,18 +160,52 @@ class DriverReader:
         if self.facts.error:
             return
         before = list(self._readings.values())
+        for index in self._gpus:
+            self._due[index] = merged(self._due.get(index), due)
+        # NVML can be started anew only while nobody is inside.
+        waits = due.metrics is not None or self._clock() >= self._restart_at
         outcomes = self._lane.run(
-            {index: functools.partial(gpu.read, due) for index, gpu in self._gpus.items()},
+            {
+                index: functools.partial(self._ask, index, gpu, due)
+                for index, gpu in self._gpus.items()
+            },
             limit=self._limit,
+            beside=() if waits else self._slow(),
         )
         for index, outcome in outcomes.items():
             self._readings[index] = self._reading(index, outcome)
         self._find_missing(before)
         self._plan_restart()
 
-    def _reading(self, index: int, outcome: Outcome[GpuReading]) -> GpuReading:
+    def _ask(self, index: int, gpu: GpuReader, due: Due) -> _Answer:
+        due = self._due.pop(index, due)
+        started = self._clock()
+        reading = gpu.read(due)
+        return _Answer(reading, self._clock() - started if due.fast else None)
+
+    def _slow(self) -> frozenset[int]:
+        """The GPUs that answer, but slowly."""
+        return frozenset(
+            index
+            for index, seconds in self._seconds.items()
+            if len(seconds) == SLOW_TIMES and min(seconds) >= SLOW_SECONDS
+        )
+
+    def _slowness(self, index: int) -> list[Problem]:
+        """That a GPU is slow, where it is shown."""
+        reason = f'slow: takes {self._seconds[index][-1]:.1f} s to answer'
+        keys = [sample.key for sample in self._readings[index].devices]
+        return [Problem(f'device {key.label}', 'status', reason, 'slow', key) for key in keys]
+
+    def _reading(self, index: int, outcome: Outcome[_Answer]) -> GpuReading:
         if outcome.value is not None:
-            return outcome.value
+            reading, seconds = outcome.value
+            if seconds is not None:
+                self._seconds[index] = (*self._seconds.get(index, ()), seconds)[-SLOW_TIMES:]
+            return reading
+        if not outcome.timed_out and outcome.error is None:  # it is still being asked
+            return self._last(index)._replace(begun=frozenset())
+        self._seconds.pop(index, None)
         if outcome.timed_out:
             # A thread may still be inside with the old reader.
             self._gpus[index] = self._gpus[index].renewed()
@@ -185,6 +236,7 @@ class DriverReader:
         self.facts = outcome.value or DriverFacts(error=str(outcome.error))
         self._is_known = True
         if self.facts.error:
+            self._seconds.clear()
             for index, reading in self._readings.items():
                 self._readings[index] = lost_reading(reading, 'lost', self.facts.error)
             self._plan_restart()
@@ -197,6 +249,8 @@ class DriverReader:
         for index in set(self._gpus) - set(indices):
             del self._gpus[index]
             self._lane.forget(index)
+            self._due.pop(index, None)
+            self._seconds.pop(index, None)
         for index in indices:
             gpu = self._gpus.setdefault(index, GpuReader(index, self._selection))
             gpu.close()
@@ -220,6 +274,20 @@ class DriverReader:
             self._restart_at, self._restart_pause = math.inf, FIRST_RESTART_SECONDS
         elif math.isinf(self._restart_at):
             self._restart_at = self._clock() + self._restart_pause
+
+
+def merged(before: Due | None, due: Due) -> Due:
+    """What is due now and what was before and has not been asked."""
+    if before is None or due.metrics is not None:
+        return due
+    return due._replace(
+        fast=before.fast or due.fast,
+        slow=before.slow or due.slow,
+        # Once all that is shown is asked, nothing else is shown any more.
+        shown=due.shown if due.fast else tuple({**dict.fromkeys(before.shown + due.shown)}),
+        processes=before.processes or due.processes,
+        without_loads=before.without_loads and due.without_loads,
+    )
 
 
 def silence(seconds: float) -> str:

@@ -4,6 +4,7 @@
 Steps run one after another in one daemon thread, so a healthy round costs one hop whatever the
 number of GPUs. A step that takes too long is left behind *with its thread*; the others go on in
 new ones, and the subject is tried again on the side, with back-off, until it answers in time.
+A subject that is known to be slow can be asked beside the round, which does not wait for it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import collections
 import functools
 import threading
 import time
-from typing import Callable, Generic, Hashable, Iterable, Mapping, TypeVar, cast
+from typing import Any, Callable, Container, Generic, Hashable, Iterable, Mapping, TypeVar, cast
 
 from nvitop.api import libnvml
 
@@ -41,7 +42,7 @@ def start_daemon(name: str, target: Callable[[], None]) -> None:
 
 
 class Outcome(Generic[T]):
-    """What became of a step: a value, an error, or silence."""
+    """What became of a step: a value, an error, silence, or nothing yet."""
 
     __slots__ = ('error', 'silent_seconds', 'value')
 
@@ -64,8 +65,12 @@ class Outcome(Generic[T]):
 class _Worker(Generic[S, T]):
     """A thread of a round: what it still has to do, and what it is inside."""
 
-    def __init__(self, steps: Iterable[tuple[S, Callable[[], T]]]) -> None:
+    def __init__(
+        self, steps: Iterable[tuple[S, Callable[[], T]]], outcomes: dict[S, Outcome[T]]
+    ) -> None:
         self.steps = collections.deque(steps)
+        #: Where it puts what it brings back.
+        self.outcomes = outcomes
         #: The step it is inside, and since when.
         self.step: tuple[S, Callable[[], T]] | None = None
         self.since = 0.0
@@ -112,6 +117,8 @@ class Lane:
         self._has_spare = False
         self._given: Callable[[], bool] | None = None
         self._silent: dict[Hashable, _Silence] = {}
+        #: Those that ask a slow subject beside the rounds.
+        self._beside: dict[Hashable, _Worker[Any, Any]] = {}
         self._inside = 0
 
     @property
@@ -124,33 +131,76 @@ class Lane:
         """Do not hold its silence against a subject any longer."""
         with self._condition:
             self._silent.pop(subject, None)
+            self._beside.pop(subject, None)
 
-    def run(self, steps: Mapping[S, Callable[[], T]], *, limit: float) -> dict[S, Outcome[T]]:
+    def run(
+        self,
+        steps: Mapping[S, Callable[[], T]],
+        *,
+        limit: float,
+        beside: Container[S] = (),
+    ) -> dict[S, Outcome[T]]:
         """Run the steps in order; each is waited for ``limit`` seconds.
 
         Returns an outcome for every subject. The step of a subject that is silent already is not
         run, but for a trial now and then, whose result is not used. So a step must share no state
         with a step that an earlier round was given for a subject that was silent then.
+
+        The subjects in ``beside`` are asked in threads of their own, and nobody waits for them: what
+        they answer is an outcome of a later round, and until then ``None``. While one of them is
+        inside a step, no other step of it is run.
         """
         with self._condition:
-            todo = [item for item in steps.items() if not self._is_silent(*item, limit)]
             outcomes: dict[S, Outcome[T]] = {}
-            workers: list[_Worker[S, T]] = [_Worker(todo)] if todo else []
+            workers = self._begin(steps, outcomes, limit, beside)
             try:
-                for worker in workers:
-                    self._start(worker, outcomes)
                 while workers:
                     self._wait(workers, limit)
-                    workers = self._look_after(workers, outcomes, limit)
+                    workers = self._look_after(workers, limit)
             finally:
                 for worker in workers:  # after Ctrl-C: they end with their present step
                     worker.steps.clear()
             now = self._clock()
             for subject in steps:
                 if subject not in outcomes:
-                    silent = now - self._silent[subject].since
-                    outcomes[subject] = Outcome(silent_seconds=max(silent, 1e-9))
+                    silence = self._silent.get(subject)
+                    silent = 0.0 if silence is None else max(now - silence.since, 1e-9)
+                    outcomes[subject] = Outcome(silent_seconds=silent)
             return outcomes
+
+    def _begin(
+        self,
+        steps: Mapping[S, Callable[[], T]],
+        outcomes: dict[S, Outcome[T]],
+        limit: float,
+        beside: Container[S],
+    ) -> list[_Worker[S, T]]:
+        """Start a round; returns the workers to wait for."""
+        todo: list[tuple[S, Callable[[], T]]] = []
+        workers: list[_Worker[S, T]] = []
+        for subject, step in steps.items():
+            worker = self._beside.pop(subject, None)
+            if worker is not None and worker.is_done:
+                outcomes.update(worker.outcomes)
+            elif worker is not None:
+                if subject in beside and self._clock() - worker.since < limit:
+                    self._beside[subject] = worker
+                else:  # it is wanted now, or has had its time
+                    outcomes.update(worker.outcomes)
+                    worker.outcomes = outcomes
+                    workers.append(worker)
+                continue
+            if self._is_silent(subject, step, limit):
+                continue
+            if subject in beside:
+                self._beside[subject] = _Worker([(subject, step)], {})
+                self._start(self._beside[subject])
+            else:
+                todo.append((subject, step))
+        if todo:
+            workers.append(_Worker(todo, outcomes))
+            self._start(workers[-1])
+        return workers
 
     def _wait(self, workers: list[_Worker[S, T]], limit: float) -> None:
         """Wait until something happens, or for a while.
@@ -170,24 +220,22 @@ class Lane:
             for worker in workers:
                 worker.since += too_long
 
-    def _look_after(
-        self, workers: list[_Worker[S, T]], outcomes: dict[S, Outcome[T]], limit: float
-    ) -> list[_Worker[S, T]]:
+    def _look_after(self, workers: list[_Worker[S, T]], limit: float) -> list[_Worker[S, T]]:
         """Leave behind who takes too long; returns the workers still to wait for."""
         now = self._clock()
         left = [w for w in workers if w.step is not None and now - w.since >= limit]
         for worker in left:
             workers.remove(worker)
             # One that hangs seldom comes alone: the others shall not wait for one another.
-            others = [_Worker([step]) for step in self._leave_behind(worker)]
+            others = [_Worker([step], worker.outcomes) for step in self._leave_behind(worker)]
             for other in others:
-                self._start(other, outcomes)
+                self._start(other)
             workers += others
         return [worker for worker in workers if not worker.is_done]
 
-    def _start(self, worker: _Worker[S, T], outcomes: dict[S, Outcome[T]]) -> None:
+    def _start(self, worker: _Worker[S, T]) -> None:
         worker.since = self._clock()
-        work = functools.partial(self._work, worker, outcomes)
+        work = functools.partial(self._work, worker)
         if self._has_spare:
             self._has_spare = False
             self._given = work
@@ -209,7 +257,7 @@ class Lane:
                 assert self._given is not None
                 work, self._given = self._given, None
 
-    def _work(self, worker: _Worker[S, T], outcomes: dict[S, Outcome[T]]) -> bool:
+    def _work(self, worker: _Worker[S, T]) -> bool:
         """Run the steps of a worker; whether this thread may do more."""
         while True:
             with self._condition:
@@ -231,7 +279,7 @@ class Lane:
                     worker.silence.inside -= 1
                     worker.silence.retry_at = self._clock()
                     return False
-                outcomes[subject] = outcome
+                worker.outcomes[subject] = outcome
 
     def _leave_behind(self, worker: _Worker[S, T]) -> list[tuple[S, Callable[[], T]]]:
         """Give a worker up; returns the steps it did not come to."""

@@ -246,7 +246,7 @@ class Problem(NamedTuple):
     reason: str
     #: ``'na'`` (the device has no such value), ``'denied'`` (it has, but not for this user),
     #: ``'error'`` (it could not be read), ``'impossible'`` (an answer was dropped), ``'lost'``,
-    #: ``'timed out'``.
+    #: ``'timed out'``, ``'slow'`` (it answers, but late).
     kind: str = 'na'
     device: DeviceKey | None = None
 

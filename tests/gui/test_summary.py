@@ -101,6 +101,15 @@ def test_a_device_that_is_silent_for_longer_and_longer_is_one_problem() -> None:
     assert (line.reason, line.times, line.first, line.last) == ('no answer for 4 s', 3, 12.0, 14.0)
 
 
+def test_a_slow_device_is_one_problem_however_long_it_takes() -> None:
+    counts = count_problems((), [], 9.0)
+    for now in (10.0, 11.0, 12.0):
+        slow = Problem('device 4', 'status', f'slow: takes {now} s to answer', 'slow')
+        counts = count_problems(counts, [slow], now)
+    (line,) = problem_lines(counts)
+    assert (line.reason, line.times, line.is_failure) == ('slow: takes 12.0 s to answer', 3, True)
+
+
 def test_answers_that_cannot_be_true_are_one_problem_whatever_they_are() -> None:
     counts = count_problems((), [], 9.0)
     for now in (10.0, 11.0, 12.0):

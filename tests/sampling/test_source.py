@@ -882,6 +882,81 @@ def test_all_gpus_hanging_are_waited_for_at_once(bench: Bench) -> None:
     assert sample.host.hostname
 
 
+def slow_gpu_3(bench: Bench, call: str = 'nvmlDeviceGetUtilizationRates') -> Sample:
+    """The sample in which it is known that this GPU takes 0.4 s for each answer."""
+    bench.sample()
+    bench.machine.delay(call, 0.4, gpu=3)
+    bench.let_go.set()
+    for _ in range(3):
+        sample = bench.sample(1.0)
+    bench.let_go.clear()
+    return sample
+
+
+def test_a_gpu_that_answers_slowly_is_named_with_the_time_it_takes(bench: Bench) -> None:
+    sample = slow_gpu_3(bench)
+    problem = of(sample, 3)['status']
+    assert (problem.kind, problem.reason) == ('slow', 'slow: takes 0.4 s to answer')
+    assert problem.is_failure
+    assert statuses(sample) == ['ok'] * 8
+    assert [p.subject for p in sample.problems if p.kind == 'slow'] == ['device 3']
+    bench.machine.heal()
+    bench.sample(1.0)
+    bench.join()
+    assert 'status' not in of(bench.sample(1.0), 3)
+
+
+def test_one_slow_answer_makes_no_slow_gpu(bench: Bench) -> None:
+    bench.sample()
+    bench.let_go.set()
+    for delay in (0.4, 0.0, 0.4, 0.4, 0.0):
+        bench.machine.heal()
+        bench.machine.delay('nvmlDeviceGetUtilizationRates', delay or 1e-9, gpu=3)
+        assert 'status' not in of(bench.sample(1.0), 3)
+
+
+def test_a_slow_gpu_does_not_hold_up_the_others(bench: Bench) -> None:
+    slow_gpu_3(bench)
+    bench.machine.set(temperature=77)
+    sample = bench.sample(1.0)
+    assert bench.source.threads_inside == 1  # it is still being asked
+    assert gpu(sample, 4).temperature_celsius == 77
+    before = gpu(sample, 3)
+    assert (before.status, before.temperature_celsius != 77) == ('ok', True)
+    assert before.memory_used_bytes is not None
+    assert of(sample, 3)['status'].kind == 'slow'
+    bench.join()
+    assert gpu(bench.sample(1.0), 3).temperature_celsius == 77
+
+
+def test_what_falls_due_while_a_slow_gpu_is_asked_is_asked_later(bench: Bench) -> None:
+    slow_gpu_3(bench)
+    bench.sample(1.0)
+    bench.machine.set(gpu=3, fan_speed=33)
+    assert gpu(bench.sample(0.5), 3).status == 'ok'
+    bench.source.refresh()
+    bench.sample()  # seldom asked facts are due, and it is still being asked
+    bench.join()
+    bench.sample(1.0)
+    bench.join()
+    assert gpu(bench.sample(1.0), 3).fan_speed_percent == 33
+
+
+def test_a_slow_gpu_that_hangs_at_last_is_silent(bench: Bench) -> None:
+    slow_gpu_3(bench)
+    bench.sample(1.0)
+    sample = bench.sample(3.0)
+    assert statuses(sample) == ['ok'] * 3 + ['timed out'] + ['ok'] * 4
+    assert of(sample, 3)['status'].kind == 'timed out'
+
+
+def test_a_report_waits_for_a_slow_gpu(bench: Bench) -> None:
+    slow_gpu_3(bench)
+    bench.machine.set(temperature=77)
+    bench.let_go.set()
+    assert {d.temperature_celsius for d in bench.source.complete_sample().devices} == {77}
+
+
 def test_a_driver_that_hangs_at_the_start_gives_a_sample_all_the_same(bench: Bench) -> None:
     bench.machine.delay('nvmlInit*', 3.0)
     sample = bench.sample()

@@ -19,7 +19,7 @@ from nvitop.sampling.types import (
 #: How many problems are remembered; the ones not seen for longest are forgotten first.
 MAX_PROBLEMS = 500
 #: Kinds of problems whose reason can be another in each sample.
-_VARYING = frozenset({'timed out', 'impossible'})
+_VARYING = frozenset({'timed out', 'slow', 'impossible'})
 #: How long a failure is pointed at.
 FAILURE_SECONDS = 60.0
 #: Over how many samples own cost is measured.

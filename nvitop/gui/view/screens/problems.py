@@ -31,6 +31,8 @@ _BRIEF_WIDTH = len('past')
 _WIDEST = (24, 40, 25)
 #: What the subject gets at least: ``devices 0,1``.
 _SUBJECT = 12
+#: Kinds of problems after which a device still answers.
+_WARNINGS = frozenset({'impossible', 'slow'})
 #: What most functions of NVML begin with: where there is no room it says least.
 _GETTER = 'nvmlDeviceGet'
 
@@ -148,7 +150,7 @@ def _style(line: ProblemCount) -> Style:
         return _DIM
     if not line.is_failure:
         return PLAIN
-    return Style(Role.WARNING if line.kind == 'impossible' else Role.ERROR)
+    return Style(Role.WARNING if line.kind in _WARNINGS else Role.ERROR)
 
 
 def _seen(layout: ListLayout) -> str:
