@@ -89,6 +89,9 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
         if abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
             return EnvironmentRead(pid, start_time, error='the process is gone, its PID is another')
         return EnvironmentRead(pid, start_time, _sorted(host.Process(pid).environ().items()))
+    except host.ZombieProcess:
+        error = 'a zombie has none: it has ended, and waits for its parent'
+        return EnvironmentRead(pid, start_time, error=error)
     except (ProcessLookupError, host.NoSuchProcess):
         return EnvironmentRead(pid, start_time, error='the process is gone')
     except (PermissionError, host.AccessDenied):

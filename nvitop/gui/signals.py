@@ -49,6 +49,8 @@ def send_signal(
     Where the kernel has process file descriptors, one is opened before the start time is checked,
     so the PID cannot pass to another process between the check and the signal.
     """
+    if _was_never_seen(key):
+        return SignalSent(key, name, 'unseen')
     try:
         number = signal_number(name)
         with _held(key.pid, kill) as send:
@@ -87,8 +89,13 @@ def _held(pid: int, kill: Callable[[int, int], None]) -> Iterator[Callable[[int]
 
 def differs(key: ProcessKey, start_time_of: Callable[[int], float]) -> str:
     """Why the process is not the one that was shown; ``''``: it is."""
-    if key.pid <= 0 or key.start_time < 0:
-        return 'unseen'  # never alive here: the PID belongs to another namespace, or to nobody
+    if _was_never_seen(key):
+        return 'unseen'
     if abs(start_time_of(key.pid) - key.start_time) > START_TIME_TOLERANCE:
         return 'reused'
     return ''
+
+
+def _was_never_seen(key: ProcessKey) -> bool:
+    """Whether it was never alive here: the PID belongs to another namespace, or to nobody."""
+    return key.pid <= 0 or key.start_time < 0

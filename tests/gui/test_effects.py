@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import signal
 import subprocess
@@ -42,6 +43,15 @@ def test_why_an_environment_cannot_be_read(child: subprocess.Popen[bytes]) -> No
     child.wait(PATIENCE)
     assert 'gone' in read_environment(child.pid, started).error
     assert read_environment(2**31 + 5, -1.0).error
+
+
+@pytest.mark.skipif(not hasattr(os, 'waitid'), reason='needs waitid')
+def test_a_zombie_is_not_gone_but_its_environment_is(child: subprocess.Popen[bytes]) -> None:
+    started = HostProcess(child.pid).create_time()
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    said = read_environment(child.pid, started).error
+    assert said == 'a zombie has none: it has ended, and waits for its parent'
 
 
 def test_an_environment_that_is_kept_from_its_owner_is_nobody_elses(

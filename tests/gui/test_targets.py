@@ -10,7 +10,7 @@ from nvitop.gui.state.events import SampleArrived
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import ProcessSample, Sample
 from tests.gui.samples import SAMPLES, with_families
-from tests.gui.test_update import press, read_dialog, state_of
+from tests.gui.test_update import press, read_dialog, state_of, texts
 
 MANY = SAMPLES['processes200']
 
@@ -85,3 +85,30 @@ def test_tagged_processes_that_the_filter_hides_are_told_apart_in_the_box(screen
     assert message(state) == ('2 hidden by the filter', *map(line_of, rows, marks))
     state, _ = update(state, without(sample, rows[2].key.pid))
     assert message(state)[0] == '1 hidden by the filter, 1 no longer listed'
+
+
+@pytest.mark.parametrize('screen', ['', 't'])
+@pytest.mark.parametrize(
+    ('pid', 'why'),
+    [
+        (503, '503 is not yours; tag it to try'),
+        (504, 'there is no process 504'),
+        (505, '505 is in another PID namespace'),
+    ],
+)
+def test_a_process_that_is_not_here_is_not_said_to_be_somebody_elses(
+    pid: int, why: str, screen: str
+) -> None:
+    sample = with_families(SAMPLES['odd-processes'])
+    state, _ = press(state_of(sample), *screen, 'F3', *str(pid), 'Enter')
+    asked, _ = press(state, 'T')
+    assert texts(asked) == [f'No signal: {why}']
+
+
+@pytest.mark.parametrize(('screen', 'title'), [('', 'N/A, C'), ('t', 'N/A')])
+def test_the_environment_of_a_process_whose_user_is_not_known_says_so(
+    screen: str, title: str
+) -> None:
+    sample = with_families(SAMPLES['odd-processes'])
+    state, _ = press(state_of(sample), *screen, 'F3', *'504', 'Enter', 'e')
+    assert state.environ.title == title

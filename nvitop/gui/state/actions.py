@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Callable
 
+from nvitop.api.utils import NA
 from nvitop.gui.layout.device import CLASSIC, ONE_BAR
 from nvitop.gui.layout.list import longest_line
 from nvitop.gui.state import choosing, typing_keys
@@ -45,9 +46,15 @@ from nvitop.gui.state.listing import (
 )
 from nvitop.gui.state.notices import refuse, replace_notice
 from nvitop.gui.state.ordering import next_order
-from nvitop.gui.state.targets import hidden_by_filter, signal_targets, why_no_target
+from nvitop.gui.state.targets import (
+    hidden_by_filter,
+    selected_process,
+    signal_targets,
+    why_no_target,
+)
 from nvitop.gui.state.tree import subtree
 from nvitop.gui.state.types import Sort
+from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 #: Cells that the left and right keys scroll by.
 MAIN_STEP, WIDE_STEP = 2, 5
@@ -266,17 +273,20 @@ def _open_environ(state: AppState) -> Result:
     hidden = hidden_by_filter(state)
     if hidden:
         return refuse(state, 'No environment', hidden)
-    pid, start_time, title = 0, -1.0, 'nvitop'
-    if state.screen is Screen.TREE and state.tree.selected is not None:
-        pid, start_time = state.tree.selected
-        title = next((p.username or '' for p in state.shown.host_processes if p.pid == pid), '')
-    elif state.screen is Screen.MAIN and state.main.selected is not None:
-        pid, start_time = state.main.selected[:2]
-        row = next((p for p in state.shown.processes if p.key == state.main.selected), None)
-        title = f'{row.username or ""}, {row.type or "?"}' if row is not None else ''
+    key = state.tree.selected if state.screen is Screen.TREE else state.main.selected
+    pid, start_time = (0, -1.0) if key is None else key[:2]
+    title = _owner(selected_process(state))
     state = open_screen(state, Screen.ENVIRON)
     environ = EnvironState(pid, start_time, title)
     return state._replace(environ=environ), (ReadEnvironment(pid, start_time),)
+
+
+def _owner(process: ProcessSample | HostProcessSample | None) -> str:
+    """Whose process it is, and for what it uses the GPU, as far as that is known."""
+    if process is None:
+        return ''
+    user = process.username or str(NA)
+    return f'{user}, {process.type or "?"}' if isinstance(process, ProcessSample) else user
 
 
 def _open_metrics(state: AppState) -> Result:

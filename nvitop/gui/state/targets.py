@@ -14,6 +14,11 @@ from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, Proc
 NO_DEVICE = DeviceKey(-1)
 #: What is said of a target, in its line; with words that follow how many there are.
 REMARKS = {'hidden': 'hidden by the filter', 'no longer listed': 'no longer listed'}
+#: Status of a process → why no signal can reach it.
+_OUT_OF_REACH = {
+    'gone': 'there is no process {}',
+    'foreign': '{} is in another PID namespace',
+}
 
 
 def signal_targets(state: AppState) -> tuple[Target, ...]:
@@ -23,29 +28,17 @@ def signal_targets(state: AppState) -> tuple[Target, ...]:
     """
     if state.view.readonly:
         return ()
-    by_key = {process.key: process for process in state.shown.processes}
     targets: dict[tuple[int, float], Target] = {}
-    for process in state.shown.processes:
+    for process in state.shown.processes if state.main.tagged else ():
         if process.key in state.main.tagged:
             targets.setdefault(process.key[:2], _target(process))
-    hosts = {(p.pid, p.start_time): p for p in state.shown.host_processes}
-    for host_key in sorted(state.tree.tagged):
-        if host_key in hosts:
-            host = hosts[host_key]
-            key = ProcessKey(*host_key, NO_DEVICE)
-            targets.setdefault(host_key, Target(key, host.username or '?', _command(host)))
+    for host in state.shown.host_processes if state.tree.tagged else ():
+        if (host.pid, host.start_time) in state.tree.tagged:
+            targets.setdefault((host.pid, host.start_time), _target(host))
     if targets:
         return tuple(targets.values())
-    if state.screen is Screen.TREE:
-        chosen = hosts.get(state.tree.selected) if state.tree.selected else None
-        if chosen is None or not chosen.is_own or tree_index(state) is None:
-            return ()
-        key = ProcessKey(chosen.pid, chosen.start_time, NO_DEVICE)
-        return (Target(key, chosen.username or '?', _command(chosen)),)
-    selected = by_key.get(state.main.selected) if state.main.selected else None
-    if selected is None or not selected.is_own or selected not in state.rows:
-        return ()
-    return (_target(selected),)
+    selected = selected_process(state)
+    return (_target(selected),) if selected is not None and selected.is_own else ()
 
 
 def why_no_target(state: AppState) -> str:
@@ -53,23 +46,34 @@ def why_no_target(state: AppState) -> str:
     if state.view.readonly:
         return 'read-only (--readonly)'
     in_tree = state.screen is Screen.TREE
-    selected = state.tree.selected if in_tree else state.main.selected
-    if selected is None:
+    key = state.tree.selected if in_tree else state.main.selected
+    if key is None:
         return 'select or tag a process'
     if in_tree and not state.shown.host_processes:
         return 'the tree has not been measured yet'
-    return hidden_by_filter(state) or f'{selected[0]} is not yours; tag it to try'
+    selected = selected_process(state)
+    if selected is None:
+        return hidden_by_filter(state) or 'select or tag a process'
+    return _OUT_OF_REACH.get(selected.status, '{} is not yours; tag it to try').format(key[0])
+
+
+def selected_process(state: AppState) -> ProcessSample | HostProcessSample | None:
+    """The selected process, where it is among those that are listed."""
+    if state.screen is Screen.TREE:
+        index = tree_index(state)
+        return None if index is None else state.forest[index].process
+    index = selected_index(state)
+    return None if index is None else state.rows[index]
 
 
 def hidden_by_filter(state: AppState) -> str:
     """That the filter hides the selected process, which is then not meant by any key."""
     in_tree = state.screen is Screen.TREE
     is_measured = bool(state.shown.host_processes) or not in_tree
-    selected = state.tree.selected if in_tree else state.main.selected
-    index = tree_index(state) if in_tree else selected_index(state)
-    if not state.query or not is_measured or selected is None or index is not None:
+    key = state.tree.selected if in_tree else state.main.selected
+    if not state.query or not is_measured or key is None or selected_process(state) is not None:
         return ''
-    return f'the filter hides {selected[0]}'
+    return f'the filter hides {key[0]}'
 
 
 def remark_on(state: AppState) -> Callable[[Target], str]:
@@ -93,9 +97,10 @@ def remark_on(state: AppState) -> Callable[[Target], str]:
     return remark
 
 
-def _target(process: ProcessSample) -> Target:
-    return Target(process.key, process.username or '?', _command(process) or process.name or '')
-
-
-def _command(process: ProcessSample | HostProcessSample) -> str:
-    return process.command or SPECIAL_COMMANDS.get(process.status, '')
+def _target(process: ProcessSample | HostProcessSample) -> Target:
+    if isinstance(process, ProcessSample):
+        key, name = process.key, process.name
+    else:
+        key, name = ProcessKey(process.pid, process.start_time, NO_DEVICE), None
+    command = process.command or SPECIAL_COMMANDS.get(process.status) or name or ''
+    return Target(key, process.username or '?', command)
