@@ -148,6 +148,7 @@ def test_a_report_of_many_processes_shows_them_all() -> None:
 def test_a_filtered_report_says_how_many_are_listed() -> None:
     wanted = ProcessFilter(users=frozenset({'bob'}))
     lines = draw_report(SAMPLES['h100x8'], 100, wanted=wanted, header=HEADER).lines()
+    assert lines[0] == 'Tue Jan 02 03:04:05 2024 [only user bob]'
     assert any('Processes: 1 of 8' in line for line in lines)
     assert sum(' bob ' in line for line in lines) == 1
     lines = draw_report(

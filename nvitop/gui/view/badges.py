@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
-from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.types import ProcessFilter
 from nvitop.gui.view.format import format_process_type, format_timestamp
 from nvitop.gui.view.widgets.title import Badge
+
+if TYPE_CHECKING:
+    from nvitop.gui.state.app_state import AppState
 
 _WARNING = Style(Role.WARNING, bold=True)
 _KEY = Style(Role.KEY, bold=True)
@@ -25,10 +29,7 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
         badges.append(_badge(_WARNING, f'FROZEN {time_of_day}', 'FROZEN'))
-    only = _only(state.main.filter)
-    if only:
-        text = clip(safe(f'only {only}'), _QUERY_WIDTH)
-        badges.append(_badge(_INPUT, text, 'only some'))
+    badges += option_badges(state.main.filter)
     if state.query:
         query = safe(state.query)
         shorter = clip(query, _QUERY_WIDTH)
@@ -47,17 +48,19 @@ def title_badges(state: AppState) -> tuple[Badge, ...]:
     return (*simulated, *state_badges(state))
 
 
-def _only(wanted: ProcessFilter) -> str:
-    """Which processes the options leave, ``''``: all."""
+def option_badges(wanted: ProcessFilter) -> tuple[Badge, ...]:
+    """Which processes the options leave; none where these are all."""
     letters = [format_process_type(kind) for kind in _TYPES if kind in (wanted.types or ())]
     parts = (
         ('user', wanted.users is not None, sorted(wanted.users or ())),
         ('pid', wanted.pids is not None, map(str, sorted(wanted.pids or ()))),
         ('type', wanted.types is not None, letters),
     )
-    return '; '.join(
+    only = '; '.join(
         f'{what} {", ".join(which) or "none"}' for what, given, which in parts if given
     )
+    text = clip(safe(f'only {only}'), _QUERY_WIDTH)
+    return (_badge(_INPUT, text, 'only some'),) if only else ()
 
 
 def _badge(style: Style, *forms: str) -> Badge:

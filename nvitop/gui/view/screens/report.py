@@ -10,6 +10,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.columns import column_widths
 from nvitop.gui.state.ordering import list_processes
 from nvitop.gui.state.types import MainState, ProcessFilter, ViewState
+from nvitop.gui.view.badges import option_badges
 from nvitop.gui.view.cells import longest_command
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.main import MainView, draw_main
@@ -31,6 +32,7 @@ def draw_report(
     """Draw a report for a terminal of this width: devices in full, the host in two lines,
     processes in their natural order."""
     state = MainState(filter=wanted)
+    header = header._replace(badges=option_badges(wanted))
     # Graphs have no past to show yet, and height is not scarce.
     view = view._replace(mode='full', ascii=True)
     width = report_width(width, _longest_row(sample, view), has_devices=bool(sample.devices))
