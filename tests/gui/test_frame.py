@@ -33,6 +33,7 @@ from nvitop.gui.state.keymap import BINDINGS
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.ordering import COMPUTE, GRAPHICS, ONLY_COMPUTE
 from nvitop.gui.state.summary import count_problems
+from nvitop.gui.state.targets import signal_targets
 from nvitop.gui.state.types import ProcessFilter, ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.format import format_running_time
@@ -793,6 +794,29 @@ def test_keys_of_signals_that_do_not_fit_go_too() -> None:
         lines = draw_frame(seen, History()).lines()
         (line,) = [line for line in lines if 'root: signals reach every process' in line]
         assert line.endswith(end)
+
+
+@pytest.mark.parametrize('screen', ['', 't'])
+def test_keys_of_signals_are_named_while_there_is_somebody_to_get_one(screen: str) -> None:
+    keys = (*screen, 'F3', *'10000', 'Enter')
+    state = state_of('processes200', 100, 300, *keys)
+    hidden = state_of('processes200', 100, 300, *keys, '\\', *'pid:10001', 'Enter')
+    not_own = state_of('processes200', 100, 300, *screen, 'F3', *'10034', 'Enter')
+    tagged = state_of('processes200', 100, 300, *screen, 'F3', *'10034', 'Enter', 'Space', 'Up')
+    readonly = state._replace(view=state.view._replace(readonly=True))
+    unmeasured = state._replace(sample=state.sample._replace(host_processes=()), forest=())
+    for seen, is_named in (
+        (state, True),
+        (hidden, False),
+        (not_own, False),
+        (tagged, True),
+        (readonly, False),
+        (unmeasured, not screen),
+    ):
+        assert bool(signal_targets(seen)) is is_named
+        lines = draw_frame(seen, History()).lines()
+        assert any(line.endswith('T terminate  k kill') for line in lines) is is_named
+        assert not screen or lines[0].endswith('h help  t back') is not is_named
 
 
 def test_a_mark_says_that_the_page_goes_on_below_the_screen() -> None:

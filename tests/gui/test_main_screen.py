@@ -27,7 +27,7 @@ from tests.gui.samples import SAMPLES
 from tests.gui.test_report import Anything
 
 HINT = key_hints(AppState(), ('h', 'help'), ('q', 'quit'))
-HEADER = Header('Tue Jan 02 03:04:05 2024', (), HINT, signal_hints(AppState()), '1.0.0')
+HEADER = Header('Tue Jan 02 03:04:05 2024', (), HINT, version='1.0.0')
 
 
 def history_of(sample: Sample, seconds: int = 200) -> History:
@@ -59,7 +59,9 @@ def draw(
         has_foreign=count_rows(rows).has_foreign,
     )
     buffer = Buffer(width, height)
-    draw_main(buffer, arranged, sample, state, view, HEADER, **extra)
+    seen = AppState(main=state, view=view, rows=rows, sample=sample)
+    header = HEADER._replace(signal_hint=signal_hints(seen))
+    draw_main(buffer, arranged, sample, state, view, header, **extra)
     return buffer, arranged
 
 
@@ -152,17 +154,6 @@ def test_in_ascii_everything_is_ascii_and_the_host_is_compact() -> None:
     ascii_buffer = to_ascii(buffer)
     assert '\n'.join(ascii_buffer.lines()).isascii()
     assert_golden('main-ascii-h100x8-123x70', ascii_buffer)
-
-
-@pytest.mark.parametrize('readonly', [False, True])
-@pytest.mark.parametrize(
-    'state', [MainState(selected=key('one', 0)), MainState(tagged=frozenset({key('one', 0)}))]
-)
-def test_the_signal_hint_is_shown_when_there_are_targets_and_signals_allowed(
-    state: MainState, readonly: bool
-) -> None:
-    buffer, _ = draw(SAMPLES['one'], 100, 30, state, ViewState(readonly=readonly))
-    assert any('terminate' in line for line in buffer.lines()) is not readonly
 
 
 def test_a_long_page_scrolls_to_its_end_and_no_further() -> None:

@@ -41,6 +41,16 @@ def signal_targets(state: AppState) -> tuple[Target, ...]:
     return (_target(selected),) if selected is not None and selected.is_own else ()
 
 
+def has_targets(state: AppState) -> bool:
+    """Whether a signal would go to anybody: without looking at each process, as for each frame."""
+    if state.view.readonly:
+        return False
+    if state.main.tagged or (state.tree.tagged and state.shown.host_processes):
+        return True
+    selected = selected_process(state)
+    return selected is not None and selected.is_own
+
+
 def why_no_target(state: AppState) -> str:
     """Why a signal would go to nobody."""
     if state.view.readonly:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from nvitop.gui.render.style import Style
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.targets import has_targets
 from nvitop.gui.view.widgets.title import HINT, KEY
 
 
@@ -31,6 +32,8 @@ def shown_key(state: AppState, usual: str) -> str:
 
 
 def signal_hints(state: AppState) -> tuple[tuple[str, Style], ...]:
-    """The keys that open the dialog for signals."""
+    """The keys that open the dialog for signals, while anybody would get one."""
+    if not has_targets(state):
+        return ()
     pairs = (('Ctrl-C', 'interrupt'), ('T', 'terminate'), ('k', 'kill'))
     return key_hints(state, *pairs, label='signals: ')

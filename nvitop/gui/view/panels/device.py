@@ -39,7 +39,7 @@ class Header(NamedTuple):
     badges: tuple[Badge, ...] = ()
     #: Pieces of a hint at its right end, each with its style.
     hint: tuple[tuple[str, Style], ...] = ()
-    #: The same for signals, which stands above the processes while any of them can get one.
+    #: The same for signals, which stands above the processes.
     signal_hint: tuple[tuple[str, Style], ...] = ()
     version: str = __version__.partition('+')[0]
 

@@ -64,7 +64,6 @@ def draw_main(
 
         graphs = select_graphs(sample.devices, state.graphs, selected)
     draw_host_panel(buf, layout.host, sample, view, history=history, graphs=graphs)
-    has_targets = bool(state.selected or state.tagged) and not view.readonly
     listed = ProcessList(
         processes,
         len(sample.processes) if sample.sequence else None,
@@ -73,7 +72,7 @@ def draw_main(
         state.tagged,
         state.scroll_x,
         notes=() if is_report else _notes(sample, has_foreign=has_foreign, readonly=view.readonly),
-        hints=header.signal_hint if has_targets else (),
+        hints=header.signal_hint,
     )
     styles = {
         device.key: device_style(

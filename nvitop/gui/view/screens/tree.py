@@ -29,8 +29,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     rows = state.forest
     layout = tree_layout(state)
     tagged = tree_tags(state)
-    has_targets = bool(state.tree.selected or tagged) and not state.view.readonly
-    hint = signal_hints(state) if has_targets else key_hints(state, *_HINTS)
+    hint = signal_hints(state) or key_hints(state, *_HINTS)
     draw_title(buf, _title(state, rows), title_badges(state), hint)
     draw_bar_row(buf, layout.lines.area.y - 1, heading_text(layout.columns))
     for line in layout.lines.shown:
