@@ -859,7 +859,10 @@ def test_a_device_that_does_not_list_its_processes_is_named() -> None:
     assert title == '│ Processes: 1 of 8, unknown on GPU .. │'
 
 
-def test_the_users_name_the_gpus_whose_processes_are_in_no_sum() -> None:
+@pytest.mark.parametrize(('key', 'named'), [('U', '1 user of GPUs'), ('t', 'Tree of processes: 7')])
+def test_users_and_tree_name_the_gpus_whose_processes_they_do_not_have(
+    key: str, named: str
+) -> None:
     first, second, *_ = SAMPLES['mig'].devices
     parts = [device._replace(status='lost') for device in SAMPLES['mig'].devices]
     for devices, text in (
@@ -869,16 +872,16 @@ def test_the_users_name_the_gpus_whose_processes_are_in_no_sum() -> None:
         # A GPU stands for its MIG devices too.
         (parts[:2], ', unknown on GPU 0'),
     ):
-        sample = SAMPLES['lost']._replace(devices=tuple(devices), sequence=2)
+        sample = with_families(SAMPLES['lost'])._replace(devices=tuple(devices), sequence=2)
         for width in (40, 80):
-            state, _ = update(state_of('lost', width, 24, 'U'), SampleArrived(sample))
+            state, _ = update(state_of('lost', width, 24, key), SampleArrived(sample))
             title = draw_frame(state, History()).lines()[0]
-            assert title.split('  ')[0] == f'1 user of GPUs{text}'
+            assert title.split('  ')[0] == f'{named}{text}'
     sixteen = [d._replace(status='lost') for d in SAMPLES['gpus16'].devices[::2]]
-    sample = SAMPLES['lost']._replace(devices=tuple(sixteen), sequence=2)
-    state, _ = update(state_of('lost', 40, 24, 'U'), SampleArrived(sample))
+    sample = with_families(SAMPLES['lost'])._replace(devices=tuple(sixteen), sequence=2)
+    state, _ = update(state_of('lost', 40, 24, key), SampleArrived(sample))
     title = draw_frame(state, History()).lines()[0]
-    assert title.split('  ')[0] == '1 user of GPUs, 8 GPUs unknown'
+    assert title.split('  ')[0] == f'{named}, 8 GPUs unknown'
 
 
 def test_who_can_send_no_signal_is_not_warned_of_what_signals_reach() -> None:

@@ -213,6 +213,13 @@ def unknown_devices(sample: Sample) -> list[DeviceKey]:
     return [*(device.key for device in silent), *devices_without_list(sample)]
 
 
+def unknown_remark(sample: Sample) -> tuple[str, ...]:
+    """The same for the title of a screen, in ever fewer words; empty: all of them tell."""
+    unknown = unknown_devices(sample)
+    count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
+    return (f'unknown on {devices_text(unknown)}', count) if unknown else ()
+
+
 def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> None:
     y = layout.heading_y
     ends = (0, layout.area.width - 1)

@@ -15,9 +15,15 @@ from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints, shown_key, signal_hints
-from nvitop.gui.view.panels.process import no_processes_message
+from nvitop.gui.view.panels.process import no_processes_message, unknown_remark
 from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title
+from nvitop.gui.view.widgets.title import (
+    draw_bar_row,
+    draw_message,
+    draw_title,
+    extend_title,
+    title_room,
+)
 
 _TREE = Style(Role.TREE, bold=True)
 _DIM = Style(Role.DIM)
@@ -30,7 +36,10 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     layout = tree_layout(state)
     tagged = tree_tags(state)
     hint = signal_hints(state) or key_hints(state, *_HINTS)
-    draw_title(buf, _title(state, rows), title_badges(state), hint)
+    badges = title_badges(state)
+    remarks = (unknown_remark(state.shown),)
+    title = extend_title(_title(state, rows), remarks, title_room(buf.width, badges))
+    draw_title(buf, title, badges, hint)
     draw_bar_row(buf, layout.lines.area.y - 1, heading_text(layout.columns))
     for line in layout.lines.shown:
         row = rows[line]

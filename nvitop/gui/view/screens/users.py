@@ -16,9 +16,15 @@ from nvitop.gui.state.summary import UserSummary, summarise_users, total_memory
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
-from nvitop.gui.view.panels.process import no_processes_message, unknown_devices
+from nvitop.gui.view.panels.process import no_processes_message, unknown_remark
 from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, title_room
+from nvitop.gui.view.widgets.title import (
+    draw_bar_row,
+    draw_message,
+    draw_title,
+    extend_title,
+    title_room,
+)
 
 _DIM = Style(Role.DIM)
 _OWN = Style(Role.USER, bold=True)
@@ -60,18 +66,10 @@ def draw_users(buf: Buffer, state: AppState) -> None:
 def _title(state: AppState, users: int, width: int) -> str:
     """How many users there are, and what is not in the sums: whole words, as many as there is room for."""
     title = f'{users} {"user" if users == 1 else "users"} of GPUs' if users else 'Users of GPUs'
-    missing: list[tuple[str, ...]] = []
-    unknown = unknown_devices(state.shown)
-    if unknown:
-        count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
-        missing.append((f'unknown on {devices_text(unknown)}', count))
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
-    if silent:
-        missing.append((f'memory of {silent} {"process" if silent == 1 else "processes"} unknown',))
-    for forms in missing:
-        longer = (f'{title}, {form}' for form in forms)
-        title = next((text for text in longer if cell_width(text) <= width), title)
-    return title
+    memory = f'memory of {silent} {"process" if silent == 1 else "processes"} unknown'
+    remarks = (unknown_remark(state.shown), (memory,) if silent else ())
+    return extend_title(title, remarks, width)
 
 
 def _text(place: PlacedColumn, user: UserSummary, total: int | None) -> str:

@@ -51,6 +51,14 @@ def title_room(width: int, badges: Sequence[Badge]) -> int:
     return width - sum(_GAP + cell_width(badge.forms[-1]) for badge in badges[:1])
 
 
+def extend_title(title: str, remarks: Sequence[Sequence[str]], width: int) -> str:
+    """The title and remarks, each in the longest of its forms that there is room for, or left out."""
+    for forms in remarks:
+        longer = (f'{title}, {form}' for form in forms)
+        title = next((text for text in longer if cell_width(text) <= width), title)
+    return title
+
+
 def draw_title(
     buf: Buffer, title: str, badges: Sequence[Badge] = (), hint: Pieces = (), *, y: int = 0
 ) -> None:
