@@ -186,6 +186,7 @@ def test_the_longest_command_is_measured_in_cells() -> None:
         ({'processes': (), 'total': 0}, '', 'No process is running on a GPU'),
         ({'processes': (), 'total': 0}, 'Ubuntu', 'No process is running on a GPU (in WSL)'),
         ({'processes': (), 'total': 7}, '', 'None of 7 processes meets the filter'),
+        ({'processes': (), 'total': 1}, '', 'The only process does not meet the filter'),
     ],
 )
 def test_an_empty_list_says_why(fields: dict[str, Any], wsl: str, message: str) -> None:

@@ -349,9 +349,16 @@ def no_processes_message(sample: Sample) -> str:
     return 'No process is running on the GPUs that answer'
 
 
+def no_match_message(total: int) -> str:
+    """What a list says in which the filter leaves none of so many processes."""
+    if total == 1:
+        return 'The only process does not meet the filter'
+    return f'None of {total} processes meets the filter'
+
+
 def _empty_message(listed: ProcessList, sample: Sample) -> str:
     if listed.total is None:
         return 'Looking for processes ...'
     if listed.total:
-        return f'None of {listed.total} processes meets the filter'
+        return no_match_message(listed.total)
     return no_processes_message(sample) + (' (in WSL)' if sample.host.wsl else '')

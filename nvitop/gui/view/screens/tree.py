@@ -15,7 +15,7 @@ from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints, shown_key, signal_hints
-from nvitop.gui.view.panels.process import no_processes_message, unknown_remark
+from nvitop.gui.view.panels.process import no_match_message, no_processes_message, unknown_remark
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import (
     draw_bar_row,
@@ -59,7 +59,7 @@ def _title(state: AppState, rows: tuple[TreeRow, ...]) -> str:
 
 def _empty_message(state: AppState) -> str:
     if state.shown.host_processes:
-        return f'None of {len(state.shown.host_processes)} processes meets the filter'
+        return no_match_message(len(state.shown.host_processes))
     if state.frozen is not None:
         reason = 'Not measured: the display was frozen before the tree was opened'
         key = shown_key(state, 'z')
