@@ -35,8 +35,6 @@ SLOW: Calls = (
     ('nvmlDeviceGetFanSpeed',),
     ('nvmlDeviceGetPowerManagementLimit',),
     ('nvmlDeviceGetEnforcedPowerLimit',),
-    ('nvmlDeviceGetCurrPcieLinkGeneration',),
-    ('nvmlDeviceGetCurrPcieLinkWidth',),
     ('nvmlDeviceGetDisplayActive',),
     ('nvmlDeviceGetDisplayMode',),
     ('nvmlDeviceGetPersistenceMode',),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from docs import tables
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.demand import DETAILS, demand_of
 from nvitop.gui.state.types import GraphState
@@ -41,6 +43,11 @@ def test_details_are_measured_while_they_are_shown() -> None:
     for keys, shown in (('d', True), ('d d', False), ('d t', False)):
         state, _ = press(state_of(SAMPLES['one']), *keys.split())
         assert set(DETAILS).issubset(demand_of(state).shown_metrics) is shown
+
+
+def test_nothing_of_the_details_is_measured_while_they_are_hidden() -> None:
+    assert set(DETAILS) == {name for _, names in tables.DETAILS for name in names}
+    assert {METRICS_BY_NAME[name].tier for name in DETAILS} == {'shown'}
 
 
 def test_of_many_processes_those_that_are_seen_are_measured_of_few_all() -> None:

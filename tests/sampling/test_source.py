@@ -168,8 +168,6 @@ def test_the_calls_of_a_tick_are_these_and_no_more(bench: Bench) -> None:
         'nvmlDeviceGetFanSpeed': 1,
         'nvmlDeviceGetPowerManagementLimit': 1,
         'nvmlDeviceGetEnforcedPowerLimit': 1,
-        'nvmlDeviceGetCurrPcieLinkGeneration': 1,
-        'nvmlDeviceGetCurrPcieLinkWidth': 1,
         'nvmlDeviceGetDisplayActive': 1,
         'nvmlDeviceGetDisplayMode': 1,
         'nvmlDeviceGetPersistenceMode': 1,

@@ -13,6 +13,9 @@ from nvitop.sampling.types import Demand, ProcessKey
 
 #: Metrics that the details of devices show.
 DETAILS: tuple[str, ...] = (
+    'pcie_link_generation',
+    'pcie_link_width',
+    'pcie_link_down_trained',
     'pcie_tx_throughput',
     'pcie_rx_throughput',
     'nvlink_tx_throughput',
