@@ -61,7 +61,7 @@ def test_the_list_follows_what_is_typed_and_erased(monitors: Monitors) -> None:
         for key in ('Esc', 'Ctrl-C'):
             begin_filter(monitor)
             monitor.key('Ctrl-U')
-            monitor.wait_until_gone(' of 4')
+            monitor.wait_for('^│ Processes:  ')
             monitor.key(key)
             monitor.wait_for(r'\[filter: type:c gpu:2 port\]')
         monitor.key('Esc')

@@ -29,19 +29,28 @@ from nvitop.gui.view.screens.problems import draw_problems
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import draw_users
 from nvitop.gui.view.widgets.message import Button, draw_dialog
-from nvitop.gui.view.widgets.title import fit_badges
+from nvitop.gui.view.widgets.title import HINT, KEY, Pieces, draw_at_right, fit_badges
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
 _CURSOR = Style(Role.INPUT, reverse=True)
-_DIM = Style(Role.DIM)
 #: In the lower right corner of a page that goes on below the screen.
 _MORE_BELOW = '▼'
 _MARK = Style(Role.KEY, bold=True)
 #: Purpose of a line being typed → its label, and what its keys do.
-_FIELDS = {
-    'filter': ('Filter: ', 'Enter keep  Esc discard'),
-    'search': ('Search: ', 'F3 next  Enter stay  Esc leave'),
+_FIELDS: dict[str, tuple[str, Pieces]] = {
+    'filter': ('Filter: ', (('Enter', KEY), (' keep  ', HINT), ('Esc', KEY), (' discard', HINT))),
+    'search': (
+        'Search: ',
+        (
+            ('F3', KEY),
+            (' next  ', HINT),
+            ('Enter', KEY),
+            (' stay  ', HINT),
+            ('Esc', KEY),
+            (' leave', HINT),
+        ),
+    ),
 }
 
 
@@ -59,7 +68,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
         _SCREENS[state.screen](buf, state, history)
         _draw_notices(buf, state)
         if state.field is not None:
-            _draw_field(buf, state.field)
+            _draw_field(buf, state, state.field)
     if state.dialog is not None:
         _draw_signal_dialog(buf, state)
     if state.view.ascii:
@@ -97,15 +106,20 @@ def _draw_notices(buf: Buffer, state: AppState) -> None:
         y += 1
 
 
-def _draw_field(buf: Buffer, field: TextField) -> None:
-    """A line being typed, in place of the header."""
+def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
+    """A line being typed, in place of the header; how much of the list a filter leaves, which may
+    be below the screen."""
     label, hint = _FIELDS[field.purpose]
+    count = ''
+    if field.purpose == 'filter' and state.screen is Screen.MAIN:
+        count = f'  {len(state.rows)} of {len(state.shown.processes)}'
+    right = buf.width - len(count)
     buf.fill(Rect(0, 0, buf.width, 1))
     x = buf.write(0, 0, label, PLAIN._replace(bold=True))
-    x += buf.write(x, 0, clip_left(safe(field.text), buf.width - x - 1), _INPUT)
+    x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)
     x += buf.write(x, 0, ' ', _CURSOR)
-    if x + 2 + len(hint) <= buf.width:
-        buf.write(buf.width - len(hint), 0, hint, _DIM)
+    buf.write(right, 0, count)
+    draw_at_right(buf, 0, hint, left=x + 2, right=right)
 
 
 def _draw_signal_dialog(buf: Buffer, state: AppState) -> None:
