@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gui.test_frame import frame_of
+from nvitop.gui.state.events import KeyPressed, MousePressed
+from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.update import update
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
+from tests.gui.test_frame import frame_of, state_of
 
 pytestmark = pytest.mark.usefixtures('utc')
 
@@ -25,3 +30,26 @@ def test_what_is_typed_stands_beside_its_keys_and_the_number_of_processes(
     # With panels in full the list is below the screen.
     line = frame_of('h100x8', width, 12, 'f', *keys.split()).lines()[0]
     assert line == left + right.rjust(width - len(left))
+
+
+@pytest.mark.parametrize(('width', 'height'), [(40, 12), (60, 20), (80, 24)])
+@pytest.mark.parametrize('keys', ['', 'z M'])
+def test_the_page_is_scrolled_below_the_first_line(width: int, height: int, keys: str) -> None:
+    state = state_of('gpus16', width, height, *keys.split())
+    first, *others = draw_frame(state, History()).lines()
+    seen = {*others}
+    for _ in range(9):
+        state, _ = update(state, KeyPressed('PageDown'))
+        line, *others = draw_frame(state, History()).lines()
+        assert line == first
+        seen |= {*others}
+    # Nothing is always under it.
+    whole = draw_frame(state_of('gpus16', width, 99), History()).lines()[1:]
+    assert {line for line in whole if 'GPU' in line or 'python' in line} <= seen
+
+
+def test_a_click_on_the_first_line_meets_no_process_under_it() -> None:
+    state = state_of('processes200', 60, 20, 'End', 'Esc')
+    assert main_layout(state).processes.at(5, 0) is not None
+    assert update(state, MousePressed(5, 0))[0].main.selected is None
+    assert update(state, MousePressed(5, 1))[0].main.selected is not None

@@ -149,7 +149,7 @@ def select_process(state: AppState, index: int | None) -> AppState:
     layout = main_layout(state)
     if layout.is_too_small:
         return state
-    # A filter being typed, and badges, stand in the first row even when the page is scrolled.
+    # The page is scrolled under its first line.
     scroll_y = scroll_to_process(layout, index, covered=1)
     return state._replace(main=state.main._replace(scroll_y=scroll_y))
 

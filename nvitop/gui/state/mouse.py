@@ -35,6 +35,8 @@ def click(state: AppState, event: MousePressed) -> Result:
 
 def _click_main(state: AppState, event: MousePressed) -> AppState:
     layout = main_layout(state)
+    if not event.y:  # the first line, under which the page is scrolled
+        return clear_selection(state)
     column = layout.processes.column_at(event.x, event.y)
     if column is not None and column.order:
         sort = state.main.sort

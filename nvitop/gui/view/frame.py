@@ -11,12 +11,12 @@ from nvitop.gui.render.ascii import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, clip_left, safe
+from nvitop.gui.render.width import clip, clip_left, safe
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen, TextField
 from nvitop.gui.state.dialog import dialog_layout
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.summary import has_failures
-from nvitop.gui.view.badges import state_badges, title_badges
+from nvitop.gui.view.badges import state_badges
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.hints import key_hints, signal_hints
 from nvitop.gui.view.panels.device import Header
@@ -29,7 +29,7 @@ from nvitop.gui.view.screens.problems import draw_problems
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import draw_users
 from nvitop.gui.view.widgets.message import Button, draw_dialog
-from nvitop.gui.view.widgets.title import HINT, KEY, Pieces, draw_at_right, fit_badges
+from nvitop.gui.view.widgets.title import HINT, KEY, Pieces, draw_at_right
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
@@ -83,13 +83,6 @@ def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     header = Header(clock, state_badges(state), hint, signal_hints(state), state.version)
     arranged = MainView(state.rows, main_layout(state), state.row_counts.has_foreign)
     draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
-    if arranged.layout.scroll_y:
-        # The header is above the screen.
-        badges = fit_badges(title_badges(state), buf.width)
-        pieces = [(f' {text}', style) for text, style in badges]
-        x = buf.width - sum(cell_width(text) for text, _ in pieces)
-        for text, style in pieces:
-            x += buf.write(x, 0, text, style)
     # Where only the last line of the box is below the screen, nothing is missed.
     if arranged.layout.page_height - arranged.layout.scroll_y > buf.height + 1:
         buf.write(buf.width - 1, buf.height - 1, _MORE_BELOW, _MARK)

@@ -83,7 +83,7 @@ def draw_device_panel(
         any(device.current_driver_model is not None for device in devices),
         any(len(fmt.format_power(device.power_limit_mw)) >= 5 for device in devices),
     )
-    _draw_header(buf, layout.area, sample, header)
+    draw_header(buf, layout.area.y, sample, header)
     box = _uprights(layout.cells)
     outer = (box[0], box[-1])
     top = layout.area.y + 1
@@ -157,7 +157,8 @@ def _no_devices_message(sample: Sample) -> str:
     return ': '.join(['No GPU is visible', *reasons[:1]])
 
 
-def _draw_header(buf: Buffer, area: Rect, sample: Sample, header: Header) -> None:
+def draw_header(buf: Buffer, y: int, sample: Sample, header: Header) -> None:
+    """Draw the line above the panel."""
     clock = header.clock
     # What is drawn is not real: that matters more than the hint.
     forms = (f'SIMULATED: {safe(sample.simulated)}', 'SIMULATED', 'SIM')
@@ -165,15 +166,15 @@ def _draw_header(buf: Buffer, area: Rect, sample: Sample, header: Header) -> Non
     badges = (*simulated, *header.badges)
     hint_width = sum(cell_width(text) for text, _ in header.hint)
     cells = [1 + cell_width(badge.forms[0]) for badge in badges]
-    if cell_width(clock) + sum(cells) + 1 + hint_width > area.width:
+    if cell_width(clock) + sum(cells) + 1 + hint_width > buf.width:
         # What must not be forgotten, problems among it, matters more than the date.
         clock = next((part for part in clock.split() if ':' in part), clock)
-    x = 1 + buf.write(0, area.y, clock, width=area.width)
-    for text, style in fit_badges(badges, area.width - x + 1):
-        x += 1 + buf.write(x, area.y, text, style)
+    x = 1 + buf.write(0, y, clock, width=buf.width)
+    for text, style in fit_badges(badges, buf.width - x + 1):
+        x += 1 + buf.write(x, y, text, style)
     # At the right end of the box below, or where badges reach beyond that, of the screen.
-    right = area.width if x + hint_width > CLASSIC else min(area.width, CLASSIC)
-    draw_at_right(buf, area.y, header.hint, left=x, right=right)
+    right = buf.width if x + hint_width > CLASSIC else min(buf.width, CLASSIC)
+    draw_at_right(buf, y, header.hint, left=x, right=right)
 
 
 def _draw_versions(buf: Buffer, y: int, width: int, sample: Sample, version: str) -> None:

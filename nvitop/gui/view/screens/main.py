@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Sequence
 from nvitop.gui.layout.device import NARROWEST
 from nvitop.gui.layout.main import LOWEST, MainLayout
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.state.types import MainState, ViewState
 from nvitop.gui.view.load import device_style
-from nvitop.gui.view.panels.device import Header, draw_device_panel
+from nvitop.gui.view.panels.device import Header, draw_device_panel, draw_header
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
 from nvitop.namedtuple import NamedTuple
@@ -83,6 +84,10 @@ def draw_main(
         for device in sample.devices
     }
     draw_process_panel(buf, layout.processes, listed, sample, styles)
+    if layout.scroll_y:
+        # The page goes below its first line: what must not be forgotten stands there.
+        buf.fill(Rect(0, 0, buf.width, 1))
+        draw_header(buf, 0, sample, header)
 
 
 def draw_too_small(buf: Buffer) -> None:
