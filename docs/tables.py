@@ -95,6 +95,40 @@ PROCESS_SOURCES: dict[str, tuple[str, str]] = {
     'time': ('', 'now − psutil `create_time`'),
     'command': ('', 'psutil `cmdline`, quoted for a shell'),
 }
+#: The same of the tree and of the users, where it is not that of processes.
+TREE_SOURCES: dict[str, tuple[str, str]] = {
+    **PROCESS_SOURCES,
+    'pid': ('', 'psutil `pids`, `ppid`'),
+    'device': ('', 'the lists of processes on each GPU'),
+    'threads': ('count', 'psutil `num_threads`'),
+}
+USER_SOURCES: dict[str, tuple[str, str]] = {
+    'user': PROCESS_SOURCES['user'],
+    'processes': ('count', 'PIDs of the rows of processes'),
+    'gpu_memory': ('B', 'sum of `GPU-MEM`'),
+    'gpu_memory_percent': ('%', 'the same / sum of `memory_total`'),
+    'sm': ('%', 'sum of `%SM` on each device'),
+    'devices': ('', 'NVML index, PCI bus order'),
+}
+#: What stands in the host panel: title, what it is, unit, and where it comes from.
+HOST: tuple[tuple[str, str, str, str], ...] = (
+    (
+        'Load Average',
+        'processes that run or wait for a CPU or disk, mean of 1, 5, 15 minutes; `LOAD` of 1',
+        'count',
+        '`getloadavg`',
+    ),
+    (
+        'CPU',
+        'share of time in which CPUs were busy, mean of all; waiting for disks is idle',
+        '%',
+        'psutil `cpu_times`',
+    ),
+    ('UPTIME', 'since the machine was started, sleep included', 'h:m:s', 'psutil `boot_time`'),
+    ('MEM', 'memory in use (what is not available) / total', '%', 'psutil `virtual_memory`'),
+    ('USED', 'memory in use', 'B', 'the same'),
+    ('SWP', 'swap space in use / total', '%', 'psutil `swap_memory`'),
+)
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -160,6 +194,20 @@ def process_columns() -> Iterator[str]:
 def column_table(columns: Sequence[Column]) -> Iterator[str]:
     """Columns of another list."""
     yield from table(('column', 'what it is'), ((code(c.title), c.help) for c in columns))
+
+
+def measured_table(
+    columns: Sequence[Column], sources: Mapping[str, tuple[str, str]]
+) -> Iterator[str]:
+    """The same with units and where the numbers come from."""
+    rows = ((code(c.title), c.help, *sources[c.name]) for c in columns)
+    yield from table(('column', 'what it is', 'unit', 'from'), rows)
+
+
+def host() -> Iterator[str]:
+    """What stands in the host panel."""
+    rows = ((code(title), *rest) for title, *rest in HOST)
+    yield from table(('shown', 'what it is', 'unit', 'from'), rows)
 
 
 def graphs() -> Iterator[str]:
@@ -310,8 +358,9 @@ PAGES: dict[str, Sections] = {
         'details': lambda: metric_table(DETAILS),
         'process columns': process_columns,
         'graphs': graphs,
-        'tree columns': lambda: column_table(TREE_COLUMNS),
-        'user columns': lambda: column_table(USER_COLUMNS),
+        'host': host,
+        'tree columns': lambda: measured_table(TREE_COLUMNS, TREE_SOURCES),
+        'user columns': lambda: measured_table(USER_COLUMNS, USER_SOURCES),
         'problem columns': lambda: column_table(PROBLEM_COLUMNS),
     },
     'docs/reference/metrics.md': {

@@ -10,6 +10,10 @@ from docs import pictures, tables
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.keymap import BINDINGS
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
+from tests.gui.samples import SAMPLES
+from tests.gui.test_update import press, state_of
 
 MONITOR = tables.ROOT / 'docs' / 'monitor.md'
 
@@ -27,6 +31,18 @@ def test_the_page_names_every_key_and_column() -> None:
         if binding.help:
             assert all(f'`{keys.replace(" ", "")}`' in page for keys in binding.keys), binding
     assert all(f'| `{column.name}` |' in page for column in COLUMNS)
+
+
+@pytest.mark.parametrize('mode', ['f', 'c'])
+def test_the_page_explains_what_stands_in_the_host_panel(mode: str) -> None:
+    state, _ = press(state_of(SAMPLES['h100x8'], width=123, height=80), mode)
+    lines = draw_frame(state, History()).lines()
+    first = next(y for y, line in enumerate(lines) if 'Load Average' in line)
+    last = next(y for y, line in enumerate(lines) if 'SWP' in line)
+    shown = set(re.findall(r'([A-Z][A-Za-z ]*): ', '\n'.join(lines[first : last + 1])))
+    devices = {title for title in shown if 'GPU' in title}
+    assert len(devices) == (2 if mode == 'f' else 0)
+    assert {'CPU', 'MEM', 'SWP'} < shown - devices <= {title for title, *_ in tables.HOST}
 
 
 def test_a_page_without_a_section_is_refused() -> None:
