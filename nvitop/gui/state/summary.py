@@ -14,8 +14,11 @@ from nvitop.sampling.types import (
     DeviceSample,
     Problem,
     ProcessSample,
+    Sample,
 )
 
+#: What is asked for the processes of a device, by which problems with it are known.
+_LIST = 'nvmlDeviceGetComputeRunningProcesses'
 #: How many problems are remembered; the ones not seen for longest are forgotten first.
 MAX_PROBLEMS = 500
 #: Kinds of problems whose reason can be another in each sample.
@@ -68,6 +71,23 @@ def whole_devices(devices: Iterable[DeviceSample]) -> tuple[DeviceSample, ...]:
         for device in devices
         if not device.key.is_mig or device.key.physical_index not in gpus
     )
+
+
+def devices_without_list(sample: Sample) -> list[DeviceKey]:
+    """Devices that answer, but not what runs on them."""
+    silent = {
+        problem.device
+        for problem in sample.problems
+        if problem.what == _LIST and problem.kind != 'impossible'
+    }
+    devices = sample.devices if silent else ()
+    return [device.key for device in devices if device.status == 'ok' and device.key in silent]
+
+
+def unknown_devices(sample: Sample) -> list[DeviceKey]:
+    """GPUs and MIG devices that do not tell what runs on them, or nothing at all."""
+    silent = whole_devices(device for device in sample.devices if device.status != 'ok')
+    return [*(device.key for device in silent), *devices_without_list(sample)]
 
 
 def total_memory(devices: Iterable[DeviceSample]) -> int | None:

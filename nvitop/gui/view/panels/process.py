@@ -14,7 +14,7 @@ from nvitop.gui.render.width import cell_width, clip, clip_scrolled, fit, pad, s
 from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
-from nvitop.gui.state.summary import whole_devices
+from nvitop.gui.state.summary import unknown_devices
 from nvitop.gui.state.types import Sort
 from nvitop.gui.view.cells import CELLS, CellText
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights, draw_within
@@ -32,8 +32,6 @@ TITLE = Style(Role.TITLE, bold=True)
 HEADING = Style(Role.HEADING)
 _INCOMPLETE = Style(Role.WARNING, bold=True)
 SORTED = Style(Role.HEADING, bold=True, underline=True)
-#: What is asked for the processes of a device, by which problems with it are known.
-_LIST = 'nvmlDeviceGetComputeRunningProcesses'
 #: Marks the other rows of the selected process, left of the PID.
 _SAME_PROCESS = '='
 _SAME_STYLE = Style(Role.TEXT, bold=True, blink=True)
@@ -194,23 +192,6 @@ def _draw_title(
         x += buf.write(x, y, '@')
         buf.write(x, y, name, Style(Role.HOST, bold=True))
     draw_uprights(buf, y, (width - 1,))
-
-
-def devices_without_list(sample: Sample) -> list[DeviceKey]:
-    """Devices that answer, but not what runs on them."""
-    silent = {
-        problem.device
-        for problem in sample.problems
-        if problem.what == _LIST and problem.kind != 'impossible'
-    }
-    devices = sample.devices if silent else ()
-    return [device.key for device in devices if device.status == 'ok' and device.key in silent]
-
-
-def unknown_devices(sample: Sample) -> list[DeviceKey]:
-    """GPUs and MIG devices that do not tell what runs on them, or nothing at all."""
-    silent = whole_devices(device for device in sample.devices if device.status != 'ok')
-    return [*(device.key for device in silent), *devices_without_list(sample)]
 
 
 def unknown_remark(sample: Sample) -> tuple[str, ...]:

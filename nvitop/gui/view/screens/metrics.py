@@ -12,12 +12,12 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.columns import column_widths
+from nvitop.gui.state.summary import devices_without_list
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.cells import CELLS
 from nvitop.gui.view.hints import key_hints
 from nvitop.gui.view.load import load_role
-from nvitop.gui.view.panels.process import devices_without_list
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, draw_graph, graph_bound
 from nvitop.gui.view.widgets.past import Past
