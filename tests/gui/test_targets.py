@@ -7,6 +7,7 @@ import pytest
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.dialog import dialog_message
 from nvitop.gui.state.events import SampleArrived
+from nvitop.gui.state.targets import has_targets
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import ProcessSample, Sample
 from tests.gui.samples import SAMPLES, with_families
@@ -112,3 +113,65 @@ def test_the_environment_of_a_process_whose_user_is_not_known_says_so(
     sample = with_families(SAMPLES['odd-processes'])
     state, _ = press(state_of(sample), *screen, 'F3', *'504', 'Enter', 'e')
     assert state.environ.title == title
+
+
+def losing(sample: Sample, gpu: int, sequence: int) -> SampleArrived:
+    """The next sample, in which a GPU is lost, and with it what is known to run there."""
+    return SampleArrived(
+        sample._replace(
+            sequence=sequence,
+            devices=tuple(
+                device._replace(status='lost') if device.key.physical_index == gpu else device
+                for device in sample.devices
+                if device.key.physical_index != gpu or not device.key.is_mig
+            ),
+            processes=tuple(p for p in sample.processes if p.key.device.physical_index != gpu),
+        )
+    )
+
+
+@pytest.mark.parametrize('name', ['processes200', 'mig'])
+def test_tags_on_a_gpu_that_does_not_answer_are_kept_and_told(name: str) -> None:
+    sample = SAMPLES[name]
+    first, last = sample.processes[0], sample.processes[-1]
+    gpu = last.key.device.physical_index
+    assert first.key.device.physical_index != gpu
+    tagged, _ = press(state_of(sample), 'Home', 'Space', 'End', 'Space')
+    assert tagged.main.tagged == {first.key, last.key}
+    state, _ = update(tagged, losing(sample, gpu, 2))
+    asked, _ = press(state, 'T')
+    assert message(asked) == (f'1 more tagged, unknown on GPU {gpu}', line_of(first))
+    asked, _ = update(press(tagged, 'T')[0], losing(sample, gpu, 2))
+    assert message(asked) == (
+        '1 no longer listed',
+        line_of(first),
+        line_of(last, ', no longer listed'),
+    )
+    healed, _ = update(state, SampleArrived(sample._replace(sequence=3)))
+    assert healed.main.tagged == {first.key, last.key}
+    # One that has ended is tagged no more.
+    rest = sample.processes[:-1]
+    healed, _ = update(state, SampleArrived(sample._replace(sequence=3, processes=rest)))
+    assert healed.main.tagged == {first.key}
+
+
+def test_the_selected_process_does_not_stand_in_for_tagged_ones_that_are_not_seen() -> None:
+    state, _ = press(state_of(MANY), 'End', 'Space', 'Home')
+    assert state.rows[0].is_own
+    state, _ = update(state, losing(MANY, 1, 2))
+    assert not has_targets(state)
+    state, _ = press(state, 'T')
+    assert state.dialog is None
+    assert texts(state) == ['No signal: what is tagged is unknown on GPU 1']
+    state, _ = press(state, 'Esc', 'Home', 'T')
+    assert state.dialog is not None
+
+
+def test_a_tagged_process_that_is_seen_on_another_gpu_is_not_counted_twice() -> None:
+    first = MANY.processes[0]
+    twin = first._replace(key=first.key._replace(device=MANY.devices[1].key))
+    sample = MANY._replace(processes=(first, twin))
+    state, _ = press(state_of(sample), 'Home', 'Space', 'Space')
+    assert len(state.main.tagged) == 2
+    state, _ = update(state, losing(sample, 1, 2))
+    assert message(press(state, 'T')[0]) == ('', line_of(first))

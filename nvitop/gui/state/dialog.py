@@ -10,7 +10,7 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.app_state import BUTTONS, AppState, Target
 from nvitop.gui.state.effects import Effect, SendSignal
 from nvitop.gui.state.listing import clear_selection
-from nvitop.gui.state.targets import REMARKS, remark_on
+from nvitop.gui.state.targets import REMARKS, remark_on, tagged_unseen
 
 Result = Tuple[AppState, Tuple[Effect, ...]]
 
@@ -174,12 +174,14 @@ def dialog_message(state: AppState) -> tuple[str, ...]:
     else:
         question = f'Send a signal to these {len(dialog.targets)} processes?'
     remarks = list(map(remark_on(state), dialog.targets))
-    counts = ((remarks.count(remark), words) for remark, words in REMARKS.items())
-    summary = ', '.join(f'{count} {words}' for count, words in counts if count)
+    counts = [(remarks.count(remark), words) for remark, words in REMARKS.items()]
+    if len(remarks) == 1:  # it has its remark in its own line
+        counts = []
+    unseen, where = tagged_unseen(state, dialog.targets)
+    counts.append((unseen, f'more tagged, {where}'))
     return (
         question,
-        # One target has its remark in its own line.
-        summary if len(dialog.targets) > 1 else '',
+        ', '.join(f'{count} {words}' for count, words in counts if count),
         *(_target_line(target, remark) for target, remark in zip(dialog.targets, remarks)),
     )
 

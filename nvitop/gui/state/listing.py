@@ -12,6 +12,7 @@ from nvitop.gui.state.columns import growing_widths
 from nvitop.gui.state.ordering import is_listed, list_processes
 from nvitop.gui.state.query import Uses, filter_processes, matches_host_process, parse_query
 from nvitop.gui.state.ranges import devices_text
+from nvitop.gui.state.summary import unknown_among
 from nvitop.gui.state.tree import TreeRow, build_tree
 from nvitop.gui.state.types import ProcessFilter
 from nvitop.sampling.types import HostProcessSample, ProcessSample
@@ -30,7 +31,9 @@ def relist(state: AppState) -> AppState:
         if main.selected not in alive:
             main = main._replace(selected=None)
         if not main.tagged <= alive:
-            main = main._replace(tagged=main.tagged & alive)
+            # A GPU that does not answer may come back, and with it what runs there.
+            kept = (key for key in main.tagged if unknown_among((key.device,), state.shown))
+            main = main._replace(tagged=(main.tagged & alive) | frozenset(kept))
     tree = state.tree
     # The first samples after the tree was opened may not have them yet.
     if state.screen is Screen.TREE and state.shown.host_processes:

@@ -90,6 +90,17 @@ def unknown_devices(sample: Sample) -> list[DeviceKey]:
     return [*(device.key for device in silent), *devices_without_list(sample)]
 
 
+def unknown_among(devices: Iterable[DeviceKey], sample: Sample) -> list[DeviceKey]:
+    """Those of the unknown ones that these devices are, or are a part of."""
+    devices = set(devices)
+    gpus = {device.physical_index for device in devices}
+    return [
+        key
+        for key in unknown_devices(sample)
+        if key in devices or (key.physical_index in gpus and not key.is_mig)
+    ]
+
+
 def total_memory(devices: Iterable[DeviceSample]) -> int | None:
     """The memory of all of them in bytes, none counted twice. ``None`` where one does not tell."""
     sizes: dict[tuple[int, int | None], int | None] = {}

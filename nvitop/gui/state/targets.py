@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Iterable
 
 from nvitop.gui.state.app_state import AppState, Screen, Target
 from nvitop.gui.state.listing import selected_index, tree_index
+from nvitop.gui.state.ranges import devices_text
+from nvitop.gui.state.summary import unknown_among
 from nvitop.gui.state.types import SPECIAL_COMMANDS
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 
@@ -35,18 +37,30 @@ def signal_targets(state: AppState) -> tuple[Target, ...]:
     for host in state.shown.host_processes if state.tree.tagged else ():
         if (host.pid, host.start_time) in state.tree.tagged:
             targets.setdefault((host.pid, host.start_time), _target(host))
-    if targets:
+    if targets or state.main.tagged:
         return tuple(targets.values())
     selected = selected_process(state)
     return (_target(selected),) if selected is not None and selected.is_own else ()
+
+
+def tagged_unseen(state: AppState, targets: Iterable[Target]) -> tuple[int, str]:
+    """How many processes are tagged, but not listed, beside these targets; and what is known of them."""
+    others = {target.key[:2] for target in targets}
+    listed = {process.key for process in state.shown.processes}
+    unseen = [key for key in state.main.tagged - listed if key[:2] not in others]
+    devices = unknown_among((key.device for key in unseen), state.shown)
+    where = f'unknown on {devices_text(devices)}' if devices else 'not listed'
+    return len({key[:2] for key in unseen}), where
 
 
 def has_targets(state: AppState) -> bool:
     """Whether a signal would go to anybody: without looking at each process, as for each frame."""
     if state.view.readonly:
         return False
-    if state.main.tagged or (state.tree.tagged and state.shown.host_processes):
+    if state.tree.tagged and state.shown.host_processes:
         return True
+    if state.main.tagged:
+        return any(process.key in state.main.tagged for process in state.shown.processes)
     selected = selected_process(state)
     return selected is not None and selected.is_own
 
@@ -55,6 +69,9 @@ def why_no_target(state: AppState) -> str:
     """Why a signal would go to nobody."""
     if state.view.readonly:
         return 'read-only (--readonly)'
+    unseen, where = tagged_unseen(state, ())
+    if unseen:
+        return f'what is tagged is {where}'
     in_tree = state.screen is Screen.TREE
     key = state.tree.selected if in_tree else state.main.selected
     if key is None:
