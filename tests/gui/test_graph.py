@@ -107,6 +107,23 @@ def test_what_is_not_known_is_blank_and_the_least_load_is_a_dot() -> None:
     assert graph([5.0, 5.0], 1, 1, bound=0.0) == '⣿'
 
 
+def test_a_gap_does_not_look_like_nothing() -> None:
+    gap: list[float | None] = [None, None, 50.0, 50.0, None, None, None, None, 0.0, 0.0, 50.0, 50.0]
+    assert graph(gap, 6, 2) == '      \n ⣿░░ ⣿'
+    assert graph(gap, 6, 2, downwards=True) == ' ⣿░░ ⣿\n      '
+    assert graph(gap[:8], 6, 1) == '   ⣤░░'
+    assert graph(gap, 12, 2, ASCII).splitlines()[1] == '  ::????  ::'
+    assert graph(gap, 4, 2) == '    \n░░ ⣿'
+    buffer = Buffer(2, 1)
+    draw_graph(buffer, buffer.area, [50.0, 50.0, None, None], Style(Role.CPU))
+    assert buffer.row(0)[-1] == (1, '░', Style(Role.DIM))
+
+
+def test_before_the_first_value_a_graph_is_blank() -> None:
+    assert graph([None] * 6 + [50.0, 50.0], 4, 1) == '   ⣤'
+    assert graph([None] * 8, 4, 1) == '    '
+
+
 def test_a_ring_of_floats_can_be_drawn_as_it_is() -> None:
     buffer = Buffer(4, 1)
     draw_graph(buffer, buffer.area, array.array('f', [100.0] * 4), Style(Role.CPU))

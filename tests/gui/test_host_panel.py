@@ -291,6 +291,19 @@ def test_a_graph_without_a_fixed_top_says_what_its_highest_value_is() -> None:
     assert '│ PCIE TX: 20MiB/s ' in panel(sample, 100, 12, history, graphs)[0]
 
 
+def test_traffic_that_was_not_measured_for_a_while_is_a_gap_in_its_graph() -> None:
+    history = History()
+    sample = SAMPLES['one']
+    for second in range(40):
+        rate = 4000 if not 16 <= second < 26 else None  # another screen was shown
+        device = sample.devices[0]._replace(pcie_tx_throughput_kib_per_s=rate)
+        sample = sample._replace(devices=(device,), monotonic=1000.0 + second)
+        history.record(sample)
+    graphs = select_graphs(sample.devices, GraphState(lower='pcie_tx_throughput'), None)
+    first = panel(sample, 120, 12, history, graphs)[6]
+    assert first[79:119].strip() == f'{"⣿" * 8}{"░" * 5}{"⣿" * 7}'
+
+
 def test_what_can_be_plotted_has_a_history() -> None:
     assert set(GRAPHS_BY_METRIC) <= {*DEVICE_METRICS, *OPTIONAL_DEVICE_METRICS}
     assert len(GRAPHS_BY_METRIC) == len(GRAPHS)

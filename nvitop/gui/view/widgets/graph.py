@@ -9,7 +9,7 @@ from typing import Sequence
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Style, gradient
+from nvitop.gui.render.style import PLAIN, Role, Style, gradient
 from nvitop.namedtuple import NamedTuple
 
 
@@ -24,6 +24,8 @@ class Marks(NamedTuple):
     levels: int
     upwards: str
     downwards: str
+    #: A cell of which nothing is known, between others or after them.
+    unknown: str
 
 
 def _braille(dots: tuple[int, int, int, int], right: tuple[int, int, int, int]) -> str:
@@ -40,9 +42,13 @@ BRAILLE = Marks(
     4,
     _braille((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08)),
     _braille((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80)),
+    '░',
 )
 #: For terminals without Unicode, whose borders are ``|``.
-ASCII = Marks(1, 2, ' .:', " ':")
+ASCII = Marks(1, 2, ' .:', " ':", '?')
+
+
+_UNKNOWN = Style(Role.DIM)
 
 
 def samples_shown(width: int, marks: Marks = BRAILLE) -> int:
@@ -73,7 +79,8 @@ def draw_graph(
     """Fill ``area`` with the newest of ``values``, oldest first.
 
     ``bound`` is the value that fills the height; what lies above it is cut off. A value above
-    ``baseline`` shows at least a dot; one at or below it, ``None`` and not-a-number show nothing.
+    ``baseline`` shows at least a dot, one at or below it nothing. Cells that are ``None``, once a
+    value is known, are shaded at the baseline: a gap does not pass for a time without load.
     With ``colorful`` each row has its colour of the gradient instead of the style's.
     """
     if area.is_empty:
@@ -93,6 +100,20 @@ def draw_graph(
         if colorful:
             style = style._replace(role=gradient((i + 0.5) / area.height))
         buf.write(area.right - len(shown), y, shown.rstrip(' '), style)
+    if None in values[values.count(None) :]:  # not only at the beginning
+        _shade_gaps(buf, area, area.y if downwards else area.bottom - 1, values, marks)
+
+
+def _shade_gaps(
+    buf: Buffer, area: Rect, y: int, values: Sequence[float | None], marks: Marks
+) -> None:
+    """Shade the cells of row ``y`` of which nothing is known, but those before the first value."""
+    newest = area.right - 1
+    ages = [age for age, value in enumerate(reversed(values)) if value is not None]
+    known = {newest - age // marks.samples_per_cell for age in ages}
+    for x in range(max(area.x, min(known)), area.right):
+        if x not in known:
+            buf.write(x, y, marks.unknown, _UNKNOWN)
 
 
 def _dots(
