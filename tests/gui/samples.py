@@ -707,4 +707,11 @@ def with_details(sample: Sample) -> Sample:
                 else ('gpu_idle',),
             )
         devices.append(device)
-    return sample._replace(devices=tuple(devices))
+    # That a device has no details is told, too.
+    silent = [d.key for d in devices if d.status == 'ok' and d.clock_event_reasons is None]
+    missing = [
+        Problem(f'device {key.label}', 'total_energy', 'Not Supported', device=key)
+        for key in silent
+        if not key.is_mig
+    ]
+    return sample._replace(devices=tuple(devices), problems=(*sample.problems, *missing))

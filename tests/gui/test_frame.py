@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.main import lay_out_main
 from nvitop.gui.layout.metrics import lay_out_metrics
 from nvitop.gui.render.buffer import Buffer
@@ -17,6 +18,7 @@ from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState, Notice, Screen
 from nvitop.gui.state.columns import column_widths
+from nvitop.gui.state.demand import DETAILS
 from nvitop.gui.state.environ import is_secret
 from nvitop.gui.state.events import (
     ClockTicked,
@@ -42,11 +44,11 @@ from nvitop.gui.view.panels import device as device_panel
 from nvitop.gui.view.panels import process as process_panel
 from nvitop.options import Thresholds
 from nvitop.sampling.history import History
-from nvitop.sampling.types import Cost, Problem
+from nvitop.sampling.types import Cost, Problem, Sample
 from tests.gui.remembered import forget_rows
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
 from tests.gui.test_report import Anything, assert_boxes_close
-from tests.gui.test_update import EVENTS, SIZES, read_dialog
+from tests.gui.test_update import EVENTS, SIZES, press, read_dialog
 
 pytestmark = pytest.mark.usefixtures('utc')
 
@@ -1015,6 +1017,60 @@ def test_a_bad_link_and_forced_clocks_stand_out() -> None:
 def test_a_machine_without_nvlink_has_no_room_for_it() -> None:
     assert 'NVLink' in '\n'.join(details_of('h100x8', 100, 60).lines())
     assert 'NVLink' not in '\n'.join(details_of('workstation', 100, 60).lines())
+
+
+def without_details(sample: Sample) -> Sample:
+    """The same machine while the details of devices are not measured."""
+    nothing: dict[str, Any] = {METRICS_BY_NAME[name].field: None for name in DETAILS}
+    return sample._replace(devices=tuple(d._replace(**nothing) for d in sample.devices))
+
+
+@pytest.mark.parametrize(
+    ('width', 'note'),
+    [
+        (40, 'not measured before it was frozen'),
+        (60, 'not measured before the display was frozen'),
+        (80, 'not measured before the display was frozen'),
+        (160, 'not measured before the display was frozen'),
+    ],
+)
+def test_a_frozen_display_says_why_it_has_no_details(width: int, note: str) -> None:
+    sample = without_details(with_details(SAMPLES['h100x8']))
+    state = AppState(width, 80, timestamp=NOW)
+    # Details are shown, and the display is frozen while another screen is.
+    state, _ = update(state, SampleArrived(sample))
+    state, _ = press(state, *'dUzq')
+    text = '\n'.join(draw_frame(state, History()).lines())
+    assert text.count(note) == 8
+    for name in ('Link', 'PCIe TX', 'Enc', 'Clocks'):
+        assert name not in text
+    assert_boxes_close(draw_frame(state, History()))
+    state, _ = update(state, KeyPressed('z'))
+    text = '\n'.join(draw_frame(state, History()).lines())
+    assert text.count('not measured yet') == 8
+
+
+def test_details_that_no_device_has_are_not_available() -> None:
+    sample = without_details(with_details(SAMPLES['h100x8']))
+    missing = Problem('device 0', 'encoder_utilization', 'Not Supported')
+    state = AppState(120, 80, timestamp=NOW)
+    events = (SampleArrived(sample._replace(problems=(missing,))), KeyPressed('d'))
+    text = '\n'.join(draw_frame(update_all(state, events)[0], History()).lines())
+    assert text.count('Clocks N/A') == 8
+    assert 'not measured' not in text
+
+
+def test_a_graph_of_what_is_not_measured_says_so() -> None:
+    sample = without_details(with_details(SAMPLES['one']))
+    state = AppState(120, 60, timestamp=NOW)
+    for problems, title in (
+        ((), 'GPU ENC: not measured'),
+        ((Problem('device 0', 'encoder_utilization', 'Not Supported'),), 'GPU ENC: N/A'),
+    ):
+        seen, _ = update(state, SampleArrived(sample._replace(problems=problems)))
+        seen, _ = press(seen, 'f', *'ggggggg')
+        text = '\n'.join(draw_frame(seen, History()).lines())
+        assert title in text
 
 
 def test_the_other_way_round_details_go_away_again() -> None:

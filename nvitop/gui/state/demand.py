@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Iterable
+from typing import Collection
 
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.main import MainLayout
 from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.listing import main_layout
-from nvitop.sampling.types import Demand, ProcessKey
+from nvitop.sampling.types import Demand, ProcessKey, Sample
 
 #: Metrics that the details of devices show.
 DETAILS: tuple[str, ...] = (
@@ -50,16 +50,22 @@ def demand_of(state: AppState) -> Demand:
     )
 
 
-def was_frozen_before(state: AppState, metrics: Iterable[str]) -> bool:
-    """Whether none of these metrics, measured only while they are shown, was when the display was frozen."""
-    shown = {name: METRICS_BY_NAME[name] for name in metrics}
-    fields = [metric.field for metric in shown.values() if metric.tier == 'shown']
-    if state.frozen is None or not fields:
-        return False
-    values = [getattr(device, field) for device in state.frozen.devices for field in fields]
+def is_measured(sample: Sample, metrics: Collection[str]) -> bool:
+    """Whether any of these metrics was measured: some are only while they are shown."""
+    shown = [METRICS_BY_NAME[name] for name in metrics]
+    fields = [metric.field for metric in shown if metric.tier == 'shown']
+    devices = [device for device in sample.devices if device.status == 'ok']
+    if not fields or not devices:
+        return True
+    if any(getattr(device, field) is not None for device in devices for field in fields):
+        return True
     # Of what was measured in vain the reason is known.
-    failed = any(problem.what in shown for problem in state.frozen.problems)
-    return not failed and all(value is None for value in values)
+    return any(problem.what in metrics for problem in sample.problems)
+
+
+def was_frozen_before(state: AppState, metrics: Collection[str]) -> bool:
+    """Whether the display was frozen before any of these metrics was measured."""
+    return state.frozen is not None and not is_measured(state.frozen, metrics)
 
 
 def _visible(state: AppState, layout: MainLayout | None) -> tuple[ProcessKey, ...] | None:

@@ -13,6 +13,7 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen, TextField
+from nvitop.gui.state.demand import DETAILS, is_measured
 from nvitop.gui.state.dialog import dialog_layout
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.summary import has_failures
@@ -81,11 +82,22 @@ def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     troubled = (('!', 'problems'),) if has_failures(state.problems, state.timestamp) else ()
     hint = key_hints(state, *troubled, ('h', 'help'), ('q', 'quit'))
     header = Header(clock, state_badges(state), hint, signal_hints(state), state.version)
-    arranged = MainView(state.rows, main_layout(state), state.row_counts.has_foreign)
+    arranged = MainView(
+        state.rows, main_layout(state), state.row_counts.has_foreign, _details_note(state)
+    )
     draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
     # Where only the last line of the box is below the screen, nothing is missed.
     if arranged.layout.page_height - arranged.layout.scroll_y > buf.height + 1:
         buf.write(buf.width - 1, buf.height - 1, _MORE_BELOW, _MARK)
+
+
+def _details_note(state: AppState) -> tuple[str, ...]:
+    """Why there are no details of devices, the longest form first."""
+    if not state.view.shows_details or is_measured(state.shown, DETAILS):
+        return ()
+    if state.frozen is None:
+        return ('not measured yet',)
+    return ('not measured before the display was frozen', 'not measured before it was frozen')
 
 
 def _draw_notices(buf: Buffer, state: AppState) -> None:

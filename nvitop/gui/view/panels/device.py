@@ -61,6 +61,8 @@ class _Shape(NamedTuple):
     cells: tuple[Cells, ...]
     bars: tuple[Cells, ...]
     details: Details
+    #: Why there are none, the longest form first.
+    details_note: tuple[str, ...]
     traits: _Traits
     view: ViewState
 
@@ -74,9 +76,10 @@ def draw_device_panel(
     *,
     joints_below: tuple[int, ...] = (),
     selected: DeviceKey | None = None,
+    details_note: tuple[str, ...] = (),
 ) -> None:
     """Draw the panel. ``joints_below`` are the upright lines of a panel that joins its last line;
-    ``selected`` is the device of the selected process."""
+    ``selected`` is the device of the selected process, ``details_note`` why there are no details."""
     devices = sample.devices
     traits = _Traits(
         any(device.mig_mode is not None for device in devices),
@@ -104,7 +107,9 @@ def draw_device_panel(
         draw_uprights(buf, y, box[-1:])
         y += 1
     width = layout.area.width
-    shape = _Shape(layout.form, width, layout.cells, layout.bars, layout.details, traits, view)
+    shape = _Shape(
+        layout.form, width, layout.cells, layout.bars, layout.details, details_note, traits, view
+    )
     above = box
     for i, row in enumerate(layout.rows):
         device = devices[row.device]
@@ -140,7 +145,7 @@ def _draw_details(buf: Buffer, y: int, shape: _Shape, device: DeviceSample) -> N
     if lines and device.status == 'ok':
         from nvitop.gui.view.panels.device_details import draw_details  # only where they are shown
 
-        draw_details(buf, y, shape.details, device)
+        draw_details(buf, y, shape.details, device, note=shape.details_note)
     for line in lines:
         draw_uprights(buf, line, (shape.width - 1,))
 

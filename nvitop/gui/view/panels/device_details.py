@@ -21,9 +21,18 @@ Pieces = Sequence[Tuple[str, Style]]
 
 
 def draw_details(
-    buf: Buffer, y: int, lines: Sequence[Sequence[DetailSlot]], device: DeviceSample
+    buf: Buffer,
+    y: int,
+    lines: Sequence[Sequence[DetailSlot]],
+    device: DeviceSample,
+    *,
+    note: Sequence[str] = (),
 ) -> None:
-    """Draw the details of a device from row ``y`` on."""
+    """Draw the details of a device from row ``y`` on, or in their place the first ``note`` that fits."""
+    if note:
+        x, room = lines[0][0].x, buf.width - 4
+        buf.write(x, y, next((text for text in note if len(text) <= room), ''), _DIM)
+        return
     for i, slots in enumerate(lines):
         for slot in slots:
             x = slot.x

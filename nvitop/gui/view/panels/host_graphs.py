@@ -11,6 +11,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip
+from nvitop.gui.state.demand import is_measured
 from nvitop.gui.state.graphs import GRAPHS_BY_METRIC, Graph
 from nvitop.gui.state.summary import whole_devices
 from nvitop.gui.state.types import GraphState, ViewState
@@ -149,6 +150,8 @@ def _draw_device_graphs(
         )
         y = area.bottom - 1 if downwards else area.y
         text = f'{graph.title}: {_format_value(graph, now)}'
+        if now is None and not is_measured(sample, (metric,)):
+            text = f'{graph.title}: not measured'
         # A graph that is always as high as it can be says nothing without a number.
         highest = max((mean for mean in (now, *means) if mean is not None), default=None)
         more = f'  max: {_format_value(graph, highest)}' if not top and highest is not None else ''

@@ -31,6 +31,8 @@ class MainView(NamedTuple):
     layout: MainLayout
     #: Whether any of the processes is in another PID namespace.
     has_foreign: bool = False
+    #: Why there are no details of devices, the longest form first.
+    details_note: tuple[str, ...] = ()
 
 
 def draw_main(
@@ -45,7 +47,7 @@ def draw_main(
     is_report: bool = False,
 ) -> None:
     """Draw the screen. A report has neither hints nor cautions, which are about keys."""
-    processes, layout, has_foreign = arranged
+    processes, layout, has_foreign, details_note = arranged
     if layout.is_too_small:
         draw_too_small(buf)
         return
@@ -58,6 +60,7 @@ def draw_main(
         header,
         joints_below=host_uprights(layout.host),
         selected=selected,
+        details_note=details_note,
     )
     graphs = None
     if layout.host.graphs is not None:
