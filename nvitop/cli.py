@@ -196,6 +196,9 @@ def _show(options: Options, messages: list[Message]) -> int:
         _say([*messages, Message('ERROR', str(error))])
         return 1
     messages += [Message('ERROR', text) for text in unknown]
+    if unknown and not wishes:  # a report would say that there is no GPU
+        _say(messages)
+        return 1
     source = LiveSource(intervals(options.interval), only=wishes, on_the_second=True)
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if options.monitor and not has_terminal:
@@ -249,9 +252,9 @@ def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
     if not unknown:
         return tuple(wishes), []
     labels = [name for name in known if not name.startswith(('GPU-', 'MIG-'))]
-    there = f'there are {", ".join(labels)}' if labels else 'there are none'
-    there += ''.join(f'; GPU {index} does not answer' for index in silent)
-    return tuple(wishes), [f'No such device: {", ".join(unknown)}; {there}.']
+    here = ', '.join(labels) or 'none'
+    here += ''.join(f'; GPU {index} does not answer' for index in silent)
+    return tuple(wishes), [f'No such device: {", ".join(unknown)}. Devices here: {here}.']
 
 
 def _known_devices(names: Sequence[str]) -> tuple[dict[str, Wish], list[int]]:

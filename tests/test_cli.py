@@ -177,7 +177,9 @@ def test_a_device_that_is_not_there_is_an_error_beside_the_others(
     assert report('-o', '0', '99') == 1
     captured = capsys.readouterr()
     assert captured.out.count('H100 80GB') == 1
-    assert captured.err == 'nvitop: ERROR: No such device: 99; there are 0, 1, 2, 3, 4, 5, 6, 7.\n'
+    assert (
+        captured.err == 'nvitop: ERROR: No such device: 99. Devices here: 0, 1, 2, 3, 4, 5, 6, 7.\n'
+    )
 
 
 def test_a_gpu_that_hangs_keeps_no_other_from_being_found_by_its_uuid(
@@ -189,15 +191,18 @@ def test_a_gpu_that_hangs_keeps_no_other_from_being_found_by_its_uuid(
     captured = capsys.readouterr()
     assert captured.out.count('H100 80GB') == 1
     assert '│   1  H100' in captured.out
-    assert f'No such device: {uuids[1]}; there are ' in captured.err
+    assert f'No such device: {uuids[1]}. Devices here: ' in captured.err
     assert '; GPU 2 does not answer.' in captured.err
 
 
-def test_no_device_left_is_a_report_without_devices(
-    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
+def test_where_no_device_is_there_that_was_named_there_is_no_report_of_none(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert report('-o', '99') == 1
-    assert 'H100' not in capsys.readouterr().out
+    with simulation.machine('spark', processes='none'):
+        assert report('-o', '5') == 1
+    captured = capsys.readouterr()
+    assert captured.out == ''
+    assert captured.err == 'nvitop: ERROR: No such device: 5. Devices here: 0.\n'
 
 
 def test_mig_devices_are_chosen_by_pair(capsys: pytest.CaptureFixture[str]) -> None:
