@@ -180,6 +180,26 @@ def test_the_longest_command_is_measured_in_cells() -> None:
 
 
 @pytest.mark.parametrize(
+    ('width', 'pid', 'end'),
+    [
+        (60, 503, '   N/A  No Permissions'),
+        # A column is given up only where the words need it.
+        (60, 504, '   N/A No Such Process'),
+        (60, 505, ' Process of Another..'),
+        (79, 504, '   N/A   N/A        No Such Process'),
+        (79, 505, ' Process of Another PID Namespace'),
+    ],
+)
+def test_what_is_not_known_of_a_silent_process_is_said_where_there_is_room(
+    width: int, pid: int, end: str
+) -> None:
+    (line,) = [
+        line for line in panel(SAMPLES['odd-processes'], width).lines() if f' {pid} ' in line
+    ]
+    assert line.rstrip(' │').endswith(end)
+
+
+@pytest.mark.parametrize(
     ('fields', 'wsl', 'message'),
     [
         ({'processes': (), 'total': None}, '', 'Looking for processes ...'),

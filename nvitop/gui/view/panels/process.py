@@ -291,11 +291,16 @@ def _moving_text(rows: _Rows, process: ProcessSample, driver_model: str | None) 
     """What is seen of the cells that scroll."""
     room = rows.right - 1 - rows.left
     if process.status in _SILENT and process.cpu_percent is process.running_time_seconds is None:
-        # Nothing is known but what stands for its command: that gets all the room it needs.
+        # Nothing is known but what stands for its command: that gets all the room it needs, and
+        # ends with the command.
         *_, last = rows.moving or (None,)
-        text = CELLS['command'](process, driver_model)
-        if last is not None and not rows.scroll_x and len(text) > last.width:
-            return clip(f' {text}', room)
+        text = f' {CELLS["command"](process, driver_model)}'
+        if last is not None and not rows.scroll_x and len(text) > last.width + 1:
+            others = _texts(rows.moving[:-1], process, driver_model)
+            while others and len(''.join(others)) + len(text) > room:
+                others.pop()
+            before = ''.join(others)
+            return before + clip(text, room).rjust(room - len(before))
     text = ''.join(_texts(rows.moving, process, driver_model))
     return clip_scrolled(text, rows.scroll_x, room) if rows.scroll_x else text
 
