@@ -126,10 +126,13 @@ def test_a_long_list_in_a_dialog_is_scrolled_below_its_head() -> None:
     area = Rect(0, 0, 60, 14)
     top = lay_out_dialog(area, message, LABELS, fixed=2)
     assert top.lines[:3] == ('Question?', '', 'line 0')
-    assert top.lines[-1] == '  1-7 of 20, PageUp and PageDown for more'
+    assert top.lines[-1] == 'lines   1-7 of 20, PageUp and PageDown for more'
     end = lay_out_dialog(area, message, LABELS, fixed=2, scroll_y=99)
     assert end.lines[:2] == ('Question?', '')
-    assert end.lines[-2:] == ('line 19', '14-20 of 20, PageUp and PageDown for more')
+    assert end.lines[-2:] == ('line 19', 'lines 14-20 of 20, PageUp and PageDown for more')
+    # Where each paragraph is a line of its own, it is paragraphs that are counted.
+    whole = lay_out_dialog(area, message, LABELS, fixed=2, scroll_y=99, wrapped=False)
+    assert whole.lines[-1] == '14-20 of 20, PageUp and PageDown for more'
     assert (end.box, end.buttons) == (top.box, top.buttons)
     assert end.scroll_limit == 13
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.dialog import dialog_message
+from nvitop.gui.state.dialog import dialog_layout, dialog_message
 from nvitop.gui.state.events import SampleArrived
 from nvitop.gui.state.targets import has_targets
 from nvitop.gui.state.update import update
@@ -113,6 +113,13 @@ def test_the_environment_of_a_process_whose_user_is_not_known_says_so(
     sample = with_families(SAMPLES['odd-processes'])
     state, _ = press(state_of(sample), *screen, 'F3', *'504', 'Enter', 'e')
     assert state.environ.title == title
+
+
+def test_lines_of_one_target_are_not_taken_for_targets() -> None:
+    state, _ = press(state_of(MANY, 40, 6), 'Down', 'T')
+    assert dialog_layout(state).lines[-1] == 'line 1 of 2, PageUp PageDown'
+    state, _ = press(state_of(MANY, 40, 6), 'Down', 'Space', 'Space', 'T')
+    assert dialog_layout(state).lines[-1] == '1 of 2, PageUp and PageDown for more'
 
 
 def losing(sample: Sample, gpu: int, sequence: int) -> SampleArrived:

@@ -75,7 +75,8 @@ def lay_out_dialog(
         for paragraph in message[fixed:]
         for line in (wrap(paragraph, room) if wrapped else [clip(paragraph, room)])
     ]
-    lines, scroll_limit = _fit_lines(head, body, room, text_rows, scroll_y)
+    noun = 'line' if wrapped else ''
+    lines, scroll_limit = _fit_lines(head, body, room, text_rows, scroll_y, noun)
     # As wide as if all of it were seen, so that scrolling does not move the box.
     widest = [cell_width(line) for line in (*head, *body, *lines)]
     width = min(room, max([*widest, max(sizes, default=0) if stacked else in_a_row]))
@@ -90,9 +91,12 @@ def lay_out_dialog(
 
 
 def _fit_lines(
-    head: list[str], body: list[str], room: int, rows: int, scroll_y: int
+    head: list[str], body: list[str], room: int, rows: int, scroll_y: int, noun: str
 ) -> tuple[list[str], int]:
-    """The lines that are seen in so many rows, and how far the body can be scrolled."""
+    """The lines that are seen in so many rows, and how far the body can be scrolled.
+
+    The ``noun`` says what is counted, ``''``: it goes without saying.
+    """
     if len(head) + len(body) <= rows:
         return head + body, 0
     head = head[: max(0, rows - 2)]
@@ -100,8 +104,11 @@ def _fit_lines(
     limit = len(body) - seen
     first = max(0, min(scroll_y, limit))
     digits = len(str(len(body)))
-    part = f'{first + 1}-{first + seen}'
-    part = f'{part:>{2 * digits + 1}} of {len(body)}'
+    last = f'-{first + seen}' if seen > 1 else ''
+    width = 2 * digits + 1 if last else digits
+    part = f'{f"{first + 1}{last}":>{width}} of {len(body)}'
+    if noun:
+        part = f'{noun}{"s" if last else ""} {part}'
     notes = (f'{part}, PageUp and PageDown for more', f'{part}, PageUp PageDown')
     note = next((note for note in notes if seen and len(note) <= room), '')
     if not note:
