@@ -69,6 +69,9 @@ PROCESS_METRICS: dict[str, str] = {
     'gpu_sm_utilization': 'gpu_sm_utilization_percent',
 }
 
+#: Processes of which the host knows nothing: what the driver tells of them is all there is.
+_WITHOUT_CPU = frozenset({'gone', 'foreign', 'no permission'})
+
 #: How many slots may pass without a new value before a graph shows that it has ended.
 _CURRENT_SLOTS = 2
 #: A slot nobody measured: joined up between its neighbours where the gap is short.
@@ -265,8 +268,8 @@ class History:
         """Append everything in ``sample`` that can be drawn as a graph, and forget what vanished.
 
         Processes are recorded when they were measured again since the last sample: those of
-        ``watched`` always, of the others as many as there is room for, if their CPU % was
-        measured (see ``Demand.visible_processes``).
+        ``watched`` always, of the others as many as there is room for, first those whose CPU % was
+        measured (see ``Demand.visible_processes``), then those that have none at all.
         """
         time = sample.monotonic
         self._record_host(time, sample.host)
@@ -296,12 +299,14 @@ class History:
         self, time: float, processes: Sequence[ProcessSample], watched: Container[Hashable]
     ) -> None:
         first = [process for process in processes if process.key in watched]
-        others = (
+        others = [process for process in processes if process.key not in watched]
+        measured = (process for process in others if process.cpu_percent is not None)
+        unknown = (
             process
-            for process in processes
-            if process.cpu_percent is not None and process.key not in watched
+            for process in others
+            if process.cpu_percent is None and process.status in _WITHOUT_CPU
         )
-        for process in itertools.islice(itertools.chain(first, others), MAX_PROCESSES):
+        for process in itertools.islice(itertools.chain(first, measured, unknown), MAX_PROCESSES):
             for metric, field in PROCESS_METRICS.items():
                 value = getattr(process, field)
                 self.append(process.key, metric, time, value, slot=self._process_slot)

@@ -217,6 +217,22 @@ def test_processes_not_in_view_are_recorded_only_when_watched() -> None:
     assert h.last(process_key(1), 'gpu_memory') == 1
 
 
+@pytest.mark.parametrize('status', ['gone', 'foreign', 'no permission'])
+def test_processes_that_never_have_a_cpu_percent_are_recorded_after_those_that_have_one(
+    status: str,
+) -> None:
+    h = History()
+    unknown = process_sample(1, status=status, gpu_memory_bytes=1)
+    h.record(sample(100, processes=(unknown,)))
+    assert h.last(process_key(1), 'gpu_memory') == 1
+
+    busy = tuple(
+        process_sample(pid, cpu_percent=1.0) for pid in range(10, 10 + history.MAX_PROCESSES)
+    )
+    h.record(sample(102, processes=(unknown, *busy)))
+    assert h.known_keys() - {HOST} == {process.key for process in busy}
+
+
 def test_rings_of_processes_are_bounded_and_the_watched_one_stays() -> None:
     h = History()
     for tick in range(20):
