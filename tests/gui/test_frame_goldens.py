@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.events import (
     ClockTicked,
     EnvironmentRead,
@@ -73,7 +74,7 @@ CASES = [
     Case('main-dialog', 'processes200', 123, 40, 'Down ' + 'Space ' * 60 + 'K seen PageDown'),
     Case('main-details', 'mig', 123, 40, 'd'),
     Case('main-graphs', 'h100x8', 160, 50, 'f G g g + + Down'),
-    Case('main-frozen', 'processes200', 160, 50, 'o g z \\ w o r k Enter Down Down Space Space'),
+    Case('main-frozen', 'processes200', 160, 50, 'o g z \\ u s e r : b o b Enter Down Down Space Space'),
     Case('main-details', 'lost', 240, 60, 'd f'),
     Case('main-sixteen', 'gpus16', 240, 60),
     Case('tree-hostile', 'hostile', 40, 12, 't Down Down'),
@@ -139,20 +140,20 @@ CASES = [
     Case('main-sixteen', 'gpus16', 123, 40),
     Case('main-missing', 'missing', 123, 40),
     Case('main-lost', 'lost', 123, 40),
-    Case('main-hostile', 'hostile', 123, 40),
+    Case('main-hostile-filter', 'hostile', 123, 40, '\\ p y t h o n Enter'),
     Case('main-missing-details-dialog', 'missing', 160, 50, 'd Down Space T seen'),
     Case('main-no-gpu', 'no-gpu', 160, 50),
     Case('main-hostile', 'hostile', 160, 50),
     Case('main-missing-dialog', 'missing', 240, 60, 'Down Space T seen'),
     Case('main-hostile', 'hostile', 240, 60),
-    Case('tree-sixteen-filter-readonly', 'gpus16', 40, 12, '\\ e Enter t Down', READONLY),
+    Case('tree-sixteen-filter-readonly', 'gpus16', 40, 12, '\\ g p u : 1 Enter t Down', READONLY),
     Case('tree-missing-dialog-ascii', 'missing', 40, 12, 't Down Space T seen', ASCII),
     Case('tree-lost-readonly-ascii', 'lost', 79, 24, 't Down', READONLY_ASCII),
-    Case('tree-one-filter-readonly', 'one', 123, 40, '\\ e Enter t Down', READONLY),
+    Case('tree-one-readonly', 'one', 123, 40, 't Down', READONLY),
     Case('environ-usual', 'one', 160, 50, 'Down e read Down'),
     Case('environ-usual', 'one', 240, 60, 'Down e read Down'),
     Case('metrics-lost-ascii', 'lost', 60, 20, 'Down Enter', ASCII),
-    Case('metrics-sixteen-filter-readonly', 'gpus16', 100, 30, '\\ e Enter Down Enter', READONLY),
+    Case('metrics-sixteen-filter-readonly', 'gpus16', 100, 30, '\\ g p u : 2 Enter Down Enter', READONLY),
     Case('metrics-many-readonly', 'processes200', 240, 60, 'Down Enter', READONLY),
     Case('help-usual', 'one', 79, 24, 'h'),
     Case('help-usual', 'one', 123, 40, 'h'),
@@ -166,7 +167,7 @@ CASES = [
     Case('users-filter', 'h100x8', 79, 24, '\\ a l Enter U'),
     Case('users-missing-ascii', 'missing', 80, 24, 'U', ASCII),
     Case('users-lost', 'lost', 160, 50, 'U'),
-    Case('users-mig-filter', 'mig', 240, 60, '\\ e Enter U'),
+    Case('users-mig-filter', 'mig', 240, 60, '\\ p y t h o n Enter U'),
     Case('columns-usual', 'one', 60, 20, 'C Down'),
     Case('columns-usual', 'one', 79, 24, 'C Down'),
     Case('columns-usual', 'one', 100, 30, 'C Down'),
@@ -210,14 +211,14 @@ OF_A_MACHINE = ('main', 'tree', 'metrics', 'problems', 'users')
 
 
 def situations_of(case: Case) -> set[str]:
-    """What is special about a case: its machine, and what keys and options have made of it."""
-    words = case.keys.split()
-    screen = case.name.partition('-')[0]
+    """What is special about a case, as its frame shows it."""
+    state = state_after(case)
+    view = state.view
     found = {MACHINES[case.sample]} if case.sample in MACHINES else set()
-    found |= {name for name in ('readonly', 'ascii') if getattr(case.view, name)}
-    found |= {'dialog'} if 'dialog' in case.name else set()
-    found |= {'filter'} if '\\' in words and 'Enter' in words else set()
-    found |= {'details'} if 'd' in words and screen == 'main' else set()
+    found |= {name for name in ('readonly', 'ascii') if getattr(view, name)}
+    found |= {'dialog'} if state.dialog is not None else set()
+    found |= {'filter'} if 0 < len(state.rows) < len(state.shown.processes) else set()
+    found |= {'details'} if view.shows_details and state.screen is Screen.MAIN else set()
     return found
 
 
@@ -262,13 +263,70 @@ def events_of(word: str, sample: Sample, state: AppState) -> tuple[Event, ...]:
     return (KeyPressed(word),)
 
 
-@pytest.mark.parametrize('case', CASES, ids=str)
-def test_frames_look_as_they_did(case: Case) -> None:
-    sample = SAMPLES_HERE[case.sample]
-    if sample.sequence:
-        sample = with_details(with_families(sample))
+def state_after(case: Case) -> AppState:
+    """The state after the keys of a case."""
+    sample = sample_of(case)
     state = AppState(case.width, case.height, timestamp=NOW, version='1.0.0', view=case.view)
     state, _ = update(state, SampleArrived(sample))
     for word in case.keys.split():
         state, _ = update_all(state, events_of(word, sample, state))
-    assert_golden(f'frame-{case}', draw_frame(state, history_of(sample)))
+    return state
+
+
+def sample_of(case: Case) -> Sample:
+    """The sample of a case."""
+    sample = SAMPLES_HERE[case.sample]
+    return with_details(with_families(sample)) if sample.sequence else sample
+
+
+def frame_of(case: Case) -> Buffer:
+    """What is drawn then."""
+    return draw_frame(state_after(case), history_of(sample_of(case)))
+
+
+@pytest.mark.parametrize('case', CASES, ids=str)
+def test_frames_look_as_they_did(case: Case) -> None:
+    assert_golden(f'frame-{case}', frame_of(case))
+
+
+#: How each screen is come to, whatever the machine.
+ENTRANCES = {
+    'tree': 't',
+    'environ': 'Down e read',
+    'metrics': 'Down Enter',
+    'help': 'h',
+    'problems': '!',
+    'users': 'U',
+    'columns': 'C',
+}
+
+
+def below_the_title(case: Case) -> list[object]:
+    """What is drawn, without the badges."""
+    frame = frame_of(case)
+    return [list(frame.row(y)) for y in range(1, frame.height)]
+
+
+@pytest.mark.parametrize('screen', sorted({*SCREENS} - {*OF_A_MACHINE}))
+def test_the_screens_that_are_not_of_a_machine_are_the_same_on_each(screen: str) -> None:
+    case = Case(screen, 'one', 80, 24, ENTRANCES[screen])
+    usual = below_the_title(case)
+    for sample in MACHINES:
+        assert below_the_title(case._replace(sample=sample)) == usual, sample
+
+
+@pytest.mark.parametrize(
+    ('situation', 'screen'),
+    [
+        (situation, screen)
+        for situation in ('filter', 'details', 'readonly')
+        for screen in ENTRANCES
+        if screen not in SITUATIONS[situation]
+    ],
+)
+def test_the_other_situations_are_at_most_a_badge(situation: str, screen: str) -> None:
+    case = Case(screen, 'one', 80, 24, ENTRANCES[screen])
+    before = {'filter': '\\ z z Enter', 'details': 'd'}.get(situation, '')
+    view = READONLY if situation == 'readonly' else case.view
+    there = case._replace(keys=f'{before} {case.keys}', view=view)
+    assert below_the_title(there) == below_the_title(case)
