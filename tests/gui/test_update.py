@@ -533,6 +533,16 @@ def test_no_key_of_the_table_does_nothing_without_a_word(screen: Screen) -> None
     assert press(before, 'F9')[0] == before
 
 
+@pytest.mark.parametrize('key', ['x', 'q', 'Down', 'o', '/'])
+def test_a_key_that_cannot_follow_does_nothing_and_says_so(key: str) -> None:
+    before, _ = press(state_of(MANY), 'Down')
+    state, effects = press(before, 'o', key)
+    assert texts(state) == [f'No such keys: o {key}; after o: n p u g s b c m t']
+    assert (state._replace(notices=()), effects) == (before, (RingBell(),))
+    # Who thinks better of it knows.
+    assert press(before, 'o', 'Esc') == (before, ())
+
+
 def test_who_can_send_no_signal_is_not_sent_to_another_screen_for_it() -> None:
     state = state_of(TREE, view=ViewState(readonly=True))._replace(screen=Screen.METRICS)
     assert texts(press(state, 'T')[0]) == ['No signal: read-only (--readonly)']

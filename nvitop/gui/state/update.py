@@ -38,7 +38,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.keymap import Action
 from nvitop.gui.state.listing import keep_selection_seen, relist
 from nvitop.gui.state.mouse import click, scroll
-from nvitop.gui.state.notices import note_outcome, replace_notice
+from nvitop.gui.state.notices import note_outcome, refuse, replace_notice
 from nvitop.gui.state.summary import MAX_COSTS, count_problems, note_problem
 
 #: The exit status when there is no terminal any more.
@@ -84,7 +84,7 @@ def _key(state: AppState, event: KeyPressed) -> Result:
     if binding is None:
         if state.keymap.is_prefix(state.screen, keys):
             return state._replace(prefix=keys), ()
-        return _not_here(state._replace(prefix=''), keys)
+        return _no_binding(state._replace(prefix=''), state.prefix, key)
     state = state._replace(prefix='')
     if binding.is_mutating:
         return open_signal_dialog(state, binding.action, key)
@@ -92,6 +92,16 @@ def _key(state: AppState, event: KeyPressed) -> Result:
     if binding.action in (Action.SCROLL_UP, Action.SCROLL_DOWN):
         return state, effects
     return keep_selection_seen(state), effects
+
+
+def _no_binding(state: AppState, prefix: str, key: str) -> Result:
+    """Say of keys that mean nothing why, as far as they mean something elsewhere. Esc leads out."""
+    if not prefix:
+        return _not_here(state, key)
+    if key == 'Esc':
+        return state, ()
+    following = ' '.join(state.keymap.keys_after(state.screen, prefix))
+    return refuse(state, 'No such keys', f'{prefix} {key}; after {prefix}: {following}')
 
 
 def _not_here(state: AppState, key: str) -> Result:
