@@ -57,7 +57,8 @@ def send_signal(
             outcome = differs(key, start_time_of)
             if outcome:
                 return SignalSent(key, name, outcome)
-            send(number)
+            is_zombie = host.Process(key.pid).status() == host.STATUS_ZOMBIE
+            send(number)  # to a zombie too: threads of it may run on
     except (ProcessLookupError, host.NoSuchProcess):
         return SignalSent(key, name, 'gone')
     except (PermissionError, host.AccessDenied):
@@ -65,7 +66,7 @@ def send_signal(
     except Exception as error:
         # Whatever it is, it has to be told, and the other targets get their signal.
         return SignalSent(key, name, 'failed', str(error) or type(error).__name__)
-    return SignalSent(key, name, 'sent')
+    return SignalSent(key, name, 'zombie' if is_zombie else 'sent')
 
 
 @contextlib.contextmanager

@@ -49,6 +49,14 @@ def test_a_process_that_is_gone_is_said_to_be(child: subprocess.Popen[bytes]) ->
     assert send_signal(key, 'SIGTERM').outcome == 'gone'
 
 
+@pytest.mark.skipif(not hasattr(os, 'waitid'), reason='nothing here waits without taking')
+def test_a_zombie_is_said_to_have_ended(child: subprocess.Popen[bytes]) -> None:
+    key = key_of(child.pid)
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has taken it
+    assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'zombie')
+
+
 @pytest.mark.parametrize('pid', [0, -1, 2**31 + 5, 2**63])
 def test_a_pid_that_cannot_be_is_never_passed_to_kill(pid: int) -> None:
     def kill(pid: int, number: int) -> None:

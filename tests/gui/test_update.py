@@ -720,6 +720,14 @@ def test_what_became_of_many_signals_is_told_of_each_process() -> None:
     assert [notice.is_error for notice in state.notices] == [True, False, False]
 
 
+def test_a_signal_to_a_zombie_is_told_among_those_that_failed() -> None:
+    key = MANY.processes[0].key
+    state, _ = update(state_of(MANY)._replace(problems=()), SignalSent(key, 'SIGKILL', 'zombie'))
+    assert texts(state) == [f'SIGKILL to {key.pid}: has ended, and waits for its parent']
+    assert [notice.is_error for notice in state.notices] == [True]
+    assert [each.reason for each in state.problems] == ['has ended, and waits for its parent']
+
+
 # The tree
 
 TREE = MANY._replace(

@@ -87,8 +87,9 @@ class SignalSent(NamedTuple):
 
     key: ProcessKey
     signal: str
-    #: ``'sent'``, ``'gone'``, ``'not permitted'``, ``'reused'`` (the PID is another process now),
-    #: ``'unseen'`` (the PID is of another namespace, or of nobody) or ``'failed'``.
+    #: ``'sent'``, ``'gone'``, ``'zombie'`` (sent to one that had ended), ``'not permitted'``,
+    #: ``'reused'`` (the PID is another process now), ``'unseen'`` (the PID is of another namespace,
+    #: or of nobody) or ``'failed'``.
     outcome: str
     detail: str = ''
 

@@ -49,6 +49,7 @@ _STATUSES = {'SIGHUP': HUNG_UP, 'SIGQUIT': 131, 'SIGTERM': 143}
 _OUTCOMES = {
     'sent': 'sent',
     'gone': 'is gone already',
+    'zombie': 'has ended, and waits for its parent',
     'not permitted': 'is not permitted',
     'reused': 'not sent: the PID is another process now',
     'unseen': 'not sent: it was never seen on this system',
