@@ -30,6 +30,8 @@ def with_counters(width: int, *keys: str) -> AppState:
         (120, 'f t', False),
         (120, 'f h', False),
         (120, 'f Down Enter', False),
+        (120, 'f !', True),
+        (120, 'c !', False),
     ],
 )
 def test_counters_are_read_only_while_their_graph_is_seen(
@@ -40,7 +42,7 @@ def test_counters_are_read_only_while_their_graph_is_seen(
 
 
 def test_details_are_measured_while_they_are_shown() -> None:
-    for keys, shown in (('d', True), ('d d', False), ('d t', False)):
+    for keys, shown in (('d', True), ('d d', False), ('d t', False), ('d !', True), ('!', False)):
         state, _ = press(state_of(SAMPLES['one']), *keys.split())
         assert set(DETAILS).issubset(demand_of(state).shown_metrics) is shown
 

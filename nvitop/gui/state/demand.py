@@ -35,19 +35,27 @@ _HOST_ORDERS = frozenset({'cpu_percent', 'memory_percent', 'time'})
 
 def demand_of(state: AppState) -> Demand:
     """What is on the screen now. While the display is frozen, it is still measured for later."""
-    layout = main_layout(state) if state.screen is Screen.MAIN else None
-    shown = DETAILS if state.view.shows_details and layout is not None else ()
-    panel = layout.host.graphs if layout is not None else None
-    if panel is not None and panel.upper is not None:
-        graphs = state.main.graphs
-        shown = (*shown, *(name for name in (graphs.upper, graphs.lower) if name not in shown))
+    screen = state.screen
+    # The screen of problems tells why values of the main screen are missing: of these, too.
+    layout = main_layout(state) if screen in (Screen.MAIN, Screen.PROBLEMS) else None
     codec = {'encoder', 'decoder'}
     return Demand(
-        shown_metrics=shown,
-        visible_processes=_visible(state, layout),
-        process_codec=state.screen is Screen.METRICS or not codec.isdisjoint(state.view.columns),
-        host_processes=state.screen is Screen.TREE,
+        shown_metrics=_shown_metrics(state, layout),
+        visible_processes=_visible(state, layout if screen is Screen.MAIN else None),
+        process_codec=screen is Screen.METRICS or not codec.isdisjoint(state.view.columns),
+        host_processes=screen is Screen.TREE,
     )
+
+
+def _shown_metrics(state: AppState, layout: MainLayout | None) -> tuple[str, ...]:
+    if layout is None:
+        return ()
+    shown = DETAILS if state.view.shows_details else ()
+    panel = layout.host.graphs
+    if panel is None or panel.upper is None:
+        return shown
+    graphs = state.main.graphs
+    return (*shown, *(name for name in (graphs.upper, graphs.lower) if name not in shown))
 
 
 def is_measured(sample: Sample, metrics: Collection[str]) -> bool:
