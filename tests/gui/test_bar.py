@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import PLAIN, Role, Style, gradient
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.view.widgets.bar import bar_blocks, draw_bar
 
@@ -41,6 +41,10 @@ def bar(
         (bar(18, 3), 'MEM: ▎ 3%'),
         (bar(24, 3, extra='@ 1410MHz'), 'MEM: ▌ 3%      @ 1410MHz'),
         (bar(18, 45, extra='@ 1410MHz'), 'MEM: ████ 45%'),
+        (bar(30, 80, extra='@ 1410MHz'), 'MEM: ██████@ 1410MHz█▊ 80%'),
+        (bar(30, 100, extra='@ 1410MHz'), 'MEM: ███████████@ 1410MHz█ MAX'),
+        (bar(30, 55, extra='@ 1410MHz'), 'MEM: █@ 1410MHz█▌ 55%'),
+        (bar(30, 50, extra='@ 1410MHz'), 'MEM: ██████████▌ 50%'),
         (bar(10, 45), 'MEM: ▌ 45%'),
         (bar(9, 45), 'MEM 45%'),
         (bar(5, 45), 'MEM..'),
@@ -48,6 +52,15 @@ def bar(
 )
 def test_a_bar(drawn: str, expected: str) -> None:
     assert drawn == expected
+
+
+@pytest.mark.parametrize('colorful', [False, True])
+def test_a_text_inside_a_bar_is_cut_out_of_it(colorful: bool) -> None:
+    buffer = Buffer(30, 1)
+    draw_bar(buffer, buffer.area, 'UTL', 80.0, HEAVY, extra='@ 9MHz', colorful=colorful)
+    (inside,) = [style for _, text, style in buffer.row(0) if text == '@ 9MHz']
+    assert inside.reverse
+    assert inside.role is (gradient(0.8) if colorful else Role.HEAVY)
 
 
 def test_a_bar_has_a_block_where_it_has_a_cell() -> None:

@@ -41,9 +41,9 @@ def draw_bar(
     """Draw a bar into the first row of ``area``.
 
     Beside the bar stands the first of ``texts`` that fits, else the percentage, ``MAX`` from 100
-    on; ``extra`` (by default the percentage, where a text stands beside the bar) at the right end
-    if there is room for it. Not known: a shaded bar and ``N/A``. With ``colorful`` the blocks take
-    the colours of the gradient.
+    on; ``extra`` at the right end, or where a long bar leaves no room for it, inside the bar. By
+    default it is the percentage where a text stands beside the bar, and only at the right end. Not
+    known: a shaded bar and ``N/A``. With ``colorful`` the blocks take the colours of the gradient.
     """
     if area.is_empty:
         return
@@ -67,10 +67,13 @@ def draw_bar(
         x += buf.write(x, area.y, f' {value}', style)
     else:
         x += buf.write(x, area.y, f'{blocks} {value}', style)
-    if extra is None:
-        extra = '' if is_percent else format_percent(percent)
-    if extra and area.right - x >= _GAP + cell_width(extra):
-        buf.write(area.right - cell_width(extra), area.y, extra, style)
+    text = format_percent(percent) if extra is None and not is_percent else extra or ''
+    width = cell_width(text)
+    if area.right - x >= _GAP + width:
+        buf.write(area.right - width, area.y, text, style)
+    elif extra and (begin := blocks.count(_EIGHTHS[8]) - width - 1) > 0:
+        inside = area.x + len(prefix) + begin
+        buf.write(inside, area.y, text, style._replace(reverse=True))
 
 
 def _text_beside(percent: float, texts: Sequence[str], free: int) -> tuple[str, bool]:
