@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.state.events import KeyPressed, MousePressed
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import Event, KeyPressed, MousePressed, SampleArrived
 from nvitop.gui.state.listing import main_layout
-from nvitop.gui.state.update import update
+from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
+from tests.gui.samples import NOW, SAMPLES
 from tests.gui.test_frame import frame_of, state_of
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -53,3 +55,25 @@ def test_a_click_on_the_first_line_meets_no_process_under_it() -> None:
     assert main_layout(state).processes.at(5, 0) is not None
     assert update(state, MousePressed(5, 0))[0].main.selected is None
     assert update(state, MousePressed(5, 1))[0].main.selected is not None
+
+
+@pytest.mark.parametrize(
+    ('width', 'keys', 'left', 'right'),
+    [
+        (80, '', 'Tue Jan 02 03:04:05 2024 SIMULATED: lost [! problems]', 'h help  q quit'),
+        (60, '', '03:04:05 SIMULATED: lost [! problems]', 'h help  q quit'),
+        (60, 'z', '03:04:05 SIM [! problems] [FROZEN 03:04:05]', 'h help  q quit'),
+        (40, '', '03:04:05 SIM [! problems]', 'h help  q quit'),
+        (40, 'z', '03:04:05 SIM [!] [FROZEN 03:04:05]', ''),
+        (40, r'z \ p o r t Enter', '03:04:05 SIM [!] [FROZEN] [filter: port]', ''),
+        (40, r'z M \ p o r t Enter', '03:04:05 SIM [!] [FROZEN] [filter: port]', ''),
+    ],
+)
+def test_what_matters_least_goes_first_from_a_narrow_line(
+    width: int, keys: str, left: str, right: str
+) -> None:
+    sample = SAMPLES['lost']._replace(sequence=1, simulated='lost')
+    events: list[Event] = [SampleArrived(sample), *map(KeyPressed, keys.split())]
+    state, _ = update_all(AppState(width, 12, timestamp=NOW), tuple(events))
+    line = draw_frame(state, History()).lines()[0]
+    assert line == left + right.rjust(min(width, 79) - len(left) if right else 0)

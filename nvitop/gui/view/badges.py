@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
+from nvitop.gui.state.summary import has_failures
 from nvitop.gui.state.types import ProcessFilter
 from nvitop.gui.view.format import format_process_type, format_timestamp
+from nvitop.gui.view.hints import shown_key
 from nvitop.gui.view.widgets.title import Badge
 
 if TYPE_CHECKING:
@@ -20,6 +22,14 @@ _INPUT = Style(Role.INPUT, bold=True)
 #: Cells of the words of a filter that is in force.
 _QUERY_WIDTH = 40
 _TYPES = ('C', 'C+G', 'G', 'M', None)
+
+
+def header_badges(state: AppState) -> tuple[Badge, ...]:
+    """That something failed a short while ago, then what must not be forgotten of the monitor."""
+    key = shown_key(state, '!')
+    troubled = key and has_failures(state.problems, state.timestamp)
+    problems = (_badge(_KEY, f'{key} problems', key),) if troubled else ()
+    return (*problems, *state_badges(state))
 
 
 def state_badges(state: AppState) -> tuple[Badge, ...]:

@@ -16,8 +16,7 @@ from nvitop.gui.state.app_state import BUTTONS, AppState, Screen, TextField
 from nvitop.gui.state.demand import DETAILS, is_measured
 from nvitop.gui.state.dialog import dialog_layout
 from nvitop.gui.state.listing import main_layout
-from nvitop.gui.state.summary import has_failures
-from nvitop.gui.view.badges import state_badges
+from nvitop.gui.view.badges import header_badges
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.hints import key_hints, signal_hints
 from nvitop.gui.view.panels.device import Header
@@ -79,9 +78,8 @@ def draw_frame(state: AppState, history: History) -> Buffer:
 
 def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     clock = format_timestamp(state.timestamp)
-    troubled = (('!', 'problems'),) if has_failures(state.problems, state.timestamp) else ()
-    hint = key_hints(state, *troubled, ('h', 'help'), ('q', 'quit'))
-    header = Header(clock, state_badges(state), hint, signal_hints(state), state.version)
+    hint = key_hints(state, ('h', 'help'), ('q', 'quit'))
+    header = Header(clock, header_badges(state), hint, signal_hints(state), state.version)
     arranged = MainView(
         state.rows, main_layout(state), state.row_counts.has_foreign, _details_note(state)
     )

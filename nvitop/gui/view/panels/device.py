@@ -165,17 +165,21 @@ def _no_devices_message(sample: Sample) -> str:
 def draw_header(buf: Buffer, y: int, sample: Sample, header: Header) -> None:
     """Draw the line above the panel."""
     clock = header.clock
-    # What is drawn is not real: that matters more than the hint.
-    forms = (f'SIMULATED: {safe(sample.simulated)}', 'SIMULATED', 'SIM')
-    simulated = (Badge(forms, _SIMULATED),) if sample.simulated else ()
-    badges = (*simulated, *header.badges)
+    name = f'SIMULATED: {safe(sample.simulated)}'
+    forms: tuple[str, ...] = (name, 'SIMULATED', 'SIM') if sample.simulated else ()
+    machine = 1 + cell_width(name) if sample.simulated else 0
     hint_width = sum(cell_width(text) for text, _ in header.hint)
-    cells = [1 + cell_width(badge.forms[0]) for badge in badges]
-    if cell_width(clock) + sum(cells) + 1 + hint_width > buf.width:
-        # What must not be forgotten, problems among it, matters more than the date.
+    badges = [1 + cell_width(badge.forms[0]) for badge in header.badges]
+    room = buf.width - sum(badges) - 1 - hint_width
+    # What must not be forgotten and the keys matter more than the date, and than which machine is
+    # simulated; that it is simulated is said at every width.
+    if cell_width(clock) + machine > room:
         clock = next((part for part in clock.split() if ':' in part), clock)
+    while len(forms) > 1 and cell_width(clock) + 1 + cell_width(forms[0]) > room:
+        forms = forms[1:]
+    simulated = (Badge(forms, _SIMULATED),) if forms else ()
     x = 1 + buf.write(0, y, clock, width=buf.width)
-    for text, style in fit_badges(badges, buf.width - x + 1):
+    for text, style in fit_badges((*simulated, *header.badges), buf.width - x + 1):
         x += 1 + buf.write(x, y, text, style)
     # At the right end of the box below, or where badges reach beyond that, of the screen.
     right = buf.width if x + hint_width > CLASSIC else min(buf.width, CLASSIC)
