@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from nvitop.api import libnvml
 from nvitop.api.device import Device, ImpossibleAnswer, MigDevice
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
+from nvitop.sampling.plan import MEASURED_BETWEEN_READINGS, REPORT_METRICS, STATIC, metrics_due
 from nvitop.sampling.selection import Selection
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.sampling.value import ImpossibleError, Value, known_value, value_of
@@ -39,18 +39,6 @@ _PROCESS_LOADS = 'nvmlDeviceGetProcessUtilization'
 #: What NVML does not tell of a GPU while that is partitioned, nor of its MIG devices.
 _NOT_WITH_MIG = {_PROCESS_LOADS, 'gpu_utilization', 'memory_utilization'} | {
     f'{engine}_utilization' for engine in ('encoder', 'decoder', 'jpeg', 'ofa')
-}
-
-#: What is measured between two readings → the method of a device that begins it.
-MEASURED_BETWEEN_READINGS = {
-    'pcie_tx_throughput': 'begin_pcie_throughput',
-    'pcie_rx_throughput': 'begin_pcie_throughput',
-    'nvlink_tx_throughput': 'begin_nvlink_throughput',
-    'nvlink_rx_throughput': 'begin_nvlink_throughput',
-    'gpm_sm_active': 'begin_gpm',
-    'gpm_sm_occupancy': 'begin_gpm',
-    'gpm_tensor_active': 'begin_gpm',
-    'gpm_dram_active': 'begin_gpm',
 }
 
 
@@ -262,7 +250,8 @@ class DeviceReader:
             return value
         reason = self.device.unavailable_reason(metric.method)
         if reason is None:
-            self._note(metric.name, 'the driver gives no value', 'na')
+            again = ' any more' if self._had_value(metric) else ''
+            self._note(metric.name, f'the driver gives no value{again}', 'error' if again else 'na')
             return None
         if isinstance(reason, ImpossibleAnswer):
             self._note(metric.name, str(reason), 'impossible')
@@ -274,6 +263,15 @@ class DeviceReader:
             self._unsupported.add(metric.name)
         self._note_error(metric.name, reason)
         return None
+
+    def _had_value(self, metric: Metric) -> bool:
+        """Whether there was a value before this gap: what had one is not merely lacking."""
+        if metric.name in MEASURED_BETWEEN_READINGS:  # there is none without the reading before
+            return False
+        before = self._problems.get(metric.name)
+        if before is not None:
+            return before.is_failure
+        return getattr(self.sample, metric.field, None) is not None
 
     def _read_processes(self, *, loads: bool) -> None:
         usages = self.device.process_usage(loads=loads)

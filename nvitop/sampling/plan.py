@@ -55,6 +55,18 @@ REPORT_METRICS: frozenset[str] = frozenset(
         'total_volatile_uncorrected_ecc_errors',
     }
 )
+#: What is measured between two readings → the method of a device that begins it.
+MEASURED_BETWEEN_READINGS = {
+    'pcie_tx_throughput': 'begin_pcie_throughput',
+    'pcie_rx_throughput': 'begin_pcie_throughput',
+    'nvlink_tx_throughput': 'begin_nvlink_throughput',
+    'nvlink_rx_throughput': 'begin_nvlink_throughput',
+    'gpm_sm_active': 'begin_gpm',
+    'gpm_sm_occupancy': 'begin_gpm',
+    'gpm_tensor_active': 'begin_gpm',
+    'gpm_dram_active': 'begin_gpm',
+}
+
 STATIC: tuple[Metric, ...] = metrics_of_tier('static')
 SLOW: tuple[Metric, ...] = metrics_of_tier('slow')
 FAST: tuple[Metric, ...] = metrics_of_tier('fast')

@@ -10,10 +10,9 @@ from typing import Callable, Collection, Hashable, Iterable, Protocol
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
 from nvitop.sampling.driver import DriverReader, silence
-from nvitop.sampling.gpu import MEASURED_BETWEEN_READINGS
 from nvitop.sampling.host import HostReader
 from nvitop.sampling.lanes import Lane
-from nvitop.sampling.plan import Due, Intervals, Plan
+from nvitop.sampling.plan import MEASURED_BETWEEN_READINGS, Due, Intervals, Plan
 from nvitop.sampling.process import (
     LONGEST_CPU_SECONDS,
     SHORTEST_CPU_SECONDS,

@@ -459,6 +459,21 @@ def test_a_metric_that_a_gpu_does_not_have_is_asked_for_seldom(bench: Bench) -> 
     assert 'power_usage' not in of(sample, 3)
 
 
+def test_a_value_that_is_not_given_any_more_is_a_failure(bench: Bench) -> None:
+    no_value = 0xFFFFFFFF
+    bench.machine.set(gpu=2, gpu_utilization=no_value)
+    for _ in range(2):
+        problem = of(bench.sample(1.0), 2)['gpu_utilization']
+        assert (problem.reason, problem.kind) == ('the driver gives no value', 'na')
+
+    bench.machine.set(gpu=2, gpu_utilization=50)
+    assert 'gpu_utilization' not in of(bench.sample(1.0), 2)
+    bench.machine.set(gpu=2, gpu_utilization=no_value)
+    for _ in range(2):
+        problem = of(bench.sample(1.0), 2)['gpu_utilization']
+        assert (problem.reason, problem.kind) == ('the driver gives no value any more', 'error')
+
+
 def test_an_answer_that_cannot_be_true_is_dropped_and_reported(bench: Bench) -> None:
     bench.machine.set(
         gpu=2, power_usage=4_200_000, fan_speed=120, memory_used='2 TiB', gpu_utilization=177
