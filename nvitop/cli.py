@@ -178,8 +178,14 @@ def _is_utf8(encoding: str | None) -> bool:
 
 def start_driver(limit: float | None = None) -> str:
     """Start NVML; why it cannot be, ``''``: it is."""
+    unsaid = ['nvitop: the NVIDIA driver has not answered yet; Ctrl-C leaves']
+
+    def say_that_it_waits() -> None:
+        if unsaid and sys.stderr.isatty():
+            print(unsaid.pop(), file=sys.stderr, flush=True)
+
     try:
-        lanes.ask_at_start(libnvml.nvmlInit, limit)
+        lanes.ask_at_start(libnvml.nvmlInit, limit, while_waiting=say_that_it_waits)
     except Exception as error:
         return libnvml.explain_init_error(error)
     return ''

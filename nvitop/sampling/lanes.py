@@ -139,8 +139,11 @@ class Lane:
         *,
         limit: float,
         beside: Container[S] = (),
+        while_waiting: Callable[[], None] | None = None,
     ) -> dict[S, Outcome[T]]:
         """Run the steps in order; each is waited for ``limit`` seconds.
+
+        ``while_waiting`` is called now and then, first after a tenth of that time.
 
         Returns an outcome for every subject. The step of a subject that is silent already is not
         run, but for a trial now and then, whose result is not used. So a step must share no state
@@ -157,6 +160,8 @@ class Lane:
                 while workers:
                     self._wait(workers, limit)
                     workers = self._look_after(workers, limit)
+                    if workers and while_waiting is not None:
+                        while_waiting()
             finally:
                 for worker in workers:  # after Ctrl-C: they end with their present step
                     worker.steps.clear()
@@ -328,15 +333,23 @@ def _attempt(step: Callable[[], T]) -> Outcome[T]:
         return Outcome(error=error)
 
 
-def ask_at_start(question: Callable[[], T], limit: float | None = None) -> T:
+def ask_at_start(
+    question: Callable[[], T],
+    limit: float | None = None,
+    *,
+    while_waiting: Callable[[], None] | None = None,
+) -> T:
     """The answer to a question that leads to the first calls of the driver, or what it raises.
+
+    ``while_waiting`` is called now and then, first after a tenth of the limit.
 
     Raises:
         TimeoutError: There is none within :data:`START_SECONDS`, or within the ``limit`` in
             seconds; the text tells the user what to do.
     """
     seconds = START_SECONDS if limit is None else limit
-    outcome = Lane('nvitop-start').run({'driver': question}, limit=seconds)['driver']
+    lane, steps = Lane('nvitop-start'), {'driver': question}
+    outcome = lane.run(steps, limit=seconds, while_waiting=while_waiting)['driver']
     if outcome.timed_out:
         raise TimeoutError(libnvml.explain_silence(seconds))
     if outcome.error is not None:

@@ -12,7 +12,7 @@ import pytest
 from nvitop.gui.state.app_state import Screen
 from tests.e2e.monitor import TITLES, describe_machine
 from tests.e2e.orders import Orders
-from tests.e2e.program import Program
+from tests.e2e.program import DEMO, Program
 
 _EIGHT = """
 [[gpu]]
@@ -124,3 +124,15 @@ def test_a_driver_that_hangs_from_the_start(
         program.type('qq')
         assert program.wait_for_exit() == 0
         program.assert_restored()
+
+
+def test_a_driver_that_does_not_even_start_is_waited_for_in_words(tmp_path: pathlib.Path) -> None:
+    machine = tmp_path / 'machine.toml'
+    fault = '\n[[fault]]\ncall = "nvmlInit*"\nhang = true\n'
+    machine.write_text(describe_machine(more=fault), encoding='utf-8')
+    with Program((*DEMO, str(machine)), joins_errors=True) as program:
+        program.press('', 'nvitop: the NVIDIA driver has not answered yet')
+        program.type('\x03')
+        assert program.wait_for_exit() == 130
+        program.assert_restored()
+        assert program.text.count('has not answered') == 1
