@@ -34,7 +34,7 @@ from nvitop.gui.state.help import help_lines, key_groups
 from nvitop.gui.state.keymap import BINDINGS
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.ordering import COMPUTE, GRAPHICS, ONLY_COMPUTE
-from nvitop.gui.state.summary import count_problems
+from nvitop.gui.state.summary import Tally, count_problems
 from nvitop.gui.state.targets import signal_targets
 from nvitop.gui.state.types import ProcessFilter, ViewState
 from nvitop.gui.state.update import update, update_all
@@ -670,12 +670,33 @@ def test_failures_come_before_what_a_device_lacks_also_when_they_are_over() -> N
     ]
 
 
+def test_problems_of_a_frozen_display_stand_still_but_for_signals_that_fail() -> None:
+    state, _ = update(troubled(120), KeyPressed('z'))
+    before = draw_frame(state, History()).lines()
+    sample = state.sample
+    for i in (1, 2):
+        more = (*sample.problems, Problem('device 3', 'status', 'Unknown Error', 'error'))
+        later = sample._replace(
+            sequence=2 + i, timestamp=NOW + i, monotonic=sample.monotonic + i, problems=more
+        )
+        state, _ = update(state, SampleArrived(later))
+    assert draw_frame(state, History()).lines() == before
+    failed = SignalSent(SAMPLES['h100x8'].processes[0].key, 'SIGTERM', 'failed')
+    state, _ = update(state, failed)
+    assert any('SIGTERM' in line for line in draw_frame(state, History()).lines()[2:10])
+    state, _ = update(state, KeyPressed('z'))
+    lines = draw_frame(state, History()).lines()[2:10]
+    assert any('device 3 ' in line for line in lines)
+    assert any('SIGTERM' in line for line in lines)
+
+
 @pytest.mark.parametrize('width', [40, 59, 60, 79, 80, 100, 123, 160, 240])
 @pytest.mark.parametrize('what', ['x', 'nvmlDeviceGetMPSComputeRunningProcesses', 64 * 'x'])
 def test_each_problem_says_when_it_was_and_why(width: int, what: str) -> None:
     state = troubled(width)
     long = Problem('processes 10000-10149', what, 'the system does not answer', 'error')
-    state = state._replace(problems=count_problems(state.problems, [long], NOW + 2))
+    problems = count_problems(state.tally.problems, [long], NOW + 2)
+    state = state._replace(tally=state.tally._replace(problems=problems))
     _, heading, present, past, *_ = draw_frame(state, History()).lines()
     is_wide = width >= 60
     titles = [title for title in heading.split() if title != 'FIRST']
@@ -719,7 +740,7 @@ def test_the_line_under_the_cursor_is_whole_or_goes_without_its_times() -> None:
     what = 'max_memory_temperature_threshold'
     hot = Problem('device 3', what, 'Unknown Error', 'error')
     for width in range(40, 100):
-        state = troubled(width, 12)._replace(problems=count_problems((), [hot], NOW))
+        state = troubled(width, 12)._replace(tally=Tally(count_problems((), [hot], NOW)))
         text = ' '.join(line.strip() for line in draw_frame(state, History()).lines()[-5:-1])
         assert f'device 3: {what}: Unknown Error' in text
         assert text.count('(') == text.count(')')
@@ -728,7 +749,7 @@ def test_the_line_under_the_cursor_is_whole_or_goes_without_its_times() -> None:
 def test_no_text_of_a_problem_is_cut_while_there_is_room() -> None:
     labels = ('0:0', '0:2', '1:0', '1:2')
     parts = [Problem(f'device {label}', 'mig_mode', 'Not Supported') for label in labels]
-    state = troubled(66)._replace(problems=count_problems((), parts, NOW))
+    state = troubled(66)._replace(tally=Tally(count_problems((), parts, NOW)))
     line = draw_frame(state, History()).lines()[2]
     assert line.split('  ')[-3:] == ['devices 0:0,0:2,1:0,1:2', 'mig_mode', 'Not Supported']
 

@@ -44,6 +44,7 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.keymap import BINDINGS, USUAL, Action
 from nvitop.gui.state.listing import main_layout, tree_layout
+from nvitop.gui.state.summary import Tally
 from nvitop.gui.state.types import ProcessFilter, Sort, ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.sampling.types import (
@@ -722,10 +723,10 @@ def test_what_became_of_many_signals_is_told_of_each_process() -> None:
 
 def test_a_signal_to_a_zombie_is_told_among_those_that_failed() -> None:
     key = MANY.processes[0].key
-    state, _ = update(state_of(MANY)._replace(problems=()), SignalSent(key, 'SIGKILL', 'zombie'))
+    state, _ = update(state_of(MANY)._replace(tally=Tally()), SignalSent(key, 'SIGKILL', 'zombie'))
     assert texts(state) == [f'SIGKILL to {key.pid}: has ended, and waits for its parent']
     assert [notice.is_error for notice in state.notices] == [True]
-    assert [each.reason for each in state.problems] == ['has ended, and waits for its parent']
+    assert [each.reason for each in state.tally.problems] == ['has ended, and waits for its parent']
 
 
 # The tree

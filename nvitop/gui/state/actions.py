@@ -135,7 +135,7 @@ def _refresh(state: AppState) -> Result:
 
 def _freeze(state: AppState) -> Result:
     if state.frozen is None:
-        return state._replace(frozen=state.sample), ()
+        return state._replace(frozen=state.sample, frozen_tally=state.tally), ()
     return relist(state._replace(frozen=None)), ()
 
 

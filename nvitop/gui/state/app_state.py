@@ -6,11 +6,11 @@ from __future__ import annotations
 from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.state.keymap import USUAL, Keymap
 from nvitop.gui.state.screen import Screen as Screen
-from nvitop.gui.state.summary import ProblemCount
+from nvitop.gui.state.summary import Tally
 from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.state.types import MainState, ViewState
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import EMPTY_SAMPLE, Cost, ProcessKey, ProcessSample, Sample
+from nvitop.sampling.types import EMPTY_SAMPLE, ProcessKey, ProcessSample, Sample
 from nvitop.version import __version__
 
 
@@ -125,6 +125,9 @@ class AppState(NamedTuple):
     #: The latest sample, and the one that is shown while the display is frozen.
     sample: Sample = EMPTY_SAMPLE
     frozen: Sample | None = None
+    #: The counts as of the same samples.
+    tally: Tally = Tally()
+    frozen_tally: Tally = Tally()
     #: Processes of :attr:`shown` that pass the filters, in the order in which they are listed.
     rows: tuple[ProcessSample, ...] = ()
     row_counts: RowCounts = RowCounts()
@@ -136,9 +139,6 @@ class AppState(NamedTuple):
     themes: tuple[str, ...] = ('dark',)
     captures_mouse: bool = True
     notices: tuple[Notice, ...] = ()
-    problems: tuple[ProblemCount, ...] = ()
-    #: What the last samples cost, oldest first, each with its time on the monotonic clock.
-    costs: tuple[tuple[float, Cost], ...] = ()
     #: The clocks as of the last event.
     monotonic: float = 0.0
     timestamp: float = 0.0
@@ -149,3 +149,8 @@ class AppState(NamedTuple):
     def shown(self) -> Sample:
         """The sample on the screen."""
         return self.frozen if self.frozen is not None else self.sample
+
+    @property
+    def shown_tally(self) -> Tally:
+        """The counts on the screen."""
+        return self.frozen_tally if self.frozen is not None else self.tally

@@ -29,7 +29,7 @@ def line_count(state: AppState) -> int:
     if state.screen is Screen.ENVIRON:
         return len(state.environ.variables or ())
     if state.screen is Screen.PROBLEMS:
-        return len(problem_lines(state.problems))
+        return len(problem_lines(state.shown_tally.problems))
     if state.screen is Screen.USERS:
         return len(summarise_users(state.rows))
     if state.screen is Screen.COLUMNS:

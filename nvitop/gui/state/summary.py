@@ -49,6 +49,14 @@ class ProblemCount(NamedTuple):
         return self.kind not in NO_FAILURES
 
 
+class Tally(NamedTuple):
+    """What is counted over samples."""
+
+    problems: tuple[ProblemCount, ...] = ()
+    #: What the last samples cost, oldest first, each with its time on the monotonic clock.
+    costs: tuple[tuple[float, Cost], ...] = ()
+
+
 class UserSummary(NamedTuple):
     """What one user does on all devices."""
 

@@ -39,7 +39,7 @@ from nvitop.gui.state.keymap import Action
 from nvitop.gui.state.listing import keep_selection_seen, relist
 from nvitop.gui.state.mouse import click, scroll
 from nvitop.gui.state.notices import note_outcome, refuse, replace_notice
-from nvitop.gui.state.summary import MAX_COSTS, count_problems, note_problem
+from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_problem
 
 #: The exit status when there is no terminal any more.
 HUNG_UP = 129
@@ -153,9 +153,9 @@ def _sample(state: AppState, event: SampleArrived) -> Result:
     sample, before = event.sample, state.sample
     if sample.sequence < before.sequence:
         return state, ()
-    problems = count_problems(state.problems, sample.problems, sample.timestamp)
-    costs = (*state.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
-    after = state._replace(sample=sample, problems=problems, costs=costs)
+    problems = count_problems(state.tally.problems, sample.problems, sample.timestamp)
+    costs = (*state.tally.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
+    after = state._replace(sample=sample, tally=Tally(problems, costs))
     # Processes are measured more seldom than devices: between, their list is as it was.
     if sample.processes is before.processes and sample.host_processes is before.host_processes:
         return after, ()
@@ -200,8 +200,14 @@ def _signal_sent(state: AppState, event: SignalSent) -> Result:
     if not is_error:
         return state, ()
     subject = f'process {event.key.pid}'
-    problems = note_problem(state.problems, subject, event.signal, outcome, state.timestamp)
-    return state._replace(problems=problems), ()
+    # Also where the display is frozen: who sent it looks there for what became of it.
+    tally, frozen = (
+        each._replace(
+            problems=note_problem(each.problems, subject, event.signal, outcome, state.timestamp)
+        )
+        for each in (state.tally, state.frozen_tally)
+    )
+    return state._replace(tally=tally, frozen_tally=frozen), ()
 
 
 def _ended(state: AppState, event: InputEnded) -> Result:

@@ -27,7 +27,7 @@ _TYPES = ('C', 'C+G', 'G', 'M', None)
 def header_badges(state: AppState) -> tuple[Badge, ...]:
     """That something failed a short while ago, then what must not be forgotten of the monitor."""
     key = shown_key(state, '!')
-    troubled = key and has_failures(state.problems, state.timestamp)
+    troubled = key and has_failures(state.shown_tally.problems, state.timestamp)
     problems = (_badge(_KEY, f'{key} problems', key),) if troubled else ()
     return (*problems, *state_badges(state))
 

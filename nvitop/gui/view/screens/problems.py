@@ -39,7 +39,7 @@ _GETTER = 'nvmlDeviceGet'
 
 def draw_problems(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
-    lines = problem_lines(state.problems)
+    lines = problem_lines(state.shown_tally.problems)
     layout = lines_layout(state)
     places = _places(lines, buf.width)
     badges = title_badges(state)
@@ -164,7 +164,7 @@ def _seen(layout: ListLayout) -> str:
 
 def _cost(state: AppState, width: int) -> str:
     """What nvitop itself costs, in words that fit."""
-    cost = own_cost(state.costs)
+    cost = own_cost(state.shown_tally.costs)
     if cost is None:
         return ' Own cost: not measured yet'
     cpu = f'{fmt.format_percent(cost.cpu_percent)} CPU'
