@@ -205,7 +205,10 @@ def _event(table: Table, gpus: tuple[Gpu, ...]) -> Event:
         at=table.seconds('at', 0.0),
         gpus=_positions(table, gpus),
         values={key: changes.field(FIELDS_BY_NAME[key]) for key in changes.content},
+        until=table.seconds('until', math.inf),
     )
+    if event.until <= event.at:
+        raise table.fail('until', 'not after at')
     table.finish()
     return event
 

@@ -71,11 +71,13 @@ class ProcessSpec(NamedTuple):
 
 
 class Event(NamedTuple):
-    """From a moment on, some keys of some GPUs are others: ``[[event]]``."""
+    """From a moment on, or for a while, some keys of some GPUs are others: ``[[event]]``."""
 
     at: float
     gpus: tuple[int, ...]
     values: Mapping[str, Value]
+    #: When they are again what they were before.
+    until: float = math.inf
 
 
 class Fault(NamedTuple):

@@ -82,10 +82,10 @@ class NoPids:
 
 
 class Change(NamedTuple):
-    """From a time on a key has another value."""
+    """From a time on a key has another value, or ``_MISSING``: the one that is computed."""
 
     at: float
-    value: Value
+    value: object
 
 
 class Node:
@@ -180,12 +180,16 @@ class Node:
                 return None
         return total
 
-    def change(self, name: str, value: Value, at: float | None = None) -> None:
-        """From a time on, or now, a key has another value."""
+    def change(
+        self, name: str, value: Value, at: float | None = None, *, until: float = math.inf
+    ) -> None:
+        """From a time on, or now, a key has another value; later again what it had before."""
         t = self.world.seconds() if at is None else at
         if at is None:  # values hold still within a tick: let this tick have it
             t = math.floor(t / TICK) * TICK
         changes = [*self.changes.get(name, ()), Change(t, value)]
+        if until < math.inf:
+            changes.append(Change(until, self.given(name, t)))
         self.changes[name] = sorted(changes, key=lambda change: change.at)
         self.forget()
 
@@ -282,7 +286,7 @@ class World:
         for event in scenario.events:
             for position in event.gpus:
                 for name, value in event.values.items():
-                    self.gpus[position].change(name, value, event.at)
+                    self.gpus[position].change(name, value, event.at, until=event.until)
 
     def _place(self, task: Task) -> None:
         for position in task.spec.gpus:

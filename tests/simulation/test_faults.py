@@ -195,6 +195,35 @@ def test_a_gpu_is_lost_and_comes_back(start: Start) -> None:
     assert text(pynvml.nvmlDeviceGetName(device)) == 'NVIDIA H100 80GB HBM3'
 
 
+def test_after_an_event_all_is_as_it_was_before(start: Start) -> None:
+    machine = start(
+        '[[gpu]]\ntemperature = 40\n[[process]]\ncommand = ["a"]\nmemory = "5 GiB"\nsm = 50\n'
+        '[[event]]\nat = 10\nuntil = 20\n'
+        'set = { temperature = 90, gpu_utilization = 7, memory_used = "9 GiB" }\n'
+    )
+    course = []
+    for _ in range(3):
+        machine.advance(8.0)
+        device = handle()
+        course.append(
+            (
+                pynvml.nvmlDeviceGetTemperature(device, 0),
+                pynvml.nvmlDeviceGetUtilizationRates(device).gpu,
+                pynvml.nvmlDeviceGetMemoryInfo(device).used >> 30,
+            )
+        )
+    assert course == [(40, 50, 5), (90, 7, 9), (40, 50, 5)]
+
+
+def test_a_gpu_with_impossible_answers_gets_well(start: Start) -> None:
+    machine = start('faults')
+    machine.advance(76.0)
+    # What runs on it fills memory and time of the GPU, as on the others.
+    assert pynvml.nvmlDeviceGetMemoryInfo(handle(6)).used >> 30 == 40
+    assert pynvml.nvmlDeviceGetUtilizationRates(handle(6)).gpu > 40
+    assert pynvml.nvmlDeviceGetPowerUsage(handle(6)) > 300_000
+
+
 def test_a_gpu_can_go_and_the_others_move_up(start: Start) -> None:
     machine = start()
     first, last = handle(0), handle(7)

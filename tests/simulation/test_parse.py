@@ -128,6 +128,10 @@ MISTAKES = {
     ),
     'unknown key of a process': (PROCESS + 'mem = 1\n', 'test.toml:5: process[0].mem: unknown key'),
     'time of an event': (GPU + '[[event]]\n', 'test.toml:3: event[0].at: missing'),
+    'end of an event': (
+        GPU + '[[event]]\nat = 9\nuntil = 9\n',
+        'test.toml:5: event[0].until: not after at',
+    ),
     'key of an event': (
         GPU + '[[event]]\nat = 1\nset = { losd = true }\n',
         'test.toml:5: event[0].set.losd: unknown key; did you mean lost?',
