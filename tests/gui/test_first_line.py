@@ -77,3 +77,27 @@ def test_what_matters_least_goes_first_from_a_narrow_line(
     state, _ = update_all(AppState(width, 12, timestamp=NOW), tuple(events))
     line = draw_frame(state, History()).lines()[0]
     assert line == left + right.rjust(min(width, 79) - len(left) if right else 0)
+
+
+@pytest.mark.parametrize('simulated', ['', 'lost'])
+@pytest.mark.parametrize('keys', ['t', 'e', '!', 'U', 'C', 'h', 'Down Enter', 'Down e'])
+def test_that_the_display_is_frozen_is_said_beside_every_title(keys: str, simulated: str) -> None:
+    for name in ('lost', 'processes200', 'hostile'):
+        sample = SAMPLES[name]._replace(sequence=1, simulated=simulated)
+        events: list[Event] = [SampleArrived(sample), *map(KeyPressed, f'z {keys}'.split())]
+        state, _ = update_all(AppState(40, 12, timestamp=NOW), tuple(events))
+        line = draw_frame(state, History()).lines()[0]
+        assert '[FROZEN' in line
+        assert ('[SIM' in line) is bool(simulated)
+
+
+def test_a_title_keeps_what_it_counts_beside_two_badges() -> None:
+    def title(keys: str) -> str:
+        sample = SAMPLES['lost']._replace(sequence=1, simulated='lost')
+        events: list[Event] = [SampleArrived(sample), *map(KeyPressed, f'z {keys}'.split())]
+        state, _ = update_all(AppState(40, 12, timestamp=NOW), tuple(events))
+        return draw_frame(state, History()).lines()[0].split('  ')[0]
+
+    assert title('U') == '1 user, 2 GPUs unknown'
+    assert title('t') == 'Tree, 2 GPUs unknown'
+    assert title('Down e') == 'Environment of 100'

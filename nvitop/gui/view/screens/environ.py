@@ -15,6 +15,8 @@ from nvitop.gui.view.widgets.title import (
     draw_bar_row,
     draw_message,
     draw_title,
+    fit_title,
+    title_room,
 )
 
 _NAME = Style(Role.HEADING, bold=True)
@@ -28,7 +30,9 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     environ = state.environ
     layout = lines_layout(state)
-    draw_title(buf, _title(environ), title_badges(state), key_hints(state, *_HINTS))
+    badges = title_badges(state)
+    title = fit_title(_titles(environ), (), title_room(buf.width, badges))
+    draw_title(buf, title, badges, key_hints(state, *_HINTS))
     draw_bar_row(buf, 1, _summary(state))
     if environ.error or not environ.variables:
         style = Style(Role.ERROR) if environ.error else _DIM
@@ -39,11 +43,13 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
         _draw_line(buf, layout.row_of(line), lines[line], environ, is_cursor=line == environ.cursor)
 
 
-def _title(environ: EnvironState) -> str:
+def _titles(environ: EnvironState) -> tuple[str, ...]:
+    """The title in ever fewer words."""
     if not environ.pid:
-        return 'Environment of nvitop itself'
-    who = f' ({safe(environ.title)})' if environ.title else ''
-    return f'Environment of process {environ.pid}{who}'
+        return ('Environment of nvitop itself', 'Environment of nvitop')
+    title = f'Environment of process {environ.pid}'
+    who = (f'{title} ({safe(environ.title)})',) if environ.title else ()
+    return (*who, title, f'Environment of {environ.pid}')
 
 
 def _summary(state: AppState) -> str:

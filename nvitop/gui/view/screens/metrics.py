@@ -22,7 +22,7 @@ from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, draw_graph, graph_bound
 from nvitop.gui.view.widgets.past import Past
 from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_title
+from nvitop.gui.view.widgets.title import draw_bar_row, draw_title, fit_title, title_room
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample
@@ -73,8 +73,10 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     process = next((p for p in state.shown.processes if p.key == key), None)
     device = next((d for d in state.shown.devices if d.key == key.device), None)
     layout = lay_out_metrics(buf.width, buf.height, column_widths([process] if process else []))
-    title = f'Process {key.pid} on GPU {key.device.label}'
-    draw_title(buf, title, title_badges(state), key_hints(state, *_HINTS))
+    title = f'{key.pid} on GPU {key.device.label}'
+    badges = title_badges(state)
+    title = fit_title((f'Process {title}', title), (), title_room(buf.width, badges))
+    draw_title(buf, title, badges, key_hints(state, *_HINTS))
     draw_bar_row(buf, layout.heading_y, heading_text(layout.columns))
     if process is None:
         text = clip(_why_missing(state, key, device), buf.width - 2)

@@ -18,7 +18,13 @@ from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
 from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_message, draw_title, title_room
+from nvitop.gui.view.widgets.title import (
+    draw_bar_row,
+    draw_message,
+    draw_title,
+    fit_title,
+    title_room,
+)
 
 _DIM = Style(Role.DIM)
 _HINTS = (('h', 'help'), ('q', 'back'))
@@ -86,9 +92,9 @@ def _title(lines: tuple[ProblemCount, ...], with_all: int, room: int) -> str:
     if len(text) <= with_all:
         return text
     counts = ((now, 'now'), (past, 'past'), (denied, 'denied'), (lacking, 'N/A'))
-    text = ', '.join(f'{count} {word}' for count, word in counts if count)
-    whole = f'Problems: {text}'
-    return whole if len(whole) <= room else text
+    first, *others = [f'{count} {word}' for count, word in counts if count]
+    text = fit_title([first], [[other] for other in others], room)
+    return fit_title((f'Problems: {text}', text), (), room)
 
 
 def _places(lines: tuple[ProblemCount, ...], width: int) -> tuple[PlacedColumn, ...]:

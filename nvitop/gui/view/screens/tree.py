@@ -21,7 +21,7 @@ from nvitop.gui.view.widgets.title import (
     draw_bar_row,
     draw_message,
     draw_title,
-    extend_title,
+    fit_title,
     title_room,
 )
 
@@ -38,7 +38,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     hint = signal_hints(state) or key_hints(state, *_HINTS)
     badges = title_badges(state)
     remarks = (unknown_remark(state.shown),)
-    title = extend_title(_title(state, rows), remarks, title_room(buf.width, badges))
+    title = fit_title(_titles(state, rows), remarks, title_room(buf.width, badges))
     draw_title(buf, title, badges, hint)
     draw_bar_row(buf, layout.lines.area.y - 1, heading_text(layout.columns))
     for line in layout.lines.shown:
@@ -51,10 +51,10 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
         draw_message(buf, layout.lines.area, _empty_message(state), _DIM)
 
 
-def _title(state: AppState, rows: tuple[TreeRow, ...]) -> str:
+def _titles(state: AppState, rows: tuple[TreeRow, ...]) -> tuple[str, ...]:
     total = len(state.shown.host_processes)
     count = f'{len(rows)} of {total}' if len(rows) != total else str(total)
-    return f'Tree of processes: {count}' if total else 'Tree of processes'
+    return tuple(f'{name}: {count}' if total else name for name in ('Tree of processes', 'Tree'))
 
 
 def _empty_message(state: AppState) -> str:

@@ -22,7 +22,7 @@ from nvitop.gui.view.widgets.title import (
     draw_bar_row,
     draw_message,
     draw_title,
-    extend_title,
+    fit_title,
     title_room,
 )
 
@@ -65,11 +65,11 @@ def draw_users(buf: Buffer, state: AppState) -> None:
 
 def _title(state: AppState, users: int, width: int) -> str:
     """How many users there are, and what is not in the sums: whole words, as many as there is room for."""
-    title = f'{users} {"user" if users == 1 else "users"} of GPUs' if users else 'Users of GPUs'
+    count = f'{users} {"user" if users == 1 else "users"}' if users else 'Users'
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
     memory = f'memory of {silent} {"process" if silent == 1 else "processes"} unknown'
     remarks = (unknown_remark(state.shown), (memory,) if silent else ())
-    return extend_title(title, remarks, width)
+    return fit_title((f'{count} of GPUs', count), remarks, width)
 
 
 def _text(place: PlacedColumn, user: UserSummary, total: int | None) -> str:

@@ -20,6 +20,8 @@ _TITLE = Style(Role.TITLE, bold=True)
 _BAR = Style(Role.HEADER)
 #: Cells before a badge beside a title.
 _GAP = 2
+#: So many badges are never left out beside a title: that nothing is real, or is of the past.
+_KEPT = 2
 
 
 class Badge(NamedTuple):
@@ -47,23 +49,33 @@ def fit_badges(badges: Sequence[Badge], room: int, *, gap: int = 1) -> Pieces:
 
 
 def title_room(width: int, badges: Sequence[Badge]) -> int:
-    """Cells that a title can have beside the first badge."""
-    return width - sum(_GAP + cell_width(badge.forms[-1]) for badge in badges[:1])
+    """Cells that a title can have beside the badges that are never left out."""
+    return width - sum(_GAP + cell_width(badge.forms[-1]) for badge in badges[:_KEPT])
 
 
-def extend_title(title: str, remarks: Sequence[Sequence[str]], width: int) -> str:
-    """The title and remarks, each in the longest of its forms that there is room for, or left out."""
-    for forms in remarks:
-        longer = (f'{title}, {form}' for form in forms)
-        title = next((text for text in longer if cell_width(text) <= width), title)
-    return title
+def fit_title(titles: Sequence[str], remarks: Sequence[Sequence[str]], width: int) -> str:
+    """The longest form of a title that has room, with all remarks if one of its forms has; each of
+    them in the longest of its forms, or left out."""
+    fitting = [title for title in titles if cell_width(title) <= width] or titles[-1:]
+    found = [_extended(title, remarks, width) for title in fitting]
+    return next((title for title, is_whole in found if is_whole), found[0][0])
+
+
+def _extended(title: str, remarks: Sequence[Sequence[str]], width: int) -> tuple[str, bool]:
+    """The title with the remarks for which there is room, and whether these are all."""
+    is_whole = True
+    for forms in filter(None, remarks):
+        longer = [f'{title}, {form}' for form in forms if cell_width(f'{title}, {form}') <= width]
+        is_whole = is_whole and bool(longer)
+        title = longer[0] if longer else title
+    return title, is_whole
 
 
 def draw_title(
     buf: Buffer, title: str, badges: Sequence[Badge] = (), hint: Pieces = (), *, y: int = 0
 ) -> None:
-    """Safe text at the left of a row, then badges, of which the first one is never left out; then
-    as much of the hint as there is room for."""
+    """Safe text at the left of a row, then badges, of which the first ones are never left out;
+    then as much of the hint as there is room for."""
     x = buf.write(0, y, clip(title, title_room(buf.width, badges)), _TITLE)
     for text, style in fit_badges(badges, buf.width - x, gap=_GAP):
         x += _GAP + buf.write(x + _GAP, y, text, style)
