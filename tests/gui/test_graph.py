@@ -169,7 +169,8 @@ def test_time_axis_leaves_out_marks_without_room() -> None:
     assert time_axis(10, 2.0, end='20s ago') == '20s ago╶──'
     assert time_axis(7, 2.0, end='14s ago') == '─' * 7
     assert time_axis(20, 2.0, (30,), end='40s ago') == '40s ago╶────────────'
-    assert time_axis(40, 20.0, (60, 120, 600)) == '─────╴10m├──────────────────────╴60s├───'
+    axis = time_axis(40, 20.0, (60, 120, 600), in_minutes=True)
+    assert axis == '─────╴10m├───────────────────────╴1m├───'
 
 
 def test_an_empty_area_draws_nothing() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from nvitop.gui.layout.host import lay_out_host
@@ -11,6 +13,7 @@ from nvitop.gui.state.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.state.types import GraphState, ViewState
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights
 from nvitop.gui.view.panels.host_graphs import DeviceGraphs, select_graphs
+from nvitop.gui.view.widgets.past import Past
 from nvitop.sampling.history import DEVICE_METRICS, OPTIONAL_DEVICE_METRICS, History
 from nvitop.sampling.types import DeviceKey, Sample
 from tests.gui.samples import SAMPLES
@@ -150,11 +153,27 @@ def test_marks_say_how_long_ago() -> None:
 
 
 def test_the_left_end_of_a_graph_says_how_long_ago_it_was() -> None:
-    for minutes, left, right in ((0, '154s ago', '40s ago'), (2, '2 min ago', '2 min ago')):
+    for minutes, left, right in ((0, '154s ago', '40s ago'), (10, '10 min ago', '10 min ago')):
         graphs = DeviceGraphs((), state=GraphState(minutes=minutes))
         line = panel(SAMPLES['one'], 100, 12, graphs=graphs)[5]
         assert line[1:].startswith(f'{left}╶')
         assert line[79:].startswith(f'{right}╶')
+
+
+@pytest.mark.parametrize('minutes', [0, 1, 2, 5, 10, 15, 20, 30, 60])
+def test_all_times_of_an_axis_have_one_unit(minutes: int) -> None:
+    for width in (20, 40, 77, 161, 400):
+        axis = Past(History(), minutes).axis(width)
+        end = re.match(r'(\d+)( min|s) ago╶', axis)
+        assert end is not None
+        seconds = 60 * minutes or 2 * width
+        assert int(end[1]) * (60 if end[2] == ' min' else 1) == seconds
+        marks = list(re.finditer(r'╴(\d+)(s|m)├', axis))
+        # No minutes beside hundreds of seconds.
+        assert {mark[2] for mark in marks} <= {'m' if minutes >= 5 else 's'}
+        for mark in marks:
+            age = int(mark[1]) * (60 if minutes >= 5 else 1)
+            assert abs(age - seconds / width * (width - mark.end())) <= seconds / width
 
 
 def test_graphs_plot_the_mean_of_gpus_or_the_selected_device() -> None:

@@ -166,21 +166,18 @@ def time_axis(
     seconds_per_cell: float,
     ticks: Sequence[int] = (30, 60, 120, 180, 240, 300),
     end: str = '',
+    *,
+    in_minutes: bool = False,
 ) -> str:
     """A line with marks for how long ago: ``────╴120s├─────────╴60s├───╴30s├───────``.
 
-    ``end`` stands at its left end, where there is room.
+    ``end`` stands at its left end, where there is room. All marks have one unit.
     """
     line = f'{end}╶'.ljust(width, '─') if end and len(end) < width else '─' * width
     for seconds in ticks:
         column = width - 1 - round(seconds / seconds_per_cell)
-        text = f'╴{format_age(seconds)}├'
+        text = f'╴{seconds // 60}m├' if in_minutes else f'╴{seconds}s├'
         start = column - len(text) + 1
         if start >= 0 and set(line[start : column + 1]) == {'─'}:
             line = line[:start] + text + line[column + 1 :]
     return line
-
-
-def format_age(seconds: int) -> str:
-    """An age in a few characters."""
-    return f'{seconds}s' if seconds < 600 else f'{seconds // 60}m'

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import Hashable
 
-from nvitop.gui.view.widgets.graph import BRAILLE, Marks, format_age, samples_shown, time_axis
+from nvitop.gui.view.widgets.graph import BRAILLE, Marks, samples_shown, time_axis
 from nvitop.sampling.history import History
 
 _TICKS = (30, 60, 120, 180, 240, 300)
-_STEPS = (10, 30, 60, 120, 300, 600, 900, 1800)
+_SECONDS, _MINUTES = (10, 30), (60, 120, 300, 600, 900, 1800)
+#: From so many minutes on all marks are whole minutes.
+_IN_MINUTES = 5
 #: Cells between two marks of the time at least.
 _TICK_CELLS = 12
 
@@ -42,8 +44,10 @@ class Past:
         """A line with marks for how long ago, the first at its left end."""
         per_cell = self._seconds_per_cell(width)
         if not self.minutes:
-            age = format_age(round(self.seconds(width)))
-            return time_axis(width, per_cell, _TICKS, end=f'{age} ago')
-        step = next((step for step in _STEPS if step >= _TICK_CELLS * per_cell), _STEPS[-1])
+            return time_axis(width, per_cell, _TICKS, end=f'{self.seconds(width):.0f}s ago')
+        in_minutes = self.minutes >= _IN_MINUTES
+        steps = _MINUTES if in_minutes else _SECONDS
+        step = next((step for step in steps if step >= _TICK_CELLS * per_cell), steps[-1])
         ticks = range(step, 60 * self.minutes, step)
-        return time_axis(width, per_cell, ticks, end=f'{self.minutes} min ago')
+        end = f'{self.minutes} min ago'
+        return time_axis(width, per_cell, ticks, end=end, in_minutes=in_minutes)
