@@ -1035,6 +1035,28 @@ def test_a_bad_link_and_forced_clocks_stand_out() -> None:
     assert warned == ['!', 'Gen5 x8/Gen5 x16', 'HW thermal slowdown, SW power cap']
 
 
+@pytest.mark.parametrize(
+    ('width', 'reasons', 'text'),
+    [
+        (160, ('hw_slowdown', 'hw_thermal_slowdown'), 'HW thermal'),
+        (160, ('hw_thermal_slowdown', 'sw_power_cap'), 'HW thermal, SW power'),
+        (160, ('hw_slowdown', 'sw_power_cap'), 'HW slowdown, SW power'),
+        (160, ('hw_slowdown',), 'HW slowdown'),
+        (200, ('hw_slowdown', 'hw_thermal_slowdown'), 'HW slowdown, HW thermal slowdown'),
+    ],
+)
+def test_reasons_for_low_clocks_are_put_briefly_where_there_is_no_room(
+    width: int, reasons: tuple[str, ...], text: str
+) -> None:
+    sample = with_details(SAMPLES['h100x8'])
+    first = sample.devices[0]._replace(clock_event_reasons=reasons)
+    sample = sample._replace(devices=(first, *sample.devices[1:]))
+    events = (SampleArrived(sample), KeyPressed('d'))
+    state, _ = update_all(AppState(width, 60, timestamp=NOW), events)
+    (line, *_) = [line for line in draw_frame(state, History()).lines() if 'PCIe TX' in line]
+    assert line.rstrip(' │').endswith(f'Wh {text}') or line.rstrip(' │').endswith(f'Wh  {text}')
+
+
 def test_a_machine_without_nvlink_has_no_room_for_it() -> None:
     assert 'NVLink' in '\n'.join(details_of('h100x8', 100, 60).lines())
     assert 'NVLink' not in '\n'.join(details_of('workstation', 100, 60).lines())

@@ -174,6 +174,22 @@ def format_reasons(reasons: Sequence[str] | None) -> str:
     return ', '.join(map(_reason_words, reasons)) or 'none'
 
 
+def format_brief_reasons(reasons: Sequence[str] | None) -> str:
+    """The same in fewer words: ``HW thermal, SW power``."""
+    if reasons is None:
+        return NOT_AVAILABLE
+    names = [name for name in reasons if name != 'hw_slowdown' or not _OF_SLOWDOWN & {*reasons}]
+    words = [name.split('_') for name in names]
+    brief = [each[:-1] if len(each) > 2 and each[-1] in _EFFECTS else each for each in words]
+    return format_reasons(['_'.join(each) for each in brief])
+
+
+#: What a slowdown by the hardware is due to: where that is known, it says all.
+_OF_SLOWDOWN = frozenset({'hw_thermal_slowdown', 'hw_power_brake_slowdown'})
+#: The last word of a reason, behind what it is due to.
+_EFFECTS = frozenset({'slowdown', 'cap', 'setting'})
+
+
 def _reason_words(name: str) -> str:
     words = safe(name).split('_')
     return ' '.join(word.upper() if word in ('sw', 'hw', 'gpu') else word for word in words)

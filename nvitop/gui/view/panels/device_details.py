@@ -36,13 +36,13 @@ def draw_details(
     for i, slots in enumerate(lines):
         for slot in slots:
             x = slot.x
-            for text, style in _PIECES[slot.name](device):
+            for text, style in _PIECES[slot.name](device, slot.width):
                 room = slot.x + slot.width - x
                 style = _DIM if text.strip() == fmt.NOT_AVAILABLE else style
                 x += buf.write(x, y + i, clip(text, room), style)
 
 
-def _link(device: DeviceSample) -> Pieces:
+def _link(device: DeviceSample, _: int) -> Pieces:
     info = device.info
     now = fmt.format_pcie_link(device.pcie_link_generation, device.pcie_link_width)
     most = fmt.format_pcie_link(info.max_pcie_link_generation, info.max_pcie_link_width)
@@ -61,23 +61,23 @@ def _traffic(title: str, tx: int | None, rx: int | None) -> Pieces:
     )
 
 
-def _pcie(device: DeviceSample) -> Pieces:
+def _pcie(device: DeviceSample, _: int) -> Pieces:
     tx, rx = device.pcie_tx_throughput_kib_per_s, device.pcie_rx_throughput_kib_per_s
     return _traffic('PCIe', tx, rx)
 
 
-def _nvlink(device: DeviceSample) -> Pieces:
+def _nvlink(device: DeviceSample, _: int) -> Pieces:
     tx, rx = device.nvlink_tx_throughput_kib_per_s, device.nvlink_rx_throughput_kib_per_s
     return _traffic('NVLink', tx, rx)
 
 
-def _codec(device: DeviceSample) -> Pieces:
+def _codec(device: DeviceSample, _: int) -> Pieces:
     encoder = fmt.format_percent(device.encoder_utilization_percent)
     decoder = fmt.format_percent(device.decoder_utilization_percent)
     return (('Enc ', _DIM), (f'{encoder:>4}', PLAIN), (' Dec ', _DIM), (f'{decoder:>4}', PLAIN))
 
 
-def _memory_temperature(device: DeviceSample) -> Pieces:
+def _memory_temperature(device: DeviceSample, _: int) -> Pieces:
     celsius = device.memory_temperature_celsius
     if celsius is None and device.info.is_unified_memory:
         return (('Mem ', _DIM), ('host', PLAIN))
@@ -85,24 +85,27 @@ def _memory_temperature(device: DeviceSample) -> Pieces:
     return (('Mem ', _DIM), (f'{text:>4}', PLAIN))
 
 
-def _energy(device: DeviceSample) -> Pieces:
+def _energy(device: DeviceSample, _: int) -> Pieces:
     joules = device.total_energy_joules
     if joules is None:
         return (('Energy N/A', _DIM),)
     return ((f'{fmt.format_energy(joules):>10}', PLAIN),)
 
 
-def _reasons(device: DeviceSample) -> Pieces:
+def _reasons(device: DeviceSample, room: int) -> Pieces:
     reasons = device.clock_event_reasons
     if reasons is None:
         return (('Clocks N/A', _DIM),)
     if not reasons:
         return (('not throttled', _DIM),)
     is_alarming = any(word in reason for reason in reasons for word in _ALARMING)
-    return ((fmt.format_reasons(reasons), _WARNING if is_alarming else PLAIN),)
+    text = fmt.format_reasons(reasons)
+    text = text if len(text) <= room else fmt.format_brief_reasons(reasons)
+    return ((text, _WARNING if is_alarming else PLAIN),)
 
 
-_PIECES: dict[str, Callable[[DeviceSample], Pieces]] = {
+#: What a detail says of a device, in so many cells.
+_PIECES: dict[str, Callable[[DeviceSample, int], Pieces]] = {
     'link': _link,
     'pcie': _pcie,
     'codec': _codec,
