@@ -114,12 +114,12 @@ def errors_held_back() -> Iterator[None]:
     A driver, a library or a dying thread shall not write over the screen.
     """
     with contextlib.ExitStack() as stack:
-        try:
+        held = None
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # it is closed
             descriptor = sys.stderr.fileno()
-            if not os.isatty(descriptor):
-                raise OSError
-            held = stack.enter_context(open_nameless_file())
-        except (AttributeError, OSError, ValueError):  # closed, or no danger for the screen
+            if os.isatty(descriptor):
+                held = stack.enter_context(open_nameless_file())
+        if held is None:
             yield
             return
         sys.stderr.flush()

@@ -125,6 +125,7 @@ def test_a_crash_in_a_view_is_reported_and_the_terminal_restored(tmp_path: pathl
         )
         text = path.read_text(encoding='utf-8')
     assert 'RuntimeError: injected' in text
+    assert 'During handling of the above exception' not in text
     assert "KeyPressed(key='o')" in text
     assert '120 x 50' in text
     assert 'pretrain_gpt' not in text
