@@ -7,7 +7,7 @@ import contextlib
 import functools
 import os
 import sys
-from typing import TYPE_CHECKING, Dict, Iterator, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, Iterator, NoReturn, Sequence, Tuple
 
 from nvitop.api import host, libnvml
 from nvitop.api.log import show_warnings_by
@@ -318,11 +318,16 @@ def _monitor(source: LiveSource, options: Options, messages: list[Message]) -> i
         messages.append(Message('ERROR', outcome.crash))
     _say(messages)
     if not outcome.has_stopped:
-        # A call is still inside the driver: ordinary exit would wait for it, perhaps for ever.
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
-        os._exit(outcome.status or _status(messages))
+        _leave_at_once(outcome.status or _status(messages))
     return outcome.status or _status(messages)
+
+
+def _leave_at_once(status: int) -> NoReturn:
+    """Leave a call behind inside the driver: ordinary exit would wait for it, perhaps for ever."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(status)
 
 
 def _report(source: LiveSource, options: Options, messages: list[Message]) -> int:
@@ -337,10 +342,7 @@ def _report(source: LiveSource, options: Options, messages: list[Message]) -> in
     _say(messages)
     answers = any(device.status == 'ok' for device in sample.devices)
     if source.threads_inside:
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(_status(messages) or int(not answers))
+        _leave_at_once(_status(messages) or int(not answers))
     return _status(messages) or int(not answers)
 
 

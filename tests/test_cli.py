@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import pathlib
 import re
@@ -292,6 +293,24 @@ def test_the_monitor_leaves_what_a_report_says_of_its_sample(
         'nvitop: WARNING: GPU 1: GPU is lost.\n'
         'nvitop: WARNING: GPU 2: the driver has not answered for 12 s.\n'
     )
+
+
+@pytest.mark.usefixtures('usual_garbage')
+def test_what_is_said_is_written_before_leaving_a_driver_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As it is up to Python 3.8 where standard error is no terminal.
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, 'stderr', io.TextIOWrapper(written))
+
+    def leave(status: int) -> None:
+        raise SystemExit(f'{status}: {written.getvalue().decode()}')
+
+    monkeypatch.setattr(os, '_exit', leave)
+    outcome = monitor.Outcome(7, SAMPLES['lost'], False, Options())
+    monkeypatch.setattr(monitor, 'run_monitor', lambda *_, **__: outcome)
+    with pytest.raises(SystemExit, match=r'7: nvitop: WARNING: GPU 1: GPU is lost\.\n'):
+        cli._monitor(LiveSource(), Options(), [])
 
 
 def test_a_driver_that_does_not_answer_is_not_asked_for_its_version(
