@@ -558,6 +558,15 @@ def test_the_key_that_leads_to_a_screen_leads_back(key: str) -> None:
     assert press(away, key)[0].screen is Screen.MAIN
 
 
+def test_nothing_is_said_of_the_names_in_an_environment_that_cannot_be_read() -> None:
+    state, _ = press(state_of(MANY), 'e')
+    failed, _ = update(state, EnvironmentRead(0, -1.0, error='no permission to read it'))
+    for unread in (state, failed):
+        pressed, _ = press(unread, 'v')
+        assert texts(pressed) == ['No secrets: there are no variables to look at']
+        assert not pressed.environ.reveals_secrets
+
+
 def test_no_secrets_are_hidden_where_there_are_none() -> None:
     state, _ = press(state_of(MANY), 'e')
     for variables, said in ((('A', 'b'), True), (('A_TOKEN', 'b'), False)):

@@ -408,7 +408,9 @@ def _sort_reverse(state: AppState) -> Result:
 
 def _reveal(state: AppState) -> Result:
     environ = state.environ
-    if not any(is_secret(name) for name, _ in environ.variables or ()):
+    if not environ.variables:
+        return refuse(state, 'No secrets', 'there are no variables to look at')
+    if not any(is_secret(name) for name, _ in environ.variables):
         return refuse(state, 'No secrets', 'no name here looks like one')
     environ = environ._replace(reveals_secrets=not environ.reveals_secrets)
     return state._replace(environ=environ), ()
