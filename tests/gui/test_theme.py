@@ -50,6 +50,8 @@ def test_what_must_be_told_apart_looks_different(theme: Theme, colors: int) -> N
     assert len(set(loads)) == (3 if with_colors else 2)
     rows = [PLAIN.role, Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED]
     assert len({look(role) for role in rows}) == 4
+    # A zombie that is tagged is one more that gets a signal.
+    assert look(Role.TAGGED) not in {look(Role.WARNING), look(Role.ERROR)}
     selected = look(Role.SELECTED)
     assert selected.reverse or selected.background != DEFAULT
     assert look(Role.ERROR) not in {look(Role.TEXT), look(Role.SUCCESS)}
