@@ -42,7 +42,7 @@ class Picture(NamedTuple):
 
 PICTURES = {
     'main': Picture('h100x8', 136, 54),
-    'details': Picture('workstation', 123, 24, 'd c'),
+    'details': Picture('workstation', 123, 24, 'd'),
     'tree': Picture('h100x8', 110, 19, 't Down Down Down'),
     'metrics': Picture('h100x8', 123, 30, 'Down Enter'),
 }

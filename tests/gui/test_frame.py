@@ -843,9 +843,10 @@ def test_keys_of_signals_are_named_while_there_is_somebody_to_get_one(screen: st
 
 
 def test_a_mark_says_that_the_page_goes_on_below_the_screen() -> None:
-    page_height = main_layout(state_of('h100x8', 80, 24, 'c')).page_height
+    compact = ViewState(mode='compact')
+    page_height = main_layout(state_of('h100x8', 80, 24, view=compact)).page_height
     for hidden, end in ((3, '▼'), (2, '▼'), (1, '│'), (0, '╛')):
-        state = state_of('h100x8', 80, page_height - hidden, 'c')
+        state = state_of('h100x8', 80, page_height - hidden, view=compact)
         assert draw_frame(state, History()).lines()[-1].endswith(end)
     state = state_of('h100x8', 80, 24)
     state, _ = update_all(state, (KeyPressed('End'),))

@@ -626,8 +626,8 @@ def test_pages_of_the_main_screen_are_half_a_screen_and_end_where_it_ends() -> N
 def test_graphs_that_are_not_seen_say_how_they_would_be(width: int, keys: str, text: str) -> None:
     state, _ = press(state_of(MANY, width=width, height=60), *keys.split())
     what = 'No graphs' if keys.endswith('+') else 'No graphs of GPUs'
-    assert texts(state) == [f'{what}: {text}']
-    assert len(texts(state)[0]) <= width - 2
+    assert texts(state)[-1] == f'{what}: {text}'
+    assert len(texts(state)[-1]) <= width - 2
 
 
 def test_the_host_panel_is_not_shown_where_it_would_push_all_processes_off_the_screen() -> None:
@@ -935,6 +935,36 @@ def test_graphs_that_are_not_seen_stay_as_they_are_and_it_is_said_why(
             seen = changed == 'minutes'
         assert fields == ([changed] if seen else [])
         assert bool(state.notices) is not seen
+
+
+@pytest.mark.parametrize(
+    ('size', 'key', 'said'),
+    [
+        ((60, 20), 'f', 'No panels in full: 79 columns needed'),
+        ((60, 20), 'c', 'Panels: compact already'),
+        ((60, 20), 'a', 'Panels: as large as can be already'),
+        ((80, 24), 'c', 'Panels: compact already'),
+        ((80, 24), 'f', ''),
+        ((120, 60), 'c', ''),
+        ((120, 60), 'f', 'Panels: in full already'),
+    ],
+)
+def test_a_size_of_panels_that_changes_nothing_is_told(
+    size: tuple[int, int], key: str, said: str
+) -> None:
+    before = state_of(SAMPLES['one'], *size)
+    state, _ = press(before, key)
+    assert ''.join(notice.text for notice in state.notices) == said
+    assert len(said) <= 40 - 2
+    assert (main_layout(state) == main_layout(before)) is bool(said)
+
+
+def test_a_screen_too_narrow_for_panels_in_full_keeps_its_panels() -> None:
+    # With eight GPUs compact panels are another layout, which has the host panel.
+    before = state_of(SAMPLES['h100x8'], 60, 20)
+    state, _ = press(before, 'f')
+    assert state.view == before.view
+    assert main_layout(press(before, 'c')[0]) != main_layout(before)
 
 
 # Screens

@@ -70,7 +70,12 @@ _SCREENS = {
     Action.OPEN_PROBLEMS: Screen.PROBLEMS,
     Action.OPEN_COLUMNS: Screen.COLUMNS,
 }
-_MODES = {Action.MODE_AUTO: 'auto', Action.MODE_FULL: 'full', Action.MODE_COMPACT: 'compact'}
+#: Mode, and what is said where the panels have that size.
+_MODES = {
+    Action.MODE_AUTO: ('auto', 'as large as can be already'),
+    Action.MODE_FULL: ('full', 'in full already'),
+    Action.MODE_COMPACT: ('compact', 'compact already'),
+}
 
 
 def act(state: AppState, binding: Binding) -> Result:
@@ -79,11 +84,20 @@ def act(state: AppState, binding: Binding) -> Result:
     if action in _SCREENS:
         return open_screen(state, _SCREENS[action]), ()
     if action in _MODES:
-        return state._replace(view=state.view._replace(mode=_MODES[action])), ()
+        return _change_mode(state, *_MODES[action])
     if action is Action.SORT_BY:
         reverse = binding.argument.startswith('-')
         return sort_by(state, Sort(binding.argument.lstrip('-'), reverse)), ()
     return _ACTIONS[action](state)
+
+
+def _change_mode(state: AppState, mode: str, already: str) -> Result:
+    if mode == 'full' and state.width < CLASSIC:
+        return refuse(state, 'No panels in full', f'{CLASSIC} columns needed')
+    changed = state._replace(view=state.view._replace(mode=mode))
+    if main_layout(changed) == main_layout(state):
+        return refuse(changed, 'Panels', already)
+    return changed, ()
 
 
 def open_screen(state: AppState, screen: Screen) -> AppState:
