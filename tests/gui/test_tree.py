@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nvitop.gui.state import listing
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.tree import build_tree, subtree
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, HostProcessSample
+from tests.gui.samples import SAMPLES, with_families
+from tests.gui.test_update import press, state_of
 
 
 def process(
@@ -93,3 +99,13 @@ def test_devices_are_named_in_a_few_characters() -> None:
     assert devices_text(gpus[:8]) == 'GPU 0-7'
     assert devices_text([*gpus[:3], gpus[5], *gpus[7:9]]) == 'GPU 0-2,5,7,8'
     assert devices_text([gpus[0], DeviceKey(1, 0), DeviceKey(1, 1), gpus[2]]) == 'GPU 0,1:0,1:1,2'
+
+
+def test_how_wide_the_columns_are_is_not_looked_for_at_every_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state, _ = press(state_of(with_families(SAMPLES['processes200'])), 't')
+    monkeypatch.delattr(listing, 'growing_widths')
+    for keys in ('Down', 'PageDown', 'End', 'Space', 'x'):
+        state, _ = press(state, keys)
+        draw_frame(state, History())

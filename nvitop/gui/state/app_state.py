@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Mapping
+
 from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.state.keymap import USUAL, Keymap
 from nvitop.gui.state.screen import Screen as Screen
@@ -133,6 +135,8 @@ class AppState(NamedTuple):
     row_counts: RowCounts = RowCounts()
     #: Lines of the tree screen that pass the filter, with their ancestors.
     forest: tuple[TreeRow, ...] = ()
+    #: Widths of its columns whose values are wider than usual.
+    forest_widths: Mapping[str, int] = {}
     #: Words of the live filter, as typed.
     query: str = ''
     theme: str = 'dark'

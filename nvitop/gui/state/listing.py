@@ -41,8 +41,14 @@ def relist(state: AppState) -> AppState:
         if tree.selected is not None and tree.selected not in present:
             tree = tree._replace(selected=None)
         tree = tree._replace(tagged=tree.tagged & present)
+    forest = grow_forest(state)
     return state._replace(
-        rows=rows, row_counts=count_rows(rows), main=main, tree=tree, forest=grow_forest(state)
+        rows=rows,
+        row_counts=count_rows(rows),
+        main=main,
+        tree=tree,
+        forest=forest,
+        forest_widths=_forest_widths(forest),
     )
 
 
@@ -105,9 +111,8 @@ def uses_of_devices(state: AppState) -> Uses:
     return uses
 
 
-def tree_layout(state: AppState) -> TreeLayout:
-    """Where everything on the tree screen is."""
-    rows = state.forest
+def _forest_widths(rows: tuple[TreeRow, ...]) -> dict[str, int]:
+    """Widths of columns of the tree that grow: looked for once, and not at every key."""
     threads = 0
     devices = set()
     for row in rows:
@@ -119,11 +124,16 @@ def tree_layout(state: AppState) -> TreeLayout:
     widths['threads'] = len(str(threads))
     longest = max((len(devices_text(keys)) for keys in devices), default=0)
     widths['device'] = min(_DEVICES_WIDTH, longest)
+    return widths
+
+
+def tree_layout(state: AppState) -> TreeLayout:
+    """Where everything on the tree screen is."""
     return lay_out_tree(
         state.width,
         state.height,
-        len(rows),
-        widths,
+        len(state.forest),
+        state.forest_widths,
         scroll_y=state.tree.scroll_y,
         cursor=tree_index(state),
     )
