@@ -522,6 +522,28 @@ def test_a_key_of_another_screen_says_where_it_works(screen: Screen, key: str, t
     assert len(press(state, key, 'J', key)[0].notices) == 1
 
 
+@pytest.mark.parametrize(
+    ('keys', 'text', 'following'),
+    [
+        ('! d', 'Not here: d works in main', 'q'),
+        ('z r', 'Not shown: the display is frozen (z: let it run)', 'z'),
+        ('f - - - - -', 'Graphs: no shorter time', '+'),
+        ('T', 'No signal: select or tag a process', 'Down'),
+        ('F3 ~ ~ Enter', 'Not found: ~~', 'Down'),
+        ('L', 'Theme: mono', 'h'),
+    ],
+)
+def test_the_answer_to_a_key_goes_with_the_next_one(keys: str, text: str, following: str) -> None:
+    themes = state_of(MANY, 160, 60)._replace(themes=('dark', 'mono'))
+    state, _ = press(themes, *keys.split())
+    state, _ = update(state, SignalSent(MANY.processes[0].key, 'SIGTERM', 'sent'))
+    told = f'SIGTERM to {MANY.processes[0].key.pid}: sent'
+    assert texts(state) == [text, told]
+    # What means nothing is no next key, and the outcome of a signal is no answer to one.
+    assert texts(press(state, 'F9')[0]) == [text, told]
+    assert texts(press(state, following)[0]) == [told]
+
+
 @pytest.mark.parametrize('screen', list(Screen))
 def test_no_key_of_the_table_does_nothing_without_a_word(screen: Screen) -> None:
     before = state_of(TREE)
@@ -1076,7 +1098,7 @@ def test_a_frozen_display_says_what_it_cannot_show() -> None:
     why = 'the display was frozen before they were measured (z: let it run)'
     assert texts(state) == [f'No details: {why}']
     state, _ = press(state, 'z', 'd', 'd')
-    assert texts(state) == [f'No details: {why}']
+    assert texts(state) == []
     state, _ = press(unmeasured, 'z', *'g' * 6)
     assert texts(state) == []
     state, _ = press(state, 'g')

@@ -102,6 +102,8 @@ class Notice(NamedTuple):
     #: What became of a signal, and of which processes this is told: ``SIGTERM``, ``sent``.
     outcome: tuple[str, str] = ('', '')
     pids: tuple[int, ...] = ()
+    #: Whether it is the answer to a key or click, which the next one makes out of date.
+    is_answer: bool = False
 
 
 class AppState(NamedTuple):

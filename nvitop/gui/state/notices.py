@@ -12,12 +12,6 @@ NOTICE_SECONDS = 5.0
 MAX_NOTICES = 8
 
 
-def add_notice(state: AppState, text: str) -> AppState:
-    """Show a line, which need not be safe."""
-    notice = Notice(text, state.monotonic + NOTICE_SECONDS)
-    return state._replace(notices=(*state.notices, notice)[-MAX_NOTICES:])
-
-
 def note_outcome(
     state: AppState, signal: str, pid: int, outcome: str, *, is_error: bool
 ) -> AppState:
@@ -36,14 +30,26 @@ def note_outcome(
 
 
 def replace_notice(state: AppState, subject: str, text: str) -> AppState:
-    """Show ``subject: text`` instead of what was said about the subject before."""
-    return add_notice(withdraw_notice(state, subject), f'{subject}: {text}')
+    """Answer a key with ``subject: text``, instead of what was said about the subject before."""
+    others = withdraw_notice(state, subject).notices
+    until = state.monotonic + NOTICE_SECONDS
+    notice = Notice(f'{subject}: {text}', until, is_answer=True)
+    return state._replace(notices=(*others, notice)[-MAX_NOTICES:])
 
 
 def withdraw_notice(state: AppState, subject: str) -> AppState:
     """Show nothing about the subject any more."""
     others = tuple(n for n in state.notices if not n.text.startswith(f'{subject}: '))
     return state._replace(notices=others)
+
+
+def outdate_answers(before: AppState, after: AppState) -> AppState:
+    """Without what earlier keys were answered, where one did something and there is nothing to say
+    about it: that the display is frozen is not true any more, and a key works here now. While a
+    line is typed, its keys are part of the one that began it."""
+    if after == before or after.notices is not before.notices or before.field is not None:
+        return after
+    return after._replace(notices=tuple(n for n in after.notices if not n.is_answer))
 
 
 def refuse(state: AppState, what: str, why: str) -> Result:

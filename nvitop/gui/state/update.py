@@ -38,7 +38,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.keymap import Action
 from nvitop.gui.state.listing import keep_selection_seen, relist
 from nvitop.gui.state.mouse import click, scroll
-from nvitop.gui.state.notices import note_outcome, refuse, replace_notice
+from nvitop.gui.state.notices import note_outcome, outdate_answers, refuse, replace_notice
 from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_problem
 
 #: The exit status when there is no terminal any more.
@@ -60,7 +60,10 @@ _OUTCOMES = {
 def update(state: AppState, event: Event) -> Result:
     """The state after the event, and what the world is asked to do."""
     handler = cast('Callable[[AppState, Event], Result]', _HANDLERS[type(event)])
-    return handler(state, event)
+    after, effects = handler(state, event)
+    if isinstance(event, (KeyPressed, MousePressed, MouseScrolled)):
+        after = outdate_answers(state, after)
+    return after, effects
 
 
 def update_all(state: AppState, events: tuple[Event, ...]) -> Result:
