@@ -32,7 +32,7 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.help import help_lines, key_groups
 from nvitop.gui.state.keymap import BINDINGS
-from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.listing import main_layout, relist
 from nvitop.gui.state.ordering import COMPUTE, GRAPHICS, ONLY_COMPUTE
 from nvitop.gui.state.summary import Tally, count_problems
 from nvitop.gui.state.targets import signal_targets
@@ -175,6 +175,27 @@ def test_which_processes_the_options_leave_is_said_on_every_screen(
         header = draw_frame(state, History()).lines()[0]
         assert badge in header
         assert ('only' in header) == bool(badge)
+
+
+@pytest.mark.parametrize(
+    ('users', 'keys', 'limits'),
+    [
+        (None, '\\ # Enter', 'the filter'),
+        (frozenset({'nobody'}), '', 'the options'),
+        (frozenset({'nobody'}), '\\', 'the options'),
+        (frozenset({'nobody'}), '\\ # Enter', 'options and filter'),
+    ],
+)
+def test_an_empty_list_names_what_leaves_its_processes_out(
+    users: frozenset[str] | None, keys: str, limits: str
+) -> None:
+    state = state_of('h100x8', 100, 40)
+    main = state.main._replace(filter=ProcessFilter(users=users))
+    state, _ = update_all(relist(state._replace(main=main)), tuple(map(KeyPressed, keys.split())))
+    for screen in ('', 't', 'U') if state.field is None else ('',):
+        shown, _ = update_all(state, tuple(map(KeyPressed, screen)))
+        text = '\n'.join(draw_frame(shown, History()).lines())
+        assert f' meets {limits}' in text
 
 
 def test_a_wide_header_has_room_for_whole_badges_and_for_keys() -> None:

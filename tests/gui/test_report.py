@@ -154,7 +154,7 @@ def test_a_filtered_report_says_how_many_are_listed() -> None:
     lines = draw_report(
         SAMPLES['h100x8'], 100, wanted=ProcessFilter(pids=frozenset()), header=HEADER
     ).lines()
-    assert any('None of 8 processes meets the filter' in line for line in lines)
+    assert any('None of 8 processes meets the options' in line for line in lines)
 
 
 def test_a_report_has_neither_hints_nor_cautions() -> None:

@@ -81,7 +81,11 @@ def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     hint = key_hints(state, ('h', 'help'), ('q', 'quit'))
     header = Header(clock, header_badges(state), hint, signal_hints(state), state.version)
     arranged = MainView(
-        state.rows, main_layout(state), state.row_counts.has_foreign, _details_note(state)
+        state.rows,
+        main_layout(state),
+        state.row_counts.has_foreign,
+        _details_note(state),
+        state.query,
     )
     draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
     # Where only the last line of the box is below the screen, nothing is missed.

@@ -15,7 +15,7 @@ from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
-from nvitop.gui.state.types import Sort
+from nvitop.gui.state.types import ProcessFilter, Sort
 from nvitop.gui.view.cells import CELLS, CellText
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights, draw_within
 from nvitop.gui.view.widgets.title import draw_at_right
@@ -51,6 +51,8 @@ class ProcessList(NamedTuple):
     processes: Sequence[ProcessSample]
     #: How many processes there are without the filter, ``None`` before the first sample.
     total: int | None = None
+    #: What leaves some of them out.
+    limits: str = 'the filter'
     sort: Sort = Sort()
     selected: ProcessKey | None = None
     tagged: AbstractSet[ProcessKey] = frozenset()
@@ -335,16 +337,23 @@ def no_processes_message(sample: Sample) -> str:
     return 'No process is running on the GPUs that answer'
 
 
-def no_match_message(total: int) -> str:
-    """What a list says in which the filter leaves none of so many processes."""
+def limits_of(wanted: ProcessFilter, query: str) -> str:
+    """What leaves processes out of the lists: a filter is cleared by a key, options are not."""
+    if wanted == ProcessFilter():
+        return 'the filter'
+    return 'options and filter' if query else 'the options'
+
+
+def no_match_message(total: int, limits: str) -> str:
+    """What a list says in which the limits leave none of so many processes."""
     if total == 1:
-        return 'The only process does not meet the filter'
-    return f'None of {total} processes meets the filter'
+        return f'The only process does not meet {limits}'
+    return f'None of {total} processes meets {limits}'
 
 
 def _empty_message(listed: ProcessList, sample: Sample) -> str:
     if listed.total is None:
         return 'Looking for processes ...'
     if listed.total:
-        return no_match_message(listed.total)
+        return no_match_message(listed.total, listed.limits)
     return no_processes_message(sample) + (' (in WSL)' if sample.host.wsl else '')

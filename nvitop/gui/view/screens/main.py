@@ -14,7 +14,7 @@ from nvitop.gui.state.types import MainState, ViewState
 from nvitop.gui.view.load import device_style
 from nvitop.gui.view.panels.device import Header, draw_device_panel, draw_header
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights
-from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
+from nvitop.gui.view.panels.process import ProcessList, draw_process_panel, limits_of
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample, Sample
 
@@ -33,6 +33,8 @@ class MainView(NamedTuple):
     has_foreign: bool = False
     #: Why there are no details of devices, the longest form first.
     details_note: tuple[str, ...] = ()
+    #: The words of the filter that is in force.
+    query: str = ''
 
 
 def draw_main(
@@ -47,7 +49,7 @@ def draw_main(
     is_report: bool = False,
 ) -> None:
     """Draw the screen. A report has neither hints nor cautions, which are about keys."""
-    processes, layout, has_foreign, details_note = arranged
+    processes, layout, has_foreign, details_note, query = arranged
     if layout.is_too_small:
         draw_too_small(buf)
         return
@@ -71,6 +73,7 @@ def draw_main(
     listed = ProcessList(
         processes,
         len(sample.processes) if sample.sequence else None,
+        limits_of(state.filter, query),
         state.sort,
         state.selected,
         state.tagged,

@@ -15,7 +15,12 @@ from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints, shown_key, signal_hints
-from nvitop.gui.view.panels.process import no_match_message, no_processes_message, unknown_remark
+from nvitop.gui.view.panels.process import (
+    limits_of,
+    no_match_message,
+    no_processes_message,
+    unknown_remark,
+)
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import (
     draw_bar_row,
@@ -59,7 +64,9 @@ def _titles(state: AppState, rows: tuple[TreeRow, ...]) -> tuple[str, ...]:
 
 def _empty_message(state: AppState) -> str:
     if state.shown.host_processes:
-        return no_match_message(len(state.shown.host_processes))
+        return no_match_message(
+            len(state.shown.host_processes), limits_of(state.main.filter, state.query)
+        )
     if state.frozen is not None:
         reason = 'Not measured: the display was frozen before the tree was opened'
         key = shown_key(state, 'z')

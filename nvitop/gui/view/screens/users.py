@@ -16,7 +16,7 @@ from nvitop.gui.state.summary import UserSummary, summarise_users, total_memory
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
-from nvitop.gui.view.panels.process import no_processes_message, unknown_remark
+from nvitop.gui.view.panels.process import limits_of, no_processes_message, unknown_remark
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import (
     draw_bar_row,
@@ -59,7 +59,8 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         is_known = state.shown.sequence
         text = no_processes_message(state.shown) if is_known else 'Looking for processes ...'
         if state.shown.processes:
-            text = 'No process that meets the filter is running on a GPU'
+            limits = limits_of(state.main.filter, state.query)
+            text = f'No process that meets {limits} is running on a GPU'
         draw_message(buf, layout.area, text, _DIM)
 
 
