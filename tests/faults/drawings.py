@@ -26,6 +26,8 @@ SCREENS = {
 #: Screens whose numbers are no measurements, but counts, times and sums of what is shown.
 _COUNTS = (Screen.PROBLEMS.value, Screen.USERS.value)
 _NUMBER = re.compile(r'(?<![A-Za-z0-9.])\d+(?:\.\d+)?(?![A-Za-z0-9]*-)')
+#: What titles say of GPUs whose processes are not known.
+_UNKNOWN = re.compile(r'unknown on GPU [\d:,-]+')
 
 
 def without_host(sample: Sample) -> Sample:
@@ -51,8 +53,8 @@ def drawn(sample: Sample, width: int = 200) -> Iterator[tuple[str, str]]:
 
 
 def numbers(text: str) -> set[str]:
-    """All numbers in a text."""
-    return set(_NUMBER.findall(text))
+    """All numbers in a text, but those of GPUs of which something is said to be unknown."""
+    return set(_NUMBER.findall(_UNKNOWN.sub('', text)))
 
 
 def means(sample: Sample) -> set[str]:
