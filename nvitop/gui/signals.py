@@ -37,11 +37,17 @@ def signal_number(
     return int(number)
 
 
+def status_of(pid: int) -> str:
+    """The status of a process, as psutil names it."""
+    return host.Process(pid).status()
+
+
 def send_signal(
     key: ProcessKey,
     name: str,
     *,
     start_time_of: Callable[[int], float] = start_time_of,
+    status_of: Callable[[int], str] = status_of,
     kill: Callable[[int, int], None] = os.kill,
 ) -> SignalSent:
     """Send a signal to the process with this PID and start time, and to no other.
@@ -54,10 +60,10 @@ def send_signal(
     try:
         number = signal_number(name)
         with _held(key.pid, kill) as send:
-            outcome = differs(key, start_time_of)
+            is_zombie = status_of(key.pid) == host.STATUS_ZOMBIE
+            outcome = differs(key, start_time_of)  # last: without a descriptor, a PID may pass on
             if outcome:
                 return SignalSent(key, name, outcome)
-            is_zombie = host.Process(key.pid).status() == host.STATUS_ZOMBIE
             send(number)  # to a zombie too: threads of it may run on
     except (ProcessLookupError, host.NoSuchProcess):
         return SignalSent(key, name, 'gone')

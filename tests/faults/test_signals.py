@@ -158,7 +158,11 @@ def play(seed: int, steps: int = 60) -> int:
                     if table.random.random() < 0.5:
                         table.recycle()
                     send_signal(
-                        key, effect.signal, start_time_of=table.starts.__getitem__, kill=table.kill
+                        key,
+                        effect.signal,
+                        start_time_of=table.starts.__getitem__,
+                        status_of=lambda _: 'running',
+                        kill=table.kill,
                     )
                 assert {*table.signalled[already:]} <= named
         if table.random.random() < 0.3:

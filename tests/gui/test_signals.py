@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from unittest import mock
 
 import pytest
 
@@ -102,6 +103,25 @@ def test_a_thousand_recycled_pids_are_never_signalled() -> None:
         event = send_signal(key, 'SIGKILL', start_time_of=lambda _: 5000.5, kill=kill)
         assert event.outcome == 'reused'
     assert sent == []
+
+
+def test_a_pid_that_passes_on_while_its_status_is_read_is_not_signalled() -> None:
+    starts = {7: 1.0}
+    sent = []
+
+    def status_of(pid: int) -> str:
+        starts[pid] = 2.0
+        return 'running'
+
+    with mock.patch('os.pidfd_open', create=True, side_effect=PermissionError):
+        event = send_signal(
+            ProcessKey(7, 1.0, GPU),
+            'SIGKILL',
+            start_time_of=starts.__getitem__,
+            status_of=status_of,
+            kill=lambda pid, number: sent.append(pid),
+        )
+    assert (event.outcome, sent) == ('reused', [])
 
 
 def test_an_error_that_nobody_thought_of_is_told() -> None:
