@@ -13,7 +13,7 @@ from nvitop.gui.state.types import ViewState
 from nvitop.gui.view.load import device_role, load_role
 from nvitop.gui.view.panels.device import Header, draw_device_panel
 from nvitop.options import Thresholds
-from nvitop.sampling.types import DeviceSample, Sample
+from nvitop.sampling.types import DeviceSample, Problem, Sample
 from tests.gui.samples import GIB, SAMPLES, gpu, machine, mig
 
 
@@ -38,6 +38,32 @@ def test_a_full_row_says_everything_in_two_lines() -> None:
         '│   0  GeForce RTX 4090     Off │ 00000000:07:00.0  On │                  N/A │',
         '│ MAX   83C   P2    450W / 450W │  17195MiB / 23.99GiB │    100%      Default │',
     ]
+
+
+@pytest.mark.parametrize(
+    ('form', 'width', 'text'),
+    [
+        ('full', 79, '│   0!'),
+        ('compact', 79, '│   0!MAX'),
+        ('dense', 79, '│   0!MAX'),
+        ('narrow', 60, '│   0!MAX'),
+        ('narrow', 40, '│   0! '),
+    ],
+)
+def test_a_device_of_which_something_fails_has_a_mark(form: str, width: int, text: str) -> None:
+    device, other = SAMPLES['workstation'].devices
+    what = 'nvmlDeviceGetComputeRunningProcesses'
+    reset = Problem('device 0', what, 'GPU requires restart', 'error', device.key)
+    lacking = Problem('device 1', 'fan_speed', 'Not Supported', 'na', other.key)
+    sample = machine(device, other)._replace(problems=(reset, lacking))
+    buffer = panel(sample, width, form)
+    assert [line for line in buffer.lines() if '!' in line] == [
+        line for line in buffer.lines() if line.startswith(text)
+    ]
+    marks = [style for y in range(buffer.height) for _, t, style in buffer.row(y) if t == '!']
+    assert marks == [Style(Role.WARNING, bold=True)]
+    lost = device._replace(status='lost', reason='GPU is lost')
+    assert '!' not in '\n'.join(panel(machine(lost)._replace(problems=(reset,)), width).lines())
 
 
 def test_a_compact_row_says_the_changing_part_in_one() -> None:

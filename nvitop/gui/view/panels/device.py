@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 TITLE = Style(Role.TITLE, bold=True)
 HEADING = Style(Role.HEADING)
 _SIMULATED = Style(Role.WARNING, bold=True)
+_FAILING = Style(Role.WARNING, bold=True)
+#: What the index of a device takes.
+_LABEL = 4
 _PERSISTENCE, _DRIVER_MODEL = 'Persistence-M', 'TCC/WDDM '
 
 
@@ -110,6 +113,7 @@ def draw_device_panel(
     shape = _Shape(
         layout.form, width, layout.cells, layout.bars, layout.details, details_note, traits, view
     )
+    failing = {problem.device for problem in sample.problems if problem.is_failure}
     above = box
     for i, row in enumerate(layout.rows):
         device = devices[row.device]
@@ -121,7 +125,8 @@ def draw_device_panel(
         if row.y + row.height > 0 and row.y < buf.height:
             is_selected = None if selected is None else _is_part_of(selected, device.key)
             style = device_style(device, view.thresholds, is_selected=is_selected)
-            buf.paste(row.y, _rows(shape, device, style, row.height, row.details))
+            is_failing = device.key in failing and device.status == 'ok'
+            buf.paste(row.y, _rows(shape, device, style, row.height, row.details, is_failing))
         above = (0, layout.area.width - 1) if row.details else below
     draw_rule(buf, layout.bottom_y, above, joints_below, double=True)
 
@@ -129,11 +134,18 @@ def draw_device_panel(
 # Remembered: between two measurements a key changes no more than the style of a few.
 @functools.lru_cache(maxsize=256)
 def _rows(
-    shape: _Shape, device: DeviceSample, style: Style, height: int, details: int
+    shape: _Shape,
+    device: DeviceSample,
+    style: Style,
+    height: int,
+    details: int,
+    is_failing: bool,
 ) -> tuple[tuple[Span, ...], ...]:
     """The rows of a device: so many, of which so many are for its details."""
     buf = Buffer(shape.width, height)
     _draw_device(buf, shape, device, style)
+    if is_failing:
+        buf.write(shape.cells[0].x + _LABEL, 0, '!', _FAILING)
     _draw_details(buf, height - details, shape, device)
     return tuple(map(buf.row, range(height)))
 
