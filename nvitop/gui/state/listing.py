@@ -23,8 +23,8 @@ _DEVICES_WIDTH = 16
 
 def relist(state: AppState) -> AppState:
     """List the processes of the shown sample anew; a selection that is gone is cleared."""
-    listed = list_processes(state.shown.processes, state.main.filter, state.main.sort)
-    rows = filter_processes(listed, parse_query(state.query))
+    found = filter_processes(state.shown.processes, parse_query(state.query))
+    rows = list_processes(found, state.main.filter, state.main.sort)
     main = state.main
     if main.selected is not None or main.tagged:
         alive = {process.key for process in state.shown.processes}
@@ -69,6 +69,8 @@ def grow_forest(state: AppState) -> tuple[TreeRow, ...]:
     """The lines of the tree screen: processes on devices that the options leave, their ancestors
     and their children. With words of a filter: of these lines those that match, with ancestors."""
     processes = state.shown.host_processes
+    if not processes:
+        return ()
     wanted = state.main.filter
     if wanted != ProcessFilter():
         rows = (row for row in state.shown.processes if is_listed(row, wanted))
