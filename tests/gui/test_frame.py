@@ -299,6 +299,29 @@ def test_notices_stand_over_the_last_rows_and_leave_most_of_the_screen() -> None
     assert '│' in lines[-5]
 
 
+def test_a_notice_too_long_for_a_line_has_several_and_not_more_than_a_third() -> None:
+    def last_lines(*texts: str) -> list[str]:
+        notices = tuple(Notice(text, 9.0) for text in texts)
+        state = state_of('h100x8', 40, 12)._replace(notices=notices)
+        return draw_frame(state, History()).lines()
+
+    way_out = 'No details: the display was frozen before they were measured (z: let it run)'
+    told = [
+        ' No details: the display was frozen',
+        ' before they were measured (z: let it',
+        ' run)',
+    ]
+    assert last_lines('Theme: mono', way_out)[-4:] == [' Theme: mono', *told]
+    # What would not be seen whole is not begun.
+    lines = last_lines(way_out, way_out)
+    assert lines[-3:] == told
+    assert 'run)' not in lines[-4]
+    *above, first, _, _, last = last_lines('x ' * 400)
+    assert first.startswith(' x x ')
+    assert last.endswith(' x ..')
+    assert '│' in above[-1]
+
+
 def test_the_dialog_names_its_targets_and_is_drawn_where_nothing_else_fits() -> None:
     text = '\n'.join(frame_of('h100x8', 100, 40, 'Down', 'T').lines())
     assert '20100 (alice) /usr/bin/python3 -m torch.distributed.run' in text

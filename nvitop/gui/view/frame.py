@@ -11,7 +11,7 @@ from nvitop.gui.render.ascii import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import clip, clip_left, safe
+from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen, TextField
 from nvitop.gui.state.demand import DETAILS, is_measured
 from nvitop.gui.state.dialog import dialog_layout
@@ -103,14 +103,20 @@ def _details_note(state: AppState) -> tuple[str, ...]:
 
 
 def _draw_notices(buf: Buffer, state: AppState) -> None:
-    """Lines over the last rows, the newest lowest."""
-    shown = state.notices[-max(1, buf.height // 3) :]
-    y = buf.height - len(shown)
-    for notice in shown:
+    """Lines over the last rows, the newest lowest, each whole: the way out may stand at its end."""
+    most = max(1, buf.height // 3)
+    lines: list[tuple[str, Style]] = []
+    for notice in reversed(state.notices):
         style = Style(Role.ERROR if notice.is_error else Role.SUCCESS, bold=True)
+        told = wrap(safe(notice.text), buf.width - 2)
+        if lines and len(told) + len(lines) > most:
+            break
+        if len(told) > most:
+            told[most - 1 :] = [clip(' '.join(told[most - 1 :]), buf.width - 2)]
+        lines = [*((line, style) for line in told), *lines]
+    for y, (line, style) in enumerate(lines, buf.height - len(lines)):
         buf.fill(Rect(0, y, buf.width, 1))
-        buf.write(1, y, clip(safe(notice.text), buf.width - 2), style)
-        y += 1
+        buf.write(1, y, line, style)
 
 
 def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
