@@ -142,6 +142,21 @@ def test_the_same_problem_of_many_devices_is_one_line() -> None:
     assert [line.what for line in problem_lines(counts)] == ['status', 'fan_speed']
 
 
+@pytest.mark.parametrize('kind', ['na', 'denied'])
+def test_what_a_lost_device_does_not_have_stays_in_the_line_of_the_others(kind: str) -> None:
+    missing = [Problem(f'device {i}', 'fan_speed', 'not for you', kind) for i in range(3)]
+    failing = [Problem(f'device {i}', 'temperature', 'Unknown Error', 'error') for i in range(3)]
+    counts = count_problems((), [*missing, *failing], 10.0)
+    counts = count_problems(counts, [*missing[:2], *failing[:2]], 20.0)
+    assert [(line.subject, line.what, line.is_current) for line in problem_lines(counts)] == [
+        ('devices 0,1', 'temperature', True),
+        ('device 2', 'temperature', False),
+        ('devices 0-2', 'fan_speed', True),
+    ]
+    (*_, line) = problem_lines(count_problems(counts, [], 30.0))
+    assert (line.subject, line.is_current) == ('devices 0-2', False)
+
+
 def test_a_device_that_is_gone_is_listed_before_single_values() -> None:
     sensor = Problem('device 3', 'fan_speed', 'Unknown Error', 'error')
     silent = Problem('device 4', 'status', 'no answer for 2 s', 'timed out')

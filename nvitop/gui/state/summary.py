@@ -152,11 +152,13 @@ def _summarise(username: str | None, rows: list[ProcessSample]) -> UserSummary:
 def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
     """The problems as they are listed: failures before what is merely missing, present before past.
 
-    What several devices or processes have in common is one line, with the most times of any.
+    What several devices or processes have in common is one line, with the most times of any. What
+    a device does not have it has no more of while it is lost.
     """
     groups: dict[tuple[str, str, str, bool], list[ProblemCount]] = {}
     for row in counts:
-        groups.setdefault((row.what, row.reason, row.kind, row.is_current), []).append(row)
+        is_past = row.is_failure and not row.is_current
+        groups.setdefault((row.what, row.reason, row.kind, is_past), []).append(row)
     lines = [
         ProblemCount(
             subjects_text([row.subject for row in rows]),
@@ -166,9 +168,9 @@ def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
             min(row.first for row in rows),
             max(row.last for row in rows),
             max(row.times for row in rows),
-            is_current,
+            any(row.is_current for row in rows),
         )
-        for (what, reason, kind, is_current), rows in groups.items()
+        for (what, reason, kind, _), rows in groups.items()
     ]
     lines.sort(key=_gravity)
     return tuple(lines)
