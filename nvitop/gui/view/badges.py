@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
+from nvitop.gui.state.screen import Screen
 from nvitop.gui.state.summary import has_failures
 from nvitop.gui.state.types import ProcessFilter
 from nvitop.gui.view.format import format_process_type, format_timestamp
@@ -21,6 +22,8 @@ _KEY = Style(Role.KEY, bold=True)
 _INPUT = Style(Role.INPUT, bold=True)
 #: Cells of the words of a filter that is in force.
 _QUERY_WIDTH = 40
+#: The screens that list processes: what leaves some out says nothing of the others.
+_LISTS = frozenset({Screen.MAIN, Screen.TREE, Screen.USERS})
 _TYPES = ('C', 'C+G', 'G', 'M', None)
 
 
@@ -39,8 +42,9 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
         badges.append(_badge(_WARNING, f'FROZEN {time_of_day}', 'FROZEN'))
-    badges += option_badges(state.main.filter)
-    if state.query:
+    is_limited = state.screen in _LISTS
+    badges += option_badges(state.main.filter) if is_limited else ()
+    if state.query and is_limited:
         query = safe(state.query)
         shorter = clip(query, _QUERY_WIDTH)
         badges.append(_badge(_INPUT, f'filter: {query}', f'filter: {shorter}', 'filter'))
