@@ -94,7 +94,9 @@ def _enlarges_panels(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.press('c', _COMPACT)
     monitor.key(keys)
     monitor.wait_for(_FULL)
-    monitor.type('a')
+    # Where it changed nothing, what is said of that would lie over the last row.
+    monitor.press('c', _COMPACT)
+    monitor.press('a', _FULL)
 
 
 @_of(Action.MODE_COMPACT)
