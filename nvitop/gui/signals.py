@@ -60,7 +60,7 @@ def send_signal(
     try:
         number = signal_number(name)
         with _held(key.pid, kill) as send:
-            is_zombie = status_of(key.pid) == host.STATUS_ZOMBIE
+            is_zombie = _is_zombie(key.pid, status_of)
             outcome = differs(key, start_time_of)  # last: without a descriptor, a PID may pass on
             if outcome:
                 return SignalSent(key, name, outcome)
@@ -101,6 +101,14 @@ def differs(key: ProcessKey, start_time_of: Callable[[int], float]) -> str:
     if abs(start_time_of(key.pid) - key.start_time) > START_TIME_TOLERANCE:
         return 'reused'
     return ''
+
+
+def _is_zombie(pid: int, status_of: Callable[[int], str]) -> bool:
+    """Whether it has ended. Only what is said depends on it: where it cannot be read, no."""
+    try:
+        return status_of(pid) == host.STATUS_ZOMBIE
+    except (OSError, host.PsutilError):
+        return False
 
 
 def _was_never_seen(key: ProcessKey) -> bool:

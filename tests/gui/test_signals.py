@@ -58,6 +58,18 @@ def test_a_zombie_is_said_to_have_ended(child: subprocess.Popen[bytes]) -> None:
     assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'zombie')
 
 
+def test_a_process_whose_state_cannot_be_read_gets_its_signal(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(process: host.Process) -> str:
+        raise host.AccessDenied(process.pid)
+
+    monkeypatch.setattr(host.Process, 'status', denied)
+    key = key_of(child.pid)
+    assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'sent')
+    assert child.wait(PATIENCE) == -signal.SIGTERM
+
+
 @pytest.mark.parametrize('pid', [0, -1, 2**31 + 5, 2**63])
 def test_a_pid_that_cannot_be_is_never_passed_to_kill(pid: int) -> None:
     def kill(pid: int, number: int) -> None:
