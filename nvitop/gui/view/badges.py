@@ -11,7 +11,6 @@ from nvitop.gui.state.screen import Screen
 from nvitop.gui.state.summary import has_failures
 from nvitop.gui.state.types import ProcessFilter
 from nvitop.gui.view.format import format_process_type, format_timestamp
-from nvitop.gui.view.hints import shown_key
 from nvitop.gui.view.widgets.title import Badge
 
 if TYPE_CHECKING:
@@ -27,11 +26,11 @@ _LISTS = frozenset({Screen.MAIN, Screen.TREE, Screen.USERS})
 _TYPES = ('C', 'C+G', 'G', 'M', None)
 
 
-def header_badges(state: AppState) -> tuple[Badge, ...]:
-    """That something failed a short while ago, then what must not be forgotten of the monitor."""
-    key = shown_key(state, '!')
-    troubled = key and has_failures(state.shown_tally.problems, state.timestamp)
-    problems = (_badge(_KEY, f'{key} problems', key),) if troubled else ()
+def header_badges(state: AppState, problems_key: str) -> tuple[Badge, ...]:
+    """That something failed a short while ago, with the key that shows it, where there is one; then
+    what must not be forgotten of the monitor."""
+    troubled = problems_key and has_failures(state.shown_tally.problems, state.timestamp)
+    problems = (_badge(_KEY, f'{problems_key} problems', problems_key),) if troubled else ()
     return (*problems, *state_badges(state))
 
 

@@ -18,7 +18,7 @@ from nvitop.gui.state.dialog import dialog_layout
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.view.badges import header_badges
 from nvitop.gui.view.format import format_timestamp
-from nvitop.gui.view.hints import key_hints, signal_hints
+from nvitop.gui.view.hints import key_hints, shown_key, signal_hints
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.columns import draw_columns
 from nvitop.gui.view.screens.environ import draw_environ
@@ -79,7 +79,8 @@ def draw_frame(state: AppState, history: History) -> Buffer:
 def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     clock = format_timestamp(state.timestamp)
     hint = key_hints(state, ('h', 'help'), ('q', 'quit'))
-    header = Header(clock, header_badges(state), hint, signal_hints(state), state.version)
+    badges = header_badges(state, shown_key(state, '!'))
+    header = Header(clock, badges, hint, signal_hints(state), state.version)
     arranged = MainView(
         state.rows,
         main_layout(state),
