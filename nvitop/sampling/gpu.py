@@ -111,6 +111,8 @@ class DeviceReader:
         self._problems: dict[str, Problem] = {}
         #: Metrics that the driver does not support here: asked seldom.
         self._unsupported: set[str] = set()
+        #: Metrics that had a value at some time.
+        self._told: set[str] = set()
         #: Metrics that are measured only while shown, and are.
         self._shown: frozenset[Metric] = frozenset()
 
@@ -247,6 +249,7 @@ class DeviceReader:
         if value is not None:
             self._problems.pop(metric.name, None)
             self._unsupported.discard(metric.name)
+            self._told.add(metric.name)
             return value
         reason = self.device.unavailable_reason(metric.method)
         if reason is None:
@@ -266,12 +269,8 @@ class DeviceReader:
 
     def _had_value(self, metric: Metric) -> bool:
         """Whether there was a value before this gap: what had one is not merely lacking."""
-        if metric.name in MEASURED_BETWEEN_READINGS:  # there is none without the reading before
-            return False
-        before = self._problems.get(metric.name)
-        if before is not None:
-            return before.is_failure
-        return getattr(self.sample, metric.field, None) is not None
+        # Without the reading before there is none of what is measured between two.
+        return metric.name in self._told and metric.name not in MEASURED_BETWEEN_READINGS
 
     def _read_processes(self, *, loads: bool) -> None:
         usages = self.device.process_usage(loads=loads)

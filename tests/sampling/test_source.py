@@ -474,6 +474,15 @@ def test_a_value_that_is_not_given_any_more_is_a_failure(bench: Bench) -> None:
         assert (problem.reason, problem.kind) == ('the driver gives no value any more', 'error')
 
 
+def test_what_was_refused_and_never_had_a_value_is_no_failure_without_one(bench: Bench) -> None:
+    bench.machine.set(gpu=2, gpu_utilization=0xFFFFFFFF)
+    bench.machine.fail('nvmlDeviceGetUtilizationRates', 'UNKNOWN', gpu=2)
+    assert of(bench.sample(1.0), 2)['gpu_utilization'].kind == 'error'
+    bench.machine.heal()
+    problem = of(bench.sample(1.0), 2)['gpu_utilization']
+    assert (problem.reason, problem.kind) == ('the driver gives no value', 'na')
+
+
 def test_an_answer_that_cannot_be_true_is_dropped_and_reported(bench: Bench) -> None:
     bench.machine.set(
         gpu=2, power_usage=4_200_000, fan_speed=120, memory_used='2 TiB', gpu_utilization=177
