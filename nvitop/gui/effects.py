@@ -10,7 +10,7 @@ from typing import Callable, Iterable, Iterator, Union
 
 from nvitop.api import host
 from nvitop.api.process.linux import start_time_of
-from nvitop.gui.signals import START_TIME_TOLERANCE, send_signal
+from nvitop.gui.signals import START_TIME_TOLERANCE, is_zombie, send_signal
 from nvitop.gui.state.effects import ReadEnvironment, SendSignal
 from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent
 
@@ -89,11 +89,13 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
         if abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
             return EnvironmentRead(pid, start_time, error='the process is gone, its PID is another')
         return EnvironmentRead(pid, start_time, _sorted(host.Process(pid).environ().items()))
-    except host.ZombieProcess:
-        error = 'a zombie has none: it has ended, and waits for its parent'
+    except (
+        ProcessLookupError,
+        host.NoSuchProcess,
+    ):  # psutil 5.6 says of zombies, too, that they are gone
+        zombie = 'a zombie has none: it has ended, and waits for its parent'
+        error = zombie if is_zombie(pid) else 'the process is gone'
         return EnvironmentRead(pid, start_time, error=error)
-    except (ProcessLookupError, host.NoSuchProcess):
-        return EnvironmentRead(pid, start_time, error='the process is gone')
     except (PermissionError, host.AccessDenied):
         return EnvironmentRead(pid, start_time, error='no permission to read it')
     except (OSError, OverflowError, ValueError, host.PsutilError) as error:

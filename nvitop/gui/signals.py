@@ -60,7 +60,7 @@ def send_signal(
     try:
         number = signal_number(name)
         with _held(key.pid, kill) as send:
-            is_zombie = _is_zombie(key.pid, status_of)
+            has_ended = is_zombie(key.pid, status_of)
             outcome = differs(key, start_time_of)  # last: without a descriptor, a PID may pass on
             if outcome:
                 return SignalSent(key, name, outcome)
@@ -72,7 +72,7 @@ def send_signal(
     except Exception as error:
         # Whatever it is, it has to be told, and the other targets get their signal.
         return SignalSent(key, name, 'failed', str(error) or type(error).__name__)
-    return SignalSent(key, name, 'zombie' if is_zombie else 'sent')
+    return SignalSent(key, name, 'zombie' if has_ended else 'sent')
 
 
 @contextlib.contextmanager
@@ -103,7 +103,7 @@ def differs(key: ProcessKey, start_time_of: Callable[[int], float]) -> str:
     return ''
 
 
-def _is_zombie(pid: int, status_of: Callable[[int], str]) -> bool:
+def is_zombie(pid: int, status_of: Callable[[int], str] = status_of) -> bool:
     """Whether it has ended. Only what is said depends on it: where it cannot be read, no."""
     try:
         return status_of(pid) == host.STATUS_ZOMBIE
