@@ -89,10 +89,8 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
         if abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
             return EnvironmentRead(pid, start_time, error='the process is gone, its PID is another')
         return EnvironmentRead(pid, start_time, _sorted(host.Process(pid).environ().items()))
-    except (
-        ProcessLookupError,
-        host.NoSuchProcess,
-    ):  # psutil 5.6 says of zombies, too, that they are gone
+    except (ProcessLookupError, host.NoSuchProcess):
+        # psutil 5.6 says of zombies, too, that they are gone.
         zombie = 'a zombie has none: it has ended, and waits for its parent'
         error = zombie if is_zombie(pid) else 'the process is gone'
         return EnvironmentRead(pid, start_time, error=error)
