@@ -284,7 +284,7 @@ def merged(before: Due | None, due: Due) -> Due:
         fast=before.fast or due.fast,
         slow=before.slow or due.slow,
         # Once all that is shown is asked, nothing else is shown any more.
-        shown=due.shown if due.fast else tuple({**dict.fromkeys(before.shown + due.shown)}),
+        shown=due.shown if due.fast else tuple(dict.fromkeys(before.shown + due.shown)),
         processes=before.processes or due.processes,
         without_loads=before.without_loads and due.without_loads,
     )
