@@ -32,8 +32,9 @@ def relist(state: AppState) -> AppState:
             main = main._replace(selected=None)
         if not main.tagged <= alive:
             # A GPU that does not answer may come back, and with it what runs there.
-            kept = (key for key in main.tagged if unknown_among((key.device,), state.shown))
-            main = main._replace(tagged=(main.tagged & alive) | frozenset(kept))
+            gone = main.tagged - alive
+            kept = {key for key in gone if unknown_among((key.device,), state.shown)}
+            main = main._replace(tagged=(main.tagged & alive) | kept)
     tree = state.tree
     # The first samples after the tree was opened may not have them yet.
     if state.screen is Screen.TREE and state.shown.host_processes:
