@@ -10,10 +10,10 @@ import sys
 import time
 import timeit
 
+from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, Event, KeyPressed, SampleArrived
-from nvitop.gui.state.types import ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.types import ProcessKey, Sample

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Callable
 
 from nvitop.gui.layout.main import lay_out_page
+from nvitop.gui.model.choices import MainState, ViewState
 from nvitop.gui.render.ansi import to_ansi
 from nvitop.gui.render.ascii import to_ascii
 from nvitop.gui.render.buffer import Buffer
@@ -23,7 +24,6 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.render.width import cell_width, safe
-from nvitop.gui.state.types import MainState, ViewState
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.main import MainView, draw_main
 from nvitop.gui.view.screens.report import draw_report

@@ -11,16 +11,16 @@ import re
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
 from nvitop.api.device import Device
+from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, PROCESS_METRICS
-from nvitop.api.rare_metrics import RARE_METRICS
-from nvitop.config import SETTINGS, Setting
+from nvitop.console.config import SETTINGS, Setting
+from nvitop.console.options import THEME_NAMES
+from nvitop.gui.model.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USER_COLUMNS, Column
+from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USER_COLUMNS, Column
-from nvitop.gui.state.graphs import GRAPHS
 from nvitop.gui.state.help import all_groups
 from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.state.rebinding import USUAL_KEYS
-from nvitop.options import THEME_NAMES
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -233,10 +233,10 @@ def metrics() -> Iterator[str]:
     yield from table(heading, rows)
 
 
-def rare_metrics() -> Iterator[str]:
+def extended_metrics() -> Iterator[str]:
     """What is asked of a device only by name."""
     heading = ('name', 'what it is', 'unit', '`nvidia-smi --query-gpu`')
-    rows = ((code(m.name), m.help, m.unit, code(m.query or '')) for m in RARE_METRICS)
+    rows = ((code(m.name), m.help, m.unit, code(m.query or '')) for m in EXTENDED_METRICS)
     yield from table(heading, rows)
 
 
@@ -365,7 +365,7 @@ PAGES: dict[str, Sections] = {
     },
     'docs/reference/metrics.md': {
         'metrics': metrics,
-        'rare metrics': rare_metrics,
+        'extended metrics': extended_metrics,
         'process metrics': process_metrics,
     },
     'docs/reference/configuration.md': {'settings': settings, 'actions': actions},

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from nvitop.start import run_command
+from nvitop.console.startup import run_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable

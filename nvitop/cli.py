@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Dict, Iterator, NoReturn, Sequence, Tuple
 
 from nvitop.api import host, libnvml
 from nvitop.api.log import show_warnings_by
-from nvitop.arguments import discard_stdout
-from nvitop.namedtuple import NamedTuple
-from nvitop.options import (
+from nvitop.console.arguments import discard_stdout
+from nvitop.console.options import (
     THEME_NAMES,
     Invocation,
     Options,
@@ -21,12 +20,13 @@ from nvitop.options import (
     parse_arguments,
     parse_environment,
 )
+from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable_lines
-from nvitop.sampling import lanes
+from nvitop.sampling import watchdog
 
 if TYPE_CHECKING:
-    from nvitop.config import Config
-    from nvitop.sampling.selection import Wish
+    from nvitop.console.config import Config
+    from nvitop.sampling.selection import DeviceSelector
     from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import Sample
 
@@ -97,7 +97,7 @@ def _run(invocation: Invocation) -> int:
     messages = [Message('WARNING', str(problem)) for problem in config.problems]
     _keep_warnings(messages)
     if invocation.prints_config:
-        from nvitop.config import format_config
+        from nvitop.console.config import format_config
         from nvitop.gui.state.rebinding import USUAL_KEYS
 
         with _writing('configuration', messages):
@@ -137,7 +137,7 @@ def _keep_warnings(messages: list[Message]) -> None:
 
 
 def _read_config(invocation: Invocation) -> Config:
-    from nvitop.config import Config, read_config
+    from nvitop.console.config import Config, read_config
 
     if not invocation.reads_config:
         return Config({})
@@ -156,7 +156,7 @@ class _Choices(Dict[str, Tuple[str, ...]]):
 
 
 def _choices() -> dict[str, tuple[str, ...]]:
-    from nvitop.gui.state.columns import COLUMNS
+    from nvitop.gui.model.columns import COLUMNS
 
     return _Choices(theme=THEME_NAMES, columns=tuple(column.name for column in COLUMNS))
 
@@ -185,7 +185,7 @@ def start_driver(limit: float | None = None) -> str:
             print(unsaid.pop(), file=sys.stderr, flush=True)
 
     try:
-        lanes.ask_at_start(libnvml.nvmlInit, limit, while_waiting=say_that_it_waits)
+        watchdog.ask_at_start(libnvml.nvmlInit, limit, while_waiting=say_that_it_waits)
     except Exception as error:
         return libnvml.explain_init_error(error)
     return ''
@@ -223,11 +223,11 @@ def _show(options: Options, messages: list[Message]) -> int:
     return _report(source, options, messages)
 
 
-def _has_devices(wishes: Sequence[Wish] | None) -> bool:
+def _has_devices(wishes: Sequence[DeviceSelector] | None) -> bool:
     if wishes is not None:
         return bool(wishes)
     try:
-        return lanes.ask_at_start(_device_count, DEVICE_COUNT_SECONDS) > 0
+        return watchdog.ask_at_start(_device_count, DEVICE_COUNT_SECONDS) > 0
     except TimeoutError:  # the monitor says so, and what becomes of it
         return True
 
@@ -237,7 +237,7 @@ def _device_count() -> int:
     return count if isinstance(count, int) else 0
 
 
-def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
+def find_devices(options: Options) -> tuple[tuple[DeviceSelector, ...] | None, list[str]]:
     """The devices that ``--only`` or ``--only-visible`` name (``None``: all), and what is wrong."""
     from nvitop.api.device import Device
 
@@ -245,8 +245,8 @@ def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
         if not options.only_visible:
             return None, []
         parse = Device.parse_cuda_visible_devices
-        return tuple(lanes.ask_at_start(parse, lanes.VISIBLE_SECONDS)), []
-    wishes: list[Wish] = []
+        return tuple(watchdog.ask_at_start(parse, watchdog.VISIBLE_SECONDS)), []
+    wishes: list[DeviceSelector] = []
     unknown = []
     known, silent = _known_devices(options.only)
     for name in options.only:
@@ -263,17 +263,17 @@ def find_devices(options: Options) -> tuple[tuple[Wish, ...] | None, list[str]]:
     return tuple(wishes), [f'No such device: {", ".join(unknown)}. Devices here: {here}.']
 
 
-def _known_devices(names: Sequence[str]) -> tuple[dict[str, Wish], list[int]]:
+def _known_devices(names: Sequence[str]) -> tuple[dict[str, DeviceSelector], list[int]]:
     """Devices by all names: ``'0'``, ``'0:1'`` and UUIDs; by index alone where that will do.
 
     And the GPUs that do not tell theirs.
     """
-    indices = range(lanes.ask_at_start(_device_count))
-    known: dict[str, Wish] = {str(index): index for index in indices}
+    indices = range(watchdog.ask_at_start(_device_count))
+    known: dict[str, DeviceSelector] = {str(index): index for index in indices}
     if known.keys() >= set(names):
         return known, []  # no GPU is asked anything: another than those that are meant may hang
     steps = {index: functools.partial(_names_of, index) for index in indices}
-    outcomes = lanes.Lane('nvitop-start').run(steps, limit=NAMES_SECONDS)
+    outcomes = watchdog.Watchdog('nvitop-start').run(steps, limit=NAMES_SECONDS)
     for outcome in outcomes.values():
         if outcome.error is not None:
             raise outcome.error
@@ -281,18 +281,18 @@ def _known_devices(names: Sequence[str]) -> tuple[dict[str, Wish], list[int]]:
     return known, [index for index, outcome in outcomes.items() if outcome.timed_out]
 
 
-def _names_of(index: int) -> dict[str, Wish]:
+def _names_of(index: int) -> dict[str, DeviceSelector]:
     """A GPU and its MIG devices by all their names."""
     from nvitop.api.device import Device
 
     device = Device(index)
-    names: dict[str, Wish] = {str(device.uuid()): index}
+    names: dict[str, DeviceSelector] = {str(device.uuid()): index}
     for mig in device.mig_devices():
         names[f'{index}:{mig.mig_index}'] = names[str(mig.uuid())] = (index, mig.mig_index)
     return names
 
 
-def _abbreviated(name: str, known: dict[str, Wish]) -> Wish | None:
+def _abbreviated(name: str, known: dict[str, DeviceSelector]) -> DeviceSelector | None:
     """The device whose UUID begins like this, where there is exactly one."""
     if not name.upper().startswith(('GPU-', 'MIG-')):
         return None

@@ -17,9 +17,9 @@ import pytest
 
 from nvitop import Device, cli, simulation
 from nvitop.api import host, libnvml
+from nvitop.console.options import Options
 from nvitop.gui import monitor
-from nvitop.options import Options
-from nvitop.sampling.selection import Wish
+from nvitop.sampling.selection import DeviceSelector
 from nvitop.sampling.source import LiveSource
 from tests.gui.samples import SAMPLES
 from tests.patience import PATIENCE
@@ -271,9 +271,9 @@ def test_the_monitor_does_not_look_for_garbage_among_what_stays(
 ) -> None:
     found: list[tuple[bool, int, bool]] = []
 
-    def run_monitor(*_: object, **__: object) -> monitor.Outcome:
+    def run_monitor(*_: object, **__: object) -> monitor.MonitorExit:
         found.append((gc.isenabled(), gc.get_threshold()[0], gc.get_freeze_count() > 0))
-        return monitor.Outcome(0, None, True, Options())
+        return monitor.MonitorExit(0, None, True, Options())
 
     monkeypatch.setattr(monitor, 'run_monitor', run_monitor)
     assert cli._monitor(LiveSource(), Options(), []) == 0
@@ -284,8 +284,8 @@ def test_the_monitor_does_not_look_for_garbage_among_what_stays(
 def test_the_monitor_leaves_what_a_report_says_of_its_sample(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run_monitor(*_: object, **__: object) -> monitor.Outcome:
-        return monitor.Outcome(0, SAMPLES['lost'], True, Options())
+    def run_monitor(*_: object, **__: object) -> monitor.MonitorExit:
+        return monitor.MonitorExit(0, SAMPLES['lost'], True, Options())
 
     monkeypatch.setattr(monitor, 'run_monitor', run_monitor)
     assert cli._monitor(LiveSource(), Options(), []) == 0
@@ -307,7 +307,7 @@ def test_what_is_said_is_written_before_leaving_a_driver_that_does_not_answer(
         raise SystemExit(f'{status}: {written.getvalue().decode()}')
 
     monkeypatch.setattr(os, '_exit', leave)
-    outcome = monitor.Outcome(7, SAMPLES['lost'], False, Options())
+    outcome = monitor.MonitorExit(7, SAMPLES['lost'], False, Options())
     monkeypatch.setattr(monitor, 'run_monitor', lambda *_, **__: outcome)
     with pytest.raises(SystemExit, match=r'7: nvitop: WARNING: GPU 1: GPU is lost\.\n'):
         cli._monitor(LiveSource(), Options(), [])
@@ -347,7 +347,7 @@ def test_a_device_named_twice_is_meant_once(machine: simulation.Machine) -> None
 
 
 def test_the_beginning_of_a_uuid_must_be_that_of_one_device() -> None:
-    known: dict[str, Wish] = {'0': 0, 'GPU-ab1': 0, 'GPU-ab2': 1, 'MIG-ab1': (1, 0)}
+    known: dict[str, DeviceSelector] = {'0': 0, 'GPU-ab1': 0, 'GPU-ab2': 1, 'MIG-ab1': (1, 0)}
     assert cli._abbreviated('GPU-ab', known) is None
     assert cli._abbreviated('gpu-AB2', known) == 1
     assert cli._abbreviated('MIG-a', known) == (1, 0)

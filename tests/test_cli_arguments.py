@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from nvitop.options import Invocation, Options, make_parser, merge, parse_arguments
+from nvitop.console.options import Invocation, Options, make_parser, merge, parse_arguments
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from nvitop.gui.state.columns import COLUMNS
-from nvitop.gui.state.types import ViewState
-from nvitop.options import MODES, THEME_NAMES, Options, make_parser
+from nvitop.console.options import MODES, THEME_NAMES, Options, make_parser
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.columns import COLUMNS
 
 ROOT = pathlib.Path(__file__).parent.parent
 TEXT = (ROOT / 'docs' / 'report.md').read_text(encoding='utf-8')

@@ -16,7 +16,7 @@ from typing import Callable, Iterator
 import shtab
 from argparse_manpage.manpage import Manpage
 
-from nvitop import options
+from nvitop.console import options
 from nvitop.query import command as query
 from nvitop.select import command as select
 from nvitop.simulation import scenario_names

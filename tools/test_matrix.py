@@ -23,9 +23,9 @@ BINDINGS = ('11.450.51', '11.525.150', '12.535.133')
 #: Tests that come to no driver, or to it through what other tests try: left out where only the
 #: binding is another one. They draw, or are about text, files and what is delivered.
 NOT_OF_BINDINGS = (
-    'delivery', 'e2e', 'fuzz', 'gui', 'platforms', 'test_architecture.py', 'test_config.py',
+    'delivery', 'e2e', 'fuzz', 'gui', 'platforms', 'test_architecture.py', 'console',
     'test_documents.py', 'test_examples.py', 'test_reference.py', 'test_report_documentation.py',
-    'test_soak.py', 'test_start.py', 'test_windows.py',
+    'test_soak.py', 'test_windows.py',
 )  # fmt: skip
 
 #: Packages with which the compatibility modules are compared, on the same simulated machines.

@@ -32,10 +32,10 @@ class Metric(NamedTuple):
     kind: str
     #: Name of the :class:`nvitop.Device` method, called without arguments.
     method: str
-    #: Field of ``DeviceInfo`` (tier static) or ``DeviceSample``; of tier rare, key in its ``rare``.
+    #: Field of ``DeviceInfo`` (tier static) or ``DeviceSample``; of tier extended, key in its ``extended``.
     field: str
     #: How often the monitor asks: ``static`` once, ``slow``, ``fast``, ``shown`` only while shown,
-    #: ``rare`` never (see :mod:`nvitop.api.rare_metrics`).
+    #: ``extended`` never (see :mod:`nvitop.api.extended_metrics`).
     tier: str
     #: Name in ``nvidia-smi --query-gpu``, or ``None`` where it has none.
     query: str | None
@@ -214,10 +214,10 @@ def metrics_of_tier(*tiers: str) -> tuple[Metric, ...]:
 
 
 def metrics_named(names: Collection[str]) -> tuple[Metric, ...]:
-    """The metrics of these names, rare ones too, in the order of the table."""
+    """The metrics of these names, extended ones too, in the order of the table."""
     found = tuple(metric for metric in METRICS if metric.name in names)
     if len(found) == len(names):
         return found
-    from nvitop.api.rare_metrics import LISTS, RARE_METRICS  # which few ask for
+    from nvitop.api.extended_metrics import EXTENDED_METRICS, LISTS  # which few ask for
 
-    return found + tuple(metric for metric in (*RARE_METRICS, *LISTS) if metric.name in names)
+    return found + tuple(metric for metric in (*EXTENDED_METRICS, *LISTS) if metric.name in names)

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Callable, Protocol
 
 from nvitop.gui.crash import describe_event, without_typed_text
 from nvitop.gui.effects import EffectRunner
-from nvitop.gui.render.theme import THEMES, theme_named
-from nvitop.gui.state.demand import demand_of
-from nvitop.gui.state.dialog import dialog_ready_at
-from nvitop.gui.state.effects import (
+from nvitop.gui.model.effects import (
     CaptureMouse,
     Effect,
     Quit,
@@ -23,6 +20,9 @@ from nvitop.gui.state.effects import (
     SendSignal,
     Suspend,
 )
+from nvitop.gui.render.theme import THEMES, theme_named
+from nvitop.gui.state.demand import demand_of
+from nvitop.gui.state.dialog import dialog_ready_at
 from nvitop.gui.state.events import (
     ClockTicked,
     Event,

@@ -102,7 +102,7 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
     import platform
     import traceback
 
-    from nvitop.sampling.stored import serialise
+    from nvitop.sampling.serialization import serialise
 
     trace = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
     for secret in _secrets(state):

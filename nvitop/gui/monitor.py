@@ -9,19 +9,19 @@ import sys
 import time
 from typing import TYPE_CHECKING, Iterator, Sequence
 
+from nvitop.console.options import Options
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.crash import explain_crash, write_crash
+from nvitop.gui.model.choices import MainState
 from nvitop.gui.render.ascii import lacks_fine_blocks
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice
 from nvitop.gui.state.keymap import USUAL
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.state.rebinding import rebind
-from nvitop.gui.state.types import MainState
 from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.namedtuple import NamedTuple
-from nvitop.options import Options
 from nvitop.platforms.kernel import open_nameless_file
 from nvitop.sampling.history import History
 from nvitop.sampling.plan import intervals
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MAX_ERROR_BYTES = 1 << 16
 
 
-class Outcome(NamedTuple):
+class MonitorExit(NamedTuple):
     """How a run of the monitor ended."""
 
     status: int
@@ -71,7 +71,7 @@ def run_monitor(
     *,
     notices: Sequence[str] = (),
     terminal: Terminal | None = None,
-) -> Outcome:
+) -> MonitorExit:
     """Run the monitor.
 
     Raises TerminalError where the terminal cannot be used, NoThreadError where nobody can measure.
@@ -104,7 +104,7 @@ def run_monitor(
     sample = app.state.sample
     is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash
     options = options._replace(columns=app.state.view.columns, theme=app.state.theme)
-    return Outcome(status, sample if is_wanted else None, has_stopped, options, crash)
+    return MonitorExit(status, sample if is_wanted else None, has_stopped, options, crash)
 
 
 @contextlib.contextmanager

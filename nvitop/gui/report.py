@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from nvitop.console.options import Options
+from nvitop.gui.model.choices import ProcessFilter, ViewState
 from nvitop.gui.render.ansi import to_ansi
 from nvitop.gui.render.ascii import to_ascii, to_halves
 from nvitop.gui.render.theme import theme_named
@@ -13,11 +15,9 @@ from nvitop.gui.state.ordering import (
     ONLY_GRAPHICS,
     intersect_types,
 )
-from nvitop.gui.state.types import ProcessFilter, ViewState
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.report import draw_report
-from nvitop.options import Options
 from nvitop.sampling.types import Sample
 
 

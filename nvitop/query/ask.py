@@ -11,10 +11,10 @@ from nvitop.namedtuple import NamedTuple
 from nvitop.query.columns import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,
-    Column,
-    DeviceRow,
-    ProcessRow,
-    Table,
+    DeviceQueryRow,
+    ProcessQueryRow,
+    QueryColumn,
+    QueryTable,
     Value,
     device_table,
     process_table,
@@ -22,7 +22,7 @@ from nvitop.query.columns import (
 
 if TYPE_CHECKING:
     from nvitop.query.lists import ItemRow, ListTable
-    from nvitop.query.target import Target
+    from nvitop.query.target import DeviceTarget
     from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
 
@@ -35,20 +35,20 @@ class Question(NamedTuple):
     """What is asked for."""
 
     #: Columns of the table of devices; ``None``: no such table is asked for.
-    devices: tuple[Column, ...] | None = None
+    devices: tuple[QueryColumn, ...] | None = None
     #: Columns of the table of processes; ``None``: no such table is asked for.
-    processes: tuple[Column, ...] | None = None
+    processes: tuple[QueryColumn, ...] | None = None
     #: A list of each GPU and its columns; ``None``: no such table is asked for.
-    items: tuple[ListTable, tuple[Column, ...]] | None = None
+    items: tuple[ListTable, tuple[QueryColumn, ...]] | None = None
     #: Which devices; ``None``: all.
-    targets: tuple[Target, ...] | None = None
+    targets: tuple[DeviceTarget, ...] | None = None
     #: Whether MIG devices have rows too, below their GPU.
     mig: bool = False
     #: Only processes with a compute context.
     compute_only: bool = False
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[QueryColumn, ...]:
         """All columns, of all tables."""
         items = () if self.items is None else self.items[1]
         return (*(self.devices or ()), *(self.processes or ()), *items)
@@ -71,8 +71,8 @@ class Answer(NamedTuple):
     """Rows of one moment."""
 
     sample: Sample
-    devices: tuple[DeviceRow, ...]
-    processes: tuple[ProcessRow, ...]
+    devices: tuple[DeviceQueryRow, ...]
+    processes: tuple[ProcessQueryRow, ...]
     items: tuple[ItemRow, ...] = ()
 
 
@@ -136,16 +136,18 @@ def _source(
 
 def answer(question: Question, sample: Sample) -> Answer:
     """The rows of a sample that are asked for."""
-    devices: tuple[DeviceRow, ...] = ()
-    processes: tuple[ProcessRow, ...] = ()
+    devices: tuple[DeviceQueryRow, ...] = ()
+    processes: tuple[ProcessQueryRow, ...] = ()
     if question.devices is not None:
         devices = tuple(
-            DeviceRow(sample, device) for device in sample.devices if _is_wanted(question, device)
+            DeviceQueryRow(sample, device)
+            for device in sample.devices
+            if _is_wanted(question, device)
         )
     if question.processes is not None:
         gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
         processes = tuple(
-            ProcessRow(sample, gpus.get(process.key.device.physical_index), process)
+            ProcessQueryRow(sample, gpus.get(process.key.device.physical_index), process)
             for process in sample.processes
             if _is_process_wanted(question, process)
         )
@@ -160,7 +162,7 @@ def _items(question: Question, sample: Sample) -> tuple[ItemRow, ...]:
     rows: list[ItemRow] = []
     for device in sample.devices:
         if not device.key.is_mig and _is_wanted(question, device):
-            items: Any = device.rare_value(question.items[0].name)
+            items: Any = device.extended_value(question.items[0].name)
             rows += [ItemRow(sample, device, item) for item in items or ()]
     return tuple(rows)
 
@@ -181,11 +183,11 @@ def _is_process_wanted(question: Question, process: ProcessSample) -> bool:
     )
 
 
-class Row(Dict[str, Value]):
+class QueryRow(Dict[str, Value]):
     """A row by the names of JSON; other names of a column will do too: ``row['memory.used']``."""
 
     #: The table that the row belongs to.
-    table: ClassVar[Callable[[], Table]]
+    table: ClassVar[Callable[[], QueryTable]]
 
     def __missing__(self, name: str) -> Value:
         column = type(self).table().by_name.get(name)
@@ -194,24 +196,26 @@ class Row(Dict[str, Value]):
         return self[column.name]
 
 
-class DeviceValues(Row):
+class DeviceValues(QueryRow):
     """A row of :func:`query_devices`."""
 
     table = staticmethod(device_table)
 
 
-class ProcessValues(Row):
+class ProcessValues(QueryRow):
     """A row of :func:`query_processes`."""
 
     table = staticmethod(process_table)
 
 
-def plain_row(columns: Iterable[Column], row: DeviceRow | ProcessRow | ItemRow) -> dict[str, Value]:
+def plain_row(
+    columns: Iterable[QueryColumn], row: DeviceQueryRow | ProcessQueryRow | ItemRow
+) -> dict[str, Value]:
     """The values of a row as JSON has them, by the names of the columns."""
     return {column.name: _plain(column, column.value(row)) for column in columns}
 
 
-def _plain(column: Column, value: Value) -> Value:
+def _plain(column: QueryColumn, value: Value) -> Value:
     if column.kind == 'time' and isinstance(value, float):
         return iso_time(value)
     if isinstance(value, float):
@@ -276,7 +280,7 @@ def query_processes(
 
 def _targets(
     ids: str | int | Iterable[str | int | tuple[int, int]] | None,
-) -> tuple[Target, ...] | None:
+) -> tuple[DeviceTarget, ...] | None:
     from nvitop.api import libnvml
     from nvitop.query.target import find_targets
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
-    from nvitop.query.columns import Column, Value
+    from nvitop.query.columns import QueryColumn, Value
 
 NOT_AVAILABLE = '[N/A]'
 _MIB = 1 << 20
@@ -44,18 +44,18 @@ def quote(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def unit_in_csv(column: Column) -> str:
+def unit_in_csv(column: QueryColumn) -> str:
     """The unit of a column in CSV, ``''`` for none. nvidia-smi gives temperatures without one."""
     return _UNITS_IN_CSV.get(column.unit, column.unit)
 
 
-def header_text(column: Column) -> str:
+def header_text(column: QueryColumn) -> str:
     """The name of a column with its unit: ``'memory.used [MiB]'``."""
     unit = unit_in_csv(column)
     return f'{column.header} [{unit}]' if unit else column.header
 
 
-def value_text(column: Column, value: Value, *, units: bool) -> str:
+def value_text(column: QueryColumn, value: Value, *, units: bool) -> str:
     """A value as nvidia-smi spells it: ``'1234 MiB'``, ``'68.23 W'``, ``'[N/A]'``."""
     if value is None:
         return NOT_AVAILABLE

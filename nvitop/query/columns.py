@@ -8,8 +8,8 @@ import operator
 import re
 from typing import Any, Callable, Iterable, Tuple, Union
 
+from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
-from nvitop.api.rare_metrics import RARE_METRICS
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceInfo, DeviceSample, ProcessSample, Sample
 
@@ -17,14 +17,14 @@ from nvitop.sampling.types import DeviceInfo, DeviceSample, ProcessSample, Sampl
 Value = Union[None, bool, int, float, str, Tuple[str, ...]]
 
 
-class DeviceRow(NamedTuple):
+class DeviceQueryRow(NamedTuple):
     """What a row about a device is made from."""
 
     sample: Sample
     device: DeviceSample
 
 
-class ProcessRow(NamedTuple):
+class ProcessQueryRow(NamedTuple):
     """What a row about a process on a device is made from."""
 
     sample: Sample
@@ -33,7 +33,7 @@ class ProcessRow(NamedTuple):
     process: ProcessSample
 
 
-class Column(NamedTuple):
+class QueryColumn(NamedTuple):
     """One column of a table of devices or of processes."""
 
     #: Name in JSON.
@@ -46,7 +46,7 @@ class Column(NamedTuple):
     kind: str
     #: One line for people: what it is.
     help: str
-    #: The value in a :class:`DeviceRow` or :class:`ProcessRow`.
+    #: The value in a :class:`DeviceQueryRow` or :class:`ProcessQueryRow`.
     value: Callable[[Any], Value]
     #: The metrics of devices that have to be measured for it.
     metrics: tuple[str, ...] = ()
@@ -119,10 +119,10 @@ CLOCK_EVENT_REASONS = (
 # Values
 
 
-def _metric_value(metric: Metric, row: DeviceRow) -> Value:
+def _metric_value(metric: Metric, row: DeviceQueryRow) -> Value:
     value: Any
-    if metric.tier == 'rare':
-        value = row.device.rare_value(metric.name)
+    if metric.tier == 'extended':
+        value = row.device.extended_value(metric.name)
     else:
         holder = row.device.info if metric.tier == 'static' else row.device
         value = getattr(holder, metric.field)
@@ -132,7 +132,7 @@ def _metric_value(metric: Metric, row: DeviceRow) -> Value:
     return known
 
 
-def _name(row: DeviceRow) -> Value:
+def _name(row: DeviceQueryRow) -> Value:
     return _name_of(row.device.info)
 
 
@@ -142,15 +142,15 @@ def _name_of(info: DeviceInfo) -> Value:
     return None if info.name in unknown or info.name.startswith('ERROR: ') else info.name
 
 
-def _reason(row: DeviceRow) -> Value:
+def _reason(row: DeviceQueryRow) -> Value:
     return row.device.reason or None
 
 
-def _mig_index(row: DeviceRow) -> Value:
+def _mig_index(row: DeviceQueryRow) -> Value:
     return row.device.key.mig_index if row.device.key.is_mig else None
 
 
-def _part_of_bus_id(position: int, row: DeviceRow) -> Value:
+def _part_of_bus_id(position: int, row: DeviceQueryRow) -> Value:
     """Domain, bus or device, as a number in hexadecimal."""
     parts = (row.device.info.bus_id or '').partition('.')[0].split(':')
     if len(parts) != 3:
@@ -159,16 +159,16 @@ def _part_of_bus_id(position: int, row: DeviceRow) -> Value:
     return f'0x{(domain[-4:], bus, device)[position].upper()}'
 
 
-def _is_clock_event_reason(name: str, row: DeviceRow) -> Value:
+def _is_clock_event_reason(name: str, row: DeviceQueryRow) -> Value:
     reasons = row.device.clock_event_reasons
     return None if reasons is None else name in reasons
 
 
-def _hostname(row: DeviceRow) -> Value:
+def _hostname(row: DeviceQueryRow) -> Value:
     return row.sample.host.hostname or None
 
 
-def _gpu_count(row: DeviceRow) -> Value:
+def _gpu_count(row: DeviceQueryRow) -> Value:
     return sum(not device.key.is_mig for device in row.sample.devices)
 
 
@@ -177,23 +177,23 @@ _FIRST_WORD = re.compile(r'\s*((?:[^\s\'"]|\'[^\']*\'|"[^"]*")+)(?=\s|\Z)')
 _QUOTED = re.compile(r'\'([^\']*)\'|"([^"]*)"')
 
 
-def _process_value(read: Callable[[ProcessSample], Any], row: ProcessRow) -> Value:
+def _process_value(read: Callable[[ProcessSample], Any], row: ProcessQueryRow) -> Value:
     value: Value = read(row.process)
     return value
 
 
-def _start_time(row: ProcessRow) -> Value:
+def _start_time(row: ProcessQueryRow) -> Value:
     start = row.process.key.start_time
     return start if start >= 0 else None
 
 
-def _program(row: ProcessRow) -> Value:
+def _program(row: ProcessQueryRow) -> Value:
     """The first word of the command line, else the name."""
     word = _FIRST_WORD.match(row.process.command or '')
     return (word and _QUOTED.sub(r'\1\2', word[1])) or row.process.name
 
 
-def _process_mig_index(row: ProcessRow) -> Value:
+def _process_mig_index(row: ProcessQueryRow) -> Value:
     key = row.process.key.device
     return key.mig_index if key.is_mig else None
 
@@ -242,10 +242,10 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 # The columns
 
 
-def _of_metric(metric: Metric) -> Column:
+def _of_metric(metric: Metric) -> QueryColumn:
     value = _name if metric.name == 'name' else functools.partial(_metric_value, metric)
     text = _TEXTS.get(metric.name)
-    return Column(
+    return QueryColumn(
         metric.name,
         metric.query,
         metric.unit,
@@ -257,13 +257,13 @@ def _of_metric(metric: Metric) -> Column:
     )
 
 
-def _of_process_metric(metric: ProcessMetric) -> Column:
+def _of_process_metric(metric: ProcessMetric) -> QueryColumn:
     value: Callable[[Any], Value] = functools.partial(
         _process_value, operator.attrgetter(metric.field)
     )
     if metric.name == 'start_time':
         value = _start_time
-    return Column(metric.name, metric.query, metric.unit, metric.kind, metric.help, value)
+    return QueryColumn(metric.name, metric.query, metric.unit, metric.kind, metric.help, value)
 
 
 def _plain(
@@ -274,13 +274,13 @@ def _plain(
     *,
     query: str | None = None,
     metrics: tuple[str, ...] = (),
-) -> Column:
+) -> QueryColumn:
     """A column that no metric stands for; ``value`` is a field of the row or a function of it."""
     read = operator.attrgetter(value) if isinstance(value, str) else value
-    return Column(name, query, '', kind, text, read, metrics)
+    return QueryColumn(name, query, '', kind, text, read, metrics)
 
 
-def _sample_columns() -> tuple[Column, ...]:
+def _sample_columns() -> tuple[QueryColumn, ...]:
     driver = 'version of the driver'
     cuda = 'highest version of CUDA that the driver can run'
     return (
@@ -292,7 +292,7 @@ def _sample_columns() -> tuple[Column, ...]:
     )
 
 
-def _state_columns() -> tuple[Column, ...]:
+def _state_columns() -> tuple[QueryColumn, ...]:
     states = 'ok, lost, timed out or error'
     facts = (
         ('mig_profile', 'str', 'profile of a MIG device'),
@@ -311,7 +311,7 @@ def _state_columns() -> tuple[Column, ...]:
     )
 
 
-def _bus_id_columns() -> tuple[Column, ...]:
+def _bus_id_columns() -> tuple[QueryColumn, ...]:
     return tuple(
         _plain(
             f'pci_{part}',
@@ -325,7 +325,7 @@ def _bus_id_columns() -> tuple[Column, ...]:
     )
 
 
-def _clock_event_reason_columns() -> tuple[Column, ...]:
+def _clock_event_reason_columns() -> tuple[QueryColumn, ...]:
     return tuple(
         _plain(
             f'clock_event_reasons_{reason}',
@@ -339,18 +339,18 @@ def _clock_event_reason_columns() -> tuple[Column, ...]:
     )
 
 
-def _device_columns() -> tuple[Column, ...]:
+def _device_columns() -> tuple[QueryColumn, ...]:
     return (
         *_sample_columns(),
         *map(_of_metric, METRICS),
-        *map(_of_metric, RARE_METRICS),
+        *map(_of_metric, EXTENDED_METRICS),
         *_state_columns(),
         *_bus_id_columns(),
         *_clock_event_reason_columns(),
     )
 
 
-def fact_columns() -> tuple[Column, ...]:
+def fact_columns() -> tuple[QueryColumn, ...]:
     """When it was measured and on which GPU, for rows that have a ``gpu``."""
     facts = (('gpu_name', 'name'), ('gpu_uuid', 'uuid'), ('gpu_serial', 'serial'))
     return (
@@ -369,7 +369,7 @@ def fact_columns() -> tuple[Column, ...]:
     )
 
 
-def _process_columns() -> tuple[Column, ...]:
+def _process_columns() -> tuple[QueryColumn, ...]:
     index = 'process.key.device.physical_index'
     timestamp, *facts = fact_columns()
     return (
@@ -384,13 +384,13 @@ def _process_columns() -> tuple[Column, ...]:
     )
 
 
-class Table(NamedTuple):
+class QueryTable(NamedTuple):
     """The columns of one kind of row, and the names they go by."""
 
-    columns: tuple[Column, ...]
-    by_name: dict[str, Column]
+    columns: tuple[QueryColumn, ...]
+    by_name: dict[str, QueryColumn]
 
-    def find(self, names: str | Iterable[str] | None) -> tuple[Column, ...]:
+    def find(self, names: str | Iterable[str] | None) -> tuple[QueryColumn, ...]:
         """The columns of these names, in their order, separated by commas or spaces; ``all``: all.
 
         Raises:
@@ -400,7 +400,7 @@ class Table(NamedTuple):
         words = words.replace(',', ' ').split() if isinstance(words, str) else list(words)
         if not words:
             raise UnknownNameError('no name is given')
-        columns: list[Column] = []
+        columns: list[QueryColumn] = []
         for word in words:
             if word == 'all':
                 columns += self.columns
@@ -414,23 +414,23 @@ class Table(NamedTuple):
     def _unknown(self, word: str) -> str:
         import difflib  # 3 ms: needed only here
 
-        nearest: dict[Column, str] = {}
+        nearest: dict[QueryColumn, str] = {}
         for name in difflib.get_close_matches(word.lower(), self.by_name, n=9, cutoff=0.5):
             nearest.setdefault(self.by_name[name], name)
         hint = f'; did you mean {" or ".join([*nearest.values()][:3])}?' if nearest else ''
         return f'there is no {word!r}{hint}'
 
 
-def make_table(columns: tuple[Column, ...], aliases: dict[str, str]) -> Table:
+def make_table(columns: tuple[QueryColumn, ...], aliases: dict[str, str]) -> QueryTable:
     """A table of these columns; aliases are other names of columns."""
     by_name = {column.header: column for column in columns}
     by_name.update((column.name, column) for column in columns)
     by_name.update((alias, by_name[name]) for alias, name in aliases.items())
-    return Table(columns, by_name)
+    return QueryTable(columns, by_name)
 
 
 @functools.lru_cache(maxsize=None)
-def device_table() -> Table:
+def device_table() -> QueryTable:
     """What can be asked of devices."""
     reasons = {
         f'clocks_throttle_reasons.{reason}': f'clocks_event_reasons.{reason}'
@@ -440,7 +440,7 @@ def device_table() -> Table:
 
 
 @functools.lru_cache(maxsize=None)
-def process_table(*, compute_apps: bool = False) -> Table:
+def process_table(*, compute_apps: bool = False) -> QueryTable:
     """What can be asked of processes; with the names of ``nvidia-smi --query-compute-apps``."""
     return make_table(
         _process_columns(), _COMPUTE_APPS_ALIASES if compute_apps else _PROCESS_ALIASES
@@ -448,7 +448,7 @@ def process_table(*, compute_apps: bool = False) -> Table:
 
 
 @functools.lru_cache(maxsize=None)
-def remapped_rows_table() -> Table:
+def remapped_rows_table() -> QueryTable:
     """What can be asked of devices, with the names of ``nvidia-smi --query-remapped-rows``."""
     names = {'name': 'gpu_name', 'uuid': 'gpu_uuid', 'serial': 'gpu_serial', 'bus_id': 'gpu_bus_id'}
     columns = (c._replace(query=names.get(c.name, c.query)) for c in device_table().columns)

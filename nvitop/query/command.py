@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Callable, Iterator, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.api.log import show_warnings_by
-from nvitop.arguments import ArgumentParser
+from nvitop.console.arguments import ArgumentParser
 from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable_lines
 from nvitop.query.ask import Answer, Asker, Question
 from nvitop.query.columns import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,
-    Column,
+    QueryColumn,
     device_table,
     process_table,
     remapped_rows_table,
 )
-from nvitop.query.format import Style, make_format, parse_style
+from nvitop.query.format import OutputStyle, make_format, parse_style
 from nvitop.query.lists import ListTable, list_tables
 from nvitop.query.names import QUERIES, help_on, list_of_names
 from nvitop.query.output import InterruptedByUser, Interrupts, Output
 
 if TYPE_CHECKING:
-    from nvitop.query.target import Target
+    from nvitop.query.target import DeviceTarget
     from nvitop.sampling.types import Sample
 
 T = TypeVar('T')
@@ -60,10 +60,10 @@ _QUERY_HELP = {
 class Request(NamedTuple):
     """What the command line asks for."""
 
-    devices: tuple[Column, ...] | None
-    processes: tuple[Column, ...] | None
-    items: tuple[ListTable, tuple[Column, ...]] | None
-    style: Style
+    devices: tuple[QueryColumn, ...] | None
+    processes: tuple[QueryColumn, ...] | None
+    items: tuple[ListTable, tuple[QueryColumn, ...]] | None
+    style: OutputStyle
     #: Seconds between answers; ``None``: one answer.
     period: float | None
     path: str | None
@@ -73,7 +73,7 @@ class Request(NamedTuple):
     compute_only: bool
 
 
-class _Failure(Exception):
+class QueryFailure(Exception):
     """What is asked for cannot be done; the text says why."""
 
     def __init__(self, text: str, status: int = 1) -> None:
@@ -212,7 +212,7 @@ def _request(given: argparse.Namespace) -> Request:
     )
 
 
-def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[Column, ...]] | None:
+def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[QueryColumn, ...]] | None:
     """The list that is asked for."""
     asked = [
         (one, names)
@@ -287,7 +287,7 @@ def main(
         return 128 + interrupt.number
     except BrokenPipeError:
         return 0  # whoever read it has seen enough
-    except _Failure as failure:
+    except QueryFailure as failure:
         _say(str(failure))
         return failure.status
     finally:
@@ -335,7 +335,7 @@ def _told(output: Output) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise _Failure(f'cannot write to {output.name}: {error.strerror}') from error
+        raise QueryFailure(f'cannot write to {output.name}: {error.strerror}') from error
 
 
 def _wait(
@@ -360,15 +360,15 @@ def _simulate(scenario: str) -> None:
     try:
         simulation.install(scenario)
     except simulation.ScenarioError as error:
-        raise _Failure(str(error), 2) from error
+        raise QueryFailure(str(error), 2) from error
 
 
-def _start_driver(ids: list[str] | None) -> tuple[Target, ...] | None:
+def _start_driver(ids: list[str] | None) -> tuple[DeviceTarget, ...] | None:
     """Start NVML and find the devices."""
     from nvitop.query.target import UnknownDeviceError, find_targets
-    from nvitop.sampling.lanes import ask_at_start
+    from nvitop.sampling.watchdog import ask_at_start
 
-    def start() -> tuple[Target, ...] | None:
+    def start() -> tuple[DeviceTarget, ...] | None:
         libnvml.nvmlInit()
         libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
         return None if ids is None else find_targets(ids)
@@ -376,9 +376,9 @@ def _start_driver(ids: list[str] | None) -> tuple[Target, ...] | None:
     try:
         return ask_at_start(start)
     except UnknownDeviceError as error:
-        raise _Failure(str(error), 2) from error
+        raise QueryFailure(str(error), 2) from error
     except (libnvml.NVMLError, AttributeError, ValueError, TimeoutError) as error:
-        raise _Failure(libnvml.explain_init_error(error)) from error
+        raise QueryFailure(libnvml.explain_init_error(error)) from error
 
 
 class _Troubles:

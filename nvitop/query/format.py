@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from typing import Union
 
     from nvitop.query.ask import Answer, Question
-    from nvitop.query.columns import Column, DeviceRow, ProcessRow
+    from nvitop.query.columns import DeviceQueryRow, ProcessQueryRow, QueryColumn
     from nvitop.query.lists import ItemRow
 
-    AnyRow = Union[DeviceRow, ProcessRow, ItemRow]
+    AnyRow = Union[DeviceQueryRow, ProcessQueryRow, ItemRow]
 
 #: Version of the JSON; it changes when a reader of the last one would misread the new one.
 SCHEMA = 1
@@ -33,7 +33,7 @@ KINDS = ('csv', 'json', 'jsonl', 'table')
 CONSTANT_PARTS = ('schema', 'hostname', 'driver_version', 'simulated', 'units')
 
 
-class Style(NamedTuple):
+class OutputStyle(NamedTuple):
     """How rows are written: ``--format``."""
 
     kind: str = 'csv'
@@ -49,7 +49,7 @@ class Format(Protocol):
         """The text of an answer, in pieces of which each is to be written whole or not at all."""
 
 
-def parse_style(text: str) -> Style:
+def parse_style(text: str) -> OutputStyle:
     """The style of a text such as ``'csv,noheader,nounits'``.
 
     Raises:
@@ -67,10 +67,10 @@ def parse_style(text: str) -> Style:
     kind = kinds[0] if kinds else 'csv'
     if others and kind.startswith('json'):
         raise ValueError(f'{sorted(others)[0]} does not go with {kind}')
-    return Style(kind, 'noheader' not in others, 'nounits' not in others)
+    return OutputStyle(kind, 'noheader' not in others, 'nounits' not in others)
 
 
-def make_format(question: Question, style: Style, *, for_terminal: bool) -> Format:
+def make_format(question: Question, style: OutputStyle, *, for_terminal: bool) -> Format:
     """The format of this style. What goes to a terminal is made safe for it."""
     if style.kind == 'json':
         return JsonFormat(question)
@@ -84,7 +84,9 @@ def make_format(question: Question, style: Style, *, for_terminal: bool) -> Form
 class CsvFormat:
     """CSV as nvidia-smi writes it; fields with commas, quotes or line breaks in quotes."""
 
-    def __init__(self, question: Question, style: Style, *, for_terminal: bool = False) -> None:
+    def __init__(
+        self, question: Question, style: OutputStyle, *, for_terminal: bool = False
+    ) -> None:
         self._question = question
         self._style = style
         self._for_terminal = for_terminal
@@ -100,7 +102,7 @@ class CsvFormat:
             pieces += [_line([self._cell(c, row) for c in columns]) for row in rows]
         return pieces
 
-    def _cell(self, column: Column, row: AnyRow) -> str:
+    def _cell(self, column: QueryColumn, row: AnyRow) -> str:
         value = column.value(row)
         text = value_text(column, value, units=self._style.units)
         if self._for_terminal:
@@ -167,7 +169,7 @@ def document(question: Question, answer: Answer) -> dict[str, Any]:
 class TableFormat:
     """Aligned columns for people."""
 
-    def __init__(self, question: Question, style: Style) -> None:
+    def __init__(self, question: Question, style: OutputStyle) -> None:
         self._question = question
         self._style = style
         self._is_first = True
@@ -182,7 +184,7 @@ class TableFormat:
             self._is_first = False
         return pieces
 
-    def _lines(self, columns: tuple[Column, ...], rows: Sequence[Any]) -> list[str]:
+    def _lines(self, columns: tuple[QueryColumn, ...], rows: Sequence[Any]) -> list[str]:
         units = self._style.units
         cells = [
             [printable(value_text(c, c.value(row), units=units)) for c in columns] for row in rows
@@ -215,8 +217,8 @@ def _width(text: str) -> int:
 
 def _tables(
     question: Question, answer: Answer
-) -> list[tuple[tuple[Column, ...], Sequence[AnyRow]]]:
-    tables: list[tuple[tuple[Column, ...], Sequence[AnyRow]]] = []
+) -> list[tuple[tuple[QueryColumn, ...], Sequence[AnyRow]]]:
+    tables: list[tuple[tuple[QueryColumn, ...], Sequence[AnyRow]]] = []
     if question.devices is not None:
         tables.append((question.devices, answer.devices))
     if question.processes is not None:

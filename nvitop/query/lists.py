@@ -7,7 +7,7 @@ import functools
 from typing import Any
 
 from nvitop.namedtuple import NamedTuple
-from nvitop.query.columns import Column, Table, Value, fact_columns, make_table
+from nvitop.query.columns import QueryColumn, QueryTable, Value, fact_columns, make_table
 from nvitop.sampling.types import DeviceSample, Sample
 
 
@@ -26,7 +26,7 @@ class ListTable(NamedTuple):
     name: str
     #: ``--query-…`` of nvidia-smi.
     option: str
-    table: Table
+    table: QueryTable
 
 
 def _item_value(position: int, row: ItemRow) -> Value:
@@ -42,7 +42,7 @@ def _list(
 ) -> ListTable:
     """A list whose rows have these columns: name, name in nvidia-smi, unit, kind, help."""
     own = tuple(
-        Column(
+        QueryColumn(
             *column,
             functools.partial(_item_value, position),
             (name,),

@@ -6,14 +6,20 @@ from __future__ import annotations
 from typing import Callable
 
 from nvitop.query.cell import unit_in_csv
-from nvitop.query.columns import Column, Table, device_table, process_table, remapped_rows_table
+from nvitop.query.columns import (
+    QueryColumn,
+    QueryTable,
+    device_table,
+    process_table,
+    remapped_rows_table,
+)
 from nvitop.query.lists import list_tables
 
 #: What each ``--query-…`` of nvidia-smi asks for.
 QUERIES = ('gpu', 'compute-apps', 'remapped-rows', *list_tables())
 
 
-def table_of(query: str) -> Table:
+def table_of(query: str) -> QueryTable:
     """The table that ``--query-…`` of nvidia-smi asks."""
     if query == 'gpu':
         return device_table()
@@ -44,11 +50,11 @@ def help_on(query: str) -> str:
     return _list(title, table_of(query), _in_nvidia_smi)
 
 
-def _in_nvitop(table: Table, column: Column) -> tuple[str, ...]:
+def _in_nvitop(table: QueryTable, column: QueryColumn) -> tuple[str, ...]:
     return column.name, column.query or '', column.unit, column.help
 
 
-def _in_nvidia_smi(table: Table, column: Column) -> tuple[str, ...]:
+def _in_nvidia_smi(table: QueryTable, column: QueryColumn) -> tuple[str, ...]:
     if column.query is None:
         return ()
     others = [n for n, c in table.by_name.items() if c is column and n not in column[:2]]
@@ -59,7 +65,9 @@ def _in_nvidia_smi(table: Table, column: Column) -> tuple[str, ...]:
 _LONGEST_NAME = 48
 
 
-def _list(title: str, table: Table, describe: Callable[[Table, Column], tuple[str, ...]]) -> str:
+def _list(
+    title: str, table: QueryTable, describe: Callable[[QueryTable, QueryColumn], tuple[str, ...]]
+) -> str:
     lines = [line for line in (describe(table, column) for column in table.columns) if line]
     widths = [max(map(len, cells)) for cells in zip(*lines)]
     widths[0] = max(len(line[0]) for line in lines if len(line[0]) <= _LONGEST_NAME)

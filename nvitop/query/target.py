@@ -17,7 +17,7 @@ _INDEX = re.compile(r'(\d+)(?::(\d+))?', re.ASCII)
 _BUS_ID = re.compile(r'(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])', re.IGNORECASE)
 
 
-class Target(NamedTuple):
+class DeviceTarget(NamedTuple):
     """A GPU, or one of its MIG devices."""
 
     gpu: int
@@ -36,7 +36,9 @@ class UnknownDeviceError(ValueError):
     """A device that there is not, or a text that can be none."""
 
 
-def find_targets(ids: str | int | Iterable[str | int | tuple[int, int]]) -> tuple[Target, ...]:
+def find_targets(
+    ids: str | int | Iterable[str | int | tuple[int, int]],
+) -> tuple[DeviceTarget, ...]:
     """The devices of these names, each once, in the order of the names.
 
     Raises:
@@ -54,7 +56,7 @@ def find_targets(ids: str | int | Iterable[str | int | tuple[int, int]]) -> tupl
     return tuple(dict.fromkeys(map(_find, words)))
 
 
-def _find(word: str) -> Target:
+def _find(word: str) -> DeviceTarget:
     from nvitop.api import libnvml
     from nvitop.api.device import Device
 
@@ -67,20 +69,20 @@ def _find(word: str) -> Target:
         known = f'GPUs 0 to {count - 1}' if count > 1 else f'{count or "no"} GPU'
         raise UnknownDeviceError(f'there is no device {word!r}: the driver has {known}')
     if mig is None:
-        return Target(gpu)
-    target = Target(gpu, int(mig))
+        return DeviceTarget(gpu)
+    target = DeviceTarget(gpu, int(mig))
     if target not in [found for found, _ in _mig_devices(Device(gpu))]:
         raise UnknownDeviceError(f'there is no MIG device {word!r}')
     return target
 
 
-def _find_by_fact(word: str) -> Target:
+def _find_by_fact(word: str) -> DeviceTarget:
     """A device by UUID, perhaps a shortened one, by PCI bus id or by serial number."""
     bus_id = _normal_bus_id(word)
     is_uuid = word.upper().startswith(('GPU-', 'MIG-')) and len(word) > 4
-    found: list[Target] = []
+    found: list[DeviceTarget] = []
     for device in _gpus():
-        target = Target(device.physical_index)
+        target = DeviceTarget(device.physical_index)
         if is_uuid:
             known = [(target, str(device.uuid()))]
             if word.upper().startswith('MIG-'):
@@ -114,9 +116,9 @@ def _gpus() -> Iterator[Device]:
             yield Device(index)
 
 
-def _mig_devices(gpu: Device) -> list[tuple[Target, str]]:
+def _mig_devices(gpu: Device) -> list[tuple[DeviceTarget, str]]:
     index = gpu.physical_index
-    return [(Target(index, mig.mig_index), str(mig.uuid())) for mig in gpu.mig_devices()]
+    return [(DeviceTarget(index, mig.mig_index), str(mig.uuid())) for mig in gpu.mig_devices()]
 
 
 def _normal_bus_id(text: str) -> str:

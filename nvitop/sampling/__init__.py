@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from nvitop.sampling.history import History
     from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
     from nvitop.sampling.sampler import Sampler
+    from nvitop.sampling.serialization import SerializationError, parse, serialise
     from nvitop.sampling.source import LiveSource, Source
-    from nvitop.sampling.stored import StoredSampleError, parse, serialise
     from nvitop.sampling.types import (
         EMPTY_SAMPLE,
         Cost,
@@ -44,8 +44,8 @@ __all__ = [
     'ProcessSample',
     'Sample',
     'Sampler',
+    'SerializationError',
     'Source',
-    'StoredSampleError',
     'intervals',
     'parse',
     'serialise',
@@ -60,9 +60,9 @@ _HOMES = {
     'Sampler': 'sampler',
     'LiveSource': 'source',
     'Source': 'source',
-    'StoredSampleError': 'stored',
-    'parse': 'stored',
-    'serialise': 'stored',
+    'SerializationError': 'serialization',
+    'parse': 'serialization',
+    'serialise': 'serialization',
     'EMPTY_SAMPLE': 'types',
     'Cost': 'types',
     'Demand': 'types',

@@ -11,12 +11,12 @@ from typing import Callable, Hashable
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.gpu import GpuReader, GpuReading, ProcessRow, lost_reading
-from nvitop.sampling.lanes import Lane, Outcome
+from nvitop.sampling.gpu import GpuReader, GpuReading, ProcessRecord, lost_reading
 from nvitop.sampling.plan import Due
-from nvitop.sampling.selection import Selection
+from nvitop.sampling.selection import DeviceSelection
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.sampling.value import known_value
+from nvitop.sampling.watchdog import StepOutcome, Watchdog
 
 #: First and longest pause before NVML is started anew because of GPUs that are lost.
 FIRST_RESTART_SECONDS = 10.0
@@ -84,7 +84,7 @@ def _restart() -> None:
         # A thread is inside the driver: it goes on as it is.
 
 
-class _Answer(NamedTuple):
+class _TimedReading(NamedTuple):
     """What a GPU answered, and in how many seconds; ``None`` where it was asked little."""
 
     reading: GpuReading
@@ -96,8 +96,8 @@ class DriverReader:
 
     def __init__(
         self,
-        selection: Selection,
-        lane: Lane,
+        selection: DeviceSelection,
+        lane: Watchdog,
         *,
         limit: float,
         clock: Callable[[], float] = time.monotonic,
@@ -128,7 +128,7 @@ class DriverReader:
         )
 
     @property
-    def processes(self) -> tuple[ProcessRow, ...]:
+    def processes(self) -> tuple[ProcessRecord, ...]:
         """What the devices say of processes."""
         return tuple(row for reading in self._all() for row in reading.processes)
 
@@ -177,11 +177,11 @@ class DriverReader:
         self._find_missing(before)
         self._plan_restart()
 
-    def _ask(self, index: int, gpu: GpuReader, due: Due) -> _Answer:
+    def _ask(self, index: int, gpu: GpuReader, due: Due) -> _TimedReading:
         due = self._due.pop(index, due)
         started = self._clock()
         reading = gpu.read(due)
-        return _Answer(reading, self._clock() - started if due.fast else None)
+        return _TimedReading(reading, self._clock() - started if due.fast else None)
 
     def _slow(self) -> frozenset[int]:
         """The GPUs that answer, but slowly."""
@@ -197,7 +197,7 @@ class DriverReader:
         keys = [sample.key for sample in self._readings[index].devices]
         return [Problem(f'device {key.label}', 'status', reason, 'slow', key) for key in keys]
 
-    def _reading(self, index: int, outcome: Outcome[_Answer]) -> GpuReading:
+    def _reading(self, index: int, outcome: StepOutcome[_TimedReading]) -> GpuReading:
         if outcome.value is not None:
             reading, seconds = outcome.value
             if seconds is not None:

@@ -13,7 +13,7 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device, ImpossibleAnswer, MigDevice
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.plan import MEASURED_BETWEEN_READINGS, REPORT_METRICS, STATIC, metrics_due
-from nvitop.sampling.selection import Selection
+from nvitop.sampling.selection import DeviceSelection
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.sampling.value import ImpossibleError, Value, known_value, value_of
 
@@ -42,7 +42,7 @@ _NOT_WITH_MIG = {_PROCESS_LOADS, 'gpu_utilization', 'memory_utilization'} | {
 }
 
 
-class ProcessRow(NamedTuple):
+class ProcessRecord(NamedTuple):
     """What a device says of a process."""
 
     device: DeviceKey
@@ -59,14 +59,14 @@ class ProcessRow(NamedTuple):
 
 
 #: What is not known of a process while the list that it was on fails.
-_UNKNOWN: dict[str, Any] = dict.fromkeys(ProcessRow._fields[3:9])
+_UNKNOWN: dict[str, Any] = dict.fromkeys(ProcessRecord._fields[3:9])
 
 
 class GpuReading(NamedTuple):
     """What is known of a GPU and its MIG devices."""
 
     devices: tuple[DeviceSample, ...] = ()
-    processes: tuple[ProcessRow, ...] = ()
+    processes: tuple[ProcessRecord, ...] = ()
     problems: tuple[Problem, ...] = ()
     #: Metrics that are measured between two readings, of which the first was taken just now.
     begun: frozenset[str] = frozenset()
@@ -104,7 +104,7 @@ class DeviceReader:
         self._facts_to_repeat: list[Metric] = []
         self.sample = DeviceSample(key, info or DeviceInfo(key, key.physical_index, _NAMELESS))
         #: Its processes, as they were listed the last time.
-        self.rows: tuple[ProcessRow, ...] = ()
+        self.rows: tuple[ProcessRecord, ...] = ()
         #: Metrics of which the first of two readings was taken the last time.
         self.begun: frozenset[str] = frozenset()
         self._is_new = True
@@ -135,9 +135,9 @@ class DeviceReader:
             values = self._ask_all(metrics)
             if due.processes:
                 self._read_processes(loads=not due.without_loads)
-        rare = [metric.field for metric in metrics if metric.tier == 'rare']
-        if rare:
-            values['rare'] = tuple((field, values.pop(field)) for field in rare)
+        extended = [metric.field for metric in metrics if metric.tier == 'extended']
+        if extended:
+            values['extended'] = tuple((field, values.pop(field)) for field in extended)
         shown = frozenset(metric for metric in metrics_due(due) if metric.tier == 'shown')
         if due.fast:
             for metric in self._shown - shown:
@@ -310,10 +310,10 @@ class DeviceReader:
         else:
             self._note_error(_PROCESS_LOADS, error)
 
-    def _row(self, usage: ProcessUsage, total: int | None) -> ProcessRow:
+    def _row(self, usage: ProcessUsage, total: int | None) -> ProcessRecord:
         """A process on a device with so much memory."""
         memory = known_value(usage.gpu_memory)
-        return ProcessRow(
+        return ProcessRecord(
             self.key,
             usage.pid,
             known_value(usage.type),
@@ -349,10 +349,10 @@ class GpuReader:
     """One GPU and the MIG devices it is split into, found anew when they change."""
 
     def __init__(
-        self, index: int, selection: Selection | None = None, info: DeviceInfo | None = None
+        self, index: int, selection: DeviceSelection | None = None, info: DeviceInfo | None = None
     ) -> None:
         self.index = index
-        self._selection = selection or Selection()
+        self._selection = selection or DeviceSelection()
         #: What was known of the GPU at this index before, to show while it does not answer.
         self._info = info
         self._gpu: DeviceReader | None = None

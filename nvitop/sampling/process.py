@@ -17,7 +17,7 @@ from nvitop.sampling.value import known_value
 
 if TYPE_CHECKING:
     from nvitop.api.process.linux import ObservedProcess
-    from nvitop.sampling.gpu import ProcessRow
+    from nvitop.sampling.gpu import ProcessRecord
     from nvitop.sampling.types import HostSample
 
 #: CPU % is not given over a longer time: what was busy an hour ago need not be now.
@@ -143,7 +143,7 @@ class ProcessReader:
         #: The row from which on processes that nobody sees are looked at in this reading.
         self._turn = 0
         #: For each row of the last reading the row and what was said of it, if nobody saw it.
-        self._unseen: list[tuple[ProcessRow, ProcessSample] | None] = []
+        self._unseen: list[tuple[ProcessRecord, ProcessSample] | None] = []
 
     def renewed(self) -> ProcessReader:
         """A reader that leaves alone, for as long as it lasts, the process this one is stuck in."""
@@ -155,7 +155,7 @@ class ProcessReader:
 
     def read(
         self,
-        rows: Iterable[ProcessRow],
+        rows: Iterable[ProcessRecord],
         visible: Container[ProcessKey] | None,
         own: HostSample,
         *,
@@ -268,7 +268,7 @@ class ProcessReader:
 
     def _read_tree(
         self,
-        rows: tuple[ProcessRow, ...],
+        rows: tuple[ProcessRecord, ...],
         parents: dict[int, int],
         now: float,
         uptime: float,
@@ -314,7 +314,7 @@ def _parents(problems: list[Problem]) -> dict[int, int]:
 
 
 def _sample(
-    row: ProcessRow,
+    row: ProcessRecord,
     key: ProcessKey,
     known: _Known,
     own: HostSample,
@@ -377,7 +377,7 @@ def _host_sample(
     )
 
 
-def _status(facts: HostFacts, row: ProcessRow | None) -> str:
+def _status(facts: HostFacts, row: ProcessRecord | None) -> str:
     if facts is _UNREAD:
         return 'running'
     if not facts.is_running:

@@ -7,8 +7,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable
 
-from nvitop.sampling.lanes import start_daemon
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Problem, Sample
+from nvitop.sampling.watchdog import start_daemon
 
 if TYPE_CHECKING:
     from nvitop.sampling.source import Source

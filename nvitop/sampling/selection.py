@@ -6,16 +6,18 @@ from __future__ import annotations
 from typing import Iterable, Tuple, Union
 
 #: What may be asked for: the index of a GPU, (GPU, MIG device), or a UUID.
-Wish = Union[int, Tuple[int, int], str]
+DeviceSelector = Union[int, Tuple[int, int], str]
 
 
-class Selection:
+class DeviceSelection:
     """Which devices are wanted; without wishes: all.
 
     Without ``mig_devices`` only those MIG devices that are wished for, and not those of every GPU.
     """
 
-    def __init__(self, wishes: Iterable[Wish] | None = None, *, mig_devices: bool = True) -> None:
+    def __init__(
+        self, wishes: Iterable[DeviceSelector] | None = None, *, mig_devices: bool = True
+    ) -> None:
         self._wishes = None if wishes is None else frozenset(wishes)
         self.mig_devices = mig_devices
 

@@ -11,7 +11,6 @@ from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
 from nvitop.sampling.driver import DriverReader, silence
 from nvitop.sampling.host import HostReader
-from nvitop.sampling.lanes import Lane
 from nvitop.sampling.plan import MEASURED_BETWEEN_READINGS, Due, Intervals, Plan
 from nvitop.sampling.process import (
     LONGEST_CPU_SECONDS,
@@ -20,8 +19,9 @@ from nvitop.sampling.process import (
     ProcessReading,
     without_measurements,
 )
-from nvitop.sampling.selection import Selection, Wish
+from nvitop.sampling.selection import DeviceSelection, DeviceSelector
 from nvitop.sampling.types import Cost, Demand, Problem, ProcessKey, Sample
+from nvitop.sampling.watchdog import Watchdog
 
 #: Asked together with the processes: what their memory is a part of, and where they run.
 _FIRST_METRICS = frozenset(
@@ -64,7 +64,7 @@ class LiveSource:
 
     No call of the driver can hold :meth:`sample` up for long: a GPU that does not answer within
     max(2 s, interval) has the status ``'timed out'`` and is left alone until it answers again, see
-    :class:`~nvitop.sampling.lanes.Lane`. Nothing raises: what fails is in :attr:`Sample.problems`.
+    :class:`~nvitop.sampling.watchdog.Watchdog`. Nothing raises: what fails is in :attr:`Sample.problems`.
 
     Args:
         intervals: How often what is measured.
@@ -82,12 +82,12 @@ class LiveSource:
         self,
         intervals: Intervals | None = None,
         *,
-        only: Iterable[Wish] | None = None,
+        only: Iterable[DeviceSelector] | None = None,
         mig_devices: bool = True,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
-        lane: Lane | None = None,
+        lane: Watchdog | None = None,
         on_the_second: bool = False,
     ) -> None:
         self._clock = clock
@@ -97,8 +97,8 @@ class LiveSource:
         self._plan = Plan(intervals, clock=clock, phase=phase)
         every = self._plan.intervals
         self._limit = max(SHORTEST_LIMIT_SECONDS, every.devices)
-        self._lane = lane or Lane('nvitop-driver', clock=clock)
-        selection = Selection(only, mig_devices=mig_devices)
+        self._lane = lane or Watchdog('nvitop-driver', clock=clock)
+        selection = DeviceSelection(only, mig_devices=mig_devices)
         self._driver = DriverReader(selection, self._lane, limit=self._limit, clock=clock)
         self._host = HostReader(clock=clock)
         self._processes = ProcessReader(

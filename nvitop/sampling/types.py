@@ -156,12 +156,12 @@ class DeviceSample(NamedTuple):
     gpm_sm_occupancy_percent: float | None = None
     gpm_tensor_active_percent: float | None = None
     gpm_dram_active_percent: float | None = None
-    #: Metrics of tier *rare* that were asked for, by name.
-    rare: tuple[tuple[str, Value], ...] = ()
+    #: Metrics of tier *extended* that were asked for, by name.
+    extended: tuple[tuple[str, Value], ...] = ()
 
-    def rare_value(self, name: str) -> Value:
-        """The value of a metric of tier *rare*; ``None`` where it is not available or not asked."""
-        return next((value for key, value in self.rare if key == name), None)
+    def extended_value(self, name: str) -> Value:
+        """The value of a metric of tier *extended*; ``None`` where it is not available or not asked."""
+        return next((value for key, value in self.extended if key == name), None)
 
 
 class ProcessSample(NamedTuple):

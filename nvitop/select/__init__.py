@@ -62,7 +62,7 @@ class Criteria(NamedTuple):
     tolerance: float = 0
 
 
-class Wish(NamedTuple):
+class SelectOptions(NamedTuple):
     """How many devices are wanted, and in which form."""
 
     min_count: int = 0
@@ -210,7 +210,7 @@ def _settle_mig(candidates: list[Candidate], min_count: int) -> list[Candidate]:
     return candidates[:1]
 
 
-def _identify(device: Device, wish: Wish) -> Any:
+def _identify(device: Device, wish: SelectOptions) -> Any:
     """The device as it is wished for; ``None`` where it has no UUID but needs one."""
     if wish.format == 'device':
         return device
@@ -219,7 +219,9 @@ def _identify(device: Device, wish: Wish) -> Any:
     return str(device.uuid()) if device.uuid() else None
 
 
-def _read_leaves(device: Device | int, wish: Wish, *, names: bool) -> list[Candidate | None]:
+def _read_leaves(
+    device: Device | int, wish: SelectOptions, *, names: bool
+) -> list[Candidate | None]:
     """The devices below one, which may be given by its index; ``None`` for those that are lost.
 
     With ``names`` the driver need not be asked later what the chosen ones are called.
@@ -252,7 +254,7 @@ def _one_by_one(steps: Sequence[Callable[[], T]]) -> list[T]:
 def select(
     devices: Iterable[Device | int] | None,
     criteria: Criteria,
-    wish: Wish,
+    wish: SelectOptions,
     gather: Gather = _one_by_one,
 ) -> Selection:
     """Choose among the devices given, or among all; ``gather`` asks them.
@@ -419,7 +421,7 @@ def select_devices(
         tolerance,
     )
     accounts = [free_accounts] if isinstance(free_accounts, str) else free_accounts or ()
-    wish = Wish(min_count, max_count, format, force_index, sort, frozenset(accounts))
+    wish = SelectOptions(min_count, max_count, format, force_index, sort, frozenset(accounts))
     chosen = select(devices, criteria, wish).chosen
     if len(chosen) < min_count:
         warnings.warn(too_few(len(chosen), min_count), RuntimeWarning, stacklevel=2)

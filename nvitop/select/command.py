@@ -14,10 +14,10 @@ from nvitop.api import host, libnvml
 from nvitop.api.device import Device
 from nvitop.api.log import show_warnings_by
 from nvitop.api.utils import human2bytes
-from nvitop.arguments import ArgumentParser, add_help_and_version, discard_stdout
+from nvitop.console.arguments import ArgumentParser, add_help_and_version, discard_stdout
 from nvitop.printable import printable_lines
-from nvitop.sampling import lanes
-from nvitop.select import FORMATS, Criteria, Selection, Wish, select, too_few
+from nvitop.sampling import watchdog
+from nvitop.select import FORMATS, Criteria, Selection, SelectOptions, select, too_few
 
 #: How long one GPU may take to answer before it is left out.
 LIMIT_SECONDS = 5.0
@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> int:
         options.max_memory_utilization,
         options.tolerance,
     )
-    wish = Wish(
+    wish = SelectOptions(
         options.min_count,
         options.max_count,
         options.format,
@@ -180,7 +180,7 @@ def main(arguments: list[str] | None = None) -> int:
         accounts=frozenset(options.account_as_free or ()),
     )
     show_warnings_by(lambda text, values: None)  # what fails is said here
-    lane = lanes.Lane('nvisel')
+    lane = watchdog.Watchdog('nvisel')
     try:
         selection = _select(lane, options.inherit, criteria, wish)
     except _NoDriverError as error:
@@ -200,7 +200,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _select(
-    lane: lanes.Lane, inherit: bool | str | None, criteria: Criteria, wish: Wish
+    lane: watchdog.Watchdog, inherit: bool | str | None, criteria: Criteria, wish: SelectOptions
 ) -> Selection:
     """Choose, whatever hangs: what does not answer is as good as lost."""
 
@@ -216,7 +216,7 @@ def _select(
             raise errors[0]
         return [[None] if outcome.value is None else outcome.value for outcome in outcomes]
 
-    devices = lanes.ask_at_start(start, None if inherit is None else lanes.VISIBLE_SECONDS)
+    devices = watchdog.ask_at_start(start, None if inherit is None else watchdog.VISIBLE_SECONDS)
     return select(devices, criteria, wish, gather)
 
 

@@ -15,7 +15,7 @@ from nvitop.simulation.driver.nvml import ALL_SYMBOLS, nvml_driver
 from nvitop.simulation.faults import Faults
 from nvitop.simulation.parse import read_scenario
 from nvitop.simulation.physics import GPU_RULES, MIG_RULES
-from nvitop.simulation.reader import Table
+from nvitop.simulation.reader import TomlTable
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import FIELDS_BY_NAME
 from nvitop.simulation.world import World
@@ -175,7 +175,7 @@ class Machine:
             nodes = [node for node in self.world.gpus[gpu[0]].migs if node.key == gpu]
         else:
             nodes = [self.world.gpus[gpu]]
-        table = Table(values, source='Machine.set')
+        table = TomlTable(values, source='Machine.set')
         table.know(*FIELDS_BY_NAME)
         table.finish()
         for node in nodes:

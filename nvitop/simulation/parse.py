@@ -11,7 +11,7 @@ from typing import Iterator, Mapping
 
 from nvitop.simulation.lines import key_lines
 from nvitop.simulation.models import MODELS
-from nvitop.simulation.reader import UNITS, Table, suggestion
+from nvitop.simulation.reader import UNITS, TomlTable, suggestion
 from nvitop.simulation.scenario import (
     ZERO,
     Event,
@@ -24,7 +24,7 @@ from nvitop.simulation.scenario import (
     Value,
 )
 from nvitop.simulation.schema import FIELDS, FIELDS_BY_NAME, MIG_FIELDS
-from nvitop.simulation.signals import Signal
+from nvitop.simulation.waveforms import Signal
 
 MAX_PID = 2**32 - 1
 _PROFILE = re.compile(r'^(?:(\d+)c\.)?(\d+)g\.(\d+)gb(?:\+.*)?$')
@@ -61,7 +61,7 @@ def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f'{source}: {error}') from error
-    top = Table(content, source=source, lines=key_lines(text))
+    top = TomlTable(content, source=source, lines=key_lines(text))
     description = top.text('description')
     top.seed = seed = top.integer('seed', 0)
     scenario = _driver(top.table('driver'), Scenario(name, description, seed))
@@ -78,7 +78,7 @@ def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
     return scenario
 
 
-def _driver(table: Table, scenario: Scenario) -> Scenario:
+def _driver(table: TomlTable, scenario: Scenario) -> Scenario:
     match = _VERSION.match(table.text('cuda', '13.0'))
     if not match:
         raise table.fail('cuda', 'is not a version such as "12.4"')
@@ -98,11 +98,11 @@ def _driver(table: Table, scenario: Scenario) -> Scenario:
     return scenario
 
 
-def _gpus(top: Table) -> Iterator[Gpu]:
+def _gpus(top: TomlTable) -> Iterator[Gpu]:
     position = 0
     for table in top.tables('gpu'):
         model = table.word('model', MODELS, 'H100')
-        defaults = Table({**_DEFAULTS, **MODELS[model]}, ('model', model), seed=top.seed)
+        defaults = TomlTable({**_DEFAULTS, **MODELS[model]}, ('model', model), seed=top.seed)
         count = table.integer('count', 1, low=1)
         table.know('mig', *FIELDS_BY_NAME)
         table.finish()
@@ -119,7 +119,7 @@ def _gpus(top: Table) -> Iterator[Gpu]:
             position += 1
 
 
-def _mig(table: Table, number: int, gpu: Mapping[str, Value]) -> Mig:
+def _mig(table: TomlTable, number: int, gpu: Mapping[str, Value]) -> Mig:
     profile = table.text('profile')
     match = _PROFILE.match(profile)
     if not match:
@@ -149,7 +149,7 @@ def _mig(table: Table, number: int, gpu: Mapping[str, Value]) -> Mig:
     return result
 
 
-def _positions(table: Table, gpus: tuple[Gpu, ...]) -> tuple[int, ...]:
+def _positions(table: TomlTable, gpus: tuple[Gpu, ...]) -> tuple[int, ...]:
     if table.content.get('gpus', 'all') == 'all':
         table.know('gpus')
         return tuple(range(len(gpus)))
@@ -160,7 +160,7 @@ def _positions(table: Table, gpus: tuple[Gpu, ...]) -> tuple[int, ...]:
     return positions
 
 
-def _processes(table: Table, gpus: tuple[Gpu, ...]) -> Iterator[ProcessSpec]:
+def _processes(table: TomlTable, gpus: tuple[Gpu, ...]) -> Iterator[ProcessSpec]:
     positions = _positions(table, gpus)
     groups = [positions] if table.flag('shared') else [(position,) for position in positions]
     groups *= table.integer('count', 1)
@@ -194,7 +194,7 @@ def _processes(table: Table, gpus: tuple[Gpu, ...]) -> Iterator[ProcessSpec]:
         table.finish()
 
 
-def _event(table: Table, gpus: tuple[Gpu, ...]) -> Event:
+def _event(table: TomlTable, gpus: tuple[Gpu, ...]) -> Event:
     if 'at' not in table:
         raise table.fail('at', 'missing: seconds since the start')
     changes = table.table('set')
@@ -213,7 +213,7 @@ def _event(table: Table, gpus: tuple[Gpu, ...]) -> Event:
     return event
 
 
-def _fault(table: Table, gpus: tuple[Gpu, ...]) -> Fault:
+def _fault(table: TomlTable, gpus: tuple[Gpu, ...]) -> Fault:
     call = table.text('call')
     if not call:
         raise table.fail('call', 'missing: the name of a function, with * and ?')

@@ -11,8 +11,8 @@ from typing import Any, Iterable, Iterator, Mapping
 from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.lines import Part
 from nvitop.simulation.scenario import ScenarioError, Value
-from nvitop.simulation.schema import Field
-from nvitop.simulation.signals import SHAPES, Signal, phase_of
+from nvitop.simulation.schema import ScenarioKey
+from nvitop.simulation.waveforms import SHAPES, Signal, phase_of
 
 UNITS = {
     'B': 1,
@@ -34,7 +34,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f'; did you mean {close[0]}?' if close else ''
 
 
-class Table:
+class TomlTable:
     """One table of the file. Each key has to be read; :meth:`finish` complains about the others."""
 
     def __init__(
@@ -156,15 +156,15 @@ class Table:
 
     # Tables
 
-    def _inner(self, content: Mapping[str, Any], *path: Part) -> Table:
-        return Table(content, (*self.path, *path), self.source, self.lines, self.seed)
+    def _inner(self, content: Mapping[str, Any], *path: Part) -> TomlTable:
+        return TomlTable(content, (*self.path, *path), self.source, self.lines, self.seed)
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> TomlTable:
         """A table within this one, empty where it is not given."""
         self.know(key)
         return self._inner(self._take(key, (dict,), 'a table') if key in self else {}, key)
 
-    def tables(self, key: str) -> Iterator[Table]:
+    def tables(self, key: str) -> Iterator[TomlTable]:
         """An array of tables, empty where it is not given."""
         self.know(key)
         items = (
@@ -248,7 +248,7 @@ class Table:
 
     # Keys of a GPU
 
-    def field(self, field: Field, index: int = 0) -> Value:
+    def field(self, field: ScenarioKey, index: int = 0) -> Value:
         """The value of a key of a GPU; ``{i}`` in text is the GPU's place."""
         name = field.name
         self.know(name)

@@ -7,7 +7,7 @@ import math
 from typing import Mapping, Union
 
 from nvitop.namedtuple import NamedTuple
-from nvitop.simulation.signals import Signal
+from nvitop.simulation.waveforms import Signal
 
 #: A value of a GPU: moving or fixed number, text, flag; :data:`None` is *not available*.
 Value = Union[Signal, str, bool, int, None]

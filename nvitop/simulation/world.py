@@ -11,7 +11,7 @@ from typing import Any, Callable, Mapping, Protocol
 from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, DriverError
 from nvitop.simulation.scenario import Gpu, Mig, ProcessSpec, Scenario, Value
-from nvitop.simulation.signals import Signal
+from nvitop.simulation.waveforms import Signal
 
 #: Values hold still for so long (seconds), so that what is read together belongs together.
 TICK = 0.1

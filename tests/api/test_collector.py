@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from nvitop import Device, ResourceMetricCollector, collect_in_background, simulation
 from nvitop.api import host
 from nvitop.api.collector import resource
-from nvitop.api.collector.lineage import Lineage
+from nvitop.api.collector.lineage import ProcessTreeFilter
 from nvitop.api.collector.statistics import MOST_GONE, NAN, Statistics, TagBuffer
 from nvitop.api.collector.statistics import Sample as CollectorSample
 from nvitop.api.collector.threads import CollectThread
@@ -536,7 +536,7 @@ def test_descendants_of_a_root_are_logged_and_nobody_else() -> None:
 
 def test_a_descendant_stays_one_when_its_parents_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     with child() as process:
-        lineage = Lineage({os.getpid()})
+        lineage = ProcessTreeFilter({os.getpid()})
         host = HostProcess(process.pid)
         assert lineage.select([host]) == {host}
         monkeypatch.setattr(HostProcess, 'parent', lambda self: None)

@@ -19,12 +19,12 @@ from nvitop.api.device import (
     PhysicalDevice,
     board,
 )
-from nvitop.api.device.rare.encoder import EncoderStats
-from nvitop.api.device.rare.health import RemappingHistogram
+from nvitop.api.device.extended.encoder import EncoderStats
+from nvitop.api.device.extended.health import RemappingHistogram
 from nvitop.api.device.window import Window
+from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, Metric
 from nvitop.api.process import GpuProcess
-from nvitop.api.rare_metrics import RARE_METRICS
 from nvitop.api.utils import NA, NaType, Snapshot
 from nvitop.sampling.types import DeviceInfo, DeviceSample
 from nvitop.simulation.abi import NVML_ERRORS
@@ -93,7 +93,7 @@ def machine() -> Iterator[simulation.Machine]:
 
 
 def getters(kind: type[Device]) -> list[str]:
-    assert 'ecc' in dir(object.__new__(kind))  # now rare facts are there too
+    assert 'ecc' in dir(object.__new__(kind))  # now extended facts are there too
     return [
         name
         for name, value in inspect.getmembers(kind, callable)
@@ -246,8 +246,10 @@ def test_metrics_are_methods_of_devices_and_fields_of_samples(
         assert not isinstance(value, float) or math.isfinite(value)
 
 
-@pytest.mark.parametrize('metric', RARE_METRICS, ids=lambda metric: metric.name)
-def test_rare_metrics_are_methods_of_devices(metric: Metric, machine: simulation.Machine) -> None:
+@pytest.mark.parametrize('metric', EXTENDED_METRICS, ids=lambda metric: metric.name)
+def test_extended_metrics_are_methods_of_devices(
+    metric: Metric, machine: simulation.Machine
+) -> None:
     kinds = {'int': int, 'float': int, 'bool': bool, 'str': str, 'list': ClockEventReasons}
     device = Device(0)
     value = getattr(device, metric.method)()
@@ -258,7 +260,7 @@ def test_rare_metrics_are_methods_of_devices(metric: Metric, machine: simulation
         assert type(value) is kinds[metric.kind], reason
     assert getattr(Device((1, 2)), metric.method)() is NA
     assert metric.query is not None
-    assert (metric.tier, metric.field, metric.mig) == ('rare', metric.name, False)
+    assert (metric.tier, metric.field, metric.mig) == ('extended', metric.name, False)
 
 
 def test_mig_devices_have_the_metrics_that_are_said_to_be_their_own(

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.api.device.visible_rules import Gpu, Mig, OnlyCudaKnowsError, select
+from nvitop.api.device.visible_rules import OnlyCudaKnowsError, VisibleGpu, VisibleMig, select
 
 Index = Union[int, Tuple[int, int]]
 
 
-def gpu(index: int, uuid: str, *instances: tuple[int, int], mig: bool | None = None) -> Gpu:
+def gpu(index: int, uuid: str, *instances: tuple[int, int], mig: bool | None = None) -> VisibleGpu:
     migs = tuple(
-        Mig((index, i), f'MIG-{uuid[4:8]}-{i}-{gi}{ci}', uuid, gi, ci)
+        VisibleMig((index, i), f'MIG-{uuid[4:8]}-{i}-{gi}{ci}', uuid, gi, ci)
         for i, (gi, ci) in enumerate(instances)
     )
-    return Gpu(index, uuid, (0, index, 0), bool(instances) if mig is None else mig, migs)
+    return VisibleGpu(index, uuid, (0, index, 0), bool(instances) if mig is None else mig, migs)
 
 
 A, B, C = 'GPU-aaaa-1111', 'GPU-aabb-2222', 'GPU-cccc-3333'
@@ -30,7 +30,7 @@ ALL_MIG = (gpu(0, A, (7, 0)), gpu(1, B, (1, 0), (2, 0)))
 NO_INSTANCE = (gpu(0, A), gpu(1, B, mig=True), gpu(2, C))
 
 
-def indices(value: str | None, gpus: tuple[Gpu, ...], *, guess: bool = False) -> list[Index]:
+def indices(value: str | None, gpus: tuple[VisibleGpu, ...], *, guess: bool = False) -> list[Index]:
     devices = select(value, gpus, is_in_cuda_order=lambda: True, guess=guess)
     return [device.nvml_index for device in devices]
 
@@ -203,7 +203,7 @@ IDENTIFIERS = ['0', '1', '2', '3', '-1', '', A, B, C, 'GPU-c', 'GPU-aa', 'MIG-aa
     gpus=st.sampled_from([PLAIN, MIXED, ALL_MIG, NO_INSTANCE, ()]),
 )
 def test_whatever_the_value_devices_are_distinct_and_at_most_one_is_mig(
-    value: str | None, gpus: tuple[Gpu, ...]
+    value: str | None, gpus: tuple[VisibleGpu, ...]
 ) -> None:
     found = indices(value, gpus, guess=True)
     assert len(set(found)) == len(found)
@@ -212,6 +212,8 @@ def test_whatever_the_value_devices_are_distinct_and_at_most_one_is_mig(
 
 
 @pytest.mark.parametrize('gpus', list(itertools.permutations(PLAIN)))
-def test_an_index_is_a_position_in_pci_order_not_an_nvml_index(gpus: tuple[Gpu, ...]) -> None:
+def test_an_index_is_a_position_in_pci_order_not_an_nvml_index(
+    gpus: tuple[VisibleGpu, ...],
+) -> None:
     assert indices('1', gpus) == [gpus[1].nvml_index]
     assert indices(None, gpus) == [gpu.nvml_index for gpu in gpus]

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from nvitop import options
+from nvitop.console import options
 from nvitop.query import command as query
 from nvitop.select import command as select
 

@@ -8,9 +8,9 @@ from typing import Callable
 
 import psutil
 
+from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.theme import THEMES
 from nvitop.gui.state.app_state import Screen
-from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.keymap import Action, Binding
 from nvitop.gui.state.ordering import ORDERS_BY_NAME
 from tests.e2e.emulator import ALTERNATE_SCREEN, MOUSE_BUTTONS, MOUSE_SGR

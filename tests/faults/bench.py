@@ -10,9 +10,9 @@ from unittest import mock
 from nvitop import simulation
 from nvitop.api.device.window import Window
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME
-from nvitop.sampling.lanes import Lane
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
+from nvitop.sampling.watchdog import Watchdog
 from tests.sampling.fakes import Clock
 
 #: The clock is turned by this much between two samples: everything is due each time.
@@ -207,7 +207,7 @@ class Bench:
 
     def open(self) -> None:
         """Have a new source."""
-        lane = Lane(clock=self.clock, start_thread=_run_at_once, spare_seconds=0.0)
+        lane = Watchdog(clock=self.clock, start_thread=_run_at_once, spare_seconds=0.0)
         self.source = LiveSource(
             clock=self.clock, wall_clock=self.wall, sleep=self._sleep, lane=lane
         )

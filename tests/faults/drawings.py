@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
+from nvitop.console.options import Options
 from nvitop.gui.report import report_text
 from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.events import Event, KeyPressed, Resized, SampleArrived
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
-from nvitop.options import Options
 from nvitop.sampling.history import History
 from nvitop.sampling.types import HostSample, Sample
 

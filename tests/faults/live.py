@@ -14,11 +14,11 @@ from nvitop.gui.effects import EffectRunner, Job, carry_out
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed
-from nvitop.sampling.lanes import Lane
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Sample
+from nvitop.sampling.watchdog import Watchdog
 from tests.faults.bench import TICK_SECONDS, Bench
 from tests.faults.drawings import is_near, means, numbers, without_host
 from tests.faults.matrix import FAULTY_TICKS, TICKS, Case
@@ -120,7 +120,7 @@ class Run:
             clock=bench.clock,
             wall_clock=bench.wall,
             sleep=bench.clock.turn,
-            lane=Lane('nvitop-driver', clock=bench.clock, spare_seconds=0.5),
+            lane=Watchdog('nvitop-driver', clock=bench.clock, spare_seconds=0.5),
         )
         self._sampler = Sampler(
             source,

@@ -15,7 +15,7 @@ _WHAT = {metric.field: metric.name for metric in METRICS}
 DRAWN_TICK = 1
 _IDENTITY = ('key', 'info', 'status', 'reason')
 #: What nobody asks for here.
-_UNASKED = ('rare',)
+_UNASKED = ('extended',)
 _LOADS = tuple(f'gpu_{what}_utilization_percent' for what in ('sm', 'memory', 'encoder', 'decoder'))
 _LISTS = (
     'nvmlDeviceGetComputeRunningProcesses',

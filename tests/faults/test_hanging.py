@@ -53,8 +53,8 @@ def quick() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name in (
             'nvitop.sampling.source.SHORTEST_LIMIT_SECONDS',
-            'nvitop.sampling.lanes.START_SECONDS',
-            'nvitop.sampling.lanes.VISIBLE_SECONDS',
+            'nvitop.sampling.watchdog.START_SECONDS',
+            'nvitop.sampling.watchdog.VISIBLE_SECONDS',
             'nvitop.select.command.LIMIT_SECONDS',
         ):
             stack.enter_context(mock.patch(name, 1.0))

@@ -13,7 +13,7 @@ import weakref
 import pytest
 
 from nvitop import HostProcess, ResourceMetricCollector, simulation
-from nvitop.api.collector.lineage import Lineage
+from nvitop.api.collector.lineage import ProcessTreeFilter
 
 if os.name != 'posix':
     pytest.skip('needs POSIX', allow_module_level=True)
@@ -141,7 +141,7 @@ def test_a_process_that_could_not_be_read_is_recognised_once_it_can(
     with monkeypatch.context() as patch:
         patch.setattr(HostProcess, '_init', no_file)
         early = HostProcess()
-        lineage = Lineage({os.getpid()})
+        lineage = ProcessTreeFilter({os.getpid()})
     assert early is not HostProcess()
     assert HostProcess() is HostProcess()
     assert lineage.select({HostProcess()}) == {HostProcess()}

@@ -8,11 +8,11 @@ import threading
 from typing import Callable, Iterator
 
 from nvitop import simulation
+from nvitop.console.options import Options
 from nvitop.gui.monitor import run_monitor
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import Theme
 from nvitop.gui.term.headless import HeadlessTerminal
-from nvitop.options import Options
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.source import LiveSource
 from tests.patience import PATIENCE

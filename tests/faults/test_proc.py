@@ -19,9 +19,9 @@ from nvitop import simulation
 from nvitop.api.collector import ResourceMetricCollector, take_snapshots
 from nvitop.api.device import Device
 from nvitop.api.process import procfs
-from nvitop.sampling.lanes import Lane
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
+from nvitop.sampling.watchdog import Watchdog
 from tests.faults.bench import MOVING, Bench
 from tests.faults.matrix import CASES
 from tests.sampling.fakes import Clock
@@ -188,7 +188,7 @@ def test_without_threads_everything_is_measured_all_the_same() -> None:
 
     bench = Bench()
     with bench.opened():
-        lane = Lane(clock=bench.clock, start_thread=refuse)
+        lane = Watchdog(clock=bench.clock, start_thread=refuse)
         bench.source = LiveSource(
             clock=bench.clock, wall_clock=bench.wall, sleep=bench.clock.turn, lane=lane
         )

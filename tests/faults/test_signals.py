@@ -13,9 +13,9 @@ from unittest import mock
 
 import pytest
 
+from nvitop.gui.model.effects import SendSignal
 from nvitop.gui.signals import send_signal
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.effects import SendSignal
 from nvitop.gui.state.events import (
     Event,
     FrameDrawn,

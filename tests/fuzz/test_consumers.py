@@ -12,7 +12,7 @@ import unicodedata
 
 from nvitop.query.ask import Answer, Question, answer
 from nvitop.query.cell import NOT_AVAILABLE, unescape
-from nvitop.query.columns import Column, device_table, process_table
+from nvitop.query.columns import QueryColumn, device_table, process_table
 from nvitop.query.format import make_format, parse_style
 from nvitop.query.output import Output
 from nvitop.sampling.types import Sample
@@ -56,7 +56,7 @@ def readable(text: str) -> str:
 
 
 def texts_of(
-    columns: tuple[Column, ...], rows: tuple[object, ...]
+    columns: tuple[QueryColumn, ...], rows: tuple[object, ...]
 ) -> list[tuple[int, int, str | None]]:
     """Row, column and value of all that is text."""
     return [
@@ -111,7 +111,9 @@ def check_table(seed: int) -> None:
     assert not kinds & {'Cc', 'Cf', 'Cs', 'Zl', 'Zp'}
 
 
-def table_of(question: Question, result: Answer) -> tuple[tuple[Column, ...], tuple[object, ...]]:
+def table_of(
+    question: Question, result: Answer
+) -> tuple[tuple[QueryColumn, ...], tuple[object, ...]]:
     """The columns and rows of a question for one table."""
     if question.devices is not None:
         return question.devices, tuple(result.devices)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from nvitop.console.options import Options
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.ansi import to_ansi
 from nvitop.gui.render.ascii import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.report import report_text
 from nvitop.gui.state.app_state import AppState, Screen
-from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed, Pasted, Resized, SampleArrived
-from nvitop.gui.state.types import ViewState
 from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame
-from nvitop.options import Options
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.fuzz.amount import check_seeds

@@ -7,12 +7,12 @@ import subprocess
 from typing import Any
 
 from nvitop.api.device import ClockEventReasons
+from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, Metric
-from nvitop.api.rare_metrics import RARE_METRICS
 from nvitop.api.utils import NA, MiB
 
 #: Metrics that nvidia-smi has a name for.
-COMPARED = tuple(m for m in (*METRICS, *RARE_METRICS) if m.query is not None)
+COMPARED = tuple(m for m in (*METRICS, *EXTENDED_METRICS) if m.query is not None)
 #: What nvidia-smi writes where there is no value.
 MISSING = re.compile(r'\[?(N/A|Not Supported|Unknown Error|GPU requires reset|Not Found)\]?', re.I)
 #: How far two readings at different times may be apart, by unit; anything else is equal.

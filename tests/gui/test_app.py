@@ -9,8 +9,8 @@ import pytest
 
 from nvitop.gui.app import App
 from nvitop.gui.effects import EffectRunner
+from nvitop.gui.model.effects import SendSignal
 from nvitop.gui.state.app_state import AppState, Screen
-from nvitop.gui.state.effects import SendSignal
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived, Suspended
 from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.headless import HeadlessTerminal

@@ -24,7 +24,7 @@ from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.events import EnvironmentRead, Event, KeyPressed, Pasted, SampleArrived
 from nvitop.gui.state.update import update
-from nvitop.sampling.stored import parse
+from nvitop.sampling.serialization import parse
 from nvitop.version import __version__
 from tests.gui.samples import SAMPLES
 

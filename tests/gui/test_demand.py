@@ -6,9 +6,9 @@ import pytest
 
 from docs import tables
 from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.gui.model.choices import GraphState
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.demand import DETAILS, demand_of
-from nvitop.gui.state.types import GraphState
 from tests.gui.samples import SAMPLES
 from tests.gui.test_update import press, state_of
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from nvitop.console.options import Thresholds
 from nvitop.gui.layout.device import lay_out_devices
+from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.state.types import ViewState
-from nvitop.gui.view.load import device_role, load_role
+from nvitop.gui.view.load_style import device_role, load_role
 from nvitop.gui.view.panels.device import Header, draw_device_panel
-from nvitop.options import Thresholds
 from nvitop.sampling.types import DeviceSample, Problem, Sample
 from tests.gui.samples import GIB, SAMPLES, gpu, machine, mig
 

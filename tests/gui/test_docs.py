@@ -7,8 +7,8 @@ import re
 import pytest
 
 from docs import pictures, tables
+from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.theme import theme_named
-from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.keymap import BINDINGS
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History

@@ -16,7 +16,7 @@ from nvitop.api import host
 from nvitop.api.process import HostProcess
 from nvitop.gui import effects
 from nvitop.gui.effects import EffectRunner, Job, read_environment
-from nvitop.gui.state.effects import ReadEnvironment, SendSignal
+from nvitop.gui.model.effects import ReadEnvironment, SendSignal
 from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent
 from nvitop.sampling.types import ProcessKey
 from tests.gui.processes import GPU, key_of

@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.console.options import Thresholds
 from nvitop.gui.layout.main import lay_out_main
 from nvitop.gui.layout.metrics import lay_out_metrics
+from nvitop.gui.model.choices import ProcessFilter, ViewState
+from nvitop.gui.model.columns import column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState, Notice, Screen
-from nvitop.gui.state.columns import column_widths
 from nvitop.gui.state.demand import DETAILS
 from nvitop.gui.state.environ import is_secret
 from nvitop.gui.state.events import (
@@ -36,13 +38,11 @@ from nvitop.gui.state.listing import main_layout, relist
 from nvitop.gui.state.ordering import COMPUTE, GRAPHICS, ONLY_COMPUTE
 from nvitop.gui.state.summary import Tally, count_problems
 from nvitop.gui.state.targets import signal_targets
-from nvitop.gui.state.types import ProcessFilter, ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.format import format_running_time
 from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels import device as device_panel
 from nvitop.gui.view.panels import process as process_panel
-from nvitop.options import Thresholds
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost, Problem, Sample
 from tests.gui.remembered import forget_rows

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
+from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.events import (
@@ -18,7 +19,6 @@ from nvitop.gui.state.events import (
     SampleArrived,
     SignalSent,
 )
-from nvitop.gui.state.types import ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.types import Cost, Problem, Sample

@@ -7,13 +7,13 @@ import re
 import pytest
 
 from nvitop.gui.layout.host import lay_out_host
+from nvitop.gui.model.choices import GraphState, ViewState
+from nvitop.gui.model.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
-from nvitop.gui.state.graphs import GRAPHS, GRAPHS_BY_METRIC
-from nvitop.gui.state.types import GraphState, ViewState
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights
 from nvitop.gui.view.panels.host_graphs import DeviceGraphs, select_graphs
-from nvitop.gui.view.widgets.past import Past
+from nvitop.gui.view.widgets.graph_window import GraphWindow
 from nvitop.sampling.history import DEVICE_METRICS, OPTIONAL_DEVICE_METRICS, History
 from nvitop.sampling.types import DeviceKey, Sample
 from tests.gui.samples import SAMPLES
@@ -163,7 +163,7 @@ def test_the_left_end_of_a_graph_says_how_long_ago_it_was() -> None:
 @pytest.mark.parametrize('minutes', [0, 1, 2, 5, 10, 15, 20, 30, 60])
 def test_all_times_of_an_axis_have_one_unit(minutes: int) -> None:
     for width in (20, 40, 77, 161, 400):
-        axis = Past(History(), minutes).axis(width)
+        axis = GraphWindow(History(), minutes).axis(width)
         end = re.match(r'(\d+)( min|s) ago╶', axis)
         assert end is not None
         seconds = 60 * minutes or 2 * width

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nvitop.console.options import MODES
 from nvitop.gui.layout.details import place_details
 from nvitop.gui.layout.device import (
     BESIDE_NAME,
@@ -28,9 +29,8 @@ from nvitop.gui.layout.main import (
     scroll_to_process,
 )
 from nvitop.gui.layout.process import place_columns, process_height
+from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, DEFAULT_COLUMNS
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.state.columns import COLUMNS, COLUMNS_BY_NAME, DEFAULT_COLUMNS
-from nvitop.options import MODES
 from nvitop.sampling.types import DeviceKey
 
 

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nvitop.console.options import MODES
 from nvitop.gui.layout.main import count_rows, lay_out_page
+from nvitop.gui.model.choices import GraphState, MainState, ProcessFilter, Sort, ViewState
 from nvitop.gui.render.ascii import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.ordering import ORDERS, list_processes
-from nvitop.gui.state.types import GraphState, MainState, ProcessFilter, Sort, ViewState
 from nvitop.gui.view.hints import key_hints, signal_hints
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.main import MainView, draw_main
-from nvitop.options import MODES
 from nvitop.sampling.history import History
 from nvitop.sampling.types import ProcessKey, Sample
 from tests.gui.goldens import assert_golden

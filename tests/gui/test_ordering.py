@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from nvitop.gui.layout.process import group_sizes
-from nvitop.gui.state.columns import COLUMNS
+from nvitop.gui.model.choices import ProcessFilter, Sort
+from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.state.ordering import (
     COMPUTE,
     GRAPHICS,
@@ -21,7 +22,6 @@ from nvitop.gui.state.ordering import (
     next_order,
     sort_processes,
 )
-from nvitop.gui.state.types import ProcessFilter, Sort
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from nvitop.console.options import Thresholds
 from nvitop.gui.layout.process import group_sizes, lay_out_processes, place_columns
+from nvitop.gui.model.choices import Sort
+from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS, column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.state.columns import COLUMNS, DEFAULT_COLUMNS, column_widths
 from nvitop.gui.state.ordering import ORDERS
-from nvitop.gui.state.types import Sort
-from nvitop.gui.view.cells import CELLS, longest_command
-from nvitop.gui.view.load import device_style
+from nvitop.gui.view.column_text import CELLS, longest_command
+from nvitop.gui.view.load_style import device_style
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
-from nvitop.options import Thresholds
 from nvitop.sampling.types import HostSample, Sample
 from tests.gui.samples import SAMPLES
 

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nvitop.console.options import Thresholds
 from nvitop.gui.app import App
 from nvitop.gui.effects import EffectRunner, Job
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.effects import ReadEnvironment
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.state.app_state import AppState, Screen, Target
-from nvitop.gui.state.columns import COLUMNS
+from nvitop.gui.state.app_state import AppState, Screen, SignalTarget
 from nvitop.gui.state.dialog import NEXT_KEYS, PREVIOUS_KEYS, SCROLL_KEYS
-from nvitop.gui.state.effects import ReadEnvironment
 from nvitop.gui.state.events import (
     EnvironmentRead,
     Event,
@@ -31,9 +33,7 @@ from nvitop.gui.state.events import (
     Suspended,
 )
 from nvitop.gui.state.keymap import BINDINGS
-from nvitop.gui.state.types import ViewState
 from nvitop.gui.term.headless import HeadlessTerminal
-from nvitop.options import Thresholds
 from tests.gui.samples import ENVIRONMENT, SAMPLES, with_details, with_families
 from tests.gui.test_app import FakeMeasuring
 from tests.gui.test_frame import assert_is_drawn_inside
@@ -142,7 +142,7 @@ class Run(HeadlessTerminal, EffectRunner):
         self.read_since: float | None = None
         self.may_confirm = False
         self.has_scrolled = False
-        self.targets: tuple[Target, ...] = ()
+        self.targets: tuple[SignalTarget, ...] = ()
 
     def go(self) -> AppState:
         self.app.run(FakeMeasuring())

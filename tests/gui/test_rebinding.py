@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nvitop.console.options import Options
+from nvitop.gui.model.choices import Sort
+from nvitop.gui.model.effects import Quit
 from nvitop.gui.monitor import first_state
 from nvitop.gui.state.app_state import AppState, Screen
-from nvitop.gui.state.effects import Quit
 from nvitop.gui.state.events import SampleArrived
 from nvitop.gui.state.keymap import BINDINGS, USUAL, Action, Keymap
 from nvitop.gui.state.rebinding import USUAL_KEYS, rebind
-from nvitop.gui.state.types import Sort
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
-from nvitop.options import Options
 from nvitop.sampling.history import History
 from tests.gui.samples import SAMPLES
 from tests.gui.test_update import press

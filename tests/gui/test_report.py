@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nvitop.gui.model.choices import ProcessFilter, ViewState
+from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.ascii import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.width import cell_width, safe
-from nvitop.gui.state.columns import COLUMNS
-from nvitop.gui.state.types import ProcessFilter, ViewState
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.report import draw_report
 from nvitop.sampling.types import (

@@ -7,9 +7,9 @@ import unicodedata
 
 import pytest
 
+from nvitop.console.options import Options
+from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.report import report_text
-from nvitop.gui.state.columns import COLUMNS
-from nvitop.options import Options
 from nvitop.sampling.types import (
     DeviceInfo,
     DeviceKey,

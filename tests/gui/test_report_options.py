@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from nvitop.console.options import MODES, Options, merge
+from nvitop.gui.model.choices import Sort
 from nvitop.gui.report import filter_of, report_text
 from nvitop.gui.state.ordering import list_processes
-from nvitop.gui.state.types import Sort
-from nvitop.options import MODES, Options, merge
 from tests.gui.samples import SAMPLES
 
 

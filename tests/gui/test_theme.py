@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from nvitop.console.options import THEME_NAMES, Options
 from nvitop.gui.render.style import GRADIENT, PLAIN, Role, Style, gradient
 from nvitop.gui.render.theme import DEFAULT, THEMES, Look, Theme, theme_named
-from nvitop.options import THEME_NAMES, Options
 
 PALETTES = (8, 16, 256)
 #: Ordinary text: these roles are told apart by their place and the view's own attributes.

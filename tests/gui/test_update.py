@@ -10,11 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nvitop.api.metrics import METRICS_BY_NAME
-from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
-from nvitop.gui.state.columns import COLUMNS, DEFAULT_COLUMNS
-from nvitop.gui.state.demand import DETAILS
-from nvitop.gui.state.dialog import dialog_layout, names_targets
-from nvitop.gui.state.effects import (
+from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
+from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS
+from nvitop.gui.model.effects import (
     CaptureMouse,
     Effect,
     Quit,
@@ -25,6 +23,9 @@ from nvitop.gui.state.effects import (
     SendSignal,
     Suspend,
 )
+from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
+from nvitop.gui.state.demand import DETAILS
+from nvitop.gui.state.dialog import dialog_layout, names_targets
 from nvitop.gui.state.events import (
     ClockTicked,
     EnvironmentRead,
@@ -45,7 +46,6 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.keymap import BINDINGS, USUAL, Action
 from nvitop.gui.state.listing import main_layout, tree_layout
 from nvitop.gui.state.summary import Tally
-from nvitop.gui.state.types import ProcessFilter, Sort, ViewState
 from nvitop.gui.state.update import update, update_all
 from nvitop.sampling.types import (
     DeviceKey,

@@ -6,7 +6,7 @@ import json
 import pathlib
 from typing import Any
 
-from nvitop.query.columns import Column, Table, device_table, process_table
+from nvitop.query.columns import QueryColumn, QueryTable, device_table, process_table
 from nvitop.query.format import SCHEMA
 from nvitop.query.lists import list_tables
 
@@ -66,11 +66,11 @@ def make_schema() -> dict[str, Any]:
     }
 
 
-def _by_name(table: Table) -> dict[str, Column]:
+def _by_name(table: QueryTable) -> dict[str, QueryColumn]:
     return {column.name: column for column in table.columns}
 
 
-def _rows(table: Table, text: str) -> dict[str, Any]:
+def _rows(table: QueryTable, text: str) -> dict[str, Any]:
     return {
         'type': 'array',
         'description': text,
@@ -82,7 +82,7 @@ def _rows(table: Table, text: str) -> dict[str, Any]:
     }
 
 
-def _property(column: Column) -> dict[str, Any]:
+def _property(column: QueryColumn) -> dict[str, Any]:
     unit = f', in {column.unit}' if column.unit not in ('', 'count') else ''
     return {**_KINDS[column.kind], 'description': column.help + unit}
 

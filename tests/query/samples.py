@@ -53,7 +53,7 @@ DEVICES = (
         total_energy_joules=1234.56789,
         pcie_tx_throughput_kib_per_s=512,
         remapped_rows_pending=True,
-        rare=(
+        extended=(
             ('ecc', 'Enabled'),
             ('driver_model_pending', 'WDM'),
             ('supported_clock_event_reasons', ('gpu_idle', 'reliability')),

@@ -16,7 +16,7 @@ from nvitop.api.device import Device
 from nvitop.query import query_devices, query_processes
 from nvitop.query.ask import Asker, Question
 from nvitop.query.columns import device_table, process_table
-from nvitop.query.target import Target
+from nvitop.query.target import DeviceTarget
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand
 
@@ -89,7 +89,7 @@ def test_only_what_is_asked_for_is_measured(
 
 
 def test_only_devices_that_are_asked_for_are_measured(machine: simulation.Machine) -> None:
-    question = gpus('power.draw')._replace(targets=(Target(3), Target(5)))
+    question = gpus('power.draw')._replace(targets=(DeviceTarget(3), DeviceTarget(5)))
     assert asked(machine, question) == {'nvmlDeviceGetPowerUsage': 2}
     assert calls_of(machine)['nvmlDeviceGetHandleByIndex'] == 2
 
@@ -104,7 +104,7 @@ def test_an_asker_asks_again_for_what_changes_only(machine: simulation.Machine) 
 
 def test_rare_facts_that_never_change_are_asked_once(machine: simulation.Machine) -> None:
     asker = Asker(gpus('inforom.img, pci.device_id, ecc.mode.current, gom.current'))
-    first = asker.ask().sample.devices[0].rare
+    first = asker.ask().sample.devices[0].extended
     assert first == (
         ('pci_device_id', '0x233010DE'),
         ('inforom_image_version', 'G520.0200.00.05'),
@@ -112,15 +112,17 @@ def test_rare_facts_that_never_change_are_asked_once(machine: simulation.Machine
         ('ecc', 'Enabled'),
     )
     machine.reset_calls()
-    again = dict(asker.ask().sample.devices[0].rare)
+    again = dict(asker.ask().sample.devices[0].extended)
     assert calls_of(machine) == {'nvmlDeviceGetCount': 1, 'nvmlDeviceGetEccMode': 8}
     assert again == {name: value for name, value in first if value is not None}
 
 
 def test_nobody_else_asks_for_rare_facts(machine: simulation.Machine) -> None:
     source = LiveSource()
-    assert {device.rare for device in source.sample(Demand(shown_metrics=('ecc',))).devices} == {()}
-    assert {device.rare for device in source.complete_sample().devices} == {()}
+    assert {
+        device.extended for device in source.sample(Demand(shown_metrics=('ecc',))).devices
+    } == {()}
+    assert {device.extended for device in source.complete_sample().devices} == {()}
     assert 'nvmlDeviceGetEccMode' not in machine.calls
 
 
@@ -154,7 +156,7 @@ def test_mig_devices_are_measured_only_where_they_are_asked_for() -> None:
         assert asked(machine, question) == {'nvmlDeviceGetMemoryInfo': 4}
         found = asked(machine, question._replace(mig=True))
         assert found['nvmlDeviceGetMemoryInfo'] == 4 + 5
-        found = asked(machine, question._replace(targets=(Target(0, 2),)))
+        found = asked(machine, question._replace(targets=(DeviceTarget(0, 2),)))
         assert found['nvmlDeviceGetMemoryInfo'] == 1
 
 

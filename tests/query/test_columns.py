@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from nvitop.api.device import ClockEventReasons
+from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, PROCESS_METRICS
-from nvitop.api.rare_metrics import RARE_METRICS
 from nvitop.compat.pynvml_smi.names import NVSMI_QUERY_GPU
 from nvitop.query import columns
 from nvitop.query.cell import header_text, value_text
 from nvitop.query.columns import (
-    DeviceRow,
-    ProcessRow,
-    Table,
+    DeviceQueryRow,
+    ProcessQueryRow,
+    QueryTable,
     UnknownNameError,
     Value,
     device_table,
@@ -86,7 +86,7 @@ def test_headers_of_processes_are_those_of_nvidia_smi() -> None:
 
 
 def test_every_metric_has_a_column() -> None:
-    for metric in (*METRICS, *RARE_METRICS):
+    for metric in (*METRICS, *EXTENDED_METRICS):
         for name in (metric.name, metric.query or metric.name):
             (column,) = device_table().find(name)
             assert (column.name, column.metrics) == (metric.name, (metric.name,))
@@ -103,7 +103,7 @@ LISTS = [one.table for one in list_tables().values()]
 
 
 @pytest.mark.parametrize('table', [device_table(), process_table(), remapped_rows_table(), *LISTS])
-def test_names_are_unique(table: Table) -> None:
+def test_names_are_unique(table: QueryTable) -> None:
     names = [column.name for column in table.columns]
     names += [column.query for column in table.columns if column.query not in (None, column.name)]
     assert len(names) == len(set(names))
@@ -138,12 +138,12 @@ def test_an_unknown_name_names_the_nearest(name: str, nearest: str) -> None:
         device_table().find('index,qqqqqqqq')
 
 
-def row_of(position: int) -> DeviceRow:
-    return DeviceRow(SAMPLE, DEVICES[position])
+def row_of(position: int) -> DeviceQueryRow:
+    return DeviceQueryRow(SAMPLE, DEVICES[position])
 
 
-def both(name: str, row: DeviceRow | ProcessRow) -> tuple[Value, str]:
-    table = device_table() if isinstance(row, DeviceRow) else process_table()
+def both(name: str, row: DeviceQueryRow | ProcessQueryRow) -> tuple[Value, str]:
+    table = device_table() if isinstance(row, DeviceQueryRow) else process_table()
     (column,) = table.find(name)
     value = column.value(row)
     return value, value_text(column, value, units=True)
@@ -237,14 +237,14 @@ def test_values_of_other_devices() -> None:
     ],
 )
 def test_values_of_a_process(name: str, value: Value, text: str) -> None:
-    assert both(name, ProcessRow(SAMPLE, DEVICES[0], PROCESSES[0])) == (value, text)
+    assert both(name, ProcessQueryRow(SAMPLE, DEVICES[0], PROCESSES[0])) == (value, text)
 
 
 def test_values_of_other_processes() -> None:
-    gone = ProcessRow(SAMPLE, None, PROCESSES[1])
+    gone = ProcessQueryRow(SAMPLE, None, PROCESSES[1])
     for name in ('user', 'command', 'process_name', 'start_time', 'gpu_name', 'used_memory'):
         assert both(name, gone) == (None, '[N/A]')
-    sliced = ProcessRow(SAMPLE, DEVICES[1], PROCESSES[2])
+    sliced = ProcessQueryRow(SAMPLE, DEVICES[1], PROCESSES[2])
     assert both('gpu_index', sliced) == (1, '1')
     assert both('mig_index', sliced) == (2, '2')
     assert both('gpu_uuid', sliced) == ('GPU-1', 'GPU-1')
@@ -252,7 +252,7 @@ def test_values_of_other_processes() -> None:
 
 def test_every_column_has_a_text_for_what_is_not_available() -> None:
     key = DeviceKey(0)
-    empty = DeviceRow(SAMPLE, DeviceSample(key, DeviceInfo(key, 0, 'N/A')))
+    empty = DeviceQueryRow(SAMPLE, DeviceSample(key, DeviceInfo(key, 0, 'N/A')))
     told = {'timestamp', 'driver_version', 'cuda_driver_version', 'count', 'index', 'status'}
     told.add('hostname')
     for column in device_table().columns:
@@ -294,4 +294,4 @@ def test_the_program_of_a_process_is_the_first_word_of_its_command(
 ) -> None:
     process = PROCESSES[0]._replace(command=command, name='the name')
     (column,) = process_table().find('process_name')
-    assert column.value(ProcessRow(SAMPLE, None, process)) == program
+    assert column.value(ProcessQueryRow(SAMPLE, None, process)) == program

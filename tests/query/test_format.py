@@ -12,8 +12,8 @@ import pytest
 
 from nvitop.query.ask import Question, answer
 from nvitop.query.columns import device_table, process_table
-from nvitop.query.format import Style, document, make_format, parse_style
-from nvitop.query.target import Target
+from nvitop.query.format import OutputStyle, document, make_format, parse_style
+from nvitop.query.target import DeviceTarget
 from nvitop.sampling.types import Sample
 from tests.query.make_schema import PATH, make_schema
 from tests.query.samples import DEVICES, ISO, PROCESSES, SAMPLE
@@ -44,14 +44,14 @@ def test_csv_of_gpus() -> None:
 
 def test_csv_without_header_and_units() -> None:
     rows = '0, NVIDIA H100, 1234, 68.24, 44\n1, NVIDIA A100, 0, [N/A], [N/A]\n'
-    only = GPUS._replace(targets=(Target(0), Target(1)))
+    only = GPUS._replace(targets=(DeviceTarget(0), DeviceTarget(1)))
     assert text(only, 'csv,noheader,nounits') == rows
     header = 'index, name, memory.used [MiB], power.draw [W], temperature.gpu\n'
     assert text(only, 'nounits,csv') == header + rows
 
 
 def test_the_header_of_csv_comes_once() -> None:
-    form = make_format(GPUS, Style(), for_terminal=False)
+    form = make_format(GPUS, OutputStyle(), for_terminal=False)
     rows = answer(GPUS, SAMPLE)
     assert len(form.pieces(rows)) == 4
     assert len(form.pieces(rows)) == 3
@@ -93,10 +93,10 @@ def test_mig_devices_have_rows_where_they_are_wanted() -> None:
     gpus = ['0, [N/A]', '1, [N/A]', '2, [N/A]']
     assert rows() == gpus
     assert rows(mig=True) == [*gpus[:2], '1, 2', gpus[2]]
-    assert rows(targets=(Target(1),)) == ['1, [N/A]']
-    assert rows(targets=(Target(1),), mig=True) == ['1, [N/A]', '1, 2']
-    assert rows(targets=(Target(1, 2),)) == ['1, 2']
-    assert rows(targets=(Target(1, 1),)) == []
+    assert rows(targets=(DeviceTarget(1),)) == ['1, [N/A]']
+    assert rows(targets=(DeviceTarget(1),), mig=True) == ['1, [N/A]', '1, 2']
+    assert rows(targets=(DeviceTarget(1, 2),)) == ['1, 2']
+    assert rows(targets=(DeviceTarget(1, 1),)) == []
 
 
 def test_processes_are_those_of_the_wanted_devices() -> None:
@@ -106,9 +106,9 @@ def test_processes_are_those_of_the_wanted_devices() -> None:
         return text(pids._replace(**wish), 'csv,noheader').splitlines()
 
     assert rows() == ['4242', '5', '6']
-    assert rows(targets=(Target(0),)) == ['4242', '5']
-    assert rows(targets=(Target(1),)) == ['6']
-    assert rows(targets=(Target(1, 2),)) == ['6']
+    assert rows(targets=(DeviceTarget(0),)) == ['4242', '5']
+    assert rows(targets=(DeviceTarget(1),)) == ['6']
+    assert rows(targets=(DeviceTarget(1, 2),)) == ['6']
     assert rows(compute_only=True) == ['4242', '6']
 
 
@@ -167,7 +167,7 @@ def test_a_simulated_machine_says_so() -> None:
 
 
 def test_json_lines_have_constant_parts_once() -> None:
-    form = make_format(BOTH, Style('jsonl'), for_terminal=False)
+    form = make_format(BOTH, OutputStyle('jsonl'), for_terminal=False)
     samples = [SAMPLE, SAMPLE, SAMPLE._replace(driver_version='590'), SAMPLE._replace()]
     pieces = [form.pieces(answer(BOTH, sample)) for sample in samples]
     lines = [json.loads(piece) for (piece,) in pieces]
@@ -241,16 +241,16 @@ def test_a_table_of_nothing_is_its_header() -> None:
 @pytest.mark.parametrize(
     ('given', 'style'),
     [
-        ('csv', Style('csv')),
-        ('csv,noheader,nounits', Style('csv', header=False, units=False)),
-        ('nounits, csv', Style('csv', units=False)),
-        ('noheader', Style('csv', header=False)),
-        ('table', Style('table')),
-        ('jsonl', Style('jsonl')),
-        ('', Style('csv')),
+        ('csv', OutputStyle('csv')),
+        ('csv,noheader,nounits', OutputStyle('csv', header=False, units=False)),
+        ('nounits, csv', OutputStyle('csv', units=False)),
+        ('noheader', OutputStyle('csv', header=False)),
+        ('table', OutputStyle('table')),
+        ('jsonl', OutputStyle('jsonl')),
+        ('', OutputStyle('csv')),
     ],
 )
-def test_formats(given: str, style: Style) -> None:
+def test_formats(given: str, style: OutputStyle) -> None:
     assert parse_style(given) == style
 
 

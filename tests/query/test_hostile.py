@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nvitop.query import unescape
 from nvitop.query.ask import Question, answer
 from nvitop.query.columns import device_table, process_table
-from nvitop.query.format import Style, make_format
+from nvitop.query.format import OutputStyle, make_format
 from nvitop.query.output import Output
 from nvitop.sampling.types import Sample
 from tests.query.samples import DEVICES, PROCESSES, SAMPLE
@@ -41,7 +41,7 @@ def sample_of(name: str, user: str, command: str) -> Sample:
 
 def written(question: Question, style: str, sample: Sample, *, for_terminal: bool = False) -> bytes:
     """What stands in the file, byte for byte."""
-    form = make_format(question, Style(style), for_terminal=for_terminal)
+    form = make_format(question, OutputStyle(style), for_terminal=for_terminal)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / 'rows'
         output = Output(str(path))

@@ -8,7 +8,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api.device import Device
-from nvitop.query.target import Target, UnknownDeviceError, find_targets
+from nvitop.query.target import DeviceTarget, UnknownDeviceError, find_targets
 from nvitop.sampling.types import DeviceKey
 
 MACHINE = """
@@ -39,17 +39,19 @@ def machine() -> Iterator[simulation.Machine]:
 @pytest.mark.parametrize(
     ('given', 'targets'),
     [
-        ('0', [Target(0)]),
-        ('1,0', [Target(1), Target(0)]),
-        (['1 , 0', '1'], [Target(1), Target(0)]),
-        (2, [Target(2)]),
-        ([(2, 1), 0], [Target(2, 1), Target(0)]),
-        ('2:0', [Target(2, 0)]),
+        ('0', [DeviceTarget(0)]),
+        ('1,0', [DeviceTarget(1), DeviceTarget(0)]),
+        (['1 , 0', '1'], [DeviceTarget(1), DeviceTarget(0)]),
+        (2, [DeviceTarget(2)]),
+        ([(2, 1), 0], [DeviceTarget(2, 1), DeviceTarget(0)]),
+        ('2:0', [DeviceTarget(2, 0)]),
         ('1320220000001', None),
         ('77', None),
     ],
 )
-def test_indices(machine: simulation.Machine, given: Any, targets: list[Target] | None) -> None:
+def test_indices(
+    machine: simulation.Machine, given: Any, targets: list[DeviceTarget] | None
+) -> None:
     if targets is None:  # two boards have the first number, and 77 is taken for an index
         with pytest.raises(UnknownDeviceError):
             find_targets(given)
@@ -61,9 +63,9 @@ def test_uuids_may_be_shortened(machine: simulation.Machine) -> None:
     for index in range(3):
         uuid = Device(index).uuid()
         for given in (uuid, uuid.upper().replace('GPU', 'gpu'), uuid[:12]):
-            assert find_targets(given) == (Target(index),)
+            assert find_targets(given) == (DeviceTarget(index),)
     mig = Device((2, 1)).uuid()
-    assert find_targets([mig, mig[:12]]) == (Target(2, 1),)
+    assert find_targets([mig, mig[:12]]) == (DeviceTarget(2, 1),)
     with pytest.raises(UnknownDeviceError, match='there is no device'):
         find_targets('GPU-nonsense')
     with pytest.raises(UnknownDeviceError, match='there is no device'):
@@ -73,12 +75,12 @@ def test_uuids_may_be_shortened(machine: simulation.Machine) -> None:
 def test_bus_ids_may_lack_zeros(machine: simulation.Machine) -> None:
     bus_id = Device(1).bus_id()
     for given in (bus_id, bus_id.lower(), bus_id[4:], bus_id[9:]):
-        assert find_targets(given) == (Target(1),)
+        assert find_targets(given) == (DeviceTarget(1),)
 
 
 def test_serial_numbers(machine: simulation.Machine) -> None:
     machine.set(serial='1320220000002', gpu=1)
-    assert find_targets('1320220000002') == (Target(1),)
+    assert find_targets('1320220000002') == (DeviceTarget(1),)
 
 
 @pytest.mark.parametrize(
@@ -105,15 +107,15 @@ def test_what_there_is_not_is_refused(
 def test_a_gpu_that_cannot_be_opened_hides_no_other(machine: simulation.Machine) -> None:
     uuid = Device(1).uuid()
     machine.fail('nvmlDeviceGetHandleByIndex_v2', 'INSUFFICIENT_POWER', gpu=0)
-    assert find_targets(uuid) == (Target(1),)
-    assert find_targets('0') == (Target(0),)
+    assert find_targets(uuid) == (DeviceTarget(1),)
+    assert find_targets('0') == (DeviceTarget(0),)
 
 
 def test_what_a_target_covers() -> None:
     gpu, mig = DeviceKey(1, -1, ''), DeviceKey(1, 0, '')
-    assert Target(1).covers(gpu, mig=False)
-    assert not Target(1).covers(mig, mig=False)
-    assert Target(1).covers(mig, mig=True)
-    assert Target(1, 0).covers(mig, mig=False)
-    assert not Target(1, 0).covers(gpu, mig=True)
-    assert not Target(0).covers(gpu, mig=True)
+    assert DeviceTarget(1).covers(gpu, mig=False)
+    assert not DeviceTarget(1).covers(mig, mig=False)
+    assert DeviceTarget(1).covers(mig, mig=True)
+    assert DeviceTarget(1, 0).covers(mig, mig=False)
+    assert not DeviceTarget(1, 0).covers(gpu, mig=True)
+    assert not DeviceTarget(0).covers(gpu, mig=True)

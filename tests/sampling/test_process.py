@@ -9,7 +9,7 @@ from nvitop.api import host
 from nvitop.api.process import HostFacts
 from nvitop.api.utils import NA
 from nvitop.sampling import process as module
-from nvitop.sampling.gpu import ProcessRow
+from nvitop.sampling.gpu import ProcessRecord
 from nvitop.sampling.process import ProcessReader
 from nvitop.sampling.types import HostSample, ProcessKey, ProcessSample
 from tests.patience import PATIENCE
@@ -82,8 +82,10 @@ def _host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, 'in_pid_namespace', lambda: False)
 
 
-def row(process: FakeProcess, device: int = 0, memory: int | None = 1 << 30) -> ProcessRow:
-    return ProcessRow(device_key(device), process.pid, 'C', memory, 12.5, 50, 20, 0, 0, None, None)
+def row(process: FakeProcess, device: int = 0, memory: int | None = 1 << 30) -> ProcessRecord:
+    return ProcessRecord(
+        device_key(device), process.pid, 'C', memory, 12.5, 50, 20, 0, 0, None, None
+    )
 
 
 def key(pid: int, device: int = 0, start: float = START) -> ProcessKey:
@@ -95,7 +97,7 @@ class Bench:
         self.clock = Clock()
         self.reader = ProcessReader(clock=self.clock, uptime=lambda: 1e6 + self.clock.now)
 
-    def read(self, *rows: ProcessRow, **options: Any) -> tuple[ProcessSample, ...]:
+    def read(self, *rows: ProcessRecord, **options: Any) -> tuple[ProcessSample, ...]:
         self.reading = self.reader.read(rows, options.pop('visible', None), ME, **options)
         return self.reading.processes
 

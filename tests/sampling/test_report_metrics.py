@@ -6,8 +6,8 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api.metrics import METRICS
+from nvitop.console.options import Options
 from nvitop.gui.report import report_text
-from nvitop.options import Options
 from nvitop.sampling import REPORT_METRICS, LiveSource, Sample
 
 

@@ -13,10 +13,10 @@ from nvitop.api.device.window import Window
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.process import HostFacts
 from nvitop.api.process.linux import ObservedProcess, observed
-from nvitop.sampling.lanes import FIRST_RETRY_SECONDS, Lane
 from nvitop.sampling.plan import REPORT_METRICS
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample, Problem, Sample
+from nvitop.sampling.watchdog import FIRST_RETRY_SECONDS, Watchdog
 from tests.api.machines import needs_gpm
 from tests.patience import PATIENCE, wait_until
 from tests.sampling.fakes import Clock
@@ -39,7 +39,7 @@ class Bench:
         self.demand = Demand()
 
     def open(self) -> None:
-        lane = Lane(
+        lane = Watchdog(
             clock=self.clock,
             start_thread=self.start,
             condition=self.clock.condition,

@@ -8,7 +8,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.simulation.parse import read_scenario
-from nvitop.simulation.signals import Signal
+from nvitop.simulation.waveforms import Signal
 
 
 def parse(text: str) -> simulation.Scenario:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 INIT_PID = 1
 
 
-class Lineage:
+class ProcessTreeFilter:
     """Root processes and their descendants.
 
     Roots are processes, not numbers: a PID that is given to another process later does not count.

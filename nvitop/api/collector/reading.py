@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nvitop.api import host
-from nvitop.api.collector.lineage import Lineage
+from nvitop.api.collector.lineage import ProcessTreeFilter
 from nvitop.api.collector.snapshots import SnapshotResult
 from nvitop.api.collector.statistics import NAN, Sample
 from nvitop.api.device import CudaDevice
@@ -83,7 +83,7 @@ class Reader:
         clock: Callable[[], float],
     ) -> None:
         self._targets = [_Target(device, device in leaf_devices) for device in devices]
-        self._lineage = Lineage(root_pids)
+        self._lineage = ProcessTreeFilter(root_pids)
         self._slow_seconds = max(SLOW_SECONDS, interval)
         self._clock = clock
         self._cpu = _CpuTimes(clock)

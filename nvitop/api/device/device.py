@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
+    from nvitop.api.device.extended import ExtendedMixin
     from nvitop.api.device.mig import MigDevice
-    from nvitop.api.device.rare import RareMixin
 
     D = TypeVar('D', bound='Device')
 else:
-    RareMixin = DeviceBase  # until the first question: see _join_rare_facts
+    ExtendedMixin = DeviceBase  # until the first question: see _join_extended_values
 
 _UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
@@ -78,7 +78,7 @@ class Device(
     HealthMixin,
     GpmMixin,
     VisibilityMixin,
-    RareMixin,
+    ExtendedMixin,
 ):
     """A GPU, or a MIG device: a slice of a GPU that is a device of its own.
 
@@ -256,7 +256,7 @@ class Device(
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """A method for any other ``nvmlDeviceGet…``, by its name in snake_case."""
         if not name.startswith('_'):
-            _join_rare_facts()
+            _join_extended_values()
             if hasattr(type(self), name):
                 found: Callable[..., Any] = getattr(self, name)
                 return found
@@ -274,8 +274,8 @@ class Device(
         return method
 
     def __dir__(self) -> Iterable[str]:
-        """All names, of rare facts too."""
-        _join_rare_facts()
+        """All names, of extended facts too."""
+        _join_extended_values()
         return super().__dir__()
 
     # slices
@@ -385,13 +385,15 @@ class Device(
         return [cls(index) for index in ([indices] if isinstance(indices, int) else indices)]
 
 
-def _join_rare_facts() -> None:
-    """Give devices the methods of :mod:`nvitop.api.device.rare`, which few programs ask for."""
+def _join_extended_values() -> None:
+    """Give devices the methods of :mod:`nvitop.api.device.extended`, which few programs ask for."""
     if DeviceBase not in Device.__bases__:
         return
-    from nvitop.api.device.rare import RareMixin
+    from nvitop.api.device.extended import ExtendedMixin
 
-    Device.__bases__ = tuple(RareMixin if base is DeviceBase else base for base in Device.__bases__)
+    Device.__bases__ = tuple(
+        ExtendedMixin if base is DeviceBase else base for base in Device.__bases__
+    )
 
 
 def only_one(

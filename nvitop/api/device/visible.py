@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from nvitop.api import libnvml
 from nvitop.api.device import visible_rules
 from nvitop.api.device.base import DeviceBase
-from nvitop.api.device.visible_rules import Gpu, Mig, digits
+from nvitop.api.device.visible_rules import VisibleGpu, VisibleMig, digits
 from nvitop.api.utils import NA
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class _Machine:
         #: Whether NVML could identify all of them.
         self.is_complete = len(gpus) == count
 
-    def _read(self, index: int) -> Gpu | None:
+    def _read(self, index: int) -> VisibleGpu | None:
         handle = libnvml.nvmlQuery('nvmlDeviceGetHandleByIndex', index, default=None)
         if handle is None:
             return None
@@ -228,7 +228,7 @@ class _Machine:
         mode = _query('nvmlDeviceGetMigMode', handle)
         enabled = mode is not NA and bool(mode[0])
         migs = tuple(_migs(handle, index, uuid)) if enabled else ()
-        return Gpu(index, uuid, (pci.domain, pci.bus, pci.device), enabled, migs)
+        return VisibleGpu(index, uuid, (pci.domain, pci.bus, pci.device), enabled, migs)
 
     def is_uniform(self) -> bool:
         """Whether NVML knows no difference between the GPUs that could make one faster."""
@@ -262,7 +262,7 @@ def _comparable(answer: Any) -> Any:
     return getattr(answer, 'total', answer)
 
 
-def _migs(handle: Any, gpu_index: int, gpu_uuid: str) -> Iterator[Mig]:
+def _migs(handle: Any, gpu_index: int, gpu_uuid: str) -> Iterator[VisibleMig]:
     """The MIG devices of a GPU; their indices may have gaps."""
     count = _query('nvmlDeviceGetMaxMigDeviceCount', handle)
     for index in range(count or 0):
@@ -275,4 +275,4 @@ def _migs(handle: Any, gpu_index: int, gpu_uuid: str) -> Iterator[Mig]:
             for function in ('nvmlDeviceGetGpuInstanceId', 'nvmlDeviceGetComputeInstanceId')
         ]
         if uuid is not NA and NA not in instances:
-            yield Mig((gpu_index, index), uuid, gpu_uuid, *instances)
+            yield VisibleMig((gpu_index, index), uuid, gpu_uuid, *instances)

@@ -38,7 +38,7 @@ RETRY_SECONDS = 60.0
 MAX_ANSWERS = 64
 
 
-class _Answer(NamedTuple):
+class _ProgramResult(NamedTuple):
     #: :data:`None` for a failure.
     uuids: tuple[str, ...] | None
     #: When it was given.
@@ -46,7 +46,7 @@ class _Answer(NamedTuple):
 
 
 _lock = threading.Lock()
-_answers: dict[Hashable, _Answer] = {}
+_answers: dict[Hashable, _ProgramResult] = {}
 
 
 def enumerated_uuids(
@@ -73,7 +73,7 @@ def enumerated_uuids(
         now = clock()
         if answer is None or (answer.uuids is None and now - answer.time >= RETRY_SECONDS):
             _answers.pop(key, None)
-            answer = _answers[key] = _Answer(_ask(value, order), now)
+            answer = _answers[key] = _ProgramResult(_ask(value, order), now)
             while len(_answers) > MAX_ANSWERS:
                 del _answers[next(iter(_answers))]
         return answer.uuids

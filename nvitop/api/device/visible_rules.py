@@ -19,7 +19,7 @@ _INSTANCES = 'MIG-(GPU-[^/]*)/([0-9]+)/([0-9]+)'
 _PREFIX = '^(mig-)?(gpu-)?'
 
 
-class Mig(NamedTuple):
+class VisibleMig(NamedTuple):
     """A MIG device: one compute instance."""
 
     #: NVML index of the GPU, index of the MIG device on it.
@@ -40,7 +40,7 @@ class Mig(NamedTuple):
         )
 
 
-class Gpu(NamedTuple):
+class VisibleGpu(NamedTuple):
     """A physical GPU."""
 
     #: NVML index.
@@ -49,14 +49,14 @@ class Gpu(NamedTuple):
     #: Domain, bus, device.
     bus_id: tuple[int, int, int]
     is_mig_mode_enabled: bool = False
-    migs: tuple[Mig, ...] = ()
+    migs: tuple[VisibleMig, ...] = ()
 
     def is_meant_by(self, identifier: str) -> bool:
         """Whether ``identifier`` is its UUID or the beginning of it."""
         return self.uuid.startswith(identifier)
 
 
-CudaVisible = Union[Gpu, Mig]
+CudaVisible = Union[VisibleGpu, VisibleMig]
 
 
 def digits(uuid: str) -> str:
@@ -70,7 +70,7 @@ class OnlyCudaKnowsError(Exception):
 
 def select(
     value: str | None,
-    gpus: Sequence[Gpu],
+    gpus: Sequence[VisibleGpu],
     *,
     is_in_cuda_order: Callable[[], bool],
     guess: bool = False,
@@ -100,7 +100,9 @@ def select(
     return _enumerated(list(itertools.takewhile(_is_usable, chosen)))
 
 
-def _require_certain_indices(gpus: Sequence[Gpu], is_in_cuda_order: Callable[[], bool]) -> None:
+def _require_certain_indices(
+    gpus: Sequence[VisibleGpu], is_in_cuda_order: Callable[[], bool]
+) -> None:
     """Raise unless an index of CUDA is a position in ``gpus``."""
     if not all(_is_usable(gpu) for gpu in gpus):
         raise OnlyCudaKnowsError('whether a GPU in MIG mode without instances is counted')
@@ -110,17 +112,17 @@ def _require_certain_indices(gpus: Sequence[Gpu], is_in_cuda_order: Callable[[],
 
 def _is_usable(device: CudaVisible) -> bool:
     """Whether CUDA can compute on it: not on a GPU that is in MIG mode and has no instances."""
-    return isinstance(device, Mig) or not device.is_mig_mode_enabled or bool(device.migs)
+    return isinstance(device, VisibleMig) or not device.is_mig_mode_enabled or bool(device.migs)
 
 
 def _enumerated(devices: Sequence[CudaVisible]) -> list[CudaVisible]:
     """What CUDA makes of the devices it may use: with MIG at most one instance and nothing else."""
     seen: list[CudaVisible] = [
-        device.migs[0] if isinstance(device, Gpu) and device.migs else device
+        device.migs[0] if isinstance(device, VisibleGpu) and device.migs else device
         for device in devices
         if _is_usable(device)
     ]
-    migs = [device for device in seen if isinstance(device, Mig)]
+    migs = [device for device in seen if isinstance(device, VisibleMig)]
     return [migs[0]] if migs else seen
 
 
@@ -134,7 +136,7 @@ def _indices(identifiers: Sequence[str]) -> Iterator[int]:
 
 
 def _by_uuid(
-    identifiers: Sequence[str], gpus: Sequence[Gpu], *, guess: bool
+    identifiers: Sequence[str], gpus: Sequence[VisibleGpu], *, guess: bool
 ) -> Iterator[CudaVisible]:
     """The devices of the leading identifiers that belong to one device each, all of one kind."""
     devices: list[CudaVisible] = [*gpus, *(mig for gpu in gpus for mig in gpu.migs)]
@@ -147,7 +149,9 @@ def _by_uuid(
         if device is None:
             return
         # Of blanks, of capitals, and of MIG devices behind GPUs NVIDIA says nothing.
-        if not guess and (not is_spelt_well or (kind is Gpu and isinstance(device, Mig))):
+        if not guess and (
+            not is_spelt_well or (kind is VisibleGpu and isinstance(device, VisibleMig))
+        ):
             raise OnlyCudaKnowsError(f'whether {identifier!r} is valid here')
         if kind not in (None, type(device)):
             return

@@ -42,14 +42,14 @@ class ProcessInfo(NamedTuple):
     usedGpuCcProtectedMemory: int | None = None
 
 
-class _Layout(NamedTuple):
+class _ListLayout(NamedTuple):
     structure: type[ctypes.Structure]
     row: struct.Struct
 
 
-_V1 = _Layout(c_nvmlProcessInfo_v1_t, struct.Struct('=I4xQ'))
-_V2 = _Layout(c_nvmlProcessInfo_v2_t, struct.Struct('=I4xQII'))
-_V3 = _Layout(c_nvmlProcessInfo_v3_t, struct.Struct('=I4xQIIQ'))
+_V1 = _ListLayout(c_nvmlProcessInfo_v1_t, struct.Struct('=I4xQ'))
+_V2 = _ListLayout(c_nvmlProcessInfo_v2_t, struct.Struct('=I4xQII'))
+_V3 = _ListLayout(c_nvmlProcessInfo_v3_t, struct.Struct('=I4xQIIQ'))
 _LARGEST_ROW = _V3.row.size
 
 
@@ -57,10 +57,10 @@ class _Method(NamedTuple):
     """An entry point and the layouts its rows may have, the likeliest first."""
 
     suffix: str
-    layouts: tuple[_Layout, ...]
+    layouts: tuple[_ListLayout, ...]
 
 
-class _Answer(NamedTuple):
+class _ListResult(NamedTuple):
     rows: list[ProcessInfo]
     #: What cannot be true, in words, and how many rows were dropped for it.
     impossible: str
@@ -123,7 +123,7 @@ def impossible_answer(func: str, handle: Any) -> str:
 def _running_processes(name: str, handle: Any) -> list[ProcessInfo]:
     methods = _methods.get(name) or _choose_methods(name)
     key = name, address_of(handle)
-    best: _Answer | None = None
+    best: _ListResult | None = None
     is_asked = False
     for method in methods:
         try:
@@ -176,7 +176,9 @@ def _has(symbol: str) -> bool:
     return True
 
 
-def _remember(name: str, methods: tuple[_Method, ...], method: _Method, layout: _Layout) -> None:
+def _remember(
+    name: str, methods: tuple[_Method, ...], method: _Method, layout: _ListLayout
+) -> None:
     layouts = (layout, *(other for other in method.layouts if other is not layout))
     others = tuple(other for other in methods if other is not method)
     _methods[name] = (_Method(method.suffix, layouts), *others)
@@ -233,7 +235,9 @@ def _fill(
     return min(count.value, capacity)
 
 
-def _written_layout(buffer: bytearray, count: int, layouts: tuple[_Layout, ...]) -> _Layout | None:
+def _written_layout(
+    buffer: bytearray, count: int, layouts: tuple[_ListLayout, ...]
+) -> _ListLayout | None:
     """The layout whose rows end just where the driver stopped writing."""
     written = len(buffer.rstrip(_UNWRITTEN))
     for layout in layouts:
@@ -242,7 +246,9 @@ def _written_layout(buffer: bytearray, count: int, layouts: tuple[_Layout, ...])
     return None
 
 
-def _check(layout: _Layout, buffer: bytearray, count: int, handle: Any, address: int) -> _Answer:
+def _check(
+    layout: _ListLayout, buffer: bytearray, count: int, handle: Any, address: int
+) -> _ListResult:
     rows: list[ProcessInfo] = []
     impossible = ''
     total = memory_totals.get(address, 0)
@@ -263,7 +269,7 @@ def _check(layout: _Layout, buffer: bytearray, count: int, handle: Any, address:
         protected = rest[2] if len(rest) > 2 and rest[2] != ULONGLONG_MAX else None
         gpu_instance, compute_instance = rest[:2] or (UINT_MAX, UINT_MAX)
         rows.append(ProcessInfo(pid, memory, gpu_instance, compute_instance, protected))
-    return _Answer(rows, impossible, count - len(rows))
+    return _ListResult(rows, impossible, count - len(rows))
 
 
 def _read_total(handle: Any) -> int:
@@ -277,7 +283,7 @@ def _read_total(handle: Any) -> int:
         return ULONGLONG_MAX
 
 
-def _note(key: tuple[str, int], answer: _Answer) -> list[ProcessInfo]:
+def _note(key: tuple[str, int], answer: _ListResult) -> list[ProcessInfo]:
     if not answer.dropped:
         if _impossible:
             _impossible.pop(key, None)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nvitop.api.device.base import ENABLED
+from nvitop.api.device.extended.mode import OPERATION_MODES
 from nvitop.api.device.identity import BRANDS
 from nvitop.api.device.mode import COMPUTE_MODES, DRIVER_MODELS
-from nvitop.api.device.rare.mode import OPERATION_MODES
 from nvitop.api.utils import NA, MiB
 from nvitop.compat.pynvml_smi import groups
 from nvitop.compat.pynvml_smi import names as n
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Read = Callable[[Answers], object]
 
 
-class Field(NamedTuple):
+class SmiField(NamedTuple):
     """One entry of the result."""
 
     #: Keys on the way to it, joined with dots.
@@ -108,7 +108,7 @@ _THROTTLE_GROUP = tuple(range(n.NVSMI_CLOCK_THROTTLE_REASONS_SUPPORTED, n.NVSMI_
 _VOLATILE_GROUP = tuple(number for text, number in n.NVSMI_QUERY_GPU.items() if text.startswith('ecc.errors.') and '.volatile.' in text)
 _AGGREGATE_GROUP = tuple(number for text, number in n.NVSMI_QUERY_GPU.items() if text.startswith('ecc.errors.') and '.aggregate.' in text)
 
-FIELDS: tuple[Field, ...] = tuple(Field(*row) for row in (
+FIELDS: tuple[SmiField, ...] = tuple(SmiField(*row) for row in (
     ('id', (n.NVSMI_PCI_BUS_ID,), _asks(_PCI, show=_of('busId', _decoded))),
     ('product_name', (n.NVSMI_NAME,), _asks('Name')),
     ('product_brand', (n.NVSMI_NAME,), _asks('Brand', show=_word(NVSMI_BRAND_NAMES))),

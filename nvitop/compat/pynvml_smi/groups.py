@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nvitop.api.device.clock_reasons import ClockEventReasons
-from nvitop.api.device.rare.ecc import ECC_LOCATIONS
+from nvitop.api.device.extended.ecc import ECC_LOCATIONS
 from nvitop.api.libnvml import (
     NVMLError,
     NVMLError_FunctionNotFound,

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS
-from nvitop.api.rare_metrics import RARE_METRICS
 
 #: Text → number: what a filter may say.
 NVSMI_QUERY_GPU: dict[str, int] = {}
@@ -13,7 +13,7 @@ HELP: dict[str, str] = {}
 #: All numbers that a filter may hold.
 NUMBERS: set[int] = {-1}
 
-_METRICS = {metric.query: metric.help for metric in (*METRICS, *RARE_METRICS)}
+_METRICS = {metric.query: metric.help for metric in (*METRICS, *EXTENDED_METRICS)}
 
 
 def _name(number: int, *texts: str, text: str = '') -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from nvitop.compat.pynvml_smi.answers import Answers, ask
-from nvitop.compat.pynvml_smi.fields import FIELDS, OWN_UNITS, UNITS, Field
+from nvitop.compat.pynvml_smi.fields import FIELDS, OWN_UNITS, UNITS, SmiField
 from nvitop.compat.pynvml_smi.names import (
     NUMBERS,
     NVSMI_ALL,
@@ -94,7 +94,7 @@ def read_tree(numbers: frozenset[int], *, raises: bool = False) -> Tree:
     return tree
 
 
-def _read_gpu(answers: Answers, fields: list[Field]) -> Tree:
+def _read_gpu(answers: Answers, fields: list[SmiField]) -> Tree:
     tree: Tree = {}
     for field in fields:
         node = tree

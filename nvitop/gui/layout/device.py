@@ -47,7 +47,7 @@ class Cells(NamedTuple):
         return self.x + self.width
 
 
-class DeviceRow(NamedTuple):
+class DeviceLine(NamedTuple):
     """The row of a device (its index), and whether a line stands above it."""
 
     device: int
@@ -70,7 +70,7 @@ class DeviceLayout(NamedTuple):
     cells: tuple[Cells, ...]
     #: The bars right of the cells, without padding: none, one or two.
     bars: tuple[Cells, ...]
-    rows: tuple[DeviceRow, ...]
+    rows: tuple[DeviceLine, ...]
     #: The details of each GPU, by line.
     details: Details = ()
     #: Whether the versions have their row above the headings.
@@ -136,7 +136,7 @@ def lay_out_devices(
         row_y += separated
         below = 0 if key.is_mig else len(details)
         height = below + (2 if form == FULL and not key.is_mig else 1)
-        rows.append(DeviceRow(index, row_y, height, separated, below))
+        rows.append(DeviceLine(index, row_y, height, separated, below))
         row_y += height
         above = key
     box = _box_width(width, name_width if form == FULL else 0)

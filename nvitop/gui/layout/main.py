@@ -28,10 +28,10 @@ from nvitop.gui.layout.process import (
     place_columns,
     process_height,
 )
+from nvitop.gui.model.choices import MainState, ViewState
+from nvitop.gui.model.columns import column_widths
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.state.columns import column_widths
-from nvitop.gui.state.types import MainState, ViewState
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
 

@@ -33,7 +33,7 @@ _LEAST_BOX = 5
 _GUTTER, _WIDE = 5, 30
 
 
-class Graph(NamedTuple):
+class GraphArea(NamedTuple):
     """A graph, the cells left of it for percentages, and those in which its title has to fit."""
 
     area: Rect
@@ -52,7 +52,7 @@ class MetricsLayout(NamedTuple):
     middle_y: int
     uprights: tuple[int, int, int]
     #: Upper left, lower left, upper right, lower right; or one line each.
-    graphs: tuple[Graph, Graph, Graph, Graph]
+    graphs: tuple[GraphArea, GraphArea, GraphArea, GraphArea]
 
 
 def lay_out_metrics(width: int, height: int, widths: Mapping[str, int]) -> MetricsLayout:
@@ -62,7 +62,7 @@ def lay_out_metrics(width: int, height: int, widths: Mapping[str, int]) -> Metri
     if area.height < _LEAST_BOX:
         lines = [Rect(1, area.y + i, width - 2, int(i < area.height)) for i in range(4)]
         nowhere = Rect(0, area.y, 0, 0)
-        first, second, third, fourth = (Graph(line, nowhere, line) for line in lines)
+        first, second, third, fourth = (GraphArea(line, nowhere, line) for line in lines)
         graphs = (first, second, third, fourth)
         return MetricsLayout(columns, 1, 2, nowhere, area.y, (0, 0, 0), graphs)
     upper_rows = (area.height - 3 + 1) // 2
@@ -80,7 +80,7 @@ def lay_out_metrics(width: int, height: int, widths: Mapping[str, int]) -> Metri
     return MetricsLayout(columns, 1, 2, area, middle_y, uprights, (first, second, third, fourth))
 
 
-def _with_gutter(cells: Rect) -> Graph:
+def _with_gutter(cells: Rect) -> GraphArea:
     is_wide = cells.width >= _WIDE
     gutter, area = cells.split_left(_GUTTER + is_wide)
-    return Graph(area, gutter, area if is_wide else cells)
+    return GraphArea(area, gutter, area if is_wide else cells)

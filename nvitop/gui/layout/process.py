@@ -7,8 +7,8 @@ import itertools
 from typing import Iterable, Mapping, Sequence
 
 from nvitop.gui.layout.device import CLASSIC, Cells
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, Column
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.state.columns import COLUMNS_BY_NAME, Column
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample
 
@@ -31,7 +31,7 @@ class PlacedColumn(NamedTuple):
         return self.x + self.width
 
 
-class ProcessRow(NamedTuple):
+class ProcessLine(NamedTuple):
     """A row that is on the screen: the index of its process, and where it is."""
 
     process: int
@@ -44,7 +44,7 @@ class ProcessLayout(NamedTuple):
     area: Rect
     columns: tuple[PlacedColumn, ...]
     #: Only the rows that are on the screen.
-    rows: tuple[ProcessRow, ...]
+    rows: tuple[ProcessLine, ...]
     #: Rows of the lines between GPUs, on the screen or not.
     separators: tuple[int, ...]
 
@@ -128,7 +128,7 @@ def lay_out_processes(
 ) -> ProcessLayout:
     """Places for the processes in a panel of this width that begins at row ``y``."""
     area = Rect(0, y, width, process_height(groups, separated=separated))
-    rows: list[ProcessRow] = []
+    rows: list[ProcessLine] = []
     separators: list[int] = []
     row_y = y + _TOP_ROWS
     first = 0
@@ -137,7 +137,7 @@ def lay_out_processes(
             separators.append(row_y)
             row_y += 1
         visible = range(max(0, -row_y), min(size, screen_height - row_y))
-        rows.extend(ProcessRow(first + i, row_y + i) for i in visible)
+        rows.extend(ProcessLine(first + i, row_y + i) for i in visible)
         first += size
         row_y += size
     return ProcessLayout(area, tuple(columns), tuple(rows), tuple(separators))

@@ -8,7 +8,7 @@ from typing import Mapping
 from nvitop.gui.layout.device import CLASSIC, Cells
 from nvitop.gui.layout.list import ListLayout, lay_out_list
 from nvitop.gui.layout.process import PlacedColumn, place
-from nvitop.gui.state.columns import TREE_COLUMNS
+from nvitop.gui.model.columns import TREE_COLUMNS
 from nvitop.namedtuple import NamedTuple
 
 #: Rows above the first process: title and headings.

@@ -8,6 +8,17 @@ from typing import Callable
 from nvitop.api.utils import NA
 from nvitop.gui.layout.device import CLASSIC, ONE_BAR
 from nvitop.gui.layout.list import longest_line
+from nvitop.gui.model.choices import Sort
+from nvitop.gui.model.effects import (
+    CaptureMouse,
+    Quit,
+    ReadEnvironment,
+    Redraw,
+    Refresh,
+    RingBell,
+    Suspend,
+)
+from nvitop.gui.model.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.state import choosing, typing_keys
 from nvitop.gui.state.app_state import (
     AppState,
@@ -19,17 +30,7 @@ from nvitop.gui.state.app_state import (
 )
 from nvitop.gui.state.demand import DETAILS, was_frozen_before
 from nvitop.gui.state.dialog import Result, button_of
-from nvitop.gui.state.effects import (
-    CaptureMouse,
-    Quit,
-    ReadEnvironment,
-    Redraw,
-    Refresh,
-    RingBell,
-    Suspend,
-)
 from nvitop.gui.state.environ import environ_lines, is_secret
-from nvitop.gui.state.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.state.keymap import Action, Binding
 from nvitop.gui.state.lines import SCROLLED, move_cursor
 from nvitop.gui.state.listing import (
@@ -53,7 +54,6 @@ from nvitop.gui.state.targets import (
     why_no_target,
 )
 from nvitop.gui.state.tree import subtree
-from nvitop.gui.state.types import Sort
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 #: Cells that the left and right keys scroll by.

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Mapping
 
 from nvitop.gui.layout.main import RowCounts
+from nvitop.gui.model.choices import MainState, ViewState
+from nvitop.gui.model.screens import Screen as Screen
 from nvitop.gui.state.keymap import USUAL, Keymap
-from nvitop.gui.state.screen import Screen as Screen
 from nvitop.gui.state.summary import Tally
 from nvitop.gui.state.tree import TreeRow
-from nvitop.gui.state.types import MainState, ViewState
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import EMPTY_SAMPLE, ProcessKey, ProcessSample, Sample
 from nvitop.version import __version__
@@ -50,7 +50,7 @@ class ListState(NamedTuple):
     scroll_y: int = 0
 
 
-class Target(NamedTuple):
+class SignalTarget(NamedTuple):
     """A process as a dialog shows it: what is sent goes to this key and no other."""
 
     key: ProcessKey
@@ -61,7 +61,7 @@ class Target(NamedTuple):
 class SignalDialog(NamedTuple):
     """Asks which signal is sent to whom."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[SignalTarget, ...]
     #: Index in :data:`BUTTONS`.
     button: int
     scroll_y: int = 0

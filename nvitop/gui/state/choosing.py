@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Callable
 
+from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.effects import RingBell
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.dialog import Result
-from nvitop.gui.state.effects import RingBell
 from nvitop.gui.state.notices import refuse
 
 

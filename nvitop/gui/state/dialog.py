@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Tuple
 
 from nvitop.gui.layout.dialog import DialogLayout, lay_out_dialog
+from nvitop.gui.model.effects import Effect, SendSignal
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.state.app_state import BUTTONS, AppState, Target
-from nvitop.gui.state.effects import Effect, SendSignal
+from nvitop.gui.state.app_state import BUTTONS, AppState, SignalTarget
 from nvitop.gui.state.listing import clear_selection
 from nvitop.gui.state.targets import REMARKS, remark_on, tagged_unseen
 
@@ -186,6 +186,6 @@ def dialog_message(state: AppState) -> tuple[str, ...]:
     )
 
 
-def _target_line(target: Target, remark: str) -> str:
+def _target_line(target: SignalTarget, remark: str) -> str:
     who = f'{target.username}, {remark}' if remark else target.username
     return f'{target.key.pid} ({who}) {target.command}'.rstrip()

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Iterable
 
 from nvitop.gui.layout.help import HelpEntry, HelpGroup, HelpPart, lay_out_help
+from nvitop.gui.model.columns import TYPES
 from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
-from nvitop.gui.state.columns import TYPES
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
 from nvitop.gui.state.keymap import BINDINGS, Binding
 

@@ -7,9 +7,9 @@ import enum
 import itertools
 from typing import Iterable
 
-from nvitop.gui.state.columns import COLUMNS
+from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.ordering import ORDERS
-from nvitop.gui.state.screen import Screen
 from nvitop.namedtuple import NamedTuple
 
 

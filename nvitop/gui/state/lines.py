@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from nvitop.gui.layout.device import CLASSIC
 from nvitop.gui.layout.list import ListLayout, lay_out_list
+from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.state.app_state import AppState, ListState, Screen
-from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.help import help_lines
 from nvitop.gui.state.summary import problem_lines, summarise_users
 

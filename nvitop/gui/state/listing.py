@@ -7,14 +7,14 @@ from typing import Callable
 
 from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page, scroll_to_process
 from nvitop.gui.layout.tree import TreeLayout, lay_out_tree
+from nvitop.gui.model.choices import ProcessFilter
+from nvitop.gui.model.columns import growing_widths
 from nvitop.gui.state.app_state import AppState, Screen
-from nvitop.gui.state.columns import growing_widths
+from nvitop.gui.state.filtering import Uses, filter_processes, matches_host_process, parse_query
 from nvitop.gui.state.ordering import is_listed, list_processes
-from nvitop.gui.state.query import Uses, filter_processes, matches_host_process, parse_query
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_among
 from nvitop.gui.state.tree import TreeRow, build_tree
-from nvitop.gui.state.types import ProcessFilter
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 #: The widest that the devices of a process are written in the tree.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from nvitop.gui.model.choices import Sort
 from nvitop.gui.state.actions import move_lines, scroll_sideways
 from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.dialog import Result, confirm, dialog_layout
@@ -16,7 +17,6 @@ from nvitop.gui.state.listing import (
     select_tree_row,
     tree_layout,
 )
-from nvitop.gui.state.types import Sort
 
 
 def click(state: AppState, event: MousePressed) -> Result:

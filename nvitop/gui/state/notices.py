@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from nvitop.gui.model.effects import RingBell
 from nvitop.gui.state.app_state import AppState, Notice
 from nvitop.gui.state.dialog import Result
-from nvitop.gui.state.effects import RingBell
 
 #: How long a notice stays, in seconds.
 NOTICE_SECONDS = 5.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable, FrozenSet, Iterable, Optional, Sequence, Tuple
 
-from nvitop.gui.state.types import ProcessFilter, Sort
+from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample
 

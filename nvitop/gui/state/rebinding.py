@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Mapping, Sequence
 
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.keymap import BINDINGS, USUAL, Action, Binding, Keymap
-from nvitop.gui.state.screen import Screen
 
 #: The names of all bindings and their keys, of the first binding where several have a name.
 USUAL_KEYS: dict[str, tuple[str, ...]] = {b.name: b.keys for b in reversed(BINDINGS)}

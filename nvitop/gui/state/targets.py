@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Callable, Iterable
 
-from nvitop.gui.state.app_state import AppState, Screen, Target
+from nvitop.gui.model.choices import SPECIAL_COMMANDS
+from nvitop.gui.state.app_state import AppState, Screen, SignalTarget
 from nvitop.gui.state.listing import selected_index, tree_index
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_among
-from nvitop.gui.state.types import SPECIAL_COMMANDS
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 
 #: Where a process of the host alone is said to run, in the key that a signal goes to.
@@ -23,14 +23,14 @@ _OUT_OF_REACH = {
 }
 
 
-def signal_targets(state: AppState) -> tuple[Target, ...]:
+def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
     """Whom a signal would go to: all that are tagged, else the selected one if it may be signalled.
 
     Each process once, however many devices it runs on.
     """
     if state.view.readonly:
         return ()
-    targets: dict[tuple[int, float], Target] = {}
+    targets: dict[tuple[int, float], SignalTarget] = {}
     for process in state.shown.processes if state.main.tagged else ():
         if process.key in state.main.tagged:
             targets.setdefault(process.key[:2], _target(process))
@@ -43,7 +43,7 @@ def signal_targets(state: AppState) -> tuple[Target, ...]:
     return (_target(selected),) if selected is not None and selected.is_own else ()
 
 
-def tagged_unseen(state: AppState, targets: Iterable[Target]) -> tuple[int, str]:
+def tagged_unseen(state: AppState, targets: Iterable[SignalTarget]) -> tuple[int, str]:
     """How many processes are tagged, but not listed, beside these targets; and what is known of them."""
     others = {target.key[:2] for target in targets}
     listed = {process.key for process in state.shown.processes}
@@ -103,7 +103,7 @@ def hidden_by_filter(state: AppState) -> str:
     return f'the filter hides {key[0]}'
 
 
-def remark_on(state: AppState) -> Callable[[Target], str]:
+def remark_on(state: AppState) -> Callable[[SignalTarget], str]:
     """What is to be said of a target, one of :data:`REMARKS` or ``''``.
 
     Whether it is still listed, the latest sample says, also where the display is frozen. Why it is
@@ -115,7 +115,7 @@ def remark_on(state: AppState) -> Callable[[Target], str]:
     in_tree = state.screen is Screen.TREE
     seen = {row.key for row in state.forest} if in_tree else {row.key[:2] for row in state.rows}
 
-    def remark(target: Target) -> str:
+    def remark(target: SignalTarget) -> str:
         is_measured = bool(on_host) or target.key.device != NO_DEVICE
         if is_measured and target.key[:2] not in listed:
             return 'no longer listed'
@@ -124,10 +124,10 @@ def remark_on(state: AppState) -> Callable[[Target], str]:
     return remark
 
 
-def _target(process: ProcessSample | HostProcessSample) -> Target:
+def _target(process: ProcessSample | HostProcessSample) -> SignalTarget:
     if isinstance(process, ProcessSample):
         key, name = process.key, process.name
     else:
         key, name = ProcessKey(process.pid, process.start_time, NO_DEVICE), None
     command = process.command or SPECIAL_COMMANDS.get(process.status) or name or ''
-    return Target(key, process.username or '?', command)
+    return SignalTarget(key, process.username or '?', command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from nvitop.gui.state.app_state import AppState, Screen, TextField
 from nvitop.gui.state.dialog import Result
+from nvitop.gui.state.filtering import matches, matches_host_process, parse_query
 from nvitop.gui.state.listing import (
     relist,
     select_process,
@@ -14,7 +15,6 @@ from nvitop.gui.state.listing import (
     uses_of_devices,
 )
 from nvitop.gui.state.notices import replace_notice, withdraw_notice
-from nvitop.gui.state.query import matches, matches_host_process, parse_query
 
 MAX_LENGTH = 200
 _NOT_FOUND = 'Not found'

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Callable, cast
 
+from nvitop.gui.model.effects import Effect, Quit, Redraw, Suspend
 from nvitop.gui.state import typing_keys
 from nvitop.gui.state.actions import act, open_signal_dialog
 from nvitop.gui.state.app_state import AppState, Screen
@@ -17,7 +18,6 @@ from nvitop.gui.state.dialog import (
     read_changes,
     turn_in_dialog,
 )
-from nvitop.gui.state.effects import Effect, Quit, Redraw, Suspend
 from nvitop.gui.state.events import (
     ClockTicked,
     EnvironmentRead,

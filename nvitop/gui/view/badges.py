@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nvitop.gui.model.choices import ProcessFilter
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
-from nvitop.gui.state.screen import Screen
 from nvitop.gui.state.summary import has_failures
-from nvitop.gui.state.types import ProcessFilter
 from nvitop.gui.view.format import format_process_type, format_timestamp
 from nvitop.gui.view.widgets.title import Badge
 

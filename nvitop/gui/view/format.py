@@ -8,8 +8,8 @@ from typing import Sequence
 
 from nvitop.api.utils import GiB, KiB, bytes2human, duration2human
 from nvitop.gui.layout.device import product_name
+from nvitop.gui.model.choices import SPECIAL_COMMANDS
 from nvitop.gui.render.width import clip, clip_left, safe
-from nvitop.gui.state.types import SPECIAL_COMMANDS
 
 NOT_AVAILABLE = 'N/A'
 

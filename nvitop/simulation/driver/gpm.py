@@ -74,7 +74,7 @@ def _nvlink(name: str) -> Callable[[Interval], float]:
     return read
 
 
-class Metric(NamedTuple):
+class GpmMetric(NamedTuple):
     """One metric: how NVML calls it, its unit, and how to read it."""
 
     name: str
@@ -86,23 +86,23 @@ def _pcie(name: str) -> Callable[[Interval], float]:
     return lambda interval: interval.mib_per_second(name)
 
 
-METRICS: Mapping[int, Metric] = {
-    1: Metric('graphics_util', '%', _part_of_sm(1.0)),
-    2: Metric('sm_util', '%', _part_of_sm(0.93)),
-    3: Metric('sm_occupancy', '%', _part_of_sm(0.46)),
-    4: Metric('integer_util', '%', _part_of_sm(0.11)),
-    5: Metric('any_tensor_util', '%', _part_of_sm(0.57)),
-    6: Metric('dfma_tensor_util', '%', _part_of_sm(0.0)),
-    7: Metric('hmma_tensor_util', '%', _part_of_sm(0.57)),
-    9: Metric('imma_tensor_util', '%', _part_of_sm(0.0)),
-    10: Metric('dram_bw_util', '%', _part_of_sm(0.48)),
-    11: Metric('fp64_util', '%', _part_of_sm(0.0)),
-    12: Metric('fp32_util', '%', _part_of_sm(0.16)),
-    13: Metric('fp16_util', '%', _part_of_sm(0.08)),
-    20: Metric('pcie_tx_per_sec', 'MiB/s', _pcie('pcie_tx')),
-    21: Metric('pcie_rx_per_sec', 'MiB/s', _pcie('pcie_rx')),
-    60: Metric('nvlink_total_rx_per_sec', 'MiB/s', _nvlink('nvlink_rx')),
-    61: Metric('nvlink_total_tx_per_sec', 'MiB/s', _nvlink('nvlink_tx')),
+METRICS: Mapping[int, GpmMetric] = {
+    1: GpmMetric('graphics_util', '%', _part_of_sm(1.0)),
+    2: GpmMetric('sm_util', '%', _part_of_sm(0.93)),
+    3: GpmMetric('sm_occupancy', '%', _part_of_sm(0.46)),
+    4: GpmMetric('integer_util', '%', _part_of_sm(0.11)),
+    5: GpmMetric('any_tensor_util', '%', _part_of_sm(0.57)),
+    6: GpmMetric('dfma_tensor_util', '%', _part_of_sm(0.0)),
+    7: GpmMetric('hmma_tensor_util', '%', _part_of_sm(0.57)),
+    9: GpmMetric('imma_tensor_util', '%', _part_of_sm(0.0)),
+    10: GpmMetric('dram_bw_util', '%', _part_of_sm(0.48)),
+    11: GpmMetric('fp64_util', '%', _part_of_sm(0.0)),
+    12: GpmMetric('fp32_util', '%', _part_of_sm(0.16)),
+    13: GpmMetric('fp16_util', '%', _part_of_sm(0.08)),
+    20: GpmMetric('pcie_tx_per_sec', 'MiB/s', _pcie('pcie_tx')),
+    21: GpmMetric('pcie_rx_per_sec', 'MiB/s', _pcie('pcie_rx')),
+    60: GpmMetric('nvlink_total_rx_per_sec', 'MiB/s', _nvlink('nvlink_rx')),
+    61: GpmMetric('nvlink_total_tx_per_sec', 'MiB/s', _nvlink('nvlink_tx')),
 }
 
 

@@ -41,7 +41,7 @@ LISTS = {
 SAMPLE_PERIOD = 1_000_000 // 6
 
 
-class Row(NamedTuple):
+class ProcessEntry(NamedTuple):
     """A process as the driver lists it."""
 
     pid: int
@@ -57,7 +57,7 @@ def _instances(node: Node, task: Task) -> tuple[int, int]:
     return NO_INSTANCE, NO_INSTANCE
 
 
-def _rows(node: Node, types: tuple[str, ...]) -> list[Row]:
+def _rows(node: Node, types: tuple[str, ...]) -> list[ProcessEntry]:
     t = node.world.seconds()
     rows = []
     for task in node.tasks:
@@ -67,7 +67,7 @@ def _rows(node: Node, types: tuple[str, ...]) -> list[Row]:
         if pid is not None:
             memory = task.memory(t)
             memory = UNKNOWN_MEMORY if memory is None else memory
-            rows.append(Row(pid, memory, *_instances(node, task)))
+            rows.append(ProcessEntry(pid, memory, *_instances(node, task)))
     return rows
 
 

@@ -7,13 +7,13 @@ import functools
 from typing import TYPE_CHECKING, Sequence
 
 from nvitop.gui.layout.device import BESIDE_NAME, CLASSIC, DENSE, FULL, NARROW, Cells, DeviceLayout
+from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer, Span
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
-from nvitop.gui.state.types import ViewState
 from nvitop.gui.view import format as fmt
-from nvitop.gui.view.load import device_style, load_role
+from nvitop.gui.view.load_style import device_style, load_role
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.gui.view.widgets.title import Badge, draw_at_right, fit_badges

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nvitop.gui.layout.host import HostBoxes, HostLayout
+from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.state.types import ViewState
 from nvitop.gui.view import format as fmt
-from nvitop.gui.view.load import CPU, MEMORY, SWAP
+from nvitop.gui.view.load_style import CPU, MEMORY, SWAP
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.frame import draw_text
 from nvitop.sampling.types import HostSample, Sample

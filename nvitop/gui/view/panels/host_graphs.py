@@ -7,19 +7,19 @@ import math
 from typing import Iterable, Sequence
 
 from nvitop.gui.layout.host import HostGraphs, HostLayout
+from nvitop.gui.model.choices import GraphState, ViewState
+from nvitop.gui.model.graphs import GRAPHS_BY_METRIC, Graph
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip
 from nvitop.gui.state.demand import is_measured
-from nvitop.gui.state.graphs import GRAPHS_BY_METRIC, Graph
 from nvitop.gui.state.summary import whole_devices
-from nvitop.gui.state.types import GraphState, ViewState
 from nvitop.gui.view import format as fmt
-from nvitop.gui.view.load import CPU, MEMORY, SWAP, load_role
+from nvitop.gui.view.load_style import CPU, MEMORY, SWAP, load_role
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.gui.view.widgets.graph import draw_graph, graph_bound
-from nvitop.gui.view.widgets.past import Past
+from nvitop.gui.view.widgets.graph_window import GraphWindow
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import DEVICE_METRICS, HOST, OPTIONAL_DEVICE_METRICS, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample
@@ -74,7 +74,7 @@ def draw_host_graphs(
     graphs: DeviceGraphs,
 ) -> None:
     """Draw the full form; without a history only what is now."""
-    past = Past(history or History(), graphs.state.minutes)
+    past = GraphWindow(history or History(), graphs.state.minutes)
     _draw_frame(buf, layout.area, places, past)
     if history is not None:
         _draw_host_graphs(buf, places, past, view)
@@ -82,7 +82,7 @@ def draw_host_graphs(
     _draw_host_values(buf, places, sample.host)
 
 
-def _draw_frame(buf: Buffer, area: Rect, graphs: HostGraphs, past: Past) -> None:
+def _draw_frame(buf: Buffer, area: Rect, graphs: HostGraphs, past: GraphWindow) -> None:
     upper = graphs.upper
     uprights = (0, graphs.cpu.right) if upper is None else (0, graphs.cpu.right, upper.right)
     for y in range(area.y, area.bottom - 1):
@@ -96,7 +96,7 @@ def _draw_frame(buf: Buffer, area: Rect, graphs: HostGraphs, past: Past) -> None
     draw_rule(buf, area.bottom - 1, uprights, (), double=True)
 
 
-def _draw_host_graphs(buf: Buffer, graphs: HostGraphs, past: Past, view: ViewState) -> None:
+def _draw_host_graphs(buf: Buffer, graphs: HostGraphs, past: GraphWindow, view: ViewState) -> None:
     for area, metric, style, downwards in (
         (graphs.cpu, 'cpu_percent', CPU, False),
         (graphs.memory, 'memory_percent', MEMORY, True),
@@ -122,7 +122,7 @@ def _draw_host_values(buf: Buffer, graphs: HostGraphs, host: HostSample) -> None
 def _draw_device_graphs(
     buf: Buffer,
     areas: HostGraphs,
-    past: Past,
+    past: GraphWindow,
     sample: Sample,
     plotted: DeviceGraphs,
     view: ViewState,
@@ -175,7 +175,7 @@ def _label(subjects: Sequence[str], text: str, width: int, *, more: str = '') ->
     return next((each for each in texts if len(each) <= width), clip(text, width))
 
 
-def _means(past: Past, graphs: DeviceGraphs, metric: str, width: int) -> list[float | None]:
+def _means(past: GraphWindow, graphs: DeviceGraphs, metric: str, width: int) -> list[float | None]:
     """The mean of the devices in each column of dots, of those that have a value there."""
     rows = [past.values(key, metric, width) for key in graphs.keys]
     if len(rows) <= 1:

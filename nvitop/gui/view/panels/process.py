@@ -7,16 +7,16 @@ import functools
 from typing import AbstractSet, Mapping, Sequence
 
 from nvitop.gui.layout.process import PlacedColumn, ProcessLayout
+from nvitop.gui.model.choices import ProcessFilter, Sort
+from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.buffer import Buffer, Span
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, fit, pad, safe
-from nvitop.gui.state.columns import COLUMNS
 from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
-from nvitop.gui.state.types import ProcessFilter, Sort
-from nvitop.gui.view.cells import CELLS, CellText
+from nvitop.gui.view.column_text import CELLS, CellText
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights, draw_within
 from nvitop.gui.view.widgets.title import draw_at_right
 from nvitop.namedtuple import NamedTuple

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.process import place_columns
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.choosing import columns_in_order
-from nvitop.gui.state.columns import COLUMNS_BY_NAME, column_widths
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints

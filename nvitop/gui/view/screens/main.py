@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Sequence
 
 from nvitop.gui.layout.device import NARROWEST
 from nvitop.gui.layout.main import LOWEST, MainLayout
+from nvitop.gui.model.choices import MainState, ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.state.types import MainState, ViewState
-from nvitop.gui.view.load import device_style
+from nvitop.gui.view.load_style import device_style
 from nvitop.gui.view.panels.device import Header, draw_device_panel, draw_header
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel, limits_of

@@ -5,22 +5,22 @@ from __future__ import annotations
 
 import math
 
-from nvitop.gui.layout.metrics import Graph, MetricsLayout, lay_out_metrics
+from nvitop.gui.layout.metrics import GraphArea, MetricsLayout, lay_out_metrics
+from nvitop.gui.model.columns import column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.columns import column_widths
 from nvitop.gui.state.summary import devices_without_list
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.cells import CELLS
+from nvitop.gui.view.column_text import CELLS
 from nvitop.gui.view.hints import key_hints
-from nvitop.gui.view.load import load_role
+from nvitop.gui.view.load_style import load_role
 from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, draw_graph, graph_bound
-from nvitop.gui.view.widgets.past import Past
+from nvitop.gui.view.widgets.graph_window import GraphWindow
 from nvitop.gui.view.widgets.row import heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_bar_row, draw_title, fit_title, title_room
 from nvitop.namedtuple import NamedTuple
@@ -85,7 +85,7 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         driver_model = None if device is None else device.current_driver_model
         texts = [CELLS[place.column.name](process, driver_model) for place in layout.columns]
         draw_text(buf, 0, layout.row_y, row_text(layout.columns, texts, '..'))
-    past = Past(history, state.main.graphs.minutes, ASCII if state.view.ascii else BRAILLE)
+    past = GraphWindow(history, state.main.graphs.minutes, ASCII if state.view.ascii else BRAILLE)
     _draw_box(buf, layout, past)
     for plot, graph, scale, is_lower in zip(
         _PLOTS, layout.graphs, _scales(state, process, device), (False, True, False, True)
@@ -121,7 +121,7 @@ def _scales(
     )
 
 
-def _draw_box(buf: Buffer, layout: MetricsLayout, past: Past) -> None:
+def _draw_box(buf: Buffer, layout: MetricsLayout, past: GraphWindow) -> None:
     box = layout.box
     if box.is_empty:
         return
@@ -140,9 +140,9 @@ def _draw_box(buf: Buffer, layout: MetricsLayout, past: Past) -> None:
 
 def _draw_plot(
     buf: Buffer,
-    graph: Graph,
+    graph: GraphArea,
     plot: _Plot,
-    past: Past,
+    past: GraphWindow,
     scale: _Scale,
     key: ProcessKey,
     now: float | None,
@@ -183,7 +183,7 @@ def _label(
     now: float | None,
     highest: float | None,
     scale: _Scale,
-    graph: Graph,
+    graph: GraphArea,
 ) -> tuple[str, int]:
     """Title, present value and maximum, and where they begin; less of it where there is no room."""
     value = _format_value(plot, now, scale)

@@ -6,12 +6,12 @@ from __future__ import annotations
 from nvitop.gui.layout.device import Cells
 from nvitop.gui.layout.list import ListLayout
 from nvitop.gui.layout.process import PlacedColumn, place
+from nvitop.gui.model.columns import PROBLEM_COLUMNS, Column
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.columns import PROBLEM_COLUMNS, Column
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.state.summary import ProblemCount, own_cost, problem_lines
 from nvitop.gui.view import format as fmt

@@ -6,12 +6,12 @@ from __future__ import annotations
 from nvitop.gui.layout.device import CLASSIC
 from nvitop.gui.layout.main import lay_out_page, report_width
 from nvitop.gui.layout.process import place_columns
+from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState
+from nvitop.gui.model.columns import column_widths
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.state.columns import column_widths
 from nvitop.gui.state.ordering import list_processes
-from nvitop.gui.state.types import MainState, ProcessFilter, ViewState
 from nvitop.gui.view.badges import option_badges
-from nvitop.gui.view.cells import longest_command
+from nvitop.gui.view.column_text import longest_command
 from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.main import MainView, draw_main
 from nvitop.sampling.types import Sample

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from nvitop.gui.layout.device import Cells
 from nvitop.gui.layout.process import PlacedColumn, place
+from nvitop.gui.model.columns import USER_COLUMNS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.columns import USER_COLUMNS
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import UserSummary, summarise_users, total_memory

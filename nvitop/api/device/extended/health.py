@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What wears out, one by one: retired pages, spare rows; and what to do about it."""
+
+from __future__ import annotations
+
+from nvitop.api.device.extended.facts import ExtendedValues
+from nvitop.api.utils import NA, NaType
+from nvitop.namedtuple import NamedTuple
+
+_SINGLE_BIT, _DOUBLE_BIT = 0, 1
+# Numbers of NVML_FI_DEV_…, which older bindings do not name.
+_FIELD_RESET_STATUS, _FIELD_DRAIN_AND_RESET_STATUS, _FIELD_RECOVERY_ACTION = 226, 227, 230
+_RECOVERY_ACTIONS = {
+    0: 'None',
+    1: 'GPU Reset',
+    2: 'Node Reboot',
+    3: 'Drain P2P',
+    4: 'Drain and Reset',
+    5: 'Recover IMEX Domain',
+    6: 'Bus Reset',
+    7: 'System Reboot',
+}
+
+
+class RemappingHistogram(NamedTuple):
+    """Number of memory banks by how many spare rows they have left, ``NA`` where unknown."""
+
+    #: All of them.
+    max: int | NaType = NA
+    high: int | NaType = NA
+    partial: int | NaType = NA
+    low: int | NaType = NA
+    #: None: the next error cannot be mended.
+    none: int | NaType = NA
+
+
+class RetiredPage(NamedTuple):
+    """A page of memory that is not used any more."""
+
+    #: Where it is.
+    address: int
+    #: ``'Single Bit ECC'`` or ``'Double Bit ECC'``.
+    cause: str
+
+
+class HealthFacts(ExtendedValues):
+    """What was replaced; ``NA`` where a GPU does not replace in that way."""
+
+    def retired_page_list(self) -> list[RetiredPage]:
+        """Memory pages that were retired; an empty list where none were, and since Ampere.
+
+        NVML: ``nvmlDeviceGetRetiredPages`` · nvidia-smi: ``--query-retired-pages``
+        """
+        pages: list[RetiredPage] = []
+        for cause, name in ((_SINGLE_BIT, 'Single Bit ECC'), (_DOUBLE_BIT, 'Double Bit ECC')):
+            addresses = self._query('nvmlDeviceGetRetiredPages', cause)
+            if addresses is not NA:
+                pages += [RetiredPage(int(address), name) for address in addresses]
+        return pages
+
+    def retired_pages_pending(self) -> bool | NaType:
+        """Whether pages wait for a restart to be retired; ``NA`` since Ampere.
+
+        NVML: ``nvmlDeviceGetRetiredPagesPendingStatus`` · nvidia-smi: ``retired_pages.pending``
+        """
+        answer = self._query('nvmlDeviceGetRetiredPagesPendingStatus')
+        return bool(answer) if answer is not NA else NA
+
+    def remapping_histogram(self) -> RemappingHistogram:
+        """Memory banks by how many spare rows are left, each ``NA`` where unknown and before Ampere.
+
+        NVML: ``nvmlDeviceGetRowRemapperHistogram``
+        · nvidia-smi: ``--query-remapped-rows=remapped_rows.histogram.*``
+        """
+        answer = self._query('nvmlDeviceGetRowRemapperHistogram')
+        if answer is NA:
+            return RemappingHistogram()
+        return RemappingHistogram(
+            *(int(getattr(answer, name)) for name in RemappingHistogram._fields)
+        )
+
+    def remapping_banks_max(self) -> int | NaType:
+        """Number of memory banks with all spare rows left; see :meth:`remapping_histogram`."""
+        return self.remapping_histogram().max
+
+    def remapping_banks_high(self) -> int | NaType:
+        """Number of memory banks with many spare rows left; see :meth:`remapping_histogram`."""
+        return self.remapping_histogram().high
+
+    def remapping_banks_partial(self) -> int | NaType:
+        """Number of memory banks with some spare rows left; see :meth:`remapping_histogram`."""
+        return self.remapping_histogram().partial
+
+    def remapping_banks_low(self) -> int | NaType:
+        """Number of memory banks with few spare rows left; see :meth:`remapping_histogram`."""
+        return self.remapping_histogram().low
+
+    def remapping_banks_none(self) -> int | NaType:
+        """Number of memory banks without spare rows; see :meth:`remapping_histogram`."""
+        return self.remapping_histogram().none
+
+    def _field_flag(self, field: int) -> bool | NaType:
+        ((value, _),) = self._read_fields([(field, 0)])
+        return bool(value) if isinstance(value, int) else NA
+
+    def is_reset_required(self) -> bool | NaType:
+        """Whether the GPU has to be reset before it can be used; newer drivers may not tell.
+
+        NVML: ``NVML_FI_DEV_RESET_STATUS`` · nvidia-smi: ``reset_status.reset_required``
+        """
+        return self._field_flag(_FIELD_RESET_STATUS)
+
+    def is_drain_and_reset_recommended(self) -> bool | NaType:
+        """Whether the GPU should be reset as soon as its work is done; newer drivers may not tell.
+
+        NVML: ``NVML_FI_DEV_DRAIN_AND_RESET_STATUS``
+        · nvidia-smi: ``reset_status.drain_and_reset_recommended``
+        """
+        return self._field_flag(_FIELD_DRAIN_AND_RESET_STATUS)
+
+    def recovery_action(self) -> str:
+        """What makes the GPU usable again, ``'GPU Reset'`` and so on; ``'None'``: nothing is wrong.
+
+        NVML: ``NVML_FI_DEV_GET_GPU_RECOVERY_ACTION`` · nvidia-smi: ``gpu_recovery_action``
+        """
+        ((value, _),) = self._read_fields([(_FIELD_RECOVERY_ACTION, 0)])
+        return _RECOVERY_ACTIONS.get(value, NA) if isinstance(value, int) else NA

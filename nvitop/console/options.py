@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options: what command line, environment and configuration file say, merged."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Callable, Mapping
+
+from nvitop.console.arguments import ArgumentParser, add_help_and_version
+from nvitop.namedtuple import NamedTuple
+
+DESCRIPTION = 'Show what runs on the NVIDIA GPUs of this machine, live or as a report.'
+EPILOG = """\
+without a terminal nvitop prints the report, as with --once.
+for programs to read, `nvitop query` prints CSV and JSON: see nvitop query --help.
+
+exit status: 0 when at least one GPU answers; 1 when none does, or when something that was asked
+for could not be done; 2 for arguments that cannot be understood.
+"""
+
+#: An index, ``gpu:mig``, or the beginning of a UUID as CUDA_VISIBLE_DEVICES takes it.
+_DEVICE = r'\d+(:\d+)?|(GPU|MIG)-[0-9A-Za-z/-]+'
+
+#: How much room a panel takes: ``auto`` decides by the height of the terminal.
+MODES = ('auto', 'full', 'compact')
+#: Names of the themes; ``gui.render.theme`` has their colors.
+THEME_NAMES = ('dark', 'light', 'mono', 'colorblind')
+
+
+class Thresholds(NamedTuple):
+    """Where load turns from light to moderate and from moderate to heavy, in percent."""
+
+    gpu: tuple[int, int] = (10, 75)
+    memory: tuple[int, int] = (10, 80)
+
+
+class Options(NamedTuple):
+    """Everything a run of ``nvitop`` can be told. The defaults are the documented ones."""
+
+    #: Print a report once; ``None``: decided by whether there is a terminal.
+    once: bool | None = None
+    #: Whether the monitor was asked for by name (an error without a terminal).
+    monitor: bool = False
+    #: One of :data:`MODES`.
+    mode: str = 'auto'
+    #: Seconds between samples, for everything; ``None``: devices 1 s, processes 2 s.
+    interval: float | None = None
+    ascii: bool = False
+    #: No signal can be sent.
+    readonly: bool = False
+    #: Bars and graphs in a gradient, with 256 colours or more.
+    colorful: bool = False
+    #: Colours even where the output is no terminal.
+    force_color: bool = False
+    #: Name of the theme.
+    theme: str = 'dark'
+    thresholds: Thresholds = Thresholds()
+    show_host: bool = True
+    #: Columns of the process panel, from left to right; ``None``: the usual ones.
+    columns: tuple[str, ...] | None = None
+    #: Devices to show: indices, ``gpu:mig`` indices or UUIDs; ``None``: all.
+    only: tuple[str, ...] | None = None
+    #: Only the devices CUDA_VISIBLE_DEVICES names.
+    only_visible: bool = False
+    #: Only processes of type C or C+G; exactly C; G or C+G; exactly G.
+    compute: bool = False
+    only_compute: bool = False
+    graphics: bool = False
+    only_graphics: bool = False
+    #: Only processes of these users; ``None``: of all.
+    users: tuple[str, ...] | None = None
+    #: Only these processes; ``None``: all.
+    pids: tuple[int, ...] | None = None
+    #: Keys of the monitor that the user has chosen, by the name of what they do.
+    keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    #: Name or file of the scenario to simulate, ``None``: the real machine.
+    demo: str | None = None
+
+
+def merge(*layers: Mapping[str, object]) -> Options:
+    """Options of the layers, later ones winning: configuration file, environment, command line.
+
+    A layer names only what it sets. Keys are the fields of :class:`Options`, and
+    ``gpu_thresholds`` and ``memory_thresholds`` for the two halves of :class:`Thresholds`.
+    """
+    merged: dict[str, object] = {}
+    for layer in layers:
+        merged.update(layer)
+    halves = [merged.pop(f'{half}_thresholds', None) for half in Thresholds._fields]
+    thresholds = Thresholds._make(given or default for given, default in zip(halves, Thresholds()))
+    fields = {**Options()._asdict(), 'thresholds': thresholds, **merged}
+    unknown = fields.keys() - set(Options._fields)
+    if unknown:
+        raise ValueError(f'no such option: {", ".join(sorted(unknown))}')
+    return Options._make(fields[name] for name in Options._fields)
+
+
+def parse_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    """The layer of the environment variables; what cannot be understood in them is ignored.
+
+    ``NVITOP_MONITOR_MODE`` is a list of words: exactly one of ``auto full compact`` sets the mode,
+    ``colorful`` holds unless ``plain`` stands beside it, ``light`` unless ``dark`` does,
+    ``readonly`` always. ``NVITOP_GPU_UTILIZATION_THRESHOLDS`` and
+    ``NVITOP_MEMORY_UTILIZATION_THRESHOLDS`` are two percentages each.
+    """
+    layer: dict[str, object] = {}
+    words = {word.strip().lower() for word in environ.get('NVITOP_MONITOR_MODE', '').split(',')}
+    modes = words.intersection(MODES)
+    if len(modes) == 1:
+        layer['mode'] = modes.pop()
+    if 'colorful' in words or 'plain' in words:
+        layer['colorful'] = 'plain' not in words
+    if 'light' in words or 'dark' in words:
+        layer['theme'] = 'light' if 'dark' not in words else 'dark'
+    if 'readonly' in words:
+        layer['readonly'] = True
+    for key, variable in (('gpu', 'GPU'), ('memory', 'MEMORY')):
+        text = environ.get(f'NVITOP_{variable}_UTILIZATION_THRESHOLDS', '')
+        try:
+            layer[f'{key}_thresholds'] = parse_thresholds(text.split(',')[:2])
+        except ValueError:
+            continue
+    return layer
+
+
+def parse_thresholds(words: list[str]) -> tuple[int, int]:
+    """Two percentages from 1 to 99, the lower one first; ValueError where they are not."""
+    low, high = sorted(int(word) for word in words)
+    if not 1 <= low <= high <= 99:
+        raise ValueError(f'thresholds must be from 1 to 99, not {low} and {high}')
+    return low, high
+
+
+def check_interval(seconds: float) -> float:
+    """The seconds between samples; ValueError where they are too few, or more than can be waited."""
+    if not 0.25 <= seconds < 1e6:
+        raise ValueError(f'must be 0.25 seconds or more, below 1000000, not {seconds}')
+    return seconds
+
+
+def _interval(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'not a number of seconds: {text!r}') from None
+    try:
+        return check_interval(seconds)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _device(text: str) -> str:
+    if not re.fullmatch(_DEVICE, text):
+        raise argparse.ArgumentTypeError(f'not an index, a GPU:MIG index or a UUID: {text!r}')
+    return text if '-' in text else ':'.join(str(int(index)) for index in text.split(':'))
+
+
+def _pid(text: str) -> int:
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f'not a PID: {text!r}')
+    return int(text)
+
+
+class _Thresholds(argparse.Action):
+    """Two percentages, kept in order."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        assert isinstance(values, list)
+        try:
+            setattr(namespace, self.dest, parse_thresholds(values))
+        except ValueError:
+            parser.error(
+                f'argument {option_string}: needs two whole numbers from 1 to 99, '
+                f'not {" ".join(values)!r}'
+            )
+
+
+class _Monitor(argparse.Action):
+    """``--monitor [MODE]``: without a mode the other layers decide which."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.monitor = True
+        if values is not None:
+            namespace.mode = values
+
+
+_Adder = Callable[..., argparse.Action]
+
+
+def _add_switch(add: _Adder, *names: str, dest: str, opposite: str, text: str) -> None:
+    """A switch and its opposite, which a configuration file can make necessary."""
+    add(*names, dest=dest, action='store_true', help=text)
+    add(opposite, dest=dest, action='store_false', help=argparse.SUPPRESS)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of ``nvitop``. What is not given on the command line is not in the namespace."""
+    parser = ArgumentParser(
+        prog='nvitop',
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        add_help=False,
+    )
+    _add_general(parser)
+    _add_coloring(parser)
+    _add_configuration(parser)
+    _add_device_filters(parser)
+    _add_process_filters(parser)
+    return parser
+
+
+def _add_general(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('general')
+    add_help_and_version(group)
+    jobs = group.add_mutually_exclusive_group()
+    jobs.add_argument('-1', '--once', action='store_true', help='print a report once and exit')
+    jobs.add_argument(
+        '-m',
+        '--monitor',
+        nargs='?',
+        choices=MODES,
+        action=_Monitor,
+        help='monitor; auto (the default) chooses between full and compact by the height of the '
+        'terminal',
+    )
+    group.add_argument(
+        '--interval',
+        type=_interval,
+        metavar='SEC',
+        help='seconds between samples, 0.25 or more (default: devices 1, processes 2)',
+    )
+    _add_switch(
+        group.add_argument,
+        '-U',
+        '--ascii',
+        '--no-unicode',
+        dest='ascii',
+        opposite='--unicode',
+        text='draw with ASCII characters only',
+    )
+    _add_switch(
+        group.add_argument,
+        '--readonly',
+        dest='readonly',
+        opposite='--no-readonly',
+        text='do not let signals be sent to processes',
+    )
+    group.add_argument(
+        '--no-host',
+        dest='show_host',
+        action='store_false',
+        help='hide the host panel of the monitor (H shows it)',
+    )
+    group.add_argument('--host', dest='show_host', action='store_true', help=argparse.SUPPRESS)
+    group.add_argument(
+        '--demo',
+        nargs='?',
+        const='',
+        metavar='SCENARIO',
+        help='simulate a machine: the name of a scenario or a scenario file (default: dgx-h100)',
+    )
+
+
+def _add_configuration(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('configuration')
+    group.add_argument('--config', metavar='FILE', help='read this configuration file')
+    group.add_argument('--no-config', action='store_true', help='read no configuration file')
+    group.add_argument(
+        '--print-config',
+        action='store_true',
+        help='print the effective configuration as a file with comments and exit',
+    )
+
+
+def _add_coloring(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('coloring')
+    _add_switch(
+        group.add_argument,
+        '--colorful',
+        dest='colorful',
+        opposite='--no-colorful',
+        text='bars and graphs in a gradient, on terminals with 256 colors or more',
+    )
+    _add_switch(
+        group.add_argument,
+        '--force-color',
+        dest='force_color',
+        opposite='--no-force-color',
+        text='color the report even when the output is not a terminal',
+    )
+    group.add_argument('--theme', choices=THEME_NAMES, help='colors (default: dark)')
+    group.add_argument(
+        '--light',
+        dest='theme',
+        action='store_const',
+        const='light',
+        help='colors for a terminal with a light background',
+    )
+    group.add_argument(
+        '--no-light', dest='theme', action='store_const', const='dark', help=argparse.SUPPRESS
+    )
+    for half, what, default in (('gpu', 'GPU', '10 75'), ('mem', 'memory', '10 80')):
+        group.add_argument(
+            f'--{half}-util-thresh',
+            dest={'gpu': 'gpu_thresholds', 'mem': 'memory_thresholds'}[half],
+            nargs=2,
+            action=_Thresholds,
+            metavar=('TH1', 'TH2'),
+            help=f'percentages, 1 to 99, from which {what} load is moderate and heavy '
+            f'(default: {default})',
+        )
+
+
+def _add_device_filters(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('device filtering')
+    group.add_argument(
+        '-o',
+        '--only',
+        nargs='+',
+        type=_device,
+        metavar='INDEX',
+        help='show only these devices: NVML indices, MIG devices as GPU:MIG, or UUIDs; '
+        'beats --only-visible',
+    )
+    _add_switch(
+        group.add_argument,
+        '-ov',
+        '--only-visible',
+        dest='only_visible',
+        opposite='--no-only-visible',
+        text='show only the devices in CUDA_VISIBLE_DEVICES',
+    )
+
+
+def _add_process_filters(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('process filtering', 'all that are given must hold')
+    for short, name, what in (
+        ('-c', 'compute', 'processes with a compute context (type C or C+G)'),
+        ('-C', 'only-compute', 'processes with nothing but a compute context (type C)'),
+        ('-g', 'graphics', 'processes with a graphics context (type G or C+G)'),
+        ('-G', 'only-graphics', 'processes with nothing but a graphics context (type G)'),
+    ):
+        _add_switch(
+            group.add_argument,
+            short,
+            f'--{name}',
+            dest=name.replace('-', '_'),
+            opposite=f'--no-{name}',
+            text=f'show only {what}',
+        )
+    group.add_argument(
+        '-u',
+        '--user',
+        dest='users',
+        nargs='*',
+        metavar='USERNAME',
+        help='show only processes of these users (without a name: of the current user)',
+    )
+    group.add_argument(
+        '-p',
+        '--pid',
+        dest='pids',
+        nargs='+',
+        type=_pid,
+        metavar='PID',
+        help='show only these processes',
+    )
+
+
+class Invocation(NamedTuple):
+    """What a command line says."""
+
+    #: What was given, by the names of the options' fields.
+    layer: dict[str, object]
+    #: The configuration file that was named.
+    config: str | None = None
+    reads_config: bool = True
+    prints_config: bool = False
+
+
+def parse_arguments(arguments: list[str] | None = None) -> Invocation:
+    """What the command line says. Leaves with status 2 where it cannot be understood."""
+    layer: dict[str, object] = dict(vars(make_parser().parse_args(arguments)))
+    for name in ('only', 'users', 'pids'):
+        given = layer.get(name)
+        if isinstance(given, list):
+            layer[name] = tuple(given)
+    config = layer.pop('config', None)
+    return Invocation(
+        config=config if isinstance(config, str) else None,
+        reads_config=not layer.pop('no_config', False),
+        prints_config=bool(layer.pop('print_config', False)),
+        layer=layer,
+    )

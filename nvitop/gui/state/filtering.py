@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The live filter: words that must all match. No regular expressions, which could freeze it all."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterable, Mapping, Sequence, Tuple
+
+from nvitop.gui.model.choices import SPECIAL_COMMANDS
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.types import HostProcessSample, ProcessSample
+
+#: What processes use devices for, by PID and start time.
+Uses = Mapping[Tuple[int, float], Sequence[ProcessSample]]
+
+
+class Query(NamedTuple):
+    """A parsed filter: each part is a prefix (``''``: none) and a word."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+
+
+def parse_query(text: str) -> Query:
+    """The words of a filter, with the prefix ``user: gpu: pid: type:`` where a word has one.
+
+    ``user:`` alone, as while it is being typed, restricts nothing. ``GPU:``, as the column is
+    called, is one too.
+    """
+    parts = []
+    for word in text.split():
+        prefix, colon, rest = word.partition(':')
+        if colon and prefix.lower() in _FIELDS:
+            if rest:
+                parts.append((prefix.lower(), rest))
+        else:
+            parts.append(('', word))
+    return Query(tuple(parts))
+
+
+def contains(text: str | None, word: str) -> bool:
+    """Whether the word is in the text; its case counts only where it has an upper-case letter."""
+    if text is None:
+        return False
+    return word in text if word != word.lower() else word in text.lower()
+
+
+def _has_device(process: ProcessSample, word: str) -> bool:
+    device = process.key.device
+    return word in (device.label, str(device.physical_index)) or (
+        bool(device.uuid) and device.uuid.lower().startswith(word.lower())
+    )
+
+
+def _has_type(process: ProcessSample, word: str) -> bool:
+    kinds = (process.type or '').split('+')
+    return word.upper() in (*kinds, process.type) or (word.upper() == 'X' and len(kinds) == 2)
+
+
+_FIELDS: dict[str, Callable[[ProcessSample, str], bool]] = {
+    'user': lambda process, word: contains(process.username, word),
+    'gpu': _has_device,
+    'pid': lambda process, word: str(process.key.pid).startswith(word),
+    'type': _has_type,
+}
+
+
+def _has_word(process: ProcessSample, word: str) -> bool:
+    return (
+        contains(process.command, word)
+        or contains(process.name, word)
+        or contains(process.username, word)
+        or contains(SPECIAL_COMMANDS.get(process.status), word)
+        or word == str(process.key.pid)
+    )
+
+
+def matches(process: ProcessSample, query: Query) -> bool:
+    """Whether the process has all words of the query."""
+    return all(
+        _FIELDS[prefix](process, word) if prefix else _has_word(process, word)
+        for prefix, word in query.parts
+    )
+
+
+def matches_host_process(process: HostProcessSample, query: Query, uses: Uses) -> bool:
+    """The same for a process of the tree, given what processes use devices for."""
+    rows = uses.get((process.pid, process.start_time), ())
+    return any(matches(row, query) for row in rows) or all(
+        _has_host_part(process, prefix, word) for prefix, word in query.parts
+    )
+
+
+def _has_host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
+    if prefix == 'user':
+        return contains(process.username, word)
+    if prefix == 'pid':
+        return str(process.pid).startswith(word)
+    return not prefix and (
+        contains(process.command, word)
+        or contains(process.username, word)
+        or contains(SPECIAL_COMMANDS.get(process.status), word)
+        or word == str(process.pid)
+    )
+
+
+def filter_processes(processes: Iterable[ProcessSample], query: Query) -> tuple[ProcessSample, ...]:
+    """The processes that match, in their order."""
+    if not query.parts:
+        return tuple(processes)
+    return tuple(process for process in processes if matches(process, query))

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""What stands in the cells of the process panel, for each column of ``state.columns``."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterable, Mapping, Optional
+
+from nvitop.gui.model.columns import COLUMNS_BY_NAME
+from nvitop.gui.render.width import cell_width
+from nvitop.gui.view import format as fmt
+from nvitop.sampling.types import ProcessSample
+
+_USER = COLUMNS_BY_NAME['user'].width
+
+#: The text of a process, which runs on a device with this driver model.
+CellText = Callable[[ProcessSample, Optional[str]], str]
+
+
+def _gpu_memory(process: ProcessSample, driver_model: str | None) -> str:
+    is_wddm = driver_model == 'WDDM'
+    return fmt.format_gpu_memory(process.gpu_memory_bytes, is_wddm=is_wddm)
+
+
+def _command(process: ProcessSample, _: str | None = None) -> str:
+    return fmt.format_command(process.command, process.status, name=process.name)
+
+
+# fmt: off
+#: Column → its text, safe to draw.
+CELLS: Mapping[str, CellText] = {
+    'gpu': lambda process, _: process.key.device.label,
+    'pid': lambda process, _: str(process.key.pid),
+    'type': lambda process, _: fmt.format_process_type(process.type),
+    'user': lambda process, _: fmt.format_user(process.username, _USER),
+    'gpu_memory': _gpu_memory,
+    'gpu_memory_percent': lambda process, _: fmt.format_cpu_percent(process.gpu_memory_percent),
+    'sm': lambda process, _: fmt.format_column_percent(process.gpu_sm_utilization_percent),
+    'gmbw': lambda process, _: fmt.format_column_percent(process.gpu_memory_utilization_percent),
+    'encoder': lambda process, _: fmt.format_column_percent(process.gpu_encoder_utilization_percent),
+    'decoder': lambda process, _: fmt.format_column_percent(process.gpu_decoder_utilization_percent),
+    'cpu': lambda process, _: fmt.format_cpu_percent(process.cpu_percent),
+    'memory': lambda process, _: fmt.format_cpu_percent(process.memory_percent),
+    'host_memory': lambda process, _: fmt.format_bytes(process.host_memory_bytes),
+    'time': lambda process, _: fmt.format_running_time(process.running_time_seconds),
+    'command': _command,
+}
+# fmt: on
+
+
+def longest_command(processes: Iterable[ProcessSample]) -> int:
+    """Cells of the longest command of these processes."""
+    return max((cell_width(_command(process)) for process in processes), default=0)

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import threading
+from typing import Callable, Iterator
+
+import pytest
+
+from nvitop.sampling import watchdog
+from nvitop.sampling.watchdog import Watchdog
+from tests.patience import PATIENCE
+from tests.sampling.fakes import Clock
+
+LIMIT = 2.0
+
+
+class Bench:
+    """A lane on a clock turned by hand, and steps that hang until they are let go."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.threads: list[threading.Thread] = []
+        self.lane = Watchdog(
+            clock=self.clock,
+            start_thread=self.start,
+            condition=self.clock.condition,
+            spare_seconds=0.0,
+        )
+        self.let_go = threading.Event()
+
+    def start(self, name: str, target: Callable[[], None]) -> None:
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def hang(self, seconds: float = LIMIT) -> str:
+        """A call that does not come back: time passes, then it blocks."""
+        self.clock.turn(seconds)
+        assert self.let_go.wait(PATIENCE)
+        return 'late'
+
+    def run(self, *hanging: str, names: str = 'abc') -> dict[object, str]:
+        outcomes = self.lane.run(
+            {name: (self.hang if name in hanging else name.upper) for name in names}, limit=LIMIT
+        )
+        return {
+            name: 'timed out' if outcome.timed_out else str(outcome.value)
+            for name, outcome in outcomes.items()
+        }
+
+    def join(self) -> None:
+        """Let everything go and wait for the threads."""
+        self.let_go.set()
+        for thread in self.threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.join()
+
+
+def test_steps_run_in_order_in_one_thread_beside_the_caller(bench: Bench) -> None:
+    seen: list[tuple[str, int]] = []
+    steps = {name: (lambda n=name: seen.append((n, threading.get_ident()))) for name in 'abc'}
+    bench.lane.run(steps, limit=LIMIT)
+    assert [name for name, _ in seen] == ['a', 'b', 'c']
+    assert len({ident for _, ident in seen}) == 1
+    assert seen[0][1] != threading.get_ident()
+    assert len(bench.threads) == 1
+
+
+def test_the_next_round_runs_in_the_same_thread() -> None:
+    started = []
+
+    def start(name: str, target: Callable[[], None]) -> None:
+        started.append(name)
+        watchdog.start_daemon(name, target)
+
+    lane = Watchdog(start_thread=start, spare_seconds=PATIENCE)
+    for _ in range(50):
+        outcomes = lane.run({'a': threading.get_ident, 'b': threading.get_ident}, limit=PATIENCE)
+        assert outcomes['a'].value == outcomes['b'].value
+    assert len(started) == 1
+
+
+def test_a_thread_that_was_left_behind_takes_no_more_work(bench: Bench) -> None:
+    lane = Watchdog(
+        clock=bench.clock,
+        start_thread=bench.start,
+        condition=bench.clock.condition,
+        spare_seconds=0.1,
+    )
+    steps: dict[str, Callable[[], object]] = {'a': bench.hang, 'b': threading.get_ident}
+    lane.run(steps, limit=LIMIT)
+    stuck, *others = bench.threads
+    for _ in range(10):
+        outcome = lane.run({'b': threading.get_ident}, limit=LIMIT)['b']
+        assert outcome.value != stuck.ident
+    assert len(others) <= 2
+
+
+def test_nothing_to_do_starts_no_thread(bench: Bench) -> None:
+    assert bench.lane.run({}, limit=LIMIT) == {}
+    assert bench.threads == []
+
+
+def test_an_error_is_an_outcome_and_the_others_go_on(bench: Bench) -> None:
+    error = ValueError('no')
+
+    def fail() -> str:
+        raise error
+
+    outcomes = bench.lane.run({'a': fail, 'b': lambda: 'B'}, limit=LIMIT)
+    assert outcomes['a'].error is error
+    assert not outcomes['a'].timed_out
+    assert outcomes['b'].value == 'B'
+
+
+def test_a_step_that_hangs_does_not_blind_the_others(bench: Bench) -> None:
+    assert bench.run('b') == {'a': 'A', 'b': 'timed out', 'c': 'C'}
+    assert bench.lane.threads_inside == 1
+
+
+def test_the_last_step_may_hang_too_and_all_of_them(bench: Bench) -> None:
+    assert bench.run('c') == {'a': 'A', 'b': 'B', 'c': 'timed out'}
+    assert bench.run('a', 'b') == {'a': 'timed out', 'b': 'timed out', 'c': 'timed out'}
+    assert bench.lane.threads_inside == 3
+
+
+def test_while_the_program_itself_stands_still_nobody_is_silent(bench: Bench) -> None:
+    inside = threading.Event()
+    stops = iter([60.0, 60.0])
+
+    class Stopped(threading.Condition):
+        """The program is stopped and continued while it waits, as by Ctrl-Z and fg."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            seconds = next(stops, None) if inside.is_set() else 0.0
+            if not seconds:
+                if seconds is None:
+                    bench.let_go.set()
+                return super().wait(timeout)
+            assert timeout is not None
+            bench.clock.now += timeout + seconds
+            return False
+
+    def step() -> bool:
+        inside.set()
+        return bench.let_go.wait(PATIENCE)
+
+    lane = Watchdog(
+        clock=bench.clock, start_thread=bench.start, condition=Stopped(), spare_seconds=0.0
+    )
+    outcome = lane.run({'a': step}, limit=LIMIT)['a']
+    assert outcome.value is True
+
+
+def test_a_subject_that_is_silent_is_not_waited_for_again(bench: Bench) -> None:
+    bench.run('b')
+    before = bench.clock.now
+    outcomes = bench.lane.run({'a': lambda: 'A', 'b': bench.hang}, limit=LIMIT)
+    assert bench.clock.now == before
+    assert outcomes['b'].silent_seconds == LIMIT
+    assert bench.lane.threads_inside == 1
+
+
+def test_a_subject_is_tried_again_on_the_side_with_back_off(bench: Bench) -> None:
+    bench.run('b')
+    silent_from = bench.clock.now
+    trials = []
+    for _ in range(40):
+        bench.clock.now += 1.0
+        before = len(bench.threads)
+        bench.lane.run({'b': lambda: bench.let_go.wait(PATIENCE)}, limit=LIMIT)
+        trials += [bench.clock.now - silent_from] * (len(bench.threads) - before)
+    assert trials == [watchdog.FIRST_RETRY_SECONDS, 2 * watchdog.FIRST_RETRY_SECONDS]
+    assert bench.lane.threads_inside == watchdog.MAX_THREADS_INSIDE == 3
+
+
+def test_a_subject_that_answers_a_trial_is_back(bench: Bench) -> None:
+    bench.run('b')
+    bench.clock.now += watchdog.FIRST_RETRY_SECONDS
+    assert bench.run()['b'] == 'timed out'
+    (trial,) = [thread for thread in bench.threads if thread.name.endswith('-trial')]
+    trial.join(PATIENCE)
+    assert bench.run() == {'a': 'A', 'b': 'B', 'c': 'C'}
+
+
+def test_a_subject_whose_call_came_back_is_tried_at_once(bench: Bench) -> None:
+    bench.run('b')
+    bench.join()
+    assert bench.lane.threads_inside == 0
+    assert bench.run()['b'] == 'timed out'
+    bench.join()
+    assert bench.run()['b'] == 'B'
+
+
+def test_a_call_that_came_back_makes_room_for_one_more_and_not_for_two(bench: Bench) -> None:
+    bench.run('b')
+    bench.join()
+    bench.let_go = threading.Event()
+    for _ in range(9):
+        bench.clock.now += watchdog.LAST_RETRY_SECONDS
+        bench.lane.run({'b': lambda: bench.let_go.wait(PATIENCE)}, limit=LIMIT)
+    assert bench.lane.threads_inside == watchdog.MAX_THREADS_INSIDE
+
+
+def test_a_subject_that_answers_too_late_is_not_back(bench: Bench) -> None:
+    bench.run('b')
+    bench.join()
+    steps = {'b': lambda: bench.clock.turn(LIMIT + 0.1)}
+    bench.lane.run(steps, limit=LIMIT)
+    bench.join()
+    assert bench.lane.run({'b': lambda: None}, limit=LIMIT)['b'].timed_out
+
+
+def test_the_pause_between_trials_does_not_grow_for_ever(bench: Bench) -> None:
+    bench.run('b')
+    bench.join()
+    steps = {'b': lambda: bench.clock.turn(LIMIT + 0.1)}
+    for _ in range(12):
+        bench.clock.now += watchdog.LAST_RETRY_SECONDS
+        before = len(bench.threads)
+        assert bench.lane.run(steps, limit=LIMIT)['b'].timed_out
+        assert len(bench.threads) == before + 1
+        bench.join()
+
+
+def test_what_a_call_left_behind_brings_back_is_thrown_away(bench: Bench) -> None:
+    bench.run('a', names='a')
+    bench.join()
+    assert bench.run(names='a') == {'a': 'timed out'}
+
+
+def test_a_forgotten_subject_is_asked_like_any_other(bench: Bench) -> None:
+    bench.run('b')
+    bench.lane.forget('b')
+    assert bench.run()['b'] == 'B'
+
+
+def test_a_slow_round_of_quick_steps_times_nothing_out(bench: Bench) -> None:
+    steps = {i: (lambda: bench.clock.turn(LIMIT * 0.9)) for i in range(5)}
+    outcomes = bench.lane.run(steps, limit=LIMIT)
+    assert not any(outcome.timed_out for outcome in outcomes.values())
+
+
+def test_after_an_interrupt_the_thread_ends_with_its_step(bench: Bench) -> None:
+    class Interrupted(threading.Condition):
+        def wait(self, timeout: float | None = None) -> bool:
+            if threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt
+            return super().wait(timeout)
+
+    lane = Watchdog(
+        clock=bench.clock, start_thread=bench.start, condition=Interrupted(), spare_seconds=0.0
+    )
+    done = []
+
+    def first() -> None:
+        bench.let_go.wait(PATIENCE)
+
+    with pytest.raises(KeyboardInterrupt):
+        lane.run({'a': first, 'b': lambda: done.append('b')}, limit=LIMIT)
+    bench.join()
+    assert done == []
