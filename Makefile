@@ -50,9 +50,10 @@ test-only: $(VENV)/.made ## run the tests alone
 	@$(PYTEST) $(ARGS)
 
 .PHONY: lint
-lint: $(VENV)/.made ## check style (ruff) and types (mypy --strict, for Linux, Windows and macOS)
+lint: $(VENV)/.made ## check style (ruff), wording, and types (mypy --strict, for Linux, Windows and macOS)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python tools/check_language.py
 	@if [ ! -x $(BIN)/mypy ]; then echo 'NOT CHECKED, needs Python 3.10 or newer: types'; exit; fi; \
 	$(BIN)/mypy || exit 1; \
 	for platform in win32 darwin; do \

@@ -1,0 +1,230 @@
+"""Report words and phrases that the project's texts avoid: ``python tools/check_language.py``.
+
+Checks documents, docstrings, comments, string literals and names of functions and classes.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import sys
+import tokenize
+from typing import Iterator
+
+ROOT = pathlib.Path(__file__).parent.parent
+FOLDERS = (
+    *('nvitop', 'tests', 'tools', 'benchmarks', 'examples', 'docs', 'share', '.github', '.ci'),
+)
+DOCUMENTS = ('.md', '.rst', '.toml', '.yml', '.yaml', '.1', '.fish', '.sh', '')
+SKIPPED = ('docs/_build/', 'tests/golden/', 'tools/check_language.py')
+
+#: Files and folders that have not been rewritten yet. Remove a line to have its path checked.
+PENDING = (
+    # documents
+    'README.md',
+    'CHANGELOG.md',
+    'CODE_OF_CONDUCT.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'Dockerfile',
+    'Makefile',
+    'pyproject.toml',
+    'install-nvidia-driver.sh',
+    '.github/',
+    'docs/',
+    'examples/',
+    'tools/',
+    # API
+    'nvitop/api/libnvml/',
+    'nvitop/api/libcuda.py',
+    'nvitop/api/libcudart.py',
+    'nvitop/api/_cuda_binding.py',
+    'nvitop/api/log.py',
+    'nvitop/api/utils.py',
+    'nvitop/api/caching.py',
+    'nvitop/api/termcolor.py',
+    'nvitop/api/__init__.py',
+    'nvitop/namedtuple.py',
+    'nvitop/printable.py',
+    'nvitop/platforms/',
+    'nvitop/__init__.py',
+    # devices
+    'nvitop/api/device/',
+    'nvitop/api/process/',
+    'nvitop/api/host.py',
+    # sampling
+    'nvitop/sampling/',
+    'nvitop/collector/',
+    'nvitop/api/collector/',
+    'nvitop/api/metrics.py',
+    'nvitop/api/extended_metrics.py',
+    # monitor: state
+    'nvitop/gui/model/',
+    'nvitop/gui/layout/',
+    'nvitop/gui/state/',
+    # monitor: view
+    'nvitop/gui/',
+    # commands
+    'nvitop/console/',
+    'nvitop/cli.py',
+    'nvitop/__main__.py',
+    'nvitop/query/',
+    'nvitop/select/',
+    'tools/make_share.py',
+    'share/',
+    # simulation
+    'nvitop/simulation/',
+    'nvitop/compat/',
+    'nvitop/callbacks/',
+    # tests: API
+    'tests/api/',
+    'tests/platforms/',
+    'tests/test_namedtuple.py',
+    'tests/test_public_api.py',
+    'tests/test_public_names.py',
+    'tests/test_docstrings.py',
+    # tests: sampling
+    'tests/sampling/',
+    # tests: monitor
+    'tests/gui/',
+    'tests/e2e/',
+    # tests: commands
+    'tests/console/',
+    'tests/query/',
+    'tests/test_cli',
+    'tests/test_select',
+    # tests: simulation
+    'tests/simulation/',
+    'tests/compat/',
+    'tests/callbacks/',
+    'tests/faults/',
+    'tests/fuzz/',
+    'tests/test_soak.py',
+    # tests: documents
+    'tests/test_',
+    'tests/documents.py',
+    'tests/conftest.py',
+    'tests/small_runs.py',
+    'tests/program_on_windows.py',
+    'tests/patience.py',
+    'tests/delivery/',
+    'tests/gpu/',
+    # benchmarks
+    'benchmarks/',
+)
+
+#: Pattern → what to write instead. A space matches any white space.
+PHRASES = {
+    r'(tells?|told|telling)': 'report, show, distinguish',
+    r'(stands?|stood|standing)': 'is, appears',
+    r'so (many|much) (as|of|that|\w+s)': 'the number of, at most N',
+    r'(nobody|somebody|anybody|whoever|whom)': 'name the actor',
+    r'(anew|once more)': 'again',
+    r'any ?more': 'no longer',
+    r'beside': 'next to, in addition to, compared with',
+    r'of (which|whom|those that)': 'a main clause',
+    r'seldom(er)?': 'rarely',
+    r'that there (is|are) not': 'unknown',
+    r'that (is|are) none': 'invalid',
+    r'(is|are) no (?!longer|more|less)\w+': 'is not a',
+    r'(is|are|be) (had|said)': 'is available, is reported',
+    r'(say|says|said) so': 'shows a message, reports',
+    r'of before': 'previous',
+    r'mend(s|ed|ing)?': 'fix',
+    r'(give|gives|gave) way': 'yield',
+    r'(hold|holds|held) up': 'block',
+    r'left behind': 'abandoned',
+    r'(gets? well|got well|heal(s|ed|ing)?)': 'recovers',
+    r'remarks?': 'note, warning',
+    r'the box': 'the dialog',
+    r'facts?': 'values, fields, properties',
+    r'meets? (the|a|no|every) (filter|limit)': 'matches',
+    r'at hand': 'available',
+    r'needs must|what for': 'why',
+    r'(behavi|col|fav|hon|neighb|rum|lab)our\w*': 'American spelling: -or',
+    r'\w+(ialis|tilis|cognis|gnis|malis|timis|ronis|maris|ganis|aralys|nalys)(e|ed|es|ing|ation)': (
+        'American spelling: -ize'
+    ),
+    r'(licence|centre|grey|catalogue|modelled|labelled|cancelled)\w*': 'American spelling',
+}
+#: Uses of these words that are fine.
+ALLOWED = (
+    r'stand-ins?',
+    r'stand-?alone',
+    r'stands? for',
+    r'in fact',
+    r'there (is|are) no',
+    r'(tell|telling|tells) \w+ (\w+ )?apart',
+    r'(tell|tells) \w+ (\w+ )?from',
+)
+#: Words with which no docstring begins.
+OPENINGS = r'\s*(What|Who|Whom|Whose|The same|So)\b'
+
+_FLAGS = re.IGNORECASE
+_ALLOWED = re.compile('|'.join(ALLOWED).replace(' ', r'\s+'), _FLAGS)
+_PHRASES = [
+    (re.compile(rf'\b(?:{phrase})\b'.replace(' ', r'\s+'), _FLAGS), advice)
+    for phrase, advice in PHRASES.items()
+]
+
+
+def complaints(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line offset and a message for each phrase to avoid in a text."""
+    text = _ALLOWED.sub(lambda match: re.sub(r'\S', '·', match.group()), text)
+    for pattern, advice in _PHRASES:
+        for match in pattern.finditer(text):
+            words = ' '.join(match.group().split())
+            yield text.count('\n', 0, match.start()), f'{words!r}; write: {advice}'
+
+
+def texts_of(path: pathlib.Path) -> Iterator[tuple[int, str]]:
+    """Yield line numbers and texts: a whole document, or what a person reads in Python code."""
+    if path.suffix != '.py':
+        yield 1, path.read_text(encoding='utf-8')
+        return
+    with tokenize.open(path) as file:
+        previous = ''
+        for token in tokenize.generate_tokens(file.readline):
+            kind, line = tokenize.tok_name[token.type], token.start[0]
+            if kind in ('COMMENT', 'STRING', 'FSTRING_MIDDLE'):
+                yield line, token.string
+            elif kind == 'NAME' and previous in ('def', 'class'):
+                yield line, token.string.replace('_', ' ')
+            previous = token.string
+
+
+def check(path: pathlib.Path) -> Iterator[str]:
+    """Yield one message for each phrase to avoid in a file."""
+    name = path.relative_to(ROOT).as_posix()
+    for line, text in texts_of(path):
+        opening = re.match(rf'(?:r?"""|#:){OPENINGS}', text) if path.suffix == '.py' else None
+        if opening:
+            yield f'{name}:{line}: begins with {opening.group(1)!r}; begin with a noun or a verb'
+        for offset, message in complaints(text):
+            yield f'{name}:{line + offset}: {message}'
+
+
+def files(prefixes: list[str]) -> Iterator[pathlib.Path]:
+    """Yield the files to check: those below ``prefixes``, or all that are not pending."""
+    paths = [path for path in ROOT.iterdir() if path.is_file()]
+    paths += [path for folder in FOLDERS for path in (ROOT / folder).rglob('*')]
+    for path in sorted(paths):
+        name = path.relative_to(ROOT).as_posix()
+        is_text = path.is_file() and path.suffix in ('.py', *DOCUMENTS)
+        if not is_text or name.startswith(SKIPPED) or name in ('LICENSE', 'COPYING'):
+            continue
+        if name.startswith('.') and '/' not in name:
+            continue
+        if name.startswith(tuple(prefixes)) if prefixes else not name.startswith(PENDING):
+            yield path
+
+
+def main() -> int:
+    """Check the given path prefixes, or everything that is not pending."""
+    found = [message for path in files(sys.argv[1:]) for message in check(path)]
+    print('\n'.join(found), end='\n' * bool(found))
+    return 1 if found else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
