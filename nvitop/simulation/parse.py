@@ -6,12 +6,10 @@ from __future__ import annotations
 import math
 import pathlib
 import re
-import sys
 from typing import Iterator, Mapping
 
-from nvitop.simulation.lines import key_lines
 from nvitop.simulation.models import MODELS
-from nvitop.simulation.reader import UNITS, TomlTable, suggestion
+from nvitop.simulation.reader import UNITS, TomlTable
 from nvitop.simulation.scenario import (
     ZERO,
     Event,
@@ -25,6 +23,7 @@ from nvitop.simulation.scenario import (
 )
 from nvitop.simulation.schema import FIELDS, FIELDS_BY_NAME, MIG_FIELDS
 from nvitop.simulation.waveforms import Signal
+from nvitop.toml import TomlDocument, TomlError, suggestion
 
 MAX_PID = 2**32 - 1
 _PROFILE = re.compile(r'^(?:(\d+)c\.)?(\d+)g\.(\d+)gb(?:\+.*)?$')
@@ -51,17 +50,12 @@ def read_scenario(path: pathlib.Path) -> Scenario:
 def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
     """Check the text of a scenario file. Raises :class:`ScenarioError` with file, line and key."""
     source = source or name
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    if text.startswith('\ufeff'):  # editors of Windows put this mark before it
-        text = text[1:]
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f'{source}: {error}') from error
-    top = TomlTable(content, source=source, lines=key_lines(text))
+        document = TomlDocument(text)
+    except TomlError as error:
+        where = f'{source}:{error.line}' if error.line else source
+        raise ScenarioError(f'{where}: {error}') from error
+    top = TomlTable(document.values, source=source, document=document)
     description = top.text('description')
     top.seed = seed = top.integer('seed', 0)
     scenario = _driver(top.table('driver'), Scenario(name, description, seed))

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from typing import Any, Iterable, Iterator, Mapping
 
 from nvitop.simulation.abi import NVML_ERRORS
-from nvitop.simulation.lines import Part
 from nvitop.simulation.scenario import ScenarioError, Value
 from nvitop.simulation.schema import ScenarioKey
 from nvitop.simulation.waveforms import SHAPES, Signal, phase_of
+from nvitop.toml import Part, TomlDocument, suggestion
 
 UNITS = {
     'B': 1,
@@ -28,12 +27,6 @@ _INDEX = re.compile(r'\{i(?::0(\d+)d)?\}')
 _NAN = math.nan
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """``'; did you mean …?'`` where a known word is near."""
-    close = difflib.get_close_matches(word, list(known), 1)
-    return f'; did you mean {close[0]}?' if close else ''
-
-
 class TomlTable:
     """One table of the file. Each key has to be read; :meth:`finish` complains about the others."""
 
@@ -42,13 +35,13 @@ class TomlTable:
         content: Mapping[str, Any],
         path: tuple[Part, ...] = (),
         source: str = '',
-        lines: Mapping[tuple[Part, ...], int] | None = None,
+        document: TomlDocument | None = None,
         seed: int = 0,
     ) -> None:
         self.content = content
         self.path = path
         self.source = source
-        self.lines = lines or {}
+        self.document = document
         #: What phases of waves depend on, beside their place in the file.
         self.seed = seed
         self._known: dict[str, None] = {}
@@ -59,11 +52,8 @@ class TomlTable:
     def fail(self, key: str | None, problem: str) -> ScenarioError:
         """An error that names file, line and key."""
         path = self.path if key is None else (*self.path, key)
-        where = self.source
-        for end in range(len(path), 0, -1):
-            if path[:end] in self.lines:
-                where += f':{self.lines[path[:end]]}'
-                break
+        line = 0 if self.document is None else self.document.line_of(path)
+        where = f'{self.source}:{line}' if line else self.source
         name = ''.join(f'[{part}]' if isinstance(part, int) else f'.{part}' for part in path)
         return ScenarioError(': '.join(part for part in (where, name.lstrip('.'), problem) if part))
 
@@ -157,7 +147,7 @@ class TomlTable:
     # Tables
 
     def _inner(self, content: Mapping[str, Any], *path: Part) -> TomlTable:
-        return TomlTable(content, (*self.path, *path), self.source, self.lines, self.seed)
+        return TomlTable(content, (*self.path, *path), self.source, self.document, self.seed)
 
     def table(self, key: str) -> TomlTable:
         """A table within this one, empty where it is not given."""

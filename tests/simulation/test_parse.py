@@ -19,11 +19,11 @@ GPU = '[[gpu]]\ncount = 2\n'
 PROCESS = GPU + '[[process]]\ncommand = ["a"]\n'
 
 MISTAKES = {
-    'syntax': ('[[gpu]\n', 'test.toml: '),
+    'syntax': ('[[gpu]\n', 'test.toml:1: is not valid TOML: '),
     'unknown table': ('[grafics]\n', 'test.toml:1: grafics: unknown key (allowed: description'),
     'unknown key': (
         '[[gpu]]\n\ntemprature = 3\n',
-        'test.toml:3: gpu[0].temprature: unknown key; did you mean temperature? (allowed: ',
+        "test.toml:3: gpu[0].temprature: unknown key; did you mean 'temperature'? (allowed: ",
     ),
     'unknown key of the second GPU': (
         '[[gpu]]\n[[gpu]]\nfoo = 1\n',
@@ -31,7 +31,7 @@ MISTAKES = {
     ),
     'unknown key of the driver': (
         '[driver]\nversoin = "1"\n',
-        'test.toml:2: driver.versoin: unknown key; did you mean version?',
+        "test.toml:2: driver.versoin: unknown key; did you mean 'version'?",
     ),
     'not a table': ('gpu = 3\n', 'test.toml:1: gpu: 3 is not an array of tables: write [[gpu]]'),
     'a list of numbers': ('gpu = [3]\n', 'test.toml:1: gpu: is not an array of tables'),
@@ -79,7 +79,7 @@ MISTAKES = {
     ),
     'key of a wave': (
         '[[gpu]]\nfan_speed = { mean = 20, perod = 3 }\n',
-        'test.toml:2: gpu[0].fan_speed.perod: unknown key; did you mean period?',
+        "test.toml:2: gpu[0].fan_speed.perod: unknown key; did you mean 'period'?",
     ),
     'shape': (
         '[[gpu]]\nfan_speed = { mean = 20, shape = "round" }\n',
@@ -134,7 +134,7 @@ MISTAKES = {
     ),
     'key of an event': (
         GPU + '[[event]]\nat = 1\nset = { losd = true }\n',
-        'test.toml:5: event[0].set.losd: unknown key; did you mean lost?',
+        "test.toml:5: event[0].set.losd: unknown key; did you mean 'lost'?",
     ),
     'fault without effect': (
         GPU + '[[fault]]\ncall = "nvmlInit*"\n',
