@@ -555,6 +555,18 @@ def test_reasons_are_told_without_asking_again_within_a_moment(
         assert set(machine.calls) == {'nvmlDeviceGetPowerUsage'}
 
 
+def test_a_reading_has_the_value_and_the_reason_of_one_call(machine: simulation.Machine) -> None:
+    device = Device(0)
+    assert device.reading('temperature') == (device.temperature(), None)
+    assert device.reading('physical_index') == (0, None)
+    machine.fail('nvmlDeviceGetTemperature*', 'TIMEOUT')
+    machine.reset_calls()
+    value, reason = device.reading('temperature')
+    assert value is NA
+    assert str(reason) == 'Timeout'
+    assert sum(machine.calls.values()) == 1
+
+
 def test_an_answer_that_cannot_be_true_is_a_reason(machine: simulation.Machine) -> None:
     machine.set(gpu=0, memory_used='2 TiB', gpu_utilization=177)
     device = Device(0)

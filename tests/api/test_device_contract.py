@@ -46,6 +46,7 @@ NOT_GETTERS = {
     'of_parent',
     'oneshot',
     'processes_of',
+    'reading',
     'release_gpm',
     'unavailable_reason',
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.api.device.clock import ClockInfos, ClockSpeedInfos
 from nvitop.api.device.cuda import CudaDevice, CudaMigDevice
 from nvitop.api.device.device import Device, is_mig_device_uuid
@@ -20,6 +19,7 @@ from nvitop.api.device.visible import (
     normalize_cuda_visible_devices,
     parse_cuda_visible_devices,
 )
+from nvitop.api.reading import ImpossibleAnswer, Reading
 
 if TYPE_CHECKING:
     from nvitop.api.device.clock_reasons import ClockEventReasons
@@ -36,6 +36,7 @@ __all__ = [
     'MemoryInfo',
     'MigDevice',
     'PhysicalDevice',
+    'Reading',
     'RemappedRows',
     'ThroughputInfo',
     'UtilizationRates',

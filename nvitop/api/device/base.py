@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nvitop.api import libnvml
 from nvitop.api.device.board import Board, board_of
 from nvitop.api.libnvml import nvmlQuery
+from nvitop.api.reading import ImpossibleAnswer, Reading, check_range
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from nvitop.api.device.board import Answer
     from nvitop.api.device.window import Window
+    from nvitop.api.reading import Reason
 
     P = ParamSpec('P')
     R = TypeVar('R')
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 
     #: A question: the name of a function of NVML, or a function that asks it.
     Function = Union[str, Callable[[Any], Any]]
-    #: Why there is no value.
-    Reason = Union[libnvml.NVMLError, 'ImpossibleAnswer']
 
 
 #: Errors that stay for as long as the device is there, so a fact that fails with one is known.
@@ -62,10 +62,6 @@ _QUIETLY = {'ignore_function_not_found': True}
 
 #: The words for a switch.
 ENABLED = {0: 'Disabled', 1: 'Enabled'}
-
-
-class ImpossibleAnswer(Exception):
-    """An answer of the driver that cannot be true; the getter gave ``NA`` instead."""
 
 
 def derived(
@@ -277,13 +273,13 @@ class DeviceBase:
 
     def _in_range(self, value: object, most: int = UINT_MAX - 1) -> int | NaType:
         """``value`` where it is a number from 0 to ``most``, else ``NA``."""
-        if not isinstance(value, int):
+        if not isinstance(value, int) or (value > most and value in _UNKNOWN):
             return NA
-        if 0 <= value <= most:
-            return value
-        if value not in _UNKNOWN:
-            self._failure.error = ImpossibleAnswer(f'{value} cannot be true')
-        return NA
+        try:
+            return check_range(value, most)
+        except ImpossibleAnswer as error:
+            self._failure.error = error.with_traceback(None)
+            return NA
 
     def _note_unsupported(self) -> None:
         """Give the reason where the driver, asked whether it can, just said no."""
@@ -331,19 +327,28 @@ class DeviceBase:
         """Whether this is a MIG device: a slice of a GPU."""
         return False
 
-    def unavailable_reason(self, method: str) -> Reason | None:
-        """Why the getter ``method`` gives ``NA``: the driver's error, or an :class:`ImpossibleAnswer`.
+    def reading(self, method: str) -> Reading:
+        """Return what the getter ``method`` returns, and the reason if that is ``NA``.
 
-        ``None`` where it has a value, and where the driver just does not tell. In a :meth:`oneshot`
-        block in which the getter was called already, this costs no call of the driver. ``str()`` of
-        the error is the reason in words.
+        >>> value, reason = device.reading('fan_speed')
+
+        The reason is the driver's error or an :class:`ImpossibleAnswer`; ``str()`` of it is text for
+        people. It is ``None`` if there is a value, and if the driver gives no reason.
         """
         self._failure.error = None
         value = getattr(self, method)
         if callable(value):
             value = value()
-        missing = value is NA or (isinstance(value, tuple) and NA in value)
-        return self._failure.error if missing else None
+        is_missing = value is NA or (isinstance(value, tuple) and NA in value)
+        return Reading(value, self._failure.error if is_missing else None)
+
+    def unavailable_reason(self, method: str) -> Reason | None:
+        """Return the reason why the getter ``method`` returns ``NA``, see :meth:`reading`.
+
+        This calls the getter. In a :meth:`oneshot` block in which the getter was called before, it
+        does not call the driver again.
+        """
+        return self.reading(method).reason
 
 
 def _field_error(handle: Any, field: tuple[int, int]) -> libnvml.NVMLError | None:

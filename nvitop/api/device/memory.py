@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import DeviceBase, ImpossibleAnswer, human, once_in_oneshot
+from nvitop.api.device.base import DeviceBase, human, once_in_oneshot
+from nvitop.api.reading import ImpossibleAnswer
 from nvitop.api.utils import NA, ULONGLONG_MAX, NaType, bytes2human
 from nvitop.namedtuple import NamedTuple
 

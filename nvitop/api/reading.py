@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A value together with the reason why it is missing, and the check that a value is plausible."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Union
+
+from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from nvitop.api import libnvml
+
+    N = TypeVar('N', int, float)
+
+    #: Why a value is missing.
+    Reason = Union[libnvml.NVMLError, 'ImpossibleAnswer']
+
+
+class ImpossibleAnswer(Exception):
+    """The driver returned an implausible value; the getter returned ``NA`` instead."""
+
+
+class Reading(NamedTuple):
+    """The result of a getter of :class:`nvitop.Device`."""
+
+    #: The value, or ``NA``.
+    value: Any
+    #: Why the value, or a part of it, is ``NA``; ``None`` if it is not, or if the driver gives no reason.
+    reason: Reason | None = None
+
+
+def check_range(value: N, most: float, least: float = 0, unit: str = '') -> N:
+    """Return ``value`` if it is between ``least`` and ``most``.
+
+    Raises:
+        ImpossibleAnswer: The value is outside the range; the message shows it with its unit.
+    """
+    if not least <= value <= most:
+        raise ImpossibleAnswer(f'{value} {unit}'.rstrip() + ' cannot be true')
+    return value
+
+
+# The public path, as shown in tracebacks, pickles and the documentation.
+ImpossibleAnswer.__module__ = Reading.__module__ = 'nvitop.api.device'
