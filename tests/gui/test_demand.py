@@ -9,8 +9,8 @@ from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import GraphState
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.demand import DETAILS, demand_of
+from tests.gui.driving import press, state_of
 from tests.gui.samples import SAMPLES
-from tests.gui.test_update import press, state_of
 
 
 def with_counters(width: int, *keys: str) -> AppState:

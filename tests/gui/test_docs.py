@@ -12,8 +12,8 @@ from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.keymap import BINDINGS
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
+from tests.gui.driving import press, state_of
 from tests.gui.samples import SAMPLES
-from tests.gui.test_update import press, state_of
 
 MONITOR = tables.ROOT / 'docs' / 'monitor.md'
 

@@ -17,8 +17,8 @@ from nvitop.gui.state.rebinding import USUAL_KEYS, rebind
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
+from tests.gui.driving import press
 from tests.gui.samples import SAMPLES
-from tests.gui.test_update import press
 
 pytestmark = pytest.mark.usefixtures('utc')
 

@@ -10,8 +10,8 @@ from nvitop.gui.state.events import SampleArrived
 from nvitop.gui.state.targets import has_targets
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import ProcessSample, Sample
+from tests.gui.driving import press, read_dialog, state_of, texts
 from tests.gui.samples import SAMPLES, with_families
-from tests.gui.test_update import press, read_dialog, state_of, texts
 
 MANY = SAMPLES['processes200']
 

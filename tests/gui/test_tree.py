@@ -12,8 +12,8 @@ from nvitop.gui.state.tree import build_tree, subtree
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, HostProcessSample
+from tests.gui.driving import press, state_of
 from tests.gui.samples import SAMPLES, with_families
-from tests.gui.test_update import press, state_of
 
 
 def process(

@@ -53,18 +53,9 @@ from nvitop.sampling.types import (
     Problem,
     ProcessKey,
     ProcessSample,
-    Sample,
 )
+from tests.gui.driving import EVENTS, MANY, TREE, press, read_dialog, state_of, texts
 from tests.gui.samples import SAMPLES, with_details, with_families
-
-MANY = SAMPLES['processes200']
-
-
-def state_of(
-    sample: Sample, width: int = 120, height: int = 40, view: ViewState | None = None
-) -> AppState:
-    state = AppState(width=width, height=height, view=view or ViewState())
-    return update(state, SampleArrived(sample._replace(sequence=1)))[0]
 
 
 def test_processes_are_listed_again_only_when_they_were_measured_again() -> None:
@@ -73,21 +64,6 @@ def test_processes_are_listed_again_only_when_they_were_measured_again() -> None
     assert later.rows is state.rows
     changed = MANY._replace(sequence=3, processes=MANY.processes[5:])
     assert len(update(later, SampleArrived(changed))[0].rows) == len(state.rows) - 5
-
-
-def press(state: AppState, *keys: str) -> tuple[AppState, tuple[Effect, ...]]:
-    return update_all(state, tuple(KeyPressed(key) for key in keys))
-
-
-def read_dialog(state: AppState) -> AppState:
-    """The state when an open dialog has been on the screen for half a second, without a key."""
-    now = state.monotonic
-    events = (FrameDrawn(now), ClockTicked(now + 0.5, 0.0), InputAwaited(now + 0.5))
-    return update_all(state, events)[0]
-
-
-def texts(state: AppState) -> list[str]:
-    return [notice.text for notice in state.notices]
 
 
 def pids(state: AppState) -> list[int]:
@@ -762,17 +738,6 @@ def test_a_signal_to_a_zombie_is_told_among_those_that_failed() -> None:
 
 # The tree
 
-TREE = MANY._replace(
-    host_processes=(
-        HostProcessSample(1, 1.0, None, 'root'),
-        HostProcessSample(50, 5.0, 1, 'ann', is_own=True, command='bash'),
-        HostProcessSample(
-            MANY.processes[0].key.pid, MANY.processes[0].key.start_time, 50, 'ann', is_own=True
-        ),
-        HostProcessSample(70, 7.0, 1, 'bob'),
-    )
-)
-
 
 def test_the_tree_opens_at_the_selected_process_and_is_left_to_the_list() -> None:
     state, _ = press(state_of(TREE), 'Down', 't')
@@ -1217,33 +1182,6 @@ def test_clicks_select_and_sort() -> None:
     assert state.main.sort == Sort('pid', reverse=True)
     state, _ = update(state, MousePressed(0, 0))
     assert state.main.selected is None
-
-
-_KEYS = sorted({key for binding in BINDINGS for keys in binding.keys for key in keys.split()})
-SIZES = st.tuples(st.integers(1, 300), st.integers(1, 100))
-EVENTS: st.SearchStrategy[Event] = st.one_of(
-    st.sampled_from(_KEYS).map(KeyPressed),
-    st.characters(min_codepoint=33, max_codepoint=126).map(KeyPressed),
-    st.builds(MousePressed, st.integers(0, 300), st.integers(0, 100), st.integers(1, 3)),
-    st.builds(MouseScrolled, st.just(1), st.just(1), st.integers(-1, 1), st.integers(-1, 1)),
-    SIZES.map(lambda size: Resized(*size)),
-    st.sampled_from(sorted(SAMPLES)).map(
-        lambda name: SampleArrived(SAMPLES[name]._replace(sequence=9))
-    ),
-    st.just(SampleArrived(TREE._replace(sequence=9))),
-    st.text(max_size=20).map(Pasted),
-    st.integers(0, 100).map(lambda now: ClockTicked(float(now), float(now))),
-    st.builds(
-        EnvironmentRead,
-        st.sampled_from([0, *(process.key.pid for process in TREE.processes[:3])]),
-        st.just(1.0),
-        st.lists(st.tuples(st.text(max_size=9), st.text(max_size=99)), max_size=60).map(tuple),
-        st.sampled_from(['', 'access denied']),
-    ),
-    st.sampled_from(['sent', 'gone', 'failed']).map(
-        lambda outcome: SignalSent(TREE.processes[0].key, 'SIGTERM', outcome, 'why')
-    ),
-)
 
 
 #: What makes a dialog one that can be answered, and its answer.

@@ -1,0 +1,95 @@
+"""Drives the state of the monitor in tests: samples, keys, and any other events."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.effects import Effect
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import (
+    ClockTicked,
+    EnvironmentRead,
+    Event,
+    FrameDrawn,
+    InputAwaited,
+    KeyPressed,
+    MousePressed,
+    MouseScrolled,
+    Pasted,
+    Resized,
+    SampleArrived,
+    SignalSent,
+)
+from nvitop.gui.state.keymap import BINDINGS
+from nvitop.gui.state.update import update, update_all
+from nvitop.sampling.types import HostProcessSample, Sample
+from tests.gui.samples import SAMPLES
+
+MANY = SAMPLES['processes200']
+#: A machine with a small tree of host processes; one of them runs on a GPU.
+TREE = MANY._replace(
+    host_processes=(
+        HostProcessSample(1, 1.0, None, 'root'),
+        HostProcessSample(50, 5.0, 1, 'ann', is_own=True, command='bash'),
+        HostProcessSample(
+            MANY.processes[0].key.pid, MANY.processes[0].key.start_time, 50, 'ann', is_own=True
+        ),
+        HostProcessSample(70, 7.0, 1, 'bob'),
+    )
+)
+
+
+def state_of(
+    sample: Sample, width: int = 120, height: int = 40, view: ViewState | None = None
+) -> AppState:
+    """Return the state of a monitor of this size that shows the sample."""
+    state = AppState(width=width, height=height, view=view or ViewState())
+    return update(state, SampleArrived(sample._replace(sequence=1)))[0]
+
+
+def press(state: AppState, *keys: str) -> tuple[AppState, tuple[Effect, ...]]:
+    """Press keys one after the other; return the state and all effects."""
+    return update_all(state, tuple(KeyPressed(key) for key in keys))
+
+
+def read_dialog(state: AppState) -> AppState:
+    """Leave an open dialog on the screen for half a second without a key, so that it is ready."""
+    now = state.monotonic
+    events = (FrameDrawn(now), ClockTicked(now + 0.5, 0.0), InputAwaited(now + 0.5))
+    return update_all(state, events)[0]
+
+
+def texts(state: AppState) -> list[str]:
+    """Return the texts of the notices on the screen."""
+    return [notice.text for notice in state.notices]
+
+
+#: All keys of the key table.
+KEYS = sorted({key for binding in BINDINGS for keys in binding.keys for key in keys.split()})
+#: Width and height of a terminal.
+SIZES = st.tuples(st.integers(1, 300), st.integers(1, 100))
+#: Any event, on a terminal of any size.
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    st.sampled_from(KEYS).map(KeyPressed),
+    st.characters(min_codepoint=33, max_codepoint=126).map(KeyPressed),
+    st.builds(MousePressed, st.integers(0, 300), st.integers(0, 100), st.integers(1, 3)),
+    st.builds(MouseScrolled, st.just(1), st.just(1), st.integers(-1, 1), st.integers(-1, 1)),
+    SIZES.map(lambda size: Resized(*size)),
+    st.sampled_from(sorted(SAMPLES)).map(
+        lambda name: SampleArrived(SAMPLES[name]._replace(sequence=9))
+    ),
+    st.just(SampleArrived(TREE._replace(sequence=9))),
+    st.text(max_size=20).map(Pasted),
+    st.integers(0, 100).map(lambda now: ClockTicked(float(now), float(now))),
+    st.builds(
+        EnvironmentRead,
+        st.sampled_from([0, *(process.key.pid for process in TREE.processes[:3])]),
+        st.just(1.0),
+        st.lists(st.tuples(st.text(max_size=9), st.text(max_size=99)), max_size=60).map(tuple),
+        st.sampled_from(['', 'access denied']),
+    ),
+    st.sampled_from(['sent', 'gone', 'failed']).map(
+        lambda outcome: SignalSent(TREE.processes[0].key, 'SIGTERM', outcome, 'why')
+    ),
+)
