@@ -10,6 +10,7 @@ from typing import Callable, Hashable
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
+from nvitop.api.libnvml._errors import IN_USE
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.gpu import GpuReader, GpuReading, ProcessRecord, lost_reading
 from nvitop.sampling.plan import Due
@@ -79,7 +80,7 @@ def _restart() -> None:
     try:
         libnvml.restart_nvml()
     except libnvml.NVMLError as error:
-        if error.value != libnvml.NVML_ERROR_IN_USE:
+        if error.value != IN_USE:
             raise
         # A thread is inside the driver: it goes on as it is.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device, ImpossibleAnswer, MigDevice
+from nvitop.api.libnvml._errors import is_denied, is_harmless, is_lasting, is_lost
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.plan import MEASURED_BETWEEN_READINGS, REPORT_METRICS, STATIC, metrics_due
 from nvitop.sampling.selection import DeviceSelection
@@ -22,14 +23,6 @@ if TYPE_CHECKING:
     from nvitop.api.metrics import Metric
     from nvitop.sampling.plan import Due
 
-#: Codes after which a GPU answers nothing any more: uninitialized, driver not loaded, GPU is lost,
-#: library and driver of different versions, GPU not found.
-_LOSSES = frozenset({1, 9, 15, 18, 28})
-_NO_PERMISSION = 4
-#: Codes that stay as they are: not supported, no permission, function not found.
-_LASTING = frozenset({3, _NO_PERMISSION, 13})
-#: What MIG devices say instead: invalid argument, not found.
-_LASTING_OF_MIG = frozenset({2, 6})
 _PROCESS_LISTS = (
     'nvmlDeviceGetComputeRunningProcesses',
     'nvmlDeviceGetGraphicsRunningProcesses',
@@ -83,13 +76,10 @@ class DeviceLostError(Exception):
 
     def __init__(self, error: libnvml.NVMLError) -> None:
         super().__init__(str(error))
-        #: Status of the device from now on, and the driver's code.
-        self.status, self.code = 'lost' if is_loss(error) else 'error', int(error.value)
-
-
-def is_loss(error: libnvml.NVMLError) -> bool:
-    """Whether an error means that a GPU, or the driver, is gone for now."""
-    return error.value in _LOSSES
+        #: Status of the device from now on.
+        self.status = 'lost' if is_lost(error) else 'error'
+        #: Whether a MIG device that was destroyed may have failed this way.
+        self.is_destroyed = is_harmless(error) and not is_lasting(error)
 
 
 class DeviceReader:
@@ -234,7 +224,7 @@ class DeviceReader:
         is_telling = any(metric.name not in self._problems for metric in metrics)
         values = {metric.field: self._ask(metric, errors) for metric in metrics}
         if is_telling and errors and all(value is None for value in values.values()):
-            serious = [error for error in errors if error.value not in _LASTING]
+            serious = [error for error in errors if not is_lasting(error)]
             if serious and len(metrics) > 2:
                 raise DeviceLostError(serious[0]) from serious[0]
         return values
@@ -259,10 +249,10 @@ class DeviceReader:
         if isinstance(reason, ImpossibleAnswer):
             self._note(metric.name, str(reason), 'impossible')
             return None
-        if is_loss(reason):
+        if is_lost(reason):
             raise DeviceLostError(reason) from reason
         errors.append(reason)
-        if reason.value in _LASTING:
+        if is_lasting(reason):
             self._unsupported.add(metric.name)
         self._note_error(metric.name, reason)
         return None
@@ -279,10 +269,10 @@ class DeviceReader:
             error = libnvml.last_error(function, self.device.handle)
             impossible = libnvml.impossible_answer(function, self.device.handle)
             if error is not None:
-                if is_loss(error):
+                if is_lost(error):
                     raise DeviceLostError(error)
                 self._note_error(function, error)
-                failed |= error.value not in _LASTING
+                failed |= not is_lasting(error)
             elif impossible:
                 self._note(function, impossible, 'impossible')
             else:
@@ -329,8 +319,8 @@ class DeviceReader:
 
     def _note_error(self, what: str, error: libnvml.NVMLError) -> None:
         is_mig = self.key.is_mig
-        is_lasting = error.value in _LASTING or (is_mig and error.value in _LASTING_OF_MIG)
-        kind = 'denied' if error.value == _NO_PERMISSION else 'na' if is_lasting else 'error'
+        is_na = is_harmless(error) if is_mig else is_lasting(error)
+        kind = 'denied' if is_denied(error) else 'na' if is_na else 'error'
         reason = str(error)
         if kind == 'na' and what in _NOT_WITH_MIG:
             reason += ' (MIG)' if is_mig or self.device.is_mig_mode_enabled() else ''
@@ -398,7 +388,7 @@ class GpuReader:
         except DeviceLostError as loss:
             return self._lose(loss.status, str(loss))
         except libnvml.NVMLError as error:
-            return self._lose('lost' if is_loss(error) else 'error', str(error))
+            return self._lose('lost' if is_lost(error) else 'error', str(error))
         self._lost = None
         return reading
 
@@ -406,7 +396,7 @@ class GpuReader:
         device = Device(self.index)
         uuid = known_value(device.uuid()) or ''
         error = device.unavailable_reason('uuid')
-        if isinstance(error, libnvml.NVMLError) and (device.handle is None or is_loss(error)):
+        if isinstance(error, libnvml.NVMLError) and (device.handle is None or is_lost(error)):
             raise DeviceLostError(error)
         key = DeviceKey(self.index, -1, uuid)
         before = self._info if self._gpu is None else self._gpu.sample.info
@@ -460,8 +450,8 @@ class GpuReader:
                 if loss.status == 'lost':
                     raise
                 # Its instance has been destroyed, or made anew under the same index.
-                is_destroyed = loss.code in _LASTING_OF_MIG
-                mig.lose(loss.status, f'{loss}: was it destroyed?' if is_destroyed else str(loss))
+                hint = ': was it destroyed?' if loss.is_destroyed else ''
+                mig.lose(loss.status, f'{loss}{hint}')
                 self._is_layout_known = False
         readers = [reader for reader in self._all() if self._is_wanted(reader)]
         return GpuReading(

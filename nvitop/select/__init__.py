@@ -21,6 +21,7 @@ from typing import (
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
+from nvitop.api.libnvml._errors import is_harmless, is_lost
 from nvitop.api.utils import human2bytes
 from nvitop.namedtuple import NamedTuple
 
@@ -34,21 +35,6 @@ __all__ = ['select_devices']
 T = TypeVar('T')
 
 FORMATS = ('index', 'uuid', 'device')
-#: After these errors a device is of no use to anybody: uninitialized, GPU is lost, not found.
-_LOSSES = (
-    libnvml.NVMLError_Uninitialized,
-    libnvml.NVMLError_GpuIsLost,
-    libnvml.NVMLError_NotFound,
-)
-#: These errors mean that a device cannot be split, or is a part already.
-_WHOLE = (
-    libnvml.NVMLError_NotSupported,
-    libnvml.NVMLError_NoPermission,
-    libnvml.NVMLError_FunctionNotFound,
-    libnvml.NVMLError_InvalidArgument,
-)
-#: This one means that a device has no memory of its own, but the host's.
-_SHARED = (libnvml.NVMLError_NotSupported,)
 
 
 class Criteria(NamedTuple):
@@ -118,23 +104,22 @@ def _read(device: Device, accounts: frozenset[str]) -> Candidate | None:
         gpu, bandwidth = _number(device.gpu_utilization()), _number(device.memory_utilization())
         if None in (total, gpu) and _is_lost(device):
             return None
-        is_memory_unknown = None in (total, free) and _has_failed(device, 'memory_info', _SHARED)
+        # "Not supported" means that a device has no memory of its own, but shares the host's.
+        is_memory_unknown = None in (total, free) and not isinstance(
+            device.unavailable_reason('memory_info'), (type(None), libnvml.NVMLError_NotSupported)
+        )
     if accounts and free is not None and used is not None:
         freed = min(used, _memory_of(device.processes(loads=False).values(), accounts))
         free, used = free + freed, used - freed
     return Candidate(device, free, total, used, gpu, bandwidth, is_memory_unknown)
 
 
-def _has_failed(device: Device, method: str, meant: tuple[type[Exception], ...]) -> bool:
-    """Whether a device failed to tell something, other than by an error that means something."""
-    reason = device.unavailable_reason(method)
-    return reason is not None and not isinstance(reason, meant)
-
-
 def _is_lost(device: Device) -> bool:
     """Whether a device that does not tell its memory or its load does not answer at all."""
     reasons = map(device.unavailable_reason, ('memory_info', 'gpu_utilization'))
-    return device.handle is None or any(isinstance(reason, _LOSSES) for reason in reasons)
+    return device.handle is None or any(
+        is_lost(reason) or isinstance(reason, libnvml.NVMLError_NotFound) for reason in reasons
+    )
 
 
 def _memory_of(processes: Iterable[GpuProcess], accounts: frozenset[str]) -> int:
@@ -233,7 +218,8 @@ def _read_leaves(
             return [None]
     with device.oneshot():
         leaves = device.to_leaf_devices()
-        if leaves == [device] and _has_failed(device, 'mig_mode', _WHOLE):
+        reason = device.unavailable_reason('mig_mode')
+        if leaves == [device] and reason is not None and not is_harmless(reason):
             return [None]  # nobody knows whether it is the GPU that programs would get
     readings = [_read(leaf, wish.accounts) for leaf in leaves]
     for read in filter(None, readings) if names else ():

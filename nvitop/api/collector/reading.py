@@ -14,6 +14,7 @@ from nvitop.api.collector.lineage import ProcessTreeFilter
 from nvitop.api.collector.snapshots import SnapshotResult
 from nvitop.api.collector.statistics import NAN, Sample
 from nvitop.api.device import CudaDevice
+from nvitop.api.libnvml._errors import is_harmless
 from nvitop.api.metrics import METRICS
 from nvitop.api.process import GpuProcess
 from nvitop.api.utils import NA, GiB, Snapshot
@@ -35,9 +36,6 @@ _SLOW = frozenset(metric.method for metric in METRICS if metric.tier == 'slow')
 _GROWING = frozenset({'running_time_in_seconds', 'elapsed_time_in_seconds'})
 #: CPU time is counted in steps of 10 ms: below this many seconds its share says nothing.
 _SHORTEST_CPU_SECONDS = 0.05
-#: Answers of a device that is well: invalid argument, not supported, no permission, not found,
-#: function not found.
-_HARMLESS_CODES = frozenset({2, 3, 4, 6, 13})
 
 
 class Reading(NamedTuple):
@@ -181,7 +179,7 @@ class Reader:
             what = f'{target.scope}/{attribute}'
             ask = functools.partial(target.device.unavailable_reason, attribute)
             reason = self._guarded(what, ask, None)
-            if reason is None or getattr(reason, 'value', None) in _HARMLESS_CODES:
+            if reason is None or is_harmless(reason):
                 target.unsupported.add(attribute)
                 continue
             self._report(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nvitop.api import libnvml
 from nvitop.api.device.board import Board, board_of
 from nvitop.api.libnvml import nvmlQuery
+from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.reading import ImpossibleAnswer, Reading, check_range
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
 
@@ -31,11 +32,6 @@ if TYPE_CHECKING:
     #: A question: the name of a function of NVML, or a function that asks it.
     Function = Union[str, Callable[[Any], Any]]
 
-
-#: Errors that stay for as long as the device is there, so a fact that fails with one is known.
-_LASTING_ERRORS = (libnvml.NVMLError_NotSupported, libnvml.NVMLError_FunctionNotFound)
-#: What drivers say of what MIG devices do not have, and of fields that they do not know.
-UNKNOWN_TO_DRIVER = (*_LASTING_ERRORS, libnvml.NVMLError_InvalidArgument)
 
 #: Functions that came late or are gone: a driver without them is old or new, not incomplete, so
 #: nobody is warned. Subjects that are loaded late add theirs.
@@ -212,8 +208,7 @@ class DeviceBase:
         found = facts.get((function, args))
         if found is None:
             found = self._ask_once(function, *args)
-            lasting = UNKNOWN_TO_DRIVER if self.is_mig_device() else _LASTING_ERRORS
-            if found[1] is None or isinstance(found[1], lasting):
+            if found[1] is None or is_unsupported(found[1], or_invalid=self.is_mig_device()):
                 facts[function, args] = found
         if found[1] is not None:
             self._failure.error = found[1]

@@ -21,6 +21,7 @@ from nvitop.api.device.power import PowerMixin
 from nvitop.api.device.process import ProcessMixin
 from nvitop.api.device.utilization import UtilizationMixin
 from nvitop.api.device.visible import VisibilityMixin
+from nvitop.api.libnvml._errors import is_unreachable
 from nvitop.api.utils import NA, Snapshot, snapshot_of
 
 if TYPE_CHECKING:
@@ -56,8 +57,6 @@ class _UuidPatternOnUse:
 
 
 _VERSION_SUFFIX = r'(_v\d+)\Z'
-#: Errors with which a device is made all the same: it has no handle, and all it tells is NA.
-LOSSES = (libnvml.NVMLError_GpuIsLost, libnvml.NVMLError_Unknown)
 
 
 def is_mig_device_uuid(uuid: str | None) -> bool:
@@ -198,7 +197,9 @@ class Device(
                 handle = find('nvmlDeviceGetHandleByPciBusId', str(bus_id).encode())
             if index is None:
                 index = int(find('nvmlDeviceGetIndex', handle))
-        except LOSSES as error:
+        except libnvml.NVMLError as error:
+            if not is_unreachable(error):
+                raise
             loss = error.with_traceback(None)
         super().__init__(NA if index is None else index, None if loss else handle, loss)
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nvitop.api.device.base import (
-    UNKNOWN_TO_DRIVER,
     DeviceBase,
     derived,
     human,
     once_in_oneshot,
 )
 from nvitop.api.device.window import Window, check_interval
+from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.utils import NA, KiB, NaType, bytes2human
 from nvitop.namedtuple import NamedTuple
 
@@ -240,7 +240,7 @@ class InterconnectMixin(DeviceBase):
             # The first rate is measured since this reading: there is no need for another one.
             self._window('PCIe', _new_rate_window).begin(lambda: counters)
             return True
-        return False if isinstance(self._failure.error, UNKNOWN_TO_DRIVER) else NA
+        return False if is_unsupported(self._failure.error, or_invalid=True) else NA
 
     def _read_pcie(self) -> _Counters | None:
         return self._read_counters(_PCIE_COUNTERS)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
-from nvitop.api.device.device import LOSSES, Device, find, only_one, uuid_pattern
+from nvitop.api.device.device import Device, find, only_one, uuid_pattern
 from nvitop.api.device.physical import PhysicalDevice
+from nvitop.api.libnvml._errors import is_unreachable
 from nvitop.api.utils import NA, NaType
 
 if TYPE_CHECKING:
@@ -185,7 +186,9 @@ def _find_by_index(physical_index: int, mig_index: int) -> tuple[PhysicalDevice,
         return parent, mig_index, None, parent._loss
     try:
         handle = find('nvmlDeviceGetMigDeviceHandleByIndex', parent.handle, mig_index)
-    except LOSSES as error:
+    except libnvml.NVMLError as error:
+        if not is_unreachable(error):
+            raise
         return parent, mig_index, None, error.with_traceback(None)
     return parent, mig_index, handle, None
 

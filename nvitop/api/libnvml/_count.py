@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError
+from nvitop.api.libnvml._errors import UNKNOWN
 from nvitop.api.libnvml._log import LOG
 
 #: Far more than any driver can have (32), few enough to ask for one by one.
@@ -25,5 +26,5 @@ def nvmlDeviceGetCount() -> int:
         raise NVMLError(code)
     if count.value > MOST_GPUS:
         LOG.warning('The driver says that it has %d GPUs, which cannot be true.', count.value)
-        raise NVMLError(BINDING.NVML_ERROR_UNKNOWN)
+        raise NVMLError(UNKNOWN)
     return count.value

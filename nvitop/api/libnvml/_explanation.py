@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import re
 
-from nvitop.api.libnvml._binding import BINDING, NVMLError, explain_binding
+from nvitop.api.libnvml import _errors
+from nvitop.api.libnvml._binding import NVMLError, explain_binding
 from nvitop.platforms import surroundings
 from nvitop.platforms.nvidia_files import nvml_name
 
@@ -172,7 +173,7 @@ def _explain_no_permission() -> str:
 def _explain_unknown() -> str:
     text = (
         'NVML could not be initialised: Unknown Error (code '
-        f'{BINDING.NVML_ERROR_UNKNOWN}).\n{advise_on_failure()}'
+        f'{_errors.UNKNOWN}).\n{advise_on_failure()}'
     )
     if surroundings() == 'container':
         text += (
@@ -197,10 +198,10 @@ def _kernel_log_advice() -> str:
 
 
 _EXPLANATIONS = {
-    BINDING.NVML_ERROR_LIBRARY_NOT_FOUND: _explain_library_not_found,
-    BINDING.NVML_ERROR_DRIVER_NOT_LOADED: _explain_driver_not_loaded,
-    BINDING.NVML_ERROR_LIB_RM_VERSION_MISMATCH: _explain_version_mismatch,
-    BINDING.NVML_ERROR_NO_PERMISSION: _explain_no_permission,
-    BINDING.NVML_ERROR_GPU_IS_LOST: _explain_gpu_is_lost,
-    BINDING.NVML_ERROR_UNKNOWN: _explain_unknown,
+    _errors.LIBRARY_NOT_FOUND: _explain_library_not_found,
+    _errors.DRIVER_NOT_LOADED: _explain_driver_not_loaded,
+    _errors.LIB_RM_VERSION_MISMATCH: _explain_version_mismatch,
+    _errors.NO_PERMISSION: _explain_no_permission,
+    _errors.GPU_IS_LOST: _explain_gpu_is_lost,
+    _errors.UNKNOWN: _explain_unknown,
 }

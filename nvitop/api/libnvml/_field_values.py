@@ -8,6 +8,7 @@ import time
 from typing import Any, Sequence, Tuple, Union
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError
+from nvitop.api.libnvml._errors import UNKNOWN
 from nvitop.api.libnvml._query import note_error, nvmlQuery
 from nvitop.api.libnvml._structures import FieldValue
 from nvitop.api.utils import NA, NaType
@@ -17,7 +18,6 @@ Field = Union[int, Tuple[int, int]]
 
 #: Member of the union by ``NVML_VALUE_TYPE_…``.
 _MEMBERS = ('dVal', 'uiVal', 'ulVal', 'ullVal', 'sllVal', 'siVal', 'usVal')
-_UNKNOWN: int = BINDING.NVML_ERROR_UNKNOWN
 
 
 def nvmlDeviceGetFieldValues(handle: Any, fieldIds: Sequence[Field]) -> Sequence[Any]:
@@ -69,7 +69,7 @@ def nvmlQueryFieldValues(
     for field, value in zip(field_ids, values):
         code = value.nvmlReturn
         if not code and value.valueType >= len(_MEMBERS):
-            code = _UNKNOWN
+            code = UNKNOWN
         note_error('nvmlDeviceGetFieldValues', (handle, field), code)
         if code:
             answers.append((NA, now))

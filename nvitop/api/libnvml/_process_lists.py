@@ -9,6 +9,12 @@ import struct
 from typing import Any, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError
+from nvitop.api.libnvml._errors import (
+    FUNCTION_NOT_FOUND,
+    INSUFFICIENT_SIZE,
+    NOT_SUPPORTED,
+    is_too_new,
+)
 from nvitop.api.libnvml._log import LOG
 from nvitop.api.libnvml._query import address_of, count_call
 from nvitop.api.libnvml._session import SESSION
@@ -19,11 +25,10 @@ from nvitop.api.libnvml._structures import (
     c_nvmlProcessInfo_v2_t,
     c_nvmlProcessInfo_v3_t,
 )
-from nvitop.api.libnvml._versions import TOO_NEW, memory_totals, nvmlDeviceGetMemoryInfo
+from nvitop.api.libnvml._versions import memory_totals, nvmlDeviceGetMemoryInfo
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.kernel import MAX_PID
 
-_INSUFFICIENT_SIZE: int = BINDING.NVML_ERROR_INSUFFICIENT_SIZE
 _MAX_ROUNDS = 8
 #: A byte no last byte of a row can be: what still has it after a call was not written.
 _UNWRITTEN = b'\xa5'
@@ -129,7 +134,7 @@ def _running_processes(name: str, handle: Any) -> list[ProcessInfo]:
         try:
             buffer, count = _read(key, method, handle, is_again=is_asked)
         except NVMLError as error:
-            if error.value not in TOO_NEW:
+            if not is_too_new(error):
                 raise
             continue
         finally:
@@ -144,7 +149,7 @@ def _running_processes(name: str, handle: Any) -> list[ProcessInfo]:
                     _remember(name, methods, method, layout)
                 return _note(key, answer)
     if best is None:
-        raise NVMLError(BINDING.NVML_ERROR_FUNCTION_NOT_FOUND)
+        raise NVMLError(FUNCTION_NOT_FOUND)
     return _note(key, best)
 
 
@@ -217,13 +222,13 @@ def _fill(
     """
     capacity = _capacities.get(key, 0)
     count = ctypes.c_uint()
-    code = _INSUFFICIENT_SIZE
+    code = INSUFFICIENT_SIZE
     for number in range(_MAX_ROUNDS):
         if number or is_again:
             count_call()
         count.value = capacity
         code = ask(capacity, count)
-        if code != _INSUFFICIENT_SIZE:
+        if code != INSUFFICIENT_SIZE:
             break
         # Processes may start before the next call.
         capacity = max(2 * count.value + 5, 2 * capacity)
@@ -278,7 +283,7 @@ def _read_total(handle: Any) -> int:
     try:
         return nvmlDeviceGetMemoryInfo(handle).total or ULONGLONG_MAX
     except NVMLError as error:
-        if error.value == BINDING.NVML_ERROR_NOT_SUPPORTED:
+        if error.value == NOT_SUPPORTED:
             memory_totals[address_of(handle)] = ULONGLONG_MAX
         return ULONGLONG_MAX
 

@@ -9,13 +9,10 @@ import re
 from typing import Any, Callable
 
 from nvitop.api.libnvml._binding import BINDING, LibraryMismatchError, NVMLError
+from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, UNINITIALIZED, UNKNOWN
 from nvitop.api.libnvml._log import LOG
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
-
-_FUNCTION_NOT_FOUND: int = BINDING.NVML_ERROR_FUNCTION_NOT_FOUND
-_UNINITIALIZED: int = BINDING.NVML_ERROR_UNINITIALIZED
-_UNKNOWN: int = BINDING.NVML_ERROR_UNKNOWN
 
 #: Functions that were asked for and do not exist here: name → the error.
 UNKNOWN_FUNCTIONS: dict[str, NVMLError] = {}
@@ -84,7 +81,7 @@ def nvmlQuery(
             Text that is not UTF-8 where it had to be is an :class:`NVMLError_Unknown`.
     """
     if not SESSION.ready and not SESSION.ensure():
-        refused = NVMLError(_UNINITIALIZED)
+        refused = NVMLError(UNINITIALIZED)
         return _default_or_raise(refused, func, args, default, ignore_errors, False)
     try:
         call = (_functions.get(func) or _find(func)) if isinstance(func, str) else func
@@ -117,7 +114,7 @@ def _second_way(
         if undecoded is not None and call.__module__ == BINDING.__name__:
             # The binding's own function below the one that decodes.
             return lambda *args, **kwargs: undecoded(*map(_encode, args), **kwargs)
-    elif getattr(failure, 'value', None) == _UNINITIALIZED and SESSION.recover():
+    elif getattr(failure, 'value', None) == UNINITIALIZED and SESSION.recover():
         # Somebody else in this process had shut NVML down.
         return _find(func) if isinstance(func, str) else func
     return None
@@ -132,7 +129,7 @@ def _error_of(failure: BaseException) -> NVMLError:
     if isinstance(failure, NVMLError):
         return failure
     is_text = isinstance(failure, UnicodeDecodeError)
-    error = NVMLError(_UNKNOWN if is_text else _FUNCTION_NOT_FOUND)
+    error = NVMLError(UNKNOWN if is_text else FUNCTION_NOT_FOUND)
     error.__cause__ = failure
     return error
 
@@ -172,7 +169,7 @@ def _find(name: str) -> Callable[..., Any]:
 
     function: Callable[..., Any] | None = getattr(libnvml, name, None)
     if function is None:
-        raise NVMLError(_FUNCTION_NOT_FOUND)
+        raise NVMLError(FUNCTION_NOT_FOUND)
     _functions[name] = function
     return function
 
@@ -213,7 +210,7 @@ def _default_or_raise(
 ) -> Any:
     name = _name(func)
     note_error(name, args, error.value)
-    if error.value == _FUNCTION_NOT_FOUND:
+    if error.value == FUNCTION_NOT_FOUND:
         if not ignore_function_not_found:
             _remember_unknown(name)
         ignore_errors = ignore_errors or ignore_function_not_found
@@ -240,7 +237,7 @@ def note_error(name: str, args: tuple[Any, ...], code: int) -> None:
 def _remember_unknown(name: str) -> None:
     if len(UNKNOWN_FUNCTIONS) >= UNKNOWN_FUNCTIONS_CACHE_SIZE:
         return
-    error = NVMLError(_FUNCTION_NOT_FOUND)
+    error = NVMLError(FUNCTION_NOT_FOUND)
     if UNKNOWN_FUNCTIONS.setdefault(name, error) is not error:
         return
     LOG.warning(

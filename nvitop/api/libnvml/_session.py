@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
+from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, IN_USE, UNINITIALIZED
 from nvitop.api.libnvml._explanation import explain_init_error
 from nvitop.api.libnvml._log import LOG
 from nvitop.platforms.kernel import at_fork
@@ -222,7 +223,7 @@ class Session:
         was_ready, self.ready = self.ready, False
         if not self._wait_until_idle(time.monotonic() + LEAVE_TIMEOUT_SECONDS):
             self.ready = was_ready
-            raise NVMLError(BINDING.NVML_ERROR_IN_USE)
+            raise NVMLError(IN_USE)
 
     def _undo_last(self) -> None:
         undone = self.flags.pop()
@@ -260,8 +261,7 @@ def _is_initialised() -> bool:
     try:
         BINDING.nvmlDeviceGetCount()
     except NVMLError as error:
-        unknown = (BINDING.NVML_ERROR_UNINITIALIZED, BINDING.NVML_ERROR_FUNCTION_NOT_FOUND)
-        return error.value not in unknown
+        return error.value not in (UNINITIALIZED, FUNCTION_NOT_FOUND)
     return True
 
 

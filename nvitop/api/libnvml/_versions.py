@@ -7,6 +7,7 @@ import ctypes
 from typing import Any
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError
+from nvitop.api.libnvml._errors import ARGUMENT_VERSION_MISMATCH, is_too_new
 from nvitop.api.libnvml._log import LOG
 from nvitop.api.libnvml._query import address_of, count_call
 from nvitop.api.libnvml._session import SESSION
@@ -16,11 +17,6 @@ from nvitop.api.libnvml._structures import (
     c_nvmlTemperature_v1_t,
     version_of,
 )
-
-#: NVML's code for a structure newer than the driver; old bindings have no name for it.
-_ARGUMENT_VERSION_MISMATCH = 25
-#: Codes that mean: ask by an older entry point.
-TOO_NEW = (BINDING.NVML_ERROR_FUNCTION_NOT_FOUND, _ARGUMENT_VERSION_MISMATCH)
 
 _MEMORY_V2 = version_of(c_nvmlMemory_v2_t, 2)
 _TEMPERATURE_V1 = version_of(c_nvmlTemperature_v1_t, 1)
@@ -52,11 +48,11 @@ def _call_newest(newest: str, *args: Any) -> bool:
     try:
         _call(newest, *args)
     except NVMLError as error:
-        if error.value not in TOO_NEW:
+        if not is_too_new(error):
             raise
         _absent.add(newest)
         LOG.debug('The driver has no %s: an older entry point is used.', newest)
-        if error.value == _ARGUMENT_VERSION_MISMATCH:
+        if error.value == ARGUMENT_VERSION_MISMATCH:
             count_call()
         return False
     return True

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from nvitop.api.device.extended.facts import ExtendedValues
+from nvitop.api.libnvml._errors import CORRUPTED_INFOROM
 from nvitop.api.libnvml._extended_structures import read_pci_info_ext
 from nvitop.api.utils import NA, NaType
 
 _OEM, _ECC, _POWER = range(3)
-#: The return code NVML_ERROR_CORRUPTED_INFOROM.
-_CORRUPTED_INFOROM = 14
 
 
 class PciFacts(ExtendedValues):
@@ -108,5 +107,5 @@ class PciFacts(ExtendedValues):
         """
         answer, error = self._ask_once('nvmlDeviceValidateInforom')
         if error is not None:
-            return 'invalid' if error.value == _CORRUPTED_INFOROM else NA
+            return 'invalid' if error.value == CORRUPTED_INFOROM else NA
         return 'valid' if answer is not NA else NA
