@@ -20,6 +20,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame
+from nvitop.version import __version__
 from tests.gui.samples import NOW, SAMPLES, history_of, with_details, with_families
 
 FOLDER = pathlib.Path(__file__).parent / 'images'
@@ -195,7 +196,7 @@ _FONT = (
     'xml:space="preserve"'
 )
 _DOUBLE = '═╒╕╘╛╞╡╤╧╪'
-_LEFT, _RIGHT = '─┐┘┤┬┴┼╴═╕╛╡╤╧╪', '─┌└├┬┴┼═╒╘╞╤╧╪'
+_LEFT, _RIGHT = '─┐┘┤┬┴┼╴═╕╛╡╤╧╪', '─┌└├┬┴┼╶═╒╘╞╤╧╪'
 _UP, _DOWN = '│└┘├┤┴┼╘╛╞╡╧╪', '│┌┐├┤┬┼╒╕╞╡╤╪'
 _SHAPES = f'[{_BLOCKS}{_DOUBLE}{_LEFT}{_RIGHT}{_UP}{_DOWN}░\u2800-\u28ff]+'
 
@@ -212,7 +213,7 @@ def to_svg(buffer: Buffer, theme: Theme) -> str:
 def draw(picture: Picture) -> Buffer:
     """Draw the screen of a picture."""
     sample = with_details(with_families(SAMPLES[picture.machine]))
-    state = AppState(picture.width, picture.height, timestamp=NOW, version='1.0.0')
+    state = AppState(picture.width, picture.height, timestamp=NOW, version=__version__)
     events: list[Event] = [SampleArrived(sample), *map(KeyPressed, picture.keys.split())]
     state, _ = update_all(state, tuple(events))
     return draw_frame(state, history_of(sample))

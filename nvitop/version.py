@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version of nvitop: the only place where it is written."""
+"""Version of nvitop; other files read it from here."""
 
 from __future__ import annotations
 
-__version__ = '1.0.0'
+__version__ = '2.0.0'
 __license__ = 'Apache-2.0 AND GPL-3.0-only'
 __author__ = 'The nvitop authors'
 __email__ = ''
 __release__ = True
 
-#: Releases of the ``nvidia-ml-py`` binding that nvitop is tested against, oldest first.
-#: Newer ones are accepted too: there is no upper pin.
+#: Releases of the ``nvidia-ml-py`` binding that nvitop supports, oldest first. Newer releases are
+#: accepted too: the requirement has no upper limit.
 PYNVML_VERSION_CANDIDATES = (
     '11.450.51',
     '11.450.129',
