@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the processes of a scenario get their PIDs: real light children, given or made-up numbers."""
+"""PIDs for the processes of a scenario: real lightweight children, given numbers, or made-up ones."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from nvitop.platforms import WINDOWS
 from nvitop.platforms.users import ids_of_user, is_superuser
 from nvitop.simulation.world import Task, World
 
-#: Made-up PIDs begin here: above what a Linux system gives out by default (32768) and below what a
-#: PID can be (4194304), so they look right and belong to nobody.
+#: First made-up PID: above the PIDs that Linux assigns by default (32768) and below the maximum
+#: (4194304), so it looks real and belongs to no process.
 FIRST_FIXED_PID = 4_100_000
 SHELL = '/bin/sh'
+#: Maximum time (seconds) that all children together get to exit before they are killed.
 END_TIMEOUT_SECONDS = 2.0
-#: So long the system may take to put the arguments of a new child in place.
+#: Maximum time (seconds) for the system to make the arguments of a new child visible.
 ARGUMENTS_TIMEOUT_SECONDS = 30.0
-#: Processes whose time is over are looked for so often.
+#: Interval (seconds) between checks for processes whose time is over.
 SWEEP_SECONDS = 1.0
 
 
 class FixedPids:
-    """PIDs that look right, are the same each time, and do not exist."""
+    """PIDs that look real, are the same in each run, and do not exist."""
 
     def pid(self, task: Task) -> int | None:
         """The PID of a process."""
@@ -35,7 +36,7 @@ class FixedPids:
 
 
 class GivenPids:
-    """PIDs given by the caller to the first processes of the scenario; the others do not exist."""
+    """PIDs given by the caller for the first processes of the scenario; the others do not exist."""
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = tuple(pids)
@@ -46,10 +47,10 @@ class GivenPids:
 
 
 class Children:
-    """Real children, each under its command line, that end when this process does.
+    """Real child processes with the command lines of the scenario.
 
-    A child is a shell that reads a pipe: when the other end closes, by :meth:`close` or because this
-    process is gone however it died, the shell ends.
+    All children read from one pipe, which is never written to. They exit when its other end is
+    closed: by :meth:`close`, or because this process is gone, however it died.
     """
 
     def __init__(self, world: World) -> None:
@@ -59,21 +60,24 @@ class Children:
         self._swept = -SWEEP_SECONDS
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._is_closed = False
+        self._read_end, self._write_end = os.pipe()
 
     def pid(self, task: Task) -> int | None:
-        """The PID of a process; starts it where its time has come, notices when it was killed."""
+        """The PID of a process. Starts it when its time has come; notices if it was killed."""
         if task.spec.state == 'gone':
             return FixedPids().pid(task)
         t = self._world.seconds()
         with self._lock:
+            # A call in another thread may outlive the machine.
+            if self._is_closed:
+                return None
             self._end_old(t)
             child = self._children.get(task.number)
             if child is None:
-                # Closed: a call in another thread has outlived the machine.
-                if self._is_closed or not task.runs(t):
+                if not task.runs(t):
                     return None
                 child = self._children[task.number] = start_child(
-                    task, self._world.visible_devices(task)
+                    task, self._world.visible_devices(task), self._read_end
                 )
             if task.spec.state == 'running' and child.poll() is not None:
                 task.ended = t
@@ -85,87 +89,96 @@ class Children:
             return
         self._swept = t
         for number, child in self._children.items():
-            if not self._world.tasks[number].runs(t):
-                _close_pipe(child)
-                child.poll()
+            if child.poll() is None and not self._world.tasks[number].runs(t):
+                child.kill()
 
     def close(self) -> None:
-        """End all. In a process forked from the one that started them: do nothing."""
+        """End all children. Does nothing in a fork of the process that started them."""
         if os.getpid() != self._owner:
             return
         with self._lock:
+            if self._is_closed:
+                return
             self._is_closed = True
-            children, self._children = list(self._children.values()), {}
-        for child in children:
-            _close_pipe(child)
-        for child in children:
-            end_child(child)
+            os.close(self._write_end)
+            os.close(self._read_end)
+        deadline = time.monotonic() + END_TIMEOUT_SECONDS
+        for child in self._children.values():
+            try:
+                child.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:  # stopped by a signal, for example
+                child.kill()
+                child.wait()
 
 
-def start_child(task: Task, visible_devices: str) -> subprocess.Popen[bytes]:
-    """Start the child of a process."""
+def start_child(task: Task, visible_devices: str, pipe: int) -> subprocess.Popen[bytes]:
+    """Start the child of a process. It exits when the other end of *pipe* is closed."""
     command = list(task.spec.command)
-    environment = dict(os.environ)
-    environment['CUDA_VISIBLE_DEVICES'] = visible_devices
     options: dict[str, Any] = {
-        'stdin': subprocess.DEVNULL if task.spec.state == 'zombie' else subprocess.PIPE,
-        'stdout': subprocess.DEVNULL,
+        'env': {**os.environ, 'CUDA_VISIBLE_DEVICES': visible_devices},
         'stderr': subprocess.DEVNULL,
-        'env': environment,
         **_user_options(task.spec.user),
     }
+    is_zombie = task.spec.state == 'zombie'
     if not WINDOWS:
-        options['start_new_session'] = True  # a Ctrl-C in the terminal is not for it
-        line = ' '.join(command)
+        options['start_new_session'] = True  # Ctrl-C in the terminal does not reach it
         with contextlib.suppress(OSError):
-            child = subprocess.Popen([line], executable=SHELL, **options)
-            if child.stdin is not None:
-                _dress(child, command)
-            return child
+            return _start_shell(command, pipe, is_zombie, options)
     child = subprocess.Popen(
-        [sys.executable, '-c', 'import sys; sys.stdin.buffer.read()', *command[1:]], **options
+        [sys.executable, '-c', 'import sys; sys.stdin.buffer.read()', *command[1:]],
+        stdin=subprocess.DEVNULL if is_zombie else pipe,
+        stdout=subprocess.DEVNULL,
+        **options,
     )
-    if child.stdin is not None:
+    if not is_zombie:
         _arguments(child)
     return child
 
 
-def end_child(child: subprocess.Popen[bytes]) -> None:
-    """End a child and reap it."""
-    _close_pipe(child)
+def _start_shell(
+    command: list[str], pipe: int, is_zombie: bool, options: dict[str, Any]
+) -> subprocess.Popen[bytes]:
+    """Start a shell whose only argument, its name, is the whole command line.
+
+    Its script comes through standard input. The pipe is its standard output, because a shell cannot
+    read from descriptors above 9. A zombie gets no script, exits at once, and is not reaped.
+    """
+    script_end, script_source = os.pipe()
     try:
-        child.wait(END_TIMEOUT_SECONDS)
-    except subprocess.TimeoutExpired:  # stopped by a signal, say
-        child.kill()
-        child.wait()
+        if not is_zombie:
+            os.write(script_source, f'{_rename(command)}read -r _ <&1\n'.encode())
+        child = subprocess.Popen(
+            [' '.join(command)], executable=SHELL, stdin=script_end, stdout=pipe, **options
+        )
+    finally:
+        os.close(script_end)
+        os.close(script_source)
+    if not is_zombie:
+        _separate_arguments(child, command)
+    return child
 
 
-def _close_pipe(child: subprocess.Popen[bytes]) -> None:
-    if child.stdin is not None:
-        with contextlib.suppress(OSError):  # it has ended, and not read everything
-            child.stdin.close()
+def _rename(command: list[str]) -> str:
+    """The line of a script that gives the shell the name of the program (Linux)."""
+    name = os.path.basename(command[0])[:15]
+    if not name.replace('-', '').replace('.', '').replace('_', '').isalnum():
+        return ''
+    return f'printf %s {name} >/proc/$$/comm\n'
 
 
 def _user_options(user: str) -> dict[str, Any]:
-    """Run it as its user, where this process may do that and the system knows the user."""
+    """Options to run as a user, if this process may do so and the system knows the user."""
     ids = ids_of_user(user) if sys.version_info >= (3, 9) else None
     if ids is None or not is_superuser():
         return {}
     return {'user': ids[0], 'group': ids[1], 'extra_groups': []}
 
 
-def _dress(child: subprocess.Popen[bytes], command: list[str]) -> None:
-    """Give a shell the name and the arguments of another program. What the system refuses is left.
+def _separate_arguments(child: subprocess.Popen[bytes], command: list[str]) -> None:
+    """Replace the spaces between a shell's arguments by NULs in its memory (Linux).
 
-    The shell was started with the whole line as its name. Where the arguments are separated by
-    spaces, its memory gets the NUL that the system separates them with: same length, same place.
+    The length and the place stay the same. Where the system refuses, the spaces stay.
     """
-    assert child.stdin is not None
-    name = os.path.basename(command[0])[:15]
-    if name.replace('-', '').replace('.', '').replace('_', '').isalnum():
-        with contextlib.suppress(OSError):
-            child.stdin.write(f'printf %s {name} >/proc/$$/comm\n'.encode())
-            child.stdin.flush()
     if _arguments(child) != ' '.join(command).encode() + b'\0':
         return
     with contextlib.suppress(OSError, ValueError, IndexError):
@@ -179,9 +192,9 @@ def _dress(child: subprocess.Popen[bytes], command: list[str]) -> None:
 
 
 def _arguments(child: subprocess.Popen[bytes]) -> bytes:
-    """The arguments of a child as the system has them, empty where it does not tell.
+    """The arguments of a child as the system reports them; empty if it does not.
 
-    A child counts as started a moment before the system has put its arguments in place.
+    Popen returns a moment before the system has put the arguments of the child in place.
     """
     deadline = time.monotonic() + ARGUMENTS_TIMEOUT_SECONDS
     while True:
@@ -190,7 +203,7 @@ def _arguments(child: subprocess.Popen[bytes]) -> bytes:
                 arguments = cmdline.read()
         except OSError:
             return b''
-        # One that has ended has none.
+        # A process that has exited has no arguments.
         if arguments or child.poll() is not None or time.monotonic() > deadline:
             return arguments
         time.sleep(0.0005)

@@ -61,6 +61,17 @@ def test_real_processes_are_children_with_the_command_line_of_the_scenario(start
     assert children() == []
 
 
+@posix_only
+def test_all_children_share_one_pipe(start: Start) -> None:
+    before = psutil.Process().num_fds()
+    machine = start(ONE_PROCESS.format(more='count = 40'), processes='real')
+    assert len(children()) == 40
+    assert psutil.Process().num_fds() == before + 2
+    machine.stop()
+    assert children() == []
+    assert psutil.Process().num_fds() == before
+
+
 def test_a_call_that_outlives_its_machine_starts_no_process(start: Start) -> None:
     machine = start(ONE_PROCESS.format(more=''), processes='real')
     (task,) = machine.world.tasks
