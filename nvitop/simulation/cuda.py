@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CUDA driver, made of plain Python functions: devices and what ``CUDA_VISIBLE_DEVICES`` hides."""
+"""A simulated CUDA driver: devices, and the rules of ``CUDA_VISIBLE_DEVICES``."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Callable, Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 from nvitop.platforms.kernel import sysconf
 from nvitop.simulation.abi import DriverError, fill_number, number, target, text_of
 from nvitop.simulation.driver.nvml import Driver
 from nvitop.simulation.world import Node, World
-
-if TYPE_CHECKING:
-    from nvitop.simulation.machine import Machine
-
 
 SUCCESS = 0
 INVALID_VALUE = 1
@@ -43,10 +39,10 @@ _INDEX = re.compile(r'\s*(\d+)\s*$')
 
 
 def enumerate_devices(world: World, environment: Mapping[str, str]) -> list[Node]:
-    """The devices CUDA shows to a process with this environment, in CUDA's order.
+    """List the devices that CUDA shows to a process with this environment, in CUDA's order.
 
-    A list ends before its first entry that names nothing; an entry named twice leaves nothing. With
-    a MIG device among them there is only that one.
+    ``CUDA_VISIBLE_DEVICES`` is valid up to the first entry that names no device. If a device is
+    named twice, there are no devices. If there is a MIG device, it is the only one.
     """
     gpus = [node for node in world.present() if not node.value('lost')]
     if environment.get('CUDA_DEVICE_ORDER', 'FASTEST_FIRST') != 'PCI_BUS_ID':
@@ -99,7 +95,7 @@ def _named(gpus: Sequence[Node], entries: Sequence[str], t: float) -> list[Node]
 
 
 def _by_uuid(gpus: Sequence[Node], text: str, t: float) -> Node | None:
-    """The one device whose UUID begins with *text*."""
+    """The device whose UUID starts with *text*; :data:`None` if several do."""
     if not text.startswith(('GPU-', 'MIG-')):
         return None
     found: list[Node] = []
@@ -115,10 +111,10 @@ def _by_uuid(gpus: Sequence[Node], text: str, t: float) -> Node | None:
 
 
 class _Context:
-    """What the CUDA driver of a machine knows after ``cuInit``."""
+    """State of the CUDA driver: the devices that ``cuInit`` found."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, world: World) -> None:
+        self.world = world
         self.devices: list[Node] | None = None
 
     def device(self, ordinal: object) -> Node:
@@ -130,24 +126,24 @@ class _Context:
         return self.devices[which]
 
     def visible_uuids(self, value: str | None, order: str | None) -> list[str]:
-        """What a process with these two variables would see: nvitop starts none to find out."""
+        """UUIDs that a process with these two variables would see. nvitop need not start one."""
         variables = {'CUDA_VISIBLE_DEVICES': value, 'CUDA_DEVICE_ORDER': order}
         environment = {name: text for name, text in variables.items() if text is not None}
-        nodes = enumerate_devices(self.machine.world, environment)
+        nodes = enumerate_devices(self.world, environment)
         return [node.value('uuid') for node in nodes]
 
-    # Each method is a function of the driver, under its name.
+    # Each method below is a function of the driver with the same name.
 
     def cuInit(self, flags: object) -> None:
-        """Unlike the real one it looks at the environment each time it is called."""
+        """Read the environment at every call, unlike the real driver."""
         if number(flags) != 0:
             raise DriverError(INVALID_VALUE)
-        self.devices = enumerate_devices(self.machine.world, os.environ)
+        self.devices = enumerate_devices(self.world, os.environ)
         if not self.devices:
             raise DriverError(NO_DEVICE)
 
     def cuDriverGetVersion(self, version: object) -> None:
-        fill_number(version, self.machine.scenario.cuda_version)
+        fill_number(version, self.world.scenario.cuda_version)
 
     def cuDeviceGetCount(self, count: object) -> None:
         if self.devices is None:
@@ -170,11 +166,11 @@ class _Context:
         fill_number(size, node.value('memory_total') - (node.value('memory_reserved') or 0))
 
     def cuDeviceGetUuid(self, uuid: object, device: object) -> None:
-        """The GPU's, for MIG devices as well."""
+        """Return the UUID of the GPU, even for a MIG device."""
         _fill_uuid(uuid, self.device(device).gpu)
 
     def cuDeviceGetUuid_v2(self, uuid: object, device: object) -> None:
-        """The MIG device's own."""
+        """Return the UUID of the MIG device, if it is one."""
         _fill_uuid(uuid, self.device(device))
 
     def cuDeviceGetPCIBusId(self, bus_id: object, length: object, device: object) -> None:
@@ -221,24 +217,23 @@ FUNCTIONS = (
 )  # fmt: skip
 
 
-def cuda_driver(machine: Machine) -> Driver:
-    """The CUDA driver of a machine."""
-    context = _Context(machine)
+def cuda_driver(world: World) -> Driver:
+    """Create the CUDA driver of a machine."""
+    context = _Context(world)
     functions: dict[str, Callable[..., object]] = {
-        name: _bind(machine, name, getattr(context, name)) for name in FUNCTIONS
+        name: _bind(world, name, getattr(context, name)) for name in FUNCTIONS
     }
-    functions['cuDeviceTotalMem_v2'] = _bind(
-        machine, 'cuDeviceTotalMem_v2', context.cuDeviceTotalMem
-    )
+    functions['cuDeviceTotalMem_v2'] = _bind(world, 'cuDeviceTotalMem_v2', context.cuDeviceTotalMem)
+    world.faults.know(functions)
     functions['visible_uuids'] = context.visible_uuids
     return Driver(functions)
 
 
-def _bind(machine: Machine, name: str, body: Callable[..., None]) -> Callable[..., int]:
+def _bind(world: World, name: str, body: Callable[..., None]) -> Callable[..., int]:
     def call(*arguments: object) -> int:
         try:
-            machine.faults.count(name)
-            machine.faults.apply(name, None, machine.world.seconds())
+            world.faults.count(name)
+            world.faults.apply(name, None, world.seconds())
             body(*arguments)
         except DriverError as error:
             return error.code

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that fail, are slow, hang or are not there."""
+"""Faults of the simulated drivers: calls that fail, are slow, or hang."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import fnmatch
 import threading
 import weakref
 from collections import Counter
-from typing import Callable
+from typing import Callable, Iterable
 
 from nvitop.platforms.kernel import at_fork
 from nvitop.simulation.abi import DriverError
 from nvitop.simulation.scenario import Fault
 
 
-class Rule:
-    """A fault, and how often it was met."""
+class FaultRule:
+    """A fault, and the number of calls that it has matched."""
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
-        self._met = 0
+        self._matched = 0
         self._hit = 0
 
     def hits(self, key: tuple[int, int] | None, t: float) -> bool:
-        """Whether this call, for this node, at this time, is one that goes wrong. Counts it."""
+        """Whether the fault affects this call, for this node, at this time. Counts the call."""
         fault = self.fault
         if not fault.start <= t < fault.stop or not _concerns(fault.gpu, key):
             return False
-        self._met += 1
-        if self._met <= fault.after or (self._met - fault.after) % fault.every:
+        self._matched += 1
+        if self._matched <= fault.after or (self._matched - fault.after) % fault.every:
             return False
         if fault.times is not None and self._hit >= fault.times:
             return False
@@ -45,25 +45,28 @@ def _concerns(gpu: int | tuple[int, int] | None, key: tuple[int, int] | None) ->
 
 
 class Faults:
-    """The rules of a machine, and the count of its calls."""
+    """The faults of a machine, and the number of calls of each function."""
 
     def __init__(self, sleep: Callable[[float], None]) -> None:
-        #: What functions there are to name in a rule.
-        self.names: tuple[str, ...] = ()
         self._sleep = sleep
+        self._functions: tuple[str, ...] = ()
         self._lock = threading.Lock()
         _ALL.add(self)
         self._counts: Counter[str] = Counter()
-        #: Function → its rules; only ever changed in place.
-        self.rules: dict[str, tuple[Rule, ...]] = {}
+        #: Function → its rules. The dict is changed in place: the drivers hold a reference to it.
+        self.rules: dict[str, tuple[FaultRule, ...]] = {}
         self._released = threading.Event()
 
+    def know(self, functions: Iterable[str]) -> None:
+        """Add names of functions that faults can be about."""
+        self._functions = (*self._functions, *functions)
+
     def add(self, fault: Fault) -> None:
-        """Add a rule for the functions it names; an unknown name is an error."""
-        names = fnmatch.filter(self.names, fault.call)
+        """Add a fault for all functions that it names. Raises ValueError if it names none."""
+        names = fnmatch.filter(self._functions, fault.call)
         if not names:
-            raise ValueError(f'the simulated driver knows no function {fault.call!r}')
-        rule = Rule(fault)
+            raise ValueError(f'the simulated driver has no function {fault.call!r}')
+        rule = FaultRule(fault)
         with self._lock:
             if fault.hang and self._released.is_set():
                 self._released = threading.Event()
@@ -71,13 +74,13 @@ class Faults:
                 self.rules[name] = (*self.rules.get(name, ()), rule)
 
     def clear(self) -> None:
-        """Forget all rules and let hanging calls go."""
+        """Remove all faults; hanging calls return."""
         with self._lock:
             self.rules.clear()
             self._released.set()
 
     def release(self) -> None:
-        """Let hanging calls go, and hang no more."""
+        """Remove the faults that hang; hanging calls return."""
         with self._lock:
             for name, rules in self.rules.items():
                 self.rules[name] = tuple(rule for rule in rules if not rule.fault.hang)
@@ -95,12 +98,12 @@ class Faults:
             return Counter(self._counts)
 
     def reset_counts(self) -> None:
-        """Begin to count anew."""
+        """Set all counts to 0."""
         with self._lock:
             self._counts.clear()
 
     def apply(self, name: str, key: tuple[int, int] | None, t: float) -> None:
-        """Do to a call what the rules say: hang, wait, raise its return code."""
+        """Apply the faults of a call: hang, sleep, raise the error code."""
         for rule in self.rules.get(name, ()):
             with self._lock:
                 is_hit = rule.hits(key, t)
@@ -119,7 +122,7 @@ _ALL: weakref.WeakSet[Faults] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:
-    # The thread that held one does not exist in the child.
+    # The thread that held the lock does not exist in the forked child.
     for faults in tuple(_ALL):
         faults._lock = threading.Lock()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running simulated machine: its drivers, its clock, and what goes wrong on it."""
+"""A simulated machine: its world, its drivers and processes, and what tests can change on it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Callable, Sequence
 from nvitop.simulation import children
 from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.cuda import cuda_driver
-from nvitop.simulation.driver.nvml import ALL_SYMBOLS, nvml_driver
-from nvitop.simulation.faults import Faults
+from nvitop.simulation.driver.nvml import nvml_driver
 from nvitop.simulation.parse import read_scenario
 from nvitop.simulation.physics import GPU_RULES, MIG_RULES
 from nvitop.simulation.reader import TomlTable
@@ -29,13 +28,13 @@ if TYPE_CHECKING:
 DEFAULT_SCENARIO = 'dgx-h100'
 SCENARIOS = pathlib.Path(__file__).parent / 'scenarios'
 
-#: The machines that answer in this process, the newest last.
+#: The machines that are active in this process, the newest last.
 _running: list[Machine] = []
 _running_lock = threading.RLock()
 
 
 def scenario_names() -> tuple[str, ...]:
-    """The names of the scenarios that come with nvitop."""
+    """Names of the scenarios that come with nvitop."""
     return tuple(sorted(path.stem for path in SCENARIOS.glob('*.toml')))
 
 
@@ -43,8 +42,8 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
     """Read and check a scenario, given by name, by the path of a ``.toml`` file, or ready-made.
 
     Raises:
-        ScenarioError: There is no such scenario, or the file says something it must not; the
-            message names file, line, key and what is allowed.
+        ScenarioError: There is no such scenario, or the file has a mistake; the message names file,
+            line and key, and what is allowed.
     """
     if isinstance(scenario, Scenario):
         return scenario
@@ -58,7 +57,7 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
 
 
 class Machine:
-    """A simulated machine. In a ``with`` block it answers instead of NVML and the CUDA driver."""
+    """A simulated machine. In a ``with`` block it replaces NVML and the CUDA driver."""
 
     def __init__(
         self,
@@ -69,8 +68,9 @@ class Machine:
         wall_clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """See :func:`nvitop.simulation.machine` for the arguments."""
+        """Create a machine; see :func:`nvitop.simulation.machine` for the arguments."""
         self.scenario = load(scenario)
+        #: The state that the drivers work on.
         self.world = World(
             self.scenario,
             clock=clock,
@@ -81,16 +81,12 @@ class Machine:
         )
         self._processes = processes
         self._children: children.Children | None = None
-        self.faults = Faults(sleep)
-        #: How often the driver was initialized more often than shut down.
-        self.users = 0
-        #: The NVML driver: an object of plain functions.
-        self.driver = nvml_driver(self)
-        #: The CUDA driver: the same.
-        self.cuda = cuda_driver(self)
-        self.faults.names = (*ALL_SYMBOLS, *vars(self.cuda))
+        #: The NVML driver: an object with one plain function per symbol.
+        self.driver = nvml_driver(self.world)
+        #: The CUDA driver: an object with one plain function per symbol.
+        self.cuda = cuda_driver(self.world)
         for fault in self.scenario.faults:
-            self.faults.add(fault)
+            self.world.faults.add(fault)
 
     # Life
 
@@ -107,7 +103,7 @@ class Machine:
         self.stop()
 
     def start(self) -> None:
-        """Start its processes and have it answer in this process."""
+        """Start the processes of the scenario, and replace the drivers in this process."""
         world = self.world
         if isinstance(self._processes, str):
             if self._processes == 'real':
@@ -130,8 +126,8 @@ class Machine:
             _use(self)
 
     def stop(self) -> None:
-        """Let hanging calls go, give the real drivers back, and end its processes."""
-        self.faults.clear()
+        """Release hanging calls, restore the previous drivers, and end the processes."""
+        self.world.faults.clear()
         with _running_lock:
             if self in _running:
                 _running.remove(self)
@@ -139,35 +135,35 @@ class Machine:
         self.end_processes()
 
     def end_processes(self) -> None:
-        """End its processes."""
+        """End the processes of the scenario."""
         if self._children is not None:
             self._children.close()
 
     @property
     def is_initialized(self) -> bool:
         """Whether NVML is initialized."""
-        return self.users > 0
+        return self.world.init_count > 0
 
-    # What a test does to it
+    # Changes by tests
 
     @property
     def calls(self) -> Counter[str]:
-        """How often each function of the drivers was called, by name; a copy."""
-        return self.faults.counts
+        """A copy of the number of calls of each function of the drivers, by name."""
+        return self.world.faults.counts
 
     def reset_calls(self) -> None:
-        """Begin to count calls anew."""
-        self.faults.reset_counts()
+        """Set the number of calls of all functions to 0."""
+        self.world.faults.reset_counts()
 
     def advance(self, seconds: float) -> None:
-        """Move its clock forward."""
+        """Move the machine's clock forward."""
         self.world.advance(seconds)
 
     def set(self, *, gpu: int | tuple[int, int] | None = None, **values: object) -> None:
-        """From now on some keys of a GPU are others, with the names and units of a scenario file.
+        """Change keys of a GPU from now on, with the names and units of a scenario file.
 
-        ``machine.set(gpu=3, temperature=95, lost=True)``; without *gpu*: of all GPUs; with
-        ``(gpu, mig)``: of a MIG device.
+        ``machine.set(gpu=3, temperature=95, lost=True)``. Without *gpu*, all GPUs change;
+        ``(gpu, mig)`` is a MIG device.
         """
         if gpu is None:
             nodes = self.world.gpus
@@ -192,38 +188,44 @@ class Machine:
         every: int = 1,
         times: int | None = None,
     ) -> None:
-        """Make calls end with a return code.
+        """Make calls fail with a return code.
 
         Args:
-            name: A function of NVML or the CUDA driver; ``*`` and ``?`` stand for others.
-            code: The return code, for NVML also its name without ``NVML_ERROR_``.
-            gpu: Only calls for this GPU and its MIG devices, or for the MIG device ``(gpu, mig)``.
-            after: So many calls pass first.
-            every: Then each such-and-such-th call fails.
-            times: At most so many fail.
+            name: A function of NVML or of the CUDA driver; ``*`` and ``?`` are wildcards.
+            code: The return code. For NVML, its name without ``NVML_ERROR_`` works too.
+            gpu: Affect only calls for this GPU and its MIG devices, or for the MIG device
+                ``(gpu, mig)``.
+            after: Number of calls that succeed first.
+            every: Then every N-th call fails.
+            times: Maximum number of calls that fail.
+
+        Raises:
+            KeyError: There is no return code with this name.
+            ValueError: No function has this name.
         """
         number = NVML_ERRORS[code][0] if isinstance(code, str) else int(code)
-        self.faults.add(Fault(name, gpu, number, after=after, every=every, times=times))
+        fault = Fault(name, gpu, number, after=after, every=every, times=times)
+        self.world.faults.add(fault)
 
     def delay(self, name: str, seconds: float, *, gpu: int | tuple[int, int] | None = None) -> None:
         """Make calls take longer."""
-        self.faults.add(Fault(name, gpu, delay=seconds))
+        self.world.faults.add(Fault(name, gpu, delay=seconds))
 
     def hang(self, name: str, *, gpu: int | tuple[int, int] | None = None) -> None:
         """Make calls hang until :meth:`release`, or until the machine stops."""
-        self.faults.add(Fault(name, gpu, hang=True))
+        self.world.faults.add(Fault(name, gpu, hang=True))
 
     def release(self) -> None:
-        """Let hanging calls go; calls hang no more."""
-        self.faults.release()
+        """Let hanging calls return, and remove the faults that made them hang."""
+        self.world.faults.release()
 
     def heal(self) -> None:
-        """Forget all faults, those of the scenario too."""
-        self.faults.clear()
+        """Remove all faults, including those of the scenario."""
+        self.world.faults.clear()
         self.world.growth.clear()
 
     def hide(self, name: str) -> None:
-        """Take a function away, as from an older driver; ``*`` and ``?`` stand for others."""
+        """Remove a function, as in an older driver; ``*`` and ``?`` are wildcards."""
         owner = self.cuda if name.startswith('cu') else self.driver
         owner.hide(name)
         with _running_lock:
@@ -231,12 +233,12 @@ class Machine:
                 _use(self)
 
     def grow(self, count: int, *, gpu: int | None = None) -> None:
-        """Let so many processes start between asking for a list's size and for the list."""
+        """Let processes start between a query for the size of a process list and one for the list."""
         self.world.growth.append((gpu, count))
 
 
 def _use(machine: Machine | None) -> None:
-    """Have the doors to the drivers lead to a machine, or to the real ones."""
+    """Connect NVML and the CUDA driver to a machine, or to the real drivers."""
     from nvitop.api import libcuda, libnvml
 
     libnvml.use_library(None if machine is None else machine.driver)
@@ -244,6 +246,6 @@ def _use(machine: Machine | None) -> None:
 
 
 def simulated() -> str:
-    """The name of the scenario of the machine that answers in this process, ``''`` for none."""
+    """Name of the scenario of the active machine; ``''`` if there is none."""
     with _running_lock:
         return _running[-1].scenario.name if _running else ''

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated machine at a moment: nodes (GPUs, MIG devices) and tasks (processes) over a clock."""
+"""The state of a simulated machine: nodes (GPUs and MIG devices) and tasks (processes) over a clock."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Any, Callable, Mapping, Protocol
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, DriverError
+from nvitop.simulation.faults import Faults
 from nvitop.simulation.scenario import Gpu, Mig, ProcessSpec, Scenario, Value
 from nvitop.simulation.waveforms import Signal
 
-#: Values hold still for so long (seconds), so that what is read together belongs together.
+#: Values change once per tick (seconds), so that values read together belong together.
 TICK = 0.1
 MIB = 1 << 20
 _MISSING = object()
-_NOTHING_HELD: tuple[int, dict[str, Value], int] = (-1, {}, SUCCESS)
-#: Each machine has its own range of handle addresses: a handle of another one is invalid.
+_NO_MOMENT: tuple[int, dict[str, Value], int] = (-1, {}, SUCCESS)
+#: Each machine has its own range of handle addresses, so that handles of other machines are invalid.
 _GENERATIONS = itertools.count(1)
 _GENERATION_SIZE = 1 << 24
 _GPU_SIZE = 1 << 12
@@ -32,9 +33,9 @@ class Task:
     def __init__(self, spec: ProcessSpec, number: int) -> None:
         self.spec = spec
         self.number = number
-        #: When it was seen to have ended by itself (killed), in seconds.
+        #: Time (seconds) at which its child was found dead.
         self.ended = math.inf
-        #: Part of its wish for SM time that it gets on a GPU with more wishes than time.
+        #: Fraction of its SM utilization that it gets if the processes of its GPU want over 100 %.
         self.share = 1.0
 
     def runs(self, t: float) -> bool:
@@ -54,27 +55,27 @@ class Task:
         return self.share * (self.spec.sm.integral(stop) - self.spec.sm.integral(start))
 
     def memory_utilization(self, t: float) -> float:
-        """Memory utilization in percent: given, or from the SM utilization."""
+        """Memory utilization in percent: from the scenario, or derived from the SM utilization."""
         given = self.spec.memory_utilization
         if given.high > 0:
             return given.value(t) if self.runs(t) else 0.0
         return 0.55 * self.sm(t)
 
     def memory(self, t: float) -> int | None:
-        """GPU memory in bytes, whole MiB; :data:`None` where the driver does not know."""
+        """GPU memory in bytes, in whole MiB; :data:`None` if the driver does not know it."""
         return None if self.spec.memory is None else int(self.spec.memory.value(t)) & -MIB
 
 
 class Pids(Protocol):
-    """Who gives processes their PIDs."""
+    """Source of the PIDs of processes."""
 
     def pid(self, task: Task) -> int | None:
-        """The PID of a process, :data:`None` where it has none (any more)."""
+        """The PID of a process; :data:`None` if it does not exist."""
         ...
 
 
 class NoPids:
-    """No process exists."""
+    """PIDs for a machine without processes."""
 
     def pid(self, task: Task) -> int | None:
         """:data:`None`."""
@@ -82,14 +83,14 @@ class NoPids:
 
 
 class Change(NamedTuple):
-    """From a time on a key has another value, or ``_MISSING``: the one that is computed."""
+    """A new value of a key from a time on; ``_MISSING`` returns to the computed value."""
 
     at: float
     value: object
 
 
 class Node:
-    """A GPU or a MIG device: what a handle stands for."""
+    """A GPU or a MIG device, which is what a handle refers to."""
 
     def __init__(
         self,
@@ -103,52 +104,54 @@ class Node:
         self.world = world
         self.spec = gpu
         self.mig = mig
-        #: The GPU itself, or the one a MIG device is on.
+        #: The GPU itself, or the parent of a MIG device.
         self.gpu: Node = parent or self
         self.address = world.base + gpu.position * _GPU_SIZE
         if mig is not None:
             self.address += (mig.mig_index + 1) * _MIG_SIZE
-        #: Position of the GPU, and index of the MIG device or -1.
+        #: Position of the GPU; index of the MIG device, or -1.
         self.key = (gpu.position, -1 if mig is None else mig.mig_index)
         self.values = gpu.values if mig is None else mig.values
         self.changes: dict[str, list[Change]] = {}
         self.tasks: list[Task] = []
         self.migs: list[Node] = []
         self._rules = rules
-        self._held = _NOTHING_HELD
+        self._moment = _NO_MOMENT
 
-    def hold(self) -> tuple[int, dict[str, Value], int]:
-        """This moment: its number, its values so far, what each call ends with (0: it goes on)."""
+    def moment(self) -> tuple[int, dict[str, Value], int]:
+        """The current tick: its number, the values read in it, and the return code of all calls."""
         world = self.world
-        tick = math.floor((world.clock() + world.offset) / TICK)  # seconds(), in the hottest place
-        held = self._held
-        if held[0] != tick:
-            held = self._held = (tick, {}, self._code_at(tick * TICK))
-        return held
+        tick = math.floor(
+            (world.clock() + world.offset) / TICK
+        )  # seconds(), inlined: every call of the driver passes here
+        moment = self._moment
+        if moment[0] != tick:
+            moment = self._moment = (tick, {}, self._code_at(tick * TICK))
+        return moment
 
     def forget(self) -> None:
-        """The scenario was changed within this moment."""
-        self._held = _NOTHING_HELD
+        """Discard the values of the current tick, because the scenario changed within it."""
+        self._moment = _NO_MOMENT
         for mig in self.migs:
             mig.forget()
 
     def value(self, name: str) -> Any:
-        """The value of a key now, :data:`None` where it is not available."""
-        tick, values, _ = self.hold()
+        """The current value of a key; :data:`None` if it is not available."""
+        tick, values, _ = self.moment()
         result: object = values.get(name, _MISSING)
         if result is _MISSING:
             result = values[name] = self.value_at(name, tick * TICK)
         return result
 
     def read(self, name: str) -> Any:
-        """The value of a key now; raises *not supported* where it is not available."""
+        """The current value of a key; raises *not supported* if it is not available."""
         result = self.value(name)
         if result is None:
             raise DriverError(NOT_SUPPORTED)
         return result
 
     def given(self, name: str, t: float) -> object:
-        """What the scenario says about a key at a time, ``_MISSING`` where it says nothing."""
+        """The value that the scenario gives a key at a time; ``_MISSING`` if it gives none."""
         result: object = self.values.get(name, _MISSING)
         for change in self.changes.get(name, ()):
             if change.at > t:
@@ -157,7 +160,7 @@ class Node:
         return result
 
     def value_at(self, name: str, t: float) -> Any:
-        """The value of a key at a time: given, else computed from others."""
+        """The value of a key at a time: from the scenario, or computed from other keys."""
         given = self.given(name, t)
         if given is _MISSING:
             rule = self._rules.get(name)
@@ -167,7 +170,10 @@ class Node:
     def total_of_rate(
         self, name: str, t: float, *, sm_factor: float, idle: float = 0.0
     ) -> float | None:
-        """The integral from 0 to *t* of a rate: given, or *idle* + *sm_factor* × SM load."""
+        """The integral from 0 to *t* of a rate.
+
+        The rate is the key's value, or *idle* + *sm_factor* × SM utilization.
+        """
         total = 0.0
         starts = [0.0, *(change.at for change in self.changes.get(name, ()) if 0.0 < change.at < t)]
         for start, stop in zip(starts, [*starts[1:], t]):
@@ -183,9 +189,9 @@ class Node:
     def change(
         self, name: str, value: Value, at: float | None = None, *, until: float = math.inf
     ) -> None:
-        """From a time on, or now, a key has another value; later again what it had before."""
+        """Change a key from a time on (now by default), until it returns to its previous value."""
         t = self.world.seconds() if at is None else at
-        if at is None:  # values hold still within a tick: let this tick have it
+        if at is None:  # the change takes effect in the current tick
             t = math.floor(t / TICK) * TICK
         changes = [*self.changes.get(name, ()), Change(t, value)]
         if until < math.inf:
@@ -193,20 +199,20 @@ class Node:
         self.changes[name] = sorted(changes, key=lambda change: change.at)
         self.forget()
 
-    # Load
+    # Utilization
 
     def sm(self, t: float) -> float:
-        """SM utilization by all processes, in percent."""
+        """SM utilization of all processes, in percent."""
         return sum(task.sm(t) for task in self.tasks)
 
     def sm_integral(self, start: float, stop: float) -> float:
-        """SM utilization × seconds by all processes."""
+        """SM utilization × seconds of all processes."""
         return sum(task.sm_integral(start, stop) for task in self.tasks)
 
     # Memory
 
     def in_memory(self) -> list[Task]:
-        """The processes in its memory, which compute instances of one GPU instance share."""
+        """The processes in its memory. Compute instances of one GPU instance share their memory."""
         if self.mig is None:
             return self.tasks
         instance = self.mig.gpu_instance
@@ -216,8 +222,8 @@ class Node:
     # Existence
 
     def check(self) -> None:
-        """Raise what each call for this node ends with while it is lost or gone."""
-        code = self.hold()[2]
+        """Raise the error of every call for this node while it is lost or absent."""
+        code = self.moment()[2]
         if code != SUCCESS:
             raise DriverError(code)
 
@@ -227,13 +233,13 @@ class Node:
         return SUCCESS if self.exists(t) else INVALID_ARGUMENT
 
     def exists(self, t: float) -> bool:
-        """Whether a GPU is there, or a MIG device is made, at a time."""
+        """Whether the GPU is present, or the MIG device is created, at a time."""
         if self.mig is None:
             return bool(self.value_at('present', t))
         return bool(self.gpu.value_at('mig_mode', t)) and self.mig.start <= t < self.mig.stop
 
     def index(self) -> int:
-        """NVML index: its place among the GPUs that are there, or a MIG device's index."""
+        """NVML index: the position among the present GPUs, or the index of the MIG device."""
         if self.mig is not None:
             return self.mig.mig_index
         return self.world.present().index(self)
@@ -243,7 +249,10 @@ Rule = Callable[[Node, float], Value]
 
 
 class World:
-    """All nodes and tasks of a scenario, over a clock that starts at 0."""
+    """State of a simulated machine, over a clock that starts at 0.
+
+    The simulated drivers read and change this object only.
+    """
 
     def __init__(
         self,
@@ -258,14 +267,17 @@ class World:
         self.scenario = scenario
         self.base = next(_GENERATIONS) * _GENERATION_SIZE
         self.sleep = sleep
-        #: Samples of performance monitoring by handle: node and seconds, once taken.
+        self.faults = Faults(sleep)
+        #: Number of nvmlInit calls without a matching nvmlShutdown.
+        self.init_count = 0
+        #: GPM samples by handle: node and time (seconds), once they are taken.
         self.gpm_samples: dict[int, tuple[Node, float] | None] = {}
         self._gpm_handles = itertools.count(self.base + _GPM_OFFSET)
-        #: (GPU, processes to leave out when only the size of a list is asked for).
+        #: (GPU, number of processes that the size of a list does not count yet).
         self.growth: list[tuple[int | None, int]] = []
         self.pids: Pids = NoPids()
         self.clock = clock
-        #: What makes the clock's time the machine's.
+        #: Difference (seconds) between the machine's time and the clock.
         self.offset = -clock()
         self._wall_clock = wall_clock
         self._advanced = 0.0
@@ -280,9 +292,9 @@ class World:
         for task in self.tasks:
             self._place(task)
         for node in self.gpus:
-            wishes = sum(task.spec.sm.high for task in node.tasks)
+            demand = sum(task.spec.sm.high for task in node.tasks)
             for task in node.tasks:
-                task.share = min(task.share, 100.0 / wishes if wishes > 100.0 else 1.0)
+                task.share = min(task.share, 100.0 / demand if demand > 100.0 else 1.0)
         for event in scenario.events:
             for position in event.gpus:
                 for name, value in event.values.items():
@@ -297,11 +309,11 @@ class World:
                     mig.tasks.append(task)
 
     def seconds(self) -> float:
-        """Seconds since the machine was made, as its clock has it."""
+        """Seconds since the machine was created, by its own clock."""
         return self.clock() + self.offset
 
     def epoch(self) -> float:
-        """Seconds since the epoch, moved along by :meth:`advance`."""
+        """Seconds since the epoch; :meth:`advance` moves it too."""
         return self._wall_clock() + self._advanced
 
     def advance(self, seconds: float) -> None:
@@ -310,31 +322,31 @@ class World:
         self.offset += seconds
 
     def pid_of(self, task: Task) -> int | None:
-        """The PID of a process, :data:`None` where it has none (any more)."""
+        """The PID of a process; :data:`None` if it does not exist."""
         return task.spec.pid if task.spec.pid is not None else self.pids.pid(task)
 
     def visible_devices(self, task: Task) -> str:
-        """What hides all devices but its own from a process: ``CUDA_VISIBLE_DEVICES``."""
+        """Value of ``CUDA_VISIBLE_DEVICES`` for a process: its own devices."""
         if task.spec.mig is None:
             return ','.join(map(str, task.spec.gpus))
-        parts = (mig for gpu in self.gpus for mig in gpu.migs if task in mig.tasks)
-        return ','.join(str(mig.value_at('uuid', 0.0)) for mig in parts)
+        migs = (mig for gpu in self.gpus for mig in gpu.migs if task in mig.tasks)
+        return ','.join(str(mig.value_at('uuid', 0.0)) for mig in migs)
 
     def undercount(self, key: tuple[int, int]) -> int:
-        """How many processes start between asking for the size of a list and for the list."""
+        """Number of processes that start between a query for a list's size and one for the list."""
         return sum(count for gpu, count in self.growth if gpu is None or gpu == key[0])
 
     def new_gpm_sample(self) -> int:
-        """A handle for a sample that has not been taken."""
+        """Create a handle for a GPM sample that is not taken yet."""
         handle = next(self._gpm_handles)
         self.gpm_samples[handle] = None
         return handle
 
     def present(self) -> list[Node]:
-        """The GPUs the driver lists now, in order."""
+        """The GPUs that the driver currently lists, in order."""
         return [node for node in self.gpus if node.value('present')]
 
     def uuid(self, *what: object) -> str:
-        """A UUID that depends on the scenario's seed and *what* alone."""
+        """A UUID that depends only on the scenario's name and seed, and on *what*."""
         name = '/'.join(map(str, (self.scenario.name, self.scenario.seed, *what)))
         return str(uuid.uuid5(uuid.NAMESPACE_OID, name))

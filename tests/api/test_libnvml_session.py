@@ -224,7 +224,7 @@ def test_threads_that_find_nvml_shut_down_initialise_it_once(
     with simulation.machine('dgx-h100', processes='none') as machine:
         device = handle()
         pynvml.nvmlShutdown()
-        assert machine.users == 0
+        assert machine.world.init_count == 0
         answers: list[object] = []
         threads = [
             threading.Thread(target=lambda: answers.append(libnvml.nvmlQuery(POWER, device)))
@@ -236,7 +236,7 @@ def test_threads_that_find_nvml_shut_down_initialise_it_once(
             thread.join(PATIENCE)
         assert len(answers) == 2
         assert NA not in answers
-        assert machine.users == 1
+        assert machine.world.init_count == 1
         libnvml.nvmlShutdown()
         assert not machine.is_initialized
 
@@ -247,7 +247,7 @@ def test_a_function_that_denies_the_initialisation_does_not_pile_it_up() -> None
         machine.fail(POWER, 'UNINITIALIZED')
         for _ in range(5):
             assert libnvml.nvmlQuery(POWER, device) is NA
-        assert machine.users == 1
+        assert machine.world.init_count == 1
 
 
 def test_a_replaced_library_is_shut_down_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:

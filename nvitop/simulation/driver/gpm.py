@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import Any, Callable, Mapping
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import (
@@ -20,11 +20,7 @@ from nvitop.simulation.abi import (
 )
 from nvitop.simulation.driver.symbols import GPU, NODE, SYSTEM, Symbols
 from nvitop.simulation.physics import bytes_moved
-from nvitop.simulation.world import Node
-
-if TYPE_CHECKING:
-    from nvitop.simulation.machine import Machine
-
+from nvitop.simulation.world import Node, World
 
 SYMBOLS = Symbols()
 MIB = 2**20
@@ -123,16 +119,16 @@ def nvmlGpmQueryIfStreamingEnabled(node: Node, state: object) -> None:
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlGpmSampleAlloc(machine: Machine, sample: object) -> None:
+def nvmlGpmSampleAlloc(world: World, sample: object) -> None:
     """``(handle *)``."""
-    fill_handle(sample, machine.world.new_gpm_sample())
+    fill_handle(sample, world.new_gpm_sample())
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlGpmSampleFree(machine: Machine, sample: object) -> None:
+def nvmlGpmSampleFree(world: World, sample: object) -> None:
     """``(handle)``."""
     try:
-        del machine.world.gpm_samples[address_of(sample)]
+        del world.gpm_samples[address_of(sample)]
     except KeyError:
         raise DriverError(INVALID_ARGUMENT) from None
 
@@ -165,12 +161,12 @@ def nvmlGpmMigSampleGet(node: Node, instance: object, sample: object) -> None:
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlGpmMetricsGet(machine: Machine, metrics: object) -> None:
+def nvmlGpmMetricsGet(world: World, metrics: object) -> None:
     """``(versioned struct *)``."""
     struct = target(metrics)
     check_version(struct, 1)
-    first = machine.world.gpm_samples.get(address_of(struct.sample1))
-    second = machine.world.gpm_samples.get(address_of(struct.sample2))
+    first = world.gpm_samples.get(address_of(struct.sample1))
+    second = world.gpm_samples.get(address_of(struct.sample2))
     if first is None or second is None or first[0] is not second[0]:
         raise DriverError(INVALID_ARGUMENT)
     interval = Interval(*first, second[1])

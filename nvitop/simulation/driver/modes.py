@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
@@ -16,10 +16,7 @@ from nvitop.simulation.abi import (
     target,
 )
 from nvitop.simulation.driver.symbols import GPU, NODE, SYSTEM, Symbols
-from nvitop.simulation.world import Node
-
-if TYPE_CHECKING:
-    from nvitop.simulation.machine import Machine
+from nvitop.simulation.world import Node, World
 
 SYMBOLS = Symbols()
 SYMBOLS.add_numbers(
@@ -76,9 +73,9 @@ def nvmlDeviceGetVgpuCapabilities(node: Node, capability: object, out: object) -
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlGetVgpuDriverCapabilities(machine: Machine, capability: object, out: object) -> None:
+def nvmlGetVgpuDriverCapabilities(world: World, capability: object, out: object) -> None:
     """``(capability, unsigned *)``: every other one, where a GPU can be shared."""
-    if not any(node.value('vgpu_host') for node in machine.world.present()):
+    if not any(node.value('vgpu_host') for node in world.present()):
         raise DriverError(NOT_SUPPORTED)
     fill_number(out, number(capability) % 2 == 0)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All subjects together: the object that a binding takes for the loaded library."""
+"""The complete NVML driver: the object that the binding uses as the loaded library."""
 
 from __future__ import annotations
 
 import fnmatch
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from nvitop.simulation.driver import (
     fabric,
@@ -23,10 +23,7 @@ from nvitop.simulation.driver import (
 )
 from nvitop.simulation.driver.symbols import Symbol, bind
 from nvitop.simulation.driver.versions import newer_symbols
-
-if TYPE_CHECKING:
-    from nvitop.simulation.machine import Machine
-
+from nvitop.simulation.world import World
 
 SUBJECTS = (
     system, identity, memory, load, power, interconnect, modes, health, fabric, fields, gpm,
@@ -44,28 +41,29 @@ class Driver:
         self.__dict__.update(functions)
 
     def hide(self, pattern: str) -> None:
-        """Take away the symbols of a name, with ``*`` and ``?``; an unknown name is an error."""
+        """Remove symbols by name, with ``*`` and ``?``; raises ValueError if none matches."""
         names = fnmatch.filter(list(self.__dict__), pattern)
         if not names:
-            raise ValueError(f'the simulated driver knows no function {pattern!r}')
+            raise ValueError(f'the simulated driver has no function {pattern!r}')
         for name in names:
             del self.__dict__[name]
 
 
-def nvml_driver(machine: Machine) -> Driver:
-    """The driver of a machine, with the symbols that its version has."""
+def nvml_driver(world: World) -> Driver:
+    """Create the NVML driver of a machine, with the symbols that its version has."""
     functions: dict[str, Callable[..., object]] = {
-        name: bind(machine, symbol) for name, symbol in ALL_SYMBOLS.items()
+        name: bind(world, symbol) for name, symbol in ALL_SYMBOLS.items()
     }
 
     def nvmlErrorString(code: object) -> bytes:
         return system.error_string(code)
 
     functions['nvmlErrorString'] = nvmlErrorString
+    world.faults.know(ALL_SYMBOLS)
     driver = Driver(functions)
-    for name in newer_symbols(machine.scenario.driver_version, list(functions)):
+    for name in newer_symbols(world.scenario.driver_version, list(functions)):
         del driver.__dict__[name]
-    for pattern in machine.scenario.hidden:
+    for pattern in world.scenario.hidden:
         if fnmatch.filter(list(driver.__dict__), pattern):
             driver.hide(pattern)
     return driver

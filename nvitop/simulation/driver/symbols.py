@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a subject's functions become symbols: look up the node, count, apply faults, return a code."""
+"""Turn a subject's functions into symbols: count the call, find the node, apply faults, return a code."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar
+from typing import Callable, Mapping, TypeVar
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import (
@@ -15,20 +15,17 @@ from nvitop.simulation.abi import (
     fill_number,
     target,
 )
-
-if TYPE_CHECKING:
-    from nvitop.simulation.machine import Machine
-
+from nvitop.simulation.world import Node, World
 
 Body = TypeVar('Body', bound=Callable[..., None])
 
-#: Whom a function asks: the driver, even before it is initialized; the driver; the driver, for the
-#: handle of a device (the last argument); a GPU; a GPU or a MIG device.
+#: What a function is about: the driver, even before nvmlInit; the driver; a lookup that stores a
+#: device handle in its last argument; a GPU; a GPU or a MIG device.
 ALWAYS, SYSTEM, LOOKUP, GPU, NODE = 'always', 'system', 'lookup', 'gpu', 'node'
 
 
 class Symbol(NamedTuple):
-    """A function of the driver before it belongs to a machine."""
+    """A function of the driver, not yet bound to a machine."""
 
     name: str
     kind: str
@@ -44,8 +41,8 @@ class Symbols:
     def add(self, kind: str, *names: str) -> Callable[[Body], Body]:
         """Register a body under its own name, or under other names.
 
-        It is called with the node (kinds ``GPU`` and ``NODE``) or the machine, then with the
-        other arguments as the binding gives them.
+        It is called with the node (kinds ``GPU`` and ``NODE``) or the world, then with the other
+        arguments as the binding passes them.
         """
 
         def register(body: Body) -> Body:
@@ -56,39 +53,38 @@ class Symbols:
         return register
 
     def add_numbers(self, kind: str, keys: Mapping[str, str]) -> None:
-        """Register functions ``(device, *number)`` that answer with the value of a key."""
+        """Register functions ``(device, *number)`` that return the value of a key."""
         for name, key in keys.items():
             self.all.append(Symbol(name, kind, _reader(key)))
 
 
-def _reader(key: str) -> Callable[[Any, object], None]:
-    def read(node: Any, out: object) -> None:
+def _reader(key: str) -> Callable[[Node, object], None]:
+    def read(node: Node, out: object) -> None:
         fill_number(out, node.read(key))
 
     return read
 
 
-def bind(machine: Machine, symbol: Symbol) -> Callable[..., int]:
-    """Make the plain function that a binding calls."""
+def bind(world: World, symbol: Symbol) -> Callable[..., int]:
+    """Create the plain function that the binding calls."""
     name, kind, body = symbol
-    faults = machine.faults
+    faults = world.faults
     rules = faults.rules
     count = faults.count
-    world = machine.world
 
     def call_driver(*arguments: object) -> int:
         try:
             count(name)
-            if kind != ALWAYS and not machine.is_initialized:
+            if kind != ALWAYS and not world.init_count:
                 raise DriverError(UNINITIALIZED)
             key = None
             if kind == LOOKUP:
-                body(machine, *arguments)
+                body(world, *arguments)
                 key = world.by_address[address_of(target(arguments[-1]))].key
             if name in rules:
                 faults.apply(name, key, world.seconds())
             if kind != LOOKUP:
-                body(machine, *arguments)
+                body(world, *arguments)
         except DriverError as error:
             return error.code
         return SUCCESS
@@ -96,7 +92,7 @@ def bind(machine: Machine, symbol: Symbol) -> Callable[..., int]:
     def call_node(*arguments: object) -> int:
         try:
             count(name)
-            if not machine.is_initialized:
+            if not world.init_count:
                 raise DriverError(UNINITIALIZED)
             node = world.by_address.get(address_of(arguments[0])) if arguments else None
             if node is None:

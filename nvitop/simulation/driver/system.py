@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
     NOT_FOUND,
@@ -20,11 +18,7 @@ from nvitop.simulation.abi import (
     text_of,
 )
 from nvitop.simulation.driver.symbols import ALWAYS, LOOKUP, NODE, SYSTEM, Symbols
-from nvitop.simulation.world import Node
-
-if TYPE_CHECKING:
-    from nvitop.simulation.machine import Machine
-
+from nvitop.simulation.world import Node, World
 
 SYMBOLS = Symbols()
 _ERROR_TEXTS = {code: text.encode() for code, text in NVML_ERRORS.values()}
@@ -37,79 +31,79 @@ def error_string(code: object) -> bytes:
 
 
 @SYMBOLS.add(ALWAYS, 'nvmlInit', 'nvmlInit_v2', 'nvmlInitWithFlags')
-def initialize(machine: Machine, flags: object = 0) -> None:
+def initialize(world: World, flags: object = 0) -> None:
     """Count one more user of the driver."""
-    machine.users += 1
+    world.init_count += 1
 
 
 @SYMBOLS.add(ALWAYS, 'nvmlShutdown')
-def shut_down(machine: Machine) -> None:
+def shut_down(world: World) -> None:
     """Count one user less."""
-    if machine.users <= 0:
+    if world.init_count <= 0:
         raise DriverError(UNINITIALIZED)
-    machine.users -= 1
+    world.init_count -= 1
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlSystemGetDriverVersion(machine: Machine, version: object, length: object) -> None:
+def nvmlSystemGetDriverVersion(world: World, version: object, length: object) -> None:
     """``(char *, length)``."""
-    fill_text(version, length, machine.scenario.driver_version)
+    fill_text(version, length, world.scenario.driver_version)
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlSystemGetNVMLVersion(machine: Machine, version: object, length: object) -> None:
+def nvmlSystemGetNVMLVersion(world: World, version: object, length: object) -> None:
     """``(char *, length)``: CUDA's major version in front of the driver's."""
-    major = machine.scenario.cuda_version // 1000
-    fill_text(version, length, f'{major}.{machine.scenario.driver_version}')
+    major = world.scenario.cuda_version // 1000
+    fill_text(version, length, f'{major}.{world.scenario.driver_version}')
 
 
 @SYMBOLS.add(SYSTEM, 'nvmlSystemGetCudaDriverVersion', 'nvmlSystemGetCudaDriverVersion_v2')
-def cuda_driver_version(machine: Machine, version: object) -> None:
+def cuda_driver_version(world: World, version: object) -> None:
     """``(int *)``: 12040 is 12.4."""
-    fill_number(version, machine.scenario.cuda_version)
+    fill_number(version, world.scenario.cuda_version)
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlSystemGetDriverBranch(machine: Machine, info: object, length: object) -> None:
+def nvmlSystemGetDriverBranch(world: World, info: object, length: object) -> None:
     """``(versioned struct *, length)``."""
     struct = target(info)
     check_version(struct, 0x1000054)
-    struct.branch = f'r{machine.scenario.driver_version.split(".")[0]}_00'.encode()
+    struct.branch = f'r{world.scenario.driver_version.split(".")[0]}_00'.encode()
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlSystemGetProcessName(machine: Machine, pid: object, name: object, length: object) -> None:
+def nvmlSystemGetProcessName(world: World, pid: object, name: object, length: object) -> None:
     """``(pid, char *, length)``."""
     wanted = number(pid)
-    for task in machine.world.tasks:
-        if machine.world.pid_of(task) == wanted:
+    for task in world.tasks:
+        if world.pid_of(task) == wanted:
             fill_text(name, length, task.spec.command[0])
             return
     raise DriverError(NOT_FOUND)
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlSystemGetHicVersion(machine: Machine, count: object, entries: object) -> None:
+def nvmlSystemGetHicVersion(world: World, count: object, entries: object) -> None:
     """``(unsigned *, struct *)``: no host interface cards."""
     fill_number(count, 0)
 
 
 @SYMBOLS.add(SYSTEM, 'nvmlUnitGetCount', 'nvmlGetExcludedDeviceCount')
-def no_others(machine: Machine, count: object) -> None:
+def no_others(world: World, count: object) -> None:
     """``(unsigned *)``: neither units nor excluded devices."""
     fill_number(count, 0)
 
 
 @SYMBOLS.add(SYSTEM, 'nvmlDeviceGetCount', 'nvmlDeviceGetCount_v2')
-def device_count(machine: Machine, count: object) -> None:
+def device_count(world: World, count: object) -> None:
     """``(unsigned *)``."""
-    fill_number(count, len(machine.world.present()))
+    fill_number(count, len(world.present()))
 
 
 @SYMBOLS.add(LOOKUP, 'nvmlDeviceGetHandleByIndex', 'nvmlDeviceGetHandleByIndex_v2')
-def handle_by_index(machine: Machine, index: object, device: object) -> None:
+def handle_by_index(world: World, index: object, device: object) -> None:
     """``(index, handle *)``."""
-    nodes = machine.world.present()
+    nodes = world.present()
     wanted = number(index)
     if not 0 <= wanted < len(nodes):
         raise DriverError(INVALID_ARGUMENT)
@@ -117,20 +111,20 @@ def handle_by_index(machine: Machine, index: object, device: object) -> None:
 
 
 @SYMBOLS.add(LOOKUP)
-def nvmlDeviceGetHandleByUUID(machine: Machine, uuid: object, device: object) -> None:
+def nvmlDeviceGetHandleByUUID(world: World, uuid: object, device: object) -> None:
     """``(const char *, handle *)``: of a GPU or a MIG device; ``MIG-GPU-…/gi/ci`` is known, too."""
-    _give(_node_by_uuid(machine, text_of(uuid)), device)
+    _give(_node_by_uuid(world, text_of(uuid)), device)
 
 
 @SYMBOLS.add(LOOKUP)
-def nvmlDeviceGetHandleByUUIDV(machine: Machine, uuid: object, device: object) -> None:
+def nvmlDeviceGetHandleByUUIDV(world: World, uuid: object, device: object) -> None:
     """``(versioned struct *, handle *)``: the UUID as text or as 16 bytes."""
     struct = target(uuid)
     if struct.type == 1:
-        _give(_node_by_uuid(machine, text_of(struct.value.str)), device)
+        _give(_node_by_uuid(world, text_of(struct.value.str)), device)
         return
     wanted = bytes(struct.value.bytes).hex()
-    for node in _nodes(machine):
+    for node in _nodes(world):
         if node.value('uuid').split('-', 1)[1].replace('-', '') == wanted:
             _give(node, device)
             return
@@ -138,10 +132,10 @@ def nvmlDeviceGetHandleByUUIDV(machine: Machine, uuid: object, device: object) -
 
 
 @SYMBOLS.add(LOOKUP, 'nvmlDeviceGetHandleByPciBusId', 'nvmlDeviceGetHandleByPciBusId_v2')
-def handle_by_bus_id(machine: Machine, bus_id: object, device: object) -> None:
+def handle_by_bus_id(world: World, bus_id: object, device: object) -> None:
     """``(const char *, handle *)``: the domain may be short, or missing."""
     wanted = _bus_parts(text_of(bus_id))
-    for node in machine.world.present():
+    for node in world.present():
         if _bus_parts(node.value('bus_id')) == wanted:
             _give(node, device)
             return
@@ -149,10 +143,10 @@ def handle_by_bus_id(machine: Machine, bus_id: object, device: object) -> None:
 
 
 @SYMBOLS.add(LOOKUP)
-def nvmlDeviceGetHandleBySerial(machine: Machine, serial: object, device: object) -> None:
+def nvmlDeviceGetHandleBySerial(world: World, serial: object, device: object) -> None:
     """``(const char *, handle *)``."""
     wanted = text_of(serial)
-    for node in machine.world.present():
+    for node in world.present():
         if node.value('serial') == wanted:
             _give(node, device)
             return
@@ -170,14 +164,14 @@ def _give(node: Node, device: object) -> None:
     fill_handle(device, node.address)
 
 
-def _nodes(machine: Machine) -> list[Node]:
-    nodes = list(machine.world.present())
-    t = machine.world.seconds()
+def _nodes(world: World) -> list[Node]:
+    nodes = list(world.present())
+    t = world.seconds()
     return [*nodes, *(mig for node in nodes for mig in node.migs if mig.exists(t))]
 
 
-def _node_by_uuid(machine: Machine, uuid: str) -> Node:
-    for node in _nodes(machine):
+def _node_by_uuid(world: World, uuid: str) -> Node:
+    for node in _nodes(world):
         if uuid in (node.value('uuid'), _legacy_uuid(node)):
             return node
     raise DriverError(NOT_FOUND)
