@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nvitop.lazy import lazy_names
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -64,21 +65,14 @@ __all__ = [
     'utilization2string',
 ]
 
-#: Modules that are those of nvitop.api, see there.
-_MODULES = ('caching', 'collector', 'device', 'process', 'termcolor', 'utils')
-
-if not TYPE_CHECKING:  # where it would hide misspelled names
-
-    def __getattr__(name):
-        if name not in __all__ and name not in _MODULES:
-            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        import importlib
-
-        if name in _MODULES:
-            return importlib.import_module(f'nvitop.{name}')
-        home = 'nvitop.select' if name == 'select_devices' else 'nvitop.api'
-        value = globals()[name] = getattr(importlib.import_module(home), name)
-        return value
-
-    def __dir__():
-        return sorted({*globals(), *__all__, *_MODULES})
+if not TYPE_CHECKING:  # it would hide misspelled names
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            'nvitop.api': [
+                name for name in __all__ if name not in ('__version__', 'select_devices')
+            ],
+            'nvitop.select': ['select_devices'],
+            __name__: ['caching', 'collector', 'device', 'process', 'termcolor', 'utils'],
+        },
+    )

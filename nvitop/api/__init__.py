@@ -43,6 +43,7 @@ from nvitop.api.utils import (
     timedelta2human,
     utilization2string,
 )
+from nvitop.lazy import lazy_names
 
 if TYPE_CHECKING:
     from nvitop.api import host, libcuda, libcudart
@@ -93,28 +94,13 @@ __all__ = [
     'utilization2string',
 ]
 
-#: Where names live that are imported when they are first used.
-_ON_USE = {
-    'GpuProcess': 'nvitop.api.process',
-    'HostProcess': 'nvitop.api.process',
-    'ResourceMetricCollector': 'nvitop.api.collector',
-    'collect_in_background': 'nvitop.api.collector',
-    'command_join': 'nvitop.api.process',
-    'ttl_cache': 'nvitop.api.caching',
-}
-_MODULES_ON_USE = ('host', 'libcuda', 'libcudart')
-
-if not TYPE_CHECKING:  # where it would hide misspelled names
-
-    def __getattr__(name):
-        import importlib
-
-        if name in _MODULES_ON_USE:
-            return importlib.import_module(f'nvitop.api.{name}')
-        if name not in _ON_USE:
-            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        value = globals()[name] = getattr(importlib.import_module(_ON_USE[name]), name)
-        return value
-
-    def __dir__():
-        return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # it would hide misspelled names
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            __name__: ['host', 'libcuda', 'libcudart'],
+            'nvitop.api.caching': ['ttl_cache'],
+            'nvitop.api.collector': ['ResourceMetricCollector', 'collect_in_background'],
+            'nvitop.api.process': ['GpuProcess', 'HostProcess', 'command_join'],
+        },
+    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nvitop.api.device import CudaDevice
 from nvitop.api.libnvml import NVMLError
 from nvitop.callbacks.utils import StepTimer, devices_by_logical_ids, gpu_stats
+from nvitop.lazy import lazy_names
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
@@ -131,13 +132,14 @@ def _id_of(gpu: object) -> int:
     return int(match[1])
 
 
-def _keras_callback() -> Any:
+def _make_logger() -> type[KerasStats]:
     try:
         from keras.callbacks import Callback
     except ImportError as error:
         message = 'nvitop.callbacks.keras needs Keras: pip install keras'
         raise ImportError(message) from error
-    return Callback
+    body = {'__module__': __name__, '__doc__': KerasStats.__doc__}
+    return type('GpuStatsLogger', (KerasStats, Callback), body)
 
 
 if TYPE_CHECKING:
@@ -146,10 +148,4 @@ if TYPE_CHECKING:
         """See :class:`KerasStats`."""
 
 else:
-
-    def __getattr__(name):
-        if name != 'GpuStatsLogger':
-            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        namespace = {'__module__': __name__, '__doc__': KerasStats.__doc__}
-        logger = type(name, (KerasStats, _keras_callback()), namespace)
-        return globals().setdefault(name, logger)
+    __getattr__, __dir__ = lazy_names(__name__, {}, GpuStatsLogger=_make_logger)

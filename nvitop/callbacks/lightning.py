@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nvitop.callbacks.trainer import TrainerStats, make_logger
+from nvitop.lazy import lazy_names
 
 __all__ = ['GpuStatsLogger']
 
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
         """See :class:`TrainerStats`."""
 
 else:
-
-    def __getattr__(name):
-        if name != 'GpuStatsLogger':
-            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        logger = make_logger(__name__, 'lightning.pytorch', 'lightning')
-        return globals().setdefault(name, logger)
+    __getattr__, __dir__ = lazy_names(
+        __name__, {}, GpuStatsLogger=lambda: make_logger(__name__, 'lightning.pytorch', 'lightning')
+    )

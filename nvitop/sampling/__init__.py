@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nvitop.lazy import lazy_names
+
 if TYPE_CHECKING:
     from nvitop.sampling.history import History
     from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
@@ -51,42 +53,28 @@ __all__ = [
     'serialise',
 ]
 
-#: Modules by the names that are imported from them when they are first used.
-_HOMES = {
-    'History': 'history',
-    'REPORT_METRICS': 'plan',
-    'Intervals': 'plan',
-    'intervals': 'plan',
-    'Sampler': 'sampler',
-    'LiveSource': 'source',
-    'Source': 'source',
-    'SerializationError': 'serialization',
-    'parse': 'serialization',
-    'serialise': 'serialization',
-    'EMPTY_SAMPLE': 'types',
-    'Cost': 'types',
-    'Demand': 'types',
-    'DeviceInfo': 'types',
-    'DeviceKey': 'types',
-    'DeviceSample': 'types',
-    'HostProcessSample': 'types',
-    'HostSample': 'types',
-    'Problem': 'types',
-    'ProcessKey': 'types',
-    'ProcessSample': 'types',
-    'Sample': 'types',
-}
-
-if not TYPE_CHECKING:  # where it would hide misspelled names
-
-    def __getattr__(name):
-        if name not in _HOMES:
-            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        import importlib
-
-        module = importlib.import_module(f'{__name__}.{_HOMES[name]}')
-        value = globals()[name] = getattr(module, name)
-        return value
-
-    def __dir__():
-        return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # it would hide misspelled names
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            'nvitop.sampling.history': ['History'],
+            'nvitop.sampling.plan': ['REPORT_METRICS', 'Intervals', 'intervals'],
+            'nvitop.sampling.sampler': ['Sampler'],
+            'nvitop.sampling.source': ['LiveSource', 'Source'],
+            'nvitop.sampling.serialization': ['SerializationError', 'parse', 'serialise'],
+            'nvitop.sampling.types': [
+                'EMPTY_SAMPLE',
+                'Cost',
+                'Demand',
+                'DeviceInfo',
+                'DeviceKey',
+                'DeviceSample',
+                'HostProcessSample',
+                'HostSample',
+                'Problem',
+                'ProcessKey',
+                'ProcessSample',
+                'Sample',
+            ],
+        },
+    )

@@ -20,6 +20,7 @@ from nvitop.api.device.visible import (
     parse_cuda_visible_devices,
 )
 from nvitop.api.reading import ImpossibleAnswer, Reading
+from nvitop.lazy import lazy_names
 
 if TYPE_CHECKING:
     from nvitop.api.device.clock_reasons import ClockEventReasons
@@ -51,14 +52,7 @@ for _name in __all__:
         globals()[_name].__module__ = __name__
 del _name
 
-if not TYPE_CHECKING:  # where it would hide misspelled names
-
-    def __getattr__(name):
-        if name != 'ClockEventReasons':
-            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        from nvitop.api.device.clock_reasons import ClockEventReasons
-
-        return ClockEventReasons
-
-    def __dir__():
-        return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # it would hide misspelled names
+    __getattr__, __dir__ = lazy_names(
+        __name__, {'nvitop.api.device.clock_reasons': ['ClockEventReasons']}
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nvitop.lazy import lazy_names
+
 if TYPE_CHECKING:
     from nvitop.api.process.command import command_join
     from nvitop.api.process.facts import HostFacts
@@ -13,24 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ['GpuProcess', 'HostFacts', 'HostProcess', 'command_join']
 
-#: Where names live that are imported when they are first used: most of them need psutil.
-_ON_USE = {
-    'GpuProcess': 'gpuprocess',
-    'HostFacts': 'facts',
-    'HostProcess': 'hostprocess',
-    'command_join': 'command',
-}
-
-if not TYPE_CHECKING:  # where it would hide misspelled names
-
-    def __getattr__(name):
-        if name not in _ON_USE:
-            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        import importlib
-
-        module = importlib.import_module(f'{__name__}.{_ON_USE[name]}')
-        value = globals()[name] = getattr(module, name)
-        return value
-
-    def __dir__():
-        return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # it would hide misspelled names
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            'nvitop.api.process.command': ['command_join'],
+            'nvitop.api.process.facts': ['HostFacts'],
+            'nvitop.api.process.gpuprocess': ['GpuProcess'],
+            'nvitop.api.process.hostprocess': ['HostProcess'],
+        },
+    )
