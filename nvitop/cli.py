@@ -435,7 +435,7 @@ def _is_watched() -> bool:
     """Whether ``watch`` runs this: it does so through a shell, or with -x itself."""
     if sys.stdout.isatty():
         return False
-    from nvitop.api.process.linux import names_above
+    from nvitop.api.process.observed import names_above
 
     parent, above = (*names_above(2), '', '')[:2]
     return 'watch' in (parent, above if parent in ('sh', 'bash', 'dash', 'zsh') else '')

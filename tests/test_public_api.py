@@ -86,7 +86,7 @@ NOT_IMPORTED = [
     'importlib.metadata',
     'inspect',
     'nvitop.api.collector.resource',
-    'nvitop.api.process',
+    'nvitop.api.process.hostprocess',
     'psutil',
     'multiprocessing',
     'nvitop.cli',

@@ -9,7 +9,7 @@ import threading
 from typing import Callable, Iterable, Iterator, Union
 
 from nvitop.api import host
-from nvitop.api.process.linux import start_time_of
+from nvitop.api.process.observed import start_time_of
 from nvitop.gui.model.effects import ReadEnvironment, SendSignal
 from nvitop.gui.signals import START_TIME_TOLERANCE, is_zombie, send_signal
 from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent

@@ -12,7 +12,7 @@ import sys
 from typing import Callable, Iterator, Mapping
 
 from nvitop.api import host
-from nvitop.api.process.linux import start_time_of
+from nvitop.api.process.observed import start_time_of
 from nvitop.gui.state.events import SignalSent
 from nvitop.sampling.types import ProcessKey
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Iterable
 
 from nvitop.api import host
 from nvitop.api.process.facts import GONE, HostFacts
-from nvitop.api.process.linux import UNREADABLE, observed
-from nvitop.api.process.procfs import ZOMBIE, in_pid_namespace, uses_gpu
+from nvitop.api.process.observed import observed
+from nvitop.api.process.procfs import UNREADABLE, ZOMBIE, in_pid_namespace, uses_gpu
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, HostProcessSample, Problem, ProcessKey, ProcessSample
 from nvitop.sampling.value import known_value
 
 if TYPE_CHECKING:
-    from nvitop.api.process.linux import ObservedProcess
+    from nvitop.api.process.observed import ObservedProcess
     from nvitop.sampling.gpu import ProcessRecord
     from nvitop.sampling.types import HostSample
 

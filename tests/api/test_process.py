@@ -289,7 +289,7 @@ def test_in_one_look_the_stat_of_a_process_is_read_once(
 ) -> None:
     process = HostProcess(child.pid)
     stats_read.clear()
-    with linux.one_look():
+    with procfs.stat_cache():
         assert HostProcess(child.pid) is process
         assert process.facts().is_running
         assert stats_read == [child.pid]
@@ -307,7 +307,7 @@ def test_in_one_look_the_stat_of_a_process_is_read_once(
 def test_a_process_that_ends_in_one_look_is_gone() -> None:
     with running('cat') as child:
         process = HostProcess(child.pid)
-        with linux.one_look():
+        with procfs.stat_cache():
             assert process.is_same()
             child.kill()
             child.wait(60)
@@ -326,10 +326,10 @@ def test_a_hidden_process_stays_the_same_in_one_look(
         patch.setattr(procfs, '_open', forbidden)
         process = linux.LinuxProcess(child.pid)
         assert process.is_same()
-        with linux.one_look():
+        with procfs.stat_cache():
             assert process.is_same()
             assert process.facts().command == 'No Permissions'
-    with linux.one_look():
+    with procfs.stat_cache():
         assert not process.is_same()
 
 

@@ -116,11 +116,11 @@ def test_a_report_loads_no_slow_module_that_it_can_do_without(imported: set[str]
     assert not within(imported, 'asyncio', 'cachetools', 'logging', 'psutil', 'wcwidth')
 
 
-def test_nvisel_loads_nothing_of_processes_and_of_what_is_drawn() -> None:
+def test_nvisel_loads_neither_psutil_nor_the_monitor() -> None:
     printed, names = run_and_list_imports('nvitop.console.startup', 'nvisel')
     assert printed == '0\n'
     names -= {'nvitop.sampling', 'nvitop.sampling.watchdog'}  # no GPU that hangs may hold it up
-    assert not within(names, 'nvitop.api.process', 'nvitop.cli', 'nvitop.gui', 'nvitop.sampling')
+    assert not within(names, 'nvitop.cli', 'nvitop.gui', 'nvitop.sampling')
     assert not within(names, 'cachetools', 'logging', 'psutil', 'wcwidth')
 
 

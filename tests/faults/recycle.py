@@ -18,7 +18,7 @@ from typing import Callable
 import psutil
 
 from nvitop.api.process import HostProcess
-from nvitop.api.process.linux import start_time_of
+from nvitop.api.process.observed import start_time_of
 from nvitop.gui.signals import send_signal
 from nvitop.sampling.types import DeviceKey, ProcessKey
 

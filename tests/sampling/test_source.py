@@ -12,7 +12,7 @@ from nvitop.api import host, libnvml
 from nvitop.api.device.window import Window
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.process import HostFacts
-from nvitop.api.process.linux import ObservedProcess, observed
+from nvitop.api.process.observed import ObservedProcess, observed
 from nvitop.sampling.plan import REPORT_METRICS
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample, Problem, Sample

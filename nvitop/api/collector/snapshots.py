@@ -45,8 +45,7 @@ def take_snapshots(
     >>> for device in result.devices:
     ...     print(device.index, device.memory_usage, device.temperature)
     """
-    from nvitop.api.process import GpuProcess  # psutil takes long to import: on use
-    from nvitop.api.process.linux import one_look
+    from nvitop.api.process import GpuProcess, procfs
 
     if isinstance(gpu_processes, GpuProcess):
         gpu_processes = [gpu_processes]
@@ -76,7 +75,7 @@ def take_snapshots(
     # All drivers' answers first, which may take their time: the host is looked at in one go.
     asked = unique(leaves) if processes is None else []
     usages = [(leaf, leaf.process_usage()) for leaf in asked]
-    with one_look():
+    with procfs.stat_cache():
         if processes is None:
             processes = [p for leaf, usage in usages for p in leaf.processes_of(usage).values()]
         of_processes = GpuProcess.take_snapshots(processes, failsafe=True)

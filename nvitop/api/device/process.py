@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import struct
 import time
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from nvitop.api import libnvml
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.libnvml._session import SESSION
+from nvitop.api.process import GpuProcess, procfs
 from nvitop.api.utils import NA, UINT_MAX, NaType
 from nvitop.namedtuple import NamedTuple
-
-if TYPE_CHECKING:
-    from nvitop.api.device.device import Device
-    from nvitop.api.process import GpuProcess
 
 _LISTS = (
     ('C', 'nvmlDeviceGetComputeRunningProcesses'),
@@ -61,20 +58,11 @@ def _known_id(number: int) -> int | NaType:
     return NA if number == UINT_MAX else number
 
 
-class _GpuProcessOnUse:
-    """The class GpuProcess, imported when it is first used: it needs psutil."""
-
-    def __get__(self, instance: object, owner: type) -> type[GpuProcess]:
-        from nvitop.api.process import GpuProcess
-
-        return GpuProcess
-
-
 class ProcessMixin(MemoryMixin):
     """The processes on a device."""
 
     #: The class of the values of :meth:`processes`.
-    GPU_PROCESS_CLASS: ClassVar[type[GpuProcess]] = cast(Any, _GpuProcessOnUse())
+    GPU_PROCESS_CLASS: ClassVar[type[GpuProcess]] = GpuProcess
 
     def processes(self, *, loads: bool = True) -> dict[int, GpuProcess]:
         """The processes on the device by PID: with compute, graphics or MPS contexts.
@@ -96,16 +84,14 @@ class ProcessMixin(MemoryMixin):
         self, usages: dict[int, ProcessUsage], *, loads: bool = True
     ) -> dict[int, GpuProcess]:
         """The processes of what :meth:`process_usage` said, without asking the driver again."""
-        from nvitop.api.process import procfs  # on use, as GpuProcess
-
         processes = {}
-        process_class, device = self.GPU_PROCESS_CLASS, cast('Device', self)
+        process_class = self.GPU_PROCESS_CLASS
         is_ambiguous = SESSION.has_real_library and procfs.in_pid_namespace()
         for pid, usage in usages.items():
             is_here = not is_ambiguous or procfs.uses_gpu(pid) is not False
             process = (process_class if is_here else process_class.elsewhere)(
                 pid,
-                device,
+                self,
                 gpu_memory=usage.gpu_memory,
                 gpu_instance_id=usage.gpu_instance_id,
                 compute_instance_id=usage.compute_instance_id,

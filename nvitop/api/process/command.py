@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines as text that a shell would take apart again."""
+"""Command lines as text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def command_join(cmdline: Iterable[str]) -> str:
     """Join the arguments of a program to one text, quoted for the system's shell.
 
-    A single argument that is not an existing absolute path is left as it is: it is a title that the
-    process gave to itself (``sshd: alice [priv]``), not the name of a program with blanks in it.
+    A single argument that is not an existing absolute path is returned as it is: it is a title that
+    the process gave itself (``sshd: alice [priv]``), not a program name with spaces.
 
     >>> command_join(['python3', '-c', 'print(1)', ''])
     "python3 -c 'print(1)' ''"
@@ -28,7 +28,7 @@ def command_join(cmdline: Iterable[str]) -> str:
     return _join(tuple(cmdline))
 
 
-# The same few processes are looked at again and again.
+# The same few processes are listed every second.
 @functools.lru_cache(maxsize=1024)
 def _join(cmdline: tuple[str, ...]) -> str:
     if len(cmdline) == 1 and not (os.path.isabs(cmdline[0]) and os.path.exists(cmdline[0])):
@@ -48,10 +48,10 @@ def quote_posix(argument: str) -> str:
 
 
 def quote_windows(argument: str) -> str:
-    """Quote one argument as Windows programs take their command line apart."""
+    """Quote one argument as Windows programs parse their command line."""
     if argument and not re.search(_NOT_PLAIN_WINDOWS, argument, re.ASCII):
         return argument
-    # Backslashes are plain unless a quotation mark follows them.
+    # Backslashes are literal unless a double quote follows them.
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)
     return '"' + re.sub(r'(\\+)\Z', r'\1\1', escaped) + '"'
 
@@ -59,5 +59,5 @@ def quote_windows(argument: str) -> str:
 quote = quote_windows if WINDOWS else quote_posix
 
 
-# Where users find it is where it says it is, in reprs, pickles and documents.
+# The public path, as shown in reprs, pickles and the documentation.
 command_join.__module__ = 'nvitop.api.process'

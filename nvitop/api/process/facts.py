@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a list of processes shows of a process of the host, at one moment."""
+"""HostFacts: the values of a host process that a process list shows."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ NO_PERMISSIONS = 'No Permissions'
 ZOMBIE_PROCESS = 'Zombie Process'
 TERMINATED = 'terminated'
 
-#: CPU time is counted in ticks of 10 ms: over less than this many seconds it says nothing.
+#: Shortest time in seconds over which CPU usage is measured: the kernel counts in ticks of 10 ms.
 _SHORTEST_SECONDS = 0.1
 
 
 class HostFacts(NamedTuple):
-    """What is known of a process at one moment, as :meth:`HostProcess.facts` reads it."""
+    """Values of a process at one moment, as :meth:`HostProcess.facts` reads them."""
 
     is_running: bool
     #: One of psutil's ``STATUS_*``, ``'terminated'``, or :data:`~nvitop.NA` for a hidden process.
     status: str
     username: str
     name: str
-    #: Empty for kernel threads and zombies, ``None`` where this user may not read it.
+    #: Empty for kernel threads and zombies, ``None`` if this user may not read it.
     cmdline: list[str] | None
-    #: Of one CPU, so that it may exceed 100.
+    #: Percent of one CPU; may exceed 100.
     cpu_percent: float | NaType
     memory_percent: float | NaType
     #: Resident memory in bytes.
     host_memory: int | NaType
-    #: In seconds since the epoch.
+    #: Seconds since the epoch.
     create_time: float | NaType
     running_time_in_seconds: float | NaType
 
     @property
     def command(self) -> str:
-        """The command line as one text, or, where there is none, the reason in words."""
+        """Command line as text, or the reason in words if there is none."""
         return command_join(self.display_cmdline)
 
     @property
     def display_cmdline(self) -> list[str]:
-        """The command line, or, where there is none, a text in its place, as ps shows it."""
+        """Command line, or a placeholder if there is none, such as ``[kthreadd]`` in ``ps``."""
         if self.cmdline is None:
             return [NO_PERMISSIONS]
         if not self.is_running:
@@ -59,24 +59,24 @@ class HostFacts(NamedTuple):
         return self.cmdline or [f'[{self.name}]']
 
 
-#: Of a process that does not exist (any more), and of one that this user may not see.
+#: A process that does not exist, and one that is hidden from this user.
 GONE = HostFacts(False, TERMINATED, NA, NA, [], NA, NA, NA, NA, NA)
 HIDDEN = HostFacts(True, NA, NA, NA, None, NA, NA, NA, NA, NA)
 
 
 class CpuShare:
-    """The CPU time of a process between two readings, in percent of one CPU."""
+    """CPU usage of a process between two readings, in percent of one CPU."""
 
     __slots__ = ('_last',)
 
     def __init__(self) -> None:
-        #: Time, CPU seconds and CPU percent of the last reading.
+        #: Time (s), CPU time (s) and result (%) of the last reading.
         self._last: tuple[float, float, float] | None = None
 
     def percent(self, cpu_seconds: float, running_seconds: float) -> float:
-        """CPU time used since the last reading; the first gives the mean since the process started.
+        """Return the CPU usage since the last reading; the first covers the life of the process.
 
-        A reading less than 0.1 s after another gives the same again.
+        A reading less than 0.1 s after the last returns the same value.
         """
         now = time.monotonic()
         last = self._last
@@ -93,5 +93,5 @@ class CpuShare:
         return percent
 
 
-# Where users find it is where it says it is, in reprs, pickles and documents.
+# The public path, as shown in reprs, pickles and the documentation.
 HostFacts.__module__ = 'nvitop.api.process'

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GpuProcess: a process on one device, with its share of that device."""
+"""GpuProcess: a process on one device, with what it uses there.
+
+psutil is imported on use, through :mod:`nvitop.api.host` and :class:`HostProcess`: programs that
+only query GPUs do without it.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,9 @@ import contextlib
 import threading
 import weakref
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Protocol, TypeVar
 
-import psutil
-
+from nvitop.api import host
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import (
@@ -19,7 +22,6 @@ from nvitop.api.process.facts import (
     TERMINATED,
     ZOMBIE_PROCESS,
 )
-from nvitop.api.process.hostprocess import HostProcess
 from nvitop.api.utils import (
     NA,
     NaType,
@@ -31,15 +33,23 @@ from nvitop.api.utils import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from nvitop.api.device import Device
+    from nvitop.api.process.hostprocess import HostProcess
 
 _T = TypeVar('_T')
 _U = TypeVar('_U')
 _failsafe = threading.local()
-#: What a question about the host ends with: there may be no file descriptor left to read it.
-_FAILURES = (psutil.Error, OSError)
+
+
+class UsedDevice(Protocol):
+    """What a process needs of the :class:`nvitop.Device` it runs on."""
+
+    def memory_total(self) -> int | NaType:
+        """Memory in bytes."""
+
+    def processes(self) -> Mapping[int, GpuProcess]:
+        """Processes on the device, by PID."""
 
 
 def _is_failsafe() -> bool:
@@ -49,29 +59,32 @@ def _is_failsafe() -> bool:
 class GpuProcess:
     """A process on one device: what it uses there, and what it is on the host.
 
-    ``Device.processes()`` makes them. There is one object for a process (PID and start time) on a
-    device as long as somebody holds it. Names that are not listed here are the host process's:
-    ``process.num_threads()``.
+    Created by ``Device.processes()``. There is one object per process (PID and start time) and
+    device as long as a reference to it exists. Other attributes are those of the host process, such
+    as ``process.num_threads()``.
 
-    Questions about the host raise :class:`psutil.NoSuchProcess` and :class:`psutil.AccessDenied`,
-    except inside :meth:`failsafe`, where texts and :data:`~nvitop.NA` stand for what is not known.
-    A PID that does not exist here never raises when the object is made.
+    Methods that read the host raise :class:`psutil.NoSuchProcess` and :class:`psutil.AccessDenied`,
+    except inside :meth:`failsafe`, where they return a text or :data:`~nvitop.NA` instead. Creating
+    an object for a PID that does not exist raises nothing.
     """
 
-    INSTANCES: ClassVar[weakref.WeakValueDictionary[tuple[int, Device], GpuProcess]] = (
+    INSTANCES: ClassVar[weakref.WeakValueDictionary[tuple[int, UsedDevice], GpuProcess]] = (
         weakref.WeakValueDictionary()
     )
     INSTANCE_LOCK: ClassVar[threading.RLock] = threading.RLock()
 
     _host: HostProcess
-    _device: Device
+    _device: UsedDevice
 
-    def __new__(cls, pid: int | None, device: Device, **values: Any) -> GpuProcess:
-        """Return the object of this process on this device, an existing one where there is one."""
+    def __new__(cls, pid: int | None, device: UsedDevice, **values: Any) -> GpuProcess:
+        """Return the object of this process on this device; an existing object if there is one."""
+        from nvitop.api.process.hostprocess import HostProcess
+
         elsewhere: HostProcess | None = values.get('elsewhere')
         host = HostProcess(pid) if elsewhere is None else elsewhere
         key = (host.pid, device)
-        hash(key)  # may ask the driver, which may hang: not while others wait for the lock
+        # Hashing may query the driver, which may hang; other threads must not wait for it.
+        hash(key)
         with GpuProcess.INSTANCE_LOCK:
             cached = GpuProcess.INSTANCES.get(key)
             if type(cached) is cls and (
@@ -92,16 +105,16 @@ class GpuProcess:
     def __init__(
         self,
         pid: int | None,
-        device: Device,
+        device: UsedDevice,
         *,
         gpu_memory: int | NaType | None = None,
         gpu_instance_id: int | NaType | None = None,
         compute_instance_id: int | NaType | None = None,
         type: str | NaType | None = None,
     ) -> None:
-        """Values that are ``None`` stay what they were, at first :data:`~nvitop.NA`.
+        """Update the values that are not ``None``; initially all are :data:`~nvitop.NA`.
 
-        ``pid`` is this program's own where it is ``None``.
+        The PID ``None`` is this program.
         """
         self._gpu_memory: int | NaType
         self._gpu_instance_id: int | NaType
@@ -118,11 +131,14 @@ class GpuProcess:
             self.type = type
 
     @classmethod
-    def elsewhere(cls, pid: int, device: Device, **values: Any) -> GpuProcess:
-        """The process on a device that has this PID in another PID namespace.
+    def elsewhere(cls, pid: int, device: UsedDevice, **values: Any) -> GpuProcess:
+        """Return the process on a device that has this PID in another PID namespace.
 
-        Who has the PID here is another process. ``values`` are those of the class.
+        A process with the same PID in this namespace is a different one. ``values`` are the keyword
+        arguments of the class.
         """
+        from nvitop.api.process.hostprocess import HostProcess
+
         process = cls.__new__(cls, pid, device, elsewhere=HostProcess.elsewhere(pid))
         cls.__init__(process, pid, device, **values)
         return process
@@ -136,7 +152,7 @@ class GpuProcess:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GpuProcess):
             return NotImplemented
-        return self.host == other.host and self.device == other.device
+        return self.host == other.host and bool(self._device == other._device)
 
     def __hash__(self) -> int:
         return hash((self._host, self._device))
@@ -152,7 +168,7 @@ class GpuProcess:
 
     @property
     def pid(self) -> int:
-        """The process ID, as the driver tells it."""
+        """Process ID, as reported by the driver."""
         return self._host.pid
 
     @property
@@ -161,17 +177,17 @@ class GpuProcess:
         return self._host
 
     @property
-    def device(self) -> Device:
-        """The device that is used."""
+    def device(self) -> Any:
+        """The :class:`nvitop.Device` that the process uses."""
         return self._device
 
-    # What it uses of the device
+    # Values of the device
 
     @property
     def type(self) -> str:
-        """``'C'`` for compute, ``'G'`` for graphics, ``'C+G'``, ``'M'`` for a client of MPS.
+        """Kind of contexts: ``'C'`` compute, ``'G'`` graphics, ``'C+G'`` both, ``'M'`` MPS client.
 
-        :data:`~nvitop.NA` where unknown. Any text or collection with these letters can be assigned.
+        :data:`~nvitop.NA` if unknown. It can be set to any text or collection of these letters.
         """
         return self._type
 
@@ -182,49 +198,49 @@ class GpuProcess:
             self._type = 'M' if 'M' in letters else '+'.join(sorted(letters)) or NA
 
     def gpu_instance_id(self) -> int | NaType:
-        """ID of the GPU instance it runs in, :data:`~nvitop.NA` without MIG."""
+        """Return the ID of its GPU instance; :data:`~nvitop.NA` without MIG."""
         return self._gpu_instance_id
 
     def compute_instance_id(self) -> int | NaType:
-        """ID of the compute instance it runs in, :data:`~nvitop.NA` without MIG."""
+        """Return the ID of its compute instance; :data:`~nvitop.NA` without MIG."""
         return self._compute_instance_id
 
     def gpu_memory(self) -> int | NaType:
-        """Device memory it uses, in bytes; :data:`~nvitop.NA` where the driver does not tell (WDDM).
+        """Return the device memory in use, in bytes; :data:`~nvitop.NA` if unknown (WDDM).
 
-        nvidia-smi: ``--query-compute-apps=used_memory``.
+        nvidia-smi: ``--query-compute-apps=used_memory``
         """
         return self._gpu_memory
 
     def gpu_memory_human(self) -> str:
-        """Device memory it uses, as a text: ``'1536MiB'``."""
+        """Return the device memory in use as text, such as ``'1536MiB'``."""
         return bytes2human(self._gpu_memory)
 
     def gpu_memory_percent(self) -> float | NaType:
-        """Device memory it uses, in percent of the device's; :data:`~nvitop.NA` where unknown."""
+        """Return the device memory in use, in percent of the total; :data:`~nvitop.NA` if unknown."""
         used, total = self._gpu_memory, self._device.memory_total()
         if isinstance(used, NaType) or isinstance(total, NaType) or total <= 0:
             return NA
         return round(100.0 * used / total, 1)
 
     def gpu_sm_utilization(self) -> int | NaType:
-        """Load it puts on the multiprocessors, in percent. ``nvidia-smi pmon``: ``sm``."""
+        """Return the utilization of the multiprocessors in percent. nvidia-smi pmon: ``sm``."""
         return self._gpu_utilization[0]
 
     def gpu_memory_utilization(self) -> int | NaType:
-        """Load it puts on the memory bus, in percent. ``nvidia-smi pmon``: ``mem``."""
+        """Return the utilization of the memory bandwidth in percent. nvidia-smi pmon: ``mem``."""
         return self._gpu_utilization[1]
 
     def gpu_encoder_utilization(self) -> int | NaType:
-        """Load it puts on the video encoder, in percent. ``nvidia-smi pmon``: ``enc``."""
+        """Return the utilization of the video encoder in percent. nvidia-smi pmon: ``enc``."""
         return self._gpu_utilization[2]
 
     def gpu_decoder_utilization(self) -> int | NaType:
-        """Load it puts on the video decoder, in percent. ``nvidia-smi pmon``: ``dec``."""
+        """Return the utilization of the video decoder in percent. nvidia-smi pmon: ``dec``."""
         return self._gpu_utilization[3]
 
     def set_gpu_memory(self, value: int | NaType) -> None:
-        """Set what :meth:`gpu_memory` gives, in bytes."""
+        """Set the value of :meth:`gpu_memory`, in bytes."""
         self._gpu_memory = value
 
     def set_gpu_utilization(
@@ -234,7 +250,7 @@ class GpuProcess:
         gpu_encoder_utilization: int | NaType | None = None,
         gpu_decoder_utilization: int | NaType | None = None,
     ) -> None:
-        """Set what the methods of these names give, in percent; ``None`` keeps what was."""
+        """Set the values of the methods of these names, in percent; ``None`` keeps a value."""
         sm, memory, encoder, decoder = self._gpu_utilization
         self._gpu_utilization = (
             sm if gpu_sm_utilization is None else gpu_sm_utilization,
@@ -244,131 +260,133 @@ class GpuProcess:
         )
 
     def update_gpu_status(self) -> int | NaType:
-        """Ask the device anew what this process uses, and return :meth:`gpu_memory`.
+        """Read the device values of this process again and return :meth:`gpu_memory`.
 
-        All of it is :data:`~nvitop.NA` where the process has left the device.
+        They become :data:`~nvitop.NA` if the process has left the device.
         """
         if self._device.processes().get(self.pid) is not self:
             self.set_gpu_memory(NA)
             self.set_gpu_utilization(NA, NA, NA, NA)
         return self.gpu_memory()
 
-    # What it is on the host
+    # Values of the host
 
-    def _ask(self, question: Callable[[], _T], otherwise: _U) -> _T | _U:
+    def _read_host(self, read: Callable[[], _T], otherwise: _U) -> _T | _U:
+        """Return what ``read`` returns; in failsafe mode ``otherwise`` after an error."""
         try:
-            return question()
-        except _FAILURES:
+            return read()
+        except (host.Error, OSError):  # OSError: no free file descriptor
             if _is_failsafe():
                 return otherwise
             raise
 
     def is_running(self) -> bool:
-        """Whether the process exists, and is the one it was."""
-        # Where that cannot be read, nothing says that it does not.
-        return self._ask(self._host.is_running, True) or self._is_hidden()
+        """Return whether the process still exists and its PID has not been reused."""
+        # An unreadable process is taken as running.
+        return self._read_host(self._host.is_running, True) or self._is_hidden()
 
     def _is_hidden(self) -> bool:
         return self._host.is_here and procfs.is_hidden(self.pid)
 
     def is_foreign(self) -> bool:
-        """Whether the PID belongs to another PID namespace, so that nothing else is known of it.
+        """Return whether the PID belongs to another PID namespace, so that the host side is unknown.
 
-        So it is in a container that does not share the host's PIDs (``docker run --pid=host``): the
-        driver lists a process with memory in use, which does not exist for this program; or which
-        does by chance, and has no GPU open: then :attr:`host` is not that one, but one that does not
+        This happens in a container that does not share the PIDs of the host (``docker run
+        --pid=host``): the driver lists a process that uses memory, but there is no such process
+        here, or an unrelated one that has no GPU open. :attr:`host` is then a process that does not
         exist.
         """
         return bool(self._gpu_memory) and procfs.in_pid_namespace() and not self.is_running()
 
     def status(self) -> str:
-        """One of psutil's ``STATUS_*``; failsafe: ``'terminated'``."""
-        return self._ask(self._host.status, TERMINATED)
+        """Return one of psutil's ``STATUS_*``; failsafe: ``'terminated'``."""
+        return self._read_host(self._host.status, TERMINATED)
 
     def create_time(self) -> float | NaType:
-        """When the process started, in seconds since the epoch; failsafe: :data:`~nvitop.NA`."""
-        return self._ask(self._host.create_time, NA)
+        """Return the start time in seconds since the epoch; failsafe: :data:`~nvitop.NA`."""
+        return self._read_host(self._host.create_time, NA)
 
     def running_time(self) -> timedelta | NaType:
-        """How long the process has been running; failsafe: :data:`~nvitop.NA`."""
-        return self._ask(self._host.running_time, NA)
+        """Return the time since the process started; failsafe: :data:`~nvitop.NA`."""
+        return self._read_host(self._host.running_time, NA)
 
     def running_time_human(self) -> str:
-        """How long the process has been running: ``'1:02:03'``; failsafe: :data:`~nvitop.NA`."""
+        """Return the running time as text, such as ``'1:02:03'``; failsafe: :data:`~nvitop.NA`."""
         return timedelta2human(self.running_time())
 
     def running_time_in_seconds(self) -> float | NaType:
-        """How long the process has been running, in seconds; failsafe: :data:`~nvitop.NA`."""
-        return self._ask(self._host.running_time_in_seconds, NA)
+        """Return the running time in seconds; failsafe: :data:`~nvitop.NA`."""
+        return self._read_host(self._host.running_time_in_seconds, NA)
 
     elapsed_time = running_time
     elapsed_time_human = running_time_human
     elapsed_time_in_seconds = running_time_in_seconds
 
     def username(self) -> str:
-        """Name of the user it belongs to; failsafe: :data:`~nvitop.NA`."""
-        return self._ask(self._host.username, NA)
+        """Return the name of the user; failsafe: :data:`~nvitop.NA`."""
+        return self._read_host(self._host.username, NA)
 
     def name(self) -> str:
-        """Name of the program; failsafe: :data:`~nvitop.NA`."""
-        return self._ask(self._host.name, NA)
+        """Return the program name; failsafe: :data:`~nvitop.NA`."""
+        return self._read_host(self._host.name, NA)
 
     def cpu_percent(self) -> float | NaType:
-        """CPU time used since the last call, in percent of one CPU; failsafe: :data:`~nvitop.NA`.
+        """Return the CPU usage since the last call, in percent of one CPU; failsafe: ``NA``.
 
         See :meth:`HostProcess.cpu_percent`.
         """
-        return self._ask(self._host.cpu_percent, NA)
+        return self._read_host(self._host.cpu_percent, NA)
 
     def memory_percent(self) -> float | NaType:
-        """Resident host memory, in percent of the host's; failsafe: :data:`~nvitop.NA`."""
-        return self._ask(self._host.memory_percent, NA)
+        """Return the resident memory in percent of the host's memory; failsafe: ``NA``."""
+        return self._read_host(self._host.memory_percent, NA)
 
     host_memory_percent = memory_percent
 
     def host_memory(self) -> int | NaType:
-        """Resident host memory in bytes; failsafe: :data:`~nvitop.NA`."""
-        return self._ask(self._host.rss_memory, NA)
+        """Return the resident memory in bytes; failsafe: :data:`~nvitop.NA`."""
+        return self._read_host(self._host.rss_memory, NA)
 
     rss_memory = host_memory
 
     def host_memory_human(self) -> str:
-        """Resident host memory as a text: ``'1536MiB'``; failsafe: :data:`~nvitop.NA`."""
+        """Return the resident memory as text, such as ``'1536MiB'``; failsafe: ``NA``."""
         return bytes2human(self.host_memory())
 
     def cmdline(self) -> list[str]:
-        """The command line; ``['[name]']`` where there is none (kernel threads), as ps shows it.
+        """Return the command line; ``['[name]']`` if it is empty (kernel threads), like ``ps``.
 
         Failsafe: ``['No Such Process']``, ``['No Permissions']`` or ``['Zombie Process']``.
         """
         try:
             return self._host.cmdline() or [f'[{self._host.name()}]']
-        except _FAILURES as ex:
+        except (host.Error, OSError) as ex:
             if not _is_failsafe():
                 raise
-            if isinstance(ex, psutil.ZombieProcess):
+            if isinstance(ex, host.ZombieProcess):
                 return [ZOMBIE_PROCESS]
-            if isinstance(ex, (psutil.AccessDenied, OSError)) or self._is_hidden():
+            if isinstance(ex, (host.AccessDenied, OSError)) or self._is_hidden():
                 return [NO_PERMISSIONS]
             return [NO_SUCH_PROCESS]
 
     def command(self) -> str:
-        """The command line as one text, quoted for the shell; failsafe as :meth:`cmdline`."""
+        """Return the command line as text, quoted for the shell; failsafe like :meth:`cmdline`."""
         return command_join(self.cmdline())
 
-    # Everything at once
+    # Snapshots
 
     def host_snapshot(self) -> Snapshot:
-        """What the process is on the host, at one moment, as a :class:`~nvitop.Snapshot`.
+        """Return the values of the host at one moment as a :class:`~nvitop.Snapshot`.
 
-        Raises as the single questions do, unless in :meth:`failsafe`.
+        Raises:
+            psutil.Error: As the single methods, outside of :meth:`failsafe`.
         """
         facts = self._host.facts()
         if not _is_failsafe():
             if not facts.is_running:
-                raise psutil.NoSuchProcess(self.pid)
+                raise host.NoSuchProcess(self.pid)
             if facts.cmdline is None:
-                raise psutil.AccessDenied(self.pid)
+                raise host.AccessDenied(self.pid)
         cmdline = facts.display_cmdline
         seconds = facts.running_time_in_seconds
         running_time: timedelta | NaType = NA
@@ -398,10 +416,10 @@ class GpuProcess:
     def as_snapshot(
         self, *, host_process_snapshot_cache: dict[int, Snapshot] | None = None
     ) -> Snapshot:
-        """Everything about the process at one moment, as a :class:`~nvitop.Snapshot`.
+        """Return all values at one moment as a :class:`~nvitop.Snapshot`.
 
-        ``host_process_snapshot_cache`` holds what is known already of the host's side, by PID, and
-        is added to: so a process on eight devices is looked at once.
+        ``host_process_snapshot_cache`` maps PIDs to results of :meth:`host_snapshot` and is updated,
+        so the host is read once for a process on several devices.
         """
         cache = {} if host_process_snapshot_cache is None else host_process_snapshot_cache
         pid = self.pid
@@ -414,7 +432,7 @@ class GpuProcess:
             {
                 'pid': pid,
                 'host': host,
-                **vars(host),  # its timestamp as well: it is one moment
+                **vars(host),  # including its timestamp: both are of one moment
                 'device': self._device,
                 'type': self._type,
                 'gpu_instance_id': self._gpu_instance_id,
@@ -433,10 +451,10 @@ class GpuProcess:
     def take_snapshots(
         cls, gpu_processes: Iterable[GpuProcess], *, failsafe: bool = False
     ) -> list[Snapshot]:
-        """Snapshots of many processes, in order. The host is asked once for each PID.
+        """Return snapshots of processes, in order. The host is read once per PID.
 
-        With ``failsafe``, processes that are gone or hidden have texts and :data:`~nvitop.NA`;
-        without, they raise.
+        With ``failsafe``, processes that have exited or are hidden have texts and
+        :data:`~nvitop.NA`; without, they raise as :meth:`host_snapshot`.
         """
         gpu_processes = list(gpu_processes)
         hosts: dict[int, Snapshot] = {}
@@ -451,10 +469,10 @@ class GpuProcess:
     @staticmethod
     @contextlib.contextmanager
     def failsafe() -> Iterator[None]:
-        """Let no question about the host raise, in this thread, as long as the block runs.
+        """Return placeholders instead of raising, in this thread, within the block.
 
-        ``is_running()`` is false, ``status()`` ``'terminated'``, names and numbers are
-        :data:`~nvitop.NA`, and :meth:`cmdline` says why.
+        ``is_running()`` is false, ``status()`` is ``'terminated'``, names and numbers are
+        :data:`~nvitop.NA`, and :meth:`cmdline` gives the reason.
         """
         _failsafe.depth = getattr(_failsafe, 'depth', 0) + 1
         try:
@@ -463,5 +481,5 @@ class GpuProcess:
             _failsafe.depth -= 1
 
 
-# Where users find it is where it says it is, in reprs, pickles and documents.
+# The public path, as shown in reprs, pickles and the documentation.
 GpuProcess.__module__ = 'nvitop.api.process'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HostProcess: psutil's Process, one object per process, with what a process viewer needs."""
+"""HostProcess: psutil.Process with one object per process and what a process monitor needs."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from nvitop.platforms.users import name_of_user, without_domain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-#: No system gives this PID to a process, and every one can be asked for it.
+#: A PID that no system assigns, but that every system accepts in queries.
 _NO_PID = 2**31 - 1
 
 
 class HostProcess(psutil.Process):
-    """A process on the host.
+    """A process on the host: a :class:`psutil.Process` with a few more methods.
 
-    Everything that :class:`psutil.Process` can, and a few things more. There is one object for a
-    process as long as somebody holds it; a PID that is used again gives another one. A PID that
-    does not exist (any more) raises nothing here: :meth:`is_running` is false, and questions raise
-    :class:`psutil.NoSuchProcess` as usual. Copies and pickles are the same process.
+    There is one object per process as long as a reference to it exists. A PID that is reused gets
+    another object. Creating an object for a PID that does not exist raises nothing:
+    :meth:`is_running` returns false, and the other methods raise :class:`psutil.NoSuchProcess`.
+    Copies and pickles are the same process.
 
     >>> HostProcess() is HostProcess(os.getpid())
     True
@@ -45,7 +45,7 @@ class HostProcess(psutil.Process):
     )
     INSTANCE_LOCK: ClassVar[threading.RLock] = threading.RLock()
 
-    if TYPE_CHECKING:  # psutil's own, under these names since its release 3
+    if TYPE_CHECKING:  # attributes of psutil.Process, unchanged since psutil 3
         _gone: bool
         _pid: int
         _name: str | None
@@ -53,7 +53,7 @@ class HostProcess(psutil.Process):
         def _init(self, pid: int, _ignore_nsp: bool = False) -> None: ...
 
     def __new__(cls, pid: int | None = None) -> HostProcess:
-        """Return the object of this process: an existing one where it is still the same."""
+        """Return the object of this process; an existing object if it is still the same process."""
         if pid is None:
             pid = os.getpid()
         with HostProcess.INSTANCE_LOCK:
@@ -66,29 +66,33 @@ class HostProcess(psutil.Process):
             return process
 
     def __init__(self, pid: int | None = None) -> None:
-        """``pid`` is this program's own where it is ``None``; ValueError for a negative one."""
+        """Initialize with a PID; ``None`` is this program.
+
+        Raises:
+            ValueError: The PID is negative.
+        """
 
     @classmethod
     def elsewhere(cls, pid: int) -> HostProcess:
-        """The process that has this PID in another PID namespace: here it does not exist."""
+        """Return the process with this PID in another PID namespace; it does not exist in this one."""
         process = super().__new__(cls)
         process._open(pid, is_here=False)
         return process
 
     def _open(self, pid: int, *, is_here: bool = True) -> None:
-        #: Whether it is the process that has its PID here, if there is one.
+        #: Whether the PID is one of this PID namespace.
         self.is_here = is_here
-        #: Whether it could be read which one that is.
+        #: Whether the start time could be read.
         self.is_identified = True
-        #: The same process as lists show it, on Linux.
+        #: The reader of ``/proc``, on Linux.
         self._linux = LinuxProcess(pid) if LINUX and is_here else None
         if self._linux is not None:
-            self._linux.is_same()  # which it is from now on
+            self._linux.is_same()  # reads the start time
         try:
             self._init(pid if is_here else _NO_PID, _ignore_nsp=True)
-        except (psutil.NoSuchProcess, OverflowError):  # out of range: a broken answer of a driver
+        except (psutil.NoSuchProcess, OverflowError):  # out of range: an implausible driver result
             self._init(_NO_PID, _ignore_nsp=True)
-        except OSError:  # no file descriptor is left: who asks next gets another object
+        except OSError:  # no free file descriptor: the next caller gets another object
             self.is_identified = False
             self._ident = (pid, None)  # old releases of psutil set it last
         if self._pid != pid:
@@ -98,13 +102,13 @@ class HostProcess(psutil.Process):
         self._cpu = CpuShare() if self._linux is None else self._linux.cpu
 
     def is_same(self) -> bool:
-        """Whether this PID is still the process it was, or still is none."""
+        """Return whether the PID still belongs to the same process, or still to none."""
         if self._linux is not None:
             return self._linux.is_same()
         return self.is_running() if not self._gone else not psutil.pid_exists(self.pid)
 
     def _raise_if_pid_reused(self) -> None:
-        # psutil's own lets a process that it has once seen gone have its PID back, whoever has it.
+        # psutil's own method accepts any process that reuses the PID of one that it has seen exit.
         if not self.is_running():
             raise psutil.NoSuchProcess(self.pid, self._name)
 
@@ -117,9 +121,9 @@ class HostProcess(psutil.Process):
         return type(self) if self.is_here else type(self).elsewhere, (self.pid,)
 
     def username(self) -> str:
-        """Name of the user the process belongs to, without a domain; asked once.
+        """Return the name of the user, without a domain; read once.
 
-        A user unknown to the system has the number as a text.
+        A user without a name is returned as the number in text form.
         """
         cache = self if self._linux is None else self._linux
         if cache.username_known is None:
@@ -127,7 +131,7 @@ class HostProcess(psutil.Process):
         return cache.username_known
 
     def cmdline(self) -> list[str]:
-        """Arguments the process was started with, or the title it gave itself as one text.
+        """Return the command line, or the title that the process gave itself as a single text.
 
         Empty for a kernel thread.
         """
@@ -142,15 +146,15 @@ class HostProcess(psutil.Process):
         return cmdline
 
     def command(self) -> str:
-        """The command line as one text, quoted for the shell. See :func:`command_join`."""
+        """Return the command line as text, quoted for the shell; see :func:`command_join`."""
         return command_join(self.cmdline())
 
     def cpu_percent(self, interval: float | None = None) -> float:
-        """CPU time used since the last call, in percent of one CPU: it may exceed 100.
+        """Return the CPU usage since the last call, in percent of one CPU; it may exceed 100.
 
-        The first call gives the average since the process started, as ps does, and a call less than
-        0.1 s after another the same again. With an ``interval`` above 0, waits that many seconds
-        and measures them.
+        The first call returns the mean since the process started, like ``ps``. A call less than
+        0.1 s after the last returns the same value. With an ``interval`` above 0, wait that many
+        seconds and return the usage over them.
         """
         if interval:
             return super().cpu_percent(interval)
@@ -158,22 +162,22 @@ class HostProcess(psutil.Process):
         return self._cpu.percent(times.user + times.system, self.running_time_in_seconds())
 
     def rss_memory(self) -> int:
-        """Resident memory in bytes."""
+        """Return the resident memory in bytes."""
         return self.memory_info().rss
 
     def running_time(self) -> timedelta:
-        """How long the process has been running."""
+        """Return the time since the process started."""
         return timedelta(seconds=self.running_time_in_seconds())
 
     def running_time_in_seconds(self) -> float:
-        """How long the process has been running, in seconds."""
+        """Return the time since the process started, in seconds."""
         created = self.create_time()
         if self._linux is not None:
-            return self._linux.running_seconds()  # right also when the clock is set
+            return self._linux.running_seconds()  # not affected by setting the clock
         return max(0.0, time.time() - created)
 
     def running_time_human(self) -> str:
-        """How long the process has been running: ``1:02:03``."""
+        """Return the time since the process started as text, such as ``1:02:03``."""
         return timedelta2human(self.running_time())
 
     elapsed_time = running_time
@@ -181,28 +185,31 @@ class HostProcess(psutil.Process):
     elapsed_time_human = running_time_human
 
     def parent(self) -> HostProcess | None:
-        """The process that started this one, ``None`` for the first."""
+        """Return the parent process, ``None`` for the first process."""
         parent = super().parent()
         return None if parent is None else HostProcess(parent.pid)
 
-    def children(  # type: ignore[override]  # - a list of HostProcess is no list[Process] to mypy
+    def children(  # type: ignore[override]  # - list[HostProcess] is not a list[Process] to mypy
         self, recursive: bool = False
     ) -> list[HostProcess]:
-        """The processes this one started, with ``recursive`` also those they started."""
+        """Return the child processes; with ``recursive`` all descendants."""
         return [HostProcess(child.pid) for child in super().children(recursive)]
 
     def as_snapshot(self, attrs: Iterable[str] | None = None, ad_value: Any = None) -> Snapshot:
-        """Everything at one moment, or ``attrs`` only, as a :class:`~nvitop.Snapshot`.
+        """Return all values, or those of ``attrs``, at one moment as a :class:`~nvitop.Snapshot`.
 
-        Names are those of :meth:`psutil.Process.as_dict`, and ``command``, ``running_time``,
-        ``running_time_human`` and ``running_time_in_seconds``. What this user may not read is
-        ``ad_value``. ValueError for other names.
+        Names are those of :meth:`psutil.Process.as_dict` and ``command``, ``running_time``,
+        ``running_time_human``, ``running_time_in_seconds``. ``ad_value`` replaces what this user may
+        not read.
+
+        Raises:
+            ValueError: One of ``attrs`` is unknown.
         """
         wanted = None if attrs is None else set(attrs)
         extra = _EXTRA if wanted is None else _EXTRA & wanted
         known = None if wanted is None else wanted - _EXTRA
         with self.oneshot():
-            # An empty set would mean everything.
+            # as_dict() takes an empty set for everything.
             items = {} if known == set() else self.as_dict(known, ad_value)
             for name in extra:
                 try:
@@ -212,9 +219,9 @@ class HostProcess(psutil.Process):
         return Snapshot(self, **dict(sorted(items.items())))
 
     def facts(self) -> HostFacts:
-        """Everything a list of processes shows, in three short reads; raises nothing.
+        """Return what a process list shows, from a few short reads. Never raises.
 
-        What cannot be known is :data:`~nvitop.NA`.
+        Unavailable values are :data:`~nvitop.NA`.
         """
         if self._linux is not None:
             return self._linux.facts()
@@ -226,7 +233,7 @@ class HostProcess(psutil.Process):
             return GONE
 
     def measured_again(self, facts: HostFacts) -> HostFacts:
-        """The facts of a moment ago with the CPU time measured since; raises nothing."""
+        """Return recent facts with the CPU usage and the status read again. Never raises."""
         return self.facts() if self._linux is None else self._linux.measured_again(facts)
 
     def _facts_of_psutil(self) -> HostFacts:
@@ -236,24 +243,24 @@ class HostProcess(psutil.Process):
             return HostFacts(
                 is_running=True,
                 status=self.status(),
-                username=_allowed(self.username, NA),
-                name=_allowed(self.name, NA),
-                cmdline=_allowed(self.cmdline, None),
-                cpu_percent=_allowed(self.cpu_percent, NA),
-                memory_percent=_allowed(self.memory_percent, NA),
-                host_memory=_allowed(self.rss_memory, NA),
-                create_time=_allowed(self.create_time, NA),
-                running_time_in_seconds=_allowed(self.running_time_in_seconds, NA),
+                username=_unless_denied(self.username, NA),
+                name=_unless_denied(self.name, NA),
+                cmdline=_unless_denied(self.cmdline, None),
+                cpu_percent=_unless_denied(self.cpu_percent, NA),
+                memory_percent=_unless_denied(self.memory_percent, NA),
+                host_memory=_unless_denied(self.rss_memory, NA),
+                create_time=_unless_denied(self.create_time, NA),
+                running_time_in_seconds=_unless_denied(self.running_time_in_seconds, NA),
             )
 
 
 _EXTRA = {'command', 'running_time', 'running_time_human', 'running_time_in_seconds'}
 
 
-def _allowed(ask: Any, otherwise: Any) -> Any:
-    """What ``ask`` says, or ``otherwise`` where this user may not know it."""
+def _unless_denied(read: Any, otherwise: Any) -> Any:
+    """Return what ``read`` returns, or ``otherwise`` if this user may not read it."""
     try:
-        return ask()
+        return read()
     except psutil.ZombieProcess:
         return [] if otherwise is None else otherwise
     except psutil.AccessDenied:
@@ -266,5 +273,5 @@ def _username(process: HostProcess) -> str:
     return name_of_user(process.uids().real)
 
 
-# Where users find it is where it says it is, in reprs, pickles and documents.
+# The public path, as shown in reprs, pickles and the documentation.
 HostProcess.__module__ = 'nvitop.api.process'

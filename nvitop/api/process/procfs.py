@@ -1,24 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Linux tells of a process in a few short reads, for looking at many of them every second.
+"""Processes as ``/proc`` of Linux describes them, in few short reads.
 
-psutil stays the reference: it answers every single question, and all of them on other systems. It is
-not imported here.
+The monitor reads hundreds of processes every second; psutil needs several times as many reads and
+takes long to import. psutil remains the reference for single queries and for other systems.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
+import threading
 import time
+from typing import TYPE_CHECKING
 
 from nvitop.api.host import procfs_path, uptime
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms import LINUX
 from nvitop.platforms.kernel import sysconf
 
-#: The word of psutil for what ``ps`` shows as a letter: its ``STATUS_*``.
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Errors of reading a process that exists: no permission, no free file descriptor, a truncated file.
+UNREADABLE = (OSError, ValueError, IndexError)
+
+#: psutil's ``STATUS_ZOMBIE``.
 ZOMBIE = 'zombie'
+#: State letter of ``ps`` → psutil's ``STATUS_*``.
 STATUSES = {
     b'R': 'running',
     b'S': 'sleeping',
@@ -33,30 +43,30 @@ STATUSES = {
     b'P': 'parked',
 }
 
-#: As much as is read at first: all of it, but for long command lines.
+#: Size of the first read, in bytes: the whole file, except for long command lines.
 _PAGE = 4096
 _ENCODING = sys.getfilesystemencoding()
-#: Linux cuts names of programs to this many bytes.
-_LONGEST_NAME = 15
+#: Length at which the kernel truncates program names, in bytes.
+_MAX_NAME_BYTES = 15
 
-#: Inode of the PID namespace that a Linux machine starts with: PROC_PID_INIT_INO of its source.
+#: Initial PID namespace of a Linux system: PROC_PID_INIT_INO in the kernel source.
 INITIAL_PID_NAMESPACE = 'pid:[4026531836]'
 
 
 class Stat(NamedTuple):
-    """The part of ``/proc/<pid>/stat`` that nvitop shows."""
+    """The fields of ``/proc/<pid>/stat`` that nvitop shows."""
 
-    #: Name of the program, cut to 15 bytes.
+    #: Program name, truncated to 15 bytes.
     name: str
-    #: Whether the name may have been cut.
+    #: Whether the name may be truncated.
     is_name_cut: bool
     #: One of psutil's ``STATUS_*``.
     status: str
-    #: Seconds of CPU time used so far.
+    #: CPU time used so far, in seconds.
     cpu_seconds: float
-    #: When the process started, in clock ticks since the machine did: with the PID, its identity.
+    #: Start time in clock ticks since boot. Together with the PID it identifies the process.
     start_ticks: int
-    #: The user the file belongs to. Not always the process's, but it changes when that does.
+    #: Owner of the file. Not always the user of the process, but it changes when that changes.
     owner: int
     thread_count: int = 1
     parent_pid: int = 0
@@ -64,7 +74,7 @@ class Stat(NamedTuple):
 
 @functools.lru_cache(maxsize=None)
 def clock_ticks() -> int:
-    """How many ticks the kernel counts in a second."""
+    """Return the number of clock ticks per second."""
     return sysconf('SC_CLK_TCK')
 
 
@@ -78,7 +88,7 @@ def _open(pid: int, file: str) -> int:
 
 
 def _read(pid: int, file: str) -> bytes:
-    """First page of a file of a process; OSError as it comes."""
+    """Read the first page of a file of a process."""
     descriptor = _open(pid, file)
     try:
         return os.read(descriptor, _PAGE)
@@ -87,12 +97,16 @@ def _read(pid: int, file: str) -> bytes:
 
 
 def _decoded(text: bytes) -> str:
-    """What :func:`os.fsdecode` makes of it."""
+    """Decode like :func:`os.fsdecode`."""
     return text.decode(_ENCODING, 'surrogateescape')
 
 
 def read_stat(pid: int) -> Stat | None:
-    """Read ``/proc/<pid>/stat``; ``None`` for no such process, PermissionError where hidden."""
+    """Read ``/proc/<pid>/stat``; ``None`` if there is no such process.
+
+    Raises:
+        PermissionError: The process is hidden from this user.
+    """
     try:
         descriptor = _open(pid, 'stat')
         try:
@@ -103,14 +117,46 @@ def read_stat(pid: int) -> Stat | None:
         return None
 
 
+class _StatCache(threading.local):
+    """The results of the current :func:`stat_cache` block of a thread, by PID."""
+
+    stats: dict[int, Stat | None] | None = None
+
+
+_cache = _StatCache()
+
+
+@contextlib.contextmanager
+def stat_cache() -> Iterator[None]:
+    """Read ``/proc/<pid>/stat`` of each process at most once within the block, in this thread.
+
+    The block should be short: values are as old as its first read.
+    """
+    _cache.stats = {}
+    try:
+        yield
+    finally:
+        _cache.stats = None
+
+
+def cached_stat(pid: int) -> Stat | None:
+    """Return :func:`read_stat`, from the cache within a :func:`stat_cache` block."""
+    stats = _cache.stats
+    if stats is None:
+        return read_stat(pid)
+    if pid not in stats:
+        stats[pid] = read_stat(pid)
+    return stats[pid]
+
+
 def parse_stat(content: bytes, owner: int = 0) -> Stat:
-    """Take ``/proc/<pid>/stat`` apart. The name may hold blanks and parentheses."""
+    """Parse ``/proc/<pid>/stat``. The program name may contain spaces and parentheses."""
     opened, closed = content.index(b'('), content.rindex(b')')
     fields = content[closed + 2 :].split(b' ', 20)
     name = content[opened + 1 : closed]
     return Stat(
         _decoded(name),
-        len(name) >= _LONGEST_NAME,
+        len(name) >= _MAX_NAME_BYTES,
         STATUSES.get(fields[0], '?'),
         (int(fields[11]) + int(fields[12])) / clock_ticks(),
         int(fields[19]),
@@ -121,8 +167,14 @@ def parse_stat(content: bytes, owner: int = 0) -> Stat:
 
 
 def read_start_ticks(pid: int) -> int | None:
-    """When a process started, see :class:`Stat`; ``None`` for none, and for a hidden one."""
+    """Read the start time as in :class:`Stat`; ``None`` for no process and for a hidden one.
+
+    Within a :func:`stat_cache` block the cache is used.
+    """
     try:
+        if _cache.stats is not None:
+            stat = cached_stat(pid)
+            return None if stat is None else stat.start_ticks
         content = _read(pid, 'stat')
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
@@ -130,16 +182,21 @@ def read_start_ticks(pid: int) -> int | None:
 
 
 def read_uid(pid: int) -> int:
-    """Read the user a process belongs to, the real one, from ``/proc/<pid>/status``.
+    """Read the real user ID of a process from ``/proc/<pid>/status``.
 
-    OSError as it comes.
+    Raises:
+        OSError: The file cannot be read.
     """
     _, _, after = _read(pid, 'status').partition(b'\nUid:')
     return int(after.split(None, 1)[0])
 
 
 def read_boot_time() -> float:
-    """Read when the machine started, in whole seconds since the epoch; OSError as it comes."""
+    """Read the boot time, in whole seconds since the epoch.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     with open(f'{procfs_path()}/stat', 'rb') as file:
         for line in file:
             if line.startswith(b'btime'):
@@ -148,17 +205,19 @@ def read_boot_time() -> float:
 
 
 def read_rss(pid: int) -> int:
-    """Read the resident memory in bytes from ``/proc/<pid>/statm``, more exact than ``stat``'s.
+    """Read the resident memory in bytes from ``/proc/<pid>/statm``; ``stat`` has a rougher value.
 
-    OSError as it comes.
+    Raises:
+        OSError: The file cannot be read.
     """
     return int(_read(pid, 'statm').split(b' ', 2)[1]) * _page_size()
 
 
 def read_cmdline(pid: int) -> list[str]:
-    """Read ``/proc/<pid>/cmdline``: empty for a kernel thread, a zombie and a vanished process.
+    """Read the command line; empty for a kernel thread, a zombie and a process that has exited.
 
-    PermissionError where hidden.
+    Raises:
+        PermissionError: The process is hidden from this user.
     """
     try:
         descriptor = _open(pid, 'cmdline')
@@ -175,9 +234,9 @@ def read_cmdline(pid: int) -> list[str]:
 
 
 def parse_cmdline(content: bytes) -> list[str]:
-    """Take ``/proc/<pid>/cmdline`` apart.
+    """Parse ``/proc/<pid>/cmdline``.
 
-    A title that the process wrote over its arguments is one text, blanks and all.
+    A title that the process wrote over its arguments is a single text with spaces.
     """
     arguments = _decoded(content).rstrip('\0').split('\0')
     if len(arguments) == 1:
@@ -187,8 +246,8 @@ def parse_cmdline(content: bytes) -> list[str]:
 
 
 def is_hidden(pid: int) -> bool:
-    """Whether a process exists that this user may not see (``/proc`` mounted with hidepid)."""
-    if not LINUX:  # on Windows the call below would end the process
+    """Return whether a process exists but is hidden from this user (``/proc`` with ``hidepid``)."""
+    if not LINUX:  # On Windows os.kill() would terminate the process.
         return False
     try:
         os.kill(pid, 0)
@@ -200,9 +259,9 @@ def is_hidden(pid: int) -> bool:
 
 
 def uses_gpu(pid: int) -> bool | None:
-    """Whether a process has a device of NVIDIA open, as each has that a driver lists.
+    """Return whether a process has an NVIDIA device open, as every process on a GPU has.
 
-    ``None`` where this user may not see that, and for a process that is ending.
+    ``None`` if this user may not see that, and for a process that is exiting.
     """
     folder = f'{procfs_path()}/{pid}/fd'
     try:
@@ -212,17 +271,17 @@ def uses_gpu(pid: int) -> bool | None:
     for name in names:
         try:
             target = os.readlink(f'{folder}/{name}')
-        except OSError:  # closed meanwhile
+        except OSError:  # closed in the meantime
             continue
-        if '/nvidia' in target or '/dxg' in target:  # dxg: in the Windows Subsystem for Linux
+        if '/nvidia' in target or '/dxg' in target:  # dxg: Windows Subsystem for Linux
             return True
     return False if names else None
 
 
 def in_pid_namespace() -> bool:
-    """Whether this program runs in a PID namespace of its own, as in most containers.
+    """Return whether this program runs in a PID namespace of its own, as in most containers.
 
-    There NVML may give PIDs of the machine, which do not exist here.
+    NVML may then report PIDs of the host, which do not exist here.
     """
     try:
         return os.readlink(f'{procfs_path()}/self/ns/pid') != INITIAL_PID_NAMESPACE
