@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The report as text: what ``nvitop -1`` prints, and what the monitor leaves on the screen."""
+"""The report: the main screen, drawn once in full, as ``nvitop -1`` and the monitor's exit print it."""
 
 from __future__ import annotations
 
 from nvitop.console.options import Options
-from nvitop.gui.model.choices import ProcessFilter, ViewState
+from nvitop.gui.layout.device import CLASSIC
+from nvitop.gui.layout.main import lay_out_page, report_width
+from nvitop.gui.layout.process import place_columns
+from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState
+from nvitop.gui.model.columns import column_widths
 from nvitop.gui.render.ansi import to_ansi
 from nvitop.gui.render.ascii import to_ascii, to_halves
+from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.ordering import (
     COMPUTE,
@@ -14,15 +19,22 @@ from nvitop.gui.state.ordering import (
     ONLY_COMPUTE,
     ONLY_GRAPHICS,
     intersect_types,
+    list_processes,
 )
+from nvitop.gui.view.badges import option_badges
+from nvitop.gui.view.column_text import longest_command
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.panels.device import Header
-from nvitop.gui.view.screens.report import draw_report
+from nvitop.gui.view.screens.main import MainView, draw_main
 from nvitop.sampling.types import Sample
+
+#: A height larger than that of any page.
+_ENDLESS = 1 << 30
+_VIEW, _ALL, _HEADER = ViewState(), ProcessFilter(), Header()
 
 
 def view_of(options: Options, *, halves: bool = False) -> ViewState:
-    """How the options say that things are drawn; ``halves``: for a terminal with no finer blocks."""
+    """Return how the options draw; ``halves`` is for terminals without eighth blocks and braille."""
     view = ViewState(
         mode=options.mode,
         show_host=options.show_host,
@@ -36,7 +48,7 @@ def view_of(options: Options, *, halves: bool = False) -> ViewState:
 
 
 def filter_of(options: Options) -> ProcessFilter:
-    """Which processes the options let through; all conditions must hold."""
+    """Return the process filter of the options; a process must match all of their conditions."""
     types = intersect_types(
         COMPUTE if options.compute else None,
         ONLY_COMPUTE if options.only_compute else None,
@@ -53,8 +65,10 @@ def filter_of(options: Options) -> ProcessFilter:
 def report_text(
     sample: Sample, options: Options, *, width: int, colors: int, halves: bool = False
 ) -> str:
-    """The report for a terminal of this width with so many colours (0: plain text), and with no
-    finer blocks than ``halves``."""
+    """Return the report for a terminal of this width as text with ANSI escape sequences.
+
+    ``colors`` is 0 (plain text), 8, 16 or 256. With ``halves`` no block is finer than a half.
+    """
     view = view_of(options, halves=halves)._replace(colorful=options.colorful and colors >= 256)
     header = Header(format_timestamp(sample.timestamp))
     buffer = draw_report(sample, width, view, wanted=filter_of(options), header=header)
@@ -63,3 +77,35 @@ def report_text(
     elif view.halves:
         buffer = to_halves(buffer)
     return to_ansi(buffer, theme_named(options.theme), colors)
+
+
+def draw_report(
+    sample: Sample,
+    width: int,
+    view: ViewState = _VIEW,
+    *,
+    wanted: ProcessFilter = _ALL,
+    header: Header = _HEADER,
+) -> Buffer:
+    """Draw a report for a terminal of this width.
+
+    Devices are drawn in full, the host in two lines, and processes in their natural order.
+    """
+    state = MainState(filter=wanted)
+    header = header._replace(badges=option_badges(wanted))
+    # With ``ascii`` the host has no graphs, which would have no history to show.
+    view = view._replace(mode='full', ascii=True)
+    width = report_width(width, _longest_row(sample, view), has_devices=bool(sample.devices))
+    processes = list_processes(sample.processes, wanted, state.sort)
+    layout = lay_out_page(sample, processes, state, view, width, _ENDLESS)
+    buf = Buffer(width, layout.page_height)
+    draw_main(buf, MainView(processes, layout), sample, state, view, header, is_report=True)
+    return buf
+
+
+def _longest_row(sample: Sample, view: ViewState) -> int:
+    """Return the width of the process panel at which no command is cut."""
+    places = place_columns(view.columns, CLASSIC, column_widths(sample.processes))
+    if not places or places[-1].column.name != 'command':
+        return CLASSIC
+    return places[-1].x + longest_command(sample.processes) + 2

@@ -21,8 +21,8 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.fuzz.amount import check_seeds
 from tests.fuzz.texts import Hostile
+from tests.gui.drawing import assert_straight
 from tests.gui.screen import shown
-from tests.gui.test_report_hostile import assert_straight
 
 #: Keys that lead to a screen; the words are events.
 WAYS = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from nvitop.sampling.types import Problem, Sample
+from tests.gui.anything import Anything
 from tests.gui.samples import with_families
-from tests.gui.test_report import Anything
 
 #: What terminals, spreadsheets and parsers obey.
 SEQUENCES = (

@@ -1,8 +1,9 @@
-"""Golden screens: a drawing as text that a person can read and compare.
+"""Golden screens: drawings stored as text that a person can read and compare.
 
-A row of text begins with ``|``. Below it, unless it is all plain, a row that begins with ``:`` has
-one letter for the style of each cell: the role's letter of ``LETTERS``, in upper case when bold, or
-a digit for a style that stands out otherwise. The legend at the end explains those that occur.
+A row of text begins with ``|``. If it has styles, a row that begins with ``:`` follows, with one
+character for the style of each cell: the letter of the role in ``LETTERS``, in upper case if bold,
+or another character for any other style. The legend at the end explains the characters that occur.
+``~ header`` stands for rows that are left out because one golden already shows them.
 """
 
 from __future__ import annotations
@@ -50,23 +51,23 @@ LETTERS = {
 _OTHERS = '123456789!#$%&*+-=?@^~'
 
 
-def assert_golden(name: str, buffer: Buffer) -> None:
-    """Fail unless the drawing is the one in ``tests/golden/<name>.txt``."""
+def assert_golden(name: str, buffer: Buffer, *, header: int = 0) -> None:
+    """Fail unless the drawing, without its first ``header`` rows, is ``tests/golden/<name>.txt``."""
     USED.add(name)
     path = FOLDER / f'{name}.txt'
-    drawn = golden_text(buffer)
+    drawn = golden_text(buffer, header=header)
     if UPDATE.enabled:
         FOLDER.mkdir(exist_ok=True)
         path.write_text(drawn, encoding='utf-8')
         return
     assert path.exists(), (
-        f'no golden screen {name}: look at this, then pytest --update-golden\n{drawn}'
+        f'golden screen {name} does not exist; check this, then run pytest --update-golden\n{drawn}'
     )
     assert drawn.splitlines() == path.read_text(encoding='utf-8').splitlines()
 
 
 def unused() -> list[str]:
-    """Names of golden screens that no test has compared."""
+    """Return the names of golden screens that no test has compared."""
     return sorted({path.stem for path in FOLDER.glob('*.txt')} - USED)
 
 
@@ -76,11 +77,13 @@ def remove(names: Iterable[str]) -> None:
         (FOLDER / f'{name}.txt').unlink()
 
 
-def golden_text(buffer: Buffer) -> str:
-    """The drawing as text."""
+def golden_text(buffer: Buffer, *, header: int = 0) -> str:
+    """Return the drawing as text, with one mark in place of its first ``header`` rows."""
     letters: dict[Style, str] = {}
-    rows = [f'{buffer.width} x {buffer.height}']
+    rows = [f'{buffer.width} x {buffer.height}', *['~ header'] * (header > 0)]
     for y, line in enumerate(buffer.lines()):
+        if y < header:
+            continue
         rows.append(f'|{line}'.rstrip() if buffer.width else '|')
         styles = _style_row(buffer, y, letters)
         if styles:

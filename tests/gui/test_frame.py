@@ -45,10 +45,11 @@ from nvitop.gui.view.panels import device as device_panel
 from nvitop.gui.view.panels import process as process_panel
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost, Problem, Sample
+from tests.gui.anything import Anything
+from tests.gui.drawing import assert_boxes_close
 from tests.gui.driving import EVENTS, SIZES, press, read_dialog
 from tests.gui.remembered import forget_rows
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
-from tests.gui.test_report import Anything, assert_boxes_close
 
 pytestmark = pytest.mark.usefixtures('utc')
 

@@ -1,4 +1,4 @@
-"""The golden screens themselves: what they look like, and that none is left unused."""
+"""Golden screens: their format, the check for unused ones, and what they leave out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_screen():
 """
 
 
-def test_a_golden_screen_shows_text_styles_and_a_legend() -> None:
+def test_golden_screen_has_text_styles_and_a_legend() -> None:
     buffer = Buffer(20, 3)
     x = buffer.write(0, 0, '│ ', Style(Role.BORDER))
     x += buffer.write(x, 0, '漢字', Style(Role.CPU, bold=True))
@@ -49,12 +49,30 @@ def test_a_golden_screen_shows_text_styles_and_a_legend() -> None:
         'b border',
         'x selected',
     ]
+    assert goldens.golden_text(buffer, header=2).splitlines() == [
+        '20 x 3',
+        '~ header',
+        '|',
+        ':xxx',
+        'x selected',
+    ]
 
 
-def test_every_role_but_the_gradient_has_a_letter_of_its_own() -> None:
+def test_each_role_except_the_gradient_has_its_own_letter() -> None:
     assert len(set(goldens.LETTERS.values())) == len(goldens.LETTERS)
     without = {role for role in Role if role not in goldens.LETTERS}
     assert all(role.name.startswith('GRADIENT') or role is Role.MATCH for role in without)
+
+
+def test_version_line_is_in_one_golden() -> None:
+    found = [
+        path.stem for path in goldens.FOLDER.glob('*.txt') if 'NVITOP' in path.read_text('utf-8')
+    ]
+    assert found == ['frame-main-frozen-160x50']
+
+
+def test_there_are_few_goldens() -> None:
+    assert len(list(goldens.FOLDER.glob('*.txt'))) <= 110
 
 
 def run(project: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -79,7 +97,7 @@ def run(project: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[s
     )
 
 
-def test_a_golden_screen_left_unused_fails_a_run_of_all_tests(tmp_path: pathlib.Path) -> None:
+def test_unused_golden_fails_a_run_of_all_tests(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / 'golden'
     folder.mkdir()
     (tmp_path / 'pytest.ini').write_text('[pytest]\ntestpaths = .\n')
@@ -97,7 +115,7 @@ def test_a_golden_screen_left_unused_fails_a_run_of_all_tests(tmp_path: pathlib.
     assert part.returncode == pytest.ExitCode.OK, part.stdout
 
 
-def test_a_drawing_that_differs_or_is_new_fails(
+def test_drawing_that_differs_or_is_new_fails(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(goldens, 'FOLDER', tmp_path)
@@ -105,7 +123,7 @@ def test_a_drawing_that_differs_or_is_new_fails(
     monkeypatch.setattr(goldens.UPDATE, 'enabled', False)
     buffer = Buffer(5, 1)
     buffer.write(0, 0, 'hello')
-    with pytest.raises(AssertionError, match=r'no golden screen new(.|\n)*[|]hello'):
+    with pytest.raises(AssertionError, match=r'golden screen new does not exist(.|\n)*[|]hello'):
         goldens.assert_golden('new', buffer)
     (tmp_path / 'new.txt').write_text('5 x 1\n|hallo\n')
     with pytest.raises(AssertionError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nvitop.console.options import MODES
 from nvitop.gui.layout.main import count_rows, lay_out_page
-from nvitop.gui.model.choices import GraphState, MainState, ProcessFilter, Sort, ViewState
+from nvitop.gui.model.choices import MainState, Sort, ViewState
 from nvitop.gui.render.ascii import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
@@ -22,9 +22,8 @@ from nvitop.gui.view.panels.device import Header
 from nvitop.gui.view.screens.main import MainView, draw_main
 from nvitop.sampling.history import History
 from nvitop.sampling.types import ProcessKey, Sample
-from tests.gui.goldens import assert_golden
+from tests.gui.anything import Anything
 from tests.gui.samples import SAMPLES
-from tests.gui.test_report import Anything
 
 HINT = key_hints(AppState(), ('h', 'help'), ('q', 'quit'))
 HEADER = Header('Tue Jan 02 03:04:05 2024', (), HINT, version='1.0.0')
@@ -70,90 +69,22 @@ def key(scenario: str, index: int) -> ProcessKey:
     return SAMPLES[scenario].processes[index].key
 
 
-class Case(NamedTuple):
-    name: str
-    scenario: str
-    width: int
-    height: int
-    state: MainState = MainState()
-    view: ViewState = ViewState()
-
-
-CASES = [
-    Case('full', 'one', 80, 45),
-    Case('full', 'h100x8', 160, 60, MainState(selected=key('h100x8', 4))),
-    Case('colorful', 'workstation', 130, 40, view=ViewState(colorful=True)),
-    Case('dense', 'h100x8', 80, 24),
-    Case('compact', 'gpus16', 123, 55),
-    Case('compact', 'mig', 130, 30, view=ViewState(mode='compact')),
-    Case(
-        'sorted',
-        'processes200',
-        100,
-        30,
-        MainState(Sort('gpu_memory'), selected=key('processes200', 180), scroll_y=20),
-    ),
-    Case('scrolled', 'hostile', 79, 24, MainState(Sort('pid', True), scroll_x=14)),
-    Case('lost', 'lost', 100, 30, view=ViewState(mode='compact')),
-    Case('empty', 'no-gpu', 80, 24),
-    Case('starting', 'nothing-yet', 123, 40),
-    Case('narrow', 'one', 40, 12),
-    Case('narrow', 'h100x8', 60, 20, MainState(selected=key('h100x8', 1))),
-    Case(
-        'tagged',
-        'workstation',
-        100,
-        30,
-        MainState(
-            selected=key('workstation', 2),
-            tagged=frozenset({key('workstation', 1), key('workstation', 2)}),
-        ),
-    ),
-    Case(
-        'filtered',
-        'h100x8',
-        79,
-        30,
-        MainState(filter=ProcessFilter(users=frozenset({'bob', 'carol'}))),
-        ViewState(show_host=False),
-    ),
-    Case(
-        'graphs',
-        'h100x8',
-        123,
-        80,
-        MainState(graphs=GraphState('power_usage', 'temperature', 10)),
-        ViewState(mode='full'),
-    ),
-    Case('too-small', 'one', 39, 10),
-]
-
-
-@pytest.mark.parametrize('case', CASES, ids=lambda case: f'{case.name}-{case.scenario}')
-def test_screens_look_as_they_did(case: Case) -> None:
-    sample = SAMPLES[case.scenario]
-    buffer, _ = draw(
-        sample, case.width, case.height, case.state, case.view, history=history_of(sample)
-    )
-    assert_golden(f'main-{case.name}-{case.scenario}-{case.width}x{case.height}', buffer)
-
-
 def test_root_is_warned_and_foreign_processes_are_explained() -> None:
     sample = SAMPLES['odd-processes']
     sample = sample._replace(host=sample.host._replace(is_superuser=True))
-    buffer, _ = draw(sample, 130, 40, MainState(), ViewState())
-    assert_golden('main-notes-odd-processes-130x40', buffer)
+    buffer, arranged = draw(sample, 130, 40, MainState(), ViewState())
+    assert buffer.lines()[arranged.layout.processes.area.y] == (
+        ' ! root: signals reach every process  another PID namespace: run with --pid=host'
+    )
 
 
-def test_in_ascii_everything_is_ascii_and_the_host_is_compact() -> None:
+def test_ascii_screen_is_ascii_and_has_a_compact_host() -> None:
     sample = SAMPLES['h100x8']
     view = ViewState(ascii=True, mode='full')
     state = MainState(Sort('time'), selected=key('h100x8', 3))
     buffer, arranged = draw(sample, 123, 70, state, view, history=history_of(sample))
     assert arranged.layout.host.area.height == 2
-    ascii_buffer = to_ascii(buffer)
-    assert '\n'.join(ascii_buffer.lines()).isascii()
-    assert_golden('main-ascii-h100x8-123x70', ascii_buffer)
+    assert '\n'.join(to_ascii(buffer).lines()).isascii()
 
 
 def test_a_long_page_scrolls_to_its_end_and_no_further() -> None:

@@ -34,10 +34,10 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.keymap import BINDINGS
 from nvitop.gui.term.headless import HeadlessTerminal
+from tests.gui.anything import Anything
+from tests.gui.drawing import assert_is_drawn_inside
 from tests.gui.samples import ENVIRONMENT, SAMPLES, with_details, with_families
 from tests.gui.test_app import FakeMeasuring
-from tests.gui.test_frame import assert_is_drawn_inside
-from tests.gui.test_report import Anything
 
 if TYPE_CHECKING:
     from nvitop.gui.render.theme import Theme

@@ -20,6 +20,7 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
+from tests.gui.drawing import assert_straight
 from tests.gui.screen import shown
 
 TEXTS = {
@@ -87,17 +88,3 @@ def test_hostile_text_neither_reaches_the_terminal_nor_moves_a_column(
         text.encode('utf-8')
         rows = shown(text, columns=width + 4, rows=plain.count('\n') + 1)
         assert_straight(rows)
-
-
-def assert_straight(rows: list[list[str]]) -> None:
-    """What stands in a box is as wide as the box, in the cells of a real terminal."""
-    ends = []
-    for row in rows:
-        cells = [x for x, cell in enumerate(row) if cell not in ' ']
-        if row[0] in '│╞├╘╒':
-            assert row[cells[-1]] in '│╡┤╛╕', ''.join(row)
-            ends.append(cells[-1] + 1)
-    assert ends
-    # The head of the device box is narrower where bars stand beside its body.
-    assert ends == sorted(ends)
-    assert len(set(ends)) <= 2

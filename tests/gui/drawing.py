@@ -1,0 +1,104 @@
+"""Frames of the monitor on stored machines, and what holds for any drawing."""
+
+from __future__ import annotations
+
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.width import cell_width, safe
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
+from nvitop.gui.state.update import update_all
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
+from tests.gui.samples import NOW, SAMPLES, with_families
+
+_LEFT, _RIGHT = '│├╞╒╘', '│┤╡╕╛'
+
+
+def state_on(
+    name: str, width: int, height: int, *keys: str, view: ViewState | None = None
+) -> AppState:
+    """Return the state of the monitor on a stored machine after these keys."""
+    state = AppState(width=width, height=height, timestamp=NOW, view=view or ViewState())
+    sample = SAMPLES[name]
+    if sample.sequence:
+        sample = with_families(sample)
+    events: list[Event] = [SampleArrived(sample), *map(KeyPressed, keys)]
+    return update_all(state, tuple(events))[0]
+
+
+def frame_on(
+    name: str, width: int, height: int, *keys: str, view: ViewState | None = None
+) -> Buffer:
+    """Draw the monitor on a stored machine after these keys."""
+    return draw_frame(state_on(name, width, height, *keys, view=view), History())
+
+
+def lines_of(state: AppState, history: History | None = None) -> list[str]:
+    """Draw a state; return the text of its rows."""
+    return draw_frame(state, history or History()).lines()
+
+
+def text_of(state: AppState, history: History | None = None) -> str:
+    """Draw a state; return its text."""
+    return '\n'.join(lines_of(state, history))
+
+
+def assert_is_drawn_inside(buffer: Buffer, state: AppState) -> None:
+    """Check that a frame has the size of the terminal, overlaps nowhere, and has safe text only."""
+    assert (buffer.width, buffer.height) == (state.width, state.height)
+    for y, line in enumerate(buffer.lines()):
+        assert safe(line) == line
+        assert cell_width(line) <= buffer.width
+        end = 0
+        for x, text, _ in buffer.row(y):
+            assert x >= end
+            end = x + cell_width(text)
+        assert end <= buffer.width
+
+
+def assert_boxes_close(buffer: Buffer) -> None:
+    """Check that each row between the top and the bottom of a box has both borders."""
+    inside = ''
+    widths = set()
+    for y in range(buffer.height):
+        cells = _cells_of(buffer, y)
+        assert len(cells) == buffer.width
+        first, last = cells[0], next((c for c in reversed(cells) if c != ' '), ' ')
+        if inside or first == '╒':
+            assert first in _LEFT, cells
+            assert last in _RIGHT, cells
+            widths.add(cell_width(''.join(cells).rstrip(' ')))
+        if first in '╒╘':
+            inside = '' if first == '╘' else first
+    # The head of the device box is narrower if there are bars next to its body.
+    head = widths - {buffer.width}
+    assert len(head) <= 1
+    assert all(width >= 79 for width in head)
+    assert not inside
+
+
+def _cells_of(buffer: Buffer, y: int) -> list[str]:
+    """Return the characters of a row by cell; the second cell of a wide one is empty."""
+    cells = [' '] * buffer.width
+    for x, text, _ in buffer.row(y):
+        for char in text:
+            width = cell_width(char)
+            if width:
+                cells[x : x + width] = [char, ''][:width]
+                x += width
+    return cells
+
+
+def assert_straight(rows: list[list[str]]) -> None:
+    """Check that all rows of a box end in the same column, in the cells of a real terminal."""
+    ends = []
+    for row in rows:
+        cells = [x for x, cell in enumerate(row) if cell not in ' ']
+        if row[0] in '│╞├╘╒':
+            assert row[cells[-1]] in '│╡┤╛╕', ''.join(row)
+            ends.append(cells[-1] + 1)
+    assert ends
+    # The head of the device box is narrower if there are bars next to its body.
+    assert ends == sorted(ends)
+    assert len(set(ends)) <= 2
