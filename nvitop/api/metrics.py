@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one table of what can be measured on a device, and the one of its processes.
+"""The one table of device metrics, and the one of process metrics.
 
-Pure data: importing this module loads no driver and nothing of nvitop. The query command, the
-collector, the sampler, the compatibility modules, the menu of the graphs, the reference in the
-documentation and the contract tests are made from it.
+Pure data: importing this module loads no driver and nothing of nvitop. The sampler, query command,
+report, collector, graphs, snapshots, compatibility modules, reference documentation and contract
+tests are derived from it. Metrics that few people query are in :mod:`nvitop.api.extended_metrics`.
 """
 
 from __future__ import annotations
@@ -13,211 +13,271 @@ from typing import TYPE_CHECKING
 from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from typing import Any, Literal
+
+    #: How often the monitor queries a metric: once, every few seconds, every tick, only while it is
+    #: on the screen, or never (only by name).
+    Tier = Literal['static', 'slow', 'fast', 'shown', 'extended']
+    #: Type of a value: ``list`` is a list of str, ``rows`` a list of tuples.
+    Kind = Literal['int', 'float', 'bool', 'str', 'list', 'rows']
+    #: Type of a value of a process: ``time`` is seconds since the epoch.
+    ProcessKind = Literal['int', 'float', 'str', 'time']
+
+
+class Unit(NamedTuple):
+    """A unit of published values."""
+
+    #: Ending of the sample fields that hold raw values of this unit.
+    suffix: str
+    #: Highest plausible raw value: far above any hardware, far below garbage.
+    most: float
+    #: Prometheus base unit, ``''`` for plain numbers.
+    base: str
+    #: Published value × scale = value in the base unit.
+    scale: float
+
+
+# fmt: off
+UNITS: dict[str, Unit] = {
+    '':      Unit('', (1 << 64) - 2, '', 1),
+    'count': Unit('', (1 << 32) - 2, '', 1),
+    'B':     Unit('_bytes', 1 << 52, 'bytes', 1),
+    '%':     Unit('_percent', 100, 'ratio', 0.01),
+    '°C':    Unit('_celsius', 250, 'celsius', 1),
+    'W':     Unit('_mw', 100_000_000, 'watts', 1),
+    'MHz':   Unit('_mhz', 50_000, 'hertz', 1_000_000),
+    'J':     Unit('_joules', 1e15, 'joules', 1),
+    'KiB/s': Unit('_kib_per_s', 1 << 40, 'bytes_per_second', 1024),
+    'µs':    Unit('', (1 << 64) - 2, 'seconds', 1e-6),
+}
+# fmt: on
 
 
 class Metric(NamedTuple):
-    """One thing that can be measured on a device.
+    """A property of a device that can be measured.
 
-    ``Device.<method>()`` gives the raw value; the value in :attr:`unit` is the raw one divided by
-    :attr:`divisor`. A sample carries the raw value in its field :attr:`field`, ``None`` where the
-    method gives ``NA``.
+    ``Device.<method>()`` returns the raw value; raw value / :attr:`divisor` is the value in
+    :attr:`unit`. A sample holds the raw value in its field :attr:`field`, ``None`` if the method
+    returns ``NA``.
     """
 
-    #: Name in the query command's JSON, in ``--gpu=`` and in the graphs' menu.
+    #: Name in ``nvitop query --gpu=``, in JSON, and in the options of the graphs.
     name: str
-    #: Unit of published values: ``B % °C W MHz J KiB/s µs count``, or ``''`` for text and flags.
+    #: Unit of published values, a key of :data:`UNITS`; ``''`` for text and flags.
     unit: str
-    #: ``int``, ``float``, ``bool``, ``str``, ``list`` (of str) or ``rows`` (tuples of such values).
-    kind: str
+    #: Type of the value.
+    kind: Kind
     #: Name of the :class:`nvitop.Device` method, called without arguments.
     method: str
-    #: Field of ``DeviceInfo`` (tier static) or ``DeviceSample``; of tier extended, key in its ``extended``.
+    #: Field of ``DeviceInfo`` (tier static) or ``DeviceSample``; key of ``DeviceSample.extended``
+    #: for tier extended.
     field: str
-    #: How often the monitor asks: ``static`` once, ``slow``, ``fast``, ``shown`` only while shown,
-    #: ``extended`` never (see :mod:`nvitop.api.extended_metrics`).
-    tier: str
-    #: Name in ``nvidia-smi --query-gpu``, or ``None`` where it has none.
+    #: How often the monitor queries it.
+    tier: Tier
+    #: Name in ``nvidia-smi --query-gpu``, ``None`` if it has none.
     query: str | None
-    #: One line for people: what it is.
+    #: One-line description.
     help: str
     #: Raw value / divisor = value in :attr:`unit`.
     divisor: int = 1
-    #: Whether a MIG device has this metric of its own.
+    #: Whether a MIG device has a value of its own.
     mig: bool = False
+    #: Whether the value only grows, until the driver or the counter is reset.
+    counter: bool = False
+    #: Lowest and highest plausible raw value; samples drop values outside.
+    least: float = 0
+    most: float = UNITS[''].most
+    #: Whether the report (``nvitop -1``) shows it. The monitor queries these first.
+    report: bool = False
+    #: Whether the details of a device in the monitor show it.
+    detail: bool = False
+    #: Whether the monitor keeps its history.
+    history: bool = False
+    #: Title in the menu of the graphs, ``''`` if it is not in the menu.
+    graph: str = ''
+    #: Name of the metric that is the highest value it can have; ``''`` if there is none.
+    maximum: str = ''
+    #: Whether :meth:`nvitop.Device.as_snapshot` includes it.
+    snapshot: bool = False
+    #: Whether :class:`nvitop.ResourceMetricCollector` collects it by default.
+    collector: bool = False
+    #: Method of the device that begins the measurement, if it is measured between two readings.
+    begin: str = ''
+
+    @property
+    def is_number(self) -> bool:
+        """Whether values are numbers or flags."""
+        return self.kind in ('int', 'float', 'bool')
 
 
 class ProcessMetric(NamedTuple):
-    """One thing that is known of a process on a device.
+    """A property of a process on a device.
 
-    A process sample carries the value, in :attr:`unit`, in its field :attr:`field`; ``None`` where
-    it is not available.
+    A process sample holds the value, in :attr:`unit`, in its field :attr:`field`; ``None`` if it is
+    not available.
     """
 
-    #: Name in the query command's JSON and in ``--processes=``.
+    #: Name in ``nvitop query --processes=`` and in JSON.
     name: str
-    #: Unit: ``B % s``, or ``''`` for text and plain numbers.
+    #: Unit: ``B``, ``%``, ``s``, or ``''`` for text and plain numbers.
     unit: str
-    #: ``int``, ``float``, ``str`` or ``time`` (seconds since the epoch).
-    kind: str
+    #: Type of the value.
+    kind: ProcessKind
     #: Field of ``ProcessSample``, with dots for fields of its fields.
     field: str
-    #: Name in ``nvidia-smi --query-compute-apps``, or ``None`` where it has none.
+    #: Name in ``nvidia-smi --query-compute-apps``, ``None`` if it has none.
     query: str | None
-    #: One line for people: what it is.
+    #: One-line description.
     help: str
+    #: Whether the monitor keeps its history.
+    history: bool = False
+    #: Name of the :class:`nvitop.GpuProcess` method that the collector calls; ``''`` if
+    #: :class:`nvitop.ResourceMetricCollector` does not collect it by default.
+    collector: str = ''
 
 
 def _metric(
     name: str,
     unit: str,
-    kind: str,
-    tier: str,
-    field: str,
+    kind: Kind,
+    tier: Tier,
     query: str | None,
     text: str,
     *,
-    method: str | None = None,
-    divisor: int = 1,
-    mig: bool = False,
+    method: str = '',
+    field: str = '',
+    **columns: Any,
 ) -> Metric:
-    return Metric(name, unit, kind, method or name, field, tier, query, text, divisor, mig)
+    """Make a row; the field and the highest plausible value follow from name and unit."""
+    suffix = UNITS[unit].suffix
+    columns.setdefault('most', UNITS[unit].most)
+    field = field or (name if name.endswith(suffix) else f'{name}{suffix}')
+    return Metric(name, unit, kind, method or name, field, tier, query, text, **columns)
 
 
 # fmt: off
 METRICS: tuple[Metric, ...] = (
     # identity
-    _metric('index', '', 'int', 'static', 'physical_index', 'index', 'index of the GPU in NVML (PCI bus) order', method='physical_index', mig=True),
-    _metric('name', '', 'str', 'static', 'name', 'name', 'product name', mig=True),
-    _metric('uuid', '', 'str', 'static', 'uuid', 'uuid', 'globally unique identifier, stays with the board', mig=True),
-    _metric('bus_id', '', 'str', 'static', 'bus_id', 'pci.bus_id', 'PCI bus id, domain:bus:device.function', mig=True),
-    _metric('serial', '', 'str', 'static', 'serial', 'serial', 'serial number printed on the board'),
-    _metric('vbios_version', '', 'str', 'static', 'vbios_version', 'vbios_version', 'version of the video BIOS'),
-    _metric('board_part_number', '', 'str', 'static', 'board_part_number', None, 'part number of the board'),
-    _metric('numa_node', '', 'int', 'static', 'numa_node', None, 'NUMA node the GPU belongs to'),
-    _metric('cuda_compute_capability', '', 'str', 'static', 'cuda_compute_capability', 'compute_cap', 'CUDA compute capability, major.minor'),
-    _metric('architecture', '', 'str', 'static', 'architecture', None, 'architecture, e.g. Hopper'),
-    _metric('brand', '', 'str', 'static', 'brand', None, 'product brand, e.g. GeForce'),
+    _metric('index', '', 'int', 'static', 'index', 'index of the GPU in NVML (PCI bus) order', method='physical_index', field='physical_index', mig=True),
+    _metric('name', '', 'str', 'static', 'name', 'product name', mig=True, report=True, snapshot=True),
+    _metric('uuid', '', 'str', 'static', 'uuid', 'globally unique identifier of the board', mig=True, report=True, snapshot=True),
+    _metric('bus_id', '', 'str', 'static', 'pci.bus_id', 'PCI bus ID, domain:bus:device.function', mig=True, report=True, snapshot=True),
+    _metric('serial', '', 'str', 'static', 'serial', 'serial number printed on the board'),
+    _metric('vbios_version', '', 'str', 'static', 'vbios_version', 'version of the video BIOS'),
+    _metric('board_part_number', '', 'str', 'static', None, 'part number of the board'),
+    _metric('numa_node', '', 'int', 'static', None, 'NUMA node of the GPU'),
+    _metric('cuda_compute_capability', '', 'str', 'static', 'compute_cap', 'CUDA compute capability, major.minor', snapshot=True),
+    _metric('architecture', '', 'str', 'static', None, 'architecture, e.g. Hopper'),
+    _metric('brand', '', 'str', 'static', None, 'product brand, e.g. GeForce'),
     # memory
-    _metric('memory_total', 'B', 'int', 'static', 'memory_total_bytes', 'memory.total', 'installed device memory', mig=True),
-    _metric('memory_used', 'B', 'int', 'fast', 'memory_used_bytes', 'memory.used', 'memory allocated by contexts', mig=True),
-    _metric('memory_free', 'B', 'int', 'fast', 'memory_free_bytes', 'memory.free', 'memory not allocated', mig=True),
-    _metric('memory_reserved', 'B', 'int', 'fast', 'memory_reserved_bytes', 'memory.reserved', 'memory kept by driver and firmware', mig=True),
-    _metric('memory_percent', '%', 'float', 'fast', 'memory_percent', None, 'memory used / total', mig=True),
-    _metric('bar1_memory_total', 'B', 'int', 'slow', 'bar1_memory_total_bytes', None, 'size of the BAR1 window the CPU maps memory through', mig=True),
-    _metric('bar1_memory_used', 'B', 'int', 'slow', 'bar1_memory_used_bytes', None, 'mapped part of the BAR1 window', mig=True),
-    _metric('bar1_memory_free', 'B', 'int', 'slow', 'bar1_memory_free_bytes', None, 'unmapped part of the BAR1 window', mig=True),
-    _metric('bar1_memory_percent', '%', 'float', 'slow', 'bar1_memory_percent', None, 'BAR1 used / total', mig=True),
+    _metric('memory_total', 'B', 'int', 'static', 'memory.total', 'installed device memory', mig=True, report=True, snapshot=True, collector=True),
+    _metric('memory_used', 'B', 'int', 'fast', 'memory.used', 'memory allocated by contexts', mig=True, report=True, snapshot=True, collector=True),
+    _metric('memory_free', 'B', 'int', 'fast', 'memory.free', 'memory not allocated', mig=True, report=True, snapshot=True, collector=True),
+    _metric('memory_reserved', 'B', 'int', 'fast', 'memory.reserved', 'memory reserved by driver and firmware', mig=True),
+    _metric('memory_percent', '%', 'float', 'fast', None, 'memory used / total', mig=True, report=True, history=True, graph='MEM', snapshot=True, collector=True),
+    _metric('bar1_memory_total', 'B', 'int', 'slow', None, 'size of the BAR1 window through which the CPU maps memory', mig=True, report=True),
+    _metric('bar1_memory_used', 'B', 'int', 'slow', None, 'mapped part of the BAR1 window', mig=True, report=True),
+    _metric('bar1_memory_free', 'B', 'int', 'slow', None, 'unmapped part of the BAR1 window', mig=True),
+    _metric('bar1_memory_percent', '%', 'float', 'slow', None, 'BAR1 used / total', mig=True, report=True, history=True),
     # utilization
-    _metric('gpu_utilization', '%', 'int', 'fast', 'gpu_utilization_percent', 'utilization.gpu', 'share of time in which a kernel ran'),
-    _metric('memory_utilization', '%', 'int', 'fast', 'memory_utilization_percent', 'utilization.memory', 'share of time in which memory was read or written'),
-    _metric('encoder_utilization', '%', 'int', 'shown', 'encoder_utilization_percent', 'utilization.encoder', 'load of the video encoder'),
-    _metric('decoder_utilization', '%', 'int', 'shown', 'decoder_utilization_percent', 'utilization.decoder', 'load of the video decoder'),
-    _metric('jpeg_utilization', '%', 'int', 'shown', 'jpeg_utilization_percent', 'utilization.jpeg', 'load of the JPEG engine'),
-    _metric('ofa_utilization', '%', 'int', 'shown', 'ofa_utilization_percent', 'utilization.ofa', 'load of the optical-flow accelerator'),
+    _metric('gpu_utilization', '%', 'int', 'fast', 'utilization.gpu', 'share of time in which a kernel ran', report=True, history=True, graph='UTL', snapshot=True, collector=True),
+    _metric('memory_utilization', '%', 'int', 'fast', 'utilization.memory', 'share of time in which memory was read or written', report=True, history=True, graph='MBW', snapshot=True, collector=True),
+    _metric('encoder_utilization', '%', 'int', 'shown', 'utilization.encoder', 'utilization of the video encoder', detail=True, history=True, graph='ENC', snapshot=True),
+    _metric('decoder_utilization', '%', 'int', 'shown', 'utilization.decoder', 'utilization of the video decoder', detail=True, history=True, graph='DEC', snapshot=True),
+    _metric('jpeg_utilization', '%', 'int', 'shown', 'utilization.jpeg', 'utilization of the JPEG engine', history=True),
+    _metric('ofa_utilization', '%', 'int', 'shown', 'utilization.ofa', 'utilization of the optical-flow accelerator', history=True),
+    # power and temperature
+    _metric('power_usage', 'W', 'float', 'fast', 'power.draw', 'power drawn by the board', divisor=1000, report=True, history=True, graph='PWR', maximum='power_limit', snapshot=True, collector=True),
+    _metric('power_limit', 'W', 'float', 'slow', 'power.limit', 'power limit set by management', divisor=1000, report=True, snapshot=True, collector=True),
+    _metric('enforced_power_limit', 'W', 'float', 'slow', 'enforced.power.limit', 'power limit in effect', divisor=1000),
+    _metric('default_power_limit', 'W', 'float', 'static', 'power.default_limit', 'power limit after start', divisor=1000),
+    _metric('min_power_limit', 'W', 'float', 'static', 'power.min_limit', 'lowest power limit that can be set', divisor=1000),
+    _metric('max_power_limit', 'W', 'float', 'static', 'power.max_limit', 'highest power limit that can be set', divisor=1000),
+    _metric('total_energy', 'J', 'float', 'shown', None, 'energy used since the driver was loaded', counter=True, detail=True),
+    _metric('temperature', '°C', 'int', 'fast', 'temperature.gpu', 'temperature of the GPU die', report=True, history=True, graph='TEMP', snapshot=True, collector=True),
+    _metric('memory_temperature', '°C', 'int', 'shown', 'temperature.memory', 'temperature of the memory', detail=True, history=True),
+    _metric('temperature_slowdown_threshold', '°C', 'int', 'static', None, 'temperature at which the clocks are lowered'),
+    _metric('temperature_shutdown_threshold', '°C', 'int', 'static', None, 'temperature at which the GPU shuts down'),
+    _metric('max_temperature_threshold', '°C', 'int', 'static', None, 'temperature up to which the GPU keeps its clocks'),
+    _metric('max_memory_temperature_threshold', '°C', 'int', 'static', None, 'temperature up to which the memory keeps its clock'),
+    _metric('fan_speed', '%', 'int', 'slow', 'fan.speed', 'intended fan speed, may exceed 100', most=1000, report=True, history=True, graph='FAN', snapshot=True, collector=True),
+    _metric('fan_count', 'count', 'int', 'static', None, 'number of fans that the driver controls'),
     # clocks
-    _metric('graphics_clock', 'MHz', 'int', 'shown', 'graphics_clock_mhz', 'clocks.current.graphics', 'current graphics (shader) clock'),
-    _metric('sm_clock', 'MHz', 'int', 'fast', 'sm_clock_mhz', 'clocks.current.sm', 'current SM clock'),
-    _metric('memory_clock', 'MHz', 'int', 'fast', 'memory_clock_mhz', 'clocks.current.memory', 'current memory clock'),
-    _metric('video_clock', 'MHz', 'int', 'shown', 'video_clock_mhz', 'clocks.current.video', 'current video clock'),
-    _metric('max_graphics_clock', 'MHz', 'int', 'static', 'max_graphics_clock_mhz', 'clocks.max.graphics', 'highest graphics clock'),
-    _metric('max_sm_clock', 'MHz', 'int', 'static', 'max_sm_clock_mhz', 'clocks.max.sm', 'highest SM clock'),
-    _metric('max_memory_clock', 'MHz', 'int', 'static', 'max_memory_clock_mhz', 'clocks.max.memory', 'highest memory clock'),
-    _metric('max_video_clock', 'MHz', 'int', 'static', 'max_video_clock_mhz', None, 'highest video clock'),
-    _metric('clock_event_reasons', '', 'list', 'shown', 'clock_event_reasons', 'clocks_event_reasons.active', 'why the clocks are below their maximum'),
-    # heat and power
-    _metric('temperature', '°C', 'int', 'fast', 'temperature_celsius', 'temperature.gpu', 'temperature of the GPU die'),
-    _metric('memory_temperature', '°C', 'int', 'shown', 'memory_temperature_celsius', 'temperature.memory', 'temperature of the memory'),
-    _metric('temperature_slowdown_threshold', '°C', 'int', 'static', 'temperature_slowdown_threshold_celsius', None, 'temperature at which clocks are lowered'),
-    _metric('temperature_shutdown_threshold', '°C', 'int', 'static', 'temperature_shutdown_threshold_celsius', None, 'temperature at which the GPU shuts down'),
-    _metric('max_temperature_threshold', '°C', 'int', 'static', 'max_temperature_threshold_celsius', None, 'temperature up to which the GPU keeps its clocks'),
-    _metric('max_memory_temperature_threshold', '°C', 'int', 'static', 'max_memory_temperature_threshold_celsius', None, 'temperature up to which the memory keeps its clock'),
-    _metric('fan_speed', '%', 'int', 'slow', 'fan_speed_percent', 'fan.speed', 'intended fan speed, may exceed 100'),
-    _metric('fan_count', 'count', 'int', 'static', 'fan_count', None, 'number of fans the driver controls'),
-    _metric('power_usage', 'W', 'float', 'fast', 'power_usage_mw', 'power.draw', 'power drawn by the board', divisor=1000),
-    _metric('power_limit', 'W', 'float', 'slow', 'power_limit_mw', 'power.limit', 'power limit set by management', divisor=1000),
-    _metric('enforced_power_limit', 'W', 'float', 'slow', 'enforced_power_limit_mw', 'enforced.power.limit', 'power limit in force', divisor=1000),
-    _metric('default_power_limit', 'W', 'float', 'static', 'default_power_limit_mw', 'power.default_limit', 'power limit after start', divisor=1000),
-    _metric('min_power_limit', 'W', 'float', 'static', 'min_power_limit_mw', 'power.min_limit', 'lowest limit that can be set', divisor=1000),
-    _metric('max_power_limit', 'W', 'float', 'static', 'max_power_limit_mw', 'power.max_limit', 'highest limit that can be set', divisor=1000),
-    _metric('total_energy', 'J', 'float', 'shown', 'total_energy_joules', None, 'energy used since the driver was loaded'),
+    _metric('graphics_clock', 'MHz', 'int', 'shown', 'clocks.current.graphics', 'current graphics (shader) clock', history=True, maximum='max_graphics_clock'),
+    _metric('sm_clock', 'MHz', 'int', 'fast', 'clocks.current.sm', 'current SM clock', report=True, history=True, graph='SM CLOCK', maximum='max_sm_clock', snapshot=True),
+    _metric('memory_clock', 'MHz', 'int', 'fast', 'clocks.current.memory', 'current memory clock', report=True, history=True, graph='MEM CLOCK', maximum='max_memory_clock', snapshot=True),
+    _metric('video_clock', 'MHz', 'int', 'shown', 'clocks.current.video', 'current video clock', history=True, maximum='max_video_clock'),
+    _metric('max_graphics_clock', 'MHz', 'int', 'static', 'clocks.max.graphics', 'highest graphics clock'),
+    _metric('max_sm_clock', 'MHz', 'int', 'static', 'clocks.max.sm', 'highest SM clock'),
+    _metric('max_memory_clock', 'MHz', 'int', 'static', 'clocks.max.memory', 'highest memory clock'),
+    _metric('max_video_clock', 'MHz', 'int', 'static', None, 'highest video clock'),
+    _metric('clock_event_reasons', '', 'list', 'shown', 'clocks_event_reasons.active', 'why the clocks are below their maximum', detail=True),
     # interconnect
-    _metric('pcie_link_generation', '', 'int', 'shown', 'pcie_link_generation', 'pcie.link.gen.current', 'PCIe generation in use'),
-    _metric('max_pcie_link_generation', '', 'int', 'static', 'max_pcie_link_generation', 'pcie.link.gen.max', 'highest PCIe generation of GPU and system'),
-    _metric('pcie_link_width', '', 'int', 'shown', 'pcie_link_width', 'pcie.link.width.current', 'PCIe lanes in use'),
-    _metric('max_pcie_link_width', '', 'int', 'static', 'max_pcie_link_width', 'pcie.link.width.max', 'PCIe lanes GPU and system have'),
-    _metric('pcie_link_down_trained', '', 'bool', 'shown', 'pcie_link_down_trained', None, 'whether the PCIe link is worse than GPU and system can', method='is_pcie_link_down_trained'),
-    _metric('pcie_tx_throughput', 'KiB/s', 'int', 'shown', 'pcie_tx_throughput_kib_per_s', None, 'PCIe traffic from the GPU'),
-    _metric('pcie_rx_throughput', 'KiB/s', 'int', 'shown', 'pcie_rx_throughput_kib_per_s', None, 'PCIe traffic to the GPU'),
-    _metric('nvlink_link_count', 'count', 'int', 'static', 'nvlink_link_count', None, 'number of NVLinks'),
-    _metric('nvlink_tx_throughput', 'KiB/s', 'int', 'shown', 'nvlink_tx_throughput_kib_per_s', None, 'NVLink traffic from the GPU, all links', method='nvlink_total_tx_throughput'),
-    _metric('nvlink_rx_throughput', 'KiB/s', 'int', 'shown', 'nvlink_rx_throughput_kib_per_s', None, 'NVLink traffic to the GPU, all links', method='nvlink_total_rx_throughput'),
+    _metric('pcie_link_generation', '', 'int', 'shown', 'pcie.link.gen.current', 'current PCIe generation', detail=True),
+    _metric('max_pcie_link_generation', '', 'int', 'static', 'pcie.link.gen.max', 'highest PCIe generation of GPU and system'),
+    _metric('pcie_link_width', '', 'int', 'shown', 'pcie.link.width.current', 'current number of PCIe lanes', detail=True),
+    _metric('max_pcie_link_width', '', 'int', 'static', 'pcie.link.width.max', 'highest number of PCIe lanes of GPU and system'),
+    _metric('pcie_link_down_trained', '', 'bool', 'shown', None, 'whether the PCIe link is slower or narrower than GPU and system support', method='is_pcie_link_down_trained', detail=True),
+    _metric('pcie_tx_throughput', 'KiB/s', 'int', 'shown', None, 'PCIe traffic from the GPU', detail=True, history=True, graph='PCIE TX', snapshot=True, begin='begin_pcie_throughput'),
+    _metric('pcie_rx_throughput', 'KiB/s', 'int', 'shown', None, 'PCIe traffic to the GPU', detail=True, history=True, graph='PCIE RX', snapshot=True, begin='begin_pcie_throughput'),
+    _metric('nvlink_link_count', 'count', 'int', 'static', None, 'number of NVLinks'),
+    _metric('nvlink_tx_throughput', 'KiB/s', 'int', 'shown', None, 'NVLink traffic from the GPU, all links', method='nvlink_total_tx_throughput', detail=True, history=True, graph='NVLINK TX', begin='begin_nvlink_throughput'),
+    _metric('nvlink_rx_throughput', 'KiB/s', 'int', 'shown', None, 'NVLink traffic to the GPU, all links', method='nvlink_total_rx_throughput', detail=True, history=True, graph='NVLINK RX', begin='begin_nvlink_throughput'),
     # modes
-    _metric('display_active', '', 'str', 'slow', 'display_active', 'display_active', 'whether a display is initialized on the GPU'),
-    _metric('display_mode', '', 'str', 'slow', 'display_mode', 'display_mode', 'whether a display is connected to the GPU'),
-    _metric('persistence_mode', '', 'str', 'slow', 'persistence_mode', 'persistence_mode', 'whether the driver stays loaded without clients'),
-    _metric('current_driver_model', '', 'str', 'slow', 'current_driver_model', 'driver_model.current', 'driver model, Windows only'),
-    _metric('performance_state', '', 'str', 'slow', 'performance_state', 'pstate', 'performance state, P0 (highest) to P15'),
-    _metric('compute_mode', '', 'str', 'slow', 'compute_mode', 'compute_mode', 'how many contexts may be made'),
-    _metric('mig_mode', '', 'str', 'slow', 'mig_mode', 'mig.mode.current', 'whether the GPU is partitioned into MIG devices'),
+    _metric('display_active', '', 'str', 'slow', 'display_active', 'whether a display is initialized on the GPU', report=True, snapshot=True),
+    _metric('display_mode', '', 'str', 'slow', 'display_mode', 'whether a display is connected to the GPU', snapshot=True),
+    _metric('persistence_mode', '', 'str', 'slow', 'persistence_mode', 'whether the driver stays loaded without clients', report=True, snapshot=True),
+    _metric('current_driver_model', '', 'str', 'slow', 'driver_model.current', 'driver model, Windows only', report=True, snapshot=True),
+    _metric('performance_state', '', 'str', 'slow', 'pstate', 'performance state, P0 (highest) to P15', report=True, snapshot=True),
+    _metric('compute_mode', '', 'str', 'slow', 'compute_mode', 'how many contexts may be created', report=True, snapshot=True),
+    _metric('mig_mode', '', 'str', 'slow', 'mig.mode.current', 'whether the GPU is partitioned into MIG devices', report=True, snapshot=True),
     # health
-    _metric('total_volatile_uncorrected_ecc_errors', 'count', 'int', 'slow', 'total_volatile_uncorrected_ecc_errors', 'ecc.errors.uncorrected.volatile.total', 'uncorrected ECC errors since the driver was loaded'),
-    _metric('total_volatile_corrected_ecc_errors', 'count', 'int', 'shown', 'total_volatile_corrected_ecc_errors', 'ecc.errors.corrected.volatile.total', 'corrected ECC errors since the driver was loaded'),
-    _metric('total_aggregate_uncorrected_ecc_errors', 'count', 'int', 'shown', 'total_aggregate_uncorrected_ecc_errors', 'ecc.errors.uncorrected.aggregate.total', 'uncorrected ECC errors in the life of the board'),
-    _metric('total_aggregate_corrected_ecc_errors', 'count', 'int', 'shown', 'total_aggregate_corrected_ecc_errors', 'ecc.errors.corrected.aggregate.total', 'corrected ECC errors in the life of the board'),
-    _metric('retired_pages_single_bit_ecc', 'count', 'int', 'shown', 'retired_pages_single_bit_ecc', 'retired_pages.single_bit_ecc.count', 'pages retired for many single-bit errors'),
-    _metric('retired_pages_double_bit_ecc', 'count', 'int', 'shown', 'retired_pages_double_bit_ecc', 'retired_pages.double_bit.count', 'pages retired for a double-bit error'),
-    _metric('remapped_rows_correctable', 'count', 'int', 'shown', 'remapped_rows_correctable', 'remapped_rows.correctable', 'rows remapped for correctable errors'),
-    _metric('remapped_rows_uncorrectable', 'count', 'int', 'shown', 'remapped_rows_uncorrectable', 'remapped_rows.uncorrectable', 'rows remapped for uncorrectable errors'),
-    _metric('remapped_rows_pending', '', 'bool', 'shown', 'remapped_rows_pending', 'remapped_rows.pending', 'whether a remapping waits for a GPU reset'),
-    _metric('remapped_rows_failure', '', 'bool', 'shown', 'remapped_rows_failure', 'remapped_rows.failure', 'whether a remapping has failed: replace the board'),
+    _metric('total_volatile_uncorrected_ecc_errors', 'count', 'int', 'slow', 'ecc.errors.uncorrected.volatile.total', 'uncorrected ECC errors since the driver was loaded', counter=True, report=True, snapshot=True),
+    _metric('total_volatile_corrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.corrected.volatile.total', 'corrected ECC errors since the driver was loaded', counter=True),
+    _metric('total_aggregate_uncorrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.uncorrected.aggregate.total', 'uncorrected ECC errors in the life of the board', counter=True),
+    _metric('total_aggregate_corrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.corrected.aggregate.total', 'corrected ECC errors in the life of the board', counter=True),
+    _metric('retired_pages_single_bit_ecc', 'count', 'int', 'shown', 'retired_pages.single_bit_ecc.count', 'pages retired because of several single-bit errors'),
+    _metric('retired_pages_double_bit_ecc', 'count', 'int', 'shown', 'retired_pages.double_bit.count', 'pages retired because of a double-bit error'),
+    _metric('remapped_rows_correctable', 'count', 'int', 'shown', 'remapped_rows.correctable', 'rows remapped because of correctable errors'),
+    _metric('remapped_rows_uncorrectable', 'count', 'int', 'shown', 'remapped_rows.uncorrectable', 'rows remapped because of uncorrectable errors'),
+    _metric('remapped_rows_pending', '', 'bool', 'shown', 'remapped_rows.pending', 'whether a remapping waits for a GPU reset'),
+    _metric('remapped_rows_failure', '', 'bool', 'shown', 'remapped_rows.failure', 'whether a remapping failed; then replace the board'),
     # GPM: Hopper and newer
-    _metric('gpm_sm_active', '%', 'float', 'shown', 'gpm_sm_active_percent', None, 'share of time in which an SM had a warp, mean over SMs', mig=True),
-    _metric('gpm_sm_occupancy', '%', 'float', 'shown', 'gpm_sm_occupancy_percent', None, 'resident warps / possible warps', mig=True),
-    _metric('gpm_tensor_active', '%', 'float', 'shown', 'gpm_tensor_active_percent', None, 'share of time in which tensor cores were busy', mig=True),
-    _metric('gpm_dram_active', '%', 'float', 'shown', 'gpm_dram_active_percent', None, 'share of the memory bandwidth in use', mig=True),
+    _metric('gpm_sm_active', '%', 'float', 'shown', None, 'share of time in which an SM had a warp, mean over SMs', mig=True, history=True, graph='SM ACTIVE', begin='begin_gpm'),
+    _metric('gpm_sm_occupancy', '%', 'float', 'shown', None, 'resident warps / possible warps', mig=True, history=True, begin='begin_gpm'),
+    _metric('gpm_tensor_active', '%', 'float', 'shown', None, 'share of time in which tensor cores were busy', mig=True, history=True, graph='TENSOR ACTIVE', begin='begin_gpm'),
+    _metric('gpm_dram_active', '%', 'float', 'shown', None, 'share of the memory bandwidth in use', mig=True, history=True, graph='DRAM ACTIVE', begin='begin_gpm'),
 )
 
-#: What is known of a process on a device.
 PROCESS_METRICS: tuple[ProcessMetric, ...] = (
-    ProcessMetric('pid', '', 'int', 'key.pid', 'pid', 'PID, as the driver tells it'),
-    ProcessMetric('user', '', 'str', 'username', None, 'name of the user it belongs to'),
+    ProcessMetric('pid', '', 'int', 'key.pid', 'pid', 'PID, as the driver reports it'),
+    ProcessMetric('user', '', 'str', 'username', None, 'name of its user'),
     ProcessMetric('name', '', 'str', 'name', None, 'name of the program'),
     ProcessMetric('command', '', 'str', 'command', None, 'command line, quoted for a shell'),
     ProcessMetric('type', '', 'str', 'type', None, 'C compute, G graphics, C+G both, M compute through MPS'),
     ProcessMetric('status', '', 'str', 'status', None, 'running, zombie, gone, no permission, or foreign (of another PID namespace)'),
     ProcessMetric('start_time', '', 'time', 'key.start_time', None, 'when it was started'),
-    ProcessMetric('running_time', 's', 'float', 'running_time_seconds', None, 'time since it was started'),
+    ProcessMetric('running_time', 's', 'float', 'running_time_seconds', None, 'time since it was started', collector='running_time_in_seconds'),
     # on the device
-    ProcessMetric('gpu_memory', 'B', 'int', 'gpu_memory_bytes', 'used_gpu_memory', 'device memory it uses'),
-    ProcessMetric('gpu_memory_percent', '%', 'float', 'gpu_memory_percent', None, 'device memory it uses / total'),
-    ProcessMetric('gpu_sm_utilization', '%', 'int', 'gpu_sm_utilization_percent', None, 'its load on the multiprocessors'),
-    ProcessMetric('gpu_memory_utilization', '%', 'int', 'gpu_memory_utilization_percent', None, 'its load on the memory bandwidth'),
-    ProcessMetric('gpu_encoder_utilization', '%', 'int', 'gpu_encoder_utilization_percent', None, 'its load on the video encoder'),
-    ProcessMetric('gpu_decoder_utilization', '%', 'int', 'gpu_decoder_utilization_percent', None, 'its load on the video decoder'),
-    ProcessMetric('gpu_instance_id', '', 'int', 'gpu_instance_id', None, 'GPU instance it runs in, with MIG'),
-    ProcessMetric('compute_instance_id', '', 'int', 'compute_instance_id', None, 'compute instance it runs in, with MIG'),
+    ProcessMetric('gpu_memory', 'B', 'int', 'gpu_memory_bytes', 'used_gpu_memory', 'device memory it uses', history=True, collector='gpu_memory'),
+    ProcessMetric('gpu_memory_percent', '%', 'float', 'gpu_memory_percent', None, 'device memory it uses / total', collector='gpu_memory_percent'),
+    ProcessMetric('gpu_sm_utilization', '%', 'int', 'gpu_sm_utilization_percent', None, 'its share of the multiprocessors', history=True, collector='gpu_sm_utilization'),
+    ProcessMetric('gpu_memory_utilization', '%', 'int', 'gpu_memory_utilization_percent', None, 'its share of the memory bandwidth', collector='gpu_memory_utilization'),
+    ProcessMetric('gpu_encoder_utilization', '%', 'int', 'gpu_encoder_utilization_percent', None, 'its share of the video encoder'),
+    ProcessMetric('gpu_decoder_utilization', '%', 'int', 'gpu_decoder_utilization_percent', None, 'its share of the video decoder'),
+    ProcessMetric('gpu_instance_id', '', 'int', 'gpu_instance_id', None, 'MIG: ID of its GPU instance'),
+    ProcessMetric('compute_instance_id', '', 'int', 'compute_instance_id', None, 'MIG: ID of its compute instance'),
     # on the host
-    ProcessMetric('cpu_percent', '%', 'float', 'cpu_percent', None, 'load on the CPUs of the host, of one CPU'),
-    ProcessMetric('host_memory', 'B', 'int', 'host_memory_bytes', None, 'resident memory of the host it uses'),
-    ProcessMetric('memory_percent', '%', 'float', 'memory_percent', None, 'resident memory of the host it uses / total'),
+    ProcessMetric('cpu_percent', '%', 'float', 'cpu_percent', None, 'CPU time it uses, 100 % is one CPU', history=True, collector='cpu_percent'),
+    ProcessMetric('host_memory', 'B', 'int', 'host_memory_bytes', None, 'resident host memory it uses', history=True, collector='host_memory'),
+    ProcessMetric('memory_percent', '%', 'float', 'memory_percent', None, 'resident host memory it uses / total', collector='host_memory_percent'),
 )
 # fmt: on
 
-#: The metrics of devices by name.
+#: The metrics of devices by name, without the extended ones.
 METRICS_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
 
 
-def metrics_of_tier(*tiers: str) -> tuple[Metric, ...]:
-    """The metrics of the given tiers, in the order of the table."""
-    return tuple(metric for metric in METRICS if metric.tier in tiers)
-
-
-def metrics_named(names: Collection[str]) -> tuple[Metric, ...]:
-    """The metrics of these names, extended ones too, in the order of the table."""
-    found = tuple(metric for metric in METRICS if metric.name in names)
-    if len(found) == len(names):
-        return found
-    from nvitop.api.extended_metrics import EXTENDED_METRICS, LISTS  # which few ask for
-
-    return found + tuple(metric for metric in (*EXTENDED_METRICS, *LISTS) if metric.name in names)
+def metrics_of_tier(tier: Tier) -> tuple[Metric, ...]:
+    """Return the metrics of a tier, in the order of the table."""
+    return tuple(metric for metric in METRICS if metric.tier == tier)

@@ -287,7 +287,9 @@ def merged(before: Due | None, due: Due) -> Due:
         # Once all that is shown is asked, nothing else is shown any more.
         shown=due.shown if due.fast else tuple(dict.fromkeys(before.shown + due.shown)),
         processes=before.processes or due.processes,
-        without_loads=before.without_loads and due.without_loads,
+        skips_process_utilization=(
+            before.skips_process_utilization and due.skips_process_utilization
+        ),
     )
 
 

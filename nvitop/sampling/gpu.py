@@ -13,15 +13,16 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device, ImpossibleAnswer, MigDevice
 from nvitop.api.libnvml._errors import is_denied, is_harmless, is_lasting, is_lost
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.plan import MEASURED_BETWEEN_READINGS, REPORT_METRICS, STATIC, metrics_due
+from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
 from nvitop.sampling.selection import DeviceSelection
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
-from nvitop.sampling.value import ImpossibleError, Value, known_value, value_of
+from nvitop.sampling.value import known_value, value_of
 
 if TYPE_CHECKING:
     from nvitop.api.device.process import ProcessUsage
     from nvitop.api.metrics import Metric
     from nvitop.sampling.plan import Due
+    from nvitop.sampling.types import Value
 
 _PROCESS_LISTS = (
     'nvmlDeviceGetComputeRunningProcesses',
@@ -124,7 +125,7 @@ class DeviceReader:
             metrics = self._begin(self._metrics(due))
             values = self._ask_all(metrics)
             if due.processes:
-                self._read_processes(loads=not due.without_loads)
+                self._read_processes(loads=not due.skips_process_utilization)
         extended = [metric.field for metric in metrics if metric.tier == 'extended']
         if extended:
             values['extended'] = tuple((field, values.pop(field)) for field in extended)
@@ -161,15 +162,11 @@ class DeviceReader:
 
         Otherwise each GPU would wait for its own, one after another.
         """
-        running = {MEASURED_BETWEEN_READINGS.get(metric.name) for metric in self._shown}
-        missing = {MEASURED_BETWEEN_READINGS.get(metric.name) for metric in metrics} - running
-        for method in filter(None, missing):
+        running = {metric.begin for metric in self._shown}
+        missing = {metric.begin for metric in metrics} - running - {''}
+        for method in missing:
             getattr(self.device, method)()
-        begun = [
-            m
-            for m in metrics
-            if m.name in MEASURED_BETWEEN_READINGS and MEASURED_BETWEEN_READINGS[m.name] in missing
-        ]
+        begun = [metric for metric in metrics if metric.begin in missing]
         self.begun = frozenset(metric.name for metric in begun)
         return [metric for metric in metrics if metric not in begun] if begun else metrics
 
@@ -233,7 +230,7 @@ class DeviceReader:
         raw = getattr(self.device, metric.method)()
         try:
             value = value_of(metric, raw)
-        except ImpossibleError as error:
+        except ImpossibleAnswer as error:
             self._note(metric.name, str(error), 'impossible')
             return None
         if value is not None:
@@ -260,7 +257,7 @@ class DeviceReader:
     def _had_value(self, metric: Metric) -> bool:
         """Whether there was a value before this gap: what had one is not merely lacking."""
         # Without the reading before there is none of what is measured between two.
-        return metric.name in self._told and metric.name not in MEASURED_BETWEEN_READINGS
+        return metric.name in self._told and not metric.begin
 
     def _read_processes(self, *, loads: bool) -> None:
         usages = self.device.process_usage(loads=loads)
@@ -332,7 +329,7 @@ class DeviceReader:
 
 
 def _is_gpm(metric: Metric) -> bool:
-    return MEASURED_BETWEEN_READINGS.get(metric.name) == 'begin_gpm'
+    return metric.begin == 'begin_gpm'
 
 
 class GpuReader:

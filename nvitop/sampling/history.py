@@ -20,6 +20,8 @@ from typing import (
     Sequence,
 )
 
+from nvitop.api.metrics import METRICS, PROCESS_METRICS
+
 if TYPE_CHECKING:
     from nvitop.sampling.types import DeviceSample, HostSample, ProcessSample, Sample
 
@@ -30,44 +32,12 @@ CAPACITY_SECONDS = 3600.0
 #: How many processes have rings; the one not measured for longest gives way.
 MAX_PROCESSES = 48
 
-#: metric (its name in the metric table) → field of ``DeviceSample``: always recorded, None too.
-DEVICE_METRICS: dict[str, str] = {
-    'memory_percent': 'memory_percent',
-    'gpu_utilization': 'gpu_utilization_percent',
-    'memory_utilization': 'memory_utilization_percent',
-    'temperature': 'temperature_celsius',
-    'power_usage': 'power_usage_mw',
-    'sm_clock': 'sm_clock_mhz',
-}
-#: metric → field of ``DeviceSample``: recorded from the first time on that it was measured.
-OPTIONAL_DEVICE_METRICS: dict[str, str] = {
-    'memory_clock': 'memory_clock_mhz',
-    'fan_speed': 'fan_speed_percent',
-    'bar1_memory_percent': 'bar1_memory_percent',
-    'encoder_utilization': 'encoder_utilization_percent',
-    'decoder_utilization': 'decoder_utilization_percent',
-    'jpeg_utilization': 'jpeg_utilization_percent',
-    'ofa_utilization': 'ofa_utilization_percent',
-    'graphics_clock': 'graphics_clock_mhz',
-    'video_clock': 'video_clock_mhz',
-    'memory_temperature': 'memory_temperature_celsius',
-    'pcie_tx_throughput': 'pcie_tx_throughput_kib_per_s',
-    'pcie_rx_throughput': 'pcie_rx_throughput_kib_per_s',
-    'nvlink_tx_throughput': 'nvlink_tx_throughput_kib_per_s',
-    'nvlink_rx_throughput': 'nvlink_rx_throughput_kib_per_s',
-    'gpm_sm_active': 'gpm_sm_active_percent',
-    'gpm_sm_occupancy': 'gpm_sm_occupancy_percent',
-    'gpm_tensor_active': 'gpm_tensor_active_percent',
-    'gpm_dram_active': 'gpm_dram_active_percent',
-}
-HOST_METRICS: tuple[str, ...] = ('cpu_percent', 'memory_percent', 'swap_percent')
-#: metric → field of ``ProcessSample``.
-PROCESS_METRICS: dict[str, str] = {
-    'cpu_percent': 'cpu_percent',
-    'host_memory': 'host_memory_bytes',
-    'gpu_memory': 'gpu_memory_bytes',
-    'gpu_sm_utilization': 'gpu_sm_utilization_percent',
-}
+#: Metric → field of ``DeviceSample``; recorded from its first value on.
+DEVICE_FIELDS = {metric.name: metric.field for metric in METRICS if metric.history}
+#: Metric → field of ``ProcessSample``.
+PROCESS_FIELDS = {metric.name: metric.field for metric in PROCESS_METRICS if metric.history}
+#: Fields of ``HostSample``.
+HOST_FIELDS = ('cpu_percent', 'memory_percent', 'swap_percent')
 
 #: Processes of which the host knows nothing: what the driver tells of them is all there is.
 _WITHOUT_CPU = frozenset({'gone', 'foreign', 'no permission'})
@@ -288,9 +258,7 @@ class History:
     def _record_device(self, time: float, device: DeviceSample) -> None:
         key, slot = device.key, self._device_slot
         self._devices[key] = time
-        for metric, field in DEVICE_METRICS.items():
-            self.append(key, metric, time, getattr(device, field), slot=slot)
-        for metric, field in OPTIONAL_DEVICE_METRICS.items():
+        for metric, field in DEVICE_FIELDS.items():
             value = getattr(device, field)
             if value is not None or (key, metric) in self._rings:
                 self.append(key, metric, time, value, slot=slot)
@@ -307,14 +275,14 @@ class History:
             if process.cpu_percent is None and process.status in _WITHOUT_CPU
         )
         for process in itertools.islice(itertools.chain(first, measured, unknown), MAX_PROCESSES):
-            for metric, field in PROCESS_METRICS.items():
+            for metric, field in PROCESS_FIELDS.items():
                 value = getattr(process, field)
                 self.append(process.key, metric, time, value, slot=self._process_slot)
             self._processes[process.key] = time
             self._processes.move_to_end(process.key)
         while len(self._processes) > MAX_PROCESSES:
             key, _ = self._processes.popitem(last=False)
-            self._drop(key, PROCESS_METRICS)
+            self._drop(key, PROCESS_FIELDS)
 
     def _forget_old_devices(self, time: float) -> None:
         gone = [key for key, seen in self._devices.items() if time - seen > CAPACITY_SECONDS]
@@ -325,7 +293,7 @@ class History:
         """Drop all rings of a key."""
         self._devices.pop(key, None)
         self._processes.pop(key, None)
-        for metrics in (DEVICE_METRICS, OPTIONAL_DEVICE_METRICS, PROCESS_METRICS, HOST_METRICS):
+        for metrics in (DEVICE_FIELDS, PROCESS_FIELDS, HOST_FIELDS):
             self._drop(key, metrics)
 
     def _drop(self, key: Hashable, metrics: Iterable[str]) -> None:

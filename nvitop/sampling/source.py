@@ -11,7 +11,7 @@ from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
 from nvitop.sampling.driver import DriverReader, silence
 from nvitop.sampling.host import HostReader
-from nvitop.sampling.plan import MEASURED_BETWEEN_READINGS, Due, Intervals, Plan
+from nvitop.sampling.plan import Due, Intervals, Plan
 from nvitop.sampling.process import (
     LONGEST_CPU_SECONDS,
     SHORTEST_CPU_SECONDS,
@@ -35,6 +35,8 @@ _FIRST_METRICS = frozenset(
         'memory_percent',
     }
 )
+#: Metrics that are measured between two readings.
+_BEGUN_METRICS = frozenset(metric.name for metric in METRICS if metric.begin)
 #: A call that takes longer than this, and than the interval, has timed out.
 SHORTEST_LIMIT_SECONDS = 2.0
 
@@ -157,14 +159,14 @@ class LiveSource:
         wanted = {*metrics, *demand.shown_metrics}
         started, calls = self._clock(), libnvml.call_count()
         first = wanted & _FIRST_METRICS
-        begun = wanted & MEASURED_BETWEEN_READINGS.keys()
+        begun = wanted & _BEGUN_METRICS
         sample = self._measure(
             demand,
             Due(
                 metrics=frozenset(first | begun),
                 slow=True,
                 processes=demand.processes,
-                without_loads=not process_loads,
+                skips_process_utilization=not process_loads,
                 host=host,
             ),
         )
@@ -187,14 +189,14 @@ class LiveSource:
         if due.devices or due.processes:
             self._driver.read(due)
             if self._driver.begun and is_planned:
-                self._plan.ask_again(shown=self._driver.begun)
+                self._plan.add_second_reading(shown=self._driver.begun)
         if due.host:
             self._host.read()
         if due.processes or due.new_processes or due.host_processes:
             reading = self._read_processes(demand, due)
             if reading.begun and is_planned:
                 is_tree = due.host_processes and len(reading.host_processes) > 0
-                self._plan.ask_again(self._begun_processes(), tree=is_tree)
+                self._plan.add_second_reading(self._begun_processes(), tree=is_tree)
         if not demand.processes:
             self._process_reading = ProcessReading()
         now = self._clock()

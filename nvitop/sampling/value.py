@@ -1,53 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what the API answers to what a sample holds: ``NA`` becomes ``None``, nonsense is refused."""
+"""Conversion of API values to sample values: ``NA`` becomes ``None``, implausible ones are refused."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Tuple, TypeVar, Union
+from typing import TYPE_CHECKING, TypeVar
 
+from nvitop.api.reading import ImpossibleAnswer, check_range
 from nvitop.api.utils import NaType
 
 if TYPE_CHECKING:
     from nvitop.api.metrics import Metric
+    from nvitop.sampling.types import Value
 
 T = TypeVar('T')
 
-#: What stands in a row.
-Scalar = Union[None, bool, int, float, str]
-#: What a field of a sample may hold.
-Value = Union[Scalar, Tuple[str, ...], Tuple[Tuple[Scalar, ...], ...]]
-
-#: The most that can be true by unit, in raw values: far above any hardware, far below nonsense.
-_MOST = {
-    '%': 100,
-    '°C': 250,
-    'MHz': 50_000,
-    'W': 100_000_000,
-    'B': 1 << 52,
-    'KiB/s': 1 << 40,
-    'J': 1e15,
-    'count': (1 << 32) - 2,
-}
-_MOST_OF = {'fan_speed': 1000}
-#: The least that can be true, where that is less than nothing.
-_LEAST_OF = {'temperature_margin': -250}
-
-
-class ImpossibleError(ValueError):
-    """An answer that cannot be true."""
+#: Units of raw values that differ from those of published values.
+_RAW_UNITS = {'W': 'mW'}
 
 
 def known_value(value: T | NaType) -> T | None:
-    """The value, ``None`` for ``NA``."""
+    """Return the value, or ``None`` for ``NA``."""
     return None if isinstance(value, NaType) else value
 
 
 def value_of(metric: Metric, raw: object) -> Value:
-    """The value of a metric as a sample holds it, ``None`` where it is not available.
+    """Return the raw value of a metric as samples hold it, ``None`` if it is not available.
 
     Raises:
-        ImpossibleError: It cannot be true; the text says why.
+        ImpossibleAnswer: The value is not a number, or implausible; the message shows it.
     """
     if raw is None or isinstance(raw, NaType):
         return None
@@ -60,22 +41,5 @@ def value_of(metric: Metric, raw: object) -> Value:
     if metric.kind == 'bool':
         return bool(raw)
     if not isinstance(raw, (int, float)) or not math.isfinite(raw):
-        raise ImpossibleError(f'{raw!r} is not a number')
-    most, least = _MOST_OF.get(metric.name), _LEAST_OF.get(metric.name, 0)
-    return checked(raw, metric.unit, most, least)
-
-
-def checked(value: float, unit: str, most: float | None = None, least: float = 0) -> int | float:
-    """``value`` where it can be true: not below ``least`` and not absurd for its unit.
-
-    Raises:
-        ImpossibleError: It cannot be true.
-    """
-    if most is None:
-        most = _MOST.get(unit, (1 << 64) - 2)
-    if not least <= value <= most:
-        raise ImpossibleError(f'{value} {_RAW_UNITS.get(unit, unit)}'.rstrip() + ' cannot be true')
-    return value
-
-
-_RAW_UNITS = {'W': 'mW'}
+        raise ImpossibleAnswer(f'{raw!r} is not a number')
+    return check_range(raw, metric.most, metric.least, _RAW_UNITS.get(metric.unit, metric.unit))

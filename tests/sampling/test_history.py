@@ -250,10 +250,11 @@ def test_rings_of_processes_are_bounded_and_the_watched_one_stays() -> None:
 
 def test_a_device_that_vanished_is_forgotten_after_the_longest_time_base() -> None:
     h = History()
-    h.record(sample(100, device_sample(0), device_sample(1)))
-    h.record(sample(101, device_sample(0)))
+    gpus = [device_sample(index, temperature_celsius=50) for index in range(2)]
+    h.record(sample(100, *gpus))
+    h.record(sample(101, gpus[0]))
     assert device_key(1) in h.known_keys()
-    h.record(sample(101 + history.CAPACITY_SECONDS, device_sample(0)))
+    h.record(sample(101 + history.CAPACITY_SECONDS, gpus[0]))
     assert h.known_keys() == {HOST, device_key(0)}
 
 

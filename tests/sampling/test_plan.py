@@ -185,7 +185,7 @@ def test_processes_whose_cpu_time_was_read_first_are_asked_again_soon() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     plan.due(Demand())
-    plan.ask_again(frozenset({process_key(1)}))
+    plan.add_second_reading(frozenset({process_key(1)}))
     assert plan.next_due() == planning.FIRST_CPU_INTERVAL
     clock.now = plan.next_due()
     assert plan.due(Demand()) == Due(new_processes=frozenset({process_key(1)}), host=True)
@@ -196,7 +196,7 @@ def test_who_left_the_view_meanwhile_is_not_asked_again() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     plan.due(Demand(visible_processes=(process_key(1),)))
-    plan.ask_again(frozenset({process_key(1)}))
+    plan.add_second_reading(frozenset({process_key(1)}))
     clock.now = plan.next_due()
     assert plan.due(Demand(visible_processes=())) == Due(host=True)
 
@@ -226,7 +226,7 @@ def test_shown_metrics_can_be_asked_again_while_they_are_shown() -> None:
     plan = Plan(clock=clock)
     demand = Demand(shown_metrics=('total_energy', 'pcie_tx_throughput'))
     plan.due(demand)
-    plan.ask_again(shown=frozenset({'pcie_tx_throughput', 'gpm_sm_active'}))
+    plan.add_second_reading(shown=frozenset({'pcie_tx_throughput', 'gpm_sm_active'}))
     clock.now = plan.next_due()
     assert plan.due(demand) == Due(shown=('pcie_tx_throughput',), host=True)
 
@@ -236,7 +236,7 @@ def test_the_tree_is_asked_again_too() -> None:
     plan = Plan(clock=clock)
     tree = Demand(host_processes=True)
     plan.due(tree)
-    plan.ask_again(frozenset(), tree=True)
+    plan.add_second_reading(frozenset(), tree=True)
     clock.now = plan.next_due()
     assert plan.due(tree) == Due(host=True, host_processes=True)
     assert plan.due(tree) == Due()

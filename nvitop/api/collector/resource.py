@@ -16,6 +16,7 @@ from nvitop.api.collector.snapshots import unique
 from nvitop.api.collector.statistics import Sample, TagBuffer
 from nvitop.api.collector.threads import CollectThread, SamplingThread
 from nvitop.api.device import Device
+from nvitop.api.metrics import METRICS, PROCESS_METRICS
 from nvitop.api.utils import MiB
 from nvitop.platforms.kernel import at_fork
 
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
 
 #: Who asks for metrics waits at least this many seconds for a driver that does not answer.
 _PATIENCE_SECONDS = 2.0
+
+#: Units that are logged differently: unit of the table → unit, divisor.
+_UNITS = {'B': ('MiB', MiB), '°C': ('C', 1), 's': ('min', 60)}
+
+
+def _named(name: str, unit: str, divisor: float = 1) -> tuple[str, float]:
+    """Return the name of a metric with its unit, and the divisor of raw values."""
+    unit, divisor = _UNITS.get(unit, (unit, divisor))
+    return f'{name} ({unit})', float(divisor)
 
 
 class ResourceMetricCollector:
@@ -66,27 +76,19 @@ class ResourceMetricCollector:
 
     #: What is logged of devices: attribute, name, divisor. A subclass may log something else.
     DEVICE_METRICS: ClassVar[Sequence[tuple[str, str, float]]] = [
-        ('memory_used', 'memory_used (MiB)', MiB),
-        ('memory_free', 'memory_free (MiB)', MiB),
-        ('memory_total', 'memory_total (MiB)', MiB),
-        ('memory_percent', 'memory_percent (%)', 1.0),
-        ('gpu_utilization', 'gpu_utilization (%)', 1.0),
-        ('memory_utilization', 'memory_utilization (%)', 1.0),
-        ('fan_speed', 'fan_speed (%)', 1.0),
-        ('temperature', 'temperature (C)', 1.0),
-        ('power_usage', 'power_usage (W)', 1000.0),
-        ('power_limit', 'power_limit (W)', 1000.0),
+        (metric.method, *_named(metric.name, metric.unit, metric.divisor))
+        for metric in METRICS
+        if metric.collector
     ]
     #: What is logged of processes: attribute, scope, name, divisor. The scope ``None`` is the device.
     PROCESS_METRICS: ClassVar[Sequence[tuple[str, str | None, str, float]]] = [
-        ('cpu_percent', 'host', 'cpu_percent (%)', 1.0),
-        ('host_memory', 'host', 'host_memory (MiB)', MiB),
-        ('host_memory_percent', 'host', 'host_memory_percent (%)', 1.0),
-        ('running_time_in_seconds', 'host', 'running_time (min)', 60.0),
-        ('gpu_memory', None, 'gpu_memory (MiB)', MiB),
-        ('gpu_memory_percent', None, 'gpu_memory_percent (%)', 1.0),
-        ('gpu_memory_utilization', None, 'gpu_memory_utilization (%)', 1.0),
-        ('gpu_sm_utilization', None, 'gpu_sm_utilization (%)', 1.0),
+        (
+            metric.collector,
+            None if metric.name.startswith('gpu_') else 'host',
+            *_named(metric.collector.replace('_in_seconds', ''), metric.unit),
+        )
+        for metric in PROCESS_METRICS
+        if metric.collector
     ]
 
     def __init__(

@@ -1,46 +1,42 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What can be plotted as a history of the devices, in one table."""
+"""Metrics that the graphs of the devices can plot, from the table of metrics."""
 
 from __future__ import annotations
 
+from nvitop.api.metrics import METRICS_BY_NAME, Metric, metrics_of_tier
 from nvitop.namedtuple import NamedTuple
+
+#: Units that are shown differently: unit of the table → unit, divisor.
+_UNITS = {'°C': ('C', 1), 'KiB/s': ('MiB/s', 1024)}
+#: Units whose values are drawn on a scale up to 100.
+_UP_TO_100 = frozenset({'%', '°C'})
 
 
 class Graph(NamedTuple):
     """A metric that can be plotted, and how."""
 
-    #: Name in the metric table, under which its history is kept.
+    #: Name in the table of metrics; its history has the same name.
     metric: str
     title: str
-    unit: str = '%'
-    divisor: int = 1
-    #: Field of the device's sample or info that holds the highest value there can be.
-    top_field: str = ''
-    #: The value at the top where there is no such field; 0: what the highest value shown asks for.
-    top: float = 100.0
+    unit: str
+    divisor: int
+    #: Field of the device's sample or info that holds the value at the top; ``''`` if there is none.
+    top_field: str
+    #: The value at the top if there is no such field; 0: scale to the highest value shown.
+    top: float
 
 
-# fmt: off
-#: In the order in which a key goes through them.
-GRAPHS: tuple[Graph, ...] = (
-    Graph('memory_percent', 'MEM'),
-    Graph('gpu_utilization', 'UTL'),
-    Graph('memory_utilization', 'MBW'),
-    Graph('power_usage', 'PWR', 'W', 1000, 'power_limit_mw', 0.0),
-    Graph('temperature', 'TEMP', 'C'),
-    Graph('sm_clock', 'SM CLOCK', 'MHz', 1, 'max_sm_clock_mhz', 0.0),
-    Graph('memory_clock', 'MEM CLOCK', 'MHz', 1, 'max_memory_clock_mhz', 0.0),
-    Graph('fan_speed', 'FAN'),
-    Graph('encoder_utilization', 'ENC'),
-    Graph('decoder_utilization', 'DEC'),
-    Graph('pcie_tx_throughput', 'PCIE TX', 'MiB/s', divisor=1024, top=0.0),
-    Graph('pcie_rx_throughput', 'PCIE RX', 'MiB/s', divisor=1024, top=0.0),
-    Graph('nvlink_tx_throughput', 'NVLINK TX', 'MiB/s', divisor=1024, top=0.0),
-    Graph('nvlink_rx_throughput', 'NVLINK RX', 'MiB/s', divisor=1024, top=0.0),
-    Graph('gpm_sm_active', 'SM ACTIVE'),
-    Graph('gpm_tensor_active', 'TENSOR ACTIVE'),
-    Graph('gpm_dram_active', 'DRAM ACTIVE'),
+def _graph(metric: Metric) -> Graph:
+    unit, divisor = _UNITS.get(metric.unit, (metric.unit, metric.divisor))
+    top_field = METRICS_BY_NAME[metric.maximum].field if metric.maximum else ''
+    top = 100.0 if metric.unit in _UP_TO_100 else 0.0
+    return Graph(metric.name, metric.graph, unit, divisor, top_field, top)
+
+
+#: In the order in which a key cycles through them: first the metrics that are always measured.
+GRAPHS: tuple[Graph, ...] = tuple(
+    _graph(metric)
+    for metric in (*metrics_of_tier('fast'), *metrics_of_tier('slow'), *metrics_of_tier('shown'))
+    if metric.graph
 )
-# fmt: on
-
 GRAPHS_BY_METRIC: dict[str, Graph] = {graph.metric: graph for graph in GRAPHS}

@@ -5,27 +5,14 @@ from __future__ import annotations
 
 from typing import Collection
 
-from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.api.metrics import METRICS, METRICS_BY_NAME
 from nvitop.gui.layout.main import MainLayout
 from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.listing import main_layout
 from nvitop.sampling.types import Demand, ProcessKey, Sample
 
 #: Metrics that the details of devices show.
-DETAILS: tuple[str, ...] = (
-    'pcie_link_generation',
-    'pcie_link_width',
-    'pcie_link_down_trained',
-    'pcie_tx_throughput',
-    'pcie_rx_throughput',
-    'nvlink_tx_throughput',
-    'nvlink_rx_throughput',
-    'clock_event_reasons',
-    'encoder_utilization',
-    'decoder_utilization',
-    'memory_temperature',
-    'total_energy',
-)
+DETAILS: tuple[str, ...] = tuple(metric.name for metric in METRICS if metric.detail)
 #: Of so few all are measured, seen or not: then nothing is missing when the list is scrolled or
 #: when another screen is left, nor in the report that is left on the screen.
 _FEW_PROCESSES = 64

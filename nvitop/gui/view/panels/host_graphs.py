@@ -21,10 +21,8 @@ from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
 from nvitop.gui.view.widgets.graph import draw_graph, graph_bound
 from nvitop.gui.view.widgets.graph_window import GraphWindow
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.history import DEVICE_METRICS, HOST, OPTIONAL_DEVICE_METRICS, History
+from nvitop.sampling.history import DEVICE_FIELDS, HOST, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample
-
-_FIELDS = {**DEVICE_METRICS, **OPTIONAL_DEVICE_METRICS}
 
 
 class DeviceGraphs(NamedTuple):
@@ -56,7 +54,7 @@ def select_graphs(
 
 def _of_metric(graphs: DeviceGraphs, metric: str, sample: Sample) -> DeviceGraphs:
     """The same of the whole GPU, where only that has a value: power, temperature, clocks."""
-    known = {d.key for d in sample.devices if getattr(d, _FIELDS[metric]) is not None}
+    known = {d.key for d in sample.devices if getattr(d, DEVICE_FIELDS[metric]) is not None}
     gpu = graphs.gpu
     if gpu is None or gpu not in known or not known.isdisjoint(graphs.keys):
         return graphs
@@ -137,7 +135,7 @@ def _draw_device_graphs(
         graph = GRAPHS_BY_METRIC[metric]
         means = _means(past, graphs, metric, area.width)
         values = [
-            getattr(device, _FIELDS[metric])
+            getattr(device, DEVICE_FIELDS[metric])
             for device in sample.devices
             if device.key in graphs.keys
         ]

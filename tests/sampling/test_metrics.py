@@ -1,0 +1,114 @@
+"""The table of metrics: everything else is derived from it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from nvitop.api.extended_metrics import EXTENDED_METRICS, LISTS
+from nvitop.api.metrics import (
+    METRICS,
+    METRICS_BY_NAME,
+    PROCESS_METRICS,
+    UNITS,
+    Metric,
+    ProcessMetric,
+)
+from nvitop.sampling.types import DeviceInfo, DeviceSample, ProcessSample
+from tests.patience import PATIENCE
+
+ALL_METRICS = (*METRICS, *EXTENDED_METRICS, *LISTS)
+
+#: Run in a fresh Python: loads the table with one more row, then prints who knows the row.
+PROGRAM = """
+import json, pathlib, sys, types
+import nvitop
+
+path = pathlib.Path(nvitop.__file__).with_name('api') / 'metrics.py'
+table = types.ModuleType('nvitop.api.metrics')
+sys.modules['nvitop.api.metrics'] = table
+row = '''_metric('wing_temperature', '°C', 'int', 'fast', 'temperature.wing', 'temperature of the wing',
+    method='temperature', field='temperature_celsius', report=True, detail=True, history=True,
+    graph='WING', snapshot=True, collector=True),
+    # GPM'''
+exec(path.read_text(encoding='utf-8').replace('# GPM', row, 1), vars(table))
+
+from docs import tables
+from nvitop import Device, ResourceMetricCollector, simulation
+from nvitop.gui.model.graphs import GRAPHS
+from nvitop.gui.state.demand import DETAILS
+from nvitop.query.columns import DeviceQueryRow, device_table
+from nvitop.sampling import REPORT_METRICS, History, LiveSource
+
+with simulation.machine('workstation', processes='none') as machine:
+    machine.set(temperature=44)
+    sample = LiveSource().complete_sample()
+    device = sample.devices[0]
+    history = History()
+    history.record(sample)
+    (column,) = [c for c in device_table().columns if c.name == 'wing_temperature']
+    collector = ResourceMetricCollector(interval=3600.0)
+    with collector('t'):
+        collected = collector.collect()
+    print(json.dumps({
+        'query': column.value(DeviceQueryRow(sample, device)),
+        'report': 'wing_temperature' in REPORT_METRICS,
+        'detail': 'wing_temperature' in DETAILS,
+        'history': history.last(device.key, 'wing_temperature'),
+        'graphs': [graph.metric for graph in GRAPHS if graph.title == 'WING'],
+        'collector': collected['t/gpu:0/wing_temperature (C)/mean'],
+        'docs': sum('wing' in line for table in (tables.metrics, tables.graphs) for line in table()),
+    }))
+"""
+
+
+def test_one_row_of_the_table_adds_a_metric_everywhere() -> None:
+    program = [sys.executable, '-c', PROGRAM]
+    done = subprocess.run(program, stdout=subprocess.PIPE, check=True, timeout=PATIENCE)
+    assert json.loads(done.stdout) == {
+        'query': 44,
+        'report': True,
+        'detail': True,
+        'history': 44,
+        'graphs': ['wing_temperature'],
+        'collector': 44,
+        'docs': 2,
+    }
+
+
+@pytest.mark.parametrize('metric', METRICS, ids=lambda metric: metric.name)
+def test_every_metric_has_a_field_of_samples(metric: Metric) -> None:
+    fields = DeviceInfo._fields if metric.tier == 'static' else DeviceSample._fields
+    assert metric.field in fields
+
+
+@pytest.mark.parametrize('metric', PROCESS_METRICS, ids=lambda metric: metric.name)
+def test_every_process_metric_has_a_field_of_samples(metric: ProcessMetric) -> None:
+    assert metric.field.partition('.')[0] in ProcessSample._fields
+
+
+@pytest.mark.parametrize('metric', ALL_METRICS, ids=lambda metric: metric.name)
+def test_columns_of_a_metric_fit_together(metric: Metric) -> None:
+    assert metric.unit in UNITS
+    assert metric.least <= 0 < metric.most
+    if metric.unit:
+        assert metric.is_number
+    if metric.graph:
+        assert metric.history
+    if metric.history or metric.collector:
+        assert metric.is_number
+    if metric.detail or metric.begin:
+        assert metric.tier == 'shown'
+    if metric.maximum:
+        assert METRICS_BY_NAME[metric.maximum].unit == metric.unit
+
+
+def test_names_are_unique_and_follow_the_rules_of_prometheus() -> None:
+    names = [metric.name for metric in ALL_METRICS]
+    assert len(set(names)) == len(names)
+    assert all(name.isidentifier() and name == name.lower() for name in names)
+    titles = [metric.graph for metric in METRICS if metric.graph]
+    assert len(set(titles)) == len(titles)
