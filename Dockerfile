@@ -3,14 +3,14 @@
 #   docker build --tag nvitop .
 #   docker run --interactive --tty --rm --gpus=all --pid=host nvitop
 #
-# --pid=host      The driver tells PIDs of the host. Without this option a container does not see the
-#                 processes that they belong to, and the columns of each are N/A.
-# --user=root     Only root may read the environment of other users' processes and send them signals.
-#                 By default nvitop runs as a user without any rights, which shows all the rest.
+# --pid=host      The driver reports the host's PIDs. Without this option the container does not see
+#                 those processes, and their user, CPU, memory and command are N/A.
+# --user=root     Lets nvitop signal other users' processes and show their environments. The default
+#                 user has no privileges; everything else works without them.
 # --volume=/etc/passwd:/etc/passwd:ro
-#                 Shows the names of the host's users instead of their numbers.
+#                 Shows the host's user names instead of numbers.
 #
-# The base can be any image of Debian or Ubuntu with Python 3.8 or newer in it or in its packages:
+# The base image can be any Debian or Ubuntu image that has, or can install, Python 3.8 or newer:
 #
 #   docker build --build-arg basetag=3.12-slim .
 #   docker build --build-arg baseimage=ubuntu --build-arg basetag=24.04 .
@@ -20,7 +20,7 @@ ARG basetag=3.13-slim
 # hadolint ignore=DL3006
 FROM ${baseimage}:${basetag} AS base
 ARG DEBIAN_FRONTEND=noninteractive
-# Which release of Python that is, the base says.
+# The base image determines the Python release.
 # hadolint ignore=DL3008
 RUN if ! python3 -c 'import ensurepip, venv'; then \
         apt-get update && \
@@ -37,9 +37,9 @@ RUN python3 -m venv /opt/nvitop && /opt/nvitop/bin/pip install --no-cache-dir .
 
 FROM base
 LABEL org.opencontainers.image.title="nvitop" \
-      org.opencontainers.image.description="An interactive NVIDIA GPU process viewer" \
+      org.opencontainers.image.description="Interactive NVIDIA GPU process viewer" \
       org.opencontainers.image.licenses="Apache-2.0 AND GPL-3.0-only"
-# What the container toolkit brings in: NVML and nvidia-smi are "utility", CUDA is "compute".
+# Driver libraries to mount: "utility" is NVML and nvidia-smi, "compute" is CUDA.
 ENV NVIDIA_VISIBLE_DEVICES=all \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility \
     LANG=C.UTF-8 \
@@ -48,7 +48,7 @@ ENV NVIDIA_VISIBLE_DEVICES=all \
     PATH=/opt/nvitop/bin:${PATH}
 RUN useradd --create-home --uid 10001 nvitop
 COPY --from=build /opt/nvitop /opt/nvitop
-# Seen from here the driver and all options work, before anybody runs the image.
+# Fail the build if nvitop does not run.
 RUN nvitop --no-config --demo --once >/dev/null
 USER 10001
 WORKDIR /home/nvitop

@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Install or upgrade the NVIDIA driver on Ubuntu and Debian, from the package sources that the system
-# has, and load it without a reboot. See --help.
+# Install or upgrade the NVIDIA driver on Ubuntu and Debian from the configured package sources, and
+# load it without a reboot. See --help.
 #
-# Tests set SYSROOT: everything below /etc, /proc, /sys and /run is then read there.
+# Tests set SYSROOT to read /etc, /proc, /sys and /run from another folder.
 set -euo pipefail
 
 readonly PROGRAM=${0##*/}
 readonly SYSROOT=${SYSROOT:-}
 # Exit statuses.
 readonly FAILED=1 MISUSED=2 REFUSED=3
-# Seconds that processes and services get to end.
+# Seconds to wait for a process to exit after SIGTERM, and again after SIGKILL.
 readonly PATIENCE=${PATIENCE:-30}
-# What holds a GPU open and is stopped and started again. The first ones are started last.
+# Services that keep a GPU open: stopped in this order, started in reverse.
 readonly SERVICES=(
     dcgm-exporter nvidia-dcgm dcgm nvitop-exporter nvidia-fabricmanager nvidia-powerd nvidia-persistenced
 )
-# In the order in which they can be unloaded.
+# In the order of unloading.
 readonly MODULES=(nvidia_peermem gdrdrv nvidia_drm nvidia_modeset nvidia_uvm nvidia)
 
-package='' latest=no flavour='' dry_run=no yes=no end_processes=no stop_display=no reload=yes
+package='' latest=no flavor='' dry_run=no yes=no end_processes=no stop_display=no reload=yes
 stopped=() unloaded=()
 
 usage() {
@@ -28,30 +28,29 @@ usage() {
 usage: $PROGRAM [option ...]
 
 Install or upgrade the NVIDIA driver of this computer (Ubuntu or Debian), and load it without a
-reboot. Without an option: upgrade the driver that is installed; where there is none, install the
-newest one.
+reboot. Without options, upgrade the installed driver, or install the newest one.
 
-which driver:
-  --package=NAME    this package, for example nvidia-driver-570 or nvidia-driver-570-server
-  --latest          the newest driver there is, also when an older series is installed
-  --open            with the open kernel modules (GPUs from Turing on; needed from Blackwell on)
-  --proprietary     with the proprietary kernel modules
-                    (default: what is installed, else what the GPUs need)
+driver selection:
+  --package=NAME    install this package, e.g. nvidia-driver-570 or nvidia-driver-570-server
+  --latest          install the newest series, even if an older one is installed
+  --open            use the open kernel modules (Turing and newer; required since Blackwell)
+  --proprietary     use the proprietary kernel modules
+                    (default: the installed kind, otherwise the kind that the GPUs require)
 
-how:
-  --dry-run         show what would be done, and do nothing
-  --end-processes   end the processes that use a GPU (default: refuse while there are some)
-  --stop-display    stop the display manager, and with it all graphical sessions, and start it again
-                    (default: refuse while it runs)
+procedure:
+  --dry-run         show the commands without running them
+  --end-processes   end processes that use a GPU (default: refuse)
+  --stop-display    stop the display manager and all graphical sessions, and start it again
+                    afterwards (default: refuse)
   --no-reload       only install; the new driver is loaded at the next boot, nothing is stopped
-  -y, --yes         do not ask
+  -y, --yes         do not ask for confirmation
   -h, --help        show this help and exit
 
 nvidia-persistenced, the fabric manager and DCGM are stopped while the driver is replaced, and
-started again.
+started again afterwards.
 
-exit status: 0 done, or nothing to do; 1 something failed; 2 the options cannot be understood;
-3 refused, because GPUs are in use.
+exit status: 0 success, or nothing to do; 1 failure; 2 invalid options; 3 refused because GPUs are
+in use.
 EOF
 }
 
@@ -63,7 +62,7 @@ fail() {
     exit "$status"
 }
 
-# Run something that changes the system, or only show it.
+# Run a command that changes the system, or only print it with --dry-run.
 run() {
     if [ "$dry_run" = yes ]; then
         say "would run: $*"
@@ -78,15 +77,15 @@ parse_arguments() {
         case $1 in
         --package=?*) package=${1#*=} ;;
         --package)
-            [ $# -gt 1 ] || fail $MISUSED '--package needs the name of a package'
+            [ $# -gt 1 ] || fail $MISUSED '--package requires a package name'
             package=$2
             shift
             ;;
         --latest) latest=yes ;;
         --open | --proprietary)
-            [ -z "$flavour" ] || [ "$flavour" = "${1#--}" ] ||
-                fail $MISUSED '--open and --proprietary exclude each other'
-            flavour=${1#--}
+            [ -z "$flavor" ] || [ "$flavor" = "${1#--}" ] ||
+                fail $MISUSED '--open and --proprietary are mutually exclusive'
+            flavor=${1#--}
             ;;
         --dry-run) dry_run=yes ;;
         --end-processes) end_processes=yes ;;
@@ -97,14 +96,14 @@ parse_arguments() {
             usage
             exit 0
             ;;
-        *) fail $MISUSED "no such option: $1 (see $PROGRAM --help)" ;;
+        *) fail $MISUSED "unknown option: $1 (see $PROGRAM --help)" ;;
         esac
         shift
     done
     if [ -n "$package" ]; then
-        [[ $package =~ ^[a-z0-9][a-z0-9+.-]+$ ]] || fail $MISUSED "no name of a package: $package"
-        [ -z "$flavour" ] && [ "$latest" = no ] ||
-            fail $MISUSED '--package says which driver already: leave out --latest, --open, --proprietary'
+        [[ $package =~ ^[a-z0-9][a-z0-9+.-]+$ ]] || fail $MISUSED "invalid package name: $package"
+        [ -z "$flavor" ] && [ "$latest" = no ] ||
+            fail $MISUSED '--package cannot be combined with --latest, --open or --proprietary'
     fi
 }
 
@@ -118,7 +117,7 @@ distribution() {
     case " $id $like " in
     *' ubuntu '*) say ubuntu ;;
     *' debian '*) say debian ;;
-    *) fail $FAILED "this is ${id:-a system without /etc/os-release}: only Ubuntu and Debian are known" ;;
+    *) fail $FAILED "unsupported system: ${id:-no /etc/os-release}; only Ubuntu and Debian are supported" ;;
     esac
 }
 
@@ -126,20 +125,20 @@ check_system() {
     local tool
     for tool in apt-get apt-cache dpkg-query lsmod modprobe systemctl; do
         command -v "$tool" >/dev/null ||
-            fail $FAILED "the command $tool is missing, so this is no system that could load a driver"
+            fail $FAILED "the command $tool is missing; it is required to install and load a driver"
     done
     if grep -qi microsoft "$SYSROOT/proc/version" 2>/dev/null; then
-        fail $FAILED 'in WSL the driver of Windows is used: install it there, then run: wsl --update'
+        fail $FAILED 'WSL uses the Windows driver: install it in Windows, then run: wsl --update'
     fi
     if [ -e "$SYSROOT/.dockerenv" ] || [ -e "$SYSROOT/run/.containerenv" ]; then
-        fail $FAILED 'in a container the driver of the host is used: run this on the host'
+        fail $FAILED 'containers use the driver of the host: run this script on the host'
     fi
     if [ "$dry_run" = no ] && [ "$(id -u)" != 0 ]; then
-        fail $FAILED "root is needed: sudo ./$PROGRAM (or --dry-run to see what would be done)"
+        fail $FAILED "root is required: sudo ./$PROGRAM (--dry-run works without root)"
     fi
 }
 
-# The device ids of all NVIDIA display and 3D controllers, in hexadecimal.
+# Hexadecimal PCI device ids of all NVIDIA display and 3D controllers.
 gpu_ids() {
     local device
     for device in "$SYSROOT"/sys/bus/pci/devices/*; do
@@ -148,8 +147,8 @@ gpu_ids() {
     done
 }
 
-# The kernel modules that all GPUs here can run with. Turing begins at 0x1e00.
-needed_flavour() {
+# The kind of kernel modules that supports all GPUs. Turing starts at 0x1e00.
+needed_flavor() {
     local id
     for id in $(gpu_ids); do
         if ((id < 0x1e00)); then
@@ -166,7 +165,7 @@ candidate_version() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate
 upstream() { sed 's/^[0-9]*://; s/-.*//' <<<"$1"; }
 loaded_version() { cat "$SYSROOT/sys/module/nvidia/version" 2>/dev/null || true; }
 
-# The driver package that is installed, if any: nvidia-driver-570, nvidia-driver-570-server-open, …
+# The installed driver package, if any: nvidia-driver-570, nvidia-driver-570-server-open, …
 installed_package() {
     dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' 'nvidia-driver*' 2>/dev/null |
         sed -n -E 's/^installed (nvidia-driver(-[0-9]+(-server)?(-open)?)?)$/\1/p' | sort --version-sort | tail -n 1 || true
@@ -176,15 +175,15 @@ choose_on_ubuntu() {
     local installed series='[0-9]+' server='' suffix=''
     installed=$(installed_package)
     [[ $installed == *-server* ]] && server=-server
-    if [ -z "$flavour" ]; then
-        flavour=$(needed_flavour)
+    if [ -z "$flavor" ]; then
+        flavor=$(needed_flavor)
         if [[ $installed == *-open ]]; then
-            flavour=open
+            flavor=open
         elif [ -n "$installed" ]; then
-            flavour=proprietary
+            flavor=proprietary
         fi
     fi
-    [ "$flavour" = open ] && suffix=-open
+    [ "$flavor" = open ] && suffix=-open
     if [ "$latest" = no ] && [[ $installed =~ ^nvidia-driver-([0-9]+) ]]; then
         series=${BASH_REMATCH[1]}
     fi
@@ -197,21 +196,21 @@ choose_on_debian() {
     say nvidia-driver
 }
 
-# The packages to install, the driver first, into `packages`.
+# Set `packages` to the packages to install, the driver first.
 choose_packages() {
     local system=$1 headers
     if [ -n "$package" ]; then
         [ -n "$(candidate_version "$package")" ] ||
-            fail $FAILED "there is no package $package; see: apt-cache search nvidia-driver"
+            fail $FAILED "unknown package $package; see: apt-cache search nvidia-driver"
     else
         package=$("choose_on_$system")
     fi
     if [ -z "$package" ]; then
         case $system in
-        ubuntu) fail $FAILED "no${flavour:+ $flavour} NVIDIA driver is to be had: allow the component" \
-            '"restricted" (sudo add-apt-repository restricted), then run this again' ;;
-        debian) fail $FAILED 'no NVIDIA driver is to be had: add "contrib non-free non-free-firmware" to' \
-            'the lines in /etc/apt/sources.list, then run this again' ;;
+        ubuntu) fail $FAILED "no${flavor:+ $flavor} NVIDIA driver available: enable the component" \
+            '"restricted" (sudo add-apt-repository restricted) and run this script again' ;;
+        debian) fail $FAILED 'no NVIDIA driver available: add "contrib non-free non-free-firmware" to' \
+            'the lines in /etc/apt/sources.list and run this script again' ;;
         esac
     fi
     packages=("$package")
@@ -219,30 +218,30 @@ choose_packages() {
         add_debian_modules
     fi
     headers=linux-headers-$(uname -r)
-    # The modules are compiled for the running kernel.
+    # DKMS compiles the modules for the running kernel.
     [ -z "$(candidate_version "$headers")" ] || packages+=("$headers")
 }
 
-# Which of its two sets of kernel modules the driver of Debian gets.
+# Add the open or the proprietary kernel modules, which Debian packages separately.
 add_debian_modules() {
     local name=nvidia-kernel-dkms
-    if [ -z "$flavour" ]; then
-        flavour=$(needed_flavour)
+    if [ -z "$flavor" ]; then
+        flavor=$(needed_flavor)
         if [ -n "$(installed_version nvidia-open-kernel-dkms)" ]; then
-            flavour=open
+            flavor=open
         elif [ -n "$(installed_version nvidia-kernel-dkms)" ]; then
-            flavour=proprietary
+            flavor=proprietary
         fi
     fi
-    [ "$flavour" = proprietary ] || name=nvidia-open-kernel-dkms
+    [ "$flavor" = proprietary ] || name=nvidia-open-kernel-dkms
     if [ -n "$(candidate_version "$name")" ]; then
         packages+=("$name")
-    elif [ "$flavour" = open ]; then
-        fail $FAILED "there is no package $name in this release of Debian: use --proprietary"
+    elif [ "$flavor" = open ]; then
+        fail $FAILED "this Debian release has no package $name: use --proprietary"
     fi
 }
 
-# Whether every package is installed in the newest version there is.
+# Succeed if the newest available version of every package is installed.
 is_current() {
     local name
     for name in "${packages[@]}"; do
@@ -251,15 +250,15 @@ is_current() {
     done
 }
 
-# Not grep -q: it leaves before lsmod has written everything, which then fails.
+# Not grep -q: it exits early, and lsmod would fail with SIGPIPE.
 is_loaded() { lsmod | grep "^$1 " >/dev/null; }
 is_running() { systemctl is-active --quiet "$1.service" 2>/dev/null; }
 name_of() { cat "$SYSROOT/proc/$1/comm" 2>/dev/null || say '?'; }
 
-# The PIDs that have a GPU open, but for the services that are stopped anyway and display servers.
+# PIDs that have a GPU open, except display servers and the services that are stopped anyway.
 users_of_gpus() {
     local pid
-    # find fails where a process ends while it looks.
+    # find fails if a process exits during the search.
     { find "$SYSROOT"/proc -mindepth 3 -maxdepth 3 -path '*/fd/*' -lname '/dev/nvidia*' 2>/dev/null || true; } |
         sed -E 's|.*/proc/([0-9]+)/fd/.*|\1|' | sort -un |
         while read -r pid; do
@@ -279,21 +278,21 @@ refuse_while_in_use() {
     if [ -n "$pids" ] && [ "$end_processes" = no ]; then
         say 'These processes use a GPU:' >&2
         for pid in $pids; do printf '  %7d  %s\n' "$pid" "$(name_of "$pid")" >&2; done
-        fail $REFUSED 'nothing was changed. End them, or give --end-processes; or --no-reload to have' \
-            'the new driver at the next boot.'
+        fail $REFUSED 'nothing was changed. End these processes, use --end-processes, or use --no-reload' \
+            'to load the new driver at the next boot'
     fi
     if has_display && [ "$stop_display" = no ]; then
-        fail $REFUSED 'a display manager runs, and the driver cannot be replaced under it: nothing was' \
-            'changed. Give --stop-display from a text console or over SSH (graphical sessions end), or' \
-            '--no-reload to have the new driver at the next boot.'
+        fail $REFUSED 'nothing was changed because a display manager uses the driver. Use --stop-display' \
+            'from a text console or over SSH (graphical sessions will end), or --no-reload to load the' \
+            'new driver at the next boot'
     fi
 }
 
 confirm() {
     local answer=''
     [ "$dry_run" = no ] && [ "$yes" = no ] || return 0
-    [ -t 0 ] || fail $FAILED 'there is no terminal to ask on: give --yes'
-    read -r -p 'Go on? [y/N] ' answer || true
+    [ -t 0 ] || fail $FAILED 'standard input is not a terminal: use --yes'
+    read -r -p 'Continue? [y/N] ' answer || true
     case $answer in [yY] | [yY][eE][sS]) ;; *) fail $FAILED 'nothing was changed' ;; esac
 }
 
@@ -337,8 +336,8 @@ unload_modules() {
     for module in "${MODULES[@]}"; do
         is_loaded "$module" || continue
         if ! run modprobe --remove "$module"; then
-            fail $FAILED "the module $module is still in use: nothing was installed. Run this again with" \
-                '--no-reload, and reboot.'
+            fail $FAILED "the module $module is still in use; nothing was installed. Run this script again" \
+                'with --no-reload and reboot'
         fi
         unloaded+=("$module")
     done
@@ -347,11 +346,11 @@ unload_modules() {
 load_modules() {
     local module
     if ! run modprobe nvidia; then
-        say "$PROGRAM: the driver is installed and cannot be loaded. With Secure Boot its key must be" \
-            'enrolled first (mokutil --sb-state); otherwise a reboot may help. See: dmesg | grep -i nvrm' >&2
+        say "$PROGRAM: the driver is installed but cannot be loaded. With Secure Boot, enroll its key first" \
+            '(mokutil --sb-state); otherwise a reboot may help. See: dmesg | grep -i nvrm' >&2
         return 1
     fi
-    # From the last one unloaded, which the others need.
+    # In reverse order of unloading: the others depend on the last one.
     for ((module = ${#unloaded[@]} - 1; module >= 0; module--)); do
         [ "${unloaded[module]}" = nvidia ] || run modprobe "${unloaded[module]}" || true
     done
@@ -362,12 +361,12 @@ start_services() {
     local index
     for ((index = ${#stopped[@]} - 1; index >= 0; index--)); do
         run systemctl start "${stopped[index]}.service" ||
-            say "$PROGRAM: ${stopped[index]} does not start: systemctl status ${stopped[index]}" >&2
+            say "$PROGRAM: ${stopped[index]} failed to start; see: systemctl status ${stopped[index]}" >&2
     done
     stopped=()
 }
 
-# However this ends, what was stopped is started again.
+# Load the modules and start the services again on every exit.
 # shellcheck disable=SC2317  # called by the trap
 clean_up() {
     local status=$?
@@ -380,14 +379,14 @@ clean_up() {
 install_packages() { run env DEBIAN_FRONTEND=noninteractive apt-get install --yes "$@" "${packages[@]}"; }
 
 replace_driver() {
-    # What takes long is done while everything still runs.
-    install_packages --download-only || fail $FAILED 'the packages cannot be fetched: nothing was changed'
+    # Download while everything still runs, because it can take long.
+    install_packages --download-only || fail $FAILED 'cannot download the packages; nothing was changed'
     if [ "$reload" = yes ]; then
         stop_services
         end_users_of_gpus
         unload_modules
     fi
-    install_packages || fail $FAILED 'the packages cannot be installed: see what apt-get says above'
+    install_packages || fail $FAILED 'cannot install the packages; see the messages of apt-get above'
     if [ "$reload" = yes ]; then
         load_modules || exit $FAILED
         start_services
@@ -398,12 +397,12 @@ report() {
     local version
     [ "$dry_run" = no ] || return 0
     if [ "$reload" = no ]; then
-        say 'The driver is installed; it is loaded at the next boot.'
+        say 'The driver is installed and will be loaded at the next boot.'
         return
     fi
     version=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | sed -n 1p) ||
-        fail $FAILED 'the driver is loaded and does not answer: see nvidia-smi and dmesg | grep -i nvrm'
-    say "The driver answers: version $version."
+        fail $FAILED 'the driver is loaded but does not respond; see nvidia-smi and dmesg | grep -i nvrm'
+    say "The driver responds: version $version."
 }
 
 main() {
@@ -411,10 +410,10 @@ main() {
     parse_arguments "$@"
     system=$(distribution)
     check_system
-    run apt-get update || fail $FAILED 'the package lists cannot be fetched: see what apt-get says above'
+    run apt-get update || fail $FAILED 'cannot download the package lists; see the messages of apt-get above'
     choose_packages "$system"
     if [ "$reload" = yes ] && is_loaded nouveau; then
-        say 'nouveau drives the GPUs now: the new driver is loaded at the next boot.'
+        say 'The GPUs use nouveau: the new driver will be loaded at the next boot.'
         reload=no
     fi
     version=$(candidate_version "$package")

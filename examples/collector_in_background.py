@@ -1,6 +1,7 @@
-"""A log of all GPUs and all processes on them, as JSON lines, written beside the program.
+"""Log all GPUs and their processes as JSON lines from a background thread.
 
-python examples/collector_in_background.py [FILE.jsonl]
+python examples/collector_in_background.py               # to standard output
+python examples/collector_in_background.py FILE.jsonl
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import json
 import math
 import sys
 import time
+from contextlib import nullcontext
 from typing import Callable, TextIO
 
 from nvitop import ResourceMetricCollector, collect_in_background
 
 
-def writer_of(file: TextIO, *, lines: int) -> Callable[[dict[str, float]], bool]:
-    """A function that writes metrics, and has enough after so many lines."""
+def make_writer(file: TextIO, *, lines: int) -> Callable[[dict[str, float]], bool]:
+    """Return a callback that writes metrics and stops the collector after ``lines`` lines."""
     written = 0
 
     def on_collect(metrics: dict[str, float]) -> bool:
@@ -30,16 +32,15 @@ def writer_of(file: TextIO, *, lines: int) -> Callable[[dict[str, float]], bool]
 
 
 def main() -> None:
-    """Begin, go on with other things, and wait for the end."""
-    path = sys.argv[1] if len(sys.argv) > 1 else 'resources.jsonl'
-    with open(path, 'w', encoding='utf-8') as file:
+    """Start the collector, do other work, and wait for the last line."""
+    with open(sys.argv[1], 'w') if sys.argv[1:] else nullcontext(sys.stdout) as file:
         thread = collect_in_background(
-            writer_of(file, lines=3),
+            make_writer(file, lines=3),
             ResourceMetricCollector(root_pids={1}, interval=0.2),
-            on_stop=lambda collector: print(f'wrote {path}'),
+            on_stop=lambda collector: print('done', file=sys.stderr),
         )
         while thread.is_alive():
-            time.sleep(0.1)  # the program goes on with its work
+            time.sleep(0.1)  # the work of the program
 
 
 if __name__ == '__main__':

@@ -1,8 +1,9 @@
-"""What a training used of host and GPUs, a line for each epoch, in a CSV file.
+"""Write the host and GPU usage of a training as CSV, one row per epoch.
 
-python examples/collector_to_csv.py [FILE.csv]
+python examples/collector_to_csv.py               # to standard output
+python examples/collector_to_csv.py FILE.csv
 
-With pandas: ``pandas.read_csv('resources.csv').filter(like='gpu_utilization').plot()``.
+Read the file with pandas: ``pandas.read_csv('FILE.csv').filter(like='gpu_utilization').plot()``.
 """
 
 from __future__ import annotations
@@ -10,33 +11,33 @@ from __future__ import annotations
 import csv
 import sys
 import time
+from contextlib import nullcontext
 
 from nvitop import Device, ResourceMetricCollector
 
 
 def train_one_epoch() -> None:
-    """Whatever a training does."""
+    """Stand-in for a real epoch: keep one CPU busy."""
     end = time.monotonic() + 0.3
     while time.monotonic() < end:
         sum(range(10_000))
 
 
 def main() -> None:
-    """Train, and write."""
-    path = sys.argv[1] if len(sys.argv) > 1 else 'resources.csv'
+    """Train for three epochs and write the rows."""
     collector = ResourceMetricCollector(devices=Device.cuda.all(), interval=0.1)
-    with open(path, 'w', encoding='utf-8', newline='') as file, collector(tag='train'):
+    stdout = nullcontext(sys.stdout)
+    with open(sys.argv[1], 'w') if sys.argv[1:] else stdout as file, collector(tag='train'):
         writer = None
         for epoch in range(3):
             with collector(tag='epoch'):
                 train_one_epoch()
                 row = {'epoch': epoch, **collector.collect()}
             if writer is None:
-                # Processes that come later have no column.
-                writer = csv.DictWriter(file, list(row), restval='', extrasaction='ignore')
+                # Processes that start later have no column.
+                writer = csv.DictWriter(file, list(row), extrasaction='ignore')
                 writer.writeheader()
             writer.writerow(row)
-    print(f'wrote {path}')
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
-"""What a training used of host and GPUs, for each batch and each epoch, in TensorBoard.
+"""Log the host and GPU usage of a training to TensorBoard, per batch and per epoch.
 
-python examples/collector_to_tensorboard.py [FOLDER]      # needs torch and tensorboard
+python examples/collector_to_tensorboard.py FOLDER      # needs torch and tensorboard
 tensorboard --logdir FOLDER
 """
 
@@ -16,8 +16,10 @@ from nvitop.callbacks.tensorboard import add_scalar_dict
 
 
 def main() -> None:
-    """Train a small model, and log."""
-    writer = SummaryWriter(sys.argv[1] if len(sys.argv) > 1 else 'runs/resources')
+    """Train a small model and log its usage."""
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    writer = SummaryWriter(sys.argv[1])
     collector = ResourceMetricCollector(devices=Device.cuda.all(), interval=0.2)
     model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

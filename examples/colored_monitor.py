@@ -1,9 +1,9 @@
-"""A table of all GPUs, coloured by how busy they are, drawn over itself once a second.
+"""Show a table of all GPUs, colored by utilization and updated once a second.
 
 python examples/colored_monitor.py          # until Ctrl-C
 python examples/colored_monitor.py 3        # three times
 
-Colours follow the terminal, NO_COLOR and FORCE_COLOR.
+Colors follow the terminal, NO_COLOR and FORCE_COLOR.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from nvitop import Device, NaType, bytes2human, colored, utilization2string
 
 
 def shade(percent: float | NaType, text: str) -> str:
-    """Text in the colour of a load."""
+    """Return ``text`` in the color for a utilization."""
     if isinstance(percent, NaType):
         return colored(text, attrs=['dark'])
     return colored(text, 'red' if percent >= 80 else 'yellow' if percent >= 20 else 'green')
 
 
 def line(device: Device) -> str:
-    """A GPU in one line."""
+    """Return the table row of a GPU."""
     with device.oneshot():
-        load, used = device.gpu_utilization(), device.memory_percent()
+        busy, used = device.gpu_utilization(), device.memory_percent()
         memory = f'{bytes2human(device.memory_used())} / {bytes2human(device.memory_total())}'
         cells = (
             f'{device.index!s:>6}',
             f'{device.name()[:28]:28}',
-            shade(load, f'{utilization2string(load):>6}'),
+            shade(busy, f'{utilization2string(busy):>6}'),
             shade(used, f'{memory:>22}'),
             f'{device.temperature()!s:>4} °C',
             f'{device.power_status():>13}',
@@ -40,13 +40,13 @@ def line(device: Device) -> str:
 
 
 def main() -> None:
-    """Draw the table again and again."""
+    """Draw the table once a second."""
     times = int(sys.argv[1]) if len(sys.argv) > 1 else None
     devices = [leaf for device in Device.all() for leaf in device.to_leaf_devices()]
     if not devices:
         sys.exit('no GPU')
     up = f'\033[{len(devices)}A' if sys.stdout.isatty() else ''
-    title = f'{"GPU":>6}  {"name":28}  {"load":>6}  {"memory":>22}  {"temp":>7}  {"power":>13}'
+    title = f'{"GPU":>6}  {"name":28}  {"util":>6}  {"memory":>22}  {"temp":>7}  {"power":>13}'
     print(colored(title, attrs=['bold']))
     for number in itertools.count(1):
         for device in devices:

@@ -1,4 +1,4 @@
-"""A script for igpu: only the line with the import was changed.
+"""Run a script written for igpu; only its import line has changed.
 
 python examples/from_igpu.py
 """
@@ -9,7 +9,7 @@ from nvitop.compat import igpu
 
 
 def main() -> None:
-    """Print the driver, the load of each GPU, and all about the first one."""
+    """Print the driver, the utilization of each GPU, and everything about the first GPU."""
     major, minor = igpu.nvidia_driver_version()
     print(f'driver {major}.{minor}, {igpu.count_devices()} GPUs')
     for gpu in igpu.visible_devices():

@@ -1,4 +1,4 @@
-"""A script for pynvml.smi: only the line with the import was changed.
+"""Run a script written for pynvml.smi; only its import line has changed.
 
 python examples/from_pynvml_smi.py
 """

@@ -1,8 +1,8 @@
-"""GPU values among the logs of Keras: in a CSV file, in the history, and in TensorBoard.
+"""Log GPU values with Keras: to a CSV file and in the training history.
 
-KERAS_BACKEND=torch python examples/keras_training.py [FOLDER]     # needs keras and a backend
+KERAS_BACKEND=torch python examples/keras_training.py FOLDER     # needs keras and a backend
 
-GpuStatsLogger stands before the callbacks that read what it writes.
+GpuStatsLogger comes before the callbacks that read its values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from nvitop.callbacks.keras import GpuStatsLogger
 
 def main() -> None:
     """Train a small model."""
-    folder = sys.argv[1] if len(sys.argv) > 1 else 'keras-logs'
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
     x = np.random.rand(256, 16).astype('float32')
     model = keras.Sequential([keras.layers.Dense(32, activation='relu'), keras.layers.Dense(1)])

@@ -1,9 +1,9 @@
-"""GPU values in the loggers of Lightning.
+"""Log GPU values with the loggers of Lightning.
 
-python examples/lightning_training.py [FOLDER]     # needs lightning and tensorboard
+python examples/lightning_training.py FOLDER     # needs lightning and tensorboard
 
-On CUDA devices ``GpuStatsLogger()`` knows which they are; here the GPU is given, so that the example
-runs anywhere.
+When training on CUDA devices, ``GpuStatsLogger()`` finds them by itself. This example trains on the CPU,
+so it names the GPU.
 """
 
 from __future__ import annotations
@@ -18,27 +18,29 @@ from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from nvitop.callbacks.lightning import GpuStatsLogger
 
 
-class Model(lightning.LightningModule):  # type: ignore[misc]  # - not installed with the tools
-    """A small model."""
+class Model(lightning.LightningModule):  # type: ignore[misc]  # - not installed for type checks
+    """Small linear model."""
 
     def __init__(self) -> None:
         super().__init__()
         self.layers = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 1))
 
     def training_step(self, batch: Any, index: int) -> Any:
-        """The loss."""
+        """Return the loss."""
         loss = (self.layers(batch[0]) ** 2).mean()
         self.log('loss', loss)
         return loss
 
     def configure_optimizers(self) -> Any:
-        """The optimizer."""
+        """Return the optimizer."""
         return torch.optim.SGD(self.parameters(), lr=0.01)
 
 
 def main() -> None:
-    """Train it."""
-    folder = sys.argv[1] if len(sys.argv) > 1 else 'lightning-logs'
+    """Train a small model."""
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    folder = sys.argv[1]
     trainer = lightning.Trainer(
         accelerator='cpu',
         max_epochs=2,

@@ -1,4 +1,4 @@
-"""A monitor in a few lines: every GPU and the processes on it, once a second.
+"""Show every GPU and its processes once a second.
 
 python examples/minimal_monitor.py          # until Ctrl-C
 python examples/minimal_monitor.py 3        # three times
@@ -16,7 +16,7 @@ from nvitop import Device, GpuProcess, utilization2string
 
 def show(device: Device) -> None:
     """Print a GPU and its processes."""
-    with device.oneshot():  # each question is put to the driver once
+    with device.oneshot():  # query the driver once per value
         print(f'GPU {device.index}: {device.name()}')
         print(f'  memory       {device.memory_usage()}')
         print(f'  utilization  {utilization2string(device.gpu_utilization())}')
@@ -24,14 +24,14 @@ def show(device: Device) -> None:
             f'  temperature  {device.temperature()} °C, fan {utilization2string(device.fan_speed())}'
         )
         print(f'  power        {device.power_status()}')
-    # A process may end while it is looked at: then texts stand for what is not known.
+    # If a process exits meanwhile, its values are placeholders instead of exceptions.
     with GpuProcess.failsafe():
         for process in device.processes().values():
             print(f'  {process.pid:>8} {process.gpu_memory_human():>9} {process.command()}')
 
 
 def main() -> None:
-    """Show all GPUs again and again."""
+    """Show all GPUs once a second."""
     times = int(sys.argv[1]) if len(sys.argv) > 1 else None
     devices = [leaf for device in Device.all() for leaf in device.to_leaf_devices()]
     if not devices:

@@ -1,4 +1,4 @@
-"""Queries as tables of pandas: memory of each user now, and each GPU over time from a log.
+"""Analyze queries with pandas: current memory per user, or averages per GPU from a log.
 
 python examples/query_to_pandas.py
 nvitop query --gpu=index,utilization.gpu,power.draw --format=jsonl -l 1 -f gpus.jsonl
@@ -15,15 +15,15 @@ from nvitop.query import query_processes
 
 
 def rows_of_log(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """The rows of GPUs in a log of ``nvitop query --format=jsonl``, each with its time."""
+    """Yield the device rows of a log of ``nvitop query --format=jsonl``, with their time."""
     for line in lines:
-        answer = json.loads(line)
-        for device in answer['devices']:
-            yield {'timestamp': answer['timestamp'], **device}
+        result = json.loads(line)
+        for device in result['devices']:
+            yield {'timestamp': result['timestamp'], **device}
 
 
 def show_users() -> None:
-    """Print how much device memory each user has, on how many GPUs."""
+    """Print the device memory and the number of GPUs of each user."""
     import pandas as pd
 
     processes = pd.DataFrame(
@@ -38,13 +38,13 @@ def show_users() -> None:
 
 
 def show_log(path: str) -> None:
-    """Print the mean of all that was logged of each GPU."""
+    """Print the average of each logged value per GPU."""
     import pandas as pd
 
     with open(path, encoding='utf-8') as file:
         log = pd.DataFrame(rows_of_log(file))
     log['timestamp'] = pd.to_datetime(log['timestamp'])
-    print(f'{log["timestamp"].nunique()} answers since {log["timestamp"].min():%H:%M:%S}')
+    print(f'{log["timestamp"].nunique()} results since {log["timestamp"].min():%H:%M:%S}')
     print(log.groupby('index').mean(numeric_only=True).round(1))
 
 

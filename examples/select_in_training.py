@@ -1,8 +1,8 @@
-"""A training script that takes the two freest GPUs by itself.
+"""Choose the two GPUs with the most free memory in a training script.
 
 python examples/select_in_training.py
 
-The variable has to be set before the framework is imported: CUDA reads it once.
+Set the variable before importing the framework, because CUDA reads it only once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(uuids)
 
 
 def main() -> None:
-    """Say what the framework will see."""
+    """Print the devices that the framework will see."""
     from nvitop import Device
 
     for device in Device.cuda.all():

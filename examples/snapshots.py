@@ -1,4 +1,4 @@
-"""Everything at one moment: devices and processes as plain values, here as JSON.
+"""Print a snapshot of all devices and processes as JSON.
 
 python examples/snapshots.py
 """
@@ -11,12 +11,12 @@ from nvitop import NA, take_snapshots
 
 
 def known(value: object) -> object:
-    """``None`` for what is not available, which JSON has a word for."""
+    """Return ``None`` for an unavailable value, because JSON has no N/A."""
     return None if value is NA else value
 
 
 def main() -> None:
-    """Print what was seen."""
+    """Take the snapshot and print it."""
     devices, processes = take_snapshots()
     document = {
         'devices': [

@@ -1,4 +1,4 @@
-"""Every example runs, on a simulated machine, and does what it says."""
+"""Every example runs on a simulated machine and prints or writes the documented values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / 'examples'
-#: Examples that need more than nvitop, and what.
+#: Example → packages that it needs in addition to nvitop.
 NEEDS = {
     'collector_to_tensorboard': ('torch', 'tensorboard'),
     'keras_training': ('keras', 'torch'),
@@ -29,10 +29,10 @@ NEEDS = {
 def run(
     name: str, *arguments: str, folder: Path, scenario: str = 'workstation', **environ: str
 ) -> str:
-    """What an example prints. `make test-callbacks` has what it needs and sets the variable."""
+    """Run an example and return its output; skip it without its packages, except in test-callbacks."""
     missing = [need for need in NEEDS.get(name, ()) if importlib.util.find_spec(need) is None]
     if missing and not os.environ.get('NVITOP_TEST_FRAMEWORKS'):
-        pytest.skip(f'NOT RUN, needs {", ".join(missing)}: make test-callbacks')
+        pytest.skip(f'NOT RUN: needs {", ".join(missing)}; see make test-callbacks')
     environment = {
         **os.environ,
         'NVITOP_DEMO': scenario,
@@ -51,7 +51,7 @@ def run(
     return done.stdout.decode()
 
 
-def test_every_example_is_run_in_a_test() -> None:
+def test_every_example_has_a_test() -> None:
     tests = ''.join(path.read_text(encoding='utf-8') for path in ROOT.glob('tests/**/test_*.py'))
     for path in EXAMPLES.glob('*.py'):
         assert f"'{path.stem}'" in tests, path
@@ -96,9 +96,9 @@ def test_collector_to_csv(tmp_path: Path) -> None:
 
 
 def test_collector_in_background(tmp_path: Path) -> None:
-    run('collector_in_background', folder=tmp_path)
-    lines = (tmp_path / 'resources.jsonl').read_text(encoding='utf-8').splitlines()
+    lines = run('collector_in_background', folder=tmp_path).splitlines()
     metrics = [json.loads(line) for line in lines]
+    assert not list(tmp_path.iterdir())
     assert len(metrics) == 3
     assert all('metrics-daemon/gpu:0/power_usage (W)/mean' in one for one in metrics)
     assert any('pid:' in key for key in metrics[-1])
@@ -106,7 +106,7 @@ def test_collector_in_background(tmp_path: Path) -> None:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A log of two answers."""
+    """Log of two query results."""
     path = tmp_path / 'gpus.jsonl'
     command = ['--gpu=index,utilization.gpu,power.draw', '--format=jsonl', '-f', str(path)]
     environment = {**os.environ, 'NVITOP_DEMO': 'dgx-h100', 'PYTHONPATH': str(ROOT)}
@@ -124,7 +124,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_log_of_queries_becomes_rows_for_pandas(log: Path) -> None:
+def test_rows_of_a_log_have_timestamps(log: Path) -> None:
     path = EXAMPLES / 'query_to_pandas.py'
     names = {'__name__': 'example'}
     exec(compile(path.read_text(encoding='utf-8'), str(path), 'exec'), names)
@@ -140,7 +140,7 @@ def test_query_to_pandas(tmp_path: Path, log: Path) -> None:
     text = run('query_to_pandas', folder=tmp_path, scenario='dgx-h100')
     assert 'memory (GiB)' in text.splitlines()[0]
     text = run('query_to_pandas', str(log), folder=tmp_path)
-    assert text.startswith('2 answers since ')
+    assert text.startswith('2 results since ')
     assert 'power_usage' in text
 
 

@@ -22,18 +22,7 @@ SKIPPED = ('docs/_build/', 'tests/golden/', 'tools/check_language.py')
 PENDING = (
     # documents
     'README.md',
-    'CHANGELOG.md',
-    'CODE_OF_CONDUCT.md',
-    'CONTRIBUTING.md',
-    'SECURITY.md',
-    'Dockerfile',
-    'Makefile',
-    'pyproject.toml',
-    'install-nvidia-driver.sh',
-    '.github/',
     'docs/',
-    'examples/',
-    'tools/',
     # API
     'nvitop/api/libnvml/',
     'nvitop/api/libcuda.py',
@@ -107,7 +96,6 @@ PENDING = (
     'tests/small_runs.py',
     'tests/program_on_windows.py',
     'tests/patience.py',
-    'tests/delivery/',
     'tests/gpu/',
     # benchmarks
     'benchmarks/',

@@ -1,4 +1,4 @@
-"""Make a virtual environment, also where the system's Python came without ``ensurepip``."""
+"""Create a virtual environment, even if the system's Python comes without ``ensurepip``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 
 #: Debian and Ubuntu ship python3 without ensurepip until python3-venv is installed.
 ADVICE = """\
-Cannot make a virtual environment with {python}: it has neither ensurepip nor pip.
+Cannot create a virtual environment with {python}: it has neither ensurepip nor pip.
 Install one of them (on Debian and Ubuntu: apt install python3-venv) and run make again.
 """
 
 
 def has_module(name: str) -> bool:
-    """Whether the running Python can import the module."""
+    """Return whether the running Python can import the module."""
     return (
         subprocess.run(
             [sys.executable, '-c', f'import {name}'], stderr=subprocess.DEVNULL
@@ -24,7 +24,7 @@ def has_module(name: str) -> bool:
 
 
 def make_venv(path: pathlib.Path) -> int:
-    """Make the environment at ``path``; the exit status to leave with."""
+    """Create the environment at ``path`` and return the exit status."""
     if has_module('venv') and has_module('ensurepip'):
         return subprocess.run([sys.executable, '-m', 'venv', str(path)]).returncode
     if not has_module('pip'):

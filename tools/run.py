@@ -1,4 +1,4 @@
-"""``make run``: this machine's GPUs, or a simulated machine where there is no NVIDIA driver."""
+"""Run ``make run``: show this machine's GPUs, or a simulated machine if there is no NVIDIA driver."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from nvitop.cli import main
 
 
 def arguments(given: list[str]) -> list[str]:
-    """The arguments to run nvitop with; says so in one line when the machine is simulated."""
-    # Why there is no driver is said in one line here, not in the library's several.
+    """Return the arguments for nvitop; print one line when they choose a simulated machine."""
+    # This line replaces the longer messages that the library logs about a missing driver.
     logging.getLogger('nvitop').addHandler(logging.NullHandler())
     logging.getLogger('nvitop').propagate = False
     if '--demo' in given or Device.is_available():
         return given
-    print('No NVIDIA driver answers on this machine: showing a simulated one.', file=sys.stderr)
+    print('No NVIDIA driver found: showing a simulated machine.', file=sys.stderr)
     return ['--demo', *given]
 
 

@@ -1,7 +1,7 @@
 """Run the tests in other environments: other Pythons, NVML bindings and oldest dependencies, peers.
 
-Says loudly which environments ran, which could not be made, and which are those of ``make test``;
-fails when a run fails.
+Prints which environments passed, failed, are not available, or are the one of ``make test``. The exit
+status is 1 if one failed or none passed.
 """
 
 from __future__ import annotations
@@ -18,40 +18,39 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).parent.parent
 VENVS = ROOT / '.venvs'
 PYTHONS = ('3.8', '3.9', '3.10', '3.11', '3.12', '3.13')
-#: The binding each driver generation needs, as users install them.
+#: Bindings to test, one for each driver generation before the newest.
 BINDINGS = ('11.450.51', '11.525.150', '12.535.133')
-#: Tests that come to no driver, or to it through what other tests try: left out where only the
-#: binding is another one. They draw, or are about text, files and what is delivered.
+#: Tests that do not depend on the NVML binding: drawing, documents, files and packaging.
 NOT_OF_BINDINGS = (
     'delivery', 'e2e', 'fuzz', 'gui', 'platforms', 'test_architecture.py', 'console',
     'test_documents.py', 'test_examples.py', 'test_reference.py', 'test_report_documentation.py',
     'test_soak.py', 'test_windows.py',
 )  # fmt: skip
 
-#: Packages with which the compatibility modules are compared, on the same simulated machines.
+#: Packages to compare the compatibility modules with, on the same simulated machines.
 PEERS = ('pynvml==13.0.1', 'igpu==0.1.2')
 
 
 class Environment(NamedTuple):
-    """Where tests run."""
+    """An environment for a test run."""
 
     name: str
-    #: ``None``: there is no such interpreter at hand.
+    #: Path of the interpreter, ``None`` if it is not installed.
     python: str | None
-    #: Besides nvitop and what its tests need.
+    #: Requirements in addition to nvitop and its test tools.
     requirements: list[str]
-    #: Left out of ``tests``.
-    left_out: tuple[str, ...] = ()
+    #: Names in ``tests`` to ignore.
+    ignored: tuple[str, ...] = ()
 
 
 def find_python(version: str) -> str | None:
-    """An interpreter of that version: on the PATH, or of pyenv."""
+    """Find an interpreter of that version on the PATH or in pyenv."""
     found = shutil.which(f'python{version}')
     candidates = [found] if found else []
     root = os.environ.get('PYENV_ROOT', os.path.expanduser('~/.pyenv'))
     candidates += sorted(glob.glob(f'{root}/versions/{version}.*/bin/python'), reverse=True)
     for candidate in candidates:
-        # A pyenv shim answers to `which` but runs nothing when its version is not selected.
+        # A pyenv shim is on the PATH but fails when its version is not selected.
         probe = [candidate, '-c', 'import sys; print("%d.%d" % sys.version_info[:2])']
         if subprocess.run(probe, capture_output=True, text=True).stdout.strip() == version:
             return candidate
@@ -59,7 +58,7 @@ def find_python(version: str) -> str | None:
 
 
 def oldest_requirements() -> list[str]:
-    """The oldest release of each dependency that the metadata admits."""
+    """Return the oldest release of each dependency that the metadata allows."""
     text = (ROOT / 'pyproject.toml').read_text(encoding='utf-8')
     block = re.search(r'^dependencies = \[(.*?)^\]', text, re.DOTALL | re.MULTILINE)
     assert block is not None
@@ -70,7 +69,7 @@ def oldest_requirements() -> list[str]:
 
 
 def is_default(name: str) -> bool:
-    """Whether an environment is what this very Python has, which ``make test`` runs."""
+    """Return whether ``make test`` already runs this environment."""
     if name == f'python-{sys.version_info[0]}.{sys.version_info[1]}':
         return True
     if name != 'binding-newest':
@@ -81,7 +80,7 @@ def is_default(name: str) -> bool:
 
 
 def make_environment(name: str, python: str, requirements: list[str]) -> bool:
-    """Make the environment if need be."""
+    """Create or update the environment; return whether that succeeded."""
     venv = VENVS / name
     binary = venv / 'bin' / 'python'
     print(f'\n=== {name} ===', flush=True)
@@ -93,14 +92,14 @@ def make_environment(name: str, python: str, requirements: list[str]) -> bool:
 
 
 def run_tests(name: str, arguments: list[str]) -> bool:
-    """Run the tests in an environment."""
+    """Run the tests in an environment; return whether they passed."""
     binary = VENVS / name / 'bin' / 'python'
     command = [str(binary), '-m', 'pytest', '-q', '-p', 'no:cacheprovider', *arguments]
     return subprocess.run(command, cwd=ROOT).returncode == 0
 
 
 def environments(what: str) -> list[Environment]:
-    """The environments of one kind."""
+    """Return the environments of one kind."""
     if what == 'peers':
         return [Environment('peers', sys.executable, list(PEERS))]
     if what == 'pythons':
@@ -120,15 +119,14 @@ def main() -> int:
     """Run the environments of one kind: ``pythons``, ``bindings`` or ``peers``."""
     what, *arguments = sys.argv[1:]
     if what == 'peers':
-        os.environ['NVITOP_TEST_PEERS'] = '1'  # what is missing is an error
+        os.environ['NVITOP_TEST_PEERS'] = '1'  # a missing package is an error
         arguments = ['-W', 'ignore::FutureWarning', *(arguments or ['tests/compat'])]
     passed: list[str] = []
     failed: list[str] = []
     absent: list[str] = []
     default: list[str] = []
-    for name, python, requirements, left_out in environments(what):
-        # Who names tests wants these.
-        named = arguments or [f'--ignore={ROOT / "tests" / each}' for each in left_out]
+    for name, python, requirements, ignored in environments(what):
+        named = arguments or [f'--ignore={ROOT / "tests" / each}' for each in ignored]
         if python is None:
             absent.append(name)
         elif is_default(name):
@@ -139,9 +137,9 @@ def main() -> int:
             failed.append(name)
     print(f'\nRan and passed: {", ".join(passed) or "none"}')
     if default:
-        print(f'NOT RUN AGAIN, the same as in `make test`: {", ".join(default)}')
+        print(f'NOT RUN AGAIN (same as `make test`): {", ".join(default)}')
     if absent:
-        print(f'NOT RUN, no interpreter at hand: {", ".join(absent)}')
+        print(f'NOT RUN (interpreter not installed): {", ".join(absent)}')
     if failed:
         print(f'FAILED: {", ".join(failed)}')
     return 1 if failed or not passed else 0

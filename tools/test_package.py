@@ -1,6 +1,6 @@
-"""Build nvitop twice, check what was built, and use it as its users do: installed, on every Python.
+"""Build nvitop twice, check the archives, and run the installed wheel on every Python.
 
-Says loudly on which Pythons it ran and which were not at hand; fails when anything fails.
+Prints which Pythons passed, failed or are not installed. The exit status is 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Iterable
 from test_matrix import PYTHONS, ROOT, find_python, oldest_requirements
 
 DIST = ROOT / 'dist'
-#: The moment that is written into the archives; any will do, so long as it does not pass.
+#: Modification time of all files in the archives; any constant makes builds reproducible.
 EPOCH = '1767225600'
 SECONDS = 300
 
-#: What must be in a wheel beside the modules, as patterns of its names.
+#: Patterns of the files that a wheel must contain in addition to the modules.
 NEEDED = (
     r'nvitop/py\.typed',
     r'nvitop/query/schema\.json',
@@ -40,15 +40,18 @@ NEEDED = (
     r'nvitop-[^/]+\.data/data/share/fish/vendor_completions\.d/nvitop\.fish',
     r'nvitop-[^/]+\.data/data/share/fish/vendor_completions\.d/nvisel\.fish',
 )
-#: What must be in its metadata.
+#: Lines that its metadata must contain.
 METADATA = (
     'License-Expression: Apache-2.0 AND GPL-3.0-only',
     'License-File: LICENSE',
     'License-File: COPYING',
     'Requires-Python: >=3.8',
+    'Classifier: Development Status :: 4 - Beta',
+    'Provides-Extra: exporter',
+    'Provides-Extra: prometheus',
     *(f'Classifier: Programming Language :: Python :: {version}' for version in PYTHONS),
 )
-#: What is run where nvitop is installed, and what must be in the answer.
+#: Commands to run with the installed wheel, and patterns of their output.
 USES = (
     (('nvitop', '--version'), r'^nvitop \d+\.\d+'),
     (('nvitop', '--no-config', '--demo', '-1'), r'SIMULATED: dgx-h100(.|\n)*H100'),
@@ -69,11 +72,11 @@ USES = (
 
 
 class Failure(Exception):
-    """Something is wrong with what was built."""
+    """A check of the archives or of the installation failed."""
 
 
 def call(*command: str, **variables: str) -> str:
-    """What a command writes; :class:`Failure` where it fails."""
+    """Run a command and return its output; raise :class:`Failure` if it fails."""
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -89,7 +92,7 @@ def call(*command: str, **variables: str) -> str:
 
 
 def build(folder: pathlib.Path) -> list[pathlib.Path]:
-    """Build the source distribution, and the wheel out of it: so it is known to be complete."""
+    """Build the source distribution and, from it, the wheel, which proves that it is complete."""
     call(
         *(sys.executable, '-m', 'build', '--no-isolation', '--outdir', str(folder), str(ROOT)),
         SOURCE_DATE_EPOCH=EPOCH,
@@ -98,12 +101,12 @@ def build(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def digest(path: pathlib.Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def build_twice() -> list[pathlib.Path]:
-    """Build into dist/, and see that building again makes the same bytes."""
+    """Build into ``dist``; fail if a second build differs in any byte."""
     shutil.rmtree(DIST, ignore_errors=True)
     built = build(DIST)
     with tempfile.TemporaryDirectory() as folder:
@@ -111,19 +114,19 @@ def build_twice() -> list[pathlib.Path]:
         if [(path.name, digest(path)) for path in built] != [
             (path.name, digest(path)) for path in again
         ]:
-            raise Failure('building twice does not make the same bytes')
+            raise Failure('two builds differ')
     return built
 
 
 def check_names(names: Iterable[str]) -> None:
-    """No archive has tests or what else is of the repository alone."""
+    """Fail if an archive contains tests or other files that only the repository needs."""
     for name in names:
         if re.search(r'(^|/)(tests?|tools|benchmarks|docs|examples|\.github|\.ci)(/|$)', name):
             raise Failure(f'{name} should not be shipped')
 
 
 def check_wheel(wheel: pathlib.Path) -> None:
-    """The wheel has what it needs: every module, data, licences, pages, completions."""
+    """Fail if the wheel lacks a module, data file, license, man page or completion."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         metadata = next(name for name in names if name.endswith('.dist-info/METADATA'))
@@ -138,7 +141,7 @@ def check_wheel(wheel: pathlib.Path) -> None:
 
 
 def check(built: list[pathlib.Path]) -> pathlib.Path:
-    """Check both archives; the wheel."""
+    """Check both archives and return the wheel."""
     sdist, wheel = sorted(built, key=lambda path: path.suffix == '.whl')
     call(sys.executable, '-m', 'twine', 'check', '--strict', *map(str, built))
     call(sys.executable, '-m', 'check_wheel_contents', str(wheel))
@@ -149,12 +152,12 @@ def check(built: list[pathlib.Path]) -> pathlib.Path:
 
 
 def install(venv: pathlib.Path, python: str, *requirements: str) -> None:
-    """Make an environment with nothing but these in it."""
+    """Create an environment that contains only these requirements."""
     made = subprocess.run(
         (python, '-m', 'venv', '--without-pip', str(venv)), stdout=subprocess.DEVNULL
     )
     if made.returncode:
-        raise Failure(f'{python} cannot make a virtual environment')
+        raise Failure(f'{python} cannot create a virtual environment')
     pip = (sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet')
     binary = str(venv / 'bin' / 'python')
     call(*pip, '--python', binary, 'install', *requirements)
@@ -162,7 +165,7 @@ def install(venv: pathlib.Path, python: str, *requirements: str) -> None:
 
 
 def use(venv: pathlib.Path, home: pathlib.Path) -> None:
-    """Run what is installed, far from the repository."""
+    """Run the installed programs outside the repository."""
     variables = {
         'PATH': f'{venv / "bin"}:{os.defpath}',
         'HOME': str(home),
@@ -188,7 +191,7 @@ def use(venv: pathlib.Path, home: pathlib.Path) -> None:
 
 
 def try_out(name: str, python: str, *requirements: str) -> str:
-    """Install and use; what went wrong, ``''``: nothing."""
+    """Install and run nvitop; return ``name`` on failure, ``''`` on success."""
     print(f'=== {name} ===', flush=True)
     with tempfile.TemporaryDirectory(prefix='nvitop-') as folder:
         home = pathlib.Path(folder, 'home')
@@ -203,7 +206,7 @@ def try_out(name: str, python: str, *requirements: str) -> str:
 
 
 def main() -> int:
-    """Build, check, and try out on every Python."""
+    """Build the archives, check them, and run the wheel on every Python."""
     try:
         wheel = str(check(build_twice()))
     except Failure as error:
@@ -220,7 +223,7 @@ def main() -> int:
     absent = [name for name, python, _ in rows if python is None]
     print(f'\nInstalled from the wheel and used: {", ".join(passed) or "none"}')
     if absent:
-        print(f'NOT RUN, no interpreter at hand: {", ".join(absent)}')
+        print(f'NOT RUN (interpreter not installed): {", ".join(absent)}')
     if any(failed):
         print(f'FAILED: {", ".join(filter(None, failed))}')
     return 1 if any(failed) or not passed else 0

@@ -1,4 +1,4 @@
-"""install-nvidia-driver.sh on systems made of stubs: no command of it reaches this machine."""
+"""``install-nvidia-driver.sh`` on simulated systems: stubs replace every command it runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform == 'win32' or shutil.which('bash') is None, reason='NOT TESTED: no bash'
 )
 
-#: Stand-ins, by name. $STATE has the state of the machine, $SYSROOT its files.
+#: Command → script of its stub. ``$STATE`` holds the state of the system, ``$SYSROOT`` its files.
 STUBS = {
     'id': 'cat "$STATE/uid"',
     'uname': 'echo 6.8.0-60-generic',
@@ -83,7 +83,7 @@ STUBS = {
     'sudo': 'echo "sudo $*" >>"$STATE/calls"; exit 1',
     'reboot': 'echo reboot >>"$STATE/calls"; exit 1',
 }
-#: What of the real system the script needs.
+#: Real commands that the script needs.
 REAL = 'bash cat cp env grep ls mkdir rm sed sh sleep sort tail touch'
 
 UBUNTU = 'NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\n'
@@ -93,7 +93,7 @@ HEADERS = 'linux-headers-6.8.0-60-generic'
 
 
 class System:
-    """A computer with a distribution, packages, services, modules, GPUs and processes."""
+    """Simulated computer with a distribution, packages, services, modules, GPUs and processes."""
 
     def __init__(self, folder: pathlib.Path, release: str = UBUNTU) -> None:
         self.root = folder / 'root'
@@ -117,18 +117,18 @@ class System:
         self.add_gpu('0x2330')
 
     def offer(self, name: str, version: str) -> None:
-        """A package can be installed."""
+        """Make a package available."""
         (self.state / 'candidates' / name).write_text(version + '\n')
 
     def offer_ubuntu(self) -> None:
-        """The packages of Ubuntu: two series, each with and without -server and -open."""
+        """Make the packages of Ubuntu available: two series, with and without -server and -open."""
         for series, version in SERIES.items():
             for suffix in ('', '-open', '-server', '-server-open'):
                 self.offer(f'nvidia-driver-{series}{suffix}', f'{version}-0ubuntu0.24.04.1')
         self.offer('nvidia-driver-assistant', '9.9')
 
     def add_gpu(self, device: str) -> None:
-        """A GPU with this PCI device id."""
+        """Add a GPU with this PCI device id."""
         folder = self.root / 'sys/bus/pci/devices' / f'0000:{len(self.gpus):02x}:00.0'
         folder.mkdir()
         for name, text in (('vendor', '0x10de'), ('class', '0x030200'), ('device', device)):
@@ -139,7 +139,7 @@ class System:
         return sorted((self.root / 'sys/bus/pci/devices').iterdir())
 
     def install(self, name: str, version: str, *, loaded: bool = True) -> None:
-        """A driver is installed, and its modules are loaded."""
+        """Install a driver and load its modules."""
         (self.state / 'installed' / name).write_text(version + '-0ubuntu0.24.04.1\n')
         if loaded:
             for module in ('nvidia', 'nvidia_uvm', 'nvidia_modeset'):
@@ -148,7 +148,7 @@ class System:
             (self.root / 'sys/module/nvidia/version').write_text(version + '\n')
 
     def add_process(self, pid: int, name: str, *files: str) -> None:
-        """A process with open files."""
+        """Add a process with open files."""
         folder = self.root / 'proc' / str(pid)
         (folder / 'fd').mkdir(parents=True)
         (folder / 'comm').write_text(name + '\n')
@@ -163,11 +163,11 @@ class System:
         (self.state / 'fails' / what).touch()
 
     def run(self, *options: str, patience: int = 30) -> subprocess.CompletedProcess[str]:
-        """Run the script, as a user who has said yes; or with ``--ask`` as one who has not."""
-        said = [option for option in options if option != '--ask']
+        """Run the script with ``--yes``, or without it if ``--ask`` is given."""
+        given = [option for option in options if option != '--ask']
         yes = [] if '--ask' in options else ['--yes']
         return subprocess.run(
-            ['bash', str(SCRIPT), *yes, *said],
+            ['bash', str(SCRIPT), *yes, *given],
             env={
                 'PATH': str(self.programs),
                 'SYSROOT': str(self.root),
@@ -184,13 +184,13 @@ class System:
 
     @property
     def calls(self) -> list[str]:
-        """What was done to the system, in order."""
+        """Commands that were run, in order."""
         path = self.state / 'calls'
         return path.read_text().splitlines() if path.exists() else []
 
     @property
     def changes(self) -> list[str]:
-        """The same without reading the lists of packages."""
+        """Commands that were run, except reading the package lists."""
         return [call for call in self.calls if call != 'apt-get update']
 
     @property
@@ -221,7 +221,7 @@ def debian(tmp_path: pathlib.Path) -> System:
     return system
 
 
-def test_the_newest_driver_is_installed_where_there_is_none(ubuntu: System) -> None:
+def test_newest_driver_is_installed_by_default(ubuntu: System) -> None:
     done = ubuntu.run()
     assert (done.returncode, done.stderr) == (0, '')
     assert ubuntu.calls == [
@@ -230,7 +230,7 @@ def test_the_newest_driver_is_installed_where_there_is_none(ubuntu: System) -> N
         f'apt-get install --yes nvidia-driver-570-open {HEADERS}',
         'modprobe nvidia',
     ]
-    assert 'The driver answers: version 570.133.07.' in done.stdout
+    assert 'The driver responds: version 570.133.07.' in done.stdout
 
 
 def test_a_second_run_does_nothing(ubuntu: System) -> None:
@@ -251,14 +251,14 @@ def test_a_second_run_does_nothing(ubuntu: System) -> None:
         ('0x2901', 'nvidia-driver-570-open'),  # B200, Blackwell
     ],
 )
-def test_the_kernel_modules_are_those_the_gpus_need(ubuntu: System, device: str, name: str) -> None:
+def test_gpus_determine_the_kernel_modules(ubuntu: System, device: str, name: str) -> None:
     ubuntu.add_gpu(device)
     assert ubuntu.run().returncode == 0
     assert ubuntu.installed == {name, HEADERS}
 
 
 @pytest.mark.parametrize(
-    ('there', 'options', 'name'),
+    ('before', 'options', 'name'),
     [
         ('nvidia-driver-535', (), 'nvidia-driver-535'),
         ('nvidia-driver-535', ('--latest',), 'nvidia-driver-570'),
@@ -270,16 +270,16 @@ def test_the_kernel_modules_are_those_the_gpus_need(ubuntu: System, device: str,
         ('nvidia-driver-535', ('--package', 'nvidia-driver-570'), 'nvidia-driver-570'),
     ],
 )
-def test_what_is_installed_is_kept_unless_told(
-    ubuntu: System, there: str, options: tuple[str, ...], name: str
+def test_installed_series_and_kind_are_kept_by_default(
+    ubuntu: System, before: str, options: tuple[str, ...], name: str
 ) -> None:
-    ubuntu.install(there, '535.54.03')
+    ubuntu.install(before, '535.54.03')
     done = ubuntu.run(*options)
     assert done.returncode == 0, done.stderr
     assert f'apt-get install --yes {name} {HEADERS}' in ubuntu.calls
 
 
-def test_on_debian_the_modules_are_packages_of_their_own(debian: System) -> None:
+def test_debian_gets_a_package_of_kernel_modules(debian: System) -> None:
     done = debian.run()
     assert done.returncode == 0, done.stderr
     assert debian.installed == {'nvidia-driver', 'nvidia-open-kernel-dkms', HEADERS}
@@ -288,7 +288,7 @@ def test_on_debian_the_modules_are_packages_of_their_own(debian: System) -> None
     assert 'nvidia-kernel-dkms' in debian.installed
 
 
-def test_a_running_driver_is_replaced_without_a_reboot(ubuntu: System) -> None:
+def test_running_driver_is_replaced_without_a_reboot(ubuntu: System) -> None:
     ubuntu.install('nvidia-driver-535-open', '535.54.03')
     ubuntu.start('nvidia-persistenced', 'nvidia-dcgm', 'ssh')
     ubuntu.add_process(70, 'nvidia-persistenced', '/dev/nvidia0')
@@ -313,7 +313,7 @@ def test_a_running_driver_is_replaced_without_a_reboot(ubuntu: System) -> None:
     assert ubuntu.running == {'nvidia-persistenced', 'nvidia-dcgm', 'ssh'}
 
 
-def test_it_refuses_while_a_process_uses_a_gpu(ubuntu: System) -> None:
+def test_processes_on_a_gpu_prevent_the_installation(ubuntu: System) -> None:
     ubuntu.install('nvidia-driver-535', '535.54.03')
     ubuntu.add_process(4711, 'python3', '/dev/null', '/dev/nvidia0', '/dev/nvidiactl')
     ubuntu.add_process(4712, 'bash', '/dev/pts/0')
@@ -325,8 +325,8 @@ def test_it_refuses_while_a_process_uses_a_gpu(ubuntu: System) -> None:
     assert ubuntu.changes == []
 
 
-@pytest.mark.parametrize('ignores', [False, True], ids=['ends', 'must be killed'])
-def test_it_ends_processes_when_told(ubuntu: System, ignores: bool) -> None:
+@pytest.mark.parametrize('ignores', [False, True], ids=['SIGTERM', 'SIGKILL'])
+def test_end_processes_option_ends_processes_on_gpus(ubuntu: System, ignores: bool) -> None:
     code = 'import signal, sys\n'
     code += 'signal.signal(signal.SIGTERM, signal.SIG_IGN)\n' if ignores else ''
     code += 'print(flush=True)\nsys.stdin.read()'
@@ -337,7 +337,7 @@ def test_it_ends_processes_when_told(ubuntu: System, ignores: bool) -> None:
             process.stdout.readline()
             ubuntu.install('nvidia-driver-535', '535.54.03')
             ubuntu.add_process(process.pid, 'python3', '/dev/nvidia-uvm')
-            # A child that has ended is there until it is waited for, and so seems to be alive.
+            # Reap the child: a zombie would seem to be alive.
             waiting = threading.Thread(target=process.wait)
             waiting.start()
             done = ubuntu.run('--end-processes', patience=1 if ignores else 90)
@@ -348,7 +348,7 @@ def test_it_ends_processes_when_told(ubuntu: System, ignores: bool) -> None:
             process.kill()
 
 
-def test_it_refuses_while_a_display_manager_runs(ubuntu: System) -> None:
+def test_display_manager_prevents_the_installation(ubuntu: System) -> None:
     ubuntu.install('nvidia-driver-535', '535.54.03')
     (ubuntu.state / 'modules/nvidia_drm').touch()
     ubuntu.start('display-manager')
@@ -364,14 +364,14 @@ def test_it_refuses_while_a_display_manager_runs(ubuntu: System) -> None:
     assert ubuntu.changes[-1] == 'systemctl start display-manager.service'
 
 
-def test_a_display_on_another_card_is_left_alone(ubuntu: System) -> None:
+def test_display_on_another_card_is_left_alone(ubuntu: System) -> None:
     ubuntu.install('nvidia-driver-535', '535.54.03')
     ubuntu.start('display-manager')
     assert ubuntu.run().returncode == 0
     assert not any('display-manager' in call for call in ubuntu.calls)
 
 
-def test_no_reload_installs_under_a_running_driver(ubuntu: System) -> None:
+def test_no_reload_only_installs(ubuntu: System) -> None:
     ubuntu.install('nvidia-driver-535', '535.54.03')
     ubuntu.start('nvidia-persistenced', 'display-manager')
     ubuntu.add_process(4711, 'python3', '/dev/nvidia0')
@@ -389,7 +389,7 @@ def test_nouveau_is_replaced_at_the_next_boot(ubuntu: System) -> None:
     assert all(call.startswith('apt-get ') for call in ubuntu.calls)
 
 
-def test_an_installed_driver_that_is_not_loaded_is_loaded(ubuntu: System) -> None:
+def test_installed_driver_is_loaded(ubuntu: System) -> None:
     for name in ('nvidia-driver-570-open', HEADERS):
         (ubuntu.state / 'installed' / name).write_text(
             (ubuntu.state / 'candidates' / name).read_text()
@@ -399,7 +399,7 @@ def test_an_installed_driver_that_is_not_loaded_is_loaded(ubuntu: System) -> Non
     assert ubuntu.changes[-1] == 'modprobe nvidia'
 
 
-def test_a_dry_run_changes_nothing_and_shows_everything(ubuntu: System) -> None:
+def test_dry_run_prints_every_command_and_runs_none(ubuntu: System) -> None:
     ubuntu.install('nvidia-driver-535', '535.54.03')
     ubuntu.start('nvidia-persistenced')
     (ubuntu.state / 'uid').write_text('1000\n')
@@ -417,9 +417,7 @@ def test_a_dry_run_changes_nothing_and_shows_everything(ubuntu: System) -> None:
 
 
 @pytest.mark.parametrize('broken', ['apt-install', 'remove-nvidia_uvm', 'load-nvidia'])
-def test_what_was_stopped_is_started_again_when_something_fails(
-    ubuntu: System, broken: str
-) -> None:
+def test_services_and_modules_are_restored_after_a_failure(ubuntu: System, broken: str) -> None:
     ubuntu.install('nvidia-driver-535', '535.54.03')
     ubuntu.start('nvidia-persistenced', 'dcgm')
     ubuntu.fail(broken)
@@ -432,17 +430,17 @@ def test_what_was_stopped_is_started_again_when_something_fails(
 
 
 @pytest.mark.parametrize('broken', ['apt-get-update', 'apt-get-install'])
-def test_nothing_is_stopped_when_packages_cannot_be_fetched(ubuntu: System, broken: str) -> None:
+def test_failed_download_stops_nothing(ubuntu: System, broken: str) -> None:
     ubuntu.install('nvidia-driver-535', '535.54.03')
     ubuntu.start('nvidia-persistenced')
     ubuntu.fail(broken)
     done = ubuntu.run()
     assert done.returncode == 1
-    assert 'cannot be fetched' in done.stderr
+    assert 'cannot download' in done.stderr
     assert not any(call.startswith(('systemctl', 'modprobe')) for call in ubuntu.calls)
 
 
-def test_it_asks_before_it_changes_anything(ubuntu: System) -> None:
+def test_confirmation_precedes_all_changes(ubuntu: System) -> None:
     done = ubuntu.run('--ask')
     assert (done.returncode, ubuntu.changes) == (1, [])
     assert 'To be installed: nvidia-driver-570-open' in done.stdout
@@ -452,15 +450,15 @@ def test_it_asks_before_it_changes_anything(ubuntu: System) -> None:
 @pytest.mark.parametrize(
     ('options', 'text'),
     [
-        (('--fast',), 'no such option: --fast'),
-        (('--package',), 'needs the name of a package'),
-        (('--package=',), 'no such option'),
-        (('--package=../x',), 'no name of a package'),
-        (('--open', '--proprietary'), 'exclude each other'),
-        (('--package=nvidia-driver-570', '--open'), 'leave out'),
+        (('--fast',), 'unknown option: --fast'),
+        (('--package',), 'requires a package name'),
+        (('--package=',), 'unknown option'),
+        (('--package=../x',), 'invalid package name'),
+        (('--open', '--proprietary'), 'mutually exclusive'),
+        (('--package=nvidia-driver-570', '--open'), 'cannot be combined'),
     ],
 )
-def test_options_that_cannot_be_understood(
+def test_invalid_options_are_usage_errors(
     ubuntu: System, options: tuple[str, ...], text: str
 ) -> None:
     done = ubuntu.run(*options)
@@ -469,26 +467,26 @@ def test_options_that_cannot_be_understood(
     assert ubuntu.calls == []
 
 
-def test_help_is_shown_everywhere(tmp_path: pathlib.Path) -> None:
+def test_help_works_on_every_system(tmp_path: pathlib.Path) -> None:
     done = System(tmp_path, 'ID=fedora\n').run('--help')
     assert (done.returncode, done.stderr) == (0, '')
     for option in re.findall(r'^ {8}(--[\w-]+)', SCRIPT.read_text(), re.MULTILINE):
         assert option in done.stdout
 
 
-def test_systems_on_which_it_must_not_run_say_why(tmp_path: pathlib.Path) -> None:
+def test_unsupported_systems_are_explained(tmp_path: pathlib.Path) -> None:
     other = System(tmp_path / 'fedora', 'ID=fedora\n').run()
     assert (other.returncode, other.stdout) == (1, '')
-    assert 'this is fedora' in other.stderr
+    assert 'unsupported system: fedora' in other.stderr
     wsl = System(tmp_path / 'wsl')
     (wsl.root / 'proc/version').write_text('Linux version 5.15.0-microsoft-standard-WSL2\n')
-    assert 'in WSL the driver of Windows is used' in wsl.run().stderr
+    assert 'WSL uses the Windows driver' in wsl.run().stderr
     container = System(tmp_path / 'container')
     (container.root / '.dockerenv').touch()
     assert 'the driver of the host' in container.run().stderr
     user = System(tmp_path / 'user')
     (user.state / 'uid').write_text('1000\n')
-    assert 'root is needed' in user.run().stderr
+    assert 'root is required' in user.run().stderr
     bare = System(tmp_path / 'bare')
     (bare.programs / 'modprobe').unlink()
     assert 'the command modprobe is missing' in bare.run().stderr
@@ -496,13 +494,13 @@ def test_systems_on_which_it_must_not_run_say_why(tmp_path: pathlib.Path) -> Non
         assert system.calls == []
 
 
-def test_no_driver_in_the_package_sources_is_explained(tmp_path: pathlib.Path) -> None:
+def test_missing_package_source_is_explained(tmp_path: pathlib.Path) -> None:
     assert 'restricted' in System(tmp_path / 'ubuntu').run().stderr
     assert 'non-free' in System(tmp_path / 'debian', DEBIAN).run().stderr
     absent = System(tmp_path / 'absent').run('--package=nvidia-driver-999')
-    assert 'there is no package nvidia-driver-999' in absent.stderr
+    assert 'unknown package nvidia-driver-999' in absent.stderr
 
 
-def test_it_can_be_run_as_it_is() -> None:
+def test_script_is_executable_and_downloads_nothing_itself() -> None:
     assert os.access(SCRIPT, os.X_OK)
     assert 'curl' not in SCRIPT.read_text()

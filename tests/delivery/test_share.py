@@ -1,4 +1,4 @@
-"""Man pages and completions know every option there is, and no other."""
+"""Man pages and completions contain exactly the options of the programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = (
     'fish/vendor_completions.d/{}.fish',
 )
 
-#: Options of the other command, which the environment variables stand beside.
+#: Options of the other command, named with the environment variables that correspond to them.
 OF_OTHERS = {
     '--inherit',
     '--only-visible',
@@ -35,7 +35,7 @@ OF_OTHERS = {
 
 
 def options_of(command: str) -> set[str]:
-    """The options that a command shows in its help."""
+    """Return the options in the help of a command."""
     return {
         option
         for make_parser in PARSERS[command]
@@ -50,10 +50,10 @@ def read(path: str) -> str:
 
 
 def words(path: str) -> str:
-    """What a file says, with options as users write them."""
+    """Return the text of a file, with options spelled as on a command line."""
     text = re.sub(r'\\f[BIR]|\\[,/]', ' ', read(path)).replace('\\-', '-')
     if path.endswith('.fish'):
-        # What stands above are functions with options of their own.
+        # Skip the functions above, which have options of their own.
         text = text[text.index('complete -c') :]
         text = re.sub(r' -l (?=\w)', ' --', re.sub(r' -[so] (?=\w)', ' -', text))
     return text
@@ -61,7 +61,7 @@ def words(path: str) -> str:
 
 @pytest.mark.parametrize('command', PARSERS)
 @pytest.mark.parametrize('file', FILES)
-def test_every_option_is_known_and_no_other(command: str, file: str) -> None:
+def test_long_options_are_those_of_the_program(command: str, file: str) -> None:
     text = words(file.format(command))
     long = {option for option in options_of(command) if option.startswith('--')}
     # The library leaves --help out of man pages.
@@ -73,7 +73,7 @@ def test_every_option_is_known_and_no_other(command: str, file: str) -> None:
 
 @pytest.mark.parametrize('command', PARSERS)
 @pytest.mark.parametrize('file', FILES)
-def test_short_options_are_known(command: str, file: str) -> None:
+def test_short_options_are_complete(command: str, file: str) -> None:
     text = words(file.format(command))
     for option in options_of(command) - {'-h'}:
         if not option.startswith('--'):
@@ -82,13 +82,13 @@ def test_short_options_are_known(command: str, file: str) -> None:
             )
 
 
-def test_there_are_no_other_files() -> None:
-    there = {path.relative_to(SHARE).as_posix() for path in SHARE.rglob('*') if path.is_file()}
-    assert there == {file.format(command) for file in FILES for command in PARSERS}
+def test_no_file_is_left_over() -> None:
+    files = {path.relative_to(SHARE).as_posix() for path in SHARE.rglob('*') if path.is_file()}
+    assert files == {file.format(command) for file in FILES for command in PARSERS}
 
 
 @pytest.mark.parametrize('command', PARSERS)
-def test_no_page_names_a_machine_or_this_day(command: str) -> None:
+def test_heading_of_a_man_page_does_not_depend_on_the_machine(command: str) -> None:
     heading = read(f'man/man1/{command}.1').splitlines()[0]
     assert re.fullmatch(
         rf'\.TH {command.upper()} "1" "(\d{{4}}-\d\d-\d\d)?" "nvitop [\w.]+" "User Commands"',

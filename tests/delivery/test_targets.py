@@ -1,4 +1,4 @@
-"""What runs the Makefile's targets: help, .ci/run, the workflows and the documents name only real ones."""
+"""``.ci/run``, the workflows and the documents name only targets of the Makefile."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 MAKEFILE = (ROOT / 'Makefile').read_text(encoding='utf-8')
-#: Target → what `make help` says of it.
+#: Target → its line in ``make help``.
 HELP = dict(re.findall(r'^([a-z][a-z-]*):.*?## (.+)$', MAKEFILE, re.MULTILINE))
 
 
-def test_every_target_is_explained() -> None:
+def test_help_lists_every_target() -> None:
     assert set(re.findall(r'^\.PHONY: (.+)$', MAKEFILE, re.MULTILINE)) == set(HELP)
 
 
@@ -30,14 +30,14 @@ def test_every_target_is_explained() -> None:
         'docs/testing.md',
     ],
 )
-def test_only_targets_that_there_are_are_called(path: str) -> None:
+def test_named_targets_exist(path: str) -> None:
     text = (ROOT / path).read_text(encoding='utf-8')
     called = re.findall(r'(?:^|`|: |"|&& )make ([a-z][a-z-]*)', text, re.MULTILINE)
     assert called
     assert set(called) <= set(HELP)
 
 
-def test_the_workflow_runs_what_is_in_its_list() -> None:
+def test_targets_of_the_workflow_exist() -> None:
     text = (ROOT / '.github/workflows/ci.yml').read_text(encoding='utf-8')
     listed = re.search(r'target: \[(.+)\]', text)
     assert listed is not None
