@@ -267,22 +267,11 @@ def test_files_that_are_named_exist(page: str) -> None:
         assert (ROOT / name).exists(), name
 
 
-def test_the_page_on_architecture_names_every_room_and_no_other_file() -> None:
+def test_architecture_page_names_every_package_and_only_existing_paths() -> None:
     text = (ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
-    rooms = re.findall(r'^\| (`.*?) \|', text, re.MULTILINE)
-    named = {re.split(r'[/.]', word)[0] for word in re.findall(r'`([\w/.]+)`', ' '.join(rooms))}
-    present = {path.stem for path in (ROOT / 'nvitop').iterdir() if path.stem[0] not in '_.'}
-    shims = {
-        'collector',
-        'host',
-        'libcuda',
-        'libcudart',
-        'libnvml',
-        'process',
-        'termcolor',
-        'utils',
-    }
-    assert present - shims - {'version', 'py'} <= named
+    packages = {path.parent.name for path in (ROOT / 'nvitop').glob('*/__init__.py')}
+    named = {re.split(r'[/.]', word)[0] for word in re.findall(r'`([\w/.]+)`', text)}
+    assert packages <= named
     for path in re.findall(r'`((?:[a-z_]+/)+\w+(?:\.py)?)`', text):
         places = [ROOT / path, ROOT / 'nvitop' / path]
         assert any(p.exists() or p.with_suffix('.py').exists() for p in places), path
