@@ -10,8 +10,9 @@ import sys
 from typing import TYPE_CHECKING, Dict, Iterator, NoReturn, Sequence, Tuple
 
 from nvitop.api import host, libnvml
-from nvitop.api.log import show_warnings_by
+from nvitop.api.libnvml._log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 from nvitop.console.arguments import discard_stdout
+from nvitop.console.library_log import library_warnings
 from nvitop.console.options import (
     THEME_NAMES,
     Invocation,
@@ -62,8 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    finally:
-        show_warnings_by(None)
 
 
 def is_query(arguments: Sequence[str]) -> bool:
@@ -95,7 +94,11 @@ def _run(invocation: Invocation) -> int:
     config = _read_config(invocation)
     options = merge(config.layer, parse_environment(os.environ), invocation.layer)
     messages = [Message('WARNING', str(problem)) for problem in config.problems]
-    _keep_warnings(messages)
+    with library_warnings(functools.partial(_keep_warning, messages)):
+        return _run_with(invocation, options, messages)
+
+
+def _run_with(invocation: Invocation, options: Options, messages: list[Message]) -> int:
     if invocation.prints_config:
         from nvitop.console.config import format_config
         from nvitop.gui.state.rebinding import USUAL_KEYS
@@ -121,19 +124,14 @@ def _run(invocation: Invocation) -> int:
     return _show(options, messages)
 
 
-def _keep_warnings(messages: list[Message]) -> None:
-    """Say the library's warnings at the end."""
+def _keep_warning(messages: list[Message], text: str, kind: str) -> None:
+    """Keep a warning of the library, to be printed at the end.
 
-    def keep(text: str, args: tuple[object, ...]) -> None:
-        message = Message('WARNING', text % args if args else text)
-        # Functions that the driver lacks are told in one list, processes that cannot be with
-        # their GPU.
-        name = str(args[0]) if args else ''
-        is_told = name in libnvml.UNKNOWN_FUNCTIONS or name.endswith('RunningProcesses')
-        if not is_told and message not in messages:
-            messages.append(message)
-
-    show_warnings_by(keep)
+    The report lists missing functions together, and impossible processes with their GPU.
+    """
+    message = Message('WARNING', text)
+    if kind not in (MISSING_FUNCTION, IMPOSSIBLE_PROCESSES) and message not in messages:
+        messages.append(message)
 
 
 def _read_config(invocation: Invocation) -> Config:

@@ -53,6 +53,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.api',
         'nvitop.console.arguments',
         'nvitop.sampling',
+        'nvitop.console.library_log',
         'nvitop.console.options',
         'nvitop.query',
         'nvitop.simulation',

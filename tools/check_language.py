@@ -28,7 +28,6 @@ PENDING = (
     'nvitop/api/libcuda.py',
     'nvitop/api/libcudart.py',
     'nvitop/api/_cuda_binding.py',
-    'nvitop/api/log.py',
     'nvitop/api/utils.py',
     'nvitop/api/caching.py',
     'nvitop/api/termcolor.py',

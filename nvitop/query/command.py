@@ -10,8 +10,8 @@ import time
 from typing import TYPE_CHECKING, Callable, Iterator, TypeVar
 
 from nvitop.api import libnvml
-from nvitop.api.log import show_warnings_by
 from nvitop.console.arguments import ArgumentParser
+from nvitop.console.library_log import library_warnings
 from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable_lines
 from nvitop.query.ask import Answer, Asker, Question
@@ -265,6 +265,7 @@ def _period(given: argparse.Namespace) -> float | None:
 # Running
 
 
+@library_warnings()  # failures are reported here
 def main(
     arguments: list[str],
     *,
@@ -273,7 +274,6 @@ def main(
 ) -> int:
     """The command ``nvitop query``, without that word; the exit status."""
     given, request = parse(arguments)
-    show_warnings_by(lambda text, values: None)  # what fails is said here
     try:
         with Interrupts() as interrupts:
             if request is not None:
@@ -290,8 +290,6 @@ def main(
     except QueryFailure as failure:
         _say(str(failure))
         return failure.status
-    finally:
-        show_warnings_by(None)
 
 
 def _run(

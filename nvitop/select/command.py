@@ -12,9 +12,9 @@ from typing import Any, Callable, Sequence
 
 from nvitop.api import host, libnvml
 from nvitop.api.device import Device
-from nvitop.api.log import show_warnings_by
 from nvitop.api.utils import human2bytes
 from nvitop.console.arguments import ArgumentParser, add_help_and_version, discard_stdout
+from nvitop.console.library_log import library_warnings
 from nvitop.printable import printable_lines
 from nvitop.sampling import watchdog
 from nvitop.select import FORMATS, Criteria, Selection, SelectOptions, select, too_few
@@ -159,6 +159,7 @@ def _choose_from(inherit: bool | str | None) -> list[Device | int]:
     return [Device(index) for index in indices]
 
 
+@library_warnings()  # failures are reported here
 def main(arguments: list[str] | None = None) -> int:
     """The command ``nvisel``; the exit status."""
     if arguments is None:
@@ -179,7 +180,6 @@ def main(arguments: list[str] | None = None) -> int:
         sort=options.sort,
         accounts=frozenset(options.account_as_free or ()),
     )
-    show_warnings_by(lambda text, values: None)  # what fails is said here
     lane = watchdog.Watchdog('nvisel')
     try:
         selection = _select(lane, options.inherit, criteria, wish)
@@ -190,8 +190,6 @@ def main(arguments: list[str] | None = None) -> int:
     except RuntimeError as error:
         print(f'CUDA ERROR: {error}', file=sys.stderr)
         return 3
-    finally:
-        show_warnings_by(None)
     status = _print(selection, options)
     if lane.threads_inside:  # ordinary exit would wait for the driver
         sys.stderr.flush()

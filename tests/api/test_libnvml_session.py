@@ -15,7 +15,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libnvml
-from nvitop.api.libnvml import _binding, _logger, _session
+from nvitop.api.libnvml import _binding, _log, _session
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
@@ -377,30 +377,24 @@ def test_debug_messages_go_to_standard_error_and_never_to_a_file(tmp_path: Path)
         (' critical ', logging.CRITICAL),
     ],
 )
-def test_the_level_of_messages_can_be_set(name: str | None, level: int) -> None:
-    before = libnvml.LOGGER.level
-    try:
-        _logger.set_level(name)
-        assert libnvml.LOGGER.level == level
-        assert not libnvml.LOGGER.handlers
-    finally:
-        libnvml.LOGGER.setLevel(before)
+def test_unknown_log_levels_mean_warning(name: str | None, level: int) -> None:
+    assert _log.parse_level(name) == level
 
 
-def test_messages_are_not_doubled_once_logging_is_configured(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    handler = _logger._StandardError()
-    record = logging.LogRecord('nvitop', logging.DEBUG, '', 0, 'a message', None, None)
-    root = logging.getLogger()
-    handlers, root.handlers = root.handlers, []
-    try:
-        handler.emit(record)
-        root.handlers = [logging.NullHandler()]
-        handler.emit(record)
-    finally:
-        root.handlers = handlers
-    assert capsys.readouterr().err == 'a message\n'
+def test_messages_are_not_doubled_once_logging_is_configured() -> None:
+    done = run_python(
+        LEAVING + 'import logging; logging.basicConfig(); libnvml.nvmlInit()', LOGLEVEL='debug'
+    )
+    assert done.stderr == 'DEBUG:nvitop.api.libnvml:NVML is initialised with flags 0.\n'
+
+
+def test_a_level_set_before_the_import_stays() -> None:
+    done = run_python(
+        "import logging; logging.getLogger('nvitop.api.libnvml').setLevel(logging.ERROR); "
+        'from nvitop.api import libnvml; print(libnvml.LOGGER.level == logging.ERROR)',
+        LOGLEVEL='DEBUG',
+    )
+    assert done.stdout == 'True\n'
 
 
 def test_everything_of_the_binding_is_here() -> None:

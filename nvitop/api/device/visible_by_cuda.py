@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import inspect
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -21,14 +22,13 @@ from typing import TYPE_CHECKING
 from nvitop.api import libcuda
 from nvitop.api.device import visible_program
 from nvitop.api.device.visible_rules import digits
-from nvitop.api.log import Log
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.nvidia_files import cuda_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-LOG = Log('nvitop.api.device')
+LOGGER = logging.getLogger('nvitop.api.device')
 
 #: CUDA needs tens of seconds where the driver is not kept loaded (no persistence mode, many GPUs).
 TIMEOUT_SECONDS = 60.0
@@ -97,16 +97,16 @@ def _ask(value: str | None, order: str | None) -> tuple[str, ...] | None:
     try:
         answer: object = json.loads(_run(environment))
     except subprocess.TimeoutExpired:
-        LOG.warning('The CUDA driver gave no list of devices in %g s.', TIMEOUT_SECONDS)
+        LOGGER.warning('The CUDA driver gave no list of devices in %g s.', TIMEOUT_SECONDS)
         return None
     except (OSError, ValueError) as ex:
-        LOG.warning('The CUDA driver could not be asked for its devices: %s', ex)
+        LOGGER.warning('The CUDA driver could not be asked for its devices: %s', ex)
         return None
     if isinstance(answer, list):
         return tuple(map(str, answer))
     if answer == libcuda.CUDA_ERROR_NO_DEVICE:
         return ()
-    log = LOG.debug if answer == libcuda.CUDA_ERROR_FILE_NOT_FOUND else LOG.warning
+    log = LOGGER.debug if answer == libcuda.CUDA_ERROR_FILE_NOT_FOUND else LOGGER.warning
     log('The CUDA driver gave no list of devices: error code %s', answer)
     return None
 

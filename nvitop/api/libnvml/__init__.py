@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 from nvitop.api.libnvml._accounting import nvmlDeviceGetAccountingStats
 from nvitop.api.libnvml._binding import (
@@ -35,6 +35,7 @@ from nvitop.api.libnvml._explanation import (
     explain_silence,
 )
 from nvitop.api.libnvml._field_values import nvmlDeviceGetFieldValues, nvmlQueryFieldValues
+from nvitop.api.libnvml._log import LOGGER
 from nvitop.api.libnvml._missing_functions import missing_functions_report
 from nvitop.api.libnvml._process_lists import (
     ProcessInfo,
@@ -74,9 +75,6 @@ from nvitop.api.libnvml._versions import (
     nvmlDeviceGetPendingDriverModel,
     nvmlDeviceGetTemperature,
 )
-
-if TYPE_CHECKING:
-    from nvitop.api.libnvml._logger import LOGGER
 
 __all__ = [
     'LOGGER',
@@ -222,10 +220,6 @@ class _LibnvmlModule(ModuleType):
 
 def __getattr__(name: str) -> Any:
     """Whatever is not here is looked for in the binding, when it is first used."""
-    if name == 'LOGGER':
-        from nvitop.api.libnvml._logger import LOGGER
-
-        return LOGGER
     try:
         value = getattr(BINDING, name)
     except AttributeError:
@@ -238,7 +232,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """All names, those of the binding too."""
-    return sorted({*globals(), 'LOGGER', *filter(is_lasting, vars(BINDING))})
+    return sorted({*globals(), *filter(is_lasting, vars(BINDING))})
 
 
 # Functions say the path where users find them, not the file they are written in.

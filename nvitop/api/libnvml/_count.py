@@ -7,7 +7,7 @@ import ctypes
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError
 from nvitop.api.libnvml._errors import UNKNOWN
-from nvitop.api.libnvml._log import LOG
+from nvitop.api.libnvml._log import LOGGER
 
 #: Far more than any driver can have (32), few enough to ask for one by one.
 MOST_GPUS = 1024
@@ -25,6 +25,6 @@ def nvmlDeviceGetCount() -> int:
     if code:
         raise NVMLError(code)
     if count.value > MOST_GPUS:
-        LOG.warning('The driver says that it has %d GPUs, which cannot be true.', count.value)
+        LOGGER.warning('The driver says that it has %d GPUs, which cannot be true.', count.value)
         raise NVMLError(UNKNOWN)
     return count.value

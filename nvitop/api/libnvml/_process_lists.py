@@ -15,7 +15,7 @@ from nvitop.api.libnvml._errors import (
     NOT_SUPPORTED,
     is_too_new,
 )
-from nvitop.api.libnvml._log import LOG
+from nvitop.api.libnvml._log import IMPOSSIBLE_PROCESSES, LOGGER
 from nvitop.api.libnvml._query import address_of, count_call
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.libnvml._structures import (
@@ -167,7 +167,7 @@ def _choose_methods(name: str) -> tuple[_Method, ...]:
         methods = (methods[3 - int(forced[1])],)
     elif forced and 'NVITOP_NVML_PROCESS_API' not in _warned:
         _warned.add('NVITOP_NVML_PROCESS_API')
-        LOG.warning('NVITOP_NVML_PROCESS_API is %r, not one of v1, v2, v3: ignored.', forced)
+        LOGGER.warning('NVITOP_NVML_PROCESS_API is %r, not one of v1, v2, v3: ignored.', forced)
     methods = tuple(method for method in methods if _has(name + method.suffix))
     _methods[name] = methods
     return methods
@@ -187,7 +187,7 @@ def _remember(
     layouts = (layout, *(other for other in method.layouts if other is not layout))
     others = tuple(other for other in methods if other is not method)
     _methods[name] = (_Method(method.suffix, layouts), *others)
-    LOG.debug('%s%s writes rows of %d bytes.', name, method.suffix, layout.row.size)
+    LOGGER.debug('%s%s writes rows of %d bytes.', name, method.suffix, layout.row.size)
 
 
 def _read(
@@ -298,7 +298,12 @@ def _note(key: tuple[str, int], answer: _ListResult) -> list[ProcessInfo]:
     name = key[0]
     if name not in _warned:
         _warned.add(name)
-        LOG.warning('%s gave processes that cannot exist: %s.', name, text)
+        LOGGER.warning(
+            '%s gave processes that cannot exist: %s.',
+            name,
+            text,
+            extra={'kind': IMPOSSIBLE_PROCESSES},
+        )
     return answer.rows
 
 

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from nvitop.api.libnvml._binding import BINDING, LibraryMismatchError, NVMLError
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, UNINITIALIZED, UNKNOWN
-from nvitop.api.libnvml._log import LOG
+from nvitop.api.libnvml._log import LOGGER, MISSING_FUNCTION
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 
@@ -240,10 +240,11 @@ def _remember_unknown(name: str) -> None:
     error = NVMLError(FUNCTION_NOT_FOUND)
     if UNKNOWN_FUNCTIONS.setdefault(name, error) is not error:
         return
-    LOG.warning(
+    LOGGER.warning(
         'NVML has no function %s here: %s. What it would tell is shown as N/A.',
         name,
         'the driver lacks it' if hasattr(BINDING, name) else 'the installed binding lacks it',
+        extra={'kind': MISSING_FUNCTION},
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Callable
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, IN_USE, UNINITIALIZED
 from nvitop.api.libnvml._explanation import explain_init_error
-from nvitop.api.libnvml._log import LOG
+from nvitop.api.libnvml._log import LOGGER
 from nvitop.platforms.kernel import at_fork
 from nvitop.platforms.nvidia_files import nvml_elsewhere
 
@@ -73,9 +73,9 @@ class Session:
         except (NVMLError_LibraryNotFound, AttributeError) as error:
             if not self._is_reported:
                 self._is_reported = True
-                LOG.critical('%s', explain_init_error(error))
+                LOGGER.critical('%s', explain_init_error(error))
             raise
-        LOG.debug('NVML is initialised with flags %d.', flags)
+        LOGGER.debug('NVML is initialised with flags %d.', flags)
 
     def ensure(self) -> bool:
         """Initialise NVML if it is not. False when the process is ending: nothing must start then.
@@ -188,7 +188,7 @@ class Session:
                     try:
                         self.shutdown()
                     except NVMLError as error:
-                        LOG.debug('NVML was not shut down: %s', error)
+                        LOGGER.debug('NVML was not shut down: %s', error)
 
     def calls_in_flight(self) -> dict[int, str]:
         """The NVML function in which each other thread is right now, by thread identifier.
@@ -236,7 +236,7 @@ class Session:
             try:
                 self._undo_last()
             except NVMLError as error:
-                LOG.debug('NVML was not shut down: %s', error)
+                LOGGER.debug('NVML was not shut down: %s', error)
 
     def _wait_until_idle(self, deadline: float) -> bool:
         """Whether no other thread is inside a call, by the deadline at the latest."""

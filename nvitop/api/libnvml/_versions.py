@@ -8,7 +8,7 @@ from typing import Any
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError
 from nvitop.api.libnvml._errors import ARGUMENT_VERSION_MISMATCH, is_too_new
-from nvitop.api.libnvml._log import LOG
+from nvitop.api.libnvml._log import LOGGER
 from nvitop.api.libnvml._query import address_of, count_call
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.libnvml._structures import (
@@ -51,7 +51,7 @@ def _call_newest(newest: str, *args: Any) -> bool:
         if not is_too_new(error):
             raise
         _absent.add(newest)
-        LOG.debug('The driver has no %s: an older entry point is used.', newest)
+        LOGGER.debug('The driver has no %s: an older entry point is used.', newest)
         if error.value == ARGUMENT_VERSION_MISMATCH:
             count_call()
         return False
