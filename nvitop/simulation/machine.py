@@ -16,7 +16,7 @@ from nvitop.simulation.parse import read_scenario
 from nvitop.simulation.physics import GPU_RULES, MIG_RULES
 from nvitop.simulation.reader import TomlTable
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
-from nvitop.simulation.schema import FIELDS_BY_NAME
+from nvitop.simulation.schema import GPU_KEYS_BY_NAME
 from nvitop.simulation.world import World
 
 if TYPE_CHECKING:
@@ -172,11 +172,10 @@ class Machine:
         else:
             nodes = [self.world.gpus[gpu]]
         table = TomlTable(values, source='Machine.set')
-        table.know(*FIELDS_BY_NAME)
-        table.finish()
+        table.check(GPU_KEYS_BY_NAME.values())
         for node in nodes:
             for name in values:
-                node.change(name, table.field(FIELDS_BY_NAME[name], node.spec.position))
+                node.change(name, table.gpu_value(GPU_KEYS_BY_NAME[name], node.spec.position))
 
     def fail(
         self,

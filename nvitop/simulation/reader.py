@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table of a TOML file, read key by key: types, units, waves, and errors that say where."""
+"""One table of a scenario file, read by the rows of :mod:`nvitop.simulation.schema`."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
-from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.scenario import ScenarioError, Value
-from nvitop.simulation.schema import ScenarioKey
-from nvitop.simulation.waveforms import SHAPES, Signal, phase_of
+from nvitop.simulation.schema import REQUIRED, WAVE_KEYS, ScenarioKey
+from nvitop.simulation.waveforms import Signal, phase_of
 from nvitop.toml import Part, TomlDocument, suggestion
 
 UNITS = {
@@ -18,17 +17,19 @@ UNITS = {
     'KB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12,
     'KiB': 2**10, 'MiB': 2**20, 'GiB': 2**30, 'TiB': 2**40,
 }  # fmt: skip
-#: Kinds of numbers → what a number in the file is multiplied with.
+#: Unit of a number in the file → factor to the unit of the driver.
 FACTORS: Mapping[str, float] = {
     'count': 1, '%': 1, '°C': 1, 'MHz': 1, 'B': 1, 'B/s': 1, 'MB/s': 1, 'W': 1000, 'J': 1000,
 }  # fmt: skip
+#: A message lists the allowed keys of a table only if there are at most this many.
+MAX_LISTED_KEYS = 20
 _SIZE = re.compile(r'^\s*(\d+(?:\.\d+)?)\s*([KMGT]B|[KMGT]iB|B)(?:/s)?\s*$')
+_VERSION = re.compile(r'^\d+(\.\d+)+$')
 _INDEX = re.compile(r'\{i(?::0(\d+)d)?\}')
-_NAN = math.nan
 
 
 class TomlTable:
-    """One table of the file. Each key has to be read; :meth:`finish` complains about the others."""
+    """One table of the file. Every mistake in it raises :class:`ScenarioError`."""
 
     def __init__(
         self,
@@ -42,220 +43,217 @@ class TomlTable:
         self.path = path
         self.source = source
         self.document = document
-        #: What phases of waves depend on, beside their place in the file.
+        #: The phases of waves depend on it, and on their place in the file.
         self.seed = seed
-        self._known: dict[str, None] = {}
 
-    def __contains__(self, key: str) -> bool:
-        return key in self.content
+    def __contains__(self, name: str) -> bool:
+        return name in self.content
 
-    def fail(self, key: str | None, problem: str) -> ScenarioError:
-        """An error that names file, line and key."""
-        path = self.path if key is None else (*self.path, key)
+    def error(self, name: str | None, problem: str) -> ScenarioError:
+        """An error with the file, the line and the key (:data:`None`: the table itself)."""
+        path = self.path if name is None else (*self.path, name)
         line = 0 if self.document is None else self.document.line_of(path)
         where = f'{self.source}:{line}' if line else self.source
-        name = ''.join(f'[{part}]' if isinstance(part, int) else f'.{part}' for part in path)
-        return ScenarioError(': '.join(part for part in (where, name.lstrip('.'), problem) if part))
-
-    def know(self, *keys: str) -> None:
-        """These keys may stand in the table, whoever reads them."""
-        self._known.update(dict.fromkeys(keys))
-
-    def finish(self) -> None:
-        """Complain about the first key that is not known."""
-        for key in self.content:
-            if key not in self._known:
-                allowed = ', '.join(self._known)
-                hint = suggestion(key, self._known)
-                raise self.fail(key, f'unknown key{hint} (allowed: {allowed})')
-
-    def _take(self, key: str, kinds: tuple[type, ...], what: str) -> Any:
-        self.know(key)
-        value = self.content[key]
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise self.fail(key, f'{value!r} is not {what}')
-        return value
-
-    # Plain values
-
-    def text(self, key: str, default: str = '') -> str:
-        """A string."""
-        self.know(key)
-        return str(self._take(key, (str,), 'a string')) if key in self else default
-
-    def flag(self, key: str, default: bool = False) -> bool:
-        """``true`` or ``false``."""
-        self.know(key)
-        return bool(self._take(key, (bool,), 'true or false')) if key in self else default
-
-    def optional_integer(self, key: str, low: int = 0, high: int = 2**63) -> int | None:
-        """A whole number between two, or :data:`None` where it is not given."""
-        self.know(key)
-        if key not in self:
-            return None
-        value = int(self._take(key, (int,), 'a whole number'))
-        if not low <= value <= high:
-            raise self.fail(key, f'{value} is not between {low} and {high}')
-        return value
-
-    def integer(self, key: str, default: int, low: int = 0) -> int:
-        """A whole number, not below another."""
-        value = self.optional_integer(key, low)
-        return default if value is None else value
-
-    def seconds(self, key: str, default: float) -> float:
-        """A number of seconds, not below zero."""
-        self.know(key)
-        if key not in self:
-            return default
-        value = float(self._take(key, (int, float), 'a number of seconds'))
-        if value < 0:
-            raise self.fail(key, f'{value:g} is below 0')
-        return value
-
-    def word(self, key: str, allowed: Iterable[str], default: str) -> str:
-        """One of the allowed words."""
-        value = self.text(key, default)
-        allowed = tuple(allowed)
-        if value not in allowed:
-            hint = suggestion(value, allowed)
-            raise self.fail(key, f'{value!r} is none of {", ".join(allowed)}{hint}')
-        return value
-
-    def error_code(self, key: str, default: str) -> int:
-        """A return code of NVML, by its name without ``NVML_ERROR_``."""
-        return NVML_ERRORS[self.word(key, NVML_ERRORS, default)][0]
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """A list of strings, empty where it is not given."""
-        return tuple(self._list(key, str, 'a string'))
-
-    def integers(self, key: str) -> tuple[int, ...]:
-        """A list of whole numbers, empty where it is not given."""
-        return tuple(self._list(key, int, 'a whole number'))
-
-    def _list(self, key: str, kind: type, what: str) -> list[Any]:
-        self.know(key)
-        if key not in self:
-            return []
-        items: list[Any] = self._take(key, (list,), f'a list, each item {what}')
-        for item in items:
-            if not isinstance(item, kind) or isinstance(item, bool):
-                raise self.fail(key, f'{item!r} is not {what}')
-        return items
+        key = ''.join(f'[{part}]' if isinstance(part, int) else f'.{part}' for part in path)
+        return ScenarioError(': '.join(part for part in (where, key.lstrip('.'), problem) if part))
 
     # Tables
+
+    def check(self, keys: Iterable[ScenarioKey]) -> None:
+        """Raise an error about the first key that the table does not have."""
+        known = [key.name for key in keys]
+        for name in self.content:
+            if name not in known:
+                hint = suggestion(name, known)
+                if not hint and len(known) <= MAX_LISTED_KEYS:
+                    hint = f'; expected one of {", ".join(known)}'
+                raise self.error(name, f'unknown key{hint}')
+
+    def read(self, keys: Iterable[ScenarioKey], salt: object = '') -> dict[str, Any]:
+        """Values of the keys by the names of their fields.
+
+        Missing keys have their default; those without a default are left out.
+        """
+        values = {}
+        for key in keys:
+            if key.name in self.content:
+                values[key.field or key.name] = self.value(key, salt)
+            elif key.default is REQUIRED:
+                raise self.error(key.name, f'required key is missing: {key.help}')
+            elif key.default is not None:
+                values[key.field or key.name] = self._convert(key, key.default, salt)
+        return values
+
+    def table(self, name: str) -> TomlTable:
+        """A table within this one; empty if it is missing."""
+        content = self.content.get(name, {})
+        if not isinstance(content, dict):
+            raise self._mismatch(name, content, f'a table: [{name}]')
+        return self._inner(content, name)
+
+    def tables(self, name: str) -> Iterator[TomlTable]:
+        """The tables of an array; none if it is missing."""
+        items = self.content.get(name, [])
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise self._mismatch(name, items, f'an array of tables: [[{name}]]')
+        for i, item in enumerate(items):
+            yield self._inner(item, name, i)
 
     def _inner(self, content: Mapping[str, Any], *path: Part) -> TomlTable:
         return TomlTable(content, (*self.path, *path), self.source, self.document, self.seed)
 
-    def table(self, key: str) -> TomlTable:
-        """A table within this one, empty where it is not given."""
-        self.know(key)
-        return self._inner(self._take(key, (dict,), 'a table') if key in self else {}, key)
+    # Values
 
-    def tables(self, key: str) -> Iterator[TomlTable]:
-        """An array of tables, empty where it is not given."""
-        self.know(key)
-        items = (
-            self._take(key, (list,), f'an array of tables: write [[{key}]]') if key in self else []
-        )
-        for i, item in enumerate(items):
-            if not isinstance(item, dict):
-                raise self.fail(key, f'is not an array of tables: write [[{key}]]')
-            yield self._inner(item, key, i)
+    def value(self, key: ScenarioKey, salt: object = '') -> Any:
+        """The value of a key that the table has."""
+        return self._convert(key, self.content[key.name], salt)
 
-    # Numbers that move
-
-    def signal(
-        self, key: str, kind: str, default: Signal | None, salt: object = ''
-    ) -> Signal | None:
-        """A number of a kind, as number, text with a unit, or wave; :data:`None` for ``N/A``."""
-        self.know(key)
-        if key not in self:
-            return default
-        value = self.content[key]
+    def gpu_value(self, key: ScenarioKey, position: int = 0) -> Value:
+        """The value of a key of a GPU: ``"N/A"`` is None; ``{i}`` in text is the position."""
+        value = self.content[key.name]
         if value == 'N/A':
             return None
+        result: Value = self._convert(key, value, position)
+        if key.kind != 'text':
+            return result
+        return _INDEX.sub(lambda match: f'{position:0{match.group(1) or 1}d}', str(result))
+
+    def _convert(self, key: ScenarioKey, value: object, salt: object) -> Any:
+        if key.kind in FACTORS:
+            return self._signal(key, value, salt)
+        return _CONVERTERS[key.kind](self, key, value)
+
+    def _mismatch(self, name: str, value: object, expected: str) -> ScenarioError:
+        return self.error(name, f'expected {expected}, got {value!r}')
+
+    def _text(self, key: ScenarioKey, value: object) -> str:
+        if not isinstance(value, str):
+            raise self._mismatch(key.name, value, 'a string')
+        return value
+
+    def _version(self, key: ScenarioKey, value: object) -> str:
+        if not isinstance(value, str) or not _VERSION.match(value):
+            raise self._mismatch(key.name, value, f'a version such as "{key.default}"')
+        return value
+
+    def _flag(self, key: ScenarioKey, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise self._mismatch(key.name, value, 'true or false')
+        return value
+
+    def _integer(self, key: ScenarioKey, value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._mismatch(key.name, value, 'a whole number')
+        if key.high is not None and not key.low <= value <= key.high:
+            raise self._mismatch(key.name, value, f'a number from {key.low} to {key.high}')
+        if value < key.low:
+            raise self._mismatch(key.name, value, f'a number of at least {key.low}')
+        return value
+
+    def _seconds(self, key: ScenarioKey, value: object) -> float:
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= 0:
+            raise self._mismatch(key.name, value, 'a number of seconds, at least 0')
+        return float(value)
+
+    def _texts(self, key: ScenarioKey, value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self._mismatch(key.name, value, 'a list of strings')
+        return tuple(value)
+
+    def _gpus(self, key: ScenarioKey, value: object) -> tuple[int, ...] | None:
+        """Positions of GPUs; :data:`None` means all."""
+        if value == 'all':
+            return None
+        if not isinstance(value, list) or not all(type(item) is int for item in value):
+            raise self._mismatch(key.name, value, '"all" or a list of GPU indices')
+        return tuple(value)
+
+    def _choice(self, key: ScenarioKey, value: object) -> Any:
+        words = key.words or {}
+        if not isinstance(value, str) or value not in words:
+            hint = suggestion(str(value), words) or f'; expected one of {", ".join(words)}'
+            raise self.error(key.name, f'unknown value {value!r}{hint}')
+        return words[value]
+
+    def _names(self, key: ScenarioKey, value: object) -> int:
+        """A list of words as a bitmask."""
+        return sum({self._choice(key, word) for word in self._texts(key, value)})
+
+    # Numbers that can change with time
+
+    def _signal(self, key: ScenarioKey, value: object, salt: object) -> Signal | None:
+        if value == 'N/A' and key.can_be_na:
+            return None
         if not isinstance(value, dict):
-            result = Signal(self._number(key, kind, value))
-            high = math.inf  # a driver can answer anything, and a test can want that
+            result = Signal(self._number(key.name, key.kind, value))
+            highest = math.inf  # fixed numbers may be impossible, for tests
         else:
-            result = self._wave(key, kind, value, salt)
-            high = 100.0 if kind == '%' else math.inf
-        if result.low < -1e-6 or result.high > high + 1e-6:
-            allowed = 'at least 0' if math.isinf(high) else '0 to 100'
-            span = f'{result.low / FACTORS[kind]:g} to {result.high / FACTORS[kind]:g}'
-            raise self.fail(key, f'goes from {span}, allowed is {allowed}')
+            result = self._wave(key, value, salt)
+            highest = 100.0 if key.kind == '%' else math.inf
+        if result.low < -1e-6 or result.high > highest + 1e-6:
+            allowed = 'of at least 0' if math.isinf(highest) else 'from 0 to 100'
+            low, high = result.low / FACTORS[key.kind], result.high / FACTORS[key.kind]
+            raise self.error(key.name, f'expected values {allowed}, got {low:g} to {high:g}')
         return result
 
-    def _number(self, key: str, kind: str, value: object) -> float:
+    def _number(self, name: str, kind: str, value: object) -> float:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return value * FACTORS[kind]
-        if not isinstance(value, str):
-            raise self.fail(key, f'{value!r} is not a number')
         if kind not in ('B', 'B/s'):
-            raise self.fail(key, f'{value!r} is not a number, a wave or "N/A"')
-        match = _SIZE.match(value)
+            raise self._mismatch(name, value, 'a number or a wave')
+        match = _SIZE.match(value) if isinstance(value, str) else None
         if not match:
-            raise self.fail(key, f'{value!r} is not a size such as "80 GiB", "512 MiB" or "1.5 GB"')
+            raise self._mismatch(name, value, 'a size such as "80 GiB", "512 MiB" or "1.5 GB"')
         return float(match.group(1)) * UNITS[match.group(2)]
 
-    def _wave(self, key: str, kind: str, wave: Mapping[str, Any], salt: object) -> Signal:
-        table = self._inner(wave, key)
-        table.know('mean', 'amplitude', 'period', 'phase', 'shape', 'noise', 'steps')
-        table.finish()
-        steps = tuple(table._steps(kind))
-        if steps and len(wave) > 1:
-            raise table.fail('steps', 'does not go with other keys of a wave')
-        if not steps and 'mean' not in wave:
-            raise table.fail('mean', 'missing: a wave has a mean, or steps')
-        period = table.seconds('period', 60.0)
-        if period <= 0:
-            raise table.fail('period', 'must be above 0')
-        place = (self.seed, *self.path, key, salt)
-        phase = table.seconds('phase', _NAN)
+    def _wave(self, key: ScenarioKey, content: Mapping[str, Any], salt: object) -> Signal:
+        table = self._inner(content, key.name)
+        table.check(WAVE_KEYS)
+        if 'steps' in table:
+            if len(content) > 1:
+                raise table.error('steps', 'cannot be combined with other keys of a wave')
+            return Signal(0.0, steps=tuple(table._steps(key.kind)))
+        if 'mean' not in table:
+            raise table.error('mean', 'required key is missing: a wave needs mean or steps')
+        values = table.read(WAVE_KEYS)
+        if values['period'] <= 0:
+            raise table.error('period', 'expected a number above 0')
+        place = (self.seed, *self.path, key.name, salt)
         return Signal(
-            mean=table._number('mean', kind, wave.get('mean', 0)),
-            amplitude=table._number('amplitude', kind, wave.get('amplitude', 0)),
-            period=period,
-            phase=phase_of(*place, 'wave') if math.isnan(phase) else phase,
-            shape=table.word('shape', SHAPES, 'sine'),
-            noise=table._number('noise', kind, wave.get('noise', 0)),
+            mean=table._number('mean', key.kind, values['mean']),
+            amplitude=table._number('amplitude', key.kind, values['amplitude']),
+            period=values['period'],
+            phase=values.get('phase', phase_of(*place, 'wave')),
+            shape=values['shape'],
+            noise=table._number('noise', key.kind, values['noise']),
             noise_phase=phase_of(*place, 'noise'),
-            steps=steps,
         )
 
     def _steps(self, kind: str) -> Iterator[tuple[float, float]]:
-        last = -math.inf
-        for step in self._list('steps', list, '[seconds, value]'):
-            if len(step) != 2 or not isinstance(step[0], (int, float)) or step[0] < 0:
-                raise self.fail('steps', f'{step!r} is not [seconds, value]')
-            if step[0] <= last:
-                raise self.fail('steps', f'{step!r} does not come after the step before it')
-            last = step[0]
-            yield float(step[0]), self._number('steps', kind, step[1])
+        steps, last = self.content['steps'], -math.inf
+        if not isinstance(steps, list) or not steps:
+            raise self._mismatch('steps', steps, '[[seconds, value], …]')
+        for step in steps:
+            if not isinstance(step, list) or len(step) != 2:
+                raise self._mismatch('steps', step, '[seconds, value]')
+            seconds, value = step
+            if not isinstance(seconds, (int, float)) or seconds < 0:
+                raise self._mismatch('steps', step, '[seconds, value]')
+            if seconds <= last:
+                raise self.error('steps', f'{step!r} is not later than the step before it')
+            last = seconds
+            yield float(seconds), self._number('steps', kind, value)
 
-    # Keys of a GPU
 
-    def field(self, field: ScenarioKey, index: int = 0) -> Value:
-        """The value of a key of a GPU; ``{i}`` in text is the GPU's place."""
-        name = field.name
-        self.know(name)
-        if self.content[name] == 'N/A':
-            return None
-        if field.kind in FACTORS:
-            return self.signal(name, field.kind, None, index)
-        if field.kind == 'text':
-            return _INDEX.sub(lambda match: f'{index:0{match.group(1) or 1}d}', self.text(name))
-        if field.kind == 'flag':
-            return self.flag(name)
-        words = field.words or {}
-        if field.kind == 'choice':
-            return words[self.word(name, words, '')]
-        bits = 0
-        for word in self.texts(name):
-            if word not in words:
-                raise self.fail(name, f'{word!r} is none of {", ".join(words)}')
-            bits |= words[word]
-        return bits
+_CONVERTERS: Mapping[str, Callable[[TomlTable, ScenarioKey, object], object]] = {
+    'text': TomlTable._text,
+    'version': TomlTable._version,
+    'flag': TomlTable._flag,
+    'integer': TomlTable._integer,
+    'seconds': TomlTable._seconds,
+    'strings': TomlTable._texts,
+    'GPUs': TomlTable._gpus,
+    'choice': TomlTable._choice,
+    'names': TomlTable._names,
+    'number': lambda table, key, value: value,
+}

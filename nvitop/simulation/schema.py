@@ -1,25 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""THE table of what a scenario file can say about a GPU. Pure data: reader and documentation use it."""
+"""The tables of a scenario file: every key with its kind, default and meaning.
+
+The reader, the documentation and the tests use these rows; to add a key, add a row.
+"""
 
 from __future__ import annotations
 
-from typing import Mapping
+from typing import Any, Mapping
 
 from nvitop.namedtuple import NamedTuple
+from nvitop.simulation.abi import NVML_ERRORS
+from nvitop.simulation.models import MODELS
+from nvitop.simulation.waveforms import SHAPES
+
+#: Default of keys that must be given.
+REQUIRED = '(required)'
+MAX_PID = 2**32 - 1
 
 
 class ScenarioKey(NamedTuple):
-    """One key of a ``[[gpu]]`` table."""
+    """One key of a table in a scenario file."""
 
     name: str
-    #: ``text``, ``flag``, ``choice``, ``names``, or a number: ``count % °C MHz W B B/s MB/s J``.
+    #: A number that may change with time, by its unit (``count % °C MHz W B B/s MB/s J``), or
+    #: another kind of value: ``text flag choice names integer seconds strings GPUs version``.
     kind: str
-    #: The value where neither scenario nor model gives one, as a scenario would write it;
-    #: :data:`None`: not available, or computed (then :attr:`help` says from what).
+    #: Value if the file does not give the key, in the notation of the file. :data:`None`: not
+    #: available, or computed (:attr:`help` says from what).
     default: object = None
     help: str = ''
-    #: Allowed words of kinds ``choice`` and ``names``, with NVML's numbers.
-    words: Mapping[str, int] | None = None
+    #: Allowed words of the kinds ``choice`` and ``names``, with their values.
+    words: Mapping[str, Any] | None = None
+    #: Name of the field in :mod:`nvitop.simulation.scenario`, if it differs.
+    field: str = ''
+    #: Limits of the kind ``integer``.
+    low: int = 0
+    high: int | None = None
+    #: Whether a number can be ``"N/A"``. All keys of a GPU can.
+    can_be_na: bool = False
 
 
 BRANDS = {
@@ -55,9 +73,38 @@ RECOVERY_ACTIONS = {
     'drain-and-reset': 4,
 }
 FABRIC_STATES = {'not-supported': 0, 'not-started': 1, 'in-progress': 2, 'completed': 3}
+#: Name of a return code of NVML, without ``NVML_ERROR_`` → its number.
+ERROR_CODES = {name: code for name, (code, _) in NVML_ERRORS.items()}
+
+
+def _words(*words: str) -> dict[str, str]:
+    return {word: word for word in words}
+
 
 # fmt: off
-FIELDS: tuple[ScenarioKey, ...] = (
+FILE_KEYS: tuple[ScenarioKey, ...] = (
+    ScenarioKey('description', 'text', '', 'one line for people'),
+    ScenarioKey('seed', 'integer', 0, 'another seed gives other phases and UUIDs'),
+)
+
+DRIVER_KEYS: tuple[ScenarioKey, ...] = (
+    ScenarioKey('version', 'version', '580.65.06', 'driver version; functions newer than its branch are missing', field='driver_version'),
+    ScenarioKey('cuda', 'version', '13.0', 'CUDA version', field='cuda_version'),
+    ScenarioKey('hide', 'strings', None, 'functions that are missing too; `*` and `?` are wildcards', field='hidden'),
+    ScenarioKey('process_struct', 'choice', 'v2', 'struct that `nvmlDeviceGet…RunningProcesses_v3` fills: 24 bytes, or 32 bytes as with some R535 drivers', _words('v2', 'v3')),
+    ScenarioKey('process_samples', 'integer', 1, 'utilization samples kept for each process, six per second', low=1),
+    ScenarioKey('mig_error', 'choice', 'INVALID_ARGUMENT', 'return code of functions that MIG devices do not support, without `NVML_ERROR_`', ERROR_CODES, field='mig_code'),
+    ScenarioKey('pcie_throughput_seconds', 'seconds', 0, 'duration of nvmlDeviceGetPcieThroughput; a real one takes 0.02'),
+)
+
+#: Keys of ``[[gpu]]`` that say which GPUs the table describes.
+GPU_TABLE_KEYS: tuple[ScenarioKey, ...] = (
+    ScenarioKey('count', 'integer', 1, 'number of GPUs of this kind', low=1),
+    ScenarioKey('model', 'choice', 'H100', 'provides the values that the table does not give', _words(*MODELS)),
+)
+
+#: Keys of ``[[gpu]]`` that are values of a GPU; events and :meth:`Machine.set` change them.
+GPU_KEYS: tuple[ScenarioKey, ...] = (
     # identity
     ScenarioKey('name', 'text', 'NVIDIA Simulated GPU', 'product name'),
     ScenarioKey('uuid', 'text', None, '`GPU-…`; computed from the seed and the index'),
@@ -65,140 +112,201 @@ FIELDS: tuple[ScenarioKey, ...] = (
     ScenarioKey('bus_id', 'text', None, '`00000000:1B:00.0`; computed from the index'),
     ScenarioKey('vbios_version', 'text', '96.00.89.00.01', 'version of the video BIOS'),
     ScenarioKey('board_part_number', 'text', None, 'part number of the board'),
-    ScenarioKey('inforom_version', 'text', None, 'version of the inforom image'),
+    ScenarioKey('inforom_version', 'text', None, 'version of the InfoROM image'),
     ScenarioKey('brand', 'choice', 'nvidia', 'product brand', BRANDS),
     ScenarioKey('architecture', 'choice', 'hopper', 'architecture', ARCHITECTURES),
     ScenarioKey('compute_capability', 'text', '9.0', 'CUDA compute capability, `major.minor`'),
     ScenarioKey('minor_number', 'count', None, 'minor number of `/dev/nvidiaN`; computed: the index'),
     ScenarioKey('numa_node', 'count', None, 'NUMA node'),
-    ScenarioKey('board_id', 'count', None, 'identity of the board; computed from the bus id'),
+    ScenarioKey('board_id', 'count', None, 'ID of the board; computed from the bus ID'),
     ScenarioKey('multi_gpu_board', 'flag', False, 'whether the board has several GPUs'),
-    ScenarioKey('pci_device_id', 'count', 0x233010DE, 'device id × 65536 + vendor id'),
-    ScenarioKey('pci_subsystem_id', 'count', 0x16C110DE, 'subsystem id × 65536 + vendor id'),
+    ScenarioKey('pci_device_id', 'count', 0x233010DE, 'device ID × 65536 + vendor ID'),
+    ScenarioKey('pci_subsystem_id', 'count', 0x16C110DE, 'subsystem ID × 65536 + vendor ID'),
     ScenarioKey('cores', 'count', 16896, 'CUDA cores'),
     ScenarioKey('multiprocessors', 'count', 132, 'streaming multiprocessors'),
-    ScenarioKey('memory_bus_width', 'count', 5120, 'bits'),
+    ScenarioKey('memory_bus_width', 'count', 5120, 'width of the memory bus in bits'),
     # memory
-    ScenarioKey('unified_memory', 'flag', False, "whether the host's memory is the GPU's: no memory of its own to report"),
+    ScenarioKey('unified_memory', 'flag', False, 'whether the GPU uses the memory of the host and reports none of its own'),
     ScenarioKey('memory_total', 'B', '80 GiB', 'installed memory'),
-    ScenarioKey('memory_reserved', 'B', '512 MiB', 'kept by driver and firmware'),
-    ScenarioKey('memory_base', 'B', 0, 'allocated, but by no process of the scenario'),
-    ScenarioKey('memory_used', 'B', None, 'allocated; computed: `memory_base` and the processes'),
+    ScenarioKey('memory_reserved', 'B', '512 MiB', 'memory reserved by driver and firmware'),
+    ScenarioKey('memory_base', 'B', 0, 'memory allocated outside the processes of the scenario'),
+    ScenarioKey('memory_used', 'B', None, 'allocated memory; computed: `memory_base` plus the processes'),
     ScenarioKey('bar1_total', 'B', '128 GiB', 'size of the BAR1 window'),
-    ScenarioKey('bar1_used', 'B', None, 'mapped part of it; computed: a little for each process'),
-    ScenarioKey('protected_memory', 'B', 0, 'part of it that confidential computing protects'),
-    # load
-    ScenarioKey('gpu_utilization', '%', None, 'share of time with a kernel running; computed: the processes'),
-    ScenarioKey('memory_utilization', '%', None, 'share of time with memory accesses; computed: the processes'),
-    ScenarioKey('encoder_utilization', '%', None, 'video encoder; computed: the processes'),
-    ScenarioKey('decoder_utilization', '%', None, 'video decoder; computed: the processes'),
+    ScenarioKey('bar1_used', 'B', None, 'mapped part of the BAR1 window; computed: a little for each process'),
+    ScenarioKey('protected_memory', 'B', 0, 'memory protected by confidential computing'),
+    # utilization
+    ScenarioKey('gpu_utilization', '%', None, 'share of time with a running kernel; computed from the processes'),
+    ScenarioKey('memory_utilization', '%', None, 'share of time with memory accesses; computed from the processes'),
+    ScenarioKey('encoder_utilization', '%', None, 'video encoder; computed from the processes'),
+    ScenarioKey('decoder_utilization', '%', None, 'video decoder; computed from the processes'),
     ScenarioKey('jpeg_utilization', '%', None, 'JPEG engine; computed: 0'),
     ScenarioKey('ofa_utilization', '%', None, 'optical-flow accelerator; computed: 0'),
     # clocks
-    ScenarioKey('graphics_clock', 'MHz', None, 'computed from the load'),
-    ScenarioKey('sm_clock', 'MHz', None, 'computed from the load'),
-    ScenarioKey('memory_clock', 'MHz', None, 'computed: the maximum, or `idle_memory_clock`'),
-    ScenarioKey('video_clock', 'MHz', None, 'computed from the load'),
-    ScenarioKey('idle_clock', 'MHz', 345, 'graphics clock without load'),
-    ScenarioKey('idle_memory_clock', 'MHz', None, 'memory clock without load; none: stays at its maximum'),
-    ScenarioKey('max_graphics_clock', 'MHz', 1980, ''),
-    ScenarioKey('max_sm_clock', 'MHz', None, 'computed: `max_graphics_clock`'),
-    ScenarioKey('max_memory_clock', 'MHz', 2619, ''),
-    ScenarioKey('max_video_clock', 'MHz', 1545, ''),
-    ScenarioKey('applications_clocks', 'flag', True, 'whether applications clocks can be asked for'),
-    ScenarioKey('clock_event_reasons', 'names', None, 'why clocks are low; computed from load, power and heat', CLOCK_EVENT_REASONS),
-    ScenarioKey('throttled_time', 'count', 0, 'nanoseconds for which the clocks were held down, by each reason'),
-    # heat and power
-    ScenarioKey('idle_temperature', '°C', 28, 'without load'),
-    ScenarioKey('hot_temperature', '°C', 66, 'after long full load'),
-    ScenarioKey('temperature', '°C', None, 'computed from the load of the last 20 s'),
-    ScenarioKey('memory_temperature', '°C', None, 'computed: the die and 8 °C more'),
-    ScenarioKey('temperature_shutdown', '°C', 92, 'threshold'),
-    ScenarioKey('temperature_slowdown', '°C', 89, 'threshold'),
-    ScenarioKey('temperature_gpu_max', '°C', 87, 'threshold'),
-    ScenarioKey('temperature_memory_max', '°C', 95, 'threshold'),
-    ScenarioKey('fan_count', 'count', 0, 'fans the driver controls; 0: no fan speed either'),
-    ScenarioKey('fan_speed', '%', None, 'computed from the temperature'),
-    ScenarioKey('idle_power', 'W', 70, 'without load'),
-    ScenarioKey('busy_power', 'W', None, 'under full load; computed: 96 % of the limit'),
-    ScenarioKey('power_usage', 'W', None, 'computed from the load'),
-    ScenarioKey('power_limit', 'W', 700, 'set by management'),
-    ScenarioKey('enforced_power_limit', 'W', None, 'computed: `power_limit`'),
-    ScenarioKey('default_power_limit', 'W', 700, 'after start'),
-    ScenarioKey('min_power_limit', 'W', 200, 'lowest that can be set'),
-    ScenarioKey('max_power_limit', 'W', 700, 'highest that can be set'),
-    ScenarioKey('total_energy', 'J', 0, 'energy used before the scenario began; from there it grows with the load'),
-    ScenarioKey('module_power', 'W', None, 'of GPU and CPU together; none: they are two'),
-    ScenarioKey('module_power_limit', 'W', None, ''),
+    ScenarioKey('graphics_clock', 'MHz', None, 'graphics clock; computed from the utilization'),
+    ScenarioKey('sm_clock', 'MHz', None, 'SM clock; computed from the utilization'),
+    ScenarioKey('memory_clock', 'MHz', None, 'memory clock; computed: the maximum, or `idle_memory_clock`'),
+    ScenarioKey('video_clock', 'MHz', None, 'video clock; computed from the utilization'),
+    ScenarioKey('idle_clock', 'MHz', 345, 'graphics clock of an idle GPU'),
+    ScenarioKey('idle_memory_clock', 'MHz', None, 'memory clock of an idle GPU; without it, the clock stays at its maximum'),
+    ScenarioKey('max_graphics_clock', 'MHz', 1980, 'maximum graphics clock'),
+    ScenarioKey('max_sm_clock', 'MHz', None, 'maximum SM clock; computed: `max_graphics_clock`'),
+    ScenarioKey('max_memory_clock', 'MHz', 2619, 'maximum memory clock'),
+    ScenarioKey('max_video_clock', 'MHz', 1545, 'maximum video clock'),
+    ScenarioKey('applications_clocks', 'flag', True, 'whether the GPU has applications clocks'),
+    ScenarioKey('clock_event_reasons', 'names', None, 'reasons for low clocks; computed from utilization, power and temperature', CLOCK_EVENT_REASONS),
+    ScenarioKey('throttled_time', 'count', 0, 'nanoseconds for which each reason has lowered the clocks'),
+    # temperature and power
+    ScenarioKey('idle_temperature', '°C', 28, 'temperature of an idle GPU'),
+    ScenarioKey('hot_temperature', '°C', 66, 'temperature after a long time at 100 %'),
+    ScenarioKey('temperature', '°C', None, 'temperature; computed from the utilization of the last 20 s'),
+    ScenarioKey('memory_temperature', '°C', None, 'temperature of the memory; computed: `temperature` plus 8 °C'),
+    ScenarioKey('temperature_shutdown', '°C', 92, 'threshold at which the GPU shuts down'),
+    ScenarioKey('temperature_slowdown', '°C', 89, 'threshold at which the hardware lowers the clocks'),
+    ScenarioKey('temperature_gpu_max', '°C', 87, 'threshold at which the driver lowers the clocks'),
+    ScenarioKey('temperature_memory_max', '°C', 95, 'the same threshold of the memory'),
+    ScenarioKey('fan_count', 'count', 0, 'fans that the driver controls; 0: no fan speed either'),
+    ScenarioKey('fan_speed', '%', None, 'fan speed; computed from the temperature'),
+    ScenarioKey('idle_power', 'W', 70, 'power of an idle GPU'),
+    ScenarioKey('busy_power', 'W', None, 'power at 100 %; computed: 96 % of the limit'),
+    ScenarioKey('power_usage', 'W', None, 'power; computed from the utilization'),
+    ScenarioKey('power_limit', 'W', 700, 'power limit set by an administrator'),
+    ScenarioKey('enforced_power_limit', 'W', None, 'power limit in effect; computed: `power_limit`'),
+    ScenarioKey('default_power_limit', 'W', 700, 'power limit after start'),
+    ScenarioKey('min_power_limit', 'W', 200, 'lowest power limit that can be set'),
+    ScenarioKey('max_power_limit', 'W', 700, 'highest power limit that can be set'),
+    ScenarioKey('total_energy', 'J', 0, 'energy used before the scenario started; it then grows with the power'),
+    ScenarioKey('module_power', 'W', None, 'power of GPU and CPU together, if they are one module'),
+    ScenarioKey('module_power_limit', 'W', None, 'power limit of that module'),
     # interconnect
-    ScenarioKey('pcie_generation', 'count', None, 'computed: the maximum'),
-    ScenarioKey('max_pcie_generation', 'count', 5, 'of GPU and system together'),
-    ScenarioKey('gpu_max_pcie_generation', 'count', None, 'of the GPU alone; computed: `max_pcie_generation`'),
-    ScenarioKey('pcie_width', 'count', None, 'lanes in use; computed: the maximum'),
-    ScenarioKey('max_pcie_width', 'count', 16, 'lanes'),
-    ScenarioKey('pcie_tx', 'B/s', None, 'traffic from the GPU; computed from the load'),
-    ScenarioKey('pcie_rx', 'B/s', None, 'traffic to the GPU; computed from the load'),
-    ScenarioKey('pcie_counters', 'flag', True, 'whether the field values for PCIe bytes exist'),
+    ScenarioKey('pcie_generation', 'count', None, 'PCIe generation in use; computed: the maximum'),
+    ScenarioKey('max_pcie_generation', 'count', 5, 'maximum of GPU and system together'),
+    ScenarioKey('gpu_max_pcie_generation', 'count', None, 'maximum of the GPU; computed: `max_pcie_generation`'),
+    ScenarioKey('pcie_width', 'count', None, 'PCIe lanes in use; computed: the maximum'),
+    ScenarioKey('max_pcie_width', 'count', 16, 'maximum number of PCIe lanes'),
+    ScenarioKey('pcie_tx', 'B/s', None, 'PCIe traffic from the GPU; computed from the utilization'),
+    ScenarioKey('pcie_rx', 'B/s', None, 'PCIe traffic to the GPU; computed from the utilization'),
+    ScenarioKey('pcie_counters', 'flag', True, 'whether there are field values for PCIe bytes'),
     ScenarioKey('pcie_replays', 'count', 0, 'PCIe replay counter'),
-    ScenarioKey('nvlink_count', 'count', 0, 'links; 0: no NVLink'),
-    ScenarioKey('nvlink_down', 'count', 0, 'how many of them are inactive'),
-    ScenarioKey('nvlink_version', 'count', 4, ''),
-    ScenarioKey('nvlink_speed', 'MB/s', 26562, 'of one link'),
-    ScenarioKey('nvlink_tx', 'B/s', None, 'traffic of one link from the GPU; computed from the load'),
-    ScenarioKey('nvlink_rx', 'B/s', None, 'traffic of one link to the GPU; computed from the load'),
-    ScenarioKey('fabric_state', 'choice', None, 'how far the GPU is in joining an NVLink fabric; none: there is none', FABRIC_STATES),
-    ScenarioKey('fabric_clique', 'count', 0, ''),
-    ScenarioKey('chassis_serial', 'text', None, 'of the chassis; none: it tells nothing of itself'),
-    ScenarioKey('slot_number', 'count', 1, 'in the chassis'),
+    ScenarioKey('nvlink_count', 'count', 0, 'number of NVLinks; 0: no NVLink'),
+    ScenarioKey('nvlink_down', 'count', 0, 'number of inactive NVLinks'),
+    ScenarioKey('nvlink_version', 'count', 4, 'version of NVLink'),
+    ScenarioKey('nvlink_speed', 'MB/s', 26562, 'speed of one NVLink'),
+    ScenarioKey('nvlink_tx', 'B/s', None, 'traffic of one NVLink from the GPU; computed from the utilization'),
+    ScenarioKey('nvlink_rx', 'B/s', None, 'traffic of one NVLink to the GPU; computed from the utilization'),
+    ScenarioKey('fabric_state', 'choice', None, 'state of joining an NVLink fabric; without it, there is no fabric', FABRIC_STATES),
+    ScenarioKey('fabric_clique', 'count', 0, 'clique in the NVLink fabric'),
+    ScenarioKey('chassis_serial', 'text', None, 'serial number of the chassis; without it, there is no platform information'),
+    ScenarioKey('slot_number', 'count', 1, 'slot in the chassis'),
     # modes
     ScenarioKey('display_active', 'flag', False, 'whether a display is initialized'),
     ScenarioKey('display_mode', 'flag', False, 'whether a display is connected'),
-    ScenarioKey('persistence_mode', 'flag', True, ''),
-    ScenarioKey('driver_model', 'choice', None, 'Windows only', DRIVER_MODELS),
-    ScenarioKey('performance_state', 'count', None, '0 … 15; computed: 0 under load, else `idle_performance_state`'),
-    ScenarioKey('idle_performance_state', 'count', 0, 'without load'),
-    ScenarioKey('compute_mode', 'choice', 'default', '', COMPUTE_MODES),
-    ScenarioKey('ecc_mode', 'flag', True, ''),
-    ScenarioKey('mig_mode', 'flag', None, 'whether the GPU is partitioned; none: cannot be'),
-    ScenarioKey('max_mig_devices', 'count', 7, ''),
-    ScenarioKey('accounting_mode', 'flag', False, 'whether processes are accounted for'),
-    ScenarioKey('gpu_operation_mode', 'choice', None, 'some boards of the Kepler generation only', GPU_OPERATION_MODES),
-    ScenarioKey('addressing_mode', 'choice', 'hmm', "how the GPU uses the host's memory", ADDRESSING_MODES),
-    ScenarioKey('gsp_mode', 'flag', True, "whether the GPU's own processor does the driver's work"),
-    ScenarioKey('dram_encryption', 'flag', None, 'none: cannot be'),
-    ScenarioKey('c2c_mode', 'flag', False, 'whether CPU and GPU are connected chip to chip'),
+    ScenarioKey('persistence_mode', 'flag', True, 'whether the driver stays loaded without clients'),
+    ScenarioKey('driver_model', 'choice', None, 'driver model; Windows only', DRIVER_MODELS),
+    ScenarioKey('performance_state', 'count', None, '0 to 15; computed: 0 if busy, else `idle_performance_state`'),
+    ScenarioKey('idle_performance_state', 'count', 0, 'performance state of an idle GPU'),
+    ScenarioKey('compute_mode', 'choice', 'default', 'which processes may use the GPU', COMPUTE_MODES),
+    ScenarioKey('ecc_mode', 'flag', True, 'whether ECC is on'),
+    ScenarioKey('mig_mode', 'flag', None, 'whether the GPU is in MIG mode; without it, the GPU does not support MIG'),
+    ScenarioKey('max_mig_devices', 'count', 7, 'maximum number of MIG devices'),
+    ScenarioKey('accounting_mode', 'flag', False, 'whether the driver accounts for processes'),
+    ScenarioKey('gpu_operation_mode', 'choice', None, 'operation mode; some Kepler boards only', GPU_OPERATION_MODES),
+    ScenarioKey('addressing_mode', 'choice', 'hmm', 'how the GPU uses the memory of the host', ADDRESSING_MODES),
+    ScenarioKey('gsp_mode', 'flag', True, 'whether the GSP firmware is in use'),
+    ScenarioKey('dram_encryption', 'flag', None, 'whether DRAM is encrypted; without it, DRAM encryption is not supported'),
+    ScenarioKey('c2c_mode', 'flag', False, 'whether CPU and GPU are connected by NVLink-C2C'),
     ScenarioKey('vgpu_host', 'flag', None, 'whether virtual machines can share the GPU'),
     # health
-    ScenarioKey('ecc_corrected_volatile', 'count', 0, 'errors since the driver was loaded'),
-    ScenarioKey('ecc_uncorrected_volatile', 'count', 0, ''),
-    ScenarioKey('ecc_corrected_aggregate', 'count', 0, 'errors in the life of the board'),
-    ScenarioKey('ecc_uncorrected_aggregate', 'count', 0, ''),
-    ScenarioKey('retired_single_bit', 'count', None, 'pages retired; none: the GPU remaps rows instead'),
-    ScenarioKey('retired_double_bit', 'count', None, ''),
-    ScenarioKey('retired_pending', 'flag', None, ''),
-    ScenarioKey('remapped_correctable', 'count', 0, 'rows remapped'),
-    ScenarioKey('remapped_uncorrectable', 'count', 0, ''),
-    ScenarioKey('remapped_pending', 'flag', False, ''),
-    ScenarioKey('remapped_failure', 'flag', False, ''),
-    ScenarioKey('sram_errors', 'count', 0, 'uncorrected errors of the SRAM in the life of the board'),
-    ScenarioKey('recovery_action', 'choice', 'none', 'what would make the GPU usable again', RECOVERY_ACTIONS),
+    ScenarioKey('ecc_corrected_volatile', 'count', 0, 'corrected ECC errors since the driver was loaded'),
+    ScenarioKey('ecc_uncorrected_volatile', 'count', 0, 'uncorrected ECC errors since the driver was loaded'),
+    ScenarioKey('ecc_corrected_aggregate', 'count', 0, 'corrected ECC errors in the lifetime of the board'),
+    ScenarioKey('ecc_uncorrected_aggregate', 'count', 0, 'uncorrected ECC errors in the lifetime of the board'),
+    ScenarioKey('retired_single_bit', 'count', None, 'pages retired after single-bit errors; without it, the GPU remaps rows instead'),
+    ScenarioKey('retired_double_bit', 'count', None, 'pages retired after double-bit errors'),
+    ScenarioKey('retired_pending', 'flag', None, 'whether pages are retired at the next reset'),
+    ScenarioKey('remapped_correctable', 'count', 0, 'rows remapped after corrected errors'),
+    ScenarioKey('remapped_uncorrectable', 'count', 0, 'rows remapped after uncorrected errors'),
+    ScenarioKey('remapped_pending', 'flag', False, 'whether rows are remapped at the next reset'),
+    ScenarioKey('remapped_failure', 'flag', False, 'whether remapping has failed'),
+    ScenarioKey('sram_errors', 'count', 0, 'uncorrected SRAM errors in the lifetime of the board'),
+    ScenarioKey('recovery_action', 'choice', 'none', 'action that would make the GPU usable again', RECOVERY_ACTIONS),
     # other
     ScenarioKey('gpm', 'flag', False, 'whether the GPU has performance counters (Hopper and newer)'),
-    ScenarioKey('lost', 'flag', False, 'whether each call for it ends with *GPU is lost*'),
-    ScenarioKey('present', 'flag', True, 'whether the driver lists it'),
+    ScenarioKey('lost', 'flag', False, 'whether every call for the GPU fails with *GPU is lost*'),
+    ScenarioKey('present', 'flag', True, 'whether the driver lists the GPU'),
+)
+
+MIG_KEYS: tuple[ScenarioKey, ...] = (
+    ScenarioKey('profile', 'text', REQUIRED, '`1g.10gb`, `3g.40gb`, `1c.3g.40gb`, …'),
+    ScenarioKey('index', 'integer', None, 'index on its GPU, which may leave gaps; computed: the next one', field='mig_index'),
+    ScenarioKey('gpu_instance', 'integer', None, 'ID of the GPU instance; computed: the next one'),
+    ScenarioKey('compute_instance', 'integer', 0, 'ID of the compute instance'),
+    ScenarioKey('from', 'seconds', None, 'time at which it is created', field='start'),
+    ScenarioKey('until', 'seconds', None, 'time at which it is destroyed', field='stop'),
+)
+#: Keys of :data:`GPU_KEYS` that ``[[gpu.mig]]`` can have too.
+MIG_VALUES = (
+    'name', 'uuid', 'memory_total', 'memory_reserved', 'memory_base', 'memory_used', 'bar1_total', 'bar1_used',
+)
+
+PROCESS_KEYS: tuple[ScenarioKey, ...] = (
+    ScenarioKey('command', 'strings', REQUIRED, 'program and arguments; `{gpu}` and `{rank}` (0, 1, …) are replaced'),
+    ScenarioKey('gpus', 'GPUs', 'all', 'list of GPU indices: one process on each'),
+    ScenarioKey('shared', 'flag', False, 'one process on all of them instead'),
+    ScenarioKey('count', 'integer', 1, 'number of copies'),
+    ScenarioKey('mig', 'integer', None, 'index of the MIG device that it uses'),
+    ScenarioKey('user', 'text', '', 'user to run as, if the simulating program may do so and the system knows the user (Python 3.9)'),
+    ScenarioKey('type', 'choice', 'C', 'compute, graphics, both, or a client of MPS', _words('C', 'G', 'C+G', 'M')),
+    ScenarioKey('memory', 'B', 0, 'GPU memory; `"N/A"`: the driver does not know it', can_be_na=True),
+    ScenarioKey('sm', '%', 0, 'SM utilization; processes that want more than 100 % of a GPU share it'),
+    ScenarioKey('memory_utilization', '%', 0, 'memory utilization; 0: follows `sm`'),
+    ScenarioKey('encoder', '%', 0, 'utilization of the video encoder'),
+    ScenarioKey('decoder', '%', 0, 'utilization of the video decoder'),
+    ScenarioKey('from', 'seconds', None, 'time at which it starts', field='start'),
+    ScenarioKey('until', 'seconds', None, 'time at which it exits', field='stop'),
+    ScenarioKey('state', 'choice', 'running', '`gone`: listed by the driver, unknown to the system', _words('running', 'zombie', 'gone')),
+    ScenarioKey('pid', 'integer', None, 'PID that the driver reports, even an impossible one', high=MAX_PID),
+)
+
+EVENT_KEYS: tuple[ScenarioKey, ...] = (
+    ScenarioKey('at', 'seconds', REQUIRED, 'time of the event'),
+    ScenarioKey('until', 'seconds', None, 'time at which the previous values return'),
+    ScenarioKey('gpus', 'GPUs', 'all', 'list of GPU indices'),
+)
+
+FAULT_KEYS: tuple[ScenarioKey, ...] = (
+    ScenarioKey('call', 'text', REQUIRED, 'name of a function; `*` and `?` are wildcards'),
+    ScenarioKey('gpu', 'integer', None, 'index of the GPU; without it, any'),
+    ScenarioKey('error', 'choice', None, 'return code without `NVML_ERROR_`', ERROR_CODES, field='code'),
+    ScenarioKey('delay', 'seconds', 0, 'time by which the call takes longer'),
+    ScenarioKey('hang', 'flag', False, 'whether the call hangs until the machine stops'),
+    ScenarioKey('after', 'integer', 0, 'number of calls that are not affected'),
+    ScenarioKey('every', 'integer', 1, 'then every N-th call is affected', low=1),
+    ScenarioKey('times', 'integer', None, 'maximum number of affected calls', low=1),
+    ScenarioKey('from', 'seconds', None, 'time at which the fault starts', field='start'),
+    ScenarioKey('until', 'seconds', None, 'time at which the fault ends', field='stop'),
+)
+
+#: A number that changes with time. ``number`` is one in the unit of the key.
+WAVE_KEYS: tuple[ScenarioKey, ...] = (
+    ScenarioKey('mean', 'number', None, 'mean value'),
+    ScenarioKey('amplitude', 'number', 0, 'amplitude of a wave'),
+    ScenarioKey('period', 'seconds', 60, 'period of the wave'),
+    ScenarioKey('phase', 'seconds', None, 'fraction of the period that has passed at the start, 0 to 1; pseudo-random'),
+    ScenarioKey('shape', 'choice', 'sine', 'shape of the wave', _words(*SHAPES)),
+    ScenarioKey('noise', 'number', 0, 'amplitude of an added smooth, irregular movement'),
+    ScenarioKey('steps', 'number', None, 'instead of all others: `[[seconds, value], …]`, each value from its time on'),
 )
 # fmt: on
 
-FIELDS_BY_NAME: dict[str, ScenarioKey] = {field.name: field for field in FIELDS}
-
-#: Keys a ``[[gpu.mig]]`` table takes from the table above.
-MIG_FIELDS = (
-    'name',
-    'uuid',
-    'memory_total',
-    'memory_reserved',
-    'memory_base',
-    'memory_used',
-    'bar1_total',
-    'bar1_used',
-)
+GPU_KEYS_BY_NAME: dict[str, ScenarioKey] = {key.name: key for key in GPU_KEYS}
+#: Table of a scenario file → its keys.
+TABLES: Mapping[str, tuple[ScenarioKey, ...]] = {
+    'file': FILE_KEYS,
+    'wave': WAVE_KEYS,
+    'driver': DRIVER_KEYS,
+    'gpu': (*GPU_TABLE_KEYS, *GPU_KEYS),
+    'gpu.mig': MIG_KEYS,
+    'process': PROCESS_KEYS,
+    'event': EVENT_KEYS,
+    'fault': FAULT_KEYS,
+}

@@ -1,4 +1,4 @@
-"""The document on simulation agrees with the code."""
+"""docs/simulation.md agrees with the code."""
 
 from __future__ import annotations
 
@@ -9,36 +9,46 @@ import pytest
 
 from nvitop import simulation
 from nvitop.simulation.models import MODELS
-from nvitop.simulation.schema import FIELDS
+from nvitop.simulation.schema import REQUIRED, TABLES, ScenarioKey
 
 DOCUMENT = pathlib.Path(__file__).parent.parent.parent / 'docs' / 'simulation.md'
 TEXT = DOCUMENT.read_text(encoding='utf-8')
 
 
-def key_table() -> str:
-    """The table of keys, as it has to stand in the document."""
+def key_table(name: str) -> str:
+    """The Markdown table of the keys of a table."""
     rows = ['| key | kind | default | meaning |', '| --- | --- | --- | --- |']
-    for field in FIELDS:
-        default = '' if field.default is None else f'`{field.default!s}`'
-        if field.name.startswith('pci_') and field.name.endswith('_id'):
-            default = f'`{field.default:#010x}`'
-        if field.kind == 'flag' and field.default is not None:
-            default = f'`{str(field.default).lower()}`'
-        words = f' ({", ".join(f"`{word}`" for word in field.words)})' if field.words else ''
-        rows.append(f'| `{field.name}` | {field.kind} | {default} | {field.help}{words} |')
+    for key in TABLES[name]:
+        words = f' ({", ".join(f"`{word}`" for word in key.words)})' if key.words else ''
+        if key.words and key.help.startswith('return code'):
+            words = ''
+        rows.append(f'| `{key.name}` | {key.kind} | {_default(key)} | {key.help}{words} |')
     return '\n'.join(rows)
 
 
-def test_the_table_of_keys_is_the_one_of_the_code() -> None:
-    assert key_table() in TEXT, f'docs/simulation.md needs this table:\n\n{key_table()}'
+def _default(key: ScenarioKey) -> str:
+    if key.default is None or key.default == '':
+        return ''
+    if key.default is REQUIRED:
+        return 'required'
+    if isinstance(key.default, bool):
+        return f'`{str(key.default).lower()}`'
+    if key.name.startswith('pci_') and key.name.endswith('_id'):
+        return f'`{key.default:#010x}`'
+    return f'`{key.default}`'
 
 
-def test_every_scenario_and_model_is_named() -> None:
+@pytest.mark.parametrize('name', TABLES)
+def test_document_has_the_table_of_keys(name: str) -> None:
+    assert key_table(name) in TEXT, f'docs/simulation.md needs this table:\n\n{key_table(name)}'
+
+
+def test_document_names_every_scenario_and_model() -> None:
     for name in (*simulation.scenario_names(), *MODELS):
         assert f'`{name}`' in TEXT, name
 
 
-def test_every_example_of_a_scenario_loads() -> None:
+def test_scenario_examples_load() -> None:
     examples = re.findall(r'```toml\n(.*?)```', TEXT, re.S)
     assert len(examples) >= 4
     for example in examples:
@@ -48,7 +58,7 @@ def test_every_example_of_a_scenario_loads() -> None:
 
 
 @pytest.mark.parametrize('example', re.findall(r'```python\n(.*?)```', TEXT, re.S))
-def test_every_example_of_python_runs(example: str) -> None:
+def test_python_examples_run(example: str) -> None:
     names: dict[str, object] = {}
     exec(compile(example, str(DOCUMENT), 'exec'), names)
     for name, value in names.items():

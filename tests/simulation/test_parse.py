@@ -1,4 +1,4 @@
-"""Scenario files: what they mean, and how clearly mistakes are told."""
+"""Scenario files: their meaning, and the messages about mistakes."""
 
 from __future__ import annotations
 
@@ -7,193 +7,196 @@ import pathlib
 import pytest
 
 from nvitop import simulation
-from nvitop.simulation.parse import read_scenario
 from nvitop.simulation.waveforms import Signal
+
+GPU = '[[gpu]]\n'
+TWO_GPUS = '[[gpu]]\ncount = 2\n'
+PROCESS = TWO_GPUS + '[[process]]\ncommand = ["a"]\n'
+FAULT = TWO_GPUS + '[[fault]]\ncall = "nvmlInit*"\n'
+
+#: Text of a file, and how the message begins.
+MISTAKES = [
+    ('[[gpu]\n', '1: is not valid TOML: '),
+    ('[grafics]\n', '1: grafics: unknown key; expected one of description, seed, driver, gpu, '),
+    (GPU + '\ntemprature = 3\n', "3: gpu[0].temprature: unknown key; did you mean 'temperature'?"),
+    (GPU + GPU + 'foo = 1\n', '3: gpu[1].foo: unknown key'),
+    ('[driver]\nversoin = "1"\n', "2: driver.versoin: unknown key; did you mean 'version'?"),
+    ('gpu = 3\n', '1: gpu: expected an array of tables: [[gpu]], got 3'),
+    ('gpu = [3]\n', '1: gpu: expected an array of tables: [[gpu]], got [3]'),
+    ('driver = 3\n', '1: driver: expected a table: [driver], got 3'),
+    (GPU + 'model = "H10"\n', "2: gpu[0].model: unknown value 'H10'; did you mean 'H100'?"),
+    (GPU + 'count = 0\n', '2: gpu[0].count: expected a number of at least 1, got 0'),
+    (GPU + 'count = 1.5\n', '2: gpu[0].count: expected a whole number, got 1.5'),
+    (GPU + 'temperature = true\n', '2: gpu[0].temperature: expected a number or a wave, got True'),
+    (GPU + 'lost = 1\n', '2: gpu[0].lost: expected true or false, got 1'),
+    (GPU + 'name = 1\n', '2: gpu[0].name: expected a string, got 1'),
+    (
+        GPU + 'memory_total = "80 Gigs"\n',
+        '2: gpu[0].memory_total: expected a size such as "80 GiB", "512 MiB" or "1.5 GB", got ',
+    ),
+    (
+        GPU + 'power_limit = "80 W"\n',
+        "2: gpu[0].power_limit: expected a number or a wave, got '80 W'",
+    ),
+    (
+        GPU + 'compute_mode = "off"\n',
+        "2: gpu[0].compute_mode: unknown value 'off'; expected one of default, exclusive-thread, ",
+    ),
+    (
+        GPU + 'clock_event_reasons = ["hot"]\n',
+        "2: gpu[0].clock_event_reasons: unknown value 'hot'; expected one of gpu-idle, ",
+    ),
+    (
+        GPU + 'clock_event_reasons = "gpu-idle"\n',
+        "2: gpu[0].clock_event_reasons: expected a list of strings, got 'gpu-idle'",
+    ),
+    # waves
+    (
+        GPU + 'gpu_utilization = { mean = 90, amplitude = 20 }\n',
+        '2: gpu[0].gpu_utilization: expected values from 0 to 100, got 70 to 110',
+    ),
+    (
+        GPU + 'power_usage = { mean = 90, amplitude = 20, noise = 80 }\n',
+        '2: gpu[0].power_usage: expected values of at least 0, got -10 to 190',
+    ),
+    (
+        GPU + 'fan_speed = { amplitude = 20 }\n',
+        '2: gpu[0].fan_speed.mean: required key is missing: a wave needs mean or steps',
+    ),
+    (
+        GPU + 'fan_speed = { mean = 20, perod = 3 }\n',
+        "2: gpu[0].fan_speed.perod: unknown key; did you mean 'period'?",
+    ),
+    (
+        GPU + 'fan_speed = { mean = 20, shape = "round" }\n',
+        "2: gpu[0].fan_speed.shape: unknown value 'round'; expected one of sine, square, triangle, ",
+    ),
+    (
+        GPU + 'fan_speed = { mean = 20, period = 0 }\n',
+        '2: gpu[0].fan_speed.period: expected a number above 0',
+    ),
+    (
+        GPU + 'fan_speed = { steps = [] }\n',
+        '2: gpu[0].fan_speed.steps: expected [[seconds, value], …], got []',
+    ),
+    (
+        GPU + 'fan_speed = { steps = [[0, 1], [2]] }\n',
+        '2: gpu[0].fan_speed.steps: expected [seconds, value], got [2]',
+    ),
+    (
+        GPU + 'fan_speed = { steps = [[5, 1], [2, 3]] }\n',
+        '2: gpu[0].fan_speed.steps: [2, 3] is not later than the step before it',
+    ),
+    (
+        GPU + 'fan_speed = { mean = 1, steps = [[5, 1]] }\n',
+        '2: gpu[0].fan_speed.steps: cannot be combined with other keys of a wave',
+    ),
+    # MIG devices
+    (
+        GPU + '[[gpu.mig]]\nprofile = "huge"\n',
+        '3: gpu[0].mig[0].profile: expected a profile such as "1g.10gb", got \'huge\'',
+    ),
+    (
+        GPU + '[[gpu.mig]]\nprofile = "1g.10gb"\n[[gpu.mig]]\nprofile = "1g.10gb"\nsize = 3\n',
+        '6: gpu[0].mig[1].size: unknown key',
+    ),
+    # processes
+    (
+        PROCESS + 'gpus = [2]\n',
+        '5: process[0].gpus: there is no GPU 2; the scenario has 2',
+    ),
+    (
+        PROCESS + 'gpus = "0"\n',
+        '5: process[0].gpus: expected "all" or a list of GPU indices, got ',
+    ),
+    (TWO_GPUS + '[[process]]\n', '3: process[0].command: required key is missing: program and '),
+    (
+        TWO_GPUS + '[[process]]\ncommand = []\n',
+        '4: process[0].command: expected at least the name of the program',
+    ),
+    (PROCESS + 'mig = 0\n', '5: process[0].mig: GPU 0 has no MIG device 0'),
+    (
+        PROCESS + 'type = "X"\n',
+        "5: process[0].type: unknown value 'X'; expected one of C, G, C+G, M",
+    ),
+    (
+        PROCESS + 'pid = 4294967296\n',
+        '5: process[0].pid: expected a number from 0 to 4294967295, got 4294967296',
+    ),
+    (PROCESS + 'sm = "N/A"\n', "5: process[0].sm: expected a number or a wave, got 'N/A'"),
+    (
+        PROCESS + 'from = -1\n',
+        '5: process[0].from: expected a number of seconds, at least 0, got -1',
+    ),
+    (PROCESS + 'mem = 1\n', "5: process[0].mem: unknown key; did you mean 'memory'?"),
+    # events and faults
+    (TWO_GPUS + '[[event]]\n', '3: event[0].at: required key is missing: time of the event'),
+    (
+        TWO_GPUS + '[[event]]\nat = 9\nuntil = 9\n',
+        '5: event[0].until: expected a time later than "at"',
+    ),
+    (
+        TWO_GPUS + '[[event]]\nat = 1\nset = { losd = true }\n',
+        "5: event[0].set.losd: unknown key; did you mean 'lost'?",
+    ),
+    (FAULT, '3: fault[0]: a fault needs error, delay or hang'),
+    (TWO_GPUS + '[[fault]]\nerror = "UNKNOWN"\n', '3: fault[0].call: required key is missing'),
+    (FAULT + 'error = "LOST"\n', "5: fault[0].error: unknown value 'LOST'"),
+    (FAULT + 'gpu = 4\ndelay = 1\n', '5: fault[0].gpu: there is no GPU 4; the scenario has 2'),
+    (
+        '[driver]\ncuda = "twelve"\n',
+        '2: driver.cuda: expected a version such as "13.0", got \'twelve\'',
+    ),
+]
 
 
 def parse(text: str) -> simulation.Scenario:
     return simulation.parse_scenario(text, name='test', source='test.toml')
 
 
-GPU = '[[gpu]]\ncount = 2\n'
-PROCESS = GPU + '[[process]]\ncommand = ["a"]\n'
-
-MISTAKES = {
-    'syntax': ('[[gpu]\n', 'test.toml:1: is not valid TOML: '),
-    'unknown table': ('[grafics]\n', 'test.toml:1: grafics: unknown key (allowed: description'),
-    'unknown key': (
-        '[[gpu]]\n\ntemprature = 3\n',
-        "test.toml:3: gpu[0].temprature: unknown key; did you mean 'temperature'? (allowed: ",
-    ),
-    'unknown key of the second GPU': (
-        '[[gpu]]\n[[gpu]]\nfoo = 1\n',
-        'test.toml:3: gpu[1].foo: unknown key',
-    ),
-    'unknown key of the driver': (
-        '[driver]\nversoin = "1"\n',
-        "test.toml:2: driver.versoin: unknown key; did you mean 'version'?",
-    ),
-    'not a table': ('gpu = 3\n', 'test.toml:1: gpu: 3 is not an array of tables: write [[gpu]]'),
-    'a list of numbers': ('gpu = [3]\n', 'test.toml:1: gpu: is not an array of tables'),
-    'model': ('[[gpu]]\nmodel = "H10"\n', "test.toml:2: gpu[0].model: 'H10' is none of H100, "),
-    'count': ('[[gpu]]\ncount = 0\n', 'test.toml:2: gpu[0].count: 0 is not between 1 and '),
-    'a flag for a number': (
-        '[[gpu]]\ntemperature = true\n',
-        'test.toml:2: gpu[0].temperature: True is not a number',
-    ),
-    'a number for a flag': (
-        '[[gpu]]\nlost = 1\n',
-        'test.toml:2: gpu[0].lost: 1 is not true or false',
-    ),
-    'a number for a text': (
-        '[[gpu]]\nname = 1\n',
-        'test.toml:2: gpu[0].name: 1 is not a string',
-    ),
-    'unit of a size': (
-        '[[gpu]]\nmemory_total = "80 Gigs"\n',
-        'test.toml:2: gpu[0].memory_total: \'80 Gigs\' is not a size such as "80 GiB"',
-    ),
-    'text for a number': (
-        '[[gpu]]\npower_limit = "80 W"\n',
-        'test.toml:2: gpu[0].power_limit: \'80 W\' is not a number, a wave or "N/A"',
-    ),
-    'choice': (
-        '[[gpu]]\nbrand = "gforce"\n',
-        "test.toml:2: gpu[0].brand: 'gforce' is none of ",
-    ),
-    'names': (
-        '[[gpu]]\nclock_event_reasons = ["hot"]\n',
-        "test.toml:2: gpu[0].clock_event_reasons: 'hot' is none of gpu-idle, ",
-    ),
-    'wave above 100 %': (
-        '[[gpu]]\ngpu_utilization = { mean = 90, amplitude = 20 }\n',
-        'test.toml:2: gpu[0].gpu_utilization: goes from 70 to 110, allowed is 0 to 100',
-    ),
-    'wave below 0': (
-        '[[gpu]]\npower_usage = { mean = 90, amplitude = 20, noise = 80 }\n',
-        'test.toml:2: gpu[0].power_usage: goes from -10 to 190, allowed is at least 0',
-    ),
-    'wave without mean': (
-        '[[gpu]]\nfan_speed = { amplitude = 20 }\n',
-        'test.toml:2: gpu[0].fan_speed.mean: missing: a wave has a mean, or steps',
-    ),
-    'key of a wave': (
-        '[[gpu]]\nfan_speed = { mean = 20, perod = 3 }\n',
-        "test.toml:2: gpu[0].fan_speed.perod: unknown key; did you mean 'period'?",
-    ),
-    'shape': (
-        '[[gpu]]\nfan_speed = { mean = 20, shape = "round" }\n',
-        "test.toml:2: gpu[0].fan_speed.shape: 'round' is none of sine, square, triangle, saw",
-    ),
-    'period': (
-        '[[gpu]]\nfan_speed = { mean = 20, period = 0 }\n',
-        'test.toml:2: gpu[0].fan_speed.period: must be above 0',
-    ),
-    'steps': (
-        '[[gpu]]\nfan_speed = { steps = [[0, 1], [2]] }\n',
-        'test.toml:2: gpu[0].fan_speed.steps: [2] is not [seconds, value]',
-    ),
-    'order of steps': (
-        '[[gpu]]\nfan_speed = { steps = [[5, 1], [2, 3]] }\n',
-        'test.toml:2: gpu[0].fan_speed.steps: [2, 3] does not come after the step before it',
-    ),
-    'steps and a wave': (
-        '[[gpu]]\nfan_speed = { mean = 1, steps = [[5, 1]] }\n',
-        'test.toml:2: gpu[0].fan_speed.steps: does not go with other keys of a wave',
-    ),
-    'profile': (
-        '[[gpu]]\n[[gpu.mig]]\nprofile = "huge"\n',
-        'test.toml:3: gpu[0].mig[0].profile: \'huge\' is not one such as "1g.10gb"',
-    ),
-    'a second MIG device': (
-        '[[gpu]]\n[[gpu.mig]]\nprofile = "1g.10gb"\n[[gpu.mig]]\nprofile = "1g.10gb"\nsize = 3\n',
-        'test.toml:6: gpu[0].mig[1].size: unknown key',
-    ),
-    'no such GPU': (
-        GPU + '[[process]]\ncommand = ["a"]\ngpus = [2]\n',
-        'test.toml:5: process[0].gpus: there is no GPU 2 (there are 2)',
-    ),
-    'no command': (GPU + '[[process]]\n', 'test.toml:3: process[0].command: missing'),
-    'no such MIG device': (
-        PROCESS + 'mig = 0\n',
-        'test.toml:5: process[0].mig: GPU 0 has no MIG device 0',
-    ),
-    'type of a process': (
-        PROCESS + 'type = "X"\n',
-        "test.toml:5: process[0].type: 'X' is none of C, G, C+G, M",
-    ),
-    'a PID no system has': (
-        PROCESS + 'pid = 4294967296\n',
-        'test.toml:5: process[0].pid: 4294967296 is not between 0 and 4294967295',
-    ),
-    'unknown key of a process': (PROCESS + 'mem = 1\n', 'test.toml:5: process[0].mem: unknown key'),
-    'time of an event': (GPU + '[[event]]\n', 'test.toml:3: event[0].at: missing'),
-    'end of an event': (
-        GPU + '[[event]]\nat = 9\nuntil = 9\n',
-        'test.toml:5: event[0].until: not after at',
-    ),
-    'key of an event': (
-        GPU + '[[event]]\nat = 1\nset = { losd = true }\n',
-        "test.toml:5: event[0].set.losd: unknown key; did you mean 'lost'?",
-    ),
-    'fault without effect': (
-        GPU + '[[fault]]\ncall = "nvmlInit*"\n',
-        'test.toml:3: fault[0]: does nothing: give error, delay or hang',
-    ),
-    'fault without call': (
-        GPU + '[[fault]]\nerror = "UNKNOWN"\n',
-        'test.toml:3: fault[0].call: missing',
-    ),
-    'code of a fault': (
-        GPU + '[[fault]]\ncall = "nvmlInit*"\nerror = "LOST"\n',
-        "test.toml:5: fault[0].error: 'LOST' is none of UNINITIALIZED, ",
-    ),
-    'GPU of a fault': (
-        GPU + '[[fault]]\ncall = "nvmlInit*"\ngpu = 4\ndelay = 1\n',
-        'test.toml:5: fault[0].gpu: there is no GPU 4',
-    ),
-    'version of CUDA': (
-        '[driver]\ncuda = "twelve"\n',
-        'test.toml:2: driver.cuda: is not a version such as "12.4"',
-    ),
-}
-
-
-@pytest.mark.parametrize('mistake', MISTAKES)
-def test_a_mistake_is_told_with_file_line_and_key(mistake: str) -> None:
-    text, message = MISTAKES[mistake]
+@pytest.mark.parametrize(('text', 'message'), MISTAKES, ids=[text for _, text in MISTAKES])
+def test_message_about_a_mistake_names_file_line_and_key(text: str, message: str) -> None:
     with pytest.raises(simulation.ScenarioError) as caught:
         parse(text)
-    assert str(caught.value).startswith(message)
+    assert str(caught.value).startswith(f'test.toml:{message}')
 
 
-def test_numbers_get_the_units_of_the_driver() -> None:
-    values = (
-        parse(
-            '[[gpu]]\nmemory_total = "1.5 GiB"\npower_limit = 250\npcie_tx = "2 MB/s"\n'
-            'temperature = "N/A"\nbrand = "geforce"\n'
-            'clock_event_reasons = ["gpu-idle", "sw-power-cap"]\n'
-        )
-        .gpus[0]
-        .values
+def test_message_does_not_list_the_keys_of_a_large_table() -> None:
+    with pytest.raises(simulation.ScenarioError, match=r'\[0\]\.xyz: unknown key$'):
+        parse(GPU + 'xyz = 1\n')
+
+
+def test_numbers_have_the_units_of_the_driver() -> None:
+    text = (
+        '[[gpu]]\nmemory_total = "1.5 GiB"\npower_limit = 250\npcie_tx = "2 MB/s"\n'
+        'temperature = "N/A"\nbrand = "geforce"\n'
+        'clock_event_reasons = ["gpu-idle", "sw-power-cap"]\n'
     )
-    assert values['memory_total'] == Signal(1.5 * 2**30)
-    assert values['power_limit'] == Signal(250_000.0)
-    assert values['pcie_tx'] == Signal(2e6)
-    assert values['temperature'] is None
-    assert values['brand'] == 5
-    assert values['clock_event_reasons'] == 0x5
+    (gpu,) = parse(text).gpus
+    assert gpu.values['memory_total'] == Signal(1.5 * 2**30)
+    assert gpu.values['power_limit'] == Signal(250_000.0)
+    assert gpu.values['pcie_tx'] == Signal(2e6)
+    assert gpu.values['temperature'] is None
+    assert gpu.values['brand'] == 5
+    assert gpu.values['clock_event_reasons'] == 0x5
 
 
-def test_a_process_is_one_for_each_gpu_unless_it_is_shared() -> None:
+def test_driver_table_is_read() -> None:
+    scenario = parse('[driver]\nversion = "430.64"\ncuda = "10.1"\nmig_error = "NOT_SUPPORTED"\n')
+    assert scenario.driver_version == '430.64'
+    assert scenario.cuda_version == 10010
+    assert scenario.mig_code == 3
+
+
+def test_process_runs_once_on_each_gpu_unless_it_is_shared() -> None:
     text = '[[gpu]]\ncount = 3\n[[process]]\ngpus = [1, 2]\ncommand = ["a", "{rank}", "{gpu}"]\n'
     assert [(spec.gpus, spec.command) for spec in parse(text).processes] == [
         ((1,), ('a', '0', '1')),
         ((2,), ('a', '1', '2')),
     ]
     assert [spec.gpus for spec in parse(text + 'shared = true\n').processes] == [(1, 2)]
-    many = parse(text + 'count = 2\n').processes
-    assert [(spec.gpus, spec.command[1]) for spec in many] == [
+    copies = parse(text + 'count = 2\n').processes
+    assert [(spec.gpus, spec.command[1]) for spec in copies] == [
         ((1,), '0'),
         ((2,), '1'),
         ((1,), '2'),
@@ -201,7 +204,7 @@ def test_a_process_is_one_for_each_gpu_unless_it_is_shared() -> None:
     ]
 
 
-def test_a_gpu_with_mig_devices_is_in_mig_mode_unless_it_says_otherwise() -> None:
+def test_gpu_with_mig_devices_is_in_mig_mode_by_default() -> None:
     text = '[[gpu]]\n{}[[gpu.mig]]\nprofile = "1c.3g.40gb"\n'
     gpu = parse(text.format('')).gpus[0]
     assert gpu.values['mig_mode'] is True
@@ -209,14 +212,21 @@ def test_a_gpu_with_mig_devices_is_in_mig_mode_unless_it_says_otherwise() -> Non
     assert parse(text.format('mig_mode = false\n')).gpus[0].values['mig_mode'] is False
 
 
-def test_gpus_of_one_table_move_apart() -> None:
-    first, second = parse('[[gpu]]\ncount = 2\nfan_speed = { mean = 50, amplitude = 9 }\n').gpus
+def test_mig_devices_are_numbered_consecutively() -> None:
+    mig = '[[gpu.mig]]\nprofile = "1g.10gb"\n'
+    (gpu,) = parse(GPU + mig + mig).gpus
+    numbers = [(m.mig_index, m.gpu_instance, m.compute_instance) for m in gpu.migs]
+    assert numbers == [(0, 1, 0), (1, 2, 0)]
+
+
+def test_gpus_of_one_table_have_different_phases() -> None:
+    first, second = parse(TWO_GPUS + 'fan_speed = { mean = 50, amplitude = 9 }\n').gpus
     assert first.values['fan_speed'] != second.values['fan_speed']
 
 
-def test_a_scenario_is_loaded_by_path(tmp_path: pathlib.Path) -> None:
+def test_scenario_is_loaded_by_path(tmp_path: pathlib.Path) -> None:
     path = tmp_path / 'mine.toml'
-    path.write_text('[[gpu]]\nname = "Größe"\n', encoding='utf-8')
+    path.write_bytes('\ufeff[[gpu]]\r\nname = "Größe"\r\n'.encode())
     scenario = simulation.load(path)
     assert scenario.name == 'mine'
     assert scenario.gpus[0].values['name'] == 'Größe'
@@ -224,7 +234,7 @@ def test_a_scenario_is_loaded_by_path(tmp_path: pathlib.Path) -> None:
     assert simulation.load(scenario) is scenario
 
 
-def test_a_scenario_that_is_not_there_is_told_with_those_that_are(tmp_path: pathlib.Path) -> None:
+def test_message_about_a_missing_scenario_names_the_known_ones(tmp_path: pathlib.Path) -> None:
     with pytest.raises(simulation.ScenarioError, match="no scenario 'dgx-h10': use dgx-h100, "):
         simulation.load('dgx-h10')
     with pytest.raises(simulation.ScenarioError, match=r'gone\.toml: No such file'):
@@ -233,20 +243,3 @@ def test_a_scenario_that_is_not_there_is_told_with_those_that_are(tmp_path: path
     latin.write_bytes(b'name = "\xe9"')
     with pytest.raises(simulation.ScenarioError, match=r'latin\.toml: not UTF-8 text'):
         simulation.load(latin)
-
-
-def test_a_byte_order_mark_before_the_text_is_no_part_of_it(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / 'mine.toml'
-    path.write_bytes(b'\xef\xbb\xbf[[gpu]]\r\nname = "Mine"\r\n')
-    (gpu,) = read_scenario(path).gpus
-    assert gpu.values['name'] == 'Mine'
-    path.write_bytes(b'\xef\xbb\xbf[[gpu]]\nnome = "Mine"\n')
-    with pytest.raises(simulation.ScenarioError, match=r'mine.toml:2: gpu\[0\].nome: unknown key'):
-        read_scenario(path)
-
-
-def test_mig_devices_and_their_instances_are_numbered_one_after_the_other() -> None:
-    part = '[[gpu.mig]]\nprofile = "1g.10gb"\n'
-    scenario = parse(f'[[gpu]]\nmodel = "H100"\n{part}{part}')
-    numbers = [(m.mig_index, m.gpu_instance, m.compute_instance) for m in scenario.gpus[0].migs]
-    assert numbers == [(0, 1, 0), (1, 2, 0)]
