@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated machines: an NVML and a CUDA driver made of Python, for demonstrations and for tests.
+"""Simulated machines for demonstrations and tests: an NVML and a CUDA driver written in Python.
 
-Everything above the drivers is real: nvitop, and any program that uses NVML through Python, asks the
-simulated machine in this process as it would ask a real one::
+Everything above the drivers is real. nvitop, and every program that uses NVML through Python, queries
+the simulated machine in this process like a real one::
 
     from nvitop import simulation
     from nvitop.device import Device
@@ -47,7 +47,7 @@ __all__ = [
     'simulated',
 ]
 
-#: Values of ``NVITOP_DEMO`` that name no scenario but ask for the default one.
+#: Values of ``NVITOP_DEMO`` that select the default scenario.
 _YES = ('1', 'on', 'true', 'yes')
 
 
@@ -59,21 +59,21 @@ def machine(
     wall_clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Machine:
-    """A simulated machine, to be used in a ``with`` block, in which it answers for the drivers.
+    """Create a simulated machine, which replaces the drivers in a ``with`` block.
 
     Args:
-        scenario: A name out of :func:`scenario_names`, the path of a ``.toml`` file, or a
+        scenario: A name from :func:`scenario_names`, the path of a ``.toml`` file, or a
             :class:`Scenario`.
-        processes: ``'real'`` starts a light child process for each process of the scenario;
-            ``'fixed'`` gives them PIDs that do not exist; a list of PIDs gives these to the first of
-            them, and the others do not exist; ``'none'``: no processes.
-        clock: What tells the machine's time, in seconds. ``lambda: 0.0`` makes it stand still but
-            for :meth:`Machine.advance`.
-        wall_clock: Seconds since the epoch, for the time stamps that the driver gives.
-        sleep: How the machine waits where a call is to be slow.
+        processes: ``'real'`` starts a lightweight child for each process of the scenario.
+            ``'fixed'`` lists PIDs that do not exist. A list of PIDs assigns these to the first
+            processes; the others do not exist. ``'none'`` lists no processes.
+        clock: Returns the machine's time in seconds. With ``lambda: 0.0``, time only moves by
+            :meth:`Machine.advance`.
+        wall_clock: Returns seconds since the epoch, for the timestamps of the driver.
+        sleep: Sleeps for a number of seconds during slow calls.
 
     Raises:
-        ScenarioError: The scenario cannot be used.
+        ScenarioError: The scenario does not exist or has a mistake.
     """
     return Machine(scenario, processes=processes, clock=clock, wall_clock=wall_clock, sleep=sleep)
 
@@ -81,12 +81,16 @@ def machine(
 def install(
     scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO, *, announce: bool = True
 ) -> Machine:
-    """Have a simulated machine answer for the rest of this process, and say so on standard error.
+    """Replace the drivers of this process by a simulated machine until it exits.
 
-    This is what the environment variable ``NVITOP_DEMO`` and ``nvitop --demo`` do.
+    ``NVITOP_DEMO`` and ``nvitop --demo`` call this.
+
+    Args:
+        scenario: See :func:`machine`.
+        announce: Print a line to stderr.
 
     Raises:
-        ScenarioError: The scenario cannot be used.
+        ScenarioError: The scenario does not exist or has a mistake.
     """
     if isinstance(scenario, str) and scenario.lower() in _YES:
         scenario = DEFAULT_SCENARIO

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Return codes of NVML and CUDA, and how a Python function reads and fills ctypes arguments."""
+"""Return codes of NVML, and access to ctypes arguments from Python functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FUNCTION_NOT_FOUND = 13
 GPU_IS_LOST = 15
 ARGUMENT_VERSION_MISMATCH = 25
 
-#: Name without ``NVML_ERROR_`` → (code, text as nvmlErrorString gives it).
+#: Name without ``NVML_ERROR_`` → (code, text of nvmlErrorString).
 NVML_ERRORS: dict[str, tuple[int, str]] = {
     'UNINITIALIZED': (1, 'Uninitialized'),
     'INVALID_ARGUMENT': (2, 'Invalid Argument'),
@@ -54,7 +54,7 @@ NVML_ERRORS: dict[str, tuple[int, str]] = {
 
 
 class DriverError(Exception):
-    """A call of the simulated driver ends with this return code."""
+    """A call of the simulated driver fails with this return code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -62,7 +62,7 @@ class DriverError(Exception):
 
 
 def target(argument: object) -> Any:
-    """The ctypes object an argument points to: behind ``byref()``, a pointer, or an array.
+    """The ctypes object that an argument refers to: through ``byref()``, a pointer, or an array.
 
     Raises :class:`DriverError` (invalid argument) for NULL.
     """
@@ -80,12 +80,12 @@ def target(argument: object) -> Any:
 
 
 def number(argument: Any) -> int:
-    """An integer argument, given as ctypes value or as plain ``int``."""
+    """An integer argument, passed as a ctypes value or as an ``int``."""
     return int(getattr(argument, 'value', argument))
 
 
 def fill_number(argument: object, value: float) -> None:
-    """Store a number behind a pointer. The C type cuts what does not fit."""
+    """Store a number through a pointer. The C type truncates numbers that do not fit."""
     behind = getattr(argument, '_obj', None)
     if behind is None:
         behind = target(argument)
@@ -93,7 +93,7 @@ def fill_number(argument: object, value: float) -> None:
 
 
 def fill_text(buffer: object, length: object, text: str) -> None:
-    """Store text with its final NUL in a ``char`` array, or refuse with *insufficient size*."""
+    """Store text and a final NUL in a ``char`` array; raises *insufficient size* if it is too short."""
     data = text.encode('utf-8')
     if len(data) + 1 > number(length):
         raise DriverError(INSUFFICIENT_SIZE)
@@ -101,7 +101,7 @@ def fill_text(buffer: object, length: object, text: str) -> None:
 
 
 def text_of(argument: Any) -> str:
-    """A ``const char *`` argument, given as ``c_char_p`` or as bytes."""
+    """A ``const char *`` argument, passed as ``c_char_p`` or as bytes."""
     value = getattr(argument, 'value', argument)
     if value is None:
         raise DriverError(INVALID_ARGUMENT)
@@ -109,7 +109,7 @@ def text_of(argument: Any) -> str:
 
 
 def address_of(handle: Any) -> int:
-    """The address in a device handle: an opaque pointer, ``c_void_p`` or ``int``; 0 for NULL."""
+    """The address in a device handle (opaque pointer, ``c_void_p`` or ``int``); 0 for NULL."""
     try:
         return ctypes.addressof(handle.contents)
     except AttributeError:
@@ -120,7 +120,7 @@ def address_of(handle: Any) -> int:
 
 
 def fill_handle(argument: object, address: int) -> None:
-    """Store an address in the handle behind a pointer."""
+    """Store an address in a handle through a pointer."""
     handle = target(argument)
     pointed: Any = getattr(type(handle), '_type_', None)
     if hasattr(pointed, 'from_address'):
@@ -130,12 +130,12 @@ def fill_handle(argument: object, address: int) -> None:
 
 
 def write_bytes(array: object, data: bytes) -> None:
-    """Copy raw structs into an array of the caller, never beyond its end."""
+    """Copy raw structs into an array of the caller, up to its end."""
     where = target(array)
     ctypes.memmove(ctypes.addressof(where), data, min(len(data), ctypes.sizeof(where)))
 
 
 def check_version(struct: Any, *allowed: int) -> None:
-    """Refuse a versioned struct whose ``version`` field is none of the allowed ones."""
+    """Raise *version mismatch* if the ``version`` field of a struct is not allowed."""
     if struct.version not in allowed:
         raise DriverError(ARGUMENT_VERSION_MISMATCH)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a ``model = "…"`` line stands for: keys of a ``[[gpu]]`` table. Pure data."""
+"""Models of GPUs: keys of a ``[[gpu]]`` table for ``model = "…"``. Pure data."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from what on a GPU: load makes heat, power, clocks and traffic."""
+"""Computed values of a GPU: utilization causes heat, power, clocks and traffic."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from nvitop.simulation.scenario import Value
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
 from nvitop.simulation.world import MIB, Node, Rule
 
-#: Bytes/s of traffic for each percent of SM load.
+#: Bytes/s of traffic for each percent of SM utilization.
 PCIE_TX_PER_PERCENT = 14.0e6
 PCIE_RX_PER_PERCENT = 31.0e6
 NVLINK_PER_PERCENT = 55.0e6
-#: A GPU's heat follows its load of so many seconds.
+#: The temperature follows the mean utilization of this time (seconds).
 HEAT_SECONDS = 20.0
 
 
@@ -37,7 +37,7 @@ def _bus_id(node: Node, t: float) -> Value:
 
 def _memory_used(node: Node, t: float) -> Value:
     tasks = (task.memory(t) or 0 for task in node.in_memory() if task.runs(t))
-    # What is used without processes is used once in each GPU instance.
+    # Each GPU instance has its memory base once, however many compute instances share it.
     instances = {
         part.mig.gpu_instance: _number(part, 'memory_base', t)
         for part in node.migs
@@ -112,7 +112,7 @@ def _memory_clock(node: Node, t: float) -> Value:
 def _temperature(node: Node, t: float) -> Value:
     idle, hot = _number(node, 'idle_temperature', t), _number(node, 'hot_temperature', t)
     load = node.sm_integral(t - HEAT_SECONDS, t) / HEAT_SECONDS
-    # Cards in the middle of a chassis run warmer than those at its ends.
+    # Cards in the middle of a chassis are warmer than those at its ends.
     return round(idle + (hot - idle) * load / 100.0 + (0, 1, 3, 2)[node.spec.position % 4])
 
 
@@ -169,7 +169,7 @@ def _traffic(per_percent: float) -> Rule:
 
 
 def energy_mj(node: Node, t: float) -> int | None:
-    """Energy in mJ since the driver was loaded: what the scenario begins with, and power × time."""
+    """Energy in mJ since the driver was loaded: the initial value plus power × time."""
     begin = node.value_at('total_energy', t)
     if begin is None:
         return None
@@ -194,7 +194,7 @@ TRAFFIC = {
     'nvlink_rx': NVLINK_PER_PERCENT,
 }
 
-#: Keys of a GPU that follow from others.
+#: Computed keys of a GPU.
 GPU_RULES: Mapping[str, Rule] = {
     'uuid': lambda node, t: f'GPU-{node.world.uuid("gpu", node.spec.position)}',
     'bus_id': _bus_id,
@@ -227,7 +227,7 @@ GPU_RULES: Mapping[str, Rule] = {
     **{name: _traffic(per_percent) for name, per_percent in TRAFFIC.items()},
 }
 
-#: Keys of a MIG device that follow from others.
+#: Computed keys of a MIG device.
 MIG_RULES: Mapping[str, Rule] = {
     'uuid': lambda node, t: f'MIG-{node.world.uuid("mig", *node.key)}',
     'memory_used': _memory_used,

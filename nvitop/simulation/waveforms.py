@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a value moves: pure functions of time with exact integrals, so that counters agree with rates."""
+"""Values that change with time: pure functions with exact integrals, so that counters match rates."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ NOISE = ((3.1, 0.2), (7.3, 0.3), (17.9, 0.5))
 
 
 class Signal(NamedTuple):
-    """A number that moves around a mean, or follows steps."""
+    """A number that varies around a mean, or follows steps."""
 
     mean: float
     amplitude: float = 0.0
     #: Seconds.
     period: float = 60.0
-    #: 0 … 1: where in its period the wave is at time 0.
+    #: Fraction of the period that has passed at time 0, 0 to 1.
     phase: float = 0.0
     shape: str = 'sine'
-    #: Half the width of an added smooth, irregular movement.
+    #: Amplitude of an added smooth, irregular movement.
     noise: float = 0.0
-    #: 0 … 1: what makes one noise unlike another.
+    #: 0 to 1; distinguishes one noise from another.
     noise_phase: float = 0.0
-    #: ``((seconds, value), …)`` in order of time: the value from then on. Replaces the wave.
+    #: ``((seconds, value), …)`` in order of time: each value from its time on. Replaces the wave.
     steps: tuple[tuple[float, float], ...] = ()
 
     def value(self, t: float) -> float:
@@ -74,21 +74,21 @@ class Signal(NamedTuple):
 
     @property
     def low(self) -> float:
-        """The lowest value it can take."""
+        """The lowest possible value."""
         if self.steps:
             return min(value for _, value in self.steps)
         return self.mean - abs(self.amplitude) - abs(self.noise)
 
     @property
     def high(self) -> float:
-        """The highest value it can take."""
+        """The highest possible value."""
         if self.steps:
             return max(value for _, value in self.steps)
         return self.mean + abs(self.amplitude) + abs(self.noise)
 
 
 def phase_of(*what: object) -> float:
-    """A number in 0 … 1 that depends on nothing but *what*: the same in each run and Python."""
+    """A pseudo-random number from 0 to 1 that depends only on *what*, in every run and Python."""
     return zlib.crc32('/'.join(map(str, what)).encode()) / 2**32
 
 
@@ -104,7 +104,7 @@ def _wave(shape: str, turns: float) -> float:
 
 
 def _wave_area(shape: str, turns: float) -> float:
-    """An antiderivative of :func:`_wave`; whole turns add nothing."""
+    """An antiderivative of :func:`_wave`; whole periods add nothing."""
     turn = turns % 1.0
     if shape == 'sine':
         return -math.cos(TAU * turn) / TAU

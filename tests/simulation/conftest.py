@@ -1,4 +1,4 @@
-"""A simulated machine whose clock stands still, for the tests of what it answers."""
+"""A simulated machine with a fixed clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nvitop import simulation
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., simulation.Machine]]:
-    """Start a machine from the text of a scenario or its name; it ends with the test."""
+    """Start a machine from the text or the name of a scenario; it stops after the test."""
     machines: list[simulation.Machine] = []
 
     def start_machine(scenario: str = 'dgx-h100', **options: Any) -> simulation.Machine:
@@ -35,13 +35,13 @@ def start() -> Iterator[Callable[..., simulation.Machine]]:
 
 
 def needs(*names: str) -> pytest.MarkDecorator:
-    """Leave a test out with bindings that do not have these names yet."""
+    """Skip a test if the binding does not have these names yet."""
     missing = [name for name in names if not hasattr(pynvml, name)]
     return pytest.mark.skipif(bool(missing), reason=f'this binding lacks {", ".join(missing)}')
 
 
 def text(value: Any) -> str:
-    """Text from the binding, which the oldest ones give as bytes."""
+    """Text from the binding; the oldest ones return bytes."""
     return value.decode() if isinstance(value, bytes) else str(value)
 
 

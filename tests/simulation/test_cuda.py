@@ -1,4 +1,4 @@
-"""The simulated CUDA driver: what it shows under ``CUDA_VISIBLE_DEVICES``."""
+"""The simulated CUDA driver: devices and ``CUDA_VISIBLE_DEVICES``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def visible() -> list[str]:
         ('x', []),
     ],
 )
-def test_the_rules_of_visible_devices(
+def test_cuda_visible_devices_selects_devices(
     start: Start, monkeypatch: pytest.MonkeyPatch, value: str | None, indices: list[int]
 ) -> None:
     start(THREE)
@@ -68,7 +68,7 @@ def test_the_rules_of_visible_devices(
     assert visible() == [uuids[index][4:] for index in indices]
 
 
-def test_the_fastest_gpu_comes_first_unless_the_bus_decides(
+def test_fastest_gpu_is_first_unless_ordered_by_bus_id(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
@@ -79,9 +79,7 @@ def test_the_fastest_gpu_comes_first_unless_the_bus_decides(
     assert visible() == [uuid(0)[4:], uuid(1)[4:]]
 
 
-def test_at_most_one_mig_device_is_shown_and_no_gpu_beside_it(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mig_device_is_the_only_device(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     start('mig')
     first, third = mig_uuid(0, 0), mig_uuid(0, 2)
     for value, expected in (
@@ -103,7 +101,9 @@ def test_at_most_one_mig_device_is_shown_and_no_gpu_beside_it(
     assert visible() == [uuid(3)[4:], uuid(2)[4:]]
 
 
-def test_before_r470_the_uuid_is_the_gpus(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uuid_of_a_mig_device_is_that_of_its_gpu_before_r470(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine = start('mig')
     machine.hide('cuDeviceGetUuid_v2')
     pynvml.nvmlInit()
@@ -111,7 +111,7 @@ def test_before_r470_the_uuid_is_the_gpus(start: Start, monkeypatch: pytest.Monk
     assert visible() == [uuid(0)[4:]]
 
 
-def test_a_device_says_what_it_is(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_reports_its_properties(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '4')
     start()
     libcuda.cuInit()
@@ -129,7 +129,7 @@ def test_a_device_says_what_it_is(start: Start, monkeypatch: pytest.MonkeyPatch)
     assert libcuda.cuGetErrorString(101) == 'invalid device ordinal'
 
 
-def test_before_cuinit_there_are_no_devices(start: Start) -> None:
+def test_calls_before_cuinit_fail(start: Start) -> None:
     start()
     with pytest.raises(libcuda.CUDAError_NotInitialized):
         libcuda.cuDeviceGetCount()
@@ -137,9 +137,7 @@ def test_before_cuinit_there_are_no_devices(start: Start) -> None:
         libcuda.cuDeviceGet(0)
 
 
-def test_a_lost_gpu_is_not_shown_and_no_gpu_is_no_device(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lost_gpu_is_not_listed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
     machine = start(THREE)
     machine.set(gpu=1, lost=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pathlib
 import re
+from typing import Callable
 
+import pynvml
 import pytest
 
 from nvitop import simulation
 from nvitop.simulation.models import MODELS
 from nvitop.simulation.schema import REQUIRED, TABLES, ScenarioKey
+from tests.simulation.conftest import handle, text
 
 DOCUMENT = pathlib.Path(__file__).parent.parent.parent / 'docs' / 'simulation.md'
 TEXT = DOCUMENT.read_text(encoding='utf-8')
@@ -44,8 +47,20 @@ def test_document_has_the_table_of_keys(name: str) -> None:
 
 
 def test_document_names_every_scenario_and_model() -> None:
-    for name in (*simulation.scenario_names(), *MODELS):
+    names = simulation.scenario_names()
+    assert {'dgx-h100', 'empty', 'faults', 'mig', 'old-driver', 'spark', 'workstation'} <= {*names}
+    for name in (*names, *MODELS):
         assert f'`{name}`' in TEXT, name
+
+
+@pytest.mark.parametrize('name', simulation.scenario_names())
+def test_bundled_scenario_lists_its_gpus(name: str, start: Callable[..., object]) -> None:
+    start(name, processes='none')
+    scenario = simulation.load(name)
+    assert scenario.description
+    names = [text(pynvml.nvmlDeviceGetName(handle(index))) for index in range(len(scenario.gpus))]
+    assert names == [gpu.values['name'] for gpu in scenario.gpus]
+    assert pynvml.nvmlDeviceGetCount() == len(names)
 
 
 def test_scenario_examples_load() -> None:

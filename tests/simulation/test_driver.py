@@ -1,4 +1,4 @@
-"""The simulated NVML, asked through the binding: identity, memory, load, heat, power, links."""
+"""The simulated NVML through the binding: identity, memory, utilization, temperature, power, links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.simulation.conftest import handle, needs, text
 
 Start = Callable[..., simulation.Machine]
 
-#: Arguments that the getters of the binding take beside the handle.
+#: Arguments of the getters of the binding after the handle.
 ARGUMENTS: dict[str, Any] = {
     'sensor': 0, 'threshold': 0, 'type': 0, 'id': 0, 'counter': 0, 'link': 0, 'fan': 0,
     'errorType': 0, 'counterType': 0, 'locationType': 0, 'fieldIds': [91, 82], 'pid': 1,
@@ -31,12 +31,12 @@ ARGUMENTS: dict[str, Any] = {
 PCIE_COUNT_TX_BYTES = 197
 REFUSALS = (
     pynvml.NVMLError,
-    getattr(pynvml, 'NVMLLibraryMismatchError', pynvml.NVMLError),  # newer bindings have it
+    getattr(pynvml, 'NVMLLibraryMismatchError', pynvml.NVMLError),  # in newer bindings
 )
 
 
 def getters() -> list[str]:
-    """Functions of the binding that ask a device with arguments known above."""
+    """Functions of the binding that take a device and arguments from the table above."""
     names = []
     for name in dir(pynvml):
         function = getattr(pynvml, name)
@@ -48,7 +48,9 @@ def getters() -> list[str]:
 
 
 @pytest.mark.parametrize('scenario', ['dgx-h100', 'mig', 'workstation', 'spark', 'old-driver'])
-def test_every_getter_of_the_binding_is_answered_or_refused(start: Start, scenario: str) -> None:
+def test_every_getter_of_the_binding_returns_or_raises_an_nvml_error(
+    start: Start, scenario: str
+) -> None:
     start(scenario)
     answered = 0
     for name in getters():
@@ -64,7 +66,7 @@ def test_every_getter_of_the_binding_is_answered_or_refused(start: Start, scenar
     assert answered >= 45
 
 
-def test_gpus_are_listed_and_found_by_index_uuid_and_bus_id(start: Start) -> None:
+def test_gpus_are_found_by_index_uuid_and_bus_id(start: Start) -> None:
     start()
     assert pynvml.nvmlDeviceGetCount() == 8
     uuids = set()
@@ -100,12 +102,12 @@ def test_gpus_are_found_by_uuids_as_text_and_as_bytes(start: Start) -> None:
         assert pynvml.nvmlDeviceGetIndex(found) == 5
 
 
-def test_uuids_are_the_same_in_each_run(start: Start) -> None:
+def test_uuids_are_the_same_in_every_run(start: Start) -> None:
     start()
     assert text(pynvml.nvmlDeviceGetUUID(handle())) == 'GPU-687e4c4b-7ab8-5c03-914d-5790c93b4091'
 
 
-def test_a_handle_of_another_machine_is_invalid(start: Start) -> None:
+def test_handle_of_another_machine_is_invalid(start: Start) -> None:
     start()
     old = handle()
     start('mig')
@@ -115,7 +117,7 @@ def test_a_handle_of_another_machine_is_invalid(start: Start) -> None:
         pynvml.nvmlDeviceGetName(pynvml.c_nvmlDevice_t())
 
 
-def test_text_that_does_not_fit_is_refused(start: Start) -> None:
+def test_text_that_does_not_fit_returns_insufficient_size(start: Start) -> None:
     machine = start()
     call = machine.driver.__dict__['nvmlDeviceGetName']
     assert call(handle(), ctypes.create_string_buffer(9), ctypes.c_uint(9)) == 7
@@ -125,7 +127,7 @@ def test_text_that_does_not_fit_is_refused(start: Start) -> None:
 
 
 @needs('nvmlMemory_v2')
-def test_memory_v1_counts_reserved_memory_as_used(start: Start) -> None:
+def test_memory_v1_includes_reserved_memory_in_used(start: Start) -> None:
     start()
     old = pynvml.nvmlDeviceGetMemoryInfo(handle())
     new = pynvml.nvmlDeviceGetMemoryInfo(handle(), pynvml.nvmlMemory_v2)
@@ -143,7 +145,7 @@ def test_unified_memory_is_not_reported(start: Start) -> None:
         pynvml.nvmlDeviceGetMemoryInfo(handle())
 
 
-def test_values_hold_still_while_the_clock_does_and_move_with_it(start: Start) -> None:
+def test_values_change_only_with_the_clock(start: Start) -> None:
     machine = start()
 
     def load() -> tuple[int, int]:
@@ -170,7 +172,7 @@ def test_two_machines_with_one_scenario_agree_at_every_moment(start: Start) -> N
     assert fast == slow[3::4]
 
 
-def test_load_makes_heat_power_and_clocks(start: Start) -> None:
+def test_utilization_causes_heat_power_and_clocks(start: Start) -> None:
     machine = start(
         '[[gpu]]\ncount = 2\n[[process]]\ngpus = [0]\ncommand = ["a"]\n'
         'sm = { steps = [[0, 0], [100, 100]] }\n'
@@ -194,14 +196,14 @@ def test_load_makes_heat_power_and_clocks(start: Start) -> None:
     assert pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle(1)) == 0x1
 
 
-def test_processes_with_more_wishes_than_time_share_the_gpu(start: Start) -> None:
+def test_processes_that_want_more_than_100_percent_share_the_gpu(start: Start) -> None:
     start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = 90\n[[process]]\ncommand = ["b"]\nsm = 60\n')
     assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 100
     samples = pynvml.nvmlDeviceGetProcessUtilization(handle(), 0)
     assert [sample.smUtil for sample in samples] == [60, 40]
 
 
-def test_energy_is_the_area_under_power(start: Start) -> None:
+def test_energy_is_the_integral_of_power(start: Start) -> None:
     machine = start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = { mean = 50, amplitude = 40 }\n')
     begin = pynvml.nvmlDeviceGetTotalEnergyConsumption(handle())
     joules = 0.0
@@ -212,7 +214,7 @@ def test_energy_is_the_area_under_power(start: Start) -> None:
     assert spent == pytest.approx(joules, rel=0.005)
 
 
-def test_traffic_counters_grow_as_throughput_says(start: Start) -> None:
+def test_traffic_counters_grow_at_the_reported_throughput(start: Start) -> None:
     machine = start()
     fields = [
         (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 0),
@@ -234,7 +236,7 @@ def test_traffic_counters_grow_as_throughput_says(start: Start) -> None:
     assert pcie / 1024 == pytest.approx(throughput, rel=0.02)
 
 
-def test_each_field_value_has_its_own_return_code(start: Start) -> None:
+def test_every_field_value_has_its_own_return_code(start: Start) -> None:
     machine = start()
     machine.set(gpu=0, nvlink_down=1, memory_temperature='N/A')
     values = pynvml.nvmlDeviceGetFieldValues(
@@ -253,7 +255,7 @@ def test_each_field_value_has_its_own_return_code(start: Start) -> None:
     assert not pynvml.nvmlDeviceGetNvLinkState(handle(), 17)
 
 
-def test_the_throughput_call_takes_as_long_as_the_scenario_says(start: Start) -> None:
+def test_pcie_throughput_takes_the_time_of_the_scenario(start: Start) -> None:
     waits: list[float] = []
     start('[driver]\npcie_throughput_seconds = 0.02\n[[gpu]]\n', sleep=waits.append)
     pynvml.nvmlDeviceGetPcieThroughput(handle(), 0)
@@ -261,7 +263,7 @@ def test_the_throughput_call_takes_as_long_as_the_scenario_says(start: Start) ->
 
 
 @needs('nvmlDeviceGetNumFans')
-def test_fans_are_there_or_not(start: Start) -> None:
+def test_gpu_has_fans_or_none(start: Start) -> None:
     start('workstation')
     assert pynvml.nvmlDeviceGetNumFans(handle()) == 2
     assert pynvml.nvmlDeviceGetFanSpeed_v2(handle(), 1) == pynvml.nvmlDeviceGetFanSpeed(handle())
@@ -273,7 +275,7 @@ def test_fans_are_there_or_not(start: Start) -> None:
         pynvml.nvmlDeviceGetFanSpeed(handle())
 
 
-def test_lists_follow_the_protocol_of_sizes(start: Start) -> None:
+def test_list_is_filled_in_a_second_call(start: Start) -> None:
     machine = start()
     clocks = pynvml.nvmlDeviceGetSupportedGraphicsClocks(handle(), 2619)
     assert clocks[0] == 1980
@@ -287,7 +289,7 @@ def test_lists_follow_the_protocol_of_sizes(start: Start) -> None:
     assert room[0] == 2619
 
 
-def test_the_pci_layout_before_r396_holds_the_short_bus_id(start: Start) -> None:
+def test_pci_struct_before_r396_has_the_short_bus_id(start: Start) -> None:
     machine = start()
     info = pynvml.nvmlPciInfo_v2_t()
     assert machine.driver.__dict__['nvmlDeviceGetPciInfo_v2'](handle(), ctypes.byref(info)) == 0
@@ -296,7 +298,7 @@ def test_the_pci_layout_before_r396_holds_the_short_bus_id(start: Start) -> None
 
 
 @needs('nvmlGpmMetricsGet')
-def test_performance_counters_are_means_between_two_samples(start: Start) -> None:
+def test_gpm_metrics_are_means_between_two_samples(start: Start) -> None:
     machine = start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = { steps = [[0, 0], [5, 80]] }\n')
     with pytest.raises(pynvml.NVMLError_InvalidArgument):
         pynvml.nvmlGpmMetricsGet(pynvml.c_nvmlGpmMetricsGet_t(version=1))
@@ -326,14 +328,14 @@ def test_performance_counters_are_means_between_two_samples(start: Start) -> Non
 
 
 @needs('nvmlGpmMetricsGet')
-def test_a_gpu_without_performance_counters_says_so(start: Start) -> None:
+def test_gpu_without_gpm_reports_no_support(start: Start) -> None:
     start('mig')
     assert not pynvml.nvmlGpmQueryDeviceSupport(handle()).isSupportedDevice
     with pytest.raises(pynvml.NVMLError_NotSupported):
         pynvml.nvmlGpmSampleGet(handle(), pynvml.nvmlGpmSampleAlloc())
 
 
-def test_old_drivers_lack_symbols(start: Start) -> None:
+def test_old_driver_lacks_functions(start: Start) -> None:
     machine = start('old-driver')
     symbols = vars(machine.driver)
     assert 'nvmlDeviceGetComputeRunningProcesses' in symbols
@@ -342,20 +344,20 @@ def test_old_drivers_lack_symbols(start: Start) -> None:
         pynvml.nvmlDeviceGetMigMode(handle())
 
 
-def test_no_fields_are_no_question(start: Start) -> None:
+def test_empty_list_of_field_values_is_invalid(start: Start) -> None:
     start()
     with pytest.raises(pynvml.NVMLError_InvalidArgument):
         pynvml.nvmlDeviceGetFieldValues(handle(), [])
 
 
-def test_nothing_is_written_beyond_the_end_of_an_array() -> None:
+def test_write_bytes_stops_at_the_end_of_the_array() -> None:
     memory = (ctypes.c_ubyte * 8)(*b'........')
     short = (ctypes.c_ubyte * 4).from_buffer(memory)
     write_bytes(ctypes.byref(short), b'123456')
     assert bytes(memory) == b'1234....'
 
 
-def test_old_drivers_lack_field_values(start: Start) -> None:
+def test_old_driver_lacks_field_values(start: Start) -> None:
     fields = [pynvml.NVML_FI_DEV_MEMORY_TEMP, pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX]
     start('old-driver')
     values = pynvml.nvmlDeviceGetFieldValues(handle(), [*fields, PCIE_COUNT_TX_BYTES])
@@ -365,19 +367,19 @@ def test_old_drivers_lack_field_values(start: Start) -> None:
     assert [value.nvmlReturn for value in values] == [0, 0, 0]
 
 
-def test_a_scenario_hides_symbols_of_its_own(start: Start) -> None:
+def test_scenario_hides_functions(start: Start) -> None:
     start('[driver]\nhide = ["nvmlDeviceGetFan*", "nvmlNoSuchFunction"]\n[[gpu]]\n')
     with pytest.raises(pynvml.NVMLError_FunctionNotFound):
         pynvml.nvmlDeviceGetFanSpeed(handle())
 
 
-def test_changes_are_not_permitted(start: Start) -> None:
+def test_setters_are_not_permitted(start: Start) -> None:
     start()
     with pytest.raises(pynvml.NVMLError_NoPermission):
         pynvml.nvmlDeviceSetPersistenceMode(handle(), 0)
 
 
-def test_an_uninitialized_driver_refuses_all_but_initialization(start: Start) -> None:
+def test_calls_before_initialization_fail(start: Start) -> None:
     start()
     pynvml.nvmlShutdown()
     for call in (pynvml.nvmlDeviceGetCount, pynvml.nvmlShutdown, pynvml.nvmlSystemGetDriverVersion):
@@ -388,7 +390,7 @@ def test_an_uninitialized_driver_refuses_all_but_initialization(start: Start) ->
     assert text(pynvml.nvmlSystemGetNVMLVersion()) == '13.580.65.06'
 
 
-def test_given_pids_go_to_the_first_processes(start: Start) -> None:
+def test_given_pids_are_assigned_to_the_first_processes(start: Start) -> None:
     start(processes=[os.getpid()])
     lists = [pynvml.nvmlDeviceGetComputeRunningProcesses(handle(i)) for i in range(8)]
     assert [process.pid for processes in lists for process in processes] == [os.getpid()]

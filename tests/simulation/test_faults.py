@@ -1,4 +1,4 @@
-"""What can be made to go wrong on a simulated machine."""
+"""Faults of a simulated machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Start = Callable[..., simulation.Machine]
 
 
 def codes(count: int, gpu: int = 0) -> list[int]:
-    """The return codes of so many calls."""
+    """The return codes of *count* calls."""
     result = []
     for _ in range(count):
         try:
@@ -28,13 +28,13 @@ def codes(count: int, gpu: int = 0) -> list[int]:
     return result
 
 
-def test_calls_fail_after_some_now_and_then_and_not_for_ever(start: Start) -> None:
+def test_fault_has_a_start_an_interval_and_a_maximum(start: Start) -> None:
     machine = start()
     machine.fail('nvmlDeviceGetPowerUsage', 'TIMEOUT', after=2, every=2, times=2)
     assert codes(8) == [0, 0, 0, 10, 0, 10, 0, 0]
 
 
-def test_a_fault_can_be_for_one_gpu_and_for_many_functions(start: Start) -> None:
+def test_fault_affects_one_gpu_and_several_functions(start: Start) -> None:
     machine = start()
     machine.fail('nvmlDeviceGetPower*', 999, gpu=3)
     assert codes(1, gpu=2) == [0]
@@ -45,7 +45,7 @@ def test_a_fault_can_be_for_one_gpu_and_for_many_functions(start: Start) -> None
     assert codes(1, gpu=3) == [0]
 
 
-def test_a_fault_of_a_gpu_is_one_of_its_mig_devices(start: Start) -> None:
+def test_fault_of_a_gpu_affects_its_mig_devices(start: Start) -> None:
     machine = start('mig')
     first, second = (
         pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle(0), index) for index in (0, 2)
@@ -59,7 +59,7 @@ def test_a_fault_of_a_gpu_is_one_of_its_mig_devices(start: Start) -> None:
         pynvml.nvmlDeviceGetMemoryInfo(first)
 
 
-def test_looking_a_gpu_up_can_fail_for_that_gpu(start: Start) -> None:
+def test_lookup_of_one_gpu_fails(start: Start) -> None:
     machine = start()
     machine.fail('nvmlDeviceGetHandleBy*', 'GPU_IS_LOST', gpu=5)
     handle(4)
@@ -67,14 +67,14 @@ def test_looking_a_gpu_up_can_fail_for_that_gpu(start: Start) -> None:
         handle(5)
 
 
-def test_initialization_can_fail(start: Start) -> None:
+def test_initialization_fails(start: Start) -> None:
     machine = start()
     machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
     with pytest.raises(pynvml.NVMLError_DriverNotLoaded):
         pynvml.nvmlInit()
 
 
-def test_an_unknown_function_is_an_error_of_the_test(start: Start) -> None:
+def test_unknown_function_or_code_raises(start: Start) -> None:
     machine = start()
     with pytest.raises(ValueError, match="no function 'nvmlDeviceGetPowerUsed'"):
         machine.fail('nvmlDeviceGetPowerUsed', 1)
@@ -84,7 +84,7 @@ def test_an_unknown_function_is_an_error_of_the_test(start: Start) -> None:
         machine.fail('nvmlDeviceGetPowerUsage', 'NO_SUCH_CODE')
 
 
-def test_calls_can_be_slow(start: Start) -> None:
+def test_delayed_calls_sleep(start: Start) -> None:
     waits: list[float] = []
     machine = start(sleep=waits.append)
     machine.delay('nvmlDeviceGetPowerUsage', 1.5, gpu=1)
@@ -93,7 +93,7 @@ def test_calls_can_be_slow(start: Start) -> None:
     assert waits == [1.5, 1.5]
 
 
-def test_calls_hang_until_released(start: Start) -> None:
+def test_hanging_call_returns_after_release(start: Start) -> None:
     machine = start()
     device = handle()
     machine.hang('nvmlDeviceGetPowerUsage', gpu=0)
@@ -114,7 +114,7 @@ def test_calls_hang_until_released(start: Start) -> None:
     assert codes(1) == [0]
 
 
-def test_a_machine_that_stops_lets_hanging_calls_go() -> None:
+def test_hanging_call_returns_when_the_machine_stops() -> None:
     with simulation.machine(processes='none') as machine:
         pynvml.nvmlInit()
         device = handle()
@@ -127,7 +127,7 @@ def test_a_machine_that_stops_lets_hanging_calls_go() -> None:
     assert not thread.is_alive()
 
 
-def test_functions_can_be_taken_away_at_any_time(start: Start) -> None:
+def test_functions_are_hidden_at_run_time(start: Start) -> None:
     machine = start()
     assert codes(1) == [0]
     machine.hide('nvmlDeviceGetPower*')
@@ -160,7 +160,7 @@ def test_counts_are_exact_under_threads(start: Start) -> None:
     assert machine.calls['nvmlDeviceGetPowerUsage'] == 4000
 
 
-def test_values_can_be_set(start: Start) -> None:
+def test_set_changes_values_of_one_or_all_gpus(start: Start) -> None:
     machine = start()
     machine.set(gpu=1, temperature=95, power_usage=12.5, memory_used='3 GiB')
     assert pynvml.nvmlDeviceGetTemperature(handle(1), 0) == 95
@@ -174,14 +174,14 @@ def test_values_can_be_set(start: Start) -> None:
         machine.set(temprature=3)
 
 
-def test_values_of_a_mig_device_can_be_set(start: Start) -> None:
+def test_set_changes_values_of_a_mig_device(start: Start) -> None:
     machine = start('mig')
     machine.set(gpu=(0, 2), memory_used='3 GiB')
     device = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle(0), 2)
     assert pynvml.nvmlDeviceGetMemoryInfo(device).used == (3 << 30) + (16 << 20)
 
 
-def test_a_gpu_is_lost_and_comes_back(start: Start) -> None:
+def test_lost_gpu_comes_back(start: Start) -> None:
     machine = start('faults')
     device = handle(1)
     machine.advance(30.0)
@@ -195,7 +195,7 @@ def test_a_gpu_is_lost_and_comes_back(start: Start) -> None:
     assert text(pynvml.nvmlDeviceGetName(device)) == 'NVIDIA H100 80GB HBM3'
 
 
-def test_after_an_event_all_is_as_it_was_before(start: Start) -> None:
+def test_previous_values_return_after_an_event(start: Start) -> None:
     machine = start(
         '[[gpu]]\ntemperature = 40\n[[process]]\ncommand = ["a"]\nmemory = "5 GiB"\nsm = 50\n'
         '[[event]]\nat = 10\nuntil = 20\n'
@@ -215,16 +215,15 @@ def test_after_an_event_all_is_as_it_was_before(start: Start) -> None:
     assert course == [(40, 50, 5), (90, 7, 9), (40, 50, 5)]
 
 
-def test_a_gpu_with_impossible_answers_gets_well(start: Start) -> None:
+def test_gpu_with_impossible_values_recovers(start: Start) -> None:
     machine = start('faults')
     machine.advance(76.0)
-    # What runs on it fills memory and time of the GPU, as on the others.
     assert pynvml.nvmlDeviceGetMemoryInfo(handle(6)).used >> 30 == 40
     assert pynvml.nvmlDeviceGetUtilizationRates(handle(6)).gpu > 40
     assert pynvml.nvmlDeviceGetPowerUsage(handle(6)) > 300_000
 
 
-def test_a_gpu_can_go_and_the_others_move_up(start: Start) -> None:
+def test_indices_shift_when_a_gpu_disappears(start: Start) -> None:
     machine = start()
     first, last = handle(0), handle(7)
     machine.set(gpu=0, present=False)
@@ -234,7 +233,7 @@ def test_a_gpu_can_go_and_the_others_move_up(start: Start) -> None:
         pynvml.nvmlDeviceGetIndex(first)
 
 
-def test_faults_of_a_scenario_keep_to_their_time(start: Start) -> None:
+def test_fault_of_a_scenario_is_limited_to_its_time(start: Start) -> None:
     machine = start(
         '[[gpu]]\n[[fault]]\ncall = "nvmlDeviceGetPowerUsage"\nerror = "UNKNOWN"\n'
         'from = 10\nuntil = 20\n'
@@ -246,7 +245,7 @@ def test_faults_of_a_scenario_keep_to_their_time(start: Start) -> None:
     assert course == [0, 999, 0]
 
 
-def test_functions_of_the_cuda_driver_fail_as_well(start: Start) -> None:
+def test_functions_of_the_cuda_driver_fail_and_are_hidden(start: Start) -> None:
     machine = start()
     machine.fail('cuInit', 999)
     with pytest.raises(libcuda.CUDAError_Unknown):

@@ -1,4 +1,4 @@
-"""A machine's life: its processes, and whose drivers answer."""
+"""Life of a simulated machine: its processes, and which drivers are active."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_all_children_share_one_pipe(start: Start) -> None:
     assert psutil.Process().num_fds() == before
 
 
-def test_a_call_that_outlives_its_machine_starts_no_process(start: Start) -> None:
+def test_call_after_the_machine_stopped_starts_no_process(start: Start) -> None:
     machine = start(ONE_PROCESS.format(more=''), processes='real')
     (task,) = machine.world.tasks
     machine.stop()
@@ -84,14 +84,14 @@ def test_a_call_that_outlives_its_machine_starts_no_process(start: Start) -> Non
     getattr(os, 'geteuid', lambda: 1)() != 0 or sys.version_info < (3, 9),
     reason='needs root, and Python 3.9',
 )
-def test_root_runs_processes_as_their_users_where_the_system_knows_them(start: Start) -> None:
+def test_root_runs_processes_as_users_that_the_system_knows(start: Start) -> None:
     text = ONE_PROCESS.format(more='user = "nobody"')
     text += '[[process]]\ncommand = ["b"]\nuser = "no-such-user"\n'
     start(text, processes='real')
     assert sorted(child.username() for child in children()) == ['nobody', 'root']
 
 
-def test_without_a_shell_children_are_pythons(
+def test_children_are_python_processes_without_a_shell(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr('nvitop.simulation.children.SHELL', '/no/such/shell')
@@ -104,7 +104,7 @@ def test_without_a_shell_children_are_pythons(
 
 
 @linux_only
-def test_arguments_and_name_of_a_child_are_those_of_the_scenario(start: Start) -> None:
+def test_child_has_the_arguments_and_the_name_of_the_scenario(start: Start) -> None:
     start(ONE_PROCESS.format(more=''), processes='real')
     (child,) = children()
     arguments = pathlib.Path(f'/proc/{child.pid}/cmdline').read_bytes()
@@ -116,7 +116,7 @@ def test_arguments_and_name_of_a_child_are_those_of_the_scenario(start: Start) -
 
 
 @linux_only
-def test_a_process_on_a_mig_device_sees_that_device_only(start: Start) -> None:
+def test_process_on_a_mig_device_sees_only_that_device(start: Start) -> None:
     start('mig', processes='real')
     parts = [pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle(0), index) for index in (0, 2)]
     for part in parts:
@@ -127,7 +127,7 @@ def test_a_process_on_a_mig_device_sees_that_device_only(start: Start) -> None:
 
 
 @posix_only
-def test_a_killed_process_leaves_the_list_and_its_load_goes(start: Start) -> None:
+def test_killed_process_disappears_with_its_utilization(start: Start) -> None:
     machine = start(ONE_PROCESS.format(more=''), processes='real')
     (child,) = children()
     assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 80
@@ -139,7 +139,7 @@ def test_a_killed_process_leaves_the_list_and_its_load_goes(start: Start) -> Non
 
 
 @posix_only
-def test_real_processes_come_and_go_with_their_time(start: Start) -> None:
+def test_real_processes_start_and_exit_at_their_time(start: Start) -> None:
     machine = start(ONE_PROCESS.format(more='from = 10\nuntil = 20'), processes='real')
     assert children() == []
     machine.advance(10.0)
@@ -151,7 +151,7 @@ def test_real_processes_come_and_go_with_their_time(start: Start) -> None:
 
 
 @posix_only
-def test_processes_can_be_zombies_or_unknown_to_the_system(start: Start) -> None:
+def test_processes_are_zombies_or_unknown_to_the_system(start: Start) -> None:
     start(
         '[[gpu]]\n[[process]]\ncommand = ["dead"]\nstate = "zombie"\n'
         '[[process]]\ncommand = ["gone"]\nstate = "gone"\n',
@@ -163,7 +163,7 @@ def test_processes_can_be_zombies_or_unknown_to_the_system(start: Start) -> None
 
 
 @posix_only
-def test_children_end_with_their_parent_however_it_dies() -> None:
+def test_children_exit_when_their_parent_is_killed() -> None:
     code = (
         'import os, signal, psutil\n'
         'from nvitop import simulation\n'
@@ -184,7 +184,7 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-def test_processes_are_given_made_up_or_none(start: Start) -> None:
+def test_processes_option_selects_pids(start: Start) -> None:
     start(ONE_PROCESS.format(more=''), processes='fixed')
     (pid,) = listed_pids()
     assert not psutil.pid_exists(pid)
@@ -196,7 +196,7 @@ def test_processes_are_given_made_up_or_none(start: Start) -> None:
         start(ONE_PROCESS.format(more=''), processes='some')
 
 
-def test_the_newest_machine_answers_and_then_the_one_before() -> None:
+def test_newest_machine_is_active_until_it_stops() -> None:
     assert simulation.simulated() == ''
     with simulation.machine('dgx-h100', processes='none'):
         with simulation.machine('spark', processes='none'):
@@ -210,7 +210,7 @@ def test_the_newest_machine_answers_and_then_the_one_before() -> None:
     assert not hasattr(pynvml.nvmlLib, 'hide')
 
 
-def test_a_machine_is_removed_when_the_block_fails() -> None:
+def test_machine_stops_when_its_block_raises() -> None:
     with pytest.raises(KeyError), simulation.machine('empty'):
         raise KeyError
     assert simulation.simulated() == ''
@@ -232,7 +232,7 @@ ASK = (
         ('{path}', ['2', 'mine'], 'mine'),
     ],
 )
-def test_a_variable_simulates_a_machine_for_any_program_and_one_line_says_so(
+def test_nvitop_demo_simulates_a_machine_in_any_program(
     tmp_path: pathlib.Path, value: str, lines: list[str], name: str
 ) -> None:
     path = tmp_path / 'mine.toml'
@@ -243,7 +243,7 @@ def test_a_variable_simulates_a_machine_for_any_program_and_one_line_says_so(
     assert result.returncode == 0
 
 
-def test_a_variable_with_a_mistake_says_what_is_wrong() -> None:
+def test_nvitop_demo_with_an_unknown_scenario_fails() -> None:
     result = run(ASK, NVITOP_DEMO='workstaton')
     assert result.returncode != 0
     assert "there is no scenario 'workstaton': use dgx-h100, " in result.stderr

@@ -1,4 +1,4 @@
-"""The simulated NVML's lists of processes, in every layout, and MIG devices."""
+"""Process lists of the simulated NVML in every struct layout, and MIG devices."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class InfoV3(ctypes.Structure):
 def list_processes(
     machine: simulation.Machine, name: str, layout: Any, device: Any = None
 ) -> list[Any]:
-    """Ask as libnvml does: for the size, then with twice the room and five."""
+    """Query a list like libnvml: first its size, then with a larger array."""
     call = machine.driver.__dict__[f'nvmlDeviceGet{name}']
     device = device or handle()
     count = ctypes.c_uint(0)
@@ -73,7 +73,7 @@ def list_processes(
         ('ComputeRunningProcesses_v3', InfoV2),
     ],
 )
-def test_each_version_of_the_list_fills_its_layout(
+def test_every_version_of_the_list_fills_its_struct(
     start: Start, function: str, layout: Any
 ) -> None:
     rows = list_processes(start(TWO_PROCESSES.format(driver='')), function, layout)
@@ -84,21 +84,21 @@ def test_each_version_of_the_list_fills_its_layout(
     assert [getattr(row, 'gi', 0xFFFFFFFF) for row in rows] == [0xFFFFFFFF] * 2
 
 
-def test_some_r535_drivers_fill_a_longer_layout_under_the_same_name(start: Start) -> None:
+def test_some_r535_drivers_fill_a_longer_struct(start: Start) -> None:
     driver = '[driver]\nversion = "535.54.03"\nprocess_struct = "v3"\n'
     driver += 'hide = ["nvmlDeviceGetRunningProcessDetailList"]\n'
     machine = start(TWO_PROCESSES.format(driver=driver))
     right = list_processes(machine, 'ComputeRunningProcesses_v3', InfoV3)
     assert [row.pid for row in right] == PIDS[:2]
     wrong = list_processes(machine, 'ComputeRunningProcesses_v3', InfoV2)
-    assert [row.pid for row in wrong] == [PIDS[0], 0]  # what a program sees that does not know
+    assert [row.pid for row in wrong] == [PIDS[0], 0]  # misread by a program that expects v2
     assert wrong[1].usedGpuMemory == PIDS[1]
     assert list_processes(machine, 'ComputeRunningProcesses_v2', InfoV2)[1].pid == PIDS[1]
     assert 'nvmlDeviceGetRunningProcessDetailList' not in vars(machine.driver)
     assert 'nvmlDeviceGetConfComputeMemSizeInfo' in vars(machine.driver)
 
 
-def test_compute_graphics_and_mps_processes_are_in_their_lists(start: Start) -> None:
+def test_processes_are_listed_by_type(start: Start) -> None:
     machine = start(TWO_PROCESSES.format(driver=''))
     pids = {
         kind: [row.pid for row in list_processes(machine, f'{kind}RunningProcesses_v3', InfoV2)]
@@ -108,7 +108,7 @@ def test_compute_graphics_and_mps_processes_are_in_their_lists(start: Start) -> 
 
 
 @needs('nvmlDeviceGetRunningProcessDetailList')
-def test_the_list_of_details_has_all_modes(start: Start) -> None:
+def test_detail_list_supports_all_modes(start: Start) -> None:
     start(TWO_PROCESSES.format(driver='').replace('"N/A"', '"2 GiB"'))
     details = [
         pynvml.nvmlDeviceGetRunningProcessDetailList(
@@ -125,7 +125,7 @@ def test_the_list_of_details_has_all_modes(start: Start) -> None:
     assert details[2][0].usedGpuMemory == 3 * GIB
 
 
-def test_a_list_can_grow_between_its_size_and_itself(start: Start) -> None:
+def test_list_grows_between_two_calls(start: Start) -> None:
     machine = start('[[gpu]]\n' + '[[process]]\ncommand = ["a"]\n' * 12)
     machine.grow(10)
     call = machine.driver.__dict__['nvmlDeviceGetComputeRunningProcesses_v3']
@@ -135,10 +135,10 @@ def test_a_list_can_grow_between_its_size_and_itself(start: Start) -> None:
     assert (call(handle(), ctypes.byref(count), (InfoV2 * 9)()), count.value) == (7, 12)
     assert len(list_processes(machine, 'ComputeRunningProcesses_v3', InfoV2)) == 12
     machine.grow(2)
-    assert (call(handle(), ctypes.byref(ctypes.c_uint(0)), None)) == 0  # and none at first
+    assert (call(handle(), ctypes.byref(ctypes.c_uint(0)), None)) == 0  # the first call finds none
 
 
-def test_processes_come_and_go(start: Start) -> None:
+def test_processes_start_and_exit(start: Start) -> None:
     machine = start(
         '[[gpu]]\n[[process]]\ncommand = ["a"]\nmemory = "1 GiB"\nsm = 50\nfrom = 10\nuntil = 20\n'
     )
@@ -157,7 +157,7 @@ def test_processes_come_and_go(start: Start) -> None:
     assert course == [(0, 0, 0), (1, 50, 1), (0, 0, 0)]
 
 
-def test_utilization_samples_are_those_since_a_time(start: Start) -> None:
+def test_utilization_samples_are_newer_than_a_time(start: Start) -> None:
     driver = '[driver]\nprocess_samples = 3\n'
     machine = start(TWO_PROCESSES.format(driver=driver))
     machine.advance(10.0)
@@ -177,13 +177,13 @@ def test_utilization_samples_are_those_since_a_time(start: Start) -> None:
 
 
 @needs('nvmlDeviceGetProcessesUtilizationInfo')
-def test_utilization_comes_in_a_second_layout(start: Start) -> None:
+def test_utilization_is_available_in_a_second_struct(start: Start) -> None:
     start(TWO_PROCESSES.format(driver=''))
     infos = pynvml.nvmlDeviceGetProcessesUtilizationInfo(handle(), 0)
     assert [(info.pid, info.smUtil) for info in infos] == [(PIDS[0], 30), (PIDS[1], 0)]
 
 
-def test_answers_can_be_impossible(start: Start) -> None:
+def test_impossible_values_are_returned_unchanged(start: Start) -> None:
     start(
         '[[gpu]]\ngpu_utilization = 4294967295\n'
         '[[process]]\ncommand = ["a"]\npid = 4294967295\nmemory = "900 TiB"\n'
@@ -243,7 +243,7 @@ def test_compute_instances_share_the_memory_of_their_gpu_instance(start: Start) 
     assert abs(gpu - sum(used)) < GIB
 
 
-def test_a_mig_device_knows_its_place(start: Start) -> None:
+def test_mig_device_reports_its_identity(start: Start) -> None:
     start('mig')
     device = mig(1, 1)
     assert pynvml.nvmlDeviceIsMigDeviceHandle(device)
@@ -267,7 +267,7 @@ def test_a_mig_device_knows_its_place(start: Start) -> None:
         pynvml.nvmlDeviceGetGpuInstanceId(handle(1))
 
 
-def test_processes_are_listed_under_their_mig_device_and_under_the_gpu(start: Start) -> None:
+def test_processes_are_listed_for_their_mig_device_and_its_gpu(start: Start) -> None:
     machine = start('mig')
     (process,) = list_processes(machine, 'ComputeRunningProcesses_v3', InfoV2, mig(0, 2))
     assert (process.gi, process.ci) == (9, 0)
@@ -276,7 +276,7 @@ def test_processes_are_listed_under_their_mig_device_and_under_the_gpu(start: St
     assert pynvml.nvmlDeviceGetMemoryInfo(mig(0, 2)).used > process.usedGpuMemory
 
 
-def test_mig_devices_and_gpus_in_mig_mode_refuse_what_they_do_not_have(start: Start) -> None:
+def test_unsupported_queries_of_mig_devices_fail(start: Start) -> None:
     start('mig')
     for question in (pynvml.nvmlDeviceGetFanSpeed, pynvml.nvmlDeviceGetPowerUsage):
         with pytest.raises(pynvml.NVMLError_InvalidArgument):
@@ -290,14 +290,14 @@ def test_mig_devices_and_gpus_in_mig_mode_refuse_what_they_do_not_have(start: St
     assert values[0].nvmlReturn == pynvml.NVML_ERROR_NOT_SUPPORTED
 
 
-def test_the_code_for_mig_devices_can_be_another(start: Start) -> None:
+def test_mig_error_code_is_configurable(start: Start) -> None:
     start('[driver]\nmig_error = "NOT_SUPPORTED"\n[[gpu]]\n[[gpu.mig]]\nprofile = "1g.10gb"\n')
     with pytest.raises(pynvml.NVMLError_NotSupported):
         pynvml.nvmlDeviceGetPowerUsage(mig(0, 0))
 
 
 @needs('nvmlGpmMetricsGet')
-def test_performance_counters_of_a_mig_device_are_of_its_slices(start: Start) -> None:
+def test_gpm_metrics_of_a_mig_device_refer_to_its_slices(start: Start) -> None:
     machine = start(
         '[[gpu]]\n[[gpu.mig]]\nprofile = "3g.40gb"\ngpu_instance = 2\n'
         '[[process]]\nmig = 0\ncommand = ["a"]\nsm = 30\n'

@@ -1,4 +1,4 @@
-"""Moving values: bounds, and integrals that are the areas under them."""
+"""Values that change with time: bounds and integrals."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def area(signal: Signal, start: float, stop: float) -> float:
 
 @pytest.mark.parametrize('signal', SIGNALS)
 @pytest.mark.parametrize(('start', 'stop'), [(0.0, 13.0), (-6.0, 0.0), (2.2, 40.0)])
-def test_the_integral_is_the_area(signal: Signal, start: float, stop: float) -> None:
+def test_integral_is_the_area_under_the_value(signal: Signal, start: float, stop: float) -> None:
     exact = signal.integral(stop) - signal.integral(start)
     assert exact == pytest.approx(area(signal, start, stop), rel=2e-3, abs=0.02)
 
 
 @pytest.mark.parametrize('signal', SIGNALS)
-def test_values_stay_between_low_and_high_and_come_near_them(signal: Signal) -> None:
+def test_values_span_the_range_from_low_to_high(signal: Signal) -> None:
     values = [signal.value(0.01 * i) for i in range(10_000)]
     assert signal.low - 1e-9 <= min(values)
     assert max(values) <= signal.high + 1e-9
     assert max(values) - min(values) >= 0.8 * (signal.high - signal.low)
 
 
-def test_a_step_holds_until_the_next_and_the_last_for_ever() -> None:
+def test_step_lasts_until_the_next_one() -> None:
     signal = Signal(0.0, steps=((0.0, 1.0), (2.0, 5.0)))
     assert [signal.value(t) for t in (-1.0, 0.0, 1.99, 2.0, 1e6)] == [1.0, 1.0, 1.0, 5.0, 5.0]
 
 
-def test_phases_depend_on_their_arguments_alone() -> None:
+def test_phases_depend_only_on_their_arguments() -> None:
     assert phase_of(1, 'gpu', 0) == 0.26294611394405365
     assert phase_of(1, 'gpu', 0) != phase_of(1, 'gpu', 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a GPU stands among others: NVLink fabric, place in its chassis."""
+"""NVLink fabric and platform information."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ SYMBOLS = Symbols()
 FABRIC_INFO_V2 = 0x02000024
 PLATFORM_INFO_V2 = 0x0200002C
 COMPLETED = 3
-#: Two bits each of degraded bandwidth, recovery, unhealthy routes, time-outs: 2 is "no".
+#: Two bits each for degraded bandwidth, recovery, unhealthy routes and timeouts; 2 means "no".
 HEALTHY = 0b10_10_10_10
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetGpuFabricInfoV(node: Node, info: object) -> None:
-    """``(device, versioned struct *)``: a cluster of this machine alone has no UUID."""
+    """``(device, versioned struct *)``: the cluster UUID is empty: the fabric is this machine alone."""
     state = node.read('fabric_state')
     struct = target(info)
     check_version(struct, FABRIC_INFO_V2)

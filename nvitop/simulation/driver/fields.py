@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Field values: many facts by number in one call, each with a return code of its own."""
+"""Field values: many values by number in one call, each with its own return code."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _energy(node: Node, scope: int) -> int:
 
 
 def _power(name: str, module: str) -> Reader:
-    """The power of the GPU (scope 0), or of GPU and CPU together (1)."""
+    """Power of the GPU (scope 0), or of the module of GPU and CPU (scope 1)."""
 
     def read(node: Node, scope: int) -> int:
         if scope > 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU performance monitoring: two samples, and metrics over the time between them."""
+"""GPU performance monitoring (GPM): metrics over the interval between two samples."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Interval(NamedTuple):
 
     @property
     def sm(self) -> float:
-        """Mean SM load in percent: of the whole GPU, or of the slices of a MIG device."""
+        """Mean SM utilization in percent, of the GPU or of the slices of a MIG device."""
         node = self.node
         if self.stop > self.start:
             load = node.sm_integral(self.start, self.stop) / (self.stop - self.start)
@@ -46,7 +46,7 @@ class Interval(NamedTuple):
         return min(100.0, load)
 
     def mib_per_second(self, name: str) -> float:
-        """Mean traffic."""
+        """Mean traffic in MiB/s."""
         if self.stop <= self.start:
             return float(self.node.read(name)) / MIB
         first = bytes_moved(self.node, name, self.start)
@@ -71,7 +71,7 @@ def _nvlink(name: str) -> Callable[[Interval], float]:
 
 
 class GpmMetric(NamedTuple):
-    """One metric: how NVML calls it, its unit, and how to read it."""
+    """A GPM metric: name and unit in NVML, and a function that computes it."""
 
     name: str
     unit: str

@@ -29,7 +29,7 @@ DEVICE_MEMORY = 2
 SRAM_ECC_STATUS_V1 = 0x01000068
 #: Memory that the driver does not know.
 UNKNOWN_MEMORY = 0xFFFFFFFFFFFFFFFF
-#: With more than these a board should be replaced.
+#: A board with more errors than this should be replaced.
 MOST_SRAM_ERRORS = 4
 RETIRED = {0: 'retired_single_bit', 1: 'retired_double_bit'}
 
@@ -76,7 +76,7 @@ def nvmlDeviceGetMemoryErrorCounter(
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetDetailedEccErrors(node: Node, error: object, counter: object, out: object) -> None:
-    """``(device, error type, counter type, struct *)``: all of them in the device memory."""
+    """``(device, error type, counter type, struct *)``: errors in the device memory only."""
     struct = target(out)
     struct.l1Cache = struct.l2Cache = struct.registerFile = 0
     struct.deviceMemory = _ecc_errors(node, error, counter)
@@ -84,7 +84,7 @@ def nvmlDeviceGetDetailedEccErrors(node: Node, error: object, counter: object, o
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetSramEccErrorStatus(node: Node, status: object) -> None:
-    """``(device, versioned struct *)``: parity errors, all of them in the L2 cache."""
+    """``(device, versioned struct *)``: parity errors in the L2 cache only."""
     if not node.value('ecc_mode'):
         raise DriverError(NOT_SUPPORTED)
     struct = target(status)
@@ -133,13 +133,13 @@ def nvmlDeviceGetRemappedRows_v2(node: Node, info: object) -> None:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetRowRemapperHistogram(node: Node, values: object) -> None:
-    """``(device, struct *)``: banks by how many spare rows they have left."""
+    """``(device, struct *)``: number of banks by availability of spare rows."""
     struct = target(values)
     used = node.read('remapped_correctable') + node.read('remapped_uncorrectable')
     struct.max = 640 - used
     struct.high = used
     struct.partial = struct.low = 0
-    struct.none = 0  # the field's name is no keyword, but reads like one
+    struct.none = 0
 
 
 # Accounting
@@ -153,7 +153,7 @@ def nvmlDeviceGetAccountingBufferSize(node: Node, size: object) -> None:
 
 
 def _accounted(node: Node) -> dict[int, Task]:
-    """The processes that the account holds by PID: where it is kept, those that run."""
+    """Running processes by PID if accounting is on, else no processes."""
     t = node.world.seconds()
     tasks = node.tasks if node.read('accounting_mode') else []
     found = {node.world.pid_of(task): task for task in tasks if task.runs(t)}
@@ -168,7 +168,7 @@ def nvmlDeviceGetAccountingPids(node: Node, count: object, pids: object) -> None
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetAccountingStats(node: Node, pid: object, stats: object) -> None:
-    """``(device, pid, struct *)``: loads as they are now."""
+    """``(device, pid, struct *)``: the current utilization."""
     if not node.read('accounting_mode'):
         raise DriverError(NOT_SUPPORTED)
     task = _accounted(node).get(number(pid))
@@ -181,7 +181,7 @@ def nvmlDeviceGetAccountingStats(node: Node, pid: object, stats: object) -> None
         round(task.memory_utilization(t)),
     )
     struct.maxMemoryUsage = UNKNOWN_MEMORY if memory is None else memory
-    struct.time = 0  # told when the process has ended
+    struct.time = 0  # NVML reports the time after the process has exited
     struct.startTime = int((node.world.epoch() - t + max(0.0, task.spec.start)) * 1e6)
     struct.isRunning = 1
 
@@ -191,7 +191,7 @@ def nvmlDeviceGetAccountingStats(node: Node, pid: object, stats: object) -> None
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetEncoderStats(node: Node, sessions: object, fps: object, latency: object) -> None:
-    """``(device, unsigned *, unsigned *, unsigned *)``: one session where the encoder works."""
+    """``(device, unsigned *, unsigned *, unsigned *)``: one session if the encoder is busy."""
     works = bool(node.read('encoder_utilization'))
     fill_number(sessions, works)
     fill_number(fps, 60 if works else 0)
@@ -200,7 +200,7 @@ def nvmlDeviceGetEncoderStats(node: Node, sessions: object, fps: object, latency
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetEncoderCapacity(node: Node, kind: object, capacity: object) -> None:
-    """``(device, codec, unsigned *)``: percent left."""
+    """``(device, codec, unsigned *)``: remaining capacity in percent."""
     if not 0 <= number(kind) < 3:
         raise DriverError(INVALID_ARGUMENT)
     fill_number(capacity, 100 - node.read('encoder_utilization'))
@@ -208,12 +208,12 @@ def nvmlDeviceGetEncoderCapacity(node: Node, kind: object, capacity: object) -> 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetFBCStats(node: Node, stats: object) -> None:
-    """``(device, struct *)``: nobody captures the frame buffer."""
+    """``(device, struct *)``: no frame buffer capture."""
     struct = target(stats)
     struct.sessionsCount = struct.averageFPS = struct.averageLatency = 0
 
 
 @SYMBOLS.add(GPU, 'nvmlDeviceGetEncoderSessions', 'nvmlDeviceGetFBCSessions')
 def sessions(node: Node, count: object, infos: object) -> None:
-    """``(device, unsigned *, struct[])``: not listed one by one."""
+    """``(device, unsigned *, struct[])``: sessions are never listed."""
     fill_number(count, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a GPU is: names, numbers, places."""
+"""Identity of a GPU: names, serial numbers, PCI location."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SYMBOLS.add(GPU, 'nvmlDeviceGetInforomImageVersion')(_text('inforom_version'))
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetInforomVersion(node: Node, part: object, text: object, length: object) -> None:
-    """``(device, part, char *, length)``: OEM, ECC, power."""
+    """``(device, part, char *, length)``: parts OEM, ECC and power."""
     node.read('inforom_version')
     versions = {0: '2.1', 1: '7.16', 2: 'N/A'}
     if number(part) not in versions:
@@ -66,7 +66,7 @@ def nvmlDeviceGetInforomConfigurationChecksum(node: Node, checksum: object) -> N
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceValidateInforom(node: Node) -> None:
-    """``(device)``: the inforom is fine where there is one."""
+    """``(device)``: the InfoROM is valid if there is one."""
     node.read('inforom_version')
 
 
@@ -80,7 +80,7 @@ def nvmlDeviceGetCudaComputeCapability(node: Node, major: object, minor: object)
 
 @SYMBOLS.add(GPU, 'nvmlDeviceGetPciInfo', 'nvmlDeviceGetPciInfo_v2', 'nvmlDeviceGetPciInfo_v3')
 def pci_info(node: Node, info: object) -> None:
-    """``(device, struct *)``: fills the fields that the caller's layout has."""
+    """``(device, struct *)``: fills the fields of the caller's struct."""
     struct = target(info)
     bus_id = node.read('bus_id')
     domain, bus, place = bus_id.split(':')
@@ -94,7 +94,7 @@ def pci_info(node: Node, info: object) -> None:
         'pciSubSystemId': node.value('pci_subsystem_id') or 0,
     }
     names = [field[0] for field in struct._fields_]
-    if 'busIdLegacy' not in names:  # the layout before R396 has room for the short form only
+    if 'busIdLegacy' not in names:  # the struct before R396 only has room for the short form
         fields['busId'] = fields['busIdLegacy']
     for name in names:
         if name in fields:

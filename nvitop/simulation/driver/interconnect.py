@@ -16,7 +16,7 @@ from nvitop.simulation.driver.symbols import GPU, Symbols
 from nvitop.simulation.world import Node
 
 SYMBOLS = Symbols()
-#: MT/s for each lane, by generation; and what nvmlDeviceGetPcieSpeed calls them.
+#: PCIe generation → MT/s per lane, as nvmlDeviceGetPcieSpeed returns it.
 PCIE_SPEEDS = {1: 2500, 2: 5000, 3: 8000, 4: 16000, 5: 32000, 6: 64000}
 
 SYMBOLS.add_numbers(
@@ -34,7 +34,7 @@ SYMBOLS.add_numbers(
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetPcieThroughput(node: Node, counter: object, throughput: object) -> None:
-    """``(device, direction, unsigned *)``: KiB/s over 20 ms, for which a real driver waits."""
+    """``(device, direction, unsigned *)``: KiB/s. A real driver measures for 20 ms."""
     which = number(counter)
     if which not in (0, 1):
         raise DriverError(INVALID_ARGUMENT)
@@ -47,18 +47,18 @@ def nvmlDeviceGetPcieThroughput(node: Node, counter: object, throughput: object)
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetPcieSpeed(node: Node, speed: object) -> None:
-    """``(device, unsigned *)``: MT/s of a lane."""
+    """``(device, unsigned *)``: MT/s per lane."""
     fill_number(speed, PCIE_SPEEDS.get(node.read('pcie_generation'), 0))
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetPcieLinkMaxSpeed(node: Node, speed: object) -> None:
-    """``(device, unsigned *)``: a number that stands for the highest speed of a lane."""
+    """``(device, unsigned *)``: code of the highest speed per lane."""
     fill_number(speed, node.read('max_pcie_generation'))
 
 
 def link_count(node: Node) -> int:
-    """NVLinks of a GPU; raises *not supported* for none."""
+    """Number of NVLinks of a GPU; raises *not supported* if there are none."""
     count = int(node.read('nvlink_count'))
     if count == 0:
         raise DriverError(NOT_SUPPORTED)
@@ -66,7 +66,7 @@ def link_count(node: Node) -> int:
 
 
 def check_link(node: Node, link: object) -> int:
-    """The number of a link; raises for one the GPU does not have."""
+    """The number of a link; raises *invalid argument* if the GPU does not have it."""
     which = number(link)
     if not 0 <= which < link_count(node):
         raise DriverError(INVALID_ARGUMENT)
@@ -74,7 +74,7 @@ def check_link(node: Node, link: object) -> int:
 
 
 def is_link_active(node: Node, link: int) -> bool:
-    """Whether a link is up: the last ones are down first."""
+    """Whether a link is up. The links with the highest numbers are down first."""
     return bool(link < node.read('nvlink_count') - node.read('nvlink_down'))
 
 
@@ -93,14 +93,14 @@ def nvmlDeviceGetNvLinkVersion(node: Node, link: object, version: object) -> Non
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetNvLinkCapability(node: Node, link: object, kind: object, out: object) -> None:
-    """``(device, link, capability, unsigned *)``: everything but the SLI bridge."""
+    """``(device, link, capability, unsigned *)``: all capabilities except the SLI bridge."""
     check_link(node, link)
     fill_number(out, number(kind) != 4)
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetNvLinkErrorCounter(node: Node, link: object, kind: object, out: object) -> None:
-    """``(device, link, error, unsigned long long *)``: none."""
+    """``(device, link, error, unsigned long long *)``: no errors."""
     check_link(node, link)
     fill_number(out, 0)
 
@@ -114,7 +114,7 @@ def nvmlDeviceGetNvLinkRemoteDeviceType(node: Node, link: object, kind: object) 
 
 @SYMBOLS.add(GPU, 'nvmlDeviceGetNvLinkRemotePciInfo', 'nvmlDeviceGetNvLinkRemotePciInfo_v2')
 def remote_pci_info(node: Node, link: object, info: object) -> None:
-    """``(device, link, struct *)``: the switch stands where the GPU does, one device further."""
+    """``(device, link, struct *)``: a switch with the next device number on the GPU's bus."""
     check_link(node, link)
     pci_info(node, info)
     struct = target(info)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVML's protocol for lists: ask with size 0, get the size, ask again with room for it."""
+"""NVML's protocol for lists: a call with size 0 returns the size, a second one fills the array."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from nvitop.simulation.abi import INSUFFICIENT_SIZE, DriverError, fill_number, t
 
 
 def room_for(count: object, array: object, wanted: int) -> bool:
-    """Whether to fill the array: sets the count, and raises *insufficient size* where it is short.
+    """Store the size of a list in *count*, and return whether to fill the array.
 
-    An empty list is a success with count 0, whatever the array.
+    Raises *insufficient size* if the array is too short. An empty list always succeeds.
     """
     given = target(count).value
     fill_number(count, wanted)
@@ -23,7 +23,7 @@ def room_for(count: object, array: object, wanted: int) -> bool:
 
 
 def answer_list(count: object, array: object, numbers: Sequence[int]) -> None:
-    """Answer with numbers."""
+    """Return a list of numbers."""
     if room_for(count, array, len(numbers)):
         room = target(array)
         for i, value in enumerate(numbers):

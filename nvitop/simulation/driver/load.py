@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Utilization of a GPU and its engines, and clocks."""
+"""Utilization of a GPU and its engines; clocks."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def nvmlDeviceGetMaxClockInfo(node: Node, kind: object, clock: object) -> None:
 
 @SYMBOLS.add(GPU, 'nvmlDeviceGetApplicationsClock', 'nvmlDeviceGetDefaultApplicationsClock')
 def applications_clock(node: Node, kind: object, clock: object) -> None:
-    """``(device, clock type, unsigned *)``: where GPUs have them, they stand at the maximum."""
+    """``(device, clock type, unsigned *)``: MHz; always the maximum."""
     if not node.read('applications_clocks'):
         raise DriverError(NOT_SUPPORTED)
     fill_number(clock, node.read('max_' + _clock_key(kind)))
@@ -92,7 +92,7 @@ def nvmlDeviceGetMaxCustomerBoostClock(node: Node, kind: object, clock: object) 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetClock(node: Node, kind: object, clock_id: object, clock: object) -> None:
-    """``(device, clock type, clock id, unsigned *)``: current, application, default, boost."""
+    """``(device, clock type, clock id, unsigned *)``: MHz."""
     which = number(clock_id)
     if which == CURRENT:
         nvmlDeviceGetClockInfo(node, kind, clock)
@@ -104,7 +104,7 @@ def nvmlDeviceGetClock(node: Node, kind: object, clock_id: object, clock: object
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetSupportedMemoryClocks(node: Node, count: object, clocks: object) -> None:
-    """``(device, unsigned *, unsigned[])``: highest first."""
+    """``(device, unsigned *, unsigned[])``: MHz, highest first."""
     supported = {node.read('max_memory_clock'), node.value('idle_memory_clock')}
     answer_list(count, clocks, sorted((clock for clock in supported if clock), reverse=True))
 
@@ -113,7 +113,7 @@ def nvmlDeviceGetSupportedMemoryClocks(node: Node, count: object, clocks: object
 def nvmlDeviceGetSupportedGraphicsClocks(
     node: Node, memory_clock: object, count: object, clocks: object
 ) -> None:
-    """``(device, memory clock, unsigned *, unsigned[])``: steps of 15 MHz, highest first."""
+    """``(device, memory clock, unsigned *, unsigned[])``: MHz in steps of 15, highest first."""
     top, low = node.read('max_graphics_clock'), node.read('idle_clock')
     answer_list(count, clocks, list(range(top, low - 1, -15)))
 
@@ -122,14 +122,14 @@ def nvmlDeviceGetSupportedGraphicsClocks(
     GPU, 'nvmlDeviceGetSupportedClocksThrottleReasons', 'nvmlDeviceGetSupportedClocksEventReasons'
 )
 def supported_reasons(node: Node, reasons: object) -> None:
-    """``(device, unsigned long long *)``: all that have a name."""
+    """``(device, unsigned long long *)``: all known reasons."""
     node.read('clock_event_reasons')
     fill_number(reasons, sum(CLOCK_EVENT_REASONS.values()))
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetAutoBoostedClocksEnabled(node: Node, enabled: object, default: object) -> None:
-    """``(device, unsigned *, unsigned *)``: only boards before Pascal have the switch."""
+    """``(device, unsigned *, unsigned *)``: boards before Pascal only."""
     if node.read('architecture') > 3:
         raise DriverError(NOT_SUPPORTED)
     fill_number(enabled, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory and the BAR1 window."""
+"""Memory and BAR1 memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MEMORY_V2 = 0x02000028
 
 
 def _amounts(node: Node) -> tuple[int, int, int]:
-    """Total, reserved, used by contexts."""
+    """Total, reserved and used bytes; *used* excludes the reserved ones."""
     if node.gpu.value('unified_memory'):
         raise DriverError(NOT_SUPPORTED)
     return node.read('memory_total'), node.value('memory_reserved') or 0, node.read('memory_used')
@@ -20,7 +20,7 @@ def _amounts(node: Node) -> tuple[int, int, int]:
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetMemoryInfo(node: Node, info: object) -> None:
-    """``(device, struct *)``: reserved memory counts as used."""
+    """``(device, struct *)``: *used* includes reserved memory."""
     struct = target(info)
     total, reserved, used = _amounts(node)
     struct.total = total
@@ -30,7 +30,7 @@ def nvmlDeviceGetMemoryInfo(node: Node, info: object) -> None:
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetMemoryInfo_v2(node: Node, info: object) -> None:
-    """``(device, versioned struct *)``: reserved memory apart."""
+    """``(device, versioned struct *)``: reserved memory separately."""
     struct = target(info)
     check_version(struct, MEMORY_V2)
     total, reserved, used = _amounts(node)
@@ -51,7 +51,7 @@ def nvmlDeviceGetBAR1MemoryInfo(node: Node, info: object) -> None:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetConfComputeMemSizeInfo(node: Node, info: object) -> None:
-    """``(device, struct *)``: all memory is unprotected. What counts is that the symbol is there."""
+    """``(device, struct *)``: all memory is unprotected. nvitop only checks that the symbol exists."""
     struct = target(info)
     struct.protectedMemSizeKib = 0
     struct.unprotectedMemSizeKib = node.read('memory_total') >> 10
@@ -59,7 +59,7 @@ def nvmlDeviceGetConfComputeMemSizeInfo(node: Node, info: object) -> None:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetConfComputeProtectedMemoryUsage(node: Node, info: object) -> None:
-    """``(device, struct *)``: all that is allocated is allocated there first."""
+    """``(device, struct *)``: protected memory is allocated first."""
     struct = target(info)
     struct.total = total = node.read('protected_memory')
     struct.used = used = min(total, node.read('memory_used'))

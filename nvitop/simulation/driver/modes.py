@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches of a GPU, and its partition into MIG devices."""
+"""Modes of a GPU, and its MIG devices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SYMBOLS.add_numbers(
 
 
 def _pair(key: str) -> Callable[[Node, object, object], None]:
-    """A body that answers twice with the value of a key: now, and after a restart."""
+    """A body that returns the value of a key as both the current and the pending mode."""
 
     def read(node: Node, current: object, pending: object) -> None:
         value = node.read(key)
@@ -68,13 +68,13 @@ def nvmlDeviceGetC2cModeInfoV(node: Node, info: object) -> None:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetVgpuCapabilities(node: Node, capability: object, out: object) -> None:
-    """``(device, capability, unsigned *)``: every other one."""
+    """``(device, capability, unsigned *)``: even capabilities are supported."""
     fill_number(out, node.read('vgpu_host') and number(capability) % 2 == 0)
 
 
 @SYMBOLS.add(SYSTEM)
 def nvmlGetVgpuDriverCapabilities(world: World, capability: object, out: object) -> None:
-    """``(capability, unsigned *)``: every other one, where a GPU can be shared."""
+    """``(capability, unsigned *)``: even capabilities are supported if a GPU is a vGPU host."""
     if not any(node.value('vgpu_host') for node in world.present()):
         raise DriverError(NOT_SUPPORTED)
     fill_number(out, number(capability) % 2 == 0)
@@ -91,14 +91,14 @@ def nvmlDeviceIsMigDeviceHandle(node: Node, is_mig: object) -> None:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetMaxMigDeviceCount(node: Node, count: object) -> None:
-    """``(device, unsigned *)``: 0 where the GPU cannot be partitioned."""
+    """``(device, unsigned *)``: 0 if the GPU does not support MIG."""
     supported = node.value('mig_mode') is not None
     fill_number(count, node.read('max_mig_devices') if supported else 0)
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetMigDeviceHandleByIndex(node: Node, index: object, device: object) -> None:
-    """``(device, index, handle *)``: *not found* for an index without device; there may be gaps."""
+    """``(device, index, handle *)``: *not found* for an index without a device, since indices have gaps."""
     if node.value('mig_mode') is None:
         raise DriverError(NOT_SUPPORTED)
     wanted = number(index)
@@ -138,7 +138,7 @@ def nvmlDeviceGetComputeInstanceId(node: Node, instance: object) -> None:
 
 @SYMBOLS.add(NODE, 'nvmlDeviceGetAttributes', 'nvmlDeviceGetAttributes_v2')
 def attributes(node: Node, out: object) -> None:
-    """``(MIG device, struct *)``: what its profile gives it."""
+    """``(MIG device, struct *)``: the resources of its profile."""
     if node.mig is None:
         raise DriverError(NOT_SUPPORTED)
     struct = target(out)

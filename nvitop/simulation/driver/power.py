@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heat, fans, power, energy."""
+"""Temperature, fans, power, energy."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def fan_speed(node: Node, fan: object, speed: object) -> None:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetFanSpeedRPM(node: Node, info: object) -> None:
-    """``(device, versioned struct *)``: revolutions a minute."""
+    """``(device, versioned struct *)``: revolutions per minute."""
     struct = target(info)
     check_version(struct, FAN_SPEED_INFO_V1)
     _check_fan(node, struct.fan)
@@ -128,7 +128,7 @@ def nvmlDeviceGetTotalEnergyConsumption(node: Node, energy: object) -> None:
 
 
 def total_energy(node: Node) -> int:
-    """Energy in mJ; raises *not supported*."""
+    """Energy in mJ; raises *not supported* if it is not available."""
     energy = energy_mj(node, node.world.seconds())
     if energy is None:
         raise DriverError(NOT_SUPPORTED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of processes, in the layouts of all driver versions, and their utilization."""
+"""Process lists in the struct layouts of all driver versions, and process utilization."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from nvitop.simulation.world import Node, Task
 SYMBOLS = Symbols()
 UNKNOWN_MEMORY = 0xFFFFFFFFFFFFFFFF
 NO_INSTANCE = 0xFFFFFFFF
-#: pid, memory; then GPU and compute instance; then memory protected by confidential computing.
+#: PID and memory; from v2 on GPU and compute instance; in v3 protected memory too.
 LAYOUTS = {
     'v1': struct.Struct('=IxxxxQ'),
     'v2': struct.Struct('=IxxxxQII'),
     'v3': struct.Struct('=IxxxxQIIQ'),
 }
-#: Types of a scenario's process → lists it is in.
+#: List of NVML → types of the processes in it.
 LISTS = {
     'Compute': ('C', 'C+G'),
     'Graphics': ('G', 'C+G'),
     'MPSCompute': ('M',),
 }
-#: The driver samples utilization so often (microseconds).
+#: Interval (microseconds) between utilization samples of the driver.
 SAMPLE_PERIOD = 1_000_000 // 6
 
 
 class ProcessEntry(NamedTuple):
-    """A process as the driver lists it."""
+    """A process in a list of the driver."""
 
     pid: int
     memory: int
@@ -117,7 +117,7 @@ def nvmlDeviceGetRunningProcessDetailList(node: Node, detail_list: object) -> No
 
 
 class Utilization(NamedTuple):
-    """One sample of a process; the fields are called as NVML calls them."""
+    """A utilization sample of a process, with the field names of NVML."""
 
     pid: int
     timeStamp: int
@@ -128,7 +128,7 @@ class Utilization(NamedTuple):
 
 
 def _samples(node: Node, since: int) -> list[Utilization]:
-    """Samples newer than *since* (microseconds since the epoch), as many as the driver keeps."""
+    """The samples that the driver keeps, newer than *since* (microseconds since the epoch)."""
     world = node.world
     if node.mig is not None or node.value('mig_mode'):
         raise DriverError(NOT_SUPPORTED)
@@ -170,7 +170,7 @@ def nvmlDeviceGetProcessUtilization(
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetProcessesUtilizationInfo(node: Node, info: object) -> None:
-    """``(device, versioned struct *)``: the same with JPEG and OFA engines."""
+    """``(device, versioned struct *)``: samples with JPEG and OFA engines."""
     out = target(info)
     if out.version != 0x1000018:
         raise DriverError(ARGUMENT_VERSION_MISMATCH)

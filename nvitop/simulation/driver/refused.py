@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions a driver has and no simulated machine answers: known symbols, refused. A table."""
+"""Functions that exist in the driver, but are never supported or permitted. A table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from nvitop.simulation.driver.symbols import GPU, SYSTEM, Symbols
 
 SYMBOLS = Symbols()
 
-#: ``nvmlDeviceGet…``: not supported, as by a GPU without the feature.
-QUESTIONS = """
+#: ``nvmlDeviceGet…`` functions that return *not supported*, like a GPU without the feature.
+GETTERS = """
     APIRestriction AccountingStats_v2 ActiveVgpus AdaptiveClockInfoStatus AdaptiveTgpModeInfo_v1
     BBXTimeData_v1 BankRemapperStatus_v1 Capabilities ClkMonStatus ClockOffsets
     ConfComputeGpuAttestationReport ConfComputeGpuCertificate CoolerInfo CpuAffinity
@@ -29,8 +29,8 @@ QUESTIONS = """
     VgpuSchedulerLog_v2 VgpuSchedulerState VgpuSchedulerState_v2 VgpuTypeCreatablePlacements
     VgpuTypeSupportedPlacements VgpuUtilization ViolationStatus VirtualizationMode
 """
-#: ``nvmlDevice…``: no permission, as for a user who may not change anything.
-CHANGES = """
+#: ``nvmlDevice…`` functions that return *no permission*, like for an unprivileged user.
+SETTERS = """
     ClearAccountingPids ClearCpuAffinity ClearEccErrorCounts ClearFieldValues CreateGpuInstance
     CreateGpuInstanceWithPlacement FreezeNvLinkUtilizationCounter
     PowerSmoothingActivatePresetProfile PowerSmoothingSetState
@@ -49,8 +49,8 @@ CHANGES = """
     WorkloadPowerProfileClearRequestedProfiles WorkloadPowerProfileSetRequestedProfiles
     WorkloadPowerProfileUpdateProfiles_v1
 """
-#: ``nvml…``: not supported by this machine.
-SYSTEM_QUESTIONS = """
+#: ``nvml…`` functions that return *not supported*.
+SYSTEM_FUNCTIONS = """
     EventSetCreate EventSetFree EventSetWait_v2 GetExcludedDeviceInfoByIndex SystemGetCPER_v1
     SystemGetConfComputeCapabilities SystemGetConfComputeGpusReadyState
     SystemGetConfComputeKeyRotationThresholdInfo SystemGetConfComputeSettings
@@ -60,16 +60,16 @@ SYSTEM_QUESTIONS = """
 """
 
 
-def not_supported(asked: object, *arguments: object) -> None:
-    """Whatever the arguments are."""
+def not_supported(*arguments: object) -> None:
+    """Return *not supported* for all arguments."""
     raise DriverError(NOT_SUPPORTED)
 
 
-def no_permission(asked: object, *arguments: object) -> None:
-    """Whatever the arguments are."""
+def no_permission(*arguments: object) -> None:
+    """Return *no permission* for all arguments."""
     raise DriverError(NO_PERMISSION)
 
 
-SYMBOLS.add(GPU, *(f'nvmlDeviceGet{name}' for name in QUESTIONS.split()))(not_supported)
-SYMBOLS.add(GPU, *(f'nvmlDevice{name}' for name in CHANGES.split()))(no_permission)
-SYMBOLS.add(SYSTEM, *(f'nvml{name}' for name in SYSTEM_QUESTIONS.split()))(not_supported)
+SYMBOLS.add(GPU, *(f'nvmlDeviceGet{name}' for name in GETTERS.split()))(not_supported)
+SYMBOLS.add(GPU, *(f'nvmlDevice{name}' for name in SETTERS.split()))(no_permission)
+SYMBOLS.add(SYSTEM, *(f'nvml{name}' for name in SYSTEM_FUNCTIONS.split()))(not_supported)

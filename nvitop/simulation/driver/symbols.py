@@ -19,8 +19,8 @@ from nvitop.simulation.world import Node, World
 
 Body = TypeVar('Body', bound=Callable[..., None])
 
-#: What a function is about: the driver, even before nvmlInit; the driver; a lookup that stores a
-#: device handle in its last argument; a GPU; a GPU or a MIG device.
+#: Kinds of functions: about the driver, even before nvmlInit; about the driver; lookups that store
+#: a device handle in their last argument; about a GPU; about a GPU or a MIG device.
 ALWAYS, SYSTEM, LOOKUP, GPU, NODE = 'always', 'system', 'lookup', 'gpu', 'node'
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver itself: initialization, versions, the list of devices and their handles."""
+"""The driver itself: initialization, versions, and lookup of devices."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _ERROR_TEXTS = {code: text.encode() for code, text in NVML_ERRORS.values()}
 
 
 def error_string(code: object) -> bytes:
-    """The body of nvmlErrorString, which returns a ``const char *``."""
+    """Return the text of nvmlErrorString, a ``const char *``."""
     value = number(code)
     return b'Success' if value == 0 else _ERROR_TEXTS.get(value, b'Unknown Error')
 
 
 @SYMBOLS.add(ALWAYS, 'nvmlInit', 'nvmlInit_v2', 'nvmlInitWithFlags')
 def initialize(world: World, flags: object = 0) -> None:
-    """Count one more user of the driver."""
+    """Count one more initialization."""
     world.init_count += 1
 
 
 @SYMBOLS.add(ALWAYS, 'nvmlShutdown')
 def shut_down(world: World) -> None:
-    """Count one user less."""
+    """Count one initialization less."""
     if world.init_count <= 0:
         raise DriverError(UNINITIALIZED)
     world.init_count -= 1
@@ -52,7 +52,7 @@ def nvmlSystemGetDriverVersion(world: World, version: object, length: object) ->
 
 @SYMBOLS.add(SYSTEM)
 def nvmlSystemGetNVMLVersion(world: World, version: object, length: object) -> None:
-    """``(char *, length)``: CUDA's major version in front of the driver's."""
+    """``(char *, length)``: the major version of CUDA, then the driver version."""
     major = world.scenario.cuda_version // 1000
     fill_text(version, length, f'{major}.{world.scenario.driver_version}')
 
@@ -90,7 +90,7 @@ def nvmlSystemGetHicVersion(world: World, count: object, entries: object) -> Non
 
 @SYMBOLS.add(SYSTEM, 'nvmlUnitGetCount', 'nvmlGetExcludedDeviceCount')
 def no_others(world: World, count: object) -> None:
-    """``(unsigned *)``: neither units nor excluded devices."""
+    """``(unsigned *)``: no units and no excluded devices."""
     fill_number(count, 0)
 
 
@@ -112,7 +112,7 @@ def handle_by_index(world: World, index: object, device: object) -> None:
 
 @SYMBOLS.add(LOOKUP)
 def nvmlDeviceGetHandleByUUID(world: World, uuid: object, device: object) -> None:
-    """``(const char *, handle *)``: of a GPU or a MIG device; ``MIG-GPU-…/gi/ci`` is known, too."""
+    """``(const char *, handle *)``: a GPU or a MIG device, also as ``MIG-GPU-…/gi/ci``."""
     _give(_node_by_uuid(world, text_of(uuid)), device)
 
 
@@ -133,7 +133,7 @@ def nvmlDeviceGetHandleByUUIDV(world: World, uuid: object, device: object) -> No
 
 @SYMBOLS.add(LOOKUP, 'nvmlDeviceGetHandleByPciBusId', 'nvmlDeviceGetHandleByPciBusId_v2')
 def handle_by_bus_id(world: World, bus_id: object, device: object) -> None:
-    """``(const char *, handle *)``: the domain may be short, or missing."""
+    """``(const char *, handle *)``: the domain may be short or missing."""
     wanted = _bus_parts(text_of(bus_id))
     for node in world.present():
         if _bus_parts(node.value('bus_id')) == wanted:
@@ -184,7 +184,7 @@ def _legacy_uuid(node: Node) -> str | None:
 
 
 def _bus_parts(text: str) -> tuple[int, ...]:
-    """``00000000:1B:00.0`` and ``1b:0.0`` are the same place."""
+    """Domain, bus, device and function. ``00000000:1B:00.0`` and ``1b:0.0`` are equal."""
     try:
         parts = [int(part, 16) for part in text.replace('.', ':').split(':')]
     except ValueError:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which symbols a driver of which age has. Pure data; the ages are near, not exact."""
+"""Driver branch that introduced each function, approximately. Pure data."""
 
 from __future__ import annotations
 
 import fnmatch
 import re
 
-#: First driver branch → symbols it brought, with ``*``.
+#: Driver branch → functions that it introduced, with ``*``.
 SINCE = {
     450: (
         '*GpuInstance*', '*ComputeInstance*',
@@ -40,7 +40,7 @@ SINCE = {
 }  # fmt: skip
 
 
-#: First driver branch → first field value that it brought.
+#: Driver branch → first field value that it introduced.
 FIELDS_SINCE = {0: 1, 450: 138, 510: 164, 525: 185, 550: 197, 570: 228}
 MAX_FIELD = 310
 
@@ -52,14 +52,14 @@ def branch_of(driver_version: str) -> int:
 
 
 def is_field_known(field: int, driver_version: str) -> bool:
-    """Whether a driver of this version knows a field value."""
+    """Whether a driver of this version has a field value."""
     branch = branch_of(driver_version)
     newer = [first for since, first in FIELDS_SINCE.items() if since > branch]
     return 0 < field < min([*newer, MAX_FIELD])
 
 
 def newer_symbols(driver_version: str, names: list[str]) -> set[str]:
-    """The names among *names* that a driver of this version does not have yet."""
+    """The names among *names* that are newer than a driver of this version."""
     branch = branch_of(driver_version)
     newer: set[str] = set()
     for since, patterns in SINCE.items():
