@@ -25,7 +25,7 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.report import draw_report
-from nvitop.gui.view.panels.device import Header
+from nvitop.gui.view.panels.header import Header
 from nvitop.gui.view.screens.main import MainView, draw_main
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.graph import draw_graph

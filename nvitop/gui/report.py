@@ -24,7 +24,7 @@ from nvitop.gui.state.ordering import (
 from nvitop.gui.view.badges import option_badges
 from nvitop.gui.view.column_text import longest_command
 from nvitop.gui.view.format import format_timestamp
-from nvitop.gui.view.panels.device import Header
+from nvitop.gui.view.panels.header import Header
 from nvitop.gui.view.screens.main import MainView, draw_main
 from nvitop.sampling.types import Sample
 

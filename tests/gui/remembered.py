@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nvitop.gui.layout.main import lay_out_main
 from nvitop.gui.view.panels import device, process
-from nvitop.gui.view.widgets.frame import rule
+from nvitop.gui.view.widgets.box import rule
 
 
 def forget_rows() -> None:

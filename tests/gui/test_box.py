@@ -12,7 +12,8 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.view.widgets.box import draw_box
-from nvitop.gui.view.widgets.message import Button, draw_centred_line, draw_dialog
+from nvitop.gui.view.widgets.message import Button, draw_dialog
+from nvitop.gui.view.widgets.text import draw_centered_line
 
 BUTTONS = (
     Button('SIGTERM', 't'),
@@ -152,9 +153,9 @@ def test_paragraphs_of_a_dialog_are_wrapped_or_cut() -> None:
 
 def test_a_centred_line_stands_in_the_middle() -> None:
     buffer = Buffer(11, 4)
-    draw_centred_line(buffer, buffer.area, 'too small')
+    draw_centered_line(buffer, buffer.area, 'too small')
     assert buffer.lines() == ['', ' too small', '', '']
-    draw_centred_line(buffer, Rect(0, 3, 7, 1), 'too small')
+    draw_centered_line(buffer, Rect(0, 3, 7, 1), 'too small')
     assert buffer.lines()[3] == 'too s..'
-    draw_centred_line(buffer, Rect(0, 0, 0, 1), 'nothing')
+    draw_centered_line(buffer, Rect(0, 0, 0, 1), 'nothing')
     assert buffer.lines()[0] == ''

@@ -12,7 +12,8 @@ from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.view.load_style import device_role, load_role
-from nvitop.gui.view.panels.device import Header, draw_device_panel
+from nvitop.gui.view.panels.device import draw_device_panel
+from nvitop.gui.view.panels.header import Header
 from nvitop.sampling.types import DeviceSample, Problem, Sample
 from tests.gui.samples import GIB, SAMPLES, gpu, machine, mig
 

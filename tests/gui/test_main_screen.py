@@ -18,7 +18,7 @@ from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.ordering import ORDERS, list_processes
 from nvitop.gui.view.hints import key_hints, signal_hints
-from nvitop.gui.view.panels.device import Header
+from nvitop.gui.view.panels.header import Header
 from nvitop.gui.view.screens.main import MainView, draw_main
 from nvitop.sampling.history import History
 from nvitop.sampling.types import ProcessKey, Sample

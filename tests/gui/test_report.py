@@ -16,7 +16,7 @@ from nvitop.gui.state.events import SampleArrived
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
-from nvitop.gui.view.panels.device import Header
+from nvitop.gui.view.panels.header import Header
 from nvitop.sampling.history import History
 from tests.gui.anything import Anything
 from tests.gui.drawing import assert_boxes_close

@@ -6,7 +6,8 @@ import pytest
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.view.widgets.frame import draw_text, draw_within, rule
+from nvitop.gui.view.widgets.box import rule
+from nvitop.gui.view.widgets.text import draw_text, draw_within
 
 
 @pytest.mark.parametrize(

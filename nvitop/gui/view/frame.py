@@ -19,7 +19,7 @@ from nvitop.gui.state.listing import main_layout
 from nvitop.gui.view.badges import header_badges
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.hints import key_hints, shown_key, signal_hints
-from nvitop.gui.view.panels.device import Header
+from nvitop.gui.view.panels.header import Header
 from nvitop.gui.view.screens.columns import draw_columns
 from nvitop.gui.view.screens.environ import draw_environ
 from nvitop.gui.view.screens.help import draw_help

@@ -13,7 +13,7 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load_style import CPU, MEMORY, SWAP
 from nvitop.gui.view.widgets.bar import draw_bar
-from nvitop.gui.view.widgets.frame import draw_text
+from nvitop.gui.view.widgets.text import draw_text
 from nvitop.sampling.types import HostSample, Sample
 
 if TYPE_CHECKING:

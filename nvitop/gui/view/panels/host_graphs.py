@@ -17,9 +17,10 @@ from nvitop.gui.state.demand import is_measured
 from nvitop.gui.state.summary import whole_devices
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load_style import CPU, MEMORY, SWAP, load_role
-from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
+from nvitop.gui.view.widgets.box import draw_rule, draw_uprights
 from nvitop.gui.view.widgets.graph import draw_graph, graph_bound
 from nvitop.gui.view.widgets.graph_window import GraphWindow
+from nvitop.gui.view.widgets.text import draw_text
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import DEVICE_FIELDS, HOST, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample

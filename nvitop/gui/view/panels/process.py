@@ -17,7 +17,8 @@ from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
 from nvitop.gui.view.column_text import CELLS, CellText
-from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights, draw_within
+from nvitop.gui.view.widgets.box import draw_rule, draw_uprights
+from nvitop.gui.view.widgets.text import draw_text, draw_within
 from nvitop.gui.view.widgets.title import draw_at_right
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (

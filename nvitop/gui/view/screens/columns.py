@@ -13,7 +13,8 @@ from nvitop.gui.state.choosing import columns_in_order
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_title
+from nvitop.gui.view.widgets.text import draw_bar_row
+from nvitop.gui.view.widgets.title import draw_title
 
 _DIM = Style(Role.DIM)
 _HINTS = (('Space', 'show or hide'), ('K J', 'move'), ('q', 'back'))

@@ -11,13 +11,8 @@ from nvitop.gui.state.environ import environ_lines, is_secret
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints, shown_key
-from nvitop.gui.view.widgets.title import (
-    draw_bar_row,
-    draw_message,
-    draw_title,
-    fit_title,
-    title_room,
-)
+from nvitop.gui.view.widgets.text import draw_bar_row, draw_message
+from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
 _NAME = Style(Role.HEADING, bold=True)
 _DIM = Style(Role.DIM)

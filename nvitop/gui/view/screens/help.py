@@ -12,7 +12,8 @@ from nvitop.gui.state.help import help_lines
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_title
+from nvitop.gui.view.widgets.text import draw_bar_row
+from nvitop.gui.view.widgets.title import draw_title
 
 _STYLES = {
     'heading': Style(Role.TITLE, bold=True),

@@ -12,7 +12,8 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.view.load_style import device_style
-from nvitop.gui.view.panels.device import Header, draw_device_panel, draw_header
+from nvitop.gui.view.panels.device import draw_device_panel
+from nvitop.gui.view.panels.header import Header, draw_header
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel, limits_of
 from nvitop.namedtuple import NamedTuple
@@ -98,10 +99,10 @@ def draw_main(
 
 def draw_too_small(buf: Buffer) -> None:
     """One line that says so, on a screen in which nothing else fits."""
-    from nvitop.gui.view.widgets.message import draw_centred_line  # seldom needed
+    from nvitop.gui.view.widgets.text import draw_centered_line  # seldom needed
 
     text = f'too small: {NARROWEST} x {LOWEST} needed'
-    draw_centred_line(buf, buf.area, text if len(text) <= buf.width else 'too small')
+    draw_centered_line(buf, buf.area, text if len(text) <= buf.width else 'too small')
 
 
 def _notes(sample: Sample, *, has_foreign: bool, readonly: bool) -> tuple[tuple[str, Style], ...]:

@@ -18,11 +18,11 @@ from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.column_text import CELLS
 from nvitop.gui.view.hints import key_hints
 from nvitop.gui.view.load_style import load_role
-from nvitop.gui.view.widgets.frame import draw_rule, draw_text, draw_uprights
+from nvitop.gui.view.widgets.box import draw_rule, draw_uprights
 from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, draw_graph, graph_bound
 from nvitop.gui.view.widgets.graph_window import GraphWindow
-from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_bar_row, draw_title, fit_title, title_room
+from nvitop.gui.view.widgets.text import draw_bar_row, draw_text, heading_text, row_text
+from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample

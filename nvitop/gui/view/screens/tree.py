@@ -21,14 +21,8 @@ from nvitop.gui.view.panels.process import (
     no_processes_message,
     unknown_remark,
 )
-from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import (
-    draw_bar_row,
-    draw_message,
-    draw_title,
-    fit_title,
-    title_room,
-)
+from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
+from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
 _TREE = Style(Role.TREE, bold=True)
 _DIM = Style(Role.DIM)

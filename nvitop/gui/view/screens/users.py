@@ -17,14 +17,8 @@ from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import key_hints
 from nvitop.gui.view.panels.process import limits_of, no_processes_message, unknown_remark
-from nvitop.gui.view.widgets.row import heading_text, row_text
-from nvitop.gui.view.widgets.title import (
-    draw_bar_row,
-    draw_message,
-    draw_title,
-    fit_title,
-    title_room,
-)
+from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
+from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
 _DIM = Style(Role.DIM)
 _OWN = Style(Role.USER, bold=True)

@@ -9,8 +9,9 @@ from nvitop.gui.layout.dialog import DialogLayout, button_text
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, pad
+from nvitop.gui.render.width import cell_width, pad
 from nvitop.gui.view.widgets.box import draw_box
+from nvitop.gui.view.widgets.text import draw_centered_line
 from nvitop.namedtuple import NamedTuple
 
 _CURRENT = Style(Role.SELECTED, bold=True)
@@ -39,7 +40,7 @@ def draw_dialog(
     """
     buf.restyle(buf.area, dim=True)
     if layout.box.is_empty:
-        draw_centred_line(buf, layout.text, ' '.join(layout.lines), _CURRENT)
+        draw_centered_line(buf, layout.text, ' '.join(layout.lines), _CURRENT)
         return
     draw_box(buf, layout.box, title=title)
     for i, line in enumerate(layout.lines):
@@ -53,10 +54,3 @@ def draw_dialog(
             buf.restyle(letter, underline=True, bold=True, role=None if i == current else Role.KEY)
         if not is_ready:
             buf.restyle(place, bold=False, dim=True)
-
-
-def draw_centred_line(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> None:
-    """Safe text in the middle of ``area``, clipped to its width."""
-    if not area.is_empty:
-        y = area.y + (area.height - 1) // 2
-        buf.write(area.x, y, pad(clip(text, area.width), area.width, '^'), style)

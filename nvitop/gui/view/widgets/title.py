@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Sequence, Tuple
 
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, pad, wrap
+from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.width import cell_width, clip
 from nvitop.namedtuple import NamedTuple
 
 #: Pieces of a line, each with its style.
@@ -17,7 +16,6 @@ Pieces = Sequence[Tuple[str, Style]]
 KEY = Style(Role.KEY, bold=True, italic=True)
 HINT = Style(Role.DIM)
 _TITLE = Style(Role.TITLE, bold=True)
-_BAR = Style(Role.HEADER)
 #: Cells before a badge beside a title.
 _GAP = 2
 #: So many badges are never left out beside a title: that nothing is real, or is of the past.
@@ -99,14 +97,3 @@ def draw_at_right(
             for text, style in hint[start:]:
                 x += buf.write(x, y, text, style)
             break
-
-
-def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = _BAR) -> None:
-    """A row across the whole screen in one style: the headings of a list."""
-    buf.write(0, y, pad(text, buf.width), style)
-
-
-def draw_message(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> None:
-    """Safe text where a list has no lines."""
-    for i, line in enumerate(wrap(text, max(2, area.width - 2))[: area.height]):
-        buf.write(area.x + 1, area.y + i, line, style)

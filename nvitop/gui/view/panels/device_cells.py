@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Texts in the three cells of the device panel.
+
+The full form has two lines for a GPU and one for a MIG device. The letters mark the cells of each
+field; a wider box widens the first cell::
+
+    │ GPU  Name        Persistence-M│ Bus-Id        Disp.A │ Volatile Uncorr. ECC │
+    │ Fan  Temp  Perf  Pwr:Usage/Cap│         Memory-Usage │ GPU-Util  Compute M. │
+    ╞═══════════════════════════════╪══════════════════════╪══════════════════════╡
+    │llll  nnnnnnnnnnnnnnnnnnnn sss │ bbbbbbbbbbbbbbbb ddd │ eeeeeeeeeeeeeeeeeeee │
+    │ fff  tttt  pppp wwwwwwwwwwwww │ mmmmmmmmmmmmmmmmmmmm │ uuuuuuu  ccccccccccc │
+    │llll rrrrrrrrrrrr @ GI/CI:iiii │ mmmmmmmmmmmmmmmmmmmm │ BAR1: uuuuuuuu / ppp │
+
+The compact and the dense form have one line for each device::
+
+    │ GPU Fan Temp Perf Pwr:Usg/Cap │         Memory-Usage │ GPU-Util  Compute M. │
+    │llll fff tttt pppwwwwwwwwwwwww │ mmmmmmmmmmmmmmmmmmmm │ uuuuuuu  ccccccccccc │
+"""
+
+from __future__ import annotations
+
+from nvitop.gui.layout.device import BESIDE_NAME, DENSE, FULL, NARROW
+from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
+from nvitop.gui.view import format as fmt
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.types import DeviceSample
+
+#: Cells of the fields in the pictures above.
+LABEL = 4
+_FAN, _TEMPERATURE, _PERFORMANCE, _POWER = 3, 4, 4, 13
+_STATE, _BUS_ID, _DISPLAY, _ECC = 4, 16, 3, 20
+_MIG_MODE, _MIG_ECC = 8, 10
+_MEMORY, _MEMORY_TOTAL, _UTILIZATION, _COMPUTE_MODE = 20, 8, 7, 11
+_MIG_INSTANCE, _BAR1, _BAR1_PERCENT = 4, 8, 3
+#: Cells of a performance state in the compact form.
+_SHORT_PERFORMANCE = 3
+#: Cells that a name keeps in the row of a lost device, so that the reasons align.
+_LEAST_NAME = 19
+
+_PERSISTENCE, _DRIVER_MODEL = 'Persistence-M', 'TCC/WDDM '
+_USAGE_HEADINGS = ['         Memory-Usage ', ' GPU-Util  Compute M. ']
+
+
+class Traits(NamedTuple):
+    """Properties of all devices together, on which the columns depend."""
+
+    #: Whether any device can be divided into MIG devices.
+    has_mig: bool
+    #: Whether any device has a driver model (Windows).
+    has_driver_model: bool
+    #: Whether any power limit has four digits, which take a cell from the performance state.
+    has_kilowatts: bool
+
+
+def traits_of(devices: tuple[DeviceSample, ...]) -> Traits:
+    """Return the properties of these devices."""
+    return Traits(
+        any(device.mig_mode is not None for device in devices),
+        any(device.current_driver_model is not None for device in devices),
+        any(len(fmt.format_power(device.power_limit_mw)) >= len('1000W') for device in devices),
+    )
+
+
+def headings(form: str, width: int, traits: Traits) -> list[list[str]]:
+    """Return the headings by line; ``width`` is that of the first cell."""
+    if form == NARROW:
+        from nvitop.gui.view.panels import device_narrow  # few terminals are that narrow
+
+        return [[device_narrow.heading(width)]]
+    if form != FULL:
+        return [[_spread(' GPU Fan Temp Perf', 'Pwr:Usg/Cap ', width), *_USAGE_HEADINGS]]
+    right = _DRIVER_MODEL if traits.has_driver_model else _PERSISTENCE
+    ecc = ' MIG M.   Uncorr. ECC ' if traits.has_mig else ' Volatile Uncorr. ECC '
+    return [
+        [_spread(' GPU  Name', right, width), ' Bus-Id        Disp.A ', ecc],
+        [_spread(' Fan  Temp  Perf', 'Pwr:Usage/Cap', width), *_USAGE_HEADINGS],
+    ]
+
+
+def device_cells(device: DeviceSample, form: str, width: int, traits: Traits) -> list[list[str]]:
+    """Return the texts of a device that responds, by line; ``width`` is that of the first cell."""
+    if form == NARROW:
+        from nvitop.gui.view.panels import device_narrow
+
+        return [[device_narrow.row(device, width)]]
+    if device.key.is_mig:
+        return [_mig_cells(device, width)]
+    if form == FULL:
+        return _full_cells(device, width, traits)
+    return [_compact_cells(device, width, traits)]
+
+
+def lost_cells(device: DeviceSample, form: str, width: int, first: int) -> list[list[str]]:
+    """Return the row of a device that does not respond: its name, and the reason across the row.
+
+    ``width`` is that of the row, ``first`` that of the first cell of other rows.
+    """
+    reason = safe(device.reason or device.status)
+    label = f'{device.key.label:>{LABEL}}'
+    if device.key.is_mig or form in (DENSE, NARROW):
+        return [[_with_reason(f'{label} ', reason, width)]]
+    if device.info.name.startswith('ERROR: '):
+        # It has never responded: its name would only repeat the reason.
+        lines = [[_with_reason(f'{label}  ', reason, width)]]
+        return [*lines, ['']] if form == FULL else lines
+    name = fmt.format_device_name(device.info.name, first - BESIDE_NAME)
+    if form == FULL:
+        bus_id = fmt.format_word(device.info.bus_id)
+        indent = ' ' * (LABEL + 2)
+        # The bus ID begins in the same column as those of other rows.
+        return [
+            [f'{label}  {pad(name, first - LABEL)}{bus_id}'],
+            [_with_reason(indent, reason, width)],
+        ]
+    room = max(_LEAST_NAME, cell_width(name))
+    return [[_with_reason(f'{label} {pad(name, room)}  ', reason, width)]]
+
+
+def _with_reason(left: str, reason: str, width: int) -> str:
+    return f'{left}{clip(reason, width - cell_width(left) - 1)} '
+
+
+def _spread(left: str, right: str, width: int) -> str:
+    """Return a text at the left end and one at the right end of a cell."""
+    return left + pad(right, width - cell_width(left), '>')
+
+
+def _full_cells(device: DeviceSample, width: int, traits: Traits) -> list[list[str]]:
+    state = (
+        fmt.format_driver_model(device.current_driver_model)
+        if traits.has_driver_model
+        else fmt.format_switch(device.persistence_mode)
+    )
+    state = clip(state, _STATE)
+    ecc = fmt.format_count(device.total_volatile_uncorrected_ecc_errors)
+    if traits.has_mig:
+        mode = clip(fmt.format_word(device.mig_mode), _MIG_MODE)
+        ecc = f'{mode:>{_MIG_MODE}}  {clip(ecc, _MIG_ECC, "+"):>{_MIG_ECC}}'
+    room = width - LABEL - 2 - 1 - cell_width(state) - 1
+    name = pad(fmt.format_device_name(device.info.name, room), room)
+    bus_id = fit(fmt.format_word(device.info.bus_id), _BUS_ID)
+    display = clip(fmt.format_switch(device.display_active), _DISPLAY)
+    fan, temperature, performance = _fan_temperature_performance(device)
+    left = f' {fan:>{_FAN}}  {temperature:>{_TEMPERATURE}}  {performance:^{_PERFORMANCE}} '
+    return [
+        [
+            f'{device.key.label:>{LABEL}}  {name} {state} ',
+            f' {bus_id} {display:>{_DISPLAY}} ',
+            f' {ecc:>{_ECC}} ',
+        ],
+        [_spread(left, f'{_power(device, _POWER)} ', width), *_usage_cells(device)],
+    ]
+
+
+def _compact_cells(device: DeviceSample, width: int, traits: Traits) -> list[str]:
+    fan, temperature, performance = _fan_temperature_performance(device)
+    # Kilowatts begin right after a performance state of two characters.
+    align = '<' if traits.has_kilowatts else '>'
+    room = _POWER - (len(performance) == _SHORT_PERFORMANCE)
+    left = (
+        f'{device.key.label:>{LABEL}} {fan:>{_FAN}} {temperature:>{_TEMPERATURE}} '
+        f'{performance:{align}{_SHORT_PERFORMANCE}}'
+    )
+    return [_spread(left, f'{_power(device, room)} ', width), *_usage_cells(device)]
+
+
+def _mig_cells(device: DeviceSample, width: int) -> list[str]:
+    info = device.info
+    instance = fmt.NOT_AVAILABLE
+    if info.gpu_instance_id is not None and info.compute_instance_id is not None:
+        instance = f'{info.gpu_instance_id}/{info.compute_instance_id}'
+    right = f' @ GI/CI:{instance:>{_MIG_INSTANCE}} '
+    profile = clip(fmt.format_word(info.mig_profile), width - LABEL - 1 - len(right))
+    used = fmt.format_bytes(device.bar1_memory_used_bytes)
+    percent = fmt.format_short_percent(device.bar1_memory_percent)
+    return [
+        _spread(f'{device.key.label:>{LABEL}} ', f'{profile}{right}', width),
+        f' {_memory(device):>{_MEMORY}} ',
+        f' BAR1: {used:>{_BAR1}} / {percent:>{_BAR1_PERCENT}} ',
+    ]
+
+
+def _usage_cells(device: DeviceSample) -> list[str]:
+    utilization = clip(fmt.format_percent(device.gpu_utilization_percent), _UTILIZATION)
+    mode = fmt.format_compute_mode(device.compute_mode)
+    return [
+        f' {_memory(device):>{_MEMORY}} ',
+        f' {utilization:>{_UTILIZATION}}  {pad(mode, _COMPUTE_MODE, ">")} ',
+    ]
+
+
+def _fan_temperature_performance(device: DeviceSample) -> tuple[str, str, str]:
+    return (
+        fmt.format_fan_speed(device.fan_speed_percent),
+        fmt.format_temperature(device.temperature_celsius)[:_TEMPERATURE],
+        clip(fmt.format_word(device.performance_state), _SHORT_PERFORMANCE, '+'),
+    )
+
+
+def _memory(device: DeviceSample) -> str:
+    used = fmt.format_bytes(device.memory_used_bytes)
+    total = fmt.format_bytes(device.info.memory_total_bytes)
+    return clip(f'{used} / {total:>{_MEMORY_TOTAL}}', _MEMORY)
+
+
+def _power(device: DeviceSample, room: int) -> str:
+    text = fmt.format_power_usage(device.power_usage_mw, device.power_limit_mw)
+    if len(text) > room:
+        text = text.replace(' / ', '/')
+    return clip(text, room, '+')
