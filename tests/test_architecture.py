@@ -95,7 +95,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.gui.state',
         'nvitop.gui.term',
     ),
-    'nvitop.gui.effects': (
+    'nvitop.gui.effect_runner': (
         'nvitop.gui.signals',
         'nvitop.gui.model',
         'nvitop.gui.state',

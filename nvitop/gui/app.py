@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Callable, Protocol
 
 from nvitop.gui.crash import describe_event, without_typed_text
-from nvitop.gui.effects import EffectRunner
+from nvitop.gui.effect_runner import EffectRunner
 from nvitop.gui.model.effects import (
     CaptureMouse,
     Effect,

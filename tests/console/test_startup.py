@@ -73,7 +73,7 @@ def test_a_report_loads_nothing_of_the_monitor(imported: set[str]) -> None:
         imported,
         'curses',
         'nvitop.gui.app',
-        'nvitop.gui.effects',
+        'nvitop.gui.effect_runner',
         'nvitop.gui.layout.dialog',
         'nvitop.gui.monitor',
         'nvitop.gui.state.keymap',

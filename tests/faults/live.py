@@ -10,7 +10,7 @@ from unittest import mock
 
 from benchmarks.soak.subjects import PATIENCE_SECONDS, LockedTerminal, VirtualWait
 from nvitop.gui.app import App
-from nvitop.gui.effects import EffectRunner, Job, carry_out
+from nvitop.gui.effect_runner import EffectRunner, Job, carry_out
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed

@@ -16,7 +16,7 @@ from nvitop import Device, ResourceMetricCollector, cli, simulation, take_snapsh
 from nvitop.api.libnvml._session import Session
 from nvitop.api.process import procfs
 from nvitop.api.process.linux import memory_total
-from nvitop.gui.effects import read_environment
+from nvitop.gui.effect_runner import read_environment
 from nvitop.gui.signals import differs, send_signal
 from nvitop.sampling import source as source_module
 from nvitop.sampling.source import LiveSource

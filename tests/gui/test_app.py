@@ -8,7 +8,7 @@ from typing import Callable
 import pytest
 
 from nvitop.gui.app import App
-from nvitop.gui.effects import EffectRunner
+from nvitop.gui.effect_runner import EffectRunner
 from nvitop.gui.model.effects import SendSignal
 from nvitop.gui.state.app_state import AppState, Screen
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived, Suspended

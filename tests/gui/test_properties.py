@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nvitop.console.options import Thresholds
 from nvitop.gui.app import App
-from nvitop.gui.effects import EffectRunner, Job
+from nvitop.gui.effect_runner import EffectRunner, Job
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.effects import ReadEnvironment

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What the state asks the world to do. Values: ``gui.effects`` carries them out off the UI thread."""
+"""What the state asks the world to do. Values: ``gui.effect_runner`` carries them out off the UI thread."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ import pytest
 
 from nvitop.api import host
 from nvitop.api.process import HostProcess
-from nvitop.gui import effects
-from nvitop.gui.effects import EffectRunner, Job, read_environment
+from nvitop.gui import effect_runner
+from nvitop.gui.effect_runner import EffectRunner, Job, read_environment
 from nvitop.gui.model.effects import ReadEnvironment, SendSignal
 from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent
 from nvitop.sampling.types import ProcessKey
@@ -84,14 +84,14 @@ def test_effects_are_carried_out_off_the_thread(child: subprocess.Popen[bytes]) 
 def test_an_error_in_an_effect_is_told_and_the_next_is_carried_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    carry_out = effects.carry_out
+    carry_out = effect_runner.carry_out
 
     def broken(effect: Job) -> Iterator[Event]:
         if isinstance(effect, ReadEnvironment) and effect.pid == 0:
             return carry_out(effect)
         raise ZeroDivisionError('injected')
 
-    monkeypatch.setattr(effects, 'carry_out', broken)
+    monkeypatch.setattr(effect_runner, 'carry_out', broken)
     events: queue.Queue[Event] = queue.Queue()
     runner = EffectRunner(events.put)
     runner.run(ReadEnvironment(42, 1.0))
@@ -125,7 +125,7 @@ def test_an_environment_that_cannot_be_read_to_its_end_holds_up_no_signal(
         goes_on.wait(PATIENCE)
         return EnvironmentRead(pid, start_time)
 
-    monkeypatch.setattr(effects, 'read_environment', stuck)
+    monkeypatch.setattr(effect_runner, 'read_environment', stuck)
     events: queue.Queue[Event] = queue.Queue()
     runner = EffectRunner(events.put)
     key = key_of(child.pid)
