@@ -397,7 +397,7 @@ def test_no_driver_is_explained_in_one_message() -> None:
     [
         (9, 'not loaded'),
         (18, 'version'),
-        (4, 'may not talk'),
+        (4, 'may not access'),
         (15, 'lost'),
         (999, 'Unknown'),
     ],
@@ -426,7 +426,7 @@ def test_a_driver_that_does_not_answer_is_said_to(
 ) -> None:
     released = threading.Event()
     monkeypatch.setattr(libnvml, 'nvmlInit', released.wait)
-    assert 'not answered' in cli.start_driver(0.01)
+    assert 'not responded' in cli.start_driver(0.01)
     released.set()
 
 

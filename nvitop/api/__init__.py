@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measuring: live objects over NVML, CUDA and psutil; the public library.
+"""The public library: live objects over NVML, CUDA and psutil.
 
-What needs psutil or CUDA is imported when it is first used: psutil takes a third of the time, and
-many programs only ask about GPUs.
+Names that need psutil or CUDA are imported on first use, since importing psutil takes a third of the
+time and many programs query only GPUs.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from nvitop.api import libnvml
@@ -21,6 +22,7 @@ from nvitop.api.device import (
     parse_cuda_visible_devices,
 )
 from nvitop.api.libnvml import NVMLError, nvmlCheckReturn
+from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import (
     NA,
     SIZE_UNITS,
@@ -93,6 +95,19 @@ __all__ = [
     'ttl_cache',
     'utilization2string',
 ]
+
+
+def _install_demo() -> None:
+    """Replace the driver by the simulated machine that ``NVITOP_DEMO`` names."""
+    scenario = os.environ.get('NVITOP_DEMO')
+    if scenario:
+        from nvitop import simulation  # only loaded for a demonstration
+
+        simulation.install(scenario)
+
+
+# This is the only place in nvitop.api that knows the simulation, which imports libnvml.
+SESSION.before_first_init = _install_demo
 
 if not TYPE_CHECKING:  # it would hide misspelled names
     __getattr__, __dir__ = lazy_names(

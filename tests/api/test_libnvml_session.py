@@ -84,7 +84,7 @@ def test_no_call_is_in_flight_at_rest(library: FakeLibrary) -> None:
 def test_nvml_is_not_shut_down_under_a_call(
     library: FakeLibrary, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_session, 'LEAVE_TIMEOUT_SECONDS', 0.02)
+    monkeypatch.setattr(_session, 'SHUTDOWN_TIMEOUT_SECONDS', 0.02)
     with pytest.raises(libnvml.NVMLError) as caught:
         libnvml.nvmlShutdown()
     assert caught.value.value == libnvml.NVML_ERROR_IN_USE
@@ -362,7 +362,7 @@ assert not {'nvitop.simulation', 'curses', 'dataclasses', 'importlib.metadata'} 
 
 def test_debug_messages_go_to_standard_error_and_never_to_a_file(tmp_path: Path) -> None:
     done = run_python(LEAVING + 'libnvml.nvmlInit()', cwd=tmp_path, LOGLEVEL='debug')
-    assert done.stderr == '[DEBUG] nvitop.api.libnvml: NVML is initialised with flags 0.\n'
+    assert done.stderr == '[DEBUG] nvitop.api.libnvml: Initialized NVML with flags 0.\n'
     assert not list(tmp_path.iterdir())
 
 
@@ -385,7 +385,7 @@ def test_messages_are_not_doubled_once_logging_is_configured() -> None:
     done = run_python(
         LEAVING + 'import logging; logging.basicConfig(); libnvml.nvmlInit()', LOGLEVEL='debug'
     )
-    assert done.stderr == 'DEBUG:nvitop.api.libnvml:NVML is initialised with flags 0.\n'
+    assert done.stderr == 'DEBUG:nvitop.api.libnvml:Initialized NVML with flags 0.\n'
 
 
 def test_a_level_set_before_the_import_stays() -> None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only door to NVML: everything of the binding ``pynvml``, made safe to ask.
+"""NVML: the binding ``pynvml`` with safe queries. Nothing else in nvitop uses the binding.
 
-``from nvitop.libnvml import *`` can stand for ``from pynvml import *``. Nothing is loaded before
-the first question. :func:`nvmlQuery` asks without raising; functions and structures that exist in
-several versions are chosen by what the driver has; :func:`last_error` tells why an answer is
-missing; ``with libnvml:`` initialises and shuts down.
+``from nvitop.libnvml import *`` can replace ``from pynvml import *``. The driver is loaded by the
+first query. :func:`nvmlQuery` returns ``NA`` instead of raising, :func:`last_error` returns the
+reason, and ``with libnvml:`` initializes NVML and shuts it down. Functions and structures that exist
+in several versions are chosen by the abilities of the driver.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import sys
 from types import ModuleType, TracebackType
 from typing import Any, Callable
 
-from nvitop.api.libnvml._accounting import nvmlDeviceGetAccountingStats
 from nvitop.api.libnvml._binding import (
     BINDING,
     NVMLError,
@@ -26,9 +25,8 @@ from nvitop.api.libnvml._binding import (
     NVMLError_Unknown,
     c_nvmlDevice_t,
     explain_binding,
-    is_lasting,
+    is_constant,
 )
-from nvitop.api.libnvml._count import nvmlDeviceGetCount
 from nvitop.api.libnvml._explanation import (
     advise_on_failure,
     explain_init_error,
@@ -36,7 +34,18 @@ from nvitop.api.libnvml._explanation import (
 )
 from nvitop.api.libnvml._field_values import nvmlDeviceGetFieldValues, nvmlQueryFieldValues
 from nvitop.api.libnvml._log import LOGGER
-from nvitop.api.libnvml._missing_functions import missing_functions_report
+from nvitop.api.libnvml._overrides import (
+    nvmlDeviceGetAccountingStats,
+    nvmlDeviceGetCount,
+    nvmlDeviceGetCurrentDriverModel,
+    nvmlDeviceGetDriverModel,
+    nvmlDeviceGetHandleByPciBusId,
+    nvmlDeviceGetHandleBySerial,
+    nvmlDeviceGetHandleByUUID,
+    nvmlDeviceGetMemoryInfo,
+    nvmlDeviceGetPendingDriverModel,
+    nvmlDeviceGetTemperature,
+)
 from nvitop.api.libnvml._process_lists import (
     ProcessInfo,
     impossible_answer,
@@ -51,8 +60,10 @@ from nvitop.api.libnvml._query import (
     VERSIONED_PATTERN,
     call_count,
     last_error,
+    missing_functions_report,
     nvmlCheckReturn,
     nvmlQuery,
+    override,
 )
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.libnvml._structures import (
@@ -62,18 +73,6 @@ from nvitop.api.libnvml._structures import (
     c_nvmlProcessInfo_v2_t,
     c_nvmlProcessInfo_v3_t,
     c_nvmlTemperature_v1_t,
-)
-from nvitop.api.libnvml._text_arguments import (
-    nvmlDeviceGetHandleByPciBusId,
-    nvmlDeviceGetHandleBySerial,
-    nvmlDeviceGetHandleByUUID,
-)
-from nvitop.api.libnvml._versions import (
-    nvmlDeviceGetCurrentDriverModel,
-    nvmlDeviceGetDriverModel,
-    nvmlDeviceGetMemoryInfo,
-    nvmlDeviceGetPendingDriverModel,
-    nvmlDeviceGetTemperature,
 )
 
 __all__ = [
@@ -133,77 +132,79 @@ __all__ = [
 ]
 
 
+@override
 def nvmlInit() -> None:
-    """Initialise NVML with default flags; see :func:`nvmlInitWithFlags`."""
+    """Initialize NVML with default flags; see :func:`nvmlInitWithFlags`."""
     SESSION.init()
 
 
+@override
 def nvmlInitWithFlags(flags: int) -> None:
-    """Initialise NVML; where it is with just these flags already, only count that.
+    """Initialize NVML. If it is initialized with the same flags already, only count the call.
 
-    As with the binding, NVML stays initialised until each initialisation is undone by an
-    :func:`nvmlShutdown`. Not needed before :func:`nvmlQuery`. NVML is shut down as the process ends.
+    As in the binding, NVML stays initialized until :func:`nvmlShutdown` has been called as often.
+    :func:`nvmlQuery` does not need this call. NVML is shut down when the process exits.
 
     Args:
         flags: A sum of ``NVML_INIT_FLAG_…``.
 
     Raises:
-        NVMLError: NVML cannot be initialised; :func:`explain_init_error` has it in words.
-        NVMLError_LibraryNotFound: There is no NVML library; the logger explains it once.
+        NVMLError: NVML cannot be initialized; :func:`explain_init_error` explains the error.
+        NVMLError_LibraryNotFound: There is no NVML library; this is also logged once.
     """
     SESSION.init(flags)
 
 
+@override
 def nvmlShutdown() -> None:
-    """Undo the last initialisation.
+    """Undo the last initialization.
 
     Raises:
-        NVMLError_InUse: Another thread was still inside a call after half a second.
-        NVMLError_Uninitialized: NVML is not initialised.
+        NVMLError_InUse: Another thread was still inside a driver call after half a second.
+        NVMLError_Uninitialized: NVML is not initialized.
     """
     SESSION.shutdown()
 
 
 def restart_nvml() -> None:
-    """Shut NVML down and initialise it again: only then it sees a driver that was loaded anew.
+    """Shut NVML down and initialize it again, as is necessary after the driver was reloaded.
 
-    How often NVML has to be shut down stays the same for all who have initialised it.
+    Afterwards it is initialized as often as before.
 
     Raises:
-        NVMLError_InUse: Another thread was still inside a call after half a second.
-        NVMLError: NVML cannot be initialised any more.
+        NVMLError_InUse: Another thread was still inside a driver call after half a second.
+        NVMLError: NVML can no longer be initialized.
     """
     SESSION.restart()
 
 
 def use_library(library: object | None) -> None:
-    """Have NVML answered by an object of plain Python functions; ``None``: by the driver again.
+    """Replace the driver's library by an object with Python functions; None restores it.
 
-    The object stands where the binding keeps its loaded library, so its attributes are called as the
-    functions of the library are. What was learnt of the library before is forgotten, and NVML is
-    initialised anew at the next question.
+    The binding calls the attributes of the object as it calls the functions of the library.
+    Everything known about the previous library is dropped, and the next query initializes NVML.
     """
     SESSION.use_library(library)
 
 
 def on_new_library(forget: Callable[[], None]) -> None:
-    """Have ``forget`` called whenever another library is installed: it drops what was learnt."""
+    """Call ``forget`` when the library is replaced, to drop what is known about the old one."""
     SESSION.on_new_library(forget)
 
 
 def calls_in_flight() -> dict[int, str]:
-    """The NVML function in which each other thread is right now, by thread identifier."""
+    """Return the NVML function that each other thread is inside, by thread identifier."""
     return SESSION.calls_in_flight()
 
 
 class _LibnvmlModule(ModuleType):
-    """This module, usable in a ``with`` statement."""
+    """The class of this module, which makes it usable in a ``with`` statement."""
 
     @property
     def __all__(self) -> list[str]:
-        """All public names, looked up only by who imports ``*``: the binding has thousands."""
+        """All public names. They are collected on use, since the binding has thousands."""
         own: list[str] = vars(self)['__all__']
-        return [*own, *sorted({*filter(is_lasting, vars(BINDING))} - {*own})]
+        return [*own, *sorted({*filter(is_constant, vars(BINDING))} - {*own})]
 
     def __enter__(self) -> _LibnvmlModule:
         SESSION.enter()
@@ -219,23 +220,23 @@ class _LibnvmlModule(ModuleType):
 
 
 def __getattr__(name: str) -> Any:
-    """Whatever is not here is looked for in the binding, when it is first used."""
+    """Return a name of the binding."""
     try:
         value = getattr(BINDING, name)
     except AttributeError:
         message = f'module {__name__!r} has no attribute {name!r}'
         raise AttributeError(message) from None
-    if is_lasting(name):
+    if is_constant(name):
         globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    """All names, those of the binding too."""
-    return sorted({*globals(), *filter(is_lasting, vars(BINDING))})
+    """Return all names, including those of the binding."""
+    return sorted({*globals(), *filter(is_constant, vars(BINDING))})
 
 
-# Functions say the path where users find them, not the file they are written in.
+# The public path of functions and classes, for reprs, pickles and documentation.
 for _name in __all__:
     _value = globals().get(_name)
     if getattr(_value, '__module__', '').startswith(f'{__name__}._'):

@@ -1,30 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The binding: the module ``pynvml`` of the package ``nvidia-ml-py``, found and checked."""
+"""The module ``pynvml`` of the package ``nvidia-ml-py``, found and checked."""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-#: What a binding must have for nvitop to work over it.
+#: Names that nvitop cannot work without.
 _REQUIRED = ('NVMLError', 'nvmlInitWithFlags', '_nvmlGetFunctionPointer', 'nvmlLib')
-#: Packages that put another ``pynvml`` over the one of ``nvidia-ml-py``.
+#: Packages that install another ``pynvml`` over the one of ``nvidia-ml-py``.
 _RIVALS = ('pynvml', 'nvidia-ml-py3', 'py3nvml')
-#: Changed by the binding while it runs, so never kept.
+#: Names that the binding assigns while it runs, so their values must not be kept.
 _LIVE_NAMES = frozenset({'nvmlLib'})
 
 
 def missing_names(module: object) -> list[str]:
-    """The names that ``module`` lacks to be a binding nvitop can work over."""
+    """Return the names that ``module`` lacks to be a binding that nvitop can work with."""
     return [name for name in _REQUIRED if not hasattr(module, name)]
 
 
 def explain_binding(module: object = None) -> str:
-    """Why the ``pynvml`` that was found is not ``nvidia-ml-py``, and what to do; ``''`` if it is.
+    """Explain why the installed ``pynvml`` is not the NVML binding, and how to repair it.
 
-    Other packages install a module of the same name over the original. Some of them work all the
-    same (then this is a hint), some do not (then importing :mod:`nvitop.api.libnvml` raised an
-    :class:`ImportError` with this text).
+    Other packages install a module of the same name over the one of ``nvidia-ml-py``. Some of them
+    work anyway; the text is a hint then. With the others, ``import nvitop.libnvml`` raises an
+    :class:`ImportError` with this text.
+
+    Args:
+        module: The module to check; by default the installed one.
+
+    Returns:
+        Several lines of text, ``''`` if the module is the NVML binding.
     """
     if module is None:
         module = importlib.import_module('pynvml')
@@ -33,52 +39,60 @@ def explain_binding(module: object = None) -> str:
         return ''
     rivals = ', '.join(_installed_rivals())
     return (
-        f'The module pynvml at {getattr(module, "__file__", "an unknown place")} is not the one of '
-        f'the package nvidia-ml-py: it has no {", ".join(missing)}. '
+        f'The module pynvml at {getattr(module, "__file__", "an unknown path")} is not from the '
+        f'package nvidia-ml-py: it has no {", ".join(missing)}. '
         + (
             f'Another package was installed over it: {rivals}.'
             if rivals
             else 'Another package was installed over it, or its installation is broken.'
         )
-        + f'\n{_advise_repair()}'
+        + f'\n{_repair_advice()}'
     )
 
 
-def _advise_repair() -> str:
+def _repair_advice() -> str:
     return (
-        f'To repair it:        pip3 uninstall -y {" ".join(_RIVALS)}'
-        ' && pip3 install --force-reinstall nvidia-ml-py nvitop\n'
-        'To leave it alone:   run nvitop in an environment of its own (pipx run nvitop, uvx nvitop)'
+        f'To repair it:  pip3 uninstall -y {" ".join(_RIVALS)}'
+        ' && pip3 install --force-reinstall nvidia-ml-py\n'
+        'To keep it:    install nvitop in a separate environment (pipx, uv tool)'
     )
 
 
 def _installed_rivals() -> list[str]:
-    from importlib import metadata  # only needed to explain: 20 ms
+    from importlib import metadata  # 20 ms, only for an error message
 
     packages = (path for name in _RIVALS for path in metadata.distributions(name=name))
     return [f'{package.metadata["Name"]} {package.version}' for package in packages]
 
 
+def binding_version() -> str:
+    """Return the version of the installed package ``nvidia-ml-py``, ``''`` if it is unknown."""
+    from importlib import metadata  # 20 ms, only for a report
+
+    versions = [package.version for package in metadata.distributions(name='nvidia-ml-py')]
+    return versions[0] if versions else ''
+
+
 def find_binding() -> Any:
-    """The module with NVML's functions.
+    """Import the module with NVML's functions.
 
     Raises:
-        ImportError: There is no binding, or one that nvitop cannot work over; the message explains.
+        ImportError: No usable binding is installed; the message explains what to do.
     """
     try:
         module = importlib.import_module('pynvml')
     except Exception as error:
-        # A module that is broken, or not the binding at all, may raise anything.
+        # A broken or foreign module may raise anything.
         if isinstance(error, ModuleNotFoundError) and error.name == 'pynvml':
             raise ImportError(
                 'nvitop needs the package nvidia-ml-py (module pynvml): pip3 install nvidia-ml-py'
             ) from error
         raise ImportError(
             f'The module pynvml cannot be imported: {type(error).__name__}: {error}.\n'
-            + _advise_repair()
+            + _repair_advice()
         ) from error
     if missing_names(module):
-        # Packages that replace the module by a directory keep the functions one level deeper.
+        # Packages that replace the module by a directory have the functions one level deeper.
         inner = getattr(module, 'nvml', None)
         if inner is None or missing_names(inner):
             raise ImportError(explain_binding(module))
@@ -89,47 +103,63 @@ def find_binding() -> Any:
 BINDING: Any = find_binding()
 
 
-def is_lasting(name: str) -> bool:
-    """Whether ``from pynvml import *`` would give this name, and it stays what it is."""
+def is_constant(name: str) -> bool:
+    """Return whether a public name of the binding keeps its value."""
     return not name.startswith('_') and name not in _LIVE_NAMES
+
+
+def call_driver(name: str, *args: Any) -> None:
+    """Call an entry point of the driver with ctypes values.
+
+    Raises:
+        NVMLError: The call failed, or the driver does not have this entry point.
+    """
+    code = BINDING._nvmlGetFunctionPointer(name)(*args)
+    if code:
+        raise NVMLError(code)
+
+
+def encoded(value: Any) -> Any:
+    """Return text as bytes, anything else as it is. Releases of the binding disagree on the type."""
+    return value.encode() if isinstance(value, str) else value
 
 
 if TYPE_CHECKING:
 
     class LibraryMismatchError(Exception):
-        """What newer bindings raise, for some functions, where the driver does not have them."""
+        """Raised by newer bindings if the driver lacks one of certain functions."""
 
     class NVMLError(Exception):
-        """Any failure of NVML; :attr:`value` is NVML's return code."""
+        """A failed NVML call. :attr:`value` is NVML's return code."""
 
         value: int
 
         def __init__(self, value: int = ...) -> None:
-            """Make the error of a return code."""
+            """Create the error for a return code."""
 
     class NVMLError_FunctionNotFound(NVMLError):
         """The driver does not have this function."""
 
     class NVMLError_GpuIsLost(NVMLError):
-        """The GPU has fallen off the bus or is otherwise inaccessible."""
+        """The GPU has fallen off the bus or is inaccessible for another reason."""
 
     class NVMLError_LibraryNotFound(NVMLError):
-        """There is no NVML library on this system."""
+        """No NVML library was found."""
 
     class NVMLError_NotFound(NVMLError):
-        """What was asked for does not exist."""
+        """The queried object does not exist."""
 
     class NVMLError_NotSupported(NVMLError):
         """The device does not support this."""
 
     class NVMLError_Uninitialized(NVMLError):
-        """NVML was not initialised."""
+        """NVML is not initialized."""
 
     class NVMLError_Unknown(NVMLError):
         """An internal driver error."""
 
     class c_nvmlDevice_t:
-        """A handle of a device: opaque."""
+        """An opaque handle of a device."""
 else:
     LibraryMismatchError = getattr(
         BINDING, 'NVMLLibraryMismatchError', BINDING.NVMLError_FunctionNotFound

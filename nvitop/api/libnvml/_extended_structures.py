@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers in structures that not every binding knows."""
+"""Queries that return structures. Not every binding has them."""
 
 from __future__ import annotations
 
 import ctypes
 from typing import Any, Callable
 
-from nvitop.api.libnvml._binding import BINDING, NVMLError
+from nvitop.api.libnvml._binding import call_driver
 from nvitop.api.libnvml._structures import version_of
 
 _uint, _ulonglong = ctypes.c_uint, ctypes.c_ulonglong
@@ -67,37 +67,30 @@ class SramEccStatus(ctypes.Structure):
 
 
 def _reader(name: str, structure: type[ctypes.Structure], number: int) -> Callable[[Any], Any]:
-    """Make the function that asks a device for a structure.
-
-    Where a device has none it raises an :class:`NVMLError`, as functions of the binding do.
-    """
+    """Return a function that reads a structure of a device, with the errors of the binding's."""
 
     def read(handle: Any) -> Any:
-        answer: Any = structure()
-        answer.version = version_of(structure, number)
-        code = BINDING._nvmlGetFunctionPointer(name)(handle, ctypes.byref(answer))
-        if code:
-            raise NVMLError(code)
-        return answer
+        result: Any = structure()
+        result.version = version_of(structure, number)
+        call_driver(name, handle, ctypes.byref(result))
+        return result
 
     read.__name__ = name
     return read
 
 
 def read_gsp_modes(handle: Any) -> tuple[int, int]:
-    """Whether the GPU's own processor works, and whether it does by default.
+    """Return the current and the default mode of the GPU system processor, 1 if it is enabled.
 
-    The function of the binding wants its results as arguments, or gives all callers the same ones.
+    Depending on its release, the binding's own function needs output arguments or returns the same
+    objects to all callers.
 
     Raises:
-        NVMLError: There is no answer.
+        NVMLError: The query failed.
     """
-    current, default = _uint(), _uint()
-    function = BINDING._nvmlGetFunctionPointer('nvmlDeviceGetGspFirmwareMode')
-    code = function(handle, ctypes.byref(current), ctypes.byref(default))
-    if code:
-        raise NVMLError(code)
-    return current.value, default.value
+    modes = _uint(), _uint()
+    call_driver('nvmlDeviceGetGspFirmwareMode', handle, *map(ctypes.byref, modes))
+    return modes[0].value, modes[1].value
 
 
 read_gsp_modes.__name__ = 'nvmlDeviceGetGspFirmwareMode'
@@ -105,7 +98,7 @@ read_pci_info_ext = _reader('nvmlDeviceGetPciInfoExt', PciInfoExt, 1)
 read_fabric_info = _reader('nvmlDeviceGetGpuFabricInfoV', FabricInfo, 2)
 read_platform_info = _reader('nvmlDeviceGetPlatformInfo', PlatformInfo, 2)
 read_sram_ecc_status = _reader('nvmlDeviceGetSramEccErrorStatus', SramEccStatus, 1)
-#: All of them: not every driver has them.
+#: All readers, which some drivers lack.
 READERS = (
     read_gsp_modes,
     read_pci_info_ext,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Field values: many numbers of a device by one call."""
+"""Field values: several values of a device in one call."""
 
 from __future__ import annotations
 
@@ -7,73 +7,71 @@ import ctypes
 import time
 from typing import Any, Sequence, Tuple, Union
 
-from nvitop.api.libnvml._binding import BINDING, NVMLError
+from nvitop.api.libnvml._binding import call_driver
 from nvitop.api.libnvml._errors import UNKNOWN
-from nvitop.api.libnvml._query import note_error, nvmlQuery
+from nvitop.api.libnvml._query import note_error, nvmlQuery, override
 from nvitop.api.libnvml._structures import FieldValue
 from nvitop.api.utils import NA, NaType
 
-#: A field, or a field and its scope (the number of a link, …).
+#: A field ID, or a field ID and its scope, such as a link number.
 Field = Union[int, Tuple[int, int]]
 
-#: Member of the union by ``NVML_VALUE_TYPE_…``.
+#: Members of the union, indexed by ``NVML_VALUE_TYPE_…``.
 _MEMBERS = ('dVal', 'uiVal', 'ulVal', 'ullVal', 'sllVal', 'siVal', 'usVal')
 
 
+@override
 def nvmlDeviceGetFieldValues(handle: Any, fieldIds: Sequence[Field]) -> Sequence[Any]:
-    """The structures of several fields, each with its own ``nvmlReturn``.
+    """Return the structures of several fields, each with its own ``nvmlReturn``.
 
     Raises:
-        NVMLError: The device cannot be asked at all.
+        NVMLError: The call as a whole failed.
     """
     count = len(fieldIds)
-    # Some drivers write one entry more than they were asked for.
+    # Some drivers write one entry too many.
     values = (FieldValue * (count + 1))()
     for value, field in zip(values, fieldIds):
         if isinstance(field, int):
             value.fieldId = field
         else:
             value.fieldId, value.scopeId = field
-    function = BINDING._nvmlGetFunctionPointer('nvmlDeviceGetFieldValues')
-    code = function(handle, ctypes.c_int(count), ctypes.byref(values))
-    if code:
-        raise NVMLError(code)
+    call_driver('nvmlDeviceGetFieldValues', handle, ctypes.c_int(count), ctypes.byref(values))
     return values[:count]
 
 
 def nvmlQueryFieldValues(
     handle: Any, field_ids: Sequence[Field]
 ) -> list[tuple[float | int | NaType, int]]:
-    """The values of several fields (``NVML_FI_…``) of a device by one call.
+    """Query several fields (``NVML_FI_…``) of a device in one call.
 
     Args:
         handle: The device.
-        field_ids: Fields, each a number or a pair (number, scope).
+        field_ids: Field IDs, or pairs of a field ID and a scope.
 
     Returns:
         For each field its value and the time of the measurement in microseconds since the epoch.
-        A field that the device or the driver does not have is ``NA`` with the time of asking; the
-        reason is ``last_error('nvmlDeviceGetFieldValues', handle, field)``, or without ``field``
-        where the call itself failed.
+        A field that the device or the driver does not have is ``NA`` with the time of the query.
+        The reason is ``last_error('nvmlDeviceGetFieldValues', handle, field)``, without ``field`` if
+        the call as a whole failed.
 
     Raises:
-        NVMLError: NVML cannot be initialised.
+        NVMLError: NVML cannot be initialized.
     """
     values = nvmlQuery(nvmlDeviceGetFieldValues, handle, field_ids, default=None)
     now = int(time.time() * 1_000_000)
     if values is None:
-        for field in field_ids:  # what it said of itself before is not the reason now
+        for field in field_ids:  # drop the reasons of previous calls
             note_error('nvmlDeviceGetFieldValues', (handle, field), 0)
         return [(NA, now)] * len(field_ids)
-    answers: list[tuple[float | int | NaType, int]] = []
+    results: list[tuple[float | int | NaType, int]] = []
     for field, value in zip(field_ids, values):
         code = value.nvmlReturn
         if not code and value.valueType >= len(_MEMBERS):
             code = UNKNOWN
         note_error('nvmlDeviceGetFieldValues', (handle, field), code)
         if code:
-            answers.append((NA, now))
+            results.append((NA, now))
         else:
             number = getattr(value.value, _MEMBERS[value.valueType])
-            answers.append((number, value.timestamp or now))
-    return answers
+            results.append((number, value.timestamp or now))
+    return results

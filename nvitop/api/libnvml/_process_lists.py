@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes on a device: lists whose layout depends on the driver, so each answer is checked."""
+"""Process lists of a device. Their layout depends on the driver, so every list is checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from nvitop.api.libnvml._errors import (
     is_too_new,
 )
 from nvitop.api.libnvml._log import IMPOSSIBLE_PROCESSES, LOGGER
-from nvitop.api.libnvml._query import address_of, count_call
+from nvitop.api.libnvml._overrides import memory_totals, nvmlDeviceGetMemoryInfo
+from nvitop.api.libnvml._query import address_of, count_call, override
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.libnvml._structures import (
     UINT_MAX,
@@ -25,25 +26,27 @@ from nvitop.api.libnvml._structures import (
     c_nvmlProcessInfo_v2_t,
     c_nvmlProcessInfo_v3_t,
 )
-from nvitop.api.libnvml._versions import memory_totals, nvmlDeviceGetMemoryInfo
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.kernel import MAX_PID
 
+#: Maximum number of calls until a growing list fits into its buffer.
 _MAX_ROUNDS = 8
-#: A byte no last byte of a row can be: what still has it after a call was not written.
+#: Maximum number of rows to make room for. A driver that requests more is broken.
+_MAX_ROWS = 1 << 17
+#: Fills buffers before a call. No row ends with this byte, so trailing ones were not written.
 _UNWRITTEN = b'\xa5'
 
 
 class ProcessInfo(NamedTuple):
-    """A process on a device, with the names of NVML's structure."""
+    """A process on a device, with the field names of NVML's structure."""
 
     pid: int
-    #: Bytes; ``None`` where the driver does not tell (Windows with WDDM).
+    #: Bytes; ``None`` if the driver does not know (Windows with WDDM).
     usedGpuMemory: int | None
     #: ``0xFFFFFFFF`` without MIG.
     gpuInstanceId: int = UINT_MAX
     computeInstanceId: int = UINT_MAX
-    #: Bytes in memory protected by confidential computing; ``None`` where the driver does not tell.
+    #: Bytes protected by confidential computing; ``None`` if the driver does not report them.
     usedGpuCcProtectedMemory: int | None = None
 
 
@@ -59,7 +62,7 @@ _LARGEST_ROW = _V3.row.size
 
 
 class _Method(NamedTuple):
-    """An entry point and the layouts its rows may have, the likeliest first."""
+    """An entry point and the possible layouts of its rows, the most likely one first."""
 
     suffix: str
     layouts: tuple[_ListLayout, ...]
@@ -67,60 +70,68 @@ class _Method(NamedTuple):
 
 class _ListResult(NamedTuple):
     rows: list[ProcessInfo]
-    #: What cannot be true, in words, and how many rows were dropped for it.
+    #: Why rows were dropped, and their number.
     impossible: str
     dropped: int
 
 
-#: Function → ways to ask, the one that worked first.
+#: Function → its entry points, the one that worked first.
 _methods: dict[str, tuple[_Method, ...]] = {}
-#: (function, address behind the handle) → rows to make room for.
+#: (function, address in the handle) → number of rows to make room for.
 _capacities: dict[tuple[str, int], int] = {}
-#: (function, address behind the handle) → what was dropped from the last answer.
+#: (function, address in the handle) → why rows were dropped from the last list.
 _impossible: dict[tuple[str, int], str] = {}
 _warned: set[str] = set()
 
 
 def _forget() -> None:
-    for learnt in (_methods, _capacities, _impossible):
-        learnt.clear()
-    _warned.clear()
+    for memory in (_methods, _capacities, _impossible, _warned):
+        memory.clear()
 
 
 SESSION.on_new_library(_forget)
 
 
+@override
 def nvmlDeviceGetComputeRunningProcesses(handle: Any) -> list[ProcessInfo]:
-    """Processes with a compute context on a device (type C of nvidia-smi).
+    """Return the processes with a compute context on a device (type C of nvidia-smi).
 
-    The layout of the driver's answer is found out and checked; rows that cannot be true are dropped,
-    and :func:`impossible_answer` tells so.
+    The layout that the driver uses is detected and checked. Impossible rows are dropped, and
+    :func:`impossible_answer` returns why.
 
     Raises:
-        NVMLError: The device cannot be asked.
+        NVMLError: The query failed.
     """
     return _running_processes('nvmlDeviceGetComputeRunningProcesses', handle)
 
 
+@override
 def nvmlDeviceGetGraphicsRunningProcesses(handle: Any) -> list[ProcessInfo]:
-    """Processes with a graphics context on a device (type G of nvidia-smi); see the compute ones."""
+    """Return the processes with a graphics context on a device (type G of nvidia-smi).
+
+    See :func:`nvmlDeviceGetComputeRunningProcesses`.
+    """
     return _running_processes('nvmlDeviceGetGraphicsRunningProcesses', handle)
 
 
+@override
 def nvmlDeviceGetMPSComputeRunningProcesses(handle: Any) -> list[ProcessInfo]:
-    """Clients of the Multi-Process Service (type M+C of nvidia-smi); see the compute ones."""
+    """Return the clients of the Multi-Process Service on a device (type M+C of nvidia-smi).
+
+    See :func:`nvmlDeviceGetComputeRunningProcesses`.
+    """
     return _running_processes('nvmlDeviceGetMPSComputeRunningProcesses', handle)
 
 
 def impossible_answer(func: str, handle: Any) -> str:
-    """What was dropped from the last process list of a device because it cannot be true.
+    """Return why rows were dropped from the last process list of a device.
 
     Args:
         func: Name of the function: ``'nvmlDeviceGetComputeRunningProcesses'``.
         handle: The device.
 
     Returns:
-        One line for people, ``''`` where nothing was dropped.
+        One line of text, ``''`` if no row was dropped.
     """
     return _impossible.get((func, address_of(handle)), '')
 
@@ -129,34 +140,34 @@ def _running_processes(name: str, handle: Any) -> list[ProcessInfo]:
     methods = _methods.get(name) or _choose_methods(name)
     key = name, address_of(handle)
     best: _ListResult | None = None
-    is_asked = False
+    is_repeated = False
     for method in methods:
         try:
-            buffer, count = _read(key, method, handle, is_again=is_asked)
+            buffer, count = _read(key, method, handle, is_repeated=is_repeated)
         except NVMLError as error:
             if not is_too_new(error):
                 raise
             continue
         finally:
-            is_asked = True
+            is_repeated = True
         written = _written_layout(buffer, count, method.layouts)
         for layout in (written,) if written else method.layouts:
-            answer = _check(layout, buffer, count, handle, key[1])
-            if best is None or answer.dropped < best.dropped:
-                best = answer
-            if written or not answer.dropped:
+            result = _check(layout, buffer, count, handle, key[1])
+            if best is None or result.dropped < best.dropped:
+                best = result
+            if written or not result.dropped:
                 if (method, layout) != (methods[0], methods[0].layouts[0]):
                     _remember(name, methods, method, layout)
-                return _note(key, answer)
+                return _note(key, result)
     if best is None:
         raise NVMLError(FUNCTION_NOT_FOUND)
     return _note(key, best)
 
 
 def _choose_methods(name: str) -> tuple[_Method, ...]:
-    """The ways this driver has to ask, by its symbols, the newest first."""
-    # The first releases of R535 wrote longer rows by the third entry point; later ones do not, and
-    # have the second of these functions.
+    """Return the entry points that this driver has, the newest first."""
+    # The first releases of R535 write longer rows with the third entry point. Later releases do
+    # not, and have the second of these two functions.
     is_long = _has('nvmlDeviceGetConfComputeMemSizeInfo') and not _has(
         'nvmlDeviceGetRunningProcessDetailList'
     )
@@ -167,7 +178,7 @@ def _choose_methods(name: str) -> tuple[_Method, ...]:
         methods = (methods[3 - int(forced[1])],)
     elif forced and 'NVITOP_NVML_PROCESS_API' not in _warned:
         _warned.add('NVITOP_NVML_PROCESS_API')
-        LOGGER.warning('NVITOP_NVML_PROCESS_API is %r, not one of v1, v2, v3: ignored.', forced)
+        LOGGER.warning('Ignoring NVITOP_NVML_PROCESS_API=%r: expected v1, v2 or v3.', forced)
     methods = tuple(method for method in methods if _has(name + method.suffix))
     _methods[name] = methods
     return methods
@@ -191,43 +202,39 @@ def _remember(
 
 
 def _read(
-    key: tuple[str, int], method: _Method, handle: Any, *, is_again: bool
+    key: tuple[str, int], method: _Method, handle: Any, *, is_repeated: bool
 ) -> tuple[bytearray, int]:
-    """The list as the driver writes it, and its number of rows."""
+    """Return the buffer that the driver filled, and its number of rows."""
     function = BINDING._nvmlGetFunctionPointer(key[0] + method.suffix)
     structure = method.layouts[0].structure
     buffer = bytearray()
 
-    def ask(capacity: int, count: ctypes.c_uint) -> int:
+    def call(capacity: int, count: ctypes.c_uint) -> int:
         nonlocal buffer
-        # Room for the longest rows, whichever are expected: a driver must never write past the end.
+        # Room for the longest rows in any case: the driver must never write past the end.
         buffer = bytearray(_UNWRITTEN) * (capacity * _LARGEST_ROW)
         rows = (structure * capacity).from_buffer(buffer) if capacity else None
         return int(function(handle, ctypes.byref(count), rows))
 
-    count = _fill(key, ask, is_again=is_again)
+    count = _fill(key, call, is_repeated=is_repeated)
     return buffer, count
 
 
-#: A driver that asks for more room than this is out of its mind: it gets none.
-_MAX_ROWS = 1 << 17
-
-
 def _fill(
-    key: tuple[str, int], ask: Callable[[int, ctypes.c_uint], int], *, is_again: bool = False
+    key: tuple[str, int], call: Callable[[int, ctypes.c_uint], int], *, is_repeated: bool = False
 ) -> int:
-    """Ask with ever more room until the answer fits; the number of rows.
+    """Call with a growing buffer until the list fits, and return its number of rows.
 
-    Begins with the room that was enough the last time, so that a list mostly costs one call.
+    The first buffer is as large as the last one that was enough, so most lists cost one call.
     """
     capacity = _capacities.get(key, 0)
     count = ctypes.c_uint()
     code = INSUFFICIENT_SIZE
     for number in range(_MAX_ROUNDS):
-        if number or is_again:
+        if number or is_repeated:
             count_call()
         count.value = capacity
-        code = ask(capacity, count)
+        code = call(capacity, count)
         if code != INSUFFICIENT_SIZE:
             break
         # Processes may start before the next call.
@@ -243,7 +250,7 @@ def _fill(
 def _written_layout(
     buffer: bytearray, count: int, layouts: tuple[_ListLayout, ...]
 ) -> _ListLayout | None:
-    """The layout whose rows end just where the driver stopped writing."""
+    """Return the layout whose rows end exactly where the driver stopped writing."""
     written = len(buffer.rstrip(_UNWRITTEN))
     for layout in layouts:
         if written == count * layout.row.size:
@@ -265,7 +272,7 @@ def _check(
         if memory == ULONGLONG_MAX:
             memory = None
         elif memory > total:
-            # A MIG device may have been made anew, larger, since its total was told.
+            # The MIG device may have been recreated with more memory since the total was read.
             total = total if is_fresh else _read_total(handle)
             is_fresh = True
             if memory > total:
@@ -278,7 +285,7 @@ def _check(
 
 
 def _read_total(handle: Any) -> int:
-    """Total memory of a device in bytes, without a bound where it has none of its own."""
+    """Read the total memory of a device in bytes; the maximum if it has no memory of its own."""
     count_call()
     try:
         return nvmlDeviceGetMemoryInfo(handle).total or ULONGLONG_MAX
@@ -288,49 +295,49 @@ def _read_total(handle: Any) -> int:
         return ULONGLONG_MAX
 
 
-def _note(key: tuple[str, int], answer: _ListResult) -> list[ProcessInfo]:
-    if not answer.dropped:
+def _note(key: tuple[str, int], result: _ListResult) -> list[ProcessInfo]:
+    if not result.dropped:
         if _impossible:
             _impossible.pop(key, None)
-        return answer.rows
-    text = f'{answer.dropped} of {answer.dropped + len(answer.rows)} dropped: {answer.impossible}'
+        return result.rows
+    text = f'{result.dropped} of {result.dropped + len(result.rows)} dropped: {result.impossible}'
     _impossible[key] = text
     name = key[0]
     if name not in _warned:
         _warned.add(name)
         LOGGER.warning(
-            '%s gave processes that cannot exist: %s.',
+            '%s returned impossible processes: %s.',
             name,
             text,
             extra={'kind': IMPOSSIBLE_PROCESSES},
         )
-    return answer.rows
+    return result.rows
 
 
+@override
 def nvmlDeviceGetProcessUtilization(handle: Any, timeStamp: int) -> list[Any]:
-    """Utilisation of the processes on a device since a moment, as NVML's structures.
+    """Return utilization samples of the processes on a device, as NVML's structures.
 
     Each has ``pid``, ``timeStamp`` (microseconds), ``smUtil``, ``memUtil``, ``encUtil`` and
-    ``decUtil`` (percent). Samples of PIDs that cannot exist, as some drivers give for room they did
-    not use, are left out.
+    ``decUtil`` (percent). Some drivers fill unused rows with impossible PIDs; those are dropped.
 
     Args:
         handle: The device.
-        timeStamp: Only samples after this moment, in microseconds since the epoch; 0 for all.
+        timeStamp: Return only samples after this time, in microseconds since the epoch; 0 for all.
 
     Raises:
-        NVMLError_NotFound: There is no sample that new.
-        NVMLError: The device cannot be asked.
+        NVMLError_NotFound: There is no newer sample.
+        NVMLError: The query failed.
     """
     name = 'nvmlDeviceGetProcessUtilization'
     function = BINDING._nvmlGetFunctionPointer(name)
     since = ctypes.c_ulonglong(timeStamp)
     samples: Any = ()
 
-    def ask(capacity: int, count: ctypes.c_uint) -> int:
+    def call(capacity: int, count: ctypes.c_uint) -> int:
         nonlocal samples
         samples = (BINDING.c_nvmlProcessUtilizationSample_t * capacity)() if capacity else None
         return int(function(handle, samples, ctypes.byref(count), since))
 
-    count = _fill((name, address_of(handle)), ask)
+    count = _fill((name, address_of(handle)), call)
     return [sample for sample in samples[:count] if 0 < sample.pid <= MAX_PID] if count else []

@@ -1,51 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking NVML: one call, its answer or ``NA``, and the reason why it is ``NA``."""
+"""Queries: one call, its result or ``NA``, and the reason for ``NA``."""
 
 from __future__ import annotations
 
 import ctypes
 import itertools
 import re
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
-from nvitop.api.libnvml._binding import BINDING, LibraryMismatchError, NVMLError
+from nvitop.api.libnvml._binding import (
+    BINDING,
+    LibraryMismatchError,
+    NVMLError,
+    binding_version,
+    encoded,
+)
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, UNINITIALIZED, UNKNOWN
 from nvitop.api.libnvml._log import LOGGER, MISSING_FUNCTION
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 
-#: Functions that were asked for and do not exist here: name → the error.
+F = TypeVar('F', bound=Callable[..., Any])
+
+#: Functions that were queried and do not exist here: name → error.
 UNKNOWN_FUNCTIONS: dict[str, NVMLError] = {}
-#: No more names than these are remembered.
+#: Maximum number of names in :data:`UNKNOWN_FUNCTIONS`.
 UNKNOWN_FUNCTIONS_CACHE_SIZE = 1024
 #: Names of functions and structures that exist in several versions.
 VERSIONED_PATTERN = re.compile(r'^(?P<name>\w+?)(?P<suffix>_v(?P<version>\d+))$')
 
-#: Reasons are kept for so many (device, arguments) of one function.
+#: Functions of nvitop that are called instead of the binding's: name → function.
+OVERRIDES: dict[str, Callable[..., Any]] = {}
+
+#: Maximum number of reasons that are kept for one function.
 _MAX_ERRORS_PER_FUNCTION = 1024
 
-#: Functions that are told since when, last → how many arguments after the handle tell calls apart.
-_TOLD_SINCE_WHEN = {'nvmlDeviceGetProcessUtilization': 0, 'nvmlDeviceGetSamples': 1}
+#: Functions whose last argument is a "since" timestamp → number of arguments after the handle that
+#: identify the call.
+_SINCE_FUNCTIONS = {'nvmlDeviceGetProcessUtilization': 0, 'nvmlDeviceGetSamples': 1}
 
-#: Function → (address behind the handle or 0, the other arguments) → return code.
+#: First driver branch → extra of nvitop with the bindings made for it.
+_EXTRAS = ((580, 'cuda13'), (525, 'cuda12'), (450, 'cuda11'), (0, 'cuda10'))
+
+#: Function → (address in the handle or 0, other arguments) → return code.
 _errors: dict[str, dict[tuple[int, tuple[Any, ...]], int]] = {}
 _functions: dict[str, Callable[..., Any]] = {}
-#: What a call of the binding raises where there is no answer.
+#: Exceptions that the binding raises when a call fails.
 _FAILURES = (NVMLError, LibraryMismatchError, UnicodeDecodeError)
 
-# `next` on a count is atomic, so the calls of all threads are counted without a lock.
+# `next` on a count is atomic, so calls from all threads are counted without a lock.
 _calls = itertools.count()
-#: Counts one call of the driver.
+#: Count one call of the driver.
 count_call = _calls.__next__
 
 
 def call_count() -> int:
-    """How many calls of the driver this process has made through nvitop so far.
+    """Return the number of driver calls that this process has made through nvitop.
 
-    Functions of the binding that are called without :func:`nvmlQuery` are not counted.
+    Calls of the binding's functions without :func:`nvmlQuery` are not counted.
     """
-    # The only way to look at a count that does not advance it.
+    # The repr is the only way to read a count without advancing it.
     return int(repr(_calls)[len('count(') : -1])
+
+
+def override(function: F) -> F:
+    """Decorate a function that :func:`nvmlQuery` calls instead of the binding's of the same name."""
+    OVERRIDES[function.__name__] = function
+    return function
 
 
 def nvmlQuery(
@@ -57,28 +78,28 @@ def nvmlQuery(
     ignore_function_not_found: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call a function of NVML and return its answer, or ``default`` where there is none.
+    """Call a function of NVML and return its result, or ``default`` if it fails.
 
-    NVML is initialised if it is not. Bytes become text. A function that this driver or this binding
-    does not have is remembered in :data:`UNKNOWN_FUNCTIONS`, with one warning for each function.
-    Why an answer is missing can be asked of :func:`last_error`.
+    NVML is initialized if necessary. Bytes are decoded. A function that the driver or the binding
+    does not have is remembered in :data:`UNKNOWN_FUNCTIONS` and logged once. :func:`last_error`
+    returns the reason for a missing result.
 
     >>> handle = nvmlQuery('nvmlDeviceGetHandleByIndex', 0)
     >>> nvmlQuery('nvmlDeviceGetFanSpeed', handle)
     'N/A'
 
     Args:
-        func: The function, or its name.
-        args: Its arguments.
-        default: What is returned instead of an answer.
-        ignore_errors: Return ``default`` after an error. Otherwise the error is raised.
-        ignore_function_not_found: Return ``default``, without a warning, where there is no such
-            function.
+        func: The function or its name.
+        args: Positional arguments of the function.
+        default: Returned if the call fails.
+        ignore_errors: Return ``default`` if the call fails; otherwise raise the error.
+        ignore_function_not_found: Return ``default`` without a warning if the function does not
+            exist.
         kwargs: Keyword arguments of the function.
 
     Raises:
-        NVMLError: NVML cannot be initialised, or the call failed and errors are not to be ignored.
-            Text that is not UTF-8 where it had to be is an :class:`NVMLError_Unknown`.
+        NVMLError: NVML cannot be initialized, or the call failed and ``ignore_errors`` is false.
+            Text that cannot be decoded counts as :class:`NVMLError_Unknown`.
     """
     if not SESSION.ready and not SESSION.ensure():
         refused = NVMLError(UNINITIALIZED)
@@ -88,14 +109,14 @@ def nvmlQuery(
         count_call()
         result = call(*args, **kwargs)
     except _FAILURES as first:
-        second_way = _second_way(first, func)
+        fallback = _fallback(first, func)
         try:
-            if second_way is None:
+            if fallback is None:
                 raise
             count_call()
-            result = second_way(*args, **kwargs)
+            result = fallback(*args, **kwargs)
         except _FAILURES as failure:
-            # No name for the error: with its traceback it would keep all callers' frames alive.
+            # The error gets no name: with its traceback it would keep all callers' frames alive.
             return _default_or_raise(
                 _error_of(failure), func, args, default, ignore_errors, ignore_function_not_found
             )
@@ -104,28 +125,22 @@ def nvmlQuery(
     return result.decode('utf-8', 'replace') if isinstance(result, bytes) else result
 
 
-def _second_way(
-    failure: BaseException, func: Callable[..., Any] | str
-) -> Callable[..., Any] | None:
-    """What to call after a failure that is not the last word, ``None`` where it is."""
+def _fallback(failure: BaseException, func: Callable[..., Any] | str) -> Callable[..., Any] | None:
+    """Return what to call after a failure that may be overcome."""
     if isinstance(failure, UnicodeDecodeError):
         call = _find(func) if isinstance(func, str) else func
         undecoded = getattr(call, '__wrapped__', None)
         if undecoded is not None and call.__module__ == BINDING.__name__:
-            # The binding's own function below the one that decodes.
-            return lambda *args, **kwargs: undecoded(*map(_encode, args), **kwargs)
+            # The binding's function without the wrapper that decodes.
+            return lambda *args, **kwargs: undecoded(*map(encoded, args), **kwargs)
     elif getattr(failure, 'value', None) == UNINITIALIZED and SESSION.recover():
-        # Somebody else in this process had shut NVML down.
+        # Other code in this process had shut NVML down.
         return _find(func) if isinstance(func, str) else func
     return None
 
 
-def _encode(value: Any) -> Any:
-    return value.encode() if isinstance(value, str) else value
-
-
 def _error_of(failure: BaseException) -> NVMLError:
-    """A failure of the binding as the error of NVML that it is."""
+    """Convert an exception of the binding to the NVML error that it means."""
     if isinstance(failure, NVMLError):
         return failure
     is_text = isinstance(failure, UnicodeDecodeError)
@@ -135,20 +150,20 @@ def _error_of(failure: BaseException) -> NVMLError:
 
 
 def nvmlCheckReturn(retval: Any, types: type | tuple[type, ...] | None = None) -> bool:
-    """Whether ``retval`` is an answer (not ``NA``) and, where types are given, of one of them."""
+    """Return whether ``retval`` is not ``NA`` and, if types are given, an instance of one of them."""
     if types is None:
         return bool(retval != NA)
     return bool(retval != NA) and isinstance(retval, types)
 
 
 def last_error(func: Callable[..., Any] | str, handle: Any = None, *args: Any) -> NVMLError | None:
-    """Why the last call of ``func`` for a device gave no answer; ``None`` if it gave one.
+    """Return the error of the last call of ``func`` for a device, None if it succeeded.
 
     Args:
-        func: The function or its name, as it was given to :func:`nvmlQuery`.
-        handle: The device's handle; for functions without a handle, their first argument if any.
-        args: The other arguments, to tell calls apart (``NVML_CLOCK_SM``); without them, the most
-            recent error of any arguments.
+        func: The function or its name, as passed to :func:`nvmlQuery`.
+        handle: The device's handle. For functions without one, their first argument if any.
+        args: The other arguments, such as ``NVML_CLOCK_SM``. Without them, the most recent error
+            with any arguments is returned.
     """
     name = _name(func)
     errors = _errors.get(name)
@@ -157,17 +172,51 @@ def last_error(func: Callable[..., Any] | str, handle: Any = None, *args: Any) -
     address, rest = _key(name, (handle, *args) if handle is not None else args)
     value = errors.get((address, rest))
     if value is None and not args:
-        # Most recent first: a repeated error is moved to the end when it is noted.
+        # Most recent first: a repeated error moves to the end.
         matching = (code for key, code in reversed(list(errors.items())) if key[0] == address)
         value = next(matching, None)
     return None if value is None else NVMLError(value)
 
 
-def _find(name: str) -> Callable[..., Any]:
-    """The function of this name, nvitop's own before the binding's."""
-    from nvitop.api import libnvml  # complete only after this module
+def missing_functions_report() -> str:
+    """Return which queried functions do not exist here, and which binding to install.
 
-    function: Callable[..., Any] | None = getattr(libnvml, name, None)
+    Returns:
+        A few lines of text, ``''`` if nothing is missing. :data:`UNKNOWN_FUNCTIONS` has the names.
+    """
+    names = sorted(UNKNOWN_FUNCTIONS)
+    if not names:
+        return ''
+    in_driver = [name for name in names if hasattr(BINDING, name)]
+    in_binding = [name for name in names if name not in in_driver]
+    lines = []
+    if in_driver:
+        driver = nvmlQuery('nvmlSystemGetDriverVersion', default='')
+        subject = f'The NVIDIA driver {driver}'.rstrip()
+        lines.append(f'{subject} lacks: {", ".join(in_driver)}.')
+        lines.append(
+            'Their values are shown as N/A. A newer driver may have them; a binding made for this '
+            f"driver may use others: pip3 install 'nvitop[{_extra(driver)}]'"
+        )
+    if in_binding:
+        subject = f'The binding nvidia-ml-py {binding_version()}'.rstrip()
+        lines.append(f'{subject} lacks: {", ".join(in_binding)}.')
+        lines.append(
+            'Their values are shown as N/A. A newer binding may have them: '
+            'pip3 install --upgrade nvidia-ml-py'
+        )
+    return '\n'.join(lines)
+
+
+def _extra(driver: str) -> str:
+    match = re.match(r'(\d+)', driver)
+    branch = int(match.group(1)) if match else _EXTRAS[0][0]
+    return next(extra for first, extra in _EXTRAS if branch >= first)
+
+
+def _find(name: str) -> Callable[..., Any]:
+    """Return the function with this name, nvitop's own or the binding's."""
+    function: Callable[..., Any] | None = OVERRIDES.get(name) or getattr(BINDING, name, None)
     if function is None:
         raise NVMLError(FUNCTION_NOT_FOUND)
     _functions[name] = function
@@ -179,7 +228,7 @@ def _name(func: Callable[..., Any] | str) -> str:
 
 
 def address_of(handle: Any) -> int:
-    """Where a handle points to, 0 for what is no handle: equal for all handles of one device."""
+    """Return the address in a handle, the same for all handles of a device; 0 for anything else."""
     try:
         return ctypes.addressof(handle.contents)
     except (AttributeError, ValueError):
@@ -187,12 +236,12 @@ def address_of(handle: Any) -> int:
 
 
 def _key(name: str, args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
-    """What tells calls of one function apart."""
+    """Return what tells the calls of one function apart."""
     address = address_of(args[0]) if args else 0
     rest = args[1:] if address else args
-    rest = rest[: _TOLD_SINCE_WHEN.get(name)]
+    rest = rest[: _SINCE_FUNCTIONS.get(name)]
     if any(isinstance(each, ctypes.Structure) for each in rest):
-        rest = ()  # what is filled in, not what is asked
+        rest = ()  # an output argument
     try:
         hash(rest)
     except TypeError:
@@ -220,10 +269,10 @@ def _default_or_raise(
 
 
 def note_error(name: str, args: tuple[Any, ...], code: int) -> None:
-    """Keep the return code of a call as the reason for a missing answer; 0 for an answer."""
+    """Keep the return code of a call as the reason for a missing value; 0 means success."""
     if not code and name not in _errors:
         return
-    # Each step is atomic, and no lock is held that a forked child could find taken for ever.
+    # Each step is atomic. A lock could be held forever in a forked child.
     errors = _errors.setdefault(name, {})
     key = _key(name, args)
     errors.pop(key, None)
@@ -241,7 +290,7 @@ def _remember_unknown(name: str) -> None:
     if UNKNOWN_FUNCTIONS.setdefault(name, error) is not error:
         return
     LOGGER.warning(
-        'NVML has no function %s here: %s. What it would tell is shown as N/A.',
+        'NVML function %s does not exist: %s. Its values are shown as N/A.',
         name,
         'the driver lacks it' if hasattr(BINDING, name) else 'the installed binding lacks it',
         extra={'kind': MISSING_FUNCTION},

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of NVML in this process: which library, initialised or not, and leaving it safely."""
+"""The state of NVML in this process: its library, initialization, and a safe shutdown."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
 import ctypes
-import os
 import sys
 import threading
 import time
@@ -22,22 +21,23 @@ from nvitop.platforms.nvidia_files import nvml_elsewhere
 if TYPE_CHECKING:
     from types import FrameType
 
-#: Leaving waits so long for calls of other threads to come back from the driver.
-LEAVE_TIMEOUT_SECONDS = 0.5
+#: Maximum time that a shutdown waits for driver calls of other threads.
+SHUTDOWN_TIMEOUT_SECONDS = 0.5
 _POLL_SECONDS = 0.002
 
 _PACKAGE = __name__.rpartition('.')[0]
 
 
 class Session:
-    """Whether NVML is initialised, and over which library. There is one: :data:`SESSION`."""
+    """The library in use and how often it is initialized. The only instance is :data:`SESSION`."""
 
     def __init__(self) -> None:
-        """Nothing is loaded before the first use."""
-        #: Read without the lock by every query.
+        #: Whether NVML is initialized. Every query reads this without the lock.
         self.ready = False
-        #: Flags of the initialisations that have not been shut down, the newest last.
+        #: Flags of the initializations that have not been shut down, the newest last.
         self.flags: list[int] = []
+        #: Called before the first initialization, unless the library was replaced before.
+        self.before_first_init: Callable[[], None] | None = None
         self._lock = threading.RLock()
         self._is_prepared = False
         self._is_hooked = False
@@ -51,22 +51,22 @@ class Session:
 
     @property
     def has_real_library(self) -> bool:
-        """Whether the driver that answers is no replacement, such as a simulated one."""
+        """Whether the library in use is the driver's, not a replacement such as the simulated one."""
         return not self._is_replaced
 
     def on_new_library(self, forget: Callable[[], None]) -> None:
-        """Have ``forget`` called when another library is installed: it drops what was learnt."""
+        """Call ``forget`` when the library is replaced, to drop what is known about the old one."""
         self._forgetters.append(forget)
 
     def init(self, flags: int = 0) -> None:
-        """Initialise NVML with ``flags``; where it is with just these already, only count it."""
+        """Initialize NVML, or only count the call if it is initialized with these flags already."""
         with self._lock:
             if self.flags[-1:] != [flags]:
-                self._initialise(flags)
+                self._initialize(flags)
             self.flags.append(flags)
             self.ready = True
 
-    def _initialise(self, flags: int) -> None:
+    def _initialize(self, flags: int) -> None:
         self._prepare()
         try:
             _start_driver(flags)
@@ -75,28 +75,28 @@ class Session:
                 self._is_reported = True
                 LOGGER.critical('%s', explain_init_error(error))
             raise
-        LOGGER.debug('NVML is initialised with flags %d.', flags)
+        LOGGER.debug('Initialized NVML with flags %d.', flags)
 
     def ensure(self) -> bool:
-        """Initialise NVML if it is not. False when the process is ending: nothing must start then.
+        """Initialize NVML if necessary. Return False if the process is exiting.
 
-        The main thread may still ask, as functions registered with :mod:`atexit` do.
+        The main thread may still make queries then, in functions registered with :mod:`atexit`.
         """
         if self._is_leaving and threading.current_thread() is not threading.main_thread():
             return False
         if not self.ready:
             with self._lock:
-                if not self.ready:  # by the thread that was waited for
+                if not self.ready:  # no other thread has done it meanwhile
                     self.init()
         return True
 
     def recover(self) -> bool:
-        """Initialise again after somebody else in this process has shut NVML down.
+        """Initialize NVML again after other code in this process has shut it down.
 
-        False when the process is ending, see :meth:`ensure`.
+        Return False if the process is exiting; see :meth:`ensure`.
         """
         with self._lock:
-            if self.ready and _is_initialised():  # by the thread that was waited for
+            if self.ready and _is_initialized():  # another thread has done it meanwhile
                 return True
             flags = self.flags[-1] if self.flags else 0
             self.flags.clear()
@@ -106,11 +106,11 @@ class Session:
             return self.ensure()
 
     def shutdown(self) -> None:
-        """Undo the last initialisation.
+        """Undo the last initialization.
 
         Raises:
-            NVMLError_InUse: Another thread was still inside a call after half a second.
-            NVMLError_Uninitialized: NVML is not initialised.
+            NVMLError_InUse: Another thread was still inside a driver call after half a second.
+            NVMLError_Uninitialized: NVML is not initialized.
         """
         with self._lock:
             if len(self.flags) > 1:
@@ -121,11 +121,11 @@ class Session:
             BINDING.nvmlShutdown()
 
     def restart(self) -> None:
-        """Shut NVML down however often it was initialised, and initialise it just so again.
+        """Shut NVML down and initialize it again as often as before, with the same flags.
 
         Raises:
-            NVMLError_InUse: Another thread was still inside a call after half a second.
-            NVMLError: NVML cannot be initialised any more.
+            NVMLError_InUse: Another thread was still inside a driver call after half a second.
+            NVMLError: NVML can no longer be initialized.
         """
         with self._lock:
             self._stop_calls()
@@ -135,15 +135,15 @@ class Session:
                 self.init(each)
 
     def close(self) -> None:
-        """Shut NVML down as the process ends: never longer than half a second, never under a call.
+        """Shut NVML down when the process exits, within half a second and never during a call.
 
-        A call that is still inside the driver then keeps NVML from being shut down: the system
-        gives back what it holds.
+        If a thread is still inside a driver call, NVML is not shut down. The operating system
+        releases its resources.
         """
-        deadline = time.monotonic() + LEAVE_TIMEOUT_SECONDS
+        deadline = time.monotonic() + SHUTDOWN_TIMEOUT_SECONDS
         self._is_leaving = True
         self.ready = False
-        if not self._lock.acquire(timeout=LEAVE_TIMEOUT_SECONDS):
+        if not self._lock.acquire(timeout=SHUTDOWN_TIMEOUT_SECONDS):
             return
         try:
             self.ready = False
@@ -153,13 +153,13 @@ class Session:
             self._lock.release()
 
     def use_library(self, library: object | None) -> None:
-        """Put ``library`` where the binding keeps its loaded one; ``None``: the real one again."""
+        """Replace the library that the binding has loaded; None restores the driver's."""
         with self._lock:
             if library is None and not self._is_replaced:
                 return
             if not self._is_replaced:
                 self._real_library = BINDING.nvmlLib
-                if self._wait_until_idle(time.monotonic() + LEAVE_TIMEOUT_SECONDS):
+                if self._wait_until_idle(time.monotonic() + SHUTDOWN_TIMEOUT_SECONDS):
                     self._shut_down_all()
             self.ready = False
             self.flags.clear()
@@ -171,7 +171,7 @@ class Session:
                 forget()
 
     def enter(self) -> None:
-        """Begin a ``with`` block: NVML is initialised inside it."""
+        """Begin a ``with`` block, in which NVML is initialized."""
         with self._lock:
             if not self.ready:
                 self.init()
@@ -179,7 +179,7 @@ class Session:
             self._contexts += 1
 
     def exit(self) -> None:
-        """End a ``with`` block: the last one to end shuts NVML down if a block initialised it."""
+        """End a ``with`` block; the last one shuts NVML down if a block has initialized it."""
         with self._lock:
             self._contexts -= 1
             if self._contexts == 0 and self._is_context_owner:
@@ -188,12 +188,12 @@ class Session:
                     try:
                         self.shutdown()
                     except NVMLError as error:
-                        LOGGER.debug('NVML was not shut down: %s', error)
+                        LOGGER.debug('Could not shut NVML down: %s', error)
 
     def calls_in_flight(self) -> dict[int, str]:
-        """The NVML function in which each other thread is right now, by thread identifier.
+        """Return the NVML function that each other thread is inside, by thread identifier.
 
-        Read from the stacks of the threads, so that calls cost nothing for being counted here.
+        They are read from the stacks of the threads, so calls need no bookkeeping.
         """
         own = threading.get_ident()
         frames = sys._current_frames()
@@ -201,17 +201,14 @@ class Session:
         return {ident: name for ident, name in inside.items() if name}
 
     def _prepare(self) -> None:
-        """What the first initialisation does once: the hooks of the process, the demonstration."""
+        """Install the hooks of the process, and call the hook before the first initialization."""
         if not self._is_hooked:
             self._is_hooked = True
             atexit.register(self.close)
             at_fork(after_in_child=self._after_fork)
-        scenario = '' if self._is_prepared else os.environ.get('NVITOP_DEMO', '')
-        if scenario and not self._is_replaced:
-            from nvitop import simulation  # never loaded where nothing is simulated
-
-            simulation.install(scenario)
-        # Not before: a scenario that cannot be installed must not lead to the real driver.
+        if self.before_first_init and not self._is_prepared and not self._is_replaced:
+            self.before_first_init()
+        # Set last: if the hook fails, the next initialization must call it again.
         self._is_prepared = True
 
     def _after_fork(self) -> None:
@@ -219,15 +216,15 @@ class Session:
         self._lock = threading.RLock()
 
     def _stop_calls(self) -> None:
-        """Let no call begin without initialising, and wait for those of other threads."""
+        """Make new calls wait for the lock, and wait for the running calls of other threads."""
         was_ready, self.ready = self.ready, False
-        if not self._wait_until_idle(time.monotonic() + LEAVE_TIMEOUT_SECONDS):
+        if not self._wait_until_idle(time.monotonic() + SHUTDOWN_TIMEOUT_SECONDS):
             self.ready = was_ready
             raise NVMLError(IN_USE)
 
     def _undo_last(self) -> None:
         undone = self.flags.pop()
-        if self.flags[-1:] != [undone]:  # else it was only counted
+        if self.flags[-1:] != [undone]:  # otherwise it was only counted
             BINDING.nvmlShutdown()
 
     def _shut_down_all(self) -> None:
@@ -236,10 +233,10 @@ class Session:
             try:
                 self._undo_last()
             except NVMLError as error:
-                LOGGER.debug('NVML was not shut down: %s', error)
+                LOGGER.debug('Could not shut NVML down: %s', error)
 
     def _wait_until_idle(self, deadline: float) -> bool:
-        """Whether no other thread is inside a call, by the deadline at the latest."""
+        """Wait until no other thread is inside a call. Return False at the deadline."""
         while self.calls_in_flight():
             if time.monotonic() >= deadline:
                 return False
@@ -256,8 +253,8 @@ def _start_driver(flags: int) -> None:
         BINDING.nvmlInitWithFlags(flags)
 
 
-def _is_initialised() -> bool:
-    """Whether NVML answers, however it does."""
+def _is_initialized() -> bool:
+    """Return whether the driver considers NVML initialized."""
     try:
         BINDING.nvmlDeviceGetCount()
     except NVMLError as error:
@@ -266,19 +263,19 @@ def _is_initialised() -> bool:
 
 
 def _load_from_elsewhere(load: Callable[[str], object] = ctypes.CDLL) -> bool:
-    """Load NVML from the first place that has it and the loader does not look into.
+    """Load NVML from the first directory that has it and that the loader does not search.
 
-    Loaded it is found by everybody who asks for it by its name alone, the binding too.
+    Once it is loaded, the binding finds it by its name alone.
     """
     for path in nvml_elsewhere():
-        with contextlib.suppress(OSError):  # for another processor, or broken
+        with contextlib.suppress(OSError):  # for another architecture, or broken
             load(path)
             return True
     return False
 
 
 def _driver_function(frame: FrameType | None) -> str:
-    """The NVML function a stack is in, ``''`` if it is in none or only waits to initialise."""
+    """Return the NVML function on a stack, ``''`` if there is none or it waits for the session."""
     name = ''
     while frame is not None:
         module = frame.f_globals.get('__name__', '')

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVML's structures that exist in several versions, whichever of them the binding knows."""
+"""Structures of NVML that exist in several versions. Not every binding has all of them."""
 
 from __future__ import annotations
 
 import ctypes
 
-#: Values of unsigned integers that mean *not available*.
+#: Maximum values of unsigned integers, with which NVML marks missing values.
 UINT_MAX = 0xFFFF_FFFF
 ULONGLONG_MAX = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class _Structure(ctypes.Structure):
-    """A structure that shows its fields."""
+    """A structure whose repr shows its fields."""
 
     def __repr__(self) -> str:
         names = (field[0] for field in self._fields_)
@@ -20,7 +20,7 @@ class _Structure(ctypes.Structure):
 
 
 class c_nvmlProcessInfo_v1_t(_Structure):
-    """A row of a process list before R450: no MIG."""
+    """A row of a process list before R450, without MIG."""
 
     _fields_ = (
         ('pid', ctypes.c_uint),
@@ -29,7 +29,7 @@ class c_nvmlProcessInfo_v1_t(_Structure):
 
 
 class c_nvmlProcessInfo_v2_t(_Structure):
-    """A row of a process list: memory in bytes, ids of GPU and compute instance."""
+    """A row of a process list: memory in bytes, IDs of the GPU instance and compute instance."""
 
     _fields_ = (
         ('pid', ctypes.c_uint),
@@ -40,7 +40,7 @@ class c_nvmlProcessInfo_v2_t(_Structure):
 
 
 class c_nvmlProcessInfo_v3_t(_Structure):
-    """A row of a process list of the first releases of R535: protected memory too."""
+    """A row of a process list of the first R535 releases, with protected memory."""
 
     _fields_ = (
         ('pid', ctypes.c_uint),
@@ -52,7 +52,7 @@ class c_nvmlProcessInfo_v3_t(_Structure):
 
 
 class c_nvmlMemory_v1_t(_Structure):
-    """Memory of a device in bytes; what is reserved counts as used."""
+    """Memory of a device in bytes; ``used`` includes reserved memory."""
 
     _fields_ = (
         ('total', ctypes.c_ulonglong),
@@ -62,7 +62,7 @@ class c_nvmlMemory_v1_t(_Structure):
 
 
 class c_nvmlMemory_v2_t(_Structure):
-    """Memory of a device in bytes; what is reserved is told apart."""
+    """Memory of a device in bytes; ``used`` does not include reserved memory."""
 
     _fields_ = (
         ('version', ctypes.c_uint),
@@ -96,7 +96,7 @@ class _Value(ctypes.Union):
 
 
 class FieldValue(_Structure):
-    """``nvmlFieldValue_t`` with every type of value that a driver may use."""
+    """``nvmlFieldValue_t`` with every value type that a driver may use."""
 
     _fields_ = (
         ('fieldId', ctypes.c_uint),
@@ -110,5 +110,5 @@ class FieldValue(_Structure):
 
 
 def version_of(structure: type[ctypes.Structure], number: int) -> int:
-    """What NVML expects in the field ``version`` of a structure."""
+    """Return the value that NVML expects in the field ``version`` of a structure."""
     return ctypes.sizeof(structure) | (number << 24)

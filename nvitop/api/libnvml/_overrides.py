@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of NVML that nvitop calls differently from the binding.
+
+Entry points that exist in several versions are called by the newest one that the driver has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from nvitop.api.libnvml._binding import BINDING, NVMLError, call_driver, encoded
+from nvitop.api.libnvml._errors import ARGUMENT_VERSION_MISMATCH, UNKNOWN, is_too_new
+from nvitop.api.libnvml._log import LOGGER
+from nvitop.api.libnvml._query import address_of, count_call, override
+from nvitop.api.libnvml._session import SESSION
+from nvitop.api.libnvml._structures import (
+    c_nvmlMemory_v1_t,
+    c_nvmlMemory_v2_t,
+    c_nvmlTemperature_v1_t,
+    version_of,
+)
+
+#: Maximum number of GPUs that is believed. Drivers support 32; this many can still be listed.
+_MAX_GPUS = 1024
+_MEMORY_V2 = version_of(c_nvmlMemory_v2_t, 2)
+_TEMPERATURE_V1 = version_of(c_nvmlTemperature_v1_t, 1)
+
+#: Entry points that this driver does not have or does not understand.
+_absent: set[str] = set()
+#: Address in a handle → total memory in bytes, as last read.
+memory_totals: dict[int, int] = {}
+
+
+def _forget() -> None:
+    _absent.clear()
+    memory_totals.clear()
+
+
+SESSION.on_new_library(_forget)
+
+
+def _call_newest(newest: str, *args: Any) -> bool:
+    """Call the newest entry point. Return False if the driver is too old for it."""
+    if newest in _absent:
+        return False
+    try:
+        call_driver(newest, *args)
+    except NVMLError as error:
+        if not is_too_new(error):
+            raise
+        _absent.add(newest)
+        LOGGER.debug('The driver has no %s: using an older entry point.', newest)
+        if error.value == ARGUMENT_VERSION_MISMATCH:
+            count_call()
+        return False
+    return True
+
+
+@override
+def nvmlDeviceGetMemoryInfo(
+    handle: Any, version: int | None = None
+) -> c_nvmlMemory_v2_t | c_nvmlMemory_v1_t:
+    """Return the memory of a device in bytes: ``total``, ``free``, ``used``, and ``reserved``.
+
+    Drivers since R510 report reserved memory separately; older ones include it in ``used``.
+
+    Args:
+        handle: The device.
+        version: Use only the second entry point, with this version of the structure.
+
+    Raises:
+        NVMLError: The device has no memory of its own (unified memory), or the query failed.
+    """
+    memory = c_nvmlMemory_v2_t()
+    if version is not None:
+        memory.version = version
+        call_driver('nvmlDeviceGetMemoryInfo_v2', handle, ctypes.byref(memory))
+        return memory
+    memory.version = _MEMORY_V2
+    if _call_newest('nvmlDeviceGetMemoryInfo_v2', handle, ctypes.byref(memory)):
+        memory_totals[address_of(handle)] = memory.total
+        return memory
+    old = c_nvmlMemory_v1_t()
+    call_driver('nvmlDeviceGetMemoryInfo', handle, ctypes.byref(old))
+    memory_totals[address_of(handle)] = old.total
+    return old
+
+
+@override
+def nvmlDeviceGetTemperature(handle: Any, sensor: int) -> int:
+    """Return the temperature of a sensor (``NVML_TEMPERATURE_GPU``) in degrees Celsius.
+
+    Raises:
+        NVMLError: The device has no such sensor, or the query failed.
+    """
+    temperature = c_nvmlTemperature_v1_t(_TEMPERATURE_V1, sensor)
+    if _call_newest('nvmlDeviceGetTemperatureV', handle, ctypes.byref(temperature)):
+        return int(temperature.temperature)
+    old = ctypes.c_uint()
+    call_driver('nvmlDeviceGetTemperature', handle, ctypes.c_uint(sensor), ctypes.byref(old))
+    return old.value
+
+
+@override
+def nvmlDeviceGetDriverModel(handle: Any) -> list[int]:
+    """Return the current and the pending driver model (``NVML_DRIVER_WDDM``, …); Windows only.
+
+    Raises:
+        NVMLError: This is not Windows, or the query failed.
+    """
+    current, pending = ctypes.c_uint(), ctypes.c_uint()
+    args = (handle, ctypes.byref(current), ctypes.byref(pending))
+    if not _call_newest('nvmlDeviceGetDriverModel_v2', *args):
+        call_driver('nvmlDeviceGetDriverModel', *args)
+    return [current.value, pending.value]
+
+
+@override
+def nvmlDeviceGetCurrentDriverModel(handle: Any) -> int:
+    """Return the current driver model; see :func:`nvmlDeviceGetDriverModel`."""
+    return nvmlDeviceGetDriverModel(handle)[0]
+
+
+@override
+def nvmlDeviceGetPendingDriverModel(handle: Any) -> int:
+    """Return the driver model after the next restart; see :func:`nvmlDeviceGetDriverModel`."""
+    return nvmlDeviceGetDriverModel(handle)[1]
+
+
+@override
+def nvmlDeviceGetCount() -> int:
+    """Return the number of GPUs.
+
+    Raises:
+        NVMLError_Unknown: The driver returned an impossible number.
+        NVMLError: The query failed.
+    """
+    count = ctypes.c_uint()
+    call_driver('nvmlDeviceGetCount_v2', ctypes.byref(count))
+    if count.value > _MAX_GPUS:
+        LOGGER.warning('The driver reports %d GPUs, which is impossible.', count.value)
+        raise NVMLError(UNKNOWN)
+    return count.value
+
+
+@override
+def nvmlDeviceGetAccountingStats(handle: Any, pid: int) -> Any:
+    """Return the accounting record of a process: ``gpuUtilization``, ``memoryUtilization``, ``time``.
+
+    ``maxMemoryUsage`` is in bytes, or the maximum of its type if the driver does not know it (WDDM);
+    the binding's own function fails in that case.
+
+    Raises:
+        NVMLError: Accounting mode is off, or there is no record of this process.
+    """
+    stats = BINDING.c_nvmlAccountingStats_t()
+    name = 'nvmlDeviceGetAccountingStats'
+    call_driver(name, handle, ctypes.c_uint(pid), ctypes.byref(stats))
+    return stats
+
+
+@override
+def nvmlDeviceGetHandleByUUID(uuid: str | bytes) -> Any:
+    """Return the handle of the GPU or MIG device with a UUID.
+
+    Raises:
+        NVMLError_NotFound: There is no such device.
+    """
+    return BINDING.nvmlDeviceGetHandleByUUID(encoded(uuid))
+
+
+@override
+def nvmlDeviceGetHandleBySerial(serial: str | bytes) -> Any:
+    """Return the handle of the GPU whose board has a serial number.
+
+    Raises:
+        NVMLError_NotFound: There is no such device.
+    """
+    return BINDING.nvmlDeviceGetHandleBySerial(encoded(serial))
+
+
+@override
+def nvmlDeviceGetHandleByPciBusId(pciBusId: str | bytes) -> Any:
+    """Return the handle of the GPU with a PCI bus ID (``'00000000:3B:00.0'``).
+
+    Raises:
+        NVMLError_NotFound: There is no such device.
+    """
+    return BINDING.nvmlDeviceGetHandleByPciBusId(encoded(pciBusId))
