@@ -43,10 +43,10 @@ def test_with_every_call_hanging_it_answers_and_leaves(tmp_path: pathlib.Path) -
         program.wait_for('signals:')
         orders.hang('nvml*')
         # While the first call waits for its answer, as long as this machine is not too busy.
-        answer_all(program, rows='server --port|No GPU answers')
+        answer_all(program, rows='server --port|No GPU is responding')
         program.wait(lambda: len(re.findall(r'no answer for \d+ s', program.text)) == 3)
-        program.wait_for('No GPU answers: what runs there is not known')
-        answer_all(program, rows='No GPU answers')  # and when it is known that none comes
+        program.wait_for('No GPU is responding: running processes are unknown')
+        answer_all(program, rows='No GPU is responding')  # and when it is known that none comes
         program.type('q')
         assert program.wait_for_exit() == 0
         program.assert_restored()

@@ -38,7 +38,7 @@ def test_the_list_follows_what_is_typed_and_erased(monitors: Monitors) -> None:
         begin_filter(monitor, 'castle')
         monitor.wait_for('Processes: 1 of 4')
         monitor.type('x')
-        monitor.wait_for('None of 4 processes meets the filter')
+        monitor.wait_for('None of 4 processes match the filter')
         monitor.key('Backspace')
         monitor.wait_for('Processes: 1 of 4')
         monitor.type(' gpu:2')
@@ -117,7 +117,7 @@ def test_a_paste_into_the_filter_is_text(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
         begin_filter(monitor)
         monitor.type(f'\x1b[200~{LONG}\x1b[201~')
-        monitor.wait_for('None of 4 processes meets the filter')
+        monitor.wait_for('None of 4 processes match the filter')
         monitor.key('Ctrl-U')
         monitor.type('\x1b[200~--scene\n\x1b[201~')
         monitor.wait_for(r'\AFilter: --scene +Enter')

@@ -205,12 +205,12 @@ def test_what_is_not_known_of_a_silent_process_is_said_where_there_is_room(
         ({'processes': (), 'total': None}, '', 'Looking for processes ...'),
         ({'processes': (), 'total': 0}, '', 'No process is running on a GPU'),
         ({'processes': (), 'total': 0}, 'Ubuntu', 'No process is running on a GPU (in WSL)'),
-        ({'processes': (), 'total': 7}, '', 'None of 7 processes meets the filter'),
-        ({'processes': (), 'total': 1}, '', 'The only process does not meet the filter'),
+        ({'processes': (), 'total': 7}, '', 'None of 7 processes match the filter'),
+        ({'processes': (), 'total': 1}, '', 'The only process does not match the filter'),
         (
             {'processes': (), 'total': 7, 'limits': 'the options'},
             '',
-            'None of 7 processes meets the options',
+            'None of 7 processes match the options',
         ),
     ],
 )

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Values to a Buffer; pure."""
+"""Draws the state into a Buffer. Pure: frames depend on their arguments only."""

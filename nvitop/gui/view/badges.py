@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What the user should not forget about the monitor itself, for the first line of a screen."""
+"""Badges: states of the monitor that the user must not forget, for the first line of a screen."""
 
 from __future__ import annotations
 
@@ -19,24 +19,22 @@ if TYPE_CHECKING:
 _WARNING = Style(Role.WARNING, bold=True)
 _KEY = Style(Role.KEY, bold=True)
 _INPUT = Style(Role.INPUT, bold=True)
-#: Cells of the words of a filter that is in force.
+#: Maximum width of the text of a filter, in cells, if it has to be shortened.
 _QUERY_WIDTH = 40
-#: The screens that list processes: what leaves some out says nothing of the others.
+#: The screens that list processes; badges of filters are on no other screen.
 _LISTS = frozenset({Screen.MAIN, Screen.TREE, Screen.USERS})
 _TYPES = ('C', 'C+G', 'G', 'M', None)
 
 
 def header_badges(state: AppState, problems_key: str) -> tuple[Badge, ...]:
-    """That something failed a short while ago, with the key that shows it, where there is one; then
-    what must not be forgotten of the monitor."""
+    """Return a badge for recent failures with the key that shows them, then :func:`state_badges`."""
     troubled = problems_key and has_failures(state.shown_tally.problems, state.timestamp)
     problems = (_badge(_KEY, f'{problems_key} problems', problems_key),) if troubled else ()
     return (*problems, *state_badges(state))
 
 
 def state_badges(state: AppState) -> tuple[Badge, ...]:
-    """A frozen display and since when, which processes options and filter leave, a released mouse,
-    keys awaited."""
+    """Return badges for a frozen display, filters, a released mouse, and keys that are awaited."""
     badges = []
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
@@ -56,13 +54,13 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
 
 
 def title_badges(state: AppState) -> tuple[Badge, ...]:
-    """The same, after the word that nothing is real: for where the header of devices is not seen."""
+    """Return :func:`state_badges` after one for a simulated machine, which other screens need."""
     simulated = (_badge(_WARNING, 'SIMULATED', 'SIM'),) if state.shown.simulated else ()
     return (*simulated, *state_badges(state))
 
 
 def option_badges(wanted: ProcessFilter) -> tuple[Badge, ...]:
-    """Which processes the options leave; none where these are all."""
+    """Return a badge that says which processes the options select, or none if all of them."""
     letters = [format_process_type(kind) for kind in _TYPES if kind in (wanted.types or ())]
     parts = (
         ('user', wanted.users is not None, sorted(wanted.users or ())),
@@ -77,5 +75,5 @@ def option_badges(wanted: ProcessFilter) -> tuple[Badge, ...]:
 
 
 def _badge(style: Style, *forms: str) -> Badge:
-    # The brackets part them from each other where there are no colours.
+    # Without colors, only the brackets separate badges from each other.
     return Badge(tuple(f'[{form}]' for form in forms), style)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What stands in the cells of the process panel, for each column of ``state.columns``."""
+"""Texts of the cells of the process panel, for each column of ``gui.model.columns``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nvitop.sampling.types import ProcessSample
 
 _USER = COLUMNS_BY_NAME['user'].width
 
-#: The text of a process, which runs on a device with this driver model.
+#: Formats the text of a process on a device with this driver model.
 CellText = Callable[[ProcessSample, Optional[str]], str]
 
 
@@ -26,7 +26,7 @@ def _command(process: ProcessSample, _: str | None = None) -> str:
 
 
 # fmt: off
-#: Column → its text, safe to draw.
+#: Column → its text, which is safe to draw.
 CELLS: Mapping[str, CellText] = {
     'gpu': lambda process, _: process.key.device.label,
     'pid': lambda process, _: str(process.key.pid),
@@ -48,5 +48,5 @@ CELLS: Mapping[str, CellText] = {
 
 
 def longest_command(processes: Iterable[ProcessSample]) -> int:
-    """Cells of the longest command of these processes."""
+    """Return the width in cells of the longest command of these processes."""
     return max((cell_width(_command(process)) for process in processes), default=0)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Values → texts for people. ``None`` (and not-a-number) is ``N/A``; text from outside comes out safe."""
+"""Format values for people: ``None`` and NaN become ``N/A``, and text from outside becomes safe."""
 
 from __future__ import annotations
 
 import time
 from typing import Sequence
 
-from nvitop.api.utils import GiB, KiB, bytes2human, duration2human
+from nvitop.api.utils import GiB, KiB, bytes2human, duration2human, utilization2string
 from nvitop.gui.layout.device import product_name
 from nvitop.gui.model.choices import SPECIAL_COMMANDS
 from nvitop.gui.render.width import clip, clip_left, safe
@@ -25,24 +25,24 @@ def _is_missing(value: float | None) -> bool:
 
 
 def format_bytes(size_bytes: float | None) -> str:
-    """Bytes in binary units, at most 8 characters below 1000 PiB: ``31.08GiB``."""
+    """Format bytes in binary units, in at most 8 characters below 1000 PiB: ``31.08GiB``."""
     return NOT_AVAILABLE if size_bytes is None else bytes2human(size_bytes)
 
 
 def format_gib(size_bytes: float | None) -> str:
-    """Bytes in GiB or more: ``0.38GiB``."""
+    """Format bytes in GiB or a larger unit: ``0.38GiB``."""
     return NOT_AVAILABLE if size_bytes is None else bytes2human(size_bytes, min_unit=GiB)
 
 
 def format_throughput(kib_per_s: float | None) -> str:
-    """KiB/s in the unit that fits: ``512KiB/s``, ``12.50GiB/s``."""
+    """Format KiB/s in the unit that fits: ``512KiB/s``, ``12.50GiB/s``."""
     if kib_per_s is None or _is_missing(kib_per_s):
         return NOT_AVAILABLE
     return f'{bytes2human(kib_per_s * KiB, min_unit=KiB)}/s'
 
 
 def format_energy(joules: float | None) -> str:
-    """Joules as watt-hours, which is what is paid for: ``41.7Wh``, ``12.3kWh``."""
+    """Format joules as watt-hours, the unit of electricity bills: ``41.7Wh``, ``12.3kWh``."""
     if joules is None or _is_missing(joules):
         return NOT_AVAILABLE
     hours = joules / 3600
@@ -54,34 +54,32 @@ def format_energy(joules: float | None) -> str:
 
 
 def format_count(count: float | None) -> str:
-    """A number of things, without a unit: ``0``, ``17``."""
+    """Format a count without a unit: ``0``, ``17``."""
     return NOT_AVAILABLE if count is None or _is_missing(count) else f'{count:.0f}'
 
 
-# Loads --------------------------------------------------------------------------------------------
+# Percentages and load averages --------------------------------------------------------------------
 
 
 def format_percent(percent: float | None) -> str:
-    """``42%`` for an int, ``42.0%`` for a float."""
-    if percent is None or _is_missing(percent):
-        return NOT_AVAILABLE
-    return f'{percent}%' if isinstance(percent, int) else f'{percent:.1f}%'
+    """Format a percentage: ``42%`` for an int, ``42.0%`` for a float."""
+    return NOT_AVAILABLE if percent is None else utilization2string(percent)
 
 
 def format_short_percent(percent: float | None) -> str:
-    """At most three characters: ``42%``, ``MAX`` from 100 on. Never rounded up to it."""
+    """Format a percentage in at most 3 characters: ``42%``, ``99%`` up to 100, then ``MAX``."""
     if percent is None or _is_missing(percent):
         return NOT_AVAILABLE
     return 'MAX' if percent >= 100 else f'{min(99, round(percent))}%'
 
 
 def format_column_percent(percent: float | None) -> str:
-    """A whole number for a column with ``%`` in its heading: ``42``."""
+    """Format a whole percentage for a column with ``%`` in its heading: ``42``."""
     return format_count(percent)
 
 
 def format_cpu_percent(percent: float | None) -> str:
-    """At most five characters, for ``%CPU`` and ``%MEM``: ``12.3``, ``1234``, ``9999+``."""
+    """Format ``%CPU`` and ``%MEM`` in at most 5 characters: ``12.3``, ``1234``, ``9999+``."""
     if percent is None or _is_missing(percent):
         return NOT_AVAILABLE
     if percent < 999.95:
@@ -90,7 +88,7 @@ def format_cpu_percent(percent: float | None) -> str:
 
 
 def format_load(load: float | None) -> str:
-    """A load average in five characters: ``' 0.42'``, ``'123.4'``, ``'9999+'``."""
+    """Format a load average in 5 characters: ``' 0.42'``, ``'123.4'``, ``'9999+'``."""
     if load is None or _is_missing(load):
         return f'{NOT_AVAILABLE:>5}'
     if load >= 9999.5:
@@ -102,65 +100,65 @@ def format_load(load: float | None) -> str:
 
 
 def format_device_name(name: str | None, width: int) -> str:
-    """Product name without the maker's; where it is too long its right end is kept."""
+    """Format a product name without its maker; a name that is too long keeps its right end."""
     if name is None:
         return NOT_AVAILABLE
     return clip_left(product_name(name), width)
 
 
 def format_word(word: str | None) -> str:
-    """A word the driver gave (bus id, MIG mode, profile, performance state): as it is, safe."""
+    """Return a word of the driver (bus ID, MIG mode, performance state) unchanged but safe."""
     return NOT_AVAILABLE if word is None else safe(word)
 
 
 def format_switch(state: str | None) -> str:
-    """``On`` or ``Off`` for ``Enabled`` or ``Disabled``."""
+    """Format ``Enabled`` as ``On`` and ``Disabled`` as ``Off``."""
     return {'Enabled': 'On', 'Disabled': 'Off'}.get(state or '', format_word(state))
 
 
 def format_driver_model(model: str | None) -> str:
-    """Driver model of Windows: ``WDDM`` or ``TCC``, which the driver may call ``WDM``."""
+    """Format the Windows driver model: ``WDDM``, or ``TCC``, which the driver may call ``WDM``."""
     return 'TCC' if model == 'WDM' else format_word(model)
 
 
 def format_compute_mode(mode: str | None, width: int = 11) -> str:
-    """``Default``, ``E. Process``, ``Prohibited``."""
+    """Format a compute mode: ``Default``, ``E. Process``, ``Prohibited``."""
     return clip(format_word(mode).replace('Exclusive', 'E.'), width)
 
 
 def format_fan_speed(percent: float | None) -> str:
-    """``30%``; ``MAX`` from 100 on, which fans may exceed."""
+    """Format a fan speed: ``30%``, or ``MAX`` from 100 on, which fans may exceed."""
     return format_short_percent(percent)
 
 
 def format_temperature(celsius: float | None) -> str:
-    """``45C``."""
+    """Format a temperature: ``45C``."""
     return NOT_AVAILABLE if celsius is None or _is_missing(celsius) else f'{celsius:.0f}C'
 
 
 def format_power(mw: float | None) -> str:
-    """Milliwatts in watts: ``305W``."""
+    """Format milliwatts in watts: ``305W``."""
     return NOT_AVAILABLE if mw is None or _is_missing(mw) else f'{mw / 1000:.0f}W'
 
 
 def format_short_power(mw: float | None) -> str:
-    """At most five characters below a megawatt: ``305W``, ``9999W``, ``12kW``."""
+    """Format milliwatts in at most 5 characters below 1 MW: ``305W``, ``9999W``, ``12kW``."""
     text = format_power(mw)
     return text if mw is None or len(text) <= 5 else f'{mw / 1e6:.0f}kW'
 
 
 def format_power_usage(usage_mw: float | None, limit_mw: float | None) -> str:
-    """Power drawn and its limit: ``305W / 400W``."""
+    """Format the power draw and its limit: ``305W / 400W``."""
     return f'{format_power(usage_mw)} / {format_power(limit_mw)}'
 
 
 def format_clock(mhz: float | None) -> str:
-    """``1980MHz``."""
+    """Format a clock: ``1980MHz``."""
     return NOT_AVAILABLE if mhz is None or _is_missing(mhz) else f'{mhz:.0f}MHz'
 
 
 def format_pcie_link(generation: int | None, lanes: int | None) -> str:
-    """Generation and lanes of the PCIe link: ``Gen4 x16``, ``Gen? x16``; ``N/A`` for neither."""
+    """Format a PCIe link: ``Gen4 x16``, ``Gen? x16``, or ``N/A`` if both values are unknown."""
     if generation is None and lanes is None:
         return NOT_AVAILABLE
     shown = ['?' if number is None else str(number) for number in (generation, lanes)]
@@ -168,14 +166,14 @@ def format_pcie_link(generation: int | None, lanes: int | None) -> str:
 
 
 def format_reasons(reasons: Sequence[str] | None) -> str:
-    """Why clocks are held down: ``none``, or words for NVML's names: ``SW power cap, GPU idle``."""
+    """Format the reasons for low clocks: ``none``, ``SW power cap, GPU idle``."""
     if reasons is None:
         return NOT_AVAILABLE
     return ', '.join(map(_reason_words, reasons)) or 'none'
 
 
 def format_brief_reasons(reasons: Sequence[str] | None) -> str:
-    """The same in fewer words: ``HW thermal, SW power``."""
+    """Format the reasons for low clocks in fewer words: ``HW thermal, SW power``."""
     if reasons is None:
         return NOT_AVAILABLE
     names = [name for name in reasons if name != 'hw_slowdown' or not _OF_SLOWDOWN & {*reasons}]
@@ -184,9 +182,9 @@ def format_brief_reasons(reasons: Sequence[str] | None) -> str:
     return format_reasons(['_'.join(each) for each in brief])
 
 
-#: What a slowdown by the hardware is due to: where that is known, it says all.
+#: Causes of a hardware slowdown; a known cause makes the general ``hw_slowdown`` redundant.
 _OF_SLOWDOWN = frozenset({'hw_thermal_slowdown', 'hw_power_brake_slowdown'})
-#: The last word of a reason, behind what it is due to.
+#: Last words of reasons, which only repeat that the clocks are low.
 _EFFECTS = frozenset({'slowdown', 'cap', 'setting'})
 
 
@@ -199,26 +197,26 @@ def _reason_words(name: str) -> str:
 
 
 def format_process_type(type_: str | None) -> str:
-    """One character: ``C`` compute, ``G`` graphics, ``X`` both, ``M`` MPS, ``?`` not known."""
+    """Format a process type: ``C`` compute, ``G`` graphics, ``X`` both, ``M`` MPS, ``?`` unknown."""
     return 'X' if type_ == 'C+G' else safe(type_ or '?')[:1]
 
 
 def format_user(username: str | None, width: int) -> str:
-    """User name, cut with ``+``."""
+    """Format a user name; a name that is cut ends in ``+``."""
     return clip(NOT_AVAILABLE if username is None else safe(username), width, '+')
 
 
 def format_gpu_memory(size_bytes: float | None, *, is_wddm: bool = False) -> str:
-    """Device memory of a process. Windows' own driver model cannot tell: ``WDDM:N/A``."""
+    """Format the device memory of a process: WDDM does not report it, hence ``WDDM:N/A``."""
     return 'WDDM:N/A' if size_bytes is None and is_wddm else format_bytes(size_bytes)
 
 
 def format_command(
     command: str | None, status: str = 'running', *, name: str | None = None, limit: int = 4096
 ) -> str:
-    """Command line, or what there is to say where a process has none to show.
+    """Format a command line; without one, the status or the name of the process in brackets.
 
-    ``limit`` is in characters; a view that scrolls sideways asks for as many as it can show.
+    ``limit`` is the maximum length in characters. Views that scroll sideways raise it.
     """
     special = SPECIAL_COMMANDS.get(status)
     if command and (special is None or status == 'foreign'):
@@ -232,12 +230,12 @@ def format_command(
 
 
 def format_running_time(seconds: float | None) -> str:
-    """``M:SS``, ``H:MM:SS``, from four days on ``4.2 days``."""
+    """Format a running time: ``M:SS``, ``H:MM:SS``, or ``4.2 days`` from four days on."""
     return _format_duration(seconds, in_days=False)
 
 
 def format_uptime(seconds: float | None) -> str:
-    """``M:SS``, ``H:MM:SS``, from one day on ``1.5 days``."""
+    """Format an uptime: ``M:SS``, ``H:MM:SS``, or ``1.5 days`` from one day on."""
     return _format_duration(seconds, in_days=True)
 
 
@@ -248,7 +246,7 @@ def _format_duration(seconds: float | None, *, in_days: bool) -> str:
 
 
 def format_timestamp(seconds: float) -> str:
-    """Local date and time, in English whatever the locale: ``Tue Jan 02 03:04:05 2024``."""
+    """Format local date and time in English, in any locale: ``Tue Jan 02 03:04:05 2024``."""
     t = time.localtime(seconds)
     return (
         f'{_DAYS[t.tm_wday]} {_MONTHS[t.tm_mon - 1]} {t.tm_mday:02} '
@@ -257,6 +255,6 @@ def format_timestamp(seconds: float) -> str:
 
 
 def format_moment(seconds: float, now: float) -> str:
-    """Time of day, ``03:04:05``, or the date where that is another day than ``now``: ``Jan 02``."""
+    """Format the time of day, ``03:04:05``, or the date if it is not today: ``Jan 02``."""
     day, clock = format_timestamp(seconds).split()[1:3], format_timestamp(seconds).split()[3]
     return clock if day == format_timestamp(now).split()[1:3] else ' '.join(day)

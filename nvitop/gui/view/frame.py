@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""A whole frame: the screen that the state names, and what lies over every screen."""
+"""Whole frames: the current screen, and the notices, input line and dialog drawn over it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
 _CURSOR = Style(Role.INPUT, reverse=True)
-#: In the lower right corner of a page that goes on below the screen.
+#: Mark in the lower right corner of a page that continues below the screen.
 _MORE_BELOW = '▼'
 _MARK = Style(Role.KEY, bold=True)
-#: Purpose of a line being typed → its label, and what its keys do.
+#: Purpose of the input line → its label, and a hint about its keys.
 _FIELDS: dict[str, tuple[str, Pieces]] = {
     'filter': ('Filter: ', (('Enter', KEY), (' keep  ', HINT), ('Esc', KEY), (' discard', HINT))),
     'search': (
@@ -55,10 +55,7 @@ _FIELDS: dict[str, tuple[str, Pieces]] = {
 
 
 def draw_frame(state: AppState, history: History) -> Buffer:
-    """Draw what the terminal is to show: a pure function of its arguments.
-
-    (The clock is local time, so of the time zone too.)
-    """
+    """Draw a frame; it depends on the arguments and on the time zone of the clock only."""
     buf = Buffer(state.width, state.height)
     if state.width < NARROWEST or state.height < LOWEST:
         draw_too_small(buf)
@@ -89,13 +86,13 @@ def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
         state.query,
     )
     draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
-    # Where only the last line of the box is below the screen, nothing is missed.
+    # If only the bottom border is below the screen, nothing is hidden.
     if arranged.layout.page_height - arranged.layout.scroll_y > buf.height + 1:
         buf.write(buf.width - 1, buf.height - 1, _MORE_BELOW, _MARK)
 
 
 def _details_note(state: AppState) -> tuple[str, ...]:
-    """Why there are no details of devices, the longest form first."""
+    """Return why devices have no details, the longest form first; ``()`` if they have."""
     if not state.view.shows_details or is_measured(state.shown, DETAILS):
         return ()
     if state.frozen is None:
@@ -104,25 +101,27 @@ def _details_note(state: AppState) -> tuple[str, ...]:
 
 
 def _draw_notices(buf: Buffer, state: AppState) -> None:
-    """Lines over the last rows, the newest lowest, each whole: the way out may stand at its end."""
+    """Draw notices over the last rows, the newest lowest.
+
+    Notices are never cut in part, because the key that helps may be named at their end.
+    """
     most = max(1, buf.height // 3)
     lines: list[tuple[str, Style]] = []
     for notice in reversed(state.notices):
         style = Style(Role.ERROR if notice.is_error else Role.SUCCESS, bold=True)
-        told = wrap(safe(notice.text), buf.width - 2)
-        if lines and len(told) + len(lines) > most:
+        texts = wrap(safe(notice.text), buf.width - 2)
+        if lines and len(texts) + len(lines) > most:
             break
-        if len(told) > most:
-            told[most - 1 :] = [clip(' '.join(told[most - 1 :]), buf.width - 2)]
-        lines = [*((line, style) for line in told), *lines]
+        if len(texts) > most:
+            texts[most - 1 :] = [clip(' '.join(texts[most - 1 :]), buf.width - 2)]
+        lines = [*((line, style) for line in texts), *lines]
     for y, (line, style) in enumerate(lines, buf.height - len(lines)):
         buf.fill(Rect(0, y, buf.width, 1))
         buf.write(1, y, line, style)
 
 
 def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
-    """A line being typed, in place of the header; how much of the list a filter leaves, which may
-    be below the screen."""
+    """Draw the input line in place of the header, with the number of processes that match."""
     label, hint = _FIELDS[field.purpose]
     count = ''
     if field.purpose == 'filter' and state.screen is Screen.MAIN:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Which keys lead on, for the first line of a screen: those that are in force."""
+"""Hints: keys that work now and what they do, for the first line of a screen."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from nvitop.gui.view.widgets.title import HINT, KEY
 def key_hints(
     state: AppState, *pairs: tuple[str, str], label: str = ''
 ) -> tuple[tuple[str, Style], ...]:
-    """Keys and what they do, as a hint: ``q back  h help``. They are named as they usually are;
-    shown is what does the same now, and nothing where nothing does."""
+    """Return keys and what they do as a hint: ``q back  h help``.
+
+    ``pairs`` name the default keys. The hint has the keys bound to the same actions now, without
+    those that are bound to nothing.
+    """
     hints = []
     for usual, what in pairs:
         keys = [shown_key(state, key) for key in usual.split(' ')]
@@ -26,13 +29,13 @@ def key_hints(
 
 
 def shown_key(state: AppState, usual: str) -> str:
-    """The key that does now what a key usually does, ``''``: none."""
+    """Return the key bound to the action of a default key, or ``''`` if there is none."""
     key = state.keymap.instead_of(state.screen, usual).replace(' ', '')
     return f'^{key[5:]}' if key.startswith('Ctrl-') and len(key) == 6 else key
 
 
 def signal_hints(state: AppState) -> tuple[tuple[str, Style], ...]:
-    """The keys that open the dialog for signals, while anybody would get one."""
+    """Return a hint with the keys that open the signal dialog, if a signal has any target."""
     if not has_targets(state):
         return ()
     pairs = (('Ctrl-C', 'interrupt'), ('T', 'terminate'), ('k', 'kill'))

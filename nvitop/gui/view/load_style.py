@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What colour a load is."""
+"""Roles and styles of utilization percentages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from nvitop.console.options import Thresholds
 from nvitop.gui.render.style import Role, Style
 from nvitop.sampling.types import DeviceSample
 
-#: What the loads of the host look like, however high they are.
+#: Styles of the host's percentages, which do not depend on their values.
 CPU, MEMORY, SWAP = Style(Role.CPU), Style(Role.MEMORY), Style(Role.SWAP)
 
 
 def load_role(percent: float | None, thresholds: tuple[int, int]) -> Role:
-    """Light below the first threshold, moderate from it on, heavy from the second on."""
+    """Return the role: light below the first threshold, heavy from the second on, else moderate."""
     if percent is None:
         return Role.UNKNOWN
     moderate, heavy = thresholds
@@ -22,7 +22,7 @@ def load_role(percent: float | None, thresholds: tuple[int, int]) -> Role:
 
 
 def device_role(device: DeviceSample, thresholds: Thresholds) -> Role:
-    """The heavier load of processor and memory; an error where the device does not answer."""
+    """Return the heavier role of GPU and memory; an error if the device does not respond."""
     if device.status != 'ok':
         return Role.ERROR
     gpu = load_role(device.gpu_utilization_percent, thresholds.gpu)
@@ -35,9 +35,9 @@ def device_role(device: DeviceSample, thresholds: Thresholds) -> Role:
 def device_style(
     device: DeviceSample, thresholds: Thresholds, *, is_selected: bool | None = None
 ) -> Style:
-    """Style of the row of a device, and of its index wherever it stands.
+    """Return the style of the row of a device, and of its index in other panels.
 
-    ``is_selected`` is whether a selected process runs on it; ``None`` while none is selected.
+    ``is_selected`` says whether the selected process runs on it, ``None`` that none is selected.
     """
     return Style(
         device_role(device, thresholds), bold=is_selected is True, dim=is_selected is False

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Named parts of a screen, made of widgets."""
+"""Panels: named parts of a screen, made of widgets."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The details of a device: links, traffic, codecs, temperature of its memory, energy, clocks."""
+"""Details of a device: links, traffic, codecs, memory temperature, energy and clock reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nvitop.sampling.types import DeviceSample
 
 _DIM = Style(Role.DIM)
 _WARNING = Style(Role.WARNING)
-#: What in a reason says that the clocks are held down by force.
+#: Parts of the names of clock reasons that deserve a warning.
 _ALARMING = ('slowdown', 'brake', 'reliability')
 
 Pieces = Sequence[Tuple[str, Style]]
@@ -28,7 +28,7 @@ def draw_details(
     *,
     note: Sequence[str] = (),
 ) -> None:
-    """Draw the details of a device from row ``y`` on, or in their place the first ``note`` that fits."""
+    """Draw the details of a device from row ``y`` on, or instead the first ``note`` that fits."""
     if note:
         x, room = lines[0][0].x, buf.width - 4
         buf.write(x, y, next((text for text in note if len(text) <= room), ''), _DIM)
@@ -104,7 +104,7 @@ def _reasons(device: DeviceSample, room: int) -> Pieces:
     return ((text, _WARNING if is_alarming else PLAIN),)
 
 
-#: What a detail says of a device, in so many cells.
+#: Name of a detail → its pieces for a device and a width in cells.
 _PIECES: dict[str, Callable[[DeviceSample, int], Pieces]] = {
     'link': _link,
     'pcie': _pcie,

@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The one short row of a device on a screen too narrow for the classic box."""
+"""The short row of a device on a screen that is too narrow for three cells.
+
+Headings of the three variants::
+
+    │ GPU Name           Fan Temp   Pwr:Usg/Cap        Memory-Usage Util│
+    │ GPU Fan Temp Perf   Pwr:Usg/Cap      Memory Mem% Util│
+    │ GPU Temp Power   Memory Mem% Util│
+"""
 
 from __future__ import annotations
 
@@ -11,11 +18,15 @@ from nvitop.gui.view.widgets.bar import bar_blocks
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample
 
-#: Cells a bar is worth being drawn in.
+#: Cells of the index of a device.
+_LABEL = 4
+#: Minimum number of cells for a bar.
 _LEAST_BAR = 4
 
 
 class _Part(NamedTuple):
+    """A column: its heading, its width in cells, and its text."""
+
     title: str
     width: int
     text: Callable[[DeviceSample], str]
@@ -41,7 +52,7 @@ _MEMORY_PERCENT = _Part('Mem%', 4, lambda d: fmt.format_short_percent(d.memory_p
 _MEMORY_USAGE = _Part('Memory-Usage', 19, _memory_usage)
 _LOAD = _Part('Util', 4, lambda device: fmt.format_percent(device.gpu_utilization_percent))
 
-#: Widths of the cell from which on these parts are drawn, whether after the name.
+#: Minimum width of the row, whether the name of the device comes first, and the columns.
 _VARIANTS: tuple[tuple[int, bool, tuple[_Part, ...]], ...] = (
     (68, True, (_FAN, _TEMPERATURE, _POWER_USAGE, _MEMORY_USAGE, _LOAD)),
     (55, False, (_FAN, _TEMPERATURE, _PERFORMANCE, _POWER_USAGE, _MEMORY, _MEMORY_PERCENT, _LOAD)),
@@ -50,13 +61,13 @@ _VARIANTS: tuple[tuple[int, bool, tuple[_Part, ...]], ...] = (
 
 
 def _variant(width: int) -> tuple[int, bool, tuple[_Part, ...]]:
-    """The cells that are left over, whether a name or a bar gets them, and the parts."""
+    """Return the cells for a name or a bar, whether it is a name, and the columns."""
     _, has_name, parts = next(variant for variant in _VARIANTS if width >= variant[0])
-    return width - 5 - sum(part.width + 1 for part in parts), has_name, parts
+    return width - _LABEL - 1 - sum(part.width + 1 for part in parts), has_name, parts
 
 
 def heading(width: int) -> str:
-    """The headings over :func:`row`."""
+    """Return the headings of :func:`row`."""
     spare, has_name, parts = _variant(width)
     titles = [f' {part.title:>{part.width}}' for part in parts]
     if has_name:
@@ -67,12 +78,12 @@ def heading(width: int) -> str:
 
 
 def row(device: DeviceSample, width: int) -> str:
-    """The row of a device in a cell of this width."""
+    """Return the row of a device in a cell of this width."""
     spare, has_name, parts = _variant(width)
     texts = [f' {fit(part.text(device), part.width, ">")}' for part in parts]
     first = parts.index(_MEMORY_USAGE if has_name else _MEMORY)
     if device.key.is_mig:
-        # It has no fan, temperature and power of its own.
+        # A MIG device has no fan, temperature and power of its own.
         room = sum(part.width + 1 for part in parts[:first])
         profile = '' if has_name else f' {fmt.format_word(device.info.mig_profile)}'
         texts[:first] = [fit(profile, room)]
@@ -84,4 +95,4 @@ def row(device: DeviceSample, width: int) -> str:
         texts.insert(first, ' ' * spare)
     elif device.gpu_utilization_percent is not None:
         texts.append(f' {bar_blocks(device.gpu_utilization_percent, spare - 1)}')
-    return f'{device.key.label:>4}{"".join(texts)}'
+    return f'{device.key.label:>{_LABEL}}{"".join(texts)}'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The host panel: bars of processor and memory, or graphs of them and of the devices."""
+"""The host panel: bars of CPU and memory, or graphs of them and of the devices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nvitop.sampling.history import History
 
 _UNKNOWN = Style(Role.UNKNOWN)
-#: Cells in which a bar still says something when a text stands right of it.
+#: Minimum width of a bar, in cells, with a text right of it.
 _LEAST_BAR = 18
 
 
@@ -34,11 +34,11 @@ def draw_host_panel(
     history: History | None = None,
     graphs: DeviceGraphs | None = None,
 ) -> None:
-    """Draw the panel; its full form draws what is in ``history``."""
+    """Draw the panel; its full form plots ``history``."""
     if layout.boxes is not None:
         _draw_boxes(buf, layout.boxes, sample.host)
     if layout.graphs is not None:
-        # On use: a report has no graphs.
+        # Imported on use because a report has no graphs.
         from nvitop.gui.view.panels.host_graphs import NO_GRAPHS, draw_host_graphs
 
         draw_host_graphs(
@@ -47,7 +47,7 @@ def draw_host_panel(
 
 
 def host_uprights(layout: HostLayout) -> tuple[int, ...]:
-    """Columns of the upright lines of the full form, none of the others."""
+    """Return the columns of the vertical lines of the full form; ``()`` for other forms."""
     if layout.graphs is None:
         return ()
     if layout.graphs.upper is None:
@@ -69,7 +69,7 @@ def _draw_box(
 ) -> None:
     buf.write(area.x, area.y, '[ ')
     inner = area.inset(2, 0)
-    # The text keeps its room whatever the load, so that it neither comes and goes nor moves.
+    # The text keeps its place at every percentage, so that it does not move or flicker.
     room = len(text) + 2 if text else 0
     if inner.width - room < _LEAST_BAR:
         room = 0

@@ -30,10 +30,10 @@ class DeviceGraphs(NamedTuple):
     """What the graphs of the devices plot: the mean of these devices."""
 
     keys: tuple[DeviceKey, ...]
-    #: Before the titles: ``'AVG GPU'``, ``'GPU 3'``.
+    #: Beginning of the titles: ``'AVG GPU'``, ``'GPU 3'``.
     prefix: str = ''
     state: GraphState = GraphState()
-    #: The GPU of a selected MIG device, for what that does not tell.
+    #: The GPU of a selected MIG device, for metrics that MIG devices do not have.
     gpu: DeviceKey | None = None
 
 
@@ -43,9 +43,9 @@ NO_GRAPHS = DeviceGraphs(())
 def select_graphs(
     devices: Sequence[DeviceSample], state: GraphState, selected: DeviceKey | None
 ) -> DeviceGraphs:
-    """What to plot: the device of the selected process, else the mean of all GPUs."""
+    """Select what to plot: the device of the selected process, else the mean of all GPUs."""
     keys = [device.key for device in devices]
-    # Not of MIG devices: a small one would count as much as a GPU, and one more change the mean.
+    # Without MIG devices: a small one would count as much as a GPU.
     whole = tuple(device.key for device in whole_devices(devices))
     if selected in keys and whole != (selected,):
         gpu = next((key for key in whole if key.physical_index == selected.physical_index), None)
@@ -54,7 +54,7 @@ def select_graphs(
 
 
 def _of_metric(graphs: DeviceGraphs, metric: str, sample: Sample) -> DeviceGraphs:
-    """The same of the whole GPU, where only that has a value: power, temperature, clocks."""
+    """Select the whole GPU for a metric that MIG devices do not have: power, temperature."""
     known = {d.key for d in sample.devices if getattr(d, DEVICE_FIELDS[metric]) is not None}
     gpu = graphs.gpu
     if gpu is None or gpu not in known or not known.isdisjoint(graphs.keys):
@@ -72,7 +72,7 @@ def draw_host_graphs(
     history: History | None,
     graphs: DeviceGraphs,
 ) -> None:
-    """Draw the full form; without a history only what is now."""
+    """Draw the full form; without a history, only the current values."""
     past = GraphWindow(history or History(), graphs.state.minutes)
     _draw_frame(buf, layout.area, places, past)
     if history is not None:
@@ -151,7 +151,7 @@ def _draw_device_graphs(
         text = f'{graph.title}: {_format_value(graph, now)}'
         if now is None and not is_measured(sample, (metric,)):
             text = f'{graph.title}: not measured'
-        # A graph that is always as high as it can be says nothing without a number.
+        # A graph that is scaled to its highest value means nothing without that value.
         highest = max((mean for mean in (now, *means) if mean is not None), default=None)
         more = f'  max: {_format_value(graph, highest)}' if not top and highest is not None else ''
         text = _label(_subjects(graphs, values), text, area.width, more=more)
@@ -159,7 +159,10 @@ def _draw_device_graphs(
 
 
 def _subjects(graphs: DeviceGraphs, values: Sequence[float | None]) -> tuple[str, ...]:
-    """Whose value it is, the longest form first. A mean of some only does not pass for that of all."""
+    """Return which devices a value is the mean of, the longest form first.
+
+    If some devices have no value, their number is part of the text.
+    """
     known = sum(value is not None for value in values)
     if len(values) > 1 and 0 < known < len(values):
         some = f'{known}/{len(values)}'
@@ -168,14 +171,14 @@ def _subjects(graphs: DeviceGraphs, values: Sequence[float | None]) -> tuple[str
 
 
 def _label(subjects: Sequence[str], text: str, width: int, *, more: str = '') -> str:
-    """A title with as much beside it as there is room for: a value is never cut."""
+    """Return a title with its value and as much else as fits; the value is never cut."""
     texts = [f' {subjects[0]} {text}{more} ', *(f' {subject} {text} ' for subject in subjects)]
     texts += [f' {text} ', text]
     return next((each for each in texts if len(each) <= width), clip(text, width))
 
 
 def _means(past: GraphWindow, graphs: DeviceGraphs, metric: str, width: int) -> list[float | None]:
-    """The mean of the devices in each column of dots, of those that have a value there."""
+    """Return the mean of the known values of all devices for each column of dots."""
     rows = [past.values(key, metric, width) for key in graphs.keys]
     if len(rows) <= 1:
         return rows[0] if rows else []
@@ -183,7 +186,7 @@ def _means(past: GraphWindow, graphs: DeviceGraphs, metric: str, width: int) -> 
     for column in zip(*rows):
         try:
             means.append(sum(column) / len(column))
-        except TypeError:  # some are None, which is rare and costs more to look for than to meet
+        except TypeError:  # a None, which is too rare to look for it in each column
             means.append(_mean(column))
     return means
 
@@ -194,7 +197,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _top(graph: Graph, graphs: DeviceGraphs, sample: Sample) -> float:
-    """The value at the top, the same for all devices plotted; 0 where none is known."""
+    """Return the value at the top for all plotted devices; 0 to fit the highest value."""
     if not graph.top_field:
         return graph.top
     plotted = [device for device in sample.devices if device.key in graphs.keys]

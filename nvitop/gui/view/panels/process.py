@@ -36,28 +36,28 @@ SORTED = Style(Role.HEADING, bold=True, underline=True)
 #: Marks the other rows of the selected process, left of the PID.
 _SAME_PROCESS = '='
 _SAME_STYLE = Style(Role.TEXT, bold=True, blink=True)
-#: States in which a process tells nothing about itself.
+#: States of a process in which nothing but its PID is known.
 _SILENT = ('gone', 'foreign', 'no permission')
-#: Fewer cells at the end of the title say nothing of user and host.
+#: Minimum number of cells for user and host at the end of the title.
 _OWNER_WIDTH = 5
-#: Before what has been scrolled sideways.
+#: Mark of text that has been scrolled sideways.
 _CUT = '..'
 _MARKED = (Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED)
 
 
 class ProcessList(NamedTuple):
-    """What the panel shows."""
+    """Contents of the panel."""
 
     #: The rows, filtered and sorted.
     processes: Sequence[ProcessSample]
-    #: How many processes there are without the filter, ``None`` before the first sample.
+    #: Number of processes without the filter; ``None`` before the first sample.
     total: int | None = None
-    #: What leaves some of them out.
+    #: What leaves out some of them, for messages.
     limits: str = 'the filter'
     sort: Sort = Sort()
     selected: ProcessKey | None = None
     tagged: AbstractSet[ProcessKey] = frozenset()
-    #: Cells by which columns that scroll are moved to the left.
+    #: Number of cells by which columns that scroll are moved to the left.
     scroll_x: int = 0
     #: The line above the box: pieces from its left, and from its right end.
     notes: Sequence[tuple[str, Style]] = ()
@@ -65,18 +65,18 @@ class ProcessList(NamedTuple):
 
 
 class _Cell(NamedTuple):
-    """How the cell of a column is made."""
+    """How the text of one column is made."""
 
-    #: What stands before it.
+    #: Spaces before it.
     gap: str
     text_of: CellText
-    #: 0: as wide as its text.
+    #: Width in cells; 0 for the width of the text.
     width: int
     align: str
 
 
 class _Rows:
-    """How the rows are made: what is the same in all of them."""
+    """How rows are made: everything that is the same for all processes."""
 
     def __init__(
         self,
@@ -89,21 +89,21 @@ class _Rows:
         self.right = width - 1
         self.scroll_x = scroll_x
         self.fixed = [_make_cell(place, before) for place, before in zip(fixed, (None, *fixed))]
-        #: The cells that scroll, and where they begin.
+        #: The columns that scroll, and where they begin.
         self.moving = [
-            # While it scrolls, a command is cut with the row, not before.
+            # While it scrolls, a command is cut with the row and not before.
             _make_cell(place, before, width=None if place.column.width or not scroll_x else 0)
             for place, before in zip(moving, (None, *moving))
         ]
         self.left = moving[0].x if moving else self.right - 1
-        #: Where a mark stands, right of the first column.
+        #: Column of the mark, right of the first column of text.
         self.mark = (*fixed, *moving)[0].right if fixed or moving else 0
         names = [place.column.name for place in fixed]
-        #: The place of the GPU's index among the fixed cells, -1: it is not shown.
+        #: Position of the GPU's index among the fixed columns; -1 if it is hidden.
         self.gpu = names.index('gpu') if 'gpu' in names else -1
 
 
-#: One for each way to make them: by it, rows that were made are found again.
+#: Cached so that equal parameters give the same object, which is part of the key of cached rows.
 _rows_of = functools.lru_cache(maxsize=8)(_Rows)
 
 
@@ -154,7 +154,7 @@ def _draw_notes(buf: Buffer, area: Rect, listed: ProcessList) -> None:
 
 
 def _unseen_order(layout: ProcessLayout, listed: ProcessList) -> str:
-    """What the rows are sorted by, where no heading shows it: that column is hidden or scrolled away."""
+    """Return the sort order for the title if its column is hidden or scrolled away, else ``''``."""
     sort = listed.sort
     seen = [
         place.column.order
@@ -171,7 +171,6 @@ def _unseen_order(layout: ProcessLayout, listed: ProcessList) -> str:
 def _draw_title(
     buf: Buffer, y: int, width: int, listed: ProcessList, sample: Sample, order: str
 ) -> None:
-    host = sample.host
     draw_uprights(buf, y, (0,))
     title = 'Processes:'
     count = len(listed.processes)
@@ -184,21 +183,27 @@ def _draw_title(
     if silent:
         text = f'{"" if title.endswith(":") else ","} unknown on {devices_text(silent)}'
         x += buf.write(x, y, clip(text, width - 2 - x), _INCOMPLETE)
-    room = width - 4 - x
-    if room >= _OWNER_WIDTH and (host.username or host.hostname):
-        name = safe(host.hostname) + (' (WSL)' if host.wsl else '')
-        user = clip(safe(host.username), max(0, room // 2), '+')
-        name = clip(name, max(0, room - 1 - cell_width(user)), '+')
-        role = Role.ROOT if host.is_superuser else Role.USER
-        x = width - 3 - cell_width(user) - cell_width(name)
-        x += buf.write(x, y, user, Style(role, bold=True))
-        x += buf.write(x, y, '@')
-        buf.write(x, y, name, Style(Role.HOST, bold=True))
+    _draw_owner(buf, y, width, x, sample.host)
     draw_uprights(buf, y, (width - 1,))
 
 
+def _draw_owner(buf: Buffer, y: int, width: int, left: int, host: HostSample) -> None:
+    """Draw ``user@host`` at the right end of the title, if there is room after ``left``."""
+    room = width - 4 - left
+    if room < _OWNER_WIDTH or not (host.username or host.hostname):
+        return
+    name = safe(host.hostname) + (' (WSL)' if host.wsl else '')
+    user = clip(safe(host.username), max(0, room // 2), '+')
+    name = clip(name, max(0, room - 1 - cell_width(user)), '+')
+    role = Role.ROOT if host.is_superuser else Role.USER
+    x = width - 3 - cell_width(user) - cell_width(name)
+    x += buf.write(x, y, user, Style(role, bold=True))
+    x += buf.write(x, y, '@')
+    buf.write(x, y, name, Style(Role.HOST, bold=True))
+
+
 def unknown_remark(sample: Sample) -> tuple[str, ...]:
-    """The same for the title of a screen, in ever fewer words; empty: all of them tell."""
+    """Return which GPUs do not list their processes, the longest form first; ``()`` if none."""
     unknown = unknown_devices(sample)
     count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
     return (f'unknown on {devices_text(unknown)}', count) if unknown else ()
@@ -243,7 +248,7 @@ def _make_cell(
 
 
 def _texts(cells: Sequence[_Cell], process: ProcessSample, driver_model: str | None) -> list[str]:
-    """The cells of a row, each after its gap and as wide as its column."""
+    """Return the texts of a row, each after its gap and as wide as its column."""
     texts = []
     for gap, text_of, width, align in cells:
         text = text_of(process, driver_model)
@@ -257,7 +262,7 @@ def _texts(cells: Sequence[_Cell], process: ProcessSample, driver_model: str | N
     return texts
 
 
-# Remembered: a key changes two rows, not all, and processes are measured more seldom than devices.
+# Cached because a key changes two rows only, and processes are measured less often than devices.
 @functools.lru_cache(maxsize=256)
 def _row(
     rows: _Rows,
@@ -268,7 +273,7 @@ def _row(
     *,
     is_marked: bool,
 ) -> tuple[Span, ...]:
-    """The row of a process on a device with this driver model."""
+    """Return the spans of a process on a device with this driver model."""
     buf = Buffer(rows.width, 1)
     texts = _texts(rows.fixed, process, driver_model)
     moving = _moving_text(rows, process, driver_model)
@@ -291,11 +296,11 @@ def _row(
 
 
 def _moving_text(rows: _Rows, process: ProcessSample, driver_model: str | None) -> str:
-    """What is seen of the cells that scroll."""
+    """Return the visible part of the columns that scroll."""
     room = rows.right - 1 - rows.left
     if process.status in _SILENT and process.cpu_percent is process.running_time_seconds is None:
-        # Nothing is known but what stands for its command: that gets all the room it needs, and
-        # ends with the command.
+        # Only the text in place of the command is known. It takes the room that it needs from
+        # other columns, and ends where the command ends.
         *_, last = rows.moving or (None,)
         text = f' {CELLS["command"](process, driver_model)}'
         if last is not None and not rows.scroll_x and len(text) > last.width + 1:
@@ -322,34 +327,34 @@ def _row_style(process: ProcessSample, listed: ProcessList, host: HostSample) ->
 
 
 def _is_elsewhere(process: ProcessSample, selected: ProcessKey | None) -> bool:
-    """Whether it is the selected process, on another device."""
+    """Return whether this is the selected process on another device."""
     key = process.key
     return selected is not None and key != selected and key[:2] == selected[:2]
 
 
 def no_processes_message(sample: Sample) -> str:
-    """What a list without processes says: of GPUs that do not answer nobody knows."""
+    """Return the message of a list without processes; GPUs that do not respond may have some."""
     silent = sum(device.status != 'ok' for device in sample.devices)
     no_driver = any(row.subject == 'driver' and row.is_failure for row in sample.problems)
     if silent == len(sample.devices) and (silent or no_driver):
-        return 'No GPU answers: what runs there is not known'
+        return 'No GPU is responding: running processes are unknown'
     if not silent:
         return 'No process is running on a GPU'
-    return 'No process is running on the GPUs that answer'
+    return 'No process is running on the GPUs that respond'
 
 
 def limits_of(wanted: ProcessFilter, query: str) -> str:
-    """What leaves processes out of the lists: a filter is cleared by a key, options are not."""
+    """Return what leaves processes out of the lists, for messages."""
     if wanted == ProcessFilter():
         return 'the filter'
-    return 'options and filter' if query else 'the options'
+    return 'the options and the filter' if query else 'the options'
 
 
 def no_match_message(total: int, limits: str) -> str:
-    """What a list says in which the limits leave none of so many processes."""
+    """Return the message of a list if none of ``total`` processes matches the limits."""
     if total == 1:
-        return f'The only process does not meet {limits}'
-    return f'None of {total} processes meets {limits}'
+        return f'The only process does not match {limits}'
+    return f'None of {total} processes match {limits}'
 
 
 def _empty_message(listed: ProcessList, sample: Sample) -> str:

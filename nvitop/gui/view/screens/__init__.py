@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Whole screens, made of panels."""
+"""Screens: what fills the terminal, made of panels and widgets."""

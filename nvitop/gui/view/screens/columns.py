@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The columns screen: which columns the list of processes has, and in which order."""
+"""The columns screen: the columns of the process list and their order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The environment screen: the variables of a process, as they were when it started."""
+"""The environment screen: the environment variables of a process when it started."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 _NAME = Style(Role.HEADING, bold=True)
 _DIM = Style(Role.DIM)
 _HINTS = (('h', 'help'), ('e', 'back'))
-#: Characters of a value that can be looked at, scrolling sideways.
+#: Maximum number of characters of a value, all of which can be scrolled into view.
 _LIMIT = 1 << 16
 
 
@@ -39,7 +39,7 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
 
 
 def _titles(environ: EnvironState) -> tuple[str, ...]:
-    """The title in ever fewer words."""
+    """Return the title, the longest form first."""
     if not environ.pid:
         return ('Environment of nvitop itself', 'Environment of nvitop')
     title = f'Environment of process {environ.pid}'
@@ -65,7 +65,7 @@ def _summary(state: AppState) -> str:
 def _message(environ: EnvironState) -> str:
     if environ.error:
         return environ.error
-    return 'Reading ...' if environ.variables is None else 'It has no variables'
+    return 'Reading ...' if environ.variables is None else 'No environment variables'
 
 
 def _draw_line(

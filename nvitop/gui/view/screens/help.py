@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The help screen."""
+"""The help screen: keys and what they do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLORED = {'light': Role.LIGHT, 'moderate': Role.MODERATE, 'heavy': Role.HEAVY}
 _DISABLED = Style(Role.DIM)
 _HINTS = (('q', 'back'),)
 _NOTE = 'read-only: dim keys do nothing '
-#: Width of the screen from which on there is room for it.
+#: Minimum width of the screen for the note.
 _WITH_NOTE = 60
 
 

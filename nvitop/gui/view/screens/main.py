@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The main screen: device, host and process panel, one below the other."""
+"""The main screen: the device, host and process panels, one below the other."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from nvitop.gui.view.panels.device import draw_device_panel
 from nvitop.gui.view.panels.header import Header, draw_header
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel, limits_of
+from nvitop.gui.view.widgets.text import draw_centered_line
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample, Sample
 
@@ -26,7 +27,7 @@ _WARNING = Style(Role.WARNING)
 
 
 class MainView(NamedTuple):
-    """What the main screen shows: the rows of its processes, and where everything is."""
+    """Contents of the main screen: its processes and its layout."""
 
     processes: Sequence[ProcessSample]
     layout: MainLayout
@@ -34,7 +35,7 @@ class MainView(NamedTuple):
     has_foreign: bool = False
     #: Why there are no details of devices, the longest form first.
     details_note: tuple[str, ...] = ()
-    #: The words of the filter that is in force.
+    #: The text of the filter.
     query: str = ''
 
 
@@ -49,7 +50,7 @@ def draw_main(
     history: History | None = None,
     is_report: bool = False,
 ) -> None:
-    """Draw the screen. A report has neither hints nor cautions, which are about keys."""
+    """Draw the screen. A report has neither hints nor warnings, which are about keys."""
     processes, layout, has_foreign, details_note, query = arranged
     if layout.is_too_small:
         draw_too_small(buf)
@@ -67,7 +68,7 @@ def draw_main(
     )
     graphs = None
     if layout.host.graphs is not None:
-        from nvitop.gui.view.panels.host_graphs import select_graphs  # a report has none
+        from nvitop.gui.view.panels.host_graphs import select_graphs  # reports have no graphs
 
         graphs = select_graphs(sample.devices, state.graphs, selected)
     draw_host_panel(buf, layout.host, sample, view, history=history, graphs=graphs)
@@ -92,21 +93,19 @@ def draw_main(
     }
     draw_process_panel(buf, layout.processes, listed, sample, styles)
     if layout.scroll_y:
-        # The page goes below its first line: what must not be forgotten stands there.
+        # The header stays visible while the page is scrolled.
         buf.fill(Rect(0, 0, buf.width, 1))
         draw_header(buf, 0, sample, header)
 
 
 def draw_too_small(buf: Buffer) -> None:
-    """One line that says so, on a screen in which nothing else fits."""
-    from nvitop.gui.view.widgets.text import draw_centered_line  # seldom needed
-
+    """Draw the minimum size, on a screen that is too small for anything else."""
     text = f'too small: {NARROWEST} x {LOWEST} needed'
     draw_centered_line(buf, buf.area, text if len(text) <= buf.width else 'too small')
 
 
 def _notes(sample: Sample, *, has_foreign: bool, readonly: bool) -> tuple[tuple[str, Style], ...]:
-    """What a user should know about the processes."""
+    """Return warnings about the processes."""
     notes: list[tuple[str, Style]] = []
     if sample.host.is_superuser and not readonly:
         notes += [

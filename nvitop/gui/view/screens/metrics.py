@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The metrics screen: one process, and graphs of what it uses of host and device."""
+"""The metrics screen: one process, and graphs of its usage of host and device."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample
 
 _HINTS = (('+ -', 'time'), ('h', 'help'), ('q', 'back'))
 _DIM = Style(Role.DIM)
-#: The percentages that graphs are marked with.
+#: Percentages that graphs can be marked with.
 _TICKS = (1, 2, 4, 5, 8, 10, 20, 40, 50, 80, 100, 200, 400, 500, 800, 1000, 2000, 4000, 8000)
-#: Rows between two marks at least.
+#: Minimum number of rows between two marks.
 _TICK_ROWS = 3
 
 
 class _Plot(NamedTuple):
-    """A metric of a process as it is plotted."""
+    """A metric of a process that is plotted."""
 
     title: str
-    #: Names of the metric in the history, and of the field of the sample.
+    #: Name of the metric in the history, and name of the field of the sample.
     metric: str
     field: str
     is_memory: bool = False
-    #: Whether the top is what the highest value asks for, not the most there can be.
+    #: Whether the top fits the highest value, instead of being the maximum possible one.
     is_fitted: bool = True
 
 
@@ -57,9 +57,9 @@ _PLOTS = (
 
 
 class _Scale(NamedTuple):
-    """How values of a plot are drawn."""
+    """The range and the style of a plot."""
 
-    #: The value that is 100 %, ``None``: not known; and the highest there can be.
+    #: The value that is 100 %, or ``None`` if it is unknown; and the maximum possible value.
     whole: float | None
     most: float
     style: Style
@@ -96,18 +96,18 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
 
 
 def _why_missing(state: AppState, key: ProcessKey, device: DeviceSample | None) -> str:
-    """Why there is no such process. On a GPU that does not tell, nothing is known to have ended."""
+    """Return why the process is missing: it has exited, or the GPU does not report its processes."""
     if device is not None and device.status != 'ok':
         return safe(f'GPU {key.device.label}: {device.reason or device.status}')
     if key.device in devices_without_list(state.shown):
-        return f'GPU {key.device.label} does not tell what runs on it'
-    return 'The process has ended, or has left this GPU'
+        return f'GPU {key.device.label} does not report its processes'
+    return 'The process has exited or no longer uses this GPU'
 
 
 def _scales(
     state: AppState, process: ProcessSample | None, device: DeviceSample | None
 ) -> tuple[_Scale, _Scale, _Scale, _Scale]:
-    """Scales of the plots, in their order."""
+    """Return the scales of the plots, in their order."""
     host, thresholds = state.shown.host, state.view.thresholds
     host_total = host.memory_total_bytes
     device_total = device.info.memory_total_bytes if device else None
@@ -167,12 +167,12 @@ def _draw_plot(
         colorful=state.view.colorful,
         marks=past.marks,
     )
-    # A value of the past is the mean of its slot, which can be less than the latest one in it.
+    # A past value is the mean of its slot, which can be lower than the latest value in it.
     highest = past.maximum(key, plot.metric, area.width)
     highest = highest if now is None or highest is None else max(now, highest)
     label, x = _label(plot, now, highest, scale, graph)
     if scale.whole:
-        # Where the label needs the room left of the graph, its row is not marked.
+        # If the label needs the room left of the graph, its row has no mark.
         rows = area.height - (x < area.x)
         _draw_ticks(buf, graph.gutter, rows, 100.0 * bound / scale.whole, downwards=downwards)
     draw_text(buf, x, area.bottom - 1 if downwards else area.y, label, scale.style)
@@ -185,7 +185,7 @@ def _label(
     scale: _Scale,
     graph: GraphArea,
 ) -> tuple[str, int]:
-    """Title, present value and maximum, and where they begin; less of it where there is no room."""
+    """Return the title with as much of the current and the highest value as fits, and its column."""
     value = _format_value(plot, now, scale)
     most = f'  max: {_format_value(plot, highest, scale)}' if highest is not None else ''
     short = value.split(' ')[0]
@@ -210,7 +210,7 @@ def _format_value(plot: _Plot, value: float | None, scale: _Scale) -> str:
 def _draw_ticks(
     buf: Buffer, gutter: Rect, rows: int, top_percent: float, *, downwards: bool
 ) -> None:
-    """Percentages left of a graph whose top is ``top_percent``, at the rows that they reach."""
+    """Draw percentages left of a graph whose top is ``top_percent``, at the rows they reach."""
     last = rows - 1 + _TICK_ROWS
     limit = top_percent
     for percent in reversed(_TICKS) if not gutter.is_empty else ():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The problems screen: why something is missing, since when, and what nvitop itself costs."""
+"""The problems screen: which values are missing, why and since when, and the cost of nvitop."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
 _DIM = Style(Role.DIM)
 _HINTS = (('h', 'help'), ('q', 'back'))
-#: What the last of the hints takes, with the gap before it.
+#: Cells of the last hint and the gap before it.
 _HINT_WIDTH = 8
-#: From this width on each line says when and how often, not only whether it is past.
+#: Minimum width of the screen for lines with times and counts, instead of ``now`` or ``past``.
 _WITH_TIMES = 60
 _BRIEF_WIDTH = len('past')
-#: The widest that subject, what was asked and the reason get before the line is full.
+#: Maximum widths of subject, query and reason, as long as the line is not full.
 _WIDEST = (24, 40, 25)
-#: What the subject gets at least: ``devices 0,1``.
+#: Minimum width of the subject: ``devices 0,1``.
 _SUBJECT = 12
-#: Kinds of problems after which a device still answers.
+#: Kinds of problems after which a device still responds.
 _WARNINGS = frozenset({'impossible', 'slow'})
 #: What most functions of NVML begin with: where there is no room it says least.
 _GETTER = 'nvmlDeviceGet'
@@ -56,7 +56,7 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
         else:
             buf.write(0, y, text, _style(line))
     if not lines:
-        draw_message(buf, layout.area, 'Nothing is missing, and nothing has failed', _DIM)
+        draw_message(buf, layout.area, 'No problems', _DIM)
     else:
         chosen = lines[min(state.listing.cursor, len(lines) - 1)]
         below = Rect(0, layout.area.bottom, buf.width, buf.height - 1 - layout.area.bottom)
@@ -67,11 +67,11 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
 
 
 def _title(lines: tuple[ProblemCount, ...], with_all: int, room: int) -> str:
-    """How many lines of each kind there are, in the order of the lines, in words for which there is
-    room: ``with_all`` beside badges and a hint, ``room`` beside what must not be left out.
+    """Return the number of lines of each kind, in the order of the lines, in words that fit.
 
-    What a device does not have, or not for this user, is no problem: whether it was in the latest
-    sample depends on what was asked.
+    ``with_all`` is the room next to all badges and a hint, ``room`` that next to the badges that
+    are never left out. Values that a device does not have, or not for this user, are counted
+    without ``now`` and ``past``: whether they are in a sample depends on what was queried.
     """
     if not lines:
         return 'Problems'
@@ -92,7 +92,7 @@ def _title(lines: tuple[ProblemCount, ...], with_all: int, room: int) -> str:
 
 
 def _places(lines: tuple[ProblemCount, ...], width: int) -> tuple[PlacedColumn, ...]:
-    """The columns: the texts share what the numbers leave, none of it wider than it needs."""
+    """Return the columns: texts share the cells that the numbers leave, as wide as they need."""
     last, first, times, *texts = PROBLEM_COLUMNS
     numbers: tuple[Column, ...] = (
         (last, times) if width >= _WITH_TIMES else (last._replace(width=_BRIEF_WIDTH),)
@@ -133,7 +133,7 @@ def _text(place: PlacedColumn, line: ProblemCount, state: AppState) -> str:
 
 
 def _in_full(line: ProblemCount, state: AppState, area: Rect) -> str:
-    """The line in words, with its times where there is room: whether it is past is in the list."""
+    """Return the whole line in words, with its times if they fit."""
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
     often = f'{line.times} times'
     if line.is_current:
@@ -154,7 +154,7 @@ def _style(line: ProblemCount) -> Style:
 
 
 def _seen(layout: ListLayout) -> str:
-    """Which of the lines are on the screen, where that is not all of them."""
+    """Return which lines are on the screen, if not all of them."""
     if layout.length <= layout.area.height:
         return ''
     shown = layout.shown
@@ -163,7 +163,7 @@ def _seen(layout: ListLayout) -> str:
 
 
 def _cost(state: AppState, width: int) -> str:
-    """What nvitop itself costs, in words that fit."""
+    """Return the cost of nvitop itself, in words that fit."""
     cost = own_cost(state.shown_tally.costs)
     if cost is None:
         return ' Own cost: not measured yet'
@@ -171,8 +171,8 @@ def _cost(state: AppState, width: int) -> str:
     calls = f'{cost.nvml_calls_per_second:.0f} NVML calls/s'
     sample = f'{1000 * cost.seconds_per_sample:.1f} ms'
     texts = (
-        f' Own cost in the last {cost.seconds:.0f} s: {cpu}, {calls}, {sample} for each sample',
-        f' Own cost: {cpu}, {calls}, {sample} a sample',
+        f' Own cost in the last {cost.seconds:.0f} s: {cpu}, {calls}, {sample} per sample',
+        f' Own cost: {cpu}, {calls}, {sample} per sample',
         f' Cost: {cpu}, {calls}',
         f' Cost: {cpu}',
     )

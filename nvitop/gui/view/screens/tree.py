@@ -64,7 +64,7 @@ def _empty_message(state: AppState) -> str:
     if state.frozen is not None:
         reason = 'Not measured: the display was frozen before the tree was opened'
         key = shown_key(state, 'z')
-        return f'{reason} ({key}: let it run)' if key else reason
+        return f'{reason} ({key}: unfreeze)' if key else reason
     if state.shown.processes or not state.shown.sequence:
         return 'Looking for processes ...'
     return no_processes_message(state.shown)
@@ -82,7 +82,7 @@ def _draw_row(
         return
     x = 0
     device = next((place for place in others if place.column.name == 'device'), None)
-    # Each part of the row that has a style of its own, from left to right.
+    # Parts of the row with a style of their own, from left to right.
     for start, end, own in (
         (device.x, device.right, _DIM if device and not row.process.devices else style)
         if device is not None
@@ -96,7 +96,7 @@ def _draw_row(
 
 
 def _command_text(row: TreeRow, place: PlacedColumn, scroll_x: int) -> tuple[str, int]:
-    """The command with the lines of the tree, and how many characters of it are these lines."""
+    """Return the command after the lines of the tree, and the number of cells of these lines."""
     text = f'{row.prefix}{fmt.format_command(row.process.command, row.process.status)}'
     lines_end = max(0, min(len(row.prefix) - scroll_x, place.width))
     return clip_scrolled(text, scroll_x, place.width), lines_end

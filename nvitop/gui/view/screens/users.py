@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The users screen: what each user has on the GPUs."""
+"""The users screen: processes and memory of each user on the GPUs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DIM = Style(Role.DIM)
 _OWN = Style(Role.USER, bold=True)
 _HINTS = (('h', 'help'), ('q', 'back'))
 _USER_WIDTH = 32
-#: What the devices keep before another column is left out.
+#: Cells that the devices keep before another column is left out.
 _REST = 5
 
 
@@ -54,12 +54,12 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         text = no_processes_message(state.shown) if is_known else 'Looking for processes ...'
         if state.shown.processes:
             limits = limits_of(state.main.filter, state.query)
-            text = f'No process that meets {limits} is running on a GPU'
+            text = f'No GPU process matches {limits}'
         draw_message(buf, layout.area, text, _DIM)
 
 
 def _title(state: AppState, users: int, width: int) -> str:
-    """How many users there are, and what is not in the sums: whole words, as many as there is room for."""
+    """Return the number of users, and which processes the sums lack, in words that fit."""
     count = f'{users} {"user" if users == 1 else "users"}' if users else 'Users'
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
     memory = f'memory of {silent} {"process" if silent == 1 else "processes"} unknown'

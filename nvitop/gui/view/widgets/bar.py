@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""A bar: ``MEM: ███▌ 31.08GiB   38.9%``."""
+"""Bars: ``MEM: ███▌ 31.08GiB   38.9%``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _EIGHTHS = ' ▏▎▍▌▋▊▉█'
 _UNKNOWN = '░'
 #: Cells kept free right of a full bar, for the shortest text: `` MAX``.
 _RESERVED = 4
-#: Cells at least between the text beside the bar and the one at the right end.
+#: Minimum number of cells between the text next to the bar and the one at the right end.
 _GAP = 2
 
 
 def bar_blocks(percent: float, cells: int) -> str:
-    """Full and eighth blocks for a load; at least one eighth, at most ``cells`` cells."""
+    """Return full and eighth blocks for a percentage: at least one eighth, at most ``cells``."""
     eighths = max(1, min(8 * cells, round(percent / 100 * 8 * cells))) if cells > 0 else 0
     full, rest = divmod(eighths, 8)
     return _EIGHTHS[8] * full + (_EIGHTHS[rest] if rest else '')
@@ -40,10 +40,11 @@ def draw_bar(
 ) -> None:
     """Draw a bar into the first row of ``area``.
 
-    Beside the bar stands the first of ``texts`` that fits, else the percentage, ``MAX`` from 100
-    on; ``extra`` at the right end, or where a long bar leaves no room for it, inside the bar. By
-    default it is the percentage where a text stands beside the bar, and only at the right end. Not
-    known: a shaded bar and ``N/A``. With ``colorful`` the blocks take the colours of the gradient.
+    The bar is followed by the first of ``texts`` that fits, else by the percentage (``MAX`` from
+    100 on). ``extra`` is drawn at the right end, or inside a bar that leaves no room there; by
+    default it is the percentage, if that does not follow the bar, and it is never drawn inside.
+    An unknown value has a shaded bar and ``N/A``. With ``colorful`` the blocks have the colors of
+    the gradient.
     """
     if area.is_empty:
         return
@@ -77,7 +78,7 @@ def draw_bar(
 
 
 def _text_beside(percent: float, texts: Sequence[str], free: int) -> tuple[str, bool]:
-    """The text beside the bar, and whether it is the percentage."""
+    """Return the text that follows the bar, and whether it is the percentage."""
     if percent < 100:
         for text in texts:
             if cell_width(text) <= free:
@@ -89,7 +90,7 @@ def _text_beside(percent: float, texts: Sequence[str], free: int) -> tuple[str, 
 
 
 def _draw_gradient(buf: Buffer, x: int, y: int, blocks: str, room: int, style: Style) -> int:
-    """Blocks in one span for each step of the gradient; returns the cells used."""
+    """Draw blocks in one span for each step of the gradient; return the number of cells used."""
     start = 0
     for step, role in enumerate(GRADIENT, 1):
         end = min(len(blocks), math.ceil(step * room / len(GRADIENT) - 0.5))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""A graph of a history: the newest sample at the right, two samples in a cell of braille."""
+"""Graphs of a history: the newest sample at the right, two samples in a cell of braille."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from nvitop.namedtuple import NamedTuple
 class Marks(NamedTuple):
     """The characters of a graph.
 
-    The character of a cell stands at ``left * (levels + 1) + right``, where the cell has two
-    samples, or at its one sample's level.
+    The index of a cell's character is ``left * (levels + 1) + right`` if the cell has two samples,
+    else the level of its only sample.
     """
 
     samples_per_cell: int
     levels: int
     upwards: str
     downwards: str
-    #: A cell of which nothing is known, between others or after them.
+    #: A cell without a known value, after the first one with a known value.
     unknown: str
 
 
@@ -52,14 +52,14 @@ _UNKNOWN = Style(Role.DIM)
 
 
 def samples_shown(width: int, marks: Marks = BRAILLE) -> int:
-    """How many samples a graph of this width shows."""
+    """Return the number of samples in a graph of this width."""
     return width * marks.samples_per_cell
 
 
 def graph_bound(
     values: Sequence[float | None], minimum: float = 10.0, maximum: float = 100.0
 ) -> float:
-    """The value at the top of a graph: 1.25 × the highest one, between ``minimum`` and ``maximum``."""
+    """Return the top of a graph: 1.25 × the highest value, between ``minimum`` and ``maximum``."""
     highest = max((v for v in values if v is not None and v == v), default=0.0)
     return max(minimum, min(maximum, 1.25 * highest))
 
@@ -78,17 +78,17 @@ def draw_graph(
 ) -> None:
     """Fill ``area`` with the newest of ``values``, oldest first.
 
-    ``bound`` is the value that fills the height; what lies above it is cut off. A value above
-    ``baseline`` shows at least a dot, one at or below it nothing. Cells that are ``None``, once a
-    value is known, are shaded at the baseline: a gap does not pass for a time without load.
-    With ``colorful`` each row has its colour of the gradient instead of the style's.
+    ``bound`` is the value that fills the height; higher values are cut off. A value above
+    ``baseline`` has at least one dot, others have none. After the first known value, cells without
+    a known value are shaded at the baseline, so that a gap does not look like an idle time.
+    With ``colorful`` each row has its own color of the gradient instead of that of the style.
     """
     if area.is_empty:
         return
     dots = _dots(values, area, bound, baseline, marks)
     highest = max(dots)
     for i in range(area.height):
-        # What is left for this row after the rows nearer to the baseline.
+        # Dots in the rows between this one and the baseline.
         below = marks.levels * i
         if highest <= below:
             break
@@ -100,14 +100,14 @@ def draw_graph(
         if colorful:
             style = style._replace(role=gradient((i + 0.5) / area.height))
         buf.write(area.right - len(shown), y, shown.rstrip(' '), style)
-    if None in values[values.count(None) :]:  # not only at the beginning
+    if None in values[values.count(None) :]:  # also after the first known value
         _shade_gaps(buf, area, area.y if downwards else area.bottom - 1, values, marks)
 
 
 def _shade_gaps(
     buf: Buffer, area: Rect, y: int, values: Sequence[float | None], marks: Marks
 ) -> None:
-    """Shade the cells of row ``y`` of which nothing is known, but those before the first value."""
+    """Shade the cells of row ``y`` without a known value, except those before the first one."""
     newest = area.right - 1
     ages = [age for age, value in enumerate(reversed(values)) if value is not None]
     known = {newest - age // marks.samples_per_cell for age in ages}
@@ -119,7 +119,7 @@ def _shade_gaps(
 def _dots(
     values: Sequence[float | None], area: Rect, bound: float, baseline: float, marks: Marks
 ) -> list[int]:
-    """How many dots high each sample is, oldest first, filled up to the left with none."""
+    """Return the height of each sample in dots, oldest first, with zeros for missing old ones."""
     shown = samples_shown(area.width, marks)
     top = area.height * marks.levels
     scale = top / (bound - baseline) if bound > baseline else 0.0
@@ -135,8 +135,8 @@ def _dots(
     return [0] * (shown - len(dots)) + dots
 
 
-#: Rows whose dots fit into bytes, so that a row can be made in C: it is done for every row of every
-#: graph of every frame.
+#: Maximum number of rows whose dots fit into bytes. ``bytes`` methods then make a whole row in C,
+#: which matters because each frame makes every row of every graph.
 _BAND = 60
 _TIMES_FIVE = bytes(min(255, 5 * i) for i in range(256))
 
@@ -152,7 +152,7 @@ def _row_text(band: bytes, below: int, marks: Marks, *, downwards: bool) -> str:
     table = bytes(below) + bytes(range(levels)) + bytes([levels]) * (256 - below - levels)
     in_row = band.translate(table)
     if marks.samples_per_cell == 2:
-        # Added as one big number each: no byte exceeds 24, so nothing is carried into another.
+        # Added as two big integers: no byte exceeds 24, so nothing carries into the next byte.
         left, right = in_row[::2].translate(_TIMES_FIVE), in_row[1::2]
         both = int.from_bytes(left, 'big') + int.from_bytes(right, 'big')
         in_row = both.to_bytes(len(left), 'big')
@@ -169,9 +169,9 @@ def time_axis(
     *,
     in_minutes: bool = False,
 ) -> str:
-    """A line with marks for how long ago: ``────╴120s├─────────╴60s├───╴30s├───────``.
+    """Return a line with marks of past times: ``────╴120s├─────────╴60s├───╴30s├───────``.
 
-    ``end`` stands at its left end, where there is room. All marks have one unit.
+    ``end`` is its left end, if it fits. All marks have the same unit.
     """
     line = f'{end}╶'.ljust(width, '─') if end and len(end) < width else '─' * width
     for seconds in ticks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""A stretch of the past, as graphs plot it: its values, its axis, and how long it is."""
+"""The time that graphs plot: its values, its axis and its length."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from nvitop.sampling.history import History
 
 _TICKS = (30, 60, 120, 180, 240, 300)
 _SECONDS, _MINUTES = (10, 30), (60, 120, 300, 600, 900, 1800)
-#: From so many minutes on all marks are whole minutes.
+#: Minimum length (minutes) from which all marks are whole minutes.
 _IN_MINUTES = 5
-#: Cells between two marks of the time at least.
+#: Minimum number of cells between two marks.
 _TICK_CELLS = 12
 
 
 class GraphWindow:
-    """The last ``minutes`` before the newest sample; 0: a second for each column of dots."""
+    """The last ``minutes`` before the newest sample; with 0, one second for each column of dots."""
 
     def __init__(self, history: History, minutes: int = 0, marks: Marks = BRAILLE) -> None:
         self.history = history
@@ -28,20 +28,20 @@ class GraphWindow:
         return 60.0 * self.minutes / width if self.minutes else self.marks.samples_per_cell
 
     def seconds(self, width: int) -> float:
-        """How long it is in a graph of this width."""
+        """Return the length in seconds for a graph of this width."""
         return width * self._seconds_per_cell(width)
 
     def values(self, key: Hashable, metric: str, width: int) -> list[float | None]:
-        """What a graph of this width plots, oldest first."""
+        """Return the values in a graph of this width, oldest first."""
         columns = samples_shown(width, self.marks)
         return self.history.values(key, metric, self.seconds(width), columns)
 
     def maximum(self, key: Hashable, metric: str, width: int) -> float | None:
-        """The highest value in a graph of this width, however many it has to share a dot with."""
+        """Return the highest value in a graph of this width, before values are averaged to dots."""
         return self.history.maximum(key, metric, self.seconds(width))
 
     def axis(self, width: int) -> str:
-        """A line with marks for how long ago, the first at its left end."""
+        """Return a line with marks of past times, the oldest at its left end."""
         per_cell = self._seconds_per_cell(width)
         if not self.minutes:
             return time_axis(width, per_cell, _TICKS, end=f'{self.seconds(width):.0f}s ago')

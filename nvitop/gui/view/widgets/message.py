@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Messages over the screen: a box with buttons, and one line where there is no room for a box."""
+"""Dialogs over the screen: a box with buttons, or one line if there is no room for a box."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Button(NamedTuple):
     """A button of a message box."""
 
     label: str
-    #: The letter of the label that presses it, ``''``: none.
+    #: The letter of the label that presses it; ``''`` for none.
     hot_letter: str = ''
 
 
@@ -34,9 +34,9 @@ def draw_dialog(
     title: str = '',
     is_ready: bool = True,
 ) -> None:
-    """Draw a message box over a screen that it dims; ``current`` is the button under the cursor.
+    """Draw a dialog and dim the screen below; ``current`` is the button under the cursor.
 
-    Buttons are dim until an answer ``is_ready`` to be taken.
+    Buttons are dim until the dialog ``is_ready`` to accept keys.
     """
     buf.restyle(buf.area, dim=True)
     if layout.box.is_empty:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The first line of a screen beside the main one: its name, badges, and which keys lead on."""
+"""The first line of a screen: its title, badges and a hint about keys."""
 
 from __future__ import annotations
 
@@ -16,23 +16,26 @@ Pieces = Sequence[Tuple[str, Style]]
 KEY = Style(Role.KEY, bold=True, italic=True)
 HINT = Style(Role.DIM)
 _TITLE = Style(Role.TITLE, bold=True)
-#: Cells before a badge beside a title.
+#: Cells between a title and each of its badges.
 _GAP = 2
-#: So many badges are never left out beside a title: that nothing is real, or is of the past.
+#: Number of badges that are never left out: a simulated machine and a frozen display.
 _KEPT = 2
 
 
 class Badge(NamedTuple):
-    """What the user should not forget, in a few words."""
+    """A few words that the user must not forget."""
 
-    #: The same in ever fewer words.
+    #: The text, from its longest to its shortest form.
     forms: tuple[str, ...]
     style: Style
 
 
 def fit_badges(badges: Sequence[Badge], room: int, *, gap: int = 1) -> Pieces:
-    """Badges in so many cells, each with a gap: in their shortest form as many as there is room
-    for, the first ones first; then the last ones get what more there is."""
+    """Return the badges that fit into ``room`` cells, each after a gap.
+
+    Badges get room in their shortest form, the first ones first. Remaining cells lengthen badges,
+    the last ones first.
+    """
     shown: dict[int, str] = {}
     for i, badge in enumerate(badges):
         cells = gap + cell_width(badge.forms[-1])
@@ -47,20 +50,22 @@ def fit_badges(badges: Sequence[Badge], room: int, *, gap: int = 1) -> Pieces:
 
 
 def title_room(width: int, badges: Sequence[Badge]) -> int:
-    """Cells that a title can have beside the badges that are never left out."""
+    """Return the cells left for a title by the badges that are never left out."""
     return width - sum(_GAP + cell_width(badge.forms[-1]) for badge in badges[:_KEPT])
 
 
 def fit_title(titles: Sequence[str], remarks: Sequence[Sequence[str]], width: int) -> str:
-    """The longest form of a title that has room, with all remarks if one of its forms has; each of
-    them in the longest of its forms, or left out."""
+    """Return the longest form of a title that fits with all remarks, else its longest that fits.
+
+    Each remark has its longest form that fits, or is left out.
+    """
     fitting = [title for title in titles if cell_width(title) <= width] or titles[-1:]
     found = [_extended(title, remarks, width) for title in fitting]
     return next((title for title, is_whole in found if is_whole), found[0][0])
 
 
 def _extended(title: str, remarks: Sequence[Sequence[str]], width: int) -> tuple[str, bool]:
-    """The title with the remarks for which there is room, and whether these are all."""
+    """Return the title with the remarks that fit, and whether all of them do."""
     is_whole = True
     for forms in filter(None, remarks):
         longer = [f'{title}, {form}' for form in forms if cell_width(f'{title}, {form}') <= width]
@@ -72,8 +77,7 @@ def _extended(title: str, remarks: Sequence[Sequence[str]], width: int) -> tuple
 def draw_title(
     buf: Buffer, title: str, badges: Sequence[Badge] = (), hint: Pieces = (), *, y: int = 0
 ) -> None:
-    """Safe text at the left of a row, then badges, of which the first ones are never left out;
-    then as much of the hint as there is room for."""
+    """Draw safe text at the left of a row, then badges, then as much of the hint as fits."""
     x = buf.write(0, y, clip(title, title_room(buf.width, badges)), _TITLE)
     for text, style in fit_badges(badges, buf.width - x, gap=_GAP):
         x += _GAP + buf.write(x + _GAP, y, text, style)
@@ -83,10 +87,10 @@ def draw_title(
 def draw_at_right(
     buf: Buffer, y: int, hint: Pieces, *, left: int = 0, right: int | None = None
 ) -> None:
-    """A hint that ends at the right edge, or before ``right``. What would begin before ``left``
-    is left out: the first keys, each with what it does, until there is room for the others.
+    """Draw a hint that ends at the right edge, or before ``right``.
 
-    Keys after a word that leads them in are a choice, of which one alone is not shown.
+    If it would begin before ``left``, its first keys are left out until the others fit. The keys
+    of a hint that begins with a word are a choice, so the last key is not shown alone.
     """
     right = buf.width if right is None else right
     keys = [i for i, (_, style) in enumerate(hint) if style == KEY]
