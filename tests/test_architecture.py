@@ -68,18 +68,16 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.gui.render': ('nvitop.gui.render',),
     'nvitop.gui.state': (
         'nvitop.sampling.types',
-        'nvitop.console.options',
-        'nvitop.gui.model',
-        'nvitop.gui.state',
         'nvitop.gui.layout',
+        'nvitop.gui.model',
         'nvitop.gui.render.geometry',
     ),
-    'nvitop.gui.model': ('nvitop.gui.model', 'nvitop.sampling.types', 'nvitop.console.options'),
+    'nvitop.gui.model': ('nvitop.console.options', 'nvitop.sampling.types'),
     'nvitop.gui.layout': (
-        'nvitop.gui.render',
         'nvitop.gui.model',
+        'nvitop.gui.render.geometry',
+        'nvitop.gui.render.width',
         'nvitop.sampling.types',
-        'nvitop.gui.layout',
     ),
     'nvitop.gui.view': (
         'nvitop.gui.render',

@@ -90,7 +90,6 @@ def test_a_report_loads_nothing_of_the_monitor(imported: set[str]) -> None:
 def test_a_report_loads_no_form_of_a_panel_that_it_does_not_show(imported: set[str]) -> None:
     assert not within(
         imported,
-        'nvitop.gui.layout.details',
         'nvitop.gui.view.panels.device_details',
         'nvitop.gui.view.panels.device_narrow',
         'nvitop.gui.view.panels.host_graphs',

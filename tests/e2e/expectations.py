@@ -9,9 +9,9 @@ from typing import Callable
 import psutil
 
 from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.theme import THEMES
-from nvitop.gui.state.app_state import Screen
-from nvitop.gui.state.keymap import Action, Binding
+from nvitop.gui.state.bindings import Action, Binding
 from nvitop.gui.state.ordering import ORDERS_BY_NAME
 from tests.e2e.emulator import ALTERNATE_SCREEN, MOUSE_BUTTONS, MOUSE_SGR
 from tests.e2e.monitor import CLEAR, TAG_COLOR, TITLES, Monitor
@@ -20,15 +20,6 @@ Expectation = Callable[[Monitor, Binding, str], None]
 EXPECTATIONS: dict[Action, Expectation] = {}
 
 _SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
-_OPENED = {
-    Action.HELP: Screen.HELP,
-    Action.OPEN_TREE: Screen.TREE,
-    Action.OPEN_ENVIRON: Screen.ENVIRON,
-    Action.OPEN_METRICS: Screen.METRICS,
-    Action.OPEN_USERS: Screen.USERS,
-    Action.OPEN_PROBLEMS: Screen.PROBLEMS,
-    Action.OPEN_COLUMNS: Screen.COLUMNS,
-}
 #: The processes in these orders.
 _ORDERED = {
     'natural': ('trainer', 'renderer', 'server'),
@@ -63,9 +54,10 @@ def _home(monitor: Monitor) -> None:
     monitor.wait_for_cursor(0)
 
 
-@_of(*_OPENED)
+@_of(Action.OPEN, Action.HELP)
 def _opens_a_screen(monitor: Monitor, binding: Binding, keys: str) -> None:
-    here, there = monitor.screen, _OPENED[binding.action]
+    here, there = monitor.screen, binding.opens
+    assert there is not None
     if here is there:
         # It stays, and one step back is the screen before.
         monitor.key(keys)

@@ -13,9 +13,11 @@ from typing import Iterator, NamedTuple, Sequence
 
 import psutil
 
-from nvitop.gui.state.app_state import BUTTONS, Screen
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import BUTTONS
 from tests.e2e.keyboard import sequence
 from tests.e2e.program import NVITOP, Program
+from tests.gui.ways import way_to
 from tests.patience import PATIENCE
 
 #: Three GPUs with a process each, all of them different in whatever can be sorted by.
@@ -66,16 +68,7 @@ NOBODY = 65534
 CLEAR = b'\x1b[H\x1b[2J'
 TAG_COLOR = 'brown'  # as pyte calls the yellow of eight colours
 
-#: How each screen is come to from the main screen, and what its first line is then.
-_ENTRANCES = {
-    Screen.TREE: 't',
-    Screen.ENVIRON: 'e',
-    Screen.METRICS: '\r',
-    Screen.HELP: 'h',
-    Screen.PROBLEMS: '!',
-    Screen.USERS: 'U',
-    Screen.COLUMNS: 'C',
-}
+#: Screen → its first line.
 TITLES = {
     Screen.MAIN: r'\A\w+ \w+ .* SIMULATED: .* h help  q quit',
     Screen.TREE: r'\ATree of processes: [1-9]',
@@ -144,7 +137,7 @@ class Monitor(Program):
         self.key('Home')
         self.wait_for_cursor(0)
         if screen is not Screen.MAIN:
-            self.type(_ENTRANCES[screen])
+            self.key(way_to(screen)[-1])
         self.screen = screen
         self.wait_for(TITLES[screen])
         if screen is Screen.TREE:

@@ -9,7 +9,7 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.gui.state.app_state import Screen
+from nvitop.gui.model.screens import Screen
 from tests.e2e.monitor import TITLES, describe_machine
 from tests.e2e.orders import Orders
 from tests.e2e.program import DEMO, Program

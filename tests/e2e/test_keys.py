@@ -6,8 +6,9 @@ import pathlib
 
 import pytest
 
-from nvitop.gui.state.app_state import Screen
-from nvitop.gui.state.keymap import BINDINGS, Action, find_binding
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.bindings import BINDINGS, Action
+from nvitop.gui.state.keymap import USUAL
 from tests.e2e.expectations import EXPECTATIONS
 from tests.e2e.monitor import TITLES, Monitor, Monitors
 
@@ -23,7 +24,7 @@ def test_every_key(screen: Screen, monitors: Monitors) -> None:
         monitor.enter(screen)
         for binding in BINDINGS:
             for keys in binding.keys:
-                if binding.action is Action.QUIT or find_binding(screen, keys) is not binding:
+                if binding.action is Action.QUIT or USUAL.find(screen, keys) is not binding:
                     continue
                 try:
                     EXPECTATIONS[binding.action](monitor, binding, keys)
@@ -36,7 +37,7 @@ def test_every_key(screen: Screen, monitors: Monitors) -> None:
 
 @pytest.mark.parametrize('keys', ['q', 'Q'])
 def test_leaving(keys: str, monitors: Monitors) -> None:
-    binding = find_binding(Screen.MAIN, keys)
+    binding = USUAL.find(Screen.MAIN, keys)
     assert binding is not None
     assert binding.action is Action.QUIT
     assert keys in binding.keys

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import all_groups
 from tests.e2e.expectations import select
 from tests.e2e.monitor import TITLES, Monitors

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from nvitop.gui.state.keymap import BINDINGS
+from nvitop.gui.state.bindings import BINDINGS
 from tests.e2e.keyboard import sequence
 from tests.e2e.monitor import CLEAR
 from tests.e2e.program import DEMO, Program

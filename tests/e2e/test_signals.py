@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Dict, Iterator
 import psutil
 import pytest
 
-from nvitop.gui.state.app_state import BUTTONS, Screen
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import BUTTONS
 from nvitop.gui.state.dialog import (
     CANCEL_KEYS,
     CONFIRM_KEYS,

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from nvitop.gui.state.app_state import Screen
+from nvitop.gui.model.screens import Screen
 from tests.e2e.monitor import CLEAR, TITLES, Monitors
 from tests.e2e.program import NVITOP, Program
 

@@ -6,8 +6,9 @@ import re
 from typing import Iterator
 
 from nvitop.console.options import Options
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.report import report_text
-from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, Resized, SampleArrived
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame

@@ -11,8 +11,9 @@ from unittest import mock
 from benchmarks.soak.subjects import PATIENCE_SECONDS, LockedTerminal, VirtualWait
 from nvitop.gui.app import App
 from nvitop.gui.effect_runner import EffectRunner, Job, carry_out
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.width import safe
-from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler

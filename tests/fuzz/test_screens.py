@@ -8,12 +8,13 @@ import unicodedata
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.ansi import to_ansi
 from nvitop.gui.render.ascii import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.report import report_text
-from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed, Pasted, Resized, SampleArrived
 from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame

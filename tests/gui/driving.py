@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.effects import Effect
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.app_state import AppState, SignalDialog
+from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import (
     ClockTicked,
     EnvironmentRead,
@@ -21,7 +22,6 @@ from nvitop.gui.state.events import (
     SampleArrived,
     SignalSent,
 )
-from nvitop.gui.state.keymap import BINDINGS
 from nvitop.gui.state.update import update, update_all
 from nvitop.sampling.types import HostProcessSample, Sample
 from tests.gui.samples import SAMPLES
@@ -58,6 +58,12 @@ def read_dialog(state: AppState) -> AppState:
     now = state.monotonic
     events = (FrameDrawn(now), ClockTicked(now + 0.5, 0.0), InputAwaited(now + 0.5))
     return update_all(state, events)[0]
+
+
+def dialog_of(state: AppState) -> SignalDialog:
+    """Return the open dialog."""
+    assert state.dialog is not None
+    return state.dialog
 
 
 def texts(state: AppState) -> list[str]:

@@ -10,7 +10,8 @@ import pytest
 from nvitop.gui.app import App
 from nvitop.gui.effect_runner import EffectRunner
 from nvitop.gui.model.effects import SendSignal
-from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived, Suspended
 from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.headless import HeadlessTerminal

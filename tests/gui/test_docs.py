@@ -9,7 +9,7 @@ import pytest
 from docs import pictures, tables
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.theme import theme_named
-from nvitop.gui.state.keymap import BINDINGS
+from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from tests.gui.driving import press, state_of

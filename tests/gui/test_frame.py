@@ -15,11 +15,13 @@ from nvitop.gui.layout.main import lay_out_main
 from nvitop.gui.layout.metrics import lay_out_metrics
 from nvitop.gui.model.choices import ProcessFilter, ViewState
 from nvitop.gui.model.columns import column_widths
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width, safe
-from nvitop.gui.state.app_state import AppState, Notice, Screen
+from nvitop.gui.state.app_state import AppState, Notice
+from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.demand import DETAILS
 from nvitop.gui.state.environ import is_secret
 from nvitop.gui.state.events import (
@@ -33,7 +35,6 @@ from nvitop.gui.state.events import (
     SignalSent,
 )
 from nvitop.gui.state.help import help_lines, key_groups
-from nvitop.gui.state.keymap import BINDINGS
 from nvitop.gui.state.listing import main_layout, relist
 from nvitop.gui.state.ordering import COMPUTE, GRAPHICS, ONLY_COMPUTE
 from nvitop.gui.state.summary import Tally, count_problems

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import pytest
 
 from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
     ClockTicked,
     EnvironmentRead,

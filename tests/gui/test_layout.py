@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.console.options import MODES
-from nvitop.gui.layout.details import place_details
 from nvitop.gui.layout.device import (
-    BESIDE_NAME,
+    AROUND_NAME,
     CLASSIC,
     NARROWEST,
     ONE_BAR,
@@ -17,6 +16,7 @@ from nvitop.gui.layout.device import (
     Cells,
     device_height,
     lay_out_devices,
+    place_details,
 )
 from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT
 from nvitop.gui.layout.list import lay_out_list
@@ -324,7 +324,7 @@ def test_bars_give_way_to_names(name: int) -> None:
     for width in range(CLASSIC, 251):
         layout = lay_out_main(Content(gpus(0), name_width=name), width, 200, mode='full')
         devices = layout.devices
-        rooms[width] = devices.cells[0].width - BESIDE_NAME
+        rooms[width] = devices.cells[0].width - AROUND_NAME
         right = devices.bars[-1].right + 1 if devices.bars else devices.cells[-1].right
         assert right == width - 1
         assert all(bar.width >= 14 for bar in devices.bars)

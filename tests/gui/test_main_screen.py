@@ -17,7 +17,7 @@ from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.ordering import ORDERS, list_processes
-from nvitop.gui.view.hints import key_hints, signal_hints
+from nvitop.gui.view.hints import signal_hints, title_hints
 from nvitop.gui.view.panels.header import Header
 from nvitop.gui.view.screens.main import MainView, draw_main
 from nvitop.sampling.history import History
@@ -25,7 +25,7 @@ from nvitop.sampling.types import ProcessKey, Sample
 from tests.gui.anything import Anything
 from tests.gui.samples import SAMPLES
 
-HINT = key_hints(AppState(), ('h', 'help'), ('q', 'quit'))
+HINT = title_hints(AppState())
 HEADER = Header('Tue Jan 02 03:04:05 2024', (), HINT, version='1.0.0')
 
 

@@ -17,8 +17,10 @@ from nvitop.gui.effect_runner import EffectRunner, Job
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.effects import ReadEnvironment
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.state.app_state import AppState, Screen, SignalTarget
+from nvitop.gui.state.app_state import AppState, SignalTarget
+from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.dialog import NEXT_KEYS, PREVIOUS_KEYS, SCROLL_KEYS
 from nvitop.gui.state.events import (
     EnvironmentRead,
@@ -32,7 +34,6 @@ from nvitop.gui.state.events import (
     SignalSent,
     Suspended,
 )
-from nvitop.gui.state.keymap import BINDINGS
 from nvitop.gui.term.headless import HeadlessTerminal
 from tests.gui.anything import Anything
 from tests.gui.drawing import assert_is_drawn_inside

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.effects import Quit
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.monitor import first_state
-from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import SampleArrived
-from nvitop.gui.state.keymap import BINDINGS, USUAL, Action, Keymap
+from nvitop.gui.state.keymap import USUAL, Keymap
 from nvitop.gui.state.rebinding import USUAL_KEYS, rebind
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
@@ -74,8 +76,7 @@ def test_a_key_is_taken_from_what_usually_has_it_on_the_same_screens_only() -> N
     for screen in Screen:
         binding = keymap.find(screen, 'z')
         assert binding is not None
-        wanted = Action.OPEN_TREE if screen is Screen.MAIN else Action.FREEZE
-        assert binding.action is wanted
+        assert binding.name == ('open-tree' if screen is Screen.MAIN else 'freeze')
 
 
 def test_a_key_that_began_two_is_free_for_one_and_the_other_way_round() -> None:
@@ -105,7 +106,7 @@ def test_two_actions_with_one_key_are_told_and_the_first_has_it() -> None:
     assert problems == ("key 'y' is given to open-tree and to open-users",)
     binding = keymap.find(Screen.MAIN, 'y')
     assert binding is not None
-    assert binding.action is Action.OPEN_TREE
+    assert binding.opens is Screen.TREE
 
 
 @pytest.mark.parametrize(

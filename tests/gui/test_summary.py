@@ -11,7 +11,7 @@ from nvitop.gui.state.summary import (
     note_problem,
     own_cost,
     problem_lines,
-    summarise_users,
+    summarize_users,
     total_memory,
     whole_devices,
 )
@@ -33,7 +33,7 @@ def process(
 
 
 def test_users_are_summed_over_devices() -> None:
-    rows = summarise_users(
+    rows = summarize_users(
         [
             process(1, GPU0, 'ann', 10, 40),
             process(1, GPU1, 'ann', 30, None),
@@ -54,12 +54,12 @@ def test_users_are_summed_over_devices() -> None:
 
 def test_the_load_of_a_user_is_summed_on_each_device_and_the_mean_of_devices() -> None:
     idle = [process(pid, GPU0, 'ann', 1, 0) for pid in range(2, 6)]
-    (user,) = summarise_users([process(1, GPU0, 'ann', 1, 98), *idle])
+    (user,) = summarize_users([process(1, GPU0, 'ann', 1, 98), *idle])
     assert user.mean_sm_percent == 98.0
-    (user,) = summarise_users([process(1, GPU0, 'ann', 1, 98), process(1, GPU1, 'ann', 1, 12)])
+    (user,) = summarize_users([process(1, GPU0, 'ann', 1, 98), process(1, GPU1, 'ann', 1, 12)])
     assert user.mean_sm_percent == 55.0
     # Each is measured over a time of its own.
-    (user,) = summarise_users([process(1, GPU0, 'ann', 1, 70), process(2, GPU0, 'ann', 1, 31)])
+    (user,) = summarize_users([process(1, GPU0, 'ann', 1, 70), process(2, GPU0, 'ann', 1, 31)])
     assert user.mean_sm_percent == 100.0
 
 

@@ -10,7 +10,7 @@ from nvitop.gui.state.events import SampleArrived
 from nvitop.gui.state.targets import has_targets
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import ProcessSample, Sample
-from tests.gui.driving import press, read_dialog, state_of, texts
+from tests.gui.driving import dialog_of, press, read_dialog, state_of, texts
 from tests.gui.samples import SAMPLES, with_families
 
 MANY = SAMPLES['processes200']
@@ -33,7 +33,7 @@ def line_of(process: ProcessSample, remark: str = '') -> str:
 
 def message(state: AppState) -> tuple[str, ...]:
     """What the box says below its question."""
-    return dialog_message(state)[1:]
+    return dialog_message(state, dialog_of(state))[1:]
 
 
 @pytest.mark.parametrize('keys', ['', 'z', 't'])
@@ -117,9 +117,11 @@ def test_the_environment_of_a_process_whose_user_is_not_known_says_so(
 
 def test_lines_of_one_target_are_not_taken_for_targets() -> None:
     state, _ = press(state_of(MANY, 40, 6), 'Down', 'T')
-    assert dialog_layout(state).lines[-1] == 'line 1 of 2, PageUp PageDown'
+    assert dialog_layout(state, dialog_of(state)).lines[-1] == 'line 1 of 2, PageUp PageDown'
     state, _ = press(state_of(MANY, 40, 6), 'Down', 'Space', 'Space', 'T')
-    assert dialog_layout(state).lines[-1] == '1 of 2, PageUp and PageDown for more'
+    assert (
+        dialog_layout(state, dialog_of(state)).lines[-1] == '1 of 2, PageUp and PageDown for more'
+    )
 
 
 def losing(sample: Sample, gpu: int, sequence: int) -> SampleArrived:

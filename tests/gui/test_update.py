@@ -23,7 +23,9 @@ from nvitop.gui.model.effects import (
     SendSignal,
     Suspend,
 )
-from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import BUTTONS, AppState
+from nvitop.gui.state.bindings import BINDINGS, Action
 from nvitop.gui.state.demand import DETAILS
 from nvitop.gui.state.dialog import dialog_layout, names_targets
 from nvitop.gui.state.events import (
@@ -43,7 +45,7 @@ from nvitop.gui.state.events import (
     Suspended,
     Terminated,
 )
-from nvitop.gui.state.keymap import BINDINGS, USUAL, Action
+from nvitop.gui.state.keymap import USUAL
 from nvitop.gui.state.listing import main_layout, tree_layout
 from nvitop.gui.state.summary import Tally
 from nvitop.gui.state.update import update, update_all
@@ -54,7 +56,7 @@ from nvitop.sampling.types import (
     ProcessKey,
     ProcessSample,
 )
-from tests.gui.driving import EVENTS, MANY, TREE, press, read_dialog, state_of, texts
+from tests.gui.driving import EVENTS, MANY, TREE, dialog_of, press, read_dialog, state_of, texts
 from tests.gui.samples import SAMPLES, with_details, with_families
 
 
@@ -356,7 +358,7 @@ _ANSWERS: list[Event] = [KeyPressed(key) for key in ('Enter', 'Space', *'tk12', 
 
 
 def click_on_kill(state: AppState) -> Event:
-    kill = dialog_layout(state).buttons[1]
+    kill = dialog_layout(state, dialog_of(state)).buttons[1]
     return MousePressed(kill.x, kill.y)
 
 
@@ -428,7 +430,7 @@ def test_a_dialog_that_is_drawn_anew_has_to_be_read_anew(event: Event) -> None:
 @pytest.mark.parametrize(('width', 'height'), [(80, 4), (12, 12), (40, 5), (1, 1)])
 def test_where_no_target_can_be_named_nothing_can_be_confirmed(width: int, height: int) -> None:
     state = read_dialog(asked(width=width, height=height))
-    assert not names_targets(state)
+    assert not names_targets(state, dialog_of(state))
     for key in ('Enter', 'Space', 't', 'k', 'i', '1', '2', '3'):
         after, effects = press(state, key)
         assert effects == ()
@@ -445,7 +447,7 @@ def test_read_only_even_an_open_dialog_sends_nothing() -> None:
 
 def test_on_the_smallest_screen_a_signal_can_be_sent_to_a_process_that_is_named() -> None:
     state = read_dialog(asked(width=40, height=6))
-    layout = dialog_layout(state)
+    layout = dialog_layout(state, dialog_of(state))
     assert len(layout.lines) == 2
     assert layout.lines[0].startswith(f'{state.rows[0].key.pid} (')
     assert [button.y for button in layout.buttons] == [layout.box.bottom - 2] * len(BUTTONS)
@@ -677,7 +679,9 @@ def test_every_target_of_a_long_list_can_be_looked_at_before_it_is_confirmed() -
     assert state.dialog is not None
     seen: set[str] = set()
     for _ in range(40):
-        seen.update(line.split()[0] for line in dialog_layout(state).lines if ' (' in line)
+        seen.update(
+            line.split()[0] for line in dialog_layout(state, dialog_of(state)).lines if ' (' in line
+        )
         state, effects = press(state, 'PageDown')
         assert effects == ()
     assert state.dialog is not None

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Size, counts and mode to named rectangles; pure."""
+"""Pure layout: sizes, counts and modes to named rectangles."""

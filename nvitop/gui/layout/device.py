@@ -1,88 +1,108 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Where the parts of the device panel are."""
+"""Layout of the device panel."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence, Tuple
+from typing import Sequence, Tuple
 
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import safe
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey
 
-if TYPE_CHECKING:
-    from nvitop.gui.layout.details import DetailSlot
-
-    #: Details of a GPU, by line.
-    Details = Tuple[Tuple[DetailSlot, ...], ...]
-
-#: Widths of the screen at which it changes: below the least nothing but a message is drawn; from
-#: there up one short row per GPU and process; then the classic box; bars beside it; two of them.
+#: Minimum widths of the screen: for anything but a message (one short row per GPU and process), for
+#: the classic box, for one bar to its right, and for two bars.
 NARROWEST, CLASSIC, ONE_BAR, TWO_BARS = 40, 79, 100, 123
 
-#: Forms of the panel: two rows per GPU, one row and a line between, one row, one short row.
+#: Forms of the panel: two rows per GPU; one row, with lines between GPUs; one row; one short row.
 FULL, COMPACT, DENSE, NARROW = 'full', 'compact', 'dense', 'narrow'
 
 #: Inner widths of the three cells of the classic box.
 CELL_WIDTHS = (31, 22, 22)
-#: What the first of them has beside the name of a GPU.
-BESIDE_NAME = 12
-#: Columns right of the box for one bar, and for two, that still say something.
+#: Columns of the first cell that the name of a GPU cannot use.
+AROUND_NAME = 12
+#: Minimum columns to the right of this box for one bar, and for two.
 _BAR_ROOM, _BARS_ROOM = 17, 35
 _MAKER = 'NVIDIA '
-#: Line of the clock, border, versions, line between: above the headings. The last two can be spared.
+#: Rows above the headings: clock, border, versions, line. The last two are optional.
 _TOP_ROWS = 4
 VERSION_ROWS = 2
 
+#: Columns between the border and the details of a device, and between two details.
+_INDENT, _GAP = 2, 2
+#: Detail → its width. The last one takes the rest of its line.
+_DETAIL_WIDTHS = {
+    'link': 22,
+    'pcie': 32,
+    'codec': 17,
+    'nvlink': 34,
+    'memory_temperature': 8,
+    'energy': 10,
+    'reasons': 17,
+}
+
 
 class Cells(NamedTuple):
-    """Columns from ``x`` on."""
+    """A run of ``width`` columns that begins at ``x``."""
 
     x: int
     width: int
 
     @property
     def right(self) -> int:
-        """The first column right of them."""
+        """The first column to the right of the run."""
         return self.x + self.width
 
 
-class DeviceLine(NamedTuple):
-    """The row of a device (its index), and whether a line stands above it."""
+class DetailSlot(NamedTuple):
+    """A detail of a device and its columns."""
 
+    name: str
+    x: int
+    width: int
+
+
+#: Details of a GPU, by line.
+Details = Tuple[Tuple[DetailSlot, ...], ...]
+
+
+class DeviceLine(NamedTuple):
+    """The rows of a device."""
+
+    #: Index of the device.
     device: int
     y: int
-    #: With the lines of its details, which are its last ones.
+    #: Number of rows; the last ``details`` rows are for details.
     height: int
+    #: Whether there is a line above.
     separated: bool
     details: int = 0
 
 
 class DeviceLayout(NamedTuple):
-    """Places of the device panel. ``area.y`` is above the screen while the page is scrolled."""
+    """Places in the device panel. ``area.y`` is negative while the page is scrolled."""
 
     area: Rect
     form: str
     #: First row of the headings.
     heading_y: int
     heading_height: int
-    #: The three cells of the box with their padding, or the one of the narrow form.
+    #: The three cells of the classic box with their padding, or the only cell of a narrow one.
     cells: tuple[Cells, ...]
-    #: The bars right of the cells, without padding: none, one or two.
+    #: The bars to the right of the cells, without padding: none, one or two.
     bars: tuple[Cells, ...]
     rows: tuple[DeviceLine, ...]
-    #: The details of each GPU, by line.
     details: Details = ()
-    #: Whether the versions have their row above the headings.
+    #: Whether there is a row for the versions above the headings.
     has_versions: bool = True
 
     @property
     def bottom_y(self) -> int:
-        """The row of the line below the last device."""
+        """Row of the line below the last device."""
         return self.area.bottom - 1
 
     def at(self, x: int, y: int) -> int | None:
-        """Index of the device whose row holds the cell."""
+        """Return the index of the device in this cell of the screen."""
         if 0 < x < self.area.width - 1:
             for row in self.rows:
                 if row.y <= y < row.y + row.height:
@@ -91,21 +111,21 @@ class DeviceLayout(NamedTuple):
 
 
 def is_separated(above: DeviceKey, key: DeviceKey) -> bool:
-    """Whether a line is drawn between two rows: not between the MIG devices of a GPU."""
+    """Whether there is a line between two devices, as between any but MIG devices of one GPU."""
     return not (above.is_mig and key.is_mig and above.physical_index == key.physical_index)
 
 
 def device_height(
     keys: Sequence[DeviceKey], form: str, details: int = 0, *, versions: bool = True
 ) -> int:
-    """Rows of the panel, with so many lines of details for each GPU."""
+    """Return the rows of the panel, with ``details`` lines of details for each GPU."""
     if not keys:
         return _TOP_ROWS + 2
     count = len(keys) + details * sum(not key.is_mig for key in keys)
     if form in (FULL, COMPACT):
         count += sum(map(is_separated, keys, keys[1:]))
     if form == FULL:
-        # A second row for the headings and for each GPU.
+        # Headings and GPUs have a second row.
         count += 1 + sum(not key.is_mig for key in keys)
     return _TOP_ROWS + 3 + count - (0 if versions else VERSION_ROWS)
 
@@ -120,9 +140,10 @@ def lay_out_devices(
     versions: bool = True,
     name_width: int = 0,
 ) -> DeviceLayout:
-    """Places for the devices in a panel of this width that begins at row ``y``.
+    """Lay out the devices in a panel of this width that begins at row ``y``.
 
-    Where names are drawn, bars give way to those of ``name_width`` cells.
+    In the full form, the first cell is wide enough for names of ``name_width`` columns, if that leaves
+    enough room for the bars.
     """
     versions = versions or not keys
     area = Rect(0, y, width, device_height(keys, form, len(details), versions=versions))
@@ -148,21 +169,42 @@ def lay_out_devices(
 
 
 def product_name(name: str) -> str:
-    """The name of a GPU as it is drawn: safe, and without the maker's."""
+    """Return the name of a GPU as it is drawn: safe, and without ``NVIDIA``."""
     text = safe(name)
     return text[len(_MAKER) :] if text.startswith(_MAKER) else text
 
 
+def place_details(width: int, *, with_nvlink: bool) -> Details:
+    """Return the details by line, in a box of this width: each in the first line that has room."""
+    right = width - 2
+    lines: list[list[DetailSlot]] = []
+    for name, cells in _DETAIL_WIDTHS.items():
+        if name == 'nvlink' and not with_nvlink:
+            continue
+        for line in lines:
+            x = line[-1].x + line[-1].width + _GAP
+            if x + cells <= right:
+                break
+        else:
+            x = _INDENT
+            line = []
+            lines.append(line)
+        line.append(DetailSlot(name, x, min(cells, right - x)))
+        if name == 'reasons':
+            line[-1] = line[-1]._replace(width=right - x)
+    return tuple(map(tuple, lines))
+
+
 def _box_width(width: int, name_width: int) -> int:
-    """Columns of the box: all of them where there are too few for a bar, else what names need."""
+    """Return the columns of a box: what names need, or all if there is no room for a bar."""
     if width < ONE_BAR:
         return width
     room = _BAR_ROOM if width < TWO_BARS else _BARS_ROOM
-    return min(CLASSIC + max(0, name_width + BESIDE_NAME - CELL_WIDTHS[0]), width - room)
+    return min(CLASSIC + max(0, name_width + AROUND_NAME - CELL_WIDTHS[0]), width - room)
 
 
 def _cells(width: int) -> tuple[Cells, ...]:
-    """The cells of a box of this width; what the others do not need is the first one's."""
+    """Return the cells of a box of this width. The first cell takes the columns left over."""
     if width < CLASSIC:
         return (Cells(1, width - 2),)
     first, second, third = CELL_WIDTHS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Where the lines and buttons of a message box are; pure."""
+"""Layout of a dialog: lines of text and buttons."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.namedtuple import NamedTuple
 
-#: The box at its widest, for long paragraphs on wide screens: lists take what their lines need.
+#: Maximum width of a dialog with paragraphs. Lists may be wider.
 _MAX_WIDTH = 100
-#: Cells between two buttons, where there is room for them.
+#: Columns between two buttons, if there is room.
 _GAP = 2
 
 
 class DialogLayout(NamedTuple):
-    """Places of a message box, and its message as lines that fit."""
+    """Places in a dialog, and its text as lines that fit."""
 
-    #: The box with its border; empty where there is no room for one: then there are no buttons
-    #: either, and the beginning of the message is one line in the middle of the screen.
+    #: Place including the border. It is empty if there is no room: then the beginning of the text
+    #: is one line without buttons.
     box: Rect
-    #: Where the lines of the message are.
+    #: Place of the lines.
     text: Rect
     lines: tuple[str, ...]
-    #: One for each button, in their order; these can be clicked.
+    #: Places of the buttons, in order.
     buttons: tuple[Rect, ...]
-    #: The highest useful ``scroll_y``.
+    #: Maximum ``scroll_y``.
     scroll_limit: int = 0
-    #: How many lines of the paragraphs that are not fixed are seen.
+    #: Number of visible lines of the paragraphs that are not fixed.
     body_rows: int = 0
 
     def button_at(self, x: int, y: int) -> int | None:
-        """Index of the button that holds the cell."""
+        """Return the index of the button in this cell of the screen."""
         return next((i for i, b in enumerate(self.buttons) if b.contains(x, y)), None)
 
 
 def button_text(label: str) -> str:
-    """A button as it is drawn."""
+    """Return a button as it is drawn."""
     return f' {label} '
 
 
@@ -50,15 +50,15 @@ def lay_out_dialog(
     fixed: int = 0,
     wrapped: bool = True,
 ) -> DialogLayout:
-    """A message of paragraphs, made safe, and a row of buttons in the middle of ``area``.
+    """Lay out paragraphs, made safe, and a row of buttons in the middle of ``area``.
 
-    Paragraphs are ``wrapped``, or clipped to a line each. Where there are too many lines, the first
-    ``fixed`` paragraphs stay, the others scroll, and the last line says which of them are seen.
-    Buttons that do not fit beside each other stand below each other.
+    Paragraphs are ``wrapped``, or clipped to a line each. If there are too many lines, the first
+    ``fixed`` paragraphs stay, the others scroll, and the last line shows the position. Buttons that
+    do not fit in a row are stacked.
     """
     message = [safe(paragraph) for paragraph in message]
     sizes = [cell_width(button_text(label)) for label in labels]
-    # Two cells for the border, two for the space beside it.
+    # Two columns for the border, two for the padding.
     room = (min(area.width, _MAX_WIDTH) if wrapped else area.width) - 4
     gaps = max(0, len(sizes) - 1)
     gap = next((gap for gap in range(_GAP, 0, -1) if sum(sizes) + gap * gaps <= room), 0)
@@ -77,7 +77,7 @@ def lay_out_dialog(
     ]
     noun = 'line' if wrapped else ''
     lines, scroll_limit = _fit_lines(head, body, room, text_rows, scroll_y, noun)
-    # As wide as if all of it were seen, so that scrolling does not move the box.
+    # As wide as all lines need, so that scrolling does not resize the dialog.
     widest = [cell_width(line) for line in (*head, *body, *lines)]
     width = min(room, max([*widest, max(sizes, default=0) if stacked else in_a_row]))
     height = len(lines) + (button_rows + 1 if sizes else 0)
@@ -93,9 +93,9 @@ def lay_out_dialog(
 def _fit_lines(
     head: list[str], body: list[str], room: int, rows: int, scroll_y: int, noun: str
 ) -> tuple[list[str], int]:
-    """The lines that are seen in so many rows, and how far the body can be scrolled.
+    """Return the lines visible in ``rows`` rows, and the maximum ``scroll_y`` of the body.
 
-    The ``noun`` says what is counted, ``''``: it goes without saying.
+    The ``noun`` is what the position counts; it may be empty.
     """
     if len(head) + len(body) <= rows:
         return head + body, 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The help as lines that fit: keys beside what they do, in two columns where there is room."""
+"""Layout of the help: keys and what they do, in two columns if there is room."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Sequence
 from nvitop.gui.render.width import cell_width, clip, wrap
 from nvitop.namedtuple import NamedTuple
 
-#: Width of the screen from which on there are two columns.
+#: Minimum width of the screen for two columns.
 _TWO_COLUMNS = 150
-#: Cells of the keys, on a narrow screen and on another; where they are longer, the text is below.
+#: Width of a narrow column; width of the keys in it, and in others. Longer keys have a line of their own.
 _NARROW, _FEW_KEYS, _KEYS = 60, 9, 19
 _INDENT, _GAP = 2, 2
 
 
 class HelpEntry(NamedTuple):
-    """Keys, and what they do."""
+    """Keys and what they do."""
 
     keys: str
     text: str
-    #: Whether it is taken away by ``--readonly``, which is in force.
+    #: Whether ``--readonly`` disables the keys.
     is_disabled: bool = False
 
 
 class HelpGroup(NamedTuple):
-    """A heading and the entries under it."""
+    """A heading and its entries."""
 
     heading: str
     entries: tuple[HelpEntry, ...]
-    #: Of the texts: ``'text'``, or ``'legend'``, which has words in the colours it explains.
+    #: Kind of the texts: ``'text'``, or ``'legend'``, whose words have the colors they explain.
     kind: str = 'text'
 
 
@@ -43,7 +43,7 @@ class HelpPart(NamedTuple):
 
 
 def lay_out_help(groups: Sequence[HelpGroup], width: int) -> tuple[tuple[HelpPart, ...], ...]:
-    """The lines for a screen of this width, from top to bottom."""
+    """Return the lines for a screen of this width, from top to bottom."""
     if width < _TWO_COLUMNS:
         return tuple(tuple(line) for line in _column(groups, width - 1))
     half = (width - _GAP) // 2
@@ -59,7 +59,7 @@ def lay_out_help(groups: Sequence[HelpGroup], width: int) -> tuple[tuple[HelpPar
 
 
 def _half(groups: Sequence[HelpGroup]) -> int:
-    """How many groups go to the left, so that both sides are as even as can be."""
+    """Return the number of groups in the left column, so that both are about equally long."""
     sizes = [len(group.entries) + 2 for group in groups]
     return min(range(len(groups) + 1), key=lambda i: abs(sum(sizes[:i]) - sum(sizes[i:])))
 
@@ -77,7 +77,7 @@ def _column(groups: Sequence[HelpGroup], width: int) -> list[list[HelpPart]]:
 
 
 def _entry(entry: HelpEntry, kind: str, width: int, keys_width: int) -> list[list[HelpPart]]:
-    """The lines of an entry: the text beside the keys, or below them."""
+    """Return the lines of an entry: the text to the right of the keys, or below them."""
     x = _INDENT + keys_width + _GAP
     off = entry.is_disabled
     keys = HelpPart(_INDENT, clip(entry.keys, width - _INDENT), 'keys', off)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Where the parts of the host panel are."""
+"""Layout of the host panel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from nvitop.gui.layout.device import CLASSIC
 from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 
-#: Rows of its two forms. The full one uses the last line of the device panel as its top.
+#: Heights of its two forms. The last line of the device panel is the top of the full one.
 FULL_HEIGHT, COMPACT_HEIGHT = 12, 2
 
 _UPPER_ROWS, _MEMORY_ROWS, _LOWER_ROWS = 5, 4, 5
@@ -16,14 +16,14 @@ _SHORT_LOAD_AVERAGE = len('( LOAD: 12.34 )')
 
 
 class HostGraphs(NamedTuple):
-    """The full form: graphs. Upper ones grow up, lower ones down, from the line between."""
+    """The full form: graphs that grow up and down from the line between them."""
 
     cpu: Rect
     memory: Rect
     swap: Rect
     #: Row of the line with the times.
     time_y: int
-    #: The two graphs of the devices, where there is room for them.
+    #: The two graphs of the devices, if there is room for them.
     upper: Rect | None = None
     lower: Rect | None = None
 
@@ -38,7 +38,7 @@ class HostBoxes(NamedTuple):
 
 
 class HostLayout(NamedTuple):
-    """Places of the host panel: of one form, or of none where it is hidden."""
+    """Places in the host panel. Both forms are ``None`` while it is hidden."""
 
     area: Rect
     graphs: HostGraphs | None = None
@@ -46,9 +46,9 @@ class HostLayout(NamedTuple):
 
 
 def lay_out_host(y: int, width: int, *, height: int, box: int) -> HostLayout:
-    """Places for a panel of this size that begins at row ``y``; its height says the form.
+    """Lay out a panel of this size that begins at row ``y``. The height determines the form.
 
-    ``box`` is the width of the devices' box, ``width`` where nothing stands beside it.
+    ``box`` is the width of the device panel without bars: ``width`` if there is nothing to its right.
     """
     area = Rect(0, y, width, height)
     if height == FULL_HEIGHT:

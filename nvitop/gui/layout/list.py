@@ -1,35 +1,42 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Where the lines of a screen are that is a list: title, headings, lines, foot."""
+"""Layout of screens that are lists: title, headings, lines, foot."""
 
 from __future__ import annotations
 
-from typing import Iterable
+from typing import Iterable, Mapping
 
+from nvitop.gui.layout.device import CLASSIC, Cells
+from nvitop.gui.layout.process import PlacedColumn, place
+from nvitop.gui.model.columns import TREE_COLUMNS
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.namedtuple import NamedTuple
+
+#: Minimum width of the command in the tree, on a narrow screen and on a wide one. Other columns are
+#: dropped if there is less.
+_NARROW_REST, _REST = 18, 30
 
 
 class ListLayout(NamedTuple):
     """Places of the lines of a list."""
 
-    #: The rows of the lines, as many as there is room for.
+    #: The rows available for lines.
     area: Rect
-    #: How many lines the list has, and index of the first one that is seen.
+    #: Number of lines, and index of the first one on the screen.
     length: int
     scroll_y: int
 
     @property
     def shown(self) -> range:
-        """Indices of the lines that are seen."""
+        """Indices of the lines on the screen."""
         return range(self.scroll_y, min(self.length, self.scroll_y + self.area.height))
 
     def row_of(self, line: int) -> int:
-        """The row of a line."""
+        """Return the row of a line."""
         return self.area.y + line - self.scroll_y
 
     def at(self, y: int) -> int | None:
-        """Index of the line in this row."""
+        """Return the index of the line in a row."""
         line = y - self.area.y + self.scroll_y
         return line if self.area.y <= y < self.area.bottom and line < self.length else None
 
@@ -44,9 +51,9 @@ def lay_out_list(
     scroll_y: int = 0,
     cursor: int | None = None,
 ) -> ListLayout:
-    """Places on a screen of this size with ``top`` rows above the lines and ``bottom`` below.
+    """Lay out ``count`` lines on a screen with ``top`` rows above them and ``bottom`` rows below.
 
-    The list is scrolled as near to ``scroll_y`` as can be, with the line of the cursor in view.
+    The first line on the screen is as near to ``scroll_y`` as possible with the cursor in view.
     """
     area = Rect(0, top, width, max(0, height - top - bottom))
     if cursor is not None:
@@ -55,8 +62,31 @@ def lay_out_list(
     return ListLayout(area, count, scroll_y)
 
 
+class TreeLayout(NamedTuple):
+    """Places of the lines and columns. The last column is the command with its branches."""
+
+    lines: ListLayout
+    columns: tuple[PlacedColumn, ...]
+
+
+def lay_out_tree(
+    width: int,
+    height: int,
+    count: int,
+    widths: Mapping[str, int],
+    *,
+    top: int,
+    scroll_y: int = 0,
+    cursor: int | None = None,
+) -> TreeLayout:
+    """Lay out ``count`` processes; ``widths`` are those of columns wider than usual."""
+    rest = _NARROW_REST if width < CLASSIC else _REST
+    lines = lay_out_list(width, height, count, top=top, scroll_y=scroll_y, cursor=cursor)
+    return TreeLayout(lines, place(TREE_COLUMNS, Cells(0, width), widths, rest=rest))
+
+
 def longest_line(texts: Iterable[str], *, limit: int) -> int:
-    """Cells of the longest of these texts, which need not be safe, as drawn up to ``limit``."""
+    """Return the columns of the longest text, which need not be safe, up to ``limit``."""
     return max(
         (len(text) if text.isascii() else cell_width(safe(text, limit=limit)) for text in texts),
         default=0,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Where everything on the main screen is, and in a report, which is a screen as high as its page."""
+"""Layout of the main screen, and of a report, which is a screen as high as its page."""
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Mapping, Sequence
+from typing import Mapping, Sequence
 
 from nvitop.gui.layout.device import (
     CLASSIC,
@@ -15,9 +15,11 @@ from nvitop.gui.layout.device import (
     NARROWEST,
     ONE_BAR,
     VERSION_ROWS,
+    Details,
     DeviceLayout,
     device_height,
     lay_out_devices,
+    place_details,
     product_name,
 )
 from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT, HostLayout, lay_out_host
@@ -35,59 +37,57 @@ from nvitop.gui.render.width import cell_width
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
 
-if TYPE_CHECKING:
-    from nvitop.gui.layout.device import Details
-
-#: The fewest rows in which the main screen is drawn.
+#: Minimum height of the main screen.
 LOWEST = 6
-#: Rows of processes that should be seen before the lines between GPUs are given up.
+#: Rows of processes that should stay visible in automatic mode.
 _FEW_PROCESSES = 4
-#: Wider than this only for the sake of commands.
+#: Maximum width of a report, unless commands need more.
 _REPORT_WIDTH = 140
 
 
 class Content(NamedTuple):
-    """What is to be placed."""
+    """Everything the layout of a page depends on, except the size of the screen."""
 
     devices: tuple[DeviceKey, ...] = ()
-    #: Numbers of processes in a row on the same GPU, in the order in which they are listed.
+    #: Sizes of the groups of successive processes on the same GPU.
     groups: tuple[int, ...] = ()
-    #: Whether lines may be drawn between these groups.
+    #: Whether there may be lines between these groups.
     is_grouped: bool = True
     #: Names of the columns of the process panel.
     columns: tuple[str, ...] = ()
-    #: Columns whose values are wider than usual, with their widths.
+    #: Widths of columns whose values are wider than usual.
     column_widths: tuple[tuple[str, int], ...] = ()
-    #: The details of each GPU, by line.
     details: Details = ()
-    #: Cells of the longest name of a GPU.
+    #: Width of the longest name of a GPU.
     name_width: int = 0
 
 
 class RowCounts(NamedTuple):
-    """What has to be known of all rows of processes, on the screen or not."""
+    """Counts over all rows of processes, on the screen or not."""
 
-    #: Numbers of rows in a row on the same GPU.
+    #: Sizes of the groups of successive rows on the same GPU.
     groups: tuple[int, ...] = ()
     #: Widths of columns whose values are wider than usual.
     column_widths: Mapping[str, int] = {}
-    #: Whether any is in another PID namespace.
+    #: Whether any process is in another PID namespace.
     has_foreign: bool = False
 
 
 def count_rows(rows: Sequence[ProcessSample]) -> RowCounts:
-    """Look at all rows once, and not at every key."""
+    """Count over all rows, once per list and not once per key."""
     has_foreign = any(row.status == 'foreign' for row in rows)
     return RowCounts(group_sizes(rows), column_widths(rows), has_foreign)
 
 
 class MainLayout(NamedTuple):
-    """Places of the panels from top to bottom. Rows above and below the screen are negative or
-    beyond its height."""
+    """Places of the panels from top to bottom.
+
+    Rows above the screen are negative, rows below it are at least its height.
+    """
 
     width: int
     height: int
-    #: Rows of all panels together, and how many of them are above the screen.
+    #: Rows of all panels, and how many of them are above the screen.
     page_height: int
     scroll_y: int
     devices: DeviceLayout
@@ -96,7 +96,7 @@ class MainLayout(NamedTuple):
 
     @property
     def is_too_small(self) -> bool:
-        """Whether only a message that says so can be drawn."""
+        """Whether there is room for no panel, only for a message."""
         return not self.page_height
 
 
@@ -108,7 +108,7 @@ class _Forms(NamedTuple):
 
 
 def _forms(content: Content, width: int, height: int, *, mode: str, host_height: int) -> _Forms:
-    """How much room each panel takes. ``host_height`` is that of its largest form."""
+    """Choose the forms of the panels. ``host_height`` is the height of the largest host panel."""
     compact_host = min(host_height, COMPACT_HEIGHT)
     grouped = content.is_grouped
     if mode == 'full' and width >= CLASSIC:
@@ -131,9 +131,10 @@ def _forms(content: Content, width: int, height: int, *, mode: str, host_height:
 
 
 def _squeezed(content: Content, height: int, forms: _Forms) -> _Forms:
-    """The same, without the versions, and without the host too, where else no processes are seen.
+    """Drop the versions, then the host panel, if too few processes would be visible otherwise.
 
-    It depends on devices and screen alone, so that nothing jumps when a process begins or ends.
+    The choice depends on devices and screen only, so that panels do not jump when a process starts
+    or exits.
     """
     devices = device_height(content.devices, forms.device, len(content.details))
     few = process_height((_FEW_PROCESSES,), separated=False) - 1
@@ -149,7 +150,7 @@ def _squeezed(content: Content, height: int, forms: _Forms) -> _Forms:
     return forms._replace(versions=True)
 
 
-# Remembered: one key asks up to four times where things lie, and most keys move nothing.
+# Cached: a key needs the layout up to four times, and most keys do not change it.
 @functools.lru_cache(maxsize=16)
 def lay_out_main(
     content: Content,
@@ -160,10 +161,10 @@ def lay_out_main(
     host_height: int = FULL_HEIGHT,
     scroll_y: int = 0,
 ) -> MainLayout:
-    """Places for a screen of this size.
+    """Lay out a screen of this size.
 
-    ``host_height`` is that of the largest form the host panel may take, 0 to hide it.
-    ``scroll_y`` becomes less where the page ends before.
+    ``host_height`` is the height of the largest host panel allowed, 0 to hide it. ``scroll_y`` is
+    limited by the end of the page.
     """
     if width < NARROWEST or height < LOWEST:
         return _nothing(width, height)
@@ -212,9 +213,9 @@ def lay_out_page(
     height: int,
     counts: RowCounts | None = None,
 ) -> MainLayout:
-    """Places of what is shown: devices and host of a sample, and these rows of its processes.
+    """Lay out devices and host of a sample, and these rows of its processes.
 
-    ``counts`` are those of the rows, where they are known.
+    ``counts`` are those of the rows, if they are known already.
     """
     counts = counts or count_rows(rows)
     is_natural = main.sort.order == 'natural'
@@ -227,7 +228,7 @@ def lay_out_page(
         _details(sample, width) if view.shows_details else (),
         _name_width(sample),
     )
-    # Graphs need characters that ASCII does not have.
+    # Graphs need more than ASCII characters.
     host_height = COMPACT_HEIGHT if view.ascii else FULL_HEIGHT
     return lay_out_main(
         content,
@@ -240,21 +241,19 @@ def lay_out_page(
 
 
 def _name_width(sample: Sample) -> int:
-    """Cells of the longest name that is drawn: of no MIG device, nor of a GPU that never answered."""
+    """Return the width of the longest name drawn: not of MIG devices or of GPUs that never responded."""
     names = (device.info.name for device in sample.devices if not device.key.is_mig)
     drawn = (product_name(name) for name in names if not name.startswith('ERROR: '))
     return max(map(cell_width, drawn), default=0)
 
 
 def _details(sample: Sample, width: int) -> Details:
-    from nvitop.gui.layout.details import place_details  # only where they are shown
-
     with_nvlink = any(device.info.nvlink_link_count for device in sample.devices)
     return place_details(width, with_nvlink=with_nvlink)
 
 
 def _nothing(width: int, height: int) -> MainLayout:
-    """The layout of a screen too small for any panel."""
+    """Return the layout of a screen too small for any panel."""
     nowhere = Rect(0, 0, 0, 0)
     devices = DeviceLayout(nowhere, NARROW, 0, 0, (), (), ())
     processes = ProcessLayout(nowhere, (), (), ())
@@ -262,23 +261,22 @@ def _nothing(width: int, height: int) -> MainLayout:
 
 
 def scroll_to_process(layout: MainLayout, process: int, *, covered: int = 0) -> int:
-    """The ``scroll_y`` nearest to the present one with which the row of a process is seen.
+    """Return the ``scroll_y`` nearest to the present one at which a process is visible.
 
-    So many rows at the top of the screen are ``covered`` by something else.
+    The first ``covered`` rows of the screen show something else.
     """
     row = layout.processes.row_of(process) + layout.scroll_y
     return max(row + 1 - layout.height, min(layout.scroll_y, row - covered))
 
 
 def report_width(terminal: int, longest_row: int, *, has_devices: bool) -> int:
-    """How wide a report is: as wide as its box and bars need, and up to the terminal's width where
-    commands are long.
+    """Return the width of a report: that of box and bars, more if commands need it.
 
-    ``longest_row`` is the width at which the row of no process is cut. Never less than the
-    narrowest form, which a narrower terminal wraps.
+    ``longest_row`` is the width at which no process is cut. A terminal narrower than the narrowest
+    form wraps the report.
     """
     terminal = max(terminal, NARROWEST)
     if not has_devices or terminal < CLASSIC:
         return min(terminal, CLASSIC)
-    wish = min(terminal if terminal >= ONE_BAR else CLASSIC, longest_row)
-    return max(wish, min(terminal, _REPORT_WIDTH))
+    wanted = min(terminal if terminal >= ONE_BAR else CLASSIC, longest_row)
+    return max(wanted, min(terminal, _REPORT_WIDTH))

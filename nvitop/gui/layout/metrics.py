@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Where everything on the screen of a process's metrics is."""
+"""Layout of the metrics screen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nvitop.gui.layout.process import PlacedColumn, place_columns
 from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 
-#: What is told of the process, where there is room.
+#: Columns shown of the process, if there is room.
 COLUMNS: tuple[str, ...] = (
     'gpu',
     'pid',
@@ -27,14 +27,14 @@ COLUMNS: tuple[str, ...] = (
 )
 #: Rows of title, headings and process.
 _TOP_ROWS = 3
-#: The fewest rows of a box with two graphs above two: three lines and a row for each graph.
-_LEAST_BOX = 5
-#: Cells left of a graph for percentages: one more where both have this width.
+#: Minimum height of a box with two graphs above two: three lines and a row for each graph.
+_MIN_BOX = 5
+#: Columns to the left of a graph for percentages, and the width of both from which there is one more.
 _GUTTER, _WIDE = 5, 30
 
 
 class GraphArea(NamedTuple):
-    """A graph, the cells left of it for percentages, and those in which its title has to fit."""
+    """Places of a graph, of the percentages to its left, and of its title."""
 
     area: Rect
     gutter: Rect
@@ -42,24 +42,24 @@ class GraphArea(NamedTuple):
 
 
 class MetricsLayout(NamedTuple):
-    """Places of the screen. Where it is too low for graphs, ``box`` is empty."""
+    """Places on the screen. ``box`` is empty if there is no room for graphs."""
 
     columns: tuple[PlacedColumn, ...]
     heading_y: int
     row_y: int
-    #: The box, the row of its line in the middle, and the columns of its upright lines.
+    #: Box around the graphs, the row of its middle line, the columns of its vertical lines.
     box: Rect
     middle_y: int
     uprights: tuple[int, int, int]
-    #: Upper left, lower left, upper right, lower right; or one line each.
+    #: Upper left, lower left, upper right, lower right; one line each if there is no box.
     graphs: tuple[GraphArea, GraphArea, GraphArea, GraphArea]
 
 
 def lay_out_metrics(width: int, height: int, widths: Mapping[str, int]) -> MetricsLayout:
-    """Places on a screen of this size; ``widths`` are those of columns wider than usual."""
+    """Lay out a screen of this size; ``widths`` are those of columns wider than usual."""
     columns = place_columns(COLUMNS, width, widths)
     area = Rect(0, 0, width, height).split_top(_TOP_ROWS)[1]
-    if area.height < _LEAST_BOX:
+    if area.height < _MIN_BOX:
         lines = [Rect(1, area.y + i, width - 2, int(i < area.height)) for i in range(4)]
         nowhere = Rect(0, area.y, 0, 0)
         first, second, third, fourth = (GraphArea(line, nowhere, line) for line in lines)

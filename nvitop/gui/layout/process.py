@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Where the rows and columns of the process panel are."""
+"""Layout of the process panel: rows and columns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample
 
-#: Line above the box, border, title, headings, line below them.
+#: Rows above the processes: empty line, border, title, headings, line.
 _TOP_ROWS = 5
-#: Cells the last column keeps before others are left out, on a narrow screen and on another.
+#: Minimum width of the last column, on a narrow screen and on a wide one.
 _NARROW_REST, _REST = 14, 7
 
 
 class PlacedColumn(NamedTuple):
-    """A column and its cells."""
+    """A column and its place."""
 
     column: Column
     x: int
@@ -27,30 +27,31 @@ class PlacedColumn(NamedTuple):
 
     @property
     def right(self) -> int:
-        """The first column of cells right of it."""
+        """The first column of the screen to the right of it."""
         return self.x + self.width
 
 
 class ProcessLine(NamedTuple):
-    """A row that is on the screen: the index of its process, and where it is."""
+    """A row on the screen."""
 
+    #: Index of the process.
     process: int
     y: int
 
 
 class ProcessLayout(NamedTuple):
-    """Places of the process panel. ``area.y`` is above the screen while the page is scrolled."""
+    """Places in the process panel. ``area.y`` may be negative while the page is scrolled."""
 
     area: Rect
     columns: tuple[PlacedColumn, ...]
-    #: Only the rows that are on the screen.
+    #: Only the rows on the screen.
     rows: tuple[ProcessLine, ...]
     #: Rows of the lines between GPUs, on the screen or not.
     separators: tuple[int, ...]
 
     @property
     def box(self) -> Rect:
-        """The box, without the line above it."""
+        """Place of the panel without the line above its border."""
         return self.area.split_top(1)[1]
 
     @property
@@ -65,23 +66,23 @@ class ProcessLayout(NamedTuple):
 
     @property
     def fixed(self) -> tuple[PlacedColumn, ...]:
-        """The columns before the first one that scrolls horizontally."""
+        """The columns before the first one that scrolls sideways."""
         return tuple(itertools.takewhile(lambda place: not place.column.scrolls, self.columns))
 
     @property
     def moving(self) -> tuple[PlacedColumn, ...]:
-        """The columns that scroll horizontally, as if they were one text."""
+        """The columns that scroll sideways as one text."""
         return self.columns[len(self.fixed) :]
 
     def row_of(self, process: int) -> int:
-        """The row of a process, on the screen or not."""
+        """Return the row of a process, on the screen or not."""
         y = self.first_y + process
         for separator in self.separators:
             y += separator <= y
         return y
 
     def at(self, x: int, y: int) -> int | None:
-        """Index of the process whose row holds the cell."""
+        """Return the index of the process in this cell of the screen."""
         if 0 < x < self.area.width - 1:
             for row in self.rows:
                 if row.y == y:
@@ -89,7 +90,7 @@ class ProcessLayout(NamedTuple):
         return None
 
     def column_at(self, x: int, y: int) -> Column | None:
-        """The column whose heading holds the cell."""
+        """Return the column whose heading is in this cell of the screen."""
         if y == self.heading_y:
             for place in self.columns:
                 if place.x <= x < place.right:
@@ -98,7 +99,7 @@ class ProcessLayout(NamedTuple):
 
 
 def group_sizes(processes: Iterable[ProcessSample]) -> tuple[int, ...]:
-    """How many processes in a row run on the same GPU, MIG devices counting for their GPU."""
+    """Return the sizes of the groups of successive processes on the same GPU or its MIG devices."""
     sizes: list[int] = []
     last = -1
     for process in processes:
@@ -112,7 +113,7 @@ def group_sizes(processes: Iterable[ProcessSample]) -> tuple[int, ...]:
 
 
 def process_height(groups: Sequence[int], *, separated: bool) -> int:
-    """Rows of the panel for groups of so many processes."""
+    """Return the height of the panel for groups of these sizes."""
     rows = sum(groups) + (max(0, len(groups) - 1) if separated else 0)
     return _TOP_ROWS + 1 + max(1, rows)
 
@@ -126,7 +127,7 @@ def lay_out_processes(
     separated: bool,
     screen_height: int,
 ) -> ProcessLayout:
-    """Places for the processes in a panel of this width that begins at row ``y``."""
+    """Lay out the processes in a panel of this width that begins at row ``y``."""
     area = Rect(0, y, width, process_height(groups, separated=separated))
     rows: list[ProcessLine] = []
     separators: list[int] = []
@@ -146,12 +147,12 @@ def lay_out_processes(
 def place_columns(
     names: Sequence[str], width: int, widths: Mapping[str, int]
 ) -> tuple[PlacedColumn, ...]:
-    """Places of the columns in a box of this width.
+    """Lay out columns in a box of this width.
 
-    ``widths`` are those of columns whose values are wider than usual. Columns are left out, by
-    rank, until there is room for the command, which gets all that is left.
+    ``widths`` are those of columns whose values are wider than usual. Columns are dropped by rank
+    until there is room for the command, which takes the rest.
     """
-    # A border on both sides, and an empty cell before the right one.
+    # Borders on both sides, and an empty cell before the right one.
     rest = _NARROW_REST if width < CLASSIC else _REST
     columns = [COLUMNS_BY_NAME[name] for name in names]
     return place(columns, Cells(1, width - 3), widths, rest=rest)
@@ -160,8 +161,11 @@ def place_columns(
 def place(
     columns: Sequence[Column], cells: Cells, widths: Mapping[str, int], *, rest: int
 ) -> tuple[PlacedColumn, ...]:
-    """Places of columns within ``cells``; they are left out, by rank, until there is room for the
-    others, and ``rest`` for one that takes what is left over."""
+    """Lay out columns within ``cells``.
+
+    Columns are dropped by rank until the others fit. A column of width 0 takes the rest, at least
+    ``rest`` cells.
+    """
     columns = list(columns)
     while True:
         needed = [_gap(column, i) + _width(column, widths) for i, column in enumerate(columns)]
@@ -184,10 +188,10 @@ def place(
 
 
 def _gap(column: Column, index: int) -> int:
-    """Empty cells before a column. Text keeps one from the border, numbers rarely fill their cell."""
+    """Return the empty cells before a column. Only text needs one after the border."""
     return column.gap if index else int(column.align == '<')
 
 
 def _width(column: Column, widths: Mapping[str, int]) -> int:
-    """Cells of a column, 0: what is left over."""
+    """Return the width of a column; 0 if it takes the rest."""
     return max(column.width, widths.get(column.name, 0))

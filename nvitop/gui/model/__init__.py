@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What layout and state both need: columns, screens, choices, graphs, effects."""
+"""Values that layout, state and view share: columns, screens, choices, graphs, effects."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What the user chose: how things are drawn, and what is selected, sorted and scrolled."""
+"""Choices of the user: how things are drawn; what is selected, sorted and scrolled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessKey
 
-#: Status of a process → what stands in the place of its command.
+#: Status of a process → text shown in place of its command.
 SPECIAL_COMMANDS = {
     'zombie': 'Zombie Process',
     'no permission': 'No Permissions',
@@ -18,64 +18,64 @@ SPECIAL_COMMANDS = {
 
 
 class ViewState(NamedTuple):
-    """How things are drawn: what the options said and keys have changed since."""
+    """How things are drawn: set by options, changed by keys."""
 
     #: One of :data:`nvitop.console.options.MODES`.
     mode: str = 'auto'
     show_host: bool = True
-    #: Whether links, codecs, energy and throttle reasons of each device are shown.
+    #: Whether the details of each device are shown: links, codecs, energy, throttle reasons.
     shows_details: bool = False
     #: Names of the columns of the process panel, from left to right.
     columns: tuple[str, ...] = DEFAULT_COLUMNS
-    #: All columns, hidden ones too, in the order that was chosen; ``()``: none was.
+    #: All columns, hidden ones too, in the order the user chose; empty if the user chose none.
     column_order: tuple[str, ...] = ()
     thresholds: Thresholds = Thresholds()
-    #: Bars and graphs in a gradient instead of one colour each.
+    #: Draw bars and graphs in a gradient instead of one color.
     colorful: bool = False
-    #: Only ASCII will be drawn, so what needs finer characters is left out.
+    #: The screen is converted to ASCII, so leave out what needs other characters.
     ascii: bool = False
-    #: No finer blocks than halves will be drawn, and no braille.
+    #: The screen is converted to half blocks, without braille.
     halves: bool = False
     readonly: bool = False
 
 
 class Sort(NamedTuple):
-    """In which order processes are listed."""
+    """The order in which processes are listed."""
 
     #: Name of an order in :data:`nvitop.gui.state.ordering.ORDERS`.
     order: str = 'natural'
-    #: The other way round than is usual for the order.
+    #: Whether the usual direction of the order is reversed.
     reverse: bool = False
 
 
 class ProcessFilter(NamedTuple):
-    """Which processes are listed; ``None``: all. What is given must all be met."""
+    """Restricts the list of processes. ``None`` does not restrict it; all restrictions apply."""
 
     users: frozenset[str] | None = None
     pids: frozenset[int] | None = None
-    #: Types of :class:`nvitop.sampling.types.ProcessSample`, ``None`` among them: not known.
+    #: Types as in :class:`nvitop.sampling.types.ProcessSample`, including ``None`` for unknown.
     types: frozenset[str | None] | None = None
 
 
 class GraphState(NamedTuple):
-    """What the two graphs beside the host's plot, and over which time."""
+    """Metrics and time of the two graphs of the devices."""
 
-    #: Names of metrics of which a history is kept.
+    #: Names of metrics that have a history.
     upper: str = 'memory_percent'
     lower: str = 'gpu_utilization'
-    #: Time that the width of a graph stands for; 0: one second for each column of dots.
+    #: Time shown by the width of a graph; 0 is one second per column of dots.
     minutes: int = 0
 
 
 class MainState(NamedTuple):
-    """The main screen."""
+    """State of the main screen."""
 
     sort: Sort = Sort()
     filter: ProcessFilter = ProcessFilter()
     selected: ProcessKey | None = None
     tagged: frozenset[ProcessKey] = frozenset()
-    #: Rows of the page above the screen.
+    #: Number of rows of the page above the screen.
     scroll_y: int = 0
-    #: Cells by which host columns and command are moved to the left.
+    #: Number of columns by which host columns and command are scrolled.
     scroll_x: int = 0
     graphs: GraphState = GraphState()

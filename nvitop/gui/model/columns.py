@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The columns of the process panel, in one table: panel, sorting, help and documentation use it."""
+"""The columns of all lists, in tables that drawing, sorting, help and documentation use."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from nvitop.sampling.types import ProcessSample
 
 
 class Column(NamedTuple):
-    """A column of the process panel. What stands in its cells is made in ``view.cells``."""
+    """A column of a list. ``view.column_text`` makes the text of process columns."""
 
     #: Name in the configuration file.
     name: str
     title: str
-    #: Cells, without the gap; columns that grow are made as wide as their widest value.
+    #: Width without the gap; some columns grow to the width of their widest value.
     width: int
-    #: One line for people: what it is, with its unit.
+    #: One line of help: meaning and unit.
     help: str
     #: ``'>'``, or ``'<'`` for text.
     align: str = '>'
-    #: Empty cells before it.
+    #: Empty cells before the column.
     gap: int = 1
-    #: The order of ``ordering.ORDERS`` that sorts by it, ``''``: none.
+    #: Name of the order in ``ordering.ORDERS`` that sorts by it; ``''`` if there is none.
     order: str = ''
-    #: Whether it scrolls horizontally, with the command.
+    #: Whether it scrolls sideways with the command.
     scrolls: bool = False
-    #: Where the screen is too narrow, columns are left out from the highest rank down; 0: never.
+    #: On a narrow screen the columns of the highest rank are dropped first; rank 0 never.
     rank: int = 0
 
 
-#: What the letters in the column of types stand for.
+#: Meaning of the letters in the type column.
 TYPES = 'C compute, G graphics, X both, M MPS client'
 
 # fmt: off
@@ -56,7 +56,7 @@ COLUMNS: tuple[Column, ...] = (
 # fmt: on
 
 # fmt: off
-#: The columns of the tree screen.
+#: Columns of the tree screen.
 TREE_COLUMNS: tuple[Column, ...] = (
     Column('pid', 'PID', 7, 'process id', gap=0),
     Column('user', 'USER', 7, 'owner of the process', align='<', rank=2),
@@ -67,7 +67,7 @@ TREE_COLUMNS: tuple[Column, ...] = (
     Column('time', 'TIME', 4, 'how long the process has been running', gap=2, rank=4),
     Column('command', 'COMMAND', 0, 'command line, below that of the parent', align='<', gap=2, scrolls=True),
 )
-#: The columns of the screen of users.
+#: Columns of the users screen.
 USER_COLUMNS: tuple[Column, ...] = (
     Column('user', 'USER', 12, 'owner of the processes', align='<', gap=0),
     Column('processes', 'PROCESSES', 9, 'processes on GPUs; one on several counts once'),
@@ -76,7 +76,7 @@ USER_COLUMNS: tuple[Column, ...] = (
     Column('sm', '%SM', 5, 'share of time in which their kernels ran, mean of these devices'),
     Column('devices', 'DEVICES', 0, 'devices they run on', align='<', gap=2),
 )
-#: The columns of the screen of problems.
+#: Columns of the problems screen.
 PROBLEM_COLUMNS: tuple[Column, ...] = (
     Column('last', 'LAST', 8, 'when it was seen last, now: in the latest sample; below 60 columns now or past', gap=0, rank=2),
     Column('first', 'FIRST', 8, 'when it was seen first', rank=4),
@@ -89,7 +89,7 @@ PROBLEM_COLUMNS: tuple[Column, ...] = (
 
 COLUMNS_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
 
-#: What is shown unless the user chooses otherwise.
+#: Columns shown by default.
 DEFAULT_COLUMNS: tuple[str, ...] = (
     'gpu',
     'pid',
@@ -104,12 +104,12 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
     'command',
 )
 
-#: Beyond this a running time is no time, but a wrong answer.
+#: Maximum running time (seconds) that is plausible.
 MAX_RUNNING_SECONDS = 86400 * 1e6
 
 
 def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
-    """Widths of the columns of the process panel that grow, for these processes."""
+    """Return the widths of the growing columns of the process panel."""
     return growing_widths(
         [process.key.pid for process in processes],
         [process.running_time_seconds for process in processes],
@@ -117,8 +117,8 @@ def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
 
 
 def growing_widths(pids: Sequence[int], running: Sequence[float | None]) -> dict[str, int]:
-    """Widths of the columns ``pid`` and ``time`` for these PIDs and running times in seconds."""
+    """Return the widths of ``pid`` and ``time`` for these PIDs and running times in seconds."""
     pid = max(pids, default=0)
     seconds = max([s for s in running if s and s < MAX_RUNNING_SECONDS], default=0.0)
-    # The longer a process runs, the more characters say so.
+    # Longer times never take fewer characters.
     return {'pid': len(str(pid)), 'time': len(duration2human(seconds))}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What the state asks the world to do. Values: ``gui.effect_runner`` carries them out off the UI thread."""
+"""Effects: what the state asks the application to do. ``gui.effect_runner`` carries them out."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ class Quit(NamedTuple):
 
 
 class SendSignal(NamedTuple):
-    """Send a signal to processes that were shown and confirmed; each answers with SignalSent."""
+    """Send a signal to confirmed processes. A SignalSent event follows for each of them."""
 
     signal: str
     targets: tuple[ProcessKey, ...]
 
 
 class ReadEnvironment(NamedTuple):
-    """Read the environment of a process; answers with EnvironmentRead. ``start_time`` -1.0: any."""
+    """Read the environment of a process; EnvironmentRead follows. A ``start_time`` of -1.0 is unknown."""
 
     pid: int
     start_time: float = -1.0
 
 
 class Refresh(NamedTuple):
-    """Measure everything now."""
+    """Take a sample now."""
 
 
 class CaptureMouse(NamedTuple):
-    """Whether the mouse is ours or the terminal's."""
+    """Take the mouse, or release it to the terminal."""
 
     captured: bool
 
 
 class RingBell(NamedTuple):
-    """Something cannot be done: there is nothing further that way."""
+    """Ring the bell: a key had no effect."""
 
 
 class Suspend(NamedTuple):
-    """Give the terminal back and stop, until the shell continues us."""
+    """Restore the terminal and stop until the shell continues the program."""
 
 
 class Redraw(NamedTuple):
-    """Forget what the terminal shows and write every row."""
+    """Draw every row again, whatever the terminal shows."""
 
 
 Effect = Union[Quit, SendSignal, ReadEnvironment, Refresh, CaptureMouse, RingBell, Suspend, Redraw]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The state of the viewer and the one function that changes it."""
+"""The state of the monitor, and ``update``, the only function that changes it."""

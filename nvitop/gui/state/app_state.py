@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The whole state of the monitor, as one immutable value. Only ``update`` makes a new one."""
+"""The state of the monitor as one immutable value. Only ``update`` makes a new one."""
 
 from __future__ import annotations
 
-from typing import Mapping
+from typing import Mapping, Tuple
 
 from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.model.choices import MainState, ViewState
-from nvitop.gui.model.screens import Screen as Screen
+from nvitop.gui.model.effects import Effect
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.keymap import USUAL, Keymap
 from nvitop.gui.state.summary import Tally
 from nvitop.gui.state.tree import TreeRow
@@ -17,41 +18,43 @@ from nvitop.version import __version__
 
 
 class TreeState(NamedTuple):
-    """The tree screen. Its tags are the main screen's."""
+    """State of the tree screen. Tags of processes on devices are in :class:`MainState`."""
 
     #: PID and start time of the selected process.
     selected: tuple[int, float] | None = None
-    #: Tagged processes that are on no device, and so in no list but this.
+    #: Tagged processes that are on no device.
     tagged: frozenset[tuple[int, float]] = frozenset()
     scroll_y: int = 0
     scroll_x: int = 0
 
 
 class EnvironState(NamedTuple):
-    """The environment screen."""
+    """State of the environment screen."""
 
+    #: The process; PID 0 is nvitop itself.
     pid: int = 0
     start_time: float = -1.0
     title: str = ''
-    #: ``None``: still being read.
+    #: ``None`` while they are being read.
     variables: tuple[tuple[str, str], ...] | None = None
+    #: Why they cannot be read.
     error: str = ''
     cursor: int = 0
     scroll_y: int = 0
     scroll_x: int = 0
-    #: Whether values of names that look secret are shown.
+    #: Whether values are shown whose names look secret.
     reveals_secrets: bool = False
 
 
 class ListState(NamedTuple):
-    """A screen that is a list with a cursor: help, problems, users, columns."""
+    """Position in any other list: help, problems, users, columns."""
 
     cursor: int = 0
     scroll_y: int = 0
 
 
 class SignalTarget(NamedTuple):
-    """A process as a dialog shows it: what is sent goes to this key and no other."""
+    """A process in the signal dialog. The signal is sent to this key and no other."""
 
     key: ProcessKey
     username: str
@@ -59,22 +62,22 @@ class SignalTarget(NamedTuple):
 
 
 class SignalDialog(NamedTuple):
-    """Asks which signal is sent to whom."""
+    """The dialog that asks which signal to send."""
 
     targets: tuple[SignalTarget, ...]
     #: Index in :data:`BUTTONS`.
     button: int
     scroll_y: int = 0
-    #: The key that opened it: held down, it comes again and again.
+    #: The key that opened it, which repeats while it is held down.
     opened_with: str = ''
-    #: Since when it has been on the screen as it is without being answered, on the monotonic
-    #: clock; ``None``: it has still to be drawn.
+    #: Time on the monotonic clock since which the dialog has been on the screen unchanged and
+    #: unanswered; ``None`` if it has not been drawn yet.
     quiet_since: float | None = None
-    #: Whether it was there long enough to be read, so that a key can be an answer to it.
+    #: Whether it was on the screen long enough to be read, so that a key can answer it.
     is_ready: bool = False
 
 
-#: The buttons of the signal dialog: signal (``''``: cancel), label, hot keys.
+#: The buttons of the signal dialog: signal (``''`` cancels), label, hot keys.
 BUTTONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ('SIGTERM', 'SIGTERM', ('t', '1')),
     ('SIGKILL', 'SIGKILL', ('k', '2')),
@@ -84,71 +87,72 @@ BUTTONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 class TextField(NamedTuple):
-    """A line being typed: ``'filter'`` or ``'search'``."""
+    """A line being typed."""
 
+    #: ``'filter'`` or ``'search'``.
     purpose: str
     text: str = ''
-    #: What was in force before, for Esc.
+    #: The filter that Esc restores.
     before: str = ''
 
 
 class Notice(NamedTuple):
-    """A line that is shown for a while and needs no answer."""
+    """A message at the bottom of the screen that disappears by itself."""
 
     text: str
-    #: When it disappears, on the monotonic clock.
+    #: Time on the monotonic clock when it disappears.
     until: float
     is_error: bool = False
-    #: What became of a signal, and of which processes this is told: ``SIGTERM``, ``sent``.
+    #: Signal and its outcome (``('SIGTERM', 'sent')``), and the PIDs that share them.
     outcome: tuple[str, str] = ('', '')
     pids: tuple[int, ...] = ()
-    #: Whether it is the answer to a key or click, which the next one makes out of date.
+    #: Whether it answers a key or click, so that the next one removes it.
     is_answer: bool = False
 
 
 class AppState(NamedTuple):
-    """Everything that is drawn, but history and theme."""
+    """Everything that is drawn except history and theme."""
 
     width: int = 80
     height: int = 24
     screen: Screen = Screen.MAIN
-    #: Where leaving the screen leads, nearest last.
+    #: Screens to return to; the last one is next.
     behind: tuple[Screen, ...] = ()
     view: ViewState = ViewState()
     main: MainState = MainState()
     tree: TreeState = TreeState()
     environ: EnvironState = EnvironState()
-    #: The process of the metrics screen.
+    #: The process on the metrics screen.
     metrics: ProcessKey | None = None
     listing: ListState = ListState()
     dialog: SignalDialog | None = None
     field: TextField | None = None
     keymap: Keymap = USUAL
-    #: Keys of a binding of several that have been pressed: ``'o'``.
+    #: Keys pressed so far of a sequence of keys: ``'o'``.
     prefix: str = ''
-    #: The latest sample, and the one that is shown while the display is frozen.
+    #: The latest sample, and the one on the screen while the display is frozen.
     sample: Sample = EMPTY_SAMPLE
     frozen: Sample | None = None
-    #: The counts as of the same samples.
+    #: Counts up to each of these samples.
     tally: Tally = Tally()
     frozen_tally: Tally = Tally()
-    #: Processes of :attr:`shown` that pass the filters, in the order in which they are listed.
+    #: Processes of :attr:`shown` that match the filters, in the order in which they are listed.
     rows: tuple[ProcessSample, ...] = ()
     row_counts: RowCounts = RowCounts()
-    #: Lines of the tree screen that pass the filter, with their ancestors.
+    #: Lines of the tree screen that match the filter, with their ancestors.
     forest: tuple[TreeRow, ...] = ()
     #: Widths of its columns whose values are wider than usual.
     forest_widths: Mapping[str, int] = {}
-    #: Words of the live filter, as typed.
+    #: The filter as typed.
     query: str = ''
     theme: str = 'dark'
     themes: tuple[str, ...] = ('dark',)
     captures_mouse: bool = True
     notices: tuple[Notice, ...] = ()
-    #: The clocks as of the last event.
+    #: Monotonic clock and wall clock at the last event.
     monotonic: float = 0.0
     timestamp: float = 0.0
-    #: Of nvitop, without its local part.
+    #: Version of nvitop without its local part.
     version: str = __version__.partition('+')[0]
 
     @property
@@ -160,3 +164,7 @@ class AppState(NamedTuple):
     def shown_tally(self) -> Tally:
         """The counts on the screen."""
         return self.frozen_tally if self.frozen is not None else self.tally
+
+
+#: A new state and the effects to carry out.
+Result = Tuple[AppState, Tuple[Effect, ...]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What has to be measured for what is shown; nothing else is."""
+"""Demand: what is measured because the screen shows it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Collection
 
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME
 from nvitop.gui.layout.main import MainLayout
-from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.listing import main_layout
 from nvitop.sampling.types import Demand, ProcessKey, Sample
 
-#: Metrics that the details of devices show.
+#: Metrics in the details of devices.
 DETAILS: tuple[str, ...] = tuple(metric.name for metric in METRICS if metric.detail)
-#: Of so few all are measured, seen or not: then nothing is missing when the list is scrolled or
-#: when another screen is left, nor in the report that is left on the screen.
+#: Maximum number of processes that are all measured, visible or not. Then no value is missing just
+#: after scrolling or changing the screen, or in the report printed on exit.
 _FEW_PROCESSES = 64
-#: Orders that compare what is otherwise read of visible processes alone.
+#: Orders by values that are otherwise measured only for visible processes.
 _HOST_ORDERS = frozenset({'cpu_percent', 'memory_percent', 'time'})
 
 
 def demand_of(state: AppState) -> Demand:
-    """What is on the screen now. While the display is frozen, it is still measured for later."""
+    """Return what the screen shows now. A frozen display does not stop measuring."""
     screen = state.screen
-    # The screen of problems tells why values of the main screen are missing: of these, too.
+    # The problems screen explains missing values of the main screen, so these are still measured.
     layout = main_layout(state) if screen in (Screen.MAIN, Screen.PROBLEMS) else None
     codec = {'encoder', 'decoder'}
     return Demand(
@@ -46,7 +47,7 @@ def _shown_metrics(state: AppState, layout: MainLayout | None) -> tuple[str, ...
 
 
 def is_measured(sample: Sample, metrics: Collection[str]) -> bool:
-    """Whether any of these metrics was measured: some are only while they are shown."""
+    """Whether any of these metrics was measured. Some are measured only while they are shown."""
     shown = [METRICS_BY_NAME[name] for name in metrics]
     fields = [metric.field for metric in shown if metric.tier == 'shown']
     devices = [device for device in sample.devices if device.status == 'ok']
@@ -54,7 +55,7 @@ def is_measured(sample: Sample, metrics: Collection[str]) -> bool:
         return True
     if any(getattr(device, field) is not None for device in devices for field in fields):
         return True
-    # Of what was measured in vain the reason is known.
+    # A problem gives the reason for each value that could not be measured.
     return any(problem.what in metrics for problem in sample.problems)
 
 
@@ -64,7 +65,7 @@ def was_frozen_before(state: AppState, metrics: Collection[str]) -> bool:
 
 
 def _visible(state: AppState, layout: MainLayout | None) -> tuple[ProcessKey, ...] | None:
-    """Keys of the processes whose CPU %, memory and command can be seen; ``None``: of all."""
+    """Return the processes whose CPU %, memory and command are visible; ``None`` for all."""
     if len(state.shown.processes) <= _FEW_PROCESSES:
         return None
     if state.screen is Screen.METRICS:

@@ -1,42 +1,43 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The signal dialog: nothing is sent but what stands in it, and only after a confirmation."""
+"""The signal dialog. A signal is sent only to the processes it lists, after a confirmation."""
 
 from __future__ import annotations
 
-from typing import Tuple
-
 from nvitop.gui.layout.dialog import DialogLayout, lay_out_dialog
-from nvitop.gui.model.effects import Effect, SendSignal
+from nvitop.gui.model.effects import SendSignal
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.state.app_state import BUTTONS, AppState, SignalTarget
-from nvitop.gui.state.listing import clear_selection
-from nvitop.gui.state.targets import REMARKS, remark_on, tagged_unseen
+from nvitop.gui.state.app_state import BUTTONS, AppState, Result, SignalDialog, SignalTarget
+from nvitop.gui.state.notices import refuse
+from nvitop.gui.state.selection import clear_selection
+from nvitop.gui.state.targets import NOTES, note_on, signal_targets, tagged_unseen, why_no_target
 
-Result = Tuple[AppState, Tuple[Effect, ...]]
-
-#: Keys of the dialog, beside the hot keys of its buttons.
+#: Keys of the dialog, in addition to the hot keys of its buttons.
 CANCEL_KEYS = ('n', 'N', 'Esc', 'q', 'Q')
 CONFIRM_KEYS = ('Enter', 'Space')
 PREVIOUS_KEYS = ('Left', 'Up', 'Shift-Tab', ',', '<', '[', 'Alt-h', 'Alt-k')
 NEXT_KEYS = ('Right', 'Down', 'Tab', '.', '>', ']', 'Alt-l', 'Alt-j')
-#: Keys that scroll a list of targets too long to be seen, and by how many lines.
+#: Keys that scroll a long list of targets → number of lines.
 SCROLL_KEYS = {'PageUp': -10, 'PageDown': 10, 'Home': -1 << 20, 'End': 1 << 20}
-#: So long the dialog has to be seen, unanswered, before an answer counts: what was typed before it
-#: was there, pasted or repeated by a key that is held down must confirm nothing.
+#: Time (seconds) the dialog must be on the screen without a key before it can be confirmed. Keys
+#: that were typed ahead, pasted, or repeated by holding a key down never confirm it.
 QUIET_SECONDS = 0.5
-#: In so many cells there is room for a PID and the beginning of a user's name.
+#: Minimum width that has room for a PID and the beginning of a user name.
 _NAMED_WIDTH = 20
 _NO_ROOM = 'No room to name who gets a signal (Esc: cancel)'
 _HOT_KEYS = {key: index for index, (_, _, keys) in enumerate(BUTTONS) for key in keys}
 
 
-def button_of(signal: str) -> int:
-    """Index of the button that sends this signal."""
-    return next(i for i, (name, _, _) in enumerate(BUTTONS) if name == signal)
+def ask_for_signal(state: AppState, signal: str, key: str) -> Result:
+    """Open the dialog for the tagged or selected processes, because ``key`` was pressed."""
+    targets = signal_targets(state)
+    if not targets:
+        return refuse(state, 'No signal', why_no_target(state))
+    button = next(i for i, (name, _, _) in enumerate(BUTTONS) if name == signal)
+    return state._replace(dialog=SignalDialog(targets, button, opened_with=key)), ()
 
 
 def note_drawn(state: AppState, monotonic: float) -> AppState:
-    """The dialog is on the screen: from now on it can be read."""
+    """Note that the dialog has been drawn, so that the user can read it from now on."""
     dialog = state.dialog
     if dialog is None or dialog.quiet_since is not None:
         return state
@@ -44,7 +45,10 @@ def note_drawn(state: AppState, monotonic: float) -> AppState:
 
 
 def await_answer(state: AppState, since: float) -> AppState:
-    """No key was waiting at ``since``: if the dialog had been read by then, the next may confirm."""
+    """Accept an answer to the dialog if it had been on the screen long enough at ``since``.
+
+    No key was waiting to be read at that time.
+    """
     dialog = state.dialog
     if dialog is None or dialog.quiet_since is None or dialog.is_ready:
         return state
@@ -53,86 +57,98 @@ def await_answer(state: AppState, since: float) -> AppState:
 
 
 def dialog_ready_at(state: AppState) -> float | None:
-    """When an answer will count, on the monotonic clock; ``None``: it does, or nothing is asked."""
+    """Return the time on the monotonic clock when the dialog will accept an answer.
+
+    ``None`` if it accepts one already, has not been drawn, or is not open.
+    """
     dialog = state.dialog
     if dialog is None or dialog.quiet_since is None or dialog.is_ready:
         return None
     return dialog.quiet_since + QUIET_SECONDS
 
 
-def be_drawn_anew(state: AppState) -> AppState:
-    """Nothing that was on the screen counts as seen any more."""
+def require_reading(state: AppState) -> AppState:
+    """Accept no answer to the dialog until it has been drawn and read again."""
     dialog = state.dialog
     if dialog is None:
         return state
     return state._replace(dialog=dialog._replace(quiet_since=None, is_ready=False))
 
 
-def read_changes(before: AppState, state: AppState) -> AppState:
-    """A dialog in which something else stands than before has to be read anew."""
-    if state.dialog is None or dialog_message(before) == dialog_message(state):
-        return state
-    return be_drawn_anew(state)
-
-
-def press_in_dialog(state: AppState, key: str) -> Result:
-    """A key while the dialog is open; a key it does not know does nothing."""
+def require_reading_of_changes(before: AppState, state: AppState) -> AppState:
+    """Accept no answer to a dialog whose text has changed until it has been read again."""
     dialog = state.dialog
-    assert dialog is not None
+    if dialog is None or dialog_message(before, dialog) == dialog_message(state, dialog):
+        return state
+    return require_reading(state)
+
+
+def press_in_dialog(state: AppState, dialog: SignalDialog, key: str) -> Result:
+    """Handle a key while the dialog is open. Unknown keys do nothing."""
     if key in CANCEL_KEYS:
         return state._replace(dialog=None), ()
     if key in PREVIOUS_KEYS:
-        return turn_in_dialog(state, -1)
+        return turn_in_dialog(state, dialog, -1)
     if key in NEXT_KEYS:
-        return turn_in_dialog(state, 1)
+        return turn_in_dialog(state, dialog, 1)
     if key in SCROLL_KEYS:
-        return scroll_dialog(state, SCROLL_KEYS[key]), ()
+        return _scroll(state, dialog, SCROLL_KEYS[key]), ()
     if key in CONFIRM_KEYS:
-        return confirm(state, dialog.button)
-    if key == dialog.opened_with:
-        return _wait_longer(state), ()
-    if key.lower() in _HOT_KEYS:
-        return confirm(state, _HOT_KEYS[key.lower()])
-    return _wait_longer(state), ()
+        return confirm(state, dialog, dialog.button)
+    if key != dialog.opened_with and key.lower() in _HOT_KEYS:
+        return confirm(state, dialog, _HOT_KEYS[key.lower()])
+    return _wait_longer(state, dialog), ()
 
 
-def _wait_longer(state: AppState) -> AppState:
-    """What came is no answer: before there is one, the keyboard has to be quiet."""
-    dialog = state.dialog
-    assert dialog is not None
+def turn_in_dialog(state: AppState, dialog: SignalDialog, step: int) -> Result:
+    """Highlight the next (1) or previous (-1) button, wrapping around."""
+    return state._replace(dialog=dialog._replace(button=(dialog.button + step) % len(BUTTONS))), ()
+
+
+def confirm(state: AppState, dialog: SignalDialog, button: int) -> Result:
+    """Press a button: send the signal to the listed targets, or cancel.
+
+    A signal is sent only if the user had time to read the targets.
+    """
+    signal = BUTTONS[button][0]
+    if not signal or state.view.readonly:
+        return state._replace(dialog=None), ()
+    if not dialog.is_ready or not names_targets(state, dialog):
+        return _wait_longer(state, dialog), ()
+    keys = tuple(target.key for target in dialog.targets)
+    return clear_selection(state._replace(dialog=None)), (SendSignal(signal, keys),)
+
+
+def _wait_longer(state: AppState, dialog: SignalDialog) -> AppState:
+    """Restart the waiting time after a key that does not answer: the keyboard was not quiet."""
     if dialog.is_ready or dialog.quiet_since is None:
         return state
     return state._replace(dialog=dialog._replace(quiet_since=state.monotonic))
 
 
-def scroll_dialog(state: AppState, lines: int) -> AppState:
-    """Scroll the list of targets, as far as there are any."""
-    dialog = state.dialog
-    assert dialog is not None
-    limit = dialog_layout(state).scroll_limit
+def _scroll(state: AppState, dialog: SignalDialog, lines: int) -> AppState:
+    limit = dialog_layout(state, dialog).scroll_limit
     scroll_y = max(0, min(dialog.scroll_y + lines, limit))
     return state._replace(dialog=dialog._replace(scroll_y=scroll_y))
 
 
-def dialog_layout(state: AppState) -> DialogLayout:
-    """Where the parts of the dialog are."""
-    if names_targets(state):
-        return _layout(state)
+def dialog_layout(state: AppState, dialog: SignalDialog) -> DialogLayout:
+    """Return the layout of the dialog."""
+    if names_targets(state, dialog):
+        return _layout(state, dialog)
     return lay_out_dialog(Rect(0, 0, state.width, state.height), (_NO_ROOM,), ())
 
 
-def names_targets(state: AppState) -> bool:
-    """Whether there is room to say to whom a signal would be sent."""
-    layout = _layout(state)
+def names_targets(state: AppState, dialog: SignalDialog) -> bool:
+    """Whether there is room to list the processes that would receive the signal."""
+    layout = _layout(state, dialog)
     return layout.body_rows > 0 and layout.text.width >= _NAMED_WIDTH
 
 
-def _layout(state: AppState) -> DialogLayout:
-    dialog = state.dialog
-    assert dialog is not None
+def _layout(state: AppState, dialog: SignalDialog) -> DialogLayout:
     return lay_out_dialog(
         Rect(0, 0, state.width, state.height),
-        dialog_message(state),
+        dialog_message(state, dialog),
         [label for _, label, _ in BUTTONS],
         scroll_y=dialog.scroll_y,
         fixed=2,
@@ -140,52 +156,28 @@ def _layout(state: AppState) -> DialogLayout:
     )
 
 
-def turn_in_dialog(state: AppState, step: int) -> Result:
-    """Go to the next button, round and round."""
-    dialog = state.dialog
-    assert dialog is not None
-    return state._replace(dialog=dialog._replace(button=(dialog.button + step) % len(BUTTONS))), ()
+def dialog_message(state: AppState, dialog: SignalDialog) -> tuple[str, ...]:
+    """Return the paragraphs of the dialog: question, notes, and a line for each target.
 
-
-def confirm(state: AppState, button: int) -> Result:
-    """Press a button: send the signal to the targets that were shown, or cancel.
-
-    Nothing is confirmed before the targets could be read.
+    The text is not safe to draw yet.
     """
-    dialog = state.dialog
-    assert dialog is not None
-    signal = BUTTONS[button][0]
-    if not signal or state.view.readonly:
-        return state._replace(dialog=None), ()
-    if not dialog.is_ready or not names_targets(state):
-        return _wait_longer(state), ()
-    state = state._replace(dialog=None)
-    keys = tuple(target.key for target in dialog.targets)
-    return clear_selection(state), (SendSignal(signal, keys),)
-
-
-def dialog_message(state: AppState) -> tuple[str, ...]:
-    """The text of the dialog: the question, what should be known of the targets, and each of them
-    with PID, user and command. It is not safe to draw yet."""
-    dialog = state.dialog
-    assert dialog is not None
     if len(dialog.targets) == 1:
         question = 'Send a signal to this process?'
     else:
         question = f'Send a signal to these {len(dialog.targets)} processes?'
-    remarks = list(map(remark_on(state), dialog.targets))
-    counts = [(remarks.count(remark), words) for remark, words in REMARKS.items()]
-    if len(remarks) == 1:  # it has its remark in its own line
+    notes = list(map(note_on(state), dialog.targets))
+    counts = [(notes.count(note), words) for note, words in NOTES.items()]
+    if len(notes) == 1:  # the line of the target has its note
         counts = []
     unseen, where = tagged_unseen(state, dialog.targets)
     counts.append((unseen, f'more tagged, {where}'))
     return (
         question,
         ', '.join(f'{count} {words}' for count, words in counts if count),
-        *(_target_line(target, remark) for target, remark in zip(dialog.targets, remarks)),
+        *(_target_line(target, note) for target, note in zip(dialog.targets, notes)),
     )
 
 
-def _target_line(target: SignalTarget, remark: str) -> str:
-    who = f'{target.username}, {remark}' if remark else target.username
+def _target_line(target: SignalTarget, note: str) -> str:
+    who = f'{target.username}, {note}' if note else target.username
     return f'{target.key.pid} ({who}) {target.command}'.rstrip()

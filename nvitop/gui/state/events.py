@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What can happen to the monitor: keys, mouse, samples, finished effects, time. All are values."""
+"""Events: keys, mouse, samples, finished effects, time. All are values."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from nvitop.sampling.types import ProcessKey, Sample
 
 
 class KeyPressed(NamedTuple):
-    """A key, by name: ``'a' 'A' 'Enter' 'Esc' 'Space' 'Up' 'Shift-Tab' 'Alt-k' 'Ctrl-C' 'F5'``."""
+    """A key was pressed: ``'a' 'A' 'Enter' 'Esc' 'Space' 'Up' 'Shift-Tab' 'Alt-k' 'Ctrl-C' 'F5'``."""
 
     key: str
 
 
 class Pasted(NamedTuple):
-    """Text that was pasted, not typed: no key of it does anything but in a text field."""
+    """Text was pasted. Unlike typed keys, it has an effect only in a text field."""
 
     text: str
 
 
 class MousePressed(NamedTuple):
-    """A button went down: 1 left, 2 middle, 3 right. Cells count from 0."""
+    """A mouse button was pressed: 1 left, 2 middle, 3 right. Cells count from 0."""
 
     x: int
     y: int
@@ -30,7 +30,7 @@ class MousePressed(NamedTuple):
 
 
 class MouseScrolled(NamedTuple):
-    """The wheel was turned by one step; ``dy`` is -1 up, 1 down, ``dx`` -1 left, 1 right."""
+    """The wheel was turned by one step: ``dy`` -1 is up, 1 down; ``dx`` -1 is left, 1 right."""
 
     x: int
     y: int
@@ -41,40 +41,40 @@ class MouseScrolled(NamedTuple):
 
 
 class Resized(NamedTuple):
-    """The terminal has this size now."""
+    """The size of the terminal changed."""
 
     width: int
     height: int
 
 
 class SampleArrived(NamedTuple):
-    """The sampler has measured."""
+    """The sampler took a sample."""
 
     sample: Sample
 
 
 class ClockTicked(NamedTuple):
-    """The minute or second that is drawn has changed, or a message has been shown long enough."""
+    """The clocks advanced."""
 
     monotonic: float
     timestamp: float
 
 
 class FrameDrawn(NamedTuple):
-    """What the state shows is on the screen."""
+    """The state was drawn."""
 
     monotonic: float
 
 
 class InputAwaited(NamedTuple):
-    """The terminal was asked for input, and there was none: what comes now was not typed ahead."""
+    """No input was waiting, so that the next key was not typed ahead."""
 
-    #: When it was asked, on the monotonic clock.
+    #: Time of the check, on the monotonic clock.
     since: float
 
 
 class EnvironmentRead(NamedTuple):
-    """The environment of a process, or why it cannot be read."""
+    """The environment of a process was read, or failed to be."""
 
     pid: int
     start_time: float
@@ -83,29 +83,29 @@ class EnvironmentRead(NamedTuple):
 
 
 class SignalSent(NamedTuple):
-    """What became of a signal to one process."""
+    """A signal was sent to a process, or failed to be."""
 
     key: ProcessKey
     signal: str
-    #: ``'sent'``, ``'gone'``, ``'zombie'`` (sent to one that had ended), ``'not permitted'``,
-    #: ``'reused'`` (the PID is another process now), ``'unseen'`` (the PID is of another namespace,
-    #: or of nobody) or ``'failed'``.
+    #: ``'sent'``, ``'gone'``, ``'zombie'`` (the process had exited), ``'not permitted'``, ``'reused'``
+    #: (the PID belongs to another process now), ``'unseen'`` (the PID belongs to another namespace or
+    #: to no process), ``'failed'``.
     outcome: str
     detail: str = ''
 
 
 class InputEnded(NamedTuple):
-    """The terminal hung up or standard input was closed."""
+    """The terminal was closed, or standard input."""
 
 
 class Suspended(NamedTuple):
-    """The program is about to stop (Ctrl-Z) or has just been continued."""
+    """The program is about to be suspended (Ctrl-Z), or was continued."""
 
     resumed: bool = False
 
 
 class Terminated(NamedTuple):
-    """A signal asks the program to leave: ``'SIGTERM'``, ``'SIGHUP'``."""
+    """A signal asked the program to exit: ``'SIGTERM'``, ``'SIGHUP'``."""
 
     signal: str
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The live filter: words that must all match. No regular expressions, which could freeze it all."""
+"""The live filter: words that must all match.
+
+There are no regular expressions, because some of them take forever.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,21 @@ from nvitop.gui.model.choices import SPECIAL_COMMANDS
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
-#: What processes use devices for, by PID and start time.
+#: Processes on devices by PID and start time.
 Uses = Mapping[Tuple[int, float], Sequence[ProcessSample]]
 
 
 class Query(NamedTuple):
-    """A parsed filter: each part is a prefix (``''``: none) and a word."""
+    """A parsed filter. Each part is a prefix (``''`` if it has none) and a word."""
 
     parts: tuple[tuple[str, str], ...] = ()
 
 
 def parse_query(text: str) -> Query:
-    """The words of a filter, with the prefix ``user: gpu: pid: type:`` where a word has one.
+    """Parse the words of a filter, which may have a prefix: ``user: gpu: pid: type:``.
 
-    ``user:`` alone, as while it is being typed, restricts nothing. ``GPU:``, as the column is
-    called, is one too.
+    The case of prefixes does not matter. A prefix without a word, as while it is being typed, matches
+    everything.
     """
     parts = []
     for word in text.split():
@@ -37,7 +40,7 @@ def parse_query(text: str) -> Query:
 
 
 def contains(text: str | None, word: str) -> bool:
-    """Whether the word is in the text; its case counts only where it has an upper-case letter."""
+    """Whether the text contains a word. Case matters if the word has an upper-case letter."""
     if text is None:
         return False
     return word in text if word != word.lower() else word in text.lower()
@@ -74,7 +77,7 @@ def _has_word(process: ProcessSample, word: str) -> bool:
 
 
 def matches(process: ProcessSample, query: Query) -> bool:
-    """Whether the process has all words of the query."""
+    """Whether a process matches all words of the query."""
     return all(
         _FIELDS[prefix](process, word) if prefix else _has_word(process, word)
         for prefix, word in query.parts
@@ -82,7 +85,7 @@ def matches(process: ProcessSample, query: Query) -> bool:
 
 
 def matches_host_process(process: HostProcessSample, query: Query, uses: Uses) -> bool:
-    """The same for a process of the tree, given what processes use devices for."""
+    """Whether a process of the tree matches, by itself or as a process on a device."""
     rows = uses.get((process.pid, process.start_time), ())
     return any(matches(row, query) for row in rows) or all(
         _has_host_part(process, prefix, word) for prefix, word in query.parts
@@ -103,7 +106,7 @@ def _has_host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
 
 
 def filter_processes(processes: Iterable[ProcessSample], query: Query) -> tuple[ProcessSample, ...]:
-    """The processes that match, in their order."""
+    """Return the processes that match, in the same order."""
     if not query.parts:
         return tuple(processes)
     return tuple(process for process in processes if matches(process, query))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What the help screen says, made from the table of keys and the options in force."""
+"""Contents of the help screen, from the table of keys and the options in force."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Iterable
 
 from nvitop.gui.layout.help import HelpEntry, HelpGroup, HelpPart, lay_out_help
 from nvitop.gui.model.columns import TYPES
-from nvitop.gui.state.app_state import BUTTONS, AppState, Screen
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import BUTTONS, AppState
+from nvitop.gui.state.bindings import BINDINGS, Binding
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
-from nvitop.gui.state.keymap import BINDINGS, Binding
 
 _NOTES = {'Sorting': 'Sorting (after o, the upper-case letter sorts the other way round)'}
 _TYPING = HelpGroup(
@@ -31,12 +32,12 @@ _MOUSE = HelpGroup(
 
 
 def format_keys(binding: Binding) -> str:
-    """The keys of a binding: ``q Q``; a key after a prefix is joined to it: ``on``."""
+    """Return the keys of a binding: ``q Q``. The keys of a sequence are joined: ``on``."""
     return ' '.join(keys.replace(' ', '') for keys in binding.keys)
 
 
 def format_purpose(binding: Binding) -> str:
-    """What a binding does, and where, if not on the main screen."""
+    """Return what a binding does, after the name of the screen if it is not the main screen."""
     if Screen.MAIN in binding.screens:
         return binding.help
     where = [screen.value for screen in binding.screens]
@@ -46,11 +47,11 @@ def format_purpose(binding: Binding) -> str:
 def key_groups(
     bindings: Iterable[Binding] = BINDINGS, *, readonly: bool = False
 ) -> tuple[HelpGroup, ...]:
-    """The bindings that the help tells of, under their headings."""
+    """Return the listed bindings by heading."""
     groups: dict[str, list[HelpEntry]] = {}
     for binding in bindings:
         if binding.help and binding.keys:
-            is_disabled = readonly and binding.is_mutating
+            is_disabled = readonly and binding.is_signal
             entry = HelpEntry(format_keys(binding), format_purpose(binding), is_disabled)
             groups.setdefault(binding.group, []).append(entry)
     return tuple(
@@ -60,7 +61,7 @@ def key_groups(
 
 
 def legend(state: AppState) -> HelpGroup:
-    """What colours and letters mean."""
+    """Return the meaning of colors and letters."""
     thresholds = state.view.thresholds
     loads = [
         HelpEntry(name, f'light below {low}%, moderate from {low}%, heavy from {high}%')
@@ -74,7 +75,7 @@ def legend(state: AppState) -> HelpGroup:
 
 
 def dialog_group() -> HelpGroup:
-    """The keys of the signal dialog."""
+    """Return the keys of the signal dialog."""
     hot = ' '.join(keys[0] for _, _, keys in BUTTONS)
     names = ', '.join(label for _, label, _ in BUTTONS)
     return HelpGroup(
@@ -90,11 +91,11 @@ def dialog_group() -> HelpGroup:
 
 
 def all_groups(state: AppState) -> tuple[HelpGroup, ...]:
-    """Everything that the help tells."""
+    """Return all groups of the help screen."""
     keys = key_groups(state.keymap.bindings, readonly=state.view.readonly)
     return (*keys, _TYPING, dialog_group(), _MOUSE, legend(state))
 
 
 def help_lines(state: AppState) -> tuple[tuple[HelpPart, ...], ...]:
-    """The lines of the help screen."""
+    """Return the lines of the help screen."""
     return lay_out_help(all_groups(state), state.width)

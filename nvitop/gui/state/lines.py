@@ -1,71 +1,92 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Screens that are a list of lines: how many there are, and which of them are seen."""
+"""The lines of each screen: how many there are, which is current, and where they are."""
 
 from __future__ import annotations
+
+from typing import Callable
 
 from nvitop.gui.layout.device import CLASSIC
 from nvitop.gui.layout.list import ListLayout, lay_out_list
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.state.app_state import AppState, ListState, Screen
+from nvitop.gui.model.screens import SCREENS, Screen
+from nvitop.gui.state.app_state import AppState, ListState
 from nvitop.gui.state.help import help_lines
-from nvitop.gui.state.summary import problem_lines, summarise_users
+from nvitop.gui.state.listing import selected_index, tree_index, tree_layout
+from nvitop.gui.state.selection import select_process, select_tree_row
+from nvitop.gui.state.summary import problem_lines, summarize_users
 
-#: Rows above and below the lines of a screen: title, headings, foot.
-_TOP_AND_BOTTOM = {
-    Screen.ENVIRON: (2, 0),
-    Screen.HELP: (2, 0),
-    Screen.PROBLEMS: (2, 3),
-    Screen.USERS: (2, 0),
-    Screen.COLUMNS: (2, 0),
-}
-#: The height from which on a narrow screen of problems has one row more at its foot.
+#: Minimum height at which a narrow problems screen has one more row below its list.
 _LONG_FOOT = 12
-#: The screens that are lists of lines.
-SCROLLED = frozenset(_TOP_AND_BOTTOM)
+
+#: Screen → the number of its lines.
+_COUNTS: dict[Screen, Callable[[AppState], int]] = {
+    Screen.MAIN: lambda state: len(state.rows),
+    Screen.TREE: lambda state: len(state.forest),
+    Screen.ENVIRON: lambda state: len(state.environ.variables or ()),
+    Screen.HELP: lambda state: len(help_lines(state)),
+    Screen.PROBLEMS: lambda state: len(problem_lines(state.shown_tally.problems)),
+    Screen.USERS: lambda state: len(summarize_users(state.rows)),
+    Screen.COLUMNS: lambda state: len(COLUMNS),
+}
 
 
 def line_count(state: AppState) -> int:
-    """Lines of the screen."""
-    if state.screen is Screen.ENVIRON:
-        return len(state.environ.variables or ())
-    if state.screen is Screen.PROBLEMS:
-        return len(problem_lines(state.shown_tally.problems))
-    if state.screen is Screen.USERS:
-        return len(summarise_users(state.rows))
-    if state.screen is Screen.COLUMNS:
-        return len(COLUMNS)
-    return len(help_lines(state))
+    """Return the number of lines of the screen."""
+    return _COUNTS[state.screen](state)
+
+
+def current_line(state: AppState) -> int | None:
+    """Return the index of the current line: the cursor, or the selected process."""
+    if state.screen is Screen.MAIN:
+        return selected_index(state)
+    if state.screen is Screen.TREE:
+        return tree_index(state)
+    return _position(state).cursor
+
+
+def go_to_line(state: AppState, line: int) -> AppState:
+    """Make the line nearest to an index the current one, and scroll it into view."""
+    if state.screen is Screen.MAIN:
+        return select_process(state, line)
+    if state.screen is Screen.TREE:
+        return select_tree_row(state, line)
+    line = max(0, min(line, line_count(state) - 1))
+    if not SCREENS[state.screen].has_cursor:
+        line = lines_layout(_move(state, line, line)).scroll_y
+        return _move(state, line, line)
+    state = _move(state, line, _position(state).scroll_y)
+    return _move(state, line, lines_layout(state).scroll_y)
 
 
 def lines_layout(state: AppState) -> ListLayout:
-    """Where the lines of the screen are."""
-    top, bottom = _TOP_AND_BOTTOM[state.screen]
+    """Return the places of the lines of a list."""
+    if state.screen is Screen.TREE:
+        return tree_layout(state).lines
+    spec = SCREENS[state.screen]
+    bottom = spec.bottom
     if state.screen is Screen.PROBLEMS and state.width < CLASSIC and state.height >= _LONG_FOOT:
-        # Where a reason is cut in its line, it is read below the list.
+        # A reason that is cut in its line is shown in full below the list.
         bottom += 1
-    at = state.environ if state.screen is Screen.ENVIRON else state.listing
+    position = _position(state)
     return lay_out_list(
         state.width,
         state.height,
         line_count(state),
-        top=top,
+        top=spec.top or 0,
         bottom=bottom,
-        scroll_y=at.scroll_y,
-        # The help is a text to be scrolled: no line of it is chosen.
-        cursor=None if state.screen is Screen.HELP else at.cursor,
+        scroll_y=position.scroll_y,
+        cursor=position.cursor if spec.has_cursor else None,
     )
 
 
-def move_cursor(state: AppState, cursor: int) -> AppState:
-    """To a line, as near as there is one, and scroll until it is seen."""
-    cursor = max(0, min(cursor, line_count(state) - 1))
-    if state.screen is Screen.HELP:
-        state = state._replace(listing=ListState(cursor, cursor))
-        scroll_y = lines_layout(state).scroll_y
-        return state._replace(listing=ListState(scroll_y, scroll_y))
+def _position(state: AppState) -> ListState:
+    """Return the position in the list, which the environment screen keeps while help covers it."""
     if state.screen is Screen.ENVIRON:
-        state = state._replace(environ=state.environ._replace(cursor=cursor))
-        scroll_y = lines_layout(state).scroll_y
-        return state._replace(environ=state.environ._replace(scroll_y=scroll_y))
-    state = state._replace(listing=state.listing._replace(cursor=cursor))
-    return state._replace(listing=ListState(cursor, lines_layout(state).scroll_y))
+        return ListState(state.environ.cursor, state.environ.scroll_y)
+    return state.listing
+
+
+def _move(state: AppState, cursor: int, scroll_y: int) -> AppState:
+    if state.screen is Screen.ENVIRON:
+        return state._replace(environ=state.environ._replace(cursor=cursor, scroll_y=scroll_y))
+    return state._replace(listing=ListState(cursor, scroll_y))

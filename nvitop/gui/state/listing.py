@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The list of processes: what is in it, what is selected and tagged, and which part is seen."""
+"""The lists of processes on the main screen and in the tree, and where their lines are."""
 
 from __future__ import annotations
 
 from typing import Callable
 
-from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page, scroll_to_process
-from nvitop.gui.layout.tree import TreeLayout, lay_out_tree
-from nvitop.gui.model.choices import ProcessFilter
+from nvitop.gui.layout.list import TreeLayout, lay_out_tree
+from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page
+from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import growing_widths
-from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.model.screens import SCREENS, Screen
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.filtering import Uses, filter_processes, matches_host_process, parse_query
 from nvitop.gui.state.ordering import is_listed, list_processes
 from nvitop.gui.state.ranges import devices_text
@@ -17,12 +18,12 @@ from nvitop.gui.state.summary import unknown_among
 from nvitop.gui.state.tree import TreeRow, build_tree
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
-#: The widest that the devices of a process are written in the tree.
+#: Maximum width of the devices column of the tree.
 _DEVICES_WIDTH = 16
 
 
 def relist(state: AppState) -> AppState:
-    """List the processes of the shown sample anew; a selection that is gone is cleared."""
+    """Build the lists again from the shown sample; drop selection and tags of processes that exited."""
     found = filter_processes(state.shown.processes, parse_query(state.query))
     rows = list_processes(found, state.main.filter, state.main.sort)
     main = state.main
@@ -31,12 +32,12 @@ def relist(state: AppState) -> AppState:
         if main.selected not in alive:
             main = main._replace(selected=None)
         if not main.tagged <= alive:
-            # A GPU that does not answer may come back, and with it what runs there.
+            # A GPU that is not responding may recover, and its processes with it.
             gone = main.tagged - alive
             kept = {key for key in gone if unknown_among((key.device,), state.shown)}
             main = main._replace(tagged=(main.tagged & alive) | kept)
     tree = state.tree
-    # The first samples after the tree was opened may not have them yet.
+    # The first samples after the tree was opened may not have host processes yet.
     if state.screen is Screen.TREE and state.shown.host_processes:
         present = {(p.pid, p.start_time) for p in state.shown.host_processes}
         if tree.selected is not None and tree.selected not in present:
@@ -53,8 +54,13 @@ def relist(state: AppState) -> AppState:
     )
 
 
+def sort_by(state: AppState, sort: Sort) -> AppState:
+    """Sort the processes of the main screen."""
+    return relist(state._replace(main=state.main._replace(sort=sort)))
+
+
 def main_layout(state: AppState) -> MainLayout:
-    """Where everything on the main screen is."""
+    """Return the layout of the main screen."""
     return lay_out_page(
         state.shown,
         state.rows,
@@ -67,8 +73,11 @@ def main_layout(state: AppState) -> MainLayout:
 
 
 def grow_forest(state: AppState) -> tuple[TreeRow, ...]:
-    """The lines of the tree screen: processes on devices that the options leave, their ancestors
-    and their children. With words of a filter: of these lines those that match, with ancestors."""
+    """Return the lines of the tree screen.
+
+    These are the processes on devices that match the options, with their ancestors and children.
+    A filter keeps the lines that match it, with their ancestors.
+    """
     processes = state.shown.host_processes
     if not processes:
         return ()
@@ -107,7 +116,7 @@ def _with_ancestors(
 
 
 def uses_of_devices(state: AppState) -> Uses:
-    """The rows of the process panel, filtered or not, by the PID and start time of the tree."""
+    """Return all processes on devices, filtered or not, by PID and start time."""
     uses: dict[tuple[int, float], list[ProcessSample]] = {}
     for row in state.shown.processes:
         uses.setdefault((row.key.pid, row.key.start_time), []).append(row)
@@ -115,7 +124,7 @@ def uses_of_devices(state: AppState) -> Uses:
 
 
 def _forest_widths(rows: tuple[TreeRow, ...]) -> dict[str, int]:
-    """Widths of columns of the tree that grow: looked for once, and not at every key."""
+    """Return the widths of the growing columns of the tree, computed once per list, not per key."""
     threads = 0
     devices = set()
     for row in rows:
@@ -131,19 +140,20 @@ def _forest_widths(rows: tuple[TreeRow, ...]) -> dict[str, int]:
 
 
 def tree_layout(state: AppState) -> TreeLayout:
-    """Where everything on the tree screen is."""
+    """Return the layout of the tree screen."""
     return lay_out_tree(
         state.width,
         state.height,
         len(state.forest),
         state.forest_widths,
+        top=SCREENS[Screen.TREE].top or 0,
         scroll_y=state.tree.scroll_y,
         cursor=tree_index(state),
     )
 
 
 def tree_index(state: AppState) -> int | None:
-    """Index of the selected line of the tree."""
+    """Return the index of the selected line in :attr:`AppState.forest`."""
     selected = state.tree.selected
     if selected is None:
         return None
@@ -151,104 +161,6 @@ def tree_index(state: AppState) -> int | None:
 
 
 def selected_index(state: AppState) -> int | None:
-    """Index in :attr:`AppState.rows` of the selected process."""
+    """Return the index of the selected process in :attr:`AppState.rows`."""
     key = state.main.selected
     return next((i for i, row in enumerate(state.rows) if row.key == key), None)
-
-
-def select_process(state: AppState, index: int | None) -> AppState:
-    """Select a row, as near as there is one, and scroll until it is seen; ``None``: no row."""
-    if index is None or not state.rows:
-        return state._replace(main=state.main._replace(selected=None))
-    index = max(0, min(index, len(state.rows) - 1))
-    state = state._replace(main=state.main._replace(selected=state.rows[index].key))
-    layout = main_layout(state)
-    if layout.is_too_small:
-        return state
-    # The page is scrolled under its first line.
-    scroll_y = scroll_to_process(layout, index, covered=1)
-    return state._replace(main=state.main._replace(scroll_y=scroll_y))
-
-
-def keep_selection_seen(state: AppState) -> AppState:
-    """Scroll until the selected process is seen, after something that may have moved it."""
-    index = selected_index(state) if state.main.selected is not None else None
-    if index is None or state.screen is not Screen.MAIN:
-        return state
-    return select_process(state, index)
-
-
-def move_selection(state: AppState, step: int) -> tuple[AppState, bool]:
-    """Select the next or previous process; whether there was one that way."""
-    if state.screen is Screen.TREE:
-        return _move_tree_selection(state, step)
-    index = selected_index(state)
-    wanted = (0 if step > 0 else len(state.rows) - 1) if index is None else index + step
-    moved = select_process(state, wanted)
-    return moved, moved.main.selected != state.main.selected
-
-
-def _move_tree_selection(state: AppState, step: int) -> tuple[AppState, bool]:
-    rows = state.forest
-    if not rows:
-        return state, False
-    index = tree_index(state)
-    wanted = (0 if step > 0 else len(rows) - 1) if index is None else index + step
-    return select_tree_row(state, wanted), index != max(0, min(wanted, len(rows) - 1))
-
-
-def select_tree_row(state: AppState, index: int) -> AppState:
-    """Select a line of the tree, as near as there is one, and scroll until it is seen."""
-    rows = state.forest
-    if not rows:
-        return state
-    index = max(0, min(index, len(rows) - 1))
-    state = state._replace(tree=state.tree._replace(selected=rows[index].key))
-    scroll_y = tree_layout(state).lines.scroll_y
-    return state._replace(tree=state.tree._replace(scroll_y=scroll_y))
-
-
-def toggle_tag(state: AppState) -> AppState:
-    """Tag the selected process, or take its tag away. Not where the filter hides it."""
-    if state.screen is Screen.TREE:
-        key = state.tree.selected
-        if key is None or tree_index(state) is None:
-            return state
-        return tag_host_processes(state, {key})
-    selected = state.main.selected
-    if selected is None or selected_index(state) is None:
-        return state
-    return state._replace(main=state.main._replace(tagged=state.main.tagged ^ {selected}))
-
-
-def tag_host_processes(state: AppState, keys: set[tuple[int, float]]) -> AppState:
-    """Tag processes of the tree, or, where all of them are tagged, take the tags away."""
-    tagged = tree_tags(state)
-    on_devices = frozenset(
-        process.key
-        for process in state.shown.processes
-        if (process.key.pid, process.key.start_time) in keys
-    )
-    if keys <= tagged:
-        main = state.main.tagged - on_devices
-        tree = state.tree.tagged - keys
-    else:
-        main = state.main.tagged | on_devices
-        here = {(key.pid, key.start_time) for key in on_devices}
-        tree = state.tree.tagged | (keys - here)
-    return state._replace(
-        main=state.main._replace(tagged=main), tree=state.tree._replace(tagged=tree)
-    )
-
-
-def tree_tags(state: AppState) -> frozenset[tuple[int, float]]:
-    """All tagged processes as the tree knows them."""
-    return state.tree.tagged | {(key.pid, key.start_time) for key in state.main.tagged}
-
-
-def clear_selection(state: AppState) -> AppState:
-    """No selection and no tags, on any screen."""
-    return state._replace(
-        main=state.main._replace(selected=None, tagged=frozenset()),
-        tree=state.tree._replace(selected=None, tagged=frozenset()),
-    )

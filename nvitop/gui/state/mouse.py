@@ -1,63 +1,51 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What the mouse does: select, sort, scroll, press buttons."""
+"""The mouse: select, sort, scroll, press buttons."""
 
 from __future__ import annotations
 
 from nvitop.gui.model.choices import Sort
-from nvitop.gui.state.actions import move_lines, scroll_sideways
-from nvitop.gui.state.app_state import AppState, Screen
-from nvitop.gui.state.dialog import Result, confirm, dialog_layout
+from nvitop.gui.model.screens import SCREENS, Screen
+from nvitop.gui.state.app_state import AppState, Result
+from nvitop.gui.state.dialog import confirm, dialog_layout, turn_in_dialog
 from nvitop.gui.state.events import MousePressed, MouseScrolled
-from nvitop.gui.state.lines import SCROLLED, lines_layout, move_cursor
-from nvitop.gui.state.listing import (
-    clear_selection,
-    main_layout,
-    relist,
-    select_process,
-    select_tree_row,
-    tree_layout,
-)
+from nvitop.gui.state.lines import go_to_line, lines_layout
+from nvitop.gui.state.listing import main_layout, sort_by
+from nvitop.gui.state.moving import move_by_lines, move_sideways
+from nvitop.gui.state.selection import clear_selection, select_process
 
 
 def click(state: AppState, event: MousePressed) -> Result:
-    """A button went down somewhere."""
+    """Press a button of the dialog, or select a line. Elsewhere, clear the selection."""
     if state.dialog is not None:
-        layout = dialog_layout(state)
-        button = layout.button_at(event.x, event.y)
-        return (state, ()) if button is None else confirm(state, button)
+        button = dialog_layout(state, state.dialog).button_at(event.x, event.y)
+        return (state, ()) if button is None else confirm(state, state.dialog, button)
     if state.screen is Screen.MAIN:
         return _click_main(state, event), ()
-    if state.screen is Screen.TREE:
-        return _click_tree(state, event), ()
-    line = lines_layout(state).at(event.y) if state.screen in SCROLLED else None
-    return (state, ()) if line is None else (move_cursor(state, line), ())
+    spec = SCREENS[state.screen]
+    line = lines_layout(state).at(event.y) if spec.is_list else None
+    if line is not None:
+        return go_to_line(state, line), ()
+    return clear_selection(state) if spec.selects_processes else state, ()
 
 
 def _click_main(state: AppState, event: MousePressed) -> AppState:
     layout = main_layout(state)
-    if not event.y:  # the first line, under which the page is scrolled
+    if not event.y:  # the first line covers the scrolled page
         return clear_selection(state)
     column = layout.processes.column_at(event.x, event.y)
     if column is not None and column.order:
         sort = state.main.sort
         reverse = not sort.reverse if sort.order == column.order else False
-        return relist(state._replace(main=state.main._replace(sort=Sort(column.order, reverse))))
+        return sort_by(state, Sort(column.order, reverse))
     index = layout.processes.at(event.x, event.y)
-    if index is None:
-        return clear_selection(state)
-    return select_process(state, index)
-
-
-def _click_tree(state: AppState, event: MousePressed) -> AppState:
-    index = tree_layout(state).lines.at(event.y)
-    if index is None:
-        return clear_selection(state)
-    return select_tree_row(state, index)
+    return clear_selection(state) if index is None else select_process(state, index)
 
 
 def scroll(state: AppState, event: MouseScrolled) -> Result:
-    """The wheel: lines, with Shift long lines, with Ctrl five at a time."""
+    """Move by lines; with Shift along long lines, with Ctrl five times as far."""
+    if state.dialog is not None:
+        return turn_in_dialog(state, state.dialog, event.dy or event.dx)
     speed = 5 if event.ctrl else 1
     if event.shift or event.dx:
-        return scroll_sideways(state, 2 * speed * (event.dx or event.dy))
-    return move_lines(state, speed * event.dy)
+        return move_sideways(state, 2 * speed * (event.dx or event.dy))
+    return move_by_lines(state, speed * event.dy)

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Lines that are shown for a while and need no answer."""
+"""Notices: messages at the bottom of the screen that disappear by themselves."""
 
 from __future__ import annotations
 
 from nvitop.gui.model.effects import RingBell
-from nvitop.gui.state.app_state import AppState, Notice
-from nvitop.gui.state.dialog import Result
+from nvitop.gui.state.app_state import AppState, Notice, Result
 
-#: How long a notice stays, in seconds.
+#: Time (seconds) a notice is shown.
 NOTICE_SECONDS = 5.0
 MAX_NOTICES = 8
 
@@ -15,22 +14,21 @@ MAX_NOTICES = 8
 def note_outcome(
     state: AppState, signal: str, pid: int, outcome: str, *, is_error: bool
 ) -> AppState:
-    """Show what became of a signal, in one line for all processes of which the same is to be said:
-    eight lines of their own would have no room."""
-    told = (signal, outcome)
-    before = next((notice.pids for notice in state.notices if notice.outcome == told), ())
+    """Show the outcome of a signal, in one line for all processes with the same outcome."""
+    key = (signal, outcome)
+    before = next((notice.pids for notice in state.notices if notice.outcome == key), ())
     pids = (*(each for each in before if each != pid), pid)
     text = f'{signal} to {", ".join(map(str, pids))}: {outcome}'
     if len(pids) > 1 and len(text) > state.width - 2:
         text = f'{signal} to {len(pids)} processes: {outcome}'
-    others = tuple(notice for notice in state.notices if notice.outcome != told)
+    others = tuple(notice for notice in state.notices if notice.outcome != key)
     until = state.monotonic + NOTICE_SECONDS
-    notice = Notice(text, until, is_error=is_error, outcome=told, pids=pids)
+    notice = Notice(text, until, is_error=is_error, outcome=key, pids=pids)
     return state._replace(notices=(*others, notice)[-MAX_NOTICES:])
 
 
 def replace_notice(state: AppState, subject: str, text: str) -> AppState:
-    """Answer a key with ``subject: text``, instead of what was said about the subject before."""
+    """Answer a key with ``subject: text``, which replaces the previous notice on the subject."""
     others = withdraw_notice(state, subject).notices
     until = state.monotonic + NOTICE_SECONDS
     notice = Notice(f'{subject}: {text}', until, is_answer=True)
@@ -38,20 +36,21 @@ def replace_notice(state: AppState, subject: str, text: str) -> AppState:
 
 
 def withdraw_notice(state: AppState, subject: str) -> AppState:
-    """Show nothing about the subject any more."""
+    """Remove the notice on a subject."""
     others = tuple(n for n in state.notices if not n.text.startswith(f'{subject}: '))
     return state._replace(notices=others)
 
 
-def outdate_answers(before: AppState, after: AppState) -> AppState:
-    """Without what earlier keys were answered, where one did something and there is nothing to say
-    about it: that the display is frozen is not true any more, and a key works here now. While a
-    line is typed, its keys are part of the one that began it."""
+def drop_answers(before: AppState, after: AppState) -> AppState:
+    """Drop answers to earlier keys once a later key has taken effect.
+
+    While a line is typed, its keys belong to the key that opened it.
+    """
     if after == before or after.notices is not before.notices or before.field is not None:
         return after
     return after._replace(notices=tuple(n for n in after.notices if not n.is_answer))
 
 
 def refuse(state: AppState, what: str, why: str) -> Result:
-    """Do nothing, and say why: the bell alone is silent in many terminals."""
+    """Do nothing, ring the bell and say why. Many terminals do not ring."""
     return replace_notice(state, what, why), (RingBell(),)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Which processes are listed, and in which order. Pure functions over samples."""
+"""Choosing and sorting the processes of a sample."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample
 
-#: Values to compare one after the other; ``None``: not available.
+#: Values to compare in turn; ``None`` if not available.
 Values = Tuple[object, ...]
 Types = FrozenSet[Optional[str]]
 
 
 class Order(NamedTuple):
-    """A way to sort the processes."""
+    """A way to sort processes."""
 
     name: str
-    #: The key that chooses it after ``o``.
+    #: The key after ``o``.
     letter: str
-    #: Whether the highest come first.
+    #: Whether the highest values come first.
     is_descending: bool
     values: Callable[[ProcessSample], Values]
 
@@ -42,7 +42,7 @@ def _by(*fields: str) -> Callable[[ProcessSample], Values]:
 
 
 # fmt: off
-#: In the order in which ``,`` and ``.`` go through them.
+#: ``,`` and ``.`` step through them in this order.
 ORDERS: tuple[Order, ...] = (
     Order('natural', 'n', False, _natural),
     Order('pid', 'p', False, _by()),
@@ -60,25 +60,26 @@ ORDERS_BY_NAME: dict[str, Order] = {order.name: order for order in ORDERS}
 
 
 def is_descending(sort: Sort) -> bool:
-    """Whether the highest come first."""
+    """Whether the highest values come first."""
     return ORDERS_BY_NAME[sort.order].is_descending != sort.reverse
 
 
 def sort_processes(processes: Iterable[ProcessSample], sort: Sort) -> list[ProcessSample]:
-    """The processes in this order. What is not available comes last, whichever way it sorts."""
+    """Return the processes in this order. Unavailable values come last in both directions."""
     values = ORDERS_BY_NAME[sort.order].values
     descending = is_descending(sort)
     last = not descending
 
     def key(process: ProcessSample) -> list[object]:
-        # Flat, because every process is compared after every measurement. What stands for a missing
-        # value is compared with its like alone: the flag before it differs from all others.
+        # A flat list is fast to compare, and all processes are compared after each measurement. The
+        # flag before each value decides between missing and available ones, so that 0 is compared
+        # with 0 only.
         flat: list[object] = []
         for value in values(process):
             if value is None:
                 flat += (last, 0)
             elif value.__class__ is bool:
-                # Gone processes stay last among their equals too, so their flag never turns round.
+                # Processes that exited stay last in both directions.
                 flat += (not last, value != descending)
             else:
                 flat += (not last, value)
@@ -88,12 +89,13 @@ def sort_processes(processes: Iterable[ProcessSample], sort: Sort) -> list[Proce
 
 
 def next_order(name: str, step: int) -> str:
-    """The name of the order that comes ``step`` after this one, round and round."""
+    """Return the name of the next (1) or previous (-1) order, wrapping around."""
     names = [order.name for order in ORDERS]
     return names[(names.index(name) + step) % len(names)]
 
 
-#: Processes that use the GPU for this, also or only. What has no known type may be *only* compute.
+#: Types of processes that use the GPU for compute or graphics, possibly among others, or for nothing
+#: else. An unknown type counts as compute only.
 COMPUTE: Types = frozenset({'C', 'C+G', 'M'})
 ONLY_COMPUTE: Types = frozenset({'C', 'M', None})
 GRAPHICS: Types = frozenset({'G', 'C+G'})
@@ -101,13 +103,13 @@ ONLY_GRAPHICS: Types = frozenset({'G'})
 
 
 def intersect_types(*kinds: Types | None) -> Types | None:
-    """The types that all of ``kinds`` name; ``None`` names all."""
+    """Return the types in all of ``kinds``; ``None`` is the set of all types."""
     given = [types for types in kinds if types is not None]
     return frozenset.intersection(*given) if given else None
 
 
 def is_listed(process: ProcessSample, wanted: ProcessFilter) -> bool:
-    """Whether the process meets the filter."""
+    """Whether a process matches the filter of the options."""
     return (
         (wanted.users is None or process.username in wanted.users)
         and (wanted.pids is None or process.key.pid in wanted.pids)
@@ -118,7 +120,7 @@ def is_listed(process: ProcessSample, wanted: ProcessFilter) -> bool:
 def list_processes(
     processes: Sequence[ProcessSample], wanted: ProcessFilter, sort: Sort
 ) -> tuple[ProcessSample, ...]:
-    """The processes that meet the filter, sorted: the rows of the process panel."""
+    """Return the rows of the process panel: the processes that match the filter, sorted."""
     if wanted != ProcessFilter():
         processes = [process for process in processes if is_listed(process, wanted)]
     return tuple(sort_processes(processes, sort))

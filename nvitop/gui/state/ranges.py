@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Many of a kind in a few characters: ``GPU 0-3,7``, ``devices 0-7``."""
+"""Short texts for many devices or processes: ``GPU 0-3,7``, ``devices 0-7``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from nvitop.sampling.types import DeviceKey
 
 
 def devices_text(devices: Sequence[DeviceKey]) -> str:
-    """The devices of a process: ``GPU 0-3,7``, ``GPU 1:0``, ``Host`` for none."""
+    """Return the devices of a process: ``GPU 0-3,7``, ``GPU 1:0``, ``Host`` if there are none."""
     return f'GPU {join_labels(key.label for key in sorted(devices))}' if devices else 'Host'
 
 
 def join_labels(labels: Iterable[str]) -> str:
-    """Labels, numbers in a row as a range: ``0-3,7,8:0``."""
+    """Join labels; successive numbers become a range: ``0-3,7,8:0``."""
     runs: list[tuple[str, str, int]] = []
     for label in labels:
         if runs and label.isdecimal() and runs[-1][1].isdecimal():

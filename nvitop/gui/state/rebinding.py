@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Keys of the user's own: the table of keys with what the configuration file says of it."""
+"""Keys from the configuration file: replaces those of the table."""
 
 from __future__ import annotations
 
 from typing import Mapping, Sequence
 
 from nvitop.gui.model.screens import Screen
-from nvitop.gui.state.keymap import BINDINGS, USUAL, Action, Binding, Keymap
+from nvitop.gui.state.bindings import BINDINGS, Action, Binding
+from nvitop.gui.state.keymap import USUAL, Keymap
 
-#: The names of all bindings and their keys, of the first binding where several have a name.
-USUAL_KEYS: dict[str, tuple[str, ...]] = {b.name: b.keys for b in reversed(BINDINGS)}
-USUAL_KEYS = dict(reversed(tuple(USUAL_KEYS.items())))
+#: Name of a binding → its default keys: of the first one if several share a name.
+USUAL_KEYS: dict[str, tuple[str, ...]] = {}
+for _binding in BINDINGS:
+    USUAL_KEYS.setdefault(_binding.name, _binding.keys)
 
 
 def rebind(keys: Mapping[str, Sequence[str]]) -> tuple[Keymap, tuple[str, ...]]:
-    """The table of keys in which the named bindings have these keys instead of their usual ones,
-    and what cannot be as it was asked for.
+    """Return the keymap in which the named bindings have these keys, and messages about conflicts.
 
-    A key that is given to a binding is taken from whatever usually has it on the same screens.
+    Other bindings lose these keys on the same screens. If no key would leave some screen, the
+    default keymap is returned.
     """
     taken: dict[tuple[Screen, str], str] = {}
     problems = []
@@ -41,8 +43,10 @@ def rebind(keys: Mapping[str, Sequence[str]]) -> tuple[Keymap, tuple[str, ...]]:
 
 
 def _without(binding: Binding, taken: frozenset[tuple[Screen, str]]) -> list[Binding]:
-    """A usual binding without the keys that something else has now; where that is so on some of
-    its screens only, in several parts."""
+    """Return a binding without the keys taken on its screens.
+
+    Keys that are taken only on some of its screens split it into several bindings.
+    """
     parts: dict[frozenset[Screen], list[str]] = {}
     first_of_two = {(screen, key.split(' ')[0]) for screen, key in taken if ' ' in key}
     for key in binding.keys:

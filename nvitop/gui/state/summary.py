@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What is counted over samples: per-user sums, and problems with time and count."""
+"""Summaries of samples: sums per user, problems with their times and counts, own cost."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from nvitop.sampling.types import (
 
 #: What is asked for the processes of a device, by which problems with it are known.
 _LIST = 'nvmlDeviceGetComputeRunningProcesses'
-#: How many problems are remembered; the ones not seen for longest are forgotten first.
+#: Maximum number of problems; those not seen for the longest time are forgotten first.
 MAX_PROBLEMS = 500
-#: Kinds of problems whose reason can be another in each sample.
+#: Kinds of problems whose reason may differ from sample to sample.
 _VARYING = frozenset({'timed out', 'slow', 'impossible'})
-#: How long a failure is pointed at.
+#: Time (seconds) after a failure during which the header points to it.
 FAILURE_SECONDS = 60.0
-#: Over how many samples own cost is measured.
+#: Number of samples over which the own cost is measured.
 MAX_COSTS = 60
 
 
 class ProblemCount(NamedTuple):
-    """A problem, when it was seen first and last, and in how many samples."""
+    """A problem, the times it was first and last seen, and the number of samples that had it."""
 
-    #: ``'device 3'``; ``'devices 0-7'`` in a line that several share.
+    #: ``'device 3'``; ``'devices 0-7'`` in a line for several.
     subject: str
     what: str
     reason: str
@@ -40,38 +40,38 @@ class ProblemCount(NamedTuple):
     first: float
     last: float
     times: int = 1
-    #: Whether the latest sample has it still.
+    #: Whether the latest sample has it.
     is_current: bool = True
 
     @property
     def is_failure(self) -> bool:
-        """Whether something fails, or failed: see :attr:`~nvitop.sampling.types.Problem.is_failure`."""
+        """Whether it is a failure, as in :attr:`nvitop.sampling.types.Problem.is_failure`."""
         return self.kind not in NO_FAILURES
 
 
 class Tally(NamedTuple):
-    """What is counted over samples."""
+    """Counts over samples."""
 
     problems: tuple[ProblemCount, ...] = ()
-    #: What the last samples cost, oldest first, each with its time on the monotonic clock.
+    #: Costs of the last samples, oldest first, with their times on the monotonic clock.
     costs: tuple[tuple[float, Cost], ...] = ()
 
 
 class UserSummary(NamedTuple):
-    """What one user does on all devices."""
+    """The processes of one user on all devices."""
 
-    #: ``None``: processes whose user is not known.
+    #: ``None`` for processes whose user is unknown.
     username: str | None
     processes: int
     devices: tuple[DeviceKey, ...]
-    #: ``None`` where a process does not tell: the others' sum would not be what the user has.
+    #: ``None`` if the memory of any process is unknown.
     gpu_memory_bytes: int | None
-    #: Of the user's processes that tell: together on each device, and the mean of these devices.
+    #: Mean over devices of the sum over processes with a known utilization.
     mean_sm_percent: float | None
 
 
 def whole_devices(devices: Iterable[DeviceSample]) -> tuple[DeviceSample, ...]:
-    """The devices that are no part of another one here: a MIG device only without its GPU."""
+    """Return the devices that are not part of another one: MIG devices only if their GPU is missing."""
     devices = tuple(devices)
     gpus = {device.key.physical_index for device in devices if not device.key.is_mig}
     return tuple(
@@ -82,7 +82,7 @@ def whole_devices(devices: Iterable[DeviceSample]) -> tuple[DeviceSample, ...]:
 
 
 def devices_without_list(sample: Sample) -> list[DeviceKey]:
-    """Devices that answer, but not what runs on them."""
+    """Return the devices that respond but do not report their processes."""
     silent = {
         problem.device
         for problem in sample.problems
@@ -93,13 +93,13 @@ def devices_without_list(sample: Sample) -> list[DeviceKey]:
 
 
 def unknown_devices(sample: Sample) -> list[DeviceKey]:
-    """GPUs and MIG devices that do not tell what runs on them, or nothing at all."""
+    """Return the GPUs and MIG devices that do not report their processes, or do not respond."""
     silent = whole_devices(device for device in sample.devices if device.status != 'ok')
     return [*(device.key for device in silent), *devices_without_list(sample)]
 
 
 def unknown_among(devices: Iterable[DeviceKey], sample: Sample) -> list[DeviceKey]:
-    """Those of the unknown ones that these devices are, or are a part of."""
+    """Return the unknown devices that are among these devices or contain one of them."""
     devices = set(devices)
     gpus = {device.physical_index for device in devices}
     return [
@@ -110,50 +110,50 @@ def unknown_among(devices: Iterable[DeviceKey], sample: Sample) -> list[DeviceKe
 
 
 def total_memory(devices: Iterable[DeviceSample]) -> int | None:
-    """The memory of all of them in bytes, none counted twice. ``None`` where one does not tell."""
+    """Return the memory of all devices in bytes, shared memory counted once. ``None`` if any is unknown."""
     sizes: dict[tuple[int, int | None], int | None] = {}
     for device in whole_devices(devices):
-        # Compute instances of one GPU instance have the same memory.
+        # Compute instances of a GPU instance share its memory.
         place = device.key.physical_index, device.info.gpu_instance_id
         sizes[place] = device.info.memory_total_bytes
     known = [size for size in sizes.values() if size is not None]
     return sum(known) if len(known) == len(sizes) else None
 
 
-def summarise_users(processes: Iterable[ProcessSample]) -> tuple[UserSummary, ...]:
-    """The users, most GPU memory first; a process on two devices counts once."""
+def summarize_users(processes: Iterable[ProcessSample]) -> tuple[UserSummary, ...]:
+    """Return the users, most GPU memory first. A process on two devices counts once."""
     by_user: dict[str | None, list[ProcessSample]] = {}
     for process in processes:
         by_user.setdefault(process.username, []).append(process)
-    summaries = [_summarise(name, rows) for name, rows in by_user.items()]
+    summaries = [_summarize(name, rows) for name, rows in by_user.items()]
     summaries.sort(
         key=lambda row: (row.username is None, -(row.gpu_memory_bytes or 0), row.username or '')
     )
     return tuple(summaries)
 
 
-def _summarise(username: str | None, rows: list[ProcessSample]) -> UserSummary:
+def _summarize(username: str | None, rows: list[ProcessSample]) -> UserSummary:
     memory = [row.gpu_memory_bytes for row in rows]
     known = [size for size in memory if size is not None]
-    load: dict[DeviceKey, float] = {}
+    utilization: dict[DeviceKey, float] = {}
     for row in rows:
         if row.gpu_sm_utilization_percent is not None:
-            before = load.get(row.key.device, 0.0)
-            load[row.key.device] = min(100.0, before + row.gpu_sm_utilization_percent)
+            before = utilization.get(row.key.device, 0.0)
+            utilization[row.key.device] = min(100.0, before + row.gpu_sm_utilization_percent)
     return UserSummary(
         username,
         len({(row.key.pid, row.key.start_time) for row in rows}),
         tuple(sorted({row.key.device for row in rows})),
         sum(known) if len(known) == len(memory) else None,
-        sum(load.values()) / len(load) if load else None,
+        sum(utilization.values()) / len(utilization) if utilization else None,
     )
 
 
 def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
-    """The problems as they are listed: failures before what is merely missing, present before past.
+    """Return the lines of the problems screen: failures before missing values, present before past.
 
-    What several devices or processes have in common is one line, with the most times of any. What
-    a device does not have it has no more of while it is lost.
+    The same problem of several devices or processes is one line, with the highest of their counts.
+    A missing value is never past: it is still missing while its device is lost.
     """
     groups: dict[tuple[str, str, str, bool], list[ProblemCount]] = {}
     for row in counts:
@@ -177,8 +177,8 @@ def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
 
 
 def _gravity(line: ProblemCount) -> tuple[object, ...]:
-    """What is listed first. A whole device that is gone comes before single values, and what one
-    device has stands together."""
+    """Return the sort key. Whole devices come before their values; problems of a device stay
+    together."""
     is_past = not line.is_current
     is_part = is_past or line.what != 'status'
     place = (-line.last, subject_order(line.subject), line.what)
@@ -186,18 +186,18 @@ def _gravity(line: ProblemCount) -> tuple[object, ...]:
 
 
 class OwnCost(NamedTuple):
-    """What nvitop itself costs, over the last samples."""
+    """Cost of nvitop itself over the last samples."""
 
-    #: Of one core.
+    #: Percent of one core.
     cpu_percent: float
     nvml_calls_per_second: float
     seconds_per_sample: float
-    #: The time over which this was measured.
+    #: Time over which this was measured.
     seconds: float
 
 
 def own_cost(costs: Sequence[tuple[float, Cost]]) -> OwnCost | None:
-    """From the costs of samples, oldest first, with their monotonic time; ``None``: too few."""
+    """Return the own cost, given the costs of samples in order; ``None`` if there are too few."""
     if len(costs) < 2:
         return None
     (begin, first), (end, last) = costs[0], costs[-1]
@@ -216,7 +216,7 @@ def own_cost(costs: Sequence[tuple[float, Cost]]) -> OwnCost | None:
 def count_problems(
     counts: Sequence[ProblemCount], problems: Iterable[Problem], now: float
 ) -> tuple[ProblemCount, ...]:
-    """The counts after one more sample: current ones first, then the most recent."""
+    """Return the counts after one more sample: current problems first, then the most recent."""
     table = {_identity(row): row._replace(is_current=False) for row in counts}
     for problem in problems:
         subject, what, reason, kind, _ = problem
@@ -231,22 +231,20 @@ def count_problems(
 
 
 def _identity(problem: Problem | ProblemCount) -> tuple[str, str, str]:
-    """What makes two problems the same. How long there has been no answer does not, nor which
-    answer cannot be true."""
+    """Return what makes two problems the same. Times and implausible values in a reason do not."""
     reason = problem.kind if problem.kind in _VARYING else problem.reason
     return problem.subject, problem.what, reason
 
 
 def has_failures(counts: Iterable[ProblemCount], now: float) -> bool:
-    """Whether something failed within the last minute. What comes and goes is said all the time;
-    what a device does not have is no failure."""
+    """Whether something failed within the last minute. Values a device lacks are not failures."""
     return any(row.is_failure and now - row.last < FAILURE_SECONDS for row in counts)
 
 
 def note_problem(
     counts: Sequence[ProblemCount], subject: str, what: str, reason: str, now: float
 ) -> tuple[ProblemCount, ...]:
-    """The counts after something failed that is no matter of samples: a signal."""
+    """Return the counts after a failure outside of samples: a signal that was not sent."""
     table = {(row.subject, row.what, row.reason): row for row in counts}
     row = table.pop((subject, what, reason), None)
     times = row.times + 1 if row is not None else 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Host processes as trees: GPU processes with their ancestors and direct children."""
+"""Trees of host processes: processes on GPUs with their ancestors and direct children."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class TreeRow(NamedTuple):
     """A line of the tree screen."""
 
     process: HostProcessSample
-    #: What is drawn before the command: ``'│  ├─ '``.
+    #: Branches before the command: ``'│  ├─ '``.
     prefix: str
-    #: How many processes it is below a root.
+    #: Number of ancestors among the lines.
     depth: int
 
     @property
@@ -30,10 +30,10 @@ def _sibling_order(process: HostProcessSample) -> tuple[bool, bool, str, int]:
 
 
 def build_tree(processes: Iterable[HostProcessSample]) -> tuple[TreeRow, ...]:
-    """The lines from top to bottom: roots by PID, siblings by gone, user, PID.
+    """Return the lines from top to bottom: roots by PID; siblings by whether they exited, user, PID.
 
-    A process whose parent is not among them is a root. Parents that form a ring, which a PID used
-    again between two reads can make, are cut open so that every process has its line.
+    A process whose parent is not among the processes is a root. Cycles of parents, which PID reuse
+    between two reads can cause, are broken so that every process has a line.
     """
     by_pid = {process.pid: process for process in processes}
     children: dict[int, list[HostProcessSample]] = {}
@@ -59,7 +59,7 @@ def _add(
     rows: list[TreeRow],
     seen: set[int],
 ) -> None:
-    """Add a root and all below it. No recursion: a chain of processes may be long."""
+    """Add a root and its descendants. A long chain of processes would exceed the recursion limit."""
     stack = [TreeRow(root, '', 0)]
     stems = ['']
     while stack:
@@ -78,7 +78,7 @@ def _add(
 
 
 def subtree(rows: Sequence[TreeRow], index: int) -> tuple[TreeRow, ...]:
-    """The row and all rows below it in the tree."""
+    """Return a row and the rows of its descendants."""
     end = index + 1
     while end < len(rows) and rows[end].depth > rows[index].depth:
         end += 1

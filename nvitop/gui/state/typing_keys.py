@@ -1,80 +1,70 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""A line being typed: the live filter, and the search that moves the selection."""
+"""Typing a line: the filter, and the search that moves the selection."""
 
 from __future__ import annotations
 
-from nvitop.gui.state.app_state import AppState, Screen, TextField
-from nvitop.gui.state.dialog import Result
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import AppState, Result, TextField
 from nvitop.gui.state.filtering import matches, matches_host_process, parse_query
-from nvitop.gui.state.listing import (
-    relist,
-    select_process,
-    select_tree_row,
-    selected_index,
-    tree_index,
-    uses_of_devices,
-)
+from nvitop.gui.state.lines import current_line, go_to_line
+from nvitop.gui.state.listing import relist, uses_of_devices
 from nvitop.gui.state.notices import replace_notice, withdraw_notice
 
+#: Maximum number of characters.
 MAX_LENGTH = 200
 _NOT_FOUND = 'Not found'
 
 
-def open_field(state: AppState, purpose: str) -> AppState:
-    """Begin to type; the filter begins with what is in force."""
+def open_field(state: AppState, purpose: str) -> Result:
+    """Begin to type a ``'filter'``, which starts with the present one, or a ``'search'``."""
     text = state.query if purpose == 'filter' else ''
-    return state._replace(field=TextField(purpose, text, before=state.query))
+    return state._replace(field=TextField(purpose, text, before=state.query)), ()
 
 
-def press(state: AppState, key: str) -> Result:
-    """A key while a line is being typed."""
-    field = state.field
-    assert field is not None
+def press(state: AppState, field: TextField, key: str) -> Result:
+    """Handle a key while a line is typed."""
     if key == 'Enter':
         return state._replace(field=None), ()
-    if key == 'Esc':
-        return _changed(state._replace(query=field.before), None), ()
+    if key in ('Esc', 'Ctrl-C'):
+        return _close(state, field), ()
     if key in ('Up', 'Down', 'F3'):
         return find(state, field.text, -1 if key == 'Up' else 1), ()
     if key == 'Backspace':
-        return _changed(state, field._replace(text=field.text[:-1])), ()
+        return _change(state, field, field.text[:-1]), ()
     if key == 'Ctrl-U':
-        return _changed(state, field._replace(text='')), ()
+        return _change(state, field, ''), ()
     if key == 'Ctrl-W':
         kept = field.text.rstrip().rpartition(' ')
-        return _changed(state, field._replace(text=kept[0] + kept[1])), ()
-    if key == 'Ctrl-C':
-        return press(state, 'Esc')
-    return (
-        insert(state, ' ' if key == 'Space' else key)
-        if len(key) == 1 or key == 'Space'
-        else (state, ())
-    )
+        return _change(state, field, kept[0] + kept[1]), ()
+    if key == 'Space' or len(key) == 1:
+        return insert(state, field, ' ' if key == 'Space' else key)
+    return state, ()
 
 
-def insert(state: AppState, text: str) -> Result:
-    """Add text at the end of the line; what cannot be drawn is left out."""
-    field = state.field
-    assert field is not None
+def insert(state: AppState, field: TextField, text: str) -> Result:
+    """Append text to the line. Spaces replace characters that cannot be drawn."""
     typed = ''.join(char if char.isprintable() else ' ' for char in text)
-    return _changed(state, field._replace(text=(field.text + typed)[:MAX_LENGTH])), ()
+    return _change(state, field, (field.text + typed)[:MAX_LENGTH]), ()
 
 
-def _changed(state: AppState, field: TextField | None) -> AppState:
-    """The line has changed or is closed: the filter follows at once, or the selection does."""
-    is_search = (field or state.field or TextField('filter')).purpose == 'search'
-    state = state._replace(field=field)
-    if is_search:
-        return find(state, field.text if field is not None else '', 0)
-    if field is not None:
-        state = state._replace(query=field.text)
-    return relist(state)
+def _change(state: AppState, field: TextField, text: str) -> AppState:
+    """Filter or search at once."""
+    state = state._replace(field=field._replace(text=text))
+    if field.purpose == 'search':
+        return find(state, text, 0)
+    return relist(state._replace(query=text))
+
+
+def _close(state: AppState, field: TextField) -> AppState:
+    """Discard what was typed."""
+    state = state._replace(field=None, query=field.before)
+    return withdraw_notice(state, _NOT_FOUND) if field.purpose == 'search' else relist(state)
 
 
 def find(state: AppState, text: str, step: int) -> AppState:
-    """Select the next process that has the words, round and round; step 0: stay if it has them.
+    """Select the next (1) or previous (-1) process that matches, wrapping around.
 
-    Where there is none, a notice says so for as long as that is what was asked for last.
+    With step 0 the selection stays if it matches. A notice reports that nothing was found.
     """
     query = parse_query(text)
     state = withdraw_notice(state, _NOT_FOUND)
@@ -82,17 +72,12 @@ def find(state: AppState, text: str, step: int) -> AppState:
         return state
     if state.screen is Screen.TREE:
         uses = uses_of_devices(state)
-        hits = [
-            i
-            for i, row in enumerate(state.forest)
-            if matches_host_process(row.process, query, uses)
-        ]
-        if hits:
-            return select_tree_row(state, _next(hits, tree_index(state), step))
+        found = [matches_host_process(row.process, query, uses) for row in state.forest]
     else:
-        hits = [i for i, row in enumerate(state.rows) if matches(row, query)]
-        if hits:
-            return select_process(state, _next(hits, selected_index(state), step))
+        found = [matches(row, query) for row in state.rows]
+    hits = [line for line, is_hit in enumerate(found) if is_hit]
+    if hits:
+        return go_to_line(state, _next(hits, current_line(state), step))
     where = ' in what the filter shows' if state.query else ''
     return replace_notice(state, _NOT_FOUND, f'{text.strip()}{where}')
 

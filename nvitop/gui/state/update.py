@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""``update(state, event) → (state, effects)``: the only place where the state of the monitor changes."""
+"""``update(state, event) → (state, effects)``: the only function that changes the state."""
 
 from __future__ import annotations
 
-from typing import Callable, cast
+from typing import Iterable
 
 from nvitop.gui.model.effects import Effect, Quit, Redraw, Suspend
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.state import typing_keys
-from nvitop.gui.state.actions import act, open_signal_dialog
-from nvitop.gui.state.app_state import AppState, Screen
+from nvitop.gui.state.actions import act
+from nvitop.gui.state.app_state import AppState, Result
+from nvitop.gui.state.bindings import Action
 from nvitop.gui.state.dialog import (
-    Result,
     await_answer,
-    be_drawn_anew,
     note_drawn,
     press_in_dialog,
-    read_changes,
-    turn_in_dialog,
+    require_reading,
+    require_reading_of_changes,
 )
+from nvitop.gui.state.environ import show_variables
 from nvitop.gui.state.events import (
     ClockTicked,
     EnvironmentRead,
@@ -35,15 +36,16 @@ from nvitop.gui.state.events import (
     Suspended,
     Terminated,
 )
-from nvitop.gui.state.keymap import Action
-from nvitop.gui.state.listing import keep_selection_seen, relist
+from nvitop.gui.state.listing import relist
 from nvitop.gui.state.mouse import click, scroll
-from nvitop.gui.state.notices import note_outcome, outdate_answers, refuse, replace_notice
+from nvitop.gui.state.needs import binding_for, unmet_need
+from nvitop.gui.state.notices import drop_answers, note_outcome, refuse, replace_notice
+from nvitop.gui.state.selection import keep_selection_seen
 from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_problem
 
-#: The exit status when there is no terminal any more.
+#: Exit status after the terminal was closed.
 HUNG_UP = 129
-#: As shells have it for what a signal ended.
+#: Signal → exit status, as in shells.
 _STATUSES = {'SIGHUP': HUNG_UP, 'SIGQUIT': 131, 'SIGTERM': 143}
 
 _OUTCOMES = {
@@ -58,16 +60,15 @@ _OUTCOMES = {
 
 
 def update(state: AppState, event: Event) -> Result:
-    """The state after the event, and what the world is asked to do."""
-    handler = cast('Callable[[AppState, Event], Result]', _HANDLERS[type(event)])
-    after, effects = handler(state, event)
+    """Return the state after an event, and the effects to carry out."""
+    after, effects = _handle(state, event)
     if isinstance(event, (KeyPressed, MousePressed, MouseScrolled)):
-        after = outdate_answers(state, after)
+        after = drop_answers(state, after)
     return after, effects
 
 
-def update_all(state: AppState, events: tuple[Event, ...]) -> Result:
-    """The same for several events in a row."""
+def update_all(state: AppState, events: Iterable[Event]) -> Result:
+    """Return the state after several events, and the effects to carry out."""
     effects: tuple[Effect, ...] = ()
     for event in events:
         state, more = update(state, event)
@@ -75,44 +76,87 @@ def update_all(state: AppState, events: tuple[Event, ...]) -> Result:
     return state, effects
 
 
-def _key(state: AppState, event: KeyPressed) -> Result:
-    key = event.key
+def _handle(state: AppState, event: Event) -> Result:
+    if isinstance(event, KeyPressed):
+        return _press(state, event.key)
+    if isinstance(event, Pasted):
+        return _paste(state, event.text)
+    if isinstance(event, MousePressed):
+        return click(state, event)
+    if isinstance(event, MouseScrolled):
+        return scroll(state, event)
+    if isinstance(event, SampleArrived):
+        return _show_sample(state, event), ()
+    if isinstance(event, ClockTicked):
+        return _set_clocks(state, event), ()
+    if isinstance(event, FrameDrawn):
+        return note_drawn(state, event.monotonic), ()
+    if isinstance(event, InputAwaited):
+        return await_answer(state, event.since), ()
+    if isinstance(event, EnvironmentRead):
+        return show_variables(state, event), ()
+    if isinstance(event, SignalSent):
+        return _show_outcome(state, event), ()
+    if isinstance(event, Resized):
+        state = require_reading(state._replace(width=event.width, height=event.height))
+        return keep_selection_seen(state), (Redraw(),)
+    if isinstance(event, Suspended):
+        return require_reading(state), (Redraw(),) if event.resumed else (Suspend(),)
+    return state, (Quit(_exit_status(event)),)
+
+
+def _exit_status(event: Terminated | InputEnded) -> int:
+    return _STATUSES.get(event.signal, 1) if isinstance(event, Terminated) else HUNG_UP
+
+
+def _press(state: AppState, key: str) -> Result:
     if _suspends(state, key):
         return state._replace(prefix=''), (Suspend(),)
     if state.dialog is not None:
-        return press_in_dialog(state, key)
+        return press_in_dialog(state, state.dialog, key)
     if state.field is not None:
-        return typing_keys.press(state, key)
+        return typing_keys.press(state, state.field, key)
     keys = f'{state.prefix} {key}' if state.prefix else key
-    binding = state.keymap.find(state.screen, keys)
+    binding = binding_for(state, keys)
     if binding is None:
         if state.keymap.is_prefix(state.screen, keys):
             return state._replace(prefix=keys), ()
-        return _no_binding(state._replace(prefix=''), state.prefix, key)
+        return _explain_unbound(state._replace(prefix=''), state.prefix, key)
     state = state._replace(prefix='')
-    if binding.is_mutating:
-        return open_signal_dialog(state, binding.action, key)
-    state, effects = act(state, binding)
-    if binding.action in (Action.SCROLL_UP, Action.SCROLL_DOWN):
+    why = unmet_need(state, binding)
+    if why:
+        return refuse(state, binding.refusal, why)
+    state, effects = act(state, binding, key)
+    if binding.is_signal or binding.action in (Action.SCROLL_UP, Action.SCROLL_DOWN):
         return state, effects
     return keep_selection_seen(state), effects
 
 
-def _no_binding(state: AppState, prefix: str, key: str) -> Result:
-    """Say of keys that mean nothing why, as far as they mean something elsewhere. Esc leads out."""
+def _suspends(state: AppState, key: str) -> bool:
+    """Whether a key suspends, whatever is open.
+
+    A user who pressed Ctrl-Z types ahead for the shell: the Enter after ``fg`` must not confirm a
+    dialog.
+    """
+    binding = state.keymap.find(state.screen, key)
+    return key.startswith('Ctrl-') and binding is not None and binding.action is Action.SUSPEND
+
+
+def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
+    """Explain why keys without a binding do nothing, if anything is known about them."""
     if not prefix:
-        return _not_here(state, key)
+        return _explain_elsewhere(state, key)
     if key == 'Esc':
         return state, ()
     following = ' '.join(state.keymap.keys_after(state.screen, prefix))
     return refuse(state, 'No such keys', f'{prefix} {key}; after {prefix}: {following}')
 
 
-def _not_here(state: AppState, key: str) -> Result:
-    """Say of a key that is for other screens on which it works. Of any other nothing is known."""
+def _explain_elsewhere(state: AppState, key: str) -> Result:
+    """Name the other screens on which a key works."""
     bindings = state.keymap.elsewhere(state.screen, key)
-    if state.view.readonly and bindings and all(binding.is_mutating for binding in bindings):
-        return open_signal_dialog(state, bindings[0].action, key)
+    if state.view.readonly and bindings and all(binding.is_signal for binding in bindings):
+        return refuse(state, bindings[0].refusal, unmet_need(state, bindings[0]))
     screens = frozenset().union(*(binding.screens for binding in bindings))
     if not screens:
         return state, ()
@@ -121,123 +165,49 @@ def _not_here(state: AppState, key: str) -> Result:
     return replace_notice(state, 'Not here', f'{key} works {where}'), ()
 
 
-def _suspends(state: AppState, key: str) -> bool:
-    """Whether a key that is in no line suspends: whoever trusts that it does types for the shell
-    next, and the Enter after ``fg`` would press a button."""
-    binding = state.keymap.find(state.screen, key)
-    return key.startswith('Ctrl-') and binding is not None and binding.action is Action.SUSPEND
-
-
-def _pasted(state: AppState, event: Pasted) -> Result:
-    # Pasted text is never taken for keys: it could kill what is selected.
+def _paste(state: AppState, text: str) -> Result:
+    """Insert pasted text into the line being typed. It is never taken for keys, which could kill."""
     if state.dialog is not None:
         return state, ()
     if state.field is None:
         return replace_notice(state, 'Not pasted', 'only a filter or a search takes text'), ()
-    return typing_keys.insert(state, event.text)
+    return typing_keys.insert(state, state.field, text)
 
 
-def _pressed(state: AppState, event: MousePressed) -> Result:
-    return click(state, event)
-
-
-def _scrolled(state: AppState, event: MouseScrolled) -> Result:
-    if state.dialog is not None:
-        return turn_in_dialog(state, event.dy or event.dx)
-    return scroll(state, event)
-
-
-def _resized(state: AppState, event: Resized) -> Result:
-    state = be_drawn_anew(state._replace(width=event.width, height=event.height))
-    return keep_selection_seen(state), (Redraw(),)
-
-
-def _sample(state: AppState, event: SampleArrived) -> Result:
+def _show_sample(state: AppState, event: SampleArrived) -> AppState:
     sample, before = event.sample, state.sample
     if sample.sequence < before.sequence:
-        return state, ()
+        return state
     problems = count_problems(state.tally.problems, sample.problems, sample.timestamp)
     costs = (*state.tally.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
     after = state._replace(sample=sample, tally=Tally(problems, costs))
-    # Processes are measured more seldom than devices: between, their list is as it was.
+    # Processes are measured less often than devices: most samples repeat them.
     if sample.processes is before.processes and sample.host_processes is before.host_processes:
-        return after, ()
+        return after
     after = after if after.frozen is not None else relist(after)
-    return read_changes(state, after), ()
+    return require_reading_of_changes(state, after)
 
 
-def _clock(state: AppState, event: ClockTicked) -> Result:
+def _set_clocks(state: AppState, event: ClockTicked) -> AppState:
     notices = tuple(notice for notice in state.notices if notice.until > event.monotonic)
-    return (
-        state._replace(monotonic=event.monotonic, timestamp=event.timestamp, notices=notices),
-        (),
-    )
+    return state._replace(monotonic=event.monotonic, timestamp=event.timestamp, notices=notices)
 
 
-def _drawn(state: AppState, event: FrameDrawn) -> Result:
-    return note_drawn(state, event.monotonic), ()
-
-
-def _awaited(state: AppState, event: InputAwaited) -> Result:
-    return await_answer(state, event.since), ()
-
-
-def _environment(state: AppState, event: EnvironmentRead) -> Result:
-    environ = state.environ
-    # The help may lie over the screen that waits for it.
-    if event.pid != environ.pid:
-        return state, ()
-    environ = environ._replace(
-        variables=event.variables, error=event.error, start_time=event.start_time
-    )
-    last = max(0, len(event.variables) - 1)
-    return state._replace(environ=environ._replace(cursor=min(environ.cursor, last))), ()
-
-
-def _signal_sent(state: AppState, event: SignalSent) -> Result:
+def _show_outcome(state: AppState, event: SignalSent) -> AppState:
+    """Show the outcome of a signal; list failures among the problems."""
     outcome = _OUTCOMES.get(event.outcome, event.outcome)
     if event.detail:
         outcome += f' ({event.detail})'
     is_error = event.outcome != 'sent'
     state = note_outcome(state, event.signal, event.key.pid, outcome, is_error=is_error)
     if not is_error:
-        return state, ()
+        return state
     subject = f'process {event.key.pid}'
-    # Also where the display is frozen: who sent it looks there for what became of it.
+    # While the display is frozen, both problem lists get it.
     tally, frozen = (
         each._replace(
             problems=note_problem(each.problems, subject, event.signal, outcome, state.timestamp)
         )
         for each in (state.tally, state.frozen_tally)
     )
-    return state._replace(tally=tally, frozen_tally=frozen), ()
-
-
-def _ended(state: AppState, event: InputEnded) -> Result:
-    return state, (Quit(HUNG_UP),)
-
-
-def _suspended(state: AppState, event: Suspended) -> Result:
-    return be_drawn_anew(state), (Redraw(),) if event.resumed else (Suspend(),)
-
-
-def _terminated(state: AppState, event: Terminated) -> Result:
-    return state, (Quit(_STATUSES.get(event.signal, 1)),)
-
-
-_HANDLERS: dict[type, object] = {
-    KeyPressed: _key,
-    Pasted: _pasted,
-    MousePressed: _pressed,
-    MouseScrolled: _scrolled,
-    Resized: _resized,
-    SampleArrived: _sample,
-    ClockTicked: _clock,
-    FrameDrawn: _drawn,
-    InputAwaited: _awaited,
-    EnvironmentRead: _environment,
-    SignalSent: _signal_sent,
-    InputEnded: _ended,
-    Suspended: _suspended,
-    Terminated: _terminated,
-}
+    return state._replace(tally=tally, frozen_tally=frozen)

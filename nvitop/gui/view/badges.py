@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nvitop.gui.model.choices import ProcessFilter
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.screens import SCREENS
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.summary import has_failures
@@ -21,8 +21,6 @@ _KEY = Style(Role.KEY, bold=True)
 _INPUT = Style(Role.INPUT, bold=True)
 #: Maximum width of the text of a filter, in cells, if it has to be shortened.
 _QUERY_WIDTH = 40
-#: The screens that list processes; badges of filters are on no other screen.
-_LISTS = frozenset({Screen.MAIN, Screen.TREE, Screen.USERS})
 _TYPES = ('C', 'C+G', 'G', 'M', None)
 
 
@@ -39,7 +37,7 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
         badges.append(_badge(_WARNING, f'FROZEN {time_of_day}', 'FROZEN'))
-    is_limited = state.screen in _LISTS
+    is_limited = SCREENS[state.screen].is_filtered
     badges += option_badges(state.main.filter) if is_limited else ()
     if state.query and is_limited:
         query = safe(state.query)

@@ -7,18 +7,19 @@ from typing import Callable
 
 from nvitop.gui.layout.device import NARROWEST
 from nvitop.gui.layout.main import LOWEST
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.ascii import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
-from nvitop.gui.state.app_state import BUTTONS, AppState, Screen, TextField
+from nvitop.gui.state.app_state import BUTTONS, AppState, SignalDialog, TextField
 from nvitop.gui.state.demand import DETAILS, is_measured
 from nvitop.gui.state.dialog import dialog_layout
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.view.badges import header_badges
 from nvitop.gui.view.format import format_timestamp
-from nvitop.gui.view.hints import key_hints, shown_key, signal_hints
+from nvitop.gui.view.hints import shown_key, signal_hints, title_hints
 from nvitop.gui.view.panels.header import Header
 from nvitop.gui.view.screens.columns import draw_columns
 from nvitop.gui.view.screens.environ import draw_environ
@@ -67,7 +68,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
         if state.field is not None:
             _draw_field(buf, state, state.field)
     if state.dialog is not None:
-        _draw_signal_dialog(buf, state)
+        _draw_signal_dialog(buf, state, state.dialog)
     if state.view.ascii:
         return to_ascii(buf)
     return to_halves(buf) if state.view.halves else buf
@@ -75,7 +76,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
 
 def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     clock = format_timestamp(state.timestamp)
-    hint = key_hints(state, ('h', 'help'), ('q', 'quit'))
+    hint = title_hints(state)
     badges = header_badges(state, shown_key(state, '!'))
     header = Header(clock, badges, hint, signal_hints(state), state.version)
     arranged = MainView(
@@ -135,11 +136,9 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     draw_at_right(buf, 0, hint, left=x + 2, right=right)
 
 
-def _draw_signal_dialog(buf: Buffer, state: AppState) -> None:
-    dialog = state.dialog
-    assert dialog is not None
+def _draw_signal_dialog(buf: Buffer, state: AppState, dialog: SignalDialog) -> None:
     buttons = [Button(label, keys[0]) for _, label, keys in BUTTONS]
-    layout = dialog_layout(state)
+    layout = dialog_layout(state, dialog)
     draw_dialog(
         buf, layout, buttons, current=dialog.button, title='Signal', is_ready=dialog.is_ready
     )

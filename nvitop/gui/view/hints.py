@@ -3,25 +3,30 @@
 
 from __future__ import annotations
 
+from nvitop.gui.model.screens import SCREENS
 from nvitop.gui.render.style import Style
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.keymap import USUAL
 from nvitop.gui.state.targets import has_targets
 from nvitop.gui.view.widgets.title import HINT, KEY
 
 
-def key_hints(
-    state: AppState, *pairs: tuple[str, str], label: str = ''
-) -> tuple[tuple[str, Style], ...]:
-    """Return keys and what they do as a hint: ``q back  h help``.
+def title_hints(state: AppState) -> tuple[tuple[str, Style], ...]:
+    """Return the hints for the first line of the screen: ``h help  q back``."""
+    return key_hints(state, *SCREENS[state.screen].hints)
 
-    ``pairs`` name the default keys. The hint has the keys bound to the same actions now, without
-    those that are bound to nothing.
+
+def key_hints(state: AppState, *usual_keys: str, label: str = '') -> tuple[tuple[str, Style], ...]:
+    """Return hints for keys, given by their default names; ``'K J'`` share one hint.
+
+    A rebound key is shown as what the user chose; an action without a key is left out.
     """
     hints = []
-    for usual, what in pairs:
+    for usual in usual_keys:
         keys = [shown_key(state, key) for key in usual.split(' ')]
-        if all(keys):
-            hints.append((' '.join(keys), what))
+        binding = USUAL.find(state.screen, usual.split(' ')[0])
+        if binding is not None and all(keys):
+            hints.append((' '.join(keys), binding.hint))
     pieces: list[tuple[str, Style]] = [(label, HINT)] if label and hints else []
     for i, (shown, what) in enumerate(hints):
         pieces += [(shown, KEY), (f' {what}{"  " if i < len(hints) - 1 else ""}', HINT)]
@@ -38,5 +43,4 @@ def signal_hints(state: AppState) -> tuple[tuple[str, Style], ...]:
     """Return a hint with the keys that open the signal dialog, if a signal has any target."""
     if not has_targets(state):
         return ()
-    pairs = (('Ctrl-C', 'interrupt'), ('T', 'terminate'), ('k', 'kill'))
-    return key_hints(state, *pairs, label='signals: ')
+    return key_hints(state, 'Ctrl-C', 'T', 'k', label='signals: ')

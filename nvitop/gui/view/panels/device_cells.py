@@ -19,7 +19,7 @@ The compact and the dense form have one line for each device::
 
 from __future__ import annotations
 
-from nvitop.gui.layout.device import BESIDE_NAME, DENSE, FULL, NARROW
+from nvitop.gui.layout.device import AROUND_NAME, DENSE, FULL, NARROW
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.view import format as fmt
 from nvitop.namedtuple import NamedTuple
@@ -103,7 +103,7 @@ def lost_cells(device: DeviceSample, form: str, width: int, first: int) -> list[
         # It has never responded: its name would only repeat the reason.
         lines = [[_with_reason(f'{label}  ', reason, width)]]
         return [*lines, ['']] if form == FULL else lines
-    name = fmt.format_device_name(device.info.name, first - BESIDE_NAME)
+    name = fmt.format_device_name(device.info.name, first - AROUND_NAME)
     if form == FULL:
         bus_id = fmt.format_word(device.info.bus_id)
         indent = ' ' * (LABEL + 2)

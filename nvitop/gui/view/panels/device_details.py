@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable, Sequence, Tuple
 
-from nvitop.gui.layout.details import DetailSlot
+from nvitop.gui.layout.device import DetailSlot
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip

@@ -10,13 +10,12 @@ from nvitop.gui.state.app_state import AppState, EnvironState
 from nvitop.gui.state.environ import environ_lines, is_secret
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.hints import key_hints, shown_key
+from nvitop.gui.view.hints import shown_key, title_hints
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message
 from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
 _NAME = Style(Role.HEADING, bold=True)
 _DIM = Style(Role.DIM)
-_HINTS = (('h', 'help'), ('e', 'back'))
 #: Maximum number of characters of a value, all of which can be scrolled into view.
 _LIMIT = 1 << 16
 
@@ -27,7 +26,7 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     layout = lines_layout(state)
     badges = title_badges(state)
     title = fit_title(_titles(environ), (), title_room(buf.width, badges))
-    draw_title(buf, title, badges, key_hints(state, *_HINTS))
+    draw_title(buf, title, badges, title_hints(state))
     draw_bar_row(buf, 1, _summary(state))
     if environ.error or not environ.variables:
         style = Style(Role.ERROR) if environ.error else _DIM

@@ -11,7 +11,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import help_lines
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.hints import key_hints
+from nvitop.gui.view.hints import title_hints
 from nvitop.gui.view.widgets.text import draw_bar_row
 from nvitop.gui.view.widgets.title import draw_title
 
@@ -23,7 +23,6 @@ _STYLES = {
 }
 _COLORED = {'light': Role.LIGHT, 'moderate': Role.MODERATE, 'heavy': Role.HEAVY}
 _DISABLED = Style(Role.DIM)
-_HINTS = (('q', 'back'),)
 _NOTE = 'read-only: dim keys do nothing '
 #: Minimum width of the screen for the note.
 _WITH_NOTE = 60
@@ -33,7 +32,7 @@ def draw_help(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     lines = help_lines(state)
     layout = lines_layout(state)
-    draw_title(buf, f'nvitop {state.version}', title_badges(state), key_hints(state, *_HINTS))
+    draw_title(buf, f'nvitop {state.version}', title_badges(state), title_hints(state))
     first, last = layout.shown.start + 1, layout.shown.stop
     is_whole = layout.length <= layout.area.height
     text = ' Help' if is_whole else f' Help: lines {first} to {last} of {len(lines)}'

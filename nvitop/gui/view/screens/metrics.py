@@ -16,7 +16,7 @@ from nvitop.gui.state.summary import devices_without_list
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.column_text import CELLS
-from nvitop.gui.view.hints import key_hints
+from nvitop.gui.view.hints import title_hints
 from nvitop.gui.view.load_style import load_role
 from nvitop.gui.view.widgets.box import draw_rule, draw_uprights
 from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, draw_graph, graph_bound
@@ -27,7 +27,6 @@ from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample
 
-_HINTS = (('+ -', 'time'), ('h', 'help'), ('q', 'back'))
 _DIM = Style(Role.DIM)
 #: Percentages that graphs can be marked with.
 _TICKS = (1, 2, 4, 5, 8, 10, 20, 40, 50, 80, 100, 200, 400, 500, 800, 1000, 2000, 4000, 8000)
@@ -76,7 +75,7 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     title = f'{key.pid} on GPU {key.device.label}'
     badges = title_badges(state)
     title = fit_title((f'Process {title}', title), (), title_room(buf.width, badges))
-    draw_title(buf, title, badges, key_hints(state, *_HINTS))
+    draw_title(buf, title, badges, title_hints(state))
     draw_bar_row(buf, layout.heading_y, heading_text(layout.columns))
     if process is None:
         text = clip(_why_missing(state, key, device), buf.width - 2)

@@ -16,12 +16,11 @@ from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.state.summary import ProblemCount, own_cost, problem_lines
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.hints import key_hints
+from nvitop.gui.view.hints import title_hints
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
 _DIM = Style(Role.DIM)
-_HINTS = (('h', 'help'), ('q', 'back'))
 #: Cells of the last hint and the gap before it.
 _HINT_WIDTH = 8
 #: Minimum width of the screen for lines with times and counts, instead of ``now`` or ``past``.
@@ -45,7 +44,7 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     badges = title_badges(state)
     with_all = buf.width - sum(2 + cell_width(badge.forms[0]) for badge in badges) - _HINT_WIDTH
     title = _title(lines, with_all, title_room(buf.width, badges))
-    draw_title(buf, title, badges, key_hints(state, *_HINTS))
+    draw_title(buf, title, badges, title_hints(state))
     draw_bar_row(buf, 1, heading_text(places))
     for index in layout.shown:
         line = lines[index]

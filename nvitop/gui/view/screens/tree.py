@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
+from nvitop.gui.layout.list import TreeLayout
 from nvitop.gui.layout.process import PlacedColumn
-from nvitop.gui.layout.tree import TreeLayout
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip_scrolled, cut, fit
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.listing import tree_layout, tree_tags
+from nvitop.gui.state.listing import tree_layout
 from nvitop.gui.state.ranges import devices_text
+from nvitop.gui.state.selection import tree_tags
 from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.hints import key_hints, shown_key, signal_hints
+from nvitop.gui.view.hints import shown_key, signal_hints, title_hints
 from nvitop.gui.view.panels.process import (
     limits_of,
     no_match_message,
@@ -26,7 +27,6 @@ from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
 _TREE = Style(Role.TREE, bold=True)
 _DIM = Style(Role.DIM)
-_HINTS = (('h', 'help'), ('t', 'back'))
 
 
 def draw_tree(buf: Buffer, state: AppState) -> None:
@@ -34,7 +34,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     rows = state.forest
     layout = tree_layout(state)
     tagged = tree_tags(state)
-    hint = signal_hints(state) or key_hints(state, *_HINTS)
+    hint = signal_hints(state) or title_hints(state)
     badges = title_badges(state)
     remarks = (unknown_remark(state.shown),)
     title = fit_title(_titles(state, rows), remarks, title_room(buf.width, badges))

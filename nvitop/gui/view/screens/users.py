@@ -12,17 +12,16 @@ from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.state.ranges import devices_text
-from nvitop.gui.state.summary import UserSummary, summarise_users, total_memory
+from nvitop.gui.state.summary import UserSummary, summarize_users, total_memory
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.hints import key_hints
+from nvitop.gui.view.hints import title_hints
 from nvitop.gui.view.panels.process import limits_of, no_processes_message, unknown_remark
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
 _DIM = Style(Role.DIM)
 _OWN = Style(Role.USER, bold=True)
-_HINTS = (('h', 'help'), ('q', 'back'))
 _USER_WIDTH = 32
 #: Cells that the devices keep before another column is left out.
 _REST = 5
@@ -30,14 +29,14 @@ _REST = 5
 
 def draw_users(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
-    users = summarise_users(state.rows)
+    users = summarize_users(state.rows)
     layout = lines_layout(state)
     names = [cell_width(fmt.format_user(user.username, _USER_WIDTH)) for user in users]
     width = min(max(names, default=0), max(12, buf.width - 50))
     places = place(USER_COLUMNS, Cells(0, buf.width), {'user': width}, rest=_REST)
     badges = title_badges(state)
     title = _title(state, len(users), title_room(buf.width, badges))
-    draw_title(buf, title, badges, key_hints(state, *_HINTS))
+    draw_title(buf, title, badges, title_hints(state))
     draw_bar_row(buf, 1, heading_text(places))
     total = total_memory(state.shown.devices)
     for line in layout.shown:

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The table of keys: dispatch, help screen, hints, configuration and documentation read it."""
+
+from __future__ import annotations
+
+import enum
+from typing import Iterable, Iterator
+
+from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.screens import ALL_SCREENS, Screen, screens_where
+from nvitop.gui.state.ordering import ORDERS
+from nvitop.namedtuple import NamedTuple
+
+
+class Action(enum.Enum):
+    """Action of a key. The names, in lower case, are those of the configuration file."""
+
+    QUIT = enum.auto()
+    BACK = enum.auto()
+    HELP = enum.auto()
+    OPEN = enum.auto()
+    MODE_AUTO = enum.auto()
+    MODE_FULL = enum.auto()
+    MODE_COMPACT = enum.auto()
+    REFRESH = enum.auto()
+    FREEZE = enum.auto()
+    SUSPEND = enum.auto()
+    SELECT_PREVIOUS = enum.auto()
+    SELECT_NEXT = enum.auto()
+    SELECT_FIRST = enum.auto()
+    SELECT_LAST = enum.auto()
+    CLEAR = enum.auto()
+    TAG = enum.auto()
+    TAG_SUBTREE = enum.auto()
+    SCROLL_UP = enum.auto()
+    SCROLL_DOWN = enum.auto()
+    SCROLL_LEFT = enum.auto()
+    SCROLL_RIGHT = enum.auto()
+    SCROLL_BEGIN = enum.auto()
+    SCROLL_END = enum.auto()
+    INTERRUPT = enum.auto()
+    TERMINATE = enum.auto()
+    KILL = enum.auto()
+    TOGGLE_DETAILS = enum.auto()
+    TOGGLE_HOST = enum.auto()
+    NEXT_GRAPH = enum.auto()
+    NEXT_UPPER_GRAPH = enum.auto()
+    LONGER_TIME = enum.auto()
+    SHORTER_TIME = enum.auto()
+    FILTER = enum.auto()
+    SEARCH = enum.auto()
+    NEXT_THEME = enum.auto()
+    TOGGLE_MOUSE = enum.auto()
+    SORT_NEXT = enum.auto()
+    SORT_PREVIOUS = enum.auto()
+    SORT_REVERSE = enum.auto()
+    SORT_BY = enum.auto()
+    REVEAL = enum.auto()
+    CHOOSE = enum.auto()
+    MOVE_UP = enum.auto()
+    MOVE_DOWN = enum.auto()
+
+
+class Need(enum.Enum):
+    """Condition under which a key works. :mod:`nvitop.gui.state.needs` checks it."""
+
+    #: A selected process.
+    PROCESS = enum.auto()
+    #: No process that is selected but hidden by the filter.
+    NOT_HIDDEN = enum.auto()
+    #: A process that may be signalled, which there is never with ``--readonly``.
+    TARGET = enum.auto()
+
+
+class Binding(NamedTuple):
+    """Keys, the context in which they work, and what they do."""
+
+    #: Names as in :class:`~nvitop.gui.state.events.KeyPressed`; two keys in a row: ``'o g'``.
+    keys: tuple[str, ...]
+    action: Action
+    #: One line for the help screen and the documentation; ``''``: not listed.
+    help: str
+    screens: frozenset[Screen]
+    #: Heading of the help screen.
+    group: str
+    #: Parameter of the action: the order to sort by, with a ``-`` before it if reversed.
+    argument: str = ''
+    #: One or two words for hints.
+    hint: str = ''
+    #: The screen that the action opens.
+    opens: Screen | None = None
+    #: All of these must be met; otherwise a notice shows ``refusal`` and the reason.
+    needs: tuple[Need, ...] = ()
+    #: Subject of the notice if a need is not met: ``'No signal'``.
+    refusal: str = ''
+
+    @property
+    def name(self) -> str:
+        """Name in the configuration file: ``quit``, ``open-tree``, ``sort-by-pid-reversed``."""
+        words = [self.action.name]
+        if self.action is Action.OPEN and self.opens is not None:
+            words.append(self.opens.name)
+        if self.argument:
+            words.append(self.argument.lstrip('-'))
+        if self.argument.startswith('-'):
+            words.append('reversed')
+        return '-'.join(words).lower().replace('_', '-')
+
+    @property
+    def is_signal(self) -> bool:
+        """Whether it leads to a signal, so that ``--readonly`` disables it."""
+        return Need.TARGET in self.needs
+
+
+_MAIN = frozenset({Screen.MAIN})
+_TREE = frozenset({Screen.TREE})
+_ENVIRON = frozenset({Screen.ENVIRON})
+_COLUMNS = frozenset({Screen.COLUMNS})
+_GRAPHS = frozenset({Screen.MAIN, Screen.METRICS})
+_PROCESSES = screens_where(lambda spec: spec.selects_processes)
+_LINES = screens_where(lambda spec: spec.has_lines)
+_WIDE = screens_where(lambda spec: spec.sideways_step > 0)
+
+_VIEW, _MOVE, _PROCESS, _SCREEN, _SORT = (
+    'View',
+    'Moving and selecting',
+    'Processes',
+    'Screens',
+    'Sorting',
+)
+
+
+def _opening(
+    keys: tuple[str, ...],
+    screen: Screen,
+    text: str,
+    screens: frozenset[Screen],
+    needs: tuple[Need, ...] = (),
+    refusal: str = '',
+) -> Binding:
+    """Return the binding that opens a screen."""
+    return Binding(
+        keys, Action.OPEN, text, screens, _SCREEN, opens=screen, needs=needs, refusal=refusal
+    )
+
+
+def _signal(keys: tuple[str, ...], action: Action, name: str, hint: str) -> Binding:
+    """Return the binding that asks for confirmation of a signal."""
+    text = f'send {name} to the tagged or selected'
+    needs = (Need.TARGET,)
+    return Binding(
+        keys, action, text, _PROCESSES, _PROCESS, hint=hint, needs=needs, refusal='No signal'
+    )
+
+
+def _sort_bindings() -> tuple[Binding, ...]:
+    """Return the bindings of ``o`` and a letter; the upper-case letter reverses the order."""
+    titles = {column.order: column.title for column in COLUMNS}
+    rows = []
+    for order in ORDERS:
+        letter = order.letter
+        usual = 'highest first' if order.is_descending else 'lowest first'
+        text = f'sort by {titles[order.name]}, {usual}'
+        if order.name == 'natural':
+            text = 'sort by GPU, user and PID: the usual order'
+        rows.append(
+            Binding((f'o {letter}',), Action.SORT_BY, text, _MAIN, _SORT, argument=order.name)
+        )
+        rows.append(
+            Binding((f'o {letter.upper()}',), Action.SORT_BY, '', _MAIN, _SORT, f'-{order.name}')
+        )
+    return tuple(rows)
+
+
+# fmt: off
+_BINDINGS: tuple[Binding, ...] = (
+    # leaving
+    Binding(('q', 'Q'), Action.QUIT, 'quit, leaving a report on the screen', _MAIN, _VIEW, hint='quit'),
+    Binding(('h', '?', 'F1'), Action.HELP, 'this help', ALL_SCREENS - {Screen.HELP}, _VIEW, hint='help', opens=Screen.HELP),
+    # view
+    Binding(('a',), Action.MODE_AUTO, 'panels as large as there is room for', _MAIN, _VIEW),
+    Binding(('f',), Action.MODE_FULL, 'panels in full', _MAIN, _VIEW),
+    Binding(('c',), Action.MODE_COMPACT, 'compact panels', _MAIN, _VIEW),
+    Binding(('H',), Action.TOGGLE_HOST, 'hide or show the host panel', _MAIN, _VIEW),
+    Binding(('d',), Action.TOGGLE_DETAILS, 'details of devices: links, throttling, codecs, energy', _MAIN, _VIEW),
+    Binding(('g',), Action.NEXT_GRAPH, 'what the lower graph of the devices plots', _MAIN, _VIEW),
+    Binding(('G',), Action.NEXT_UPPER_GRAPH, 'what the upper graph of the devices plots', _MAIN, _VIEW),
+    Binding(('+', '='), Action.LONGER_TIME, 'graphs over a longer time, up to 60 minutes', _GRAPHS, _VIEW, hint='time'),
+    Binding(('-', '_'), Action.SHORTER_TIME, 'graphs over a shorter time', _GRAPHS, _VIEW, hint='time'),
+    Binding(('z',), Action.FREEZE, 'freeze the display, or let it run', ALL_SCREENS, _VIEW),
+    Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'measure now, clear selection and tags, draw anew', ALL_SCREENS, _VIEW),
+    Binding(('L',), Action.NEXT_THEME, 'next theme', ALL_SCREENS, _VIEW),
+    Binding(('M',), Action.TOGGLE_MOUSE, 'give the mouse to the terminal to select text, or take it', ALL_SCREENS, _VIEW),
+    Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend; fg in the shell continues', ALL_SCREENS, _VIEW),
+    # moving
+    Binding(('Up', 'Shift-Tab', 'Alt-k'), Action.SELECT_PREVIOUS, 'previous process or line', _LINES, _MOVE),
+    Binding(('Down', 'Tab', 'Alt-j'), Action.SELECT_NEXT, 'next process or line', _LINES, _MOVE),
+    Binding(('Home',), Action.SELECT_FIRST, 'first process or line', _LINES, _MOVE),
+    Binding(('End',), Action.SELECT_LAST, 'last process or line', _LINES, _MOVE),
+    Binding(('PageUp', '[', 'Alt-K'), Action.SCROLL_UP, 'scroll up', _LINES, _MOVE),
+    Binding(('PageDown', ']', 'Alt-J'), Action.SCROLL_DOWN, 'scroll down', _LINES, _MOVE),
+    Binding(('Left', 'Alt-h'), Action.SCROLL_LEFT, 'scroll long lines to their beginning', _WIDE, _MOVE),
+    Binding(('Right', 'Alt-l'), Action.SCROLL_RIGHT, 'scroll long lines to their end', _WIDE, _MOVE),
+    Binding(('Ctrl-A', '^'), Action.SCROLL_BEGIN, 'beginning of long lines', _WIDE, _MOVE),
+    Binding(('Ctrl-E', '$'), Action.SCROLL_END, 'end of long lines', _WIDE, _MOVE),
+    Binding(('Esc',), Action.CLEAR, 'clear the filter, then selection and tags', _PROCESSES, _MOVE),
+    # processes
+    Binding(('Space',), Action.TAG, 'tag the process and go to the next', _PROCESSES, _PROCESS, needs=(Need.PROCESS,), refusal='No tag'),
+    Binding(('x',), Action.TAG_SUBTREE, 'tag the process and all below it, or untag them', _TREE, _PROCESS, needs=(Need.PROCESS,), refusal='No tag'),
+    _signal(('Ctrl-C', 'I'), Action.INTERRUPT, 'SIGINT', 'interrupt'),
+    _signal(('T',), Action.TERMINATE, 'SIGTERM', 'terminate'),
+    _signal(('K', 'k'), Action.KILL, 'SIGKILL', 'kill'),
+    Binding(('\\', 'F4'), Action.FILTER, 'filter as you type: words, user: gpu: pid: type:', _PROCESSES, _PROCESS),
+    Binding(('F3',), Action.SEARCH, 'search: select the next process with these words', _PROCESSES, _PROCESS),
+    # screens
+    _opening(('t',), Screen.TREE, 'tree of processes', _MAIN),
+    _opening(('e',), Screen.ENVIRON, 'environment of the selected process', _PROCESSES, (Need.NOT_HIDDEN,), 'No environment'),
+    _opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, (Need.PROCESS,), 'No graphs'),
+    _opening(('U',), Screen.USERS, 'summary by user', _PROCESSES),
+    _opening(('!',), Screen.PROBLEMS, 'problems: why values are missing, and own cost', ALL_SCREENS - {Screen.PROBLEMS}),
+    _opening(('C',), Screen.COLUMNS, 'choose the columns of processes', _MAIN),
+    Binding(('v',), Action.REVEAL, 'show or hide values that look secret', _ENVIRON, _SCREEN),
+    Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, _SCREEN, hint='show or hide'),
+    Binding(('K', '<'), Action.MOVE_UP, 'move the column to the left', _COLUMNS, _SCREEN, hint='move'),
+    Binding(('J', '>'), Action.MOVE_DOWN, 'move the column to the right', _COLUMNS, _SCREEN, hint='move'),
+    Binding(('Esc', 'q', 'Q'), Action.BACK, 'back; so does the key that led there', ALL_SCREENS - _MAIN - _TREE, _SCREEN, hint='back'),
+    Binding(('t', 'q', 'Q'), Action.BACK, 'back to the main screen', _TREE, _SCREEN, hint='back'),
+    Binding(('Enter',), Action.BACK, '', frozenset({Screen.HELP, Screen.PROBLEMS, Screen.USERS}), _SCREEN),
+    # sorting
+    Binding((',', '<'), Action.SORT_PREVIOUS, 'sort by the column before', _MAIN, _SORT),
+    Binding(('.', '>'), Action.SORT_NEXT, 'sort by the next column', _MAIN, _SORT),
+    Binding(('/',), Action.SORT_REVERSE, 'sort the other way', _MAIN, _SORT),
+    *_sort_bindings(),
+)
+# fmt: on
+
+
+def _leaving(bindings: Iterable[Binding]) -> Iterator[Binding]:
+    """Yield bindings by which the keys that open a screen also leave it."""
+    for binding in bindings:
+        if binding.opens is not None:
+            screens = frozenset({binding.opens})
+            yield Binding(binding.keys, Action.BACK, '', screens, _SCREEN, hint='back')
+
+
+#: All keys. If several bindings have the same key on a screen, the first whose needs are met counts.
+BINDINGS: tuple[Binding, ...] = (*_BINDINGS, *_leaving(_BINDINGS))

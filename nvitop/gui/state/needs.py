@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Which binding of a key counts now, and which of its needs is not met."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.bindings import Binding, Need
+from nvitop.gui.state.selection import hidden_by_filter, selected_process
+from nvitop.gui.state.targets import signal_targets, why_no_target
+
+
+def binding_for(state: AppState, keys: str) -> Binding | None:
+    """Return the first binding of keys on the screen whose needs are met, else the first one."""
+    bindings = state.keymap.find_all(state.screen, keys)
+    working = (binding for binding in bindings if not unmet_need(state, binding))
+    return next(working, bindings[0] if bindings else None)
+
+
+def unmet_need(state: AppState, binding: Binding) -> str:
+    """Return why a binding cannot work now; ``''`` if it can."""
+    return next(filter(None, (_REASONS[need](state) for need in binding.needs)), '')
+
+
+def _why_no_process(state: AppState) -> str:
+    if selected_process(state) is not None:
+        return ''
+    return hidden_by_filter(state) or 'select a process first'
+
+
+def _why_no_target(state: AppState) -> str:
+    return '' if signal_targets(state) else why_no_target(state)
+
+
+#: Need → why it is not met; ``''`` if it is.
+_REASONS: dict[Need, Callable[[AppState], str]] = {
+    Need.PROCESS: _why_no_process,
+    Need.NOT_HIDDEN: hidden_by_filter,
+    Need.TARGET: _why_no_target,
+}

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Selecting and tagging processes. Both use keys of processes, never rows."""
+
+from __future__ import annotations
+
+from nvitop.gui.layout.main import scroll_to_process
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.listing import main_layout, selected_index, tree_index, tree_layout
+from nvitop.gui.state.tree import subtree
+from nvitop.sampling.types import HostProcessSample, ProcessSample
+
+
+def selected_key(state: AppState) -> tuple[int, float] | None:
+    """Return PID and start time of the selected process, whether it is listed or not."""
+    key = state.tree.selected if state.screen is Screen.TREE else state.main.selected
+    return None if key is None else key[:2]
+
+
+def selected_process(state: AppState) -> ProcessSample | HostProcessSample | None:
+    """Return the selected process if it is listed."""
+    if state.screen is Screen.TREE:
+        index = tree_index(state)
+        return None if index is None else state.forest[index].process
+    index = selected_index(state)
+    return None if index is None else state.rows[index]
+
+
+def hidden_by_filter(state: AppState) -> str:
+    """Return a message if the filter hides the selected process, so that keys ignore it; or ``''``."""
+    is_measured = bool(state.shown.host_processes) or state.screen is not Screen.TREE
+    key = selected_key(state)
+    if not state.query or not is_measured or key is None or selected_process(state) is not None:
+        return ''
+    return f'the filter hides {key[0]}'
+
+
+def select_process(state: AppState, index: int | None) -> AppState:
+    """Select the row nearest to an index, or none, and scroll it into view."""
+    if index is None or not state.rows:
+        return state._replace(main=state.main._replace(selected=None))
+    index = max(0, min(index, len(state.rows) - 1))
+    state = state._replace(main=state.main._replace(selected=state.rows[index].key))
+    layout = main_layout(state)
+    if layout.is_too_small:
+        return state
+    # The first line of the screen covers the page.
+    scroll_y = scroll_to_process(layout, index, covered=1)
+    return state._replace(main=state.main._replace(scroll_y=scroll_y))
+
+
+def select_tree_row(state: AppState, index: int) -> AppState:
+    """Select the line of the tree nearest to an index, and scroll it into view."""
+    rows = state.forest
+    if not rows:
+        return state
+    index = max(0, min(index, len(rows) - 1))
+    state = state._replace(tree=state.tree._replace(selected=rows[index].key))
+    scroll_y = tree_layout(state).lines.scroll_y
+    return state._replace(tree=state.tree._replace(scroll_y=scroll_y))
+
+
+def keep_selection_seen(state: AppState) -> AppState:
+    """Scroll the selected process back into view after something that may have moved it."""
+    index = selected_index(state) if state.main.selected is not None else None
+    if index is None or state.screen is not Screen.MAIN:
+        return state
+    return select_process(state, index)
+
+
+def clear_selection(state: AppState) -> AppState:
+    """Clear selection and tags on all screens."""
+    return state._replace(
+        main=state.main._replace(selected=None, tagged=frozenset()),
+        tree=state.tree._replace(selected=None, tagged=frozenset()),
+    )
+
+
+def tree_tags(state: AppState) -> frozenset[tuple[int, float]]:
+    """Return PIDs and start times of all tagged processes."""
+    return state.tree.tagged | {key[:2] for key in state.main.tagged}
+
+
+def toggle_tag(state: AppState) -> AppState:
+    """Tag or untag the selected process, if it is listed."""
+    if state.screen is Screen.TREE:
+        index = tree_index(state)
+        return state if index is None else _toggle_tags(state, {state.forest[index].key})
+    index = selected_index(state)
+    if index is None:
+        return state
+    tagged = state.main.tagged ^ {state.rows[index].key}
+    return state._replace(main=state.main._replace(tagged=tagged))
+
+
+def toggle_subtree_tags(state: AppState) -> AppState:
+    """Tag the selected process of the tree and all its descendants, or untag them all."""
+    index = tree_index(state)
+    if index is None:
+        return state
+    return _toggle_tags(state, {row.key for row in subtree(state.forest, index)})
+
+
+def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
+    """Tag processes of the tree on all their devices; untag them if all are tagged."""
+    on_devices = frozenset(
+        process.key for process in state.shown.processes if process.key[:2] in keys
+    )
+    if keys <= tree_tags(state):
+        main = state.main.tagged - on_devices
+        tree = state.tree.tagged - keys
+    else:
+        main = state.main.tagged | on_devices
+        tree = state.tree.tagged | (keys - {key[:2] for key in on_devices})
+    return state._replace(
+        main=state.main._replace(tagged=main), tree=state.tree._replace(tagged=tree)
+    )

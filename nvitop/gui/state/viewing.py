@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Choosing how things are drawn: panels, details, graphs and their time, theme, freezing."""
+
+from __future__ import annotations
+
+from nvitop.gui.layout.device import CLASSIC, ONE_BAR
+from nvitop.gui.model.effects import Redraw
+from nvitop.gui.model.graphs import GRAPHS, GRAPHS_BY_METRIC
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import AppState, Result
+from nvitop.gui.state.demand import DETAILS, was_frozen_before
+from nvitop.gui.state.listing import main_layout, relist
+from nvitop.gui.state.notices import refuse, replace_notice
+
+#: Minutes shown by the width of a graph; 0: one second per column of dots.
+TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
+
+
+def choose_mode(state: AppState, mode: str, already: str) -> Result:
+    """Draw the panels in another mode; show ``already`` if this changes nothing."""
+    if mode == 'full' and state.width < CLASSIC:
+        return refuse(state, 'No panels in full', f'{CLASSIC} columns needed')
+    changed = state._replace(view=state.view._replace(mode=mode))
+    if main_layout(changed) == main_layout(state):
+        return refuse(changed, 'Panels', already)
+    return changed, ()
+
+
+def toggle_host(state: AppState) -> Result:
+    """Show or hide the host panel."""
+    was_hidden = not state.view.show_host
+    shown = state._replace(view=state.view._replace(show_host=True))
+    if main_layout(shown).host.area.is_empty:
+        key = state.keymap.instead_of(state.screen, 'c')
+        return refuse(shown, 'No room for the host', f'{key}, then scroll')
+    return state._replace(view=state.view._replace(show_host=was_hidden)), ()
+
+
+def toggle_details(state: AppState) -> Result:
+    """Show or hide the details of devices."""
+    devices = state.shown.devices
+    if devices and all(device.key.is_mig for device in devices) and not state.view.shows_details:
+        return refuse(state, 'No details', 'MIG devices have none, and no GPU is shown')
+    if not state.view.shows_details and was_frozen_before(state, DETAILS):
+        why = f'the display was frozen before they were measured{way_to_run(state)}'
+        return refuse(state, 'No details', why)
+    view = state.view._replace(shows_details=not state.view.shows_details)
+    return state._replace(view=view), ()
+
+
+def toggle_freeze(state: AppState) -> Result:
+    """Freeze the display, or show the latest sample again."""
+    if state.frozen is None:
+        return state._replace(frozen=state.sample, frozen_tally=state.tally), ()
+    return relist(state._replace(frozen=None)), ()
+
+
+def next_theme(state: AppState) -> Result:
+    """Draw with the next theme."""
+    themes = state.themes
+    at = themes.index(state.theme) if state.theme in themes else -1
+    state = state._replace(theme=themes[(at + 1) % len(themes)])
+    return replace_notice(state, 'Theme', state.theme), (Redraw(),)
+
+
+def next_graph(state: AppState, *, is_upper: bool) -> Result:
+    """Plot the next metric in the upper or lower graph of the devices."""
+    panel = main_layout(state).host.graphs
+    if panel is None or panel.upper is None:
+        return refuse(state, 'No graphs of GPUs', _way_to_graphs(state, ONE_BAR))
+    graphs = state.main.graphs
+    names = [graph.metric for graph in GRAPHS]
+    shown = graphs.upper if is_upper else graphs.lower
+    metric = names[((names.index(shown) if shown in names else -1) + 1) % len(names)]
+    graphs = graphs._replace(upper=metric) if is_upper else graphs._replace(lower=metric)
+    state = state._replace(main=state.main._replace(graphs=graphs))
+    if was_frozen_before(state, (metric,)):
+        title = GRAPHS_BY_METRIC[metric].title
+        why = f'the display was frozen before {title} was measured{way_to_run(state)}'
+        state = replace_notice(state, 'No graph', why)
+    return state, ()
+
+
+def change_time(state: AppState, step: int) -> Result:
+    """Let graphs show a longer (1) or shorter (-1) time."""
+    if state.screen is Screen.MAIN and main_layout(state).host.graphs is None:
+        return refuse(state, 'No graphs', _way_to_graphs(state, CLASSIC))
+    graphs = state.main.graphs
+    bases = _time_bases(state)
+    at = bases.index(graphs.minutes) + step
+    if not 0 <= at < len(bases):
+        return refuse(state, 'Graphs', f'no {"longer" if step > 0 else "shorter"} time')
+    graphs = graphs._replace(minutes=bases[at])
+    return state._replace(main=state.main._replace(graphs=graphs)), ()
+
+
+def way_to_run(state: AppState) -> str:
+    """Return which key shows the latest sample again, in parentheses; ``''`` if there is none."""
+    key = state.keymap.instead_of(state.screen, 'z')
+    return f' ({key}: let it run)' if key else ''
+
+
+def _way_to_graphs(state: AppState, width: int) -> str:
+    """Return what is needed to see graphs that need a screen of this width.
+
+    What no key can change comes first. The narrowest screen has room for the text.
+    """
+    if state.view.ascii:
+        return 'not in ASCII'
+    if state.width < width:
+        return f'{width} columns needed'
+    if not state.view.show_host:
+        return f'press {state.keymap.instead_of(state.screen, "H")} to show the host panel'
+    return f'press {state.keymap.instead_of(state.screen, "f")} for panels in full'
+
+
+def _time_bases(state: AppState) -> list[int]:
+    """Return the time bases, shortest first.
+
+    The time shown at one second per column of dots depends on the width of the graphs. On the
+    metrics screen each graph has half of the screen.
+    """
+    natural = state.width
+    if state.screen is Screen.MAIN:
+        panel = main_layout(state).host.graphs
+        widest = (panel.upper or panel.cpu) if panel is not None else None
+        natural = 2 * widest.width if widest is not None else 0
+    return sorted(TIME_BASES, key=lambda minutes: 60 * minutes or natural)
