@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import json
 import pathlib
 import pkgutil
 import re
@@ -18,6 +19,7 @@ from sphinx.pycode import ModuleAnalyzer
 ROOT = pathlib.Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from docs.query_schema import make_schema  # noqa: E402 - Sphinx runs this file, from anywhere
 from nvitop.version import __version__  # noqa: E402 - Sphinx runs this file, from anywhere
 from tests.callbacks import frameworks  # noqa: E402 - the same
 
@@ -130,6 +132,13 @@ def leave_out_what_python_says(
         lines.clear()
 
 
+def publish_query_schema(app: Sphinx, error: Exception | None) -> None:
+    """Write the JSON Schema of ``nvitop query`` next to the pages."""
+    if error is None:
+        path = pathlib.Path(app.outdir) / 'query.schema.json'
+        path.write_text(json.dumps(make_schema(), indent=2) + '\n', encoding='utf-8')
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     # Comments on attributes are sentences: what stands before a colon in them is no type.
@@ -138,3 +147,4 @@ def setup(app: Sphinx) -> None:
     app.connect('missing-reference', resolve)
     app.connect('doctree-read', forget_links_to_type)
     app.connect('autodoc-process-docstring', leave_out_what_python_says)
+    app.connect('build-finished', publish_query_schema)

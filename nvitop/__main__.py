@@ -5,21 +5,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from nvitop.console.startup import run_command
+from nvitop.console.startup import run_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def run() -> NoReturn:
-    """Run the command ``nvitop``."""
+    """Run ``nvitop``."""
 
     def load() -> Callable[[], int]:
         from nvitop.cli import main
 
         return main
 
-    run_command('nvitop', load)
+    run_process('nvitop', load)
 
 
 if __name__ == '__main__':

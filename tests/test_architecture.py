@@ -50,18 +50,15 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.api': ('nvitop.api',),
     'nvitop.sampling.types': (),
     'nvitop.sampling': ('nvitop.api', 'nvitop.sampling'),
-    'nvitop.select': ('nvitop.api', 'nvitop'),
-    'nvitop.query': (
+    'nvitop.select': ('nvitop.api', 'nvitop.console', 'nvitop.sampling.watchdog'),
+    'nvitop.query': ('nvitop.api', 'nvitop.console', 'nvitop.sampling'),
+    'nvitop.console': ('nvitop.api', 'nvitop.sampling.watchdog'),
+    'nvitop.console.driver': (
         'nvitop.api',
-        'nvitop.console.arguments',
-        'nvitop.sampling',
-        'nvitop.console.library_log',
-        'nvitop.console.options',
-        'nvitop.query',
+        'nvitop.console',
+        'nvitop.sampling.watchdog',
         'nvitop.simulation',
     ),
-    'nvitop.console': ('nvitop.console',),
-    'nvitop.console.startup': ('nvitop.select',),
     'nvitop.callbacks': ('nvitop.api', 'nvitop'),
     'nvitop.compat': ('nvitop.api', 'nvitop'),
     'nvitop.simulation': ('nvitop.api',),
@@ -109,7 +106,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.sampling.types',
     ),
     'nvitop.gui': ('nvitop.gui', 'nvitop.sampling', 'nvitop.console.options'),
-    'nvitop.cli': ('nvitop',),
+    'nvitop.gui.report_messages': (
+        'nvitop.api',
+        'nvitop.console',
+        'nvitop.gui.state',
+        'nvitop.sampling.types',
+    ),
+    'nvitop.cli': ('nvitop.api', 'nvitop.console', 'nvitop.gui', 'nvitop.sampling'),
     'nvitop.__main__': ('nvitop.cli', 'nvitop.console.startup'),
     'nvitop.__init__': (
         'nvitop.api',
@@ -124,7 +127,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
 }
 #: Import cycles that are still to be removed. Add none.
 KNOWN_CYCLES: list[set[str]] = [
-    {'nvitop.select', 'nvitop.select.command'},
     {'nvitop.api.collector.resource', 'nvitop.api.collector.threads'},
     {
         'nvitop.api.device.cuda',

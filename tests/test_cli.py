@@ -1,9 +1,8 @@
-"""``nvitop`` as people run it: what is printed where, and the exit status."""
+"""``nvitop``: output, messages and exit status of the report."""
 
 from __future__ import annotations
 
 import gc
-import io
 import os
 import pathlib
 import re
@@ -17,9 +16,13 @@ import pytest
 
 from nvitop import Device, cli, simulation
 from nvitop.api import host, libnvml
+from nvitop.console.driver import start_driver
+from nvitop.console.messages import Message
 from nvitop.console.options import Options
-from nvitop.gui import monitor
-from nvitop.sampling.selection import DeviceSelector
+from nvitop.console.outcome import CommandFailure
+from nvitop.console.terminal import stdout_width
+from nvitop.gui import monitor, report_messages
+from nvitop.gui.report_messages import warnings_about
 from nvitop.sampling.source import LiveSource
 from tests.gui.samples import SAMPLES
 from tests.patience import PATIENCE
@@ -33,7 +36,7 @@ def run(
     stdout: int = subprocess.PIPE,
     environment: Mapping[str, str] = {},
 ) -> subprocess.CompletedProcess[str]:
-    """Run nvitop in a process of its own, not on a terminal."""
+    """Run nvitop as a process without a terminal."""
     command = [sys.executable, *(('-c', code) if code else ('-m', 'nvitop')), *arguments]
     names = ('PATH', 'HOME', 'SYSTEMROOT', 'VIRTUAL_ENV', 'PYTHONPATH')
     kept = {name: os.environ[name] for name in names if name in os.environ}
@@ -60,7 +63,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[simulation.Machine]:
 
 
 def report(*arguments: str) -> int:
-    """The report of the simulated machine of this process."""
+    """Print the report of the simulated machine."""
     return cli.main(['-1', '--no-config', *arguments])
 
 
@@ -76,7 +79,7 @@ def test_a_report_goes_to_stdout_and_nothing_to_stderr() -> None:
     assert '\x1b' not in done.stdout
 
 
-def test_what_could_not_be_measured_is_said_with_its_reason(
+def test_failed_queries_are_reported_with_their_reason(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN')
@@ -84,12 +87,12 @@ def test_what_could_not_be_measured_is_said_with_its_reason(
     machine.set(gpu=2, memory_used='2 TiB')
     assert report() == 0
     assert sorted(capsys.readouterr().err.splitlines()) == [
-        'nvitop: WARNING: device 2: memory_percent, memory_used: 2.00TiB of 79.65GiB cannot be true.',
-        'nvitop: WARNING: devices 0-7: temperature: Unknown Error.',
+        'nvitop: warning: device 2: memory_percent, memory_used: 2.00TiB of 79.65GiB cannot be true',
+        'nvitop: warning: devices 0-7: temperature: Unknown Error',
     ]
 
 
-def test_processes_that_cannot_be_are_told_with_their_gpu(
+def test_implausible_processes_are_reported_with_their_gpu(
     capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
 ) -> None:
     path = tmp_path / 'odd.toml'
@@ -101,12 +104,12 @@ def test_processes_that_cannot_be_are_told_with_their_gpu(
     with simulation.machine(str(path), processes='fixed'):
         assert report() == 0
     assert capsys.readouterr().err == (
-        'nvitop: WARNING: device 1: nvmlDeviceGetComputeRunningProcesses: '
-        '1 of 1 dropped: PID 4294967295 is outside the range of this system.\n'
+        'nvitop: warning: device 1: nvmlDeviceGetComputeRunningProcesses: '
+        '1 of 1 dropped: PID 4294967295 is outside the range of this system\n'
     )
 
 
-def test_without_a_terminal_the_report_needs_no_option(
+def test_without_a_terminal_the_report_is_the_default(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(['--no-config']) == 0
@@ -134,7 +137,7 @@ def test_every_line_ends_in_the_same_column(
         },
     ],
 )
-def test_what_cannot_take_unicode_gets_ascii(environment: dict[str, str]) -> None:
+def test_output_without_unicode_is_ascii(environment: dict[str, str]) -> None:
     done = run('--demo', '-1', '--no-config', environment=environment)
     assert done.returncode == 0
     assert done.stderr == ''
@@ -142,7 +145,7 @@ def test_what_cannot_take_unicode_gets_ascii(environment: dict[str, str]) -> Non
     assert '+----' in done.stdout
 
 
-def test_colours_are_forced_and_forbidden() -> None:
+def test_colors_can_be_forced_and_disabled() -> None:
     assert '\x1b[' in run('--demo', '-1', '--force-color').stdout
     assert '\x1b[' in run('--demo', '-1', environment={'FORCE_COLOR': '1'}).stdout
     assert (
@@ -159,7 +162,7 @@ def lines_of(text: str) -> list[str]:
     return [line for line in box.splitlines() if re.match(r'│ +\d', line)]
 
 
-def test_devices_are_chosen_by_index_and_uuid(
+def test_only_takes_indices_and_uuids(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from nvitop.api.device import Device
@@ -172,48 +175,33 @@ def test_devices_are_chosen_by_index_and_uuid(
     assert '│   3  H100' in out
 
 
-def test_a_device_that_is_not_there_is_an_error_beside_the_others(
+def test_an_unknown_device_is_an_error_next_to_known_ones(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert report('-o', '0', '99') == 1
     captured = capsys.readouterr()
     assert captured.out.count('H100 80GB') == 1
-    assert (
-        captured.err == 'nvitop: ERROR: No such device: 99. Devices here: 0, 1, 2, 3, 4, 5, 6, 7.\n'
-    )
+    assert captured.err == ("nvitop: error: unknown device '99': this machine has GPUs 0 to 7\n")
 
 
-def test_a_gpu_that_hangs_keeps_no_other_from_being_found_by_its_uuid(
-    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
-    uuids = [str(Device(index).uuid()) for index in (1, 2)]
-    machine.hang('nvmlDeviceGetHandleByIndex*', gpu=2)
-    assert report('-o', *uuids) == 1
-    captured = capsys.readouterr()
-    assert captured.out.count('H100 80GB') == 1
-    assert '│   1  H100' in captured.out
-    assert f'No such device: {uuids[1]}. Devices here: ' in captured.err
-    assert '; GPU 2 does not answer.' in captured.err
-
-
-def test_where_no_device_is_there_that_was_named_there_is_no_report_of_none(
+def test_without_a_known_device_there_is_no_report(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with simulation.machine('spark', processes='none'):
         assert report('-o', '5') == 1
     captured = capsys.readouterr()
     assert captured.out == ''
-    assert captured.err == 'nvitop: ERROR: No such device: 5. Devices here: 0.\n'
+    assert captured.err == "nvitop: error: unknown device '5': this machine has GPU 0\n"
 
 
-def test_mig_devices_are_chosen_by_pair(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_takes_mig_devices(capsys: pytest.CaptureFixture[str]) -> None:
     with simulation.machine('mig', processes='fixed'):
         assert report('-o', '1:0') == 0
         out = capsys.readouterr().out
         assert re.findall(r'^│ +(\d+:\d+) .*GI/CI', out, re.MULTILINE) == ['1:0']
 
 
-def test_visible_devices(
+def test_only_visible(
     machine: simulation.Machine,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -240,16 +228,16 @@ def test_processes_are_filtered(
     assert len(lines_of(capsys.readouterr().out)) == len(rows)
 
 
-def test_without_a_name_the_user_is_the_current_one(
+def test_user_without_a_name_means_the_current_user(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[tuple[str, ...] | None] = []
 
-    def show(options: Options, messages: list[cli.Message]) -> int:
+    def show(options: Options, messages: list[Message]) -> int:
         shown.append(options.users)
         return 0
 
-    monkeypatch.setattr(cli, '_show', show)
+    monkeypatch.setattr(cli, 'show', show)
     monkeypatch.setattr(host, 'getuser', lambda: 'ann')
     for arguments in (['-u'], ['-u', 'bob', 'eve'], []):
         assert report(*arguments) == 0
@@ -257,16 +245,16 @@ def test_without_a_name_the_user_is_the_current_one(
 
 
 @pytest.fixture
-def usual_garbage() -> Iterator[None]:
-    """How garbage is looked for is afterwards as it was."""
+def garbage_collection() -> Iterator[None]:
+    """Restore the settings of the garbage collector."""
     former = gc.get_threshold()
     yield
     gc.unfreeze()
     gc.set_threshold(*former)
 
 
-@pytest.mark.usefixtures('usual_garbage')
-def test_the_monitor_does_not_look_for_garbage_among_what_stays(
+@pytest.mark.usefixtures('garbage_collection')
+def test_the_monitor_collects_no_garbage_among_old_objects(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found: list[tuple[bool, int, bool]] = []
@@ -276,62 +264,46 @@ def test_the_monitor_does_not_look_for_garbage_among_what_stays(
         return monitor.MonitorExit(0, None, True, Options())
 
     monkeypatch.setattr(monitor, 'run_monitor', run_monitor)
-    assert cli._monitor(LiveSource(), Options(), []) == 0
+    assert cli.show_monitor(LiveSource(), Options(), []) == 0
     assert found == [(True, cli.COLLECTED_AFTER, True)]
 
 
-@pytest.mark.usefixtures('usual_garbage')
-def test_the_monitor_leaves_what_a_report_says_of_its_sample(
+@pytest.mark.usefixtures('garbage_collection')
+def test_leaving_the_monitor_prints_the_report_of_its_last_sample(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run_monitor(*_: object, **__: object) -> monitor.MonitorExit:
         return monitor.MonitorExit(0, SAMPLES['lost'], True, Options())
 
     monkeypatch.setattr(monitor, 'run_monitor', run_monitor)
-    assert cli._monitor(LiveSource(), Options(), []) == 0
-    assert capsys.readouterr().err == (
-        'nvitop: WARNING: GPU 1: GPU is lost.\n'
-        'nvitop: WARNING: GPU 2: the driver has not answered for 12 s.\n'
-    )
+    messages: list[Message] = []
+    assert cli.show_monitor(LiveSource(), Options(), messages) == 0
+    assert 'NVITOP' in capsys.readouterr().out
+    assert messages == [
+        ('warning', 'GPU 1: GPU is lost'),
+        ('warning', 'GPU 2: the driver has not answered for 12 s'),
+    ]
 
 
-@pytest.mark.usefixtures('usual_garbage')
-def test_what_is_said_is_written_before_leaving_a_driver_that_does_not_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # As it is up to Python 3.8 where standard error is no terminal.
-    written = io.BytesIO()
-    monkeypatch.setattr(sys, 'stderr', io.TextIOWrapper(written))
-
-    def leave(status: int) -> None:
-        raise SystemExit(f'{status}: {written.getvalue().decode()}')
-
-    monkeypatch.setattr(os, '_exit', leave)
-    outcome = monitor.MonitorExit(7, SAMPLES['lost'], False, Options())
-    monkeypatch.setattr(monitor, 'run_monitor', lambda *_, **__: outcome)
-    with pytest.raises(SystemExit, match=r'7: nvitop: WARNING: GPU 1: GPU is lost\.\n'):
-        cli._monitor(LiveSource(), Options(), [])
-
-
-def test_a_driver_that_does_not_answer_is_not_asked_for_its_version(
+def test_a_driver_that_does_not_respond_is_not_queried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(libnvml, 'missing_functions_report', lambda: 'it lacks much')
-    told = [
-        [text for _, text in cli._remarks(SAMPLES['h100x8'], driver_answers=answers)]
-        for answers in (True, False)
+    texts = [
+        [text for _, text in warnings_about(SAMPLES['h100x8'], driver_responds=responds)]
+        for responds in (True, False)
     ]
-    assert told == [['it lacks much'], []]
+    assert texts == [['it lacks much'], []]
 
 
-def test_only_beats_only_visible(
+def test_only_overrides_only_visible(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '2')
-    assert cli.find_devices(Options(only=('1',), only_visible=True)) == ((1,), [])
+    assert cli.find_devices(Options(only=('1',), only_visible=True), []) == (1,)
 
 
-def test_it_is_said_why_the_only_visible_slice_does_not_answer(
+def test_the_reason_why_the_only_visible_mig_device_fails_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with simulation.machine('mig', processes='none') as machine:
@@ -342,20 +314,8 @@ def test_it_is_said_why_the_only_visible_slice_does_not_answer(
     assert 'GPU is lost' in capsys.readouterr().err
 
 
-def test_a_device_named_twice_is_meant_once(machine: simulation.Machine) -> None:
-    assert cli.find_devices(Options(only=('1', '0', '1'))) == ((1, 0), [])
-
-
-def test_the_beginning_of_a_uuid_must_be_that_of_one_device() -> None:
-    known: dict[str, DeviceSelector] = {'0': 0, 'GPU-ab1': 0, 'GPU-ab2': 1, 'MIG-ab1': (1, 0)}
-    assert cli._abbreviated('GPU-ab', known) is None
-    assert cli._abbreviated('gpu-AB2', known) == 1
-    assert cli._abbreviated('MIG-a', known) == (1, 0)
-    assert cli._abbreviated('GPU-c', known) is None
-
-
 @pytest.mark.parametrize(('columns', 'width'), [('0', 79), ('-5', 79), ('wide', 79), ('132', 132)])
-def test_what_cannot_be_a_width_is_ignored(
+def test_invalid_columns_are_ignored(
     monkeypatch: pytest.MonkeyPatch, columns: str, width: int
 ) -> None:
     def no_terminal(descriptor: int) -> os.terminal_size:
@@ -363,10 +323,10 @@ def test_what_cannot_be_a_width_is_ignored(
 
     monkeypatch.setattr(os, 'get_terminal_size', no_terminal)
     monkeypatch.setenv('COLUMNS', columns)
-    assert cli._terminal_width() == width
+    assert stdout_width() == width
 
 
-def test_without_a_gpu_a_terminal_gets_the_report(
+def test_without_a_gpu_the_report_is_printed_on_a_terminal_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for stream in (sys.stdin, sys.stdout):
@@ -375,7 +335,7 @@ def test_without_a_gpu_a_terminal_gets_the_report(
         assert cli.main(['--no-config']) == 1
     captured = capsys.readouterr()
     assert 'No GPU is visible' in captured.out
-    assert captured.err.count('ERROR') == 1
+    assert captured.err.count('error:') == 1
 
 
 # Errors
@@ -387,7 +347,7 @@ def test_no_driver_is_explained_in_one_message() -> None:
         pytest.fail('this machine has a GPU driver: the test cannot say what happens without one')
     assert done.returncode == 1
     assert done.stdout == ''
-    assert done.stderr.count('nvitop: ERROR: ') == 1
+    assert done.stderr.count('nvitop: error: ') == 1
     assert 'libnvidia-ml' in done.stderr
     assert 'Traceback' not in done.stderr
 
@@ -402,7 +362,7 @@ def test_no_driver_is_explained_in_one_message() -> None:
         (999, 'Unknown'),
     ],
 )
-def test_a_driver_that_does_not_start_is_explained(
+def test_a_driver_that_fails_to_start_is_explained(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str], code: int, words: str
 ) -> None:
     machine.fail('nvmlInitWithFlags', code)
@@ -410,23 +370,24 @@ def test_a_driver_that_does_not_start_is_explained(
     assert report() == 1
     captured = capsys.readouterr()
     assert captured.out == ''
-    assert captured.err.startswith('nvitop: ERROR: ')
+    assert captured.err.startswith('nvitop: error: ')
     assert words.lower() in captured.err.lower()
 
 
-def test_a_scenario_that_there_is_not_is_no_broken_binding() -> None:
+def test_an_unknown_scenario_in_the_environment_is_explained() -> None:
     done = run('-1', '--no-config', environment={'NVITOP_DEMO': 'nosuch'})
     assert done.returncode == 1
-    assert done.stderr.startswith("nvitop: ERROR: there is no scenario 'nosuch': use ")
+    assert done.stderr.startswith("nvitop: error: there is no scenario 'nosuch': use ")
     assert 'binding' not in done.stderr
 
 
-def test_a_driver_that_does_not_answer_is_said_to(
+def test_a_driver_that_does_not_respond_is_explained(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     released = threading.Event()
     monkeypatch.setattr(libnvml, 'nvmlInit', released.wait)
-    assert 'not responded' in cli.start_driver(0.01)
+    with pytest.raises(CommandFailure, match='not responded'):
+        start_driver('nvitop', libnvml.nvmlInit, limit=0.01)
     released.set()
 
 
@@ -436,7 +397,7 @@ def test_the_monitor_needs_a_terminal(
     assert cli.main(['-m', '--no-config']) == 1
     captured = capsys.readouterr()
     assert 'H100' in captured.out
-    assert captured.err == 'nvitop: ERROR: The monitor needs a terminal for input and output.\n'
+    assert captured.err == 'nvitop: error: the monitor needs a terminal for input and output\n'
 
 
 def test_no_gpu_at_all(capsys: pytest.CaptureFixture[str]) -> None:
@@ -444,7 +405,7 @@ def test_no_gpu_at_all(capsys: pytest.CaptureFixture[str]) -> None:
         assert report() == 1
     captured = capsys.readouterr()
     assert 'No GPU is visible' in captured.out
-    assert captured.err.startswith('nvitop: ERROR: No GPU is visible')
+    assert captured.err.startswith('nvitop: error: no GPU found')
 
 
 def test_a_lost_gpu_keeps_its_row_and_the_exit_status(
@@ -455,7 +416,7 @@ def test_a_lost_gpu_keeps_its_row_and_the_exit_status(
     captured = capsys.readouterr()
     assert captured.out.count('H100 80GB') == 7
     assert 'lost' in captured.out
-    assert captured.err.startswith('nvitop: WARNING: GPU 3: ')
+    assert captured.err.startswith('nvitop: warning: GPU 3: ')
 
 
 def test_all_gpus_lost_is_status_1(
@@ -463,21 +424,21 @@ def test_all_gpus_lost_is_status_1(
 ) -> None:
     machine.set(lost=True)
     assert report() == 1
-    assert capsys.readouterr().err.count('WARNING: GPU ') == 8
+    assert capsys.readouterr().err.count('warning: GPU ') == 8
 
 
-def test_a_driver_that_cannot_count_gpus_is_not_said_to_have_none(
+def test_a_failure_to_count_gpus_is_not_reported_as_no_gpu(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.fail('nvmlDeviceGetCount_v2', 15)
     assert report() == 1
     captured = capsys.readouterr()
     assert 'No GPU is visible: GPU is lost' in captured.out
-    assert captured.err.startswith('nvitop: ERROR: No GPU can be read: GPU is lost')
+    assert captured.err.startswith('nvitop: error: no GPU can be read: GPU is lost')
 
 
 @pytest.mark.parametrize('value', ['', '-1', 'garbage', '0,0', 'MIG-none'])
-def test_visible_devices_that_name_no_gpu_are_said_to(
+def test_visible_devices_without_a_gpu_are_explained(
     machine: simulation.Machine,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -487,18 +448,18 @@ def test_visible_devices_that_name_no_gpu_are_said_to(
     assert report('-ov') == 1
     captured = capsys.readouterr()
     assert 'H100' not in captured.out
-    assert captured.err.startswith(f'nvitop: ERROR: CUDA_VISIBLE_DEVICES is {value!r}, which')
+    assert captured.err.startswith(f'nvitop: error: CUDA_VISIBLE_DEVICES is {value!r}, which')
 
 
 def test_an_unknown_scenario_is_a_usage_error() -> None:
     done = run('--demo', 'no-such-scenario', '-1')
     assert done.returncode == 2
     assert done.stdout == ''
-    assert done.stderr.startswith('nvitop: ')
+    assert done.stderr.startswith('nvitop: error: ')
     assert 'dgx-h100' in done.stderr
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     read, write = os.pipe()
     os.close(read)
     try:
@@ -510,24 +471,26 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 
 
 @pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs /dev/full')
-def test_a_full_disk_is_said_in_one_line() -> None:
+def test_a_full_disk_is_one_error_message() -> None:
     with open('/dev/full', 'w', encoding='utf-8') as full:
         done = run('--demo', '-1', '--no-config', stdout=full.fileno())
     assert done.returncode == 1
-    assert done.stderr == 'nvitop: ERROR: The report cannot be written: No space left on device.\n'
+    assert (
+        done.stderr == 'nvitop: error: cannot write to standard output: No space left on device\n'
+    )
 
 
-def test_under_watch_a_hint_is_given(
+def test_under_watch_the_report_ends_with_an_error(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, '_is_watched', lambda: True)
+    monkeypatch.setattr(report_messages, 'is_watched', lambda: True)
     assert report() == 1
     assert 'without watch' in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not os.path.exists('/proc/self/comm'), reason='needs names of processes')
 @pytest.mark.parametrize('between', ['', 'sh -c '])
-def test_watch_is_recognised(tmp_path: pathlib.Path, between: str) -> None:
+def test_watch_is_recognized(tmp_path: pathlib.Path, between: str) -> None:
     watch = tmp_path / 'watch'
     watch.symlink_to('/bin/sh')
     command = f'{shlex.quote(sys.executable)} -m nvitop --demo -1 --no-config; true'
@@ -542,16 +505,16 @@ def test_watch_is_recognised(tmp_path: pathlib.Path, between: str) -> None:
     assert done.stderr.count(b'without watch') == 1
 
 
-def test_a_lost_gpu_is_told_once_not_again_for_its_mig_devices() -> None:
+def test_a_lost_gpu_is_reported_once_not_for_each_mig_device() -> None:
     sample = SAMPLES['mig']
     lost = tuple(device._replace(status='lost', reason='gone') for device in sample.devices)
-    assert [text for _, text in cli._remarks(sample._replace(devices=lost))] == [
-        'GPU 0: gone.',
-        'GPU 1: gone.',
+    assert [text for _, text in warnings_about(sample._replace(devices=lost))] == [
+        'GPU 0: gone',
+        'GPU 1: gone',
     ]
 
 
-def test_functions_that_the_driver_lacks_are_told_in_one_list(
+def test_functions_that_the_driver_lacks_are_listed_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with simulation.machine('old-driver', processes='fixed') as machine:
@@ -567,7 +530,7 @@ def test_functions_that_the_driver_lacks_are_told_in_one_list(
 def test_processes_of_another_namespace_are_explained_once() -> None:
     sample = SAMPLES['odd-processes']
     assert any(process.status == 'foreign' for process in sample.processes)
-    hints = [text for kind, text in cli._remarks(sample) if kind == 'HINT']
+    hints = [text for kind, text in warnings_about(sample) if kind == 'hint']
     assert len(hints) == 1
     assert '--pid=host' in hints[0]
 
@@ -575,7 +538,7 @@ def test_processes_of_another_namespace_are_explained_once() -> None:
 # Configuration
 
 
-def test_a_bad_configuration_is_a_warning_and_the_rest_of_it_is_used(
+def test_an_invalid_setting_is_a_warning_and_the_others_are_used(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
 ) -> None:
     path = tmp_path / 'config.toml'
@@ -583,10 +546,10 @@ def test_a_bad_configuration_is_a_warning_and_the_rest_of_it_is_used(
     assert cli.main(['-1', '--config', str(path)]) == 0
     captured = capsys.readouterr()
     assert captured.out.isascii()
-    assert f'nvitop: WARNING: {path}:2: theme must be one of' in captured.err
+    assert f'nvitop: warning: {path}:2: theme must be one of' in captured.err
 
 
-def test_flags_beat_environment_beats_file(
+def test_options_override_environment_overrides_file(
     capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / 'config.toml'
@@ -597,15 +560,3 @@ def test_flags_beat_environment_beats_file(
     assert '\nmode = "full"\n' in out
     assert '\ntheme = "light"\n' in out
     assert '\nreadonly = false\n' in out
-
-
-def test_a_report_loads_nothing_of_the_monitor() -> None:
-    code = (
-        'import sys; from nvitop.cli import main; status = main(); '
-        'bad = [m for m in sys.modules if m in ("curses", "_curses", "nvitop.gui.app", '
-        '"nvitop.gui.state.update", "dataclasses", "wcwidth", "asyncio", "unittest", "sqlite3")]; '
-        'print(bad, file=sys.stderr); sys.exit(status)'
-    )
-    done = run('--demo', '-1', '--no-config', code=code)
-    assert done.stderr == '[]\n'
-    assert done.returncode == 0

@@ -1,4 +1,4 @@
-"""What the command line of ``nvitop`` means, and what it refuses."""
+"""Arguments of ``nvitop``: their meaning, and usage errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_arguments(line: str, expected: dict[str, object]) -> None:
     assert isinstance(merge(invocation.layer), Options)
 
 
-def test_the_configuration_file_is_no_option_of_its_own() -> None:
+def test_options_about_the_configuration_file_are_not_in_the_layer() -> None:
     assert parse_arguments([]) == Invocation({})
     given = parse_arguments(['--config', 'x.toml', '-1'])
     assert given == Invocation({'once': True}, config='x.toml')
@@ -89,7 +89,7 @@ def test_the_configuration_file_is_no_option_of_its_own() -> None:
         ('extra', 'unrecognized arguments'),
     ],
 )
-def test_arguments_that_cannot_be_understood_are_usage_errors(
+def test_invalid_arguments_are_usage_errors(
     line: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as leaving:
@@ -103,7 +103,7 @@ def test_arguments_that_cannot_be_understood_are_usage_errors(
 
 
 @pytest.mark.parametrize('option', ['-h', '--help'])
-def test_help_fits_a_terminal_and_leaves_with_0(
+def test_help_fits_a_terminal(
     option: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('COLUMNS', '100')

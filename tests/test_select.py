@@ -1,4 +1,4 @@
-"""select_devices: which devices are chosen, against an oracle written apart from it; its costs."""
+"""select_devices: its choice compared with an independent oracle, and its NVML calls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FakeProcess(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class FakeDevice:
-    """A leaf device of fixed values; ``None``: not available."""
+    """A leaf device with fixed values; ``None``: not available."""
 
     gpu: int
     mig: int | None
@@ -92,7 +92,7 @@ class FakeDevice:
 
 
 maybe = functools.partial(st.one_of, st.none())
-#: Few values, so that devices are often equal in some of them.
+#: Few values, so that devices often share some.
 sizes = st.sampled_from([0, 1, 4, 5, 8, 10, 16, 100])
 loads = st.sampled_from([0, 1, 5, 50, 51, 60, 100])
 processes = st.builds(FakeProcess, st.sampled_from(['ada', 'emmy']), maybe(sizes))
@@ -112,7 +112,7 @@ def machines(draw: st.DrawFn) -> list[FakeDevice]:
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> dict[str, Any]:
+def criteria(draw: st.DrawFn) -> dict[str, Any]:
     least = draw(st.integers(0, 3))
     return {
         'min_count': least,
@@ -127,7 +127,7 @@ def wishes(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-# The oracle: what the documentation says, one device against another
+# The oracle: the rules of the documentation, comparing pairs of devices
 
 
 class Seen(NamedTuple):
@@ -137,31 +137,31 @@ class Seen(NamedTuple):
     missed: int
 
 
-def see(device: FakeDevice, wish: dict[str, Any]) -> Seen | None:
-    """The device with the limits that it misses within the tolerance; None: it is no choice."""
+def see(device: FakeDevice, given: dict[str, Any]) -> Seen | None:
+    """The device and the number of limits missed within the tolerance; None: it does not match."""
     free, used = device.free, device.used
-    accounts = wish['free_accounts'] or ()
+    accounts = given['free_accounts'] or ()
     for process in device.held:
         if free is not None and used is not None:
             in_accounts = process.user == accounts or process.user in list(accounts)
             gain = min(used, process.memory or 0) if in_accounts else 0
             free, used = free + gain, used - gain
     missed = 0
-    share = 1 - Fraction(wish['tolerance'], 100)
+    share = 1 - Fraction(given['tolerance'], 100)
     for least, value in (
-        (wish['min_free_memory'], free),
-        (wish['min_total_memory'], device.total),
+        (given['min_free_memory'], free),
+        (given['min_total_memory'], device.total),
     ):
         if least is not None and value is not None:
             if value < least * share:
                 return None
             missed += value < least
     for most, value in (
-        (wish['max_gpu_utilization'], device.load),
-        (wish['max_memory_utilization'], device.bandwidth),
+        (given['max_gpu_utilization'], device.load),
+        (given['max_memory_utilization'], device.bandwidth),
     ):
         if most is not None:
-            if value is None or value - most > wish['tolerance']:
+            if value is None or value - most > given['tolerance']:
                 return None
             missed += value > most
     return Seen(device, free, used, missed)
@@ -182,12 +182,12 @@ def is_better(one: Seen, other: Seen) -> bool:
     return one.device.gpu > other.device.gpu
 
 
-def oracle(devices: list[FakeDevice], wish: dict[str, Any]) -> list[FakeDevice]:
-    left = [seen for seen in (see(device, wish) for device in devices) if seen is not None]
+def oracle(devices: list[FakeDevice], given: dict[str, Any]) -> list[FakeDevice]:
+    left = [seen for seen in (see(device, given) for device in devices) if seen is not None]
     ranked: list[FakeDevice] = []
     while left:
         best = left[0]
-        if wish['sort']:
+        if given['sort']:
             for seen in left[1:]:
                 if is_better(seen, best):
                     best = seen
@@ -195,25 +195,27 @@ def oracle(devices: list[FakeDevice], wish: dict[str, Any]) -> list[FakeDevice]:
         ranked.append(best.device)
     whole = [device for device in ranked if device.mig is None]
     if ranked and len(whole) != len(ranked):
-        enough = wish['min_count'] > 0 and len(whole) >= wish['min_count']
+        enough = given['min_count'] > 0 and len(whole) >= given['min_count']
         ranked = whole if enough or ranked[0].mig is None else ranked[:1]
-    return ranked if wish['max_count'] is None else ranked[: wish['max_count']]
+    return ranked if given['max_count'] is None else ranked[: given['max_count']]
 
 
-def choose(devices: Any, **wish: Any) -> Any:
+def choose(devices: Any, **given: Any) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore', RuntimeWarning)  # fewer than wanted
-        return select_devices(cast('list[Device]', devices), **wish)
+        warnings.simplefilter('ignore', RuntimeWarning)  # fewer than required
+        return select_devices(cast('list[Device]', devices), **given)
 
 
 @settings(max_examples=200, deadline=None)
-@given(machines(), wishes())
-def test_the_choice_is_that_of_the_oracle(devices: list[FakeDevice], wish: dict[str, Any]) -> None:
-    expected = oracle(devices, wish)
-    assert choose(devices, format='device', **wish) == expected
-    assert choose(devices, format='uuid', **wish) == [device.uuid() for device in expected]
-    assert choose(devices, force_index=True, **wish) == [device.index for device in expected]
-    assert choose(devices, **wish) == [
+@given(machines(), criteria())
+def test_the_choice_equals_that_of_the_oracle(
+    devices: list[FakeDevice], given: dict[str, Any]
+) -> None:
+    expected = oracle(devices, given)
+    assert choose(devices, format='device', **given) == expected
+    assert choose(devices, format='uuid', **given) == [device.uuid() for device in expected]
+    assert choose(devices, force_index=True, **given) == [device.index for device in expected]
+    assert choose(devices, **given) == [
         device.gpu if device.mig is None else device.uuid() for device in expected
     ]
 
@@ -246,7 +248,7 @@ def machine() -> Iterator[simulation.Machine]:
         yield running
 
 
-def test_no_more_is_asked_than_is_compared(machine: simulation.Machine) -> None:
+def test_only_compared_values_are_read(machine: simulation.Machine) -> None:
     assert select_devices() == [2, 1, 0]
     asked = machine.calls
     assert asked == {
@@ -258,20 +260,20 @@ def test_no_more_is_asked_than_is_compared(machine: simulation.Machine) -> None:
         'nvmlDeviceGetMigMode': 4,
         'nvmlDeviceGetMemoryInfo_v2': 5,
         'nvmlDeviceGetUtilizationRates': 5,
-        'nvmlDeviceGetUUID': 1,  # of the split GPU: the number of MIG devices is kept by UUID
+        'nvmlDeviceGetUUID': 1,  # the number of MIG devices is cached by the UUID of the GPU
     }
     machine.reset_calls()
     select_devices(format='uuid', max_count=2)
-    assert machine.calls - asked == {'nvmlDeviceGetUUID': 2}  # of those that are chosen
+    assert machine.calls - asked == {'nvmlDeviceGetUUID': 2}  # of the chosen devices
 
 
-def test_accounts_cost_the_lists_of_processes(machine: simulation.Machine) -> None:
+def test_free_accounts_read_the_process_lists(machine: simulation.Machine) -> None:
     select_devices()
     machine.reset_calls()
     select_devices()
     without = machine.calls
     machine.reset_calls()
-    select_devices(free_accounts='nobody')
+    select_devices(free_accounts='no such user')
     assert {name.rpartition('RunningProcesses')[0] for name in machine.calls - without} == {
         'nvmlDeviceGetCompute',
         'nvmlDeviceGetGraphics',
@@ -279,7 +281,7 @@ def test_accounts_cost_the_lists_of_processes(machine: simulation.Machine) -> No
     }
 
 
-def test_memory_of_accounts_counts_as_free() -> None:
+def test_memory_of_free_accounts_counts_as_free() -> None:
     text = MACHINE.replace('count = 3', 'count = 2') + (
         '[[process]]\ngpus = [0]\ncommand = ["train"]\nmemory = "60 GiB"\n'
     )
@@ -288,10 +290,10 @@ def test_memory_of_accounts_counts_as_free() -> None:
         assert select_devices(min_free_memory='50GiB') == [1]
         own = nvitop.host.getuser()
         assert select_devices(min_free_memory='50GiB', free_accounts=own) == [1, 0]
-        assert select_devices(min_free_memory='50GiB', free_accounts=['nobody at all']) == [1]
+        assert select_devices(min_free_memory='50GiB', free_accounts=['no such user']) == [1]
 
 
-def test_a_mig_device_is_chosen_alone_and_by_uuid(machine: simulation.Machine) -> None:
+def test_a_mig_device_is_returned_alone_and_by_uuid(machine: simulation.Machine) -> None:
     machine.set(memory_base='60 GiB', gpu=0)
     machine.set(memory_base='60 GiB', gpu=1)
     machine.set(memory_base='60 GiB', gpu=2)
@@ -305,7 +307,7 @@ def test_a_mig_device_is_chosen_alone_and_by_uuid(machine: simulation.Machine) -
     assert select_devices(iter([Device(0), Device(1)]), sort=False) == [0, 1]
 
 
-def test_unknown_loads_sort_last_and_meet_no_limit(machine: simulation.Machine) -> None:
+def test_unsupported_utilization_sorts_last_and_fails_limits(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetUtilizationRates', 'NOT_SUPPORTED', gpu=2)
     assert select_devices() == [1, 0, 2]
     assert select_devices(max_gpu_utilization=100) == [1, 0]
@@ -314,13 +316,13 @@ def test_unknown_loads_sort_last_and_meet_no_limit(machine: simulation.Machine) 
     assert select_devices(max_gpu_utilization=19, tolerance=1) == [1, 0]
 
 
-def test_unknown_memory_meets_lower_limits_and_sorts_last(machine: simulation.Machine) -> None:
+def test_unsupported_memory_passes_limits_and_sorts_last(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED', gpu=2)
     assert select_devices(min_free_memory='1GiB', min_total_memory='1GiB') == [1, 0, 2]
 
 
 @pytest.mark.parametrize('code', ['NO_PERMISSION', 'FUNCTION_NOT_FOUND', 'UNKNOWN'])
-def test_memory_that_may_not_be_read_meets_no_limit(machine: simulation.Machine, code: str) -> None:
+def test_memory_that_cannot_be_read_fails_limits(machine: simulation.Machine, code: str) -> None:
     machine.fail('nvmlDeviceGetMemoryInfo*', code, gpu=2)
     assert select_devices(min_free_memory='1GiB') == [1, 0]
     assert select_devices(min_total_memory='1GiB') == [1, 0]
@@ -363,7 +365,7 @@ def test_without_a_driver_it_raises() -> None:
 
 
 @pytest.mark.parametrize(
-    ('wish', 'message'),
+    ('arguments', 'message'),
     [
         ({'format': 'name'}, 'format'),
         ({'tolerance': -1}, 'tolerance'),
@@ -371,35 +373,35 @@ def test_without_a_driver_it_raises() -> None:
         ({'min_count': -1}, 'counts'),
         ({'max_count': -1}, 'counts'),
         ({'min_count': 3, 'max_count': 2}, r'max_count \(2\) is less than min_count \(3\)'),
-        ({'min_free_memory': 'much'}, "min_free_memory: .* 'much'"),
-        ({'min_total_memory': -1}, 'min_total_memory: .* -1'),
-        ({'min_total_memory': float('inf')}, 'min_total_memory: .* inf'),
+        ({'min_free_memory': 'much'}, "min_free_memory must be a size .* 'much'"),
+        ({'min_total_memory': -1}, 'min_total_memory must be a size .* -1'),
+        ({'min_total_memory': float('inf')}, 'min_total_memory must be a size .* inf'),
     ],
 )
-def test_wishes_that_mean_nothing_are_refused(wish: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_raise(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        select_devices([], **wish)
+        select_devices([], **arguments)
 
 
-def test_sizes_are_numbers_or_texts(machine: simulation.Machine) -> None:
+def test_sizes_are_numbers_or_text(machine: simulation.Machine) -> None:
     machine.set(memory_base='40 GiB', gpu=0)
     for size in (50 << 30, '50GiB', '50 gib', 50.0 * (1 << 30)):
         assert select_devices(min_free_memory=cast(int, size)) == [2, 1]
 
 
-def test_fewer_than_wanted_are_returned_with_a_warning(machine: simulation.Machine) -> None:
-    with pytest.warns(RuntimeWarning, match='5 wanted, 3 found') as caught:
+def test_too_few_devices_are_returned_with_a_warning(machine: simulation.Machine) -> None:
+    with pytest.warns(RuntimeWarning, match='5 required, 3 found') as caught:
         assert select_devices(min_count=5) == [2, 1, 0]
     assert caught[0].filename == __file__
 
 
-def test_keywords_that_mean_nothing_warn(machine: simulation.Machine) -> None:
+def test_unknown_keywords_warn(machine: simulation.Machine) -> None:
     with pytest.warns(UserWarning, match='min_memory, user') as caught:
         assert select_devices(user='ada', min_memory=3) == [2, 1, 0]
     assert caught[0].filename == __file__
 
 
-def test_it_is_a_name_of_the_package() -> None:
+def test_select_devices_is_exported() -> None:
     assert nvitop.select_devices is select_devices
     assert 'select_devices' in nvitop.__all__
-    assert select_devices.__module__ == 'nvitop.select'
+    assert nvitop.select.select_devices is select_devices

@@ -1,4 +1,4 @@
-"""nvisel: what it prints, where, and its exit statuses."""
+"""``nvisel``: output, messages and exit status."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def test_short_uuids_of_the_environment_are_completed(
     assert capfd.readouterr().out == ','.join(chosen) + '\n'
 
 
-def test_the_choice_is_shown_beside_a_pipe(
+def test_the_choice_is_shown_on_stderr_if_stdout_is_a_pipe(
     machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(['-0', '-C', '2']) == 0
     assert capfd.readouterr().err == 'CUDA_VISIBLE_DEVICES="2,1"\n'
 
 
-def test_devices_that_are_left_out_are_counted(
+def test_skipped_devices_are_counted(
     machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
 ) -> None:
     machine.fail('nvmlDeviceGetUtilizationRates', 'NOT_SUPPORTED', gpu=0)
@@ -104,8 +104,8 @@ def test_devices_that_are_left_out_are_counted(
     captured = capfd.readouterr()
     assert captured.out == '2\n'
     assert captured.err.splitlines()[1:] == [
-        'nvisel: devices left out because they do not tell what is limited: 3',
-        'nvisel: devices left out because they do not answer: 1',
+        'nvisel: warning: 3 devices skipped: the driver does not report a value that is limited',
+        'nvisel: warning: 1 device skipped: not responding',
     ]
 
 
@@ -115,7 +115,7 @@ def test_too_few_devices_are_printed_with_status_4(
     assert main(['-c', '5']) == 4
     captured = capfd.readouterr()
     assert captured.out == '2,1,0\n'
-    assert captured.err.endswith('nvisel: not enough devices: 5 wanted, 3 found\n')
+    assert captured.err.endswith('nvisel: error: not enough devices: 5 required, 3 found\n')
 
 
 @pytest.mark.parametrize('code', ['DRIVER_NOT_LOADED', 'LIB_RM_VERSION_MISMATCH', 'UNKNOWN'])
@@ -132,8 +132,8 @@ def test_a_driver_that_does_not_start_is_status_1(
     assert main(arguments) == 1
     captured = capfd.readouterr()
     assert captured.out == ''
-    assert captured.err.startswith('nvisel: ')
-    assert len(captured.err.splitlines()) >= 2  # what is wrong, what to do
+    assert captured.err.startswith('nvisel: error: ')
+    assert len(captured.err.splitlines()) >= 2  # the reason, and what to do
 
 
 def test_a_cuda_error_is_status_3(
@@ -147,7 +147,7 @@ def test_a_cuda_error_is_status_3(
     monkeypatch.setattr(Device, 'parse_cuda_visible_devices', staticmethod(broken))
     assert main(['-i', '0']) == 3
     captured = capfd.readouterr()
-    assert (captured.out, captured.err) == ('', 'CUDA ERROR: out of order\n')
+    assert (captured.out, captured.err) == ('', 'nvisel: error: CUDA failed: out of order\n')
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_cuda_error_is_status_3(
         'everything',
     ],
 )
-def test_wrong_arguments_are_status_2(
+def test_invalid_arguments_are_status_2(
     machine: simulation.Machine, capfd: pytest.CaptureFixture[str], arguments: str
 ) -> None:
     with pytest.raises(SystemExit) as exit_:
@@ -202,10 +202,10 @@ def test_the_module_is_the_program() -> None:
     assert done.stdout.startswith('usage: nvisel ')
 
 
-def test_a_scenario_that_does_not_exist_is_status_1() -> None:
+def test_an_unknown_scenario_in_the_environment_is_status_1() -> None:
     done = run(scenario='nonsense')
     assert (done.returncode, done.stdout) == (1, '')
-    assert done.stderr.startswith("nvisel: there is no scenario 'nonsense'")
+    assert done.stderr.startswith("nvisel: error: there is no scenario 'nonsense'")
 
 
 @pytest.mark.skipif(not os.path.exists('/dev/full'), reason='this system has no /dev/full')
@@ -213,11 +213,11 @@ def test_a_full_disk_is_status_1() -> None:
     with open('/dev/full', 'w', encoding='utf-8') as full:
         done = run(stdout=full)
     assert done.returncode == 1
-    assert 'nvisel: cannot write: No space left on device' in done.stderr
+    assert 'nvisel: error: cannot write to standard output: No space left' in done.stderr
     assert 'Exception ignored' not in done.stderr
 
 
-def test_a_reader_that_went_away_is_no_error() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, 'w') as closed:
@@ -226,25 +226,25 @@ def test_a_reader_that_went_away_is_no_error() -> None:
     assert 'Broken' not in done.stderr
 
 
-def test_a_memory_that_could_not_be_read_meets_no_limit(
+def test_memory_that_cannot_be_read_fails_limits(
     machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
 ) -> None:
     machine.fail('nvmlDeviceGetMemoryInfo*', 'UNKNOWN', gpu=2)
     assert main(['-f', '1GiB']) == 0
-    said = capfd.readouterr()
-    assert said.out == '1,0\n'
-    assert 'devices left out because they do not tell what is limited: 1' in said.err
+    captured = capfd.readouterr()
+    assert captured.out == '1,0\n'
+    assert '1 device skipped: the driver does not report' in captured.err
     machine.heal()
     machine.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED', gpu=2)
     assert main(['-f', '1GiB']) == 0
     assert capfd.readouterr().out == '1,0,2\n'
 
 
-def test_a_gpu_that_may_be_split_is_not_chosen(
+def test_a_gpu_that_may_have_mig_devices_is_not_chosen(
     machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
 ) -> None:
     machine.fail('nvmlDeviceGetMigMode', 'UNKNOWN', gpu=1)
     assert main([]) == 0
-    said = capfd.readouterr()
-    assert said.out == '2,0\n'
-    assert 'devices left out because they do not answer: 1' in said.err
+    captured = capfd.readouterr()
+    assert captured.out == '2,0\n'
+    assert '1 device skipped: not responding' in captured.err

@@ -27,7 +27,6 @@ SECONDS = 300
 #: Patterns of the files that a wheel must contain in addition to the modules.
 NEEDED = (
     r'nvitop/py\.typed',
-    r'nvitop/query/schema\.json',
     r'nvitop/simulation/scenarios/dgx-h100\.toml',
     r'nvitop-[^/]+\.dist-info/licenses/LICENSE',
     r'nvitop-[^/]+\.dist-info/licenses/COPYING',

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands share: start-up, arguments, options and the configuration file."""
+"""Shared parts of all commands: start-up, messages, exit status, arguments and configuration."""

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands have in common: their parsers, and an output that may be gone."""
+"""The argument parser of all commands, and the options that several of them have."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from nvitop.console.messages import print_message
+from nvitop.console.outcome import CommandFailure, writing
 from nvitop.printable import printable
 from nvitop.version import __version__
 
@@ -17,32 +17,26 @@ if TYPE_CHECKING:
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """A parser whose messages steer no terminal, whatever the arguments are."""
+    """A parser that prints errors in one line, without control characters."""
 
     def error(self, message: str) -> NoReturn:
-        """Say in one line what is wrong, and leave with status 2."""
-        self.exit(2, f'{self.prog}: error: {printable(message)}\n')
+        """Print an error and exit with status 2."""
+        print_message(self.prog, 'error', printable(message))
+        self.exit(2)
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Write the help or the version; where that is not possible, say so and leave with 1."""
-        is_output = file is sys.stdout
+        """Write the help or the version; exit with status 1 if that fails."""
+        if file is not sys.stdout:
+            super()._print_message(message, file)
+            return
         try:
-            (file or sys.stderr).write(message)
-            if is_output:
-                sys.stdout.flush()
+            with writing():
+                print(message, end='', flush=True)
         except BrokenPipeError:
-            raise
-        except OSError as error:
-            if is_output:
-                discard_stdout()
-                text = f'{self.prog}: ERROR: standard output cannot be written: {error.strerror}\n'
-                self.exit(1, text)
-
-
-def discard_stdout() -> None:
-    """Let nothing more be written to who does not read, or has no room: at exit neither."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.exit(0)
+        except CommandFailure as failure:
+            print_message(self.prog, 'error', str(failure))
+            self.exit(failure.status)
 
 
 def add_help_and_version(group: argparse._ActionsContainer) -> None:
@@ -54,4 +48,15 @@ def add_help_and_version(group: argparse._ActionsContainer) -> None:
         action='version',
         version=f'%(prog)s {__version__}',
         help='show the version and exit',
+    )
+
+
+def add_demo(group: argparse._ActionsContainer) -> None:
+    """Add the option that simulates a machine; see :func:`nvitop.console.driver.simulate`."""
+    group.add_argument(
+        '--demo',
+        nargs='?',
+        const='',
+        metavar='SCENARIO',
+        help='simulate a machine: name or file of a scenario (default: dgx-h100)',
     )

@@ -5,41 +5,41 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from typing import Any, Collection, Mapping
 
 from nvitop.console.options import MODES, Options, check_interval, parse_thresholds
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms import settings_folder
+from nvitop.toml import TomlDocument, TomlError, suggestion
 
 
 class Setting(NamedTuple):
     """A key of the configuration file."""
 
     name: str
-    #: Name in the layer of options; see :func:`nvitop.console.options.merge`.
+    #: Key in a layer of options; see :func:`nvitop.console.options.merge`.
     field: str
     #: ``'bool'``, ``'seconds'``, ``'choice'``, ``'thresholds'``, ``'names'`` or ``'keys'``.
     kind: str
     help: str
-    #: Allowed words of a choice or of names; empty: those the program gives.
+    #: Allowed words of a choice or of names; empty: the caller passes them.
     choices: tuple[str, ...] = ()
 
 
 # fmt: off
 SETTINGS: tuple[Setting, ...] = (
-    Setting('mode', 'mode', 'choice', 'how much room the panels take', MODES),
-    Setting('interval', 'interval', 'seconds', 'seconds between samples, 0.25 or more; without it devices 1, processes 2'),
+    Setting('mode', 'mode', 'choice', 'size of the device panel', MODES),
+    Setting('interval', 'interval', 'seconds', 'seconds between samples, at least 0.25 (default: devices 1, processes 2)'),
     Setting('theme', 'theme', 'choice', 'colors'),
-    Setting('colorful', 'colorful', 'bool', 'bars and graphs in a gradient, on terminals with 256 colors or more'),
+    Setting('colorful', 'colorful', 'bool', 'draw bars and graphs in a color gradient (256 colors or more)'),
     Setting('ascii', 'ascii', 'bool', 'draw with ASCII characters only'),
-    Setting('readonly', 'readonly', 'bool', 'do not let signals be sent to processes'),
-    Setting('show-host', 'show_host', 'bool', 'whether the host panel is shown'),
+    Setting('readonly', 'readonly', 'bool', 'disable sending signals to processes'),
+    Setting('show-host', 'show_host', 'bool', 'show the host panel'),
     Setting('columns', 'columns', 'names', 'columns of the process panel, from left to right'),
-    Setting('gpu-utilization-thresholds', 'gpu_thresholds', 'thresholds', 'percentages from which GPU load is moderate and heavy'),
-    Setting('memory-utilization-thresholds', 'memory_thresholds', 'thresholds', 'percentages from which memory load is moderate and heavy'),
-    # A table, so it stands last in a file.
-    Setting('keys', 'keys', 'keys', 'keys of the monitor, each list instead of the usual ones of an action'),
+    Setting('gpu-utilization-thresholds', 'gpu_thresholds', 'thresholds', 'percentages at which GPU utilization is moderate and heavy'),
+    Setting('memory-utilization-thresholds', 'memory_thresholds', 'thresholds', 'percentages at which memory utilization is moderate and heavy'),
+    # A table must be last in a file.
+    Setting('keys', 'keys', 'keys', 'keys of the monitor; each list replaces the default keys of an action'),
 )
 # fmt: on
 
@@ -47,10 +47,10 @@ SETTINGS_BY_NAME: dict[str, Setting] = {setting.name: setting for setting in SET
 
 
 class ConfigProblem(NamedTuple):
-    """Something in the file that could not be used; the rest of the file was."""
+    """A part of the file that is ignored because it is invalid."""
 
     path: str
-    #: Counts from 1, 0: the whole file.
+    #: Counts from 1; 0 means the whole file.
     line: int
     message: str
 
@@ -60,102 +60,85 @@ class ConfigProblem(NamedTuple):
 
 
 class Config(NamedTuple):
-    """What a configuration file says: a layer of options, and what was wrong with it."""
+    """A configuration file: a layer of options, and the parts that are invalid."""
 
     layer: dict[str, object]
     problems: tuple[ConfigProblem, ...] = ()
 
 
-#: A key as the help names it, but for a letter with Ctrl, which is in upper case.
+#: A key as the help shows it, except that a letter with Ctrl is in upper case.
 _KEY = re.compile(
     r'(Alt-|Shift-)*'
     r'(Ctrl-[A-Z^_\]\\]|(Ctrl-)?(Enter|Esc|Space|Tab|Backspace|Insert|Delete|Home|End|PageUp|PageDown'
     r'|Up|Down|Left|Right|F[1-9]|F1[0-2])|\S)'
 )
 
-#: Where a file may name only what the program knows: setting → words.
+#: Setting → allowed words.
 Choices = Mapping[str, Collection[str]]
 
 
 def default_path() -> str:
-    """Where the file lives unless ``--config`` names another one: the platform's own folder."""
+    """Path of the file in the platform's settings folder, unless ``--config`` is given."""
     return os.path.join(settings_folder(), 'config.toml')
 
 
 def read_config(path: str | os.PathLike[str] | None, choices: Choices) -> Config:
-    """Read the file, ``None``: the one at :func:`default_path`, which need not exist."""
+    """Read the file; ``None`` means the one at :func:`default_path`, which may be missing."""
     wanted = default_path() if path is None else path
     name = os.fspath(wanted)
     try:
         with open(wanted, 'rb') as file:
             text = file.read().decode('utf-8')
-    except (FileNotFoundError, NotADirectoryError):
-        # The home of a service is /dev/null.
+    except (FileNotFoundError, NotADirectoryError):  # a service may have the home /dev/null
         if path is None:
             return Config({})
-        return Config({}, (ConfigProblem(name, 0, 'there is no such file'),))
+        return Config({}, (ConfigProblem(name, 0, 'file not found'),))
     except OSError as error:
         return Config({}, (ConfigProblem(name, 0, f'cannot be read: {error.strerror}'),))
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b'\n') + 1
         return Config({}, (ConfigProblem(name, line, 'is not UTF-8 text'),))
-    if text.startswith('\ufeff'):  # editors of Windows put this mark before it
-        text = text[1:]
     return parse_config(text, name, choices)
 
 
 def parse_config(text: str, path: str, choices: Choices) -> Config:
-    """The layer that the text of a file makes. What cannot be used is left out and reported."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    """Parse the text of a file. Invalid parts are reported and left out."""
     try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        return Config({}, (_syntax_problem(text, path, str(error)),))
+        document = TomlDocument(text)
+    except TomlError as error:
+        return Config({}, (ConfigProblem(path, error.line, str(error)),))
     layer: dict[str, object] = {}
     problems = []
-    for name, value in values.items():
+    for name, value in document.values.items():
         try:
             setting = _setting(name)
             if setting.kind == 'keys':
                 given, wrong = _check_keys(setting, value, choices)
                 layer.update({setting.field: given} if given else {})
-                problems += [ConfigProblem(path, _line_of(text, each), why) for each, why in wrong]
+                problems += [
+                    ConfigProblem(path, document.line_of((name, action)), message)
+                    for action, message in wrong
+                ]
             else:
                 layer[setting.field] = _check(setting, value, choices)
         except ValueError as error:
-            problems.append(ConfigProblem(path, _line_of(text, name), str(error)))
+            problems.append(ConfigProblem(path, document.line_of((name,)), str(error)))
     return Config(layer, tuple(problems))
 
 
-def _syntax_problem(text: str, path: str, message: str) -> ConfigProblem:
-    match = re.search(r'\s*\(at (?:line (\d+), column \d+|end of document)\)', message)
-    if match is None:
-        return ConfigProblem(path, 0, f'is not valid TOML: {message}')
-    line = int(match.group(1) or text.rstrip().count('\n') + 1)
-    return ConfigProblem(path, line, f'is not valid TOML: {message.replace(match.group(), "")}')
-
-
 def _setting(name: str) -> Setting:
-    """The setting of this name, also with underscores. Raises ValueError where there is none."""
+    """The setting of this name, with hyphens or underscores. Raises ValueError if unknown."""
     setting = SETTINGS_BY_NAME.get(name.replace('_', '-'))
     if setting is None:
-        import difflib  # only needed to explain
-
-        nearest = difflib.get_close_matches(name, SETTINGS_BY_NAME, n=1)
-        hint = (
-            f'did you mean {nearest[0]!r}?'
-            if nearest
-            else f'known are {", ".join(SETTINGS_BY_NAME)}'
+        hint = suggestion(name, SETTINGS_BY_NAME)
+        raise ValueError(
+            f'unknown key {name!r}{hint or ": known are " + ", ".join(SETTINGS_BY_NAME)}'
         )
-        raise ValueError(f'unknown key {name!r}: {hint}')
     return setting
 
 
 def _check(setting: Setting, value: Any, choices: Choices) -> object:
-    """The value as options have it. Raises ValueError, with what is allowed, where it is none."""
+    """The value of an option. Raises ValueError with the allowed values if it is invalid."""
     allowed = _allowed(setting, choices)
     if setting.kind == 'bool':
         if not isinstance(value, bool):
@@ -183,14 +166,14 @@ def _check(setting: Setting, value: Any, choices: Choices) -> object:
         raise ValueError(f'{setting.name} must name at least one of {", ".join(allowed)}')
     names = tuple(_one_of(setting.name, item, allowed) for item in value)
     if len(set(names)) < len(names):
-        raise ValueError(f'{setting.name} names something twice')
+        raise ValueError(f'{setting.name} contains a word twice')
     return names
 
 
 def _check_keys(
     setting: Setting, value: object, choices: Choices
 ) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], list[tuple[str, str]]]:
-    """Names of actions with their keys, and what was wrong with which of them."""
+    """Actions with their keys, and a message for each invalid action."""
     if not isinstance(value, dict):
         raise ValueError(f'{setting.name} must be a table, not {value!r}')
     allowed = _allowed(setting, choices)
@@ -198,20 +181,18 @@ def _check_keys(
     for name, keys in value.items():
         keys = [keys] if isinstance(keys, str) else keys
         if name not in allowed:
-            import difflib  # only needed to explain
-
-            nearest = difflib.get_close_matches(name, allowed, n=1)
-            hint = f': did you mean {nearest[0]!r}?' if nearest else ''
-            wrong.append((name, f'unknown action {name!r}{hint}'))
+            wrong.append((name, f'unknown action {name!r}{suggestion(name, allowed)}'))
         elif isinstance(keys, list) and all(map(_is_key, keys)):
             given.append((name, tuple(keys)))
         else:
-            wrong.append((name, f'{name} must be a list of keys as in the help, not {keys!r}'))
+            wrong.append(
+                (name, f'{name} must be a list of keys as shown in the help, not {keys!r}')
+            )
     return tuple(given), wrong
 
 
 def _is_key(text: object) -> bool:
-    """Whether it names a key, or two that are pressed one after the other."""
+    """Whether a text is the name of a key, or of two keys to press in order."""
     if not isinstance(text, str):
         return False
     return bool(text) and all(map(_KEY.fullmatch, text.split(' '))) and text.count(' ') <= 1
@@ -230,22 +211,14 @@ def _one_of(name: str, value: object, allowed: Collection[str]) -> str:
     raise ValueError(f'{name} must be one of {", ".join(allowed)}, not {value!r}')
 
 
-def _line_of(text: str, name: str) -> int:
-    """The line that sets a key or opens a table of this name, 0: not found."""
-    key = re.escape(name)
-    pattern = re.compile(rf'^\s*(\[+\s*)?["\']?{key}["\']?\s*[]=.]', re.MULTILINE)
-    match = pattern.search(text)
-    return text.count('\n', 0, match.end()) + 1 if match else 0
-
-
 def format_config(
-    options: Options, choices: Choices, usual_keys: Mapping[str, tuple[str, ...]] | None = None
+    options: Options, choices: Choices, default_keys: Mapping[str, tuple[str, ...]] | None = None
 ) -> str:
-    """The effective configuration as a file with comments, for ``--print-config``."""
-    lines = ['# Configuration of nvitop. Flags and environment variables beat what stands here.']
+    """Format the effective configuration as a commented file, for ``--print-config``."""
+    lines = ['# Configuration of nvitop. Options and environment variables override this file.']
     for setting in SETTINGS:
         if setting.kind == 'keys':
-            lines += ['', f'# {setting.help}', *_key_lines(setting, options, usual_keys or {})]
+            lines += ['', f'# {setting.help}', *_key_lines(setting, options, default_keys or {})]
             continue
         allowed = _allowed(setting, choices)
         words = f' ({", ".join(allowed)})' if allowed else ''
@@ -259,14 +232,14 @@ def format_config(
 
 
 def _key_lines(
-    setting: Setting, options: Options, usual_keys: Mapping[str, tuple[str, ...]]
+    setting: Setting, options: Options, default_keys: Mapping[str, tuple[str, ...]]
 ) -> list[str]:
-    """The table of keys: what the user has chosen, the others as comments."""
+    """The table of keys: those of the user, and the default ones as comments."""
     given = dict(options.keys)
     lines = [f'[{setting.name}]']
-    for name, usual in {**usual_keys, **given}.items():
+    for name, default in {**default_keys, **given}.items():
         mark = '' if name in given else '# '
-        lines.append(f'{mark}{name} = {_toml(given.get(name, usual))}')
+        lines.append(f'{mark}{name} = {_toml(given.get(name, default))}')
     return lines
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options: what command line, environment and configuration file say, merged."""
+"""Options of ``nvitop``, merged from command line, environment and configuration file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 import re
 from typing import Callable, Mapping
 
-from nvitop.console.arguments import ArgumentParser, add_help_and_version
+from nvitop.console.arguments import ArgumentParser, add_demo, add_help_and_version
 from nvitop.namedtuple import NamedTuple
 
 DESCRIPTION = 'Show what runs on the NVIDIA GPUs of this machine, live or as a report.'
@@ -19,70 +19,70 @@ exit status: 0 when at least one GPU answers; 1 when none does, or when somethin
 for could not be done; 2 for arguments that cannot be understood.
 """
 
-#: An index, ``gpu:mig``, or the beginning of a UUID as CUDA_VISIBLE_DEVICES takes it.
+#: An index, ``gpu:mig``, or the beginning of a UUID as in CUDA_VISIBLE_DEVICES.
 _DEVICE = r'\d+(:\d+)?|(GPU|MIG)-[0-9A-Za-z/-]+'
 
-#: How much room a panel takes: ``auto`` decides by the height of the terminal.
+#: Sizes of the device panel; ``auto`` depends on the height of the terminal.
 MODES = ('auto', 'full', 'compact')
-#: Names of the themes; ``gui.render.theme`` has their colors.
+#: Names of the themes; their colors are in ``gui.render.theme``.
 THEME_NAMES = ('dark', 'light', 'mono', 'colorblind')
 
 
 class Thresholds(NamedTuple):
-    """Where load turns from light to moderate and from moderate to heavy, in percent."""
+    """Percentages at which a utilization counts as moderate and as heavy."""
 
     gpu: tuple[int, int] = (10, 75)
     memory: tuple[int, int] = (10, 80)
 
 
 class Options(NamedTuple):
-    """Everything a run of ``nvitop`` can be told. The defaults are the documented ones."""
+    """Everything that can be set for a run of ``nvitop``, with the documented defaults."""
 
-    #: Print a report once; ``None``: decided by whether there is a terminal.
+    #: Print a report once; ``None``: only without a terminal.
     once: bool | None = None
-    #: Whether the monitor was asked for by name (an error without a terminal).
+    #: Whether the monitor was requested explicitly, which is an error without a terminal.
     monitor: bool = False
     #: One of :data:`MODES`.
     mode: str = 'auto'
-    #: Seconds between samples, for everything; ``None``: devices 1 s, processes 2 s.
+    #: Seconds between samples; ``None``: 1 s for devices, 2 s for processes.
     interval: float | None = None
     ascii: bool = False
-    #: No signal can be sent.
+    #: Whether sending signals is disabled.
     readonly: bool = False
-    #: Bars and graphs in a gradient, with 256 colours or more.
+    #: Bars and graphs in a color gradient, if the terminal has at least 256 colors.
     colorful: bool = False
-    #: Colours even where the output is no terminal.
+    #: Color the report even if stdout is not a terminal.
     force_color: bool = False
     #: Name of the theme.
     theme: str = 'dark'
     thresholds: Thresholds = Thresholds()
     show_host: bool = True
-    #: Columns of the process panel, from left to right; ``None``: the usual ones.
+    #: Columns of the process panel, from left to right; ``None``: the default ones.
     columns: tuple[str, ...] | None = None
-    #: Devices to show: indices, ``gpu:mig`` indices or UUIDs; ``None``: all.
+    #: Devices to show: indices, ``gpu:mig`` or UUIDs; ``None``: all.
     only: tuple[str, ...] | None = None
-    #: Only the devices CUDA_VISIBLE_DEVICES names.
+    #: Show only the devices in CUDA_VISIBLE_DEVICES.
     only_visible: bool = False
-    #: Only processes of type C or C+G; exactly C; G or C+G; exactly G.
+    #: Show only processes of type C or C+G; only C; G or C+G; only G.
     compute: bool = False
     only_compute: bool = False
     graphics: bool = False
     only_graphics: bool = False
-    #: Only processes of these users; ``None``: of all.
+    #: Show only processes of these users; ``None``: of all.
     users: tuple[str, ...] | None = None
-    #: Only these processes; ``None``: all.
+    #: Show only these processes; ``None``: all.
     pids: tuple[int, ...] | None = None
-    #: Keys of the monitor that the user has chosen, by the name of what they do.
+    #: Keys of the monitor from the configuration file: (action, keys).
     keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    #: Name or file of the scenario to simulate, ``None``: the real machine.
+    #: Name or file of the scenario to simulate; ``None``: use the real machine.
     demo: str | None = None
 
 
 def merge(*layers: Mapping[str, object]) -> Options:
-    """Options of the layers, later ones winning: configuration file, environment, command line.
+    """Merge layers (configuration file, environment, command line); the last one wins.
 
-    A layer names only what it sets. Keys are the fields of :class:`Options`, and
-    ``gpu_thresholds`` and ``memory_thresholds`` for the two halves of :class:`Thresholds`.
+    A layer holds only what it sets. Its keys are the fields of :class:`Options`, except that
+    ``gpu_thresholds`` and ``memory_thresholds`` are the two fields of :class:`Thresholds`.
     """
     merged: dict[str, object] = {}
     for layer in layers:
@@ -97,12 +97,12 @@ def merge(*layers: Mapping[str, object]) -> Options:
 
 
 def parse_environment(environ: Mapping[str, str]) -> dict[str, object]:
-    """The layer of the environment variables; what cannot be understood in them is ignored.
+    """Make a layer from environment variables. Invalid values are ignored.
 
-    ``NVITOP_MONITOR_MODE`` is a list of words: exactly one of ``auto full compact`` sets the mode,
-    ``colorful`` holds unless ``plain`` stands beside it, ``light`` unless ``dark`` does,
-    ``readonly`` always. ``NVITOP_GPU_UTILIZATION_THRESHOLDS`` and
-    ``NVITOP_MEMORY_UTILIZATION_THRESHOLDS`` are two percentages each.
+    ``NVITOP_MONITOR_MODE`` is a comma-separated list: exactly one of ``auto``, ``full`` and
+    ``compact`` sets the mode; ``plain`` overrides ``colorful``, ``dark`` overrides ``light``;
+    ``readonly`` disables signals. ``NVITOP_GPU_UTILIZATION_THRESHOLDS`` and
+    ``NVITOP_MEMORY_UTILIZATION_THRESHOLDS`` are two comma-separated percentages.
     """
     layer: dict[str, object] = {}
     words = {word.strip().lower() for word in environ.get('NVITOP_MONITOR_MODE', '').split(',')}
@@ -125,7 +125,7 @@ def parse_environment(environ: Mapping[str, str]) -> dict[str, object]:
 
 
 def parse_thresholds(words: list[str]) -> tuple[int, int]:
-    """Two percentages from 1 to 99, the lower one first; ValueError where they are not."""
+    """Return two percentages from 1 to 99, the lower one first; raise ValueError otherwise."""
     low, high = sorted(int(word) for word in words)
     if not 1 <= low <= high <= 99:
         raise ValueError(f'thresholds must be from 1 to 99, not {low} and {high}')
@@ -133,7 +133,7 @@ def parse_thresholds(words: list[str]) -> tuple[int, int]:
 
 
 def check_interval(seconds: float) -> float:
-    """The seconds between samples; ValueError where they are too few, or more than can be waited."""
+    """Return the seconds between samples; raise ValueError if they are out of range."""
     if not 0.25 <= seconds < 1e6:
         raise ValueError(f'must be 0.25 seconds or more, below 1000000, not {seconds}')
     return seconds
@@ -163,7 +163,7 @@ def _pid(text: str) -> int:
 
 
 class _Thresholds(argparse.Action):
-    """Two percentages, kept in order."""
+    """Store two percentages, the lower one first."""
 
     def __call__(
         self,
@@ -183,7 +183,7 @@ class _Thresholds(argparse.Action):
 
 
 class _Monitor(argparse.Action):
-    """``--monitor [MODE]``: without a mode the other layers decide which."""
+    """``--monitor [MODE]``: without a mode, the other layers set it."""
 
     def __call__(
         self,
@@ -201,13 +201,13 @@ _Adder = Callable[..., argparse.Action]
 
 
 def _add_switch(add: _Adder, *names: str, dest: str, opposite: str, text: str) -> None:
-    """A switch and its opposite, which a configuration file can make necessary."""
+    """Add a switch and its opposite, which overrides a configuration file."""
     add(*names, dest=dest, action='store_true', help=text)
     add(opposite, dest=dest, action='store_false', help=argparse.SUPPRESS)
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of ``nvitop``. What is not given on the command line is not in the namespace."""
+    """Make the parser of ``nvitop``. Options that are not given are not in the namespace."""
     parser = ArgumentParser(
         prog='nvitop',
         description=DESCRIPTION,
@@ -267,13 +267,7 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         help='hide the host panel of the monitor (H shows it)',
     )
     group.add_argument('--host', dest='show_host', action='store_true', help=argparse.SUPPRESS)
-    group.add_argument(
-        '--demo',
-        nargs='?',
-        const='',
-        metavar='SCENARIO',
-        help='simulate a machine: the name of a scenario or a scenario file (default: dgx-h100)',
-    )
+    add_demo(group)
 
 
 def _add_configuration(parser: argparse.ArgumentParser) -> None:
@@ -383,18 +377,18 @@ def _add_process_filters(parser: argparse.ArgumentParser) -> None:
 
 
 class Invocation(NamedTuple):
-    """What a command line says."""
+    """A parsed command line."""
 
-    #: What was given, by the names of the options' fields.
+    #: The options that are given; see :func:`merge`.
     layer: dict[str, object]
-    #: The configuration file that was named.
+    #: The configuration file to read; ``None``: the default one.
     config: str | None = None
     reads_config: bool = True
     prints_config: bool = False
 
 
 def parse_arguments(arguments: list[str] | None = None) -> Invocation:
-    """What the command line says. Leaves with status 2 where it cannot be understood."""
+    """Parse the arguments of ``nvitop``; exit with status 2 if they are invalid."""
     layer: dict[str, object] = dict(vars(make_parser().parse_args(arguments)))
     for name in ('only', 'users', 'pids'):
         given = layer.get(name)

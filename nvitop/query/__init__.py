@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows out of samples: CSV, JSON, JSON lines, tables."""
+"""Rows of GPU and process values: CSV, JSON, JSON lines and tables."""
 
 from __future__ import annotations
 
-from nvitop.query.ask import query_devices, query_processes
 from nvitop.query.cell import escape, unescape
+from nvitop.query.measure import query_devices, query_processes
 
 __all__ = ['escape', 'query_devices', 'query_processes', 'unescape']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of one value: as nvidia-smi spells it, safe for spreadsheets, safe for terminals."""
+"""The text of one value: in the format of nvidia-smi, safe for spreadsheets and terminals."""
 
 from __future__ import annotations
 
@@ -13,50 +13,49 @@ if TYPE_CHECKING:
 NOT_AVAILABLE = '[N/A]'
 _MIB = 1 << 20
 
-#: What is written after numbers, and after names in headers, where it is not the unit itself.
+#: Unit of a column → unit in CSV, if it differs.
 _UNITS_IN_CSV = {'B': 'MiB', '°C': '', 'µs': 'us', 'count': ''}
 
-#: What a spreadsheet would take for a formula or skip over, and what would read as "not available";
-#: all of it also with apostrophes before it, so that taking one off again gives back the text.
+#: Beginnings that spreadsheets evaluate or skip, and the text for "not available". Apostrophes
+#: before them count too, so that :func:`unescape` can reverse :func:`escape`.
 _RISKY = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]|'*\[N/A\]\Z")
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]|\A\s|\s\Z|\A\Z')
 
 
 def escape(text: str) -> str:
-    """Text from outside, so that no spreadsheet computes it: ``'=1+1'`` becomes ``"'=1+1"``.
+    """Prevent spreadsheets from evaluating a text: ``'=1+1'`` becomes ``"'=1+1"``.
 
-    An apostrophe is put before texts that begin, after spaces or apostrophes, with one of
-    ``= + - @`` or with a tab or line break, and before the text ``[N/A]``. :func:`unescape` gives
-    every text back.
+    Texts that begin, after spaces or apostrophes, with one of ``= + - @``, a tab or a line break,
+    and the text ``[N/A]``, are prefixed with an apostrophe. :func:`unescape` reverses this.
     """
     return f"'{text}" if _RISKY.match(text) else text
 
 
 def unescape(cell: str) -> str:
-    """The text that :func:`escape` was given."""
+    """Return the text that was passed to :func:`escape`."""
     return cell[1:] if cell.startswith("'") and _RISKY.match(cell, 1) else cell
 
 
 def quote(text: str) -> str:
-    """A field of CSV (RFC 4180): in quotes where it has commas, quotes or line breaks."""
+    """Format a CSV field (RFC 4180): quoted if it has commas, quotes or line breaks."""
     if not _NEEDS_QUOTES.search(text):
         return text
     return '"' + text.replace('"', '""') + '"'
 
 
 def unit_in_csv(column: QueryColumn) -> str:
-    """The unit of a column in CSV, ``''`` for none. nvidia-smi gives temperatures without one."""
+    """The unit of a column in CSV, ``''`` for none; as in nvidia-smi, temperatures have none."""
     return _UNITS_IN_CSV.get(column.unit, column.unit)
 
 
 def header_text(column: QueryColumn) -> str:
-    """The name of a column with its unit: ``'memory.used [MiB]'``."""
+    """Header of a column with its unit: ``'memory.used [MiB]'``."""
     unit = unit_in_csv(column)
     return f'{column.header} [{unit}]' if unit else column.header
 
 
 def value_text(column: QueryColumn, value: Value, *, units: bool) -> str:
-    """A value as nvidia-smi spells it: ``'1234 MiB'``, ``'68.23 W'``, ``'[N/A]'``."""
+    """Format a value like nvidia-smi: ``'1234 MiB'``, ``'68.23 W'``, ``'[N/A]'``."""
     if value is None:
         return NOT_AVAILABLE
     if column.text is not None:

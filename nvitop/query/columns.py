@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns that can be asked for: the tables of metrics, and what nvidia-smi tells beside them."""
+"""Columns of queries: all metrics, and the further fields of nvidia-smi."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from nvitop.api.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceInfo, DeviceSample, ProcessSample, Sample
 
-#: What a cell may hold, ``None``: not available.
+#: Value of a cell; ``None``: not available.
 Value = Union[None, bool, int, float, str, Tuple[str, ...]]
 
 
 class DeviceQueryRow(NamedTuple):
-    """What a row about a device is made from."""
+    """Source of one row of the table of devices."""
 
     sample: Sample
     device: DeviceSample
 
 
 class ProcessQueryRow(NamedTuple):
-    """What a row about a process on a device is made from."""
+    """Source of one row of the table of processes."""
 
     sample: Sample
-    #: The GPU, also of a process on one of its MIG devices; ``None``: it was not asked.
+    #: The GPU, also for a process on one of its MIG devices; ``None``: not measured.
     gpu: DeviceSample | None
     process: ProcessSample
 
@@ -38,38 +38,38 @@ class QueryColumn(NamedTuple):
 
     #: Name in JSON.
     name: str
-    #: Name in nvidia-smi, ``None`` where it has none.
+    #: Name in nvidia-smi; ``None``: it has no such field.
     query: str | None
     #: Unit of the values, see :class:`nvitop.api.metrics.Metric`; CSV has memory in MiB.
     unit: str
     #: ``int``, ``float``, ``bool``, ``str``, ``list`` (of str) or ``time`` (seconds since the epoch).
     kind: str
-    #: One line for people: what it is.
+    #: One-line description.
     help: str
-    #: The value in a :class:`DeviceQueryRow` or :class:`ProcessQueryRow`.
+    #: Returns the value from the source of a row.
     value: Callable[[Any], Value]
-    #: The metrics of devices that have to be measured for it.
+    #: Device metrics to measure for it.
     metrics: tuple[str, ...] = ()
-    #: Where the text in CSV is not the usual one for kind and unit.
+    #: Formats the value in CSV, if not as usual for its kind and unit.
     text: Callable[[Any], str] | None = None
 
     @property
     def header(self) -> str:
-        """Name in the header of CSV: nvidia-smi's where it has one."""
+        """Name in CSV headers: that of nvidia-smi, if it has one."""
         return self.query or self.name
 
 
 class UnknownNameError(ValueError):
-    """A column that there is not; the text names those that are nearest."""
+    """Unknown column; the message suggests similar names."""
 
 
-#: What is asked for where nothing else is said.
+#: Columns if none are given.
 DEFAULT_DEVICE_NAMES = (
     'index, name, utilization.gpu, memory.used, memory.total, temperature.gpu, power.draw'
 )
 DEFAULT_PROCESS_NAMES = 'gpu_index, pid, user, gpu_memory, gpu_sm_utilization, command'
 
-#: Other names that nvidia-smi has for what it tells of a GPU.
+#: Aliases of nvidia-smi.
 _DEVICE_ALIASES = {
     'gpu_name': 'name',
     'gpu_serial': 'serial',
@@ -97,13 +97,13 @@ _DEVICE_ALIASES = {
     'retired_pages.dbe': 'retired_pages.double_bit.count',
 }
 _PROCESS_ALIASES = {'used_memory': 'used_gpu_memory', 'username': 'user'}
-#: A name that means something else in ``nvidia-smi --query-compute-apps``.
+#: In ``nvidia-smi --query-compute-apps``, this name has another meaning.
 _COMPUTE_APPS_ALIASES = {**_PROCESS_ALIASES, 'name': 'process_name'}
 
-#: What is asked to see whether a device answers: each has it, and it is cheap.
+#: Metrics that show whether a device responds: cheap, and supported by all.
 _SIGN_OF_LIFE = ('memory_used',)
 
-#: Why clocks are low: the reasons that nvidia-smi has a column for.
+#: Reasons for low clocks that have a field in nvidia-smi.
 CLOCK_EVENT_REASONS = (
     'gpu_idle',
     'applications_clocks_setting',
@@ -137,7 +137,7 @@ def _name(row: DeviceQueryRow) -> Value:
 
 
 def _name_of(info: DeviceInfo) -> Value:
-    """The name; until it is known a sample has the number or a reason in its place."""
+    """The name; while it is unknown, a sample has an index or a reason instead."""
     unknown = ('N/A', f'GPU {info.key.label}')
     return None if info.name in unknown or info.name.startswith('ERROR: ') else info.name
 
@@ -151,7 +151,7 @@ def _mig_index(row: DeviceQueryRow) -> Value:
 
 
 def _part_of_bus_id(position: int, row: DeviceQueryRow) -> Value:
-    """Domain, bus or device, as a number in hexadecimal."""
+    """Domain, bus or device as a hexadecimal number."""
     parts = (row.device.info.bus_id or '').partition('.')[0].split(':')
     if len(parts) != 3:
         return None
@@ -172,7 +172,7 @@ def _gpu_count(row: DeviceQueryRow) -> Value:
     return sum(not device.key.is_mig for device in row.sample.devices)
 
 
-#: Not by shlex, which takes minutes for a megabyte.
+#: shlex would take minutes for a megabyte.
 _FIRST_WORD = re.compile(r'\s*((?:[^\s\'"]|\'[^\']*\'|"[^"]*")+)(?=\s|\Z)')
 _QUOTED = re.compile(r'\'([^\']*)\'|"([^"]*)"')
 
@@ -188,7 +188,7 @@ def _start_time(row: ProcessQueryRow) -> Value:
 
 
 def _program(row: ProcessQueryRow) -> Value:
-    """The first word of the command line, else the name."""
+    """The first word of the command line, or the name."""
     word = _FIRST_WORD.match(row.process.command or '')
     return (word and _QUOTED.sub(r'\1\2', word[1])) or row.process.name
 
@@ -198,13 +198,13 @@ def _process_mig_index(row: ProcessQueryRow) -> Value:
     return key.mig_index if key.is_mig else None
 
 
-def _gpu_fact(field: str, row: Any) -> Value:
+def _gpu_field(field: str, row: Any) -> Value:
     if row.gpu is None:
         return None
     return _name_of(row.gpu.info) if field == 'name' else getattr(row.gpu.info, field)
 
 
-# Texts in CSV that are not the usual ones
+# Special formats in CSV
 
 
 def _underscored(word: str) -> str:
@@ -216,8 +216,8 @@ def _driver_model(word: str) -> str:
 
 
 def _bits(names: Iterable[str]) -> str:
-    """Reasons as nvidia-smi gives them, in one number; a reason without a name is one already."""
-    from nvitop.api.device.clock_reasons import ClockEventReasons  # flags are slow to make
+    """Format reasons as one number, like nvidia-smi; a reason without a name is a number."""
+    from nvitop.api.device.clock_reasons import ClockEventReasons  # flags are slow to create
 
     known = {name.lower(): int(bit) for name, bit in ClockEventReasons.__members__.items()}
     bits = 0
@@ -275,38 +275,40 @@ def _plain(
     query: str | None = None,
     metrics: tuple[str, ...] = (),
 ) -> QueryColumn:
-    """A column that no metric stands for; ``value`` is a field of the row or a function of it."""
+    """A column without a metric; ``value`` is a field of the row or a function of it."""
     read = operator.attrgetter(value) if isinstance(value, str) else value
     return QueryColumn(name, query, '', kind, text, read, metrics)
 
 
 def _sample_columns() -> tuple[QueryColumn, ...]:
-    driver = 'version of the driver'
-    cuda = 'highest version of CUDA that the driver can run'
+    driver = 'driver version'
+    cuda = 'highest CUDA version that the driver supports'
     return (
-        _plain('timestamp', 'time', 'when it was measured', 'sample.timestamp', query='timestamp'),
+        _plain(
+            'timestamp', 'time', 'time of the measurement', 'sample.timestamp', query='timestamp'
+        ),
         _plain('driver_version', 'str', driver, 'sample.driver_version', query='driver_version'),
         _plain('cuda_driver_version', 'str', cuda, 'sample.cuda_driver_version'),
         _plain('count', 'int', 'number of GPUs', _gpu_count, query='count'),
-        _plain('hostname', 'str', 'name of the host', _hostname, query='hostname'),
+        _plain('hostname', 'str', 'host name', _hostname, query='hostname'),
     )
 
 
 def _state_columns() -> tuple[QueryColumn, ...]:
     states = 'ok, lost, timed out or error'
-    facts = (
+    fields = (
         ('mig_profile', 'str', 'profile of a MIG device'),
-        ('gpu_instance_id', 'int', 'id of the GPU instance of a MIG device'),
-        ('compute_instance_id', 'int', 'id of the compute instance of a MIG device'),
+        ('gpu_instance_id', 'int', 'GPU instance ID of a MIG device'),
+        ('compute_instance_id', 'int', 'compute instance ID of a MIG device'),
     )
     return (
         _plain('status', 'str', states, 'device.status', metrics=_SIGN_OF_LIFE),
-        _plain('reason', 'str', 'why it is not ok, in words', _reason, metrics=_SIGN_OF_LIFE),
+        _plain('reason', 'str', 'reason why it is not ok', _reason, metrics=_SIGN_OF_LIFE),
         _plain('mig_index', 'int', 'index of a MIG device on its GPU', _mig_index),
         *(
-            # Read together with any fact of a MIG device.
+            # Read together with the name of a MIG device.
             _plain(name, kind, text, f'device.info.{name}', metrics=('name',))
-            for name, kind, text in facts
+            for name, kind, text in fields
         ),
     )
 
@@ -330,7 +332,7 @@ def _clock_event_reason_columns() -> tuple[QueryColumn, ...]:
         _plain(
             f'clock_event_reasons_{reason}',
             'bool',
-            f'whether {reason} is one of the reasons why clocks are low',
+            f'whether {reason} limits the clocks',
             functools.partial(_is_clock_event_reason, reason),
             query=f'clocks_event_reasons.{reason}',
             metrics=('clock_event_reasons',),
@@ -350,9 +352,9 @@ def _device_columns() -> tuple[QueryColumn, ...]:
     )
 
 
-def fact_columns() -> tuple[QueryColumn, ...]:
-    """When it was measured and on which GPU, for rows that have a ``gpu``."""
-    facts = (('gpu_name', 'name'), ('gpu_uuid', 'uuid'), ('gpu_serial', 'serial'))
+def gpu_columns() -> tuple[QueryColumn, ...]:
+    """Time and GPU of a row that has a ``gpu``."""
+    fields = (('gpu_name', 'name'), ('gpu_uuid', 'uuid'), ('gpu_serial', 'serial'))
     return (
         _sample_columns()[0],
         *(
@@ -360,23 +362,23 @@ def fact_columns() -> tuple[QueryColumn, ...]:
                 name,
                 'str',
                 f'{field.replace("_", " ")} of the GPU',
-                functools.partial(_gpu_fact, field),
+                functools.partial(_gpu_field, field),
                 query=name,
                 metrics=(field,),
             )
-            for name, field in (*facts, ('gpu_bus_id', 'bus_id'))
+            for name, field in (*fields, ('gpu_bus_id', 'bus_id'))
         ),
     )
 
 
 def _process_columns() -> tuple[QueryColumn, ...]:
     index = 'process.key.device.physical_index'
-    timestamp, *facts = fact_columns()
+    timestamp, *gpu = gpu_columns()
     return (
         timestamp,
         _plain('gpu_index', 'int', 'index of the GPU it runs on', index),
         _plain('mig_index', 'int', 'index of the MIG device it runs on', _process_mig_index),
-        *facts,
+        *gpu,
         *map(_of_process_metric, PROCESS_METRICS),
         _plain(
             'process_name', 'str', 'first word of the command line', _program, query='process_name'
@@ -385,21 +387,21 @@ def _process_columns() -> tuple[QueryColumn, ...]:
 
 
 class QueryTable(NamedTuple):
-    """The columns of one kind of row, and the names they go by."""
+    """The columns of one kind of row, and all their names."""
 
     columns: tuple[QueryColumn, ...]
     by_name: dict[str, QueryColumn]
 
     def find(self, names: str | Iterable[str] | None) -> tuple[QueryColumn, ...]:
-        """The columns of these names, in their order, separated by commas or spaces; ``all``: all.
+        """Find columns by names that are separated by commas or spaces; ``all``: all columns.
 
         Raises:
-            UnknownNameError: There is no such column.
+            UnknownNameError: Unknown column, or none given.
         """
         words = names or ''
         words = words.replace(',', ' ').split() if isinstance(words, str) else list(words)
         if not words:
-            raise UnknownNameError('no name is given')
+            raise UnknownNameError('no field given')
         columns: list[QueryColumn] = []
         for word in words:
             if word == 'all':
@@ -417,12 +419,13 @@ class QueryTable(NamedTuple):
         nearest: dict[QueryColumn, str] = {}
         for name in difflib.get_close_matches(word.lower(), self.by_name, n=9, cutoff=0.5):
             nearest.setdefault(self.by_name[name], name)
-        hint = f'; did you mean {" or ".join([*nearest.values()][:3])}?' if nearest else ''
-        return f'there is no {word!r}{hint}'
+        names = ' or '.join(repr(name) for name in [*nearest.values()][:3])
+        hint = f'; did you mean {names}?' if nearest else ''
+        return f'unknown field {word!r}{hint}'
 
 
 def make_table(columns: tuple[QueryColumn, ...], aliases: dict[str, str]) -> QueryTable:
-    """A table of these columns; aliases are other names of columns."""
+    """Make a table; ``aliases`` maps further names to names of columns."""
     by_name = {column.header: column for column in columns}
     by_name.update((column.name, column) for column in columns)
     by_name.update((alias, by_name[name]) for alias, name in aliases.items())
@@ -431,7 +434,7 @@ def make_table(columns: tuple[QueryColumn, ...], aliases: dict[str, str]) -> Que
 
 @functools.lru_cache(maxsize=None)
 def device_table() -> QueryTable:
-    """What can be asked of devices."""
+    """All columns of devices."""
     reasons = {
         f'clocks_throttle_reasons.{reason}': f'clocks_event_reasons.{reason}'
         for reason in CLOCK_EVENT_REASONS
@@ -441,7 +444,7 @@ def device_table() -> QueryTable:
 
 @functools.lru_cache(maxsize=None)
 def process_table(*, compute_apps: bool = False) -> QueryTable:
-    """What can be asked of processes; with the names of ``nvidia-smi --query-compute-apps``."""
+    """All columns of processes, optionally with the names of ``--query-compute-apps``."""
     return make_table(
         _process_columns(), _COMPUTE_APPS_ALIASES if compute_apps else _PROCESS_ALIASES
     )
@@ -449,7 +452,7 @@ def process_table(*, compute_apps: bool = False) -> QueryTable:
 
 @functools.lru_cache(maxsize=None)
 def remapped_rows_table() -> QueryTable:
-    """What can be asked of devices, with the names of ``nvidia-smi --query-remapped-rows``."""
+    """Columns with the names of ``nvidia-smi --query-remapped-rows``."""
     names = {'name': 'gpu_name', 'uuid': 'gpu_uuid', 'serial': 'gpu_serial', 'bus_id': 'gpu_bus_id'}
     columns = (c._replace(query=names.get(c.name, c.query)) for c in device_table().columns)
     wanted = ('timestamp', *names.values())

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of ``nvitop query``, and of ``nvidia-smi --query-…`` spelled ``nvitop --query-…``."""
+"""The command line of ``nvitop query`` and of ``nvitop --query-…``."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
+import functools
 import time
-from typing import TYPE_CHECKING, Callable, Iterator, TypeVar
+from typing import TYPE_CHECKING, Callable, TypeVar
 
 from nvitop.api import libnvml
-from nvitop.console.arguments import ArgumentParser
-from nvitop.console.library_log import library_warnings
+from nvitop.console import outcome
+from nvitop.console.arguments import ArgumentParser, add_demo
+from nvitop.console.driver import simulate, start_driver
+from nvitop.console.interrupts import Interrupts
+from nvitop.console.messages import print_message
+from nvitop.console.outcome import CommandFailure, writing
 from nvitop.namedtuple import NamedTuple
-from nvitop.printable import printable_lines
-from nvitop.query.ask import Answer, Asker, Question
 from nvitop.query.columns import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,
@@ -23,21 +24,23 @@ from nvitop.query.columns import (
     process_table,
     remapped_rows_table,
 )
-from nvitop.query.format import OutputStyle, make_format, parse_style
-from nvitop.query.lists import ListTable, list_tables
-from nvitop.query.names import QUERIES, help_on, list_of_names
-from nvitop.query.output import InterruptedByUser, Interrupts, Output
+from nvitop.query.formats import OutputStyle, make_format, parse_style
+from nvitop.query.list_tables import ListTable, list_tables
+from nvitop.query.listing import QUERIES, help_on, list_of_names
+from nvitop.query.measure import QueryResult, QueryRunner, TableQuery
+from nvitop.query.output import Output
 
 if TYPE_CHECKING:
-    from nvitop.query.target import DeviceTarget
+    from nvitop.sampling.device_names import DeviceIndex
     from nvitop.sampling.types import Sample
 
 T = TypeVar('T')
 
-#: What ``nvidia-smi -l`` means without a number.
+PROGRAM = 'nvitop query'
+#: Seconds of ``-l`` without a number, as in nvidia-smi.
 DEFAULT_PERIOD = 5.0
 
-_EXAMPLES = """\
+_EPILOG = """\
 examples:
   nvitop query --gpu=index,name,memory.used,utilization.gpu --format=csv,noheader,nounits
   nvitop query --processes=gpu_index,pid,user,gpu_memory,command --format=json
@@ -58,35 +61,24 @@ _QUERY_HELP = {
 
 
 class Request(NamedTuple):
-    """What the command line asks for."""
+    """A parsed command line."""
 
-    devices: tuple[QueryColumn, ...] | None
-    processes: tuple[QueryColumn, ...] | None
-    items: tuple[ListTable, tuple[QueryColumn, ...]] | None
+    query: TableQuery
     style: OutputStyle
-    #: Seconds between answers; ``None``: one answer.
+    #: Seconds between results; ``None``: one result.
     period: float | None
+    #: Output file; ``None``: standard output.
     path: str | None
-    #: Devices as they were given; ``None``: all.
+    #: Devices as given; ``None``: all.
     ids: list[str] | None
-    mig: bool
-    compute_only: bool
-
-
-class QueryFailure(Exception):
-    """What is asked for cannot be done; the text says why."""
-
-    def __init__(self, text: str, status: int = 1) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of ``nvitop query``."""
+    """Make the parser of ``nvitop query``."""
     parser = ArgumentParser(
-        prog='nvitop query',
+        prog=PROGRAM,
         description='Print what is measured on GPUs and their processes, for programs to read.',
-        epilog=_EXAMPLES,
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
         allow_abbrev=False,
@@ -94,20 +86,14 @@ def make_parser() -> argparse.ArgumentParser:
     group = parser.add_argument_group('general')
     group.add_argument('-h', '--help', action='help', help='show this help and exit')
     group.add_argument('--list', action='store_true', help='show all names, with unit and meaning')
-    group.add_argument(
-        '--demo',
-        nargs='?',
-        const='1',
-        metavar='SCENARIO',
-        help='simulate a machine: the name of a scenario or a scenario file (default: dgx-h100)',
-    )
-    _add_questions(parser)
+    add_demo(group)
+    _add_selection(parser)
     _add_output(parser)
     _add_nvidia_smi(parser)
     return parser
 
 
-def _add_questions(parser: argparse.ArgumentParser) -> None:
+def _add_selection(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group('what is asked').add_argument
     add(
         '--gpu',
@@ -170,10 +156,13 @@ def _add_nvidia_smi(parser: argparse.ArgumentParser) -> None:
         add(f'--help-query-{query}', action='append_const', dest='help_on', const=query, help=text)
 
 
-def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
-    """What the arguments ask for; ``None``: only for names.
+# Parsing
 
-    Leaves with status 2 where they cannot be understood.
+
+def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
+    """Parse the arguments; exit with status 2 if they are invalid.
+
+    The request is ``None`` if the arguments ask only for lists of fields.
     """
     parser = make_parser()
     given = parser.parse_args(arguments)
@@ -186,7 +175,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
 
 
 def _request(given: argparse.Namespace) -> Request:
-    style = _labelled('--format', parse_style, given.format)
+    style = _parse_option('--format', parse_style, given.format)
     gpu_option, gpu = _one_of(given, 'gpu', 'query-gpu', 'query-remapped-rows')
     processes_option, processes = _one_of(given, 'processes', 'query-compute-apps')
     items = _items(given)
@@ -196,58 +185,55 @@ def _request(given: argparse.Namespace) -> Request:
     elif gpu is None and processes is None and items is None:
         gpu = DEFAULT_DEVICE_NAMES
     if style.kind == 'csv' and [gpu, processes, items].count(None) < 2:
-        raise ValueError('csv holds one table: ask for one, or use another --format')
+        raise ValueError('CSV holds one table: request only one, or use another --format')
     apps = process_table(compute_apps=given.query_compute_apps is not None)
     gpus = device_table() if given.query_remapped_rows is None else remapped_rows_table()
-    return Request(
-        None if gpu is None else _labelled(gpu_option, gpus.find, gpu),
-        None if processes is None else _labelled(processes_option, apps.find, processes),
+    query = TableQuery(
+        None if gpu is None else _parse_option(gpu_option, gpus.find, gpu),
+        None if processes is None else _parse_option(processes_option, apps.find, processes),
         items,
-        style,
-        _period(given),
-        given.filename,
-        given.id,
-        given.mig,
-        given.query_compute_apps is not None,
+        mig=given.mig,
+        compute_only=given.query_compute_apps is not None,
     )
+    return Request(query, style, _period(given), given.filename, given.id)
 
 
 def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[QueryColumn, ...]] | None:
-    """The list that is asked for."""
-    asked = [
+    """The requested list with several rows per GPU."""
+    requested = [
         (one, names)
         for option, one in list_tables().items()
         for _, names in [_one_of(given, f'query-{option}')]
         if names is not None
     ]
-    if len(asked) > 1:
-        first, second = (f'--query-{one.option}' for one, _ in asked[:2])
-        raise ValueError(f'{first} and {second} are two questions: ask one at a time')
-    for one, names in asked:
-        return one, _labelled(f'--query-{one.option}', one.table.find, names)
+    if len(requested) > 1:
+        first, second = (f'--query-{one.option}' for one, _ in requested[:2])
+        raise ValueError(f'{first} and {second} cannot be combined')
+    for one, names in requested:
+        return one, _parse_option(f'--query-{one.option}', one.table.find, names)
     return None
 
 
 def _one_of(given: argparse.Namespace, *options: str) -> tuple[str, str | None]:
-    """The option that is given, and its names; the first one and ``None`` where none is."""
-    asked = [(f'--{option}', getattr(given, option.replace('-', '_'))) for option in options]
-    said = [(option, names) for option, names in asked if names is not None]
-    if len(said) > 1:
-        raise ValueError('the same is asked for twice, in the words of nvitop and of nvidia-smi')
-    return said[0] if said else asked[0]
+    """The option that is given, with its fields; the first one and ``None`` if none is."""
+    values = [(f'--{option}', getattr(given, option.replace('-', '_'))) for option in options]
+    used = [(option, names) for option, names in values if names is not None]
+    if len(used) > 1:
+        raise ValueError(f'{used[0][0]} and {used[1][0]} cannot be combined')
+    return used[0] if used else values[0]
 
 
-def _labelled(option: str, read: Callable[[str], T], text: str) -> T:
+def _parse_option(option: str, parse_text: Callable[[str], T], text: str) -> T:
     try:
-        return read(text)
+        return parse_text(text)
     except ValueError as error:
         raise ValueError(f'{option}: {error}') from None
 
 
 def _period(given: argparse.Namespace) -> float | None:
-    """Seconds between answers."""
+    """Seconds between results."""
     if given.loop is not None and given.loop_ms is not None:
-        raise ValueError('--loop and --loop-ms are two periods')
+        raise ValueError('--loop and --loop-ms cannot be combined')
     option, text, unit = ('--loop', given.loop, 1.0)
     if given.loop_ms is not None:
         option, text, unit = ('--loop-ms', given.loop_ms, 1e-3)
@@ -258,88 +244,77 @@ def _period(given: argparse.Namespace) -> float | None:
     except ValueError:
         period = 0.0
     if not 1e-3 <= period <= 1e7:
-        raise ValueError(f'{option}: not a time of a millisecond or more: {text!r}')
+        raise ValueError(f'{option} must be at least 1 ms, not {text!r}')
     return period
 
 
 # Running
 
 
-@library_warnings()  # failures are reported here
 def main(
     arguments: list[str],
     *,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """The command ``nvitop query``, without that word; the exit status."""
+    """Run ``nvitop query`` with the arguments after that word; return the exit status."""
     given, request = parse(arguments)
-    try:
-        with Interrupts() as interrupts:
-            if request is not None:
-                return _run(request, given.demo, interrupts, clock, sleep)
-            texts = [list_of_names()] if given.list else map(help_on, given.help_on)
-            output = Output(interrupts=interrupts)
-            with _told(output):
-                output.write(['\n'.join(texts)])
-            return 0
-    except InterruptedByUser as interrupt:
-        return 128 + interrupt.number
-    except BrokenPipeError:
-        return 0  # whoever read it has seen enough
-    except QueryFailure as failure:
-        _say(str(failure))
-        return failure.status
+    if request is None:
+        return outcome.run(PROGRAM, functools.partial(_print_lists, given))
+    body = functools.partial(_run, request, given.demo, clock, sleep)
+    return outcome.run(PROGRAM, body)
+
+
+def _print_lists(given: argparse.Namespace) -> int:
+    texts = [list_of_names()] if given.list else map(help_on, given.help_on)
+    with Interrupts() as interrupts, writing():
+        Output(interrupts=interrupts).write(['\n'.join(texts)])
+    return 0
 
 
 def _run(
     request: Request,
     scenario: str | None,
-    interrupts: Interrupts,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> int:
-    if scenario is not None:
-        _simulate(scenario)
-    question = Question(
-        request.devices,
-        request.processes,
-        request.items,
-        _start_driver(request.ids),
-        request.mig,
-        request.compute_only,
-    )
-    asker = Asker(question, period=request.period, clock=clock, sleep=sleep)
-    output = Output(request.path, interrupts)
-    form = make_format(question, request.style, for_terminal=output.is_terminal())
-    troubles = _Troubles()
-    started = clock()
-    while True:
-        answer = asker.ask()
-        troubles.say(answer)
-        with _told(output):
-            output.write(form.pieces(answer))
-            if request.period is None:
-                output.close()
-                return int(not _answers(answer))
-        _wait(started, request.period, clock, sleep)
+    with Interrupts() as interrupts:
+        if scenario is not None:
+            simulate(scenario)
+        only = start_driver(PROGRAM, functools.partial(_first_calls, request.ids))
+        query = request.query._replace(only=only)
+        runner = QueryRunner(query, period=request.period, clock=clock, sleep=sleep)
+        output = Output(request.path, interrupts)
+        form = make_format(query, request.style, for_terminal=output.is_terminal())
+        reporter = _ProblemReporter()
+        started = clock()
+        while True:
+            result = runner.run()
+            reporter.report(result.sample)
+            with writing(output.name):
+                output.write(form.pieces(result))
+                if request.period is None:
+                    output.close()
+                    return int(not _has_working_gpu(result))
+            _wait(started, request.period, clock, sleep)
 
 
-@contextlib.contextmanager
-def _told(output: Output) -> Iterator[None]:
-    """Let what cannot be written be said."""
+def _first_calls(ids: list[str] | None) -> tuple[DeviceIndex, ...] | None:
+    """Initialize NVML and find the devices."""
+    from nvitop.sampling.device_names import UnknownDeviceError, require_devices
+
+    libnvml.nvmlInit()
+    libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
     try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise QueryFailure(f'cannot write to {output.name}: {error.strerror}') from error
+        return None if ids is None else require_devices(ids)
+    except UnknownDeviceError as error:
+        raise CommandFailure(str(error), 2) from error
 
 
 def _wait(
     started: float, period: float, clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> None:
-    """Wait for the next whole number of periods since the start; those that are over are left out."""
+    """Wait for the next multiple of the period since the start; skip missed ones."""
     turn = int((clock() - started) / period) + 1
     while True:
         remaining = started + turn * period - clock()
@@ -348,54 +323,27 @@ def _wait(
         sleep(remaining)
 
 
-def _answers(answer: Answer) -> bool:
-    return any(device.status == 'ok' for device in answer.sample.devices)
+def _has_working_gpu(result: QueryResult) -> bool:
+    return any(device.status == 'ok' for device in result.sample.devices)
 
 
-def _simulate(scenario: str) -> None:
-    from nvitop import simulation
-
-    try:
-        simulation.install(scenario)
-    except simulation.ScenarioError as error:
-        raise QueryFailure(str(error), 2) from error
-
-
-def _start_driver(ids: list[str] | None) -> tuple[DeviceTarget, ...] | None:
-    """Start NVML and find the devices."""
-    from nvitop.query.target import UnknownDeviceError, find_targets
-    from nvitop.sampling.watchdog import ask_at_start
-
-    def start() -> tuple[DeviceTarget, ...] | None:
-        libnvml.nvmlInit()
-        libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
-        return None if ids is None else find_targets(ids)
-
-    try:
-        return ask_at_start(start)
-    except UnknownDeviceError as error:
-        raise QueryFailure(str(error), 2) from error
-    except (libnvml.NVMLError, AttributeError, ValueError, TimeoutError) as error:
-        raise QueryFailure(libnvml.explain_init_error(error)) from error
-
-
-class _Troubles:
-    """Says on standard error what is wrong, once for as long as it stays so."""
+class _ProblemReporter:
+    """Prints each problem once for as long as it lasts."""
 
     def __init__(self) -> None:
-        self._said: frozenset[str] = frozenset()
+        self._reported: frozenset[str] = frozenset()
 
-    def say(self, answer: Answer) -> None:
-        """Say what was not wrong the last time."""
-        found = find_troubles(answer.sample)
+    def report(self, sample: Sample) -> None:
+        """Print the problems that the last sample did not have."""
+        found = find_problems(sample)
         for subject, text in found.items():
-            if subject not in self._said:
-                _say(text)
-        self._said = frozenset(found)
+            if subject not in self._reported:
+                print_message(PROGRAM, 'warning', text)
+        self._reported = frozenset(found)
 
 
-def find_troubles(sample: Sample) -> dict[str, str]:
-    """What a person should know of a sample, by what is wrong, in words."""
+def find_problems(sample: Sample) -> dict[str, str]:
+    """Messages about the problems of a sample, by subject."""
     found: dict[str, str] = {}
     for device in sample.devices:
         if device.status != 'ok':
@@ -410,9 +358,5 @@ def find_troubles(sample: Sample) -> dict[str, str]:
         elif problem.kind in ('error', 'impossible') and problem.what != 'status':
             found[subject] = f'{problem.subject}: {problem.what}: {problem.reason}'
     if not sample.devices and not found:
-        found['none'] = 'no GPU is visible: the driver answers and has none'
+        found['none'] = 'no GPU found: the driver works but reports none'
     return found
-
-
-def _say(text: str) -> None:
-    print(f'nvitop query: {printable_lines(text)}', file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
+import functools
 import signal
 import sys
 from typing import Any, Callable, Sequence
@@ -13,14 +13,20 @@ from typing import Any, Callable, Sequence
 from nvitop.api import host, libnvml
 from nvitop.api.device import Device
 from nvitop.api.utils import human2bytes
-from nvitop.console.arguments import ArgumentParser, add_help_and_version, discard_stdout
-from nvitop.console.library_log import library_warnings
-from nvitop.printable import printable_lines
+from nvitop.console import outcome
+from nvitop.console.arguments import ArgumentParser, add_help_and_version
+from nvitop.console.driver import driver_errors, start_driver
+from nvitop.console.messages import print_message
+from nvitop.console.outcome import CommandFailure, writing
 from nvitop.sampling import watchdog
-from nvitop.select import FORMATS, Criteria, Selection, SelectOptions, select, too_few
+from nvitop.select.choice import FORMATS, Criteria, Selection, SelectOptions, select, too_few
 
-#: How long one GPU may take to answer before it is left out.
+#: Maximum time (seconds) to read one GPU before it is skipped.
 LIMIT_SECONDS = 5.0
+#: Exit status if CUDA_VISIBLE_DEVICES cannot be evaluated.
+CUDA_ERROR = 3
+#: Exit status if fewer devices match than are required.
+TOO_FEW = 4
 
 
 def _count(text: str) -> int:
@@ -145,27 +151,16 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     return options
 
 
-def _choose_from(inherit: bool | str | None) -> list[Device | int]:
-    """The devices to choose among, or their indices."""
-    # Asked first: without a driver, and only then, it would be no error that CUDA sees none.
-    count = libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
-    if inherit is None:
-        return list(range(count))
-    indices: list[Any] = (
-        Device.parse_cuda_visible_devices()
-        if inherit is True
-        else Device.parse_cuda_visible_devices(str(inherit))
-    )
-    return [Device(index) for index in indices]
-
-
-@library_warnings()  # failures are reported here
 def main(arguments: list[str] | None = None) -> int:
-    """The command ``nvisel``; the exit status."""
+    """Run ``nvisel`` and return its exit status."""
     if arguments is None:
-        # A driver that hangs must not keep Ctrl-C from ending this.
+        # The default handler ends the process even while the driver hangs.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     options = _parse(arguments)
+    return outcome.run('nvisel', functools.partial(_run, options))
+
+
+def _run(options: argparse.Namespace) -> int:
     criteria = Criteria(
         options.min_free_memory,
         options.min_total_memory,
@@ -173,102 +168,71 @@ def main(arguments: list[str] | None = None) -> int:
         options.max_memory_utilization,
         options.tolerance,
     )
-    wish = SelectOptions(
+    wanted = SelectOptions(
         options.min_count,
         options.max_count,
         options.format,
         sort=options.sort,
         accounts=frozenset(options.account_as_free or ()),
     )
-    lane = watchdog.Watchdog('nvisel')
+    limit = None if options.inherit is None else watchdog.VISIBLE_SECONDS
+    first_calls = functools.partial(_devices_to_choose_from, options.inherit)
+    devices = start_driver('nvisel', first_calls, limit=limit)
+    with driver_errors():
+        selection = select(devices, criteria, wanted, _read_with_time_limit)
+    return _print(selection, options)
+
+
+def _devices_to_choose_from(inherit: bool | str | None) -> list[Device | int]:
+    """The devices in ``inherit``, or the indices of all GPUs."""
+    # Counted first: without a driver, an empty CUDA_VISIBLE_DEVICES would not be an error.
+    count = libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+    if inherit is None:
+        return list(range(count))
+    visible = None if inherit is True else str(inherit)
     try:
-        selection = _select(lane, options.inherit, criteria, wish)
-    except _NoDriverError as error:
-        return _complain(str(error))
-    except (libnvml.NVMLError, TimeoutError) as error:
-        return _complain(libnvml.explain_init_error(error))
+        indices: list[Any] = (
+            Device.parse_cuda_visible_devices()
+            if visible is None
+            else Device.parse_cuda_visible_devices(visible)
+        )
     except RuntimeError as error:
-        print(f'CUDA ERROR: {error}', file=sys.stderr)
-        return 3
-    status = _print(selection, options)
-    if lane.threads_inside:  # ordinary exit would wait for the driver
-        sys.stderr.flush()
-        os._exit(status)
-    return status
+        raise CommandFailure(f'CUDA failed: {error}', CUDA_ERROR) from error
+    return [Device(index) for index in indices]
 
 
-def _select(
-    lane: watchdog.Watchdog, inherit: bool | str | None, criteria: Criteria, wish: SelectOptions
-) -> Selection:
-    """Choose, whatever hangs: what does not answer is as good as lost."""
-
-    def start() -> list[Device | int]:
-        _start_driver()
-        return _choose_from(inherit)
-
-    def gather(steps: Sequence[Callable[[], list[Any]]]) -> list[list[Any]]:
-        found = lane.run(dict(enumerate(steps)), limit=LIMIT_SECONDS)
-        outcomes = [found[place] for place in range(len(steps))]
-        errors = [outcome.error for outcome in outcomes if outcome.error is not None]
-        if errors:
-            raise errors[0]
-        return [[None] if outcome.value is None else outcome.value for outcome in outcomes]
-
-    devices = watchdog.ask_at_start(start, None if inherit is None else watchdog.VISIBLE_SECONDS)
-    return select(devices, criteria, wish, gather)
+def _read_with_time_limit(steps: Sequence[Callable[[], list[Any]]]) -> list[list[Any]]:
+    """Read devices; one that does not respond counts as lost."""
+    found = watchdog.Watchdog('nvisel').run(dict(enumerate(steps)), limit=LIMIT_SECONDS)
+    outcomes = [found[place] for place in range(len(steps))]
+    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+    if errors:
+        raise errors[0]
+    return [[None] if outcome.value is None else outcome.value for outcome in outcomes]
 
 
 def _print(selection: Selection, options: argparse.Namespace) -> int:
+    """Print the devices, and messages about the choice; return the exit status."""
     identifiers = [str(identifier) for identifier in selection.chosen]
-    try:
+    with contextlib.suppress(BrokenPipeError), writing():
         sys.stdout.write(_joined(identifiers, options.separator))
         sys.stdout.flush()
-    except OSError as error:
-        discard_stdout()
-        if not isinstance(error, BrokenPipeError):
-            return _complain(f'cannot write: {error.strerror}')
-    return _comment(selection, identifiers, options.min_count)
-
-
-class _NoDriverError(Exception):
-    """The driver does not start; the text says why and what to do."""
-
-
-def _start_driver() -> None:
-    try:
-        libnvml.nvmlInit()
-    except (libnvml.NVMLError, AttributeError, ValueError) as error:
-        raise _NoDriverError(libnvml.explain_init_error(error)) from error
+    if not sys.stdout.isatty():
+        with contextlib.suppress(OSError):
+            print(f'CUDA_VISIBLE_DEVICES="{",".join(identifiers)}"', file=sys.stderr)
+    for count, reason in (
+        (selection.unknown, 'the driver does not report a value that is limited'),
+        (selection.lost, 'not responding'),
+    ):
+        if count:
+            devices = 'device' if count == 1 else 'devices'
+            print_message('nvisel', 'warning', f'{count} {devices} skipped: {reason}')
+    if len(identifiers) < options.min_count:
+        raise CommandFailure(too_few(len(identifiers), options.min_count), TOO_FEW)
+    return 0
 
 
 def _joined(identifiers: list[str], separator: str) -> str:
     if separator == '\0':
         return ''.join(f'{identifier}\0' for identifier in identifiers)
     return separator.join(identifiers) + '\n'
-
-
-def _complain(text: str) -> int:
-    _say(f'nvisel: {printable_lines(text)}')
-    return 1
-
-
-def _say(text: str) -> None:
-    """Say something to a person, if there is one: nobody's choice depends on it."""
-    with contextlib.suppress(OSError):
-        print(text, file=sys.stderr)
-
-
-def _comment(selection: Selection, identifiers: list[str], min_count: int) -> int:
-    """Say on standard error what a person should know of the choice; the exit status."""
-    if not sys.stdout.isatty():
-        _say(f'CUDA_VISIBLE_DEVICES="{",".join(identifiers)}"')
-    for count, why in (
-        (selection.unknown, 'do not tell what is limited'),
-        (selection.lost, 'do not answer'),
-    ):
-        if count:
-            _complain(f'devices left out because they {why}: {count}')
-    if len(identifiers) < min_count:
-        _complain(too_few(len(identifiers), min_count))
-        return 4
-    return 0

@@ -1,4 +1,4 @@
-"""The configuration file: what it may say, and what is said about what it may not."""
+"""The configuration file: its settings, and messages about invalid ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from nvitop.console.config import SETTINGS, default_path, format_config, parse_config, read_config
 from nvitop.console.options import Options, Thresholds, merge
 
-USUAL_KEYS = {'quit': ('q', 'Q'), 'sort-by-pid': ('o p',), 'filter': ('\\', 'F4'), 'back': ()}
+DEFAULT_KEYS = {'quit': ('q', 'Q'), 'sort-by-pid': ('o p',), 'filter': ('\\', 'F4'), 'back': ()}
 CHOICES = {
     'theme': ('dark', 'light'),
     'columns': ('pid', 'user', 'command'),
-    'keys': tuple(USUAL_KEYS),
+    'keys': tuple(DEFAULT_KEYS),
 }
 
 
@@ -46,7 +46,7 @@ CHOICES = {
         ('[keys]', {}),
     ],
 )
-def test_what_a_file_may_say(text: str, layer: dict[str, object]) -> None:
+def test_settings(text: str, layer: dict[str, object]) -> None:
     config = parse_config(text, 'config.toml', CHOICES)
     assert config.layer == layer
     assert config.problems == ()
@@ -56,7 +56,7 @@ def test_what_a_file_may_say(text: str, layer: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ('text', 'line', 'words'),
     [
-        ('# first\nmoed = "full"', 2, "unknown key 'moed': did you mean 'mode'?"),
+        ('# first\nmoed = "full"', 2, "unknown key 'moed'; did you mean 'mode'?"),
         ('zzzzz = 1', 1, 'known are mode, interval'),
         ('mode = "wide"', 1, 'one of auto, full, compact'),
         ('mode = 3', 1, 'not 3'),
@@ -75,8 +75,8 @@ def test_what_a_file_may_say(text: str, layer: dict[str, object]) -> None:
         ('gpu-utilization-thresholds = [1, 2, 3]', 1, 'from 1 to 99'),
         ('gpu-utilization-thresholds = [1.5, 2]', 1, 'from 1 to 99'),
         ('keys = 3', 1, 'must be a table'),
-        ('[keys]\n\nqiut = "x"', 3, "unknown action 'qiut': did you mean 'quit'?"),
-        ('[keys]\nquit = ["Escape"]', 2, 'quit must be a list of keys as in the help'),
+        ('[keys]\n\nqiut = "x"', 3, "unknown action 'qiut'; did you mean 'quit'?"),
+        ('[keys]\nquit = ["Escape"]', 2, 'quit must be a list of keys as shown in the help'),
         ('[keys]\nquit = ["a b c"]', 2, 'list of keys'),
         ('[keys]\nquit = [""]', 2, 'list of keys'),
         ('[keys]\nquit = ["Ctrl-q"]', 2, 'list of keys'),
@@ -88,7 +88,7 @@ def test_what_a_file_may_say(text: str, layer: dict[str, object]) -> None:
         ('ok = \n', 1, 'is not valid TOML'),
     ],
 )
-def test_what_cannot_be_used_is_reported_with_its_line(text: str, line: int, words: str) -> None:
+def test_invalid_parts_are_reported_with_their_line(text: str, line: int, words: str) -> None:
     config = parse_config(text, 'config.toml', CHOICES)
     assert config.layer == {}
     (problem,) = config.problems
@@ -97,36 +97,36 @@ def test_what_cannot_be_used_is_reported_with_its_line(text: str, line: int, wor
     assert str(problem).startswith(f'config.toml:{line}: ')
 
 
-def test_the_rest_of_a_file_with_a_mistake_is_used() -> None:
+def test_valid_parts_of_a_file_with_a_mistake_are_used() -> None:
     config = parse_config('mode = "full"\ninterval = 0\ntheme = "light"', 'f', CHOICES)
     assert config.layer == {'mode': 'full', 'theme': 'light'}
     assert [problem.line for problem in config.problems] == [2]
 
 
-def test_a_file_that_was_named_must_be_there(tmp_path: pathlib.Path) -> None:
+def test_a_given_file_must_exist(tmp_path: pathlib.Path) -> None:
     path = tmp_path / 'absent.toml'
     (problem,) = read_config(path, CHOICES).problems
-    assert str(problem) == f'{path}: there is no such file'
+    assert str(problem) == f'{path}: file not found'
 
 
-def test_the_usual_file_need_not_be_there(
+def test_the_default_file_may_be_missing(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr('nvitop.console.config.default_path', lambda: tmp_path / 'config.toml')
     assert read_config(None, CHOICES) == ({}, ())
-    for encoding in ('utf-8', 'utf-8-sig'):  # with a mark before it, as from Windows
+    for encoding in ('utf-8', 'utf-8-sig'):  # with a byte order mark, as on Windows
         (tmp_path / 'config.toml').write_text('ascii = true', encoding=encoding)
         assert read_config(None, CHOICES) == ({'ascii': True}, ())
 
 
-def test_the_usual_place_is_the_one_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_folder_is_that_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ('', '/somewhere/else'):
         monkeypatch.setenv('XDG_CONFIG_HOME', folder)
         expected = platformdirs.user_config_path('nvitop', appauthor=False) / 'config.toml'
         assert pathlib.Path(default_path()) == expected
 
 
-def test_a_file_that_is_not_text_or_not_a_file_is_reported(tmp_path: pathlib.Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: pathlib.Path) -> None:
     path = tmp_path / 'config.toml'
     path.write_bytes(b'mode = "auto"\ntheme = "\xff"\n')
     (problem,) = read_config(path, CHOICES).problems
@@ -152,8 +152,8 @@ def test_a_file_that_is_not_text_or_not_a_file_is_reported(tmp_path: pathlib.Pat
         ),
     ],
 )
-def test_what_is_printed_can_be_read_again(options: Options) -> None:
-    text = format_config(options, CHOICES, USUAL_KEYS)
+def test_a_printed_configuration_can_be_read(options: Options) -> None:
+    text = format_config(options, CHOICES, DEFAULT_KEYS)
     config = parse_config(text, 'f', CHOICES)
     assert config.problems == ()
     assert merge(config.layer) == options

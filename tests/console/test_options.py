@@ -1,4 +1,4 @@
-"""Options: the environment's layer, and how layers are merged."""
+"""Options: environment variables, and merging of layers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_threshold_variables(text: str, expected: tuple[int, int] | None) -> Non
     assert parse_environment({'NVITOP_MEMORY_UTILIZATION_THRESHOLDS': text}) == wanted
 
 
-def test_nothing_given_is_the_default() -> None:
+def test_defaults() -> None:
     assert merge() == merge({}, {}) == Options()
 
 
@@ -63,6 +63,6 @@ def test_later_layers_win_field_by_field() -> None:
     assert options.thresholds == Thresholds(gpu=(1, 2), memory=(3, 4))
 
 
-def test_an_unknown_field_is_an_error_of_the_program() -> None:
+def test_an_unknown_field_raises() -> None:
     with pytest.raises(ValueError, match='nonsense'):
         merge({'nonsense': 1})

@@ -1,4 +1,4 @@
-"""What starts with the command: a report loads nothing that it does not use."""
+"""Modules that commands import: none that they do not use."""
 
 from __future__ import annotations
 
@@ -9,20 +9,17 @@ from pathlib import Path
 
 import pytest
 
-import nvitop.console.startup as start
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 
-#: Runs a command in this process and prints what it has imported, below what it prints.
+#: Runs a command and prints the imported modules after its output.
 PROGRAM = """
 import os, sys
-import nvitop.console.startup as start
 from {module} import {function} as run
 real_exit = os._exit
 def leave(status):
-    print('\\nimported', *sorted(name for name, module in sys.modules.items()
-                              if not isinstance(module, start._ModuleOnUse)))
+    print('\\nimported', *sorted(sys.modules))
     sys.stdout.flush()
     real_exit(status)
 os._exit = leave
@@ -31,7 +28,7 @@ run()
 
 
 def run_and_list_imports(module: str, function: str, *arguments: str) -> tuple[str, set[str]]:
-    """What the command prints, and the modules it has imported then."""
+    """Output of the command, and the modules that it imported."""
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -39,7 +36,7 @@ def run_and_list_imports(module: str, function: str, *arguments: str) -> tuple[s
     }
     program = PROGRAM.replace('{module}', module).replace('{function}', function)
     done = subprocess.run(
-        # Without the startup files of the site, which may import anything.
+        # -S: the startup files of the site may import anything.
         [sys.executable, '-S', '-c', program, *arguments],
         env={
             **environment,
@@ -68,7 +65,7 @@ def within(imported: set[str], *rooms: str) -> list[str]:
     return sorted(n for n in imported for room in rooms if n == room or n.startswith(room + '.'))
 
 
-def test_a_report_loads_nothing_of_the_monitor(imported: set[str]) -> None:
+def test_a_report_imports_no_part_of_the_monitor(imported: set[str]) -> None:
     assert not within(
         imported,
         'curses',
@@ -87,7 +84,7 @@ def test_a_report_loads_nothing_of_the_monitor(imported: set[str]) -> None:
     )
 
 
-def test_a_report_loads_no_form_of_a_panel_that_it_does_not_show(imported: set[str]) -> None:
+def test_a_report_imports_only_panels_that_it_shows(imported: set[str]) -> None:
     assert not within(
         imported,
         'nvitop.gui.view.panels.device_details',
@@ -96,7 +93,7 @@ def test_a_report_loads_no_form_of_a_panel_that_it_does_not_show(imported: set[s
     )
 
 
-def test_a_report_loads_no_room_that_has_nothing_to_do_with_it(imported: set[str]) -> None:
+def test_a_report_imports_no_unrelated_package(imported: set[str]) -> None:
     rooms = (
         'api.device.extended',
         'api.libcudart',
@@ -110,7 +107,7 @@ def test_a_report_loads_no_room_that_has_nothing_to_do_with_it(imported: set[str
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='elsewhere psutil reads the host')
-def test_a_report_loads_no_slow_module_that_it_can_do_without(imported: set[str]) -> None:
+def test_a_report_imports_no_slow_module(imported: set[str]) -> None:
     # The simulated driver is Python, and imports modules that a real one does not.
     assert not within(imported, 'asyncio', 'cachetools', 'psutil', 'wcwidth')
 
@@ -118,32 +115,15 @@ def test_a_report_loads_no_slow_module_that_it_can_do_without(imported: set[str]
 def test_nvisel_loads_neither_psutil_nor_the_monitor() -> None:
     printed, names = run_and_list_imports('nvitop.console.startup', 'nvisel')
     assert printed == '0\n'
-    names -= {'nvitop.sampling', 'nvitop.sampling.watchdog'}  # no GPU that hangs may hold it up
+    names -= {'nvitop.sampling', 'nvitop.sampling.watchdog'}  # for GPUs that hang
     assert not within(names, 'nvitop.cli', 'nvitop.gui', 'nvitop.sampling')
     assert not within(names, 'cachetools', 'psutil', 'wcwidth')
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='elsewhere psutil reads the host')
-def test_a_query_loads_nothing_that_is_drawn() -> None:
+def test_a_query_imports_no_screens() -> None:
     query = ('query', '--gpu=index', '--processes=pid', '--format=json')
     printed, names = run_and_list_imports('nvitop.__main__', 'run', *query)
     assert printed.startswith('{')
     assert not within(names, 'nvitop.console.config', 'nvitop.gui', 'nvitop.select')
     assert not within(names, 'cachetools', 'psutil', 'wcwidth')
-
-
-def test_a_module_that_was_put_off_is_imported_when_something_of_it_is_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    import colorsys
-
-    monkeypatch.delitem(sys.modules, 'colorsys')
-    stand_in = start._ModuleOnUse('colorsys')
-    monkeypatch.setitem(sys.modules, 'colorsys', stand_in)
-    exec('import colorsys', {})
-    assert sys.modules['colorsys'] is stand_in
-    assert stand_in.rgb_to_hsv(1, 0, 0) == colorsys.rgb_to_hsv(1, 0, 0)
-    assert sys.modules['colorsys'] is not stand_in
-    assert sys.modules['colorsys'].__file__ == colorsys.__file__
-    with pytest.raises(AttributeError):
-        stand_in.nonsense  # noqa: B018 - looking it up is the test

@@ -51,7 +51,7 @@ def test_with_every_call_hanging_it_answers_and_leaves(tmp_path: pathlib.Path) -
         assert program.wait_for_exit() == 0
         program.assert_restored()
         assert 'no answer for' in program.text  # in the report that is left
-        assert len(re.findall(r'WARNING: GPU \d: no answer for \d+ s\.', program.errors())) == 3
+        assert len(re.findall(r'warning: GPU \d: no answer for \d+ s', program.errors())) == 3
 
 
 def answer_all(program: Program, rows: str) -> None:
@@ -131,8 +131,8 @@ def test_a_driver_that_does_not_even_start_is_waited_for_in_words(tmp_path: path
     fault = '\n[[fault]]\ncall = "nvmlInit*"\nhang = true\n'
     machine.write_text(describe_machine(more=fault), encoding='utf-8')
     with Program((*DEMO, str(machine)), joins_errors=True) as program:
-        program.press('', 'nvitop: the NVIDIA driver has not answered yet')
+        program.press('', 'nvitop: the NVIDIA driver has not responded yet')
         program.type('\x03')
         assert program.wait_for_exit() == 130
         program.assert_restored()
-        assert program.text.count('has not answered') == 1
+        assert program.text.count('has not responded') == 1

@@ -121,7 +121,7 @@ def test_a_crash_in_a_view_is_reported_and_the_terminal_restored(tmp_path: pathl
         (path,) = tmp_path.glob('nvitop-crash-*')
         assert (
             program.errors()
-            == f'nvitop: ERROR: the monitor crashed with RuntimeError; see {path}\n'
+            == f'nvitop: error: the monitor crashed with RuntimeError; see {path}\n'
         )
         text = path.read_text(encoding='utf-8')
     assert 'RuntimeError: injected' in text

@@ -60,8 +60,8 @@ def test_a_message_is_broken_between_words(columns: int) -> None:
         assert program.wait_for_exit() == 1
         text = ' '.join(line.strip() for line in program.lines)
     assert (
-        'nvitop: ERROR: No GPU is visible: the driver answers and has none. See whether the card is '
-        'found (lspci -d 10de:); in a container, whether it was started with --gpus all.'
+        'nvitop: error: no GPU found: the driver works but reports none Check whether the system '
+        'sees the card (lspci -d 10de:), and whether a container was started with --gpus all.'
     ) in text
 
 

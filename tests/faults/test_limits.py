@@ -211,7 +211,7 @@ def test_a_home_on_a_disk_that_is_read_only(tmp_path: pathlib.Path) -> None:
     ('arguments', 'said'),
     [
         ('query --all -f "$1/out"', 'cannot write to'),
-        ('-1 > "$1/out"', 'The report cannot be written'),
+        ('-1 > "$1/out"', 'cannot write to standard output'),
     ],
 )
 def test_a_disk_that_is_full(arguments: str, said: str, tmp_path: pathlib.Path) -> None:

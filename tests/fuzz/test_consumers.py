@@ -10,29 +10,29 @@ import sys
 import tempfile
 import unicodedata
 
-from nvitop.query.ask import Answer, Question, answer
 from nvitop.query.cell import NOT_AVAILABLE, unescape
 from nvitop.query.columns import QueryColumn, device_table, process_table
-from nvitop.query.format import make_format, parse_style
+from nvitop.query.formats import make_format, parse_style
+from nvitop.query.measure import QueryResult, TableQuery, make_rows
 from nvitop.query.output import Output
 from nvitop.sampling.types import Sample
 from tests.fuzz.amount import check_seeds
 from tests.fuzz.texts import Hostile
 
-DEVICES = Question(devices=device_table().columns, mig=True)
-PROCESSES = Question(processes=process_table().columns)
-BOTH = Question(devices=DEVICES.devices, processes=PROCESSES.processes, mig=True)
+DEVICES = TableQuery(devices=device_table().columns, mig=True)
+PROCESSES = TableQuery(processes=process_table().columns)
+BOTH = TableQuery(devices=DEVICES.devices, processes=PROCESSES.processes, mig=True)
 #: What spreadsheets take for the beginning of a formula, also in its full-width forms.
 FORMULAS = tuple('=+-@\t\r＝＋－＠')
 
 
-def written(question: Question, style: str, sample: Sample) -> bytes:
+def written(query: TableQuery, style: str, sample: Sample) -> bytes:
     """The bytes in a file."""
-    form = make_format(question, parse_style(style), for_terminal=False)
+    form = make_format(query, parse_style(style), for_terminal=False)
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory, 'written')
         output = Output(str(path))
-        output.write(form.pieces(answer(question, sample)))
+        output.write(form.pieces(make_rows(query, sample)))
         output.close()
         return path.read_bytes()
 
@@ -72,10 +72,10 @@ def texts_of(
 
 def check_csv(seed: int) -> None:
     sample = Hostile(seed).machine(50)
-    for question in (DEVICES, PROCESSES):
-        text = readable(written(question, 'csv', sample).decode('utf-8', 'surrogateescape'))
+    for query in (DEVICES, PROCESSES):
+        text = readable(written(query, 'csv', sample).decode('utf-8', 'surrogateescape'))
         cells = list(csv.reader(io.StringIO(text, newline=''), skipinitialspace=True, strict=True))
-        columns, rows = table_of(question, answer(question, sample))
+        columns, rows = table_of(query, make_rows(query, sample))
         assert len(cells) == len(rows) + 1
         assert {len(line) for line in cells} == {len(columns)}
         for i, j, value in texts_of(columns, rows):
@@ -90,15 +90,15 @@ def check_csv(seed: int) -> None:
 
 def check_json(seed: int) -> None:
     sample = Hostile(seed).machine(50)
-    result = answer(BOTH, sample)
+    result = make_rows(BOTH, sample)
     for style in ('json', 'jsonl'):
         data = written(BOTH, style, sample)
         assert data.isascii()
         if style == 'jsonl':
             assert data.count(b'\n') == 1
         document = json.loads(data)
-        for name, question in (('devices', DEVICES), ('processes', PROCESSES)):
-            columns, rows = table_of(question, result)
+        for name, query in (('devices', DEVICES), ('processes', PROCESSES)):
+            columns, rows = table_of(query, result)
             assert len(document[name]) == len(rows)
             for i, j, value in texts_of(columns, rows):
                 found = document[name][i][columns[j].name]
@@ -112,12 +112,12 @@ def check_table(seed: int) -> None:
 
 
 def table_of(
-    question: Question, result: Answer
+    query: TableQuery, result: QueryResult
 ) -> tuple[tuple[QueryColumn, ...], tuple[object, ...]]:
-    """The columns and rows of a question for one table."""
-    if question.devices is not None:
-        return question.devices, tuple(result.devices)
-    return question.processes or (), tuple(result.processes)
+    """The columns and rows of a query for one table."""
+    if query.devices is not None:
+        return query.devices, tuple(result.devices)
+    return query.processes or (), tuple(result.processes)
 
 
 def test_csv() -> None:

@@ -1,4 +1,4 @@
-"""A machine of fixed values: two GPUs, one of them with a MIG device, a lost one, odd processes."""
+"""A fixed sample: two GPUs, one of them with a MIG device, a lost GPU, unusual processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nvitop.sampling.types import (
 )
 
 MIB, GIB = 1 << 20, 1 << 30
-#: A moment in the local time of whoever runs the tests.
+#: Local time.
 MOMENT = datetime(2024, 1, 2, 3, 4, 5, 678000)
 TIMESTAMP = MOMENT.timestamp()
 ISO = MOMENT.astimezone().isoformat(timespec='milliseconds')

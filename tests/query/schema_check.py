@@ -1,4 +1,4 @@
-"""A small checker of JSON Schema: what schema.json uses of it, and nothing else."""
+"""A minimal JSON Schema validator for the keywords of ``docs/query_schema.py``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KNOWN = {
 
 
 def violations(schema: dict[str, Any], value: Any, path: str = '$') -> Iterator[str]:
-    """What is wrong with a value, in words."""
+    """Yield a message for each violation."""
     assert set(schema) <= _KNOWN, f'{path}: this checker does not know {set(schema) - _KNOWN}'
     kinds = schema.get('type', [])
     kinds = [kinds] if isinstance(kinds, str) else kinds

@@ -1,4 +1,4 @@
-"""Texts of single values: what reads back, what a spreadsheet may see, what a terminal may see."""
+"""Texts of single values: escaping for spreadsheets, CSV quoting, printable text."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def test_line_breaks_and_quotes_read_back() -> None:
 
 
 @pytest.mark.parametrize('text', ['python3', '/usr/bin/x', '1,5', "it's", 'a=b', 'N/A', "'x'"])
-def test_harmless_texts_stay_as_they_are(text: str) -> None:
+def test_harmless_texts_are_unchanged(text: str) -> None:
     assert escape(text) == text
 
 
-def test_what_steers_a_terminal_is_replaced() -> None:
+def test_control_characters_are_replaced() -> None:
     assert printable('a\x1b[2Jb\x9bc\u202ed\ne\udc80') == 'a�[2Jb�c�d�e�'
     assert printable('größe 変数') == 'größe 変数'

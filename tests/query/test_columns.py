@@ -1,4 +1,4 @@
-"""Columns: every metric has one, every name leads to one, every value has a text."""
+"""Columns: their names, values and texts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from nvitop.query.columns import (
     process_table,
     remapped_rows_table,
 )
-from nvitop.query.lists import list_tables
+from nvitop.query.list_tables import list_tables
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample
 from tests.query.samples import DEVICES, ISO, PROCESSES, SAMPLE, TIMESTAMP
 
-#: Strings of ``nvidia-smi --query-gpu`` that scripts use, with the headers it prints for them.
+#: Fields of ``nvidia-smi --query-gpu`` and the headers that nvidia-smi prints for them.
 HEADERS = {
     'timestamp': 'timestamp',
     'driver_version': 'driver_version',
@@ -94,7 +94,7 @@ def test_every_metric_has_a_column() -> None:
         assert process_metric.name in process_table().by_name
 
 
-def test_every_name_of_pynvml_smi_is_answered_but_for_lists() -> None:
+def test_every_name_of_pynvml_smi_but_lists_has_a_column() -> None:
     lists = {'compute-apps', 'accounted-apps', 'clocks', 'supported-clocks'}
     assert {name for name in NVSMI_QUERY_GPU if name not in device_table().by_name} == lists
 
@@ -112,7 +112,7 @@ def test_names_are_unique(table: QueryTable) -> None:
         assert units.get(column.name, column.unit) == column.unit
 
 
-def test_names_may_stand_apart_and_in_any_case() -> None:
+def test_names_may_be_separated_by_spaces_and_in_any_case() -> None:
     found = device_table().find('memory.free, MEMORY.total\n  index')
     assert [column.name for column in found] == ['memory_free', 'memory_total', 'index']
     assert device_table().find(['index', 'index']) == device_table().find('index,index')
@@ -120,21 +120,20 @@ def test_names_may_stand_apart_and_in_any_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ('name', 'nearest'),
+    ('name', 'message'),
     [
-        ('memory.usd', 'did you mean memory.used or '),
-        ('temprature', 'did you mean temperature'),
-        ('clock.sm', 'clocks.sm'),
-        ('gpu_mem', ''),
-        ('', 'no name is given'),
-        (' , ', 'no name is given'),
+        ('memory.usd', "unknown field 'memory.usd'; did you mean 'memory.used' or "),
+        ('temprature', "did you mean 'temperature"),
+        ('clock.sm', "'clocks.sm'"),
+        ('', 'no field given'),
+        (' , ', 'no field given'),
     ],
 )
-def test_an_unknown_name_names_the_nearest(name: str, nearest: str) -> None:
+def test_an_unknown_name_suggests_similar_ones(name: str, message: str) -> None:
     with pytest.raises(UnknownNameError) as error:
         device_table().find(name)
-    assert nearest in str(error.value)
-    with pytest.raises(UnknownNameError, match=r"there is no 'qqqqqqqq'$"):
+    assert message in str(error.value)
+    with pytest.raises(UnknownNameError, match=r"unknown field 'qqqqqqqq'$"):
         device_table().find('index,qqqqqqqq')
 
 
@@ -250,14 +249,14 @@ def test_values_of_other_processes() -> None:
     assert both('gpu_uuid', sliced) == ('GPU-1', 'GPU-1')
 
 
-def test_every_column_has_a_text_for_what_is_not_available() -> None:
+def test_unavailable_values_of_every_column_have_a_text() -> None:
     key = DeviceKey(0)
     empty = DeviceQueryRow(SAMPLE, DeviceSample(key, DeviceInfo(key, 0, 'N/A')))
-    told = {'timestamp', 'driver_version', 'cuda_driver_version', 'count', 'index', 'status'}
-    told.add('hostname')
+    known = {'timestamp', 'driver_version', 'cuda_driver_version', 'count', 'index', 'status'}
+    known.add('hostname')
     for column in device_table().columns:
         text = value_text(column, column.value(empty), units=True)
-        assert (text == '[N/A]') == (column.name not in told), column.name
+        assert (text == '[N/A]') == (column.name not in known), column.name
 
 
 def test_reasons_for_low_clocks_are_those_of_the_library() -> None:
@@ -282,7 +281,7 @@ def test_the_time_of_a_sample_is_local() -> None:
         ("'never closed", 'the name'),
         ('', 'the name'),
         (None, 'the name'),
-        # What takes quadratic time does not end within the time limit of a test.
+        # Quadratic time would exceed the time limit of a test.
         ('x' * (1 << 20), 'x' * (1 << 20)),
         ("''" * (1 << 19), 'the name'),
         ('"' * ((1 << 20) + 1), 'the name'),

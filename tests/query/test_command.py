@@ -1,4 +1,4 @@
-"""nvitop query, and nvitop --query-gpu: what they print, where, when, and their exit statuses."""
+"""``nvitop query`` and ``nvitop --query-gpu``: output, messages and exit status."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from typing import Any, Iterator
 
 import pytest
 
+from docs.query_schema import make_schema
 from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.cli import main as nvitop
+from nvitop.console.interrupts import InterruptedByUser
 from nvitop.query.columns import device_table
-from nvitop.query.command import find_troubles, main
-from nvitop.query.output import InterruptedByUser
+from nvitop.query.command import find_problems, main
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
 from tests.patience import PATIENCE
-from tests.query.make_schema import make_schema
 from tests.query.schema_check import violations
 
 
@@ -36,7 +36,7 @@ def machine() -> Iterator[simulation.Machine]:
 
 
 class Ran:
-    """What a run of the command gave."""
+    """Output and exit status of one run of the command."""
 
     def __init__(self, *arguments: str, run: Any = main, **options: Any) -> None:
         out, err = io.StringIO(), io.StringIO()
@@ -54,7 +54,7 @@ def test_csv(machine: simulation.Machine) -> None:
     assert (ran.status, ran.err) == (0, '')
 
 
-def test_nothing_said_is_what_people_look_at(machine: simulation.Machine) -> None:
+def test_default_columns(machine: simulation.Machine) -> None:
     ran = Ran()
     assert ran.out.splitlines()[0] == (
         'index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], '
@@ -73,7 +73,7 @@ def test_nothing_said_is_what_people_look_at(machine: simulation.Machine) -> Non
         ['query', '--gpu=index,utilization.gpu', '--format=csv,noheader,nounits', '-i', '1'],
     ],
 )
-def test_nvitop_takes_the_words_of_nvidia_smi(
+def test_options_of_nvidia_smi_are_accepted(
     machine: simulation.Machine, arguments: list[str]
 ) -> None:
     ran = Ran(*arguments, run=nvitop)
@@ -207,31 +207,35 @@ def test_all_of_csv_is_one_table(machine: simulation.Machine) -> None:
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (['--gpu=memory.usd'], "--gpu: there is no 'memory.usd'; did you mean memory.used"),
-        (['--processes=pids'], "--processes: there is no 'pids'; did you mean pid"),
-        (['--query-gpu='], '--query-gpu: no name is given'),
-        (['--query-compute-apps=pidd'], "--query-compute-apps: there is no 'pidd'"),
-        (['--gpu=index', '--query-gpu=index'], 'the same is asked for twice'),
-        (['--gpu=index', '--processes=pid'], 'csv holds one table'),
-        (['--format=xml'], "--format: there is no 'xml': use csv, json, jsonl, table"),
-        (['--format=json,nounits'], 'nounits does not go with json'),
-        (['-l', '0'], "--loop: not a time of a millisecond or more: '0'"),
-        (['-l', 'nan'], "--loop: not a time of a millisecond or more: 'nan'"),
-        (['-lms', 'x'], "--loop-ms: not a time of a millisecond or more: 'x'"),
-        (['-l', '1', '-lms', '5'], 'two periods'),
-        (['--query-retired-pages=x'], "--query-retired-pages: there is no 'x'"),
+        (['--gpu=memory.usd'], "--gpu: unknown field 'memory.usd'; did you mean 'memory.used'"),
+        (['--processes=pids'], "--processes: unknown field 'pids'; did you mean 'pid'"),
+        (['--query-gpu='], '--query-gpu: no field given'),
+        (['--query-compute-apps=pidd'], "--query-compute-apps: unknown field 'pidd'"),
+        (['--gpu=index', '--query-gpu=index'], '--gpu and --query-gpu cannot be combined'),
+        (['--gpu=index', '--processes=pid'], 'CSV holds one table'),
+        (['--format=xml'], "--format: unknown format 'xml'; use csv, json, jsonl, table"),
+        (['--format=csv,json'], '--format: csv and json cannot be combined'),
+        (['--format=json,nounits'], 'nounits cannot be combined with json'),
+        (['-l', '0'], "--loop must be at least 1 ms, not '0'"),
+        (['-l', 'nan'], "--loop must be at least 1 ms, not 'nan'"),
+        (['-lms', 'x'], "--loop-ms must be at least 1 ms, not 'x'"),
+        (['-l', '1', '-lms', '5'], '--loop and --loop-ms cannot be combined'),
+        (['--query-retired-pages=x'], "--query-retired-pages: unknown field 'x'"),
         (['--query-retired-page=address'], 'unrecognized arguments'),
         (
             ['--query-supported-clocks=memory', '--query-retired-pages=cause'],
-            '--query-supported-clocks and --query-retired-pages are two questions',
+            '--query-supported-clocks and --query-retired-pages cannot be combined',
         ),
-        (['--query-supported-clocks=memory', '--gpu=index'], 'csv holds one table'),
-        (['--query-remapped-rows=uuid', '--query-gpu=uuid'], 'the same is asked for twice'),
+        (['--query-supported-clocks=memory', '--gpu=index'], 'CSV holds one table'),
+        (
+            ['--query-remapped-rows=uuid', '--query-gpu=uuid'],
+            '--query-gpu and --query-remapped-rows cannot be combined',
+        ),
         (['gpu'], 'unrecognized arguments: gpu'),
         (['--form=json'], 'unrecognized arguments'),
     ],
 )
-def test_wrong_arguments_are_status_2(
+def test_invalid_arguments_are_status_2(
     machine: simulation.Machine, arguments: list[str], message: str, tmp_path: pathlib.Path
 ) -> None:
     path = tmp_path / 'rows'
@@ -247,17 +251,17 @@ def test_wrong_arguments_are_status_2(
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (['-i', '8'], "there is no device '8': the driver has GPUs 0 to 7"),
-        (['-i', 'GPU-0000'], "there is no device 'GPU-0000'"),
+        (['-i', '8'], "unknown device '8': this machine has GPUs 0 to 7"),
+        (['-i', 'GPU-0000'], "unknown device 'GPU-0000'"),
         (['--demo', 'nonsense'], "there is no scenario 'nonsense'"),
     ],
 )
-def test_devices_that_there_are_not_are_status_2(
+def test_unknown_devices_and_scenarios_are_status_2(
     machine: simulation.Machine, arguments: list[str], message: str
 ) -> None:
     ran = Ran(*arguments)
     assert (ran.status, ran.out) == (2, '')
-    assert ran.err.startswith(f'nvitop query: {message}')
+    assert ran.err.startswith(f'nvitop query: error: {message}')
 
 
 @pytest.mark.parametrize('call', ['nvmlInit*', 'nvmlDeviceGetCount*'])
@@ -267,18 +271,18 @@ def test_a_driver_that_does_not_start_is_status_1(
 ) -> None:
     machine.fail(call, 'DRIVER_NOT_LOADED')
     path = tmp_path / 'rows'
-    path.write_text('what was there before', encoding='utf-8')
+    path.write_text('previous', encoding='utf-8')
     ran = Ran(*arguments, '-f', str(path))
     assert (ran.status, ran.out) == (1, '')
     assert 'kernel module is not loaded' in ran.err
-    assert path.read_text(encoding='utf-8') == 'what was there before'
+    assert path.read_text(encoding='utf-8') == 'previous'
 
 
 def test_a_lost_gpu_has_a_row_and_a_reason(machine: simulation.Machine) -> None:
     machine.set(gpu=3, lost=True)
     ran = Ran('--gpu=index,power.draw,status', '-i', '2', '3', '--format=csv,noheader')
     assert ran.out == '2, 100.50 W, ok\n3, [N/A], lost\n'
-    assert ran.err == 'nvitop query: GPU 3: GPU is lost\n'
+    assert ran.err == 'nvitop query: warning: GPU 3: GPU is lost\n'
     assert ran.status == 0
     ran = Ran('--gpu=index', '-i', '3', '--format=csv,noheader')
     assert (ran.out, ran.status) == ('3\n', 1)
@@ -289,28 +293,28 @@ def test_a_machine_without_gpus_is_status_1() -> None:
         ran = Ran('--gpu=index', '--format=json')
     assert ran.status == 1
     assert json.loads(ran.out)['devices'] == []
-    assert ran.err == 'nvitop query: no GPU is visible: the driver answers and has none\n'
+    assert ran.err == 'nvitop query: warning: no GPU found: the driver works but reports none\n'
 
 
-def test_processes_that_are_not_told_are_no_empty_list(machine: simulation.Machine) -> None:
+def test_a_failed_process_list_is_reported(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'NO_PERMISSION', gpu=0)
     ran = Ran('--processes=pid', '-i', '0')
-    assert ran.err == 'nvitop query: device 0: processes: Insufficient Permissions\n'
+    assert ran.err == 'nvitop query: warning: device 0: processes: Insufficient Permissions\n'
 
 
-def test_a_hung_gpu_does_not_hold_up_the_others(machine: simulation.Machine) -> None:
+def test_a_hung_gpu_does_not_block_the_others(machine: simulation.Machine) -> None:
     machine.hang('nvmlDeviceGetPowerUsage', gpu=1)
     ran = Ran('--gpu=index,power.draw,status', '-i', '0,1,2', '--format=csv,noheader')
     machine.release()
     assert ran.out == '0, 100.50 W, ok\n1, [N/A], timed out\n2, 100.50 W, ok\n'
-    assert ran.err.startswith('nvitop query: GPU 1: no answer for ')
+    assert ran.err.startswith('nvitop query: warning: GPU 1: no answer for ')
 
 
-# Again and again
+# Repeated queries
 
 
 class Loop:
-    """A clock that is turned by sleeping and by measuring, until the user has seen enough."""
+    """A clock that sleeping and measuring advance, until the user interrupts the loop."""
 
     def __init__(self, machine: simulation.Machine, cost: list[float]) -> None:
         self.machine = machine
@@ -333,7 +337,7 @@ class Loop:
 def test_a_loop_keeps_its_period(machine: simulation.Machine) -> None:
     loop = Loop(machine, [0.3, 0.999, 1.2, 0.0, 7.5])
     ran = Ran('--gpu=index', '-i', '0', '-l', '1', clock=loop.clock, sleep=loop.sleep)
-    # Measuring for 1.2 s leaves out one turn, for 7.5 s seven.
+    # A measurement of 1.2 s skips one turn, one of 7.5 s skips seven.
     assert loop.turns == [1, 2, 3, 5, 6, 14]
     assert ran.out == 'index\n' + '0\n' * 6
     assert ran.status == 128 + signal.SIGINT
@@ -349,21 +353,21 @@ def test_a_loop_of_milliseconds(machine: simulation.Machine) -> None:
     assert loop.turns == [5.0]
 
 
-def test_troubles_are_said_once_for_as_long_as_they_last(machine: simulation.Machine) -> None:
+def test_a_problem_is_reported_once_while_it_lasts(machine: simulation.Machine) -> None:
     loop = Loop(machine, [0.0] * 4)
-    turns = iter(['lose', '', 'heal', 'lose'])
+    turns = iter(['lose', '', 'recover', 'lose'])
 
     def sleep(seconds: float) -> None:
         turn = next(turns, '')
         if turn:
             machine.set(gpu=0, lost=turn == 'lose')
-        loop.now += 70.0  # lost GPUs are looked for seldom
+        loop.now += 70.0  # lost GPUs are retried at most once a minute
         loop.sleep(seconds)
 
     ran = Ran('--gpu=status', '-i', '0', '-l', '1', '--format=csv,noheader', clock=loop.clock,
               sleep=sleep)  # fmt: skip
     assert ran.out.split() == ['ok', 'lost', 'lost', 'ok', 'lost']
-    assert ran.err == 'nvitop query: GPU 0: GPU is lost\n' * 2
+    assert ran.err == 'nvitop query: warning: GPU 0: GPU is lost\n' * 2
 
 
 def test_json_lines_in_a_file(machine: simulation.Machine, tmp_path: pathlib.Path) -> None:
@@ -376,10 +380,10 @@ def test_json_lines_in_a_file(machine: simulation.Machine, tmp_path: pathlib.Pat
     assert [len(line) for line in lines] == [7, 2, 2]
 
 
-# Names
+# Lists of fields
 
 
-def test_the_list_has_every_name(machine: simulation.Machine) -> None:
+def test_list_shows_names_of_nvitop(machine: simulation.Machine) -> None:
     ran = Ran('--list')
     assert re.search(r'^ +memory_used +memory\.used +B +memory allocated', ran.out, re.MULTILINE)
     assert re.search(r'^ +gpu_memory +used_gpu_memory +B +device memory', ran.out, re.MULTILINE)
@@ -389,7 +393,7 @@ def test_the_list_has_every_name(machine: simulation.Machine) -> None:
     assert machine.calls == {}
 
 
-def test_help_on_names_of_nvidia_smi() -> None:
+def test_help_query_shows_names_of_nvidia_smi() -> None:
     ran = Ran('--help-query-gpu', run=nvitop)
     assert re.search(r'^ +clocks\.current\.sm or clocks\.sm +MHz ', ran.out, re.MULTILINE)
     assert 'bar1' not in ran.out
@@ -398,7 +402,7 @@ def test_help_on_names_of_nvidia_smi() -> None:
     assert 'process_name or name' in ran.out
     ran = Ran('--help-query-supported-clocks', '--help-query-retired-pages', run=nvitop)
     assert re.search(r'^ +graphics or gr +MHz ', ran.out, re.MULTILINE)
-    assert 'names for --query-retired-pages=' in ran.out
+    assert 'fields for --query-retired-pages=' in ran.out
     ran = Ran('--help-query-remapped-rows', run=nvitop)
     assert 'remapped_rows.histogram.partial' in ran.out
     assert 'gpu_uuid' in ran.out
@@ -424,44 +428,26 @@ def test_the_program_simulates_a_machine(tmp_path: pathlib.Path) -> None:
     assert re.fullmatch(r'pid, process_name\n\d+, /opt/vllm/bin/python3\n', done.stdout)
 
 
-def test_it_loads_nothing_of_the_screens_nor_of_wide_characters() -> None:
-    code = """\
-import sys
-from nvitop.cli import main
-status = main(['query', '--demo', '--gpu=index,power.draw', '--format=csv'])
-loaded = [name for name in sys.modules if name.startswith(('nvitop.gui', 'curses', 'wcwidth'))]
-sys.exit(status or (f'loaded: {loaded}' if loaded else 0))
-"""
-    done = subprocess.run(
-        [sys.executable, '-c', code],
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.skipif(not os.path.exists('/dev/full'), reason='this system has no /dev/full')
 @pytest.mark.parametrize('argument', ['--demo', '--list', '--help-query-gpu'])
 def test_a_full_disk_is_status_1(argument: str) -> None:
     with open('/dev/full', 'w', encoding='utf-8') as full:
         done = run('query', argument, stdout=full)
     assert done.returncode == 1
-    message = 'nvitop query: cannot write to standard output: No space left on device\n'
+    message = 'nvitop query: error: cannot write to standard output: No space left on device\n'
     assert done.stderr.endswith(message)
 
 
-def test_a_file_that_cannot_be_made_is_status_1(machine: simulation.Machine) -> None:
+def test_an_output_file_that_cannot_be_created_is_status_1(machine: simulation.Machine) -> None:
     ran = Ran('-f', '/nonexistent/rows')
     assert ran.status == 1
-    message = 'nvitop query: cannot write to /nonexistent/rows: No such file or directory\n'
-    assert ran.err == message
+    message = 'cannot write to /nonexistent/rows: No such file or directory'
+    assert ran.err == f'nvitop query: error: {message}\n'
 
 
 @contextlib.contextmanager
 def program(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """The program as it runs, which does not survive a test that fails."""
+    """Run the program; it is killed at the end of the block."""
     with subprocess.Popen(
         [sys.executable, '-m', 'nvitop', 'query', *arguments],
         stdout=subprocess.PIPE,
@@ -491,7 +477,7 @@ def test_a_signal_ends_a_loop_between_rows(number: int) -> None:
     assert all(row[2].startswith('GPU-') for row in rows[1:])
 
 
-def test_a_reader_that_went_away_is_no_error() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     with program('--demo', '-lms', '20') as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -502,11 +488,11 @@ def test_a_reader_that_went_away_is_no_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ('problem', 'said'),
+    ('problem', 'messages'),
     [
         (
-            Problem('host', 'processes', 'the system does not answer', 'timed out'),
-            ['host: processes: the system does not answer'],
+            Problem('host', 'processes', 'not responding', 'timed out'),
+            ['host: processes: not responding'],
         ),
         (
             Problem('driver', 'nvmlInit', 'Driver Not Loaded', 'error'),
@@ -525,14 +511,14 @@ def test_a_reader_that_went_away_is_no_error() -> None:
         (Problem('device 0', 'status', 'GPU is lost', 'error'), []),
     ],
 )
-def test_what_is_said_of_problems(problem: Problem, said: list[str]) -> None:
+def test_problems_that_are_reported(problem: Problem, messages: list[str]) -> None:
     key = DeviceKey(0)
     device = DeviceSample(key, DeviceInfo(key, 0, 'Some GPU'))
-    found = find_troubles(Sample(0.0, devices=(device,), problems=(problem,)))
-    assert list(found.values()) == said
+    found = find_problems(Sample(0.0, devices=(device,), problems=(problem,)))
+    assert list(found.values()) == messages
 
 
-def test_no_gpu_is_said_only_where_nothing_says_why() -> None:
+def test_a_missing_gpu_is_reported_unless_another_problem_explains_it() -> None:
     problem = Problem('driver', 'nvmlInit', 'Driver Not Loaded', 'error')
-    assert list(find_troubles(Sample(0.0))) == ['none']
-    assert list(find_troubles(Sample(0.0, problems=(problem,)))) == ['driver nvmlInit']
+    assert list(find_problems(Sample(0.0))) == ['none']
+    assert list(find_problems(Sample(0.0, problems=(problem,)))) == ['driver nvmlInit']

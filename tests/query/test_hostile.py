@@ -1,4 +1,4 @@
-"""Any text from outside, through the whole of query: what programs read back is what was meant."""
+"""Hostile names, users and commands in every format: programs read back the original text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nvitop.query import unescape
-from nvitop.query.ask import Question, answer
 from nvitop.query.columns import device_table, process_table
-from nvitop.query.format import OutputStyle, make_format
+from nvitop.query.formats import OutputStyle, make_format
+from nvitop.query.measure import TableQuery, make_rows
 from nvitop.query.output import Output
 from nvitop.sampling.types import Sample
 from tests.query.samples import DEVICES, PROCESSES, SAMPLE
 
-#: What a program can be called: bytes without NUL, and what is none of UTF-8 in them.
+#: Names of programs: bytes without NUL, not necessarily UTF-8.
 names = st.binary(max_size=30).map(lambda name: os.fsdecode(name.replace(b'\0', b'')))
 texts = st.one_of(
     names,
@@ -29,7 +29,7 @@ texts = st.one_of(
     st.text(alphabet='\'"=+-@ \t\r\n,;[N/A]x＝\u202e\u2028\x1b\x85'),
     st.sampled_from(['[N/A]', '', "'", '"', ' ', '=1+1', "'=1+1", '\r\n', 'a\rb', '@SUM(A1)']),
 )
-#: How a spreadsheet recognises what it computes.
+#: First characters of formulas in spreadsheets.
 FORMULA = ('=', '+', '-', '@', '＝', '＋', '－', '＠')
 
 
@@ -39,18 +39,18 @@ def sample_of(name: str, user: str, command: str) -> Sample:
     return SAMPLE._replace(devices=(device,), processes=(process,))
 
 
-def written(question: Question, style: str, sample: Sample, *, for_terminal: bool = False) -> bytes:
-    """What stands in the file, byte for byte."""
-    form = make_format(question, OutputStyle(style), for_terminal=for_terminal)
+def written(query: TableQuery, style: str, sample: Sample, *, for_terminal: bool = False) -> bytes:
+    """The bytes of the output file."""
+    form = make_format(query, OutputStyle(style), for_terminal=for_terminal)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / 'rows'
         output = Output(str(path))
-        output.write(form.pieces(answer(question, sample)))
+        output.write(form.pieces(make_rows(query, sample)))
         output.close()
         return path.read_bytes()
 
 
-TASKS = Question(processes=process_table().find('name,pid,user,command'))
+TASKS = TableQuery(processes=process_table().find('name,pid,user,command'))
 
 
 @settings(max_examples=200, deadline=None)
@@ -60,7 +60,7 @@ def test_csv_reads_back(name: str, user: str, command: str) -> None:
     rows = list(csv.reader(io.StringIO(text, newline=''), skipinitialspace=True))
     assert [unescape(cell) for cell in rows[1]] == [name, '4242', user, command]
     assert len(rows) == 2
-    # Whoever knows nothing of the space before fields finds the same rows, and no formula.
+    # Readers that do not skip the space before fields find the same rows, and no formula.
     others = list(csv.reader(io.StringIO(text, newline='')))
     assert [len(row) for row in others] == [4, 4]
     cells = (*rows[1], *others[1])
@@ -70,21 +70,21 @@ def test_csv_reads_back(name: str, user: str, command: str) -> None:
 @settings(max_examples=100, deadline=None)
 @given(texts, texts, texts)
 def test_json_reads_back(name: str, user: str, command: str) -> None:
-    question = TASKS._replace(devices=device_table().find('name'))
+    query = TASKS._replace(devices=device_table().find('name'))
     for style in ('json', 'jsonl'):
-        data = written(question, style, sample_of(name, user, command))
+        data = written(query, style, sample_of(name, user, command))
         assert data.isascii()
         assert data.endswith(b'\n')
         made = json.loads(data)
         assert made['processes'][0]['command'] == command
         assert made['processes'][0]['user'] == user
-        is_told = name != 'N/A' and not name.startswith('ERROR: ')
-        assert made['devices'][0]['name'] == (name if is_told else None)
+        is_name = name != 'N/A' and not name.startswith('ERROR: ')
+        assert made['devices'][0]['name'] == (name if is_name else None)
 
 
 @settings(max_examples=100, deadline=None)
 @given(texts, texts, texts)
-def test_nothing_that_steers_a_terminal_is_shown_on_one(name: str, user: str, command: str) -> None:
+def test_terminals_receive_no_control_characters(name: str, user: str, command: str) -> None:
     for style in ('csv', 'table'):
         data = written(TASKS, style, sample_of(name, user, command), for_terminal=True)
         text = data.decode('utf-8')
@@ -94,6 +94,6 @@ def test_nothing_that_steers_a_terminal_is_shown_on_one(name: str, user: str, co
 
 @settings(max_examples=50, deadline=None)
 @given(st.text(st.characters(whitelist_categories=['Cs'])))
-def test_halves_of_characters_that_windows_tells_are_written_somehow(text: str) -> None:
+def test_lone_surrogates_can_be_written(text: str) -> None:
     for style in ('csv', 'table', 'json'):
         assert written(TASKS, style, sample_of(text, text, text)).endswith(b'\n')

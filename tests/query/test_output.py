@@ -1,4 +1,4 @@
-"""Rows are written whole or not at all."""
+"""Rows are written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.query.output import InterruptedByUser, Interrupts, Output
+from nvitop.console.interrupts import InterruptedByUser, Interrupts
+from nvitop.query.output import Output
 from tests.patience import PATIENCE
 
 posix = pytest.mark.skipif(os.name != 'posix', reason='POSIX signals, pipes and limits')
@@ -26,12 +27,12 @@ def standard_output(fd: int) -> Iterator[None]:
         yield
 
 
-def test_a_file_is_made_when_the_first_row_is_written(tmp_path: pathlib.Path) -> None:
+def test_a_file_is_created_when_the_first_row_is_written(tmp_path: pathlib.Path) -> None:
     path = tmp_path / 'rows.csv'
-    path.write_text('what was there before', encoding='utf-8')
+    path.write_text('previous', encoding='utf-8')
     output = Output(str(path))
     assert not output.is_terminal()
-    assert path.read_text(encoding='utf-8') == 'what was there before'
+    assert path.read_text(encoding='utf-8') == 'previous'
     output.write(['ä, \udc80\n'])
     output.write(['b\n', 'c\n'])
     output.close()
@@ -48,7 +49,7 @@ def test_rows_go_to_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out == 'before\nrow\nafter\n'
 
 
-def test_rows_go_to_what_stands_in_for_standard_output() -> None:
+def test_rows_go_to_a_replaced_stdout() -> None:
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         Output().write(['row\n'])
@@ -64,11 +65,8 @@ def test_a_closed_standard_output_is_an_error(monkeypatch: pytest.MonkeyPatch) -
 
 
 @contextlib.contextmanager
-def room(size: int) -> Iterator[None]:
-    """Let files become no longer than this, as on a disk that is nearly full.
-
-    Only within the block: what runs the tests may write to a file too.
-    """
+def file_size_limit(size: int) -> Iterator[None]:
+    """Limit the size of files inside the block, as on a nearly full disk."""
     resource = pytest.importorskip('resource')
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -83,7 +81,7 @@ def room(size: int) -> Iterator[None]:
 def test_on_a_full_disk_no_part_of_a_row_is_left(tmp_path: pathlib.Path, size: int) -> None:
     path = tmp_path / 'rows'
     output = Output(str(path))
-    with room(size), pytest.raises(OSError, match='too large'):
+    with file_size_limit(size), pytest.raises(OSError, match='too large'):
         output.write(ROWS)
     whole = [''.join(ROWS[:count]) for count in range(4)]
     fitting = [text for text in whole if len(text) <= size]
@@ -93,7 +91,7 @@ def test_on_a_full_disk_no_part_of_a_row_is_left(tmp_path: pathlib.Path, size: i
 
 
 @posix
-def test_on_a_full_disk_what_stood_before_in_a_redirected_file_stays(
+def test_on_a_full_disk_earlier_content_of_a_redirected_file_stays(
     tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / 'rows'
@@ -101,13 +99,13 @@ def test_on_a_full_disk_what_stood_before_in_a_redirected_file_stays(
         path.write_text('before\n', encoding='utf-8')
         fd = os.open(path, os.O_WRONLY | flags)
         os.lseek(fd, 0, os.SEEK_END)
-        with standard_output(fd), room(100), pytest.raises(OSError, match='too large'):
+        with standard_output(fd), file_size_limit(100), pytest.raises(OSError, match='too large'):
             Output().write(ROWS)
         assert path.read_text(encoding='utf-8') == 'before\n'
 
 
 @posix
-def test_a_reader_that_went_away_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_pipe_raises(capfd: pytest.CaptureFixture[str]) -> None:
     read, write = os.pipe()
     os.close(read)
     with standard_output(write), pytest.raises(BrokenPipeError):
@@ -115,7 +113,7 @@ def test_a_reader_that_went_away_is_told(capfd: pytest.CaptureFixture[str]) -> N
 
 
 @posix
-def test_a_pipe_that_does_not_block_is_waited_for() -> None:
+def test_writing_waits_for_a_non_blocking_pipe() -> None:
     read, write = os.pipe()
     os.set_blocking(write, False)
     long = 'x' * 300_000 + '\n'
@@ -134,59 +132,8 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
     assert b''.join(parts).decode() == long
 
 
-# Signals
-
-
 @posix
-@pytest.mark.parametrize('name', ['SIGINT', 'SIGTERM', 'SIGHUP'])
-def test_a_signal_interrupts(name: str) -> None:
-    number = getattr(signal, name)
-    before = signal.getsignal(number)
-    with pytest.raises(InterruptedByUser) as error, Interrupts():
-        os.kill(os.getpid(), number)
-    assert error.value.number == number
-    assert signal.getsignal(number) is before
-
-
-def interrupt_a_row(*numbers: int) -> tuple[list[str], int]:
-    """What is done of two rows with signals amid the first, and the signal that counted."""
-    done = []
-    try:
-        with Interrupts() as interrupts:
-            with interrupts.held():
-                for number in numbers:
-                    os.kill(os.getpid(), number)
-                done.append('rest of the row')
-            done.append('next row')
-    except InterruptedByUser as interrupt:
-        return done, interrupt.number
-    return done, 0
-
-
-@posix
-def test_a_signal_waits_until_a_row_is_whole() -> None:
-    assert interrupt_a_row() == (['rest of the row', 'next row'], 0)
-    assert interrupt_a_row(signal.SIGTERM) == (['rest of the row'], signal.SIGTERM)
-
-
-@posix
-def test_a_second_signal_does_not_wait() -> None:
-    assert interrupt_a_row(signal.SIGTERM, signal.SIGINT) == ([], signal.SIGINT)
-
-
-@posix
-def test_ignored_signals_stay_ignored() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with Interrupts():
-            os.kill(os.getpid(), signal.SIGINT)
-            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@posix
-def test_a_signal_ends_waiting_for_a_pipe_that_nobody_reads() -> None:
+def test_a_signal_ends_waiting_for_a_full_pipe() -> None:
     read, write = os.pipe()
     os.set_blocking(write, False)
     with contextlib.suppress(BlockingIOError):
@@ -203,17 +150,3 @@ def test_a_signal_ends_waiting_for_a_pipe_that_nobody_reads() -> None:
         write_a_row(caught)
     timer.join()
     os.close(read)
-
-
-def test_in_other_threads_signals_are_left_alone() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    seen: list[object] = []
-
-    def run() -> None:
-        with Interrupts():
-            seen.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    assert seen == [before]

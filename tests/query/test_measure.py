@@ -1,4 +1,4 @@
-"""query_devices and query_processes on simulated machines: values, and what is asked of NVML."""
+"""query_devices and query_processes on simulated machines: rows and NVML calls."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.query import query_devices, query_processes
-from nvitop.query.ask import Asker, Question
 from nvitop.query.columns import device_table, process_table
-from nvitop.query.target import DeviceTarget
+from nvitop.query.measure import QueryRunner, TableQuery
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand
 
-#: What is always asked: the driver, and each GPU who it is.
+#: Calls that every query makes.
 ALWAYS = {
     'nvmlInitWithFlags',
     'nvmlDeviceGetCount',
@@ -37,24 +36,24 @@ def machine() -> Iterator[simulation.Machine]:
         yield running
 
 
-def asked(machine: simulation.Machine, question: Question) -> dict[str, int]:
-    """The calls of NVML for one answer, without those that are always made."""
+def calls_for(machine: simulation.Machine, query: TableQuery) -> dict[str, int]:
+    """NVML calls for one result, without those of every query."""
     machine.reset_calls()
-    Asker(question).ask()
+    QueryRunner(query).run()
     return {name: count for name, count in calls_of(machine).items() if name not in ALWAYS}
 
 
 def calls_of(machine: simulation.Machine) -> collections.Counter[str]:
-    """The calls of NVML, by what they ask: which version is asked depends on the binding."""
+    """NVML calls by function, without version suffixes, which depend on the binding."""
     calls: collections.Counter[str] = collections.Counter()
     for name, count in machine.calls.items():
-        asked_for = re.sub(r'(_v\d+|(?<=Temperature)V)$', '', name)
-        calls[asked_for.replace('ThrottleReasons', 'EventReasons')] += count
+        function = re.sub(r'(_v\d+|(?<=Temperature)V)$', '', name)
+        calls[function.replace('ThrottleReasons', 'EventReasons')] += count
     return calls
 
 
-def gpus(names: str) -> Question:
-    return Question(devices=device_table().find(names))
+def gpus(names: str) -> TableQuery:
+    return TableQuery(devices=device_table().find(names))
 
 
 @pytest.mark.parametrize(
@@ -82,29 +81,29 @@ def gpus(names: str) -> Question:
         }),
     ],
 )  # fmt: skip
-def test_only_what_is_asked_for_is_measured(
+def test_only_values_of_the_columns_are_measured(
     machine: simulation.Machine, names: str, calls: dict[str, int]
 ) -> None:
-    assert asked(machine, gpus(names)) == calls
+    assert calls_for(machine, gpus(names)) == calls
 
 
-def test_only_devices_that_are_asked_for_are_measured(machine: simulation.Machine) -> None:
-    question = gpus('power.draw')._replace(targets=(DeviceTarget(3), DeviceTarget(5)))
-    assert asked(machine, question) == {'nvmlDeviceGetPowerUsage': 2}
+def test_only_requested_devices_are_measured(machine: simulation.Machine) -> None:
+    query = gpus('power.draw')._replace(only=(3, 5))
+    assert calls_for(machine, query) == {'nvmlDeviceGetPowerUsage': 2}
     assert calls_of(machine)['nvmlDeviceGetHandleByIndex'] == 2
 
 
-def test_an_asker_asks_again_for_what_changes_only(machine: simulation.Machine) -> None:
-    asker = Asker(gpus('name,uuid,power.draw,power.max_limit'))
-    asker.ask()
+def test_a_second_run_measures_only_values_that_change(machine: simulation.Machine) -> None:
+    runner = QueryRunner(gpus('name,uuid,power.draw,power.max_limit'))
+    runner.run()
     machine.reset_calls()
-    asker.ask()
+    runner.run()
     assert calls_of(machine) == {'nvmlDeviceGetCount': 1, 'nvmlDeviceGetPowerUsage': 8}
 
 
-def test_rare_facts_that_never_change_are_asked_once(machine: simulation.Machine) -> None:
-    asker = Asker(gpus('inforom.img, pci.device_id, ecc.mode.current, gom.current'))
-    first = asker.ask().sample.devices[0].extended
+def test_extended_values_that_never_change_are_read_once(machine: simulation.Machine) -> None:
+    runner = QueryRunner(gpus('inforom.img, pci.device_id, ecc.mode.current, gom.current'))
+    first = runner.run().sample.devices[0].extended
     assert first == (
         ('pci_device_id', '0x233010DE'),
         ('inforom_image_version', 'G520.0200.00.05'),
@@ -112,12 +111,12 @@ def test_rare_facts_that_never_change_are_asked_once(machine: simulation.Machine
         ('ecc', 'Enabled'),
     )
     machine.reset_calls()
-    again = dict(asker.ask().sample.devices[0].extended)
+    again = dict(runner.run().sample.devices[0].extended)
     assert calls_of(machine) == {'nvmlDeviceGetCount': 1, 'nvmlDeviceGetEccMode': 8}
     assert again == {name: value for name, value in first if value is not None}
 
 
-def test_nobody_else_asks_for_rare_facts(machine: simulation.Machine) -> None:
+def test_extended_values_are_read_by_queries_only(machine: simulation.Machine) -> None:
     source = LiveSource()
     assert {
         device.extended for device in source.sample(Demand(shown_metrics=('ecc',))).devices
@@ -131,7 +130,7 @@ LISTS = {
     'nvmlDeviceGetGraphicsRunningProcesses',
     'nvmlDeviceGetMPSComputeRunningProcesses',
 }
-#: Processes run on leaf devices, and their memory is a part of the device's.
+#: Process lists need the leaf devices, and their memory.
 AROUND = {'nvmlDeviceGetMigMode', 'nvmlDeviceGetMemoryInfo'}
 
 
@@ -143,36 +142,36 @@ AROUND = {'nvmlDeviceGetMigMode', 'nvmlDeviceGetMemoryInfo'}
         ('gpu_sm_utilization', {'nvmlDeviceGetProcessUtilization'}),
     ],
 )
-def test_of_processes_too_only_what_is_asked_for_is_measured(
+def test_only_values_of_the_process_columns_are_measured(
     machine: simulation.Machine, names: str, calls: set[str]
 ) -> None:
-    found = asked(machine, Question(processes=process_table().find(names)))
+    found = calls_for(machine, TableQuery(processes=process_table().find(names)))
     assert set(found) == LISTS | AROUND | calls
 
 
-def test_mig_devices_are_measured_only_where_they_are_asked_for() -> None:
+def test_mig_devices_are_measured_only_on_request() -> None:
     with simulation.machine('mig', processes='fixed') as machine:
-        question = gpus('memory.used')
-        assert asked(machine, question) == {'nvmlDeviceGetMemoryInfo': 4}
-        found = asked(machine, question._replace(mig=True))
+        query = gpus('memory.used')
+        assert calls_for(machine, query) == {'nvmlDeviceGetMemoryInfo': 4}
+        found = calls_for(machine, query._replace(mig=True))
         assert found['nvmlDeviceGetMemoryInfo'] == 4 + 5
-        found = asked(machine, question._replace(targets=(DeviceTarget(0, 2),)))
+        found = calls_for(machine, query._replace(only=((0, 2),)))
         assert found['nvmlDeviceGetMemoryInfo'] == 1
 
 
-def test_cpu_times_are_waited_for_only_where_they_are_asked_for(
+def test_only_cpu_percent_waits_for_a_second_reading(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[float] = []
     with simulation.machine('workstation'):  # real processes
         for names in ('pid, command, host_memory', 'cpu_percent'):
-            asker = Asker(Question(processes=process_table().find(names)))
-            monkeypatch.setattr(asker.source, '_sleep', waits.append)
-            asker.ask()
+            runner = QueryRunner(TableQuery(processes=process_table().find(names)))
+            monkeypatch.setattr(runner.source, '_sleep', waits.append)
+            runner.run()
     assert len(waits) == 1
 
 
-# In Python
+# query_devices and query_processes
 
 
 def test_rows_of_devices(machine: simulation.Machine) -> None:
@@ -216,10 +215,10 @@ def test_rows_of_processes(machine: simulation.Machine) -> None:
     assert {row['gpu_index'] for row in query_processes(ids=5)} == {5}
 
 
-def test_unknown_names_and_devices_are_refused(machine: simulation.Machine) -> None:
-    with pytest.raises(ValueError, match=r'did you mean memory\.used'):
+def test_unknown_names_and_devices_raise(machine: simulation.Machine) -> None:
+    with pytest.raises(ValueError, match=r"did you mean 'memory\.used'"):
         query_devices('memory.usd')
-    with pytest.raises(ValueError, match='there is no'):
+    with pytest.raises(ValueError, match='unknown field'):
         query_processes('memory.used')
     with pytest.raises(ValueError, match='GPUs 0 to 7'):
         query_processes(ids='8')

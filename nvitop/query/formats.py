@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of values as text: CSV, JSON, JSON lines, a table for people."""
+"""Text formats of rows: CSV, JSON, JSON lines and tables for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Sequence
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable
-from nvitop.query.ask import iso_time, plain_row
 from nvitop.query.cell import (
     escape,
     header_text,
@@ -16,44 +15,45 @@ from nvitop.query.cell import (
     unit_in_csv,
     value_text,
 )
+from nvitop.query.measure import iso_time, plain_row
 
 if TYPE_CHECKING:
     from typing import Union
 
-    from nvitop.query.ask import Answer, Question
     from nvitop.query.columns import DeviceQueryRow, ProcessQueryRow, QueryColumn
-    from nvitop.query.lists import ItemRow
+    from nvitop.query.list_tables import ItemRow
+    from nvitop.query.measure import QueryResult, TableQuery
 
     AnyRow = Union[DeviceQueryRow, ProcessQueryRow, ItemRow]
 
-#: Version of the JSON; it changes when a reader of the last one would misread the new one.
+#: Version of the JSON structure; raised if programs would misread a change.
 SCHEMA = 1
 KINDS = ('csv', 'json', 'jsonl', 'table')
-#: Parts of the JSON that JSON lines have in the first line only, as long as they stay the same.
+#: Parts of the JSON that a JSON line repeats only if they change.
 CONSTANT_PARTS = ('schema', 'hostname', 'driver_version', 'simulated', 'units')
 
 
 class OutputStyle(NamedTuple):
-    """How rows are written: ``--format``."""
+    """A format with its options: ``--format``."""
 
     kind: str = 'csv'
     header: bool = True
-    #: Whether units stand behind values.
+    #: Whether values are followed by their units.
     units: bool = True
 
 
 class Format(Protocol):
-    """Writes one answer after another."""
+    """Formats one result after another."""
 
-    def pieces(self, answer: Answer) -> list[str]:
-        """The text of an answer, in pieces of which each is to be written whole or not at all."""
+    def pieces(self, result: QueryResult) -> list[str]:
+        """Return text in pieces; each one is to be written as a whole or not at all."""
 
 
 def parse_style(text: str) -> OutputStyle:
-    """The style of a text such as ``'csv,noheader,nounits'``.
+    """Parse a text such as ``'csv,noheader,nounits'``.
 
     Raises:
-        ValueError: A word that means nothing, two kinds, or a word that does not go with the kind.
+        ValueError: Unknown word, two formats, or an option that the format does not have.
     """
     words = text.replace(',', ' ').split()
     kinds = [word for word in words if word in KINDS]
@@ -61,41 +61,41 @@ def parse_style(text: str) -> OutputStyle:
     unknown = sorted(others - {'noheader', 'nounits'})
     if unknown:
         known = ', '.join((*KINDS, 'noheader', 'nounits'))
-        raise ValueError(f'there is no {unknown[0]!r}: use {known}')
+        raise ValueError(f'unknown format {unknown[0]!r}; use {known}')
     if len(set(kinds)) > 1:
-        raise ValueError(f'{" and ".join(kinds)} are two formats')
+        raise ValueError(f'{" and ".join(kinds)} cannot be combined')
     kind = kinds[0] if kinds else 'csv'
     if others and kind.startswith('json'):
-        raise ValueError(f'{sorted(others)[0]} does not go with {kind}')
+        raise ValueError(f'{sorted(others)[0]} cannot be combined with {kind}')
     return OutputStyle(kind, 'noheader' not in others, 'nounits' not in others)
 
 
-def make_format(question: Question, style: OutputStyle, *, for_terminal: bool) -> Format:
-    """The format of this style. What goes to a terminal is made safe for it."""
+def make_format(query: TableQuery, style: OutputStyle, *, for_terminal: bool) -> Format:
+    """Make the format of a style; for a terminal, control characters are replaced."""
     if style.kind == 'json':
-        return JsonFormat(question)
+        return JsonFormat(query)
     if style.kind == 'jsonl':
-        return JsonLinesFormat(question)
+        return JsonLinesFormat(query)
     if style.kind == 'table':
-        return TableFormat(question, style)
-    return CsvFormat(question, style, for_terminal=for_terminal)
+        return TableFormat(query, style)
+    return CsvFormat(query, style, for_terminal=for_terminal)
 
 
 class CsvFormat:
-    """CSV as nvidia-smi writes it; fields with commas, quotes or line breaks in quotes."""
+    """CSV like that of nvidia-smi; fields with commas, quotes or line breaks are quoted."""
 
     def __init__(
-        self, question: Question, style: OutputStyle, *, for_terminal: bool = False
+        self, query: TableQuery, style: OutputStyle, *, for_terminal: bool = False
     ) -> None:
-        self._question = question
+        self._query = query
         self._style = style
         self._for_terminal = for_terminal
         self._has_header = not style.header
 
-    def pieces(self, answer: Answer) -> list[str]:
-        """The header, the first time, and a piece for each row."""
+    def pieces(self, result: QueryResult) -> list[str]:
+        """Return a piece for each row, and the header the first time."""
         pieces = []
-        for columns, rows in _tables(self._question, answer):
+        for columns, rows in _tables(self._query, result):
             if not self._has_header:
                 self._has_header = True
                 pieces.append(_line([quote(header_text(column)) for column in columns]))
@@ -111,32 +111,32 @@ class CsvFormat:
 
 
 def _line(cells: list[str]) -> str:
-    """A row. Readers know a quote only at the very beginning of a field: no space before it."""
+    """Join cells; no space before a quote, which readers accept only at the start of a field."""
     others = (f',{cell}' if cell.startswith('"') else f', {cell}' for cell in cells[1:])
     return cells[0] + ''.join(others) + '\n'
 
 
 class JsonFormat:
-    """One JSON object for each answer, easy to read. All of it is ASCII."""
+    """One indented JSON object per result, in ASCII."""
 
-    def __init__(self, question: Question) -> None:
-        self._question = question
+    def __init__(self, query: TableQuery) -> None:
+        self._query = query
 
-    def pieces(self, answer: Answer) -> list[str]:
-        """One piece."""
-        return [json.dumps(document(self._question, answer), indent=2) + '\n']
+    def pieces(self, result: QueryResult) -> list[str]:
+        """Return one piece."""
+        return [json.dumps(document(self._query, result), indent=2) + '\n']
 
 
 class JsonLinesFormat:
-    """One JSON object a line; what does not change is in the first line only."""
+    """One JSON object per line; constant parts are in the first line only."""
 
-    def __init__(self, question: Question) -> None:
-        self._question = question
+    def __init__(self, query: TableQuery) -> None:
+        self._query = query
         self._known: dict[str, Any] = {}
 
-    def pieces(self, answer: Answer) -> list[str]:
-        """One piece."""
-        whole = document(self._question, answer)
+    def pieces(self, result: QueryResult) -> list[str]:
+        """Return one piece."""
+        whole = document(self._query, result)
         constant = {key: whole[key] for key in CONSTANT_PARTS if key in whole}
         left_out = constant if constant == self._known else {}
         self._known = constant
@@ -144,9 +144,9 @@ class JsonLinesFormat:
         return [json.dumps(line, separators=(',', ':')) + '\n']
 
 
-def document(question: Question, answer: Answer) -> dict[str, Any]:
-    """An answer as JSON has it: see ``schema.json``. Tables that are not asked for are not in it."""
-    sample = answer.sample
+def document(query: TableQuery, result: QueryResult) -> dict[str, Any]:
+    """Return a result as JSON data, without tables that are not part of the query."""
+    sample = result.sample
     made: dict[str, Any] = {
         'schema': SCHEMA,
         'timestamp': iso_time(sample.timestamp),
@@ -155,29 +155,29 @@ def document(question: Question, answer: Answer) -> dict[str, Any]:
     }
     if sample.simulated:
         made['simulated'] = sample.simulated
-    made['units'] = {c.name: c.unit for c in question.columns if c.unit}
-    if question.devices is not None:
-        made['devices'] = [plain_row(question.devices, row) for row in answer.devices]
-    if question.processes is not None:
-        made['processes'] = [plain_row(question.processes, row) for row in answer.processes]
-    if question.items is not None:
-        table, columns = question.items
-        made[table.name] = [plain_row(columns, row) for row in answer.items]
+    made['units'] = {c.name: c.unit for c in query.columns if c.unit}
+    if query.devices is not None:
+        made['devices'] = [plain_row(query.devices, row) for row in result.devices]
+    if query.processes is not None:
+        made['processes'] = [plain_row(query.processes, row) for row in result.processes]
+    if query.items is not None:
+        table, columns = query.items
+        made[table.name] = [plain_row(columns, row) for row in result.items]
     return made
 
 
 class TableFormat:
     """Aligned columns for people."""
 
-    def __init__(self, question: Question, style: OutputStyle) -> None:
-        self._question = question
+    def __init__(self, query: TableQuery, style: OutputStyle) -> None:
+        self._query = query
         self._style = style
         self._is_first = True
 
-    def pieces(self, answer: Answer) -> list[str]:
-        """One piece for each table, with an empty line between tables."""
+    def pieces(self, result: QueryResult) -> list[str]:
+        """Return a piece for each table, with an empty line between tables."""
         pieces = []
-        for columns, rows in _tables(self._question, answer):
+        for columns, rows in _tables(self._query, result):
             lines = self._lines(columns, rows)
             text = ''.join(f'{line.rstrip()}\n' for line in lines)
             pieces.append(text if self._is_first else f'\n{text}')
@@ -190,7 +190,7 @@ class TableFormat:
             [printable(value_text(c, c.value(row), units=units)) for c in columns] for row in rows
         ]
         if self._style.header:
-            # Units stand behind the values, or else behind the names.
+            # Units follow the values, or else the names.
             names = [column.header if units else header_text(column) for column in columns]
             cells.insert(0, names)
         widths = [max(map(_width, column), default=0) for column in zip(*cells)]
@@ -206,7 +206,7 @@ class TableFormat:
 
 
 def _width(text: str) -> int:
-    """How many cells of a terminal a text takes."""
+    """Width of a text in terminal cells."""
     if text.isascii():
         return len(text)
     from wcwidth import wcswidth  # 25 ms: only for texts that need it
@@ -216,13 +216,13 @@ def _width(text: str) -> int:
 
 
 def _tables(
-    question: Question, answer: Answer
+    query: TableQuery, result: QueryResult
 ) -> list[tuple[tuple[QueryColumn, ...], Sequence[AnyRow]]]:
     tables: list[tuple[tuple[QueryColumn, ...], Sequence[AnyRow]]] = []
-    if question.devices is not None:
-        tables.append((question.devices, answer.devices))
-    if question.processes is not None:
-        tables.append((question.processes, answer.processes))
-    if question.items is not None:
-        tables.append((question.items[1], answer.items))
+    if query.devices is not None:
+        tables.append((query.devices, result.devices))
+    if query.processes is not None:
+        tables.append((query.processes, result.processes))
+    if query.items is not None:
+        tables.append((query.items[1], result.items))
     return tables

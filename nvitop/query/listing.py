@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names that can be asked for, with their units and what they mean, for people."""
+"""Lists of all fields with unit and meaning: ``--list`` and ``--help-query-…``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from nvitop.query.columns import (
     process_table,
     remapped_rows_table,
 )
-from nvitop.query.lists import list_tables
+from nvitop.query.list_tables import list_tables
 
-#: What each ``--query-…`` of nvidia-smi asks for.
+#: Options ``--query-…`` of nvidia-smi.
 QUERIES = ('gpu', 'compute-apps', 'remapped-rows', *list_tables())
+#: Maximum width of the first column; longer names have a line of their own.
+_LONGEST_NAME = 48
 
 
 def table_of(query: str) -> QueryTable:
-    """The table that ``--query-…`` of nvidia-smi asks."""
+    """The table of an option ``--query-…`` of nvidia-smi."""
     if query == 'gpu':
         return device_table()
     if query == 'remapped-rows':
@@ -31,7 +33,7 @@ def table_of(query: str) -> QueryTable:
 
 
 def list_of_names() -> str:
-    """All names of nvitop: what ``--list`` shows."""
+    """All fields of nvitop, for ``--list``."""
     return '\n'.join(
         [
             _list('GPUs: --gpu=', device_table(), _in_nvitop),
@@ -45,8 +47,8 @@ def list_of_names() -> str:
 
 
 def help_on(query: str) -> str:
-    """The names for one ``--query-…`` of nvidia-smi."""
-    title = f'names for --query-{query}=, separated by commas:'
+    """The fields of one option ``--query-…`` of nvidia-smi."""
+    title = f'fields for --query-{query}=, comma-separated:'
     return _list(title, table_of(query), _in_nvidia_smi)
 
 
@@ -59,10 +61,6 @@ def _in_nvidia_smi(table: QueryTable, column: QueryColumn) -> tuple[str, ...]:
         return ()
     others = [n for n, c in table.by_name.items() if c is column and n not in column[:2]]
     return ' or '.join([column.query, *others]), unit_in_csv(column), column.help
-
-
-#: A first cell that is longer than this has a line for itself.
-_LONGEST_NAME = 48
 
 
 def _list(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking: from names of columns to rows of values, measuring nothing that is not asked for."""
+"""From column names to rows of values: only what the columns need is measured."""
 
 from __future__ import annotations
 
@@ -21,35 +21,36 @@ from nvitop.query.columns import (
 )
 
 if TYPE_CHECKING:
-    from nvitop.query.lists import ItemRow, ListTable
-    from nvitop.query.target import DeviceTarget
+    from nvitop.query.list_tables import ItemRow, ListTable
+    from nvitop.sampling.device_names import DeviceIndex
     from nvitop.sampling.source import LiveSource
-    from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
+    from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
 
-#: Columns of processes that cost a call of NVML of their own, or a wait of 0.1 s.
+#: Process columns that need additional NVML calls.
 _LOADS = frozenset(f'gpu_{engine}_utilization' for engine in ('sm', 'memory', 'encoder', 'decoder'))
+#: Process columns that need two readings 0.1 s apart.
 _CPU = frozenset({'cpu_percent'})
 
 
-class Question(NamedTuple):
-    """What is asked for."""
+class TableQuery(NamedTuple):
+    """Tables to fill, and the devices that they cover."""
 
-    #: Columns of the table of devices; ``None``: no such table is asked for.
+    #: Columns of the table of devices; ``None``: no such table.
     devices: tuple[QueryColumn, ...] | None = None
-    #: Columns of the table of processes; ``None``: no such table is asked for.
+    #: Columns of the table of processes; ``None``: no such table.
     processes: tuple[QueryColumn, ...] | None = None
-    #: A list of each GPU and its columns; ``None``: no such table is asked for.
+    #: A list with several rows per GPU, and its columns; ``None``: no such table.
     items: tuple[ListTable, tuple[QueryColumn, ...]] | None = None
-    #: Which devices; ``None``: all.
-    targets: tuple[DeviceTarget, ...] | None = None
-    #: Whether MIG devices have rows too, below their GPU.
+    #: Devices to include; ``None``: all.
+    only: tuple[DeviceIndex, ...] | None = None
+    #: Whether MIG devices have rows too, after their GPU.
     mig: bool = False
-    #: Only processes with a compute context.
+    #: Include only processes with a compute context.
     compute_only: bool = False
 
     @property
     def columns(self) -> tuple[QueryColumn, ...]:
-        """All columns, of all tables."""
+        """All columns of all tables."""
         items = () if self.items is None else self.items[1]
         return (*(self.devices or ()), *(self.processes or ()), *items)
 
@@ -60,14 +61,14 @@ class Question(NamedTuple):
 
     @property
     def metrics(self) -> frozenset[str]:
-        """Names of the metrics of devices that have to be measured."""
+        """Names of the device metrics to measure."""
         found = {metric for column in self.columns for metric in column.metrics}
         if self.items is not None:
             found.add(self.items[0].name)
         return frozenset(found)
 
 
-class Answer(NamedTuple):
+class QueryResult(NamedTuple):
     """Rows of one moment."""
 
     sample: Sample
@@ -76,38 +77,37 @@ class Answer(NamedTuple):
     items: tuple[ItemRow, ...] = ()
 
 
-class Asker:
-    """Asks one question, again and again."""
+class QueryRunner:
+    """Runs one query any number of times."""
 
     def __init__(
         self,
-        question: Question,
+        query: TableQuery,
         *,
         period: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.question = question
-        self.source = _source(question, period, clock, sleep)
+        self.query = query
+        self.source = _source(query, period, clock, sleep)
 
-    def ask(self) -> Answer:
-        """Measure now. What fails is in the problems of the sample."""
+    def run(self) -> QueryResult:
+        """Measure now. Failures are among the problems of the sample."""
         from nvitop.sampling.types import Demand
 
-        question = self.question
-        names = question.names
+        names = self.query.names
         sample = self.source.complete_sample(
-            Demand(processes=question.processes is not None),
-            metrics=question.metrics,
+            Demand(processes=self.query.processes is not None),
+            metrics=self.query.metrics,
             host=False,
             process_cpu=not names.isdisjoint(_CPU),
             process_loads=not names.isdisjoint(_LOADS),
         )
-        return answer(question, sample)
+        return make_rows(self.query, sample)
 
 
 def _source(
-    question: Question,
+    query: TableQuery,
     period: float | None,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
@@ -115,76 +115,74 @@ def _source(
     from nvitop.sampling.plan import intervals
     from nvitop.sampling.source import LiveSource
 
-    only: list[int | tuple[int, int]] | None = None
-    # All GPUs are counted, whichever are wanted.
-    if question.targets is not None and 'count' not in question.names:
+    only: list[DeviceIndex] | None = None
+    # The column "count" needs all GPUs.
+    if query.only is not None and 'count' not in query.names:
+        # Rows of processes on a MIG device have values of its GPU.
         only = [
-            (target.gpu, target.mig)
-            # The GPU itself is told of in rows of processes.
-            if target.mig is not None and question.processes is None
-            else target.gpu
-            for target in question.targets
+            device[0] if isinstance(device, tuple) and query.processes is not None else device
+            for device in query.only
         ]
     return LiveSource(
         intervals(period),
         only=only,
-        mig_devices=question.mig or question.processes is not None,
+        mig_devices=query.mig or query.processes is not None,
         clock=clock,
         sleep=sleep,
     )
 
 
-def answer(question: Question, sample: Sample) -> Answer:
-    """The rows of a sample that are asked for."""
+def make_rows(query: TableQuery, sample: Sample) -> QueryResult:
+    """The rows of a sample that belong to a query."""
     devices: tuple[DeviceQueryRow, ...] = ()
     processes: tuple[ProcessQueryRow, ...] = ()
-    if question.devices is not None:
+    if query.devices is not None:
         devices = tuple(
             DeviceQueryRow(sample, device)
             for device in sample.devices
-            if _is_wanted(question, device)
+            if _includes(query, device.key, mig=query.mig)
         )
-    if question.processes is not None:
+    if query.processes is not None:
         gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
         processes = tuple(
             ProcessQueryRow(sample, gpus.get(process.key.device.physical_index), process)
             for process in sample.processes
-            if _is_process_wanted(question, process)
+            if _includes_process(query, process)
         )
-    return Answer(sample, devices, processes, _items(question, sample))
+    return QueryResult(sample, devices, processes, _items(query, sample))
 
 
-def _items(question: Question, sample: Sample) -> tuple[ItemRow, ...]:
-    if question.items is None:
+def _items(query: TableQuery, sample: Sample) -> tuple[ItemRow, ...]:
+    if query.items is None:
         return ()
-    from nvitop.query.lists import ItemRow
+    from nvitop.query.list_tables import ItemRow
 
     rows: list[ItemRow] = []
     for device in sample.devices:
-        if not device.key.is_mig and _is_wanted(question, device):
-            items: Any = device.extended_value(question.items[0].name)
+        if not device.key.is_mig and _includes(query, device.key, mig=query.mig):
+            items: Any = device.extended_value(query.items[0].name)
             rows += [ItemRow(sample, device, item) for item in items or ()]
     return tuple(rows)
 
 
-def _is_wanted(question: Question, device: DeviceSample) -> bool:
-    key = device.key
-    if question.targets is None:
-        return question.mig or not key.is_mig
-    return any(target.covers(key, mig=question.mig) for target in question.targets)
+def _includes(query: TableQuery, key: DeviceKey, *, mig: bool) -> bool:
+    """Whether a device is included; with ``mig``, a GPU includes its MIG devices."""
+    is_gpu_included = mig or not key.is_mig
+    if query.only is None:
+        return is_gpu_included
+    if key.is_mig and (key.physical_index, key.mig_index) in query.only:
+        return True
+    return is_gpu_included and key.physical_index in query.only
 
 
-def _is_process_wanted(question: Question, process: ProcessSample) -> bool:
-    if question.compute_only and process.type == 'G':
+def _includes_process(query: TableQuery, process: ProcessSample) -> bool:
+    if query.compute_only and process.type == 'G':
         return False
-    key = process.key.device
-    return question.targets is None or any(
-        target.covers(key, mig=True) for target in question.targets
-    )
+    return _includes(query, process.key.device, mig=True)
 
 
 class QueryRow(Dict[str, Value]):
-    """A row by the names of JSON; other names of a column will do too: ``row['memory.used']``."""
+    """A row by JSON names; other names of a column work too: ``row['memory.used']``."""
 
     #: The table that the row belongs to.
     table: ClassVar[Callable[[], QueryTable]]
@@ -211,7 +209,7 @@ class ProcessValues(QueryRow):
 def plain_row(
     columns: Iterable[QueryColumn], row: DeviceQueryRow | ProcessQueryRow | ItemRow
 ) -> dict[str, Value]:
-    """The values of a row as JSON has them, by the names of the columns."""
+    """The values of a row as in JSON, by the names of the columns."""
     return {column.name: _plain(column, column.value(row)) for column in columns}
 
 
@@ -224,7 +222,7 @@ def _plain(column: QueryColumn, value: Value) -> Value:
 
 
 def iso_time(seconds: float) -> str:
-    """A moment in ISO 8601, in local time with its zone: ``'2024-01-02T03:04:05.678+01:00'``."""
+    """Format a time as ISO 8601 in local time with zone: ``'2024-01-02T03:04:05.678+01:00'``."""
     moment = datetime.fromtimestamp(seconds, timezone.utc).astimezone()
     return moment.isoformat(timespec='milliseconds')
 
@@ -235,29 +233,29 @@ def query_devices(
     ids: str | int | Iterable[str | int | tuple[int, int]] | None = None,
     mig: bool = False,
 ) -> list[DeviceValues]:
-    """What ``nvitop query --gpu=… --format=json`` tells of each GPU, measured now.
+    """Measure GPUs now: the rows of ``nvitop query --gpu=… --format=json``.
 
-    Rows are dictionaries by the names of the command's JSON; names of nvidia-smi will do too.
-    Numbers are in the units of ``nvitop query --list`` (bytes, W, °C, MHz, %), times are text in
-    ISO 8601, and ``None`` is not available.
+    Rows are dictionaries with the names of the command's JSON as keys; names of nvidia-smi work too.
+    Numbers are in the units of ``nvitop query --list`` (bytes, W, °C, MHz, %), times are ISO 8601
+    text, and ``None`` means not available.
 
     >>> [row['memory.free'] for row in query_devices('memory.free, memory.total')]
     [85008908288, 12884901888]
 
     Args:
-        names: Names of columns, of nvitop or nvidia-smi, separated by commas or spaces, or a
-            collection of them. ``'all'``: all there are.
-        ids: Only these devices: indices, (GPU, MIG device) pairs or ``'0:1'``, UUIDs, also
-            shortened, PCI bus ids or serial numbers. ``None``: all.
-        mig: Whether MIG devices have rows too, below their GPU.
+        names: Column names of nvitop or nvidia-smi, separated by commas or spaces, or an iterable
+            of them. ``'all'``: all columns.
+        ids: Devices to include: indices, (GPU, MIG device) pairs or ``'0:1'``, UUIDs or their
+            beginnings, PCI bus IDs or serial numbers. ``None``: all.
+        mig: Whether MIG devices have rows too, after their GPU.
 
     Raises:
-        ValueError: There is no such name or device; the text says what there is.
-        nvitop.NVMLError: The driver does not answer.
+        ValueError: Unknown name or device; the message suggests similar ones.
+        nvitop.NVMLError: The driver does not respond.
     """
     columns = device_table().find(names)
-    asker = Asker(Question(devices=columns, targets=_targets(ids), mig=mig))
-    return [DeviceValues(plain_row(columns, row)) for row in asker.ask().devices]
+    runner = QueryRunner(TableQuery(devices=columns, only=_find_devices(ids), mig=mig))
+    return [DeviceValues(plain_row(columns, row)) for row in runner.run().devices]
 
 
 def query_processes(
@@ -265,25 +263,24 @@ def query_processes(
     *,
     ids: str | int | Iterable[str | int | tuple[int, int]] | None = None,
 ) -> list[ProcessValues]:
-    """What ``nvitop query --processes=… --format=json`` tells of each process on a device, now.
+    """Measure GPU processes now: the rows of ``nvitop query --processes=… --format=json``.
 
-    A process has a row for each device that it uses. Rows, names, ``ids`` and what is raised are
-    as in :func:`query_devices`.
+    A process has one row for each device that it uses. Rows, names, ``ids`` and exceptions are as
+    in :func:`query_devices`.
 
     >>> query_processes('pid, user, gpu_memory')
     [{'pid': 4242, 'user': 'ada', 'gpu_memory': 8589934592}]
     """
     columns = process_table().find(names)
-    asker = Asker(Question(processes=columns, targets=_targets(ids)))
-    return [ProcessValues(plain_row(columns, row)) for row in asker.ask().processes]
+    runner = QueryRunner(TableQuery(processes=columns, only=_find_devices(ids)))
+    return [ProcessValues(plain_row(columns, row)) for row in runner.run().processes]
 
 
-def _targets(
+def _find_devices(
     ids: str | int | Iterable[str | int | tuple[int, int]] | None,
-) -> tuple[DeviceTarget, ...] | None:
+) -> tuple[DeviceIndex, ...] | None:
     from nvitop.api import libnvml
-    from nvitop.query.target import find_targets
+    from nvitop.sampling.device_names import require_devices
 
-    # Raises where the driver does not answer: then there is nothing that a row could tell of.
-    libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
-    return None if ids is None else find_targets(ids)
+    libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)  # raises without a driver
+    return None if ids is None else require_devices(ids)

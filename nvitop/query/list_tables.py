@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nvidia-smi tells of a GPU in several rows: pages, clocks, accounts."""
+"""Lists with several rows per GPU: retired pages, supported clocks, accounted processes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import functools
 from typing import Any
 
 from nvitop.namedtuple import NamedTuple
-from nvitop.query.columns import QueryColumn, QueryTable, Value, fact_columns, make_table
+from nvitop.query.columns import QueryColumn, QueryTable, Value, gpu_columns, make_table
 from nvitop.sampling.types import DeviceSample, Sample
 
 
 class ItemRow(NamedTuple):
-    """What one row of a list of a GPU is made from."""
+    """Source of one row of a list."""
 
     sample: Sample
     gpu: DeviceSample
@@ -20,11 +20,11 @@ class ItemRow(NamedTuple):
 
 
 class ListTable(NamedTuple):
-    """A list of which a GPU has several rows."""
+    """A list with several rows per GPU."""
 
-    #: The metric that holds its rows; its key in JSON.
+    #: Metric that holds the rows; key in JSON.
     name: str
-    #: ``--query-…`` of nvidia-smi.
+    #: ``--query-OPTION`` of nvidia-smi.
     option: str
     table: QueryTable
 
@@ -40,7 +40,7 @@ def _list(
     columns: tuple[tuple[str, str | None, str, str, str], ...],
     **aliases: str,
 ) -> ListTable:
-    """A list whose rows have these columns: name, name in nvidia-smi, unit, kind, help."""
+    """Make a list from its columns: name, name in nvidia-smi, unit, kind, help."""
     own = tuple(
         QueryColumn(
             *column,
@@ -50,27 +50,33 @@ def _list(
         )
         for position, column in enumerate(columns)
     )
-    return ListTable(name, option, make_table((*fact_columns(), *own), aliases))
+    return ListTable(name, option, make_table((*gpu_columns(), *own), aliases))
 
 
 @functools.lru_cache(maxsize=None)
 def list_tables() -> dict[str, ListTable]:
-    """The lists that can be asked for, by the option of nvidia-smi."""
+    """All lists, by the option of nvidia-smi."""
     clocks = (
-        ('memory_clock', 'memory', 'MHz', 'int', 'memory clock that can be set'),
-        ('graphics_clock', 'graphics', 'MHz', 'int', 'graphics clock that can be set with it'),
+        ('memory_clock', 'memory', 'MHz', 'int', 'supported memory clock'),
+        ('graphics_clock', 'graphics', 'MHz', 'int', 'graphics clock supported with it'),
     )
     pages = (
-        ('address', 'retired_pages.address', '', 'int', 'where the page is'),
+        ('address', 'retired_pages.address', '', 'int', 'address of the page'),
         ('cause', 'retired_pages.cause', '', 'str', 'Single Bit ECC or Double Bit ECC'),
     )
     accounts = (
-        ('pid', 'pid', '', 'int', 'PID, as the driver tells it'),
-        ('gpu_utilization', 'gpu_utilization', '%', 'int', 'mean load in its life'),
-        ('memory_utilization', 'mem_utilization', '%', 'int', 'mean load on the memory bandwidth'),
-        ('max_memory', 'max_memory_usage', 'B', 'int', 'the most device memory it used'),
-        ('time', 'time', 'ms', 'int', 'for how long it used the GPU; 0 while it runs'),
-        ('is_running', None, '', 'bool', 'whether it runs'),
+        ('pid', 'pid', '', 'int', 'PID as reported by the driver'),
+        (
+            'gpu_utilization',
+            'gpu_utilization',
+            '%',
+            'int',
+            'mean GPU utilization over its lifetime',
+        ),
+        ('memory_utilization', 'mem_utilization', '%', 'int', 'mean memory bandwidth utilization'),
+        ('max_memory', 'max_memory_usage', 'B', 'int', 'maximum device memory in use'),
+        ('time', 'time', 'ms', 'int', 'time it used the GPU; 0 while it is running'),
+        ('is_running', None, '', 'bool', 'whether it is running'),
     )
     lists = (
         _list('supported_clocks', 'supported-clocks', clocks, mem='memory', gr='graphics'),

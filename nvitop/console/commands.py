@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of commands. A new command is one row here and one module."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Sequence
+
+from nvitop.namedtuple import NamedTuple
+
+
+class Command(NamedTuple):
+    """A command line with a module of its own.
+
+    The module has ``make_parser()``, which returns an :class:`argparse.ArgumentParser`, and
+    ``main(arguments)``, which returns the exit status.
+    """
+
+    name: str
+    #: One line for the help, the man page and the completions.
+    help: str
+    module: str
+    #: Options that select the command without its name.
+    option_prefixes: tuple[str, ...] = ()
+
+    def load(self) -> Any:
+        """Import the module."""
+        return importlib.import_module(self.module)
+
+
+#: Commands of ``nvitop``: ``nvitop NAME``.
+COMMANDS = (
+    Command(
+        'query',
+        'print GPU and process values as CSV, JSON or a table',
+        'nvitop.query.command',
+        ('--query-', '--help-query-'),
+    ),
+)
+#: Other programs that are installed with ``nvitop``.
+NVISEL = Command('nvisel', 'print the GPUs that are free enough', 'nvitop.select.command')
+
+
+def find_command(arguments: Sequence[str]) -> tuple[Command, list[str]] | None:
+    """The command that the arguments of ``nvitop`` select, and the arguments for it."""
+    for command in COMMANDS:
+        if arguments[:1] == [command.name]:
+            return command, list(arguments[1:])
+        prefixes = command.option_prefixes
+        if prefixes and any(argument.startswith(prefixes) for argument in arguments):
+            return command, list(arguments)
+    return None
+
+
+def command_lines(commands: Sequence[Command] = (*COMMANDS, NVISEL)) -> str:
+    """Names and help lines of commands, one per line, for a help text."""
+    names = [
+        command.name if command is NVISEL else f'nvitop {command.name}' for command in commands
+    ]
+    width = max(map(len, names))
+    return '\n'.join(f'{name:{width}}  {command.help}' for name, command in zip(names, commands))

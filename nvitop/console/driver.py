@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver of a command: the real one, or a simulated one."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Callable, Iterator, TypeVar
+
+from nvitop.api import libnvml
+from nvitop.console.outcome import CommandFailure
+from nvitop.sampling import watchdog
+
+T = TypeVar('T')
+
+
+def simulate(scenario: str, *, announce: bool = True) -> None:
+    """Replace the driver by that of a simulated machine.
+
+    Raises:
+        CommandFailure: The scenario cannot be used; the status is 2.
+    """
+    from nvitop import simulation
+
+    try:
+        simulation.install(scenario or simulation.DEFAULT_SCENARIO, announce=announce)
+    except simulation.ScenarioError as error:
+        raise CommandFailure(str(error), 2) from error
+
+
+def start_driver(program: str, first_calls: Callable[[], T], *, limit: float | None = None) -> T:
+    """Make the first calls to the driver and return their result.
+
+    On a terminal, a notice appears if the driver does not respond at once.
+
+    Args:
+        program: Begins the notice.
+        first_calls: Makes the calls; the first one initializes NVML.
+        limit: Maximum time in seconds.
+
+    Raises:
+        CommandFailure: The driver does not start or does not respond.
+    """
+    notices = [f'{program}: the NVIDIA driver has not responded yet; press Ctrl-C to quit']
+
+    def show_notice() -> None:
+        if notices and sys.stderr.isatty():
+            print(notices.pop(), file=sys.stderr, flush=True)
+
+    try:
+        with driver_errors():
+            return watchdog.ask_at_start(first_calls, limit, while_waiting=show_notice)
+    except (AttributeError, ValueError, OSError) as error:
+        raise CommandFailure(libnvml.explain_init_error(error)) from error
+
+
+@contextlib.contextmanager
+def driver_errors() -> Iterator[None]:
+    """Report errors of the driver inside the block as a command failure."""
+    try:
+        yield
+    except (libnvml.NVMLError, TimeoutError) as error:
+        raise CommandFailure(libnvml.explain_init_error(error)) from error

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals that end a command between two rows of its output, never within one."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from typing import TYPE_CHECKING, Any, Iterator
+
+from nvitop.platforms.kernel import ENDING
+
+if TYPE_CHECKING:
+    from types import FrameType, TracebackType
+
+
+class InterruptedByUser(BaseException):
+    """A signal asked the program to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Interrupts:
+    """Turns signals into :class:`InterruptedByUser`, but delays them while a row is written.
+
+    Its handlers are installed inside its ``with`` block, if that runs in the main thread.
+    """
+
+    def __init__(self) -> None:
+        self._is_delayed = False
+        self._pending = 0
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for number in ENDING:
+                # Signals that the parent ignores (nohup, background jobs) stay ignored.
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        # A second signal is not delayed: the reader of a pipe may never read on.
+        if self._is_delayed and not self._pending:
+            self._pending = number
+            return
+        raise InterruptedByUser(number)
+
+    @contextlib.contextmanager
+    def delayed(self) -> Iterator[None]:
+        """Delay signals until the end of the block."""
+        self._is_delayed = True
+        try:
+            yield
+        finally:
+            self._is_delayed = False
+        pending, self._pending = self._pending, 0
+        if pending:
+            raise InterruptedByUser(pending)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages of commands on standard error: ``nvitop: warning: …``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING, Iterable
+
+from nvitop.namedtuple import NamedTuple
+from nvitop.printable import printable_lines
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Kind = Literal['error', 'warning', 'hint']
+
+_COLORS = {'error': 'red', 'warning': 'yellow', 'hint': 'green'}
+
+
+class Message(NamedTuple):
+    """A message to print later. An error means a nonzero exit status."""
+
+    kind: Kind
+    text: str
+
+
+def print_message(program: str, kind: Kind, text: str) -> None:
+    """Print ``PROGRAM: KIND: TEXT`` to standard error.
+
+    On a terminal the kind is colored and the text is wrapped between words. A standard error that
+    cannot be written to is ignored.
+    """
+    message = f'{program}: {kind}: {printable_lines(text)}'
+    with contextlib.suppress(OSError):
+        if sys.stderr.isatty():
+            from nvitop.api.termcolor import colored
+
+            label = colored(f'{kind}:', _COLORS[kind], attrs=('bold',))
+            message = _wrapped(message).replace(f'{kind}:', label, 1)
+        print(message, file=sys.stderr)
+
+
+def print_messages(program: str, messages: Iterable[Message]) -> None:
+    """Print messages in their order."""
+    for kind, text in messages:
+        print_message(program, kind, text)
+
+
+def exit_status(messages: Iterable[Message]) -> int:
+    """1 if one of the messages is an error, else 0."""
+    return int(any(message.kind == 'error' for message in messages))
+
+
+def _wrapped(text: str) -> str:
+    """Wrap each line to the width of the terminal of standard error."""
+    import textwrap
+
+    width = 0
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    fit = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    return '\n'.join('\n'.join(fit.wrap(line)) for line in text.split('\n')) if width else text

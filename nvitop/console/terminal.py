@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The terminal that a command writes to, or its stand-in."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+
+def stdout_width(fallback: int = 79) -> int:
+    """Number of columns of stdout: ``COLUMNS`` if it is set, else that of the terminal."""
+    with contextlib.suppress(ValueError):
+        columns = int(os.environ.get('COLUMNS', ''))
+        if columns > 0:
+            return columns
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.get_terminal_size(sys.stdout.fileno()).columns or fallback
+    return fallback
+
+
+def is_watched() -> bool:
+    """Whether ``watch`` runs this process, directly (-x) or through a shell."""
+    if sys.stdout.isatty():
+        return False
+    from nvitop.api.process.observed import names_above
+
+    parent, above = (*names_above(2), '', '')[:2]
+    return 'watch' in (parent, above if parent in ('sh', 'bash', 'dash', 'zsh') else '')

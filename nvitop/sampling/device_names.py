@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices by the names that users give them: index, UUID, PCI bus ID or serial number."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Iterable, Tuple, Union
+
+from nvitop.api import libnvml
+from nvitop.api.device import Device
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.watchdog import Watchdog, ask_at_start
+
+#: Index of a GPU, or (GPU, MIG device).
+DeviceIndex = Union[int, Tuple[int, int]]
+
+#: Maximum time (seconds) for one GPU to report its names.
+NAMES_SECONDS = 2.0
+
+_INDEX = re.compile(r'(\d{1,9})(?::(\d{1,9}))?', re.ASCII)
+_UUID = re.compile(r'(GPU|MIG)-[0-9A-Z/-]+', re.ASCII | re.IGNORECASE)
+_BUS_ID = re.compile(r'(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])', re.IGNORECASE)
+
+
+class DeviceMatches(NamedTuple):
+    """Devices that were found by their names."""
+
+    #: Each device once, in the order of the names.
+    found: tuple[DeviceIndex, ...]
+    #: A message for each name that matches no device, or several.
+    problems: tuple[str, ...] = ()
+
+
+class UnknownDeviceError(ValueError):
+    """A name matches no device, or several."""
+
+
+class _GpuNames(NamedTuple):
+    """Names of a GPU and of its MIG devices."""
+
+    uuid: str
+    bus_id: str
+    serial: str
+    #: MIG index → UUID.
+    mig: dict[int, str]
+
+
+def split_names(names: str | int | Iterable[str | int | tuple[int, int]]) -> list[str]:
+    """Split names at commas and write indices as text: ``(0, 1)`` becomes ``'0:1'``."""
+    words: list[str] = []
+    for given in [names] if isinstance(names, (str, int)) else names:
+        if isinstance(given, str):
+            words += [word.strip() for word in given.split(',') if word.strip()]
+        else:
+            words.append(':'.join(map(str, given)) if isinstance(given, tuple) else str(given))
+    return words
+
+
+def is_device_name(text: str) -> bool:
+    """Whether a text has the form of a name of a device."""
+    return bool(_INDEX.fullmatch(text) or _UUID.fullmatch(text) or _BUS_ID.fullmatch(text)) or (
+        text.isascii() and text.isalnum() and text[:1].isdigit()
+    )  # a serial number
+
+
+def require_devices(
+    names: str | int | Iterable[str | int | tuple[int, int]],
+) -> tuple[DeviceIndex, ...]:
+    """Find the devices with these names.
+
+    Raises:
+        UnknownDeviceError: A name matches no device, or several.
+        NVMLError: The driver does not respond.
+    """
+    words = split_names(names)
+    if not words:
+        raise UnknownDeviceError('no device is given')
+    matches = match_devices(words)
+    if matches.problems:
+        raise UnknownDeviceError(matches.problems[0])
+    return matches.found
+
+
+def match_devices(names: Iterable[str]) -> DeviceMatches:
+    """Find the devices with these names as far as possible.
+
+    A name is an index, ``GPU:MIG`` indices, the beginning of a UUID, a PCI bus ID (without a domain
+    or with one of any length) or a serial number. GPUs are queried for names only if an index is
+    not enough; a GPU that does not respond does not block the others.
+
+    Raises:
+        NVMLError: The driver does not respond.
+        TimeoutError: The same, after 10 seconds.
+    """
+    names = list(names)
+    count = ask_at_start(_count_gpus)
+    known, silent = _read_names(_gpus_to_read(names, count))
+    found: dict[DeviceIndex, None] = {}
+    problems = []
+    for name in names:
+        matches = _matches(name, count, known)
+        if len(matches) == 1:
+            found[matches[0]] = None
+        else:
+            problems.append(_explain(name, matches, count, known, silent))
+    return DeviceMatches(tuple(found), tuple(problems))
+
+
+def _count_gpus() -> int:
+    count = libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+    return count if isinstance(count, int) else 0
+
+
+def _gpus_to_read(names: Iterable[str], count: int) -> Iterable[int]:
+    """The GPUs whose names are needed: none if all devices are given by index."""
+    wanted: set[int] = set()
+    for name in names:
+        index = _INDEX.fullmatch(name)
+        if index is None:
+            return range(count)
+        if index.group(2) is not None and int(index.group(1)) < count:
+            wanted.add(int(index.group(1)))
+    return sorted(wanted)
+
+
+def _read_names(gpus: Iterable[int]) -> tuple[dict[int, _GpuNames], list[int]]:
+    """Names of GPUs by index, and the GPUs that do not respond."""
+    steps = {index: functools.partial(_names_of, index) for index in gpus}
+    outcomes = Watchdog('nvitop-start').run(steps, limit=NAMES_SECONDS)
+    for outcome in outcomes.values():
+        if outcome.error is not None and not isinstance(outcome.error, libnvml.NVMLError):
+            raise outcome.error
+    known = {index: outcome.value for index, outcome in outcomes.items() if outcome.value}
+    return known, [index for index, outcome in outcomes.items() if outcome.timed_out]
+
+
+def _names_of(index: int) -> _GpuNames:
+    device = Device(index)
+    mig = {int(each.mig_index): str(each.uuid()) for each in device.mig_devices()}
+    return _GpuNames(str(device.uuid()), _full_bus_id(device.bus_id()), str(device.serial()), mig)
+
+
+def _matches(name: str, count: int, known: dict[int, _GpuNames]) -> list[DeviceIndex]:
+    index = _INDEX.fullmatch(name)
+    if index is not None:
+        gpu, mig = int(index.group(1)), index.group(2)
+        if mig is None:
+            return [gpu] if gpu < count else []
+        return [(gpu, int(mig))] if gpu in known and int(mig) in known[gpu].mig else []
+    if _UUID.fullmatch(name):
+        return _uuid_matches(name.lower(), known)
+    bus_id = _full_bus_id(name)
+    if bus_id:
+        return [gpu for gpu, names in known.items() if names.bus_id == bus_id]
+    is_serial = name.isalnum()
+    return [gpu for gpu, names in known.items() if is_serial and names.serial == name]
+
+
+def _uuid_matches(beginning: str, known: dict[int, _GpuNames]) -> list[DeviceIndex]:
+    if beginning.startswith('gpu-'):
+        return [gpu for gpu, names in known.items() if names.uuid.lower().startswith(beginning)]
+    return [
+        (gpu, mig)
+        for gpu, names in known.items()
+        for mig, uuid in names.mig.items()
+        if uuid.lower().startswith(beginning)
+    ]
+
+
+def _explain(
+    name: str,
+    matches: list[DeviceIndex],
+    count: int,
+    known: dict[int, _GpuNames],
+    silent: list[int],
+) -> str:
+    """Why a name is not that of exactly one device, and which devices there are."""
+    if matches:
+        return f'{name!r} matches {len(matches)} devices: give more of the UUID'
+    if not is_device_name(name):
+        expected = 'an index, GPU:MIG indices, a UUID, a PCI bus ID or a serial number'
+        return f'unknown device {name!r}: expected {expected}'
+    index = _INDEX.fullmatch(name)
+    gpu = int(index.group(1)) if index and index.group(2) else -1
+    if gpu in known:
+        pairs = ', '.join(f'{gpu}:{mig}' for mig in known[gpu].mig) or 'none'
+        return f'unknown device {name!r}: MIG devices of GPU {gpu}: {pairs}'
+    gpus = f'GPUs 0 to {count - 1}' if count > 1 else ('GPU 0' if count else 'no GPU')
+    silence = ''.join(f'; GPU {gpu} is not responding' for gpu in silent)
+    return f'unknown device {name!r}: this machine has {gpus}{silence}'
+
+
+def _full_bus_id(text: str) -> str:
+    """A PCI bus ID in its long form, ``''`` if the text is not one."""
+    match = _BUS_ID.fullmatch(text)
+    if match is None:
+        return ''
+    domain, bus, device, function = match.groups(default='0')
+    return f'{int(domain, 16):08x}:{bus}:{device}.{function}'.lower()

@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading devices and choosing among them; :func:`select_devices`."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import warnings
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Iterable,
+    List,
+    Optional,
+    Sequence,
+    TypeVar,
+    overload,
+)
+
+from nvitop.api import libnvml
+from nvitop.api.device import Device
+from nvitop.api.libnvml._errors import is_harmless, is_lost
+from nvitop.api.utils import human2bytes
+from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from nvitop.api.process import GpuProcess
+
+T = TypeVar('T')
+
+FORMATS = ('index', 'uuid', 'device')
+
+
+class Criteria(NamedTuple):
+    """Requirements for a device; ``None`` means no requirement."""
+
+    min_free_memory: int | None = None  # bytes
+    min_total_memory: int | None = None  # bytes
+    max_gpu_utilization: float | None = None  # percent
+    max_memory_utilization: float | None = None  # percent
+    #: Percent by which memory limits are lowered, and points by which other limits are raised.
+    tolerance: float = 0
+
+
+class SelectOptions(NamedTuple):
+    """Number, form and order of the devices to return."""
+
+    min_count: int = 0
+    max_count: int | None = None
+    format: str = 'index'
+    force_index: bool = False
+    sort: bool = True
+    #: Memory of these users' processes counts as free.
+    accounts: frozenset[str] = frozenset()
+
+
+class Candidate(NamedTuple):
+    """A leaf device and the values that are compared; ``None`` means not available."""
+
+    device: Device
+    free: int | None = None  # bytes
+    total: int | None = None  # bytes
+    used: int | None = None  # bytes
+    gpu_utilization: int | None = None  # percent
+    memory_utilization: int | None = None  # percent
+    #: Whether reading the memory failed, so that it is not known to be unsupported.
+    has_memory_error: bool = False
+    #: Number of criteria that the device passes only within the tolerance.
+    loosened: int = 0
+
+    @property
+    def is_mig(self) -> bool:
+        """Whether it is a MIG device."""
+        return self.device.is_mig_device()
+
+
+class Selection(NamedTuple):
+    """The chosen devices, and how many were skipped for which reason."""
+
+    #: Devices in the requested format.
+    chosen: list[Any]
+    #: Number of devices without a value that a criterion needs.
+    unknown: int = 0
+    #: Number of devices that do not respond, or have no UUID although one is needed.
+    lost: int = 0
+
+
+def _number(value: object) -> int | None:
+    """The number, ``None`` for ``NA``."""
+    return value if isinstance(value, int) else None
+
+
+def _read(device: Device, accounts: frozenset[str]) -> Candidate | None:
+    """Read the values that are compared, and nothing else; ``None`` for a lost device."""
+    with device.oneshot():
+        memory = device.memory_info()
+        total, free, used = _number(memory.total), _number(memory.free), _number(memory.used)
+        gpu, bandwidth = _number(device.gpu_utilization()), _number(device.memory_utilization())
+        if None in (total, gpu) and _is_lost(device):
+            return None
+        # "Not supported" means that the device has no memory of its own but uses the host's.
+        has_memory_error = None in (total, free) and not isinstance(
+            device.unavailable_reason('memory_info'), (type(None), libnvml.NVMLError_NotSupported)
+        )
+    if accounts and free is not None and used is not None:
+        freed = min(used, _memory_of(device.processes(loads=False).values(), accounts))
+        free, used = free + freed, used - freed
+    return Candidate(device, free, total, used, gpu, bandwidth, has_memory_error)
+
+
+def _is_lost(device: Device) -> bool:
+    """Whether a device without memory or utilization values does not respond at all."""
+    reasons = map(device.unavailable_reason, ('memory_info', 'gpu_utilization'))
+    return device.handle is None or any(
+        is_lost(reason) or isinstance(reason, libnvml.NVMLError_NotFound) for reason in reasons
+    )
+
+
+def _memory_of(processes: Iterable[GpuProcess], accounts: frozenset[str]) -> int:
+    """Device memory (bytes) in use by processes of these users."""
+    memory = 0
+    for process in processes:
+        with process.failsafe():
+            if process.username() in accounts:
+                memory += _number(process.gpu_memory()) or 0
+    return memory
+
+
+def _judge(candidate: Candidate, criteria: Criteria) -> tuple[Candidate | None, bool]:
+    """Return the candidate if it passes, and whether it fails because a value is unknown.
+
+    An unsupported value passes lower limits and fails upper limits: a device without a utilization
+    is not known to be idle. A value that could not be read fails both.
+    """
+    loosened = 0
+    unknown = False
+    for limit, value in (
+        (criteria.min_free_memory, candidate.free),
+        (criteria.min_total_memory, candidate.total),
+    ):
+        if limit is not None and value is None:
+            unknown = unknown or candidate.has_memory_error
+        if limit is None or value is None or value >= limit:
+            continue
+        if 100 * value < limit * (100 - criteria.tolerance):
+            return None, False
+        loosened += 1
+    for most, load in (
+        (criteria.max_gpu_utilization, candidate.gpu_utilization),
+        (criteria.max_memory_utilization, candidate.memory_utilization),
+    ):
+        if most is None:
+            continue
+        if load is None:
+            unknown = True
+        elif load > most + criteria.tolerance:
+            return None, False
+        elif load > most:
+            loosened += 1
+    return (None, True) if unknown else (candidate._replace(loosened=loosened), False)
+
+
+def _order(candidate: Candidate) -> tuple[float, ...]:
+    """Sort key: strict before within tolerance, most free memory, least used; unknown last.
+
+    Among equals the highest index is first, because programs use GPU 0 by default.
+    """
+
+    def ascending(value: int | None) -> float:
+        return math.inf if value is None else value
+
+    return (
+        candidate.loosened,
+        math.inf if candidate.free is None else -candidate.free,
+        ascending(candidate.used),
+        ascending(candidate.gpu_utilization),
+        ascending(candidate.memory_utilization),
+        -candidate.device.physical_index,
+    )
+
+
+def _settle_mig(candidates: list[Candidate], min_count: int) -> list[Candidate]:
+    """Keep GPUs or one MIG device: CUDA shows a program at most one, and none next to a GPU."""
+    if not any(candidate.is_mig for candidate in candidates):
+        return candidates
+    whole = [candidate for candidate in candidates if not candidate.is_mig]
+    if 0 < min_count <= len(whole) or not candidates[0].is_mig:
+        return whole
+    return candidates[:1]
+
+
+def _identify(device: Device, options: SelectOptions) -> Any:
+    """The device in the requested format; ``None`` if that needs a UUID and it has none."""
+    if options.format == 'device':
+        return device
+    if options.format == 'index' and (options.force_index or not device.is_mig_device()):
+        return device.index
+    return str(device.uuid()) if device.uuid() else None
+
+
+def _read_leaves(
+    device: Device | int, options: SelectOptions, *, names: bool
+) -> list[Candidate | None]:
+    """Read the leaf devices of a device; ``None`` for each one that does not respond.
+
+    With ``names`` identifiers are read as well, so that no query is needed afterwards.
+    """
+    if isinstance(device, int):
+        try:
+            device = Device(device)
+        except libnvml.NVMLError:
+            return [None]
+    with device.oneshot():
+        leaves = device.to_leaf_devices()
+        reason = device.unavailable_reason('mig_mode')
+        if leaves == [device] and reason is not None and not is_harmless(reason):
+            return [None]  # programs may get a MIG device instead of this GPU
+    readings = [_read(leaf, options.accounts) for leaf in leaves]
+    for read in filter(None, readings) if names else ():
+        _identify(read.device, options)
+    return readings
+
+
+#: Calls functions that read devices; the result of one that does not respond is ``[None]``.
+Gather = Callable[
+    [Sequence[Callable[[], List[Optional[Candidate]]]]], List[List[Optional[Candidate]]]
+]
+
+
+def _in_turn(steps: Sequence[Callable[[], T]]) -> list[T]:
+    return [step() for step in steps]
+
+
+def select(
+    devices: Iterable[Device | int] | None,
+    criteria: Criteria,
+    options: SelectOptions,
+    gather: Gather = _in_turn,
+) -> Selection:
+    """Choose among the given devices, or all GPUs; ``gather`` reads them.
+
+    Raises:
+        nvitop.NVMLError: The driver does not respond, and no devices are given.
+    """
+    if devices is None:
+        devices = range(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
+    names = gather is not _in_turn
+    steps = [functools.partial(_read_leaves, device, options, names=names) for device in devices]
+    candidates: list[Candidate] = []
+    unknown = lost = 0
+    for read in itertools.chain.from_iterable(gather(steps)):
+        if read is None:
+            lost += 1
+            continue
+        judged, is_unknown = _judge(read, criteria)
+        unknown += is_unknown
+        if judged is not None:
+            candidates.append(judged)
+    if options.sort:
+        candidates.sort(key=_order)
+    chosen: list[Any] = []
+    for candidate in _settle_mig(candidates, options.min_count):
+        if options.max_count is not None and len(chosen) >= options.max_count:
+            break
+        identifier = _identify(candidate.device, options)
+        if identifier is None:
+            lost += 1
+        else:
+            chosen.append(identifier)
+    return Selection(chosen, unknown, lost)
+
+
+def _limit_in_bytes(name: str, size: float | str | None) -> int | None:
+    """Convert a number or a human-readable size to bytes."""
+    if size is None:
+        return None
+    try:
+        return human2bytes(size if isinstance(size, str) else int(size))
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f'{name} must be a size such as 4GiB or 500M, not {size!r}') from None
+
+
+@overload
+def select_devices(
+    devices: Iterable[Device] | None = ...,
+    *,
+    format: Literal['device'],
+    force_index: bool = ...,
+    min_count: int = ...,
+    max_count: int | None = ...,
+    min_free_memory: int | str | None = ...,
+    min_total_memory: int | str | None = ...,
+    max_gpu_utilization: float | None = ...,
+    max_memory_utilization: float | None = ...,
+    tolerance: float = ...,
+    free_accounts: str | Iterable[str] | None = ...,
+    sort: bool = ...,
+    **kwargs: object,
+) -> list[Device]: ...
+@overload
+def select_devices(
+    devices: Iterable[Device] | None = ...,
+    *,
+    format: Literal['uuid'],
+    force_index: bool = ...,
+    min_count: int = ...,
+    max_count: int | None = ...,
+    min_free_memory: int | str | None = ...,
+    min_total_memory: int | str | None = ...,
+    max_gpu_utilization: float | None = ...,
+    max_memory_utilization: float | None = ...,
+    tolerance: float = ...,
+    free_accounts: str | Iterable[str] | None = ...,
+    sort: bool = ...,
+    **kwargs: object,
+) -> list[str]: ...
+@overload
+def select_devices(
+    devices: Iterable[Device] | None = ...,
+    *,
+    format: Literal['index'] = ...,
+    force_index: bool = ...,
+    min_count: int = ...,
+    max_count: int | None = ...,
+    min_free_memory: int | str | None = ...,
+    min_total_memory: int | str | None = ...,
+    max_gpu_utilization: float | None = ...,
+    max_memory_utilization: float | None = ...,
+    tolerance: float = ...,
+    free_accounts: str | Iterable[str] | None = ...,
+    sort: bool = ...,
+    **kwargs: object,
+) -> list[int | tuple[int, int] | str]: ...
+def select_devices(
+    devices: Iterable[Device] | None = None,
+    *,
+    format: str = 'index',
+    force_index: bool = False,
+    min_count: int = 0,
+    max_count: int | None = None,
+    min_free_memory: int | str | None = None,
+    min_total_memory: int | str | None = None,
+    max_gpu_utilization: float | None = None,
+    max_memory_utilization: float | None = None,
+    tolerance: float = 0,
+    free_accounts: str | Iterable[str] | None = None,
+    sort: bool = True,
+    **kwargs: object,
+) -> Sequence[object]:
+    """Return the devices that match all criteria, best first.
+
+    Unsupported values pass lower limits, fail upper limits and sort last. Devices that do not
+    respond are never chosen. CUDA shows a program at most one MIG device, so if the best device is
+    one, it is returned alone; otherwise, or if at least ``min_count`` GPUs match that are not split
+    into MIG devices, no MIG device is returned.
+
+    >>> os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(
+    ...     select_devices(format='uuid', min_count=2, max_count=2, min_free_memory='8GiB')
+    ... )
+
+    Args:
+        devices: Devices to choose from; ``None``: all GPUs. A GPU that is split into MIG devices
+            stands for these.
+        format: Form of the result: ``'index'`` (NVML index; the UUID of a MIG device, as in
+            ``CUDA_VISIBLE_DEVICES``), ``'uuid'`` or ``'device'``.
+        force_index: Return the index of MIG devices too, as a pair (GPU index, MIG index).
+        min_count: Number of devices that are needed. If fewer match, they are returned with a
+            warning.
+        max_count: Maximum number of devices to return; ``None``: all.
+        min_free_memory: Bytes, or text such as ``'4GiB'``.
+        min_total_memory: Bytes, or text such as ``'4GiB'``.
+        max_gpu_utilization: Percent.
+        max_memory_utilization: Percent of the memory bandwidth.
+        tolerance: Percent by which memory limits are lowered, and points by which utilization
+            limits are raised. Devices that need it come after those that do not.
+        free_accounts: Names of users whose processes' memory counts as free.
+        sort: Best first: most free memory, least used memory, least GPU utilization, least memory
+            utilization, highest index. ``False``: keep the order of ``devices``.
+        **kwargs: Ignored with a warning.
+
+    Raises:
+        ValueError: Unknown format, negative count or tolerance, a maximum below the minimum, or an
+            invalid size.
+        nvitop.NVMLError: The driver does not respond, and no devices are given.
+
+    Warns:
+        RuntimeWarning: Fewer than ``min_count`` devices match.
+        UserWarning: Unknown keyword arguments are given.
+
+    NVML: at most three calls for each device besides opening it, one more if its UUID is returned,
+    and the process lists with ``free_accounts``.
+    """
+    if kwargs:
+        names = ', '.join(sorted(kwargs))
+        warnings.warn(f'select_devices() ignored unknown keyword arguments: {names}', stacklevel=2)
+    _check(format, min_count, max_count, tolerance)
+    criteria = Criteria(
+        _limit_in_bytes('min_free_memory', min_free_memory),
+        _limit_in_bytes('min_total_memory', min_total_memory),
+        max_gpu_utilization,
+        max_memory_utilization,
+        tolerance,
+    )
+    accounts = [free_accounts] if isinstance(free_accounts, str) else free_accounts or ()
+    options = SelectOptions(min_count, max_count, format, force_index, sort, frozenset(accounts))
+    chosen = select(devices, criteria, options).chosen
+    if len(chosen) < min_count:
+        warnings.warn(too_few(len(chosen), min_count), RuntimeWarning, stacklevel=2)
+    return chosen
+
+
+def _check(form: str, min_count: int, max_count: int | None, tolerance: float) -> None:
+    if form not in FORMATS:
+        raise ValueError(f"format must be 'index', 'uuid' or 'device', not {form!r}")
+    if not tolerance >= 0:
+        raise ValueError(f'tolerance must be 0 or more, not {tolerance!r}')
+    if min_count < 0 or (max_count is not None and max_count < 0):
+        raise ValueError(f'counts must be 0 or more, not {min_count!r} and {max_count!r}')
+    if max_count is not None and max_count < min_count:
+        raise ValueError(f'max_count ({max_count}) is less than min_count ({min_count})')
+
+
+def too_few(found: int, wanted: int) -> str:
+    """The message that fewer devices match than are needed."""
+    return f'not enough devices: {wanted} required, {found} found'

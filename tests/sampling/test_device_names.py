@@ -1,0 +1,147 @@
+"""Devices by index, UUID, PCI bus ID and serial number."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api.device import Device
+from nvitop.sampling.device_names import (
+    DeviceIndex,
+    UnknownDeviceError,
+    is_device_name,
+    match_devices,
+    require_devices,
+)
+
+MACHINE = """
+[driver]
+version = "580.65.06"
+cuda = "13.0"
+[[gpu]]
+count = 2
+model = "H100"
+serial = "1320220000001"
+[[gpu]]
+model = "H100"
+serial = "77"
+[[gpu.mig]]
+profile = "1g.10gb"
+[[gpu.mig]]
+profile = "1g.10gb"
+"""
+
+
+@pytest.fixture
+def machine() -> Iterator[simulation.Machine]:
+    scenario = simulation.parse_scenario(MACHINE, name='names')
+    with simulation.machine(scenario, processes='fixed') as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ('names', 'devices'),
+    [
+        ('0', [0]),
+        ('1,0', [1, 0]),
+        (['1 , 0', '1', '01'], [1, 0]),
+        (2, [2]),
+        ([(2, 1), 0], [(2, 1), 0]),
+        ('2:0', [(2, 0)]),
+    ],
+)
+def test_devices_are_found_by_index(
+    machine: simulation.Machine, names: Any, devices: list[DeviceIndex]
+) -> None:
+    assert require_devices(names) == tuple(devices)
+
+
+def test_indices_of_gpus_need_no_query(machine: simulation.Machine) -> None:
+    require_devices('0,2')
+    assert set(machine.calls) == {'nvmlInitWithFlags', 'nvmlDeviceGetCount_v2'}
+    require_devices('2:0')
+    assert machine.calls['nvmlDeviceGetHandleByIndex_v2'] == 1
+
+
+def test_devices_are_found_by_the_beginning_of_their_uuid(machine: simulation.Machine) -> None:
+    for index in range(3):
+        uuid = Device(index).uuid()
+        for name in (uuid, uuid.upper().replace('GPU', 'gpu'), uuid[:12]):
+            assert require_devices(name) == (index,)
+    mig = Device((2, 1)).uuid()
+    assert require_devices([mig, mig[:12]]) == ((2, 1),)
+
+
+def test_bus_ids_may_have_a_short_domain_or_none(machine: simulation.Machine) -> None:
+    bus_id = Device(1).bus_id()
+    for name in (bus_id, bus_id.lower(), bus_id[4:], bus_id[9:]):
+        assert require_devices(name) == (1,)
+
+
+def test_devices_are_found_by_serial_number(machine: simulation.Machine) -> None:
+    machine.set(serial='1320220000002', gpu=1)
+    assert require_devices('1320220000002') == (1,)
+
+
+@pytest.mark.parametrize(
+    ('names', 'message'),
+    [
+        ('3', "unknown device '3': this machine has GPUs 0 to 2"),
+        ('77', "unknown device '77': this machine has GPUs 0 to 2"),  # an index
+        ('2:2', "unknown device '2:2': MIG devices of GPU 2: 2:0, 2:1"),
+        ('0:0', "unknown device '0:0': MIG devices of GPU 0: none"),
+        ('5:0', "unknown device '5:0': this machine has GPUs 0 to 2"),
+        ('GPU-nonsense', "unknown device 'GPU-nonsense': this machine has GPUs 0 to 2"),
+        ('1320220000001', "'1320220000001' matches 2 devices"),
+        ('-1', "unknown device '-1': expected an index, GPU:MIG"),
+        ('0:', "unknown device '0:': expected an index"),
+        ('GPU-', "unknown device 'GPU-': expected an index"),
+        ('²', "unknown device '²': expected an index"),
+        ('N/A', "unknown device 'N/A': expected an index"),
+        ('', 'no device is given'),
+        ([], 'no device is given'),
+    ],
+)
+def test_unknown_devices_are_explained(
+    machine: simulation.Machine, names: Any, message: str
+) -> None:
+    with pytest.raises(UnknownDeviceError, match=message):
+        require_devices(names)
+
+
+def test_known_devices_are_found_next_to_unknown_ones(machine: simulation.Machine) -> None:
+    matches = match_devices(['9', '1', 'GPU-0'])
+    assert matches.found == (1,)
+    assert [problem.partition(':')[0] for problem in matches.problems] == [
+        "unknown device '9'",
+        "unknown device 'GPU-0'",
+    ]
+
+
+def test_a_gpu_that_cannot_be_opened_hides_no_other(machine: simulation.Machine) -> None:
+    uuid = Device(1).uuid()
+    machine.fail('nvmlDeviceGetHandleByIndex_v2', 'INSUFFICIENT_POWER', gpu=0)
+    assert require_devices(uuid) == (1,)
+    assert require_devices('0') == (0,)
+
+
+def test_a_hung_gpu_hides_no_other(machine: simulation.Machine) -> None:
+    uuids = [str(Device(index).uuid()) for index in (1, 0)]
+    machine.hang('nvmlDeviceGetHandleByIndex*', gpu=0)
+    matches = match_devices(uuids)
+    machine.release()
+    assert matches.found == (1,)
+    (problem,) = matches.problems
+    assert problem.endswith('this machine has GPUs 0 to 2; GPU 0 is not responding')
+
+
+@pytest.mark.parametrize('text', ['0', '2:1', 'GPU-6f', 'MIG-6f/1/2', '1B:00.0', '1320220000001'])
+def test_forms_of_names_are_recognized(text: str) -> None:
+    assert is_device_name(text)
+
+
+@pytest.mark.parametrize('text', ['', '-1', '1:', 'gpu0', 'GPU-', '²', '0,1', 'N/A'])
+def test_other_texts_are_not_names(text: str) -> None:
+    assert not is_device_name(text)
