@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ttl_cache``: :func:`functools.lru_cache` whose values expire, over cachetools."""
+"""``ttl_cache``: a :func:`functools.lru_cache` with expiring results, on top of cachetools."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import threading
 import time
 import weakref
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+import cachetools
+import cachetools.keys
 
 from nvitop.namedtuple import NamedTuple
 
@@ -23,7 +26,7 @@ _MISSING: Any = object()
 
 
 class CacheInfo(NamedTuple):
-    """What :func:`functools.lru_cache` tells of a cache, too."""
+    """Statistics of a cache, as in :func:`functools.lru_cache`."""
 
     hits: int
     misses: int
@@ -52,16 +55,22 @@ def ttl_cache(
     timer: Callable[[], float] = time.monotonic,
     typed: bool = False,
 ) -> Any:
-    """Decorator that remembers the results of a function for ``ttl`` seconds.
+    """Decorate a function to keep its results for ``ttl`` seconds.
 
-    At most ``maxsize`` results are kept, the least recently used one goes first; with ``None`` any
-    number, which expire as well. With ``typed``, ``f(1)`` and ``f(1.0)`` are two calls. Time is
-    what ``timer`` says. ``ValueError`` for a negative ``ttl``.
-
-    Threads that ask for the same result at the same time compute it once: the others wait. Errors
-    are not remembered. A decorated method does not keep its object alive, where the object can be
-    referred to weakly. ``cache_info()``, ``cache_clear()`` and ``cache_parameters()`` are those of
+    If several threads need the same result, one computes it and the others wait. Exceptions are not
+    kept. A decorated method does not keep its object alive, unless the object cannot be referenced
+    weakly. ``cache_info()``, ``cache_clear()`` and ``cache_parameters()`` work as in
     :func:`functools.lru_cache`.
+
+    Args:
+        maxsize: Maximum number of results; the least recently used one is dropped first. None means
+            no limit.
+        ttl: Time in seconds after which a result expires.
+        timer: Returns the current time in seconds.
+        typed: Distinguish ``f(1)`` and ``f(1.0)``.
+
+    Raises:
+        ValueError: ``ttl`` is negative.
 
     >>> @ttl_cache(ttl=5.0)
     ... def slow_square(x):
@@ -83,7 +92,7 @@ def ttl_cache(
 
 
 class TTLCachedFunction(Generic[_T]):
-    """A function whose results are remembered: what :func:`ttl_cache` makes."""
+    """A function that :func:`ttl_cache` has decorated."""
 
     __name__: str
     __wrapped__: Callable[..., _T]
@@ -96,11 +105,7 @@ class TTLCachedFunction(Generic[_T]):
         timer: Callable[[], float],
         typed: bool,
     ) -> None:
-        """Wrap ``function``; the other arguments are :func:`ttl_cache`'s."""
-        # On use: most programs that import nvitop cache nothing this way.
-        import cachetools
-        import cachetools.keys
-
+        """Wrap ``function``; see :func:`ttl_cache` for the other arguments."""
         functools.update_wrapper(self, function)
         self._key: Callable[..., Hashable] = (
             cachetools.keys.typedkey if typed else cachetools.keys.hashkey
@@ -111,11 +116,11 @@ class TTLCachedFunction(Generic[_T]):
         )
         self._hits = self._misses = 0
         self._lock = threading.Lock()
-        # One lock for each result that is being computed, gone with the last thread that holds it.
+        # One lock for each result that is being computed, dropped with the last thread that has it.
         self._computing: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()
 
     def __call__(self, *args: Any, **kwargs: Any) -> _T:
-        """Return the remembered result, or compute it."""
+        """Return the kept result, or compute it."""
         return self._result(self._key(*args, **kwargs), args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -140,7 +145,7 @@ class TTLCachedFunction(Generic[_T]):
         with computing:
             with self._lock:
                 result = self._results.get(key, _MISSING)
-                if result is not _MISSING:  # by the thread that was waited for
+                if result is not _MISSING:  # another thread has computed it meanwhile
                     self._hits += 1
                     return result
                 self._misses += 1
@@ -151,25 +156,25 @@ class TTLCachedFunction(Generic[_T]):
             return result
 
     def cache_info(self) -> CacheInfo:
-        """Hits, misses, maximum and present number of results."""
+        """Return the hits, misses, maximum and current number of results."""
         with self._lock:
             return CacheInfo(
                 self._hits, self._misses, self._parameters['maxsize'], len(self._results)
             )
 
     def cache_clear(self) -> None:
-        """Forget all results and start counting anew."""
+        """Drop all results and reset the statistics."""
         with self._lock:
             self._results.clear()
             self._hits = self._misses = 0
 
     def cache_parameters(self) -> dict[str, Any]:
-        """``maxsize``, ``ttl`` and ``typed``."""
+        """Return ``maxsize``, ``ttl`` and ``typed``."""
         return dict(self._parameters)
 
 
 class _BoundMethod:
-    """A remembered method of one object; everything else is the function's."""
+    """A cached method of one object. Other attributes are those of the function."""
 
     __slots__ = ('__func__', '__self__')
 

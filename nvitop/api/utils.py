@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NA, units and their texts, and snapshots. Pure: imports nothing of nvitop."""
+"""NA, units, text formats and snapshots. Imports nothing of nvitop except termcolor."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import math
 import os
 import re
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, KeysView
-    from datetime import timedelta
-
 
 __all__ = [
     'NA',
@@ -39,10 +38,10 @@ __all__ = [
 
 
 class NaType(str):
-    """The type of :data:`NA`: *not available* as a value that can be shown and computed with.
+    """The type of :data:`NA`, a missing value that can be printed and used in arithmetic.
 
-    It is the text ``'N/A'``, is false, and counts as *not a number* in arithmetic, so that neither
-    printing nor computing with a value that a device does not have needs a special case:
+    It is the string ``'N/A'``, is falsy, and behaves like NaN in arithmetic, so missing values need
+    no special case:
 
     >>> f'fan: {NA}, power: {NA / 1000:.1f} W, {NA:.1f} %'
     'fan: N/A, power: nan W, nan %'
@@ -51,7 +50,7 @@ class NaType(str):
     >>> NA + ' W'
     'N/A W'
 
-    It is greater than any number, so that unknown values sort last, and compares as text with text:
+    It is greater than any number, so missing values sort last. With strings it compares as a string:
 
     >>> sorted([3, NA, -1, float('inf')])
     [-1, 3, inf, 'N/A']
@@ -62,7 +61,7 @@ class NaType(str):
     _instance: ClassVar[NaType | None] = None
 
     def __new__(cls) -> NaType:
-        """Return :data:`NA`: there is only one."""
+        """Return :data:`NA`, the only instance."""
         if cls._instance is None:
             cls._instance = super().__new__(cls, 'N/A')
         return cls._instance
@@ -87,7 +86,7 @@ class NaType(str):
                 format_spec = format_spec[:-1] + 'g'
             return format(math.nan, format_spec)
 
-    # ``str`` promises text from ``+``, ``*`` and ``%``, where NA gives numbers: hence Any.
+    # Any, because ``str`` declares a string as the result of ``+``, ``*`` and ``%``.
 
     def __add__(self, other: object) -> Any:
         if isinstance(other, (int, float, NaType)):
@@ -112,7 +111,7 @@ class NaType(str):
 
     def __truediv__(self, other: object) -> Any:
         if isinstance(other, (int, float)):
-            return math.nan / other  # complains about zero, as for any number
+            return math.nan / other  # zero raises, as for any number
         return math.nan if isinstance(other, NaType) else NotImplemented
 
     def __floordiv__(self, other: object) -> Any:
@@ -122,7 +121,7 @@ class NaType(str):
         return self.__truediv__(other)
 
     def __rmod__(self, other: object) -> Any:
-        # Asked before ``str.__mod__`` does, as a subclass is: '%s' % NA is still formatting.
+        # Python calls this before ``str.__mod__``, since NaType is a subclass: '%s' % NA formats.
         if isinstance(other, str) and not isinstance(other, NaType):
             return str.__mod__(other, self)
         return self.__rsub__(other)
@@ -166,13 +165,13 @@ class NaType(str):
 
 NotApplicableType = NaType
 
-#: *Not available*: what the device, the driver or the system does not tell. See :class:`NaType`.
+#: A value that the device, the driver or the system does not report. See :class:`NaType`.
 NA = NaType()
 NotApplicable = NA
 
-#: What a 32-bit unsigned counter of NVML shows where it has no value.
+#: The maximum of a 32-bit unsigned integer, with which NVML marks a missing value.
 UINT_MAX = 0xFFFFFFFF
-#: What a 64-bit unsigned counter of NVML shows where it has no value.
+#: The maximum of a 64-bit unsigned integer, with which NVML marks a missing value.
 ULONGLONG_MAX = 0xFFFFFFFFFFFFFFFF
 
 KiB = 1 << 10
@@ -199,15 +198,15 @@ SIZE_UNITS: dict[str | None, int] = {
 }
 
 _UNITS = ((MiB, 'MiB'), (GiB, 'GiB'), (TiB, 'TiB'))
-# Patterns that most programs never use are compiled when they are.
-_SIZE = r'\s*(\d+)(\.\d*)?\s*(?:([KMGTP])(I?))?B?\s*'
+_SIZE = re.compile(r'\s*(\d+)(\.\d*)?\s*(?:([KMGTP])(I?))?B?\s*', re.ASCII | re.IGNORECASE)
 
 
 def bytes2human(b: int | float | NaType, *, min_unit: int = 1) -> str:
-    """Text of a number of bytes with a binary unit, at most 8 characters below 1000 PiB.
+    """Format a number of bytes with a binary unit, in at most 8 characters below 1000 PiB.
 
-    ``min_unit`` is the smallest unit used, in bytes: ``bytes2human(b, min_unit=MiB)``.
-    :data:`NA` and what is not a finite number give ``NA``.
+    Args:
+        b: The number of bytes. Anything that is not a finite number becomes ``NA``.
+        min_unit: The smallest unit to use, in bytes, such as ``MiB``.
 
     >>> [bytes2human(b) for b in (512, 3 * KiB, 1.5 * MiB, 250 * MiB, 11 * GiB, 80 * GiB, NA)]
     ['512B', '3KiB', '1.50MiB', '250.0MiB', '11264MiB', '80.00GiB', 'N/A']
@@ -229,10 +228,12 @@ def bytes2human(b: int | float | NaType, *, min_unit: int = 1) -> str:
 
 
 def human2bytes(s: int | str) -> int:
-    """Number of bytes that a text such as ``'4GiB'``, ``'5000M'``, ``'10k'`` or ``'512'`` means.
+    """Parse a size such as ``'4GiB'``, ``'5000M'``, ``'10k'`` or ``'512'`` into a number of bytes.
 
-    Upper and lower case are alike; units are decimal unless they have the ``i``. ``ValueError``
-    for negative numbers and for what is not a size.
+    Case does not matter. Units are decimal unless they contain an ``i``.
+
+    Raises:
+        ValueError: The text is not a size, or the number is negative.
 
     >>> human2bytes('1.5KiB'), human2bytes('2 kb'), human2bytes(7)
     (1536, 2000, 7)
@@ -241,7 +242,7 @@ def human2bytes(s: int | str) -> int:
         if s < 0:
             raise ValueError(f'a size cannot be negative: {s!r}')
         return s
-    match = re.fullmatch(_SIZE, s, re.ASCII | re.IGNORECASE)
+    match = _SIZE.fullmatch(s)
     if match is None:
         raise ValueError(f'not a size: {s!r}')
     whole, fraction, prefix, binary = match.groups()
@@ -254,21 +255,21 @@ def timedelta2human(
     *,
     round: bool = False,  # noqa: A002 - the public name of the parameter
 ) -> str:
-    """Text of a duration: ``M:SS``, ``H:MM:SS``, or ``x.y days`` from 4 days on.
+    """Format a duration as ``M:SS``, ``H:MM:SS``, or ``x.y days`` from 4 days on.
 
-    With ``round`` already from 1 day on. What is no :class:`datetime.timedelta` gives :data:`NA`.
+    Args:
+        dt: The duration. Anything but a :class:`datetime.timedelta` becomes ``NA``.
+        round: Use days from 1 day on.
 
     >>> from datetime import timedelta
     >>> [timedelta2human(timedelta(seconds=s)) for s in (75, 3661, 360_000)]
     ['1:15', '1:01:01', '4.2 days']
     """
-    from datetime import timedelta  # on use: who has a duration has imported it anyway
-
     return duration2human(dt.total_seconds(), in_days=round) if isinstance(dt, timedelta) else NA
 
 
 def duration2human(seconds: float, *, in_days: bool = False) -> str:
-    """Text of a duration in seconds, as :func:`timedelta2human` gives it.
+    """Format a duration in seconds like :func:`timedelta2human`.
 
     >>> duration2human(3661.5)
     '1:01:01'
@@ -282,7 +283,7 @@ def duration2human(seconds: float, *, in_days: bool = False) -> str:
 
 
 def utilization2string(utilization: int | float | NaType) -> str:
-    """Text of a load in percent; :data:`NA` for what is not a number.
+    """Format a utilization in percent; anything that is not a finite number becomes ``NA``.
 
     >>> utilization2string(42), utilization2string(12.34), utilization2string(NA)
     ('42%', '12.3%', 'N/A')
@@ -295,9 +296,9 @@ def utilization2string(utilization: int | float | NaType) -> str:
 
 
 def boolify(string: str, default: Any = None) -> bool:
-    """Truth of a word: true, yes, on, enabled, 1 or false, no, off, disabled, 0, in any case.
+    """Interpret true, yes, on, enabled, 1 and false, no, off, disabled, 0 in any case.
 
-    Any other word gives ``default``, or, where that is ``None``, the truth of the value itself.
+    Anything else returns ``default``, or the truth of the value itself if ``default`` is None.
 
     >>> boolify('Enabled'), boolify('off'), boolify('maybe', default=False), boolify(NA)
     (True, False, False, False)
@@ -314,10 +315,10 @@ _color: bool | None = None
 
 
 def set_color(value: bool) -> None:
-    """Switch the colours of :func:`colored` on or off, whatever the terminal.
+    """Turn the colors of :func:`colored` on or off, regardless of the terminal.
 
-    Sets ``FORCE_COLOR`` or ``NO_COLOR`` in the environment and removes the other one, so that
-    other libraries and child processes follow.
+    This sets ``FORCE_COLOR`` or ``NO_COLOR`` in the environment and removes the other one, which
+    affects other libraries and child processes too.
     """
     global _color
     _color = bool(value)
@@ -332,13 +333,12 @@ def colored(
     on_color: str | None = None,
     attrs: Iterable[str] | None = None,
 ) -> str:
-    """Text in ANSI colours, or as it is where standard output shows none.
+    """Add ANSI colors to text if standard output supports them.
 
-    See :func:`nvitop.termcolor.colored` for the names and for when colours are used;
-    :func:`set_color` decides for all calls.
+    See :func:`nvitop.termcolor.colored` for the names, and :func:`nvitop.termcolor.can_colorize` for
+    the conditions. :func:`set_color` overrides them.
     """
-    # On use: most programs that import nvitop colour nothing.
-    from nvitop.api import termcolor
+    from nvitop.api import termcolor  # most programs need no colors
 
     return termcolor.colored(
         text,
@@ -350,21 +350,22 @@ def colored(
     )
 
 
-#: What a snapshot never does by itself for a name it does not hold.
-_ACTION = r'_|(set|update)_|(kill|terminate|suspend|resume|send_signal|wait)\Z'
+#: Methods that a snapshot never calls by itself.
+_ACTION = re.compile(
+    r'_|(set|update)_|(kill|terminate|suspend|resume|send_signal|wait)\Z', re.ASCII
+)
 
 
 class Snapshot:
-    """Values of a live object (a device, a process) at one moment.
+    """Values of a live object (a device or a process) at one moment.
 
-    Values are read as attributes or as items, ``dict(snapshot)`` gives all of them, and both ways
-    of assignment work, except for the two names that every snapshot has: :attr:`real`, the live
-    object, and :attr:`timestamp`, in seconds since the epoch. Its class is a subclass named for the
-    live object's: ``DeviceSnapshot``.
+    Values are attributes and items; ``dict(snapshot)`` returns all of them. Both can be assigned,
+    except :attr:`real` and :attr:`timestamp`, which every snapshot has. The class of a snapshot is a
+    subclass with the name of the live object's class, such as ``DeviceSnapshot``.
 
-    A name that was not measured is asked from the live object *now*, and kept; methods that need
-    arguments, or do something to it (``kill``, ``set_…``), are never called that way and raise
-    ``AttributeError``.
+    A name that the snapshot does not have is read from the live object at that time, and kept.
+    Methods that need arguments or change something (``kill``, ``set_…``) are not called this way;
+    they raise ``AttributeError``.
 
     >>> from datetime import date
     >>> snapshot = Snapshot(date(2024, 2, 29), year=2024)
@@ -373,13 +374,13 @@ class Snapshot:
     """
 
     if TYPE_CHECKING:
-        #: The live object the values are of.
+        #: The live object.
         real: Any
-        #: When the snapshot was taken, in seconds since the epoch.
+        #: Time of the snapshot in seconds since the epoch.
         timestamp: float
 
     def __init__(self, real: Any, **items: Any) -> None:
-        """Hold ``items`` as the values of ``real``, now unless they give a ``timestamp``."""
+        """Hold ``items`` as the values of ``real``. The default ``timestamp`` is the current time."""
         object.__setattr__(self, '__class__', _snapshot_class(type(self), type(real)))
         values = self.__dict__
         values['real'] = real
@@ -390,7 +391,7 @@ class Snapshot:
         return _restore_snapshot, (type(self).__base__, dict(self.__dict__))
 
     def __getattr__(self, name: str) -> Any:
-        if re.match(_ACTION, name, re.ASCII):
+        if _ACTION.match(name):
             raise AttributeError(f'{type(self).__name__!r} has no attribute {name!r}')
         value = getattr(self.real, name)
         if callable(value):
@@ -425,7 +426,7 @@ class Snapshot:
         return (name for name in list(self.__dict__) if name not in ('real', 'timestamp'))
 
     def keys(self) -> KeysView[str]:
-        """Names of the values, without ``real`` and ``timestamp``."""
+        """Return the names of the values, without ``real`` and ``timestamp``."""
         return dict.fromkeys(self).keys()
 
     def __repr__(self) -> str:
@@ -441,7 +442,7 @@ def _snapshot_class(base: type[Snapshot], real_class: type) -> type[Snapshot]:
     try:
         return _snapshot_classes[base, real_class]
     except KeyError:
-        if base in _snapshot_classes.values():  # made here for another object
+        if base in _snapshot_classes.values():  # created here for another object
             base = base.__mro__[1]
         name = f'{real_class.__name__}{base.__name__}'
         new = type(name, (base,), {'__module__': base.__module__, '__doc__': base.__doc__})
@@ -449,7 +450,7 @@ def _snapshot_class(base: type[Snapshot], real_class: type) -> type[Snapshot]:
 
 
 def snapshot_of(real: Any, values: dict[str, Any]) -> Snapshot:
-    """The same as ``Snapshot(real, **values)``; ``values`` is not copied, but becomes its own."""
+    """Return ``Snapshot(real, **values)``, which owns the dictionary instead of copying it."""
     values['real'] = real
     if 'timestamp' not in values:
         values['timestamp'] = time.time()

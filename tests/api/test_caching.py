@@ -26,14 +26,14 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_the_examples_of_the_documentation_are_true() -> None:
+def test_docstring_examples() -> None:
     result = doctest.testmod(caching)
     assert result.attempted
     assert not result.failed
 
 
 @pytest.mark.parametrize('maxsize', [128, 1, None])
-def test_results_are_remembered_until_they_expire(clock: Clock, maxsize: int | None) -> None:
+def test_results_are_kept_until_they_expire(clock: Clock, maxsize: int | None) -> None:
     calls = []
 
     @ttl_cache(maxsize, ttl=5.0, timer=clock)
@@ -60,7 +60,7 @@ def test_results_are_remembered_until_they_expire(clock: Clock, maxsize: int | N
     assert square.__wrapped__(2) == 4
 
 
-def test_the_decorator_works_without_parentheses() -> None:
+def test_decorator_without_parentheses() -> None:
     @ttl_cache
     def double(x: int) -> int:
         return 2 * x
@@ -70,7 +70,7 @@ def test_the_decorator_works_without_parentheses() -> None:
     assert double.cache_parameters() == {'maxsize': 128, 'ttl': 600.0, 'typed': False}
 
 
-def test_the_least_recently_used_result_goes_first(clock: Clock) -> None:
+def test_least_recently_used_result_is_dropped_first(clock: Clock) -> None:
     calls = []
 
     @ttl_cache(2, timer=clock)
@@ -84,7 +84,7 @@ def test_the_least_recently_used_result_goes_first(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize('maxsize', [0, -1])
-def test_without_room_nothing_is_remembered(maxsize: int) -> None:
+def test_maxsize_zero_keeps_nothing(maxsize: int) -> None:
     calls = []
 
     @ttl_cache(maxsize)
@@ -97,7 +97,7 @@ def test_without_room_nothing_is_remembered(maxsize: int) -> None:
     assert remember.cache_info() == (0, 2, 0, 0)
 
 
-def test_a_time_to_live_of_zero_forgets_at_once_and_a_negative_one_is_refused(
+def test_ttl_zero_keeps_nothing_and_negative_ttl_is_an_error(
     clock: Clock,
 ) -> None:
     @ttl_cache(ttl=0.0, timer=clock)
@@ -110,7 +110,7 @@ def test_a_time_to_live_of_zero_forgets_at_once_and_a_negative_one_is_refused(
         ttl_cache(ttl=-1.0)
 
 
-def test_typed_tells_one_from_one_point_zero() -> None:
+def test_typed_distinguishes_int_from_float() -> None:
     @ttl_cache(typed=True)
     def kind(x: float) -> str:
         return type(x).__name__
@@ -123,22 +123,22 @@ def test_typed_tells_one_from_one_point_zero() -> None:
     assert (loose_kind(1), loose_kind(1.0)) == ('int', 'int')
 
 
-def test_errors_are_not_remembered() -> None:
-    answers: list[Any] = [OSError('first'), 'second']
+def test_exceptions_are_not_kept() -> None:
+    results: list[Any] = [OSError('first'), 'second']
 
     @ttl_cache
-    def answer() -> str:
-        value = answers.pop(0)
+    def compute() -> str:
+        value = results.pop(0)
         if isinstance(value, Exception):
             raise value
         return str(value)
 
     with pytest.raises(OSError, match='first'):
-        answer()
-    assert answer() == answer() == 'second'
+        compute()
+    assert compute() == compute() == 'second'
 
 
-def test_a_recursive_function_does_not_lock_itself_out() -> None:
+def test_recursive_function_does_not_deadlock() -> None:
     depth = []
 
     @ttl_cache
@@ -149,7 +149,7 @@ def test_a_recursive_function_does_not_lock_itself_out() -> None:
     assert again() == 3
 
 
-def test_unhashable_arguments_are_a_type_error() -> None:
+def test_unhashable_arguments_raise_type_error() -> None:
     @ttl_cache
     def length(x: list[int]) -> int:
         return len(x)
@@ -165,7 +165,7 @@ def in_threads(count: int, function: Callable[[], object]) -> list[threading.Thr
     return threads
 
 
-def test_threads_that_ask_for_the_same_compute_it_once() -> None:
+def test_threads_compute_the_same_result_once() -> None:
     calls = []
     results = []
     entered = threading.Event()
@@ -188,7 +188,7 @@ def test_threads_that_ask_for_the_same_compute_it_once() -> None:
     assert slow.cache_info()[:2] == (7, 1)
 
 
-def test_a_slow_result_does_not_hold_up_another_one() -> None:
+def test_slow_result_does_not_block_another_one() -> None:
     entered = threading.Event()
     release = threading.Event()
 
@@ -236,7 +236,7 @@ class SlottedCounter:
         return 1
 
 
-def test_methods_remember_by_object() -> None:
+def test_methods_keep_results_by_object() -> None:
     first, second = Counter(), Counter()
     assert [first.add(1), first.add(1), first.add(2), second.add(1)] == [1, 1, 3, 1]
     assert first.add.__self__ is first
@@ -251,13 +251,13 @@ def test_methods_remember_by_object() -> None:
     assert Counter.add.cache_info()[:2] == (0, 0)
 
 
-def test_a_method_does_not_keep_its_object_alive() -> None:
+def test_method_does_not_keep_its_object_alive() -> None:
     counter = Counter()
     assert counter.add(1) == 1
     reference = weakref.ref(counter)
     del counter
     gc.collect()
     assert reference() is None
-    # The entry of the dead object is never mistaken for that of a new one.
+    # A new object never gets the result of the dead one.
     for _ in range(300):
         assert Counter().add(1) == 1
