@@ -59,9 +59,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.sampling.watchdog',
         'nvitop.simulation',
     ),
-    'nvitop.callbacks': ('nvitop.api', 'nvitop'),
-    'nvitop.compat': ('nvitop.api', 'nvitop'),
-    'nvitop.simulation': ('nvitop.api',),
+    'nvitop.callbacks': ('nvitop.api',),
+    'nvitop.compat': ('nvitop.api',),
+    'nvitop.simulation': ('nvitop.api.libcuda', 'nvitop.api.libnvml'),
     'nvitop.gui.render': ('nvitop.gui.render',),
     'nvitop.gui.state': (
         'nvitop.sampling.types',

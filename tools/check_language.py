@@ -61,7 +61,6 @@ PENDING = (
     'tools/make_share.py',
     'share/',
     # simulation
-    'nvitop/compat/',
     'nvitop/callbacks/',
     # tests: API
     'tests/api/',
@@ -81,7 +80,6 @@ PENDING = (
     'tests/test_cli',
     'tests/test_select',
     # tests: simulation
-    'tests/compat/',
     'tests/callbacks/',
     'tests/faults/',
     'tests/fuzz/',

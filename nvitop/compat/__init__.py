@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faces for scripts that come from other libraries."""
+"""Drop-in replacements for other libraries."""

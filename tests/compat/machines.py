@@ -1,4 +1,4 @@
-"""A simulated machine with something of everything that pynvml.smi and igpu ask for."""
+"""A simulated machine with values for all queries of pynvml.smi and igpu."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def nvmlDeviceGetBridgeChipInfo(device: object, hierarchy: Any) -> int:
     return 0
 
 
-#: Processes with an account. Of the second the driver does not know everything.
+#: Processes with an account. Some values of the second one are unknown.
 ACCOUNTED = (4100000, 77)
 
 
@@ -114,7 +114,7 @@ def nvmlDeviceGetAccountingStats(device: object, pid: Any, stats: Any) -> int:
     return 0
 
 
-#: What no simulated machine has, and old boards had.
+#: Functions of old boards that simulated machines do not support.
 EXTRA = (
     nvmlDeviceGetGpuOperationMode,
     nvmlDeviceGetAutoBoostedClocksEnabled,
@@ -128,7 +128,7 @@ EXTRA = (
 def machine(
     text: str = GPUS, *, extra: bool = True, processes: str | Sequence[int] = 'fixed'
 ) -> Iterator[simulation.Machine]:
-    """A machine whose clock stands still, with :data:`EXTRA`."""
+    """A machine with a fixed clock and the functions in :data:`EXTRA`."""
     scenario = simulation.parse_scenario(text, name='compat')
     with simulation.machine(scenario, processes=processes, clock=lambda: 0.0) as running:
         if extra:

@@ -1,4 +1,4 @@
-"""The packages whose faces nvitop.compat has, where they are installed."""
+"""The packages that nvitop.compat replaces, if they are installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from nvitop.compat.pynvml_smi import NVSMI_BRAND_NAMES
 
-#: Set where the packages must be there: in the environment of ``make test-peers``.
+#: Whether the packages have to be installed, as in the environment of ``make test-peers``.
 IS_REQUIRED = 'NVITOP_TEST_PEERS' in os.environ
 
 
@@ -32,21 +32,21 @@ def _import(name: str) -> Any:
 
 
 def import_smi() -> Any:
-    """pynvml.smi, which is called pynvml_utils.smi now, with what it needs to run today."""
+    """Import pynvml.smi (now pynvml_utils.smi), patched to run with current bindings."""
     smi = _import('pynvml_utils.smi')
-    # A constant that the binding dropped, and brands that came later.
+    # The binding has removed this constant; the brands are new.
     smi.nvmlClocksThrottleReasonUnknown = 1 << 63
     smi.NVSMI_BRAND_NAMES.update(
         {number: name for number, name in NVSMI_BRAND_NAMES.items() if number > 5}
     )
-    # It shuts NVML down when it is collected, at whatever time that is.
+    # It shuts NVML down at an arbitrary time, when it is garbage-collected.
     if hasattr(smi.nvidia_smi, '__del__'):
         del smi.nvidia_smi.__del__
     return smi
 
 
 def import_igpu() -> Any:
-    """igpu, which looks for pynvml.smi where it was."""
+    """Import igpu, which expects pynvml.smi under its old name."""
     smi = import_smi()
     sys.modules['pynvml.smi'] = smi
     pynvml.smi = smi
@@ -54,6 +54,6 @@ def import_igpu() -> Any:
 
 
 def begin(smi: Any) -> None:
-    """Have pynvml.smi find the GPUs of the machine that runs now: it does so when it is made."""
+    """Make pynvml.smi find the GPUs of the active machine."""
     smi.nvidia_smi._nvidia_smi__instance = smi.nvidia_smi._nvidia_smi__handles = None
     smi.nvidia_smi.getInstance()

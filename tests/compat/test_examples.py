@@ -1,4 +1,4 @@
-"""Scripts for other libraries run, after their import was changed."""
+"""Scripts for other libraries run with nvitop.compat."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.test_examples import run
 
 
-def test_a_script_for_pynvml_smi_runs(tmp_path: Path) -> None:
+def test_script_for_pynvml_smi_runs(tmp_path: Path) -> None:
     lines = run('from_pynvml_smi', folder=tmp_path).splitlines()
     assert lines[0].startswith('NVIDIA GeForce RTX 4090: ')
     assert lines[0].endswith(' of 24564 MiB free')
@@ -17,7 +17,7 @@ def test_a_script_for_pynvml_smi_runs(tmp_path: Path) -> None:
     ]
 
 
-def test_a_script_for_igpu_runs(tmp_path: Path) -> None:
+def test_script_for_igpu_runs(tmp_path: Path) -> None:
     text = run('from_igpu', folder=tmp_path, scenario='dgx-h100', CUDA_VISIBLE_DEVICES='0,3')
     lines = text.splitlines()
     assert lines[0] == 'driver 580.65, 8 GPUs'

@@ -1,7 +1,6 @@
-"""igpu itself, asked the same on the same simulated machine.
+"""Comparison with igpu on the same simulated machines.
 
-``make test-peers`` installs it in an environment of its own; elsewhere nothing is compared, and the
-summary of the run says so.
+``make test-peers`` installs igpu in a separate environment. Elsewhere the tests are skipped.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ GROUPS = ('memory', 'utilization', 'pci', 'clocks', 'power')
 
 
 @pytest.fixture(autouse=True)
-def accounts_that_the_peer_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def accounts_that_igpu_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machines, 'ACCOUNTED', machines.ACCOUNTED[:1])
     monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
 
@@ -33,7 +32,7 @@ def members(value: object) -> set[str]:
     return {name for name in dir(value) if not name.startswith('_')}
 
 
-def test_all_its_names_are_there() -> None:
+def test_all_names_exist() -> None:
     names = {
         name
         for name, value in vars(PEER).items()
@@ -44,7 +43,7 @@ def test_all_its_names_are_there() -> None:
         assert members(getattr(PEER, name)) <= members(getattr(ours, name))
 
 
-def test_its_functions_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_have_the_same_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
     with machines.machine():
         begin(SMI)
@@ -61,7 +60,7 @@ def test_its_functions_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize('index', [0, 1])
-def test_a_gpu_tells_the_same(index: int) -> None:
+def test_gpu_has_the_same_values(index: int) -> None:
     parent = os.getppid()
     with machines.machine(processes=[os.getpid(), parent, parent]):
         begin(SMI)
@@ -71,16 +70,16 @@ def test_a_gpu_tells_the_same(index: int) -> None:
         for group in GROUPS:
             assert_alike(getattr(theirs, group), getattr(mine, group))
         by_pid = {process.pid: process for process in mine.processes}
-        # It says ``None`` for none, and does not list graphics processes.
+        # igpu has ``None`` for no processes, and does not list graphics processes.
         processes = theirs.processes or []
         assert [process.pid for process in processes] == [os.getpid(), parent][: 2 - 2 * index]
         for process in processes:
-            # Of the parent, we also see what it has as a graphics process.
+            # nvitop adds the memory that the parent has as a graphics process.
             but_for = {'gpu_memory'} if process.pid == parent else set()
             assert_alike(process, by_pid[process.pid], but_for)
 
 
-def test_what_is_unknown_looks_the_same() -> None:
+def test_unknown_values_are_the_same() -> None:
     with machines.machine() as gpus:
         begin(SMI)
         gpus.set(gpu=1, fan_speed='N/A', gpu_utilization='N/A', power_usage='N/A')
@@ -90,7 +89,7 @@ def test_what_is_unknown_looks_the_same() -> None:
             assert_alike(getattr(theirs, group), getattr(mine, group))
 
 
-def test_other_machines_look_the_same() -> None:
+def test_values_of_bundled_scenarios_are_the_same() -> None:
     for scenario in ('workstation', 'dgx-h100'):
         with simulation.machine(scenario, processes='none', clock=lambda: 0.0):
             begin(SMI)
@@ -100,7 +99,7 @@ def test_other_machines_look_the_same() -> None:
 
 
 def assert_alike(theirs: Any, mine: Any, but_for: set[str] | None = None) -> None:
-    """Each member of theirs has the same value and type in ours."""
+    """Check that all members of igpu have the same value and type in nvitop."""
     for name in members(theirs) - (but_for or set()):
         expected, value = getattr(theirs, name), getattr(mine, name)
         assert type(value) is type(expected), name

@@ -1,4 +1,4 @@
-"""What docs/migrating.md says can be done."""
+"""docs/migrating.md agrees with the code."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TEXT = (DOCS / 'migrating.md').read_text(encoding='utf-8')
 
 
 @pytest.mark.parametrize('code', re.findall(r'```python\n(.*?)```', TEXT, re.DOTALL))
-def test_its_code_runs(code: str) -> None:
+def test_code_runs(code: str) -> None:
     with simulation.machine('workstation', processes='none'):
         exec(code, {})
 
 
-def test_its_links_lead_somewhere() -> None:
+def test_links_are_valid() -> None:
     headings = [line.lstrip('# ') for line in TEXT.splitlines() if line.startswith('## ')]
     anchors = {re.sub(r'[^\w -]', '', heading).lower().replace(' ', '-') for heading in headings}
     links = re.findall(r'\]\(([^)]+)\)', TEXT)
@@ -30,7 +30,7 @@ def test_its_links_lead_somewhere() -> None:
         assert link[1:] in anchors if link.startswith('#') else (DOCS / link).exists(), link
 
 
-def test_every_table_is_whole() -> None:
+def test_tables_have_the_same_columns_in_all_rows() -> None:
     widths = [
         {line.replace('\\|', '').count('|') for line in block.splitlines()}
         for block in re.findall(r'(?:^\|.*\|\n)+', TEXT, re.MULTILINE)
@@ -39,14 +39,14 @@ def test_every_table_is_whole() -> None:
     assert all(len(width) == 1 for width in widths)
 
 
-def test_the_names_it_mentions_are_accepted() -> None:
+def test_mentioned_names_are_accepted() -> None:
     mentioned = set(re.findall(r'`((?:gom|temperature|clocks|mig)\.[\w.*]+)`', TEXT))
     assert len(mentioned) > 5
     for name in mentioned:
         assert any(re.fullmatch(name.replace('*', '.*'), known) for known in NVSMI_QUERY_GPU), name
 
 
-def test_the_columns_it_mentions_can_be_asked_for() -> None:
+def test_mentioned_columns_exist() -> None:
     asked = re.findall(r'--(gpu|processes)=([a-z][\w.,]+)', TEXT)
     assert len(asked) > 4
     for option, names in asked:

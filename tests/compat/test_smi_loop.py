@@ -1,4 +1,4 @@
-"""pynvml.smi: a query that is asked again and again."""
+"""pynvml.smi: a repeated query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gpus() -> Iterator[simulation.Machine]:
         yield running
 
 
-def test_results_come_until_it_is_cancelled(gpus: simulation.Machine) -> None:
+def test_loop_repeats_until_it_is_canceled(gpus: simulation.Machine) -> None:
     seen: list[tuple[LoopAsync, Any]] = []
     enough = threading.Event()
 
@@ -48,7 +48,7 @@ def test_results_come_until_it_is_cancelled(gpus: simulation.Machine) -> None:
     assert loop.exception() is None
 
 
-def test_the_first_result_is_waited_for(gpus: simulation.Machine) -> None:
+def test_result_waits_for_the_first_query(gpus: simulation.Machine) -> None:
     loop = nvidia_smi.loop(filter='count')
     assert loop.result() == {'count': 2}
     assert not loop.is_aborted()
@@ -58,7 +58,7 @@ def test_the_first_result_is_waited_for(gpus: simulation.Machine) -> None:
     assert loop.result() == {'count': 2}
 
 
-def test_a_result_that_never_comes_is_waited_for_as_long_as_wanted(
+def test_result_waits_until_the_timeout(
     gpus: simulation.Machine,
 ) -> None:
     gpus.hang('nvmlDeviceGetCount*')
@@ -71,7 +71,7 @@ def test_a_result_that_never_comes_is_waited_for_as_long_as_wanted(
     assert not loop._thread.is_alive()
 
 
-def test_an_exception_is_kept_and_ends_nothing(gpus: simulation.Machine) -> None:
+def test_exception_of_the_callback_does_not_end_the_loop(gpus: simulation.Machine) -> None:
     calls = []
     enough = threading.Event()
 
@@ -90,7 +90,7 @@ def test_an_exception_is_kept_and_ends_nothing(gpus: simulation.Machine) -> None
     assert loop.result() == {'count': 2}
 
 
-def test_errors_of_the_query_are_kept_where_they_are_raised(gpus: simulation.Machine) -> None:
+def test_exception_of_the_query_is_available(gpus: simulation.Machine) -> None:
     gpus.fail('nvmlDeviceGetUUID', 'NO_PERMISSION')
     loop = nvidia_smi.loop(1, 'uuid', errors='raise')
     assert loop.result() is None
@@ -102,20 +102,22 @@ def test_errors_of_the_query_are_kept_where_they_are_raised(gpus: simulation.Mac
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        ({'time_in_milliseconds': -1}, '0 ms or more'),
-        ({'time_in_milliseconds': float('nan')}, '0 ms or more'),
+        ({'time_in_milliseconds': -1}, 'at least 0 ms'),
+        ({'time_in_milliseconds': float('nan')}, 'at least 0 ms'),
         ({'filter': 'nothing', 'strict': True}, 'nothing'),
-        ({'errors': 'none'}, "errors are 'value' or 'raise'"),
+        ({'errors': 'none'}, "errors='value' or 'raise'"),
     ],
 )
-def test_bad_arguments_start_nothing(arguments: dict[str, Any], message: str) -> None:
-    threads = set(threading.enumerate())  # of another test one may end meanwhile
+def test_invalid_arguments_raise_without_starting_a_thread(
+    arguments: dict[str, Any], message: str
+) -> None:
+    threads = set(threading.enumerate())  # a thread of another test may end meanwhile
     with pytest.raises(ValueError, match=message):
         nvidia_smi.loop(**arguments)
     assert set(threading.enumerate()) <= threads
 
 
-def test_what_the_query_takes_is_part_of_the_period() -> None:
+def test_period_includes_the_time_of_the_query() -> None:
     now = [100.0]
     waits: list[float] = []
     durations = iter([0.25, 0.0, 2.5, 0.125, 0.0])
@@ -130,13 +132,13 @@ def test_what_the_query_takes_is_part_of_the_period() -> None:
 
     loop = LoopAsync(1.0, query, clock=lambda: now[0], wait=wait)
     loop._thread.join(PATIENCE)
-    # The third query missed two turns, which are not made up for.
+    # The third query took longer than two periods; the missed queries are skipped.
     assert waits == [0.75, 1.0, 0.5, 0.875, 1.0]
     assert now[0] == 107.0
 
 
 @given(st.floats(0, 1e6), st.floats(0.001, 1e4), st.floats(0, 1e5))
-def test_the_next_turn_is_a_whole_number_of_periods_later(
+def test_next_query_is_a_whole_number_of_periods_later(
     due: float, period: float, late: float
 ) -> None:
     now = due + late
@@ -146,11 +148,11 @@ def test_the_next_turn_is_a_whole_number_of_periods_later(
     assert abs((turn - due) / period - round((turn - due) / period)) < 1e-3
 
 
-def test_without_a_period_the_next_turn_is_now() -> None:
+def test_next_query_is_immediate_without_a_period() -> None:
     assert next_due(5.0, 0.0, 7.0) == 7.0
 
 
-def test_a_loop_does_not_keep_the_program_alive() -> None:
+def test_program_exits_while_a_loop_runs() -> None:
     code = (
         'from nvitop.compat.pynvml_smi import nvidia_smi\n'
         "print(nvidia_smi.loop(1, 'count').result())\n"

@@ -1,7 +1,7 @@
-"""pynvml.smi itself, asked the same on the same simulated machine, name by name.
+"""Comparison with pynvml.smi on the same simulated machines, name by name.
 
-It is part of the package pynvml (13), which calls it pynvml_utils. ``make test-peers`` installs it in
-an environment of its own; elsewhere nothing is compared, and the summary of the run says so.
+pynvml.smi is part of the package pynvml (13) as pynvml_utils.smi. ``make test-peers`` installs it in a
+separate environment. Elsewhere the tests are skipped.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from nvitop.compat import pynvml_smi as ours
 from nvitop.simulation.driver.nvml import ALL_SYMBOLS
 from tests.compat import machines
 from tests.compat.peers import begin, import_smi
-from tests.compat.test_smi_query import BEYOND
+from tests.compat.test_smi_query import EXTRA
 
 PEER = import_smi()
 
-#: Names to which pynvml.smi gives no answer, or an empty one.
-UNANSWERED = {
+#: Names for which pynvml.smi returns nothing, or an empty result.
+EMPTY = {
     'gom.current',
     'gom.pending',
     'gpu_operation_mode.current',
@@ -40,42 +40,42 @@ UNANSWERED = {
     'ecc.errors.corrected.volatile.total',
     *(name for name in ours.NVSMI_QUERY_GPU if name.startswith('ecc.errors.uncorrected.')),
 }
-#: What it says and we do not: leaf → why.
+#: Leaves that only pynvml.smi has → reason.
 ONLY_THEIRS = {
     'timestamp = *': 'the date without the time of day',
-    'gpu/?/multigpu_board = *': 'told when the BIOS version is asked for',
-    'gpu/?/gpu_operation_mode/* = *': 'told when a version of the inforom is asked for',
+    'gpu/?/multigpu_board = *': 'selected with the BIOS version',
+    'gpu/?/gpu_operation_mode/* = *': 'selected with a version of the InfoROM',
     'gpu/?/ecc_errors/* = {}': 'an empty table',
-    "gpu/?/pci/pci_bridge_chip/bridge_chip_type = 'PLX'": 'told of boards without a bridge',
-    "gpu/?/driver_model/*_dm = 'Function Not Found'": 'drivers that know the old function only',
+    "gpu/?/pci/pci_bridge_chip/bridge_chip_type = 'PLX'": 'reported for boards without a bridge',
+    "gpu/?/driver_model/*_dm = 'Function Not Found'": 'drivers that only have the old function',
     'gpu/?/temperature = ': 'empty in XML',
 }
-#: What we say and it does not: leaf → why.
+#: Leaves that only nvitop has → reason.
 ONLY_OURS = {
     'timestamp = *': 'with the time of day',
-    'gpu/?/multigpu_board = *': 'told with the number of the board',
-    'gpu/?/clocks_throttle*/clocks_throttle_reason* = *': 'reasons that came later',
+    'gpu/?/multigpu_board = *': 'selected with the ID of the board',
+    'gpu/?/clocks_throttle*/clocks_throttle_reason* = *': 'newer reasons',
     'gpu/?/ecc_errors/* = *': 'tables are complete',
     "gpu/?/pci/pci_bridge_chip/bridge_chip_type = 'N/A'": 'there is none',
     "gpu/?/driver_model/*_dm = 'N/A'": 'not Windows',
-    'gpu/?/temperature/memory_temp = *': 'a name without an answer there',
-    'gpu/?/clocks/video_clock = *': 'a name without an answer there',
-    'gpu/?/encoder_stats/* = *': 'names without an answer there',
-    'gpu/?/mig_mode/* = *': 'documented names that are not accepted there',
+    'gpu/?/temperature/memory_temp = *': 'a name without a result in pynvml.smi',
+    'gpu/?/clocks/video_clock = *': 'a name without a result in pynvml.smi',
+    'gpu/?/encoder_stats/* = *': 'names without a result in pynvml.smi',
+    'gpu/?/mig_mode/* = *': 'documented names that pynvml.smi does not accept',
 }
-#: The same of XML.
+#: Leaves that only the XML of nvitop has → reason.
 ONLY_OURS_IN_XML = {
     **ONLY_OURS,
     'gpu/?/pci/pci_bridge_chip/bridge_chip_type = N/A': 'there is none',
     'gpu/?/driver_model/*_dm = N/A': 'not Windows',
-    'gpu/?/temperature/* = *': 'empty there',
-    'gpu/?/driver_model/pending_dm = *': 'not told alone',
-    'gpu/?/pci/pci_gpu_link_info/* = *': 'not told alone',
+    'gpu/?/temperature/* = *': 'empty in pynvml.smi',
+    'gpu/?/driver_model/pending_dm = *': 'only reported with everything',
+    'gpu/?/pci/pci_gpu_link_info/* = *': 'only reported with everything',
 }
 ONLY_THEIRS_IN_XML = {
     **ONLY_THEIRS,
-    'gpu/?/pci/pci_bridge_chip/bridge_chip_type = PLX': 'told of boards without a bridge',
-    'gpu/?/driver_model/*_dm = Function Not Found': 'drivers that know the old function only',
+    'gpu/?/pci/pci_bridge_chip/bridge_chip_type = PLX': 'reported for boards without a bridge',
+    'gpu/?/driver_model/*_dm = Function Not Found': 'drivers that only have the old function',
 }
 
 
@@ -86,13 +86,13 @@ def peer() -> Any:
 
 
 @pytest.fixture(autouse=True)
-def accounts_that_the_peer_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    # An account without memory is a TypeError there.
+def accounts_that_pynvml_smi_can_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    # pynvml.smi raises a TypeError for an account without memory.
     monkeypatch.setattr(machines, 'ACCOUNTED', machines.ACCOUNTED[:1])
 
 
 def leaves(tree: Any, path: str = '') -> Iterator[str]:
-    """Path and value of each leaf of a tree of dicts and lists; an empty one is a leaf."""
+    """Path and value of each leaf of a tree; an empty dict or list is a leaf."""
     if isinstance(tree, (dict, list)) and tree:
         for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
             yield from leaves(value, f'{path}/{key}' if path else str(key))
@@ -101,7 +101,7 @@ def leaves(tree: Any, path: str = '') -> Iterator[str]:
 
 
 def xml_leaves(element: ET.Element, path: str = '') -> Iterator[str]:
-    """Path and text of each element without children. GPUs are counted, as in trees."""
+    """Path and text of each element without children. GPUs have numbers, as in trees."""
     counted = 0
     for child in element:
         name = child.tag
@@ -120,7 +120,7 @@ def assert_alike(
     only_theirs: Mapping[str, str] = ONLY_THEIRS,
     only_ours: Mapping[str, str] = ONLY_OURS,
 ) -> None:
-    """Leaf by leaf the same, but for what is known."""
+    """Check that all leaves are the same except for known differences."""
     their_leaves, my_leaves = Counter(theirs), Counter(mine)
     for more, known in (
         (their_leaves - my_leaves, only_theirs),
@@ -134,10 +134,10 @@ def is_known(leaf: str, known: Mapping[str, str]) -> bool:
 
 
 def compare(peer: Any, filter: Any) -> None:
-    """Ask both the same and compare the trees."""
+    """Compare the trees of both for a filter."""
     theirs = peer.nvidia_smi.DeviceQuery(filter)
     mine = ours.nvidia_smi.DeviceQuery(filter)
-    if isinstance(filter, str) and filter in UNANSWERED:
+    if isinstance(filter, str) and filter in EMPTY:
         assert not [leaf for leaf in leaves(theirs) if not leaf.endswith(' = {}')]
         assert mine['gpu']
     else:
@@ -145,24 +145,24 @@ def compare(peer: Any, filter: Any) -> None:
 
 
 def compare_xml(peer: Any, filter: Any) -> None:
-    """Ask both the same and compare the documents."""
+    """Compare the XML of both for a filter."""
     theirs = ET.fromstring(peer.nvidia_smi.XmlDeviceQuery(filter))
     mine = ET.fromstring(ours.nvidia_smi.XmlDeviceQuery(filter))
     assert theirs.tag == mine.tag
-    if not isinstance(filter, str) or filter not in UNANSWERED:
+    if not isinstance(filter, str) or filter not in EMPTY:
         assert_alike(xml_leaves(theirs), xml_leaves(mine), ONLY_THEIRS_IN_XML, ONLY_OURS_IN_XML)
 
 
-NAMES = sorted(set(ours.NVSMI_QUERY_GPU) - set(BEYOND))
+NAMES = sorted(set(ours.NVSMI_QUERY_GPU) - set(EXTRA))
 WITHOUT_NAME = [
     ours.NVSMI_BOARD_ID,
     ours.NVSMI_MEMORY_BAR1,
     ours.NVSMI_UTILIZATION_ENCODER,
     ours.NVSMI_UTILIZATION_DECODER,
 ]
-#: Failures of these end the whole query there.
-DECISIVE = ('Count', 'HandleByIndex', 'Name', 'PciInfo')
-#: Names whose errors are crashes, or no errors, there.
+#: Functions whose failure ends the whole query of pynvml.smi.
+ESSENTIAL = ('Count', 'HandleByIndex', 'Name', 'PciInfo')
+#: Names for which pynvml.smi crashes at an error or ignores it.
 ERRORS_LOST = {'supported-clocks', 'retired_pages.sbe', 'retired_pages.dbe'}
 ERRORS_LOST |= {'retired_pages.single_bit_ecc.count', 'retired_pages.double_bit.count'}
 
@@ -183,19 +183,19 @@ def test_public_members_are_the_same(peer: Any) -> None:
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_each_name_has_the_same_answer(peer: Any, name: str) -> None:
+def test_every_name_has_the_same_result(peer: Any, name: str) -> None:
     with machines.machine():
         begin(peer)
         compare(peer, name)
-        if name not in UNANSWERED:
+        if name not in EMPTY:
             compare(peer, f'uuid, {name} ,, nothing')
             compare(peer, [ours.NVSMI_QUERY_GPU[name]])
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_each_name_has_the_same_answer_in_xml(peer: Any, name: str) -> None:
+def test_every_name_has_the_same_xml(peer: Any, name: str) -> None:
     with machines.machine() as gpus:
-        # It cannot write retired pages, nor names that need to be escaped.
+        # pynvml.smi cannot write retired pages or names that have to be escaped.
         gpus.set(retired_single_bit=0, retired_double_bit=0)
         if name != 'compute-apps':
             begin(peer)
@@ -207,26 +207,26 @@ def test_each_name_has_the_same_answer_in_xml(peer: Any, name: str) -> None:
 
 @pytest.mark.parametrize('code', ['NOT_SUPPORTED', 'TIMEOUT'])
 @pytest.mark.parametrize('name', sorted(set(NAMES) - ERRORS_LOST))
-def test_errors_look_the_same(peer: Any, name: str, code: str) -> None:
+def test_errors_have_the_same_result(peer: Any, name: str, code: str) -> None:
     functions = [name for name in ALL_SYMBOLS if name.startswith('nvmlDeviceGet')]
     with machines.machine(extra=False) as gpus:
         begin(peer)
         for function in functions:
-            if not any(word in function for word in DECISIVE):
+            if not any(word in function for word in ESSENTIAL):
                 gpus.fail(function, code)
         gpus.fail('nvmlSystemGetProcessName', code)
         compare(peer, name)
 
 
 @pytest.mark.parametrize('number', WITHOUT_NAME)
-def test_numbers_without_a_name_have_the_same_answer(peer: Any, number: int) -> None:
+def test_numbers_without_a_name_have_the_same_result(peer: Any, number: int) -> None:
     with machines.machine():
         begin(peer)
         compare(peer, [number])
 
 
 @pytest.mark.parametrize('scenario', ['workstation', 'dgx-h100', 'mig'])
-def test_everything_is_the_same_on_other_machines(peer: Any, scenario: str) -> None:
+def test_results_of_bundled_scenarios_are_the_same(peer: Any, scenario: str) -> None:
     with simulation.machine(scenario, processes='fixed', clock=lambda: 0.0):
         begin(peer)
         compare(peer, None)
@@ -235,15 +235,17 @@ def test_everything_is_the_same_on_other_machines(peer: Any, scenario: str) -> N
 
 
 @pytest.mark.parametrize(
-    ('scenario', 'crash'), [('old-driver', 'compute-apps'), ('spark', 'supported-clocks')]
+    ('scenario', 'crashing'), [('old-driver', 'compute-apps'), ('spark', 'supported-clocks')]
 )
-def test_the_rest_is_the_same_where_a_name_is_a_crash(peer: Any, scenario: str, crash: str) -> None:
+def test_results_are_the_same_except_where_pynvml_smi_crashes(
+    peer: Any, scenario: str, crashing: str
+) -> None:
     with simulation.machine(scenario, processes='fixed', clock=lambda: 0.0):
         begin(peer)
-        compare(peer, ', '.join(name for name in NAMES if name != crash))
+        compare(peer, ', '.join(name for name in NAMES if name != crashing))
 
 
-def test_everything_is_the_same(peer: Any) -> None:
+def test_results_of_all_names_are_the_same(peer: Any) -> None:
     with machines.machine():
         begin(peer)
         compare(peer, None)
@@ -251,7 +253,7 @@ def test_everything_is_the_same(peer: Any) -> None:
 
 
 @pytest.mark.parametrize('filter', ['', 'nothing', [], [9999], 'Memory.Free', 'nothing, uuid'])
-def test_filters_mean_the_same(peer: Any, filter: Any) -> None:
+def test_unusual_filters_have_the_same_result(peer: Any, filter: Any) -> None:
     with machines.machine():
         begin(peer)
         compare(peer, filter)
@@ -259,7 +261,7 @@ def test_filters_mean_the_same(peer: Any, filter: Any) -> None:
 
 
 def test_text_is_the_same(peer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Names that Python dropped in 3.10.
+    # pynvml.smi uses names that Python 3.10 removed.
     monkeypatch.setattr('collections.Mapping', Mapping, raising=False)
     monkeypatch.setattr('collections.Iterable', Iterable, raising=False)
     filter = 'driver_version, count, uuid, memory.free, fan.speed, compute-apps, pci.bus_id'

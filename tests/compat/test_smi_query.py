@@ -1,4 +1,4 @@
-"""pynvml.smi: names, filters, the trees of answers, and what errors look like in them."""
+"""pynvml.smi: names, filters, results, and errors in results."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nvitop.compat.pynvml_smi.names import HELP, NUMBERS
 from tests.compat.machines import ACCOUNTED, machine
 
 FIRST = 4100000
-#: The names that belong to pynvml.smi: 125, of 105 numbers. The others it documents only.
-BEYOND = [
+#: Names that pynvml.smi documents but does not accept. It accepts 125 names of 105 numbers.
+EXTRA = [
     name
     for name, number in smi.NVSMI_QUERY_GPU.items()
     if number >= 300 or name in ('utilization.encoder', 'utilization.decoder')
@@ -35,22 +35,22 @@ def gpus() -> Iterator[simulation.Machine]:
 
 
 def first(filter: Any, **options: Any) -> Any:
-    """What a query tells of the first GPU."""
+    """The result of a query for the first GPU."""
     return nvidia_smi.DeviceQuery(filter, **options)['gpu'][0]
 
 
 # Names
 
 
-def test_all_names_and_numbers_of_pynvml_smi_are_there() -> None:
-    names = {name: number for name, number in smi.NVSMI_QUERY_GPU.items() if name not in BEYOND}
+def test_all_names_and_numbers_of_pynvml_smi_exist() -> None:
+    names = {name: number for name, number in smi.NVSMI_QUERY_GPU.items() if name not in EXTRA}
     assert len(names) == 125
     assert len(set(names.values())) == 105
     without_a_name = {smi.NVSMI_BOARD_ID, smi.NVSMI_MEMORY_BAR1}
     without_a_name |= {smi.NVSMI_UTILIZATION_ENCODER, smi.NVSMI_UTILIZATION_DECODER}
     numbers = {number for number in NUMBERS if 0 < number < 300}
     assert numbers - set(names.values()) == without_a_name
-    assert len(BEYOND) == 16
+    assert len(EXTRA) == 16
     assert HELP.keys() == smi.NVSMI_QUERY_GPU.keys()
     assert all(HELP.values())
 
@@ -74,12 +74,12 @@ def test_all_names_and_numbers_of_pynvml_smi_are_there() -> None:
         ('NVSMI_CLOCKS_SUPPORTED', 203),
     ],
 )
-def test_numbers_are_those_of_pynvml_smi(name: str, number: int) -> None:
+def test_numbers_have_the_values_of_pynvml_smi(name: str, number: int) -> None:
     assert getattr(smi, name) == number
     assert name in smi.__all__
 
 
-def test_the_rest_of_the_binding_comes_with_it() -> None:
+def test_names_of_the_binding_can_be_imported() -> None:
     names: dict[str, Any] = {}
     exec('from nvitop.compat.pynvml_smi import *', names)
     assert names['nvidia_smi'] is nvidia_smi
@@ -91,7 +91,7 @@ def test_the_rest_of_the_binding_comes_with_it() -> None:
 
 
 @pytest.mark.parametrize('name', sorted(smi.NVSMI_QUERY_GPU))
-def test_each_name_is_answered(gpus: simulation.Machine, name: str) -> None:
+def test_every_name_has_a_result(gpus: simulation.Machine, name: str) -> None:
     answer = nvidia_smi.DeviceQuery(name, errors='raise', strict=True)
     assert answer
     if 'gpu' in answer:
@@ -104,7 +104,7 @@ def test_each_name_is_answered(gpus: simulation.Machine, name: str) -> None:
 # Filters
 
 
-def test_a_filter_is_text_numbers_or_both(gpus: simulation.Machine) -> None:
+def test_filter_consists_of_names_and_numbers(gpus: simulation.Machine) -> None:
     free = libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', Device(0).handle).free / (1 << 20)
     both = {'fb_memory_usage': {'total': 34089730048 / (1 << 20), 'free': free, 'unit': 'MiB'}}
     for filter in (
@@ -120,7 +120,7 @@ def test_a_filter_is_text_numbers_or_both(gpus: simulation.Machine) -> None:
     assert first(smi.NVSMI_PSTATE) == {'performance_state': 'P0'}
 
 
-def test_everything_is_asked_for_without_a_filter(gpus: simulation.Machine) -> None:
+def test_query_without_a_filter_returns_everything(gpus: simulation.Machine) -> None:
     everything = nvidia_smi.DeviceQuery()
     assert list(everything) == ['timestamp', 'driver_version', 'count', 'gpu']
     assert nvidia_smi.DeviceQuery([smi.NVSMI_ALL])['gpu'] == everything['gpu']
@@ -146,46 +146,54 @@ def at(tree: Any, path: tuple[Any, ...]) -> Any:
     return tree
 
 
-def test_only_what_is_asked_for_costs_calls(gpus: simulation.Machine) -> None:
+def test_query_calls_only_the_functions_it_needs(gpus: simulation.Machine) -> None:
     nvidia_smi.getInstance()
     gpus.reset_calls()
     nvidia_smi.DeviceQuery('memory.free, memory.used, memory.total')
     asked = {name: count for name, count in gpus.calls.items() if 'Handle' not in name}
-    assert asked == {'nvmlDeviceGetCount_v2': 1, 'nvmlDeviceGetMemoryInfo_v2': 2}
+    assert asked == {
+        'nvmlDeviceGetCount_v2': 1,
+        'nvmlDeviceGetMemoryInfo_v2': 2,
+        'nvmlDeviceGetUUID': 2,  # Device identifies its GPU
+    }
     gpus.reset_calls()
     nvidia_smi.DeviceQuery('timestamp')
     assert not gpus.calls
 
 
 @pytest.mark.parametrize('filter', ['', [], 'nothing', [9999], 'Memory.Free', ['', 'nothing']])
-def test_what_does_not_exist_is_passed_over(gpus: simulation.Machine, filter: Any) -> None:
+def test_unknown_names_are_ignored(gpus: simulation.Machine, filter: Any) -> None:
     assert nvidia_smi.DeviceQuery(filter) == {}
     assert first('nothing, uuid') == first('uuid')
 
 
-def test_what_does_not_exist_is_an_error_where_that_is_wanted(gpus: simulation.Machine) -> None:
-    with pytest.raises(ValueError, match=r"no 'memory.fre' to ask for: did you mean memory.free"):
+def test_unknown_names_raise_if_strict(gpus: simulation.Machine) -> None:
+    with pytest.raises(
+        ValueError, match=r"^unknown query name 'memory.fre'; did you mean 'memory.free'\?$"
+    ):
         nvidia_smi.DeviceQuery('memory.fre', strict=True)
-    with pytest.raises(ValueError, match=r"no 'xyzzy' to ask for$"):
+    with pytest.raises(ValueError, match=r"^unknown query name 'xyzzy'$"):
         nvidia_smi.XmlDeviceQuery(['xyzzy'], strict=True)
-    with pytest.raises(ValueError, match='no number 9999'):
+    with pytest.raises(ValueError, match=r'^unknown query number: 9999$'):
         nvidia_smi.DeviceQuery([9999], strict=True)
     assert nvidia_smi.DeviceQuery('', strict=True) == {}
 
 
-def test_a_filter_of_another_kind_is_an_error(gpus: simulation.Machine) -> None:
+def test_filter_of_another_type_raises(gpus: simulation.Machine) -> None:
     wrong: Any
     for wrong in (1.5, object()):
-        with pytest.raises(TypeError, match='a filter is text, a number or several of them'):
+        with pytest.raises(TypeError, match=r'^expected a filter of names and numbers, got '):
             nvidia_smi.DeviceQuery(wrong)
     for wrong in ([None], [[1]]):
-        with pytest.raises(TypeError, match='a filter holds names and numbers, not '):
+        with pytest.raises(
+            TypeError, match=r'^expected a filter of names and numbers, got .* in it$'
+        ):
             nvidia_smi.DeviceQuery(wrong)
-    with pytest.raises(ValueError, match="errors are 'value' or 'raise', not 'ignore'"):
+    with pytest.raises(ValueError, match="expected errors='value' or 'raise', got 'ignore'"):
         nvidia_smi.DeviceQuery('uuid', errors='ignore')
 
 
-def test_help_is_a_text(gpus: simulation.Machine) -> None:
+def test_help_is_text(gpus: simulation.Machine) -> None:
     for query in (nvidia_smi.DeviceQuery, nvidia_smi.XmlDeviceQuery):
         assert 'DeviceQuery(' in query('--help')
         assert query('-h') == query('--help')
@@ -256,13 +264,13 @@ def test_help_is_a_text(gpus: simulation.Machine) -> None:
         ('mig.mode.current', {'mig_mode': {'current_mig': 'N/A'}}),
     ],
 )
-def test_a_member_comes_in_its_group_with_its_unit(
+def test_value_is_in_its_group_with_its_unit(
     gpus: simulation.Machine, filter: Any, tree: dict[str, Any]
 ) -> None:
     assert first(filter) == tree
 
 
-def test_memory_is_the_old_reading(gpus: simulation.Machine) -> None:
+def test_used_memory_includes_reserved_memory(gpus: simulation.Machine) -> None:
     memory = first('memory.total,memory.used,memory.free')['fb_memory_usage']
     device = libnvml.nvmlDeviceGetHandleByIndex(0)
     new = libnvml.nvmlDeviceGetMemoryInfo(device)
@@ -271,7 +279,7 @@ def test_memory_is_the_old_reading(gpus: simulation.Machine) -> None:
     assert memory['used'] + memory['free'] == memory['total']
 
 
-def test_any_throttle_reason_brings_all(gpus: simulation.Machine) -> None:
+def test_each_throttle_reason_selects_all(gpus: simulation.Machine) -> None:
     reasons = first('clocks_throttle_reasons.gpu_idle')['clocks_throttle']
     active = [key for key, value in reasons.items() if value == 'Active']
     assert active == [
@@ -281,27 +289,27 @@ def test_any_throttle_reason_brings_all(gpus: simulation.Machine) -> None:
     assert reasons['clocks_throttle_reason_unknown'] == 'N/A'
     assert reasons['clocks_throttle_reason_sync_boost'] == 'Not Active'
     assert reasons['clocks_throttle_reasons_active'] == '0x0000000000000044'
-    gpus.fail('nvmlDeviceGetCurrentClocksThrottleReasons', 'UNKNOWN')
+    gpus.fail('nvmlDeviceGetCurrentClocks*Reasons', 'UNKNOWN')
     assert first('clocks_throttle_reasons.gpu_idle') == {
         'clocks_throttle': {'Error': 'Unknown Error'}
     }
     gpus.heal()
-    gpus.fail('nvmlDeviceGetSupportedClocksThrottleReasons', 'NOT_SUPPORTED')
+    gpus.fail('nvmlDeviceGetSupportedClocks*Reasons', 'NOT_SUPPORTED')
     assert first('clocks_throttle_reasons.gpu_idle') == {'clocks_throttle': {'Error': 'N/A'}}
 
 
-def test_throttle_reasons_are_asked_by_the_new_name_of_the_question_too(
+def test_throttle_reasons_are_read_with_new_and_old_functions(
     gpus: simulation.Machine,
 ) -> None:
     reasons = first('clocks_throttle_reasons.active')
     gpus.hide('nvmlDeviceGet*ClocksThrottleReasons')
     if not hasattr(libnvml, 'nvmlDeviceGetCurrentClocksEventReasons'):
-        # A binding that is older than the name.
+        # This binding is older than the new name.
         reasons = {'clocks_throttle': {'Error': 'Function Not Found'}}
     assert first('clocks_throttle_reasons.active') == reasons
 
 
-def test_any_ecc_error_brings_all_of_its_time(gpus: simulation.Machine) -> None:
+def test_each_ecc_error_selects_all_of_its_counter(gpus: simulation.Machine) -> None:
     errors = first('ecc.errors.uncorrected.volatile.total')['ecc_errors']
     assert list(errors) == ['volatile']
     assert errors['volatile']['single_bit'] == {
@@ -320,7 +328,7 @@ def test_any_ecc_error_brings_all_of_its_time(gpus: simulation.Machine) -> None:
     assert aggregate['double_bit']['dram'] == 8
 
 
-def test_retired_pages_are_counted_with_their_addresses(gpus: simulation.Machine) -> None:
+def test_retired_pages_have_a_count_and_addresses(gpus: simulation.Machine) -> None:
     answer = nvidia_smi.DeviceQuery('retired_pages.sbe, retired_pages.dbe')['gpu']
     assert answer[0]['retired_pages'] == {
         'multiple_single_bit_retirement': {
@@ -345,7 +353,7 @@ def test_retired_pages_are_counted_with_their_addresses(gpus: simulation.Machine
     }
 
 
-def test_bridge_chips_and_traffic_are_told_with_everything(gpus: simulation.Machine) -> None:
+def test_bridge_chips_and_traffic_are_part_of_everything(gpus: simulation.Machine) -> None:
     pci = first(None)['pci']
     assert pci['pci_bridge_chip'] == {'bridge_chip_type': 'BR04', 'bridge_chip_fw': '00012345'}
     assert pci['replay_counter'] == '3'
@@ -353,7 +361,7 @@ def test_bridge_chips_and_traffic_are_told_with_everything(gpus: simulation.Mach
     assert (pci['tx_util_unit'], pci['rx_util_unit']) == ('KB/s', 'KB/s')
 
 
-def test_a_board_without_a_bridge_chip_has_none() -> None:
+def test_board_without_a_bridge_chip_has_none() -> None:
     with machine(extra=False):
         chip = first(None)['pci']['pci_bridge_chip']
         assert chip == {'bridge_chip_type': 'N/A', 'bridge_chip_fw': 'N/A'}
@@ -380,13 +388,13 @@ def test_compute_processes_are_listed(gpus: simulation.Machine) -> None:
     assert [gpu['processes'] for gpu in answer] == [[train, other], None]
 
 
-def test_memory_that_nobody_knows_is_not_available() -> None:
+def test_unknown_memory_of_a_process_is_not_available() -> None:
     process = '[[process]]\ngpus = [0]\ncommand = ["x"]\nmemory = "N/A"\n'
     with machine('[[gpu]]\n' + process):
         assert first('compute-apps')['processes'][0]['used_memory'] == 'N/A'
 
 
-def test_a_process_that_has_ended_is_left_out(gpus: simulation.Machine) -> None:
+def test_exited_process_is_left_out(gpus: simulation.Machine) -> None:
     gpus.fail('nvmlSystemGetProcessName', 'NOT_FOUND', times=1)
     assert [row['pid'] for row in first('compute-apps')['processes']] == [FIRST + 2]
     gpus.heal()
@@ -397,7 +405,7 @@ def test_a_process_that_has_ended_is_left_out(gpus: simulation.Machine) -> None:
     assert first('compute-apps')['processes'][0]['process_name'] == 'Insufficient Permissions'
 
 
-def test_accounts_are_listed_with_what_is_known(gpus: simulation.Machine) -> None:
+def test_accounts_are_listed(gpus: simulation.Machine) -> None:
     known, unknown = first('accounted-apps')['accounted_processes']
     assert known == {
         'pid': str(ACCOUNTED[0]),
@@ -410,7 +418,7 @@ def test_accounts_are_listed_with_what_is_known(gpus: simulation.Machine) -> Non
     assert (unknown['gpu_util'], unknown['max_memory_usage']) == ('N/A', 'N/A')
 
 
-def test_accounts_that_are_gone_are_left_out() -> None:
+def test_missing_accounts_are_left_out() -> None:
     with machine(extra=False) as gpus:
         gpus.fail('nvmlDeviceGetAccountingStats', 'NOT_FOUND')
         assert first('accounted-apps') == {'accounted_processes': None}
@@ -419,7 +427,7 @@ def test_accounts_that_are_gone_are_left_out() -> None:
 # Errors
 
 
-def test_an_error_is_the_value_in_words(gpus: simulation.Machine) -> None:
+def test_text_of_an_error_replaces_the_value(gpus: simulation.Machine) -> None:
     gpus.fail('nvmlDeviceGetTemperature*', 'UNKNOWN')
     gpus.fail('nvmlDeviceGetUUID', 'NO_PERMISSION')
     gpus.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED')
@@ -431,7 +439,7 @@ def test_an_error_is_the_value_in_words(gpus: simulation.Machine) -> None:
     assert answer['serial'] == '0324118000000'
 
 
-def test_errors_are_raised_where_that_is_wanted(gpus: simulation.Machine) -> None:
+def test_errors_are_raised_on_request(gpus: simulation.Machine) -> None:
     gpus.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED')
     assert first('memory.used', errors='raise')['fb_memory_usage']['used'] == 'N/A'
     gpus.fail('nvmlDeviceGetUUID', 'NO_PERMISSION')
@@ -441,7 +449,7 @@ def test_errors_are_raised_where_that_is_wanted(gpus: simulation.Machine) -> Non
         nvidia_smi.XmlDeviceQuery('uuid', errors='raise')
 
 
-def test_a_lost_gpu_says_so_and_hides_no_other(gpus: simulation.Machine) -> None:
+def test_lost_gpu_has_errors_and_hides_no_other_gpu(gpus: simulation.Machine) -> None:
     gpus.set(gpu=0, lost=True)
     lost, other = nvidia_smi.DeviceQuery()['gpu']
     assert lost['uuid'] == 'GPU is lost'
@@ -453,7 +461,7 @@ def test_a_lost_gpu_says_so_and_hides_no_other(gpus: simulation.Machine) -> None
         nvidia_smi.DeviceQuery('uuid', errors='raise')
 
 
-def test_a_failure_of_the_whole_query_is_printed(
+def test_failure_of_the_whole_query_is_printed(
     gpus: simulation.Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gpus.fail('nvmlDeviceGetCount*', 'UNKNOWN')
@@ -466,7 +474,7 @@ def test_a_failure_of_the_whole_query_is_printed(
     assert capsys.readouterr() == ('', '')
 
 
-def test_what_an_old_driver_lacks_is_told_without_a_warning(
+def test_missing_functions_of_an_old_driver_cause_no_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with simulation.machine('old-driver', processes='fixed'):
@@ -477,12 +485,12 @@ def test_what_an_old_driver_lacks_is_told_without_a_warning(
     assert caplog.text == ''
 
 
-def test_a_machine_without_gpus_has_an_empty_list() -> None:
+def test_machine_without_gpus_has_an_empty_list() -> None:
     with simulation.machine('empty'):
         assert nvidia_smi.DeviceQuery('count, uuid') == {'count': 0, 'gpu': []}
 
 
-def test_brands_that_came_later_have_names() -> None:
+def test_new_brands_have_names() -> None:
     with simulation.machine('dgx-h100', processes='none'):
         assert first('name')['product_brand'] == 'NVIDIA'
     assert smi.NVSMI_BRAND_NAMES[0] == 'Unknown'
@@ -491,13 +499,13 @@ def test_brands_that_came_later_have_names() -> None:
 # The object
 
 
-def test_there_is_one_instance_and_more_are_not_refused(gpus: simulation.Machine) -> None:
+def test_instance_is_shared_and_others_work_too(gpus: simulation.Machine) -> None:
     instance = nvidia_smi.getInstance()
     assert nvidia_smi.getInstance() is instance
     assert nvidia_smi().DeviceQuery('uuid') == instance.DeviceQuery('uuid')
 
 
-def test_without_a_driver_the_instance_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_instance_without_a_driver_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     with machine() as gpus:
         gpus.fail('nvmlInitWithFlags', 'DRIVER_NOT_LOADED')
         with pytest.raises(libnvml.NVMLError, match='Driver Not Loaded'):

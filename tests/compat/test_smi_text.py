@@ -1,4 +1,4 @@
-"""pynvml.smi: the result as text, as XML, and from the command line."""
+"""pynvml.smi: results as text, as XML, and from the command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def texts(element: ET.Element, path: str) -> list[str | None]:
     return [found.text for found in element.findall(path)]
 
 
-def test_the_text_has_a_line_for_each_value() -> None:
+def test_text_has_a_line_for_each_value() -> None:
     tree = {
         'timestamp': 'now',
         'gpu': [
@@ -59,15 +59,15 @@ def test_the_text_has_a_line_for_each_value() -> None:
 
 
 @pytest.mark.parametrize(('results', 'text'), [('help', 'help'), ({}, ''), (None, 'None')])
-def test_what_is_no_tree_is_text_too(results: object, text: str) -> None:
+def test_other_results_are_formatted_too(results: object, text: str) -> None:
     assert nvidia_smi.format(results) == text
 
 
-def test_text_cannot_steer_a_terminal() -> None:
+def test_control_characters_are_replaced() -> None:
     assert format_tree({'name': 'a\x1b[2Jb\nc\u202ed'}) == '  name: a�[2Jb�c�d\n'
 
 
-def test_everything_can_be_shown() -> None:
+def test_everything_is_formatted() -> None:
     with machine():
         everything = nvidia_smi.DeviceQuery()
     text = nvidia_smi.format(everything)
@@ -113,7 +113,7 @@ def test_xml_lists_have_an_element_for_each_item() -> None:
     ]
 
 
-def test_xml_of_a_filter_has_only_what_was_asked_for() -> None:
+def test_xml_has_only_the_selected_values() -> None:
     with machine():
         assert nvidia_smi.XmlDeviceQuery('memory.total, count') == (
             '<?xml version="1.0" ?>\n'
@@ -134,9 +134,9 @@ def test_xml_of_a_filter_has_only_what_was_asked_for() -> None:
         )
 
 
-def test_xml_of_an_error_is_its_words() -> None:
+def test_text_of_an_error_replaces_a_group_in_xml() -> None:
     with machine() as gpus:
-        gpus.fail('nvmlDeviceGet*ClocksThrottleReasons', 'UNKNOWN')
+        gpus.fail('nvmlDeviceGet*Clocks*Reasons', 'UNKNOWN')
         gpus.fail('nvmlDeviceGetComputeRunningProcesses*', 'NOT_SUPPORTED')
         first, _ = elements(
             nvidia_smi.XmlDeviceQuery('clocks_throttle_reasons.active, compute-apps')
@@ -165,7 +165,7 @@ def test_xml_of_a_lost_gpu_is_complete() -> None:
         '\udc80',
     ],
 )
-def test_names_of_any_kind_leave_the_document_whole(name: str) -> None:
+def test_any_process_name_is_escaped_in_xml(name: str) -> None:
     tree: dict[str, Any] = {'gpu': [{'processes': [{'process_name': name}]}]}
     (gpu,) = elements(tree_to_xml(tree, ['<"id">']))
     assert gpu.get('id') == '<"id">'
@@ -188,7 +188,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_runs_as_a_module() -> None:
+def test_module_prints_a_query() -> None:
     finished = run('memory.total,', 'count')
     assert finished.returncode == 0
     assert finished.stdout.splitlines() == [
@@ -205,14 +205,14 @@ def test_it_runs_as_a_module() -> None:
 
 
 @pytest.mark.parametrize('word', ['xml', 'XML'])
-def test_its_first_word_may_ask_for_xml(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_first_argument_selects_xml(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     with machine():
         assert main([word, 'uuid']) == 0
         first, _ = elements(capsys.readouterr().out)
     assert [element.tag for element in first] == ['uuid']
 
 
-def test_without_words_everything_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_module_prints_everything_without_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     with machine():
         assert main([]) == 0
         assert '    clock_policy:\n' in capsys.readouterr().out
@@ -222,18 +222,18 @@ def test_without_words_everything_is_printed(capsys: pytest.CaptureFixture[str])
         assert capsys.readouterr().out.startswith('timestamp ')
 
 
-def test_a_wrong_name_is_one_line_and_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_name_exits_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     with machine():
         assert main(['memory.fre']) == 2
     out, err = capsys.readouterr()
     assert out == ''
     assert err.startswith(
-        "nvidia_smi: there is no 'memory.fre' to ask for: did you mean memory.free"
+        "nvidia_smi: unknown query name 'memory.fre'; did you mean 'memory.free'?"
     )
     assert err.count('\n') == 1
 
 
-def test_no_driver_is_one_line_and_status_1(
+def test_missing_driver_exits_with_status_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nvidia_smi, '_instance', None)
@@ -244,11 +244,11 @@ def test_no_driver_is_one_line_and_status_1(
 
 
 @pytest.mark.skipif(not os.path.exists('/dev/full'), reason='this system has no /dev/full')
-def test_a_full_disk_is_said_on_the_command_line(
+def test_full_disk_exits_with_status_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with open('/dev/full', 'w', encoding='utf-8', buffering=1) as full, machine():
         monkeypatch.setattr(sys, 'stdout', full)
         assert main([]) == 1
-    message = 'nvidia_smi: standard output cannot be written: No space left on device\n'
+    message = 'nvidia_smi: cannot write to standard output: No space left on device\n'
     assert capsys.readouterr().err == message

@@ -322,8 +322,8 @@ class DeviceBase:
         """Whether this is a MIG device: a slice of a GPU."""
         return False
 
-    def reading(self, method: str) -> Reading:
-        """Return what the getter ``method`` returns, and the reason if that is ``NA``.
+    def reading(self, method: str, *args: Any) -> Reading:
+        """Return what the getter ``method`` returns for ``args``, and the reason if that is ``NA``.
 
         >>> value, reason = device.reading('fan_speed')
 
@@ -333,7 +333,7 @@ class DeviceBase:
         self._failure.error = None
         value = getattr(self, method)
         if callable(value):
-            value = value()
+            value = value(*args)
         is_missing = value is NA or (isinstance(value, tuple) and NA in value)
         return Reading(value, self._failure.error if is_missing else None)
 

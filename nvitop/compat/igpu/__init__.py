@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For scripts that come from igpu: ``import nvitop.compat.igpu as igpu``.
+"""A replacement for igpu: ``import nvitop.compat.igpu as igpu``.
 
-What a GPU does not tell is *not a number* (``nan``), or the text ``'N/A'``; in texts it is ``N/A``.
+Unavailable numbers are ``nan``, unavailable text is ``'N/A'``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 
 
 class DriverVersion(_Pair):
-    """(major, minor) of a driver, and all the rest of it.
+    """Version of the driver: (major, minor), and all parts.
 
     >>> version = DriverVersion('535.129.03')
     >>> version, version.parts, version.text
@@ -61,11 +61,11 @@ class DriverVersion(_Pair):
 
     #: All parts.
     parts: tuple[int, ...]
-    #: As the driver says it.
+    #: Version as text.
     text: str
 
     def __new__(cls, text: str) -> DriverVersion:
-        """Take the version apart; ``(None, None)`` of an empty text."""
+        """Parse a version; an empty text is ``(None, None)``."""
         parts = tuple(int(part) for part in text.split('.') if part.isdigit())
         version = super().__new__(cls, (*parts[:2], None, None)[:2])
         version.parts, version.text = parts, text
@@ -76,7 +76,7 @@ class DriverVersion(_Pair):
 
 
 def nvidia_driver_version() -> DriverVersion:
-    """(major, minor) of the driver, with all parts as ``parts``; (None, None) without a driver."""
+    """Return (major, minor) of the driver; (None, None) without a driver."""
     try:
         version = Device.driver_version()
     except NVMLError:
@@ -85,7 +85,7 @@ def nvidia_driver_version() -> DriverVersion:
 
 
 def count_devices() -> int:
-    """Number of GPUs; 0 without a driver."""
+    """Return the number of GPUs; 0 without a driver."""
     try:
         return Device.count()
     except NVMLError:
@@ -93,15 +93,15 @@ def count_devices() -> int:
 
 
 def devices_index() -> list[int]:
-    """Indices of all GPUs."""
+    """Return the indices of all GPUs."""
     return list(range(count_devices()))
 
 
 def get_device(device_index: Index) -> GPUInfo:
-    """A GPU by its index, or a MIG device by (index of the GPU, index on it).
+    """Return a GPU by its index, or a MIG device by (GPU index, MIG index).
 
     Raises:
-        ValueError: There is no such GPU, or none at all, or the driver does not give it.
+        ValueError: The device does not exist, or the driver cannot open it.
     """
     indices = devices_index()
     if not indices:
@@ -112,31 +112,31 @@ def get_device(device_index: Index) -> GPUInfo:
         except (NVMLError, TypeError):
             raise ValueError(f'there is no MIG device {device_index}') from None
     if not isinstance(device_index, int) or device_index not in indices:
-        raise ValueError(f'there is no GPU {device_index!r}: there are {indices}')
+        raise ValueError(f'there is no GPU {device_index!r}; the indices are {indices}')
     try:
         return GPUInfo(Device(int(device_index)))
     except NVMLError as error:
-        raise ValueError(f'GPU {int(device_index)} cannot be had: {error}') from error
+        raise ValueError(f'cannot open GPU {int(device_index)}: {error}') from error
 
 
 def devices() -> list[GPUInfo]:
-    """All GPUs."""
+    """Return all GPUs."""
     return [get_device(index) for index in devices_index()]
 
 
 def count_visible_devices() -> int:
-    """Number of devices that CUDA programs see."""
+    """Return the number of devices that CUDA programs see."""
     return len(visible_devices_index())
 
 
 def visible_devices_index() -> list[Any]:
-    """Indices of the devices that CUDA programs see: ``CUDA_VISIBLE_DEVICES`` by CUDA's own rules.
+    """Return the indices of the devices that CUDA programs see, by the rules of CUDA.
 
-    All GPUs where it is not set. A MIG device is (index of the GPU, index on it).
+    These are all GPUs if ``CUDA_VISIBLE_DEVICES`` is not set. A MIG device is (GPU index, MIG index).
     """
     return list(Device.parse_cuda_visible_devices())
 
 
 def visible_devices() -> list[GPUInfo]:
-    """The devices that CUDA programs see."""
+    """Return the devices that CUDA programs see."""
     return [get_device(index) for index in visible_devices_index()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU as igpu shows it: read from a device, all at one moment."""
+"""The class ``GPUInfo`` of igpu: the values of a GPU at one time."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from nvitop.compat.igpu.groups import (
 if TYPE_CHECKING:
     from typing import Tuple, Union
 
-    #: Index of a GPU, or (index of the GPU, index on it) of a MIG device.
+    #: Index of a GPU, or (GPU index, MIG index) of a MIG device.
     Index = Union[int, Tuple[int, int]]
 
 
 class GPUInfo:
-    """A GPU, or a MIG device, as it was at the last :meth:`update`."""
+    """A GPU or a MIG device at the time of the last :meth:`update`."""
 
     def __init__(self, device: Device) -> None:
-        """Look at a device now."""
+        """Read the values of a device."""
         self._device = device
         self.update()
 
     def update(self) -> None:
-        """Look again. Groups that were taken from here before stay as they were."""
+        """Read the values again. Groups that were returned before do not change."""
         device = self._device
-        # What belongs to the whole GPU is not told of a MIG device.
+        # Some values are only available for the GPU of a MIG device.
         physical = device.parent if isinstance(device, MigDevice) else device
         with device.oneshot():
             self._name, self._uuid = str(device.name()), str(device.uuid())
@@ -59,7 +59,7 @@ class GPUInfo:
 
     @property
     def index(self) -> Index:
-        """Index of the GPU; (index of the GPU, index on it) of a MIG device."""
+        """Index of the GPU; (GPU index, MIG index) of a MIG device."""
         return self._device.index
 
     @property
@@ -89,12 +89,12 @@ class GPUInfo:
 
     @property
     def utilization(self) -> GPUUtilizationInfo:
-        """Loads, fan, temperature, performance state."""
+        """Utilization, fan speed, temperature and performance state."""
         return self._utilization
 
     @property
     def pci(self) -> GPUPCIInfo:
-        """PCI bus and link."""
+        """PCI location and link."""
         return self._pci
 
     @property
@@ -109,7 +109,7 @@ class GPUInfo:
 
     @property
     def processes(self) -> GPUProcessesInfo:
-        """Processes with compute or graphics contexts, on MIG devices too."""
+        """Compute and graphics processes, including those on MIG devices."""
         return self._processes
 
     def __str__(self) -> str:
@@ -214,7 +214,7 @@ def _mib(size: int | NaType) -> float:
 
 
 def _parent(process: GpuProcess) -> tuple[int | None, str]:
-    """PID and name of the parent of a process."""
+    """Return PID and name of the parent of a process."""
     try:
         pid = process.host.ppid()
         parent = process.host.parent()

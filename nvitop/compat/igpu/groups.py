@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What igpu tells of a GPU, as values that print themselves. ``nan`` and ``'N/A'`` are unknown."""
+"""Groups of values of a GPU, with their text. Unknown values are ``nan`` or ``'N/A'``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BAR_WIDTH = 25
 
 
 def _text(value: object, unit: str = '', digits: int = 2) -> str:
-    """A value with its unit; ``'N/A'`` where it is unknown."""
+    """Return a value with its unit; ``'N/A'`` if it is unknown."""
     if not isinstance(value, (int, float)):
         return str(value)
     return str(NA) if math.isnan(value) else f'{value:.{digits}f}{unit}'
@@ -25,7 +25,7 @@ def _percent(part: float, total: float) -> float:
 
 
 def _bar(percent: float) -> str:
-    """A load as a bar and a number; a bar is never longer than 100 %."""
+    """Return a percentage as a bar and a number; the bar ends at 100 %."""
     if math.isnan(percent):
         return str(NA)
     filled = round(min(max(percent, 0.0), 100.0) / 100.0 * _BAR_WIDTH)
@@ -33,13 +33,13 @@ def _bar(percent: float) -> str:
 
 
 def _group(title: str, rows: dict[str, str]) -> str:
-    """A title and rows with aligned values."""
+    """Return a title and rows with aligned values."""
     width = max(map(len, rows))
     return '\n'.join([f'{title}:', *(f'    {key:<{width}} : {rows[key]}' for key in rows)])
 
 
 class GPUMemoryInfo(NamedTuple):
-    """Memory of a GPU in MiB. What the driver keeps for itself counts as used."""
+    """Memory of a GPU in MiB; reserved memory is part of ``used``."""
 
     total: float
     used: float
@@ -56,7 +56,7 @@ class GPUMemoryInfo(NamedTuple):
 
 
 class GPUUtilizationInfo(NamedTuple):
-    """Loads and fan speed in percent, temperature in °C, performance state (``'P0'``)."""
+    """Utilization and fan speed in percent, temperature in °C, performance state (``'P0'``)."""
 
     gpu: float
     memory: float
@@ -76,7 +76,7 @@ class GPUUtilizationInfo(NamedTuple):
 
 
 class GPUPCIInfo(NamedTuple):
-    """Where the GPU is on the PCI bus, and its link: texts."""
+    """PCI location and link of a GPU, as text."""
 
     bus: str
     bus_id: str
@@ -102,7 +102,7 @@ class GPUPCIInfo(NamedTuple):
 
 
 class GPUClockInfo(NamedTuple):
-    """Clocks in MHz, now and at most."""
+    """Current and maximum clocks in MHz."""
 
     graphics: float
     sm: float
@@ -129,7 +129,7 @@ class GPUClockInfo(NamedTuple):
 
 
 class GPUPowerInfo(NamedTuple):
-    """Power and its limits in W; ``management`` is ``'Supported'`` or ``'N/A'``."""
+    """Power and power limits in W; ``management`` is ``'Supported'`` or ``'N/A'``."""
 
     management: str
     draw: float
@@ -154,17 +154,17 @@ class GPUPowerInfo(NamedTuple):
 
 
 class GPUProcessInfo(NamedTuple):
-    """A process on a GPU. What is unknown, as of a process that has ended, is ``'N/A'``."""
+    """A process on a GPU. Values of an exited process are ``'N/A'``."""
 
     pid: int
     name: str
     user: str
-    #: PID of the parent; 0 where there is none, ``None`` where that is unknown.
+    #: PID of the parent; 0 if there is none, ``None`` if it is unknown.
     parent_pid: int | None
     parent_name: str
     #: Local time: ``'2026-01-31 23:59:59'``.
     create_time: str
-    #: In MiB; ``nan`` where unknown.
+    #: In MiB; ``nan`` if unknown.
     gpu_memory: float
     #: ``'C'`` (compute), ``'G'`` (graphics) or ``'C+G'``.
     type: str = str(NA)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For scripts that come from pynvml.smi: ``from nvitop.compat.pynvml_smi import nvidia_smi``.
+"""A replacement for pynvml.smi: ``from nvitop.compat.pynvml_smi import nvidia_smi``.
 
-Everything of NVML's binding can be imported from here too, as scripts do.
+The names of the NVML binding can be imported from here too, as scripts do.
 """
 
 from __future__ import annotations
@@ -29,5 +29,5 @@ __all__ += sorted(set(libnvml.__all__) - set(__all__))
 
 
 def __getattr__(name: str) -> Any:
-    """Whatever is not here is looked for in :mod:`nvitop.libnvml`."""
+    """Look up all other names in :mod:`nvitop.libnvml`."""
     return getattr(libnvml, name)

@@ -11,10 +11,10 @@ from nvitop.compat.pynvml_smi.smi import nvidia_smi
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a query: of everything, or of a filter; as text, or after ``xml`` as XML.
+    """Print everything, or the values of a filter, as text or (after ``xml``) as XML.
 
     Returns:
-        The exit status: 1 where NVML cannot be used or nothing be written, 2 for a name that does not exist.
+        The exit status: 1 if NVML cannot be used or the output cannot be written, 2 for an unknown name.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     is_xml = bool(words) and words[0].lower() == 'xml'
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as error:
-        print(f'nvidia_smi: standard output cannot be written: {error.strerror}', file=sys.stderr)
+        print(f'nvidia_smi: cannot write to standard output: {error.strerror}', file=sys.stderr)
         return 1
     return 0
 

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a query tells of each GPU: where it stands in the result, who asks for it, how it is read."""
+"""The table of values: path in the result, numbers that select it, and how it is read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nvitop.api.device.base import ENABLED
-from nvitop.api.device.extended.mode import OPERATION_MODES
 from nvitop.api.device.identity import BRANDS
-from nvitop.api.device.mode import COMPUTE_MODES, DRIVER_MODELS
 from nvitop.api.utils import NA, MiB
 from nvitop.compat.pynvml_smi import groups
 from nvitop.compat.pynvml_smi import names as n
@@ -17,53 +14,59 @@ from nvitop.namedtuple import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from nvitop.compat.pynvml_smi.answers import Answers
+    from nvitop.compat.pynvml_smi.gpu import SmiGpu
 
-    Read = Callable[[Answers], object]
+    Read = Callable[[SmiGpu], object]
 
 
 class SmiField(NamedTuple):
-    """One entry of the result."""
+    """One value of the result."""
 
-    #: Keys on the way to it, joined with dots.
+    #: Its keys, joined with dots.
     path: str
-    #: The numbers that ask for it; without any, only a query for everything does.
-    asked_by: tuple[int, ...]
+    #: Numbers that select it; without any, only a query for everything does.
+    numbers: tuple[int, ...]
     read: Read
 
 
-#: NVML's number of a brand → its name.
+#: Number of a brand in NVML → its name.
 NVSMI_BRAND_NAMES: dict[int, str] = {0: 'Unknown', **BRANDS}
 
+#: Word of :class:`nvitop.Device` → word of pynvml.smi, if they differ.
+_WORDS: Mapping[str, str] = {'WDM': 'TCC', 'Exclusive Process': 'Exclusive_Process'}
 _YES = {0: 'No', 1: 'Yes'}
 _ON = {0: 'Off', 1: 'On'}
-_DRIVER_MODELS = {**DRIVER_MODELS, 1: 'TCC'}
-_COMPUTE_MODES = {**COMPUTE_MODES, 3: 'Exclusive_Process'}
-_GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
-_SHUTDOWN, _SLOWDOWN = range(2)
-_FIELD_MEMORY_TEMPERATURE = 82
-_OEM, _ECC, _POWER = range(3)
 _TX, _RX = range(2)
 
 
-def _plain(answer: Any) -> object:
-    return answer
+def _plain(value: Any) -> object:
+    return value
 
 
-def _asks(function: str, *args: int, show: Callable[[Any], object] = _plain) -> Read:
-    """Read one answer of NVML."""
-    return lambda answers: show(answers.ask(f'nvmlDeviceGet{function}', *args))
+def _get(method: str, *args: int, show: Callable[[Any], object] = _plain) -> Read:
+    """Read a getter of :class:`nvitop.Device`."""
+    return lambda gpu: show(gpu.read(method, *args))
 
 
-def _word(words: Mapping[int, str]) -> Callable[[int], str]:
+def _word(method: str, words: Mapping[str, str] = _WORDS, unknown: str = 'Unknown') -> Read:
+    """Read a getter that returns a word."""
+
+    def read(gpu: SmiGpu) -> object:
+        word = gpu.read(method, unknown=unknown)
+        return words.get(word, word)
+
+    return read
+
+
+def _number(words: Mapping[int, str]) -> Callable[[int], str]:
     return lambda number: words.get(number, 'Unknown')
 
 
-def _of(name: str, show: Callable[[Any], object] = _plain) -> Callable[[Any], object]:
+def _field(name: str, show: Callable[[Any], object] = _plain) -> Callable[[Any], object]:
     return lambda struct: show(getattr(struct, name))
 
 
-def _at(place: int, show: Callable[[Any], object] = _plain) -> Callable[[Any], object]:
+def _item(place: int, show: Callable[[Any], object] = _plain) -> Callable[[Any], object]:
     return lambda pair: show(pair[place])
 
 
@@ -75,10 +78,6 @@ def _watts(milliwatts: int) -> float:
     return milliwatts / 1000
 
 
-def _decoded(text: Any) -> str:
-    return text.decode('utf-8', 'replace') if isinstance(text, bytes) else str(text)
-
-
 def _hexadecimal(digits: int) -> Callable[[int], str]:
     return lambda number: f'{number:0{digits}X}'
 
@@ -87,123 +86,128 @@ def _lanes(width: int) -> str:
     return f'{width}x'
 
 
-def _state(state: int) -> str:
-    return f'P{state}' if 0 <= state <= 15 else str(NA)
+def _memory_total(gpu: SmiGpu) -> object:
+    # With unified memory, Device reports the memory of the host.
+    return str(NA) if gpu.device.is_unified_memory() else _mib(gpu.read('memory_total'))
 
 
-def _not_free(memory: Any) -> float:
-    # The old reading: newer drivers tell what is reserved apart, and it is neither used nor free.
-    return _mib(memory.total - memory.free)
+def _memory_free(gpu: SmiGpu) -> object:
+    return str(NA) if gpu.device.is_unified_memory() else _mib(gpu.read('memory_free'))
 
 
-def _memory_temperature(answers: Answers) -> object:
-    # 0 °C is what boards answer that have the field and no sensor.
-    return answers.ask_field(_FIELD_MEMORY_TEMPERATURE) or str(NA)
+def _memory_used(gpu: SmiGpu) -> object:
+    # Reserved memory is used, as with old drivers. Newer ones report it separately.
+    total, free = _memory_total(gpu), _memory_free(gpu)
+    return total - free if isinstance(total, float) and isinstance(free, float) else total
+
+
+def _throughput(direction: int) -> Read:
+    return lambda gpu: gpu.pcie_throughput(direction)
 
 
 # fmt: off
-_PCI = 'PciInfo'
+_PCI = 'pci_info'
 _POWER_GROUP = (n.NVSMI_POWER_MGMT, n.NVSMI_POWER_DRAW, n.NVSMI_POWER_LIMIT, n.NVSMI_POWER_LIMIT_ENFORCED, n.NVSMI_POWER_LIMIT_DEFAULT, n.NVSMI_POWER_LIMIT_MIN, n.NVSMI_POWER_LIMIT_MAX)
 _THROTTLE_GROUP = tuple(range(n.NVSMI_CLOCK_THROTTLE_REASONS_SUPPORTED, n.NVSMI_CLOCK_THROTTLE_REASONS_SYNC_BOOST + 1))
 _VOLATILE_GROUP = tuple(number for text, number in n.NVSMI_QUERY_GPU.items() if text.startswith('ecc.errors.') and '.volatile.' in text)
 _AGGREGATE_GROUP = tuple(number for text, number in n.NVSMI_QUERY_GPU.items() if text.startswith('ecc.errors.') and '.aggregate.' in text)
 
 FIELDS: tuple[SmiField, ...] = tuple(SmiField(*row) for row in (
-    ('id', (n.NVSMI_PCI_BUS_ID,), _asks(_PCI, show=_of('busId', _decoded))),
-    ('product_name', (n.NVSMI_NAME,), _asks('Name')),
-    ('product_brand', (n.NVSMI_NAME,), _asks('Brand', show=_word(NVSMI_BRAND_NAMES))),
-    ('display_mode', (n.NVSMI_DISPLAY_MODE,), _asks('DisplayMode', show=_word(ENABLED))),
-    ('display_active', (n.NVSMI_DISPLAY_ACTIVE,), _asks('DisplayActive', show=_word(ENABLED))),
-    ('persistence_mode', (n.NVSMI_PERSISTENCE_MODE,), _asks('PersistenceMode', show=_word(ENABLED))),
-    ('mig_mode.current_mig', (n.NVSMI_MIG_MODE_CUR,), _asks('MigMode', show=_at(0, _word(ENABLED)))),
-    ('mig_mode.pending_mig', (n.NVSMI_MIG_MODE_PENDING,), _asks('MigMode', show=_at(1, _word(ENABLED)))),
-    ('accounting_mode', (n.NVSMI_ACCT_MODE,), _asks('AccountingMode', show=_word(ENABLED))),
-    ('accounting_mode_buffer_size', (n.NVSMI_ACCT_BUFFER_SIZE,), _asks('AccountingBufferSize', show=str)),
-    ('driver_model.current_dm', (n.NVSMI_DRIVER_MODEL_CUR,), _asks('CurrentDriverModel', show=_word(_DRIVER_MODELS))),
-    ('driver_model.pending_dm', (n.NVSMI_DRIVER_MODEL_PENDING,), _asks('PendingDriverModel', show=_word(_DRIVER_MODELS))),
-    ('serial', (n.NVSMI_SERIALNUMBER,), _asks('Serial')),
-    ('uuid', (n.NVSMI_UUID,), _asks('UUID')),
-    ('minor_number', (n.NVSMI_INDEX,), _asks('MinorNumber', show=str)),
-    ('vbios_version', (n.NVSMI_VBIOS_VER,), _asks('VbiosVersion')),
-    ('multigpu_board', (n.NVSMI_BOARD_ID,), _asks('MultiGpuBoard', show=_word(_YES))),
-    ('board_id', (n.NVSMI_BOARD_ID,), _asks('BoardId', show=hex)),
-    ('inforom_version.img_version', (n.NVSMI_INFOROM_IMG,), _asks('InforomImageVersion')),
-    ('inforom_version.oem_object', (n.NVSMI_INFOROM_OEM,), _asks('InforomVersion', _OEM)),
-    ('inforom_version.ecc_object', (n.NVSMI_INFOROM_ECC,), _asks('InforomVersion', _ECC)),
-    ('inforom_version.pwr_object', (n.NVSMI_INFOROM_PWR,), _asks('InforomVersion', _POWER)),
-    ('gpu_operation_mode.current_gom', (n.NVSMI_GOM_CUR,), _asks('GpuOperationMode', show=_at(0, _word(OPERATION_MODES)))),
-    ('gpu_operation_mode.pending_gom', (n.NVSMI_GOM_PENDING,), _asks('GpuOperationMode', show=_at(1, _word(OPERATION_MODES)))),
-    ('pci.pci_bus', (n.NVSMI_PCI_BUS,), _asks(_PCI, show=_of('bus', _hexadecimal(2)))),
-    ('pci.pci_device', (n.NVSMI_PCI_DEVICE,), _asks(_PCI, show=_of('device', _hexadecimal(2)))),
-    ('pci.pci_domain', (n.NVSMI_PCI_DOMAIN,), _asks(_PCI, show=_of('domain', _hexadecimal(4)))),
-    ('pci.pci_device_id', (n.NVSMI_PCI_DEVICE_ID,), _asks(_PCI, show=_of('pciDeviceId', _hexadecimal(8)))),
-    ('pci.pci_bus_id', (n.NVSMI_PCI_BUS_ID,), _asks(_PCI, show=_of('busId', _decoded))),
-    ('pci.pci_sub_system_id', (n.NVSMI_PCI_SUBDEVICE_ID,), _asks(_PCI, show=_of('pciSubSystemId', _hexadecimal(8)))),
-    ('pci.pci_gpu_link_info.pcie_gen.max_link_gen', (n.NVSMI_PCI_LINK_GEN_MAX,), _asks('MaxPcieLinkGeneration', show=str)),
-    ('pci.pci_gpu_link_info.pcie_gen.current_link_gen', (n.NVSMI_PCI_LINK_GEN_CUR,), _asks('CurrPcieLinkGeneration', show=str)),
-    ('pci.pci_gpu_link_info.link_widths.max_link_width', (n.NVSMI_PCI_LINK_WIDTH_MAX,), _asks('MaxPcieLinkWidth', show=_lanes)),
-    ('pci.pci_gpu_link_info.link_widths.current_link_width', (n.NVSMI_PCI_LINK_WIDTH_CUR,), _asks('CurrPcieLinkWidth', show=_lanes)),
-    ('pci.pci_bridge_chip.bridge_chip_type', (), _asks('BridgeChipInfo', show=groups.bridge_chip_type)),
-    ('pci.pci_bridge_chip.bridge_chip_fw', (), _asks('BridgeChipInfo', show=groups.bridge_chip_firmware)),
-    ('pci.replay_counter', (), _asks('PcieReplayCounter', show=str)),
-    ('pci.tx_util', (), _asks('PcieThroughput', _TX)),
-    ('pci.rx_util', (), _asks('PcieThroughput', _RX)),
-    ('fan_speed', (n.NVSMI_FAN_SPEED,), _asks('FanSpeed')),
-    ('performance_state', (n.NVSMI_PSTATE,), _asks('PowerState', show=_state)),
+    ('id', (n.NVSMI_PCI_BUS_ID,), _get('bus_id')),
+    ('product_name', (n.NVSMI_NAME,), _get('name')),
+    ('product_brand', (n.NVSMI_NAME,), _word('brand')),
+    ('display_mode', (n.NVSMI_DISPLAY_MODE,), _word('display_mode')),
+    ('display_active', (n.NVSMI_DISPLAY_ACTIVE,), _word('display_active')),
+    ('persistence_mode', (n.NVSMI_PERSISTENCE_MODE,), _word('persistence_mode')),
+    ('mig_mode.current_mig', (n.NVSMI_MIG_MODE_CUR,), _word('mig_mode')),
+    ('mig_mode.pending_mig', (n.NVSMI_MIG_MODE_PENDING,), _word('mig_mode_pending')),
+    ('accounting_mode', (n.NVSMI_ACCT_MODE,), _word('accounting')),
+    ('accounting_mode_buffer_size', (n.NVSMI_ACCT_BUFFER_SIZE,), _get('accounting_buffer_size', show=str)),
+    ('driver_model.current_dm', (n.NVSMI_DRIVER_MODEL_CUR,), _word('current_driver_model')),
+    ('driver_model.pending_dm', (n.NVSMI_DRIVER_MODEL_PENDING,), _word('driver_model_pending')),
+    ('serial', (n.NVSMI_SERIALNUMBER,), _get('serial')),
+    ('uuid', (n.NVSMI_UUID,), _get('uuid')),
+    ('minor_number', (n.NVSMI_INDEX,), _get('minor_number', show=str)),
+    ('vbios_version', (n.NVSMI_VBIOS_VER,), _get('vbios_version')),
+    ('multigpu_board', (n.NVSMI_BOARD_ID,), _get('multi_gpu_board', show=_number(_YES))),
+    ('board_id', (n.NVSMI_BOARD_ID,), _get('board_id', show=hex)),
+    ('inforom_version.img_version', (n.NVSMI_INFOROM_IMG,), _get('inforom_image_version')),
+    ('inforom_version.oem_object', (n.NVSMI_INFOROM_OEM,), _get('inforom_oem_version')),
+    ('inforom_version.ecc_object', (n.NVSMI_INFOROM_ECC,), _get('inforom_ecc_version')),
+    ('inforom_version.pwr_object', (n.NVSMI_INFOROM_PWR,), _get('inforom_power_version')),
+    ('gpu_operation_mode.current_gom', (n.NVSMI_GOM_CUR,), _word('operation_mode')),
+    ('gpu_operation_mode.pending_gom', (n.NVSMI_GOM_PENDING,), _word('operation_mode_pending')),
+    ('pci.pci_bus', (n.NVSMI_PCI_BUS,), _get(_PCI, show=_field('bus', _hexadecimal(2)))),
+    ('pci.pci_device', (n.NVSMI_PCI_DEVICE,), _get(_PCI, show=_field('device', _hexadecimal(2)))),
+    ('pci.pci_domain', (n.NVSMI_PCI_DOMAIN,), _get(_PCI, show=_field('domain', _hexadecimal(4)))),
+    ('pci.pci_device_id', (n.NVSMI_PCI_DEVICE_ID,), _get(_PCI, show=_field('pciDeviceId', _hexadecimal(8)))),
+    ('pci.pci_bus_id', (n.NVSMI_PCI_BUS_ID,), _get('bus_id')),
+    ('pci.pci_sub_system_id', (n.NVSMI_PCI_SUBDEVICE_ID,), _get(_PCI, show=_field('pciSubSystemId', _hexadecimal(8)))),
+    ('pci.pci_gpu_link_info.pcie_gen.max_link_gen', (n.NVSMI_PCI_LINK_GEN_MAX,), _get('max_pcie_link_generation', show=str)),
+    ('pci.pci_gpu_link_info.pcie_gen.current_link_gen', (n.NVSMI_PCI_LINK_GEN_CUR,), _get('pcie_link_generation', show=str)),
+    ('pci.pci_gpu_link_info.link_widths.max_link_width', (n.NVSMI_PCI_LINK_WIDTH_MAX,), _get('max_pcie_link_width', show=_lanes)),
+    ('pci.pci_gpu_link_info.link_widths.current_link_width', (n.NVSMI_PCI_LINK_WIDTH_CUR,), _get('pcie_link_width', show=_lanes)),
+    ('pci.pci_bridge_chip.bridge_chip_type', (), _get('bridge_chip_info', show=groups.bridge_chip_type)),
+    ('pci.pci_bridge_chip.bridge_chip_fw', (), _get('bridge_chip_info', show=groups.bridge_chip_firmware)),
+    ('pci.replay_counter', (), _get('pcie_replay_counter', show=str)),
+    ('pci.tx_util', (), _throughput(_TX)),
+    ('pci.rx_util', (), _throughput(_RX)),
+    ('fan_speed', (n.NVSMI_FAN_SPEED,), _get('fan_speed')),
+    ('performance_state', (n.NVSMI_PSTATE,), _get('performance_state')),
     ('clocks_throttle', _THROTTLE_GROUP, groups.throttle_reasons),
-    ('fb_memory_usage.total', (n.NVSMI_MEMORY_TOTAL,), _asks('MemoryInfo', show=_of('total', _mib))),
-    ('fb_memory_usage.used', (n.NVSMI_MEMORY_USED,), _asks('MemoryInfo', show=_not_free)),
-    ('fb_memory_usage.free', (n.NVSMI_MEMORY_FREE,), _asks('MemoryInfo', show=_of('free', _mib))),
-    ('bar1_memory_usage.total', (n.NVSMI_MEMORY_BAR1,), _asks('BAR1MemoryInfo', show=_of('bar1Total', _mib))),
-    ('bar1_memory_usage.used', (n.NVSMI_MEMORY_BAR1,), _asks('BAR1MemoryInfo', show=_of('bar1Used', _mib))),
-    ('bar1_memory_usage.free', (n.NVSMI_MEMORY_BAR1,), _asks('BAR1MemoryInfo', show=_of('bar1Free', _mib))),
-    ('compute_mode', (n.NVSMI_COMPUTE_MODE,), _asks('ComputeMode', show=_word(_COMPUTE_MODES))),
-    ('utilization.gpu_util', (n.NVSMI_UTILIZATION_GPU,), _asks('UtilizationRates', show=_of('gpu'))),
-    ('utilization.memory_util', (n.NVSMI_UTILIZATION_MEM,), _asks('UtilizationRates', show=_of('memory'))),
-    ('utilization.encoder_util', (n.NVSMI_UTILIZATION_ENCODER,), _asks('EncoderUtilization', show=_at(0))),
-    ('utilization.decoder_util', (n.NVSMI_UTILIZATION_DECODER,), _asks('DecoderUtilization', show=_at(0))),
-    ('encoder_stats.session_count', (n.NVSMI_ENCODER_STATS_SESSIONCOUNT,), _asks('EncoderStats', show=_at(0))),
-    ('encoder_stats.average_fps', (n.NVSMI_ENCODER_STATS_AVG_EPS,), _asks('EncoderStats', show=_at(1))),
-    ('encoder_stats.average_latency', (n.NVSMI_ENCODER_STATS_AVG_LATENCY,), _asks('EncoderStats', show=_at(2))),
-    ('ecc_mode.current_ecc', (n.NVSMI_ECC_MODE_CUR,), _asks('EccMode', show=_at(0, _word(ENABLED)))),
-    ('ecc_mode.pending_ecc', (n.NVSMI_ECC_MODE_PENDING,), _asks('EccMode', show=_at(1, _word(ENABLED)))),
-    ('ecc_errors.volatile', _VOLATILE_GROUP, groups.volatile_ecc_errors),
-    ('ecc_errors.aggregate', _AGGREGATE_GROUP, groups.aggregate_ecc_errors),
+    ('fb_memory_usage.total', (n.NVSMI_MEMORY_TOTAL,), _memory_total),
+    ('fb_memory_usage.used', (n.NVSMI_MEMORY_USED,), _memory_used),
+    ('fb_memory_usage.free', (n.NVSMI_MEMORY_FREE,), _memory_free),
+    ('bar1_memory_usage.total', (n.NVSMI_MEMORY_BAR1,), _get('bar1_memory_total', show=_mib)),
+    ('bar1_memory_usage.used', (n.NVSMI_MEMORY_BAR1,), _get('bar1_memory_used', show=_mib)),
+    ('bar1_memory_usage.free', (n.NVSMI_MEMORY_BAR1,), _get('bar1_memory_free', show=_mib)),
+    ('compute_mode', (n.NVSMI_COMPUTE_MODE,), _word('compute_mode')),
+    ('utilization.gpu_util', (n.NVSMI_UTILIZATION_GPU,), _get('gpu_utilization')),
+    ('utilization.memory_util', (n.NVSMI_UTILIZATION_MEM,), _get('memory_utilization')),
+    ('utilization.encoder_util', (n.NVSMI_UTILIZATION_ENCODER,), _get('encoder_utilization')),
+    ('utilization.decoder_util', (n.NVSMI_UTILIZATION_DECODER,), _get('decoder_utilization')),
+    ('encoder_stats.session_count', (n.NVSMI_ENCODER_STATS_SESSIONCOUNT,), _get('encoder_session_count')),
+    ('encoder_stats.average_fps', (n.NVSMI_ENCODER_STATS_AVG_EPS,), _get('encoder_average_fps')),
+    ('encoder_stats.average_latency', (n.NVSMI_ENCODER_STATS_AVG_LATENCY,), _get('encoder_average_latency')),
+    ('ecc_mode.current_ecc', (n.NVSMI_ECC_MODE_CUR,), _word('ecc')),
+    ('ecc_mode.pending_ecc', (n.NVSMI_ECC_MODE_PENDING,), _word('ecc_pending')),
+    ('ecc_errors.volatile', _VOLATILE_GROUP, groups.ecc_errors('volatile')),
+    ('ecc_errors.aggregate', _AGGREGATE_GROUP, groups.ecc_errors('aggregate')),
     ('retired_pages.multiple_single_bit_retirement', (n.NVSMI_RETIREDPAGES_SINGLE_BIT_ECC_COUNT,), groups.retired_pages(0)),
     ('retired_pages.double_bit_retirement', (n.NVSMI_RETIREDPAGES_DOUBLE_BIT_ECC_COUNT,), groups.retired_pages(1)),
-    ('retired_pages.pending_retirement', (n.NVSMI_RETIREDPAGES_PENDING,), _asks('RetiredPagesPendingStatus', show=_word(_YES))),
-    ('temperature.gpu_temp', (n.NVSMI_TEMPERATURE_GPU,), _asks('Temperature', 0)),
-    ('temperature.gpu_temp_max_threshold', (n.NVSMI_TEMPERATURE_GPU,), _asks('TemperatureThreshold', _SHUTDOWN)),
-    ('temperature.gpu_temp_slow_threshold', (n.NVSMI_TEMPERATURE_GPU,), _asks('TemperatureThreshold', _SLOWDOWN)),
-    ('temperature.memory_temp', (n.NVSMI_TEMPERATURE_MEMORY,), _memory_temperature),
-    ('power_readings.power_management', (n.NVSMI_POWER_MGMT,), _asks('PowerManagementMode', show=_word({0: 'N/A', 1: 'Supported'}))),
-    ('power_readings.power_draw', (n.NVSMI_POWER_DRAW,), _asks('PowerUsage', show=_watts)),
-    ('power_readings.power_limit', (n.NVSMI_POWER_LIMIT,), _asks('PowerManagementLimit', show=_watts)),
-    ('power_readings.default_power_limit', (n.NVSMI_POWER_LIMIT_DEFAULT,), _asks('PowerManagementDefaultLimit', show=_watts)),
-    ('power_readings.enforced_power_limit', (n.NVSMI_POWER_LIMIT_ENFORCED,), _asks('EnforcedPowerLimit', show=_watts)),
-    ('power_readings.min_power_limit', (n.NVSMI_POWER_LIMIT_MIN,), _asks('PowerManagementLimitConstraints', show=_at(0, _watts))),
-    ('power_readings.max_power_limit', (n.NVSMI_POWER_LIMIT_MAX,), _asks('PowerManagementLimitConstraints', show=_at(1, _watts))),
-    ('power_readings.power_state', _POWER_GROUP, _asks('PowerState', show=_state)),
-    ('clocks.graphics_clock', (n.NVSMI_CLOCKS_GRAPHICS_CUR,), _asks('ClockInfo', _GRAPHICS)),
-    ('clocks.sm_clock', (n.NVSMI_CLOCKS_GRAPHICS_CUR, n.NVSMI_CLOCKS_SM_CUR), _asks('ClockInfo', _SM)),
-    ('clocks.mem_clock', (n.NVSMI_CLOCKS_MEMORY_CUR,), _asks('ClockInfo', _MEMORY)),
-    ('clocks.video_clock', (n.NVSMI_CLOCKS_VIDEO_CUR,), _asks('ClockInfo', _VIDEO)),
-    ('applications_clocks.graphics_clock', (n.NVSMI_CLOCKS_APPL_GRAPHICS,), _asks('ApplicationsClock', _GRAPHICS)),
-    ('applications_clocks.mem_clock', (n.NVSMI_CLOCKS_APPL_MEMORY,), _asks('ApplicationsClock', _MEMORY)),
-    ('default_applications_clocks.graphics_clock', (n.NVSMI_CLOCKS_APPL_GRAPHICS_DEFAULT,), _asks('DefaultApplicationsClock', _GRAPHICS)),
-    ('default_applications_clocks.mem_clock', (n.NVSMI_CLOCKS_APPL_MEMORY_DEFAULT,), _asks('DefaultApplicationsClock', _MEMORY)),
-    ('max_clocks.graphics_clock', (n.NVSMI_CLOCKS_GRAPHICS_MAX,), _asks('MaxClockInfo', _GRAPHICS)),
-    ('max_clocks.sm_clock', (n.NVSMI_CLOCKS_SM_MAX,), _asks('MaxClockInfo', _SM)),
-    ('max_clocks.mem_clock', (n.NVSMI_CLOCKS_MEMORY_MAX,), _asks('MaxClockInfo', _MEMORY)),
-    ('clock_policy.auto_boost', (n.NVSMI_CLOCKS_POLICY,), _asks('AutoBoostedClocksEnabled', show=_at(0, _word(_ON)))),
-    ('clock_policy.auto_boost_default', (n.NVSMI_CLOCKS_POLICY,), _asks('AutoBoostedClocksEnabled', show=_at(1, _word(_ON)))),
+    ('retired_pages.pending_retirement', (n.NVSMI_RETIREDPAGES_PENDING,), _get('retired_pages_pending', show=_number(_YES))),
+    ('temperature.gpu_temp', (n.NVSMI_TEMPERATURE_GPU,), _get('temperature')),
+    ('temperature.gpu_temp_max_threshold', (n.NVSMI_TEMPERATURE_GPU,), _get('temperature_shutdown_threshold')),
+    ('temperature.gpu_temp_slow_threshold', (n.NVSMI_TEMPERATURE_GPU,), _get('temperature_slowdown_threshold')),
+    ('temperature.memory_temp', (n.NVSMI_TEMPERATURE_MEMORY,), _get('memory_temperature')),
+    ('power_readings.power_management', (n.NVSMI_POWER_MGMT,), _word('power_management', {'Enabled': 'Supported', 'Disabled': str(NA)})),
+    ('power_readings.power_draw', (n.NVSMI_POWER_DRAW,), _get('power_usage', show=_watts)),
+    ('power_readings.power_limit', (n.NVSMI_POWER_LIMIT,), _get('power_limit', show=_watts)),
+    ('power_readings.default_power_limit', (n.NVSMI_POWER_LIMIT_DEFAULT,), _get('default_power_limit', show=_watts)),
+    ('power_readings.enforced_power_limit', (n.NVSMI_POWER_LIMIT_ENFORCED,), _get('enforced_power_limit', show=_watts)),
+    ('power_readings.min_power_limit', (n.NVSMI_POWER_LIMIT_MIN,), _get('min_power_limit', show=_watts)),
+    ('power_readings.max_power_limit', (n.NVSMI_POWER_LIMIT_MAX,), _get('max_power_limit', show=_watts)),
+    ('power_readings.power_state', _POWER_GROUP, _get('performance_state')),
+    ('clocks.graphics_clock', (n.NVSMI_CLOCKS_GRAPHICS_CUR,), _get('graphics_clock')),
+    ('clocks.sm_clock', (n.NVSMI_CLOCKS_GRAPHICS_CUR, n.NVSMI_CLOCKS_SM_CUR), _get('sm_clock')),
+    ('clocks.mem_clock', (n.NVSMI_CLOCKS_MEMORY_CUR,), _get('memory_clock')),
+    ('clocks.video_clock', (n.NVSMI_CLOCKS_VIDEO_CUR,), _get('video_clock')),
+    ('applications_clocks.graphics_clock', (n.NVSMI_CLOCKS_APPL_GRAPHICS,), _get('application_graphics_clock')),
+    ('applications_clocks.mem_clock', (n.NVSMI_CLOCKS_APPL_MEMORY,), _get('application_memory_clock')),
+    ('default_applications_clocks.graphics_clock', (n.NVSMI_CLOCKS_APPL_GRAPHICS_DEFAULT,), _get('default_application_graphics_clock')),
+    ('default_applications_clocks.mem_clock', (n.NVSMI_CLOCKS_APPL_MEMORY_DEFAULT,), _get('default_application_memory_clock')),
+    ('max_clocks.graphics_clock', (n.NVSMI_CLOCKS_GRAPHICS_MAX,), _get('max_graphics_clock')),
+    ('max_clocks.sm_clock', (n.NVSMI_CLOCKS_SM_MAX,), _get('max_sm_clock')),
+    ('max_clocks.mem_clock', (n.NVSMI_CLOCKS_MEMORY_MAX,), _get('max_memory_clock')),
+    ('clock_policy.auto_boost', (n.NVSMI_CLOCKS_POLICY,), _get('auto_boosted_clocks_enabled', show=_item(0, _number(_ON)))),
+    ('clock_policy.auto_boost_default', (n.NVSMI_CLOCKS_POLICY,), _get('auto_boosted_clocks_enabled', show=_item(1, _number(_ON)))),
     ('supported_clocks', (n.NVSMI_CLOCKS_SUPPORTED,), groups.supported_clocks),
     ('processes', (n.NVSMI_COMPUTE_APPS,), groups.processes),
     ('accounted_processes', (n.NVSMI_ACCOUNTED_APPS,), groups.accounted_processes),
 ))
 # fmt: on
 
-#: Group → unit of its numbers, which stands beside them.
+#: Group → unit of its numbers, an entry of the group.
 UNITS: dict[str, str] = {
     'fb_memory_usage': 'MiB',
     'bar1_memory_usage': 'MiB',
@@ -215,5 +219,5 @@ UNITS: dict[str, str] = {
     'default_applications_clocks': 'MHz',
     'max_clocks': 'MHz',
 }
-#: Entry → its unit, in an entry of its own: ``fan_speed_unit``.
+#: Value → its unit, an entry of its own: ``fan_speed_unit``.
 OWN_UNITS: dict[str, str] = {'fan_speed': '%', 'pci.tx_util': 'KB/s', 'pci.rx_util': 'KB/s'}

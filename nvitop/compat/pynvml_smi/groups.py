@@ -1,30 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of the result that are more than one value: tables, lists, and what belongs together."""
+"""Values of the result that are tables and lists."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nvitop.api import libnvml
 from nvitop.api.device.clock_reasons import ClockEventReasons
 from nvitop.api.device.extended.ecc import ECC_LOCATIONS
-from nvitop.api.libnvml import (
-    NVMLError,
-    NVMLError_FunctionNotFound,
-    NVMLError_NotFound,
-    NVMLError_NotSupported,
-)
+from nvitop.api.libnvml import NVMLError_NotFound, NVMLError_NotSupported
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, MiB
-from nvitop.compat.pynvml_smi.answers import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nvitop.compat.pynvml_smi.answers import Answers
+    from nvitop.compat.pynvml_smi.gpu import SmiGpu
 
     Tree = dict[str, object]
 
-_VOLATILE, _AGGREGATE = 0, 1
-_ECC_ERRORS = (('single_bit', 0), ('double_bit', 1))
+_ECC_ERRORS = {'single_bit': 'corrected', 'double_bit': 'uncorrected'}
 _THROTTLE_REASONS = {
     **{name.lower(): int(bit) for name, bit in ClockEventReasons.__members__.items()},
     'unknown': 1 << 63,
@@ -32,36 +26,35 @@ _THROTTLE_REASONS = {
 _BRIDGE_CHIPS = {0: 'PLX', 1: 'BR04'}
 
 
-def ecc_errors(counter: int) -> Callable[[Answers], Tree]:
-    """Read all ECC errors of one counter: since the driver was loaded, or in the board's life."""
+def ecc_errors(counter: str) -> Callable[[SmiGpu], Tree]:
+    """Read all ECC errors of one counter, ``'volatile'`` or ``'aggregate'``."""
 
-    def read(answers: Answers) -> Tree:
-        return {name: _ecc_errors(answers, error, counter) for name, error in _ECC_ERRORS}
+    def read(gpu: SmiGpu) -> Tree:
+        return {name: _ecc_errors(gpu, error, counter) for name, error in _ECC_ERRORS.items()}
 
     return read
 
 
-def _ecc_errors(answers: Answers, error: int, counter: int) -> Tree:
-    def of_place(place: int) -> object:
-        question = ('nvmlDeviceGetMemoryErrorCounter', error, counter, place)
-        return answers.value(lambda answers: answers.ask(*question))
-
-    errors = {key: of_place(place) for key, place in ECC_LOCATIONS.items()}
-    # Of all the numbers this one was a text, and is.
-    total = answers.value(lambda gpu: str(gpu.ask('nvmlDeviceGetTotalEccErrors', error, counter)))
+def _ecc_errors(gpu: SmiGpu, error: str, counter: str) -> Tree:
+    errors = {
+        location: gpu.value(_getter(f'{location}_{counter}_{error}_ecc_errors'))
+        for location in ECC_LOCATIONS
+    }
+    # pynvml.smi has this number, and only this one, as text.
+    total = gpu.value(lambda gpu: str(gpu.read(f'total_{counter}_{error}_ecc_errors')))
     return {**errors, 'total': total}
 
 
-volatile_ecc_errors = ecc_errors(_VOLATILE)
-aggregate_ecc_errors = ecc_errors(_AGGREGATE)
+def _getter(method: str, *args: object) -> Callable[[SmiGpu], object]:
+    return lambda gpu: gpu.read(method, *args)
 
 
-def retired_pages(cause: int) -> Callable[[Answers], Tree | None]:
-    """Read the pages retired for one cause; ``None`` where none are or can be."""
+def retired_pages(cause: int) -> Callable[[SmiGpu], Tree | None]:
+    """Read the pages retired for one cause; ``None`` if there are none or it is not supported."""
 
-    def read(answers: Answers) -> Tree | None:
+    def read(gpu: SmiGpu) -> Tree | None:
         try:
-            pages = answers.ask('nvmlDeviceGetRetiredPages', cause)
+            pages = gpu.read('retired_pages', cause)
         except NVMLError_NotSupported:
             pages = []
         if not pages:
@@ -74,10 +67,10 @@ def retired_pages(cause: int) -> Callable[[Answers], Tree | None]:
     return read
 
 
-def throttle_reasons(answers: Answers) -> Tree:
-    """Read why the clocks are low; where that cannot be told, the error as ``Error``."""
-    supported = answers.value(lambda answers: _reasons(answers, 'Supported'))
-    active = answers.value(lambda answers: _reasons(answers, 'Current'))
+def throttle_reasons(gpu: SmiGpu) -> Tree:
+    """Read the reasons for low clocks; if they are not available, the error is ``Error``."""
+    supported = gpu.value(lambda gpu: int(gpu.read('supported_clock_event_reasons')))
+    active = gpu.value(lambda gpu: int(gpu.read('clock_event_reasons')))
     if not isinstance(supported, int) or not isinstance(active, int):
         return {'Error': active if isinstance(supported, int) else supported}
     words = {True: 'Active', False: 'Not Active'}
@@ -92,51 +85,38 @@ def throttle_reasons(answers: Answers) -> Tree:
     }
 
 
-def _reasons(answers: Answers, which: str) -> int:
-    """A bitmask of reasons. Drivers that do not know the old name of the question have a new one."""
-    for word in ('Throttle', 'Event'):
-        try:
-            return int(answers.ask(f'nvmlDeviceGet{which}Clocks{word}Reasons'))
-        except NVMLError as error:
-            failure = error
-            if not isinstance(error, NVMLError_FunctionNotFound):
-                break
-    raise failure
-
-
 def bridge_chip_type(bridges: Any) -> str:
-    """The type of the first bridge chip of a board; ``'N/A'`` without one."""
+    """Type of the first bridge chip of a board; ``'N/A'`` if there is none."""
     if not bridges.bridgeCount:
         return str(NA)
     return _BRIDGE_CHIPS.get(bridges.bridgeChipInfo[0].type, 'Unknown')
 
 
 def bridge_chip_firmware(bridges: Any) -> str:
-    """The firmware version of the first bridge chip of a board; ``'N/A'`` where unknown."""
+    """Firmware version of the first bridge chip of a board; ``'N/A'`` if unknown."""
     version = bridges.bridgeChipInfo[0].fwVersion if bridges.bridgeCount else 0
     return f'{version:08X}' if version else str(NA)
 
 
-def supported_clocks(answers: Answers) -> list[Tree]:
-    """Read the memory clocks that can be set, each with the graphics clocks that go with it."""
-
-    def graphics_clocks(memory_clock: int) -> object:
-        question = ('nvmlDeviceGetSupportedGraphicsClocks', memory_clock)
-        return answers.value(lambda answers: list(answers.ask(*question)))
-
+def supported_clocks(gpu: SmiGpu) -> list[Tree]:
+    """Read the memory clocks that can be set, each with its graphics clocks."""
     return [
-        {'current': clock, 'unit': 'MHz', 'supported_graphics_clock': graphics_clocks(clock)}
-        for clock in answers.ask('nvmlDeviceGetSupportedMemoryClocks')
+        {
+            'current': clock,
+            'unit': 'MHz',
+            'supported_graphics_clock': gpu.value(_getter('supported_graphics_clocks', clock)),
+        }
+        for clock in gpu.read('supported_memory_clocks')
     ]
 
 
-def processes(answers: Answers) -> list[Tree] | None:
-    """Read the compute processes; ``None`` where there are none. Gone ones are left out."""
+def processes(gpu: SmiGpu) -> list[Tree] | None:
+    """Read the compute processes; ``None`` if there are none. Exited processes are left out."""
     rows: list[Tree] = []
-    for info in answers.ask('nvmlDeviceGetComputeRunningProcesses'):
+    for info in gpu.read('compute_running_processes'):
         try:
-            name = answers.value(_process_name(info.pid))
-        except _Gone:
+            name = gpu.value(_process_name(info.pid))
+        except _ProcessExited:
             continue
         memory = info.usedGpuMemory
         used = str(NA) if memory is None else memory // MiB
@@ -144,26 +124,26 @@ def processes(answers: Answers) -> list[Tree] | None:
     return rows or None
 
 
-class _Gone(Exception):
-    """The process has ended since it was listed."""
+class _ProcessExited(Exception):
+    """The process has exited since it was listed."""
 
 
-def _process_name(pid: int) -> Callable[[Answers], object]:
-    def read(_: Answers) -> object:
+def _process_name(pid: int) -> Callable[[SmiGpu], object]:
+    def read(_: SmiGpu) -> object:
         try:
-            return ask('nvmlSystemGetProcessName', pid)
+            return libnvml.nvmlQuery('nvmlSystemGetProcessName', pid, ignore_errors=False)
         except NVMLError_NotFound:
-            raise _Gone from None
+            raise _ProcessExited from None
 
     return read
 
 
-def accounted_processes(answers: Answers) -> list[Tree] | None:
-    """Read the accounts of processes, also of ended ones; ``None`` where there are none."""
+def accounted_processes(gpu: SmiGpu) -> list[Tree] | None:
+    """Read the accounts of processes, including exited ones; ``None`` if there are none."""
     rows: list[Tree] = []
-    for pid in answers.ask('nvmlDeviceGetAccountingPids'):
+    for pid in gpu.read('accounting_pids'):
         try:
-            stats = answers.ask('nvmlDeviceGetAccountingStats', pid)
+            stats = gpu.read('accounting_stats', pid)
         except NVMLError_NotFound:
             continue
         rows.append(

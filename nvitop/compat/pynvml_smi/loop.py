@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A query that is asked again and again, in the background."""
+"""A query that is repeated in the background."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class LoopAsync:
-    """Asks a query with a fixed period, in a thread that does not keep the program alive.
+    """Repeats a query with a fixed period, in a daemon thread.
 
-    The thread ends with :meth:`cancel`, and with the program. An exception of the query or of the
-    callback does not end it: :meth:`exception` has the last one.
+    The thread ends after :meth:`cancel`. An exception of the query or of the callback does not end
+    it; :meth:`exception` returns the last one.
     """
 
     def __init__(
@@ -28,62 +28,62 @@ class LoopAsync:
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], bool] | None = None,
     ) -> None:
-        """Start asking.
+        """Start the thread.
 
         Args:
-            period: Seconds from one query to the next; what the query takes is part of it.
+            period: Seconds from the start of one query to the start of the next.
             query: The query.
             callback: Called in the thread with this object and each result.
-            clock: Tells the time in seconds.
-            wait: Waits for so many seconds and tells whether to end.
+            clock: Returns the time in seconds.
+            wait: Waits for a number of seconds and returns whether to end.
         """
         self._period = period
         self._query = query
         self._callback = callback
         self._clock = clock
-        self._cancelled = threading.Event()
+        self._canceled = threading.Event()
         self._first = threading.Event()
-        self._wait = wait or self._cancelled.wait
+        self._wait = wait or self._canceled.wait
         self._result: Any = None
         self._exception: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name='nvidia_smi.loop', daemon=True)
         self._thread.start()
 
     def cancel(self) -> None:
-        """End: no query and no callback begins after this."""
-        self._cancelled.set()
+        """Stop the loop: no query and no callback starts after this."""
+        self._canceled.set()
         self._first.set()
 
     def is_aborted(self) -> bool:
-        """Whether the loop was cancelled."""
-        return self._cancelled.is_set()
+        """Whether the loop was canceled."""
+        return self._canceled.is_set()
 
     def result(self, timeout: float | None = None) -> Any:
-        """The last result. The first is waited for; ``None`` where there is none.
+        """The last result; ``None`` if there is none. Waits for the first one.
 
         Args:
-            timeout: Seconds to wait at most.
+            timeout: Maximum time to wait in seconds.
         """
         self._first.wait(timeout)
         return self._result
 
     def exception(self) -> BaseException | None:
-        """The last exception of the query or the callback, ``None`` if there was none."""
+        """The last exception of the query or the callback; ``None`` if there was none."""
         return self._exception
 
     def _run(self) -> None:
         due = self._clock()
-        while not self._cancelled.is_set():
-            self._ask()
+        while not self._canceled.is_set():
+            self._query_once()
             due = next_due(due, self._period, self._clock())
             if self._wait(max(0.0, due - self._clock())):
                 break
 
-    def _ask(self) -> None:
+    def _query_once(self) -> None:
         try:
             self._result = self._query()
             self._first.set()
-            if self._callback is not None and not self._cancelled.is_set():
+            if self._callback is not None and not self._canceled.is_set():
                 self._callback(self, self._result)
         except Exception as error:
             self._exception = error
@@ -92,9 +92,9 @@ class LoopAsync:
 
 
 def next_due(due: float, period: float, now: float) -> float:
-    """When to ask next: a whole number of periods after ``due``, the first one not gone by.
+    """Return the time of the next query: the first whole number of periods after ``due``.
 
-    So the period does not drift, and what was missed is not made up for.
+    The period does not drift, and missed queries are skipped.
     """
     if period <= 0.0:
         return now

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of pynvml.smi: its numbers, its texts, and what each asks for. A table."""
+"""The names of pynvml.smi: numbers, texts and meanings. A table."""
 
 from __future__ import annotations
 
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS
 
-#: Text → number: what a filter may say.
+#: Name in a filter → number.
 NVSMI_QUERY_GPU: dict[str, int] = {}
-#: Text → what it asks for, in one line. Names that belong to one number have the same.
+#: Name in a filter → its meaning, in one line.
 HELP: dict[str, str] = {}
-#: All numbers that a filter may hold.
+#: All numbers that a filter can contain.
 NUMBERS: set[int] = {-1}
 
 _METRICS = {metric.query: metric.help for metric in (*METRICS, *EXTENDED_METRICS)}
 
 
 def _name(number: int, *texts: str, text: str = '') -> int:
-    """Register a number with its texts. Without a line of its own it has that of the metric."""
+    """Register a number with its names. The default meaning is that of the metric."""
     NUMBERS.add(number)
     for name in texts:
         NVSMI_QUERY_GPU[name] = number
@@ -27,7 +27,7 @@ def _name(number: int, *texts: str, text: str = '') -> int:
 
 # fmt: off
 NVSMI_ALL = -1
-NVSMI_TIMESTAMP = _name(1, 'timestamp', text='date and time of the answer')
+NVSMI_TIMESTAMP = _name(1, 'timestamp', text='date and time of the query')
 NVSMI_DRIVER_VERSION = _name(2, 'driver_version', text='version of the driver')
 NVSMI_COUNT = _name(3, 'count', text='number of GPUs')
 NVSMI_NAME = _name(4, 'name', 'gpu_name')
@@ -63,7 +63,7 @@ NVSMI_FAN_SPEED = _name(32, 'fan.speed')
 NVSMI_PSTATE = _name(33, 'pstate')
 NVSMI_MEMORY_TOTAL = _name(50, 'memory.total')
 NVSMI_MEMORY_FREE = _name(51, 'memory.free')
-NVSMI_MEMORY_USED = _name(52, 'memory.used', text='memory that is not free: allocated or kept by the driver')
+NVSMI_MEMORY_USED = _name(52, 'memory.used', text='memory that is not free: allocated or reserved')
 NVSMI_COMPUTE_MODE = _name(53, 'compute_mode')
 NVSMI_MEMORY_BAR1 = _name(54)
 NVSMI_UTILIZATION_GPU = _name(60, 'utilization.gpu')
@@ -102,16 +102,16 @@ NVSMI_ECC_ERROR_UNCORRECTED_AGGREGATE_TOTAL = _name(115, 'ecc.errors.uncorrected
 NVSMI_RETIREDPAGES_SINGLE_BIT_ECC_COUNT = _name(120, 'retired_pages.single_bit_ecc.count', 'retired_pages.sbe')
 NVSMI_RETIREDPAGES_DOUBLE_BIT_ECC_COUNT = _name(121, 'retired_pages.double_bit.count', 'retired_pages.dbe')
 NVSMI_RETIREDPAGES_PENDING = _name(122, 'retired_pages.pending')
-NVSMI_CLOCK_THROTTLE_REASONS_SUPPORTED = _name(170, 'clocks_throttle_reasons.supported', text='reasons for low clocks that the GPU can tell, a bitmask')
-NVSMI_CLOCK_THROTTLE_REASONS_ACTIVE = _name(171, 'clocks_throttle_reasons.active', text='reasons for low clocks at work, a bitmask')
-NVSMI_CLOCK_THROTTLE_REASONS_IDLE = _name(172, 'clocks_throttle_reasons.gpu_idle', text='clocks are low: nothing runs')
-NVSMI_CLOCK_THROTTLE_REASONS_APP_SETTING = _name(173, 'clocks_throttle_reasons.applications_clocks_setting', text='clocks are low: somebody has set them')
+NVSMI_CLOCK_THROTTLE_REASONS_SUPPORTED = _name(170, 'clocks_throttle_reasons.supported', text='reasons for low clocks that the GPU reports, a bitmask')
+NVSMI_CLOCK_THROTTLE_REASONS_ACTIVE = _name(171, 'clocks_throttle_reasons.active', text='active reasons for low clocks, a bitmask')
+NVSMI_CLOCK_THROTTLE_REASONS_IDLE = _name(172, 'clocks_throttle_reasons.gpu_idle', text='clocks are low: the GPU is idle')
+NVSMI_CLOCK_THROTTLE_REASONS_APP_SETTING = _name(173, 'clocks_throttle_reasons.applications_clocks_setting', text='clocks are low: an administrator has set them')
 NVSMI_CLOCK_THROTTLE_REASONS_SW_PWR_CAP = _name(174, 'clocks_throttle_reasons.sw_power_cap', text='clocks are low: the power limit is reached')
-NVSMI_CLOCK_THROTTLE_REASONS_HW_SLOWDOWN = _name(175, 'clocks_throttle_reasons.hw_slowdown', text='clocks are low: the hardware halves them, for heat or power')
-NVSMI_CLOCK_THROTTLE_REASONS_HW_THERMAL_SLOWDOWN = _name(176, 'clocks_throttle_reasons.hw_thermal_slowdown', text='clocks are low: the hardware halves them, too hot')
-NVSMI_CLOCK_THROTTLE_REASONS_HW_PWR_BRAKE_SLOWDOWN = _name(177, 'clocks_throttle_reasons.hw_power_brake_slowdown', text='clocks are low: the power supply asks for it')
-NVSMI_CLOCK_THROTTLE_REASONS_SW_THERMAL_SLOWDOWN = _name(178, 'clocks_throttle_reasons.sw_thermal_slowdown', text='clocks are low: too hot')
-NVSMI_CLOCK_THROTTLE_REASONS_SYNC_BOOST = _name(179, 'clocks_throttle_reasons.sync_boost', text='clocks are low: those of another GPU are')
+NVSMI_CLOCK_THROTTLE_REASONS_HW_SLOWDOWN = _name(175, 'clocks_throttle_reasons.hw_slowdown', text='clocks are low: the hardware halves them because of heat or power')
+NVSMI_CLOCK_THROTTLE_REASONS_HW_THERMAL_SLOWDOWN = _name(176, 'clocks_throttle_reasons.hw_thermal_slowdown', text='clocks are low: the hardware halves them because of heat')
+NVSMI_CLOCK_THROTTLE_REASONS_HW_PWR_BRAKE_SLOWDOWN = _name(177, 'clocks_throttle_reasons.hw_power_brake_slowdown', text='clocks are low: the external power brake is active')
+NVSMI_CLOCK_THROTTLE_REASONS_SW_THERMAL_SLOWDOWN = _name(178, 'clocks_throttle_reasons.sw_thermal_slowdown', text='clocks are low: the driver lowers them because of heat')
+NVSMI_CLOCK_THROTTLE_REASONS_SYNC_BOOST = _name(179, 'clocks_throttle_reasons.sync_boost', text='clocks are low: sync boost with another GPU')
 NVSMI_TEMPERATURE_GPU = _name(130, 'temperature.gpu')
 NVSMI_TEMPERATURE_MEMORY = _name(131, 'temperature.memory')
 NVSMI_POWER_MGMT = _name(140, 'power.management')
@@ -133,10 +133,10 @@ NVSMI_CLOCKS_GRAPHICS_MAX = _name(158, 'clocks.max.graphics', 'clocks.max.gr')
 NVSMI_CLOCKS_SM_MAX = _name(159, 'clocks.max.sm')
 NVSMI_CLOCKS_MEMORY_MAX = _name(160, 'clocks.max.memory', 'clocks.max.mem')
 NVSMI_COMPUTE_APPS = _name(200, 'compute-apps', text='compute processes: PID, name, memory')
-NVSMI_ACCOUNTED_APPS = _name(201, 'accounted-apps', text='accounts of processes, also of ended ones')
-NVSMI_CLOCKS_POLICY = _name(202, 'clocks', text='whether clocks are raised by themselves')
+NVSMI_ACCOUNTED_APPS = _name(201, 'accounted-apps', text='accounts of processes, including exited ones')
+NVSMI_CLOCKS_POLICY = _name(202, 'clocks', text='whether auto boost is on')
 NVSMI_CLOCKS_SUPPORTED = _name(203, 'supported-clocks', text='memory clocks that can be set, each with its graphics clocks')
-# Beyond pynvml.smi: names that it documents and does not accept.
+# In addition to pynvml.smi: names that it documents, but does not accept.
 NVSMI_MIG_MODE_CUR = _name(300, 'mig.mode.current')
 NVSMI_MIG_MODE_PENDING = _name(301, 'mig.mode.pending')
 NVSMI_ECC_ERROR_CORRECTED_VOLATILE_DRAM = _name(310, 'ecc.errors.corrected.volatile.dram')

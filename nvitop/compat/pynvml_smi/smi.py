@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The face of pynvml.smi: one object that is asked with filters."""
+"""The class ``nvidia_smi`` of pynvml.smi."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     T = TypeVar('T')
 
 _USAGE = """\
-DeviceQuery(filter) returns a dict, XmlDeviceQuery(filter) the same as XML.
+DeviceQuery(filter) returns a dict, XmlDeviceQuery(filter) XML.
 
   DeviceQuery()                             everything
-  DeviceQuery('memory.free, memory.total')  these, by name
-  DeviceQuery([NVSMI_UUID, NVSMI_PSTATE])   these, by number
-  DeviceQuery('--help-query-gpu')           the list of names
+  DeviceQuery('memory.free, memory.total')  values by name
+  DeviceQuery([NVSMI_UUID, NVSMI_PSTATE])   values by number
+  DeviceQuery('--help-query-gpu')           list of names
 """
 _HELP = {'-h': _USAGE, '--help': _USAGE}
 _HELP_QUERY_GPU = ('--help-query-gpu', '--help_query_gpu')
@@ -36,42 +36,42 @@ _ERRORS = ('value', 'raise')
 
 
 def help_query_gpu() -> str:
-    """All names, with what they ask for."""
+    """List all names with their meanings."""
     width = max(map(len, HELP))
     return ''.join(f'{name:<{width}}  {text}\n' for name, text in HELP.items())
 
 
 class nvidia_smi:
-    """Asks NVML about all GPUs, with the filters and the results of pynvml.smi.
+    """Queries all GPUs, with the filters and the results of pynvml.smi.
 
     >>> smi = nvidia_smi.getInstance()
     >>> smi.DeviceQuery('memory.free, memory.total')
     {'gpu': [{'fb_memory_usage': {'total': 81559.0, 'free': 81007.0, 'unit': 'MiB'}}]}
 
-    What a GPU does not support is ``'N/A'``; any other error is the value, in NVML's words. Every query
-    takes ``errors='raise'``, which raises these instead, and ``strict=True``, which does not pass over
-    names that do not exist. NVML is shut down as the program ends.
+    Unsupported values are ``'N/A'``; for other errors, the value is the text of the error. With
+    ``errors='raise'``, queries raise these errors. With ``strict=True``, they raise an error for
+    unknown names. NVML is shut down at exit.
     """
 
-    #: The class of what :meth:`loop` returns.
+    #: Class of the result of :meth:`loop`.
     loop_async: ClassVar[type[LoopAsync]] = LoopAsync
 
     _instance: ClassVar[nvidia_smi | None] = None
 
     def __init__(self) -> None:
-        """Initialise NVML. Any number of objects may be made: they are all alike.
+        """Initialize NVML. All objects are equivalent.
 
         Raises:
-            NVMLError: NVML cannot be initialised.
+            NVMLError: NVML cannot be initialized.
         """
         libnvml.nvmlInit()
 
     @staticmethod
     def getInstance() -> nvidia_smi:
-        """The one object of this process, made at the first call.
+        """Return the shared object of this process.
 
         Raises:
-            NVMLError: NVML cannot be initialised.
+            NVMLError: NVML cannot be initialized.
         """
         if nvidia_smi._instance is None:
             nvidia_smi._instance = nvidia_smi()
@@ -81,28 +81,27 @@ class nvidia_smi:
     def DeviceQuery(
         cls, filter: Filter = None, *, errors: str = 'value', strict: bool = False
     ) -> Any:
-        """The answers of all GPUs.
+        """Return the selected values of all GPUs.
 
-        A member comes in its group, with the unit of the group: ``'memory.free'`` gives
-        ``{'fb_memory_usage': {'free': 81007.0, 'unit': 'MiB'}}``. Memory is in MiB, and what the driver
-        keeps for itself is part of ``used``.
+        Values are in groups with a unit: the result of ``'memory.free'`` is
+        ``{'fb_memory_usage': {'free': 81007.0, 'unit': 'MiB'}}``. Reserved memory is part of ``used``.
 
         Args:
-            filter: Names joined with commas, a number (``NVSMI_UUID``), several of either, or
-                ``None`` for everything. ``'--help-query-gpu'`` and ``'--help'`` give a text.
-            errors: ``'value'`` puts the words of an error where its value would be; an error of the
-                whole query is printed on standard error and the result is empty. ``'raise'`` raises
-                errors, but for *not supported*.
-            strict: Whether a name or number that does not exist is an error.
+            filter: Comma-separated names, a number (``NVSMI_UUID``), several of either, or ``None``
+                for everything. ``'--help-query-gpu'`` and ``'--help'`` return a help text.
+            errors: With ``'value'``, the text of an error replaces the value; an error of the whole
+                query is printed to stderr, and the result is empty. With ``'raise'``, errors other
+                than *not supported* are raised.
+            strict: Whether an unknown name or number is an error.
 
         Returns:
-            A dict of ``timestamp driver_version count`` and ``gpu``, a list with a dict for each GPU,
-            of what was asked for; a text where help was.
+            A dict with the selected ones of ``timestamp driver_version count`` and ``gpu``, a list
+            with a dict for each GPU; or a help text.
 
         Raises:
             NVMLError: See ``errors``.
-            TypeError: The filter is, or holds, something else.
-            ValueError: A name does not exist (``strict``), or ``errors`` is another text.
+            TypeError: The filter is, or contains, another type.
+            ValueError: A name is unknown (``strict``), or ``errors`` is another text.
         """
         text = _help(filter)
         if text is not None:
@@ -114,9 +113,9 @@ class nvidia_smi:
     def XmlDeviceQuery(
         cls, filter: Filter = None, *, errors: str = 'value', strict: bool = False
     ) -> str:
-        """The same as an XML document, in which each number has its unit: ``<free>81007.0 MiB</free>``.
+        """Return the selected values as XML; numbers have their unit: ``<free>81007.0 MiB</free>``.
 
-        Arguments and errors are those of :meth:`DeviceQuery`.
+        See :meth:`DeviceQuery` for the arguments and the errors.
         """
         text = _help(filter)
         if text is not None:
@@ -138,22 +137,21 @@ class nvidia_smi:
         errors: str = 'value',
         strict: bool = False,
     ) -> LoopAsync:
-        """Ask :meth:`DeviceQuery` again and again, in a thread that does not keep the program alive.
+        """Repeat :meth:`DeviceQuery` in a daemon thread.
 
         Args:
-            time_in_milliseconds: From the beginning of one query to that of the next.
-            filter: What to ask for.
+            time_in_milliseconds: Period from the start of one query to the start of the next.
+            filter: See :meth:`DeviceQuery`.
             callback: Called in the thread with the loop and each result.
-            errors: See :meth:`DeviceQuery`; what is raised is kept as
-                :meth:`LoopAsync.exception`.
-            strict: See :meth:`DeviceQuery`; checked here.
+            errors: See :meth:`DeviceQuery`; :meth:`LoopAsync.exception` returns the last exception.
+            strict: See :meth:`DeviceQuery`.
 
         Raises:
-            TypeError: The filter is, or holds, something else.
-            ValueError: A name does not exist (``strict``), or the time is negative.
+            TypeError: The filter is, or contains, another type.
+            ValueError: A name is unknown (``strict``), or the period is negative.
         """
         if not time_in_milliseconds >= 0:
-            raise ValueError(f'the time of a loop is 0 ms or more, not {time_in_milliseconds!r}')
+            raise ValueError(f'expected a period of at least 0 ms, got {time_in_milliseconds!r}')
         if _help(filter) is None:
             parse_filter(filter, strict=strict)
         _check_errors(errors)
@@ -165,7 +163,7 @@ class nvidia_smi:
 
     @staticmethod
     def format(results: object) -> str:
-        """The result of a query for people: a line for each value."""
+        """Return the result of a query as text, with one line for each value."""
         return format_tree(results)
 
 
@@ -177,11 +175,11 @@ def _help(filter: Filter) -> str | None:
 
 def _check_errors(errors: str) -> None:
     if errors not in _ERRORS:
-        raise ValueError(f'errors are {" or ".join(map(repr, _ERRORS))}, not {errors!r}')
+        raise ValueError(f'expected errors={" or ".join(map(repr, _ERRORS))}, got {errors!r}')
 
 
 def _attempt(errors: str, read: Callable[[bool], T]) -> T | None:
-    """What ``read`` gives, told whether to raise errors; ``None`` where the whole query fails."""
+    """Return the result of ``read``; ``None`` if the whole query fails and errors are not raised."""
     _check_errors(errors)
     raises = errors == 'raise'
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a query as text: for people, and as XML."""
+"""The result of a query as plain text and as XML."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nvitop.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: What no XML document may hold, not even escaped.
+#: Characters that are not allowed in XML, not even escaped.
 _NOT_XML = re.compile('[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')
 _NUMBERED = re.compile(r'_\d+\Z')
-#: Key → name of the element, where they differ.
+#: Key → name of its element, if they differ.
 _ELEMENTS = {'clocks_throttle': 'clocks_throttle_reasons', 'current': 'value'}
-#: List → name of the elements in it.
+#: List → name of the elements of its items.
 _ITEMS = {
     'processes': 'process_info',
     'accounted_processes': 'accounted_process_info',
@@ -29,7 +29,7 @@ _UNITLESS = {'pid'}
 
 
 def format_tree(tree: object) -> str:
-    """The result of a query for people: a line for each value, indented by group."""
+    """Return the result of a query as text: one line for each value, indented by group."""
     if not isinstance(tree, Mapping):
         return str(tree)
     return ''.join(f'{line}\n' for line in _format_mapping(tree, '  '))
@@ -51,7 +51,7 @@ def _format_mapping(tree: Mapping[str, Any], indent: str) -> Iterator[str]:
 
 
 def tree_to_xml(tree: Mapping[str, Any], bus_ids: Sequence[str]) -> str:
-    """The result of a query as an XML document, the GPUs with their bus ids as ``id``."""
+    """Return the result of a query as XML, with the bus ID of each GPU as its ``id``."""
     lines = [
         '<?xml version="1.0" ?>',
         '<!DOCTYPE nvidia_smi SYSTEM "nvsmi_device_v4.dtd">',
