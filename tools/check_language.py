@@ -50,8 +50,6 @@ PENDING = (
     'nvitop/gui/model/',
     'nvitop/gui/layout/',
     'nvitop/gui/state/',
-    # monitor: view
-    'nvitop/gui/',
     # commands
     'nvitop/console/',
     'nvitop/cli.py',

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The viewer: state, layout, view and render are pure; term is the terminal."""
+"""The monitor and the report. model, layout, state, view and render are pure; term is the terminal."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The event loop of the monitor: wait, update, carry out effects, draw what has changed."""
+"""The event loop of the monitor: wait, update, carry out effects, draw changes."""
 
 from __future__ import annotations
 
@@ -40,27 +40,25 @@ if TYPE_CHECKING:
     from nvitop.gui.term.terminal import Terminal
     from nvitop.sampling.types import Demand, Sample
 
-#: How many events a crash report tells of.
+#: Maximum number of events in a crash report.
 REMEMBERED_EVENTS = 50
-
-
-#: So many seconds the clock in the header may be late, because a sample is about to arrive: the
-#: sampler measures on the second, and one frame shows both.
+#: Maximum time (seconds) a redraw of the clock may be late. The sampler measures on the second, so
+#: that waiting for its sample draws one frame instead of two.
 CLOCK_DELAY = 0.1
 
 
 class NoThreadError(Exception):
-    """The system has no thread that could measure."""
+    """The system cannot start the thread of the sampler."""
 
 
 class Measuring(Protocol):
-    """What the application needs of the sampler."""
+    """The interface of the sampler to the application."""
 
     def start(self) -> None:
-        """Begin to measure. RuntimeError: the system has no thread."""
+        """Start to measure; raise RuntimeError if the system cannot start a thread."""
 
     def demand(self, demand: Demand) -> None:
-        """Say what is shown."""
+        """Set what is shown and has to be measured."""
 
     def refresh(self) -> None:
         """Measure everything now."""
@@ -69,8 +67,8 @@ class Measuring(Protocol):
 class App:
     """One run of the monitor.
 
-    ``measuring`` is made with :attr:`post_sample` as its ``on_sample``. Everything that happens
-    goes through one queue into ``update``; nothing here blocks but the terminal's wait.
+    Create the sampler with :attr:`post_sample` as its ``on_sample`` and pass it to :meth:`run`. All
+    events go through one queue to ``update``. Only the wait of the terminal blocks.
     """
 
     def __init__(
@@ -86,7 +84,7 @@ class App:
         self.terminal = terminal
         self.state = state._replace(themes=tuple(theme.name for theme in THEMES))
         self.history = history or History()
-        #: The last events, in words: what a crash report tells.
+        #: Descriptions of the last events, for a crash report.
         self.events: collections.deque[str] = collections.deque(maxlen=REMEMBERED_EVENTS)
         self._posted: collections.deque[Event] = collections.deque()
         self._runner = runner or EffectRunner(self.post)
@@ -97,19 +95,19 @@ class App:
         self._status: int | None = None
 
     def post(self, event: Event) -> None:
-        """Let something happen. Any thread may call it."""
+        """Queue an event. Any thread may call this."""
         self._posted.append(event)
         self.terminal.wake()
 
     def post_sample(self, sample: Sample) -> None:
-        """The same for a sample."""
+        """Queue a sample. Any thread may call this."""
         self.post(SampleArrived(sample))
 
     def run(self, measuring: Measuring) -> int:
-        """Run until something asks to leave; the exit status. Raises NoThreadError."""
+        """Run until the user quits; return the exit status. Raises NoThreadError."""
         self._measuring = measuring
         with self.terminal.opened():
-            self._happen(Resized(*self.terminal.size()))
+            self._handle(Resized(*self.terminal.size()))
             try:
                 measuring.start()
             except RuntimeError as error:
@@ -123,25 +121,25 @@ class App:
                 if not events:
                     self.state, _ = update(self.state, InputAwaited(since))
                 for event in events:
-                    self._happen(event)
+                    self._handle(event)
                 while self._posted:
-                    self._happen(self._posted.popleft())
+                    self._handle(self._posted.popleft())
         return self._status
 
     def _tick(self) -> None:
-        """Let the clocks be in the state; they are no news of their own."""
+        """Update the clocks in the state. Clocks are not recorded among the events."""
         event = ClockTicked(self._monotonic(), float(int(self._wall_clock())))
         self.state, _ = update(self.state, event)
 
     def _seconds_to_wait(self, now: float) -> float:
-        """Until the clock in the header, a notice or the dialog has to change."""
+        """Return the time until the clock in the header, a notice or the dialog changes."""
         seconds = 1.0 - self._wall_clock() % 1.0 + CLOCK_DELAY
         for notice in self.state.notices:
             seconds = min(seconds, max(0.0, notice.until - self.state.monotonic))
         ready_at = dialog_ready_at(self.state)
         return seconds if ready_at is None else min(seconds, max(0.0, ready_at - now))
 
-    def _happen(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         self.events.append(describe_event(without_typed_text(event, self.state)))
         if isinstance(event, SampleArrived):
             watched = () if self.state.metrics is None else (self.state.metrics,)
@@ -167,11 +165,11 @@ class App:
             self.terminal.forget()
         elif isinstance(effect, Suspend):
             self.terminal.suspend()
-            self._happen(Resized(*self.terminal.size()))
+            self._handle(Resized(*self.terminal.size()))
 
     def _draw(self) -> None:
-        """Draw the state where it is another than the one that is on the screen."""
-        # The monotonic clock moves with every event; nothing shows it.
+        """Draw the state if it differs from the one on the screen."""
+        # The monotonic clock changes with every event but is not shown.
         shown = self.state._replace(monotonic=0.0)
         if self._drawn is not None and shown == self._drawn:
             return

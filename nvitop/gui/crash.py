@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The report of a crash: what is needed to reproduce it, and nothing that is nobody's business."""
+"""Crash reports: everything needed to reproduce a crash, without private data."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from nvitop.gui.state.events import (
 from nvitop.sampling.types import HostProcessSample, ProcessSample, Sample
 from nvitop.version import __version__
 
-#: Shorter texts are not looked for in the rest of the report: ``a`` is in every word.
+#: Minimum length of texts that are replaced in the traceback. Shorter ones are in every word.
 _SHORTEST_SECRET = 3
 
 
 def placeholder(text: str) -> str:
-    """A text that takes as many cells and says nothing."""
+    """Return a text of the same width without the content."""
     return 'x' * cell_width(text)
 
 
 def redact_sample(sample: Sample) -> Sample:
-    """The sample with commands, names and users replaced by placeholders of equal width."""
+    """Replace commands, names and users by placeholders of the same width."""
     return sample._replace(
         host=sample.host._replace(
             hostname=placeholder(sample.host.hostname), username=placeholder(sample.host.username)
@@ -57,7 +57,7 @@ def _or_none(text: str | None) -> str | None:
 
 
 def describe_event(event: Event) -> str:
-    """An event in one line, without text that was typed into it or came from outside."""
+    """Describe an event in one line, without text from the user or from processes."""
     if isinstance(event, SampleArrived):
         sample = event.sample
         return (
@@ -74,14 +74,14 @@ def describe_event(event: Event) -> str:
 
 
 def without_typed_text(event: Event, state: AppState) -> Event:
-    """The event as it may be remembered: what is typed into a line is not."""
+    """Return the event as it may be recorded, without characters typed into an input line."""
     if state.field is not None and isinstance(event, KeyPressed) and len(event.key) == 1:
         return KeyPressed('•')
     return event
 
 
 def _secrets(state: AppState) -> list[str]:
-    """All texts from outside that the state holds, longest first."""
+    """Return all texts from outside in the state, the longest first."""
     texts: set[str | None] = {state.query}
     for sample in (state.sample, state.shown):
         texts |= {sample.host.hostname, sample.host.username}
@@ -96,8 +96,8 @@ def _secrets(state: AppState) -> list[str]:
 
 
 def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str:
-    """The text of the report."""
-    # Here and below: needed by nobody as long as all goes well, and a megabyte.
+    """Return the text of the report."""
+    # Imported here and below because only a crash needs them; they take a megabyte.
     import json
     import platform
     import traceback
@@ -126,7 +126,7 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
 
 
 def _versions() -> list[str]:
-    """What nvitop stands on, as far as it is installed."""
+    """Return the versions of installed dependencies."""
     from importlib import metadata
 
     found = []
@@ -137,7 +137,7 @@ def _versions() -> list[str]:
 
 
 def write_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str | None:
-    """Write the report where only this user can read it; its path, ``None`` where it cannot be."""
+    """Write the report to a file for this user only; return its path, or ``None`` if that fails."""
     import tempfile
 
     path = None
@@ -146,8 +146,8 @@ def write_crash(error: BaseException, state: AppState, events: Iterable[str]) ->
         descriptor, path = tempfile.mkstemp(prefix='nvitop-crash-', suffix='.txt', text=True)
         with os.fdopen(descriptor, 'w', encoding='utf-8', errors='backslashreplace') as file:
             file.write(text)
-    except Exception:  # whatever it is, it must not hide what it is about
-        if path is not None:  # on a disk that is full, the beginning of it
+    except Exception:  # no error in here may hide the crash
+        if path is not None:  # an incomplete report on a full disk
             with contextlib.suppress(OSError):
                 os.unlink(path)
         return None
@@ -155,7 +155,7 @@ def write_crash(error: BaseException, state: AppState, events: Iterable[str]) ->
 
 
 def explain_crash(error: BaseException, path: str | None) -> str:
-    """What the user is told: one line, with the place in the program where there is no report."""
+    """Return one line about the crash for the user, with its place if there is no report."""
     what = f'the monitor crashed with {type(error).__name__}'
     if isinstance(error, OSError) and error.strerror:
         what += f' ({error.strerror})'  # without the name of a file

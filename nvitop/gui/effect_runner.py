@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Carries out effects off the UI thread: signals and environments, by identity and never by row."""
+"""Carries out effects off the UI thread: sends signals and reads environments of processes."""
 
 from __future__ import annotations
 
@@ -14,45 +14,44 @@ from nvitop.gui.model.effects import ReadEnvironment, SendSignal
 from nvitop.gui.signals import START_TIME_TOLERANCE, is_zombie, send_signal
 from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent
 
-#: What the runner carries out.
+#: Effects that may block.
 Job = Union[SendSignal, ReadEnvironment]
 
 
 class EffectRunner:
-    """Daemon threads that do what may block, and post what came of it as events.
+    """Daemon threads that carry out effects that may block, and post the results as events.
 
-    Signals and environments have one each: reading from a process that is stuck in the kernel can
-    take for ever, and shall not keep it from being killed.
+    Signals and environments have a thread each: reading from a process that hangs in the kernel
+    can take forever, and must not prevent killing it.
     """
 
     def __init__(self, post: Callable[[Event], None]) -> None:
         self._post = post
-        self._lanes: dict[type, queue.Queue[Job]] = {}
+        self._queues: dict[type, queue.Queue[Job]] = {}
 
     def run(self, effect: Job) -> None:
-        """Carry out an effect, some time soon; nothing is raised."""
-        lane = self._lanes.get(type(effect))
-        if lane is None:
-            lane = queue.Queue()
+        """Carry out an effect in the background; failures are posted, not raised."""
+        jobs = self._queues.get(type(effect))
+        if jobs is None:
+            jobs = queue.Queue()
             thread = threading.Thread(
-                target=self._work, args=(lane,), name='nvitop-effects', daemon=True
+                target=self._work, args=(jobs,), name='nvitop-effects', daemon=True
             )
             try:
                 thread.start()
-            except RuntimeError as error:  # the system has no thread for us
+            except RuntimeError as error:  # the system cannot start a thread
                 self._fail(effect, error)
                 return
-            self._lanes[type(effect)] = lane
-        lane.put(effect)
+            self._queues[type(effect)] = jobs
+        jobs.put(effect)
 
-    def _work(self, lane: queue.Queue[Job]) -> None:
+    def _work(self, jobs: queue.Queue[Job]) -> None:
         while True:
-            effect = lane.get()
+            effect = jobs.get()
             try:
                 for event in carry_out(effect):
                     self._post(event)
-            except Exception as error:
-                # Whatever it is, it has to be told, and what is asked for next to be done.
+            except Exception as error:  # report any error, and continue with the next effect
                 self._fail(effect, error)
 
     def _fail(self, effect: Job, error: Exception) -> None:
@@ -61,7 +60,7 @@ class EffectRunner:
 
 
 def carry_out(effect: Job) -> Iterator[Event]:
-    """Do it; what came of it, as it comes."""
+    """Carry out an effect; yield an event for each result."""
     if isinstance(effect, SendSignal):
         for key in effect.targets:
             yield send_signal(key, effect.signal)
@@ -70,7 +69,7 @@ def carry_out(effect: Job) -> Iterator[Event]:
 
 
 def failures(effect: Job, reason: str) -> Iterator[Event]:
-    """What is to be told of an effect that could not be carried out."""
+    """Yield the events of an effect that could not be carried out."""
     if isinstance(effect, SendSignal):
         for key in effect.targets:
             yield SignalSent(key, effect.signal, 'failed', reason)
@@ -80,22 +79,24 @@ def failures(effect: Job, reason: str) -> Iterator[Event]:
 
 
 def read_environment(pid: int, start_time: float) -> EnvironmentRead:
-    """The environment of a process as it was at its start, sorted by name; PID 0: of nvitop."""
+    """Read the environment of a process when it started, sorted by name; PID 0 is nvitop itself."""
     if pid == 0:
         return EnvironmentRead(0, start_time, _sorted(os.environ.items()))
     if start_time < 0:
-        return EnvironmentRead(pid, start_time, error='nothing is known of the process here')
+        error = 'the process is not visible in this PID namespace'
+        return EnvironmentRead(pid, start_time, error=error)
     try:
         if abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
-            return EnvironmentRead(pid, start_time, error='the process is gone, its PID is another')
+            error = 'the process has exited; its PID belongs to another process now'
+            return EnvironmentRead(pid, start_time, error=error)
         return EnvironmentRead(pid, start_time, _sorted(host.Process(pid).environ().items()))
     except (ProcessLookupError, host.NoSuchProcess):
-        # psutil 5.6 says of zombies, too, that they are gone.
-        zombie = 'a zombie has none: it has ended, and waits for its parent'
-        error = zombie if is_zombie(pid) else 'the process is gone'
+        # psutil 5.6 raises this for zombies too.
+        zombie = 'a zombie has no environment: it has exited and waits for its parent'
+        error = zombie if is_zombie(pid) else 'the process has exited'
         return EnvironmentRead(pid, start_time, error=error)
     except (PermissionError, host.AccessDenied):
-        return EnvironmentRead(pid, start_time, error='no permission to read it')
+        return EnvironmentRead(pid, start_time, error='permission denied')
     except (OSError, OverflowError, ValueError, host.PsutilError) as error:
         return EnvironmentRead(pid, start_time, error=f'cannot be read: {error}')
 

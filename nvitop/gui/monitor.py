@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
 
-#: No more than this of what was written on standard error meanwhile is shown afterwards.
+#: Maximum size (bytes) of captured standard error that is replayed on exit.
 MAX_ERROR_BYTES = 1 << 16
 
 
@@ -41,18 +41,18 @@ class MonitorExit(NamedTuple):
     """How a run of the monitor ended."""
 
     status: int
-    #: The last sample; ``None`` where none was taken, nobody can see it, or it cannot be drawn.
+    #: The last sample; ``None`` if there is none, no terminal to show it on, or after a crash.
     sample: Sample | None
-    #: Whether no call is inside the driver any more.
+    #: Whether all calls of the driver have returned.
     has_stopped: bool
-    #: The options with what the user has changed meanwhile and a report has too.
+    #: The options with the changes by the user that apply to a report.
     options: Options
-    #: What to tell of a crash, ``''``: there was none.
+    #: A message about a crash; ``''`` if there was none.
     crash: str = ''
 
 
 def first_state(options: Options, notices: Sequence[str] = ()) -> AppState:
-    """The state that the options ask for; each notice is shown for a while."""
+    """Return the state set by the options, with notices that are shown for a while."""
     until = time.monotonic() + 2 * NOTICE_SECONDS
     keymap, problems = rebind(dict(options.keys)) if options.keys else (USUAL, ())
     notices = (*notices, *problems)
@@ -74,11 +74,11 @@ def run_monitor(
 ) -> MonitorExit:
     """Run the monitor.
 
-    Raises TerminalError where the terminal cannot be used, NoThreadError where nobody can measure.
+    Raises TerminalError if the terminal cannot be used, NoThreadError if no thread can measure.
     """
     if not has_utf8_locale():
         options = options._replace(ascii=True)
-    # NO_COLOR holds here too: what the roles mean is then said by attributes.
+    # With NO_COLOR, roles are shown by attributes.
     max_colors = 0 if os.environ.get('NO_COLOR') else 256
     captures_mouse = terminal is not None or not holds_escape_back(os.environ)
     terminal = terminal or terminal_here(max_colors, captures_mouse=captures_mouse)
@@ -109,9 +109,9 @@ def run_monitor(
 
 @contextlib.contextmanager
 def errors_held_back() -> Iterator[None]:
-    """Write on standard error after the block what anybody writes on it meanwhile.
+    """Capture standard error during the block, and replay it afterwards.
 
-    A driver, a library or a dying thread shall not write over the screen.
+    Drivers, libraries and failing threads must not write over the screen.
     """
     with contextlib.ExitStack() as stack:
         held = None
@@ -123,14 +123,14 @@ def errors_held_back() -> Iterator[None]:
             yield
             return
         sys.stderr.flush()
-        former = os.dup(descriptor)
+        previous = os.dup(descriptor)
         os.dup2(held.fileno(), descriptor)
         try:
             yield
         finally:
             sys.stderr.flush()
-            os.dup2(former, descriptor)
-            os.close(former)
+            os.dup2(previous, descriptor)
+            os.close(previous)
             held.seek(0)
             with contextlib.suppress(OSError):  # the terminal may be gone
                 os.write(descriptor, held.read(MAX_ERROR_BYTES))

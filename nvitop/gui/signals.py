@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Sends signals, each to the process that was shown and to no other, on every platform."""
+"""Sends signals on every platform, to the process that was shown and to no other."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from nvitop.api.process.observed import start_time_of
 from nvitop.gui.state.events import SignalSent
 from nvitop.sampling.types import ProcessKey
 
-#: Start times are compared to this many seconds. Linux counts in hundredths, and a PID may pass on
-#: within a few of them.
+#: Maximum difference (seconds) of equal start times. Linux counts in hundredths of a second, and a
+#: PID may be reused within a few of them.
 START_TIME_TOLERANCE = 0.005
 
 
 def signal_number(
     name: str, *, platform: str = sys.platform, numbers: Mapping[str, object] = vars(signal)
 ) -> int:
-    """What ``os.kill`` takes for SIGTERM, SIGKILL or SIGINT.
+    """Return the number for ``os.kill`` of SIGTERM, SIGKILL or SIGINT.
 
-    Windows has no signals: ``os.kill`` ends the process at once, whatever the number, but for that
-    of the console's Ctrl-C. Raises :class:`ValueError` where the platform has nothing like it.
+    Windows has no signals: ``os.kill`` terminates the process with any number except that of
+    Ctrl-C. Raises :class:`ValueError` if the platform has no such signal.
     """
     if platform == 'win32':
         name = 'CTRL_C_EVENT' if name == 'SIGINT' else 'SIGTERM'
@@ -38,7 +38,7 @@ def signal_number(
 
 
 def status_of(pid: int) -> str:
-    """The status of a process, as psutil names it."""
+    """Return the status of a process as named by psutil."""
     return host.Process(pid).status()
 
 
@@ -52,39 +52,39 @@ def send_signal(
 ) -> SignalSent:
     """Send a signal to the process with this PID and start time, and to no other.
 
-    Where the kernel has process file descriptors, one is opened before the start time is checked,
-    so the PID cannot pass to another process between the check and the signal.
+    If the kernel supports process file descriptors, one is opened before the start time is
+    checked, so the PID cannot be reused between the check and the signal.
     """
     if _was_never_seen(key):
         return SignalSent(key, name, 'unseen')
     try:
         number = signal_number(name)
         with _held(key.pid, kill) as send:
-            has_ended = is_zombie(key.pid, status_of)
-            outcome = differs(key, start_time_of)  # last: without a descriptor, a PID may pass on
+            has_exited = is_zombie(key.pid, status_of)
+            # Checked last because without a descriptor the PID may be reused.
+            outcome = differs(key, start_time_of)
             if outcome:
                 return SignalSent(key, name, outcome)
-            send(number)  # to a zombie too: threads of it may run on
+            send(number)  # also to a zombie, whose threads may still run
     except (ProcessLookupError, host.NoSuchProcess):
         return SignalSent(key, name, 'gone')
     except (PermissionError, host.AccessDenied):
         return SignalSent(key, name, 'not permitted')
-    except Exception as error:
-        # Whatever it is, it has to be told, and the other targets get their signal.
+    except Exception as error:  # report any error; other targets still get their signal
         return SignalSent(key, name, 'failed', str(error) or type(error).__name__)
-    return SignalSent(key, name, 'zombie' if has_ended else 'sent')
+    return SignalSent(key, name, 'zombie' if has_exited else 'sent')
 
 
 @contextlib.contextmanager
 def _held(pid: int, kill: Callable[[int, int], None]) -> Iterator[Callable[[int], None]]:
-    """What sends a signal: through a descriptor that stays with the process, from Linux 5.3 on."""
+    """Give a function that sends a signal, from Linux 5.3 on through a descriptor of the process."""
     if sys.platform == 'linux' and hasattr(os, 'pidfd_open'):
         try:
             descriptor = os.pidfd_open(pid)
         except OSError as error:
             if error.errno == errno.ESRCH:
                 raise
-            # A sandbox or an old kernel forbids it: the start time alone has to do.
+            # A sandbox or an old kernel rejects it: rely on the start time alone.
         else:
             try:
                 yield functools.partial(signal.pidfd_send_signal, descriptor)
@@ -95,7 +95,7 @@ def _held(pid: int, kill: Callable[[int, int], None]) -> Iterator[Callable[[int]
 
 
 def differs(key: ProcessKey, start_time_of: Callable[[int], float]) -> str:
-    """Why the process is not the one that was shown; ``''``: it is."""
+    """Return how the process differs from the one that was shown; ``''`` if it does not."""
     if _was_never_seen(key):
         return 'unseen'
     if abs(start_time_of(key.pid) - key.start_time) > START_TIME_TOLERANCE:
@@ -104,7 +104,7 @@ def differs(key: ProcessKey, start_time_of: Callable[[int], float]) -> str:
 
 
 def is_zombie(pid: int, status_of: Callable[[int], str] = status_of) -> bool:
-    """Whether it has ended. Only what is said depends on it: where it cannot be read, no."""
+    """Return whether a process is a zombie; False if unknown, as only a message depends on it."""
     try:
         return status_of(pid) == host.STATUS_ZOMBIE
     except (OSError, host.PsutilError):
@@ -112,5 +112,5 @@ def is_zombie(pid: int, status_of: Callable[[int], str] = status_of) -> bool:
 
 
 def _was_never_seen(key: ProcessKey) -> bool:
-    """Whether it was never alive here: the PID belongs to another namespace, or to nobody."""
+    """Return whether the process was never visible in this PID namespace."""
     return key.pid <= 0 or key.start_time < 0

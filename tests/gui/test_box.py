@@ -151,7 +151,7 @@ def test_paragraphs_of_a_dialog_are_wrapped_or_cut() -> None:
     assert lay_out_dialog(wide, ['word ' * 40], LABELS, wrapped=False).lines == ('word ' * 40,)
 
 
-def test_a_centred_line_stands_in_the_middle() -> None:
+def test_centered_line_is_in_the_middle() -> None:
     buffer = Buffer(11, 4)
     draw_centered_line(buffer, buffer.area, 'too small')
     assert buffer.lines() == ['', ' too small', '', '']

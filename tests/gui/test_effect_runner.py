@@ -1,4 +1,4 @@
-"""Effects are carried out off the thread that draws, and what fails is told."""
+"""Effects run off the UI thread, and failures are posted as events."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ def test_the_environment_of_nvitop_itself(monkeypatch: pytest.MonkeyPatch) -> No
     assert ('NVITOP_TEST_VARIABLE', 'x') in read_environment(0, -1.0).variables
 
 
-def test_why_an_environment_cannot_be_read(child: subprocess.Popen[bytes]) -> None:
+def test_error_says_why_an_environment_cannot_be_read(child: subprocess.Popen[bytes]) -> None:
     started = HostProcess(child.pid).create_time()
-    assert 'another' in read_environment(child.pid, started - 5.0).error
+    assert 'another process' in read_environment(child.pid, started - 5.0).error
     child.kill()
     child.wait(PATIENCE)
-    assert 'gone' in read_environment(child.pid, started).error
-    assert read_environment(2**31 + 5, -1.0).error
+    assert read_environment(child.pid, started).error == 'the process has exited'
+    assert 'PID namespace' in read_environment(2**31 + 5, -1.0).error
 
 
 @pytest.mark.skipif(not hasattr(os, 'waitid'), reason='needs waitid')
-def test_a_zombie_is_not_gone_but_its_environment_is(child: subprocess.Popen[bytes]) -> None:
+def test_zombie_has_no_environment(child: subprocess.Popen[bytes]) -> None:
     started = HostProcess(child.pid).create_time()
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    said = read_environment(child.pid, started).error
-    assert said == 'a zombie has none: it has ended, and waits for its parent'
+    error = read_environment(child.pid, started).error
+    assert error == 'a zombie has no environment: it has exited and waits for its parent'
 
 
-def test_an_environment_that_is_kept_from_its_owner_is_nobody_elses(
+def test_denied_environment_is_reported(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = HostProcess(child.pid).create_time()
@@ -63,25 +63,25 @@ def test_an_environment_that_is_kept_from_its_owner_is_nobody_elses(
         raise host.AccessDenied(process.pid)
 
     monkeypatch.setattr(host.Process, 'environ', denied)
-    assert read_environment(child.pid, started).error == 'no permission to read it'
+    assert read_environment(child.pid, started).error == 'permission denied'
 
 
-def test_effects_are_carried_out_off_the_thread(child: subprocess.Popen[bytes]) -> None:
+def test_effects_are_carried_out_in_the_background(child: subprocess.Popen[bytes]) -> None:
     events: queue.Queue[Event] = queue.Queue()
     runner = EffectRunner(events.put)
     key = key_of(child.pid)
     runner.run(ReadEnvironment(child.pid, key.start_time))
     runner.run(SendSignal('SIGKILL', (key, key._replace(start_time=1.0))))
-    told = [events.get(timeout=PATIENCE) for _ in range(3)]
-    assert [event.pid for event in told if isinstance(event, EnvironmentRead)] == [child.pid]
-    outcomes = [event.outcome for event in told if isinstance(event, SignalSent)]
+    posted = [events.get(timeout=PATIENCE) for _ in range(3)]
+    assert [event.pid for event in posted if isinstance(event, EnvironmentRead)] == [child.pid]
+    outcomes = [event.outcome for event in posted if isinstance(event, SignalSent)]
     assert outcomes in (['sent', 'reused'], ['sent', 'gone'])
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(PATIENCE)
     assert child.poll() == -signal.SIGKILL
 
 
-def test_an_error_in_an_effect_is_told_and_the_next_is_carried_out(
+def test_failing_effect_is_reported_and_the_next_one_is_carried_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     carry_out = effect_runner.carry_out
@@ -100,29 +100,29 @@ def test_an_error_in_an_effect_is_told_and_the_next_is_carried_out(
     assert isinstance(events.get(timeout=PATIENCE), EnvironmentRead)
     keys = (ProcessKey(42, 1.0, GPU), ProcessKey(43, 1.0, GPU))
     runner.run(SendSignal('SIGTERM', keys))
-    told = [events.get(timeout=PATIENCE) for _ in keys]
-    assert told == [SignalSent(key, 'SIGTERM', 'failed', 'injected') for key in keys]
+    posted = [events.get(timeout=PATIENCE) for _ in keys]
+    assert posted == [SignalSent(key, 'SIGTERM', 'failed', 'injected') for key in keys]
 
 
-def test_a_system_without_another_thread_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_effect_fails_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr('threading.Thread.start', refuse)
-    told: list[Event] = []
-    runner = EffectRunner(told.append)
+    posted: list[Event] = []
+    runner = EffectRunner(posted.append)
     key = ProcessKey(42, 1.0, GPU)
     runner.run(SendSignal('SIGTERM', (key,)))
-    assert told == [SignalSent(key, 'SIGTERM', 'failed', "can't start new thread")]
+    assert posted == [SignalSent(key, 'SIGTERM', 'failed', "can't start new thread")]
 
 
-def test_an_environment_that_cannot_be_read_to_its_end_holds_up_no_signal(
+def test_hanging_environment_does_not_block_signals(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_on = threading.Event()
+    is_over = threading.Event()
 
     def stuck(pid: int, start_time: float) -> EnvironmentRead:
-        goes_on.wait(PATIENCE)
+        is_over.wait(PATIENCE)
         return EnvironmentRead(pid, start_time)
 
     monkeypatch.setattr(effect_runner, 'read_environment', stuck)
@@ -132,5 +132,5 @@ def test_an_environment_that_cannot_be_read_to_its_end_holds_up_no_signal(
     runner.run(ReadEnvironment(child.pid, key.start_time))
     runner.run(SendSignal('SIGKILL', (key,)))
     assert events.get(timeout=PATIENCE) == SignalSent(key, 'SIGKILL', 'sent')
-    goes_on.set()
+    is_over.set()
     assert isinstance(events.get(timeout=PATIENCE), EnvironmentRead)

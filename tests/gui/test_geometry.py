@@ -58,8 +58,10 @@ def test_inset_takes_cells_from_each_side(
 
 
 @given(RECTS, SIZES, SIZES)
-def test_centred_lies_inside_and_in_the_middle(rect: Rect, width: int, height: int) -> None:
-    inner = rect.centred(width, height)
+def test_centered_rectangle_is_inside_and_in_the_middle(
+    rect: Rect, width: int, height: int
+) -> None:
+    inner = rect.centered(width, height)
     assert cells(inner) <= cells(rect)
     assert (inner.width, inner.height) == (min(width, rect.width), min(height, rect.height))
     assert 0 <= (rect.right - inner.right) - (inner.x - rect.x) <= 1

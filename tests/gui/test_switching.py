@@ -11,7 +11,7 @@ import pytest
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import THEMES
 from nvitop.gui.term import platform
-from nvitop.gui.term.curses import ANSWERING_SWITCH, WAITING_SWITCH
+from nvitop.gui.term.curses import HANDLING_SWITCH, WAITING_SWITCH
 
 
 class Recorder:
@@ -52,5 +52,5 @@ def test_measuring_waits_while_a_key_is_answered_and_gives_way_when_one_comes() 
     terminal.wait(1.0)
     calls = dict(recorder.intervals)
     assert calls['wait'] == calls['refresh'] == WAITING_SWITCH
-    assert calls['addstr'] == calls['move'] == ANSWERING_SWITCH
-    assert sys.getswitchinterval() == pytest.approx(ANSWERING_SWITCH)
+    assert calls['addstr'] == calls['move'] == HANDLING_SWITCH
+    assert sys.getswitchinterval() == pytest.approx(HANDLING_SWITCH)

@@ -81,7 +81,7 @@ def lay_out_dialog(
     widest = [cell_width(line) for line in (*head, *body, *lines)]
     width = min(room, max([*widest, max(sizes, default=0) if stacked else in_a_row]))
     height = len(lines) + (button_rows + 1 if sizes else 0)
-    box = area.centred(width + 4, height + 2)
+    box = area.centered(width + 4, height + 2)
     inner = box.inset(2, 1)
     text, below = inner.split_top(len(lines))
     buttons = _buttons(below, sizes, gap, stacked=stacked)

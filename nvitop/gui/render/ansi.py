@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""A buffer as text with ANSI escape sequences, for reports."""
+"""Converts a buffer to text with ANSI escape sequences, for reports."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _ATTRIBUTES = (
     ('blink', '5'),
     ('reverse', '7'),
 )
-#: Terminals that have the eight colours and no more, by the beginning of their name.
+#: Prefixes of the names of terminals that have eight colors only.
 _EIGHT_COLORS = ('linux', 'vt', 'ansi', 'cygwin')
 
 
 def color_depth(environ: Mapping[str, str], *, is_terminal: bool, force: bool = False) -> int:
-    """Colours to be used: 0, 8, 16 or 256.
+    """Return the number of colors to use: 0, 8, 16 or 256.
 
-    ``force`` is the user's option. Of the environment's variables, set to anything but nothing,
-    ``ANSI_COLORS_DISABLED`` and ``NO_COLOR`` forbid and ``FORCE_COLOR`` demands colours, in this
-    order; otherwise they are for terminals, ``TERM=dumb`` excepted.
+    ``force`` is the user's option. Otherwise, nonempty ``ANSI_COLORS_DISABLED`` and ``NO_COLOR``
+    disable colors, nonempty ``FORCE_COLOR`` enables them (in this order), and the default is colors
+    on terminals, except if ``TERM`` is ``dumb``.
     """
     term = environ.get('TERM', '')
     if not force:
@@ -43,10 +43,10 @@ def color_depth(environ: Mapping[str, str], *, is_terminal: bool, force: bool = 
 
 
 def to_ansi(buffer: Buffer, theme: Theme, colors: int) -> str:
-    """The rows of a buffer as lines that end in a newline.
+    """Return the rows of a buffer as lines that end in a newline.
 
-    ``colors`` is 0 (plain text), 8, 16 or 256. Each line begins and ends with the terminal's own
-    look, so lines can be cut apart; spaces at their end are left out where they cannot be seen.
+    ``colors`` is 0 (plain text), 8, 16 or 256. Each line begins and ends with the terminal's
+    default look, so lines can be separated. Invisible spaces at the end of a line are left out.
     """
     if colors == 0:
         return ''.join(f'{line}\n' for line in buffer.lines())
@@ -96,7 +96,7 @@ def _shows_on_spaces(look: Look) -> bool:
 
 
 def _change(old: Look, new: Look, colors: int) -> str:
-    """The shortest sequence that makes a terminal go from one look to the other."""
+    """Return the shortest sequence that switches a terminal from one look to another."""
     lost = any(getattr(old, name) and not getattr(new, name) for name, _ in _ATTRIBUTES)
     if new == _PLAIN:
         return RESET

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""A buffer in fewer characters, cell by cell the same, for terminals and encodings without more."""
+"""Replaces characters that a terminal or an encoding lacks, without moving any cell."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SAME_CELLS = {
 }
 
 
-#: Dots in the upper and in the lower half of a braille character.
+#: Dots in the upper half and in the lower half of a braille character.
 _UPPER_DOTS, _LOWER_DOTS = 0b00011011, 0b11100100
 
 
@@ -51,22 +51,20 @@ _IN_HALVES = {
 
 
 def lacks_fine_blocks(environ: Mapping[str, str]) -> bool:
-    """Whether the fonts of the terminal have frames and halves of blocks, but neither eighths nor
-    braille: those of the Linux console."""
+    """Return whether this is the Linux console, whose fonts lack eighth blocks and braille."""
     return environ.get('TERM') == 'linux'
 
 
 def to_halves(buffer: Buffer) -> Buffer:
-    """A copy without the characters that the fonts of the Linux console lack: it has frames,
-    whole and half blocks, but no eighths of a block and no braille."""
+    """Return a copy in which eighth blocks and braille are replaced by whole and half blocks."""
     return _translated(buffer, lambda text: text.translate(_IN_HALVES))
 
 
 def to_ascii(buffer: Buffer) -> Buffer:
-    """A copy with ASCII characters only.
+    """Return a copy with ASCII characters only.
 
-    Frames become ``- = + |``, blocks ``|``, shades spaces, braille ``=``, triangles ``^ v``. Any
-    other character becomes ``?`` in each of its cells; combining marks are left out.
+    Box lines become ``- = + |``, blocks ``|``, shades spaces, braille ``=``, triangles ``^ v``. Any
+    other character becomes ``?`` in each of its cells. Combining marks are removed.
     """
     return _translated(buffer, ascii_text)
 
@@ -80,7 +78,7 @@ def _translated(buffer: Buffer, translate: Callable[[str], str]) -> Buffer:
 
 
 def ascii_text(text: str) -> str:
-    """Safe text in ASCII, in the same number of cells; the rules are those of :func:`to_ascii`."""
+    """Convert safe text to ASCII in the same number of cells, by the rules of :func:`to_ascii`."""
     if text.isascii():
         return text
     text = text.translate(_SAME_CELLS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""A screen as rows of spans of text, not as a grid of cells: that is ten times cheaper to draw."""
+"""Screens as rows of spans of text. A span is ten times cheaper to draw than a grid of cells."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, cut, safe
 
-#: First column, text, style. A bare tuple, because a frame is made of hundreds of them.
+#: First column, text, style. A plain tuple because a frame has hundreds of them.
 Span = Tuple[int, str, Style]
 
 
 class Buffer:
-    """A screen of ``width`` × ``height`` cells. What is written later covers what was there."""
+    """A screen of ``width`` × ``height`` cells. Later writes cover earlier ones."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width = width
         self.height = height
         self._rows: list[list[Span]] = [[] for _ in range(height)]
-        # The column after the last span of a row; a span that begins before it tangles the row.
+        # The column after the last span of each row. A span that begins before it tangles the row:
+        # its spans overlap or are out of order until the row is read.
         self._ends = [0] * height
         self._tangled: set[int] = set()
 
     @property
     def area(self) -> Rect:
-        """All of its cells."""
+        """The rectangle of all cells."""
         return Rect(0, 0, self.width, self.height)
 
     def write(
         self, x: int, y: int, text: str, style: Style = PLAIN, *, width: int | None = None
     ) -> int:
-        """Write safe text; return the cells it takes, at most ``width``.
+        """Write safe text; return the number of cells it takes, at most ``width``.
 
-        What lies outside the buffer or beyond ``width`` cells is cut off. The cells outside count,
-        so the next piece may be written at ``x`` plus what is returned. Text with control
-        characters in it, which should have gone through :func:`~nvitop.gui.render.width.safe`,
-        is sent through it here: none can get into a buffer.
+        Text outside the buffer or beyond ``width`` cells is cut off. Cells outside the buffer
+        count, so that the next piece can be written at ``x`` plus the result. Text with control
+        characters goes through :func:`~nvitop.gui.render.width.safe`, in case the caller forgot
+        it: no control character gets into a buffer.
         """
         if not text.isprintable():
             text = safe(text)
@@ -61,7 +62,7 @@ class Buffer:
         return cells
 
     def paste(self, y: int, rows: Iterable[Iterable[Span]]) -> None:
-        """Put whole rows, as :meth:`row` gives them, in place of those from ``y`` on."""
+        """Replace the rows from ``y`` on by whole rows, as returned by :meth:`row`."""
         for number, spans in enumerate(rows, y):
             if 0 <= number < self.height:
                 self._rows[number] = [*spans]
@@ -69,7 +70,7 @@ class Buffer:
                 self._tangled.discard(number)
 
     def fill(self, rect: Rect, char: str = ' ', style: Style = PLAIN) -> None:
-        """Fill a rectangle with a character one cell wide."""
+        """Fill a rectangle with a character that is one cell wide."""
         area = rect.intersect(self.area)
         text = char * area.width
         for y in range(area.y, area.bottom):
@@ -87,9 +88,9 @@ class Buffer:
         italic: bool | None = None,
         blink: bool | None = None,
     ) -> None:
-        """Change the style of what stands in a rectangle; what is not given stays as it is.
+        """Change the given properties of the style of all text in a rectangle.
 
-        Empty cells change with a role, underline or reverse, which can be seen on them.
+        Empty cells change too if a role, underline or reverse is given, which are visible on them.
         """
         given = {
             'role': role,
@@ -117,7 +118,7 @@ class Buffer:
             self._replace(y, spans)
 
     def row(self, y: int) -> tuple[Span, ...]:
-        """The spans of a row from left to right. They do not overlap; between them it is empty."""
+        """Return the spans of a row from left to right. They do not overlap; gaps are empty."""
         if y in self._tangled:
             self._replace(y, _untangled(self._rows[y]))
             self._tangled.discard(y)
@@ -130,7 +131,7 @@ class Buffer:
             self._ends[y] = x + cell_width(text)
 
     def lines(self) -> list[str]:
-        """The text of each row, without spaces at its end."""
+        """Return the text of each row without trailing spaces."""
         lines = []
         for y in range(self.height):
             parts = []
@@ -145,13 +146,13 @@ class Buffer:
 
 
 def _untangled(spans: list[Span]) -> list[Span]:
-    """Spans in the order they were written → sorted, the later ones covering the earlier."""
+    """Sort spans given in the order of writing, and cut the parts that later ones cover."""
     starts: list[int] = []
     pieces: list[Span] = []
     ends: list[int] = []
     for x, text, style in spans:
         end = x + cell_width(text)
-        # The pieces from first to last are covered, wholly or in part.
+        # The pieces from first to last are covered, completely or in part.
         first = bisect.bisect_right(ends, x)
         last = bisect.bisect_left(starts, end)
         new = [(x, text, style)]
@@ -169,7 +170,7 @@ def _untangled(spans: list[Span]) -> list[Span]:
 
 
 def _split(x: int, text: str, style: Style, left: int, right: int, inside: Style) -> list[Span]:
-    """A span whose part from column ``left`` to ``right`` has another style."""
+    """Split a span so that its part from column ``left`` to ``right`` has another style."""
     end = x + cell_width(text)
     if x >= left and end <= right:
         return [(x, text, inside)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Rectangles of character cells. ``x`` grows to the right, ``y`` downwards, both from 0."""
+"""Rectangles of character cells. ``x`` grows to the right and ``y`` downwards, both from 0."""
 
 from __future__ import annotations
 
@@ -16,31 +16,34 @@ class Rect(NamedTuple):
 
     @property
     def right(self) -> int:
-        """The first column right of it."""
+        """The first column right of the rectangle."""
         return self.x + self.width
 
     @property
     def bottom(self) -> int:
-        """The first row below it."""
+        """The first row below the rectangle."""
         return self.y + self.height
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds no cell."""
+        """Whether the rectangle has no cells."""
         return self.width <= 0 or self.height <= 0
 
     def contains(self, x: int, y: int) -> bool:
-        """Whether the cell is inside."""
+        """Return whether a cell is inside."""
         return self.x <= x < self.right and self.y <= y < self.bottom
 
     def moved(self, dx: int, dy: int) -> Rect:
-        """The same rectangle somewhere else."""
+        """Return the rectangle moved by ``dx`` columns and ``dy`` rows."""
         return Rect(self.x + dx, self.y + dy, self.width, self.height)
 
     def inset(
         self, left: int, top: int, right: int | None = None, bottom: int | None = None
     ) -> Rect:
-        """Without so many cells at each side; ``right`` and ``bottom`` default to the other side's."""
+        """Return the rectangle without this many cells at each side.
+
+        ``right`` defaults to ``left``, ``bottom`` to ``top``.
+        """
         right = left if right is None else right
         bottom = top if bottom is None else bottom
         return Rect(
@@ -51,7 +54,7 @@ class Rect(NamedTuple):
         )
 
     def intersect(self, other: Rect) -> Rect:
-        """The cells inside both; empty where there are none."""
+        """Return the cells inside both rectangles, which may be none."""
         x, y = max(self.x, other.x), max(self.y, other.y)
         return Rect(
             x,
@@ -60,15 +63,15 @@ class Rect(NamedTuple):
             max(0, min(self.bottom, other.bottom) - y),
         )
 
-    def centred(self, width: int, height: int) -> Rect:
-        """A rectangle of this size in the middle of this one, made smaller where it does not fit."""
+    def centered(self, width: int, height: int) -> Rect:
+        """Return a rectangle of this size in the middle, shrunk to fit if necessary."""
         width, height = min(width, self.width), min(height, self.height)
         return Rect(
             self.x + (self.width - width) // 2, self.y + (self.height - height) // 2, width, height
         )
 
     def split_left(self, width: int) -> tuple[Rect, Rect]:
-        """The first ``width`` columns, and the rest."""
+        """Split into the first ``width`` columns and the rest."""
         width = max(0, min(width, self.width))
         return (
             Rect(self.x, self.y, width, self.height),
@@ -76,11 +79,11 @@ class Rect(NamedTuple):
         )
 
     def split_right(self, width: int) -> tuple[Rect, Rect]:
-        """The rest, and the last ``width`` columns."""
+        """Split into the rest and the last ``width`` columns."""
         return self.split_left(self.width - max(0, min(width, self.width)))
 
     def split_top(self, height: int) -> tuple[Rect, Rect]:
-        """The first ``height`` rows, and the rest."""
+        """Split into the first ``height`` rows and the rest."""
         height = max(0, min(height, self.height))
         return (
             Rect(self.x, self.y, self.width, height),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What a piece of text means (a role) and how it stands out. A theme makes colours of it, last."""
+"""Roles (the meaning of a piece of text) and styles. A theme turns them into colors at the end."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from nvitop.namedtuple import NamedTuple
 
 
 class Role(enum.IntEnum):
-    """What a piece of text is. Views know roles, only themes know colours."""
+    """Meaning of a piece of text. Views know roles; only themes know colors."""
 
     TEXT = 0
     DIM = enum.auto()
     BORDER = enum.auto()
     TITLE = enum.auto()
     HEADING = enum.auto()
-    #: Load below the first threshold, between the two, from the second on, and not known.
+    #: Percentage below the first threshold, between the two, from the second on, and unknown.
     LIGHT = enum.auto()
     MODERATE = enum.auto()
     HEAVY = enum.auto()
@@ -26,7 +26,7 @@ class Role(enum.IntEnum):
     SWAP = enum.auto()
     ERROR = enum.auto()
     WARNING = enum.auto()
-    #: Something went as asked: a signal was sent.
+    #: An action succeeded: a signal was sent.
     SUCCESS = enum.auto()
     #: A key that can be pressed, in hints and in the help.
     KEY = enum.auto()
@@ -40,12 +40,12 @@ class Role(enum.IntEnum):
     #: The lines of the process tree, and the row under its cursor.
     TREE = enum.auto()
     SELECTED_TREE = enum.auto()
-    #: A bar that heads a list: column names of the tree, title of a screen.
+    #: A bar above a list: names of columns, title of a screen.
     HEADER = enum.auto()
     #: Text typed by the user, and the part of a row that matches it.
     INPUT = enum.auto()
     MATCH = enum.auto()
-    #: Steps of the gradient from no load to full load; see :func:`gradient`.
+    #: Steps of the gradient from 0 % to 100 %; see :func:`gradient`.
     GRADIENT_0 = enum.auto()
     GRADIENT_1 = enum.auto()
     GRADIENT_2 = enum.auto()
@@ -60,17 +60,17 @@ class Role(enum.IntEnum):
     GRADIENT_11 = enum.auto()
 
 
-#: The steps of the gradient, from no load to full load.
+#: The steps of the gradient, from 0 % to 100 %.
 GRADIENT = tuple(role for role in Role if role.name.startswith('GRADIENT_'))
 
 
 def gradient(fraction: float) -> Role:
-    """The step of the gradient for a load from 0.0 to 1.0; what lies outside gets the nearest."""
+    """Return the step of the gradient for a fraction; values outside 0.0–1.0 get the nearest one."""
     return GRADIENT[min(len(GRADIENT) - 1, max(0, int(fraction * len(GRADIENT))))]
 
 
 class Style(NamedTuple):
-    """A role and how it stands out beside its colour."""
+    """A role and additional attributes."""
 
     role: Role = Role.TEXT
     bold: bool = False
@@ -81,5 +81,5 @@ class Style(NamedTuple):
     blink: bool = False
 
 
-#: Ordinary text.
+#: Style of ordinary text.
 PLAIN = Style()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Named themes: role → colours and attributes, for terminals with 8, 16 and 256 colours or none."""
+"""Named themes: role → colors and attributes, for terminals with 0, 8, 16 and 256 colors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFAULT = -1
 
 
 class Look(NamedTuple):
-    """How a terminal shows a cell. Colours are numbers of its palette, -1 its own default."""
+    """How a terminal shows a cell. Colors are indices of its palette; -1 is its default."""
 
     foreground: int = DEFAULT
     background: int = DEFAULT
@@ -25,13 +25,13 @@ class Look(NamedTuple):
 
 
 class Paint(NamedTuple):
-    """What a theme gives a role: a colour for each size of palette, and attributes."""
+    """The colors and attributes of a role in a theme, with one color for each size of palette."""
 
-    #: With 8 colours: 0 black, 1 red, 2 green, 3 yellow, 4 blue, 5 magenta, 6 cyan, 7 white.
+    #: With 8 colors: 0 black, 1 red, 2 green, 3 yellow, 4 blue, 5 magenta, 6 cyan, 7 white.
     basic: int = DEFAULT
-    #: With 16: the same, and their bright ones from 8 on.
+    #: With 16 colors: those 8, and from 8 on their bright variants.
     bright: int = DEFAULT
-    #: With 256: the colour cube from 16 on, greys from 232 on.
+    #: With 256 colors: those 16, the color cube from 16 on, and grays from 232 on.
     extended: int = DEFAULT
     background: int = DEFAULT
     bold: bool = False
@@ -41,13 +41,13 @@ class Paint(NamedTuple):
 
 
 class Theme(NamedTuple):
-    """A named theme. A role without an entry is ordinary text."""
+    """A named theme. Roles without an entry look like ordinary text."""
 
     name: str
     paints: Mapping[Role, Paint]
 
     def look(self, style: Style, colors: int) -> Look:
-        """How a terminal with so many colours shows a style. Without any: by attributes alone."""
+        """Return how a terminal with this many colors shows a style; with 0, by attributes alone."""
         paints = self.paints if colors >= 8 else _MONO
         paint = paints.get(style.role, _PLAIN)
         return Look(
@@ -66,7 +66,7 @@ _PLAIN = Paint()
 
 
 def _gradient(low: Paint, middle: Paint, high: Paint, extended: str) -> dict[Role, Paint]:
-    """Steps of the gradient: a colour each where there are 256, else three zones."""
+    """Return the paints of the gradient: a color for each step if there are 256, else 3 zones."""
     colors = [int(color) for color in extended.split()]
     third = len(GRADIENT) // 3
     zones = [low] * third + [middle] * third + [high] * third
@@ -126,8 +126,8 @@ _DARK: Mapping[Role, Paint] = {
     **_gradient(_GREEN, _YELLOW, _RED, '77 77 113 113 149 149 185 179 179 173 173 167'),
 }
 
-# On white, the terminal's own green, yellow and cyan are too pale: darker ones where there are
-# any. Bars of colour have black text on them, not the white of the screen.
+# On white, the terminal's own green, yellow and cyan are too pale: use darker ones if there are
+# any. Text on colored bars is black.
 _DARK_GREEN, _OCHRE, _DARK_RED = Paint(2, 2, 28), Paint(3, 3, 130), Paint(1, 1, 160)
 _LIGHT: Mapping[Role, Paint] = {
     **_DARK,
@@ -155,8 +155,8 @@ _LIGHT: Mapping[Role, Paint] = {
     **_gradient(_DARK_GREEN, _OCHRE, _DARK_RED, '28 28 64 64 64 100 100 94 94 130 124 160'),
 }
 
-# Blue, yellow and vermilion differ in lightness too, so they can be told apart without telling
-# red from green; what is heavy or wrong is bold besides.
+# Blue, yellow and vermilion also differ in lightness, so they can be distinguished without seeing
+# a difference between red and green. High values and errors are bold in addition.
 _BLUE, _LEMON, _VERMILION = Paint(6, 14, 75), Paint(3, 11, 227), Paint(1, 9, 166, bold=True)
 _COLORBLIND: Mapping[Role, Paint] = {
     **_DARK,
@@ -184,7 +184,7 @@ _COLORBLIND: Mapping[Role, Paint] = {
     **_gradient(_BLUE, _LEMON, _VERMILION, '25 32 74 74 151 185 221 178 178 172 172 166'),
 }
 
-#: All themes, in the order in which the monitor goes through them.
+#: All themes, in the order in which the monitor cycles through them.
 THEMES: tuple[Theme, ...] = (
     Theme('dark', _DARK),
     Theme('light', _LIGHT),
@@ -194,5 +194,5 @@ THEMES: tuple[Theme, ...] = (
 
 
 def theme_named(name: str) -> Theme:
-    """The theme of this name; ``KeyError`` where there is none."""
+    """Return the theme of this name; raise KeyError if there is none."""
     return {theme.name: theme for theme in THEMES}[name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""How many cells text takes, and the one function that makes foreign text safe to draw."""
+"""Width of text in cells, and the one function that makes text from outside safe to draw."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ import functools
 import re
 import unicodedata
 
-#: Characters of text from outside that :func:`safe` looks at, unless told otherwise.
+#: Default maximum length of text from outside, in characters.
 LIMIT = 4096
-#: Combining marks drawn on one character; more are left out.
+#: Maximum number of combining marks on one character; others are removed.
 MAX_MARKS = 3
 
 _UNKNOWN = '\ufffd'
-# Ranges about which every terminal and every table agrees, so that neither wcwidth (25 ms to
-# import) nor a look at each character is needed: Latin, Greek, Cyrillic, punctuation, arrows,
-# mathematics, control pictures, boxes, blocks, triangles, braille …
+# Ranges on which all terminals and tables agree, so that neither wcwidth (25 ms to import) nor a
+# look-up of each character is needed: Latin, Greek, Cyrillic, punctuation, arrows, mathematics,
+# control pictures, boxes, blocks, triangles, braille …
 _NARROW = (
     ' -~\xa0-\xac\xae-\u02ff\u0391-\u03a1\u03a3-\u03ce\u0400-\u045f\u2010-\u2027\u2030-\u205e'
     '\u20ac\u2190-\u22ff\u2400-\u2426\u2500-\u25fc\u2800-\u28ff\ufffd'
 )
 # … kana, CJK ideographs and punctuation, Hangul syllables, full-width forms.
 _WIDE = '\u3000-\u3029\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fa5\uac00-\ud7a3\uff01-\uff60'
-# Joiners, variation selectors and skin tones: terminals disagree about the width of what they
-# make of the characters before them, and agree when they are left out.
+# Joiners, variation selectors and skin tones. Terminals disagree on the width of sequences with
+# them, and agree on the width of the characters without them.
 _JOINING = '\u200c\u200d\ufe00-\ufe0f\u180b-\u180d\u180f\U000e0100-\U000e01ef\U0001f3fb-\U0001f3ff'
 
 _all_narrow = re.compile(f'[{_NARROW}]*').fullmatch
 
 
-# Not compiled when imported, which takes 3 ms: few programs have such names. `re` remembers them.
+# Compiled on use and cached by `re`: this takes 3 ms, and few commands contain such characters.
 def _all_agreed(text: str) -> re.Match[str] | None:
     return re.fullmatch(f'[{_NARROW}{_WIDE}]*', text)
 
@@ -39,7 +39,7 @@ def _wide_ones(text: str) -> list[str]:
 
 
 def cell_width(text: str) -> int:
-    """Cells that safe text takes. Combining marks take none, East Asian wide characters two."""
+    """Return the width of safe text in cells: 0 for combining marks, 2 for East Asian wide ones."""
     if text.isascii() or _all_narrow(text):
         return len(text)
     if _all_agreed(text):
@@ -52,7 +52,7 @@ def _widths(text: str) -> dict[str, int]:
     return {char: _char_width(char) for char in set(text)}
 
 
-# Remembered, because the same few odd characters are in every frame.
+# Cached because the same few unusual characters are in every frame.
 @functools.lru_cache(maxsize=2048)
 def _char_width(char: str) -> int:
     if _all_narrow(char):
@@ -65,10 +65,10 @@ def _char_width(char: str) -> int:
 
 
 def cut(text: str, start: int, width: int) -> str:
-    """The cells from ``start`` to ``start + width`` of safe text.
+    """Return the cells from ``start`` to ``start + width`` of safe text.
 
-    A wide character of which only a half lies inside becomes a space, and a combining mark goes
-    where its character goes, so the result takes ``width`` cells wherever the text is long enough.
+    A wide character that is only half inside becomes a space. A combining mark stays with its
+    character. The result is ``width`` cells wide if the text is long enough.
     """
     if width <= 0:
         return ''
@@ -97,7 +97,7 @@ def cut(text: str, start: int, width: int) -> str:
 
 
 def clip(text: str, width: int, ellipsis: str = '..') -> str:
-    """Safe text cut at its right end to at most ``width`` cells; ``ellipsis`` says that it was."""
+    """Cut safe text at its right end to at most ``width`` cells; ``ellipsis`` marks the cut."""
     if cell_width(text) <= width:
         return text
     room = width - cell_width(ellipsis)
@@ -105,7 +105,7 @@ def clip(text: str, width: int, ellipsis: str = '..') -> str:
 
 
 def clip_left(text: str, width: int, ellipsis: str = '..') -> str:
-    """As :func:`clip`, but the right end is kept: for names that differ at their end."""
+    """Cut safe text at its left end to at most ``width`` cells, for names that differ at the end."""
     cells = cell_width(text)
     if cells <= width:
         return text
@@ -114,15 +114,20 @@ def clip_left(text: str, width: int, ellipsis: str = '..') -> str:
 
 
 def clip_scrolled(text: str, start: int, width: int, ellipsis: str = '..') -> str:
-    """As :func:`clip`, of safe text that has been moved ``start`` cells to the left: cut there too,
-    where a part of a number or a word would read as another one, ``ellipsis`` says so."""
+    """Cut safe text that is scrolled by ``start`` cells; ``ellipsis`` marks the cut at each end.
+
+    Without the mark at the left end, a part of a number would read as another number.
+    """
     if text and start:
         text = ellipsis + cut(text, start + cell_width(ellipsis), cell_width(text))
     return clip(text, width, ellipsis)
 
 
 def pad(text: str, width: int, align: str = '<') -> str:
-    """Safe text with spaces to ``width`` cells; ``align`` is ``<``, ``>`` or ``^``. Never cuts."""
+    """Fill safe text with spaces to ``width`` cells, without cutting it.
+
+    ``align`` is ``<``, ``>`` or ``^``.
+    """
     missing = width - cell_width(text)
     if missing <= 0:
         return text
@@ -133,12 +138,12 @@ def pad(text: str, width: int, align: str = '<') -> str:
 
 
 def fit(text: str, width: int, align: str = '<', ellipsis: str = '..') -> str:
-    """Safe text clipped and padded to exactly ``width`` cells."""
+    """Clip and pad safe text to exactly ``width`` cells."""
     return pad(clip(text, width, ellipsis), width, align)
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Safe text in lines of at most ``width`` cells (2 or more), broken between words if possible."""
+    """Wrap safe text to lines of at most ``width`` cells (2 or more), between words if possible."""
     lines = ['']
     for word in _words(text):
         longer = f'{lines[-1]} {word}' if lines[-1] else word
@@ -151,7 +156,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """The text taken apart at its spaces, those excepted that carry a combining mark."""
+    """Split text at spaces, except at those with a combining mark."""
     words: list[str] = []
     for word in text.split(' '):
         if words and word and not word[0].isascii() and _char_width(word[0]) == 0:
@@ -175,18 +180,18 @@ def _pieces(word: str, width: int) -> list[str]:
 
 
 def safe(text: str, *, limit: int = LIMIT) -> str:
-    """Make text from outside safe to draw; the result is drawn in the same cells everywhere.
+    """Make text from outside safe to draw; all terminals draw the result in the same cells.
 
-    * Text longer than ``limit`` characters is cut, and ends in ``..``.
+    * Text longer than ``limit`` characters is cut and ends in ``..``.
     * A control character becomes its picture: escape ``␛``, tab ``␉``, newline ``␤``, delete ``␡``.
-    * Whatever else steers a terminal or has no agreed width becomes ``�``: C1 controls,
+    * Other characters that control a terminal or whose width differs become ``�``: C1 controls,
       bidirectional marks, overrides and isolates, other invisible characters, line separators,
       lone surrogates, spacing marks, unassigned characters.
     * Flags become their two letters. Joiners, variation selectors, skin tones and enclosing marks
-      are left out: a joined emoji is drawn as its parts.
-    * Combining marks stay, at most three on one character, none without a character before it.
+      are removed: a joined emoji is drawn as its parts.
+    * At most three combining marks stay on a character, and none without a character before it.
 
-    Making safe text safe again changes nothing.
+    The function is idempotent.
     """
     if len(text) > limit:
         text = text[: max(0, limit - 2)] + '..'[:limit]
@@ -200,7 +205,7 @@ def safe(text: str, *, limit: int = LIMIT) -> str:
 
 @functools.lru_cache(maxsize=2048)
 def _drawn(char: str) -> str:
-    """What is drawn for one character from outside."""
+    """Return the text drawn for one character from outside."""
     if _all_narrow(char) or _all_agreed(char):
         return char
     code = ord(char)
@@ -219,8 +224,8 @@ def _drawn(char: str) -> str:
         return _UNKNOWN
     from wcwidth import wcswidth
 
-    # Two tables of different origin must agree, the newer one on the character alone and on what
-    # it adds to another; terminals are built from tables like them.
+    # Two tables of different origin must agree, because terminals use tables like them. The newer
+    # one must agree on the character alone and on its width after another character.
     expected = 0 if category == 'Mn' else 1 + (unicodedata.east_asian_width(char) in {'W', 'F'})
     agreed = _char_width(char) == wcswidth(f'a{char}') - 1 == expected
     return char if agreed else _UNKNOWN

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The Terminal protocol and what stands behind it."""
+"""The Terminal protocol and its implementations."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The terminal through curses, as far as it is the same on all platforms."""
+"""The part of the curses terminal that all platforms share."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
     from nvitop.gui.state.events import Event
 
 
-#: How long, in seconds, a thread that is busy with Python keeps others waiting: measuring gives way
-#: at once when a key or a wake-up comes, and what answers it is then not interrupted until it is
-#: on the screen. The usual 5 ms would be waited for each time, now by the one and now by the other.
-WAITING_SWITCH, ANSWERING_SWITCH = 0.0001, 0.05
+#: Switch intervals of Python threads in seconds, while waiting for events and while handling them.
+#: The sampler yields at once to a key, and does not interrupt its handling until the frame is on
+#: the screen. The default of 5 ms would otherwise be paid on every hand-over between the threads.
+WAITING_SWITCH, HANDLING_SWITCH = 0.0001, 0.05
 
 
 class TerminalError(Exception):
-    """The terminal cannot be used for the monitor; the text says why."""
+    """The terminal cannot run the monitor; the text says why."""
 
 
 class Input(Protocol):
-    """Where events come from; which one depends on the platform."""
+    """A source of events, which depends on the platform."""
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """Block until there are events, a wake-up, or the seconds are over."""
+        """Block until events, a wake-up, or a timeout in seconds; return the events."""
 
     def wake(self) -> None:
-        """Make :meth:`wait` return. Any thread may call it."""
+        """Make :meth:`wait` return. Any thread may call this."""
 
     def signals_caught(self) -> ContextManager[None]:
-        """For the block, signals are events."""
+        """Turn signals into events for the block."""
 
     def close(self) -> None:
-        """Give up what it holds."""
+        """Release all resources."""
 
 
 class CursesTerminal(abc.ABC):
-    """A :class:`~nvitop.gui.term.terminal.Terminal` on standard input and output.
+    """A :class:`~nvitop.gui.term.terminal.Terminal` on standard input and output, drawn by curses.
 
-    curses is asked to draw. What it cannot do, and where keys come from, depends on the platform.
+    Subclasses for each platform read the keys and do what curses cannot do.
     """
 
     def __init__(self, *, max_colors: int = 256, captures_mouse: bool = True) -> None:
@@ -66,8 +66,8 @@ class CursesTerminal(abc.ABC):
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """Take the terminal over. Raises TerminalError where curses cannot."""
-        former = sys.getswitchinterval()
+        """Take over the terminal for the block; raise TerminalError if curses cannot."""
+        previous = sys.getswitchinterval()
         self._start()
         try:
             self._input = source = self._open_input()
@@ -79,7 +79,7 @@ class CursesTerminal(abc.ABC):
             if self._input is not None:
                 self._input.close()
             self._input = None
-            sys.setswitchinterval(former)
+            sys.setswitchinterval(previous)
 
     def _start(self) -> None:
         try:
@@ -92,32 +92,32 @@ class CursesTerminal(abc.ABC):
 
     @abc.abstractmethod
     def _check_type(self) -> None:
-        """Raise TerminalError or curses.error for a terminal that initscr would not survive."""
+        """Raise TerminalError or curses.error for a terminal on which initscr would exit."""
 
     @abc.abstractmethod
     def _open_input(self) -> Input:
-        """Where events come from."""
+        """Open the source of events."""
 
     @abc.abstractmethod
     def _set_modes(self, *, mouse: bool) -> None:
-        """Have actions of the mouse, or not, and pastes reported, as far as that is known here."""
+        """Have the terminal report pastes, and mouse actions if ``mouse``."""
 
     @abc.abstractmethod
     def _unset_modes(self) -> None:
-        """Have nothing reported any more."""
+        """Have the terminal report nothing."""
 
     @abc.abstractmethod
     def _let_all_lines_scroll(self, height: int) -> None:
-        """Set the margins that curses takes for granted."""
+        """Set the scroll margins that curses assumes."""
 
     @abc.abstractmethod
     def suspend(self) -> None:
-        """Give the terminal back and stop; returns when the shell has continued us."""
+        """Restore the terminal and stop; return when the shell continues the program."""
 
     def _enter(self) -> None:
         assert self._screen is not None
         curses.noecho()
-        # Raw: Ctrl-C, Ctrl-Z and Ctrl-\ are keys, and Ctrl-S does not stop the screen.
+        # In raw mode, Ctrl-C, Ctrl-Z and Ctrl-\ are keys, and Ctrl-S does not stop the screen.
         curses.raw()
         self._screen.leaveok(True)
         with contextlib.suppress(curses.error):  # a terminal that cannot hide its cursor
@@ -126,7 +126,7 @@ class CursesTerminal(abc.ABC):
         self._set_modes(mouse=self._captures_mouse)
 
     def _leave(self) -> None:
-        """Give the terminal back; must work from any state, also after an error half way."""
+        """Restore the terminal, from any state, including after an error in the middle of it."""
         self._unset_modes()
         with contextlib.suppress(curses.error):
             curses.curs_set(1)
@@ -145,7 +145,7 @@ class CursesTerminal(abc.ABC):
                     self._colors = depth
 
     def size(self) -> tuple[int, int]:
-        """Columns and rows, asked of the terminal: what curses knows is stale after a resize."""
+        """Return columns and rows from the terminal, because curses is stale after a resize."""
         try:
             columns, rows = os.get_terminal_size(sys.stdout.fileno())
         except OSError:
@@ -153,25 +153,25 @@ class CursesTerminal(abc.ABC):
         return columns, rows
 
     def colors(self) -> int:
-        """How many colours are used: 0, 8, 16 or 256."""
+        """Return the number of colors in use: 0, 8, 16 or 256."""
         return self._colors
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """Block until something happens."""
+        """Block until an event, a wake-up, or a timeout in seconds; return the events."""
         assert self._input is not None
         sys.setswitchinterval(WAITING_SWITCH)
         events = self._input.wait(timeout)
-        sys.setswitchinterval(ANSWERING_SWITCH)
+        sys.setswitchinterval(HANDLING_SWITCH)
         return events
 
     def wake(self) -> None:
-        """Make :meth:`wait` return. Any thread may call it."""
+        """Make :meth:`wait` return. Any thread may call this."""
         source = self._input
         if source is not None:
             source.wake()
 
     def draw(self, buffer: Buffer, theme: Theme) -> None:
-        """Write the rows that differ from the last frame; curses writes the cells that differ."""
+        """Pass on the rows that differ from the last frame; curses writes the cells that differ."""
         assert self._screen is not None
         if theme is not self._theme:
             self._theme = theme
@@ -190,16 +190,16 @@ class CursesTerminal(abc.ABC):
             if row != self._rows[y]:
                 self._rows[y] = row
                 self._draw_row(y, row)
-        # Others go on while it is written.
+        # Other threads may run while curses writes.
         sys.setswitchinterval(WAITING_SWITCH)
         self._screen.refresh()
 
     def _draw_row(self, y: int, row: tuple[Span, ...]) -> None:
         screen = self._screen
         assert screen is not None
-        # The size may have changed since the frame was made: what is outside is not drawn. Writing
-        # the last cell of the last row moves the cursor off the screen, which curses calls an error
-        # after having written it.
+        # The terminal may have shrunk since the frame was drawn; curses rejects what is outside.
+        # It also reports an error after writing the last cell of the last row, because the cursor
+        # cannot move past it.
         with contextlib.suppress(curses.error):
             screen.move(y, 0)
             screen.clrtoeol()
@@ -207,9 +207,9 @@ class CursesTerminal(abc.ABC):
                 screen.addstr(y, x, text, self._attribute(style))
 
     def forget(self) -> None:
-        """Write every cell at the next :meth:`draw`: something else may have drawn on the screen.
+        """Write every cell at the next :meth:`draw`, and set the modes of the terminal again.
 
-        It may have changed modes as well: a shell does, while a program is stopped from outside.
+        Another program may have changed both: a shell does while a program is stopped.
         """
         self._rows = []
         if self._input is not None:
@@ -241,11 +241,11 @@ class CursesTerminal(abc.ABC):
         return attribute
 
     def _pair(self, foreground: int, background: int) -> int:
-        """The number of a pair of colours; 0, the terminal's own, when there are no more."""
+        """Return the number of a color pair; 0, the terminal's default, if none is left."""
         key = (foreground, background)
         if key not in self._pairs:
             number = len(self._pairs) + 1
-            # Above 255 a pair does not fit into an attribute.
+            # Numbers above 255 do not fit into an attribute.
             if number >= min(curses.COLOR_PAIRS, 256):
                 return 0
             curses.init_pair(number, foreground, background)
@@ -253,16 +253,16 @@ class CursesTerminal(abc.ABC):
         return self._pairs[key]
 
     def capture_mouse(self, captured: bool) -> None:
-        """Whether mouse actions are events, or the terminal's own."""
+        """Set whether mouse actions are events; otherwise the terminal uses them to select text."""
         self._captures_mouse = captured
         self._set_modes(mouse=captured)
 
     def ring(self) -> None:
-        """Sound the bell."""
+        """Ring the bell."""
         with contextlib.suppress(curses.error):
             curses.beep()
 
 
 def terminal_type() -> str:
-    """What the environment calls the terminal, in quotes."""
+    """Return the value of ``TERM`` in quotes."""
     return repr(os.environ.get('TERM', ''))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""A terminal in memory: tests press its keys and look at what was drawn."""
+"""A terminal in memory: tests press its keys and inspect its frames."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class HeadlessTerminal:
     """A :class:`~nvitop.gui.term.terminal.Terminal` without a screen.
 
-    Events given to :meth:`send` are handed out one batch a call of :meth:`wait`. With
-    ``ends=True`` the input ends when there are no more, so a run of the application returns.
+    Each call of :meth:`wait` returns one batch of events given to :meth:`send`. With ``ends=True``
+    the input ends after the last batch, so that a run of the application returns.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class HeadlessTerminal:
         self._batches: list[list[Event]] = []
         self._condition = threading.Condition()
         self._is_woken = False
-        #: What was drawn, oldest first; a test that draws much may clear it.
+        #: All frames, oldest first; a test with many frames may clear the list.
         self.frames: list[Buffer] = []
         self.is_open = False
         self.mouse_captured = True
@@ -39,11 +39,11 @@ class HeadlessTerminal:
 
     @property
     def screen(self) -> Buffer:
-        """The last frame; an empty one before the first."""
+        """The last frame, or an empty one before the first."""
         return self.frames[-1] if self.frames else Buffer(*self._size)
 
     def send(self, *events: Event) -> None:
-        """Let these events happen together. Any thread may call it."""
+        """Send a batch of events. Any thread may call this."""
         with self._condition:
             self._batches.append(list(events))
             self._condition.notify_all()
@@ -54,13 +54,13 @@ class HeadlessTerminal:
             self.send(KeyPressed(key))
 
     def resize(self, width: int, height: int) -> None:
-        """Change the size, and let that happen."""
+        """Change the size and send the event for it."""
         self._size = (width, height)
         self.send(Resized(width, height))
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """Only notes whether it is open."""
+        """Record that the terminal is open for the block."""
         self.is_open = True
         try:
             yield
@@ -68,15 +68,15 @@ class HeadlessTerminal:
             self.is_open = False
 
     def size(self) -> tuple[int, int]:
-        """Columns and rows."""
+        """Return columns and rows."""
         return self._size
 
     def colors(self) -> int:
-        """As given."""
+        """Return the number of colors."""
         return self._colors
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """The next batch of events."""
+        """Block until there is a batch of events, and return it."""
         with self._condition:
             if not self._batches and self._ends:
                 return [InputEnded()]
@@ -85,7 +85,7 @@ class HeadlessTerminal:
             return self._batches.pop(0) if self._batches else []
 
     def wake(self) -> None:
-        """Make :meth:`wait` return."""
+        """Make :meth:`wait` return. Any thread may call this."""
         with self._condition:
             self._is_woken = True
             self._condition.notify_all()
@@ -95,16 +95,16 @@ class HeadlessTerminal:
         self.frames.append(buffer)
 
     def forget(self) -> None:
-        """Nothing is drawn over here."""
+        """Do nothing: no other program can draw here."""
 
     def capture_mouse(self, captured: bool) -> None:
-        """Note it."""
+        """Record whether the mouse is captured."""
         self.mouse_captured = captured
 
     def ring(self) -> None:
-        """Count it."""
+        """Count the bells."""
         self.bells += 1
 
     def suspend(self) -> None:
-        """Count it, and continue at once."""
+        """Count the suspensions and continue at once."""
         self.suspensions += 1

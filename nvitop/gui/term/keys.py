@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Bytes of a terminal → events: keys, mouse, pastes. Pure, and indifferent to how bytes are cut."""
+"""Decodes bytes of a terminal to events: keys, mouse, pastes. The result does not depend on reads."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nvitop.gui.state.events import KeyPressed, MousePressed, MouseScrolled, Pas
 InputEvent = Union[KeyPressed, MousePressed, MouseScrolled, Pasted]
 
 PASTE_START, PASTE_END = '\x1b[200~', '\x1b[201~'
-#: A paste longer than this is cut: nothing here takes that much text.
+#: Maximum length of a paste, in characters; the rest is dropped.
 MAX_PASTE = 1 << 16
-#: No sequence of a terminal is longer; what is longer is thrown away.
+#: Maximum length of an escape sequence, in characters; a longer one is dropped.
 MAX_SEQUENCE = 64
 
 #: Final byte of ``ESC [ …`` and ``ESC O …``.
@@ -33,7 +33,7 @@ _FINALS = {
     'S': 'F4',
     'Z': 'Shift-Tab',
 }
-#: Number of ``ESC [ number ~``. xterm, VT220, rxvt and the Linux console disagree; all are here.
+#: Number of ``ESC [ number ~``, as sent by xterm, VT220, rxvt and the Linux console.
 _NUMBERS = {
     1: 'Home',
     2: 'Insert',
@@ -75,13 +75,13 @@ _CONTROLS = {
     '\x1f': 'Ctrl-_',
 }
 _CSI = re.compile(r'\x1b\[([0-?]*)([ -/]*)([@-~])')
-#: What can stand in no sequence.
+#: A character that cannot be part of an escape sequence.
 _NOT_IN_SEQUENCE = re.compile(r'[^ -~]')
 _SGR_MOUSE = re.compile(r'<(\d+);(\d+);(\d+)')
 
 
 def key_name(char: str) -> str:
-    """The name of the key that sends this one character."""
+    """Return the name of the key that sends this character."""
     if char in _CONTROLS:
         return _CONTROLS[char]
     if char < ' ':
@@ -90,17 +90,17 @@ def key_name(char: str) -> str:
 
 
 def _modified(key: str, parameter: str) -> str:
-    """The key with its modifiers: xterm sends 1 + Shift 1 + Alt 2 + Ctrl 4."""
+    """Return the key with its modifiers, which xterm sends as 1 + Shift 1 + Alt 2 + Ctrl 4."""
     bits = int(parameter) - 1 if parameter.isdecimal() else 0
     names = [name for bit, name in ((4, 'Ctrl-'), (2, 'Alt-'), (1, 'Shift-')) if bits & bit]
     return ''.join(names) + key
 
 
 class Decoder:
-    """Turns what a terminal sends into events.
+    """Decodes the input of a terminal.
 
-    :meth:`feed` takes bytes as they come. An escape character alone may be the Escape key or the
-    beginning of a sequence: when :attr:`is_waiting`, call :meth:`flush` after a short pause.
+    :meth:`feed` takes bytes as they arrive. An escape character may be the Esc key or the beginning
+    of a sequence: if :attr:`is_waiting`, call :meth:`flush` after a short pause.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Decoder:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether bytes are held back that may be a whole key or the beginning of a sequence."""
+        """Whether pending bytes may be a whole key or the beginning of a sequence."""
         return bool(self._pending) and self._paste is None
 
     @property
@@ -119,16 +119,16 @@ class Decoder:
         return self._paste is not None
 
     def feed(self, data: bytes) -> list[InputEvent]:
-        """The events these bytes complete."""
+        """Return the events that these bytes complete."""
         self._pending += self._utf8.decode(data)
         return self._drain(final=False)
 
     def flush(self) -> list[InputEvent]:
-        """Nothing more came: what is held back is what was pressed."""
+        """Return the events of pending bytes, because no more bytes arrived in time."""
         return self._drain(final=True)
 
     def end_paste(self) -> list[InputEvent]:
-        """The end of the paste never came: what has come is the paste."""
+        """Return a paste whose end mark never arrived."""
         if self._paste is None:
             return []
         text = ''.join(self._paste) + self._pending
@@ -149,10 +149,10 @@ class Decoder:
         return events
 
     def _take_paste(self, events: list[InputEvent]) -> bool:
-        """Move pasted text out of the pending; whether the paste is complete."""
+        """Move pasted text out of the pending text; return whether the paste is complete."""
         assert self._paste is not None
         end = self._pending.find(PASTE_END)
-        # The end mark may be cut between two reads, so its length less one is kept back.
+        # The end mark may be split between two reads, so all but one of its characters stay.
         upto = end if end >= 0 else max(0, len(self._pending) - len(PASTE_END) + 1)
         if sum(map(len, self._paste)) < MAX_PASTE:
             self._paste.append(self._pending[:upto])
@@ -165,7 +165,7 @@ class Decoder:
         return True
 
     def _take(self, text: str, events: list[InputEvent], *, final: bool) -> int:
-        """Take one key or sequence from the front; how many characters, 0: more are needed."""
+        """Decode one key or sequence; return its length in characters, 0 if it is incomplete."""
         if text[0] != '\x1b':
             events.append(KeyPressed(key_name(text[0])))
             return 1
@@ -178,7 +178,7 @@ class Decoder:
         if text[1] == 'O':
             return self._take_ss3(text, events, final=final)
         if text[1] == '\x1b':
-            # Esc pressed twice, or Esc and then a sequence: the first one stands alone.
+            # Esc pressed twice, or Esc before a sequence: the first one is a key of its own.
             events.append(KeyPressed('Esc'))
             return 1
         events.append(KeyPressed(f'Alt-{key_name(text[1])}'))
@@ -211,13 +211,13 @@ class Decoder:
         return match.end()
 
     def _take_x10_mouse(self, text: str, *, final: bool) -> int:
-        """``ESC [ M`` and three bytes, from terminals that do not know SGR reports: swallowed."""
+        """Drop ``ESC [ M`` and three bytes, from terminals that do not support SGR reports."""
         if len(text) < 6 and not final:
             return 0
         return min(len(text), 6)
 
     def _give_up(self, text: str, events: list[InputEvent], *, final: bool) -> int:
-        """A sequence that is not complete, or is none."""
+        """Drop a sequence that is incomplete or invalid."""
         if final and len(text) == 2:
             events.append(KeyPressed('Alt-['))
         if final or len(text) > MAX_SEQUENCE:
@@ -225,15 +225,15 @@ class Decoder:
         torn = _NOT_IN_SEQUENCE.search(text, 2)
         if torn is None:
             return 0
-        # An escape begins something new; any other character goes with the torn sequence.
+        # An escape begins a new sequence; any other character is dropped with the broken one.
         return torn.end() - (torn.group() == '\x1b')
 
     def _interpret(self, parameters: str, last: str, events: list[InputEvent]) -> None:
-        """A complete ``ESC [ parameters last``; what is not known is nothing."""
+        """Decode a complete ``ESC [ parameters last``; unknown ones are dropped."""
         if last in 'Mm' and parameters.startswith('<'):
             self._interpret_mouse(parameters, last, events)
             return
-        if parameters[:1] in {'<', '=', '>', '?'}:  # an answer of the terminal, not a key
+        if parameters[:1] in {'<', '=', '>', '?'}:  # a reply of the terminal, not a key
             return
         first, _, modifier = parameters.partition(';')
         if last == '~':
@@ -248,7 +248,7 @@ class Decoder:
             events.append(KeyPressed(_modified(key, modifier)))
 
     def _interpret_mouse(self, parameters: str, last: str, events: list[InputEvent]) -> None:
-        """SGR report: button with modifiers, column, line; ``M`` pressed, ``m`` released."""
+        """Decode an SGR report: button with modifiers, column, line; ``M`` press, ``m`` release."""
         match = _SGR_MOUSE.fullmatch(parameters)
         if match is None or last == 'm':
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Which terminal a platform has, and whether its locale can show all characters."""
+"""Chooses the terminal for the platform, and checks its locale."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def terminal_here(max_colors: int, *, captures_mouse: bool = True) -> CursesTerminal:
-    """The terminal on standard input and output."""
+    """Return the terminal on standard input and output."""
     if sys.platform == 'win32':
         from nvitop.gui.term.windows import WindowsTerminal as TerminalHere
     else:
@@ -21,16 +21,16 @@ def terminal_here(max_colors: int, *, captures_mouse: bool = True) -> CursesTerm
 
 
 def holds_escape_back(environ: Mapping[str, str]) -> bool:
-    """Whether Esc does not arrive before the next key while a program has the mouse.
+    """Return whether Esc arrives only with the next key while a program captures the mouse.
 
-    GNU screen looks whether a report of the mouse follows, for as long as nothing does.
+    GNU screen does so: it waits for the rest of a mouse report, without a time limit.
     """
     is_screen = environ.get('TERM', '').startswith('screen') and bool(environ.get('STY'))
     return is_screen and not environ.get('TMUX')
 
 
 def has_utf8_locale() -> bool:
-    """Set a locale in which curses can draw all characters; whether there is one."""
+    """Set a locale in which curses can draw all characters; return whether there is one."""
     if sys.platform == 'win32':
         return True
     for name in ('', 'C.UTF-8', 'en_US.UTF-8'):
@@ -38,8 +38,8 @@ def has_utf8_locale() -> bool:
             locale.setlocale(locale.LC_ALL, name)
         except locale.Error:
             continue
-        # Not getpreferredencoding(): in Python's UTF-8 mode, as with LC_ALL=C, it tells of Python.
-        # What curses and the C library write goes by the locale alone.
+        # Not getpreferredencoding(): in UTF-8 mode, also with LC_ALL=C, it returns the encoding of
+        # Python. curses and the C library use that of the locale.
         if 'utf' in locale.nl_langinfo(locale.CODESET).lower():
             return True
     return False

@@ -16,20 +16,19 @@ from nvitop.gui.state.events import Event, InputEnded, KeyPressed, Resized, Susp
 from nvitop.gui.term.curses import CursesTerminal, TerminalError, terminal_type
 from nvitop.gui.term.keys import Decoder
 
-assert sys.platform != 'win32'  # says to mypy which platforms these lines are for
+assert sys.platform != 'win32'  # for mypy
 
-#: How long after an escape character the rest of a sequence may come, in seconds.
+#: Maximum time (seconds) between an escape character and the rest of its sequence.
 ESCAPE_DELAY = 0.025
-#: A paste that pauses for so long, in seconds, has lost its end: what comes now are keys again.
+#: Pause (seconds) in a paste after which its end mark is considered lost.
 PASTE_PAUSE = 2.0
 READ_SIZE = 1 << 14
 
-#: Press and release reports with any coordinates (SGR); and pastes between marks.
+#: Report mouse buttons with any coordinates (SGR), and put marks around pastes.
 MOUSE_ON, MOUSE_OFF = '\x1b[?1000h\x1b[?1006h', '\x1b[?1006l\x1b[?1000l'
 PASTE_ON, PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
 
-#: Signals that are events. SIGTSTP is not among them: Ctrl-Z arrives as a key, and a SIGTSTP sent
-#: from outside is turned into the same event.
+#: Signals that become events. Ctrl-Z arrives as a key; SIGTSTP comes from other programs only.
 SIGNALS = (
     signal.SIGWINCH,
     signal.SIGINT,
@@ -42,17 +41,17 @@ SIGNALS = (
 
 
 def escape_delay(environ_value: str | None) -> float:
-    """The delay in seconds that ``ESCDELAY`` (milliseconds) asks for."""
+    """Return the delay in seconds set by ``ESCDELAY`` (milliseconds)."""
     if environ_value is not None and environ_value.isdecimal():
         return min(int(environ_value), 1000) / 1000
     return ESCAPE_DELAY
 
 
 class PosixInput:
-    """Keys from a file descriptor, signals of the process, and wake-ups from other threads.
+    """Keys from a file descriptor, signals to the process, and wake-ups from other threads.
 
-    Signals interrupt nothing: the C handler writes their number to a pipe that is waited for
-    together with the keys, so none is lost between a check and the wait.
+    The C signal handler writes signal numbers to a pipe. The wait covers pipe and keys, so no
+    signal is lost between a check and the wait, and none interrupts anything.
     """
 
     def __init__(
@@ -66,37 +65,37 @@ class PosixInput:
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
         self._has_ended = False
-        #: When bytes were read last.
+        #: Monotonic time of the last read.
         self._read_at = 0.0
 
     def close(self) -> None:
         """Close the pipe."""
         read, write = self._wake_read, self._wake_write
-        # Another file may get these numbers, and a late wake-up shall not be written into it.
+        # Another file may get these descriptors; a late wake-up must not write to it.
         self._wake_read = self._wake_write = -1
         os.close(read)
         os.close(write)
 
     @contextlib.contextmanager
     def signals_caught(self) -> Iterator[None]:
-        """Turn signals into events for the block, and put the former handlers back after it."""
-        former = {number: signal.signal(number, _ignore) for number in SIGNALS}
-        former_fd = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        """Turn signals into events for the block, then restore the previous handlers."""
+        previous = {number: signal.signal(number, _ignore) for number in SIGNALS}
+        previous_fd = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         try:
             yield
         finally:
-            signal.set_wakeup_fd(former_fd)
-            for number, handler in former.items():
+            signal.set_wakeup_fd(previous_fd)
+            for number, handler in previous.items():
                 signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
     def wake(self) -> None:
-        """Make :meth:`wait` return. Any thread may call it, also after :meth:`close`."""
-        # Full: there are wake-ups enough in it. Closed: nobody waits any more.
+        """Make :meth:`wait` return. Any thread may call this, also after :meth:`close`."""
+        # A full pipe wakes anyway, and after close() no thread waits.
         with contextlib.suppress(OSError):
             os.write(self._wake_write, b'\0')
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """Block until there are events, a wake-up, or the seconds are over."""
+        """Block until events, a wake-up, or a timeout in seconds; return the events."""
         if self._decoder.is_pasting and time.monotonic() - self._read_at > PASTE_PAUSE:
             return [*self._decoder.end_paste()]
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -125,7 +124,7 @@ class PosixInput:
         except OSError:  # EIO: the terminal hung up
             data = b''
         if not data:
-            # Readable for ever without a byte: end of input, asked no more.
+            # At the end of input the descriptor is always readable, so it is not polled again.
             self._has_ended = True
             return [*self._decoder.flush(), InputEnded()]
         self._read_at = time.monotonic()
@@ -136,8 +135,8 @@ class PosixInput:
             numbers = os.read(self._wake_read, READ_SIZE)
         except BlockingIOError:
             return []
-        # Each kind once: ten resizes in a row are one.
-        # A library may catch signals of its own: they are none of ours.
+        # Each signal once, because ten resizes are one. Other numbers belong to libraries that
+        # catch signals of their own.
         return [self._event_of(number) for number in dict.fromkeys(numbers) if number in SIGNALS]
 
     def _event_of(self, number: int) -> Event:
@@ -151,17 +150,17 @@ class PosixInput:
 
 
 def _ignore(number: int, frame: object) -> None:
-    """A handler that does nothing: it is there so that the wake-up pipe is written to."""
+    """Do nothing: a signal needs a handler for its number to be written to the pipe."""
 
 
 class PosixTerminal(CursesTerminal):
-    """A terminal whose keys are read past curses, from the file descriptor.
+    """A terminal whose keys are read from the file descriptor instead of through curses.
 
-    A single wait has to cover keys, signals and samples.
+    curses cannot wait for keys, signals and samples together.
     """
 
     def _check_type(self) -> None:
-        # Asked first: where initscr finds nothing it ends the process.
+        # Called first because initscr exits the process if it does not know the terminal.
         curses.setupterm(fd=sys.stdout.fileno())
         if curses.tigetstr('cup') is None:
             raise TerminalError(f'a terminal of type {terminal_type()} cannot place its cursor')
@@ -177,27 +176,27 @@ class PosixTerminal(CursesTerminal):
         _write(MOUSE_OFF + PASTE_OFF)
 
     def _let_all_lines_scroll(self, height: int) -> None:
-        # A frame that was on its way while the window grew has set those of the former size.
+        # A frame that was written while the window grew has set the margins of the previous size.
         sequence = curses.tigetstr('csr')
         if sequence:
             _write(curses.tparm(sequence, 0, height - 1).decode('ascii'))
 
     def suspend(self) -> None:
-        """Give the terminal back and stop; returns when the shell has continued us."""
+        """Restore the terminal and stop; return when the shell continues the program."""
         self._leave()
-        # SIGSTOP, not SIGTSTP, which is caught; to the whole group, as Ctrl-Z does it.
+        # SIGSTOP because SIGTSTP is caught; to the whole group, like Ctrl-Z.
         os.kill(0, signal.SIGSTOP)
         self._enter()
         assert self._screen is not None
-        # curses takes its screen back, and the place of the cursor with it, when it draws: first
-        # of all, for margins send the cursor to the top, and the report would begin there.
+        # curses restores its screen, and saves the position of the cursor, when it draws. Draw
+        # before setting margins, which move the cursor to the top, where the report would begin.
         self._screen.erase()
         self._screen.refresh()
         self.forget()
 
 
 def _write(text: str) -> None:
-    """Write past curses what it has no function for."""
-    # The terminal may be gone; then there is nothing to set back either.
+    """Write a sequence for which curses has no function."""
+    # If the terminal is gone, there is nothing to restore.
     with contextlib.suppress(OSError):
         os.write(sys.stdout.fileno(), text.encode('ascii'))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What the monitor needs of a terminal."""
+"""The interface between the monitor and a terminal."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ if TYPE_CHECKING:
 
 
 class Terminal(Protocol):
-    """A screen to draw on and a source of events. Only :meth:`wake` may be called by any thread."""
+    """A screen and a source of events. Only :meth:`wake` may be called from any thread."""
 
     def opened(self) -> ContextManager[None]:
-        """Take the terminal over; however the block is left, the terminal is as it was before."""
+        """Take over the terminal for the block, and restore it afterwards in any case."""
 
     def size(self) -> tuple[int, int]:
-        """Columns and rows now."""
+        """Return the current number of columns and rows."""
 
     def colors(self) -> int:
-        """How many colours it has: 0, 8, 16 or 256."""
+        """Return the number of colors: 0, 8, 16 or 256."""
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """Block until something happens, :meth:`wake` is called or the seconds are over."""
+        """Block until an event, a call of :meth:`wake`, or a timeout in seconds; return events."""
 
     def wake(self) -> None:
         """Make :meth:`wait` return."""
 
     def draw(self, buffer: Buffer, theme: Theme) -> None:
-        """Show a frame; only what differs from the frame before is written."""
+        """Show a frame; only the differences from the previous frame are written."""
 
     def forget(self) -> None:
-        """Write every cell at the next :meth:`draw`: something else may have drawn over them."""
+        """Write every cell at the next :meth:`draw`, in case another program drew on the screen."""
 
     def capture_mouse(self, captured: bool) -> None:
-        """Whether mouse actions are events, or the terminal's own (to select text)."""
+        """Set whether mouse actions are events; otherwise the terminal uses them to select text."""
 
     def ring(self) -> None:
-        """Sound the bell."""
+        """Ring the bell."""
 
     def suspend(self) -> None:
-        """Give the terminal back and stop the program; returns when it has been continued."""
+        """Restore the terminal and stop the program; return when it is continued."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The terminal on Windows: its console cannot be waited for, so curses is asked every 20 ms."""
+"""The terminal on Windows, where curses is polled every 20 ms because a console cannot be awaited."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from nvitop.gui.term.curses import CursesTerminal
 from nvitop.gui.term.keys import key_name
 from nvitop.namedtuple import NamedTuple
 
-#: How long curses may wait for a key. Longer, and a sample that arrives is drawn late.
+#: Maximum time curses waits for a key. New samples are drawn late by up to this time.
 READ_MILLISECONDS = 20
-#: So many keys are taken at once.
+#: Maximum number of keys in one batch.
 MAX_KEYS = 1000
 
-#: What curses returns: a character, the number of a key, or column, row and buttons of the mouse.
+#: A result of curses: a character, the number of a key, or column, row and buttons of the mouse.
 Key = Union[str, int, Tuple[int, int, int]]
 
 #: Names of keys in curses → names in events.
@@ -48,7 +48,7 @@ _NAMES = {
     'KEY_BTAB': 'Shift-Tab',
     'KEY_SLEFT': 'Shift-Left',
     'KEY_SRIGHT': 'Shift-Right',
-    # The keypad: with Num Lock its digits are characters, without it these.
+    # The keypad without Num Lock; with it, digits arrive as characters.
     'KEY_A1': 'Home',
     'KEY_A2': 'Up',
     'KEY_A3': 'PageUp',
@@ -79,12 +79,12 @@ _NAMES = {
 
 
 class Keys(NamedTuple):
-    """The numbers that this build of curses has for keys and buttons."""
+    """Numbers of keys and buttons in this build of curses."""
 
     names: Mapping[int, str]
-    #: Bits of a button's press or click → the button.
+    #: Bits of the press or click of a button, and the button.
     buttons: tuple[tuple[int, int], ...]
-    #: Bits of the wheel's step up and down.
+    #: Bits of a step of the wheel up and down.
     wheel_up: int
     wheel_down: int
     shift: int
@@ -92,7 +92,7 @@ class Keys(NamedTuple):
 
 
 def keys_of(constants: Mapping[str, object]) -> Keys:
-    """The keys out of the constants of a curses module; what it does not know is left out."""
+    """Return the keys from the constants of a curses module, without those that it lacks."""
 
     def bits(*names: str) -> int:
         total = 0
@@ -120,7 +120,7 @@ def keys_of(constants: Mapping[str, object]) -> Keys:
 
 
 def event_of(key: Key, keys: Keys) -> Event | None:
-    """What was pressed; ``None``: nothing that counts."""
+    """Return the event of a key, or ``None`` if it has no meaning."""
     if isinstance(key, str):
         return KeyPressed(key_name(key))
     if isinstance(key, int):
@@ -141,7 +141,7 @@ def event_of(key: Key, keys: Keys) -> Event | None:
 class WindowsInput:
     """Keys from curses, signals, changes of size, and wake-ups from other threads.
 
-    ``read_key`` waits for a key for so many milliseconds; ``None``: there was none.
+    ``read_key`` takes a timeout in milliseconds and returns ``None`` if no key was pressed.
     """
 
     def __init__(
@@ -161,42 +161,42 @@ class WindowsInput:
         self._signals: collections.deque[Event] = collections.deque()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
     @contextlib.contextmanager
     def signals_caught(self) -> Iterator[None]:
-        """Turn signals into events for the block, and put the former handlers back after it."""
+        """Turn signals into events for the block, then restore the previous handlers."""
         numbers = [signal.SIGINT, signal.SIGTERM]
         if hasattr(signal, 'SIGBREAK'):  # the console is about to close
             numbers.append(signal.SIGBREAK)
-        former = {number: signal.signal(number, self._catch) for number in numbers}
+        previous = {number: signal.signal(number, self._catch) for number in numbers}
         try:
             yield
         finally:
-            for number, handler in former.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
     def _catch(self, number: int, frame: object) -> None:
-        # Called between two bytecodes of the main thread: it may only leave a note.
+        # Runs between two bytecodes of the main thread, so it only queues an event.
         name = signal.Signals(number).name
         self._signals.append(KeyPressed('Ctrl-C') if name == 'SIGINT' else Terminated(name))
 
     def wake(self) -> None:
-        """Make :meth:`wait` return within 20 ms. Any thread may call it."""
+        """Make :meth:`wait` return within 20 ms. Any thread may call this."""
         self._woken.set()
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """Block until there are events, a wake-up, or the seconds are over."""
+        """Block until events, a wake-up, or a timeout in seconds; return the events."""
         deadline = None if timeout is None else self._monotonic() + timeout
         while True:
-            events = self._happened()
+            events = self._poll()
             if self._woken.is_set():
                 self._woken.clear()
                 return events
             if events or (deadline is not None and self._monotonic() >= deadline):
                 return events
 
-    def _happened(self) -> list[Event]:
+    def _poll(self) -> list[Event]:
         events: list[Event] = []
         key = self._read_key(READ_MILLISECONDS)
         while key is not None:
@@ -213,10 +213,10 @@ class WindowsInput:
 
 
 class WindowsTerminal(CursesTerminal):
-    """A console whose keys curses reads. Programs cannot be stopped there, so Ctrl-Z does nothing."""
+    """A console whose keys are read by curses. Windows cannot stop programs, so Ctrl-Z does nothing."""
 
     def _check_type(self) -> None:
-        """All are of one type."""
+        """Do nothing: all consoles have the same type."""
 
     def _open_input(self) -> WindowsInput:
         assert self._screen is not None
@@ -224,7 +224,7 @@ class WindowsTerminal(CursesTerminal):
         return WindowsInput(self._read_key, self.size, keys_of(vars(curses)))
 
     def _read_key(self, milliseconds: int) -> Key | None:
-        """What is pressed within this time; of the mouse column, row and buttons."""
+        """Return a key pressed within this time, or column, row and buttons of the mouse."""
         assert self._screen is not None
         self._screen.timeout(milliseconds)
         try:
@@ -232,7 +232,7 @@ class WindowsTerminal(CursesTerminal):
             if key == curses.KEY_MOUSE:
                 _, x, y, _, buttons = curses.getmouse()
                 return x, y, buttons
-        except curses.error:  # nothing was
+        except curses.error:  # no key was pressed
             return None
         return key
 
@@ -240,10 +240,10 @@ class WindowsTerminal(CursesTerminal):
         curses.mousemask(curses.ALL_MOUSE_EVENTS if mouse else 0)
 
     def _unset_modes(self) -> None:
-        """curses does."""
+        """Do nothing: curses disables the mouse."""
 
     def _let_all_lines_scroll(self, height: int) -> None:
-        """They do."""
+        """Do nothing: all lines of a console scroll."""
 
     def suspend(self) -> None:
-        """Do nothing."""
+        """Do nothing: Windows cannot stop programs."""

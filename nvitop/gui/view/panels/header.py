@@ -26,7 +26,7 @@ class Header(NamedTuple):
 
     #: Date and time.
     clock: str = ''
-    #: What the user must not forget: a filter, a frozen display.
+    #: States that the user must not forget: a filter, a frozen display.
     badges: tuple[Badge, ...] = ()
     #: Pieces of the hint at the right end of the line, each with its style.
     hint: tuple[tuple[str, Style], ...] = ()
@@ -54,7 +54,7 @@ def draw_header(buf: Buffer, y: int, sample: Sample, header: Header) -> None:
     x = 1 + buf.write(0, y, clock, width=buf.width)
     for text, style in fit_badges((*simulated, *header.badges), buf.width - x + 1):
         x += 1 + buf.write(x, y, text, style)
-    # The hint ends with the box below, or with the screen if the badges reach beyond the box.
+    # The hint ends where the panel ends, or at the edge of the screen if badges reach further.
     right = buf.width if x + hint_width > CLASSIC else min(buf.width, CLASSIC)
     draw_at_right(buf, y, header.hint, left=x, right=right)
 

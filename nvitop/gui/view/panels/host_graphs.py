@@ -27,7 +27,7 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample
 
 
 class DeviceGraphs(NamedTuple):
-    """What the graphs of the devices plot: the mean of these devices."""
+    """Contents of the graphs of the devices: the mean of these devices."""
 
     keys: tuple[DeviceKey, ...]
     #: Beginning of the titles: ``'AVG GPU'``, ``'GPU 3'``.

@@ -52,14 +52,14 @@ class ProcessList(NamedTuple):
     processes: Sequence[ProcessSample]
     #: Number of processes without the filter; ``None`` before the first sample.
     total: int | None = None
-    #: What leaves out some of them, for messages.
+    #: Name of the limits that leave out some of them, for messages.
     limits: str = 'the filter'
     sort: Sort = Sort()
     selected: ProcessKey | None = None
     tagged: AbstractSet[ProcessKey] = frozenset()
     #: Number of cells by which columns that scroll are moved to the left.
     scroll_x: int = 0
-    #: The line above the box: pieces from its left, and from its right end.
+    #: Pieces of the line above the panel, from its left end and from its right end.
     notes: Sequence[tuple[str, Style]] = ()
     hints: Sequence[tuple[str, Style]] = ()
 
@@ -202,7 +202,7 @@ def _draw_owner(buf: Buffer, y: int, width: int, left: int, host: HostSample) ->
     buf.write(x, y, name, Style(Role.HOST, bold=True))
 
 
-def unknown_remark(sample: Sample) -> tuple[str, ...]:
+def unknown_note(sample: Sample) -> tuple[str, ...]:
     """Return which GPUs do not list their processes, the longest form first; ``()`` if none."""
     unknown = unknown_devices(sample)
     count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'

@@ -16,7 +16,7 @@ from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
 _NAME = Style(Role.HEADING, bold=True)
 _DIM = Style(Role.DIM)
-#: Maximum number of characters of a value, all of which can be scrolled into view.
+#: Maximum number of characters of a value that can be scrolled into view.
 _LIMIT = 1 << 16
 
 

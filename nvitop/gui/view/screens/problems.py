@@ -32,7 +32,7 @@ _WIDEST = (24, 40, 25)
 _SUBJECT = 12
 #: Kinds of problems after which a device still responds.
 _WARNINGS = frozenset({'impossible', 'slow'})
-#: What most functions of NVML begin with: where there is no room it says least.
+#: Common prefix of NVML functions, which is left out if there is no room.
 _GETTER = 'nvmlDeviceGet'
 
 

@@ -20,7 +20,7 @@ from nvitop.gui.view.panels.process import (
     limits_of,
     no_match_message,
     no_processes_message,
-    unknown_remark,
+    unknown_note,
 )
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
@@ -36,8 +36,8 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     tagged = tree_tags(state)
     hint = signal_hints(state) or title_hints(state)
     badges = title_badges(state)
-    remarks = (unknown_remark(state.shown),)
-    title = fit_title(_titles(state, rows), remarks, title_room(buf.width, badges))
+    notes = (unknown_note(state.shown),)
+    title = fit_title(_titles(state, rows), notes, title_room(buf.width, badges))
     draw_title(buf, title, badges, hint)
     draw_bar_row(buf, layout.lines.area.y - 1, heading_text(layout.columns))
     for line in layout.lines.shown:

@@ -16,7 +16,7 @@ from nvitop.gui.state.summary import UserSummary, summarize_users, total_memory
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import title_hints
-from nvitop.gui.view.panels.process import limits_of, no_processes_message, unknown_remark
+from nvitop.gui.view.panels.process import limits_of, no_processes_message, unknown_note
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
@@ -62,8 +62,8 @@ def _title(state: AppState, users: int, width: int) -> str:
     count = f'{users} {"user" if users == 1 else "users"}' if users else 'Users'
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
     memory = f'memory of {silent} {"process" if silent == 1 else "processes"} unknown'
-    remarks = (unknown_remark(state.shown), (memory,) if silent else ())
-    return fit_title((f'{count} of GPUs', count), remarks, width)
+    notes = (unknown_note(state.shown), (memory,) if silent else ())
+    return fit_title((f'{count} of GPUs', count), notes, width)
 
 
 def _text(place: PlacedColumn, user: UserSummary, total: int | None) -> str:

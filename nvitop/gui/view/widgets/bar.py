@@ -59,7 +59,7 @@ def draw_bar(
         return
     blocks = bar_blocks(percent, room)
     free = area.width - len(prefix) - len(blocks) - 1
-    value, is_percent = _text_beside(percent, texts, free)
+    value, is_percent = _text_after(percent, texts, free)
     if colorful:
         style = style._replace(role=gradient(percent / 100))
     x = area.x + buf.write(area.x, area.y, prefix, style)
@@ -77,7 +77,7 @@ def draw_bar(
         buf.write(inside, area.y, text, style._replace(reverse=True))
 
 
-def _text_beside(percent: float, texts: Sequence[str], free: int) -> tuple[str, bool]:
+def _text_after(percent: float, texts: Sequence[str], free: int) -> tuple[str, bool]:
     """Return the text that follows the bar, and whether it is the percentage."""
     if percent < 100:
         for text in texts:

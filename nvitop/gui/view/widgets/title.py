@@ -54,20 +54,20 @@ def title_room(width: int, badges: Sequence[Badge]) -> int:
     return width - sum(_GAP + cell_width(badge.forms[-1]) for badge in badges[:_KEPT])
 
 
-def fit_title(titles: Sequence[str], remarks: Sequence[Sequence[str]], width: int) -> str:
-    """Return the longest form of a title that fits with all remarks, else its longest that fits.
+def fit_title(titles: Sequence[str], notes: Sequence[Sequence[str]], width: int) -> str:
+    """Return the longest form of a title that fits with all notes, else its longest that fits.
 
-    Each remark has its longest form that fits, or is left out.
+    Each note has its longest form that fits, or is left out.
     """
     fitting = [title for title in titles if cell_width(title) <= width] or titles[-1:]
-    found = [_extended(title, remarks, width) for title in fitting]
+    found = [_extended(title, notes, width) for title in fitting]
     return next((title for title, is_whole in found if is_whole), found[0][0])
 
 
-def _extended(title: str, remarks: Sequence[Sequence[str]], width: int) -> tuple[str, bool]:
-    """Return the title with the remarks that fit, and whether all of them do."""
+def _extended(title: str, notes: Sequence[Sequence[str]], width: int) -> tuple[str, bool]:
+    """Return the title with the notes that fit, and whether all of them do."""
     is_whole = True
-    for forms in filter(None, remarks):
+    for forms in filter(None, notes):
         longer = [f'{title}, {form}' for form in forms if cell_width(f'{title}, {form}') <= width]
         is_whole = is_whole and bool(longer)
         title = longer[0] if longer else title
