@@ -47,8 +47,6 @@ PENDING = (
     'nvitop/api/metrics.py',
     'nvitop/api/extended_metrics.py',
     # monitor: state
-    'nvitop/gui/model/',
-    'nvitop/gui/layout/',
     'nvitop/gui/state/',
     # commands
     'nvitop/console/',

@@ -18,8 +18,8 @@ WITH_SHIFT, WITH_CTRL = 4, 16
 def test_the_help_tells_of_no_other_action() -> None:
     (told,) = [group for group in all_groups(AppState()) if group.heading == 'Mouse']
     assert [(entry.keys, entry.text) for entry in told.entries] == [
-        ('click', 'select; on a heading: sort by it; elsewhere: clear'),
-        ('wheel', 'previous or next; with Shift sideways, with Ctrl by five'),
+        ('click', 'select; on a heading: sort; elsewhere: clear selection'),
+        ('wheel', 'move; with Shift: sideways; with Ctrl: five lines at a time'),
     ]
 
 

@@ -93,11 +93,11 @@ def test_all_tagged_get_it_and_one_that_has_gone_is_told(tmp_path: pathlib.Path)
         monitor.type('k')
         assert victims['victim-a'].wait(PATIENCE) == -9
         monitor.wait_for(f'SIGKILL to {victims["victim-a"].pid}: sent')
-        told = f'SIGKILL to {victims["victim-b"].pid}: is gone already'
+        told = f'SIGKILL to {victims["victim-b"].pid}: has already exited'
         monitor.wait_for(told)
         assert victims['saved'].poll() is None
         monitor.press('!', TITLES[Screen.PROBLEMS])
-        monitor.wait_for(rf'process {victims["victim-b"].pid} +SIGKILL +is gone already')
+        monitor.wait_for(rf'process {victims["victim-b"].pid} +SIGKILL +has already exited')
 
 
 def test_read_only_there_is_no_way_to_send_one(tmp_path: pathlib.Path) -> None:

@@ -333,7 +333,7 @@ def test_the_dialog_names_its_targets_and_is_drawn_where_nothing_else_fits() -> 
     assert '20100 (alice) /usr/bin/python3 -m torch.distributed.run' in text
     assert ' SIGTERM ' in text
     text = '\n'.join(frame_of('h100x8', 30, 4, 'Down', 'T').lines())
-    assert 'No room to name who gets' in text
+    assert 'No room to list the' in text
     assert 'SIGTERM' not in text
 
 

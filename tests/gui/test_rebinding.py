@@ -103,7 +103,7 @@ def test_help_and_hints_tell_of_the_keys_in_force() -> None:
 
 def test_two_actions_with_one_key_are_told_and_the_first_has_it() -> None:
     keymap, problems = rebind({'open-tree': ['y'], 'open-users': ['y'], 'reveal': ['y']})
-    assert problems == ("key 'y' is given to open-tree and to open-users",)
+    assert problems == ("key 'y' is bound to both open-tree and open-users",)
     binding = keymap.find(Screen.MAIN, 'y')
     assert binding is not None
     assert binding.opens is Screen.TREE
@@ -147,7 +147,7 @@ def test_the_monitor_begins_with_the_keys_of_the_options_and_tells_what_cannot_b
     state = first_state(Options(keys=(('open-tree', ('y',)), ('open-users', ('y',)))))
     assert press(state, 'y')[0].screen is Screen.TREE
     assert [notice.text for notice in state.notices] == [
-        "key 'y' is given to open-tree and to open-users"
+        "key 'y' is bound to both open-tree and open-users"
     ]
     assert first_state(Options()).keymap is USUAL
 

@@ -191,9 +191,9 @@ def test_what_one_device_has_stands_together() -> None:
 
 
 def test_a_signal_that_failed_is_a_problem_of_its_own() -> None:
-    counts = note_problem((), 'process 42', 'SIGTERM', 'is gone already', 5.0)
-    counts = note_problem(counts, 'process 42', 'SIGTERM', 'is gone already', 6.0)
-    counts = note_problem(counts, 'process 43', 'SIGTERM', 'is gone already', 7.0)
+    counts = note_problem((), 'process 42', 'SIGTERM', 'has already exited', 5.0)
+    counts = note_problem(counts, 'process 42', 'SIGTERM', 'has already exited', 6.0)
+    counts = note_problem(counts, 'process 43', 'SIGTERM', 'has already exited', 7.0)
     (line,) = problem_lines(counts)
     assert line.subject == 'processes 42,43'
     assert (line.first, line.last, line.times, line.is_current) == (5.0, 7.0, 2, False)

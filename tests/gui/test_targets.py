@@ -171,7 +171,7 @@ def test_the_selected_process_does_not_stand_in_for_tagged_ones_that_are_not_see
     assert not has_targets(state)
     state, _ = press(state, 'T')
     assert state.dialog is None
-    assert texts(state) == ['No signal: what is tagged is unknown on GPU 1']
+    assert texts(state) == ['No signal: tagged processes are unknown on GPU 1']
     state, _ = press(state, 'Esc', 'Home', 'T')
     assert state.dialog is not None
 

@@ -262,7 +262,7 @@ def test_a_search_says_that_it_looks_only_at_what_the_filter_shows() -> None:
     hidden = MANY.processes[-1].key.pid
     state, _ = press(state_of(MANY), '\\', *f'pid:{MANY.processes[0].key.pid}', 'Enter')
     state, _ = press(state, 'F3', *str(hidden))
-    assert texts(state) == [f'Not found: {hidden} in what the filter shows']
+    assert texts(state) == [f'Not found: {hidden} among the filtered processes']
 
 
 # Signals
@@ -504,7 +504,7 @@ def test_a_key_of_another_screen_says_where_it_works(screen: Screen, key: str, t
     ('keys', 'text', 'following'),
     [
         ('! d', 'Not here: d works in main', 'q'),
-        ('z r', 'Not shown: the display is frozen (z: let it run)', 'z'),
+        ('z r', 'Not shown: the display is frozen (z: resume)', 'z'),
         ('f - - - - -', 'Graphs: no shorter time', '+'),
         ('T', 'No signal: select or tag a process', 'Down'),
         ('F3 ~ ~ Enter', 'Not found: ~~', 'Down'),
@@ -563,7 +563,7 @@ def test_nothing_is_said_of_the_names_in_an_environment_that_cannot_be_read() ->
     failed, _ = update(state, EnvironmentRead(0, -1.0, error='no permission to read it'))
     for unread in (state, failed):
         pressed, _ = press(unread, 'v')
-        assert texts(pressed) == ['No secrets: there are no variables to look at']
+        assert texts(pressed) == ['No secrets: there are no variables']
         assert not pressed.environ.reveals_secrets
 
 
@@ -670,7 +670,7 @@ def test_a_paste_confirms_nothing() -> None:
 def test_a_paste_where_nothing_is_typed_does_nothing_and_says_so() -> None:
     before, _ = press(state_of(MANY), 'Down')
     state, effects = update(before, Pasted('K\r'))
-    assert texts(state) == ['Not pasted: only a filter or a search takes text']
+    assert texts(state) == ['Not pasted: only filter and search accept text']
     assert (state._replace(notices=()), effects) == (before, ())
 
 
@@ -933,7 +933,7 @@ def test_graphs_that_are_not_seen_stay_as_they_are_and_it_is_said_why(
     [
         ((60, 20), 'f', 'No panels in full: 79 columns needed'),
         ((60, 20), 'c', 'Panels: compact already'),
-        ((60, 20), 'a', 'Panels: as large as can be already'),
+        ((60, 20), 'a', 'Panels: as large as possible already'),
         ((80, 24), 'c', 'Panels: compact already'),
         ((80, 24), 'f', ''),
         ((120, 60), 'c', ''),
@@ -1030,7 +1030,7 @@ def test_the_last_column_is_not_hidden_without_a_word() -> None:
     state = state_of(MANY, view=ViewState(columns=('pid',)))
     state, effects = press(state, 'C', 'Space')
     assert (state.view.columns, effects) == (('pid',), (RingBell(),))
-    assert texts(state) == ['Columns: one has to be shown']
+    assert texts(state) == ['Columns: at least one must be shown']
 
 
 def test_a_hidden_column_is_moved_to_where_it_is_shown_then() -> None:
@@ -1064,18 +1064,18 @@ def test_a_frozen_display_says_what_it_cannot_show() -> None:
     state, effects = press(unmeasured, 'z', 'd')
     assert effects == (RingBell(),)
     assert not state.view.shows_details
-    why = 'the display was frozen before they were measured (z: let it run)'
+    why = 'the display was frozen before they were measured (z: resume)'
     assert texts(state) == [f'No details: {why}']
     state, _ = press(state, 'z', 'd', 'd')
     assert texts(state) == []
     state, _ = press(unmeasured, 'z', *'g' * 6)
     assert texts(state) == []
     state, _ = press(state, 'g')
-    why = 'the display was frozen before ENC was measured (z: let it run)'
+    why = 'the display was frozen before ENC was measured (z: resume)'
     assert texts(state) == [f'No graph: {why}']
     state, effects = press(state, 'r')
     assert effects == (Refresh(), Redraw())
-    assert texts(state)[1:] == ['Not shown: the display is frozen (z: let it run)']
+    assert texts(state)[1:] == ['Not shown: the display is frozen (z: resume)']
     # What was measured before is shown, and so is what is not there to be measured.
     missing = Problem('device 0', 'encoder_utilization', 'Not Supported')
     nothing_there = measured._replace(devices=devices, problems=(missing,))

@@ -37,20 +37,20 @@ TYPES = 'C compute, G graphics, X both, M MPS client'
 
 # fmt: off
 COLUMNS: tuple[Column, ...] = (
-    Column('gpu', 'GPU', 4, 'index of the GPU, and of the MIG device on it', order='natural'),
-    Column('pid', 'PID', 7, 'process id', order='pid'),
+    Column('gpu', 'GPU', 4, 'index of the GPU and of the MIG device', order='natural'),
+    Column('pid', 'PID', 7, 'process ID', order='pid'),
     Column('type', '', 1, f'use of the GPU: {TYPES}', align='<', rank=2),
     Column('user', 'USER', 7, 'owner of the process', order='username', rank=1),
-    Column('gpu_memory', 'GPU-MEM', 8, 'device memory the process uses', order='gpu_memory'),
+    Column('gpu_memory', 'GPU-MEM', 8, 'GPU memory of the process', order='gpu_memory'),
     Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of the device', rank=9),
-    Column('sm', '%SM', 3, 'share of time in which its kernels ran', order='sm_utilization'),
-    Column('gmbw', '%GMBW', 5, 'share of time in which it read or wrote device memory', order='gpu_memory_utilization', rank=6),
-    Column('encoder', '%ENC', 4, 'load it puts on the video encoder', rank=7),
-    Column('decoder', '%DEC', 4, 'load it puts on the video decoder', rank=7),
+    Column('sm', '%SM', 3, 'time that its kernels ran, in percent', order='sm_utilization'),
+    Column('gmbw', '%GMBW', 5, 'time that it accessed GPU memory, in percent', order='gpu_memory_utilization', rank=6),
+    Column('encoder', '%ENC', 4, 'utilization of the video encoder', rank=7),
+    Column('decoder', '%DEC', 4, 'utilization of the video decoder', rank=7),
     Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', order='cpu_percent', scrolls=True, rank=3),
     Column('memory', '%MEM', 5, 'resident memory in percent of the memory of the host', order='memory_percent', scrolls=True, rank=5),
     Column('host_memory', 'HOST-MEM', 8, 'resident memory', scrolls=True, rank=8),
-    Column('time', 'TIME', 4, 'how long the process has been running', gap=2, order='time', scrolls=True, rank=4),
+    Column('time', 'TIME', 4, 'running time', gap=2, order='time', scrolls=True, rank=4),
     Column('command', 'COMMAND', 0, 'command line', align='<', gap=2, scrolls=True),
 )
 # fmt: on
@@ -58,32 +58,32 @@ COLUMNS: tuple[Column, ...] = (
 # fmt: off
 #: Columns of the tree screen.
 TREE_COLUMNS: tuple[Column, ...] = (
-    Column('pid', 'PID', 7, 'process id', gap=0),
+    Column('pid', 'PID', 7, 'process ID', gap=0),
     Column('user', 'USER', 7, 'owner of the process', align='<', rank=2),
-    Column('device', 'DEVICE', 6, 'GPUs the process runs on, Host: none', align='<'),
+    Column('device', 'DEVICE', 6, 'GPUs of the process; Host if none', align='<'),
     Column('threads', 'NLWP', 4, 'number of its threads', rank=6),
     Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', rank=3),
     Column('memory', '%MEM', 5, 'resident memory in percent of the memory of the host', rank=5),
-    Column('time', 'TIME', 4, 'how long the process has been running', gap=2, rank=4),
-    Column('command', 'COMMAND', 0, 'command line, below that of the parent', align='<', gap=2, scrolls=True),
+    Column('time', 'TIME', 4, 'running time', gap=2, rank=4),
+    Column('command', 'COMMAND', 0, 'command line, indented below the parent', align='<', gap=2, scrolls=True),
 )
 #: Columns of the users screen.
 USER_COLUMNS: tuple[Column, ...] = (
     Column('user', 'USER', 12, 'owner of the processes', align='<', gap=0),
-    Column('processes', 'PROCESSES', 9, 'processes on GPUs; one on several counts once'),
-    Column('gpu_memory', 'GPU-MEM', 8, 'device memory of all of them'),
-    Column('gpu_memory_percent', '%GPUMEM', 7, 'the same in percent of what all devices have', rank=2),
-    Column('sm', '%SM', 5, 'share of time in which their kernels ran, mean of these devices'),
+    Column('processes', 'PROCESSES', 9, 'processes on GPUs; each counts once'),
+    Column('gpu_memory', 'GPU-MEM', 8, 'GPU memory of all processes'),
+    Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of all devices', rank=2),
+    Column('sm', '%SM', 5, 'time that their kernels ran, in percent; mean of these devices'),
     Column('devices', 'DEVICES', 0, 'devices they run on', align='<', gap=2),
 )
 #: Columns of the problems screen.
 PROBLEM_COLUMNS: tuple[Column, ...] = (
-    Column('last', 'LAST', 8, 'when it was seen last, now: in the latest sample; below 60 columns now or past', gap=0, rank=2),
-    Column('first', 'FIRST', 8, 'when it was seen first', rank=4),
-    Column('times', 'TIMES', 6, 'in how many samples', rank=3),
+    Column('last', 'LAST', 8, 'time of the latest sample that had it; now if that is the latest of all', gap=0, rank=2),
+    Column('first', 'FIRST', 8, 'time of the first sample that had it', rank=4),
+    Column('times', 'TIMES', 6, 'number of samples that had it', rank=3),
     Column('subject', 'WHERE', 8, 'device, process, host or driver', align='<', gap=2),
-    Column('what', 'WHAT', 8, 'what was asked', align='<', gap=2),
-    Column('reason', 'REASON', 0, 'why there was no answer', align='<', gap=2),
+    Column('what', 'WHAT', 8, 'metric or NVML function', align='<', gap=2),
+    Column('reason', 'REASON', 0, 'why there is no value', align='<', gap=2),
 )
 # fmt: on
 

@@ -93,7 +93,7 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.QUIT: _quit,
     Action.BACK: opening.go_back,
     Action.MODE_AUTO: partial(
-        viewing.choose_mode, mode='auto', already='as large as can be already'
+        viewing.choose_mode, mode='auto', already='as large as possible already'
     ),
     Action.MODE_FULL: partial(viewing.choose_mode, mode='full', already='in full already'),
     Action.MODE_COMPACT: partial(viewing.choose_mode, mode='compact', already='compact already'),

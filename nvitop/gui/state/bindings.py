@@ -162,7 +162,7 @@ def _sort_bindings() -> tuple[Binding, ...]:
         usual = 'highest first' if order.is_descending else 'lowest first'
         text = f'sort by {titles[order.name]}, {usual}'
         if order.name == 'natural':
-            text = 'sort by GPU, user and PID: the usual order'
+            text = 'sort by GPU, user and PID (default)'
         rows.append(
             Binding((f'o {letter}',), Action.SORT_BY, text, _MAIN, _SORT, argument=order.name)
         )
@@ -178,20 +178,20 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('q', 'Q'), Action.QUIT, 'quit, leaving a report on the screen', _MAIN, _VIEW, hint='quit'),
     Binding(('h', '?', 'F1'), Action.HELP, 'this help', ALL_SCREENS - {Screen.HELP}, _VIEW, hint='help', opens=Screen.HELP),
     # view
-    Binding(('a',), Action.MODE_AUTO, 'panels as large as there is room for', _MAIN, _VIEW),
+    Binding(('a',), Action.MODE_AUTO, 'automatic layout', _MAIN, _VIEW),
     Binding(('f',), Action.MODE_FULL, 'panels in full', _MAIN, _VIEW),
     Binding(('c',), Action.MODE_COMPACT, 'compact panels', _MAIN, _VIEW),
     Binding(('H',), Action.TOGGLE_HOST, 'hide or show the host panel', _MAIN, _VIEW),
     Binding(('d',), Action.TOGGLE_DETAILS, 'details of devices: links, throttling, codecs, energy', _MAIN, _VIEW),
-    Binding(('g',), Action.NEXT_GRAPH, 'what the lower graph of the devices plots', _MAIN, _VIEW),
-    Binding(('G',), Action.NEXT_UPPER_GRAPH, 'what the upper graph of the devices plots', _MAIN, _VIEW),
-    Binding(('+', '='), Action.LONGER_TIME, 'graphs over a longer time, up to 60 minutes', _GRAPHS, _VIEW, hint='time'),
-    Binding(('-', '_'), Action.SHORTER_TIME, 'graphs over a shorter time', _GRAPHS, _VIEW, hint='time'),
-    Binding(('z',), Action.FREEZE, 'freeze the display, or let it run', ALL_SCREENS, _VIEW),
-    Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'measure now, clear selection and tags, draw anew', ALL_SCREENS, _VIEW),
+    Binding(('g',), Action.NEXT_GRAPH, 'next metric in the lower graph of the devices', _MAIN, _VIEW),
+    Binding(('G',), Action.NEXT_UPPER_GRAPH, 'next metric in the upper graph of the devices', _MAIN, _VIEW),
+    Binding(('+', '='), Action.LONGER_TIME, 'show a longer time in graphs, up to 60 minutes', _GRAPHS, _VIEW, hint='time'),
+    Binding(('-', '_'), Action.SHORTER_TIME, 'show a shorter time in graphs', _GRAPHS, _VIEW, hint='time'),
+    Binding(('z',), Action.FREEZE, 'freeze the display, or resume', ALL_SCREENS, _VIEW),
+    Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'refresh; clear selection and tags', ALL_SCREENS, _VIEW),
     Binding(('L',), Action.NEXT_THEME, 'next theme', ALL_SCREENS, _VIEW),
-    Binding(('M',), Action.TOGGLE_MOUSE, 'give the mouse to the terminal to select text, or take it', ALL_SCREENS, _VIEW),
-    Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend; fg in the shell continues', ALL_SCREENS, _VIEW),
+    Binding(('M',), Action.TOGGLE_MOUSE, 'mouse: nvitop, or terminal (to select text)', ALL_SCREENS, _VIEW),
+    Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend (resume with fg)', ALL_SCREENS, _VIEW),
     # moving
     Binding(('Up', 'Shift-Tab', 'Alt-k'), Action.SELECT_PREVIOUS, 'previous process or line', _LINES, _MOVE),
     Binding(('Down', 'Tab', 'Alt-j'), Action.SELECT_NEXT, 'next process or line', _LINES, _MOVE),
@@ -199,14 +199,14 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('End',), Action.SELECT_LAST, 'last process or line', _LINES, _MOVE),
     Binding(('PageUp', '[', 'Alt-K'), Action.SCROLL_UP, 'scroll up', _LINES, _MOVE),
     Binding(('PageDown', ']', 'Alt-J'), Action.SCROLL_DOWN, 'scroll down', _LINES, _MOVE),
-    Binding(('Left', 'Alt-h'), Action.SCROLL_LEFT, 'scroll long lines to their beginning', _WIDE, _MOVE),
-    Binding(('Right', 'Alt-l'), Action.SCROLL_RIGHT, 'scroll long lines to their end', _WIDE, _MOVE),
+    Binding(('Left', 'Alt-h'), Action.SCROLL_LEFT, 'scroll long lines to the left', _WIDE, _MOVE),
+    Binding(('Right', 'Alt-l'), Action.SCROLL_RIGHT, 'scroll long lines to the right', _WIDE, _MOVE),
     Binding(('Ctrl-A', '^'), Action.SCROLL_BEGIN, 'beginning of long lines', _WIDE, _MOVE),
     Binding(('Ctrl-E', '$'), Action.SCROLL_END, 'end of long lines', _WIDE, _MOVE),
     Binding(('Esc',), Action.CLEAR, 'clear the filter, then selection and tags', _PROCESSES, _MOVE),
     # processes
-    Binding(('Space',), Action.TAG, 'tag the process and go to the next', _PROCESSES, _PROCESS, needs=(Need.PROCESS,), refusal='No tag'),
-    Binding(('x',), Action.TAG_SUBTREE, 'tag the process and all below it, or untag them', _TREE, _PROCESS, needs=(Need.PROCESS,), refusal='No tag'),
+    Binding(('Space',), Action.TAG, 'tag or untag the process, and go to the next', _PROCESSES, _PROCESS, needs=(Need.PROCESS,), refusal='No tag'),
+    Binding(('x',), Action.TAG_SUBTREE, 'tag or untag the process and its descendants', _TREE, _PROCESS, needs=(Need.PROCESS,), refusal='No tag'),
     _signal(('Ctrl-C', 'I'), Action.INTERRUPT, 'SIGINT', 'interrupt'),
     _signal(('T',), Action.TERMINATE, 'SIGTERM', 'terminate'),
     _signal(('K', 'k'), Action.KILL, 'SIGKILL', 'kill'),
@@ -217,19 +217,19 @@ _BINDINGS: tuple[Binding, ...] = (
     _opening(('e',), Screen.ENVIRON, 'environment of the selected process', _PROCESSES, (Need.NOT_HIDDEN,), 'No environment'),
     _opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, (Need.PROCESS,), 'No graphs'),
     _opening(('U',), Screen.USERS, 'summary by user', _PROCESSES),
-    _opening(('!',), Screen.PROBLEMS, 'problems: why values are missing, and own cost', ALL_SCREENS - {Screen.PROBLEMS}),
+    _opening(('!',), Screen.PROBLEMS, 'problems: why values are missing; own cost', ALL_SCREENS - {Screen.PROBLEMS}),
     _opening(('C',), Screen.COLUMNS, 'choose the columns of processes', _MAIN),
     Binding(('v',), Action.REVEAL, 'show or hide values that look secret', _ENVIRON, _SCREEN),
     Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, _SCREEN, hint='show or hide'),
     Binding(('K', '<'), Action.MOVE_UP, 'move the column to the left', _COLUMNS, _SCREEN, hint='move'),
     Binding(('J', '>'), Action.MOVE_DOWN, 'move the column to the right', _COLUMNS, _SCREEN, hint='move'),
-    Binding(('Esc', 'q', 'Q'), Action.BACK, 'back; so does the key that led there', ALL_SCREENS - _MAIN - _TREE, _SCREEN, hint='back'),
+    Binding(('Esc', 'q', 'Q'), Action.BACK, 'back (as does the key that opened it)', ALL_SCREENS - _MAIN - _TREE, _SCREEN, hint='back'),
     Binding(('t', 'q', 'Q'), Action.BACK, 'back to the main screen', _TREE, _SCREEN, hint='back'),
     Binding(('Enter',), Action.BACK, '', frozenset({Screen.HELP, Screen.PROBLEMS, Screen.USERS}), _SCREEN),
     # sorting
-    Binding((',', '<'), Action.SORT_PREVIOUS, 'sort by the column before', _MAIN, _SORT),
+    Binding((',', '<'), Action.SORT_PREVIOUS, 'sort by the previous column', _MAIN, _SORT),
     Binding(('.', '>'), Action.SORT_NEXT, 'sort by the next column', _MAIN, _SORT),
-    Binding(('/',), Action.SORT_REVERSE, 'sort the other way', _MAIN, _SORT),
+    Binding(('/',), Action.SORT_REVERSE, 'reverse the order', _MAIN, _SORT),
     *_sort_bindings(),
 )
 # fmt: on

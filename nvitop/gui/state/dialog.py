@@ -23,7 +23,7 @@ SCROLL_KEYS = {'PageUp': -10, 'PageDown': 10, 'Home': -1 << 20, 'End': 1 << 20}
 QUIET_SECONDS = 0.5
 #: Minimum width that has room for a PID and the beginning of a user name.
 _NAMED_WIDTH = 20
-_NO_ROOM = 'No room to name who gets a signal (Esc: cancel)'
+_NO_ROOM = 'No room to list the targets (Esc: cancel)'
 _HOT_KEYS = {key: index for index, (_, _, keys) in enumerate(BUTTONS) for key in keys}
 
 

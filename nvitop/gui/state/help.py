@@ -12,21 +12,21 @@ from nvitop.gui.state.app_state import BUTTONS, AppState
 from nvitop.gui.state.bindings import BINDINGS, Binding
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
 
-_NOTES = {'Sorting': 'Sorting (after o, the upper-case letter sorts the other way round)'}
+_NOTES = {'Sorting': 'Sorting (after o, an upper-case letter reverses the order)'}
 _TYPING = HelpGroup(
     'While typing a filter or a search',
     (
-        HelpEntry('Enter', 'keep the filter; stay at what was found'),
+        HelpEntry('Enter', 'keep the filter, or the process found'),
         HelpEntry('Esc Ctrl-C', 'discard what was typed'),
-        HelpEntry('Up Down F3', 'previous or next process that matches'),
-        HelpEntry('Ctrl-U Ctrl-W', 'erase the line, a word'),
+        HelpEntry('Up Down F3', 'previous or next match'),
+        HelpEntry('Ctrl-U Ctrl-W', 'delete the line, a word'),
     ),
 )
 _MOUSE = HelpGroup(
     'Mouse',
     (
-        HelpEntry('click', 'select; on a heading: sort by it; elsewhere: clear'),
-        HelpEntry('wheel', 'previous or next; with Shift sideways, with Ctrl by five'),
+        HelpEntry('click', 'select; on a heading: sort; elsewhere: clear selection'),
+        HelpEntry('wheel', 'move; with Shift: sideways; with Ctrl: five lines at a time'),
     ),
 )
 
@@ -63,15 +63,15 @@ def key_groups(
 def legend(state: AppState) -> HelpGroup:
     """Return the meaning of colors and letters."""
     thresholds = state.view.thresholds
-    loads = [
+    levels = [
         HelpEntry(name, f'light below {low}%, moderate from {low}%, heavy from {high}%')
         for name, (low, high) in (
-            ('GPU load', thresholds.gpu),
-            ('memory load', thresholds.memory),
+            ('GPU utilization', thresholds.gpu),
+            ('memory utilization', thresholds.memory),
         )
     ]
     types = HelpEntry('process type', TYPES)
-    return HelpGroup('Legend', (*loads, types), kind='legend')
+    return HelpGroup('Legend', (*levels, types), kind='legend')
 
 
 def dialog_group() -> HelpGroup:
@@ -79,13 +79,13 @@ def dialog_group() -> HelpGroup:
     hot = ' '.join(keys[0] for _, _, keys in BUTTONS)
     names = ', '.join(label for _, label, _ in BUTTONS)
     return HelpGroup(
-        'In the signal dialog (dim buttons take no answer yet)',
+        'In the signal dialog (dim buttons are not ready yet)',
         (
-            HelpEntry(' '.join(CONFIRM_KEYS), 'press the button that is highlighted'),
+            HelpEntry(' '.join(CONFIRM_KEYS), 'press the highlighted button'),
             HelpEntry(hot, f'press {names}; so do 1 to {len(BUTTONS)}'),
             HelpEntry(' '.join(CANCEL_KEYS), 'cancel'),
             HelpEntry('arrows Tab', 'another button'),
-            HelpEntry('PageUp PageDown', 'scroll a list of targets too long to be seen'),
+            HelpEntry('PageUp PageDown', 'scroll a long list of targets'),
         ),
     )
 

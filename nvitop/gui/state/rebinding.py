@@ -28,7 +28,7 @@ def rebind(keys: Mapping[str, Sequence[str]]) -> tuple[Keymap, tuple[str, ...]]:
             for key in keys.get(binding.name, ()):
                 first = taken.setdefault((screen, key), binding.name)
                 if first != binding.name:
-                    problems.append(f'key {key!r} is given to {first} and to {binding.name}')
+                    problems.append(f'key {key!r} is bound to both {first} and {binding.name}')
     rows: list[Binding] = []
     for binding in BINDINGS:
         if binding.name in keys:
@@ -38,7 +38,9 @@ def rebind(keys: Mapping[str, Sequence[str]]) -> tuple[Keymap, tuple[str, ...]]:
     keymap = Keymap(row for row in rows if row.keys)
     stuck = _screens_without_a_way_out(keymap)
     if stuck:
-        return USUAL, (f'the usual keys are used: no key would leave the screen {stuck[0].value}',)
+        return USUAL, (
+            f'the default keys are used: no key would leave the screen {stuck[0].value}',
+        )
     return keymap, tuple(dict.fromkeys(problems))
 
 

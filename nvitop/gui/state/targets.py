@@ -62,7 +62,7 @@ def why_no_target(state: AppState) -> str:
         return 'read-only (--readonly)'
     unseen, where = tagged_unseen(state, ())
     if unseen:
-        return f'what is tagged is {where}'
+        return f'tagged processes are {where}'
     key = selected_key(state)
     if key is None:
         return 'select or tag a process'

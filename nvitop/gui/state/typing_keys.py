@@ -78,7 +78,7 @@ def find(state: AppState, text: str, step: int) -> AppState:
     hits = [line for line, is_hit in enumerate(found) if is_hit]
     if hits:
         return go_to_line(state, _next(hits, current_line(state), step))
-    where = ' in what the filter shows' if state.query else ''
+    where = ' among the filtered processes' if state.query else ''
     return replace_notice(state, _NOT_FOUND, f'{text.strip()}{where}')
 
 

@@ -50,10 +50,10 @@ _STATUSES = {'SIGHUP': HUNG_UP, 'SIGQUIT': 131, 'SIGTERM': 143}
 
 _OUTCOMES = {
     'sent': 'sent',
-    'gone': 'is gone already',
+    'gone': 'has already exited',
     'zombie': 'has ended, and waits for its parent',
     'not permitted': 'is not permitted',
-    'reused': 'not sent: the PID is another process now',
+    'reused': 'not sent: the PID belongs to another process now',
     'unseen': 'not sent: it was never seen on this system',
     'failed': 'failed',
 }
@@ -170,7 +170,7 @@ def _paste(state: AppState, text: str) -> Result:
     if state.dialog is not None:
         return state, ()
     if state.field is None:
-        return replace_notice(state, 'Not pasted', 'only a filter or a search takes text'), ()
+        return replace_notice(state, 'Not pasted', 'only filter and search accept text'), ()
     return typing_keys.insert(state, state.field, text)
 
 
