@@ -57,7 +57,6 @@ PENDING = (
     'tools/make_share.py',
     'share/',
     # simulation
-    'nvitop/callbacks/',
     # tests: API
     'tests/api/',
     'tests/platforms/',
@@ -76,7 +75,6 @@ PENDING = (
     'tests/test_cli',
     'tests/test_select',
     # tests: simulation
-    'tests/callbacks/',
     'tests/faults/',
     'tests/fuzz/',
     'tests/test_soak.py',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GpuStatsLogger for Keras: GPU values among the logs of training."""
+"""GpuStatsLogger for Keras: GPU metrics in the training logs."""
 
 from __future__ import annotations
 
@@ -24,27 +24,26 @@ _NAME = re.compile(r'(?:\A|[/:])(?:gpu:|cuda:|\A)(\d+)\Z', re.IGNORECASE)
 
 
 class KerasStats:
-    """Puts GPU values into the ``logs`` that Keras hands from callback to callback.
+    """Adds GPU metrics to the ``logs`` that Keras passes from callback to callback.
 
-    Callbacks after this one see them, so it comes first: in a list before ``TensorBoard`` and
-    ``CSVLogger``. At the end of a batch they are of that moment, at the end of an epoch means over
-    its batches; ``History`` has these, too.
+    List it before the callbacks that use the metrics, such as ``TensorBoard`` and ``CSVLogger``. At
+    the end of a batch, the metrics are current values. At the end of an epoch, they are means over
+    its batches, which ``History`` contains too.
 
     >>> model.fit(x, y, callbacks=[GpuStatsLogger(['/gpu:0']), CSVLogger('log.csv')])
 
     Args:
-        gpus: How many GPUs, or which: numbers and names as ``'/gpu:0'``, as Keras and TensorFlow
-            count them (CUDA indices).
+        gpus: Number of GPUs, or a list of CUDA indices and names such as ``'/gpu:0'``.
         memory_utilization: ``utilization.memory (%)``, ``memory.used (MiB)``,
             ``memory.free (MiB)``.
         gpu_utilization: ``utilization.gpu (%)``.
-        intra_step_time: ``batch_time/intra_step (ms)``: how long a batch took.
-        inter_step_time: ``batch_time/inter_step (ms)``: the time between a batch and the one before.
+        intra_step_time: ``batch_time/intra_step (ms)``: the duration of a batch.
+        inter_step_time: ``batch_time/inter_step (ms)``: the time between two batches.
         fan_speed: ``fan.speed (%)``.
         temperature: ``temperature.gpu (C)``.
 
     Raises:
-        ValueError: There is no NVIDIA driver, no GPU is given, or one that does not exist.
+        ValueError: There is no NVIDIA driver, no GPU is given, or a GPU does not exist.
     """
 
     def __init__(
@@ -66,30 +65,30 @@ class KerasStats:
         self._inter_step_time = inter_step_time
         self._timer = StepTimer()
         self._between: dict[str, float] = {}
-        #: Sum and number of the values of this epoch.
+        #: Metric → sum and number of its values in this epoch.
         self._epoch: dict[str, tuple[float, int]] = {}
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
-        """Training begins."""
+        """Reset the timer when training starts."""
         self._timer.reset()
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        """An epoch begins: so do its means."""
+        """Reset the timer and the means when an epoch starts."""
         self._timer.reset()
         self._epoch = {}
 
     def on_train_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
-        """A batch begins."""
+        """Start the timer of a batch."""
         self._between = self._timer.begin()
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """A batch has ended: what the GPUs do goes into ``logs``."""
+        """Add the current metrics to ``logs`` after a batch."""
         times = self._timer.end()
         stats = gpu_stats(self._devices, *self._wanted)
         if self._intra_step_time:
             stats.update(times)
         if self._inter_step_time:
-            # Also for the first batch: CSVLogger keeps to the columns of its first line.
+            # The first batch has NaN, because CSVLogger uses the columns of its first row only.
             stats.update(self._between or {'batch_time/inter_step (ms)': math.nan})
         for key, value in stats.items():
             if not math.isnan(value):
@@ -101,7 +100,7 @@ class KerasStats:
             logs.update(stats)
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """An epoch has ended: the means over its batches go into ``logs``."""
+        """Add the means over the batches of an epoch to ``logs``."""
         if logs is not None:
             logs.update(
                 (key, total / count if count else math.nan)
@@ -118,9 +117,9 @@ def _find_devices(gpus: int | str | Sequence[int | str]) -> list[CudaDevice]:
     try:
         return devices_by_logical_ids(ids)
     except NVMLError as error:
-        raise ValueError(f'GpuStatsLogger cannot ask the NVIDIA driver: {error}') from error
+        raise ValueError(f'GpuStatsLogger cannot use the NVIDIA driver: {error}') from error
     except RuntimeError as error:
-        raise ValueError(f'GpuStatsLogger, gpus={gpus!r}: {error}') from error
+        raise ValueError(f'GpuStatsLogger cannot use gpus={gpus!r}: {error}') from error
 
 
 def _id_of(gpu: object) -> int:
@@ -128,11 +127,11 @@ def _id_of(gpu: object) -> int:
         return gpu
     match = _NAME.search(gpu) if isinstance(gpu, str) else None
     if match is None:
-        raise ValueError(f"not a GPU: {gpu!r}; a number or a name like '/gpu:0' is one")
+        raise ValueError(f"invalid GPU {gpu!r}: expected an index or a name such as '/gpu:0'")
     return int(match[1])
 
 
-def _make_logger() -> type[KerasStats]:
+def _make_class() -> type[KerasStats]:
     try:
         from keras.callbacks import Callback
     except ImportError as error:
@@ -143,9 +142,6 @@ def _make_logger() -> type[KerasStats]:
 
 
 if TYPE_CHECKING:
-
-    class GpuStatsLogger(KerasStats):
-        """See :class:`KerasStats`."""
-
+    GpuStatsLogger = KerasStats
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {}, GpuStatsLogger=_make_logger)
+    __getattr__, __dir__ = lazy_names(__name__, {}, GpuStatsLogger=_make_class)

@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GpuStatsLogger for ``pytorch_lightning``: GPU values to the loggers of a trainer."""
+"""GpuStatsLogger for ``pytorch_lightning``: GPU metrics in the loggers of a trainer."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nvitop.callbacks.trainer import TrainerStats, make_logger
+from nvitop.callbacks.trainer import TrainerStats, make_class
 from nvitop.lazy import lazy_names
 
 __all__ = ['GpuStatsLogger']
 
 if TYPE_CHECKING:
-
-    class GpuStatsLogger(TrainerStats):
-        """See :class:`TrainerStats`."""
-
+    GpuStatsLogger = TrainerStats
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {},
-        GpuStatsLogger=lambda: make_logger(__name__, 'pytorch_lightning', 'pytorch-lightning'),
+        GpuStatsLogger=lambda: make_class(__name__, 'pytorch_lightning', 'pytorch-lightning'),
     )

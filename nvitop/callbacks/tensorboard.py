@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics to TensorBoard."""
+"""Metrics for TensorBoard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     class SummaryWriter(Protocol):
-        """What is asked of a writer: those of PyTorch and tensorboardX can do it."""
+        """A writer, such as those of PyTorch and tensorboardX."""
 
         def add_scalar(
             self,
@@ -30,18 +30,18 @@ def add_scalar_dict(
     global_step: int | None = None,
     walltime: float | None = None,
 ) -> None:
-    """Add each number under ``<main_tag>/<its name>``, all in the run of the writer.
+    """Add each number as ``<main_tag>/<name>`` to the run of the writer.
 
-    ``SummaryWriter.add_scalars`` makes a run of its own for each of them, and so a folder each.
+    ``SummaryWriter.add_scalars`` would create a run, and therefore a directory, for each number.
 
     >>> add_scalar_dict(writer, 'resources', collector.collect(), global_step=step)
 
     Args:
-        writer: A ``torch.utils.tensorboard.SummaryWriter`` or the like.
-        main_tag: What all names begin with.
+        writer: A ``torch.utils.tensorboard.SummaryWriter`` or a compatible object.
+        main_tag: Prefix of all names.
         tag_scalar_dict: Names and numbers.
-        global_step: The step they belong to.
-        walltime: Their time in seconds since the epoch instead of now.
+        global_step: Training step of the numbers.
+        walltime: Time of the numbers in seconds since the epoch; now by default.
     """
     for name, value in tag_scalar_dict.items():
         writer.add_scalar(f'{main_tag}/{name}', value, global_step, walltime)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GpuStatsLogger of Lightning under both of its names."""
+"""GpuStatsLogger for both packages of Lightning."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class TrainerStats:
-    """Logs GPU values at the start and at the end of every training batch.
+    """Logs GPU metrics at the start and at the end of every training batch.
 
-    They go to all loggers of the trainer, from the process of rank zero, for the GPUs of its node.
+    The process of rank zero logs the GPUs of its node to all loggers of the trainer.
 
     >>> trainer = Trainer(accelerator='gpu', devices=2, callbacks=[GpuStatsLogger()])
 
@@ -27,20 +27,20 @@ class TrainerStats:
         memory_utilization: ``utilization.memory (%)``, ``memory.used (MiB)``,
             ``memory.free (MiB)``.
         gpu_utilization: ``utilization.gpu (%)``.
-        intra_step_time: ``batch_time/intra_step (ms)``: how long a batch took, at its end.
-        inter_step_time: ``batch_time/inter_step (ms)``: the time since the batch before, at the
-            start.
+        intra_step_time: ``batch_time/intra_step (ms)``: the duration of a batch, logged at its end.
+        inter_step_time: ``batch_time/inter_step (ms)``: the time since the previous batch, logged at
+            the start.
         fan_speed: ``fan.speed (%)``.
         temperature: ``temperature.gpu (C)``.
-        device_ids: CUDA indices or UUIDs of the GPUs to log, whatever the trainer runs on. Without:
-            those of the trainer, which has to run on CUDA devices.
+        device_ids: CUDA indices or UUIDs of the GPUs to log, on any accelerator. By default, the
+            CUDA devices of the trainer.
 
     Raises:
-        MisconfigurationException: There is no NVIDIA driver, or no such GPU; when training starts:
-            the trainer has no logger, or does not run on CUDA devices and none are given.
+        MisconfigurationException: There is no NVIDIA driver, or a GPU does not exist. When training
+            starts: the trainer has no logger, or it has no CUDA devices and ``device_ids`` is missing.
     """
 
-    #: The exception of the framework.
+    #: MisconfigurationException of the framework.
     _misconfiguration: ClassVar[type[Exception]]
 
     def __init__(
@@ -54,7 +54,7 @@ class TrainerStats:
         temperature: bool = False,
         device_ids: Sequence[int | str] | None = None,
     ) -> None:
-        """Find the driver, and the GPUs that are given."""
+        """Find the driver and the given GPUs."""
         super().__init__()
         self._wanted = (memory_utilization, gpu_utilization, fan_speed, temperature)
         self._intra_step_time = intra_step_time
@@ -65,10 +65,10 @@ class TrainerStats:
         if device_ids is not None:
             self._devices = self._find(device_ids)
         elif not Device.is_available():
-            raise self._misconfiguration('GpuStatsLogger finds no NVIDIA driver, or no GPU.')
+            raise self._misconfiguration('GpuStatsLogger finds no NVIDIA driver or no GPU.')
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Training starts: look at what the trainer runs on and where it logs to."""
+        """Find the devices of the trainer when training starts."""
         if not trainer.loggers:
             raise self._misconfiguration('GpuStatsLogger needs a trainer with a logger.')
         if self._is_given:
@@ -76,22 +76,22 @@ class TrainerStats:
         kind = trainer.strategy.root_device.type
         if kind != 'cuda':
             raise self._misconfiguration(
-                f'GpuStatsLogger logs the CUDA devices of the trainer, which runs on {kind!r}: '
-                'give device_ids to log others.'
+                f'GpuStatsLogger needs a trainer on CUDA devices, but it runs on {kind!r}. '
+                'Pass device_ids to log GPUs that the trainer does not use.'
             )
         self._devices = self._find(trainer.device_ids)
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """An epoch starts."""
+        """Reset the timer when an epoch starts."""
         self._timer.reset()
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, *batch: Any) -> None:
-        """A batch starts."""
+        """Log the metrics when a batch starts."""
         times = self._timer.begin()
         self._log(trainer, times if self._inter_step_time else {})
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *batch: Any) -> None:
-        """A batch has ended."""
+        """Log the metrics when a batch ends."""
         times = self._timer.end()
         self._log(trainer, times if self._intra_step_time else {})
 
@@ -100,7 +100,7 @@ class TrainerStats:
             return
         stats = gpu_stats(self._devices, *self._wanted)
         stats.update(times)
-        # The step of the trainer's own metrics; global_step counts every optimizer.
+        # The trainer's own metrics use this step. global_step counts the steps of each optimizer.
         loop = trainer.fit_loop.epoch_loop
         step = getattr(loop, '_batches_that_stepped', trainer.global_step)
         for logger in trainer.loggers:
@@ -110,11 +110,13 @@ class TrainerStats:
         try:
             return devices_by_logical_ids(device_ids)
         except (NVMLError, RuntimeError) as error:
-            raise self._misconfiguration(f'GpuStatsLogger, {device_ids=}: {error}') from error
+            raise self._misconfiguration(
+                f'GpuStatsLogger cannot use {device_ids=}: {error}'
+            ) from error
 
 
-def make_logger(module: str, package: str, distribution: str) -> type[TrainerStats]:
-    """The GpuStatsLogger of a framework, as it is to be found in one of our modules.
+def make_class(module: str, package: str, distribution: str) -> type[TrainerStats]:
+    """Create the class ``GpuStatsLogger`` of a module for a framework.
 
     Raises:
         ImportError: The framework is not installed.

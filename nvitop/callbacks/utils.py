@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the callbacks share: devices by the numbers of frameworks, their values, times of steps."""
+"""Shared parts of the callbacks: devices of frameworks, their metrics, and timing of steps."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ __all__ = ['get_devices_by_logical_ids', 'get_gpu_stats']
 def devices_by_logical_ids(
     device_ids: Iterable[int | str], unique: bool = True
 ) -> list[CudaDevice]:
-    """The devices that frameworks call by these numbers, in their order.
-
-    Numbers are CUDA indices, as in ``cuda:0``; texts are UUIDs.
+    """Return the devices with these IDs of a framework, in this order.
 
     Args:
-        device_ids: The numbers.
-        unique: Leave out a device that was there before.
+        device_ids: CUDA indices, as in ``cuda:0``, or UUIDs.
+        unique: Leave out repeated devices.
 
     Raises:
-        RuntimeError: CUDA does not see that many devices.
-        NVMLError: There is no driver, or no such device.
+        RuntimeError: A CUDA index does not exist.
+        NVMLError: There is no driver, or a UUID does not exist.
     """
     devices = [
         CudaDevice(uuid=device_id) if isinstance(device_id, str) else CudaDevice(device_id)
@@ -46,10 +44,10 @@ def gpu_stats(
     fan_speed: bool = False,
     temperature: bool = False,
 ) -> dict[str, float]:
-    """What the devices do now, ready for a logger; NaN where a device does not tell.
+    """Return the current metrics of devices for a logger; unavailable ones are NaN.
 
-    Names begin with ``gpu_id: <CUDA index>``, and with ``(physical index: <index of nvidia-smi>)``
-    where that is another one.
+    Names start with ``gpu_id: <CUDA index>``, followed by ``(physical index: <index of nvidia-smi>)``
+    if the two differ.
 
     Args:
         devices: The devices.
@@ -86,32 +84,32 @@ def _name_of(device: Device) -> str:
     return f'gpu_id: {cuda_index} (physical index: {device.physical_index})'
 
 
-# The names that programs know.
+# The names in nvitop 1.6.
 get_devices_by_logical_ids = devices_by_logical_ids
 get_gpu_stats = gpu_stats
 
 
 class StepTimer:
-    """Times of steps in milliseconds: how long they take, and how long it is from one to the next."""
+    """Measures the duration of steps, and the time between two steps, in milliseconds."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self.reset()
 
     def reset(self) -> None:
-        """Forget the last step: what lies between two epochs is no time between two steps."""
+        """Forget the last step, so that the time between two epochs is not measured."""
         self._began: float | None = None
         self._ended: float | None = None
 
     def begin(self) -> dict[str, float]:
-        """A step begins: the time since the last one, ``{}`` for the first."""
+        """Start a step. Returns the time since the previous one, or ``{}`` for the first step."""
         self._began = self._clock()
         if self._ended is None:
             return {}
         return {'batch_time/inter_step (ms)': (self._began - self._ended) * 1000.0}
 
     def end(self) -> dict[str, float]:
-        """A step ends: the time since it began, ``{}`` if nobody said that it did."""
+        """End a step. Returns its duration, or ``{}`` if it was not started."""
         self._ended = self._clock()
         if self._began is None:
             return {}

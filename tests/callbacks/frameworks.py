@@ -1,4 +1,4 @@
-"""Stand-ins for frameworks: as little of them as the callbacks touch."""
+"""Substitutes for frameworks: the parts that the callbacks use."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 
 
 class Callback:
-    """Base class of callbacks, here of all frameworks."""
+    """Base class of the callbacks of all frameworks."""
 
     def __init__(self) -> None:
-        self.is_initialised = True
+        self.is_initialized = True
 
 
 class MisconfigurationException(Exception):
-    """What Lightning raises."""
+    """The exception of Lightning."""
 
 
 def module(name: str, **contents: object) -> types.ModuleType:
-    """A module with these contents."""
+    """Create a module with these contents."""
     made = types.ModuleType(name)
     vars(made).update(contents)
     return made
 
 
 def modules() -> dict[str, types.ModuleType]:
-    """What stands for Keras and for both Lightnings in ``sys.modules``."""
+    """Modules that replace Keras and both packages of Lightning."""
     made: list[types.ModuleType] = [
         module('keras', __path__=[]),
         module('keras.callbacks', Callback=Callback),
@@ -45,18 +45,18 @@ def modules() -> dict[str, types.ModuleType]:
 
 
 class Logger:
-    """Keeps what it is given."""
+    """Logger that keeps all metrics."""
 
     def __init__(self) -> None:
         self.logged: list[tuple[int, dict[str, float]]] = []
 
     def log_metrics(self, metrics: dict[str, float], step: int) -> None:
-        """Keep it."""
+        """Keep the metrics."""
         self.logged.append((step, dict(metrics)))
 
 
 class Trainer:
-    """As much of Lightning's trainer as the callback looks at."""
+    """The parts of Lightning's trainer that the callback uses."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Trainer:
         self.fit_loop = types.SimpleNamespace(epoch_loop=self.loop)
 
     def fit(self, callback: Any, *, epochs: int = 1, batches: int = 2) -> None:
-        """Call the hooks as Lightning does."""
+        """Call the hooks like Lightning."""
         model = object()
         callback.on_train_start(self, model)
         for _ in range(epochs):
@@ -89,7 +89,7 @@ class Trainer:
 
 
 def stats_of(gpu: str) -> dict[str, float]:
-    """What a GPU of the tests gives, under its names."""
+    """Expected metrics of a GPU."""
     return {
         f'gpu_id: {gpu}/utilization.memory (%)': 37.0,
         f'gpu_id: {gpu}/utilization.gpu (%)': 61.0,

@@ -1,4 +1,4 @@
-"""GpuStatsLogger of Keras, called as Keras calls it."""
+"""GpuStatsLogger for Keras, called like Keras does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.callbacks.frameworks import Callback, stats_of
 
 INTRA, INTER = 'batch_time/intra_step (ms)', 'batch_time/inter_step (ms)'
 
-pytestmark = pytest.mark.usefixtures('stand_ins')
+pytestmark = pytest.mark.usefixtures('substitutes')
 
 
 def logger(*arguments: Any, **options: Any) -> Any:
@@ -22,7 +22,7 @@ def logger(*arguments: Any, **options: Any) -> Any:
 
 
 def fit(callback: Any, *, epochs: int = 1, batches: int = 2) -> list[dict[str, float]]:
-    """Call the hooks as Keras does; the logs that other callbacks would see."""
+    """Call the hooks like Keras. Returns the logs that other callbacks would see."""
     seen = []
     callback.on_train_begin()
     for epoch in range(epochs):
@@ -36,16 +36,16 @@ def fit(callback: Any, *, epochs: int = 1, batches: int = 2) -> list[dict[str, f
     return seen
 
 
-def test_it_is_a_callback_of_keras(machine: simulation.Machine) -> None:
+def test_logger_is_a_keras_callback(machine: simulation.Machine) -> None:
     callback = logger(1)
     assert isinstance(callback, Callback)
-    assert callback.is_initialised
+    assert callback.is_initialized
     assert type(callback).__module__ == 'nvitop.callbacks.keras'
     assert type(logger(1)) is type(callback)
     assert 'logs' in (type(callback).__doc__ or '')
 
 
-def test_values_go_into_the_logs_of_batches_and_epochs(machine: simulation.Machine) -> None:
+def test_metrics_are_added_to_the_logs_of_batches_and_epochs(machine: simulation.Machine) -> None:
     for logs in fit(logger(1)):
         assert logs == {'loss': 1.0, **stats_of('0')}
 
@@ -65,7 +65,7 @@ def test_epochs_have_means_over_their_batches(machine: simulation.Machine) -> No
     assert logs == {'gpu_id: 0/temperature.gpu (C)': 60.0}
 
 
-def test_names_are_the_same_in_every_epoch_even_if_values_are_missing(
+def test_missing_values_are_nan_under_the_same_names(
     machine: simulation.Machine,
 ) -> None:
     callback = logger(1, fan_speed=True, inter_step_time=True)
@@ -87,10 +87,10 @@ def test_steps_are_timed(machine: simulation.Machine) -> None:
     assert math.isnan(first[INTER])
     assert second[INTER] > 0.0
     assert epoch[INTER] == second[INTER]
-    assert math.isnan(next_first[INTER])  # between epochs lies more than a step
+    assert math.isnan(next_first[INTER])
 
 
-def test_no_logs_are_no_error(machine: simulation.Machine) -> None:
+def test_missing_logs_are_ignored(machine: simulation.Machine) -> None:
     callback = logger(1)
     callback.on_train_batch_begin(0, None)
     callback.on_train_batch_end(0, None)
@@ -109,7 +109,7 @@ def test_no_logs_are_no_error(machine: simulation.Machine) -> None:
         (['1', 'cuda:0'], [1, 0]),
     ],
 )
-def test_gpus_are_given_by_number_or_name(
+def test_gpus_are_selected_by_index_or_name(
     machine: simulation.Machine, gpus: Any, expected: list[int]
 ) -> None:
     logs: dict[str, float] = {}
@@ -125,24 +125,22 @@ def test_gpus_are_given_by_number_or_name(
         ([], 'at least one GPU'),
         (3, 'invalid device ordinal: 2'),
         ([2], 'invalid device ordinal: 2'),
-        ([-1], 'not a GPU: -1'),
-        (['/cpu:0'], "not a GPU: '/cpu:0'"),
-        ([None], 'not a GPU: None'),
+        ([-1], 'invalid GPU -1: '),
+        (['/cpu:0'], "invalid GPU '/cpu:0': "),
+        ([None], 'invalid GPU None: '),
     ],
 )
-def test_what_is_no_gpu_is_a_value_error(
-    machine: simulation.Machine, gpus: Any, message: str
-) -> None:
+def test_invalid_gpu_raises(machine: simulation.Machine, gpus: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         logger(gpus)
 
 
-def test_without_a_driver_it_is_a_value_error(no_driver: simulation.Machine) -> None:
+def test_missing_driver_raises(no_driver: simulation.Machine) -> None:
     with pytest.raises(ValueError, match='NVIDIA driver'):
         logger(1)
 
 
-def test_without_keras_it_is_an_import_error_that_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_keras_raises_import_error_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module('nvitop.callbacks.keras')
     monkeypatch.setitem(sys.modules, 'keras.callbacks', None)
     with pytest.raises(ImportError, match='pip install keras'):

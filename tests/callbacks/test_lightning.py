@@ -1,4 +1,4 @@
-"""GpuStatsLogger of Lightning and PyTorch Lightning, called as they call it."""
+"""GpuStatsLogger for Lightning and PyTorch Lightning, called like they do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.callbacks.frameworks import Callback, MisconfigurationException, Trai
 
 INTRA, INTER = 'batch_time/intra_step (ms)', 'batch_time/inter_step (ms)'
 
-pytestmark = pytest.mark.usefixtures('stand_ins')
+pytestmark = pytest.mark.usefixtures('substitutes')
 
 
 @pytest.fixture(params=['lightning', 'pytorch_lightning'])
@@ -23,15 +23,15 @@ def logger(request: pytest.FixtureRequest) -> Any:
     return importlib.import_module(f'nvitop.callbacks.{request.param}').GpuStatsLogger
 
 
-def test_it_is_a_callback_of_the_framework(machine: simulation.Machine, logger: Any) -> None:
+def test_logger_is_a_callback_of_the_framework(machine: simulation.Machine, logger: Any) -> None:
     callback = logger()
     assert isinstance(callback, Callback)
-    assert callback.is_initialised
+    assert callback.is_initialized
     assert logger.__module__.startswith('nvitop.callbacks.')
     assert importlib.import_module(logger.__module__).GpuStatsLogger is logger
 
 
-def test_values_are_logged_at_the_start_and_the_end_of_every_batch(
+def test_metrics_are_logged_at_the_start_and_the_end_of_every_batch(
     machine: simulation.Machine, logger: Any
 ) -> None:
     trainer = Trainer(device_ids=(0, 1), loggers=2)
@@ -45,7 +45,7 @@ def test_steps_are_timed(machine: simulation.Machine, logger: Any) -> None:
     trainer = Trainer()
     trainer.fit(logger(intra_step_time=True, inter_step_time=True), epochs=2)
     logged = [set(metrics) - set(stats_of('0')) for _, metrics in trainer.loggers[0].logged]
-    # The first batch of an epoch has none before it.
+    # The first batch of an epoch has no previous batch.
     assert logged == [set(), {INTRA}, {INTER}, {INTRA}] * 2
     times = [
         metrics[key]
@@ -56,7 +56,7 @@ def test_steps_are_timed(machine: simulation.Machine, logger: Any) -> None:
     assert all(time >= 0.0 for time in times)
 
 
-def test_what_is_wanted_is_logged(machine: simulation.Machine, logger: Any) -> None:
+def test_options_select_the_metrics(machine: simulation.Machine, logger: Any) -> None:
     trainer = Trainer()
     trainer.fit(
         logger(memory_utilization=False, gpu_utilization=False, fan_speed=True, temperature=True)
@@ -76,7 +76,7 @@ def test_only_rank_zero_logs(machine: simulation.Machine, logger: Any) -> None:
     assert not machine.calls['nvmlDeviceGetUtilizationRates']
 
 
-def test_a_trainer_without_the_counter_of_batches_has_its_global_step(
+def test_step_is_the_global_step_without_a_batch_counter(
     machine: simulation.Machine, logger: Any
 ) -> None:
     trainer = Trainer()
@@ -88,13 +88,13 @@ def test_a_trainer_without_the_counter_of_batches_has_its_global_step(
     assert trainer.loggers[0].logged[0][0] == 5
 
 
-def test_a_trainer_needs_a_logger(machine: simulation.Machine, logger: Any) -> None:
+def test_trainer_without_a_logger_raises(machine: simulation.Machine, logger: Any) -> None:
     for callback in (logger(), logger(device_ids=[0])):
         with pytest.raises(MisconfigurationException, match='with a logger'):
             Trainer(loggers=0).fit(callback)
 
 
-def test_a_trainer_runs_on_cuda_or_devices_are_given(
+def test_trainer_without_cuda_devices_needs_device_ids(
     machine: simulation.Machine, logger: Any
 ) -> None:
     with pytest.raises(MisconfigurationException, match="runs on 'cpu'"):
@@ -107,22 +107,20 @@ def test_a_trainer_runs_on_cuda_or_devices_are_given(
     assert trainer.loggers[0].logged[0] == (0, {})
 
 
-def test_devices_that_do_not_exist_are_refused(machine: simulation.Machine, logger: Any) -> None:
+def test_unknown_devices_raise(machine: simulation.Machine, logger: Any) -> None:
     with pytest.raises(MisconfigurationException, match='invalid device ordinal: 2'):
         logger(device_ids=[2])
     with pytest.raises(MisconfigurationException, match='invalid device ordinal: 7'):
         Trainer(device_ids=(7,)).fit(logger())
 
 
-def test_without_a_driver_it_is_refused(no_driver: simulation.Machine, logger: Any) -> None:
+def test_missing_driver_raises(no_driver: simulation.Machine, logger: Any) -> None:
     for options in ({}, {'device_ids': [0]}):
         with pytest.raises(MisconfigurationException):
             logger(**options)
 
 
-def test_it_can_be_copied_and_sent_to_other_processes(
-    machine: simulation.Machine, logger: Any
-) -> None:
+def test_logger_can_be_copied_and_pickled(machine: simulation.Machine, logger: Any) -> None:
     for callback in (
         pickle.loads(pickle.dumps(logger(device_ids=[1]))),
         copy.deepcopy(logger(device_ids=[1])),
@@ -139,7 +137,7 @@ def test_it_can_be_copied_and_sent_to_other_processes(
         ('pytorch_lightning', 'pytorch_lightning', 'pip install pytorch-lightning'),
     ],
 )
-def test_without_the_framework_it_is_an_import_error_that_helps(
+def test_missing_framework_raises_import_error_with_advice(
     monkeypatch: pytest.MonkeyPatch, name: str, package: str, advice: str
 ) -> None:
     module = importlib.import_module(f'nvitop.callbacks.{name}')

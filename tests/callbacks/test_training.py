@@ -1,6 +1,6 @@
-"""Real training on the CPU, with simulated GPUs; what was logged is read with TensorBoard's reader.
+"""Real training on the CPU with simulated GPUs; the logs are read with TensorBoard's reader.
 
-Needs the frameworks: ``make test-callbacks`` runs it in an environment of its own.
+These tests need the frameworks: ``make test-callbacks`` runs them in a separate environment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.callbacks.frameworks import stats_of
 
 FRAMEWORKS = ('keras', 'lightning', 'pytorch_lightning', 'tensorboard', 'torch')
 MISSING = [name for name in FRAMEWORKS if importlib.util.find_spec(name) is None]
-# `make test-callbacks` sets the variable: there they must not be missing.
+# `make test-callbacks` sets the variable, because no framework may be missing there.
 if MISSING and not os.environ.get('NVITOP_TEST_FRAMEWORKS'):
     pytest.skip(
         f'NOT RUN, needs {", ".join(MISSING)}: make test-callbacks', allow_module_level=True
@@ -29,7 +29,7 @@ if MISSING and not os.environ.get('NVITOP_TEST_FRAMEWORKS'):
 
 os.environ.setdefault('KERAS_BACKEND', 'torch')
 
-#: The frameworks' own warnings are not ours to mend.
+#: The frameworks emit warnings of their own.
 pytestmark = [pytest.mark.filterwarnings('ignore'), pytest.mark.timeout(300)]
 
 INTRA, INTER = 'batch_time/intra_step (ms)', 'batch_time/inter_step (ms)'
@@ -37,7 +37,7 @@ BATCHES, EPOCHS = 4, 2
 
 
 def read_events(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    """Step and value of each scalar under a folder, by its tag."""
+    """Tag → steps and values of all scalars in a directory."""
     module = importlib.import_module('tensorboard.backend.event_processing.event_accumulator')
     found: dict[str, list[tuple[int, float]]] = {}
     for file in sorted(folder.rglob('events.out.tfevents.*')):
@@ -62,15 +62,15 @@ def fit_keras(callbacks: list[Any]) -> Any:
     return model.fit(x, x.sum(1), batch_size=8, epochs=EPOCHS, verbose=0, callbacks=callbacks)
 
 
-def test_keras_hands_the_values_to_other_callbacks(
+def test_keras_passes_the_metrics_to_other_callbacks(
     machine: simulation.Machine, tmp_path: Path
 ) -> None:
     keras: Any = importlib.import_module('keras')
     torch_writer = importlib.import_module('torch.utils.tensorboard').SummaryWriter
     from nvitop.callbacks.keras import GpuStatsLogger
 
-    class ToTensorBoard(keras.callbacks.Callback):  # type: ignore[misc]  # - not there for mypy
-        """Keras's own callback of that name needs TensorFlow."""
+    class ToTensorBoard(keras.callbacks.Callback):  # type: ignore[misc]  # - mypy does not see Keras
+        """Replaces the callback TensorBoard of Keras, which needs TensorFlow."""
 
         def on_train_begin(self, logs: Any = None) -> None:
             self.writer, self.step = torch_writer(tmp_path / 'events'), 0
@@ -112,7 +112,7 @@ def test_keras_hands_the_values_to_other_callbacks(
     assert [math.isnan(value) for value in between] == ([True] + [False] * (BATCHES - 1)) * EPOCHS
 
 
-def test_keras_learns_the_same_with_the_callback_as_without(machine: simulation.Machine) -> None:
+def test_callback_does_not_change_the_training(machine: simulation.Machine) -> None:
     from nvitop.callbacks.keras import GpuStatsLogger
 
     assert fit_keras([GpuStatsLogger(1)]).history['loss'] == fit_keras([]).history['loss']
@@ -123,7 +123,7 @@ def test_keras_learns_the_same_with_the_callback_as_without(machine: simulation.
 
 @pytest.fixture(params=['lightning', 'pytorch_lightning'])
 def framework(request: pytest.FixtureRequest) -> tuple[Any, Any]:
-    """The framework, and our callback for it."""
+    """A framework and the callback for it."""
     name = request.param
     ours = importlib.import_module(f'nvitop.callbacks.{name}')
     package = 'lightning.pytorch' if name == 'lightning' else name
@@ -134,7 +134,7 @@ def framework(request: pytest.FixtureRequest) -> tuple[Any, Any]:
 def fit_lightning(package: Any, loggers: Any, callbacks: list[Any], **options: Any) -> None:
     torch = importlib.import_module('torch')
 
-    class Model(package.LightningModule):  # type: ignore[misc]  # - not there for mypy
+    class Model(package.LightningModule):  # type: ignore[misc]  # - mypy does not see Keras
         def __init__(self) -> None:
             super().__init__()
             self.layer = torch.nn.Linear(3, 1)
@@ -184,7 +184,7 @@ def test_lightning_logs_every_batch_at_its_start_and_end(
         assert set(stats_of('1')) <= set(next(csv.reader(lines)))
 
 
-def test_lightning_has_the_same_steps_as_its_own_metrics(
+def test_lightning_logs_with_the_steps_of_its_own_metrics(
     framework: tuple[Any, Any], machine: simulation.Machine, tmp_path: Path
 ) -> None:
     package, callback = framework
@@ -200,7 +200,7 @@ def test_lightning_has_the_same_steps_as_its_own_metrics(
         assert steps <= {step for step, _ in events[key]} <= {*steps, 0, max(steps) + 1}
 
 
-def test_lightning_refuses_a_trainer_without_logger_or_without_cuda(
+def test_lightning_needs_a_logger_and_cuda(
     framework: tuple[Any, Any], machine: simulation.Machine, tmp_path: Path
 ) -> None:
     package, callback = framework
@@ -218,7 +218,7 @@ def test_lightning_refuses_a_trainer_without_logger_or_without_cuda(
 # TensorBoard
 
 
-def test_metrics_of_the_collector_can_be_read_back(
+def test_collector_metrics_are_written_to_tensorboard(
     machine: simulation.Machine, tmp_path: Path
 ) -> None:
     writer = importlib.import_module('torch.utils.tensorboard').SummaryWriter(tmp_path)

@@ -1,4 +1,4 @@
-"""Devices by the numbers of frameworks, their values, times of steps, scalars for TensorBoard."""
+"""Devices of frameworks, their metrics, timing of steps, and scalars for TensorBoard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODULES = ('keras', 'lightning', 'pytorch_lightning', 'tensorboard', 'utils')
 
 
 @pytest.mark.parametrize('name', MODULES)
-def test_a_module_imports_no_framework(name: str) -> None:
+def test_module_imports_no_framework(name: str) -> None:
     frameworks = ('keras', 'tensorflow', 'torch', 'lightning', 'pytorch_lightning', 'tensorboard')
     code = (
         f'import sys, nvitop.callbacks.{name}\n'
@@ -42,12 +42,12 @@ def test_devices_are_found_by_their_cuda_indices(
         get_devices_by_logical_ids([2])
 
 
-def test_without_a_driver_there_are_none(no_driver: simulation.Machine) -> None:
+def test_missing_driver_raises(no_driver: simulation.Machine) -> None:
     with pytest.raises(NVMLError):
         get_devices_by_logical_ids([0])
 
 
-def test_values_have_the_names_of_nvidia_smi(machine: simulation.Machine) -> None:
+def test_metrics_have_the_names_of_nvidia_smi(machine: simulation.Machine) -> None:
     devices = get_devices_by_logical_ids([0])
     assert get_gpu_stats(devices) == stats_of('0')
     assert list(get_gpu_stats(devices, False, True, True, True).items()) == [
@@ -59,7 +59,7 @@ def test_values_have_the_names_of_nvidia_smi(machine: simulation.Machine) -> Non
     assert all(type(value) is float for value in get_gpu_stats(devices).values())
 
 
-def test_the_index_of_nvidia_smi_is_named_where_it_is_another(
+def test_name_has_the_physical_index_if_it_differs(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '1')
@@ -68,7 +68,7 @@ def test_the_index_of_nvidia_smi_is_named_where_it_is_another(
     assert get_gpu_stats([Device(0)]) == stats_of('0')  # CUDA programs do not see it
 
 
-def test_what_a_gpu_does_not_tell_is_nan(machine: simulation.Machine) -> None:
+def test_unavailable_metrics_are_nan(machine: simulation.Machine) -> None:
     devices = get_devices_by_logical_ids([0, 1])
     machine.set(gpu=0, lost=True)
     machine.fail('nvmlDeviceGetFanSpeed*', 'NOT_SUPPORTED')
@@ -78,7 +78,7 @@ def test_what_a_gpu_does_not_tell_is_nan(machine: simulation.Machine) -> None:
     assert stats['gpu_id: 1/memory.used (MiB)'] == 6144.0
 
 
-def test_only_what_is_wanted_is_asked_and_once(machine: simulation.Machine) -> None:
+def test_each_function_is_called_once(machine: simulation.Machine) -> None:
     devices = get_devices_by_logical_ids([0])
     get_gpu_stats(devices)
     machine.reset_calls()
@@ -87,7 +87,7 @@ def test_only_what_is_wanted_is_asked_and_once(machine: simulation.Machine) -> N
     assert set(machine.calls.values()) == {1}
 
 
-def test_steps_are_timed_in_milliseconds() -> None:
+def test_timer_returns_milliseconds() -> None:
     moments = iter([1.0, 1.5, 1.75, 2.0, 9.0, 9.5])
     timer = StepTimer(lambda: next(moments))
     assert timer.begin() == {}
@@ -99,7 +99,7 @@ def test_steps_are_timed_in_milliseconds() -> None:
     assert timer.begin() == {'batch_time/inter_step (ms)': 500.0}
 
 
-def test_scalars_are_added_under_a_tag() -> None:
+def test_scalars_have_the_tag_as_a_prefix() -> None:
     added = []
 
     class Writer:
