@@ -139,7 +139,7 @@ KNOWN_CYCLES: list[set[str]] = [
 
 #: Class names that several modules define.
 DEFINED_TWICE = {
-    'GpuStatsLogger',  # the public name of the callback for each framework
+    # the public name of the callback for each framework
     'Reading',  # to be removed with nvitop.api.collector.reading
     'Sample',  # to be removed with nvitop.api.collector.statistics
 }
