@@ -128,13 +128,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
 #: Import cycles that are still to be removed. Add none.
 KNOWN_CYCLES: list[set[str]] = [
     {'nvitop.api.collector.resource', 'nvitop.api.collector.threads'},
-    {
-        'nvitop.api.device.cuda',
-        'nvitop.api.device.device',
-        'nvitop.api.device.mig',
-        'nvitop.api.device.physical',
-        'nvitop.api.device.visible',
-    },
 ]
 
 #: Class names that several modules define.

@@ -1,8 +1,8 @@
-"""Simulated machines for the tests of devices: small ones whose values are known."""
+"""A small simulated machine with known values, for the tests of devices."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
@@ -10,8 +10,8 @@ from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.utils import NA
 
-#: GPU 0: everything known and fixed. GPU 1: split, with a gap between MIG devices 0 and 2.
-#: GPU 2: a workstation board, with a fan, without ECC, NVLink and counters. GPU 3: unified memory.
+#: GPU 0: all values known and constant. GPU 1: in MIG mode, with a gap between MIG devices 0 and 2.
+#: GPU 2: a workstation board with a fan, without ECC, NVLink and PCIe counters. GPU 3: unified memory.
 SCENARIO = """
 description = "for the tests of devices"
 seed = 7
@@ -117,17 +117,30 @@ sm = 90
 
 
 def machine(text: str = SCENARIO, **options: Any) -> simulation.Machine:
-    """A machine of the scenario; its processes have PIDs that do not exist."""
+    """Return a machine of the scenario. The PIDs of its processes do not exist."""
     scenario = simulation.parse_scenario(text, name='devices')
     return simulation.machine(scenario, **{'processes': 'fixed', **options})
 
 
 def known(value: object, function: str) -> Any:
-    """``value``, or ``NA`` with an old binding that has no such function."""
+    """Return ``value``, or ``NA`` with an old binding that lacks the function."""
     return value if hasattr(libnvml, function) else NA
 
 
-#: For tests of what an old binding knows nothing of.
+def answer(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> None:
+    """Replace results of NVML functions, by name, with values or functions of their arguments."""
+    real: Callable[..., Any] = libnvml.nvmlQuery
+
+    def query(function: Any, handle: Any, *args: Any, **options: Any) -> Any:
+        if function not in answers:
+            return real(function, handle, *args, **options)
+        value = answers[function]
+        return value(*args) if callable(value) else value
+
+    monkeypatch.setattr('nvitop.api.device.base.nvmlQuery', query)
+
+
+#: For tests of functions that old bindings lack.
 needs_gpm = pytest.mark.skipif(
     not hasattr(libnvml, 'nvmlGpmMetricsGet'), reason='this NVML binding has no GPM'
 )

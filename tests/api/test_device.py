@@ -79,7 +79,7 @@ def test_wrong_arguments_are_a_type_error(
 def test_a_pair_is_no_physical_device_and_a_number_no_mig_device(
     machine: simulation.Machine,
 ) -> None:
-    with pytest.raises(TypeError, match='number'):
+    with pytest.raises(TypeError, match='must be an int'):
         PhysicalDevice((1, 0))
     with pytest.raises(TypeError, match='pair'):
         MigDevice(1)
@@ -178,7 +178,7 @@ def test_devices_of_indices(machine: simulation.Machine) -> None:
     [(12040, '12.4'), (11081, '11.8.1'), (9000, '9.0'), (NA, NA), (0, NA)],
 )
 def test_cuda_versions_are_told_as_people_do(number: Any, text: str) -> None:
-    from nvitop.api.device.device import version_text
+    from nvitop.api.device.driver import version_text
 
     assert version_text(number) == text
 

@@ -298,7 +298,7 @@ def test_help_reads_well() -> None:
     import pydoc
 
     text = pydoc.plain(pydoc.render_doc(PhysicalDevice))
-    assert 'Memory allocated' in text or 'Memory in bytes' in text
+    assert 'Allocated memory in bytes' in text
     assert 'nvlink_total_tx_throughput(self, interval: float | None = None)' in text.replace(
         "'", ''
     )

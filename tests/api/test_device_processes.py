@@ -13,6 +13,7 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device, PhysicalDevice
 from nvitop.api.process import GpuProcess
 from nvitop.api.utils import NA, GiB
+from tests.api.machines import answer
 from tests.api.machines import machine as make_machine
 
 FIRST = 4100000
@@ -154,22 +155,25 @@ Sample: Any = libnvml.c_nvmlProcessUtilizationSample_t
 
 
 class Answers:
-    """Takes the place of a device's questions about processes."""
+    """Replaces what the driver reports about processes."""
 
-    def __init__(self, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.lists: dict[str, list[Info]] = {'Compute': [Info(7, 1)]}
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.compute = [Info(7, 1)]
+        self.graphics: list[Info] = []
         self.samples: list[Any] = []
+        #: Arguments of the queries for samples, in µs.
         self.since: list[int] = []
-        monkeypatch.setattr(device, '_query', self.query)
-        monkeypatch.setattr(device, '_ask', self.ask)
+        answer(
+            monkeypatch,
+            nvmlDeviceGetComputeRunningProcesses=lambda: self.compute,
+            nvmlDeviceGetGraphicsRunningProcesses=lambda: self.graphics,
+            nvmlDeviceGetMPSComputeRunningProcesses=[],
+            nvmlDeviceGetProcessUtilization=self.samples_since,
+        )
 
-    def query(self, function: str) -> Any:
-        kind = function.replace('nvmlDeviceGet', '').replace('RunningProcesses', '')
-        return self.lists.get(kind, NA)
-
-    def ask(self, function: str, args: tuple[int], options: dict[str, Any]) -> Any:
-        self.since.append(*args)
-        return self.samples, None
+    def samples_since(self, microseconds: int) -> list[Any]:
+        self.since.append(microseconds)
+        return self.samples
 
 
 @pytest.fixture
@@ -182,23 +186,21 @@ def device(machine: simulation.Machine) -> Device:
 @pytest.fixture
 def answers(device: Device, monkeypatch: pytest.MonkeyPatch) -> Answers:
     monkeypatch.setattr(time, 'time_ns', lambda: 100_000_000_000)
-    return Answers(device, monkeypatch)
+    return Answers(monkeypatch)
 
 
 def test_the_memory_of_several_instances_is_added_and_of_several_lists_is_not(
     device: Device, answers: Answers
 ) -> None:
-    answers.lists = {
-        'Compute': [Info(7, 10, 1, 0), Info(7, 5, 2, 0), Info(8, None), Info(9, 3)],
-        'Graphics': [Info(7, 12, 1, 0), Info(9, 3), Info(10, None)],
-    }
+    answers.compute = [Info(7, 10, 1, 0), Info(7, 5, 2, 0), Info(8, None), Info(9, 3)]
+    answers.graphics = [Info(7, 12, 1, 0), Info(9, 3), Info(10, None)]
     memory = {pid: process.gpu_memory() for pid, process in device.processes().items()}
     assert memory == {7: 17, 8: NA, 9: 3, 10: NA}
 
 
 @pytest.mark.parametrize('pid', [0, 2**22 + 1, 2**31, 2**32 - 1])
 def test_pids_that_cannot_exist_never_raise(pid: int, device: Device, answers: Answers) -> None:
-    answers.lists = {'Compute': [Info(pid, 1), Info(7, 1)]}
+    answers.compute = [Info(pid, 1), Info(7, 1)]
     assert 7 in device.processes()
 
 

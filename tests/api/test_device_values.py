@@ -26,7 +26,7 @@ from nvitop.api.device import (
 from nvitop.api.device.interconnect import throughput2human
 from nvitop.api.device.window import Window
 from nvitop.api.utils import NA, GiB, KiB
-from tests.api.machines import SCENARIO, known, needs_gpm
+from tests.api.machines import SCENARIO, answer, known, needs_gpm
 from tests.api.machines import machine as make_machine
 
 
@@ -115,10 +115,8 @@ def test_memory_that_cannot_be_asked_for_now_is_not_taken_for_unified(
 
 
 def test_memory_that_cannot_be_true_is_na(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Info:
-        total, free, used, reserved = 10, 2**64 - 1, 11, 1
-
-    monkeypatch.setattr(device, '_ask_once', lambda function: (Info, None))
+    info = types.SimpleNamespace(total=10, free=2**64 - 1, used=11, reserved=1)
+    answer(monkeypatch, nvmlDeviceGetMemoryInfo=info)
     assert device.memory_info() == MemoryInfo(10, NA, NA, 1)
     assert device.memory_percent() is NA
 
@@ -336,7 +334,8 @@ def test_counters_that_were_set_back_give_no_rate(
 ) -> None:
     device.pcie_throughput()
     machine.advance(1)
-    monkeypatch.setattr(device, '_read_fields', lambda fields: [(0, 10**18), (0, 10**18)])
+    reset = [(0, 10**18), (0, 10**18)]
+    monkeypatch.setattr(libnvml, 'nvmlQueryFieldValues', lambda handle, fields: reset)
     assert device.pcie_throughput() == ThroughputInfo(NA, NA)
 
 

@@ -95,7 +95,6 @@ def test_a_report_imports_only_panels_that_it_shows(imported: set[str]) -> None:
 
 def test_a_report_imports_no_unrelated_package(imported: set[str]) -> None:
     rooms = (
-        'api.device.extended',
         'api.libcudart',
         'api.extended_metrics',
         'callbacks',

@@ -3,27 +3,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nvitop.api.device.clock import ClockInfos, ClockSpeedInfos
+from nvitop.api.device.clock_reasons import ClockEventReasons
 from nvitop.api.device.cuda import CudaDevice, CudaMigDevice
-from nvitop.api.device.device import Device, is_mig_device_uuid
+from nvitop.api.device.device import Device, MigDevice, PhysicalDevice
 from nvitop.api.device.gpm import GpmMetrics
 from nvitop.api.device.health import RemappedRows
 from nvitop.api.device.interconnect import ThroughputInfo
 from nvitop.api.device.memory import MemoryInfo
-from nvitop.api.device.mig import MigDevice
-from nvitop.api.device.physical import PhysicalDevice
 from nvitop.api.device.utilization import UtilizationRates
+from nvitop.api.device.uuids import is_mig_device_uuid
 from nvitop.api.device.visible import (
     normalize_cuda_visible_devices,
     parse_cuda_visible_devices,
 )
 from nvitop.api.reading import ImpossibleAnswer, Reading
-from nvitop.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from nvitop.api.device.clock_reasons import ClockEventReasons
 
 __all__ = [
     'ClockEventReasons',
@@ -46,13 +40,7 @@ __all__ = [
     'parse_cuda_visible_devices',
 ]
 
-# Where users find them, whichever file they are written in: shown in reprs, pickles and docs.
+# The public path, as shown in reprs, pickles and the documentation.
 for _name in __all__:
-    if _name in globals():
-        globals()[_name].__module__ = __name__
+    globals()[_name].__module__ = __name__
 del _name
-
-if not TYPE_CHECKING:  # it would hide misspelled names
-    __getattr__, __dir__ = lazy_names(
-        __name__, {'nvitop.api.device.clock_reasons': ['ClockEventReasons']}
-    )

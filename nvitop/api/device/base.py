@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every subject of a device stands on: its handle, asking the driver, remembering answers."""
+"""DeviceBase: the handle of a device and the ways to query the driver for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
     from typing import Concatenate, ParamSpec, TypeVar, Union
 
-    from nvitop.api.device.board import Answer
     from nvitop.api.device.window import Window
     from nvitop.api.reading import Reason
 
@@ -29,113 +28,94 @@ if TYPE_CHECKING:
     T = TypeVar('T')
     V = TypeVar('V')
 
-    #: A question: the name of a function of NVML, or a function that asks it.
+    #: The name of an NVML function, or a function that takes a handle.
     Function = Union[str, Callable[[Any], Any]]
 
 
-#: Functions that came late or are gone: a driver without them is old or new, not incomplete, so
-#: nobody is warned. Subjects that are loaded late add theirs.
-OPTIONAL_FUNCTIONS: set[object] = {
-    'nvmlDeviceGetArchitecture',
-    'nvmlDeviceGetCurrentClocksEventReasons',
-    'nvmlDeviceGetCurrentClocksThrottleReasons',
-    'nvmlDeviceGetJpgUtilization',
-    'nvmlDeviceGetMPSComputeRunningProcesses',
-    'nvmlDeviceGetMaxMigDeviceCount',
-    'nvmlDeviceGetMigMode',
-    'nvmlDeviceGetNumFans',
-    'nvmlDeviceGetNumaNodeId',
-    'nvmlDeviceGetOfaUtilization',
-    'nvmlDeviceGetRemappedRows',
-    'nvmlGpmQueryDeviceSupport',
-}
+#: Functions without a warning if the driver or the binding lacks them: they came late or were
+#: removed, so only the driver's age shows. Functions that are not names never warn.
+_OPTIONAL_FUNCTIONS = frozenset(
+    f'nvmlDeviceGet{name}'
+    for name in (
+        'AccountingBufferSize',
+        'AccountingMode',
+        'AddressingMode',
+        'ApplicationsClock',
+        'Architecture',
+        'C2cModeInfoV',
+        'ConfComputeProtectedMemoryUsage',
+        'CurrentClocksEventReasons',
+        'CurrentClocksThrottleReasons',
+        'DefaultApplicationsClock',
+        'DramEncryptionMode',
+        'GpuMaxPcieLinkGeneration',
+        'GpuOperationMode',
+        'JpgUtilization',
+        'MPSComputeRunningProcesses',
+        'MarginTemperature',
+        'MaxMigDeviceCount',
+        'MigMode',
+        'NumFans',
+        'NumaNodeId',
+        'OfaUtilization',
+        'RemappedRows',
+        'RetiredPagesPendingStatus',
+        'RowRemapperHistogram',
+        'SupportedClocksEventReasons',
+        'SupportedClocksThrottleReasons',
+        'VgpuCapabilities',
+    )
+) | {'nvmlGpmQueryDeviceSupport'}
 
-#: What drivers answer where they do not know: the greatest number of the type.
+#: Values that the driver returns for "unknown": the maximum of the type.
 _UNKNOWN = (UINT_MAX, ULONGLONG_MAX)
+#: Maximum of numbers of 32 and 64 bits, without the value that means "unknown".
+MAX_UINT = UINT_MAX - 1
+MAX_ULONGLONG = ULONGLONG_MAX - 1
 
-_AS_USUAL: dict[str, Any] = {}
-_QUIETLY = {'ignore_function_not_found': True}
+_WARN: dict[str, Any] = {}
+_DO_NOT_WARN = {'ignore_function_not_found': True}
 
-#: The words for a switch.
+#: NVML's number of a feature state → its name.
 ENABLED = {0: 'Disabled', 1: 'Enabled'}
-
-
-def derived(
-    name: str,
-    getter: Callable[Concatenate[Any, P], Any],
-    convert: Callable[[Any], V],
-    doc: str,
-) -> Callable[Concatenate[Any, P], V]:
-    """Make the method ``name``: what ``getter`` gives, converted. It takes the same arguments."""
-    source = getter.__name__
-
-    # Written out for both kinds of getters: a signature of another would take ``inspect``, which is
-    # slow to import.
-    def simple(self: Any) -> Any:
-        return convert(getattr(self, source)())
-
-    def over_interval(self: Any, interval: float | None = None) -> Any:
-        return convert(getattr(self, source)(interval))
-
-    takes_interval = 'interval' in getter.__annotations__
-    method: Any = over_interval if takes_interval else simple
-    annotations = {**method.__annotations__, 'return': convert.__annotations__['return']}
-    del annotations['self']
-    # Assigned: Python 3.14 shows in help() what was written, not what the dictionary was changed to.
-    method.__annotations__ = annotations
-    method.__name__ = name
-    method.__qualname__ = f'{getter.__qualname__.rpartition(".")[0]}.{name}'
-    method.__module__ = getter.__module__
-    method.__doc__ = doc
-    derived_method: Callable[Concatenate[Any, P], V] = method
-    return derived_method
-
-
-def human(
-    getter: Callable[Concatenate[Any, P], Any], text: Callable[[Any], V]
-) -> Callable[Concatenate[Any, P], V]:
-    """Make the ``…_human`` variant of a getter: the same value as text, with its unit."""
-    doc = f'Text of :meth:`{getter.__name__}`, with its unit; ``NA`` where that is ``NA``.'
-    return derived(f'{getter.__name__}_human', getter, text, doc)
 
 
 def once_in_oneshot(
     getter: Callable[Concatenate[Any, P], V],
 ) -> Callable[Concatenate[Any, P], V]:
-    """Let a getter do its work once in a :meth:`DeviceBase.oneshot` block, for each arguments.
+    """Run a getter once per :meth:`DeviceBase.oneshot` block and arguments.
 
-    What it asks of the driver is remembered anyway: this is for what is measured over a while, and
-    for what many others are made from.
+    Driver calls are remembered without this. It is for getters that measure over a time span, and
+    for those that many other getters call.
     """
 
     @functools.wraps(getter)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> V:
-        answers = self._answers
-        if answers is None or self._owner != get_ident():
+        results = self._results
+        if results is None or self._owner != get_ident():
             return getter(self, *args, **kwargs)
         key = (getter, args, *sorted(kwargs.items())) if kwargs else (getter, args)
-        found = answers.get(key)
+        found = results.get(key)
         if found is None:
-            self._failure.error = None
+            self._missing.reason = None
             value = getter(self, *args, **kwargs)
-            answers[key] = value, self._failure.error
-            return value
-        if found[1] is not None:
-            self._failure.error = found[1]
-        known: V = found[0]
+            found = results[key] = Reading(value, self._missing.reason)
+        elif found.reason is not None:
+            self._missing.reason = found.reason
+        known: V = found.value
         return known
 
     return method
 
 
-class _Failure(threading.local):
-    """The last failure of one device in one thread."""
+class _Missing(threading.local):
+    """Why the last missing value of a device is missing, in this thread."""
 
-    error: Reason | None = None
+    reason: Reason | None = None
 
 
 class DeviceBase:
-    """A handle of the driver and the ways to ask it; the subjects are mixins over this class."""
+    """A device handle and the ways to query it. The mixins of each subject derive from this class."""
 
     def __init__(
         self,
@@ -147,179 +127,180 @@ class DeviceBase:
         self._handle = handle
         #: Why there is no handle.
         self._loss = loss
-        self._failure = _Failure()
-        #: Found when it is needed.
+        self._missing = _Missing()
+        #: Set on use.
         self._board: Board | None = None
         self._lock = threading.RLock()
-        #: Answers of the current oneshot block, and the thread that is in it.
-        self._answers: dict[Hashable, Answer] | None = None
+        #: Results of the current oneshot block, and the thread that runs it.
+        self._results: dict[Hashable, Reading] | None = None
         self._owner = 0
 
-    def _ask(self, function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Answer:
-        """The driver's answer now, or ``NA`` and the error."""
+    # Queries. All return NA for a missing value and set the reason.
+
+    def _call(self, function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Reading:
+        """Call the driver."""
         handle = self._handle
         if handle is None:
-            self._failure.error = self._loss
-            return NA, self._loss
+            self._missing.reason = self._loss
+            return Reading(NA, self._loss)
         try:
-            answer = nvmlQuery(function, handle, *args, **options)
-            if answer is not NA:
-                return answer, None
+            value = nvmlQuery(function, handle, *args, **options)
+            if value is not NA:
+                return Reading(value)
             error = libnvml.last_error(function, handle, *args)
-        except libnvml.NVMLError as failure:  # NVML cannot be initialised any more
+        except libnvml.NVMLError as failure:  # NVML can no longer be initialized
             error = failure.with_traceback(None)
-        self._failure.error = error
-        return NA, error
+        self._missing.reason = error
+        return Reading(NA, error)
 
-    def _ask_once(self, function: Function, *args: Any) -> Answer:
-        """The same, asked once in a oneshot block."""
-        options = _QUIETLY if function in OPTIONAL_FUNCTIONS else _AS_USUAL
-        answers = self._answers
-        if answers is None or self._owner != get_ident():
-            return self._ask(function, args, options)
+    def _query_reading(self, function: Function, *args: Any) -> Reading:
+        """Query the driver, once per oneshot block; return the value and the reason."""
+        is_optional = function in _OPTIONAL_FUNCTIONS or not isinstance(function, str)
+        options = _DO_NOT_WARN if is_optional else _WARN
+        results = self._results
+        if results is None or self._owner != get_ident():
+            return self._call(function, args, options)
         key = (function, args)
-        found = answers.get(key)
+        found = results.get(key)
         if found is None:
-            found = answers[key] = self._ask(function, args, options)
-        elif found[1] is not None:
-            self._failure.error = found[1]
+            found = results[key] = self._call(function, args, options)
+        elif found.reason is not None:
+            self._missing.reason = found.reason
         return found
 
-    def _query(self, function: Function, *args: Any) -> Any:
-        """The driver's answer or ``NA``; in a oneshot block each question is asked once."""
-        return self._ask_once(function, *args)[0]
+    def _query(self, function: Function, *args: Any, static: bool = False) -> Any:
+        """Query the driver, once per oneshot block.
 
-    def _find_board(self) -> Board:
-        """What the process knows of the GPU; a MIG device, which comes and goes, has its own."""
-        if self._handle is None or self.is_mig_device():
-            board = self._board = Board()
-            return board
-        uuid, error = self._ask_once('nvmlDeviceGetUUID')
-        if error is not None:
-            # It may be told later: until then nothing is kept.
-            return Board()
-        board = self._board = board_of(str(uuid))
-        board.facts['nvmlDeviceGetUUID', ()] = uuid, None
-        return board
-
-    def _fact(self, function: Function, *args: Any) -> Any:
-        """The driver's answer to a question whose answer never changes: asked once for ever."""
+        A ``static`` value never changes: it is queried once per GPU and process.
+        """
+        if not static:
+            return self._query_reading(function, *args).value
         facts = (self._board or self._find_board()).facts
         found = facts.get((function, args))
         if found is None:
-            found = self._ask_once(function, *args)
-            if found[1] is None or is_unsupported(found[1], or_invalid=self.is_mig_device()):
+            found = self._query_reading(function, *args)
+            reason = found.reason
+            if reason is None or is_unsupported(reason, or_invalid=self.is_mig_device()):
                 facts[function, args] = found
-        if found[1] is not None:
-            self._failure.error = found[1]
-        return found[0]
+        if found.reason is not None:
+            self._missing.reason = found.reason
+        return found.value
 
-    def _known(self, key: str, find: Callable[[], T]) -> T:
-        """What ``find`` gives, found once for ever; ``NA`` is not kept."""
-        facts = (self._board or self._find_board()).facts
-        found = facts.get(key)
-        if found is None:
-            found = find(), None
-            if found[0] is not NA:
-                facts[key] = found
-        value: T = found[0]
-        return value
+    def _number(
+        self, function: Function, *args: Any, static: bool = False, maximum: int = MAX_UINT
+    ) -> int | NaType:
+        """Query a number from 0 to ``maximum``."""
+        return self._in_range(self._query(function, *args, static=static), maximum)
 
-    def _window(self, key: str, new: Callable[[], Window[R, T]]) -> Window[R, T]:
-        """The measurement of this name, begun by the first device object that asks for it."""
-        windows = (self._board or self._find_board()).windows
-        return windows.get(key) or windows.setdefault(key, new())
+    def _in_range(self, value: object, maximum: int = MAX_UINT) -> int | NaType:
+        """Return ``value`` if it is a number from 0 to ``maximum``."""
+        if not isinstance(value, int) or (value > maximum and value in _UNKNOWN):
+            return NA
+        try:
+            return check_range(value, maximum)
+        except ImpossibleAnswer as error:
+            self._missing.reason = error.with_traceback(None)
+            return NA
 
-    def _first(self, *functions: str) -> Any:
-        """The answer to the first of the functions that driver and binding have."""
-        answer: Any = NA
-        for function in functions:
-            answer, error = self._ask_once(function)
-            if not isinstance(error, libnvml.NVMLError_FunctionNotFound):
-                break
-        return answer
+    def _word(
+        self,
+        function: Function,
+        words: Mapping[int, str] = ENABLED,
+        *,
+        item: int | None = None,
+        static: bool = False,
+    ) -> str:
+        """Query a number, or one ``item`` of a tuple, and return the word for it."""
+        answer = self._query(function, static=static)
+        if item is not None and answer is not NA:
+            answer = answer[item]
+        return words.get(answer, NA) if isinstance(answer, int) else NA
 
-    def _read_fields(self, fields: list[tuple[int, int]]) -> list[tuple[Any, int]]:
-        """Values and times (in µs) of pairs (field id, scope), read now, in one call."""
+    def _text(self, function: str, *args: Any) -> str:
+        """Query a text that never changes; an empty one is missing."""
+        answer = self._query(function, *args, static=True)
+        return answer if isinstance(answer, str) and answer else NA
+
+    def _fields(self, fields: list[tuple[int, int]]) -> list[tuple[Any, int]]:
+        """Query field values (``NVML_FI_DEV_…``) in one call, from pairs (field id, scope).
+
+        Return pairs (value, driver's time in µs).
+        """
         handle, error = self._handle, self._loss
         if handle is not None:
             try:
                 answer = libnvml.nvmlQueryFieldValues(handle, fields)
-            except libnvml.NVMLError as failure:  # NVML cannot be initialised any more
+            except libnvml.NVMLError as failure:  # NVML can no longer be initialized
                 error = failure.with_traceback(None)
             else:
                 for field, (value, _) in zip(fields, answer):
                     if value is NA:
-                        self._failure.error = _field_error(handle, field)
+                        self._missing.reason = _field_error(handle, field)
                 return answer
-        self._failure.error = error
+        self._missing.reason = error
         return [(NA, 0)] * len(fields)
 
-    def _int(self, function: str, *args: Any, most: int = UINT_MAX - 1) -> int | NaType:
-        """The answer where it is a number that can be true (0 to ``most``), else ``NA``."""
-        answer = self._ask_once(function, *args)[0]
-        if isinstance(answer, int) and 0 <= answer <= most:
-            return answer
-        return self._in_range(answer, most)
+    def _field(self, field: int, scope: int = 0, *, maximum: int = MAX_UINT) -> int | NaType:
+        """Query one field value, a number from 0 to ``maximum``."""
+        return self._in_range(self._fields([(field, scope)])[0][0], maximum)
 
-    def _int_fact(self, function: str, *args: Any) -> int | NaType:
-        """The same for an answer that never changes."""
-        return self._in_range(self._fact(function, *args))
+    # What is remembered per GPU
 
-    def _in_range(self, value: object, most: int = UINT_MAX - 1) -> int | NaType:
-        """``value`` where it is a number from 0 to ``most``, else ``NA``."""
-        if not isinstance(value, int) or (value > most and value in _UNKNOWN):
-            return NA
-        try:
-            return check_range(value, most)
-        except ImpossibleAnswer as error:
-            self._failure.error = error.with_traceback(None)
-            return NA
+    def _find_board(self) -> Board:
+        """Return what is remembered of the GPU. A MIG device has its own: it may be destroyed."""
+        if self._handle is None or self.is_mig_device():
+            board = self._board = Board()
+            return board
+        uuid, error = self._query_reading('nvmlDeviceGetUUID')
+        if error is not None:
+            # Nothing is remembered until the UUID is known.
+            return Board()
+        board = self._board = board_of(str(uuid))
+        board.facts['nvmlDeviceGetUUID', ()] = Reading(uuid)
+        return board
 
-    def _note_unsupported(self) -> None:
-        """Give the reason where the driver, asked whether it can, just said no."""
-        if self._failure.error is None:
-            self._failure.error = libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
+    def _remembered(self, key: str, find: Callable[[], T]) -> T:
+        """Return what ``find`` returns, calling it once per GPU; ``NA`` is not remembered."""
+        facts = (self._board or self._find_board()).facts
+        found = facts.get(key)
+        if found is None:
+            found = Reading(find())
+            if found.value is not NA:
+                facts[key] = found
+        value: T = found.value
+        return value
 
-    def _text_fact(self, function: str) -> str:
-        """The answer, which never changes, where it is a text that is not empty, else ``NA``."""
-        answer = self._fact(function)
-        return answer if isinstance(answer, str) and answer else NA
+    def _window(self, key: str, new: Callable[[], Window[R, T]]) -> Window[R, T]:
+        """Return the measurement of this name, shared by all device objects of the GPU."""
+        windows = (self._board or self._find_board()).windows
+        return windows.get(key) or windows.setdefault(key, new())
 
-    def _word(self, function: str, words: Mapping[int, str] = ENABLED) -> str:
-        """The word for the number that the driver answers, ``NA`` for one that has none."""
-        answer = self._ask_once(function)[0]
-        return words.get(answer, NA) if isinstance(answer, int) else NA
-
-    def _word_of(self, function: Function, place: int, words: Mapping[int, str] = ENABLED) -> str:
-        """The word for the number at one place of the answer, ``NA`` for one that has none."""
-        answer = self._ask_once(function)[0]
-        return words.get(answer[place], NA) if answer is not NA else NA
+    # Public
 
     @contextlib.contextmanager
     def oneshot(self) -> Iterator[None]:
-        """Ask the driver each question at most once in the block, in this thread.
+        """Make each driver call at most once within the block, in this thread.
 
-        Getters that need the same facts share them: ``memory_used()``, ``memory_percent()`` and
-        ``memory_usage()`` make one call of the driver. Blocks may be nested; the outermost counts.
-        A block holds the lock of the device, so blocks of several threads wait for one another;
-        getters outside of blocks do not wait and always ask anew.
+        Getters share results: ``memory_used()``, ``memory_percent()`` and ``memory_usage()`` make
+        one driver call. Blocks can be nested; the outermost counts. A block holds the lock of the
+        device, so blocks of several threads wait for each other. Getters outside of blocks do not
+        wait and always call the driver.
 
         >>> with device.oneshot():
-        ...     device.memory_used(), device.memory_percent()  # one and the same moment
+        ...     device.memory_used(), device.memory_percent()  # of the same moment
         """
         with self._lock:
-            if self._answers is not None:
+            if self._results is not None:
                 yield
                 return
-            self._owner, self._answers = get_ident(), {}
+            self._owner, self._results = get_ident(), {}
             try:
                 yield
             finally:
-                self._answers = None
+                self._results = None
 
     def is_mig_device(self) -> bool:
-        """Whether this is a MIG device: a slice of a GPU."""
+        """Whether this is a MIG device, a slice of a GPU."""
         return False
 
     def reading(self, method: str, *args: Any) -> Reading:
@@ -330,12 +311,12 @@ class DeviceBase:
         The reason is the driver's error or an :class:`ImpossibleAnswer`; ``str()`` of it is text for
         people. It is ``None`` if there is a value, and if the driver gives no reason.
         """
-        self._failure.error = None
+        self._missing.reason = None
         value = getattr(self, method)
         if callable(value):
             value = value(*args)
         is_missing = value is NA or (isinstance(value, tuple) and NA in value)
-        return Reading(value, self._failure.error if is_missing else None)
+        return Reading(value, self._missing.reason if is_missing else None)
 
     def unavailable_reason(self, method: str) -> Reason | None:
         """Return the reason why the getter ``method`` returns ``NA``, see :meth:`reading`.
@@ -350,6 +331,6 @@ def _field_error(handle: Any, field: tuple[int, int]) -> libnvml.NVMLError | Non
     name = 'nvmlDeviceGetFieldValues'
     error = libnvml.last_error(name, handle, field)
     if isinstance(error, libnvml.NVMLError_InvalidArgument):
-        # What an older driver says of a field that came after it, while the call itself succeeds.
+        # Older drivers return this for newer fields, while the call itself succeeds.
         return libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
     return error or libnvml.last_error(name, handle)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process knows of a GPU, whichever of its device objects learnt it."""
+"""Values that a process remembers per GPU, shared by all device objects of that GPU."""
 
 from __future__ import annotations
 
@@ -11,32 +11,30 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from nvitop.api.device.window import Window
-
-    #: What the driver answered, or ``NA`` and its error.
-    Answer = tuple[Any, libnvml.NVMLError | None]
+    from nvitop.api.reading import Reading
 
 
 class Board:
-    """Facts that never change, and where the last measurements ended.
+    """Values that never change, and the ends of the last measurements.
 
-    Programs make devices anew for each snapshot; nothing is asked and nothing is waited for twice
-    because of that.
+    Programs create new device objects for each snapshot. Because of this class, no static value is
+    queried twice and no measurement starts over.
     """
 
     def __init__(self) -> None:
-        #: Answers by question.
-        self.facts: dict[Hashable, Answer] = {}
-        #: Rates by what they are of.
+        #: Static values by function and arguments, or by name.
+        self.facts: dict[Hashable, Reading] = {}
+        #: Rates by name.
         self.windows: dict[str, Window[Any, Any]] = {}
-        #: Driver's time (µs) of the newest sample of a process that was seen.
+        #: Driver's time (µs) of the newest utilization sample of a process.
         self.last_sample: int | None = None
 
 
 _boards: dict[str, Board] = {}
-# Another library may tell other things of a GPU of the same UUID.
+# Another driver library may report other values for the same UUID.
 libnvml.on_new_library(_boards.clear)
 
 
 def board_of(uuid: str) -> Board:
-    """The board of a GPU, the same one for each question."""
+    """Return the board of a GPU, always the same one."""
     return _boards.get(uuid) or _boards.setdefault(uuid, Board())

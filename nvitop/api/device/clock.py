@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the parts of a device are clocked, and what holds the clocks down."""
+"""Clock speeds of a device, and what limits them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
+from nvitop.api.device.clock_reasons import ClockEventReasons, query_clock_reasons
 from nvitop.api.utils import NA, NaType
 from nvitop.namedtuple import NamedTuple
-
-if TYPE_CHECKING:
-    from nvitop.api.device.clock_reasons import ClockEventReasons
 
 _GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
 
 
 class ClockInfos(NamedTuple):
-    """Clocks in MHz, each ``NA`` where unknown."""
+    """Clock speeds in MHz, each ``NA`` if unknown."""
 
     graphics: int | NaType = NA
     sm: int | NaType = NA
@@ -25,18 +21,18 @@ class ClockInfos(NamedTuple):
 
 
 class ClockSpeedInfos(NamedTuple):
-    """Current and highest clocks in MHz."""
+    """Current and maximum clock speeds in MHz."""
 
     current: ClockInfos
     max: ClockInfos
 
 
 class ClockMixin(DeviceBase):
-    """Clocks, in MHz."""
+    """Clock speeds in MHz."""
 
     @once_in_oneshot
     def clock_infos(self) -> ClockInfos:
-        """Current graphics, SM, memory and video clock in MHz, each ``NA`` where unknown.
+        """Current graphics, SM, memory and video clocks in MHz, each ``NA`` if unknown.
 
         NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.*``
         """
@@ -48,7 +44,7 @@ class ClockMixin(DeviceBase):
 
     @once_in_oneshot
     def max_clock_infos(self) -> ClockInfos:
-        """Highest graphics, SM, memory and video clock in MHz, each ``NA`` where unknown; asked once.
+        """Maximum graphics, SM, memory and video clocks in MHz, each ``NA`` if unknown. Queried once.
 
         NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.*``
         """
@@ -62,7 +58,7 @@ class ClockMixin(DeviceBase):
     max_clocks = max_clock_infos
 
     def clock_speed_infos(self) -> ClockSpeedInfos:
-        """Current and highest clocks: :meth:`clock_infos` and :meth:`max_clock_infos`."""
+        """Current and maximum clocks in MHz: :meth:`clock_infos` and :meth:`max_clock_infos`."""
         return ClockSpeedInfos(self.clock_infos(), self.max_clock_infos())
 
     def graphics_clock(self) -> int | NaType:
@@ -70,56 +66,59 @@ class ClockMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.graphics``
         """
-        return self._int('nvmlDeviceGetClockInfo', _GRAPHICS)
+        return self._number('nvmlDeviceGetClockInfo', _GRAPHICS)
 
     def sm_clock(self) -> int | NaType:
         """Current clock of the streaming multiprocessors in MHz.
 
         NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.sm``
         """
-        return self._int('nvmlDeviceGetClockInfo', _SM)
+        return self._number('nvmlDeviceGetClockInfo', _SM)
 
     def memory_clock(self) -> int | NaType:
         """Current memory clock in MHz.
 
         NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.memory``
         """
-        return self._int('nvmlDeviceGetClockInfo', _MEMORY)
+        return self._number('nvmlDeviceGetClockInfo', _MEMORY)
 
     def video_clock(self) -> int | NaType:
         """Current clock of the video engines in MHz.
 
         NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.video``
         """
-        return self._int('nvmlDeviceGetClockInfo', _VIDEO)
+        return self._number('nvmlDeviceGetClockInfo', _VIDEO)
 
     def max_graphics_clock(self) -> int | NaType:
-        """Highest graphics (shader) clock in MHz, asked once.
+        """Maximum graphics (shader) clock in MHz. Queried once.
 
         NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.graphics``
         """
-        return self._int_fact('nvmlDeviceGetMaxClockInfo', _GRAPHICS)
+        return self._number('nvmlDeviceGetMaxClockInfo', _GRAPHICS, static=True)
 
     def max_sm_clock(self) -> int | NaType:
-        """Highest clock of the streaming multiprocessors in MHz, asked once.
+        """Maximum clock of the streaming multiprocessors in MHz. Queried once.
 
         NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.sm``
         """
-        return self._int_fact('nvmlDeviceGetMaxClockInfo', _SM)
+        return self._number('nvmlDeviceGetMaxClockInfo', _SM, static=True)
 
     def max_memory_clock(self) -> int | NaType:
-        """Highest memory clock in MHz, asked once.
+        """Maximum memory clock in MHz. Queried once.
 
         NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.memory``
         """
-        return self._int_fact('nvmlDeviceGetMaxClockInfo', _MEMORY)
+        return self._number('nvmlDeviceGetMaxClockInfo', _MEMORY, static=True)
 
     def max_video_clock(self) -> int | NaType:
-        """Highest clock of the video engines in MHz, asked once. NVML: ``nvmlDeviceGetMaxClockInfo``."""
-        return self._int_fact('nvmlDeviceGetMaxClockInfo', _VIDEO)
+        """Maximum clock of the video engines in MHz. Queried once.
+
+        NVML: ``nvmlDeviceGetMaxClockInfo``
+        """
+        return self._number('nvmlDeviceGetMaxClockInfo', _VIDEO, static=True)
 
     def clock_event_reasons(self) -> ClockEventReasons | NaType:
-        """Why the clocks are where they are, as a set of flags; its ``names`` are text.
+        """What limits the clocks, as a set of flags; ``names`` gives them as text.
 
         >>> device.clock_event_reasons().names
         ('sw_power_cap', 'sw_thermal_slowdown')
@@ -127,11 +126,8 @@ class ClockMixin(DeviceBase):
         NVML: ``nvmlDeviceGetCurrentClocksEventReasons``, before R535
         ``nvmlDeviceGetCurrentClocksThrottleReasons`` · nvidia-smi: ``clocks_event_reasons.active``
         """
-        reasons = self._first(
-            'nvmlDeviceGetCurrentClocksEventReasons', 'nvmlDeviceGetCurrentClocksThrottleReasons'
+        return query_clock_reasons(
+            self,
+            'nvmlDeviceGetCurrentClocksEventReasons',
+            'nvmlDeviceGetCurrentClocksThrottleReasons',
         )
-        if not isinstance(reasons, int):
-            return NA
-        from nvitop.api.device.clock_reasons import ClockEventReasons  # flags are slow to make
-
-        return ClockEventReasons(reasons)

@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why the clocks of a device are where they are."""
+"""What limits the clocks of a device."""
 
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING
+
+from nvitop.api import libnvml
+from nvitop.api.utils import NA, NaType
+
+if TYPE_CHECKING:
+    from nvitop.api.device.base import DeviceBase
 
 
 class ClockEventReasons(enum.IntFlag):
-    """Why the clocks are where they are: a set of flags, called as nvidia-smi calls them."""
+    """What limits the clocks: a set of flags, with the names of nvidia-smi."""
 
     GPU_IDLE = 0x1
     APPLICATIONS_CLOCKS_SETTING = 0x2
@@ -23,9 +30,9 @@ class ClockEventReasons(enum.IntFlag):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the flags that are set: ``('sw_power_cap',)``.
+        """Names of the flags that are set, such as ``('sw_power_cap',)``.
 
-        A flag that a newer driver sets and that has no name here is given as a number: ``'0x800'``.
+        Flags of newer drivers that have no name here are hexadecimal numbers, such as ``'0x800'``.
         """
         bits = (1 << shift for shift in range(int(self).bit_length()))
         return tuple(_REASON_NAMES.get(bit, hex(bit)) for bit in bits if self & bit)
@@ -35,5 +42,12 @@ _REASON_NAMES = {
     int(reason): name.lower() for name, reason in ClockEventReasons.__members__.items()
 }
 
-# Where users find it is where it says it is, in reprs, pickles and documents.
-ClockEventReasons.__module__ = 'nvitop.api.device'
+
+def query_clock_reasons(
+    device: DeviceBase, function: str, older_function: str
+) -> ClockEventReasons | NaType:
+    """Query flags with the first function that the driver has."""
+    answer, error = device._query_reading(function)
+    if isinstance(error, libnvml.NVMLError_FunctionNotFound):
+        answer = device._query(older_function)
+    return ClockEventReasons(answer) if isinstance(answer, int) else NA

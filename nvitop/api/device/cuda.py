@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices as CUDA programs number them."""
+"""CudaDevice: devices by the index that CUDA programs use."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
 from nvitop.api import libnvml
-from nvitop.api.device.device import Device, is_mig_device_uuid
-from nvitop.api.device.mig import MigDevice
-from nvitop.api.device.visible import parse_cuda_visible_devices, what_is_visible
+from nvitop.api.device.device import Device, MigDevice
+from nvitop.api.device.uuids import is_mig_device_uuid
+from nvitop.api.device.visible import describe_visible, parse_cuda_visible_devices
 from nvitop.api.utils import NA
 
 if TYPE_CHECKING:
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 
 class CudaDevice(Device):
-    """A GPU or MIG device that CUDA programs see, by its CUDA index. See :class:`Device`.
+    """A GPU or MIG device that is visible to CUDA programs, by its CUDA index. See :class:`Device`.
 
-    The CUDA index is what ``cudaSetDevice`` and frameworks use (``cuda:0``). It depends on
-    ``CUDA_VISIBLE_DEVICES``, and on ``CUDA_DEVICE_ORDER``: by default the fastest GPU comes first,
-    so between unlike GPUs the CUDA index differs from the one of nvidia-smi. The rules are those of
-    :func:`parse_cuda_visible_devices`.
+    The CUDA index is the one of ``cudaSetDevice`` and frameworks (``cuda:0``). It depends on
+    ``CUDA_VISIBLE_DEVICES`` and ``CUDA_DEVICE_ORDER``: by default the fastest GPU comes first, so
+    with different GPUs the CUDA index may differ from the index in nvidia-smi. The rules are those
+    of :func:`parse_cuda_visible_devices`.
 
     >>> CudaDevice(0)                   # or Device.cuda(0)
     CudaDevice(cuda_index=0, nvml_index=3, name="NVIDIA H100 80GB HBM3", total_memory=79.65GiB)
 
-    For CUDA a device has no parts: it is always a leaf. A MIG device becomes a
+    A CUDA device has no MIG devices; it is always a leaf device. A MIG device becomes a
     :class:`CudaMigDevice`.
 
     Args:
         cuda_index: CUDA index, or UUID.
-        nvml_index: Index in NVML, (GPU index, MIG index) for MIG devices.
+        nvml_index: NVML index; (GPU index, MIG index) for MIG devices.
         uuid: UUID of a GPU or of a MIG device.
 
     Raises:
-        TypeError: Not just one argument, or one of the wrong type.
-        RuntimeError: CUDA does not see that many devices.
-        NVMLError: There is no such device, or NVML cannot be initialised.
+        TypeError: Not exactly one argument, or an argument of the wrong type.
+        RuntimeError: Fewer devices are visible to CUDA.
+        NVMLError: There is no such device, or NVML cannot be initialized.
     """
 
-    #: What it is made of: index in NVML or UUID.
+    #: NVML index or UUID that the device was created from.
     _sought: tuple[int | tuple[int, int] | None, str | None]
     _cuda_index: int | None
 
@@ -53,12 +53,12 @@ class CudaDevice(Device):
         nvml_index: int | tuple[int, int] | None = None,
         uuid: str | None = None,
     ) -> CudaDevice:
-        """Find out which device it is, and so the class."""
+        """Find the NVML index, which decides the class."""
         if isinstance(cuda_index, str) and uuid is None:
             cuda_index, uuid = None, cuda_index
         if sum(argument is not None for argument in (cuda_index, nvml_index, uuid)) != 1:
             raise TypeError(
-                'a CUDA device is made of just one of cuda_index, nvml_index and uuid, got '
+                'a CUDA device needs exactly one of cuda_index, nvml_index and uuid, got '
                 f'cuda_index={cuda_index!r}, nvml_index={nvml_index!r}, uuid={uuid!r}'
             )
         if cuda_index is not None:
@@ -82,10 +82,10 @@ class CudaDevice(Device):
 
     @property
     def cuda_index(self) -> int:
-        """Index in CUDA programs: the one the device was made of, else found once and kept.
+        """CUDA index, as given when the device was created, or determined once.
 
         Raises:
-            RuntimeError: CUDA programs do not see the device.
+            RuntimeError: The device is not visible to CUDA.
         """
         if self._cuda_index is None:
             self._cuda_index = super().cuda_index
@@ -105,30 +105,31 @@ class CudaDevice(Device):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Not by CUDA index, which may mean another device where the pickle is read.
+        # The CUDA index may be another device where the pickle is loaded.
         return _unpickled, (type(self), *self._sought)
 
     def as_snapshot(self) -> Snapshot:
-        """What :meth:`Device.as_snapshot` holds, and ``cuda_index``, ``NA`` if CUDA sees it not."""
+        """Values as in :meth:`Device.as_snapshot`, and ``cuda_index``, ``NA`` if not visible to CUDA."""
         snapshot = super().as_snapshot()
         snapshot['cuda_index'] = self._cuda_index_or_na()
         return snapshot
 
     @classmethod
     def count(cls) -> int:
-        """Number of devices that CUDA programs see; 0 where NVML cannot be used."""
+        """Number of devices that are visible to CUDA; 0 if NVML cannot be initialized."""
         return len(parse_cuda_visible_devices())
 
     @classmethod
     def from_indices(
         cls, indices: int | Iterable[int | tuple[int, int]] | None = None
     ) -> list[Any]:
-        """Devices of the given CUDA indices, in their order.
+        """Devices with the given CUDA indices, in their order.
 
-        Without indices all that CUDA programs see; none where NVML cannot be used.
+        Without indices, all that are visible to CUDA. The list is empty if NVML cannot be
+        initialized.
 
         Raises:
-            RuntimeError: CUDA does not see that many devices.
+            RuntimeError: Fewer devices are visible to CUDA.
         """
         if indices is None:
             visible = parse_cuda_visible_devices()
@@ -143,22 +144,22 @@ class CudaDevice(Device):
 
 
 class CudaMigDevice(CudaDevice, MigDevice):
-    """A MIG device that CUDA programs see: their only one. See :class:`CudaDevice`."""
+    """The only MIG device that is visible to CUDA. See :class:`CudaDevice`."""
 
 
 def _nvml_indices(cuda_indices: Sequence[object]) -> list[int] | list[tuple[int, int]]:
-    """Translate CUDA indices to indices in NVML."""
+    """Return the NVML indices of CUDA indices."""
     visible: list[Any] = parse_cuda_visible_devices()
     if not visible:
-        # Raises where the reason is that NVML cannot be used.
+        # Raises if NVML cannot be initialized.
         libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
     found = []
     for index in cuda_indices:
         if not isinstance(index, int) or isinstance(index, bool):
-            raise TypeError(f'a CUDA index is a number, not {index!r}')
+            raise TypeError(f'a CUDA index must be an int, not {index!r}')
         if not 0 <= index < len(visible):
             raise RuntimeError(
-                f'CUDA error: invalid device ordinal: {index}, {what_is_visible(len(visible))}'
+                f'CUDA error: invalid device ordinal: {index}, {describe_visible(len(visible))}'
             )
         found.append(visible[index])
     return found

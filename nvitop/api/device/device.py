@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device: all subjects together, how it is made, compared, shown, and taken a snapshot of."""
+"""Devices: all mixins together, how devices are found, compared and shown, and their snapshots."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import re
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.device.clock import ClockMixin
+from nvitop.api.device.driver import DriverMixin, getter_function
+from nvitop.api.device.extended import ExtendedMixin
 from nvitop.api.device.gpm import GpmMixin
+from nvitop.api.device.handles import (
+    find,
+    find_mig_by_uuid,
+    index_or_uuid,
+    is_pair,
+    mig_handles,
+)
 from nvitop.api.device.health import HealthMixin
 from nvitop.api.device.identity import IdentityMixin
 from nvitop.api.device.interconnect import InterconnectMixin
@@ -20,53 +27,23 @@ from nvitop.api.device.mode import ModeMixin
 from nvitop.api.device.power import PowerMixin
 from nvitop.api.device.process import ProcessMixin
 from nvitop.api.device.utilization import UtilizationMixin
+from nvitop.api.device.uuids import UUID_PATTERN, is_mig_device_uuid
 from nvitop.api.device.visible import VisibilityMixin
-from nvitop.api.libnvml._errors import is_unreachable
-from nvitop.api.utils import NA, Snapshot, snapshot_of
+from nvitop.api.metrics import METRICS
+from nvitop.api.utils import NA, NaType, Snapshot, snapshot_of
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
-    from nvitop.api.device.extended import ExtendedMixin
-    from nvitop.api.device.mig import MigDevice
-
     D = TypeVar('D', bound='Device')
-else:
-    ExtendedMixin = DeviceBase  # until the first question: see _join_extended_values
-
-_UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
-
-
-# Compiled on use: few programs look at UUIDs, and it takes as long as importing four modules.
-@functools.lru_cache(maxsize=None)
-def uuid_pattern() -> re.Pattern[str]:
-    """The pattern of UUIDs: of GPUs, of MIG devices, and of MIG devices before R470."""
-    return re.compile(
-        rf'(?:(?P<gpu>GPU-{_UUID})'
-        rf'|(?P<mig>MIG-{_UUID})'
-        rf'|MIG-(?P<parent>GPU-{_UUID})/(?P<gpu_instance>\d+)/(?P<compute_instance>\d+))\Z'
-    )
-
-
-class _UuidPatternOnUse:
-    """The value of :attr:`Device.UUID_PATTERN`."""
-
-    def __get__(self, instance: object, owner: type) -> re.Pattern[str]:
-        return uuid_pattern()
-
-
-_VERSION_SUFFIX = r'(_v\d+)\Z'
-
-
-def is_mig_device_uuid(uuid: str | None) -> bool:
-    """Whether a text is the UUID of a MIG device: ``'MIG-…'``."""
-    match = uuid_pattern().match(uuid) if isinstance(uuid, str) else None
-    return match is not None and match['gpu'] is None
+    M = TypeVar('M', bound='MigDevice')
 
 
 class Device(
     IdentityMixin,
+    DriverMixin,
     ProcessMixin,
     MemoryMixin,
     UtilizationMixin,
@@ -81,82 +58,57 @@ class Device(
 ):
     """A GPU, or a MIG device: a slice of a GPU that is a device of its own.
 
-    ``Device(…)`` makes a :class:`PhysicalDevice` or a :class:`MigDevice`, by what it is given:
+    ``Device(…)`` creates a :class:`PhysicalDevice` or a :class:`MigDevice`, depending on its
+    argument:
 
-    >>> Device(0)                       # the first GPU, in the order of PCI bus ids
+    >>> Device(0)                       # the first GPU, in the order of PCI bus IDs
     >>> Device((1, 0))                  # the first MIG device of the second GPU
     >>> Device(Device(0).uuid())        # by UUID, of a GPU or of a MIG device
     >>> Device(bus_id='00000000:1B:00.0')
 
-    Getters ask the driver when they are called. What the driver does not tell is ``NA``; getters never
-    raise because of the driver, and :meth:`unavailable_reason` has its error. Within
-    :meth:`oneshot` each question is asked once. Units: memory in bytes, loads in percent (0 to 100),
-    clocks in MHz, power in mW, temperature in °C, throughput in KiB/s; getters ending in ``_human``
-    give text with a unit.
+    Getters query the driver when they are called. They return ``NA`` for values that the driver does
+    not report, and never raise because of the driver; :meth:`reading` has the reason. Within
+    :meth:`oneshot` each driver call is made once. Units: memory in bytes, utilization in percent (0
+    to 100), clocks in MHz, power in mW, temperature in °C, throughput in KiB/s; getters ending in
+    ``_human`` return text with a unit.
 
-    Anything else that NVML can be asked of a device has a method as well, ``device.board_id()`` for
-    ``nvmlDeviceGetBoardId(handle)``: the name in snake_case, versions as they are (``pci_info_v3``).
+    Every other device function of NVML is a method as well: ``device.board_id()`` calls
+    ``nvmlDeviceGetBoardId(handle)``. The name is in snake_case, with the version as a suffix
+    (``pci_info_v3``).
 
-    Devices are equal if index and UUID are, can be hashed, and are pickled by index. A GPU that is
-    lost when its device is made has no handle and is called ``'ERROR: GPU is Lost'``.
+    Devices are equal if index and UUID are equal, are hashable, and are pickled by index. A GPU that
+    is lost when its device object is created has no handle and the name ``'ERROR: GPU is Lost'``.
 
     Args:
-        index: Index in NVML, (GPU index, MIG index), or UUID.
+        index: NVML index, (GPU index, MIG index), or UUID.
         uuid: UUID of a GPU or of a MIG device.
-        bus_id: PCI bus id of a GPU.
+        bus_id: PCI bus ID of a GPU.
 
     Raises:
-        TypeError: Not just one argument, or one of the wrong type.
-        NVMLError: There is no such device, or NVML cannot be initialised.
+        TypeError: Not exactly one argument, or an argument of the wrong type.
+        NVMLError: There is no such device, or NVML cannot be initialized.
     """
 
     _known_identity: tuple[Any, str] | None = None
 
-    UUID_PATTERN: ClassVar[re.Pattern[str]] = cast(Any, _UuidPatternOnUse())
+    UUID_PATTERN: ClassVar[re.Pattern[str]] = UUID_PATTERN
 
-    #: What :meth:`as_snapshot` holds, beside ``index`` and ``physical_index``.
+    #: Getters of :meth:`as_snapshot`, in addition to ``index`` and ``physical_index``.
     SNAPSHOT_KEYS: ClassVar[Sequence[str]] = [
-        'name',
-        'uuid',
-        'bus_id',
+        *(metric.method for metric in METRICS if metric.snapshot),
         'memory_info',
-        'memory_used',
-        'memory_free',
-        'memory_total',
         'memory_used_human',
         'memory_free_human',
         'memory_total_human',
-        'memory_percent',
         'memory_usage',
         'utilization_rates',
-        'gpu_utilization',
-        'memory_utilization',
-        'encoder_utilization',
-        'decoder_utilization',
         'clock_infos',
         'max_clock_infos',
         'clock_speed_infos',
-        'sm_clock',
-        'memory_clock',
-        'fan_speed',
-        'temperature',
-        'power_usage',
-        'power_limit',
         'power_status',
         'pcie_throughput',
-        'pcie_tx_throughput',
-        'pcie_rx_throughput',
         'pcie_tx_throughput_human',
         'pcie_rx_throughput_human',
-        'display_active',
-        'display_mode',
-        'current_driver_model',
-        'persistence_mode',
-        'performance_state',
-        'total_volatile_uncorrected_ecc_errors',
-        'compute_mode',
-        'cuda_compute_capability',
-        'mig_mode',
     ]
 
     def __new__(
@@ -166,14 +118,12 @@ class Device(
         uuid: str | None = None,
         bus_id: str | None = None,
     ) -> Device:
-        """Choose the class by what is given."""
+        """Choose the class by the argument."""
         if cls is not Device:
             return super().__new__(cls)
-        from nvitop.api.device.mig import MigDevice
-        from nvitop.api.device.physical import PhysicalDevice
-
-        named = index if isinstance(index, str) else uuid
-        is_mig = isinstance(index, tuple) or is_mig_device_uuid(named)
+        is_mig = isinstance(index, tuple) or is_mig_device_uuid(
+            index if isinstance(index, str) else uuid
+        )
         return super().__new__(MigDevice if is_mig else PhysicalDevice)
 
     def __init__(
@@ -183,52 +133,47 @@ class Device(
         uuid: str | None = None,
         bus_id: str | None = None,
     ) -> None:
-        """Find the GPU: by index, UUID or PCI bus id."""
-        index, uuid = only_one(index, uuid, bus_id)
+        """Find the GPU by index, UUID or PCI bus ID."""
+        index, uuid = index_or_uuid(index, uuid, bus_id)
         if index is not None and (isinstance(index, bool) or not isinstance(index, int)):
-            raise TypeError(f'the index of a GPU is a number, not {index!r}')
-        handle, loss = NA, None
-        try:
-            if index is not None:
-                handle = find('nvmlDeviceGetHandleByIndex', index)
-            elif uuid is not None:
-                handle = find('nvmlDeviceGetHandleByUUID', uuid.encode())
-            else:
-                handle = find('nvmlDeviceGetHandleByPciBusId', str(bus_id).encode())
-            if index is None:
-                index = int(find('nvmlDeviceGetIndex', handle))
-        except libnvml.NVMLError as error:
-            if not is_unreachable(error):
-                raise
-            loss = error.with_traceback(None)
-        super().__init__(NA if index is None else index, None if loss else handle, loss)
+            raise TypeError(f'the index of a GPU must be an int, not {index!r}')
+        if index is not None:
+            handle, loss = find('nvmlDeviceGetHandleByIndex', index)
+        elif uuid is not None:
+            handle, loss = find('nvmlDeviceGetHandleByUUID', uuid.encode())
+        else:
+            handle, loss = find('nvmlDeviceGetHandleByPciBusId', str(bus_id).encode())
+        known: Any = NA if index is None else index
+        if index is None and loss is None:
+            known, loss = find('nvmlDeviceGetIndex', handle)
+        super().__init__(NA if known is None else known, None if loss else handle, loss)
 
-    # which device
+    # Identity
 
     @property
     def index(self) -> int | tuple[int, int]:
-        """Index in NVML (the order of PCI bus ids); (GPU index, MIG index) of MIG devices.
+        """NVML index, in the order of PCI bus IDs; (GPU index, MIG index) of MIG devices.
 
-        ``NA`` for a GPU that was lost already when its device was made by UUID or bus id.
+        ``NA`` for a GPU that was already lost when its device was created by UUID or bus ID.
         """
         index: int | tuple[int, int] = self._index
         return index
 
     @property
     def nvml_index(self) -> int | tuple[int, int]:
-        """The same as :attr:`index`, as opposed to :attr:`cuda_index`."""
+        """NVML index, equal to :attr:`index`, in contrast to :attr:`cuda_index`."""
         index: int | tuple[int, int] = self._index
         return index
 
     @property
     def physical_index(self) -> int:
-        """Index of the GPU in NVML, that of the parent for a MIG device."""
+        """NVML index of the GPU; for a MIG device that of its parent."""
         index: int = self._index[0] if isinstance(self._index, tuple) else self._index
         return index
 
     @property
     def handle(self) -> Any:
-        """Handle of the driver, to be used with :mod:`nvitop.libnvml`; ``None`` for a lost GPU."""
+        """Driver handle for functions of :mod:`nvitop.libnvml`; ``None`` for a lost GPU."""
         return self._handle
 
     def __repr__(self) -> str:
@@ -246,7 +191,7 @@ class Device(
         return hash(self._identity())
 
     def _identity(self) -> tuple[Any, str]:
-        # Kept as first known: a device must not change its hash when its GPU is lost.
+        # Remembered: the hash must not change when the GPU is lost.
         if self._known_identity is None:
             self._known_identity = self._index, self.uuid()
         return self._known_identity
@@ -255,58 +200,48 @@ class Device(
         return type(self), (self._index if self._index is not NA else self.uuid(),)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """A method for any other ``nvmlDeviceGet…``, by its name in snake_case."""
-        if not name.startswith('_'):
-            _join_extended_values()
-            if hasattr(type(self), name):
-                found: Callable[..., Any] = getattr(self, name)
-                return found
-        function = _getter_function(name)
+        """Return a method for any other ``nvmlDeviceGet…`` function, by its snake_case name."""
+        function = getter_function(name)
         if not function:
             raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}')
 
         def method(*args: Any, **kwargs: Any) -> Any:
-            return self._ask(function, args, kwargs)[0]
+            return self._call(function, args, kwargs).value
 
         method.__name__ = name
         method.__qualname__ = f'{type(self).__name__}.{name}'
-        method.__doc__ = f'The answer to ``{function}``, ``NA`` where the driver has none.'
+        method.__doc__ = f'Return the result of ``{function}``, ``NA`` if there is none.'
         self.__dict__[name] = method
         return method
 
-    def __dir__(self) -> Iterable[str]:
-        """All names, of extended facts too."""
-        _join_extended_values()
-        return super().__dir__()
-
-    # slices
+    # MIG devices
 
     def mig_device(self, mig_index: int) -> MigDevice:
-        """The MIG device of this index on the GPU.
+        """MIG device of the GPU with this index.
 
         Raises:
-            NVMLError: There is no such device: a MIG device, and a device of CUDA, has none.
+            NVMLError: There is no such device: MIG devices and CUDA devices have none.
         """
         raise libnvml.NVMLError(libnvml.NVML_ERROR_NOT_FOUND)
 
     def mig_devices(self) -> list[MigDevice]:
-        """The MIG devices of the GPU; none for a MIG device."""
+        """MIG devices of the GPU; an empty list for a MIG device."""
         return []
 
     def is_leaf_device(self) -> bool:
-        """Whether there is no MIG device below: processes run on leaf devices."""
+        """Whether processes run on this device: a GPU outside of MIG mode, or a MIG device."""
         return True
 
     def to_leaf_devices(self) -> list[Device]:
-        """The MIG devices of a GPU in MIG mode, otherwise the device itself."""
+        """MIG devices of a GPU in MIG mode; otherwise the device itself."""
         return [self]
 
-    # snapshots
+    # Snapshots
 
     def as_snapshot(self) -> Snapshot:
-        """All :attr:`SNAPSHOT_KEYS` of one moment, as attributes and items.
+        """Values of all :attr:`SNAPSHOT_KEYS` at one moment, as attributes and items.
 
-        Each fact is asked once. What is not held is asked when it is used.
+        Each driver call is made once. Other attributes are read from the device on use.
         """
         with self.oneshot():
             values = {key: getattr(self, key)() for key in self.SNAPSHOT_KEYS}
@@ -314,67 +249,43 @@ class Device(
             self, {'index': self.index, 'physical_index': self.physical_index, **values}
         )
 
-    # all devices
+    # All devices
 
     @classmethod
     def is_available(cls) -> bool:
-        """Whether there is a device of this class that can be asked. Never raises."""
+        """Whether there is a device of this class. Never raises."""
         try:
             return cls.count() > 0
         except (libnvml.NVMLError, AttributeError):
             return False
 
-    @staticmethod
-    def driver_version() -> str:
-        """Version of the driver: ``'570.172.08'``.
-
-        NVML: ``nvmlSystemGetDriverVersion`` · nvidia-smi: ``driver_version``
-
-        Raises:
-            NVMLError: NVML cannot be initialised.
-        """
-        return _text(libnvml.nvmlQuery('nvmlSystemGetDriverVersion'))
-
-    @staticmethod
-    def cuda_driver_version() -> str:
-        """Highest version of CUDA that the driver can run: ``'12.8'``.
-
-        NVML: ``nvmlSystemGetCudaDriverVersion`` · nvidia-smi: CUDA Version
-
-        Raises:
-            NVMLError: NVML cannot be initialised.
-        """
-        return version_text(libnvml.nvmlQuery('nvmlSystemGetCudaDriverVersion'))
-
-    max_cuda_version = cuda_driver_version
-
     @classmethod
     def count(cls) -> int:
-        """Number of GPUs that NVML sees.
+        """Number of GPUs that NVML reports.
 
         NVML: ``nvmlDeviceGetCount`` · nvidia-smi: ``count``
 
         Raises:
-            NVMLError: NVML cannot be initialised.
+            NVMLError: NVML cannot be initialized.
         """
         return int(libnvml.nvmlQuery('nvmlDeviceGetCount', default=0))
 
     @classmethod
     def all(cls: type[D]) -> list[D]:
-        """All devices of this class, as :meth:`from_indices` gives them."""
+        """All devices of this class, as returned by :meth:`from_indices`."""
         return cls.from_indices()
 
     @classmethod
     def from_indices(
         cls: type[D], indices: int | Iterable[int | tuple[int, int]] | None = None
     ) -> list[D]:
-        """Devices of the given indices in NVML, in their order.
+        """Devices with the given NVML indices, in their order.
 
-        Without indices all GPUs, but for those that cannot be used (no permission, no power); none
-        where NVML cannot be initialised.
+        Without indices, all GPUs except for those that cannot be used (no permission, no power). The
+        list is empty if NVML cannot be initialized.
 
         Raises:
-            NVMLError: One of the indices given does not exist, or cannot be used.
+            NVMLError: A given index does not exist, or the GPU cannot be used.
         """
         if indices is None:
             devices = []
@@ -386,57 +297,191 @@ class Device(
         return [cls(index) for index in ([indices] if isinstance(indices, int) else indices)]
 
 
-def _join_extended_values() -> None:
-    """Give devices the methods of :mod:`nvitop.api.device.extended`, which few programs ask for."""
-    if DeviceBase not in Device.__bases__:
-        return
-    from nvitop.api.device.extended import ExtendedMixin
+class PhysicalDevice(Device):
+    """A GPU, as counted by nvidia-smi. See :class:`Device`."""
 
-    Device.__bases__ = tuple(
-        ExtendedMixin if base is DeviceBase else base for base in Device.__bases__
-    )
+    if TYPE_CHECKING:
+
+        @property
+        def index(self) -> int:
+            """NVML index."""
+
+    def mig_device(self, mig_index: int) -> MigDevice:
+        """MIG device of the GPU with this index.
+
+        NVML: ``nvmlDeviceGetMigDeviceHandleByIndex``
+
+        Raises:
+            NVMLError: There is no such device, or the GPU is not in MIG mode.
+        """
+        return MigDevice((self.index, mig_index))
+
+    def mig_devices(self) -> list[MigDevice]:
+        """Current MIG devices of the GPU, in the order of their indices.
+
+        Indices may have gaps if instances have been destroyed.
+        """
+        return MigDevice.of_parent(self) if self.is_mig_mode_enabled() else []
+
+    def is_leaf_device(self) -> bool:
+        """Whether the GPU is not in MIG mode."""
+        return not self.is_mig_mode_enabled()
+
+    def to_leaf_devices(self) -> list[Device]:
+        """MIG devices of a GPU in MIG mode, possibly none; otherwise the GPU itself."""
+        return list(self.mig_devices()) if self.is_mig_mode_enabled() else [self]
 
 
-def only_one(
-    index: int | tuple[int, int] | str | None, uuid: str | None, bus_id: str | None = None
-) -> tuple[int | tuple[int, int] | None, str | None]:
-    """The index or the UUID that was given, a text in place of the index being a UUID."""
-    if sum(argument is not None for argument in (index, uuid, bus_id)) != 1:
-        raise TypeError(
-            'a device is made of just one of index, uuid and bus_id, got '
-            f'index={index!r}, uuid={uuid!r}, bus_id={bus_id!r}'
+class MigDevice(Device):
+    """A MIG device. See :class:`Device`.
+
+    The driver reports less for it than for a GPU: memory, processes and, since Hopper, performance
+    counters. Other values are ``NA``; values of the whole GPU are available from :attr:`parent`.
+
+    Args:
+        index: (GPU index, MIG index), or UUID.
+        uuid: ``'MIG-…'``, or ``'MIG-GPU-…/3/0'`` with the IDs of GPU and compute instance.
+
+    Raises:
+        TypeError: Not exactly one argument, or an argument of the wrong type.
+        NVMLError: There is no such device, or NVML cannot be initialized.
+    """
+
+    SNAPSHOT_KEYS: ClassVar[Sequence[str]] = [
+        *Device.SNAPSHOT_KEYS,
+        'gpu_instance_id',
+        'compute_instance_id',
+    ]
+
+    def __init__(
+        self,
+        index: int | tuple[int, int] | str | None = None,
+        *,
+        uuid: str | None = None,
+        bus_id: str | None = None,
+    ) -> None:
+        """Find the MIG device by its index on a GPU, or by UUID."""
+        index, uuid = index_or_uuid(index, uuid, bus_id)
+        if uuid is not None:
+            physical_index, mig_index, handle = find_mig_by_uuid(uuid)
+            self._begin(PhysicalDevice(physical_index), mig_index, handle)
+        elif is_pair(index):
+            physical_index, mig_index = index
+            parent = PhysicalDevice(physical_index)
+            if parent._loss is not None:
+                self._begin(parent, mig_index, None, parent._loss)
+                return
+            function = 'nvmlDeviceGetMigDeviceHandleByIndex'
+            self._begin(parent, mig_index, *find(function, parent.handle, mig_index))
+        else:
+            raise TypeError(f'a MIG device needs a pair of ints or a UUID, not {index!r}')
+
+    def _begin(self, parent: PhysicalDevice, mig_index: int, handle: Any, loss: Any = None) -> None:
+        self._parent = parent
+        DeviceBase.__init__(self, (parent.physical_index, mig_index), handle, loss)
+        # Some getters query the parent, whose reasons are then those of the MIG device.
+        self._missing = parent._missing
+
+    if TYPE_CHECKING:
+
+        @property
+        def index(self) -> tuple[int, int]:
+            """(GPU index, MIG index)."""
+
+    @property
+    def mig_index(self) -> int:
+        """Index on the GPU."""
+        return self.index[1]
+
+    @property
+    def parent(self) -> PhysicalDevice:
+        """The GPU."""
+        return self._parent
+
+    def is_mig_device(self) -> bool:
+        """Whether this is a MIG device: always true."""
+        return True
+
+    def bus_id(self) -> str:
+        """PCI bus ID of the GPU, see :meth:`PhysicalDevice.bus_id`."""
+        return self.parent.bus_id()
+
+    def cuda_compute_capability(self) -> tuple[int, int] | NaType:
+        """CUDA compute capability of the GPU, see :meth:`PhysicalDevice.cuda_compute_capability`."""
+        return self.parent.cuda_compute_capability()
+
+    def max_mig_device_count(self) -> int:
+        """Maximum number of MIG devices of a MIG device: 0."""
+        return 0
+
+    def gpu_instance_id(self) -> int | NaType:
+        """ID of the GPU instance, the slice of memory and engines. Queried once.
+
+        NVML: ``nvmlDeviceGetGpuInstanceId`` · nvidia-smi: GI ID
+        """
+        return self._number('nvmlDeviceGetGpuInstanceId', static=True)
+
+    def compute_instance_id(self) -> int | NaType:
+        """ID of the compute instance, the part of the GPU instance's engines. Queried once.
+
+        NVML: ``nvmlDeviceGetComputeInstanceId`` · nvidia-smi: CI ID
+        """
+        return self._number('nvmlDeviceGetComputeInstanceId', static=True)
+
+    def mig_profile(self) -> str:
+        """Profile, from the name of the device: ``'3g.40gb'``, ``'1c.3g.40gb'``.
+
+        NVML: ``nvmlDeviceGetName`` · nvidia-smi -L
+        """
+        _, separator, profile = self.name().rpartition('MIG ')
+        return profile if separator and profile else NA
+
+    def is_gpm_supported(self) -> bool:
+        """Whether the GPU has performance counters, see :meth:`PhysicalDevice.is_gpm_supported`."""
+        return self._handle is not None and self.parent.is_gpm_supported()
+
+    def _fill_gpm_sample(self, pointer: Any) -> None:
+        libnvml.nvmlQuery(
+            'nvmlGpmMigSampleGet',
+            self.parent.handle,
+            self.gpu_instance_id(),
+            pointer,
+            ignore_errors=False,
         )
-    for argument in (uuid, bus_id):
-        if argument is not None and not isinstance(argument, str):
-            raise TypeError(f'UUIDs and PCI bus ids are texts, not {argument!r}')
-    return (None, index) if isinstance(index, str) else (index, uuid)
 
+    @classmethod
+    def of_parent(cls: type[M], parent: PhysicalDevice) -> list[M]:
+        """MIG devices of a GPU, in the order of their indices, which may have gaps."""
+        devices: list[M] = []
+        for mig_index, handle in mig_handles(parent.handle, parent.max_mig_device_count()):
+            device: M = object.__new__(cls)
+            device._begin(parent, mig_index, handle)
+            devices.append(device)
+        return devices
 
-def version_text(version: Any) -> str:
-    """Text of a version number of CUDA: ``12040`` is ``'12.4'``, and ``NA`` stays ``NA``."""
-    if not isinstance(version, int) or version <= 0:
-        return NA
-    major, minor, revision = version // 1000, version % 1000 // 10, version % 10
-    return f'{major}.{minor}.{revision}' if revision else f'{major}.{minor}'
+    @classmethod
+    def count(cls) -> int:
+        """Number of MIG devices of all GPUs.
 
+        Raises:
+            NVMLError: NVML cannot be initialized.
+        """
+        PhysicalDevice.count()  # raises, while all() returns an empty list
+        return sum(len(parent.mig_devices()) for parent in PhysicalDevice.all())
 
-def _text(answer: object) -> str:
-    return answer if isinstance(answer, str) else NA
+    @classmethod
+    def from_indices(
+        cls: type[M], indices: int | Iterable[int | tuple[int, int]] | None = None
+    ) -> list[M]:
+        """MIG devices with the given pairs (GPU index, MIG index), in their order; or with one pair.
 
+        Without indices, those of all GPUs. The list is empty if NVML cannot be initialized.
 
-def find(function: str, *args: Any) -> Any:
-    """The driver's answer where a device is looked for: errors are raised."""
-    return libnvml.nvmlQuery(function, *args, ignore_errors=False)
-
-
-def _getter_function(name: str) -> str:
-    """NVML's function for a snake_case name, whatever NVML writes in capitals; ``''`` if none."""
-    if name.startswith('_') or name != name.lower():
-        return ''
-    stem, *suffix = re.split(_VERSION_SUFFIX, name)
-    exact = 'nvmlDeviceGet' + ''.join(word.capitalize() for word in stem.split('_'))
-    wanted = ''.join([exact, *suffix])
-    if hasattr(libnvml, wanted):
-        return wanted
-    names = (found for found in dir(libnvml) if found.lower() == wanted.lower())
-    return next(names, '')
+        Raises:
+            NVMLError: A given index does not exist.
+        """
+        if indices is None:
+            parents = PhysicalDevice.all()
+            return [d for p in parents if p.is_mig_mode_enabled() for d in cls.of_parent(p)]
+        pairs = [indices] if isinstance(indices, int) or is_pair(indices) else indices
+        return [cls(pair) for pair in pairs]

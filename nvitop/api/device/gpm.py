@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU performance monitoring: what the hardware itself counts, on Hopper and newer."""
+"""GPU performance monitoring (GPM): hardware counters of Hopper and newer GPUs."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from nvitop.api.device.window import Window, check_interval
 from nvitop.api.utils import NA, KiB, NaType
 from nvitop.namedtuple import NamedTuple
 
-#: The counters of the hardware are gathered slower than others; shorter times give rough values.
+#: Shortest useful time between two readings: the hardware updates its counters slowly.
 _SHORTEST_SECONDS = 0.1
 
 
 class GpmMetrics(NamedTuple):
-    """Loads in percent and traffic in KiB/s, each ``NA`` where unknown."""
+    """Utilization in percent and traffic in KiB/s, each ``NA`` if unknown."""
 
-    #: Share of time in which an SM had at least one warp, mean over the SMs.
+    #: Percent of time during which an SM had at least one warp, averaged over the SMs.
     sm_active: float | NaType = NA
-    #: Resident warps, of those possible.
+    #: Resident warps in percent of the maximum.
     sm_occupancy: float | NaType = NA
-    #: Share of time in which tensor cores were busy.
+    #: Percent of time during which the tensor cores were busy.
     tensor_active: float | NaType = NA
-    #: Share of the memory bandwidth in use.
+    #: Memory bandwidth in use, in percent.
     dram_active: float | NaType = NA
     pcie_tx: int | NaType = NA
     pcie_rx: int | NaType = NA
@@ -36,34 +36,34 @@ class GpmMetrics(NamedTuple):
     nvlink_rx: int | NaType = NA
 
 
-#: Numbers of NVML_GPM_METRIC_… in the order of GpmMetrics; of loads in percent, then in MiB/s.
-_LOADS = (2, 3, 5, 10)
+#: Numbers of NVML_GPM_METRIC_… in the order of GpmMetrics: first percentages, then MiB/s.
+_PERCENTAGES = (2, 3, 5, 10)
 _TRAFFIC = (20, 21, 61, 60)
 
 
-#: Samples that nobody holds any more, each with the library that made it.
+#: Samples without a reference, each with the library that allocated it.
 _released: collections.deque[tuple[Any, object]] = collections.deque()
 
 
 class _Sample:
-    """One reading of the counters; its memory is the driver's and is given back later."""
+    """One reading of the counters. The driver owns its memory, which is freed later."""
 
     def __init__(self) -> None:
         self.pointer = libnvml.nvmlQuery('nvmlGpmSampleAlloc', ignore_errors=False)
-        # A finalizer may run at any point, also inside a call of the driver: it must not call it.
+        # A finalizer may run at any point, even inside a driver call, so it must not call the driver.
         finalizer = weakref.finalize(self, _released.append, (self.pointer, libnvml.nvmlLib))
-        # At the end of the process NVML has been shut down: the system takes the memory back.
+        # At exit NVML has been shut down, and the system frees the memory.
         finalizer.atexit = False
 
 
 def _free_released() -> None:
-    """Give the memory of samples that nobody holds back to the driver."""
+    """Free the memory of samples without a reference."""
     while True:
         try:
             pointer, library = _released.popleft()
         except IndexError:
             return
-        # Not by nvmlQuery: nothing is to be initialised again for this, nor told another library.
+        # nvmlQuery would initialize NVML again, and another library must not get the pointer.
         if libnvml.nvmlLib is library:
             with contextlib.suppress(libnvml.NVMLError):
                 libnvml.nvmlGpmSampleFree(pointer)
@@ -72,43 +72,43 @@ def _free_released() -> None:
 def _compare(earlier: _Sample, later: _Sample) -> GpmMetrics:
     request = libnvml.c_nvmlGpmMetricsGet_t()
     request.version = libnvml.NVML_GPM_METRICS_GET_VERSION
-    request.numMetrics = len(_LOADS) + len(_TRAFFIC)
+    request.numMetrics = len(_PERCENTAGES) + len(_TRAFFIC)
     request.sample1, request.sample2 = earlier.pointer, later.pointer
-    for metric, number in zip(request.metrics, _LOADS + _TRAFFIC):
+    for metric, number in zip(request.metrics, _PERCENTAGES + _TRAFFIC):
         metric.metricId = number
     if libnvml.nvmlQuery('nvmlGpmMetricsGet', request) is NA:
         return GpmMetrics()
     metrics = request.metrics[: request.numMetrics]
     values = [m.value if m.nvmlReturn == 0 and 0 <= m.value < math.inf else None for m in metrics]
-    loads, traffic = values[: len(_LOADS)], values[len(_LOADS) :]
+    percentages, traffic = values[: len(_PERCENTAGES)], values[len(_PERCENTAGES) :]
     return GpmMetrics(
-        *(NA if v is None or v > 100 else round(v, 1) for v in loads),
+        *(NA if v is None or v > 100 else round(v, 1) for v in percentages),
         *(NA if v is None else round(v * KiB) for v in traffic),
     )
 
 
 class GpmMixin(DeviceBase):
-    """Performance counters of the hardware: ``NA`` before Hopper, and without permission.
+    """Hardware performance counters; ``NA`` before Hopper, and without permission.
 
-    While they are read the GPU may save less power, so the monitor reads them only while shown.
+    Reading them may keep the GPU from saving power, so the monitor reads them only while shown.
     """
 
     _gpm: Window[_Sample, GpmMetrics] | None = None
 
     def is_gpm_supported(self) -> bool:
-        """Whether the GPU has these counters: Hopper and newer, driver R520 and newer.
+        """Whether the GPU has these counters: Hopper and newer with driver R520 and newer.
 
         NVML: ``nvmlGpmQueryDeviceSupport``
         """
-        answer = self._fact('nvmlGpmQueryDeviceSupport')
+        answer = self._query('nvmlGpmQueryDeviceSupport', static=True)
         return bool(getattr(answer, 'isSupportedDevice', False))
 
     @once_in_oneshot
     def gpm_metrics(self, interval: float | None = None) -> GpmMetrics:
-        """Real loads of the SMs, tensor cores and memory in percent, PCIe and NVLink traffic in KiB/s.
+        """Utilization of SMs, tensor cores and memory in percent; PCIe and NVLink traffic in KiB/s.
 
-        Without an interval this is the mean since the last call of any GPM getter, and only the
-        first call waits, for 100 ms. A MIG device has counters of its own.
+        Without an interval, return the mean since the last call of any GPM getter; only the first
+        call waits, for 100 ms. A MIG device has its own counters.
 
         NVML: ``nvmlGpmSampleGet`` (``nvmlGpmMigSampleGet``) and ``nvmlGpmMetricsGet``
 
@@ -123,26 +123,27 @@ class GpmMixin(DeviceBase):
         if window is None:
             return GpmMetrics()
         metrics = window.measure(self._read_gpm, interval)
-        if metrics == GpmMetrics() and self._failure.error is None:
-            self._failure.error = libnvml.last_error('nvmlGpmMetricsGet')
+        if metrics == GpmMetrics() and self._missing.reason is None:
+            self._missing.reason = libnvml.last_error('nvmlGpmMetricsGet')
         return metrics
 
     def begin_gpm(self) -> None:
-        """Begin to measure: the next call of a GPM getter gives the mean since, and need not wait."""
+        """Start a measurement: the next call of a GPM getter returns the mean since, without waiting."""
         window = self._gpm_window()
         if window is not None:
             window.begin(self._read_gpm)
 
     def _gpm_window(self) -> Window[_Sample, GpmMetrics] | None:
         if not self.is_gpm_supported():
-            self._note_unsupported()
+            if self._missing.reason is None:  # the driver answered "no"
+                self._missing.reason = libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
             return None
         if self._gpm is None:
             self._gpm = Window(_compare, GpmMetrics(), shortest=_SHORTEST_SECONDS)
         return self._gpm
 
     def release_gpm(self) -> None:
-        """Give back what :meth:`gpm_metrics` holds of the driver; the next call begins anew."""
+        """Free the driver's memory that :meth:`gpm_metrics` holds; the next call starts over."""
         self._gpm = None
         _free_released()
 
@@ -152,8 +153,8 @@ class GpmMixin(DeviceBase):
             sample = _Sample()
             self._fill_gpm_sample(sample.pointer)
         except libnvml.NVMLError as error:
-            # Its traceback would keep the sample.
-            self._failure.error = error.with_traceback(None)
+            # Its traceback would keep a reference to the sample.
+            self._missing.reason = error.with_traceback(None)
             return None
         return sample
 
@@ -161,17 +162,17 @@ class GpmMixin(DeviceBase):
         libnvml.nvmlQuery('nvmlGpmSampleGet', self._handle, pointer, ignore_errors=False)
 
     def gpm_sm_active(self) -> float | NaType:
-        """Share of time in percent in which an SM had a warp, mean over SMs; see :meth:`gpm_metrics`."""
+        """Percent of time during which an SM had a warp, averaged over SMs; see :meth:`gpm_metrics`."""
         return self.gpm_metrics().sm_active
 
     def gpm_sm_occupancy(self) -> float | NaType:
-        """Resident warps in percent of those possible; see :meth:`gpm_metrics`."""
+        """Resident warps in percent of the maximum; see :meth:`gpm_metrics`."""
         return self.gpm_metrics().sm_occupancy
 
     def gpm_tensor_active(self) -> float | NaType:
-        """Share of time in percent in which tensor cores were busy; see :meth:`gpm_metrics`."""
+        """Percent of time during which tensor cores were busy; see :meth:`gpm_metrics`."""
         return self.gpm_metrics().tensor_active
 
     def gpm_dram_active(self) -> float | NaType:
-        """Share of the memory bandwidth in use, in percent; see :meth:`gpm_metrics`."""
+        """Memory bandwidth in use, in percent; see :meth:`gpm_metrics`."""
         return self.gpm_metrics().dram_active

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device is: names, numbers on the board, architecture. None of it ever changes."""
+"""What a device is: names, numbers of the board, architecture. None of these values ever changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _ARCHITECTURES = {
     10: 'Blackwell',
     13: 'Rubin',
 }
-#: NVML's number of a product brand → its name.
+#: NVML's number of a product brand → its name. The simulated driver has a table of its own, so that
+#: a wrong number here fails a test.
 BRANDS = {
     1: 'Quadro',
     2: 'Tesla',
@@ -42,33 +43,35 @@ _LOST_NAMES = {'NVMLError_GpuIsLost': 'ERROR: GPU is Lost', 'NVMLError_Unknown':
 
 
 class IdentityMixin(DeviceBase):
-    """What a device is. All of it is asked once."""
+    """What a device is. All values are queried once."""
 
     def name(self) -> str:
-        """Product name: ``'NVIDIA H100 80GB HBM3'``.
+        """Product name, such as ``'NVIDIA H100 80GB HBM3'``.
 
-        A GPU that is lost when its device is made is called ``'ERROR: GPU is Lost'`` or
-        ``'ERROR: Unknown'``.
+        ``'ERROR: GPU is Lost'`` or ``'ERROR: Unknown'`` if the GPU was lost when the device object
+        was created.
 
         NVML: ``nvmlDeviceGetName`` · nvidia-smi: ``name``
         """
         if self._loss is not None:
             return _LOST_NAMES.get(type(self._loss).__name__, f'ERROR: {self._loss}')
-        return self._text_fact('nvmlDeviceGetName')
+        return self._text('nvmlDeviceGetName')
 
     def uuid(self) -> str:
-        """Globally unique identifier, which stays with the board: ``'GPU-…'``, ``'MIG-…'``.
+        """Globally unique identifier of the board or MIG device: ``'GPU-…'``, ``'MIG-…'``.
 
         NVML: ``nvmlDeviceGetUUID`` · nvidia-smi: ``uuid``
         """
-        return self._text_fact('nvmlDeviceGetUUID')
+        return self._text('nvmlDeviceGetUUID')
 
     def bus_id(self) -> str:
-        """PCI bus id, ``domain:bus:device.function`` in hexadecimal: ``'00000000:1B:00.0'``.
+        """PCI bus ID, ``domain:bus:device.function`` in hexadecimal: ``'00000000:1B:00.0'``.
 
-        A MIG device has that of its GPU. NVML: ``nvmlDeviceGetPciInfo`` · nvidia-smi: ``pci.bus_id``
+        A MIG device has the bus ID of its GPU.
+
+        NVML: ``nvmlDeviceGetPciInfo`` · nvidia-smi: ``pci.bus_id``
         """
-        bus_id = getattr(self._fact('nvmlDeviceGetPciInfo'), 'busId', NA)
+        bus_id = getattr(self._query('nvmlDeviceGetPciInfo', static=True), 'busId', NA)
         if isinstance(bus_id, bytes):
             bus_id = bus_id.decode('utf-8', 'replace')
         return str(bus_id) or NA if bus_id is not NA else NA
@@ -78,44 +81,47 @@ class IdentityMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetSerial`` · nvidia-smi: ``serial``
         """
-        return self._text_fact('nvmlDeviceGetSerial')
+        return self._text('nvmlDeviceGetSerial')
 
     def vbios_version(self) -> str:
-        """Version of the video BIOS. NVML: ``nvmlDeviceGetVbiosVersion`` · nvidia-smi: ``vbios_version``."""
-        return self._text_fact('nvmlDeviceGetVbiosVersion')
+        """Version of the video BIOS.
+
+        NVML: ``nvmlDeviceGetVbiosVersion`` · nvidia-smi: ``vbios_version``
+        """
+        return self._text('nvmlDeviceGetVbiosVersion')
 
     def board_part_number(self) -> str:
         """Part number of the board; ``NA`` for boards without one (GeForce).
 
         NVML: ``nvmlDeviceGetBoardPartNumber`` · nvidia-smi -q: GPU Part Number
         """
-        return self._text_fact('nvmlDeviceGetBoardPartNumber')
+        return self._text('nvmlDeviceGetBoardPartNumber')
 
     def numa_node(self) -> int | NaType:
-        """NUMA node that holds the memory of the GPU (Grace Hopper and the like), else ``NA``.
+        """NUMA node of the GPU's memory; ``NA`` unless the CPU can address it (Grace Hopper).
 
         NVML: ``nvmlDeviceGetNumaNodeId`` · nvidia-smi topo -m: GPU NUMA ID
         """
-        return self._int_fact('nvmlDeviceGetNumaNodeId')
+        return self._number('nvmlDeviceGetNumaNodeId', static=True)
 
     def cuda_compute_capability(self) -> tuple[int, int] | NaType:
-        """CUDA compute capability, (major, minor): ``(9, 0)``.
+        """CUDA compute capability, (major, minor), such as ``(9, 0)``.
 
         NVML: ``nvmlDeviceGetCudaComputeCapability`` · nvidia-smi: ``compute_cap``
         """
-        answer = self._fact('nvmlDeviceGetCudaComputeCapability')
+        answer = self._query('nvmlDeviceGetCudaComputeCapability', static=True)
         return (int(answer[0]), int(answer[1])) if answer is not NA else NA
 
     def architecture(self) -> str:
-        """Architecture: ``'Hopper'``; ``NA`` for one that has no name here yet.
+        """Architecture, such as ``'Hopper'``; ``NA`` if it is newer than this release.
 
         NVML: ``nvmlDeviceGetArchitecture`` · nvidia-smi -q: Product Architecture
         """
-        return _ARCHITECTURES.get(self._fact('nvmlDeviceGetArchitecture'), NA)
+        return self._word('nvmlDeviceGetArchitecture', _ARCHITECTURES, static=True)
 
     def brand(self) -> str:
-        """Product brand: ``'GeForce'``; ``NA`` for one that has no name here yet.
+        """Product brand, such as ``'GeForce'``; ``NA`` if it is newer than this release.
 
         NVML: ``nvmlDeviceGetBrand`` · nvidia-smi -q: Product Brand
         """
-        return BRANDS.get(self._fact('nvmlDeviceGetBrand'), NA)
+        return self._word('nvmlDeviceGetBrand', BRANDS, static=True)

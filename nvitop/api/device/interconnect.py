@@ -1,31 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a device is connected, and what moves over it: PCIe and NVLink."""
+"""PCIe and NVLink: links and traffic."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nvitop.api.device.base import (
-    DeviceBase,
-    derived,
-    human,
-    once_in_oneshot,
-)
+from nvitop.api import libnvml
+from nvitop.api.device.base import DeviceBase, once_in_oneshot
 from nvitop.api.device.window import Window, check_interval
 from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.utils import NA, KiB, NaType, bytes2human
 from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Concatenate, ParamSpec, TypeVar
-
     _RateWindow = Window['_Counters', 'list[float | NaType]']
-    P = ParamSpec('P')
-    V = TypeVar('V')
 
 _PCIE_TX, _PCIE_RX = 0, 1
-# Numbers of NVML_FI_DEV_…, of which the oldest bindings lack some.
+# Numbers of NVML_FI_DEV_…; the oldest bindings lack some of the names.
 _FIELD_NVLINK_LINK_COUNT = 91
 _NVLINK_COUNTERS = (138, 139)  # NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, …_RX
 _PCIE_COUNTERS = [(197, 0), (198, 0)]  # NVML_FI_DEV_PCIE_COUNT_TX_BYTES, …_RX_BYTES
@@ -34,7 +25,7 @@ _SAVING_STATES = range(3, 16)
 
 
 class ThroughputInfo(NamedTuple):
-    """Traffic in KiB/s, each direction ``NA`` where unknown."""
+    """Traffic in KiB/s, each direction ``NA`` if unknown."""
 
     #: From the GPU.
     tx: int | NaType = NA
@@ -53,21 +44,21 @@ class ThroughputInfo(NamedTuple):
 
 
 class _Counters(NamedTuple):
-    """Counters as read at one time; ``NA`` for those that the driver does not tell."""
+    """Counters at one time, each ``NA`` if unknown."""
 
-    #: Monotonic, in seconds.
+    #: Monotonic time in seconds.
     taken: float
-    #: Value and the driver's own time (µs) of each.
+    #: Value and driver's time (µs) of each counter.
     values: list[tuple[Any, int]]
 
 
 def _rates(earlier: _Counters, later: _Counters) -> list[float | NaType]:
-    """Growth per second of each counter. One that has been reset in between has none."""
+    """Return the increase per second of each counter; ``NA`` for one that was reset in between."""
     rates: list[float | NaType] = []
     measured = later.taken - earlier.taken
     for (before, since), (after, until) in zip(earlier.values, later.values):
         seconds = (until - since) / 1e6
-        # The driver's times are those of a clock that may be set in between.
+        # The driver's times are of the system clock, which may have been set in between.
         if not (since > 0 < seconds and abs(seconds - measured) < max(1.0, measured)):
             seconds = measured
         is_known = isinstance(before, int) and isinstance(after, int)
@@ -83,35 +74,15 @@ def _new_rate_window() -> _RateWindow:
     return Window(_rates, [])
 
 
-def _is_below(value: int | NaType, most: int | NaType) -> bool | NaType:
-    return value < most if isinstance(value, int) and isinstance(most, int) else NA
+def _is_below(value: int | NaType, maximum: int | NaType) -> bool | NaType:
+    return value < maximum if isinstance(value, int) and isinstance(maximum, int) else NA
 
 
 def throughput2human(throughput: int | NaType) -> str:
-    """Text of a throughput in KiB/s: ``'1.50MiB/s'``; ``NA`` for ``NA``."""
+    """Return a throughput in KiB/s as text, such as ``'1.50MiB/s'``; ``NA`` for ``NA``."""
     if isinstance(throughput, NaType):
         return NA
     return f'{bytes2human(throughput * KiB, min_unit=KiB)}/s'
-
-
-def _throughputs2human(throughputs: list[int | NaType]) -> list[str]:
-    return [throughput2human(throughput) for throughput in throughputs]
-
-
-def _tx(info: ThroughputInfo) -> int | NaType:
-    return info.tx
-
-
-def _rx(info: ThroughputInfo) -> int | NaType:
-    return info.rx
-
-
-def _each_tx(infos: list[ThroughputInfo]) -> list[int | NaType]:
-    return [info.tx for info in infos]
-
-
-def _each_rx(infos: list[ThroughputInfo]) -> list[int | NaType]:
-    return [info.rx for info in infos]
 
 
 def _total(infos: list[ThroughputInfo]) -> ThroughputInfo:
@@ -129,67 +100,59 @@ def _sum(known: list[int]) -> int | NaType:
 
 
 def _by_direction(infos: list[ThroughputInfo]) -> tuple[list[int], list[int]]:
-    """The known values of all links, from and to the GPU."""
+    """Return the known values of all links, from and to the GPU."""
     tx, rx = zip(*infos) if infos else ((), ())
     return [v for v in tx if isinstance(v, int)], [v for v in rx if isinstance(v, int)]
 
 
-def _of_links(
-    name: str, getter: Callable[..., Any], convert: Callable[[Any], V], what: str
-) -> Callable[Concatenate[Any, P], V]:
-    doc = f'NVLink traffic, {what}. Arguments and errors are those of :meth:`nvlink_throughput`.'
-    return derived(name, getter, convert, doc)
-
-
 class InterconnectMixin(DeviceBase):
-    """PCIe and NVLink. Throughputs are in KiB/s, *tx* is from the GPU, *rx* to it."""
+    """PCIe and NVLink. Throughputs are in KiB/s; *tx* is from the GPU, *rx* is to the GPU."""
 
     def pcie_link_generation(self) -> int | NaType:
-        """PCIe generation in use; the link slows down while the GPU saves power.
+        """PCIe generation in use; it is lower while the GPU saves power.
 
         NVML: ``nvmlDeviceGetCurrPcieLinkGeneration`` · nvidia-smi: ``pcie.link.gen.current``
         """
-        return self._int('nvmlDeviceGetCurrPcieLinkGeneration')
+        return self._number('nvmlDeviceGetCurrPcieLinkGeneration')
 
     def max_pcie_link_generation(self) -> int | NaType:
-        """Highest PCIe generation that both GPU and system can; asked once.
+        """Maximum PCIe generation that both GPU and system support. Queried once.
 
         NVML: ``nvmlDeviceGetMaxPcieLinkGeneration`` · nvidia-smi: ``pcie.link.gen.max``
         """
-        return self._int_fact('nvmlDeviceGetMaxPcieLinkGeneration')
+        return self._number('nvmlDeviceGetMaxPcieLinkGeneration', static=True)
 
     def pcie_link_width(self) -> int | NaType:
-        """PCIe lanes in use.
+        """Number of PCIe lanes in use.
 
         NVML: ``nvmlDeviceGetCurrPcieLinkWidth`` · nvidia-smi: ``pcie.link.width.current``
         """
-        return self._int('nvmlDeviceGetCurrPcieLinkWidth')
+        return self._number('nvmlDeviceGetCurrPcieLinkWidth')
 
     def max_pcie_link_width(self) -> int | NaType:
-        """PCIe lanes that both GPU and system have; asked once.
+        """Maximum number of PCIe lanes that both GPU and system support. Queried once.
 
         NVML: ``nvmlDeviceGetMaxPcieLinkWidth`` · nvidia-smi: ``pcie.link.width.max``
         """
-        return self._int_fact('nvmlDeviceGetMaxPcieLinkWidth')
+        return self._number('nvmlDeviceGetMaxPcieLinkWidth', static=True)
 
     def is_pcie_link_down_trained(self) -> bool | NaType:
-        """Whether the PCIe link is worse than GPU and system can: a bad seat, riser or slot.
+        """Whether the PCIe link is worse than GPU and system support, as with a bad riser or slot.
 
-        Fewer lanes always count. A lower generation counts only while the GPU works (performance
-        states P0 to P2, or unknown): otherwise it saves power. ``NA`` where nothing can be compared.
+        Fewer lanes always count. A lower generation counts only while the GPU does not save power
+        (performance state P0 to P2, or unknown). ``NA`` if there is nothing to compare.
         """
         is_narrow = _is_below(self.pcie_link_width(), self.max_pcie_link_width())
         is_slow = _is_below(self.pcie_link_generation(), self.max_pcie_link_generation())
         if is_narrow is True or is_slow is not True:
             return is_slow if is_narrow is NA else is_narrow
-        return self._int('nvmlDeviceGetPerformanceState') not in _SAVING_STATES
+        return self._number('nvmlDeviceGetPerformanceState') not in _SAVING_STATES
 
     def pcie_throughput(self) -> ThroughputInfo:
-        """PCIe traffic from and to the GPU in KiB/s, each ``NA`` where unknown.
+        """PCIe traffic from and to the GPU in KiB/s, each ``NA`` if unknown.
 
-        Where the driver counts the bytes, this is the mean since this program asked the last time,
-        and only the first call waits, for 20 ms. Where it does not, it measures each direction for
-        20 ms.
+        If the driver counts the bytes, this is the mean since the last call in this program, and
+        only the first call waits, for 20 ms. Otherwise each direction is measured for 20 ms.
 
         NVML: ``NVML_FI_DEV_PCIE_COUNT_TX_BYTES`` and ``…_RX_BYTES``, otherwise
         ``nvmlDeviceGetPcieThroughput``
@@ -204,66 +167,70 @@ class InterconnectMixin(DeviceBase):
         """PCIe traffic to the GPU in KiB/s, see :meth:`pcie_throughput`."""
         return self._pcie_direction(_PCIE_RX)
 
-    pcie_tx_throughput_human = human(pcie_tx_throughput, throughput2human)
-    pcie_rx_throughput_human = human(pcie_rx_throughput, throughput2human)
+    def pcie_tx_throughput_human(self) -> str:
+        """PCIe traffic from the GPU as text, such as ``'1.50MiB/s'``; ``NA`` if unknown."""
+        return throughput2human(self.pcie_tx_throughput())
+
+    def pcie_rx_throughput_human(self) -> str:
+        """PCIe traffic to the GPU as text, such as ``'1.50MiB/s'``; ``NA`` if unknown."""
+        return throughput2human(self.pcie_rx_throughput())
 
     def _pcie_direction(self, direction: int) -> int | NaType:
         rates = self._counted_pcie_rates()
         if rates:
             return _rounded(rates[direction], KiB)
-        return self._int('nvmlDeviceGetPcieThroughput', direction)
+        return self._number('nvmlDeviceGetPcieThroughput', direction)
 
     @once_in_oneshot
     def _counted_pcie_rates(self) -> list[float | NaType]:
-        """Bytes per second from the driver's counters, empty where it has none."""
+        """Return bytes per second from the driver's counters; empty if it has none."""
         window = self._pcie_window()
         return [] if window is None else window.measure(self._read_pcie)
 
     def begin_pcie_throughput(self, *, anew: bool = True) -> None:
-        """Begin to measure: the next call of a PCIe getter gives the mean since, and need not wait.
+        """Start a measurement: the next call of a PCIe getter returns the mean since, without waiting.
 
-        Where the driver does not count the bytes this does nothing. Unless ``anew``, a measurement
-        that has begun goes on.
+        This does nothing if the driver does not count the bytes. Unless ``anew``, a measurement that
+        has started goes on.
         """
         window = self._pcie_window()
         if window is not None and (anew or not window.has_begun):
             window.begin(self._read_pcie)
 
     def _pcie_window(self) -> _RateWindow | None:
-        is_counted = self._known('PCIe counters', self._find_pcie_counters)
+        is_counted = self._remembered('PCIe counters', self._find_pcie_counters)
         return self._window('PCIe', _new_rate_window) if is_counted else None
 
     def _find_pcie_counters(self) -> bool | NaType:
-        self._failure.error = None
+        self._missing.reason = None
         counters = self._read_pcie()
         if counters is not None:
-            # The first rate is measured since this reading: there is no need for another one.
+            # This is the first reading: the first rate needs no other one.
             self._window('PCIe', _new_rate_window).begin(lambda: counters)
             return True
-        return False if is_unsupported(self._failure.error, or_invalid=True) else NA
+        return False if is_unsupported(self._missing.reason, or_invalid=True) else NA
 
     def _read_pcie(self) -> _Counters | None:
         return self._read_counters(_PCIE_COUNTERS)
 
     def _read_counters(self, fields: list[tuple[int, int]]) -> _Counters | None:
-        values = self._read_fields(fields)
+        values = self._fields(fields)
         is_known = any(value is not NA for value, _ in values)
         return _Counters(Window.clock(), values) if is_known else None
 
     def nvlink_link_count(self) -> int | NaType:
-        """Number of NVLinks of the GPU, active or not; 0 or ``NA`` where it has none; asked once.
+        """Number of NVLinks of the GPU, active or not; 0 or ``NA`` without NVLink. Queried once.
 
         NVML: ``NVML_FI_DEV_NVLINK_LINK_COUNT``
         """
-        fields = [(_FIELD_NVLINK_LINK_COUNT, 0)]
-        return self._known('NVLink count', lambda: self._in_range(self._read_fields(fields)[0][0]))
+        return self._remembered('NVLink count', lambda: self._field(_FIELD_NVLINK_LINK_COUNT))
 
     @once_in_oneshot
     def nvlink_throughput(self, interval: float | None = None) -> list[ThroughputInfo]:
-        """Traffic of each NVLink in KiB/s, each direction ``NA`` where unknown; protocol not counted.
+        """Traffic of each NVLink in KiB/s without protocol overhead, each direction ``NA`` if unknown.
 
-        Without an interval this is the mean since this program asked the last time, by any NVLink
-        getter, and only the first call waits, for 20 ms. An empty list where there are no NVLinks.
+        Without an interval this is the mean since the last call of any NVLink getter in this
+        program, and only the first call waits, for 20 ms. The list is empty without NVLink.
 
         NVML: ``NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`` and ``…_RX`` · nvidia-smi nvlink -gt d
 
@@ -283,14 +250,15 @@ class InterconnectMixin(DeviceBase):
         return [ThroughputInfo(*pair) for pair in zip(rates[::2], rates[1::2])]
 
     def begin_nvlink_throughput(self) -> None:
-        """Begin to measure: the next call of an NVLink getter gives the mean since without a wait."""
+        """Start a measurement: the next call of an NVLink getter returns the mean since, without waiting."""
         window = self._nvlink_window()
         if window is not None:
             window.begin(self._read_nvlink)
 
     def _nvlink_window(self) -> _RateWindow | None:
         if not self.nvlink_link_count():
-            self._note_unsupported()
+            if self._missing.reason is None:  # the driver answered 0
+                self._missing.reason = libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
             return None
         return self._window('NVLink', _new_rate_window)
 
@@ -298,33 +266,60 @@ class InterconnectMixin(DeviceBase):
         links = range(int(self.nvlink_link_count()))
         return self._read_counters([(field, link) for link in links for field in _NVLINK_COUNTERS])
 
-    nvlink_mean_throughput = _of_links(
-        'nvlink_mean_throughput', nvlink_throughput, _mean, 'mean of all links in KiB/s'
-    )
-    nvlink_total_throughput = _of_links(
-        'nvlink_total_throughput', nvlink_throughput, _total, 'sum of all links in KiB/s'
-    )
-    nvlink_tx_throughput = _of_links(
-        'nvlink_tx_throughput', nvlink_throughput, _each_tx, 'from the GPU, of each link in KiB/s'
-    )
-    nvlink_rx_throughput = _of_links(
-        'nvlink_rx_throughput', nvlink_throughput, _each_rx, 'to the GPU, of each link in KiB/s'
-    )
-    nvlink_mean_tx_throughput = _of_links(
-        'nvlink_mean_tx_throughput', nvlink_mean_throughput, _tx, 'from the GPU, mean in KiB/s'
-    )
-    nvlink_mean_rx_throughput = _of_links(
-        'nvlink_mean_rx_throughput', nvlink_mean_throughput, _rx, 'to the GPU, mean in KiB/s'
-    )
-    nvlink_total_tx_throughput = _of_links(
-        'nvlink_total_tx_throughput', nvlink_total_throughput, _tx, 'from the GPU, sum in KiB/s'
-    )
-    nvlink_total_rx_throughput = _of_links(
-        'nvlink_total_rx_throughput', nvlink_total_throughput, _rx, 'to the GPU, sum in KiB/s'
-    )
-    nvlink_tx_throughput_human = human(nvlink_tx_throughput, _throughputs2human)
-    nvlink_rx_throughput_human = human(nvlink_rx_throughput, _throughputs2human)
-    nvlink_mean_tx_throughput_human = human(nvlink_mean_tx_throughput, throughput2human)
-    nvlink_mean_rx_throughput_human = human(nvlink_mean_rx_throughput, throughput2human)
-    nvlink_total_tx_throughput_human = human(nvlink_total_tx_throughput, throughput2human)
-    nvlink_total_rx_throughput_human = human(nvlink_total_rx_throughput, throughput2human)
+    # The arguments and errors of these are those of nvlink_throughput().
+
+    def nvlink_mean_throughput(self, interval: float | None = None) -> ThroughputInfo:
+        """Mean NVLink traffic over all links in KiB/s, see :meth:`nvlink_throughput`."""
+        return _mean(self.nvlink_throughput(interval))
+
+    def nvlink_total_throughput(self, interval: float | None = None) -> ThroughputInfo:
+        """Total NVLink traffic of all links in KiB/s, see :meth:`nvlink_throughput`."""
+        return _total(self.nvlink_throughput(interval))
+
+    def nvlink_tx_throughput(self, interval: float | None = None) -> list[int | NaType]:
+        """NVLink traffic from the GPU in KiB/s per link, see :meth:`nvlink_throughput`."""
+        return [info.tx for info in self.nvlink_throughput(interval)]
+
+    def nvlink_rx_throughput(self, interval: float | None = None) -> list[int | NaType]:
+        """NVLink traffic to the GPU in KiB/s per link, see :meth:`nvlink_throughput`."""
+        return [info.rx for info in self.nvlink_throughput(interval)]
+
+    def nvlink_mean_tx_throughput(self, interval: float | None = None) -> int | NaType:
+        """Mean NVLink traffic from the GPU in KiB/s, see :meth:`nvlink_throughput`."""
+        return self.nvlink_mean_throughput(interval).tx
+
+    def nvlink_mean_rx_throughput(self, interval: float | None = None) -> int | NaType:
+        """Mean NVLink traffic to the GPU in KiB/s, see :meth:`nvlink_throughput`."""
+        return self.nvlink_mean_throughput(interval).rx
+
+    def nvlink_total_tx_throughput(self, interval: float | None = None) -> int | NaType:
+        """Total NVLink traffic from the GPU in KiB/s, see :meth:`nvlink_throughput`."""
+        return self.nvlink_total_throughput(interval).tx
+
+    def nvlink_total_rx_throughput(self, interval: float | None = None) -> int | NaType:
+        """Total NVLink traffic to the GPU in KiB/s, see :meth:`nvlink_throughput`."""
+        return self.nvlink_total_throughput(interval).rx
+
+    def nvlink_tx_throughput_human(self, interval: float | None = None) -> list[str]:
+        """NVLink traffic from the GPU per link as text, see :meth:`nvlink_throughput`."""
+        return [throughput2human(each) for each in self.nvlink_tx_throughput(interval)]
+
+    def nvlink_rx_throughput_human(self, interval: float | None = None) -> list[str]:
+        """NVLink traffic to the GPU per link as text, see :meth:`nvlink_throughput`."""
+        return [throughput2human(each) for each in self.nvlink_rx_throughput(interval)]
+
+    def nvlink_mean_tx_throughput_human(self, interval: float | None = None) -> str:
+        """Mean NVLink traffic from the GPU as text, see :meth:`nvlink_throughput`."""
+        return throughput2human(self.nvlink_mean_tx_throughput(interval))
+
+    def nvlink_mean_rx_throughput_human(self, interval: float | None = None) -> str:
+        """Mean NVLink traffic to the GPU as text, see :meth:`nvlink_throughput`."""
+        return throughput2human(self.nvlink_mean_rx_throughput(interval))
+
+    def nvlink_total_tx_throughput_human(self, interval: float | None = None) -> str:
+        """Total NVLink traffic from the GPU as text, see :meth:`nvlink_throughput`."""
+        return throughput2human(self.nvlink_total_tx_throughput(interval))
+
+    def nvlink_total_rx_throughput_human(self, interval: float | None = None) -> str:
+        """Total NVLink traffic to the GPU as text, see :meth:`nvlink_throughput`."""
+        return throughput2human(self.nvlink_total_rx_throughput(interval))

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of a device and the window through which the CPU sees it (BAR1)."""
+"""Memory of a device, and the window through which the CPU accesses it (BAR1)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from nvitop.api import libnvml
-from nvitop.api.device.base import DeviceBase, human, once_in_oneshot
+from nvitop.api import host, libnvml
+from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, once_in_oneshot
 from nvitop.api.reading import ImpossibleAnswer
-from nvitop.api.utils import NA, ULONGLONG_MAX, NaType, bytes2human
+from nvitop.api.utils import NA, NaType, bytes2human
 from nvitop.namedtuple import NamedTuple
 
 
 class MemoryInfo(NamedTuple):
-    """Sizes of a memory in bytes, each ``NA`` where unknown."""
+    """Memory sizes in bytes, each ``NA`` if unknown."""
 
     total: int | NaType = NA
     free: int | NaType = NA
     used: int | NaType = NA
-    #: Kept by driver and firmware, part of neither ``used`` nor ``free``.
+    #: Memory of driver and firmware, part of neither ``used`` nor ``free``.
     reserved: int | NaType = NA
 
 
@@ -29,40 +29,36 @@ def _percent(part: int | NaType, total: int | NaType) -> float | NaType:
 
 
 class MemoryMixin(DeviceBase):
-    """Memory, in bytes."""
+    """Memory in bytes."""
 
     def _sizes(self, total: Any, *parts: Any) -> MemoryInfo:
-        """Sizes of which each can be true: below the greatest number, and no part above the total."""
-        if NA not in parts and max(parts) <= total < ULONGLONG_MAX:
-            return MemoryInfo(total, *parts)
-        total = self._in_range(total, ULONGLONG_MAX - 1)
-        most = total if isinstance(total, int) else ULONGLONG_MAX - 1
-        return MemoryInfo(total, *(self._part(part, most) for part in parts))
+        """Return the sizes that are plausible: a part must not exceed the total."""
+        total = self._in_range(total, MAX_ULONGLONG)
+        maximum = total if isinstance(total, int) else MAX_ULONGLONG
+        return MemoryInfo(total, *(self._part(part, maximum) for part in parts))
 
-    def _part(self, part: Any, most: int) -> int | NaType:
-        if isinstance(part, int) and most < part < ULONGLONG_MAX:
-            said, there_is = bytes2human(part), bytes2human(most)
-            if said == there_is:
-                said, there_is = f'{part}B', f'{most}B'
-            self._failure.error = ImpossibleAnswer(f'{said} of {there_is} cannot be true')
+    def _part(self, part: Any, maximum: int) -> int | NaType:
+        if isinstance(part, int) and maximum < part <= MAX_ULONGLONG:
+            reported, total = bytes2human(part), bytes2human(maximum)
+            if reported == total:
+                reported, total = f'{part}B', f'{maximum}B'
+            self._missing.reason = ImpossibleAnswer(f'{reported} of {total} cannot be true')
             return NA
-        return self._in_range(part, most)
+        return self._in_range(part, maximum)
 
     @once_in_oneshot
     def memory_info(self) -> MemoryInfo:
-        """Total, free, used and reserved memory in bytes, each ``NA`` where unknown.
+        """Total, free, used and reserved memory in bytes, each ``NA`` if unknown.
 
         ``reserved`` (memory of driver and firmware) is ``NA`` before R510. A GPU that shares the
-        memory of the host (GB10, Thor) shows the host's, see :meth:`is_unified_memory`: then
-        ``free`` is what processes can still get, ``used`` the rest.
+        memory of the host (GB10, Thor) has the values of the host, see :meth:`is_unified_memory`:
+        ``free`` is what programs can still allocate, ``used`` the rest.
 
         NVML: ``nvmlDeviceGetMemoryInfo_v2``, before R510 ``nvmlDeviceGetMemoryInfo``
         · nvidia-smi: ``memory.total`` ``memory.free`` ``memory.used`` ``memory.reserved``
         """
-        info, error = self._ask_once('nvmlDeviceGetMemoryInfo')
+        info, error = self._query_reading('nvmlDeviceGetMemoryInfo')
         if self._is_unified(info, error):
-            from nvitop.api import host  # psutil: a third of what importing nvitop would cost
-
             memory = host.virtual_memory()
             return MemoryInfo(memory.total, memory.available, memory.total - memory.available)
         if error is not None:
@@ -70,70 +66,81 @@ class MemoryMixin(DeviceBase):
         return self._sizes(info.total, info.free, info.used, getattr(info, 'reserved', NA))
 
     def is_unified_memory(self) -> bool:
-        """Whether the memory of the device is the memory of the host (GB10, Thor).
+        """Whether the device uses the memory of the host (GB10, Thor).
 
-        Such a device answers ``Not Supported``, or a total of 0, when asked for its memory.
+        The driver reports ``Not Supported`` or a total of 0 for the memory of such a device.
         """
-        return self._known('unified memory', self._find_unified_memory) is True
+        return self._remembered('unified memory', self._find_unified_memory) is True
 
     def _find_unified_memory(self) -> bool | NaType:
-        info, error = self._ask_once('nvmlDeviceGetMemoryInfo')
-        is_answer = error is None or isinstance(error, libnvml.NVMLError_NotSupported)
-        return self._is_unified(info, error) if is_answer else NA
+        info, error = self._query_reading('nvmlDeviceGetMemoryInfo')
+        is_known = error is None or isinstance(error, libnvml.NVMLError_NotSupported)
+        return self._is_unified(info, error) if is_known else NA
 
-    def _is_unified(self, info: Any, error: libnvml.NVMLError | None) -> bool:
+    def _is_unified(self, info: Any, error: object) -> bool:
         if error is None:
             return not info.total
         return isinstance(error, libnvml.NVMLError_NotSupported) and not self.is_mig_device()
 
     def memory_total(self) -> int | NaType:
-        """Installed memory in bytes, asked once.
+        """Installed memory in bytes. Queried once.
 
         NVML: ``nvmlDeviceGetMemoryInfo`` · nvidia-smi: ``memory.total``
         """
-        return self._known('memory total', lambda: self.memory_info().total)
+        return self._remembered('memory total', lambda: self.memory_info().total)
 
     def memory_used(self) -> int | NaType:
-        """Memory in bytes that contexts have allocated.
+        """Allocated memory in bytes.
 
         NVML: ``nvmlDeviceGetMemoryInfo`` · nvidia-smi: ``memory.used``
         """
         return self.memory_info().used
 
     def memory_free(self) -> int | NaType:
-        """Memory in bytes that is not allocated.
+        """Free memory in bytes.
 
         NVML: ``nvmlDeviceGetMemoryInfo`` · nvidia-smi: ``memory.free``
         """
         return self.memory_info().free
 
     def memory_reserved(self) -> int | NaType:
-        """Memory in bytes kept by driver and firmware; ``NA`` before R510 and on unified memory.
+        """Memory of driver and firmware in bytes; ``NA`` before R510 and with unified memory.
 
         NVML: ``nvmlDeviceGetMemoryInfo_v2`` · nvidia-smi: ``memory.reserved``
         """
         return self.memory_info().reserved
 
-    memory_total_human = human(memory_total, bytes2human)
-    memory_used_human = human(memory_used, bytes2human)
-    memory_free_human = human(memory_free, bytes2human)
-    memory_reserved_human = human(memory_reserved, bytes2human)
+    def memory_total_human(self) -> str:
+        """Installed memory as text, such as ``'79.65GiB'``; ``NA`` if unknown."""
+        return bytes2human(self.memory_total())
+
+    def memory_used_human(self) -> str:
+        """Allocated memory as text, such as ``'1234MiB'``; ``NA`` if unknown."""
+        return bytes2human(self.memory_used())
+
+    def memory_free_human(self) -> str:
+        """Free memory as text, such as ``'1234MiB'``; ``NA`` if unknown."""
+        return bytes2human(self.memory_free())
+
+    def memory_reserved_human(self) -> str:
+        """Memory of driver and firmware as text, such as ``'551MiB'``; ``NA`` if unknown."""
+        return bytes2human(self.memory_reserved())
 
     def memory_percent(self) -> float | NaType:
-        """Used memory in percent of the total, to one decimal."""
+        """Allocated memory in percent of the total, to one decimal place."""
         info = self.memory_info()
         return _percent(info.used, info.total)
 
     def memory_usage(self) -> str:
-        """Used and total memory as text: ``'1234MiB / 80.00GiB'``."""
+        """Allocated and installed memory as text, such as ``'1234MiB / 80.00GiB'``."""
         info = self.memory_info()
         return f'{bytes2human(info.used)} / {bytes2human(info.total)}'
 
     @once_in_oneshot
     def bar1_memory_info(self) -> MemoryInfo:
-        """Total, free and used BAR1 memory in bytes, each ``NA`` where unknown; never reserved.
+        """Total, free and used BAR1 memory in bytes, each ``NA`` if unknown; ``reserved`` always is.
 
-        BAR1 is the window through which the CPU and other devices reach the memory of the GPU.
+        BAR1 is the window through which the CPU and other devices access the memory of the GPU.
 
         NVML: ``nvmlDeviceGetBAR1MemoryInfo`` · nvidia-smi -q: BAR1 Memory Usage
         """
@@ -154,16 +161,24 @@ class MemoryMixin(DeviceBase):
         """Unmapped part of the BAR1 window in bytes. NVML: ``nvmlDeviceGetBAR1MemoryInfo``."""
         return self.bar1_memory_info().free
 
-    bar1_memory_total_human = human(bar1_memory_total, bytes2human)
-    bar1_memory_used_human = human(bar1_memory_used, bytes2human)
-    bar1_memory_free_human = human(bar1_memory_free, bytes2human)
+    def bar1_memory_total_human(self) -> str:
+        """Size of the BAR1 window as text, such as ``'128.0MiB'``; ``NA`` if unknown."""
+        return bytes2human(self.bar1_memory_total())
+
+    def bar1_memory_used_human(self) -> str:
+        """Mapped part of the BAR1 window as text, such as ``'3072KiB'``; ``NA`` if unknown."""
+        return bytes2human(self.bar1_memory_used())
+
+    def bar1_memory_free_human(self) -> str:
+        """Unmapped part of the BAR1 window as text, such as ``'125MiB'``; ``NA`` if unknown."""
+        return bytes2human(self.bar1_memory_free())
 
     def bar1_memory_percent(self) -> float | NaType:
-        """Mapped part of the BAR1 window in percent, to one decimal."""
+        """Mapped part of the BAR1 window in percent, to one decimal place."""
         info = self.bar1_memory_info()
         return _percent(info.used, info.total)
 
     def bar1_memory_usage(self) -> str:
-        """Mapped part and size of the BAR1 window as text: ``'3MiB / 128.0MiB'``."""
+        """Mapped part and size of the BAR1 window as text, such as ``'3072KiB / 128.0MiB'``."""
         info = self.bar1_memory_info()
         return f'{bytes2human(info.used)} / {bytes2human(info.total)}'

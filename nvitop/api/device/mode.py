@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a device is set up: display, persistence, driver model, performance state, compute mode."""
+"""Modes of a device: display, persistence, driver model, performance state, compute mode, MIG."""
 
 from __future__ import annotations
 
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.utils import NA
 
+# The simulated driver has tables of its own, so that a wrong number here fails a test.
 #: NVML's number of a driver model → its name.
 DRIVER_MODELS = {0: 'WDDM', 1: 'WDM', 2: 'MCDM'}
-#: The same of compute modes.
+#: NVML's number of a compute mode → its name.
 COMPUTE_MODES = {0: 'Default', 1: 'Exclusive Thread', 2: 'Prohibited', 3: 'Exclusive Process'}
 
 
 class ModeMixin(DeviceBase):
-    """Modes, as words: ``'Enabled'`` or ``'Disabled'`` where not said otherwise."""
+    """Modes, as ``'Enabled'`` or ``'Disabled'`` unless stated otherwise."""
 
     def display_active(self) -> str:
         """Whether a display is initialized on the GPU, even without a monitor attached.
@@ -30,55 +31,55 @@ class ModeMixin(DeviceBase):
         return self._word('nvmlDeviceGetDisplayMode')
 
     def persistence_mode(self) -> str:
-        """Whether the driver stays loaded when no client is active; ``NA`` on Windows.
+        """Whether the driver stays loaded while no program uses it; ``NA`` on Windows.
 
         NVML: ``nvmlDeviceGetPersistenceMode`` · nvidia-smi: ``persistence_mode``
         """
         return self._word('nvmlDeviceGetPersistenceMode')
 
     def current_driver_model(self) -> str:
-        """Driver model: ``'WDDM'``, ``'WDM'`` (which nvidia-smi calls TCC) or ``'MCDM'``.
+        """Driver model: ``'WDDM'``, ``'WDM'`` (TCC in nvidia-smi) or ``'MCDM'``; ``NA`` except on Windows.
 
-        It changes with a restart of Windows only and is asked once; elsewhere it is ``NA``.
+        It changes only when Windows restarts and is queried once.
 
         NVML: ``nvmlDeviceGetCurrentDriverModel`` · nvidia-smi: ``driver_model.current``
         """
-        return DRIVER_MODELS.get(self._fact('nvmlDeviceGetCurrentDriverModel'), NA)
+        return self._word('nvmlDeviceGetCurrentDriverModel', DRIVER_MODELS, static=True)
 
     driver_model = current_driver_model
 
     def performance_state(self) -> str:
-        """Performance state, ``'P0'`` (highest) to ``'P15'``.
+        """Performance state, from ``'P0'`` (highest) to ``'P15'``.
 
         NVML: ``nvmlDeviceGetPerformanceState`` · nvidia-smi: ``pstate``
         """
-        state = self._int('nvmlDeviceGetPerformanceState', most=15)
+        state = self._number('nvmlDeviceGetPerformanceState', maximum=15)
         return f'P{state}' if isinstance(state, int) else NA
 
     def compute_mode(self) -> str:
-        """Who may make contexts: ``'Default'``, ``'Exclusive Process'`` or ``'Prohibited'``.
+        """Which processes may use CUDA: ``'Default'``, ``'Exclusive Process'`` or ``'Prohibited'``.
 
-        ``'Exclusive Thread'`` is what drivers before CUDA 8 called a mode that is gone.
+        Drivers before CUDA 8 also had ``'Exclusive Thread'``.
 
         NVML: ``nvmlDeviceGetComputeMode`` · nvidia-smi: ``compute_mode``
         """
         return self._word('nvmlDeviceGetComputeMode', COMPUTE_MODES)
 
     def mig_mode(self) -> str:
-        """Whether the GPU is split into MIG devices; ``NA`` for GPUs that cannot be, and before R450.
+        """Whether MIG mode is enabled; ``NA`` for GPUs without MIG, and before R450.
 
         NVML: ``nvmlDeviceGetMigMode`` · nvidia-smi: ``mig.mode.current``
         """
-        return self._word_of('nvmlDeviceGetMigMode', 0)
+        return self._word('nvmlDeviceGetMigMode', item=0)
 
     def is_mig_mode_enabled(self) -> bool:
-        """Whether the GPU is split into MIG devices now. NVML: ``nvmlDeviceGetMigMode``."""
+        """Whether MIG mode is enabled, as a bool. NVML: ``nvmlDeviceGetMigMode``."""
         return self.mig_mode() == 'Enabled'
 
     def max_mig_device_count(self) -> int:
-        """How many MIG devices the GPU can have, 0 where it cannot have any.
+        """Maximum number of MIG devices of the GPU; 0 without MIG. Queried once.
 
         NVML: ``nvmlDeviceGetMaxMigDeviceCount``
         """
-        count = self._int_fact('nvmlDeviceGetMaxMigDeviceCount')
+        count = self._number('nvmlDeviceGetMaxMigDeviceCount', static=True)
         return count if isinstance(count, int) else 0

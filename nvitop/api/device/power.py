@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heat and power: fans, temperatures, power, energy, and their limits."""
+"""Fans, temperatures, power and energy of a device, and their limits."""
 
 from __future__ import annotations
 
-from nvitop.api.device.base import DeviceBase
-from nvitop.api.utils import NA, ULONGLONG_MAX, NaType
+from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase
+from nvitop.api.utils import NA, NaType
 
 _TEMPERATURE_GPU = 0
 _THRESHOLD_SHUTDOWN, _THRESHOLD_SLOWDOWN, _THRESHOLD_MEMORY_MAX, _THRESHOLD_GPU_MAX = range(4)
-#: ``NVML_FI_DEV_MEMORY_TEMP``, which the oldest bindings do not name.
+#: ``NVML_FI_DEV_MEMORY_TEMP``; the oldest bindings lack the name.
 _FIELD_MEMORY_TEMPERATURE = 82
 
 
 class PowerMixin(DeviceBase):
-    """Heat in °C, power in mW, energy in J."""
+    """Temperatures in °C, power in mW, energy in J."""
 
     def fan_speed(self) -> int | NaType:
-        """Intended fan speed in percent of the maximum, may exceed 100; ``NA`` without a fan.
+        """Intended fan speed in percent of the maximum; may exceed 100; ``NA`` without a fan.
 
         NVML: ``nvmlDeviceGetFanSpeed`` · nvidia-smi: ``fan.speed``
         """
-        return self._int('nvmlDeviceGetFanSpeed')
+        return self._number('nvmlDeviceGetFanSpeed')
 
     def fan_count(self) -> int | NaType:
-        """Number of fans that the driver controls. NVML: ``nvmlDeviceGetNumFans``."""
-        return self._int_fact('nvmlDeviceGetNumFans')
+        """Number of fans that the driver controls. Queried once. NVML: ``nvmlDeviceGetNumFans``."""
+        return self._number('nvmlDeviceGetNumFans', static=True)
 
     def temperature(self) -> int | NaType:
         """Temperature of the GPU die in °C.
@@ -32,94 +32,97 @@ class PowerMixin(DeviceBase):
         NVML: ``nvmlDeviceGetTemperatureV``, before R570 ``nvmlDeviceGetTemperature``
         · nvidia-smi: ``temperature.gpu``
         """
-        return self._int('nvmlDeviceGetTemperature', _TEMPERATURE_GPU)
+        return self._number('nvmlDeviceGetTemperature', _TEMPERATURE_GPU)
 
     def memory_temperature(self) -> int | NaType:
-        """Temperature of the memory in °C; ``NA`` where it has no sensor (most GeForce boards).
+        """Temperature of the memory in °C; ``NA`` without a sensor (most GeForce boards).
 
         NVML: ``NVML_FI_DEV_MEMORY_TEMP`` · nvidia-smi: ``temperature.memory``
         """
-        ((value, _),) = self._read_fields([(_FIELD_MEMORY_TEMPERATURE, 0)])
+        ((value, _),) = self._fields([(_FIELD_MEMORY_TEMPERATURE, 0)])
         return value if isinstance(value, int) and value > 0 else NA
 
     def temperature_slowdown_threshold(self) -> int | NaType:
-        """Temperature in °C at which the hardware lowers the clocks; asked once.
+        """Temperature in °C at which the hardware lowers the clocks. Queried once.
 
         NVML: ``nvmlDeviceGetTemperatureThreshold`` · nvidia-smi -q: GPU Slowdown Temp
         """
-        return self._int_fact('nvmlDeviceGetTemperatureThreshold', _THRESHOLD_SLOWDOWN)
+        return self._threshold(_THRESHOLD_SLOWDOWN)
 
     def temperature_shutdown_threshold(self) -> int | NaType:
-        """Temperature in °C at which the GPU shuts down; asked once.
+        """Temperature in °C at which the GPU shuts down. Queried once.
 
         NVML: ``nvmlDeviceGetTemperatureThreshold`` · nvidia-smi -q: GPU Shutdown Temp
         """
-        return self._int_fact('nvmlDeviceGetTemperatureThreshold', _THRESHOLD_SHUTDOWN)
+        return self._threshold(_THRESHOLD_SHUTDOWN)
 
     def max_temperature_threshold(self) -> int | NaType:
-        """Temperature in °C up to which the GPU may work at full clocks; asked once.
+        """Maximum operating temperature of the GPU in °C. Queried once.
 
         NVML: ``nvmlDeviceGetTemperatureThreshold`` · nvidia-smi -q: GPU Max Operating Temp
         """
-        return self._int_fact('nvmlDeviceGetTemperatureThreshold', _THRESHOLD_GPU_MAX)
+        return self._threshold(_THRESHOLD_GPU_MAX)
 
     def max_memory_temperature_threshold(self) -> int | NaType:
-        """Temperature in °C up to which the memory may work at full clocks; asked once.
+        """Maximum operating temperature of the memory in °C. Queried once.
 
         NVML: ``nvmlDeviceGetTemperatureThreshold`` · nvidia-smi -q: Memory Max Operating Temp
         """
-        return self._int_fact('nvmlDeviceGetTemperatureThreshold', _THRESHOLD_MEMORY_MAX)
+        return self._threshold(_THRESHOLD_MEMORY_MAX)
+
+    def _threshold(self, which: int) -> int | NaType:
+        return self._number('nvmlDeviceGetTemperatureThreshold', which, static=True)
 
     def power_usage(self) -> int | NaType:
-        """Power in mW drawn by the board (on some, by the GPU), averaged over a second since Ampere.
+        """Power draw of the board (of the GPU on some boards) in mW; since Ampere a 1 s average.
 
         NVML: ``nvmlDeviceGetPowerUsage`` · nvidia-smi: ``power.draw``
         """
-        return self._int('nvmlDeviceGetPowerUsage')
+        return self._number('nvmlDeviceGetPowerUsage')
 
     power_draw = power_usage
 
     def power_limit(self) -> int | NaType:
-        """Power limit in mW set by management (``nvidia-smi -pl``).
+        """Power limit in mW, as set by ``nvidia-smi -pl``.
 
         NVML: ``nvmlDeviceGetPowerManagementLimit`` · nvidia-smi: ``power.limit``
         """
-        return self._int('nvmlDeviceGetPowerManagementLimit')
+        return self._number('nvmlDeviceGetPowerManagementLimit')
 
     def enforced_power_limit(self) -> int | NaType:
-        """Power limit in mW in force: the lowest of all, of management and of others.
+        """Power limit in effect in mW: the lowest of the power limit and other limits.
 
         NVML: ``nvmlDeviceGetEnforcedPowerLimit`` · nvidia-smi: ``enforced.power.limit``
         """
-        return self._int('nvmlDeviceGetEnforcedPowerLimit')
+        return self._number('nvmlDeviceGetEnforcedPowerLimit')
 
     def default_power_limit(self) -> int | NaType:
-        """Power limit in mW after the driver was loaded; asked once.
+        """Default power limit in mW. Queried once.
 
         NVML: ``nvmlDeviceGetPowerManagementDefaultLimit`` · nvidia-smi: ``power.default_limit``
         """
-        return self._int_fact('nvmlDeviceGetPowerManagementDefaultLimit')
+        return self._number('nvmlDeviceGetPowerManagementDefaultLimit', static=True)
 
     def _power_limit_constraint(self, which: int) -> int | NaType:
-        answer = self._fact('nvmlDeviceGetPowerManagementLimitConstraints')
+        answer = self._query('nvmlDeviceGetPowerManagementLimitConstraints', static=True)
         return int(answer[which]) if answer is not NA else NA
 
     def min_power_limit(self) -> int | NaType:
-        """Lowest power limit in mW that can be set; asked once.
+        """Minimum power limit that can be set, in mW. Queried once.
 
         NVML: ``nvmlDeviceGetPowerManagementLimitConstraints`` · nvidia-smi: ``power.min_limit``
         """
         return self._power_limit_constraint(0)
 
     def max_power_limit(self) -> int | NaType:
-        """Highest power limit in mW that can be set; asked once.
+        """Maximum power limit that can be set, in mW. Queried once.
 
         NVML: ``nvmlDeviceGetPowerManagementLimitConstraints`` · nvidia-smi: ``power.max_limit``
         """
         return self._power_limit_constraint(1)
 
     def power_status(self) -> str:
-        """Power and its limit as text, in W: ``'30W / 250W'``; ``NA`` where both are unknown."""
+        """Power draw and limit as text, in W: ``'30W / 250W'``; ``NA`` if both are unknown."""
         usage, limit = (
             f'{round(value / 1000)}W' if isinstance(value, int) else NA
             for value in (self.power_usage(), self.power_limit())
@@ -127,9 +130,9 @@ class PowerMixin(DeviceBase):
         return f'{usage} / {limit}' if (usage, limit) != (NA, NA) else NA
 
     def total_energy(self) -> float | NaType:
-        """Energy in J used since the driver was loaded; ``NA`` before Volta.
+        """Energy used since the driver was loaded, in J; ``NA`` before Volta.
 
         NVML: ``nvmlDeviceGetTotalEnergyConsumption``
         """
-        energy = self._int('nvmlDeviceGetTotalEnergyConsumption', most=ULONGLONG_MAX - 1)
+        energy = self._number('nvmlDeviceGetTotalEnergyConsumption', maximum=MAX_ULONGLONG)
         return energy / 1000 if isinstance(energy, int) else NA

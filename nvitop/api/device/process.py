@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes on a device: who they are, their memory, and their share of the engines."""
+"""Processes on a device: their types, memory and utilization."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ _LISTS = (
     ('G', 'nvmlDeviceGetGraphicsRunningProcesses'),
     ('M', 'nvmlDeviceGetMPSComputeRunningProcesses'),
 )
-#: Drivers take a sample of each process every 1/6 to 1 s, so a shorter window may hold none.
+#: Time window for utilization samples, in µs: drivers take one per process every 1/6 s to 1 s.
 _WINDOW_US = 1_000_000
-#: ``nvmlProcessUtilizationSample_t``: taken apart at once, for each attribute of the binding's
-#: structures is looked up in Python.
+#: Layout of ``nvmlProcessUtilizationSample_t``. Unpacking is faster than the binding's attributes.
 _SAMPLE = struct.Struct('@IQIIII')
 
 
-class _Load(NamedTuple):
-    """Shares of the engines in percent, ``NA`` where nobody knows."""
+class _Utilization(NamedTuple):
+    """Utilization of the engines by a process in percent, ``NA`` if unknown."""
 
     sm: int | NaType = NA
     memory: int | NaType = NA
@@ -36,7 +35,7 @@ class _Load(NamedTuple):
 
 
 class ProcessUsage(NamedTuple):
-    """What a process uses of a device; ``NA`` where nobody knows."""
+    """What a process uses of a device, each value ``NA`` if unknown."""
 
     pid: int
     #: ``'C'``, ``'G'``, ``'C+G'`` or ``'M'``, see :attr:`GpuProcess.type`.
@@ -50,8 +49,8 @@ class ProcessUsage(NamedTuple):
     gpu_decoder_utilization: int | NaType  # percent
 
 
-_IDLE = _Load(0, 0, 0, 0)
-_UNKNOWN = _Load()
+_IDLE = _Utilization(0, 0, 0, 0)
+_UNKNOWN = _Utilization()
 
 
 def _known_id(number: int) -> int | NaType:
@@ -59,20 +58,21 @@ def _known_id(number: int) -> int | NaType:
 
 
 class ProcessMixin(MemoryMixin):
-    """The processes on a device."""
+    """Processes on a device."""
 
-    #: The class of the values of :meth:`processes`.
+    #: Class of the values of :meth:`processes`.
     GPU_PROCESS_CLASS: ClassVar[type[GpuProcess]] = GpuProcess
 
     def processes(self, *, loads: bool = True) -> dict[int, GpuProcess]:
-        """The processes on the device by PID: with compute, graphics or MPS contexts.
+        """Processes with compute, graphics or MPS contexts on the device, by PID.
 
-        Shares of the engines are means of all samples since this program asked the last time, at
-        least of the last second. A process without a sample was idle (0 %), or nobody knows
-        (``NA``): on MIG devices, on GPUs in MIG mode, and where its memory is unknown too (Windows).
-        Without ``loads`` the shares are not asked for; those that are known stay. In a container
-        PIDs may be those of the host: see :meth:`GpuProcess.is_foreign`. Lines of the driver that
-        cannot be true are left out.
+        Utilization is the mean of all driver samples since the last call in this program, at least
+        of the last second. A process without samples was idle (0 %). It is ``NA`` on MIG devices, on
+        GPUs in MIG mode, and if the memory of the process is unknown too (Windows). Without
+        ``loads`` the utilization is not queried; values from an earlier call remain.
+
+        In a container the PIDs may be those of the host, see :meth:`GpuProcess.is_foreign`.
+        Implausible lines of the driver are dropped.
 
         NVML: ``nvmlDeviceGetComputeRunningProcesses`` ``nvmlDeviceGetGraphicsRunningProcesses``
         ``nvmlDeviceGetMPSComputeRunningProcesses`` ``nvmlDeviceGetProcessUtilization``
@@ -83,7 +83,7 @@ class ProcessMixin(MemoryMixin):
     def processes_of(
         self, usages: dict[int, ProcessUsage], *, loads: bool = True
     ) -> dict[int, GpuProcess]:
-        """The processes of what :meth:`process_usage` said, without asking the driver again."""
+        """Processes of a result of :meth:`process_usage`, without querying the driver again."""
         processes = {}
         process_class = self.GPU_PROCESS_CLASS
         is_ambiguous = SESSION.has_real_library and procfs.in_pid_namespace()
@@ -103,11 +103,11 @@ class ProcessMixin(MemoryMixin):
         return processes
 
     def process_usage(self, *, loads: bool = True) -> dict[int, ProcessUsage]:
-        """What :meth:`processes` says of the device, without looking at the host.
+        """What each process uses of the device, by PID, without reading the host.
 
-        Without ``loads`` the shares of the engines are not asked for and ``NA``.
+        Without ``loads`` the utilization is not queried and ``NA``.
 
-        NVML: as :meth:`processes`
+        NVML: see :meth:`processes`
         """
         lines: dict[int, list[tuple[str, Any]]] = {}
         for type_, function in _LISTS:
@@ -116,50 +116,50 @@ class ProcessMixin(MemoryMixin):
                 lines.setdefault(info.pid, []).append((type_, info))
         if not lines:
             return {}
-        shares = self._process_loads() if loads else None
+        utilization = self._process_utilization() if loads else None
         usages = {}
-        for pid, seen in lines.items():
-            type_, info = seen[0]
+        for pid, listed in lines.items():
+            type_, info = listed[0]
             memory = info.usedGpuMemory
-            if len(seen) > 1:
-                types = {type_ for type_, _ in seen}
+            if len(listed) > 1:
+                types = {type_ for type_, _ in listed}
                 type_ = 'M' if 'M' in types else '+'.join(sorted(types))
-                memory = _memory([info for _, info in seen])
-            unsampled = _UNKNOWN if shares is None or memory is None else _IDLE
+                memory = _memory([info for _, info in listed])
+            unsampled = _UNKNOWN if utilization is None or memory is None else _IDLE
             usages[pid] = ProcessUsage(
                 pid,
                 type_,
                 NA if memory is None else memory,
                 _known_id(info.gpuInstanceId),
                 _known_id(info.computeInstanceId),
-                *(shares or {}).get(pid, unsampled),
+                *(utilization or {}).get(pid, unsampled),
             )
         return usages
 
-    def _process_loads(self) -> dict[int, _Load] | None:
-        """Mean load by PID of the processes that were not idle; ``None`` where nobody knows."""
+    def _process_utilization(self) -> dict[int, _Utilization] | None:
+        """Return the mean utilization of processes with samples, by PID; ``None`` if unknown."""
         now = time.time_ns() // 1000
         board = self._board or self._find_board()
         since = min(now - _WINDOW_US, board.last_sample or now)
-        samples, error = self._ask('nvmlDeviceGetProcessUtilization', (since,), {})
+        samples, error = self._call('nvmlDeviceGetProcessUtilization', (since,), {})
         if error is not None:
-            # MIG devices, of which nothing is known, answer the same as GPUs without a sample.
+            # A GPU without samples is idle. MIG devices return the same error, but are unknown.
             is_idle = isinstance(error, libnvml.NVMLError_NotFound) and not self.is_mig_device()
             return {} if is_idle else None
-        by_pid: dict[int, list[_Load]] = {}
+        by_pid: dict[int, list[_Utilization]] = {}
         newest = 0
         for pid, taken, sm, memory, encoder, decoder in map(_SAMPLE.unpack, samples):
             if taken > since and sm <= 100 and memory <= 100:
-                by_pid.setdefault(pid, []).append(_Load(sm, memory, encoder, decoder))
+                by_pid.setdefault(pid, []).append(_Utilization(sm, memory, encoder, decoder))
                 newest = max(newest, taken)
         board.last_sample = max(board.last_sample or 0, newest) or None
-        return {pid: _mean(loads) for pid, loads in by_pid.items()}
+        return {pid: _mean(seen) for pid, seen in by_pid.items()}
 
 
 def _memory(infos: list[Any]) -> int | None:
-    """Memory of one process in bytes, from several lines of lists.
+    """Return the memory of one process in bytes from several lines of the process lists.
 
-    Each list gives all the memory of a process on an instance of the GPU, and a process may use
+    Each list has the full memory of a process on an instance of the GPU, and a process may use
     several instances.
     """
     by_instance: dict[tuple[int, int], int] = {}
@@ -170,7 +170,7 @@ def _memory(infos: list[Any]) -> int | None:
     return sum(by_instance.values()) if by_instance else None
 
 
-def _mean(loads: list[_Load]) -> _Load:
-    if len(loads) == 1:
-        return loads[0]
-    return _Load(*(round(sum(column) / len(loads)) for column in zip(*loads)))
+def _mean(samples: list[_Utilization]) -> _Utilization:
+    if len(samples) == 1:
+        return samples[0]
+    return _Utilization(*(round(sum(column) / len(samples)) for column in zip(*samples)))

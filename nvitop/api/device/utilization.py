@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How busy the engines of a device are."""
+"""Utilization of the engines of a device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nvitop.namedtuple import NamedTuple
 
 
 class UtilizationRates(NamedTuple):
-    """Loads in percent, each ``NA`` where unknown."""
+    """Utilization in percent, each ``NA`` if unknown."""
 
     gpu: int | NaType = NA
     memory: int | NaType = NA
@@ -18,10 +18,10 @@ class UtilizationRates(NamedTuple):
 
 
 class UtilizationMixin(DeviceBase):
-    """Loads, in percent. A GPU in MIG mode, and a MIG device, has none: ``NA``."""
+    """Utilization in percent. ``NA`` for a GPU in MIG mode and for MIG devices."""
 
     def utilization_rates(self) -> UtilizationRates:
-        """Loads of GPU, memory bandwidth, encoder and decoder in percent, each ``NA`` where unknown.
+        """Utilization of GPU, memory bandwidth, encoder and decoder in percent, each ``NA`` if unknown.
 
         NVML: ``nvmlDeviceGetUtilizationRates`` ``nvmlDeviceGetEncoderUtilization``
         ``nvmlDeviceGetDecoderUtilization`` · nvidia-smi: ``utilization.*``
@@ -34,55 +34,57 @@ class UtilizationMixin(DeviceBase):
         )
 
     def gpu_utilization(self) -> int | NaType:
-        """Share of time in percent in which at least one kernel ran.
+        """GPU utilization: the percent of time during which at least one kernel was running.
 
-        The driver averages over 1/6 to 1 second.
+        The driver averages over 1/6 s to 1 s.
 
         NVML: ``nvmlDeviceGetUtilizationRates`` · nvidia-smi: ``utilization.gpu``
         """
-        return self._in_range(getattr(self._query('nvmlDeviceGetUtilizationRates'), 'gpu', NA), 100)
+        return self._rate('gpu')
 
     gpu_percent = gpu_utilization
 
     def memory_utilization(self) -> int | NaType:
-        """Share of time in percent in which device memory was read or written (bandwidth).
+        """Memory bandwidth utilization: the percent of time during which memory was read or written.
 
-        Not how much memory is allocated: that is :meth:`memory_percent`.
+        The percentage of memory in use is :meth:`memory_percent`.
 
         NVML: ``nvmlDeviceGetUtilizationRates`` · nvidia-smi: ``utilization.memory``
         """
-        return self._in_range(
-            getattr(self._query('nvmlDeviceGetUtilizationRates'), 'memory', NA), 100
-        )
+        return self._rate('memory')
+
+    def _rate(self, name: str) -> int | NaType:
+        rates = self._query('nvmlDeviceGetUtilizationRates')
+        return self._in_range(getattr(rates, name, NA), 100)
 
     def _engine(self, function: str) -> int | NaType:
-        # The answer is a load and the time over which it was measured.
+        # The result is the utilization and the time over which it was measured.
         answer = self._query(function)
         return self._in_range(answer[0], 100) if answer is not NA else NA
 
     def encoder_utilization(self) -> int | NaType:
-        """Load of the video encoder in percent.
+        """Utilization of the video encoder in percent.
 
         NVML: ``nvmlDeviceGetEncoderUtilization`` · nvidia-smi: ``utilization.encoder``
         """
         return self._engine('nvmlDeviceGetEncoderUtilization')
 
     def decoder_utilization(self) -> int | NaType:
-        """Load of the video decoder in percent.
+        """Utilization of the video decoder in percent.
 
         NVML: ``nvmlDeviceGetDecoderUtilization`` · nvidia-smi: ``utilization.decoder``
         """
         return self._engine('nvmlDeviceGetDecoderUtilization')
 
     def jpeg_utilization(self) -> int | NaType:
-        """Load of the JPEG engine in percent; ``NA`` before R535 and without such an engine.
+        """Utilization of the JPEG engine in percent; ``NA`` before R535 and without such an engine.
 
         NVML: ``nvmlDeviceGetJpgUtilization`` · nvidia-smi: ``utilization.jpeg``
         """
         return self._engine('nvmlDeviceGetJpgUtilization')
 
     def ofa_utilization(self) -> int | NaType:
-        """Load of the optical-flow accelerator in percent; ``NA`` before R535 and without one.
+        """Utilization of the optical-flow accelerator in percent; ``NA`` before R535 and without one.
 
         NVML: ``nvmlDeviceGetOfaUtilization`` · nvidia-smi: ``utilization.ofa``
         """

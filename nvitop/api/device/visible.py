@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which devices CUDA programs see: ``CUDA_VISIBLE_DEVICES``, read from what NVML says.
+"""The devices that are visible to CUDA programs (``CUDA_VISIBLE_DEVICES``).
 
-The rules themselves are in :mod:`~nvitop.api.device.visible_rules`. What only the CUDA driver can
-decide is left to it, in :mod:`~nvitop.api.device.visible_by_cuda`.
+The rules are in :mod:`~nvitop.api.device.visible_rules`. If only the CUDA driver can decide,
+:mod:`~nvitop.api.device.visible_by_cuda` asks it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from nvitop.api import libnvml
 from nvitop.api.device import visible_rules
 from nvitop.api.device.base import DeviceBase
+from nvitop.api.device.handles import mig_handles
 from nvitop.api.device.visible_rules import VisibleGpu, VisibleMig, digits
 from nvitop.api.utils import NA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from nvitop.api.device.cuda import CudaDevice
     from nvitop.api.device.visible_rules import CudaVisible
 
 
 class _FromEnvironment(str):
-    """Stands for the variable of this process: the argument was omitted."""
+    """The default argument: the environment variable of this process."""
 
     __slots__ = ()
 
@@ -34,8 +34,9 @@ class _FromEnvironment(str):
 
 FROM_ENVIRONMENT = _FromEnvironment()
 
-#: What makes a GPU faster than another in CUDA's eyes, or might. Cheap and telling ones first.
-_LIKENESS: tuple[tuple[Any, ...], ...] = (
+#: Queries that may show that CUDA considers one GPU faster than another. The cheapest and most
+#: decisive ones come first.
+_SPEED_QUERIES: tuple[tuple[Any, ...], ...] = (
     ('nvmlDeviceGetName',),
     ('nvmlDeviceGetCudaComputeCapability',),
     ('nvmlDeviceGetPciInfo',),
@@ -54,46 +55,46 @@ _LIKENESS: tuple[tuple[Any, ...], ...] = (
 def parse_cuda_visible_devices(
     cuda_visible_devices: str | None = FROM_ENVIRONMENT,
 ) -> list[int] | list[tuple[int, int]]:
-    """The NVML indices of the devices that CUDA programs see, in the order of their CUDA indices.
+    """Return the NVML indices of the devices that are visible to CUDA, in the order of CUDA indices.
 
-    A GPU is its index, a MIG device the pair (index of its GPU, index on it). The rules are CUDA's:
+    A GPU is represented by its index, a MIG device by (GPU index, MIG index). The rules are CUDA's:
 
     - not set: all GPUs; ``''``: none;
     - a comma-separated list of indices (``'1,0'``), of UUIDs of GPUs (``'GPU-18ef14e9,…'``) or of
-      MIG devices (``'MIG-…'`` or ``'MIG-GPU-<uuid>/<gpu instance>/<compute instance>'``), all
-      three short, if only one device begins like that;
-    - the list ends at the first that is not valid: out of range, negative, unknown, ambiguous, or
-      not of the same kind as the first;
-    - with one device named twice there are none;
-    - a GPU in MIG mode stands for its first MIG device; with a MIG device in the list, that is the
-      only device.
+      MIG devices (``'MIG-…'`` or ``'MIG-GPU-<uuid>/<gpu instance>/<compute instance>'``). UUIDs
+      can be abbreviated if only one device matches;
+    - the list ends at the first invalid item: out of range, negative, unknown, ambiguous, or of
+      another kind than the first;
+    - if a device is listed twice, none is visible;
+    - a GPU in MIG mode means its first MIG device; a list with a MIG device makes only that one
+      visible.
 
-    Indices count the GPUs in the order of ``CUDA_DEVICE_ORDER``: with ``PCI_BUS_ID`` by bus id.
-    Otherwise CUDA puts the fastest first, and only says which that is: GPUs that NVML cannot tell
-    apart (name, PCI device, memory, cores, clocks, modes) are taken as equally fast and in the order
-    of their bus ids. The CUDA driver is asked in a helper process, once, where they are not alike,
-    where a GPU is lost, and for lists of which nothing is said (``'gpu-18EF14E9'``, a MIG device
-    behind a GPU). Where it gives no answer either, GPUs are counted by bus id.
+    Indices count the GPUs in the order of ``CUDA_DEVICE_ORDER``: with ``PCI_BUS_ID`` by bus ID,
+    otherwise with the fastest first, as decided by the CUDA driver. GPUs that are equal in NVML
+    (name, PCI device, memory, cores, clocks, modes) are taken as equally fast and ordered by bus ID.
+    The CUDA driver is queried, once, in a helper process, if the GPUs differ, if a GPU is lost, and
+    for lists that NVIDIA's documentation does not cover (``'gpu-18EF14E9'``, a MIG device after a
+    GPU). If the CUDA driver does not respond, GPUs are counted by bus ID.
 
     >>> parse_cuda_visible_devices('2,0')
     [2, 0]
 
     Args:
-        cuda_visible_devices: The value; ``None``: as if not set. Omitted: the environment variable
-            as it is now.
+        cuda_visible_devices: The value; ``None`` means not set. By default the current value of the
+            environment variable.
 
     Returns:
-        The indices; ``[]`` where NVML cannot be used.
+        The indices; ``[]`` if NVML cannot be initialized.
     """
     indices = [device.nvml_index for device in visible_devices(cuda_visible_devices)]
     return cast('list[int] | list[tuple[int, int]]', indices)
 
 
 def normalize_cuda_visible_devices(cuda_visible_devices: str | None = FROM_ENVIRONMENT) -> str:
-    """The full UUIDs of the devices that CUDA programs see, joined with commas.
+    """Return the full UUIDs of the devices that are visible to CUDA, separated by commas.
 
-    That is the same selection without short forms and independent of ``CUDA_DEVICE_ORDER``. The
-    rules and the argument are those of :func:`parse_cuda_visible_devices`.
+    The selection is the same, but without abbreviations and independent of ``CUDA_DEVICE_ORDER``.
+    The rules and the argument are those of :func:`parse_cuda_visible_devices`.
 
     >>> normalize_cuda_visible_devices('0')
     'GPU-18ef14e9-dec6-1d3e-1284-3010c6ce98b1'
@@ -102,69 +103,53 @@ def normalize_cuda_visible_devices(cuda_visible_devices: str | None = FROM_ENVIR
 
 
 class VisibilityMixin(DeviceBase):
-    """How CUDA programs see a device, and all devices."""
+    """Devices as CUDA programs number them."""
 
-    #: The class of devices by CUDA index: ``Device.cuda(0)`` is ``CudaDevice(0)``.
-    cuda: ClassVar[type[CudaDevice]]
+    #: The class :class:`CudaDevice`: ``Device.cuda(0)`` is ``CudaDevice(0)``.
+    cuda: ClassVar[Any]
 
     parse_cuda_visible_devices = staticmethod(parse_cuda_visible_devices)
     normalize_cuda_visible_devices = staticmethod(normalize_cuda_visible_devices)
 
     @property
     def cuda_index(self) -> int:
-        """Index in CUDA programs that are started now, see :func:`parse_cuda_visible_devices`.
+        """Index in CUDA programs started now, see :func:`parse_cuda_visible_devices`.
 
         Raises:
-            RuntimeError: CUDA programs do not see the device: it is not in
-                ``CUDA_VISIBLE_DEVICES``, or not the MIG device that CUDA chooses.
+            RuntimeError: The device is not visible to CUDA: it is not in ``CUDA_VISIBLE_DEVICES``,
+                or not the MIG device that CUDA chooses.
         """
         indices = parse_cuda_visible_devices()
         for cuda_index, nvml_index in enumerate(indices):
             if nvml_index == self._index:
                 return cuda_index
         raise RuntimeError(
-            f'CUDA error: device {self._index} is not visible, {what_is_visible(len(indices))}'
+            f'CUDA error: device {self._index} is not visible, {describe_visible(len(indices))}'
         )
 
-    @staticmethod
-    def from_cuda_visible_devices() -> list[CudaDevice]:
-        """All devices that CUDA programs see, in their order.
+    @classmethod
+    def from_cuda_visible_devices(cls) -> list[Any]:
+        """All :class:`CudaDevice` objects, in the order of CUDA indices.
 
-        These are those of :func:`parse_cuda_visible_devices`; none where NVML cannot be used.
+        They are those of :func:`parse_cuda_visible_devices`. The list is empty if NVML cannot be
+        initialized.
         """
-        from nvitop.api.device.cuda import CudaDevice
+        devices: list[Any] = cls.cuda.all()
+        return devices
 
-        return CudaDevice.all()
-
-    @staticmethod
-    def from_cuda_indices(cuda_indices: int | Iterable[int] | None = None) -> list[CudaDevice]:
-        """Devices of the given CUDA indices, in their order; without indices all that CUDA sees.
+    @classmethod
+    def from_cuda_indices(cls, cuda_indices: int | Iterable[int] | None = None) -> list[Any]:
+        """:class:`CudaDevice` objects of the given CUDA indices, in their order; by default all.
 
         Raises:
-            RuntimeError: CUDA does not see that many devices.
+            RuntimeError: Fewer devices are visible to CUDA.
         """
-        from nvitop.api.device.cuda import CudaDevice
-
-        return CudaDevice.from_indices(cuda_indices)
-
-    @staticmethod
-    def cuda_runtime_version() -> str:
-        """Version of the CUDA runtime that programs find here: ``'12.9'``; ``NA`` where there is none.
-
-        CUDA: ``cudaRuntimeGetVersion``
-        """
-        from nvitop.api import libcudart
-
-        try:
-            return libcudart.cudaRuntimeGetVersion()
-        except libcudart.cudaError:
-            return NA
-
-    cudart_version = cuda_runtime_version
+        devices: list[Any] = cls.cuda.from_indices(cuda_indices)
+        return devices
 
 
-def what_is_visible(count: int) -> str:
-    """How many devices CUDA sees and why, in words, for errors."""
+def describe_visible(count: int) -> str:
+    """Return how many devices are visible to CUDA, and why, for error messages."""
     value = os.environ.get('CUDA_VISIBLE_DEVICES')
     reason = (
         'CUDA_VISIBLE_DEVICES is not set' if value is None else f'CUDA_VISIBLE_DEVICES={value!r}'
@@ -173,7 +158,7 @@ def what_is_visible(count: int) -> str:
 
 
 def visible_devices(value: str | None = FROM_ENVIRONMENT) -> list[CudaVisible]:
-    """The devices that CUDA programs see, in CUDA's order; none where NVML cannot be used."""
+    """Return the devices that are visible to CUDA, in CUDA's order; none without NVML."""
     if isinstance(value, _FromEnvironment):
         value = os.environ.get('CUDA_VISIBLE_DEVICES')
     if value is not None and not value.strip():
@@ -202,7 +187,7 @@ def visible_devices(value: str | None = FROM_ENVIRONMENT) -> list[CudaVisible]:
 
 
 class _Machine:
-    """The GPUs of this machine now, in PCI order."""
+    """The current GPUs of this host, in PCI order."""
 
     def __init__(self) -> None:
         self._handles: dict[int, Any] = {}
@@ -213,7 +198,7 @@ class _Machine:
             if gpu is not None:
                 gpus.append(gpu)
         self.gpus = tuple(sorted(gpus, key=lambda gpu: gpu.bus_id))
-        #: Whether NVML could identify all of them.
+        #: Whether NVML identified all of them.
         self.is_complete = len(gpus) == count
 
     def _read(self, index: int) -> VisibleGpu | None:
@@ -231,22 +216,22 @@ class _Machine:
         return VisibleGpu(index, uuid, (pci.domain, pci.bus, pci.device), enabled, migs)
 
     def is_uniform(self) -> bool:
-        """Whether NVML knows no difference between the GPUs that could make one faster."""
+        """Return whether NVML reports no difference that could make one GPU faster."""
         first, *others = self._handles.values() or (None,)
-        for question, *args in _LIKENESS if others else ():
+        for question, *args in _SPEED_QUERIES if others else ():
             answer = _comparable(_query(question, first, *args))
             if any(_comparable(_query(question, other, *args)) != answer for other in others):
                 return False
         return True
 
     def find(self, uuid: str) -> CudaVisible | None:
-        """The device with the UUID that CUDA calls ``uuid``."""
+        """Return the device with this UUID of CUDA."""
         for gpu in self.gpus:
             for mig in gpu.migs:
                 if digits(mig.uuid) == uuid:
                     return mig
             if digits(gpu.uuid) == uuid:
-                # Drivers before R470 give the UUID of the GPU for a MIG device.
+                # Drivers before R470 return the UUID of the GPU for a MIG device.
                 return gpu.migs[0] if gpu.migs else gpu
         return None
 
@@ -256,19 +241,16 @@ def _query(function: str, *args: Any) -> Any:
 
 
 def _comparable(answer: Any) -> Any:
-    """What two GPUs of a kind have in common in an answer."""
+    """Return the part of an answer that is equal for GPUs of the same model."""
     if hasattr(answer, 'pciDeviceId'):
         return answer.pciDeviceId, answer.pciSubSystemId
     return getattr(answer, 'total', answer)
 
 
 def _migs(handle: Any, gpu_index: int, gpu_uuid: str) -> Iterator[VisibleMig]:
-    """The MIG devices of a GPU; their indices may have gaps."""
+    """Yield the MIG devices of a GPU."""
     count = _query('nvmlDeviceGetMaxMigDeviceCount', handle)
-    for index in range(count or 0):
-        mig = _query('nvmlDeviceGetMigDeviceHandleByIndex', handle, index)
-        if mig is NA:
-            continue
+    for index, mig in mig_handles(handle, count or 0):
         uuid = _query('nvmlDeviceGetUUID', mig)
         instances = [
             _query(function, mig)

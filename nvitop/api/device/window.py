@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates from counters: two readings some time apart, the later one kept for the next rate."""
+"""Window: a rate from two readings of a counter, the later of which is kept for the next rate."""
 
 from __future__ import annotations
 
@@ -12,46 +12,53 @@ if TYPE_CHECKING:
 R = TypeVar('R')
 V = TypeVar('V')
 
-#: The shortest time that gives a useful rate; the driver's own PCIe measurement takes as long.
+#: Shortest useful time between two readings; the driver's own PCIe measurement takes as long.
 SHORTEST_SECONDS = 0.02
 
 
 class Window(Generic[R, V]):
     """A value that is measured between two readings.
 
-    Threads may share it: the state is replaced as a whole, and nobody waits for another's pause.
+    Threads may share a window: its state is replaced as a whole, and no thread waits for the pause
+    of another.
     """
 
-    #: What tells the time, in seconds, and what waits.
+    #: Time in seconds, and how to wait.
     clock: Callable[[], float] = staticmethod(time.monotonic)
     sleep: Callable[[float], None] = staticmethod(time.sleep)
 
     def __init__(
         self, compare: Callable[[R, R], V], missing: V, *, shortest: float = SHORTEST_SECONDS
     ) -> None:
+        """Initialize with the function that compares two readings.
+
+        Args:
+            compare: Takes the earlier and the later reading and returns the value.
+            missing: The value if a reading fails.
+            shortest: Shortest time in seconds between two readings.
+        """
         self._compare = compare
         self._missing = missing
         self._shortest = shortest
-        #: When the last reading was taken, the reading, and the value it gave: none when it was the
-        #: first one.
+        #: Time of the last reading, the reading, and its value (``None`` for the first reading).
         self._last: tuple[float, R, V | None] | None = None
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is a reading, so that the next measurement need not wait."""
+        """Whether there is a reading, so that the next measurement does not wait."""
         return self._last is not None
 
     def begin(self, read: Callable[[], R | None]) -> None:
-        """Take the first reading, and forget others: the next measurement covers the time since."""
+        """Take a first reading: the next measurement covers the time since."""
         reading = read()
         self._last = None if reading is None else (self.clock(), reading, None)
 
     def measure(self, read: Callable[[], R | None], interval: float | None = None) -> V:
-        """The value since the last reading, or over the next ``interval`` seconds.
+        """Return the value since the last reading, or over the next ``interval`` seconds.
 
-        The first time there is no last reading: then it is measured over the shortest time. Within
-        the shortest time after a reading its value is given again. Where nothing can be read the
-        value is the missing one, and the next measurement begins anew.
+        If there is no last reading, measure over the shortest time. Within the shortest time after
+        a reading, return the last value again. If a reading fails, return the missing value and
+        start over the next time.
         """
         last = self._last
         if interval or last is None:
@@ -75,6 +82,10 @@ class Window(Generic[R, V]):
 
 
 def check_interval(interval: float | None) -> None:
-    """Refuse what cannot be waited for: ``ValueError`` for a negative number of seconds."""
+    """Check a time to wait.
+
+    Raises:
+        ValueError: The interval is negative.
+    """
     if interval is not None and interval < 0:
         raise ValueError(f'interval must not be negative: {interval!r}')

@@ -98,11 +98,3 @@ read_pci_info_ext = _reader('nvmlDeviceGetPciInfoExt', PciInfoExt, 1)
 read_fabric_info = _reader('nvmlDeviceGetGpuFabricInfoV', FabricInfo, 2)
 read_platform_info = _reader('nvmlDeviceGetPlatformInfo', PlatformInfo, 2)
 read_sram_ecc_status = _reader('nvmlDeviceGetSramEccErrorStatus', SramEccStatus, 1)
-#: All readers, which some drivers lack.
-READERS = (
-    read_gsp_modes,
-    read_pci_info_ext,
-    read_fabric_info,
-    read_platform_info,
-    read_sram_ecc_status,
-)

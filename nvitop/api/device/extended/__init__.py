@@ -1,36 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of devices that are seldom asked for: loaded, and joined to ``Device``, at the first question.
-
-What the monitor, reports and snapshots show is in the files above this one; what is here costs
-nothing until somebody asks for it.
-"""
+"""Values that few programs query: the monitor, reports and snapshots show none of them."""
 
 from __future__ import annotations
 
-from nvitop.api.device.extended.account import AccountFacts
-from nvitop.api.device.extended.clock import ClockFacts
-from nvitop.api.device.extended.ecc import EccFacts
-from nvitop.api.device.extended.encoder import EncoderFacts
-from nvitop.api.device.extended.fabric import FabricFacts
-from nvitop.api.device.extended.health import HealthFacts
-from nvitop.api.device.extended.memory import MemoryFacts
-from nvitop.api.device.extended.mode import ModeFacts
-from nvitop.api.device.extended.pci import PciFacts
-from nvitop.api.device.extended.power import PowerFacts
-from nvitop.api.device.extended.vgpu import VgpuFacts
+from nvitop.api.device.extended.account import AccountMixin
+from nvitop.api.device.extended.clock import ExtendedClockMixin
+from nvitop.api.device.extended.ecc import EccMixin
+from nvitop.api.device.extended.encoder import EncoderMixin
+from nvitop.api.device.extended.fabric import FabricMixin
+from nvitop.api.device.extended.health import ExtendedHealthMixin
+from nvitop.api.device.extended.memory import ExtendedMemoryMixin
+from nvitop.api.device.extended.mode import ExtendedModeMixin
+from nvitop.api.device.extended.pci import PciMixin
+from nvitop.api.device.extended.power import ExtendedPowerMixin
+from nvitop.api.device.extended.vgpu import VgpuMixin
 
 
 class ExtendedMixin(
-    AccountFacts,
-    ClockFacts,
-    EccFacts,
-    EncoderFacts,
-    FabricFacts,
-    HealthFacts,
-    MemoryFacts,
-    ModeFacts,
-    PciFacts,
-    PowerFacts,
-    VgpuFacts,
+    AccountMixin,
+    ExtendedClockMixin,
+    EccMixin,
+    EncoderMixin,
+    FabricMixin,
+    ExtendedHealthMixin,
+    ExtendedMemoryMixin,
+    ExtendedModeMixin,
+    PciMixin,
+    ExtendedPowerMixin,
+    VgpuMixin,
 ):
-    """All of them: what :class:`nvitop.Device` is, for checkers of types."""
+    """All extended values."""

@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accounts of what processes use, which the driver keeps after they ended too."""
+"""Accounting: what processes used over their life, which the driver keeps after they exit."""
 
 from __future__ import annotations
 
-from nvitop.api.device.extended.facts import ExtendedValues
-from nvitop.api.utils import NA, ULONGLONG_MAX, NaType
+from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase
+from nvitop.api.utils import NA, NaType
 from nvitop.namedtuple import NamedTuple
 
 
 class AccountedProcess(NamedTuple):
-    """What a process uses or used in its life, each ``NA`` where unknown."""
+    """What a process has used over its life, each value ``NA`` if unknown."""
 
     pid: int
-    #: Loads in percent, averaged over its life.
+    #: Utilization in percent, averaged over its life.
     gpu_utilization: int | NaType
     memory_utilization: int | NaType
-    #: The most memory that it had, in bytes.
+    #: Maximum memory in bytes.
     max_memory: int | NaType
-    #: For how long it used the device, in ms; 0 while it runs.
+    #: Time during which it used the device, in ms; 0 while it is running.
     time: int | NaType
     is_running: bool
 
 
-class AccountFacts(ExtendedValues):
-    """Accounts: empty unless somebody with the right to do so switched them on."""
+class AccountMixin(DeviceBase):
+    """Accounting; empty unless an administrator has enabled it."""
 
     def accounted_processes(self) -> list[AccountedProcess]:
-        """The accounts of processes, also of ended ones; an empty list where none are kept.
+        """Accounts of processes, including exited ones; an empty list if accounting is disabled.
 
         NVML: ``nvmlDeviceGetAccountingPids`` ``nvmlDeviceGetAccountingStats``
         · nvidia-smi: ``--query-accounted-apps``
@@ -38,7 +38,7 @@ class AccountFacts(ExtendedValues):
         return [account for account in accounts if account is not None]
 
     def _account(self, pid: int) -> AccountedProcess | None:
-        """The account of a process; ``None`` where it has been forgotten since."""
+        """Return the account of a process; ``None`` if the driver has dropped it."""
         stats = self._query('nvmlDeviceGetAccountingStats', pid)
         if stats is NA:
             return None
@@ -46,21 +46,21 @@ class AccountFacts(ExtendedValues):
             pid,
             self._in_range(stats.gpuUtilization, 100),
             self._in_range(stats.memoryUtilization, 100),
-            self._in_range(stats.maxMemoryUsage, most=ULONGLONG_MAX - 1),
-            self._in_range(stats.time, most=ULONGLONG_MAX - 1),
+            self._in_range(stats.maxMemoryUsage, MAX_ULONGLONG),
+            self._in_range(stats.time, MAX_ULONGLONG),
             bool(stats.isRunning),
         )
 
     def accounting(self) -> str:
-        """Whether the driver keeps an account of what processes use, also after they ended.
+        """Whether accounting is enabled: ``'Enabled'`` or ``'Disabled'``.
 
         NVML: ``nvmlDeviceGetAccountingMode`` · nvidia-smi: ``accounting.mode``
         """
         return self._word('nvmlDeviceGetAccountingMode')
 
     def accounting_buffer_size(self) -> int | NaType:
-        """How many processes the account holds: the oldest are forgotten.
+        """Maximum number of accounts; the driver drops the oldest.
 
         NVML: ``nvmlDeviceGetAccountingBufferSize`` · nvidia-smi: ``accounting.buffer_size``
         """
-        return self._int('nvmlDeviceGetAccountingBufferSize')
+        return self._number('nvmlDeviceGetAccountingBufferSize')

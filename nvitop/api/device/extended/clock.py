@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks that were set for applications, and for how long clocks were held down."""
+"""Application clocks, and the time during which clocks were limited."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from nvitop.api.device.extended.facts import ExtendedValues
-from nvitop.api.utils import NA, ULONGLONG_MAX, NaType
+from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase
+from nvitop.api.device.clock_reasons import ClockEventReasons, query_clock_reasons
+from nvitop.api.utils import NA, NaType
 from nvitop.namedtuple import NamedTuple
 
-if TYPE_CHECKING:
-    from nvitop.api.device.clock_reasons import ClockEventReasons
-
 _GRAPHICS, _MEMORY = 0, 2
-# Numbers of NVML_FI_DEV_CLOCKS_EVENT_REASON_…, which older bindings do not name.
+# Numbers of NVML_FI_DEV_CLOCKS_EVENT_REASON_…; older bindings lack the names.
 _FIELD_SW_POWER_CAP, _FIELD_SYNC_BOOST = 74, 76
 _FIELD_SW_THERMAL, _FIELD_HW_THERMAL, _FIELD_HW_POWER_BRAKE = 269, 270, 271
 
@@ -25,43 +21,43 @@ class SupportedClocks(NamedTuple):
     graphics: int
 
 
-class ClockFacts(ExtendedValues):
+class ExtendedClockMixin(DeviceBase):
     """Clocks in MHz; times in µs since the driver was loaded."""
 
     def application_graphics_clock(self) -> int | NaType:
-        """Graphics clock in MHz that was set for applications; ``NA`` for boards without (GeForce).
+        """Graphics clock set for applications, in MHz; ``NA`` if it cannot be set (GeForce).
 
         NVML: ``nvmlDeviceGetApplicationsClock`` · nvidia-smi: ``clocks.applications.graphics``
         """
-        return self._int('nvmlDeviceGetApplicationsClock', _GRAPHICS)
+        return self._number('nvmlDeviceGetApplicationsClock', _GRAPHICS)
 
     def application_memory_clock(self) -> int | NaType:
-        """Memory clock in MHz that was set for applications; ``NA`` for boards without (GeForce).
+        """Memory clock set for applications, in MHz; ``NA`` if it cannot be set (GeForce).
 
         NVML: ``nvmlDeviceGetApplicationsClock`` · nvidia-smi: ``clocks.applications.memory``
         """
-        return self._int('nvmlDeviceGetApplicationsClock', _MEMORY)
+        return self._number('nvmlDeviceGetApplicationsClock', _MEMORY)
 
     def default_application_graphics_clock(self) -> int | NaType:
-        """Graphics clock in MHz for applications after the driver was loaded; asked once.
+        """Default graphics clock for applications, in MHz. Queried once.
 
         NVML: ``nvmlDeviceGetDefaultApplicationsClock``
         · nvidia-smi: ``clocks.default_applications.graphics``
         """
-        return self._int_fact('nvmlDeviceGetDefaultApplicationsClock', _GRAPHICS)
+        return self._number('nvmlDeviceGetDefaultApplicationsClock', _GRAPHICS, static=True)
 
     def default_application_memory_clock(self) -> int | NaType:
-        """Memory clock in MHz for applications after the driver was loaded; asked once.
+        """Default memory clock for applications, in MHz. Queried once.
 
         NVML: ``nvmlDeviceGetDefaultApplicationsClock``
         · nvidia-smi: ``clocks.default_applications.memory``
         """
-        return self._int_fact('nvmlDeviceGetDefaultApplicationsClock', _MEMORY)
+        return self._number('nvmlDeviceGetDefaultApplicationsClock', _MEMORY, static=True)
 
     def supported_clocks(self) -> list[SupportedClocks]:
-        """The pairs of clocks that can be set for applications, the fastest first.
+        """Pairs of clocks that can be set for applications, the fastest first.
 
-        An empty list where none can (GeForce).
+        The list is empty if none can be set (GeForce).
 
         NVML: ``nvmlDeviceGetSupportedMemoryClocks`` ``nvmlDeviceGetSupportedGraphicsClocks``
         · nvidia-smi: ``--query-supported-clocks``
@@ -77,62 +73,57 @@ class ClockFacts(ExtendedValues):
         return pairs
 
     def supported_clock_event_reasons(self) -> ClockEventReasons | NaType:
-        """The reasons that this GPU can tell, as a set of flags; its ``names`` are text.
+        """Clock event reasons that the GPU can report, as a set of flags.
 
         NVML: ``nvmlDeviceGetSupportedClocksEventReasons``, before R535
         ``nvmlDeviceGetSupportedClocksThrottleReasons`` · nvidia-smi: ``clocks_event_reasons.supported``
         """
-        reasons = self._first(
+        return query_clock_reasons(
+            self,
             'nvmlDeviceGetSupportedClocksEventReasons',
             'nvmlDeviceGetSupportedClocksThrottleReasons',
         )
-        if not isinstance(reasons, int):
-            return NA
-        from nvitop.api.device.clock_reasons import ClockEventReasons  # flags are slow to make
 
-        return ClockEventReasons(reasons)
-
-    def _time_lowered(self, field: int) -> int | NaType:
-        ((nanoseconds, _),) = self._read_fields([(field, 0)])
-        known = self._in_range(nanoseconds, most=ULONGLONG_MAX - 1)
-        return known // 1000 if isinstance(known, int) else NA
+    def _limited_time(self, field: int) -> int | NaType:
+        nanoseconds = self._field(field, maximum=MAX_ULONGLONG)
+        return nanoseconds // 1000 if isinstance(nanoseconds, int) else NA
 
     def sw_power_cap_time(self) -> int | NaType:
-        """Time in µs for which the power limit held the clocks down.
+        """Time during which the power limit lowered the clocks, in µs.
 
         NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP``
         · nvidia-smi: ``clocks_event_reasons_counters.sw_power_cap``
         """
-        return self._time_lowered(_FIELD_SW_POWER_CAP)
+        return self._limited_time(_FIELD_SW_POWER_CAP)
 
     def sync_boost_time(self) -> int | NaType:
-        """Time in µs for which the clocks of another GPU held them down.
+        """Time during which the clocks of another GPU lowered the clocks, in µs.
 
         NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_SYNC_BOOST``
         · nvidia-smi: ``clocks_event_reasons_counters.sync_boost``
         """
-        return self._time_lowered(_FIELD_SYNC_BOOST)
+        return self._limited_time(_FIELD_SYNC_BOOST)
 
     def sw_thermal_slowdown_time(self) -> int | NaType:
-        """Time in µs for which the driver held the clocks down for heat; ``NA`` before R570.
+        """Time during which the driver lowered the clocks because of heat, in µs; ``NA`` before R570.
 
         NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN``
         · nvidia-smi: ``clocks_event_reasons_counters.sw_thermal_slowdown``
         """
-        return self._time_lowered(_FIELD_SW_THERMAL)
+        return self._limited_time(_FIELD_SW_THERMAL)
 
     def hw_thermal_slowdown_time(self) -> int | NaType:
-        """Time in µs for which the hardware held the clocks down for heat; ``NA`` before R570.
+        """Time during which the hardware lowered the clocks because of heat, in µs; ``NA`` before R570.
 
         NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN``
         · nvidia-smi: ``clocks_event_reasons_counters.hw_thermal_slowdown``
         """
-        return self._time_lowered(_FIELD_HW_THERMAL)
+        return self._limited_time(_FIELD_HW_THERMAL)
 
     def hw_power_brake_slowdown_time(self) -> int | NaType:
-        """Time in µs for which the power supply held the clocks down; ``NA`` before R570.
+        """Time during which the power supply lowered the clocks, in µs; ``NA`` before R570.
 
         NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN``
         · nvidia-smi: ``clocks_event_reasons_counters.hw_power_brake_slowdown``
         """
-        return self._time_lowered(_FIELD_HW_POWER_BRAKE)
+        return self._limited_time(_FIELD_HW_POWER_BRAKE)

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the video encoder does."""
+"""Sessions of the video encoder."""
 
 from __future__ import annotations
 
-from nvitop.api.device.extended.facts import ExtendedValues
+from nvitop.api.device.base import DeviceBase
 from nvitop.api.utils import NA, NaType
 from nvitop.namedtuple import NamedTuple
 
 
 class EncoderStats(NamedTuple):
-    """What the video encoder does, each ``NA`` where unknown."""
+    """Sessions of the video encoder, each value ``NA`` if unknown."""
 
     session_count: int | NaType = NA
-    #: Frames per second, mean of all sessions.
+    #: Frames per second, averaged over the sessions.
     average_fps: int | NaType = NA
-    #: In µs, mean of all sessions.
+    #: Latency in µs, averaged over the sessions.
     average_latency: int | NaType = NA
 
 
-class EncoderFacts(ExtendedValues):
+class EncoderMixin(DeviceBase):
     """Sessions of the video encoder."""
 
     def encoder_stats(self) -> EncoderStats:
-        """Sessions of the video encoder, their frame rate and their latency in µs, each may be ``NA``.
+        """Number of encoder sessions, frames per second, and latency in µs, each ``NA`` if unknown.
 
         NVML: ``nvmlDeviceGetEncoderStats`` · nvidia-smi: ``encoder.stats.*``
         """
@@ -39,14 +39,14 @@ class EncoderFacts(ExtendedValues):
         return self.encoder_stats().session_count
 
     def encoder_average_fps(self) -> int | NaType:
-        """Frames per second of the video encoder, mean of its sessions.
+        """Frames per second of the video encoder, averaged over its sessions.
 
         NVML: ``nvmlDeviceGetEncoderStats`` · nvidia-smi: ``encoder.stats.averageFps``
         """
         return self.encoder_stats().average_fps
 
     def encoder_average_latency(self) -> int | NaType:
-        """Latency of the video encoder in µs, mean of its sessions.
+        """Latency of the video encoder in µs, averaged over its sessions.
 
         NVML: ``nvmlDeviceGetEncoderStats`` · nvidia-smi: ``encoder.stats.averageLatency``
         """

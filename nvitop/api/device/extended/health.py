@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What wears out, one by one: retired pages, spare rows; and what to do about it."""
+"""Memory repairs in detail, and what a GPU needs to recover."""
 
 from __future__ import annotations
 
-from nvitop.api.device.extended.facts import ExtendedValues
+from nvitop.api.device.base import DeviceBase
 from nvitop.api.utils import NA, NaType
 from nvitop.namedtuple import NamedTuple
 
 _SINGLE_BIT, _DOUBLE_BIT = 0, 1
-# Numbers of NVML_FI_DEV_…, which older bindings do not name.
+# Numbers of NVML_FI_DEV_…; older bindings lack the names.
 _FIELD_RESET_STATUS, _FIELD_DRAIN_AND_RESET_STATUS, _FIELD_RECOVERY_ACTION = 226, 227, 230
 _RECOVERY_ACTIONS = {
     0: 'None',
@@ -23,31 +23,31 @@ _RECOVERY_ACTIONS = {
 
 
 class RemappingHistogram(NamedTuple):
-    """Number of memory banks by how many spare rows they have left, ``NA`` where unknown."""
+    """Number of memory banks by the spare rows they have left, each ``NA`` if unknown."""
 
-    #: All of them.
+    #: All spare rows are left.
     max: int | NaType = NA
     high: int | NaType = NA
     partial: int | NaType = NA
     low: int | NaType = NA
-    #: None: the next error cannot be mended.
+    #: No spare row is left: the next error cannot be repaired.
     none: int | NaType = NA
 
 
 class RetiredPage(NamedTuple):
-    """A page of memory that is not used any more."""
+    """A memory page that is no longer used."""
 
-    #: Where it is.
+    #: Physical address.
     address: int
     #: ``'Single Bit ECC'`` or ``'Double Bit ECC'``.
     cause: str
 
 
-class HealthFacts(ExtendedValues):
-    """What was replaced; ``NA`` where a GPU does not replace in that way."""
+class ExtendedHealthMixin(DeviceBase):
+    """Memory repairs; ``NA`` if the GPU repairs its memory in another way."""
 
     def retired_page_list(self) -> list[RetiredPage]:
-        """Memory pages that were retired; an empty list where none were, and since Ampere.
+        """Retired memory pages; an empty list if there are none, and since Ampere.
 
         NVML: ``nvmlDeviceGetRetiredPages`` · nvidia-smi: ``--query-retired-pages``
         """
@@ -59,7 +59,7 @@ class HealthFacts(ExtendedValues):
         return pages
 
     def retired_pages_pending(self) -> bool | NaType:
-        """Whether pages wait for a restart to be retired; ``NA`` since Ampere.
+        """Whether pages will be retired at the next restart; ``NA`` since Ampere.
 
         NVML: ``nvmlDeviceGetRetiredPagesPendingStatus`` · nvidia-smi: ``retired_pages.pending``
         """
@@ -67,7 +67,7 @@ class HealthFacts(ExtendedValues):
         return bool(answer) if answer is not NA else NA
 
     def remapping_histogram(self) -> RemappingHistogram:
-        """Memory banks by how many spare rows are left, each ``NA`` where unknown and before Ampere.
+        """Number of memory banks by spare rows left, each ``NA`` if unknown, and before Ampere.
 
         NVML: ``nvmlDeviceGetRowRemapperHistogram``
         · nvidia-smi: ``--query-remapped-rows=remapped_rows.histogram.*``
@@ -96,22 +96,22 @@ class HealthFacts(ExtendedValues):
         return self.remapping_histogram().low
 
     def remapping_banks_none(self) -> int | NaType:
-        """Number of memory banks without spare rows; see :meth:`remapping_histogram`."""
+        """Number of memory banks with no spare rows left; see :meth:`remapping_histogram`."""
         return self.remapping_histogram().none
 
     def _field_flag(self, field: int) -> bool | NaType:
-        ((value, _),) = self._read_fields([(field, 0)])
+        value = self._field(field)
         return bool(value) if isinstance(value, int) else NA
 
     def is_reset_required(self) -> bool | NaType:
-        """Whether the GPU has to be reset before it can be used; newer drivers may not tell.
+        """Whether the GPU must be reset before further use; newer drivers may not report it.
 
         NVML: ``NVML_FI_DEV_RESET_STATUS`` · nvidia-smi: ``reset_status.reset_required``
         """
         return self._field_flag(_FIELD_RESET_STATUS)
 
     def is_drain_and_reset_recommended(self) -> bool | NaType:
-        """Whether the GPU should be reset as soon as its work is done; newer drivers may not tell.
+        """Whether the GPU should be reset once its work is done; newer drivers may not report it.
 
         NVML: ``NVML_FI_DEV_DRAIN_AND_RESET_STATUS``
         · nvidia-smi: ``reset_status.drain_and_reset_recommended``
@@ -119,9 +119,9 @@ class HealthFacts(ExtendedValues):
         return self._field_flag(_FIELD_DRAIN_AND_RESET_STATUS)
 
     def recovery_action(self) -> str:
-        """What makes the GPU usable again, ``'GPU Reset'`` and so on; ``'None'``: nothing is wrong.
+        """What makes the GPU usable again, such as ``'GPU Reset'``; ``'None'`` if it is usable.
 
         NVML: ``NVML_FI_DEV_GET_GPU_RECOVERY_ACTION`` · nvidia-smi: ``gpu_recovery_action``
         """
-        ((value, _),) = self._read_fields([(_FIELD_RECOVERY_ACTION, 0)])
-        return _RECOVERY_ACTIONS.get(value, NA) if isinstance(value, int) else NA
+        action = self._field(_FIELD_RECOVERY_ACTION)
+        return _RECOVERY_ACTIONS.get(action, NA) if isinstance(action, int) else NA

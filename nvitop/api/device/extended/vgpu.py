@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a GPU can share with virtual machines."""
+"""vGPU capabilities of a GPU."""
 
 from __future__ import annotations
 
-from nvitop.api.device.extended.facts import ExtendedValues
+from nvitop.api.device.base import DeviceBase
 from nvitop.api.libnvml import NVMLError, last_error, nvmlQuery
 from nvitop.api.utils import NA
 
 _SUPPORTED = {0: 'Not Supported', 1: 'Supported'}
-#: What is asked of the driver.
+#: Capability of the driver.
 _HETEROGENEOUS = 0
+#: Capabilities of a device.
 _FRACTIONAL, _HETEROGENEOUS_PROFILES, _HETEROGENEOUS_SIZES = range(3)
 
 
-class VgpuFacts(ExtendedValues):
-    """Capabilities: ``'Supported'`` or ``'Not Supported'``; ``NA`` but on hosts of vGPUs."""
+class VgpuMixin(DeviceBase):
+    """vGPU capabilities: ``'Supported'`` or ``'Not Supported'``; ``NA`` except on vGPU hosts."""
 
     def heterogeneous_multi_vgpu(self) -> str:
-        """Whether the driver can give one guest vGPUs of several profiles.
+        """Whether the driver supports vGPUs of several profiles in one guest.
 
         NVML: ``nvmlGetVgpuDriverCapabilities``
         · nvidia-smi: ``vgpu_driver_capability.heterogenous_multivGPU``
@@ -27,17 +28,17 @@ class VgpuFacts(ExtendedValues):
         function = 'nvmlGetVgpuDriverCapabilities'
         try:
             answer = nvmlQuery(function, _HETEROGENEOUS, ignore_function_not_found=True)
-        except NVMLError as error:  # NVML cannot be initialised any more
-            self._failure.error = error.with_traceback(None)
+        except NVMLError as error:  # NVML can no longer be initialized
+            self._missing.reason = error.with_traceback(None)
             return NA
-        self._failure.error = last_error(function, _HETEROGENEOUS)
+        self._missing.reason = last_error(function, _HETEROGENEOUS)
         return _SUPPORTED.get(answer, NA)
 
     def _vgpu_capability(self, capability: int) -> str:
         return _SUPPORTED.get(self._query('nvmlDeviceGetVgpuCapabilities', capability), NA)
 
     def fractional_multi_vgpu(self) -> str:
-        """Whether fractions of the GPU can be several vGPUs of one guest.
+        """Whether several fractional vGPUs can be assigned to one guest.
 
         NVML: ``nvmlDeviceGetVgpuCapabilities``
         · nvidia-smi: ``vgpu_device_capability.fractional_multiVgpu``
@@ -45,7 +46,7 @@ class VgpuFacts(ExtendedValues):
         return self._vgpu_capability(_FRACTIONAL)
 
     def heterogeneous_vgpu_profiles(self) -> str:
-        """Whether vGPUs of differing types can share the time of the GPU.
+        """Whether vGPUs of different types can time-share the GPU.
 
         NVML: ``nvmlDeviceGetVgpuCapabilities``
         · nvidia-smi: ``vgpu_device_capability.heterogeneous_timeSlice_profile``
@@ -53,7 +54,7 @@ class VgpuFacts(ExtendedValues):
         return self._vgpu_capability(_HETEROGENEOUS_PROFILES)
 
     def heterogeneous_vgpu_sizes(self) -> str:
-        """Whether vGPUs of differing memory sizes can share the time of the GPU.
+        """Whether vGPUs of different memory sizes can time-share the GPU.
 
         NVML: ``nvmlDeviceGetVgpuCapabilities``
         · nvidia-smi: ``vgpu_device_capability.heterogeneous_timeSlice_sizes``

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Driver handles of GPUs and MIG devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nvitop.api import libnvml
+from nvitop.api.device.uuids import UUID_PATTERN
+from nvitop.api.libnvml._errors import is_unreachable
+from nvitop.api.utils import NA
+from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeGuard
+
+
+class Found(NamedTuple):
+    """A result of the driver, or the error of a device that the driver lists but cannot open."""
+
+    value: Any
+    loss: libnvml.NVMLError | None = None
+
+
+def is_pair(value: object) -> TypeGuard[tuple[int, int]]:
+    """Return whether a value is (GPU index, MIG index)."""
+    return isinstance(value, tuple) and len(value) == 2 and all(isinstance(i, int) for i in value)
+
+
+def index_or_uuid(
+    index: int | tuple[int, int] | str | None, uuid: str | None, bus_id: str | None
+) -> tuple[int | tuple[int, int] | None, str | None]:
+    """Check the arguments of a device, and return its index and UUID. A text index is a UUID.
+
+    Raises:
+        TypeError: Not exactly one argument, or an argument of the wrong type.
+    """
+    if sum(argument is not None for argument in (index, uuid, bus_id)) != 1:
+        raise TypeError(
+            'a device needs exactly one of index, uuid and bus_id, got '
+            f'index={index!r}, uuid={uuid!r}, bus_id={bus_id!r}'
+        )
+    for argument in (uuid, bus_id):
+        if argument is not None and not isinstance(argument, str):
+            raise TypeError(f'UUIDs and PCI bus IDs must be str, not {argument!r}')
+    return (None, index) if isinstance(index, str) else (index, uuid)
+
+
+def find(function: str, *args: Any) -> Found:
+    """Call a driver function that finds a device.
+
+    Raises:
+        NVMLError: There is no such device.
+    """
+    try:
+        return Found(_call(function, *args))
+    except libnvml.NVMLError as error:
+        if not is_unreachable(error):
+            raise
+        return Found(None, error.with_traceback(None))
+
+
+def mig_handles(handle: Any, count: int) -> Iterator[tuple[int, Any]]:
+    """Yield the index and handle of each MIG device of a GPU that can have ``count`` of them."""
+    for mig_index in range(count):
+        function = 'nvmlDeviceGetMigDeviceHandleByIndex'
+        mig = libnvml.nvmlQuery(function, handle, mig_index, default=None)
+        if mig is not None:
+            yield mig_index, mig
+
+
+def find_mig_by_uuid(uuid: str) -> tuple[int, int, Any]:
+    """Return GPU index, MIG index and handle of a MIG device.
+
+    Raises:
+        NVMLError: There is no such device.
+    """
+    match = UUID_PATTERN.match(uuid)
+    if match is not None and match['parent']:
+        # Drivers since R470 no longer accept this form.
+        gpu = _call('nvmlDeviceGetHandleByUUID', match['parent'].encode())
+        wanted: Any = [int(match['gpu_instance']), int(match['compute_instance'])]
+        functions = ['nvmlDeviceGetGpuInstanceId', 'nvmlDeviceGetComputeInstanceId']
+    else:
+        mig = _call('nvmlDeviceGetHandleByUUID', uuid.encode())
+        gpu = _call('nvmlDeviceGetDeviceHandleFromMigDeviceHandle', mig)
+        wanted = [uuid]
+        functions = ['nvmlDeviceGetUUID']
+    count = libnvml.nvmlQuery('nvmlDeviceGetMaxMigDeviceCount', gpu)
+    for mig_index, mig in mig_handles(gpu, 0 if count is NA else count):
+        if [libnvml.nvmlQuery(function, mig) for function in functions] == wanted:
+            return int(_call('nvmlDeviceGetIndex', gpu)), mig_index, mig
+    raise libnvml.NVMLError(libnvml.NVML_ERROR_NOT_FOUND)
+
+
+def _call(function: str, *args: Any) -> Any:
+    return libnvml.nvmlQuery(function, *args, ignore_errors=False)
