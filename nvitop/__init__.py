@@ -5,8 +5,8 @@
 >>> for device in Device.all():
 ...     print(device.index, device.name(), device.memory_usage(), device.gpu_utilization())
 
-The names are those of :mod:`nvitop.api`. Importing this package loads nothing: each name is imported
-when it is first used, and the driver is loaded by the first question.
+The names are those of :mod:`nvitop.api`. They are imported on first use, and the driver is loaded by
+the first query.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every example in a docstring runs, on a simulated machine, and gives what it says but for numbers."""
+"""Examples in docstrings run on a simulated machine, with the shown output except for numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 import nvitop
 from nvitop import simulation
 
-#: A machine that has everything the examples speak of.
+#: A machine with everything that the examples use.
 MACHINE = """\
 [[gpu]]
 model = "H100"
@@ -42,8 +42,8 @@ memory = "8 GiB"
 """
 
 
-class Alike(doctest.OutputChecker):
-    """Takes other numbers and names; where nothing is said to be printed, anything."""
+class SameShape(doctest.OutputChecker):
+    """Accepts other numbers and names, and any output if none is shown."""
 
     def check_output(self, want: str, got: str, optionflags: int) -> bool:
         return not want or _shape(want) == _shape(got)
@@ -52,7 +52,7 @@ class Alike(doctest.OutputChecker):
 def _shape(text: str) -> str:
     text = re.sub(r"'(GPU|MIG)-[^']*'|(?<='user': )'[^']*'|\(('[\w', ]*)?\)", 'X', text)
     text = re.sub(r'\d+([.]\d+)*', '0', text)
-    return re.sub(r'(?<=\[)([^\[\]]+?)(, \1)+(?=\])', r'\1', text)  # a list of as many as there are
+    return re.sub(r'(?<=\[)([^\[\]]+?)(, \1)+(?=\])', r'\1', text)  # a list of any length
 
 
 def modules() -> Iterator[str]:
@@ -65,9 +65,9 @@ def examples() -> Iterator[doctest.DocTest]:
     finder = doctest.DocTestFinder(exclude_empty=True)
     for name in sorted({importlib.import_module(name).__name__ for name in modules()}):
         module = importlib.import_module(name)
-        for each in getattr(module, '__all__', ())[:200]:  # more are those of other packages
+        for each in getattr(module, '__all__', ())[:200]:  # the rest are names of other packages
             with contextlib.suppress(ImportError):
-                getattr(module, each)  # imported when it is used
+                getattr(module, each)  # imported on use
         for test in finder.find(module, name):
             if test.examples:
                 yield test
@@ -78,7 +78,7 @@ EXAMPLES = list(examples())
 
 def names() -> dict[str, Any]:
     anything = mock.MagicMock()
-    stand_ins = [
+    placeholders = [
         'model',
         'x',
         'y',
@@ -91,13 +91,13 @@ def names() -> dict[str, Any]:
         'step',
     ]
     public = {name: getattr(nvitop, name) for name in nvitop.__all__}
-    return {**dict.fromkeys(stand_ins, anything), **public, 'os': os}
+    return {**dict.fromkeys(placeholders, anything), **public, 'os': os}
 
 
 @pytest.mark.parametrize('test', EXAMPLES, ids=lambda test: test.name)
 def test_examples_run(test: doctest.DocTest) -> None:
     machine = simulation.machine(simulation.parse_scenario(MACHINE, name='examples'))
-    runner = doctest.DocTestRunner(Alike(), verbose=False)
+    runner = doctest.DocTestRunner(SameShape(), verbose=False)
     report: list[str] = []
     with machine, mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES='0'):
         collector = nvitop.ResourceMetricCollector(nvitop.Device.all())

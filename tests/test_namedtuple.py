@@ -1,4 +1,4 @@
-"""NamedTuple must be that of typing, but for the time it takes."""
+"""NamedTuple behaves like that of typing."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Ours(NamedTuple):
 
     @property
     def is_flat(self) -> bool:
-        """Whether it has no height."""
+        """Return whether the point has no height."""
         return self.y is None
 
     def moved(self, by: int) -> Ours:
-        """The point further right."""
+        """Return a point further right."""
         return self._replace(x=self.x + by)
 
     @staticmethod
@@ -43,14 +43,14 @@ class Theirs(typing.NamedTuple):
 
     @property
     def is_flat(self) -> bool:
-        """Whether it has no height."""
+        """Return whether the point has no height."""
         return self.y is None
 
 
 @pytest.mark.parametrize(
     'what', ['_fields', '_field_defaults', '__doc__', '__module__', '__slots__', '__mro__']
 )
-def test_a_class_is_as_one_of_typing(what: str) -> None:
+def test_class_is_like_one_of_typing(what: str) -> None:
     ours, theirs = getattr(Ours, what), getattr(Theirs, what)
     if what == '__mro__':
         ours, theirs = ours[1:], theirs[1:]
@@ -63,7 +63,7 @@ def test_names_and_annotations() -> None:
     assert typing.get_type_hints(Ours.moved) == {'by': int, 'return': Ours}
 
 
-def test_values_are_as_those_of_typing() -> None:
+def test_values_are_like_those_of_typing() -> None:
     ours, theirs = Ours(1, name='B'), Theirs(1, name='B')
     assert repr(ours) == repr(theirs).replace('Theirs', 'Ours')
     assert tuple(ours) == tuple(theirs)
@@ -77,11 +77,11 @@ def test_values_are_as_those_of_typing() -> None:
         Ours()  # type: ignore[call-arg]
 
 
-def test_help_and_signatures_are_as_those_of_typing() -> None:
+def test_help_and_signatures_are_like_those_of_typing() -> None:
     def parameters(named: Any) -> list[tuple[str, Any]]:
         return [(p.name, p.default) for p in inspect.signature(named).parameters.values()]
 
     assert parameters(Ours) == parameters(Theirs)
     text = pydoc.render_doc(Ours, renderer=pydoc.TextDoc())
     assert 'A point with a name.' in text
-    assert 'Whether it has no height.' in text
+    assert 'Return whether the point has no height.' in text

@@ -1,12 +1,10 @@
-"""The public names: where they are found, what they are called, what they cost to import."""
+"""Public names: where they are found, their signatures, and what importing them loads."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ import nvitop.api
 from nvitop.api.collector import take_snapshots
 from nvitop.api.process import GpuProcess, HostProcess, command_join
 from nvitop.api.utils import Snapshot
-from tests.patience import PATIENCE
+from tests.programs import run_python
 
 SUBMODULES = [
     'caching',
@@ -74,7 +72,7 @@ PUBLIC_NAMES = [
     'Snapshot',
 ]
 
-#: What an import of nvitop has no business to load: it costs time, or belongs to a terminal.
+#: Modules that importing nvitop must not load, because they are slow or belong to the monitor.
 NOT_IMPORTED = [
     'argparse',
     'asyncio',
@@ -100,22 +98,24 @@ NOT_IMPORTED = [
 
 
 def run(code: str) -> str:
-    result = subprocess.run(
-        [sys.executable, '-c', code], check=True, stdout=subprocess.PIPE, timeout=PATIENCE
-    )
-    return result.stdout.decode()
+    done = run_python(code)
+    assert (done.returncode, done.stderr) == (0, '')
+    return done.stdout
 
 
-@pytest.mark.parametrize('name', SUBMODULES)
-def test_a_submodule_is_the_same_under_both_of_its_paths(name: str) -> None:
-    run(f'import nvitop.{name}, nvitop.api.{name}; assert nvitop.{name} is nvitop.api.{name}')
-    run(f'from nvitop import {name}; assert {name}.__name__ == "nvitop.api.{name}"; {name}.__all__')
-    run(f'import nvitop; assert nvitop.{name}.__name__ == "nvitop.api.{name}"')
-    conventional = importlib.import_module(f'nvitop.{name}')
-    assert conventional is importlib.import_module(f'nvitop.api.{name}')
+@pytest.mark.parametrize(
+    'code',
+    [
+        'import nvitop.{0}, nvitop.api.{0}; assert nvitop.{0} is nvitop.api.{0}',
+        'from nvitop import {0}; assert {0}.__name__ == "nvitop.api.{0}"; {0}.__all__',
+        'import nvitop; assert nvitop.{0}.__name__ == "nvitop.api.{0}"',
+    ],
+)
+def test_submodules_are_the_same_under_both_paths(code: str) -> None:
+    run('\n'.join(map(code.format, SUBMODULES)))
 
 
-def test_all_public_names_are_there_under_both_packages() -> None:
+def test_public_names_exist_in_both_packages() -> None:
     assert set(PUBLIC_NAMES) <= set(nvitop.api.__all__)
     assert set(nvitop.api.__all__) <= set(nvitop.__all__)
     for name in nvitop.api.__all__:
@@ -125,23 +125,23 @@ def test_all_public_names_are_there_under_both_packages() -> None:
     assert set(nvitop.__all__) <= set(names)
 
 
-def test_names_that_are_imported_on_use_are_listed() -> None:
+def test_dir_lists_names_that_are_imported_on_use() -> None:
     assert set(nvitop.__all__) | set(SUBMODULES) <= set(dir(nvitop))
     assert set(nvitop.api.__all__) <= set(dir(nvitop.api))
-    assert run('import nvitop, sys; print("pynvml" in sys.modules)').strip() == 'False'
+    run('import nvitop, sys; assert "pynvml" not in sys.modules')
 
 
-def test_a_misspelled_name_is_an_attribute_error() -> None:
+def test_misspelled_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match='Devise'):
         _ = vars(nvitop)['__getattr__']('Devise')
     assert not hasattr(nvitop, 'Devise')
     assert not hasattr(nvitop.api, 'Devise')
 
 
-def test_every_name_of_a_module_is_there_and_documented() -> None:
+def test_public_names_of_modules_have_docstrings() -> None:
     for module_name in SUBMODULES:
         if module_name in ('libnvml', 'libcuda', 'libcudart', 'host'):
-            continue  # names of others; their own tests look at them
+            continue  # these re-export names of other packages
         module = importlib.import_module(f'nvitop.api.{module_name}')
         assert module.__doc__
         for name in module.__all__:
@@ -154,19 +154,19 @@ def test_every_name_of_a_module_is_there_and_documented() -> None:
     'cls',
     [HostProcess, GpuProcess, Snapshot, nvitop.NaType, nvitop.ResourceMetricCollector],
 )
-def test_every_public_method_is_documented(cls: type) -> None:
+def test_public_methods_have_docstrings(cls: type) -> None:
     for name, value in vars(cls).items():
         if not name.startswith('_') and (inspect.isroutine(value) or isinstance(value, property)):
             assert inspect.getdoc(getattr(cls, name)), name
 
 
-def test_classes_and_functions_say_the_path_where_users_find_them() -> None:
+def test_classes_and_functions_have_their_public_path() -> None:
     for name in nvitop.api.__all__:
         value = getattr(nvitop.api, name)
         if not (inspect.isclass(value) or inspect.isfunction(value)):
             continue
         if name in ('NVMLError', 'NotApplicableType'):
-            continue  # the binding's, and another name of NaType
+            continue  # from the binding, and an alias of NaType
         module, _, last = value.__module__.rpartition('.')
         assert module == 'nvitop.api', name
         assert last in SUBMODULES, name
@@ -174,7 +174,7 @@ def test_classes_and_functions_say_the_path_where_users_find_them() -> None:
         assert pickle.loads(pickle.dumps(value)) is value
 
 
-def test_importing_nvitop_loads_little_and_starts_nothing() -> None:
+def test_import_loads_no_slow_module_and_starts_no_thread() -> None:
     loaded = run(
         'from nvitop import Device, take_snapshots\n'
         'import sys, threading, pynvml\n'
@@ -228,7 +228,7 @@ SIGNATURES = {
 
 
 @pytest.mark.parametrize('callable_', SIGNATURES, ids=lambda function: function.__qualname__)
-def test_signatures_are_the_documented_ones(callable_: Any) -> None:
+def test_signatures(callable_: Any) -> None:
     signature = inspect.signature(callable_)
     plain = signature.replace(
         return_annotation=inspect.Signature.empty,

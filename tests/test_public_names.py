@@ -1,11 +1,9 @@
-"""Every conventional name: where it is found, how it is called, what it gives, and its unit."""
+"""The contract of nvitop 1.x: names, parameters, results and units."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import math
-import pickle
 from datetime import timedelta
 from typing import Any
 
@@ -13,14 +11,14 @@ import pytest
 
 import nvitop
 from nvitop import simulation
-from nvitop.api import host, libcuda, libcudart, libnvml, process, utils
+from nvitop.api import host, libcuda, libcudart, libnvml, process
 from nvitop.api.device import CudaDevice, CudaMigDevice, Device, MigDevice, PhysicalDevice
 from nvitop.api.utils import NA
 from tests.api.machines import machine as make_machine
 
 CLASSES = (PhysicalDevice, MigDevice, CudaDevice, CudaMigDevice)
 
-#: Getters without arguments: what they give, and a word of their docstrings that tells the unit.
+#: Getters without arguments, by their result and a word of their docstring, usually the unit.
 GETTERS: dict[tuple[str, str], str] = {
     ('str', ''): (
         'name uuid bus_id serial display_active display_mode persistence_mode '
@@ -58,7 +56,7 @@ GETTERS: dict[tuple[str, str], str] = {
     ),
 }
 
-#: Getters with ``(interval=None)``. All say that the traffic is in KiB/s, or where that is said.
+#: Getters with ``(interval=None)``. Their docstrings mention KiB/s or refer to one that does.
 OVER_INTERVAL: dict[str, str] = {
     'list[ThroughputInfo]': 'nvlink_throughput',
     'ThroughputInfo': 'nvlink_total_throughput nvlink_mean_throughput',
@@ -74,7 +72,7 @@ OVER_INTERVAL: dict[str, str] = {
     ),
 }
 
-#: The same for every class of devices, called on the class.
+#: Methods that are called on a class, the same for every class of devices.
 ON_CLASSES = {
     'is_available': '() -> bool',
     'driver_version': '() -> str',
@@ -140,7 +138,7 @@ PROCESS_FIELDS = (
 
 
 def plain_signature(function: Any) -> str:
-    """Parameters without annotations, and what is returned."""
+    """Return the parameters without annotations, and the annotation of the result."""
     signature = inspect.signature(function)
     parameters = [
         parameter.replace(annotation=inspect.Parameter.empty)
@@ -152,29 +150,29 @@ def plain_signature(function: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ('name', 'gives', 'word'),
+    ('name', 'result', 'word'),
     [(name, *key) for key, names in GETTERS.items() for name in names.split()],
 )
-def test_getters_of_devices(name: str, gives: str, word: str) -> None:
+def test_device_getters(name: str, result: str, word: str) -> None:
     for cls in CLASSES:
         method = getattr(cls, name)
-        assert plain_signature(method) == f'() -> {gives}', cls
+        assert plain_signature(method) == f'() -> {result}', cls
     assert word in ' '.join((inspect.getdoc(getattr(PhysicalDevice, name)) or '').split())
 
 
 @pytest.mark.parametrize(
-    ('name', 'gives'),
-    [(name, gives) for gives, names in OVER_INTERVAL.items() for name in names.split()],
+    ('name', 'result'),
+    [(name, result) for result, names in OVER_INTERVAL.items() for name in names.split()],
 )
-def test_getters_of_devices_over_an_interval(name: str, gives: str) -> None:
+def test_device_getters_with_an_interval(name: str, result: str) -> None:
     for cls in CLASSES:
-        assert plain_signature(getattr(cls, name)) == f'(interval=None) -> {gives}', cls
+        assert plain_signature(getattr(cls, name)) == f'(interval=None) -> {result}', cls
     doc = inspect.getdoc(getattr(PhysicalDevice, name)) or ''
     assert 'KiB/s' in doc or 'nvlink_throughput`' in doc or 'as text' in doc
 
 
 @pytest.mark.parametrize('name', ON_CLASSES)
-def test_methods_of_classes_of_devices(name: str) -> None:
+def test_device_class_methods(name: str) -> None:
     for cls in CLASSES:
         assert plain_signature(getattr(cls, name)) == ON_CLASSES[name], cls
         assert inspect.getdoc(getattr(cls, name))
@@ -188,13 +186,13 @@ def test_names_of_modules(module: str, name: str) -> None:
     conventional = importlib.import_module(f'nvitop.{module}')
     assert conventional is importlib.import_module(f'nvitop.api.{module}')
     value = getattr(conventional, name)
-    if name not in ('MACOS', 'WINDOWS', 'LINUX', 'POSIX'):  # of psutil, by platform
+    if name not in ('MACOS', 'WINDOWS', 'LINUX', 'POSIX'):  # depends on the release of psutil
         assert name in conventional.__all__
     if inspect.isroutine(value) and not name.startswith('nvmlDeviceGetCount'):
         assert inspect.getdoc(value)
 
 
-def test_names_of_the_version_module() -> None:
+def test_version_module() -> None:
     from nvitop import version
 
     assert version.__version__ == nvitop.__version__
@@ -205,7 +203,7 @@ def test_names_of_the_version_module() -> None:
     assert '11.450.51' in version.PYNVML_VERSION_CANDIDATES
 
 
-def test_attributes_of_device_classes() -> None:
+def test_device_class_attributes() -> None:
     for cls in CLASSES:
         assert cls.cuda is CudaDevice
         assert cls.GPU_PROCESS_CLASS is nvitop.GpuProcess
@@ -221,7 +219,7 @@ def test_attributes_of_device_classes() -> None:
     assert len(MigDevice.SNAPSHOT_KEYS) == 43
 
 
-def test_names_of_mig_and_processes() -> None:
+def test_mig_and_process_methods() -> None:
     for cls in CLASSES:
         assert plain_signature(cls.mig_devices) == '() -> list[MigDevice]'
         assert plain_signature(cls.mig_device) == '(mig_index) -> MigDevice'
@@ -232,7 +230,7 @@ def test_names_of_mig_and_processes() -> None:
         inspect.signature(cls.all).bind()
 
 
-def test_a_mig_device_and_a_cuda_device_have_no_mig_devices() -> None:
+def test_mig_and_cuda_devices_have_no_mig_devices() -> None:
     with make_machine():
         for device in (Device((1, 2)), CudaDevice(nvml_index=1), CudaDevice(nvml_index=(1, 2))):
             assert device.mig_devices() == []
@@ -241,7 +239,7 @@ def test_a_mig_device_and_a_cuda_device_have_no_mig_devices() -> None:
         assert Device(1).mig_device(mig_index=2) == Device((1, 2))
 
 
-def test_parameters_that_are_valid_by_keyword() -> None:
+def test_keyword_parameters() -> None:
     assert nvitop.nvmlCheckReturn(retval=1, types=int)
     assert not nvitop.nvmlCheckReturn(retval=NA)
     assert nvitop.bytes2human(b=2048) == '2KiB'
@@ -252,22 +250,14 @@ def test_parameters_that_are_valid_by_keyword() -> None:
     assert nvitop.colored(text='x', color=None) == 'x'
 
 
-def test_rules_of_na() -> None:
-    assert float(NA) is math.nan
-    with pytest.raises(TypeError):
-        _ = NA - 'text'
-    assert pickle.loads(pickle.dumps(NA)) is NA
-    assert utils.NotApplicable is NA
-
-
-def test_fields_of_process_snapshots() -> None:
+def test_process_snapshot_fields() -> None:
     with simulation.machine('workstation', processes='fixed'):
         (first, *_) = nvitop.take_snapshots().gpu_processes
     assert type(first).__name__ == 'GpuProcessSnapshot'
     assert set(PROCESS_FIELDS.split()) <= set(first)
 
 
-def test_instances_of_processes_are_kept() -> None:
+def test_process_instances_are_shared() -> None:
     own = process.HostProcess()
     assert process.HostProcess.INSTANCES[own.pid] is own
     with make_machine():
@@ -278,7 +268,7 @@ def test_instances_of_processes_are_kept() -> None:
         assert process.HostProcess(own.pid) is own
 
 
-def test_errors_are_the_documented_classes() -> None:
+def test_error_classes() -> None:
     assert issubclass(libcuda.CUDAError_NoDevice, libcuda.CUDAError)
     assert isinstance(libcuda.CUDAError(libcuda.CUDA_ERROR_NO_DEVICE), libcuda.CUDAError_NoDevice)
     assert issubclass(libcudart.cudaError_NoDevice, libcudart.cudaError)

@@ -1,49 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the two CUDA doors share: a library loaded at its first call, errors known by their number."""
+"""What libcuda and libcudart share: error classes by return code, and a library loaded on use."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import re
-import sys
 import threading
 from typing import Any, Callable, ClassVar, Iterable, Mapping, TypeVar, cast
 
-#: ``CUDA_ERROR_FILE_NOT_FOUND``, ``cudaErrorFileNotFound``: the library itself is not there.
+#: ``CUDA_ERROR_FILE_NOT_FOUND``, ``cudaErrorFileNotFound``: the library was not found.
 FILE_NOT_FOUND = 301
-#: ``CUDA_ERROR_NOT_FOUND``, ``cudaErrorSymbolNotFound``: it lacks a function.
+#: ``CUDA_ERROR_NOT_FOUND``, ``cudaErrorSymbolNotFound``: the library lacks a function.
 SYMBOL_NOT_FOUND = 500
 
-#: Bytes for ``domain:bus:device.function`` and its terminator, with room to spare.
+#: Size in bytes of a buffer for ``domain:bus:device.function``.
 BUS_ID_SIZE = 64
 
 ErrorT = TypeVar('ErrorT', bound='CodedError')
 
 
 class CodedError(Exception):
-    """An error known by the number its library returned.
+    """An error with the return code of its library.
 
-    Calling the base class of a library with a number makes an instance of the subclass of that
-    number, as ``NVMLError`` does; a number without a name stays with the base class.
+    Calling the base class of a library with a code creates an instance of the subclass for that code,
+    as ``NVMLError`` does. Unknown codes stay with the base class.
     """
 
-    #: Return code of this class, :data:`None` for the base class of a library.
+    #: Return code of this class, None for the base class of a library.
     code: ClassVar[int | None] = None
-    #: Return code → name of the constant, for every code of the library.
+    #: Return code → name of the constant, for all codes of the library.
     names: ClassVar[Mapping[int, str]] = {}
-    #: The number that was returned.
+    #: Return code → subclass.
+    subclasses: ClassVar[dict[int, type[CodedError]]] = {}
+    #: The return code.
     value: int
 
     def __new__(cls: type[ErrorT], value: int | None = None) -> ErrorT:
-        """Make an instance of the subclass that belongs to ``value``."""
-        kind = cls
+        """Create an instance of the subclass for ``value``."""
+        kind: type[CodedError] = cls
         if cls.code is None:
             if value is None:
                 raise TypeError(f'{cls.__name__}() needs a return code')
-            if value in cls.names:
-                kind = cls.subclass(value)
-        error = super().__new__(kind)
+            kind = cls.subclasses.get(value, cls)
+        error = cast('ErrorT', super().__new__(kind))
         error.value = cast(int, value if kind.code is None else kind.code)
         return error
 
@@ -51,56 +51,53 @@ class CodedError(Exception):
         super().__init__(self.value)
 
     def __str__(self) -> str:
-        """The library's own words where it is loaded, else those of the constant's name."""
+        """Return the library's description if it is loaded, otherwise words from the name."""
         name = self.names.get(self.value)
         if name is None:
             return f'unknown error {self.value}'
         return f'{self.describe(self.value) or spoken(name)} ({name})'
 
     @classmethod
-    def subclass(cls: type[ErrorT], value: int) -> type[ErrorT]:
-        """The exception class of a return code that has a name."""
-        module = sys.modules[cls.__module__]
-        return cast('type[ErrorT]', getattr(module, cls.class_name(cls.names[value])))
-
-    @classmethod
-    def class_name(cls, constant: str) -> str:
-        """``CUDAError_InvalidDevice`` for ``CUDA_ERROR_INVALID_DEVICE``."""
-        return f'{cls.__name__}_{pascal(constant)}'
-
-    @classmethod
     def describe(cls, value: int) -> str:
-        """The library's text for a return code, ``''`` where there is none."""
+        """Return the library's description of a return code, ``''`` if there is none."""
         return ''
 
 
-def make_subclass(base: type[ErrorT], name: str) -> type[ErrorT]:
-    """Make the exception class called ``name``; AttributeError where no constant has that name."""
+def parse_codes(prefix: str, table: str) -> dict[int, str]:
+    """Parse pairs of a return code and the name of a constant without its prefix."""
+    words = table.split()
+    return {int(code): prefix + name for code, name in zip(words[::2], words[1::2])}
+
+
+def make_subclasses(base: type[ErrorT]) -> dict[str, type[ErrorT]]:
+    """Create the subclasses of the base class of a library, by name."""
+    base.subclasses = {}
+    created: dict[str, type[ErrorT]] = {}
     for code, constant in base.names.items():
-        if base.class_name(constant) == name:
-            doc = f'Return code ``{constant}`` ({code}): {spoken(constant)}.'
-            body = {'__doc__': doc, '__module__': base.__module__, 'code': code}
-            return cast('type[ErrorT]', type(name, (base,), body))
-    raise AttributeError(f'module {base.__module__!r} has no attribute {name!r}')
+        name = f'{base.__name__}_{pascal(constant)}'
+        doc = f'Return code ``{constant}`` ({code}): {spoken(constant)}.'
+        body = {'__doc__': doc, '__module__': base.__module__, 'code': code}
+        created[name] = cast('type[ErrorT]', type(name, (base,), body))
+        base.subclasses[code] = created[name]
+    return created
 
 
 def pascal(constant: str) -> str:
-    """``InvalidDevice`` for ``CUDA_ERROR_INVALID_DEVICE`` and for ``cudaErrorInvalidDevice``."""
+    """Return ``InvalidDevice`` for ``CUDA_ERROR_INVALID_DEVICE`` or ``cudaErrorInvalidDevice``."""
     if constant.startswith('CUDA_ERROR_'):
         return ''.join(word.capitalize() for word in constant.split('_')[2:])
     return constant[len('cudaError') :]
 
 
 def spoken(constant: str) -> str:
-    """``invalid device`` for ``CUDA_ERROR_INVALID_DEVICE`` and for ``cudaErrorInvalidDevice``."""
+    """Return ``invalid device`` for ``CUDA_ERROR_INVALID_DEVICE`` or ``cudaErrorInvalidDevice``."""
     return ' '.join(re.findall('[A-Z]+(?![a-z])|[A-Z][a-z0-9]+', pascal(constant))).lower()
 
 
 class LazyLibrary:
-    """A shared library that is looked for and loaded when one of its functions is first called.
+    """A shared library that is loaded when one of its functions is first called.
 
-    One that was not found is looked for again by the next call, so a driver that is installed
-    later is noticed.
+    If it is not found, the next call searches again, so that a driver installed later is found.
     """
 
     def __init__(self, candidates: Callable[[], Iterable[str]], error: type[CodedError]) -> None:
@@ -111,22 +108,22 @@ class LazyLibrary:
 
     @property
     def loaded(self) -> object | None:
-        """The library in use, :data:`None` where nothing has loaded one yet."""
+        """The library in use, None if it has not been loaded."""
         return self._loaded
 
     def use(self, library: object | None) -> None:
-        """Use an object of plain Python functions from now on; :data:`None`: look for a real one."""
+        """Replace the library by an object with Python functions; None searches for a real one."""
         with self._lock:
             self._loaded = library
 
     def call(self, name: str, *args: object) -> None:
-        """Call a function that returns a return code; raise the error of that code."""
+        """Call a function and raise the error for its return code."""
         code = self.function(name)(*args)
         if code != 0:
             raise self._error(code)
 
     def function(self, name: str) -> Any:
-        """The function called ``name``; the library's own errors say what is missing."""
+        """Return a function of the library, or raise the library's error if it does not exist."""
         library = self._loaded
         if library is None:
             with self._lock:
@@ -147,10 +144,10 @@ class LazyLibrary:
 
 
 def version_text(version: int) -> str:
-    """``'12.4'`` for 12040: thousands are the major version, tens the minor one."""
+    """Format a version number of CUDA: ``'12.4'`` for 12040."""
     return f'{version // 1000}.{version % 1000 // 10}'
 
 
 def decoded(raw: bytes | None) -> str:
-    """Text that came out of the driver, with what is not UTF-8 replaced."""
+    """Decode text of the driver, replacing invalid UTF-8."""
     return (raw or b'').decode('utf-8', errors='replace')

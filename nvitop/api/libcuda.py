@@ -1,152 +1,90 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CUDA driver: a lazy ctypes binding of what nvitop asks of it, with its error codes.
+"""A small ctypes binding of the CUDA driver, with its error codes.
 
-Importing this module loads nothing. The driver is looked for when a function is first called;
-without one every function raises :class:`CUDAError_FileNotFound`, and one that an old driver lacks
-raises :class:`CUDAError_NotFound`. Other failures raise the subclass of :class:`CUDAError` that
-belongs to the return code. Apart from the versions and the texts, a function must be preceded by
-:func:`cuInit` or it raises :class:`CUDAError_NotInitialized`.
+The driver is loaded by the first call of a function. Without a driver, every function raises
+:class:`CUDAError_FileNotFound`; a function that an old driver lacks raises
+:class:`CUDAError_NotFound`. Other failures raise the subclass of :class:`CUDAError` for the return
+code. All functions except those for versions and texts need :func:`cuInit` first and raise
+:class:`CUDAError_NotInitialized` otherwise.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import Mapping, cast
+from typing import TYPE_CHECKING, Any, Mapping, cast
 
 from nvitop.api import _cuda_binding
 from nvitop.platforms import nvidia_files
 
 CUDA_SUCCESS = 0
-CUDA_ERROR_INVALID_VALUE = 1
-CUDA_ERROR_OUT_OF_MEMORY = 2
-CUDA_ERROR_NOT_INITIALIZED = 3
-CUDA_ERROR_DEINITIALIZED = 4
-CUDA_ERROR_PROFILER_DISABLED = 5
-CUDA_ERROR_PROFILER_NOT_INITIALIZED = 6
-CUDA_ERROR_PROFILER_ALREADY_STARTED = 7
-CUDA_ERROR_PROFILER_ALREADY_STOPPED = 8
-CUDA_ERROR_STUB_LIBRARY = 34
-CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER = 36
-CUDA_ERROR_DEVICE_UNAVAILABLE = 46
-CUDA_ERROR_MULTICAST_RESOURCE_FULL = 47
-CUDA_ERROR_NO_DEVICE = 100
-CUDA_ERROR_INVALID_DEVICE = 101
-CUDA_ERROR_DEVICE_NOT_LICENSED = 102
-CUDA_ERROR_INVALID_IMAGE = 200
-CUDA_ERROR_INVALID_CONTEXT = 201
-CUDA_ERROR_CONTEXT_ALREADY_CURRENT = 202
-CUDA_ERROR_MAP_FAILED = 205
-CUDA_ERROR_UNMAP_FAILED = 206
-CUDA_ERROR_ARRAY_IS_MAPPED = 207
-CUDA_ERROR_ALREADY_MAPPED = 208
-CUDA_ERROR_NO_BINARY_FOR_GPU = 209
-CUDA_ERROR_ALREADY_ACQUIRED = 210
-CUDA_ERROR_NOT_MAPPED = 211
-CUDA_ERROR_NOT_MAPPED_AS_ARRAY = 212
-CUDA_ERROR_NOT_MAPPED_AS_POINTER = 213
-CUDA_ERROR_ECC_UNCORRECTABLE = 214
-CUDA_ERROR_UNSUPPORTED_LIMIT = 215
-CUDA_ERROR_CONTEXT_ALREADY_IN_USE = 216
-CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217
-CUDA_ERROR_INVALID_PTX = 218
-CUDA_ERROR_INVALID_GRAPHICS_CONTEXT = 219
-CUDA_ERROR_NVLINK_UNCORRECTABLE = 220
-CUDA_ERROR_JIT_COMPILER_NOT_FOUND = 221
-CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222
-CUDA_ERROR_JIT_COMPILATION_DISABLED = 223
-CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY = 224
-CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC = 225
-CUDA_ERROR_CONTAINED = 226
-CUDA_ERROR_INSUFFICIENT_LOADER_VERSION = 227
-CUDA_ERROR_INVALID_SOURCE = 300
-CUDA_ERROR_FILE_NOT_FOUND = 301
-CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND = 302
-CUDA_ERROR_SHARED_OBJECT_INIT_FAILED = 303
-CUDA_ERROR_OPERATING_SYSTEM = 304
-CUDA_ERROR_INVALID_HANDLE = 400
-CUDA_ERROR_ILLEGAL_STATE = 401
-CUDA_ERROR_LOSSY_QUERY = 402
-CUDA_ERROR_NOT_FOUND = 500
-CUDA_ERROR_NOT_READY = 600
-CUDA_ERROR_ILLEGAL_ADDRESS = 700
-CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701
-CUDA_ERROR_LAUNCH_TIMEOUT = 702
-CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING = 703
-CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704
-CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705
-CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708
-CUDA_ERROR_CONTEXT_IS_DESTROYED = 709
-CUDA_ERROR_ASSERT = 710
-CUDA_ERROR_TOO_MANY_PEERS = 711
-CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712
-CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713
-CUDA_ERROR_HARDWARE_STACK_ERROR = 714
-CUDA_ERROR_ILLEGAL_INSTRUCTION = 715
-CUDA_ERROR_MISALIGNED_ADDRESS = 716
-CUDA_ERROR_INVALID_ADDRESS_SPACE = 717
-CUDA_ERROR_INVALID_PC = 718
-CUDA_ERROR_LAUNCH_FAILED = 719
-CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720
-CUDA_ERROR_TENSOR_MEMORY_LEAK = 721
-CUDA_ERROR_NOT_PERMITTED = 800
-CUDA_ERROR_NOT_SUPPORTED = 801
-CUDA_ERROR_SYSTEM_NOT_READY = 802
-CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803
-CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE = 804
-CUDA_ERROR_MPS_CONNECTION_FAILED = 805
-CUDA_ERROR_MPS_RPC_FAILURE = 806
-CUDA_ERROR_MPS_SERVER_NOT_READY = 807
-CUDA_ERROR_MPS_MAX_CLIENTS_REACHED = 808
-CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED = 809
-CUDA_ERROR_MPS_CLIENT_TERMINATED = 810
-CUDA_ERROR_CDP_NOT_SUPPORTED = 811
-CUDA_ERROR_CDP_VERSION_MISMATCH = 812
-CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900
-CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901
-CUDA_ERROR_STREAM_CAPTURE_MERGE = 902
-CUDA_ERROR_STREAM_CAPTURE_UNMATCHED = 903
-CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904
-CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905
-CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906
-CUDA_ERROR_CAPTURED_EVENT = 907
-CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908
-CUDA_ERROR_TIMEOUT = 909
-CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910
-CUDA_ERROR_EXTERNAL_DEVICE = 911
-CUDA_ERROR_INVALID_CLUSTER_SIZE = 912
-CUDA_ERROR_FUNCTION_NOT_LOADED = 913
-CUDA_ERROR_INVALID_RESOURCE_TYPE = 914
-CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915
-CUDA_ERROR_KEY_ROTATION = 916
-CUDA_ERROR_STREAM_DETACHED = 917
-CUDA_ERROR_GRAPH_RECAPTURE_FAILURE = 918
-CUDA_ERROR_FABRIC_NOT_READY = 919
-CUDA_ERROR_UNKNOWN = 999
 
 #: Return code → name of its constant.
-ERROR_NAMES: Mapping[int, str] = {
-    value: name for name, value in tuple(globals().items()) if name.startswith('CUDA_ERROR_')
-}
+ERROR_NAMES: Mapping[int, str] = _cuda_binding.parse_codes(
+    'CUDA_ERROR_',
+    """
+    1 INVALID_VALUE  2 OUT_OF_MEMORY  3 NOT_INITIALIZED  4 DEINITIALIZED  5 PROFILER_DISABLED
+    6 PROFILER_NOT_INITIALIZED  7 PROFILER_ALREADY_STARTED  8 PROFILER_ALREADY_STOPPED
+    34 STUB_LIBRARY  36 CALL_REQUIRES_NEWER_DRIVER  46 DEVICE_UNAVAILABLE
+    47 MULTICAST_RESOURCE_FULL  100 NO_DEVICE  101 INVALID_DEVICE  102 DEVICE_NOT_LICENSED
+    200 INVALID_IMAGE  201 INVALID_CONTEXT  202 CONTEXT_ALREADY_CURRENT  205 MAP_FAILED
+    206 UNMAP_FAILED  207 ARRAY_IS_MAPPED  208 ALREADY_MAPPED  209 NO_BINARY_FOR_GPU
+    210 ALREADY_ACQUIRED  211 NOT_MAPPED  212 NOT_MAPPED_AS_ARRAY  213 NOT_MAPPED_AS_POINTER
+    214 ECC_UNCORRECTABLE  215 UNSUPPORTED_LIMIT  216 CONTEXT_ALREADY_IN_USE
+    217 PEER_ACCESS_UNSUPPORTED  218 INVALID_PTX  219 INVALID_GRAPHICS_CONTEXT
+    220 NVLINK_UNCORRECTABLE  221 JIT_COMPILER_NOT_FOUND  222 UNSUPPORTED_PTX_VERSION
+    223 JIT_COMPILATION_DISABLED  224 UNSUPPORTED_EXEC_AFFINITY  225 UNSUPPORTED_DEVSIDE_SYNC
+    226 CONTAINED  227 INSUFFICIENT_LOADER_VERSION  300 INVALID_SOURCE  301 FILE_NOT_FOUND
+    302 SHARED_OBJECT_SYMBOL_NOT_FOUND  303 SHARED_OBJECT_INIT_FAILED  304 OPERATING_SYSTEM
+    400 INVALID_HANDLE  401 ILLEGAL_STATE  402 LOSSY_QUERY  500 NOT_FOUND  600 NOT_READY
+    700 ILLEGAL_ADDRESS  701 LAUNCH_OUT_OF_RESOURCES  702 LAUNCH_TIMEOUT
+    703 LAUNCH_INCOMPATIBLE_TEXTURING  704 PEER_ACCESS_ALREADY_ENABLED
+    705 PEER_ACCESS_NOT_ENABLED  708 PRIMARY_CONTEXT_ACTIVE  709 CONTEXT_IS_DESTROYED  710 ASSERT
+    711 TOO_MANY_PEERS  712 HOST_MEMORY_ALREADY_REGISTERED  713 HOST_MEMORY_NOT_REGISTERED
+    714 HARDWARE_STACK_ERROR  715 ILLEGAL_INSTRUCTION  716 MISALIGNED_ADDRESS
+    717 INVALID_ADDRESS_SPACE  718 INVALID_PC  719 LAUNCH_FAILED  720 COOPERATIVE_LAUNCH_TOO_LARGE
+    721 TENSOR_MEMORY_LEAK  800 NOT_PERMITTED  801 NOT_SUPPORTED  802 SYSTEM_NOT_READY
+    803 SYSTEM_DRIVER_MISMATCH  804 COMPAT_NOT_SUPPORTED_ON_DEVICE  805 MPS_CONNECTION_FAILED
+    806 MPS_RPC_FAILURE  807 MPS_SERVER_NOT_READY  808 MPS_MAX_CLIENTS_REACHED
+    809 MPS_MAX_CONNECTIONS_REACHED  810 MPS_CLIENT_TERMINATED  811 CDP_NOT_SUPPORTED
+    812 CDP_VERSION_MISMATCH  900 STREAM_CAPTURE_UNSUPPORTED  901 STREAM_CAPTURE_INVALIDATED
+    902 STREAM_CAPTURE_MERGE  903 STREAM_CAPTURE_UNMATCHED  904 STREAM_CAPTURE_UNJOINED
+    905 STREAM_CAPTURE_ISOLATION  906 STREAM_CAPTURE_IMPLICIT  907 CAPTURED_EVENT
+    908 STREAM_CAPTURE_WRONG_THREAD  909 TIMEOUT  910 GRAPH_EXEC_UPDATE_FAILURE
+    911 EXTERNAL_DEVICE  912 INVALID_CLUSTER_SIZE  913 FUNCTION_NOT_LOADED
+    914 INVALID_RESOURCE_TYPE  915 INVALID_RESOURCE_CONFIGURATION  916 KEY_ROTATION
+    917 STREAM_DETACHED  918 GRAPH_RECAPTURE_FAILURE  919 FABRIC_NOT_READY  999 UNKNOWN
+    """,
+)
 
 
 class CUDAError(_cuda_binding.CodedError):
     """A call of the CUDA driver failed; ``value`` is the return code.
 
-    ``CUDAError(code)`` makes an instance of the subclass of that code, e.g.
-    ``CUDAError(CUDA_ERROR_INVALID_DEVICE)`` a ``CUDAError_InvalidDevice``.
+    ``CUDAError(code)`` creates an instance of the subclass for this code:
+    ``CUDAError(CUDA_ERROR_INVALID_DEVICE)`` is a ``CUDAError_InvalidDevice``.
     """
 
     names = ERROR_NAMES
 
     @classmethod
     def describe(cls, value: int) -> str:
-        """The driver's text for a return code, ``''`` while no driver is loaded."""
+        """Return the driver's description of a return code, ``''`` if no driver is loaded."""
         if _driver.loaded is None:
             return ''
         try:
             return cuGetErrorString(value)
         except CUDAError:
             return ''
+
+
+_ERROR_CLASSES = _cuda_binding.make_subclasses(CUDAError)
+# The constants, and an exception class for each of them.
+globals().update({name: code for code, name in ERROR_NAMES.items()}, **_ERROR_CLASSES)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return a constant or an exception class."""
 
 
 __all__ = [
@@ -167,65 +105,50 @@ __all__ = [
     'cuDeviceTotalMem',
     'is_available',
     *ERROR_NAMES.values(),
-    *map(CUDAError.class_name, ERROR_NAMES.values()),
+    *_ERROR_CLASSES,
 ]
 
 
-def __getattr__(name: str) -> type[CUDAError]:
-    """Make ``CUDAError_<Name>`` when it is first asked for: a hundred classes nobody pays for."""
-    if not name.startswith('CUDAError_'):
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    # setdefault: of two threads that make a class at once, both get the same one.
-    return cast(
-        'type[CUDAError]',
-        globals().setdefault(name, _cuda_binding.make_subclass(CUDAError, name)),
-    )
-
-
-def __dir__() -> list[str]:
-    """All names, those not made yet too."""
-    return sorted({*globals(), *__all__})
-
-
 def cudaExceptionClass(error_code: int) -> type[CUDAError]:
-    """The subclass of :class:`CUDAError` for a return code; ValueError for an unknown one."""
+    """Return the subclass of :class:`CUDAError` for a return code; ValueError if it is unknown."""
     if error_code not in ERROR_NAMES:
-        raise ValueError(f'{error_code!r} is no error code of the CUDA driver')
-    return CUDAError.subclass(error_code)
+        raise ValueError(f'unknown error code of the CUDA driver: {error_code!r}')
+    return cast('type[CUDAError]', CUDAError.subclasses[error_code])
 
 
 _driver = _cuda_binding.LazyLibrary(nvidia_files.cuda_files, CUDAError)
 
 
 def use_library(library: object | None) -> None:
-    """Put an object of plain Python functions in the driver's place; :data:`None` removes it.
+    """Replace the driver by an object with Python functions; None removes it.
 
-    Its functions have the names and arguments of ``cuda.h``, are called with ctypes values and
-    return a return code (``byref(x)._obj`` is the value to fill). It may have one that CUDA has not,
-    ``visible_uuids(value, order)``: the UUIDs of the devices that a process sees whose
-    ``CUDA_VISIBLE_DEVICES`` and ``CUDA_DEVICE_ORDER`` are these (``None``: not set).
+    The functions have the names and arguments of ``cuda.h``, get ctypes values and return a return
+    code (``byref(x)._obj`` is the output value). The object may have a function that CUDA does not
+    have: ``visible_uuids(value, order)`` returns the UUIDs of the devices that a process sees with
+    these values of ``CUDA_VISIBLE_DEVICES`` and ``CUDA_DEVICE_ORDER`` (None if they are not set).
     """
     _driver.use(library)
 
 
 def used_library() -> object | None:
-    """The loaded driver or its replacement, :data:`None` while nothing was loaded."""
+    """Return the loaded driver or its replacement, None if nothing has been loaded."""
     return _driver.loaded
 
 
 def cuInit(flags: int = 0) -> None:
-    """Initialise the driver in this process; must come before the calls for devices.
+    """Initialize the driver in this process.
 
-    From here on CUDA ignores changes of ``CUDA_VISIBLE_DEVICES`` in this process, and a child made
-    by ``fork`` cannot use CUDA.
+    Afterwards CUDA ignores changes of ``CUDA_VISIBLE_DEVICES`` in this process, and forked children
+    cannot use CUDA.
     """
     _driver.call('cuInit', ctypes.c_uint(flags))
 
 
 def cuGetErrorName(error: int) -> str:
-    """The name of a return code, e.g. ``'CUDA_ERROR_INVALID_DEVICE'``.
+    """Return the name of a return code, such as ``'CUDA_ERROR_INVALID_DEVICE'``.
 
-    Raises :class:`CUDAError_InvalidValue` for a code that the driver does not know.
+    Raises:
+        CUDAError_InvalidValue: The driver does not know the code.
     """
     text = ctypes.c_char_p()
     _driver.call('cuGetErrorName', ctypes.c_int(error), ctypes.byref(text))
@@ -233,9 +156,10 @@ def cuGetErrorName(error: int) -> str:
 
 
 def cuGetErrorString(error: int) -> str:
-    """The driver's description of a return code, e.g. ``'invalid device ordinal'``.
+    """Return the driver's description of a return code, such as ``'invalid device ordinal'``.
 
-    Raises :class:`CUDAError_InvalidValue` for a code that the driver does not know.
+    Raises:
+        CUDAError_InvalidValue: The driver does not know the code.
     """
     text = ctypes.c_char_p()
     _driver.call('cuGetErrorString', ctypes.c_int(error), ctypes.byref(text))
@@ -243,23 +167,27 @@ def cuGetErrorString(error: int) -> str:
 
 
 def cuDriverGetVersion() -> str:
-    """The newest CUDA version the driver supports, ``'major.minor'``; needs no :func:`cuInit`."""
+    """Return the newest CUDA version that the driver supports, as ``'major.minor'``."""
     version = ctypes.c_int()
     _driver.call('cuDriverGetVersion', ctypes.byref(version))
     return _cuda_binding.version_text(version.value)
 
 
 def cuDeviceGetCount() -> int:
-    """How many devices this process sees: ``CUDA_VISIBLE_DEVICES`` at :func:`cuInit` applies."""
+    """Return the number of devices that this process sees.
+
+    ``CUDA_VISIBLE_DEVICES`` counts as it was when :func:`cuInit` was called.
+    """
     count = ctypes.c_int()
     _driver.call('cuDeviceGetCount', ctypes.byref(count))
     return count.value
 
 
 def cuDeviceGet(ordinal: int) -> int:
-    """The handle of the device with that CUDA index.
+    """Return the handle of the device with a CUDA index.
 
-    Raises :class:`CUDAError_InvalidDevice` if there are not that many visible devices.
+    Raises:
+        CUDAError_InvalidDevice: There is no visible device with this index.
     """
     device = ctypes.c_int()
     _driver.call('cuDeviceGet', ctypes.byref(device), ctypes.c_int(ordinal))
@@ -267,10 +195,11 @@ def cuDeviceGet(ordinal: int) -> int:
 
 
 def cuDeviceGetByPCIBusId(pciBusId: str) -> int:
-    """The handle of the device with a bus ID: ``domain:bus:device.function``, hexadecimal.
+    """Return the handle of the device with a bus ID: ``domain:bus:device.function`` in hexadecimal.
 
-    Raises :class:`CUDAError_InvalidDevice` if no visible device has it,
-    :class:`CUDAError_InvalidValue` if it is none.
+    Raises:
+        CUDAError_InvalidDevice: No visible device has this bus ID.
+        CUDAError_InvalidValue: The text is not a bus ID.
     """
     device = ctypes.c_int()
     bus_id = ctypes.c_char_p(pciBusId.encode())
@@ -279,7 +208,7 @@ def cuDeviceGetByPCIBusId(pciBusId: str) -> int:
 
 
 def cuDeviceGetPCIBusId(device: int) -> str:
-    """The bus ID of a device handle, e.g. ``'0000:1B:00.0'``."""
+    """Return the bus ID of a device handle, such as ``'0000:1B:00.0'``."""
     size = _cuda_binding.BUS_ID_SIZE
     text = ctypes.create_string_buffer(size)
     _driver.call('cuDeviceGetPCIBusId', text, ctypes.c_int(size), ctypes.c_int(device))
@@ -287,7 +216,7 @@ def cuDeviceGetPCIBusId(device: int) -> str:
 
 
 def cuDeviceGetName(device: int) -> str:
-    """The product name of a device handle, e.g. ``'NVIDIA H100 80GB HBM3'``."""
+    """Return the product name of a device handle, such as ``'NVIDIA H100 80GB HBM3'``."""
     size = 256
     text = ctypes.create_string_buffer(size)
     _driver.call('cuDeviceGetName', text, ctypes.c_int(size), ctypes.c_int(device))
@@ -295,20 +224,20 @@ def cuDeviceGetName(device: int) -> str:
 
 
 def cuDeviceGetUuid(device: int) -> str:
-    """The UUID of a device handle: hexadecimal, without the ``GPU-`` or ``MIG-`` of NVML.
+    """Return the UUID of a device handle, without the ``GPU-`` or ``MIG-`` that NVML puts before it.
 
-    Of a MIG device the driver gives its own UUID since R470, that of its GPU before.
+    For a MIG device, drivers before R470 return the UUID of its GPU.
     """
     try:
         return cuDeviceGetUuid_v2(device)
     except CUDAError as ex:
-        if ex.value != CUDA_ERROR_NOT_FOUND:
+        if ex.value != _cuda_binding.SYMBOL_NOT_FOUND:
             raise
     return _uuid('cuDeviceGetUuid', device)
 
 
 def cuDeviceGetUuid_v2(device: int) -> str:
-    """Like :func:`cuDeviceGetUuid`, but :class:`CUDAError_NotFound` with a driver before R470."""
+    """Return the UUID of a device handle; :class:`CUDAError_NotFound` with drivers before R470."""
     return _uuid('cuDeviceGetUuid_v2', device)
 
 
@@ -320,7 +249,7 @@ def _uuid(function: str, device: int) -> str:
 
 
 def cuDeviceTotalMem(device: int) -> int:
-    """The memory of a device handle in bytes (what CUDA may use: less than NVML's total)."""
+    """Return the memory in bytes that CUDA can use on a device handle, less than NVML's total."""
     size = ctypes.c_size_t()
     # The function without _v2 has 32-bit sizes.
     _driver.call('cuDeviceTotalMem_v2', ctypes.byref(size), ctypes.c_int(device))
@@ -328,7 +257,7 @@ def cuDeviceTotalMem(device: int) -> int:
 
 
 def is_available() -> bool:
-    """Whether there is a driver that sees a device; initialises it in this process."""
+    """Return whether the driver sees a device. This initializes the driver in this process."""
     try:
         cuInit()
         return cuDeviceGetCount() > 0

@@ -1,184 +1,97 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CUDA runtime: a lazy ctypes binding of what nvitop asks of it, with its error codes.
+"""A small ctypes binding of the CUDA runtime, with its error codes.
 
-Importing this module loads nothing. The runtime is looked for when a function is first called;
-without one every function raises :class:`cudaError_FileNotFound`, and one that an old runtime lacks
-raises :class:`cudaError_SymbolNotFound`. Other failures raise the subclass of :class:`cudaError`
-that belongs to the return code. The numbers are those of CUDA 10.1 and newer.
+The runtime is loaded by the first call of a function. Without a runtime, every function raises
+:class:`cudaError_FileNotFound`; a function that an old runtime lacks raises
+:class:`cudaError_SymbolNotFound`. Other failures raise the subclass of :class:`cudaError` for the
+return code. The codes are those of CUDA 10.1 and newer.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import Mapping, cast
+from typing import TYPE_CHECKING, Any, Mapping, cast
 
 from nvitop.api import _cuda_binding
 from nvitop.platforms import nvidia_files
 
 cudaSuccess = 0
-cudaErrorInvalidValue = 1
-cudaErrorMemoryAllocation = 2
-cudaErrorInitializationError = 3
-cudaErrorCudartUnloading = 4
-cudaErrorProfilerDisabled = 5
-cudaErrorProfilerNotInitialized = 6
-cudaErrorProfilerAlreadyStarted = 7
-cudaErrorProfilerAlreadyStopped = 8
-cudaErrorInvalidConfiguration = 9
-cudaErrorVersionTranslation = 10
-cudaErrorInvalidPitchValue = 12
-cudaErrorInvalidSymbol = 13
-cudaErrorInvalidHostPointer = 16
-cudaErrorInvalidDevicePointer = 17
-cudaErrorInvalidTexture = 18
-cudaErrorInvalidTextureBinding = 19
-cudaErrorInvalidChannelDescriptor = 20
-cudaErrorInvalidMemcpyDirection = 21
-cudaErrorAddressOfConstant = 22
-cudaErrorTextureFetchFailed = 23
-cudaErrorTextureNotBound = 24
-cudaErrorSynchronizationError = 25
-cudaErrorInvalidFilterSetting = 26
-cudaErrorInvalidNormSetting = 27
-cudaErrorMixedDeviceExecution = 28
-cudaErrorNotYetImplemented = 31
-cudaErrorMemoryValueTooLarge = 32
-cudaErrorStubLibrary = 34
-cudaErrorInsufficientDriver = 35
-cudaErrorCallRequiresNewerDriver = 36
-cudaErrorInvalidSurface = 37
-cudaErrorDuplicateVariableName = 43
-cudaErrorDuplicateTextureName = 44
-cudaErrorDuplicateSurfaceName = 45
-cudaErrorDevicesUnavailable = 46
-cudaErrorIncompatibleDriverContext = 49
-cudaErrorMissingConfiguration = 52
-cudaErrorPriorLaunchFailure = 53
-cudaErrorLaunchMaxDepthExceeded = 65
-cudaErrorLaunchFileScopedTex = 66
-cudaErrorLaunchFileScopedSurf = 67
-cudaErrorSyncDepthExceeded = 68
-cudaErrorLaunchPendingCountExceeded = 69
-cudaErrorInvalidDeviceFunction = 98
-cudaErrorNoDevice = 100
-cudaErrorInvalidDevice = 101
-cudaErrorDeviceNotLicensed = 102
-cudaErrorSoftwareValidityNotEstablished = 103
-cudaErrorStartupFailure = 127
-cudaErrorInvalidKernelImage = 200
-cudaErrorDeviceUninitialized = 201
-cudaErrorMapBufferObjectFailed = 205
-cudaErrorUnmapBufferObjectFailed = 206
-cudaErrorArrayIsMapped = 207
-cudaErrorAlreadyMapped = 208
-cudaErrorNoKernelImageForDevice = 209
-cudaErrorAlreadyAcquired = 210
-cudaErrorNotMapped = 211
-cudaErrorNotMappedAsArray = 212
-cudaErrorNotMappedAsPointer = 213
-cudaErrorECCUncorrectable = 214
-cudaErrorUnsupportedLimit = 215
-cudaErrorDeviceAlreadyInUse = 216
-cudaErrorPeerAccessUnsupported = 217
-cudaErrorInvalidPtx = 218
-cudaErrorInvalidGraphicsContext = 219
-cudaErrorNvlinkUncorrectable = 220
-cudaErrorJitCompilerNotFound = 221
-cudaErrorUnsupportedPtxVersion = 222
-cudaErrorJitCompilationDisabled = 223
-cudaErrorUnsupportedExecAffinity = 224
-cudaErrorUnsupportedDevSideSync = 225
-cudaErrorContained = 226
-cudaErrorInsufficientLoaderVersion = 227
-cudaErrorInvalidSource = 300
-cudaErrorFileNotFound = 301
-cudaErrorSharedObjectSymbolNotFound = 302
-cudaErrorSharedObjectInitFailed = 303
-cudaErrorOperatingSystem = 304
-cudaErrorInvalidResourceHandle = 400
-cudaErrorIllegalState = 401
-cudaErrorLossyQuery = 402
-cudaErrorSymbolNotFound = 500
-cudaErrorNotReady = 600
-cudaErrorIllegalAddress = 700
-cudaErrorLaunchOutOfResources = 701
-cudaErrorLaunchTimeout = 702
-cudaErrorLaunchIncompatibleTexturing = 703
-cudaErrorPeerAccessAlreadyEnabled = 704
-cudaErrorPeerAccessNotEnabled = 705
-cudaErrorSetOnActiveProcess = 708
-cudaErrorContextIsDestroyed = 709
-cudaErrorAssert = 710
-cudaErrorTooManyPeers = 711
-cudaErrorHostMemoryAlreadyRegistered = 712
-cudaErrorHostMemoryNotRegistered = 713
-cudaErrorHardwareStackError = 714
-cudaErrorIllegalInstruction = 715
-cudaErrorMisalignedAddress = 716
-cudaErrorInvalidAddressSpace = 717
-cudaErrorInvalidPc = 718
-cudaErrorLaunchFailure = 719
-cudaErrorCooperativeLaunchTooLarge = 720
-cudaErrorTensorMemoryLeak = 721
-cudaErrorNotPermitted = 800
-cudaErrorNotSupported = 801
-cudaErrorSystemNotReady = 802
-cudaErrorSystemDriverMismatch = 803
-cudaErrorCompatNotSupportedOnDevice = 804
-cudaErrorMpsConnectionFailed = 805
-cudaErrorMpsRpcFailure = 806
-cudaErrorMpsServerNotReady = 807
-cudaErrorMpsMaxClientsReached = 808
-cudaErrorMpsMaxConnectionsReached = 809
-cudaErrorMpsClientTerminated = 810
-cudaErrorCdpNotSupported = 811
-cudaErrorCdpVersionMismatch = 812
-cudaErrorStreamCaptureUnsupported = 900
-cudaErrorStreamCaptureInvalidated = 901
-cudaErrorStreamCaptureMerge = 902
-cudaErrorStreamCaptureUnmatched = 903
-cudaErrorStreamCaptureUnjoined = 904
-cudaErrorStreamCaptureIsolation = 905
-cudaErrorStreamCaptureImplicit = 906
-cudaErrorCapturedEvent = 907
-cudaErrorStreamCaptureWrongThread = 908
-cudaErrorTimeout = 909
-cudaErrorGraphExecUpdateFailure = 910
-cudaErrorExternalDevice = 911
-cudaErrorInvalidClusterSize = 912
-cudaErrorFunctionNotLoaded = 913
-cudaErrorInvalidResourceType = 914
-cudaErrorInvalidResourceConfiguration = 915
-cudaErrorStreamDetached = 917
-cudaErrorGraphRecaptureFailure = 918
-cudaErrorFabricNotReady = 919
-cudaErrorUnknown = 999
-cudaErrorApiFailureBase = 10000
 
 #: Return code → name of its constant.
-ERROR_NAMES: Mapping[int, str] = {
-    value: name for name, value in tuple(globals().items()) if name.startswith('cudaError')
-}
+ERROR_NAMES: Mapping[int, str] = _cuda_binding.parse_codes(
+    'cudaError',
+    """
+    1 InvalidValue  2 MemoryAllocation  3 InitializationError  4 CudartUnloading
+    5 ProfilerDisabled  6 ProfilerNotInitialized  7 ProfilerAlreadyStarted
+    8 ProfilerAlreadyStopped  9 InvalidConfiguration  10 VersionTranslation  12 InvalidPitchValue
+    13 InvalidSymbol  16 InvalidHostPointer  17 InvalidDevicePointer  18 InvalidTexture
+    19 InvalidTextureBinding  20 InvalidChannelDescriptor  21 InvalidMemcpyDirection
+    22 AddressOfConstant  23 TextureFetchFailed  24 TextureNotBound  25 SynchronizationError
+    26 InvalidFilterSetting  27 InvalidNormSetting  28 MixedDeviceExecution  31 NotYetImplemented
+    32 MemoryValueTooLarge  34 StubLibrary  35 InsufficientDriver  36 CallRequiresNewerDriver
+    37 InvalidSurface  43 DuplicateVariableName  44 DuplicateTextureName  45 DuplicateSurfaceName
+    46 DevicesUnavailable  49 IncompatibleDriverContext  52 MissingConfiguration
+    53 PriorLaunchFailure  65 LaunchMaxDepthExceeded  66 LaunchFileScopedTex
+    67 LaunchFileScopedSurf  68 SyncDepthExceeded  69 LaunchPendingCountExceeded
+    98 InvalidDeviceFunction  100 NoDevice  101 InvalidDevice  102 DeviceNotLicensed
+    103 SoftwareValidityNotEstablished  127 StartupFailure  200 InvalidKernelImage
+    201 DeviceUninitialized  205 MapBufferObjectFailed  206 UnmapBufferObjectFailed
+    207 ArrayIsMapped  208 AlreadyMapped  209 NoKernelImageForDevice  210 AlreadyAcquired
+    211 NotMapped  212 NotMappedAsArray  213 NotMappedAsPointer  214 ECCUncorrectable
+    215 UnsupportedLimit  216 DeviceAlreadyInUse  217 PeerAccessUnsupported  218 InvalidPtx
+    219 InvalidGraphicsContext  220 NvlinkUncorrectable  221 JitCompilerNotFound
+    222 UnsupportedPtxVersion  223 JitCompilationDisabled  224 UnsupportedExecAffinity
+    225 UnsupportedDevSideSync  226 Contained  227 InsufficientLoaderVersion  300 InvalidSource
+    301 FileNotFound  302 SharedObjectSymbolNotFound  303 SharedObjectInitFailed
+    304 OperatingSystem  400 InvalidResourceHandle  401 IllegalState  402 LossyQuery
+    500 SymbolNotFound  600 NotReady  700 IllegalAddress  701 LaunchOutOfResources
+    702 LaunchTimeout  703 LaunchIncompatibleTexturing  704 PeerAccessAlreadyEnabled
+    705 PeerAccessNotEnabled  708 SetOnActiveProcess  709 ContextIsDestroyed  710 Assert
+    711 TooManyPeers  712 HostMemoryAlreadyRegistered  713 HostMemoryNotRegistered
+    714 HardwareStackError  715 IllegalInstruction  716 MisalignedAddress  717 InvalidAddressSpace
+    718 InvalidPc  719 LaunchFailure  720 CooperativeLaunchTooLarge  721 TensorMemoryLeak
+    800 NotPermitted  801 NotSupported  802 SystemNotReady  803 SystemDriverMismatch
+    804 CompatNotSupportedOnDevice  805 MpsConnectionFailed  806 MpsRpcFailure
+    807 MpsServerNotReady  808 MpsMaxClientsReached  809 MpsMaxConnectionsReached
+    810 MpsClientTerminated  811 CdpNotSupported  812 CdpVersionMismatch
+    900 StreamCaptureUnsupported  901 StreamCaptureInvalidated  902 StreamCaptureMerge
+    903 StreamCaptureUnmatched  904 StreamCaptureUnjoined  905 StreamCaptureIsolation
+    906 StreamCaptureImplicit  907 CapturedEvent  908 StreamCaptureWrongThread  909 Timeout
+    910 GraphExecUpdateFailure  911 ExternalDevice  912 InvalidClusterSize  913 FunctionNotLoaded
+    914 InvalidResourceType  915 InvalidResourceConfiguration  917 StreamDetached
+    918 GraphRecaptureFailure  919 FabricNotReady  999 Unknown  10000 ApiFailureBase
+    """,
+)
 
 
 class cudaError(_cuda_binding.CodedError):
     """A call of the CUDA runtime failed; ``value`` is the return code.
 
-    ``cudaError(code)`` makes an instance of the subclass of that code, e.g.
-    ``cudaError(cudaErrorInvalidDevice)`` a ``cudaError_InvalidDevice``.
+    ``cudaError(code)`` creates an instance of the subclass for this code:
+    ``cudaError(cudaErrorInvalidDevice)`` is a ``cudaError_InvalidDevice``.
     """
 
     names = ERROR_NAMES
 
     @classmethod
     def describe(cls, value: int) -> str:
-        """The runtime's text for a return code, ``''`` while no runtime is loaded."""
+        """Return the runtime's description of a return code, ``''`` if no runtime is loaded."""
         if _runtime.loaded is None:
             return ''
         try:
             return cudaGetErrorString(value)
         except cudaError:
             return ''
+
+
+_ERROR_CLASSES = _cuda_binding.make_subclasses(cudaError)
+# The constants, and an exception class for each of them.
+globals().update({name: code for code, name in ERROR_NAMES.items()}, **_ERROR_CLASSES)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return a constant or an exception class."""
 
 
 __all__ = [
@@ -197,92 +110,80 @@ __all__ = [
     'cudaDeviceGetPCIBusId',
     'is_available',
     *ERROR_NAMES.values(),
-    *map(cudaError.class_name, ERROR_NAMES.values()),
+    *_ERROR_CLASSES,
 ]
 
 
-def __getattr__(name: str) -> type[cudaError]:
-    """Make ``cudaError_<Name>`` when it is first asked for: a hundred classes nobody pays for."""
-    if not name.startswith('cudaError_'):
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    # setdefault: of two threads that make a class at once, both get the same one.
-    return cast(
-        'type[cudaError]',
-        globals().setdefault(name, _cuda_binding.make_subclass(cudaError, name)),
-    )
-
-
-def __dir__() -> list[str]:
-    """All names, those not made yet too."""
-    return sorted({*globals(), *__all__})
-
-
 def cudaExceptionClass(error_code: int) -> type[cudaError]:
-    """The subclass of :class:`cudaError` for a return code; ValueError for an unknown one."""
+    """Return the subclass of :class:`cudaError` for a return code; ValueError if it is unknown."""
     if error_code not in ERROR_NAMES:
-        raise ValueError(f'{error_code!r} is no error code of the CUDA runtime')
-    return cudaError.subclass(error_code)
+        raise ValueError(f'unknown error code of the CUDA runtime: {error_code!r}')
+    return cast('type[cudaError]', cudaError.subclasses[error_code])
 
 
 _runtime = _cuda_binding.LazyLibrary(nvidia_files.cudart_files, cudaError)
 
 
 def use_library(library: object | None) -> None:
-    """Put an object of plain Python functions in the runtime's place; :data:`None` removes it.
+    """Replace the runtime by an object with Python functions; None removes it.
 
-    Its functions have the names and arguments of ``cuda_runtime_api.h`` and are called with ctypes
-    values (``byref(x)._obj`` is the value to fill); the two that return text return bytes.
+    The functions have the names and arguments of ``cuda_runtime_api.h`` and get ctypes values
+    (``byref(x)._obj`` is the output value). The two functions for texts return bytes.
     """
     _runtime.use(library)
 
 
 def used_library() -> object | None:
-    """The loaded runtime or its replacement, :data:`None` while nothing was loaded."""
+    """Return the loaded runtime or its replacement, None if nothing has been loaded."""
     return _runtime.loaded
 
 
 def cudaGetErrorName(error: int) -> str:
-    """The name of a return code, e.g. ``'cudaErrorInvalidDevice'``; ``'unrecognized error code'``."""
+    """Return the name of a return code, such as ``'cudaErrorInvalidDevice'``.
+
+    For an unknown code it is ``'unrecognized error code'``.
+    """
     return _text('cudaGetErrorName', error)
 
 
 def cudaGetErrorString(error: int) -> str:
-    """The runtime's description of a return code, e.g. ``'invalid device ordinal'``."""
+    """Return the runtime's description of a return code, such as ``'invalid device ordinal'``."""
     return _text('cudaGetErrorString', error)
 
 
-#: The name this function has had in nvitop for long.
+#: The name of this function in nvitop 1.x.
 cuGetErrorString = cudaGetErrorString
 
 
 def _text(function: str, error: int) -> str:
     pointer = _runtime.function(function)
-    # A char * would come back as an int, cut to 32 bits. Harmless for a plain Python function.
+    # By default ctypes returns a pointer as an int of 32 bits. Python functions ignore this.
     pointer.restype = ctypes.c_char_p
     return _cuda_binding.decoded(pointer(ctypes.c_int(error)))
 
 
 def cudaGetLastError() -> int:
-    """The last error of a runtime call in this thread, which is reset to ``cudaSuccess`` (0)."""
+    """Return the last error of a runtime call in this thread, and reset it to ``cudaSuccess`` (0)."""
     return int(_runtime.function('cudaGetLastError')())
 
 
 def cudaPeekAtLastError() -> int:
-    """The last error of a runtime call in this thread, which is left as it is."""
+    """Return the last error of a runtime call in this thread without resetting it."""
     return int(_runtime.function('cudaPeekAtLastError')())
 
 
 def cudaDriverGetVersion() -> str:
-    """The newest CUDA version the driver supports, ``'major.minor'``; ``'0.0'`` without driver."""
+    """Return the newest CUDA version that the driver supports; ``'0.0'`` without a driver."""
     version = ctypes.c_int()
     _runtime.call('cudaDriverGetVersion', ctypes.byref(version))
     return _cuda_binding.version_text(version.value)
 
 
 def cudaRuntimeGetVersion() -> str:
-    """The version of the runtime, ``'major.minor'``.
+    """Return the version of the runtime, as ``'major.minor'``.
 
-    Needs no driver since CUDA 12; before, :class:`cudaError_InsufficientDriver` without one.
+    Raises:
+        cudaError_InsufficientDriver: There is no driver, and the runtime is older than CUDA 12.
     """
     version = ctypes.c_int()
     _runtime.call('cudaRuntimeGetVersion', ctypes.byref(version))
@@ -290,10 +191,11 @@ def cudaRuntimeGetVersion() -> str:
 
 
 def cudaGetDeviceCount() -> int:
-    """How many devices this process sees; initialises the driver in this process.
+    """Return the number of devices that this process sees. This initializes the driver.
 
-    Raises :class:`cudaError_NoDevice` for none and :class:`cudaError_InsufficientDriver` without
-    driver.
+    Raises:
+        cudaError_NoDevice: There is no device.
+        cudaError_InsufficientDriver: There is no driver.
     """
     count = ctypes.c_int()
     _runtime.call('cudaGetDeviceCount', ctypes.byref(count))
@@ -301,10 +203,11 @@ def cudaGetDeviceCount() -> int:
 
 
 def cudaDeviceGetByPCIBusId(pciBusId: str) -> int:
-    """The CUDA index of the device with a bus ID: ``domain:bus:device.function``, hexadecimal.
+    """Return the index of the device with a bus ID: ``domain:bus:device.function`` in hexadecimal.
 
-    Raises :class:`cudaError_InvalidDevice` if no visible device has it,
-    :class:`cudaError_InvalidValue` if it is none.
+    Raises:
+        cudaError_InvalidDevice: No visible device has this bus ID.
+        cudaError_InvalidValue: The text is not a bus ID.
     """
     device = ctypes.c_int()
     bus_id = ctypes.c_char_p(pciBusId.encode())
@@ -313,7 +216,7 @@ def cudaDeviceGetByPCIBusId(pciBusId: str) -> int:
 
 
 def cudaDeviceGetPCIBusId(device: int) -> str:
-    """The bus ID of the device with a CUDA index, e.g. ``'0000:1B:00.0'``."""
+    """Return the bus ID of the device with a CUDA index, such as ``'0000:1B:00.0'``."""
     size = _cuda_binding.BUS_ID_SIZE
     text = ctypes.create_string_buffer(size)
     _runtime.call('cudaDeviceGetPCIBusId', text, ctypes.c_int(size), ctypes.c_int(device))
@@ -321,7 +224,7 @@ def cudaDeviceGetPCIBusId(device: int) -> str:
 
 
 def is_available() -> bool:
-    """Whether there is a runtime whose driver sees a device; initialises it in this process."""
+    """Return whether the runtime sees a device. This initializes the driver in this process."""
     try:
         return cudaGetDeviceCount() > 0
     except cudaError:

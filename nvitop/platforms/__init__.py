@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between Linux, WSL, Windows and macOS, one module for each subject. Imports nothing else."""
+"""Differences between Linux, WSL, Windows and macOS, with one module for each subject."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ WINDOWS = sys.platform == 'win32'
 
 
 def wsl_distribution(environ: Mapping[str, str], release: str) -> str | None:
-    """The distribution inside the Windows Subsystem for Linux; ``None`` anywhere else.
+    """Return the name of the WSL distribution, None outside of WSL.
 
-    Where the environment does not tell it (services, ``sudo``), the release of the kernel tells at
-    least that it is one: ``'WSL'``.
+    Services and ``sudo`` do not have the variable with the name. The kernel release still identifies
+    WSL; the name is ``'WSL'`` then.
     """
     return environ.get('WSL_DISTRO_NAME') or ('WSL' if 'microsoft' in release.lower() else None)
 
 
-#: Name of the distribution inside the Windows Subsystem for Linux, ``None`` anywhere else.
+#: Name of the distribution in the Windows Subsystem for Linux, None elsewhere.
 WSL: str | None = None
 if sys.platform == 'linux':
     WSL = wsl_distribution(os.environ, os.uname().release)
@@ -29,7 +29,7 @@ if sys.platform == 'linux':
 def is_container(
     exists: Callable[[str], bool] = os.path.exists, environ: Mapping[str, str] = os.environ
 ) -> bool:
-    """Whether this process runs in a container, as far as it can tell."""
+    """Return whether there are signs that this process runs in a container."""
     marks = ('/.dockerenv', '/run/.containerenv')
     return any(map(exists, marks)) or 'KUBERNETES_SERVICE_HOST' in environ
 
@@ -39,19 +39,22 @@ def surroundings(
     wsl: str | None = WSL,
     is_container: Callable[[], bool] = is_container,
 ) -> str:
-    """Whose driver this process would use: that of ``'linux'``, ``'windows'`` or ``'macos'``, that of
-    Windows through ``'wsl'``, or that of the host of a ``'container'``, as far as it can tell.
+    """Return where this process gets the NVIDIA driver from.
+
+    Returns:
+        ``'linux'``, ``'windows'``, ``'macos'``, ``'wsl'`` (the driver of Windows) or ``'container'``
+        (the driver of the host).
     """
     if platform in ('win32', 'darwin'):
         return 'windows' if platform == 'win32' else 'macos'
-    # One inside WSL is given its driver like any other.
+    # A container in WSL gets its driver like any other container.
     return 'container' if is_container() else 'wsl' if wsl is not None else 'linux'
 
 
 def settings_folder(platform: str = sys.platform, environ: Mapping[str, str] = os.environ) -> str:
-    """Where the settings of nvitop live: the platform's own folder for those of its user."""
+    """Return the directory for the user's settings of nvitop."""
     if platform == 'linux':
-        # The rule platformdirs follows here too, without the 6 ms of importing it.
+        # The rule of platformdirs, without the 6 ms of importing it.
         base = environ.get('XDG_CONFIG_HOME', '').strip() or os.path.expanduser('~/.config')
         return os.path.join(base, 'nvitop')
     import platformdirs

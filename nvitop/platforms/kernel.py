@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that not every kernel has: process IDs, signals, forks, numbers and files of POSIX."""
+"""System calls that some platforms lack."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ import signal
 import sys
 from typing import IO, Any, Callable
 
-#: The highest PID a system can give. On Linux the limit of all kernels, not `pid_max`, which may be
-#: lower in a container than on the host whose PIDs NVML tells.
+#: The highest possible PID. On Linux it is the limit of the kernel. `pid_max` may be lower in a
+#: container than on the host, and NVML reports PIDs of the host.
 MAX_PID = 2**22 if sys.platform == 'linux' else 2**32 - 2
 
-#: The signals that ask a program to end; Windows has no SIGHUP.
+#: Signals that request a program to exit. Windows has no SIGHUP.
 ENDING: list[signal.Signals] = [
     getattr(signal, name) for name in ('SIGINT', 'SIGTERM', 'SIGHUP') if hasattr(signal, name)
 ]
 
 
 def sysconf(name: str) -> int:
-    """What POSIX systems tell under this name; OSError where there is no such thing."""
+    """Return a POSIX system value; OSError if the platform does not have it."""
     if sys.platform == 'win32':
         raise OSError(f'Windows has no {name}')
     return os.sysconf(name)
 
 
 def at_fork(**hooks: Callable[[], Any]) -> None:
-    """Have hooks called around each fork: :func:`os.register_at_fork`. Windows does not fork."""
+    """Register hooks with :func:`os.register_at_fork`. Windows does not fork."""
     if sys.platform != 'win32':
         os.register_at_fork(**hooks)
 
 
 def wait_until_writable(descriptor: int) -> None:
-    """Block until a file, pipe or terminal takes bytes; Windows can wait for sockets alone."""
+    """Block until a file, pipe or terminal accepts data. Windows can wait only for sockets."""
     if sys.platform != 'win32':
         select.select([], [descriptor], [])
 
 
 def open_nameless_file() -> IO[bytes]:
-    """A file that nobody else sees, in memory where the kernel can do that."""
+    """Open a temporary file without a name, in memory if the kernel supports it."""
     if sys.platform == 'linux' and hasattr(os, 'memfd_create'):
         return open(os.memfd_create('nvitop'), 'w+b')
     import tempfile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a platform keeps NVIDIA's libraries: NVML, the CUDA driver and the CUDA runtime."""
+"""Paths of NVIDIA's libraries on each platform: NVML, the CUDA driver and the CUDA runtime."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Iterator, Mapping, Sequence
 
 from nvitop.namedtuple import NamedTuple
 
-#: Where libraries are to which the loader of Linux is not always told to look: WSL (services and
-#: ``sudo`` do not have it in their path), Fedora and the like, NixOS.
+#: Directories that the loader of Linux may not search: of WSL (missing in the path of services and
+#: ``sudo``), Fedora and related distributions, and NixOS.
 DIRECTORIES = ('/usr/lib/wsl/lib', '/usr/lib64/nvidia', '/run/opengl-driver/lib')
 
 
 def nvml_name(platform: str = sys.platform) -> str:
-    """The name by which the loader is asked for NVML."""
+    """Return the file name of NVML."""
     return 'nvml.dll' if platform == 'win32' else 'libnvidia-ml.so.1'
 
 
 def nvml_elsewhere(platform: str = sys.platform) -> list[str]:
-    """Files of NVML that exist in places where the loader was not told to look."""
+    """Return the files of NVML in directories that the loader may not search."""
     if platform != 'linux':
         return []
     paths = (os.path.join(directory, nvml_name(platform)) for directory in DIRECTORIES)
@@ -28,7 +28,7 @@ def nvml_elsewhere(platform: str = sys.platform) -> list[str]:
 
 
 def cuda_files(platform: str = sys.platform) -> list[str]:
-    """Where the CUDA driver is looked for, in order; bare names are left to the loader."""
+    """Return the files to try for the CUDA driver, in order. The loader searches for bare names."""
     if platform == 'win32':
         return ['nvcuda64.dll', 'nvcuda.dll']
     if platform == 'darwin':
@@ -41,13 +41,13 @@ def cuda_files(platform: str = sys.platform) -> list[str]:
 
 
 class _Layout(NamedTuple):
-    """Where one platform keeps the CUDA runtime."""
+    """Where to search for the CUDA runtime on one platform."""
 
-    #: Names for the loader; the unversioned one is only in developer packages.
+    #: Names for the loader. Only developer packages have the one without a version.
     names: tuple[str, ...]
-    #: The file in a directory.
+    #: File name in a directory.
     pattern: str
-    #: The directory below a root.
+    #: Directories below a root.
     parts: tuple[str, ...]
     roots: tuple[str, ...] = ()
 
@@ -67,11 +67,11 @@ def cudart_files(
     environ: Mapping[str, str] = os.environ,
     python_path: Sequence[str] | None = None,
 ) -> Iterator[str]:
-    """Where the CUDA runtime is looked for, in order; bare names are left to the loader.
+    """Yield the files to try for the CUDA runtime, in order. The loader searches for bare names.
 
-    After the loader come the directories of ``CUDA_PATH``, ``CUDA_HOME`` and ``CUDA_ROOT``,
-    ``/usr/local/cuda``, and last the packages ``nvidia-cuda-runtime`` that frameworks install
-    beside themselves. On Windows the directories of ``PATH`` come first.
+    After these follow the directories in ``CUDA_PATH``, ``CUDA_HOME`` and ``CUDA_ROOT``,
+    ``/usr/local/cuda``, and the packages ``nvidia-cuda-runtime`` that frameworks install. On Windows
+    the directories in ``PATH`` come first.
     """
     import glob
 

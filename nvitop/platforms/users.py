@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users: their names as process lists show them, and what this one may do."""
+"""Users: their names as shown in process lists, and the rights of the current one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import sys
 
 
 def getuser() -> str:
-    """Name of the user who runs this program.
+    """Return the name of the user who runs this program, as shown in process lists.
 
-    It is the name that the user's processes have in process lists. A user unknown to the system
-    (in a container, often) has the name from ``LOGNAME`` or the like, that of the login, or the
-    number as a text.
+    For a user without an entry in the user database, which is common in containers, it is the name in
+    ``LOGNAME`` or a similar variable, the login name, or the user ID as text.
     """
     if sys.platform != 'win32':
         import pwd
@@ -36,8 +35,8 @@ def getuser() -> str:
 
 
 def name_of_user(uid: int) -> str:
-    """The name of a user, the number as a text for one who is unknown to the system."""
-    # Asking may mean asking a server; only answers are remembered.
+    """Return the name of a user, or the user ID as text if the user is unknown."""
+    # The lookup may ask a server. Failures are not cached.
     try:
         return _known_name_of_user(uid)
     except KeyError:
@@ -54,12 +53,12 @@ def _known_name_of_user(uid: int) -> str:
 
 
 def without_domain(name: str) -> str:
-    """A user of Windows, whom psutil calls ``DOMAIN\\name``, by the name alone."""
+    """Remove the domain from a user name on Windows (psutil returns ``DOMAIN\\name``)."""
     return name.rpartition('\\')[2]
 
 
 def ids_of_user(name: str) -> tuple[int, int] | None:
-    """The numbers of a user and of their group; ``None`` for one whom the system does not know."""
+    """Return the user ID and group ID of a user, None if the user is unknown."""
     if sys.platform != 'win32':
         import pwd
 
@@ -69,7 +68,7 @@ def ids_of_user(name: str) -> tuple[int, int] | None:
 
 
 def is_superuser() -> bool:
-    """Whether this program may signal the processes of everybody."""
+    """Return whether this program may signal the processes of all users."""
     if sys.platform == 'win32':
         import ctypes
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from nvitop.api import libcuda
 
+INVALID_VALUE, NOT_INITIALIZED, INVALID_DEVICE = 1, 3, 101
+
 #: UUID → bus ID and name.
 DEVICES = {
     'aaaaaaaa-0000-0000-0000-0000000000ff': ('0000:1B:00.0', 'NVIDIA A100-SXM4-80GB'),
@@ -41,31 +43,31 @@ def driver(*hidden: str) -> object:
 
     def cuGetErrorName(error: Any, text: Any) -> int:
         if error.value not in libcuda.ERROR_NAMES:
-            return libcuda.CUDA_ERROR_INVALID_VALUE
+            return INVALID_VALUE
         fill(text, libcuda.ERROR_NAMES[error.value].encode())
         return 0
 
     def cuGetErrorString(error: Any, text: Any) -> int:
         if error.value not in libcuda.ERROR_NAMES:
-            return libcuda.CUDA_ERROR_INVALID_VALUE
+            return INVALID_VALUE
         fill(text, f'words of the driver for {error.value}'.encode())
         return 0
 
     def cuDeviceGetCount(count: Any) -> int:
         if not state.initialized:
-            return libcuda.CUDA_ERROR_NOT_INITIALIZED
+            return NOT_INITIALIZED
         fill(count, len(UUIDS))
         return 0
 
     def cuDeviceGet(device: Any, ordinal: Any) -> int:
         if not 0 <= ordinal.value < len(UUIDS):
-            return libcuda.CUDA_ERROR_INVALID_DEVICE
+            return INVALID_DEVICE
         fill(device, ordinal.value)
         return 0
 
     def cuDeviceGetByPCIBusId(device: Any, bus_id: Any) -> int:
         if text_of(bus_id) not in BUS_IDS:
-            return libcuda.CUDA_ERROR_INVALID_DEVICE
+            return INVALID_DEVICE
         fill(device, BUS_IDS.index(text_of(bus_id)))
         return 0
 

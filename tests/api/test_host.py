@@ -13,7 +13,7 @@ import pytest
 
 from nvitop.api import host
 from nvitop.api.utils import NA
-from tests.api.test_libnvml_session import run_python
+from tests.programs import run_python
 
 linux_only = pytest.mark.skipif(not psutil.LINUX, reason='asks Linux')
 

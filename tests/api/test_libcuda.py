@@ -1,35 +1,42 @@
-"""The binding of the CUDA driver: loading, return codes, functions."""
+"""The bindings of the CUDA driver and runtime: loading, errors, functions."""
 
 from __future__ import annotations
 
 import ctypes
 import pickle
-import subprocess
-import sys
+from types import ModuleType
 from typing import Any, Iterator
 
 import pytest
 
-from nvitop.api import libcuda
+from nvitop.api import libcuda, libcudart
 from tests.api import fake_cuda
-from tests.patience import PATIENCE
+from tests.programs import run_python
+
+BOTH = pytest.mark.parametrize(
+    ('module', 'base'),
+    [(libcuda, libcuda.CUDAError), (libcudart, libcudart.cudaError)],
+    ids=['libcuda', 'libcudart'],
+)
 
 
 @pytest.fixture(autouse=True)
-def _no_driver_stays() -> Iterator[None]:
-    libcuda.use_library(None)  # of a test elsewhere
+def _no_libraries() -> Iterator[None]:
+    for module in (libcuda, libcudart):
+        module.use_library(None)  # another test may have loaded one
     yield
-    libcuda.use_library(None)
+    for module in (libcuda, libcudart):
+        module.use_library(None)
 
 
 @pytest.fixture
-def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a machine without a driver: nothing to be found anywhere."""
+def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libcuda._driver, '_candidates', lambda: ['/nonexistent/libcuda.so.1'])
+    monkeypatch.setattr(libcudart._runtime, '_candidates', lambda: ['/nonexistent/libcudart.so'])
 
 
-def test_importing_loads_no_library() -> None:
-    code = (
+def test_import_loads_no_library() -> None:
+    done = run_python(
         'import ctypes\n'
         'class CDLL(ctypes.CDLL):\n'
         '    def __init__(self, name, *args, **kwargs):\n'
@@ -39,16 +46,14 @@ def test_importing_loads_no_library() -> None:
         'from nvitop.api import libcuda, libcudart\n'
         'assert libcuda.used_library() is None and libcudart.used_library() is None'
     )
-    subprocess.run([sys.executable, '-c', code], check=True, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, '')
 
 
-def test_the_first_library_that_loads_is_used_and_loaded_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked = []
+def test_first_library_that_loads_is_used_and_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
 
     def load(path: str) -> object:
-        asked.append(path)
+        tried.append(path)
         if path == 'b':
             return fake_cuda.driver()
         raise OSError(path)
@@ -57,20 +62,23 @@ def test_the_first_library_that_loads_is_used_and_loaded_once(
     monkeypatch.setattr(libcuda._driver, '_candidates', lambda: ['a', 'b', 'c'])
     assert libcuda.cuDriverGetVersion() == '12.4'
     assert libcuda.cuDriverGetVersion() == '12.4'
-    assert asked == ['a', 'b']
+    assert tried == ['a', 'b']
 
 
-@pytest.mark.usefixtures('no_driver')
-def test_without_a_driver_every_function_says_so() -> None:
-    with pytest.raises(libcuda.CUDAError_FileNotFound, match='file not found'):
-        libcuda.cuInit()
-    with pytest.raises(libcuda.CUDAError_FileNotFound):
-        libcuda.cuDriverGetVersion()
-    assert libcuda.is_available() is False
+@pytest.mark.usefixtures('nothing_installed')
+def test_every_function_fails_without_a_library() -> None:
+    for function in (libcuda.cuInit, libcuda.cuDriverGetVersion):
+        with pytest.raises(libcuda.CUDAError_FileNotFound, match='file not found'):
+            function()
+    with pytest.raises(libcudart.cudaError_FileNotFound, match='file not found'):
+        libcudart.cudaRuntimeGetVersion()
+    with pytest.raises(libcudart.cudaError_FileNotFound):
+        libcudart.cudaGetErrorString(0)
+    assert libcudart.is_available() is False
 
 
-@pytest.mark.usefixtures('no_driver')
-def test_a_driver_that_comes_later_is_noticed() -> None:
+@pytest.mark.usefixtures('nothing_installed')
+def test_driver_installed_later_is_found() -> None:
     assert libcuda.is_available() is False
     libcuda.use_library(fake_cuda.driver())
     assert libcuda.is_available() is True
@@ -78,67 +86,65 @@ def test_a_driver_that_comes_later_is_noticed() -> None:
     assert libcuda.is_available() is False
 
 
-def test_every_error_has_a_class_of_its_own() -> None:
-    assert len(libcuda.ERROR_NAMES) >= 100
-    classes = {libcuda.cudaExceptionClass(code) for code in libcuda.ERROR_NAMES}
-    assert len(classes) == len(libcuda.ERROR_NAMES)
-    for code, name in libcuda.ERROR_NAMES.items():
-        assert getattr(libcuda, name) == code
-        error = libcuda.CUDAError(code)
-        assert type(error) is libcuda.cudaExceptionClass(code)
-        assert error.value == code
-        assert getattr(libcuda, type(error).__name__) is type(error)
-        assert type(error).__name__ in dir(libcuda)
+@BOTH
+def test_every_error_has_its_own_class_and_pickles(module: Any, base: Any) -> None:
+    assert len(module.ERROR_NAMES) >= 100
+    classes = {module.cudaExceptionClass(code) for code in module.ERROR_NAMES}
+    assert len(classes) == len(module.ERROR_NAMES)
+    for code, name in module.ERROR_NAMES.items():
+        assert getattr(module, name) == code
+        error = base(code)
+        assert type(error) is module.cudaExceptionClass(code)
+        assert getattr(module, type(error).__name__) is type(error)
+        copy = pickle.loads(pickle.dumps(error))
+        assert type(copy) is type(error)
+        assert (copy.value, copy.args, str(copy)) == (code, error.args, str(error))
 
 
 @pytest.mark.parametrize(
-    ('constant', 'name'),
+    ('module', 'code', 'name'),
     [
-        (libcuda.CUDA_ERROR_INVALID_VALUE, 'CUDAError_InvalidValue'),
-        (libcuda.CUDA_ERROR_NO_DEVICE, 'CUDAError_NoDevice'),
-        (libcuda.CUDA_ERROR_ECC_UNCORRECTABLE, 'CUDAError_EccUncorrectable'),
-        (libcuda.CUDA_ERROR_UNKNOWN, 'CUDAError_Unknown'),
+        (libcuda, 1, 'CUDAError_InvalidValue'),
+        (libcuda, 100, 'CUDAError_NoDevice'),
+        (libcuda, 214, 'CUDAError_EccUncorrectable'),
+        (libcuda, 999, 'CUDAError_Unknown'),
+        (libcudart, 101, 'cudaError_InvalidDevice'),
+        (libcudart, 214, 'cudaError_ECCUncorrectable'),
     ],
 )
-def test_class_names_follow_the_constants(constant: int, name: str) -> None:
-    assert libcuda.cudaExceptionClass(constant).__name__ == name
-    assert libcuda.cudaExceptionClass(constant).__module__ == 'nvitop.api.libcuda'
+def test_class_names_follow_the_constants(module: ModuleType, code: int, name: str) -> None:
+    assert module.cudaExceptionClass(code).__name__ == name
+    assert module.cudaExceptionClass(code).__module__ == module.__name__
 
 
-def test_an_unknown_code_stays_with_the_base_class() -> None:
-    error = libcuda.CUDAError(123456)
-    assert type(error) is libcuda.CUDAError
+@BOTH
+def test_unknown_code_stays_with_the_base_class(module: Any, base: Any) -> None:
+    error = base(123456)
+    assert type(error) is base
     assert str(error) == 'unknown error 123456'
+    assert type(pickle.loads(pickle.dumps(error))) is base
     with pytest.raises(ValueError, match='123456'):
-        libcuda.cudaExceptionClass(123456)
+        module.cudaExceptionClass(123456)
     with pytest.raises(TypeError):
-        libcuda.CUDAError()
-    with pytest.raises(AttributeError):
-        _ = libcuda.CUDAError_NoSuchThing
-    with pytest.raises(AttributeError):
-        _ = libcuda.cuNoSuchThing
+        base()
+    for name in (f'{base.__name__}_NoSuchThing', 'cuNoSuchThing'):
+        with pytest.raises(AttributeError):
+            getattr(module, name)
 
 
-@pytest.mark.parametrize(
-    'error',
-    [libcuda.CUDAError(100), libcuda.CUDAError_InvalidDevice(), libcuda.CUDAError(123456)],
-)
-def test_errors_pickle(error: libcuda.CUDAError) -> None:
-    copy = pickle.loads(pickle.dumps(error))
-    assert type(copy) is type(error)
-    assert (copy.value, copy.args, str(copy)) == (error.value, error.args, str(error))
-
-
-def test_an_error_speaks_the_drivers_words_only_while_one_is_loaded() -> None:
-    error = libcuda.CUDAError(101)
+def test_error_text_comes_from_the_loaded_library() -> None:
+    error, runtime_error = libcuda.CUDAError(101), libcudart.cudaError(214)
     assert str(error) == 'invalid device (CUDA_ERROR_INVALID_DEVICE)'
+    assert str(runtime_error) == 'ecc uncorrectable (cudaErrorECCUncorrectable)'
     libcuda.use_library(fake_cuda.driver())
+    libcudart.use_library(fake_cuda.runtime())
     assert str(error) == 'words of the driver for 101 (CUDA_ERROR_INVALID_DEVICE)'
+    assert str(runtime_error) == 'words of the runtime for 214 (cudaErrorECCUncorrectable)'
     libcuda.use_library(fake_cuda.driver('cuGetErrorString'))
     assert str(error) == 'invalid device (CUDA_ERROR_INVALID_DEVICE)'
 
 
-def test_functions_return_what_the_driver_says() -> None:
+def test_functions_return_the_values_of_the_driver() -> None:
     libcuda.use_library(fake_cuda.driver())
     with pytest.raises(libcuda.CUDAError_NotInitialized):
         libcuda.cuDeviceGetCount()
@@ -158,7 +164,24 @@ def test_functions_return_what_the_driver_says() -> None:
         assert libcuda.cuDeviceTotalMem(device) == (80 - ordinal) << 30
 
 
-def test_failures_raise_the_error_of_their_code() -> None:
+def test_functions_return_the_values_of_the_runtime() -> None:
+    libcudart.use_library(fake_cuda.runtime())
+    assert libcudart.cudaRuntimeGetVersion() == '12.9'
+    assert libcudart.cudaDriverGetVersion() == '13.0'
+    assert libcudart.cudaGetErrorName(101) == 'cudaErrorInvalidDevice'
+    assert libcudart.cuGetErrorString(101) == 'words of the runtime for 101'
+    assert libcudart.cudaPeekAtLastError() == 101
+    assert libcudart.cudaGetLastError() == 101
+    assert libcudart.cudaGetLastError() == 0
+    assert libcudart.cudaGetDeviceCount() == 2
+    assert libcudart.cudaDeviceGetPCIBusId(1) == fake_cuda.BUS_IDS[1]
+    assert libcudart.cudaDeviceGetByPCIBusId(fake_cuda.BUS_IDS[1]) == 1
+    with pytest.raises(libcudart.cudaError_InvalidDevice):
+        libcudart.cudaDeviceGetByPCIBusId('0000:FF:00.0')
+    assert libcudart.is_available() is True
+
+
+def test_failures_raise_the_error_for_their_code() -> None:
     libcuda.use_library(fake_cuda.driver())
     libcuda.cuInit()
     calls: list[tuple[Any, ...]] = [
@@ -172,26 +195,33 @@ def test_failures_raise_the_error_of_their_code() -> None:
             function(argument)
 
 
-def test_the_uuid_falls_back_to_the_old_function() -> None:
+def test_missing_function_raises_an_error() -> None:
+    libcudart.use_library(fake_cuda.runtime('cudaRuntimeGetVersion'))
+    with pytest.raises(libcudart.cudaError_SymbolNotFound):
+        libcudart.cudaRuntimeGetVersion()
+
+
+def test_uuid_falls_back_to_the_old_function() -> None:
     libcuda.use_library(fake_cuda.driver('cuDeviceGetUuid_v2'))
     assert libcuda.cuDeviceGetUuid(1) == fake_cuda.UUIDS[1]
     with pytest.raises(libcuda.CUDAError_NotFound):
         libcuda.cuDeviceGetUuid_v2(1)
 
 
-def test_an_error_of_the_new_uuid_function_is_not_hidden_by_the_old_one() -> None:
+def test_error_of_the_new_uuid_function_is_not_hidden_by_the_old_one() -> None:
     driver: Any = fake_cuda.driver()
-    driver.cuDeviceGetUuid_v2 = lambda raw, device: libcuda.CUDA_ERROR_INVALID_DEVICE
+    driver.cuDeviceGetUuid_v2 = lambda raw, device: 101
     libcuda.use_library(driver)
     with pytest.raises(libcuda.CUDAError_InvalidDevice):
         libcuda.cuDeviceGetUuid(0)
 
 
-def test_a_star_import_brings_what_is_public_and_nothing_else() -> None:
+@BOTH
+def test_star_import_has_exactly_the_public_names(module: Any, base: Any) -> None:
     names: dict[str, object] = {}
-    exec('from nvitop.api.libcuda import *', names)
-    assert set(names) - {'__builtins__'} == set(libcuda.__all__)
-    assert names['CUDAError_NoDevice'] is libcuda.CUDAError_NoDevice
-    assert len(set(libcuda.__all__)) == len(libcuda.__all__)
-    own = [name for name, value in vars(libcuda).items() if callable(value) and name[:2] == 'cu']
-    assert set(own) <= set(libcuda.__all__)
+    exec(f'from {module.__name__} import *', names)
+    assert set(names) - {'__builtins__'} == set(module.__all__)
+    assert len(set(module.__all__)) == len(module.__all__)
+    assert type(base(100)).__name__ in names
+    own = [name for name, value in vars(module).items() if callable(value) and name[:2] == 'cu']
+    assert set(own) <= set(module.__all__)

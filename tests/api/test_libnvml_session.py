@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any, Iterator
@@ -20,8 +18,8 @@ from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
 from tests.patience import PATIENCE
+from tests.programs import run_python
 
-ROOT = Path(__file__).parent.parent.parent
 POWER = 'nvmlDeviceGetPowerUsage'
 
 
@@ -56,19 +54,6 @@ def hanging(library: FakeLibrary) -> Iterator[Hanging]:
     yield function
     function.released.set()
     thread.join(PATIENCE)
-
-
-def run_python(code: str, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), **environ}
-    return subprocess.run(
-        [sys.executable, '-c', code],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
 
 
 def test_calls_in_flight_are_seen_by_name(library: FakeLibrary, hanging: Hanging) -> None:

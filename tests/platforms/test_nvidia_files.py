@@ -1,4 +1,4 @@
-"""Where libraries of NVIDIA are looked for, on every platform."""
+"""Paths of NVIDIA's libraries on every platform."""
 
 from __future__ import annotations
 
@@ -11,24 +11,21 @@ from nvitop.platforms import nvidia_files
 from nvitop.platforms.nvidia_files import cuda_files, cudart_files, nvml_elsewhere, nvml_name
 
 
-def test_nvml_has_two_names() -> None:
+def test_nvml_name() -> None:
     assert nvml_name('win32') == 'nvml.dll'
     assert nvml_name('linux') == 'libnvidia-ml.so.1'
 
 
-def test_nvml_is_looked_for_where_wsl_has_it() -> None:
-    assert '/usr/lib/wsl/lib' in nvidia_files.DIRECTORIES
-
-
-def test_the_places_that_have_nvml_are_told_in_order(
+def test_existing_nvml_files_are_returned_in_order(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert '/usr/lib/wsl/lib' in nvidia_files.DIRECTORIES
     folders = [tmp_path / 'first', tmp_path / 'second', tmp_path / 'third']
     monkeypatch.setattr(nvidia_files, 'DIRECTORIES', tuple(map(str, folders)))
     assert nvml_elsewhere('linux') == []
     files = [touch(folder / 'libnvidia-ml.so.1') for folder in folders[1:]]
     assert nvml_elsewhere('linux') == files
-    # The loaders of others find it.
+    # The loaders of other platforms find it themselves.
     assert nvml_elsewhere('win32') == nvml_elsewhere('darwin') == []
 
 
@@ -40,11 +37,11 @@ def test_the_places_that_have_nvml_are_told_in_order(
         ('darwin', ['libcuda.1.dylib', 'libcuda.dylib']),
     ],
 )
-def test_the_loaders_own_path_comes_first(platform: str, expected: list[str]) -> None:
+def test_cuda_driver_is_first_searched_by_the_loader(platform: str, expected: list[str]) -> None:
     assert cuda_files(platform)[: len(expected)] == expected
 
 
-def test_linux_directories_off_the_loaders_path_are_searched() -> None:
+def test_cuda_driver_is_searched_in_more_directories_on_linux() -> None:
     assert cuda_files('linux')[2:] == [
         '/usr/lib64/nvidia/libcuda.so.1',
         '/usr/lib64/nvidia/libcuda.so',
@@ -61,7 +58,7 @@ def touch(path: pathlib.Path) -> str:
     return str(path)
 
 
-def test_on_linux_the_loader_comes_first_then_variables_then_packages(
+def test_runtime_is_searched_by_the_loader_then_in_variables_then_in_packages(
     tmp_path: pathlib.Path,
 ) -> None:
     home = touch(tmp_path / 'home' / 'lib64' / 'libcudart.so')
@@ -77,7 +74,7 @@ def test_on_linux_the_loader_comes_first_then_variables_then_packages(
     assert files == [path, home, package]
 
 
-def test_an_unset_variable_and_the_current_directory_are_not_searched(
+def test_empty_variables_and_the_current_directory_are_not_searched(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     touch(tmp_path / 'lib64' / 'libcudart.so')
@@ -87,7 +84,7 @@ def test_an_unset_variable_and_the_current_directory_are_not_searched(
     assert [name for name in found if '/' in name and not name.startswith('/usr/local/')] == []
 
 
-def test_on_windows_the_path_is_searched(tmp_path: pathlib.Path) -> None:
+def test_runtime_is_searched_in_path_on_windows(tmp_path: pathlib.Path) -> None:
     in_path = touch(tmp_path / 'bin' / 'cudart64_12.dll')
     touch(tmp_path / 'bin' / 'cudart32_12.dll')
     in_home = touch(tmp_path / 'v13' / 'bin' / 'x64' / 'cudart64_13.dll')
@@ -98,7 +95,7 @@ def test_on_windows_the_path_is_searched(tmp_path: pathlib.Path) -> None:
     assert list(cudart_files('win32', environ, [])) == [in_path, in_home]
 
 
-def test_on_macos_the_dylib_is_searched(tmp_path: pathlib.Path) -> None:
+def test_runtime_is_a_dylib_on_macos(tmp_path: pathlib.Path) -> None:
     library = touch(tmp_path / 'lib' / 'libcudart.10.2.dylib')
     found = list(cudart_files('darwin', {'CUDA_ROOT': str(tmp_path)}, []))
     assert found[:2] == ['libcudart.dylib', library]

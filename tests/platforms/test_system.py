@@ -1,4 +1,4 @@
-"""What system this is: inside Windows, in a container, and where it keeps settings."""
+"""Detection of WSL and containers, and the directory for settings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from nvitop.api import host
         ({}, '6.8.0-60-generic', None),
     ],
 )
-def test_linux_inside_windows_is_known(
-    environ: dict[str, str], release: str, name: str | None
-) -> None:
+def test_wsl_is_detected(environ: dict[str, str], release: str, name: str | None) -> None:
     assert platforms.wsl_distribution(environ, release) == name
     assert host.WSL is platforms.WSL
 
@@ -35,11 +33,11 @@ def test_linux_inside_windows_is_known(
         ('/etc/passwd', {'HOME': '/root'}, False),
     ],
 )
-def test_containers_leave_marks(path: str, environ: dict[str, str], expected: bool) -> None:
+def test_containers_are_detected(path: str, environ: dict[str, str], expected: bool) -> None:
     assert platforms.is_container(path.__eq__, environ) is expected
 
 
-def test_settings_live_where_the_platform_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_in_the_directory_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('HOME', '/home/ada')
     assert platforms.settings_folder('linux', {}) == '/home/ada/.config/nvitop'
     assert (
@@ -68,7 +66,5 @@ def test_settings_live_where_the_platform_keeps_them(monkeypatch: pytest.MonkeyP
         ('darwin', None, False, 'macos'),
     ],
 )
-def test_whose_driver_it_would_be(
-    platform: str, wsl: str | None, is_container: bool, expected: str
-) -> None:
+def test_surroundings(platform: str, wsl: str | None, is_container: bool, expected: str) -> None:
     assert platforms.surroundings(platform, wsl, lambda: is_container) == expected

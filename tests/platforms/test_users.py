@@ -1,4 +1,4 @@
-"""Names of users, and what they may do, with the answers of each platform."""
+"""Names and rights of users on each platform."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pytest
 from nvitop.api import host
 from nvitop.platforms import users
 
-linux_only = pytest.mark.skipif(sys.platform != 'linux', reason='asks Linux')
+linux_only = pytest.mark.skipif(sys.platform != 'linux', reason='needs Linux')
 
 
 def test_getuser_is_the_name_in_process_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('LOGNAME', 'somebody else')
+    monkeypatch.setenv('LOGNAME', 'another user')
     assert users.getuser() == psutil.Process().username().rpartition('\\')[2]
 
 
@@ -42,8 +42,8 @@ def test_getuser_of_an_unknown_user(monkeypatch: pytest.MonkeyPatch) -> None:
     assert users.getuser() == str(os.getuid())
 
 
-def test_users_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nobody() -> str:
+def test_users_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> str:
         raise OSError('no window station')
 
     monkeypatch.setattr(sys, 'platform', 'win32')
@@ -52,21 +52,21 @@ def test_users_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('USERNAME', 'ada')
     assert users.getuser() == 'ada'
     assert users.without_domain('DESKTOP-7\\ada') == users.without_domain('ada') == 'ada'
-    monkeypatch.setattr(getpass, 'getuser', nobody)
-    monkeypatch.setattr(os, 'getlogin', nobody)
+    monkeypatch.setattr(getpass, 'getuser', unknown)
+    monkeypatch.setattr(os, 'getlogin', unknown)
     assert users.getuser() == 'unknown'
     assert users.ids_of_user('ada') is None
     assert users.name_of_user(987654321) == '987654321'
 
 
-@pytest.mark.parametrize('answer', [0, 1])
-def test_an_administrator_of_windows_is_the_superuser(
-    monkeypatch: pytest.MonkeyPatch, answer: int
+@pytest.mark.parametrize('result', [0, 1])
+def test_windows_administrator_is_the_superuser(
+    monkeypatch: pytest.MonkeyPatch, result: int
 ) -> None:
     monkeypatch.setattr(sys, 'platform', 'win32')
-    shell32 = types.SimpleNamespace(IsUserAnAdmin=lambda: answer)
+    shell32 = types.SimpleNamespace(IsUserAnAdmin=lambda: result)
     monkeypatch.setattr(ctypes, 'windll', types.SimpleNamespace(shell32=shell32), raising=False)
-    assert users.is_superuser() is bool(answer)
+    assert users.is_superuser() is bool(result)
 
 
 @linux_only
@@ -77,11 +77,11 @@ def test_root_is_the_superuser(monkeypatch: pytest.MonkeyPatch, uid: int) -> Non
 
 
 @linux_only
-def test_numbers_of_users() -> None:
+def test_user_ids() -> None:
     assert users.ids_of_user('root') == (0, 0)
-    assert users.ids_of_user('nobody by this name') is None
+    assert users.ids_of_user('no such user') is None
     assert users.name_of_user(0) == 'root'
 
 
-def test_the_host_tells_the_same() -> None:
+def test_host_has_the_same_function() -> None:
     assert host.getuser is users.getuser
