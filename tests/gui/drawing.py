@@ -10,28 +10,39 @@ from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
+from nvitop.sampling.types import Sample
 from tests.gui.samples import NOW, SAMPLES, with_families
 
 _LEFT, _RIGHT = '│├╞╒╘', '│┤╡╕╛'
 
 
 def state_on(
-    name: str, width: int, height: int, *keys: str, view: ViewState | None = None
+    machine: str | Sample, width: int, height: int, *keys: str, view: ViewState | None = None
 ) -> AppState:
-    """Return the state of the monitor on a stored machine after these keys."""
+    """Return the state of the monitor after these keys.
+
+    ``machine`` is a sample, or the name of a stored one, which then has host processes too.
+    """
     state = AppState(width=width, height=height, timestamp=NOW, view=view or ViewState())
-    sample = SAMPLES[name]
-    if sample.sequence:
-        sample = with_families(sample)
+    if isinstance(machine, str):
+        sample = SAMPLES[machine]
+        sample = with_families(sample) if sample.sequence else sample
+    else:
+        sample = machine._replace(sequence=1)
     events: list[Event] = [SampleArrived(sample), *map(KeyPressed, keys)]
     return update_all(state, tuple(events))[0]
 
 
 def frame_on(
-    name: str, width: int, height: int, *keys: str, view: ViewState | None = None
+    machine: str | Sample, width: int, height: int, *keys: str, view: ViewState | None = None
 ) -> Buffer:
-    """Draw the monitor on a stored machine after these keys."""
-    return draw_frame(state_on(name, width, height, *keys, view=view), History())
+    """Draw the monitor on a machine after these keys."""
+    return draw_frame(state_on(machine, width, height, *keys, view=view), History())
+
+
+def lines_on(machine: str | Sample, width: int, height: int, *keys: str) -> list[str]:
+    """Draw the monitor on a machine after these keys; return the text of its rows."""
+    return frame_on(machine, width, height, *keys).lines()
 
 
 def lines_of(state: AppState, history: History | None = None) -> list[str]:

@@ -1,13 +1,14 @@
-"""Rows of the screen that are remembered from one frame to the next."""
+"""Rows that are cached from one frame to the next."""
 
 from __future__ import annotations
 
 from nvitop.gui.layout.main import lay_out_main
-from nvitop.gui.view.panels import device, process
+from nvitop.gui.view.panels.device import device_rows
+from nvitop.gui.view.panels.process import process_row
 from nvitop.gui.view.widgets.box import rule
 
 
 def forget_rows() -> None:
-    """Have the next frame made anew."""
-    for cached in (process._row, device._rows, lay_out_main, rule):
+    """Clear the caches, so that the next frame is drawn from scratch."""
+    for cached in (process_row, device_rows, lay_out_main, rule):
         cached.cache_clear()

@@ -1,17 +1,21 @@
-"""The first line of the main screen: badges, keys, and what is typed in its place."""
+"""The first line of a screen: title, badges, keys, and the input line in its place."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import Event, KeyPressed, MousePressed, SampleArrived
+from nvitop.gui.model.choices import ProcessFilter
+from nvitop.gui.state.events import KeyPressed, MousePressed, SampleArrived
 from nvitop.gui.state.listing import main_layout
-from nvitop.gui.state.update import update, update_all
-from nvitop.gui.view.frame import draw_frame
-from nvitop.sampling.history import History
+from nvitop.gui.state.ordering import COMPUTE, GRAPHICS, ONLY_COMPUTE
+from nvitop.gui.state.targets import signal_targets
+from nvitop.gui.state.update import update
+from nvitop.sampling.types import Problem
+from tests.gui.drawing import lines_of, lines_on, state_on
+from tests.gui.driving import press
 from tests.gui.samples import NOW, SAMPLES
-from tests.gui.test_frame import frame_of, state_of
 
 pytestmark = pytest.mark.usefixtures('utc')
 
@@ -26,32 +30,32 @@ pytestmark = pytest.mark.usefixtures('utc')
         (40, 'F3 b o b', 'Search: bob', 'Enter stay  Esc leave'),
     ],
 )
-def test_what_is_typed_stands_beside_its_keys_and_the_number_of_processes(
+def test_input_line_has_its_keys_and_the_number_of_matches(
     width: int, keys: str, left: str, right: str
 ) -> None:
-    # With panels in full the list is below the screen.
-    line = frame_of('h100x8', width, 12, 'f', *keys.split()).lines()[0]
+    # In full, the panels above the list fill the screen.
+    line = lines_on('h100x8', width, 12, 'f', *keys.split())[0]
     assert line == left + right.rjust(width - len(left))
 
 
 @pytest.mark.parametrize(('width', 'height'), [(40, 12), (60, 20), (80, 24)])
 @pytest.mark.parametrize('keys', ['', 'z M'])
-def test_the_page_is_scrolled_below_the_first_line(width: int, height: int, keys: str) -> None:
-    state = state_of('gpus16', width, height, *keys.split())
-    first, *others = draw_frame(state, History()).lines()
+def test_header_stays_visible_while_the_page_scrolls(width: int, height: int, keys: str) -> None:
+    state = state_on('gpus16', width, height, *keys.split())
+    first, *others = lines_of(state)
     seen = {*others}
     for _ in range(9):
         state, _ = update(state, KeyPressed('PageDown'))
-        line, *others = draw_frame(state, History()).lines()
+        line, *others = lines_of(state)
         assert line == first
         seen |= {*others}
-    # Nothing is always under it.
-    whole = draw_frame(state_of('gpus16', width, 99), History()).lines()[1:]
+    # Every row can be scrolled out from below the header.
+    whole = lines_on('gpus16', width, 99)[1:]
     assert {line for line in whole if 'GPU' in line or 'python' in line} <= seen
 
 
-def test_a_click_on_the_first_line_meets_no_process_under_it() -> None:
-    state = state_of('processes200', 60, 20, 'End', 'Esc')
+def test_click_on_the_header_selects_no_process_below_it() -> None:
+    state = state_on('processes200', 60, 20, 'End', 'Esc')
     assert main_layout(state).processes.at(5, 0) is not None
     assert update(state, MousePressed(5, 0))[0].main.selected is None
     assert update(state, MousePressed(5, 1))[0].main.selected is not None
@@ -69,35 +73,176 @@ def test_a_click_on_the_first_line_meets_no_process_under_it() -> None:
         (40, r'z M \ p o r t Enter', '03:04:05 SIM [!] [FROZEN] [filter: port]', ''),
     ],
 )
-def test_what_matters_least_goes_first_from_a_narrow_line(
+def test_narrow_header_loses_the_least_important_parts_first(
     width: int, keys: str, left: str, right: str
 ) -> None:
-    sample = SAMPLES['lost']._replace(sequence=1, simulated='lost')
-    events: list[Event] = [SampleArrived(sample), *map(KeyPressed, keys.split())]
-    state, _ = update_all(AppState(width, 12, timestamp=NOW), tuple(events))
-    line = draw_frame(state, History()).lines()[0]
+    sample = SAMPLES['lost']._replace(simulated='lost')
+    line = lines_on(sample, width, 12, *keys.split())[0]
     assert line == left + right.rjust(min(width, 79) - len(left) if right else 0)
 
 
 @pytest.mark.parametrize('simulated', ['', 'lost'])
 @pytest.mark.parametrize('keys', ['t', 'e', '!', 'U', 'C', 'h', 'Down Enter', 'Down e'])
-def test_that_the_display_is_frozen_is_said_beside_every_title(keys: str, simulated: str) -> None:
+def test_every_title_has_the_badges_of_a_frozen_and_a_simulated_machine(
+    keys: str, simulated: str
+) -> None:
     for name in ('lost', 'processes200', 'hostile'):
-        sample = SAMPLES[name]._replace(sequence=1, simulated=simulated)
-        events: list[Event] = [SampleArrived(sample), *map(KeyPressed, f'z {keys}'.split())]
-        state, _ = update_all(AppState(40, 12, timestamp=NOW), tuple(events))
-        line = draw_frame(state, History()).lines()[0]
+        sample = SAMPLES[name]._replace(simulated=simulated)
+        line = lines_on(sample, 40, 12, 'z', *keys.split())[0]
         assert '[FROZEN' in line
         assert ('[SIM' in line) is bool(simulated)
 
 
-def test_a_title_keeps_what_it_counts_beside_two_badges() -> None:
-    def title(keys: str) -> str:
-        sample = SAMPLES['lost']._replace(sequence=1, simulated='lost')
-        events: list[Event] = [SampleArrived(sample), *map(KeyPressed, f'z {keys}'.split())]
-        state, _ = update_all(AppState(40, 12, timestamp=NOW), tuple(events))
-        return draw_frame(state, History()).lines()[0].split('  ')[0]
+@pytest.mark.parametrize(
+    ('keys', 'title'),
+    [
+        ('U', '1 user, 2 GPUs unknown'),
+        ('t', 'Tree, 2 GPUs unknown'),
+        ('Down e', 'Environment of 100'),
+    ],
+)
+def test_title_keeps_its_counts_next_to_two_badges(keys: str, title: str) -> None:
+    sample = SAMPLES['lost']._replace(simulated='lost')
+    assert lines_on(sample, 40, 12, 'z', *keys.split())[0].split('  ')[0] == title
 
-    assert title('U') == '1 user, 2 GPUs unknown'
-    assert title('t') == 'Tree, 2 GPUs unknown'
-    assert title('Down e') == 'Environment of 100'
+
+@pytest.mark.parametrize(
+    ('wanted', 'badge'),
+    [
+        (ProcessFilter(users=frozenset({'root', 'ann'})), '[only user ann, root]'),
+        (ProcessFilter(pids=frozenset({12, 7})), '[only pid 7, 12]'),
+        (ProcessFilter(types=COMPUTE), '[only type C, X, M]'),
+        (ProcessFilter(types=ONLY_COMPUTE), '[only type C, M, ?]'),
+        (ProcessFilter(types=frozenset()), '[only type none]'),
+        (
+            ProcessFilter(frozenset({'ann'}), frozenset({1}), GRAPHICS),
+            '[only user ann; pid 1; type X, G]',
+        ),
+        (ProcessFilter(), ''),
+    ],
+)
+def test_lists_of_processes_have_a_badge_for_options_that_filter(
+    wanted: ProcessFilter, badge: str
+) -> None:
+    for keys in ('', 't', 'U', 'z', 'e', '!', 'h', 'C'):
+        state = state_on('one', 120, 24, *keys)
+        state = state._replace(main=state.main._replace(filter=wanted))
+        header = lines_of(state)[0]
+        is_shown = bool(badge) and keys in ('', 't', 'U', 'z')
+        assert ('[only' in header) == is_shown
+        assert badge in header or not is_shown
+
+
+def test_wide_header_has_whole_badges_and_keys() -> None:
+    words = 'user:alice gpu:0 type:c llama server with many words'
+    state = state_on('one', 240, 40, 'z', 'M')._replace(query=words)
+    header = lines_of(state)[0]
+    assert f'[filter: {words}]' in header
+    assert header.endswith('h help  q quit')
+    # Without badges, the keys end where the device panel ends.
+    assert len(lines_on('one', 240, 40)[0]) == 79
+
+
+def test_badge_is_shown_in_whole_words_or_not_at_all() -> None:
+    for width in range(40, 70):
+        line = lines_on('simulated', width, 12, '\\', 'p', 'Enter', 'U')[0]
+        title, *badges = line.replace('h help', ' ').replace('q back', ' ').split('  ')[:3]
+        assert 'of GPUs' in title
+        words = ('', '[SIMULATED]', '[SIM]', '[filter: p]', '[filter]')
+        assert all(badge.strip() in words for badge in badges)
+
+
+@pytest.mark.parametrize(
+    ('keys', 'is_list'), [('', True), ('Down ' * 8, True), ('e', False), ('!', False), ('t', True)]
+)
+def test_badges_of_the_main_screen_are_never_cut(keys: str, is_list: bool) -> None:
+    keys = f'\\ p y t h o n Enter z M {keys} o'
+    machine = r'SIMULATED: dgx-h100|SIMULATED|SIM|\[SIMULATED\]|\[SIM\]'
+    frozen = r'\[FROZEN( 03:04:05)?\]'
+    others = r'\[filter(: python)?\]|\[mouse released\]|\[no mouse\]|\[o( and then( \w)+| \.\.\.)\]'
+    for width in range(40, 180):
+        line = lines_on('simulated', width, 12, *keys.split())[0]
+        found = [match[0] for match in re.finditer(f'({machine})|({frozen})|({others})', line)]
+        assert re.fullmatch(machine, found[0])
+        rest = line
+        for badge in found:
+            rest = rest.replace(badge, '', 1)
+        assert '[' not in rest
+    wanted = ['[FROZEN 03:04:05]', *['[filter: python]'] * is_list, '[mouse released]']
+    assert found[1 : 1 + len(wanted)] == wanted
+
+
+@pytest.mark.parametrize(
+    ('width', 'keys', 'title', 'hint'),
+    [
+        (60, 'Enter', 'Process 20100 on GPU 0', '+ - time  h help  q back'),
+        (40, 'Enter', 'Process 20100 on GPU 0', 'h help  q back'),
+        (60, 'C', 'Columns', 'Space show or hide  K J move  q back'),
+        (40, 'C', 'Columns', 'K J move  q back'),
+        (60, 't Down', 'Tree of processes: 16', 'T terminate  k kill'),
+        (40, 't Down', 'Tree of processes: 16', ''),
+    ],
+)
+def test_title_names_as_many_keys_as_fit(width: int, keys: str, title: str, hint: str) -> None:
+    line = lines_on('h100x8', width, 12, 'Down', *keys.split())[0]
+    assert line == (f'{title}{hint.rjust(width - len(title))}' if hint else title)
+
+
+def test_keys_that_can_follow_are_shown_while_one_is_awaited() -> None:
+    assert 'o and then n p u g s b c m t' in lines_on('h100x8', 100, 40, 'o')[0]
+    assert 'o and then' not in lines_on('h100x8', 100, 40, 'o', 'g')[0]
+
+
+def test_failures_have_a_badge_for_a_minute() -> None:
+    sample = SAMPLES['one']
+
+    def first_line(problem: Problem, later: float) -> str:
+        state = state_on(sample._replace(problems=(problem,)), 80, 24)
+        state, _ = update(state, SampleArrived(sample._replace(sequence=2, timestamp=NOW + 1)))
+        return lines_of(state._replace(timestamp=NOW + later))[0]
+
+    fails = Problem('device 0', 'temperature', 'Unknown Error', 'error')
+    assert '[! problems] ' in first_line(fails, 2.0)
+    assert 'problems' not in first_line(fails, 61.0)
+    for kind in ('na', 'denied'):
+        assert 'problems' not in first_line(fails._replace(kind=kind), 2.0)
+
+
+@pytest.mark.parametrize(
+    ('width', 'hint'),
+    [(71, '] h help  q quit'), (70, ']        q quit'), (63, '] q quit'), (62, 'released]')],
+)
+def test_keys_that_do_not_fit_are_left_out_one_by_one(width: int, hint: str) -> None:
+    assert lines_on('lost', width, 24, 'z', 'M')[0].endswith(hint)
+
+
+def test_signal_keys_that_do_not_fit_are_left_out() -> None:
+    state = state_on('processes200', 60, 24, 'Down')
+    for width, end in ((80, '  T terminate  k kill'), (50, 'reach every process')):
+        host = state.sample.host._replace(is_superuser=True)
+        seen = state._replace(sample=state.sample._replace(host=host), width=width)
+        (line,) = [line for line in lines_of(seen) if 'root: signals reach every process' in line]
+        assert line.endswith(end)
+
+
+@pytest.mark.parametrize('screen', ['', 't'])
+def test_signal_keys_are_named_while_a_signal_has_a_target(screen: str) -> None:
+    keys = (*screen, 'F3', *'10000', 'Enter')
+    state = state_on('processes200', 100, 300, *keys)
+    hidden, _ = press(state, '\\', *'pid:10001', 'Enter')
+    not_own = state_on('processes200', 100, 300, *screen, 'F3', *'10034', 'Enter')
+    tagged, _ = press(not_own, 'Space', 'Up')
+    readonly = state._replace(view=state.view._replace(readonly=True))
+    unmeasured = state._replace(sample=state.sample._replace(host_processes=()), forest=())
+    for seen, is_named in (
+        (state, True),
+        (hidden, False),
+        (not_own, False),
+        (tagged, True),
+        (readonly, False),
+        (unmeasured, not screen),
+    ):
+        assert bool(signal_targets(seen)) is is_named
+        lines = lines_of(seen)
+        assert any(line.endswith('T terminate  k kill') for line in lines) is is_named
+        assert not screen or lines[0].endswith('h help  t back') is not is_named

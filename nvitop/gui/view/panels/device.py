@@ -98,7 +98,7 @@ def draw_device_panel(
             is_selected = None if selected is None else _is_part_of(selected, device.key)
             style = device_style(device, view.thresholds, is_selected=is_selected)
             is_failing = device.key in failing and device.status == 'ok'
-            buf.paste(row.y, _rows(shape, device, style, row.height, row.details, is_failing))
+            buf.paste(row.y, device_rows(shape, device, style, row.height, row.details, is_failing))
         above = (0, layout.area.width - 1) if row.details else below
     draw_rule(buf, layout.bottom_y, above, joints_below, double=True)
 
@@ -118,7 +118,7 @@ def _draw_top(buf: Buffer, layout: DeviceLayout, sample: Sample, version: str) -
 
 # Cached because a key changes at most the style of a few devices between two samples.
 @functools.lru_cache(maxsize=256)
-def _rows(
+def device_rows(
     shape: _Shape,
     device: DeviceSample,
     style: Style,

@@ -130,7 +130,7 @@ def draw_process_panel(
     driver_models = {device.key: device.current_driver_model for device in sample.devices}
     for row in layout.rows:
         process = listed.processes[row.process]
-        spans = _row(
+        spans = process_row(
             rows,
             process,
             driver_models.get(process.key.device),
@@ -264,7 +264,7 @@ def _texts(cells: Sequence[_Cell], process: ProcessSample, driver_model: str | N
 
 # Cached because a key changes two rows only, and processes are measured less often than devices.
 @functools.lru_cache(maxsize=256)
-def _row(
+def process_row(
     rows: _Rows,
     process: ProcessSample,
     driver_model: str | None,

@@ -1,0 +1,145 @@
+"""Details below the rows of devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import Role
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.demand import DETAILS
+from nvitop.gui.state.events import (
+    KeyPressed,
+    SampleArrived,
+)
+from nvitop.gui.state.update import update, update_all
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
+from nvitop.sampling.types import Problem, Sample
+from tests.gui.drawing import (
+    assert_boxes_close,
+    frame_on,
+    lines_of,
+    text_of,
+)
+from tests.gui.driving import press
+from tests.gui.samples import NOW, SAMPLES, with_details
+
+pytestmark = pytest.mark.usefixtures('utc')
+
+
+def details_of(name: str, width: int, height: int) -> Buffer:
+    """The main screen with details, of a stored machine."""
+    state = AppState(width, height, timestamp=NOW)
+    events = (SampleArrived(with_details(SAMPLES[name])), KeyPressed('d'))
+    return draw_frame(update_all(state, events)[0], History())
+
+
+def without_details(sample: Sample) -> Sample:
+    """The same machine while the details of devices are not measured."""
+    nothing: dict[str, Any] = {METRICS_BY_NAME[name].field: None for name in DETAILS}
+    return sample._replace(devices=tuple(d._replace(**nothing) for d in sample.devices))
+
+
+def test_details_are_below_the_row_of_their_gpu() -> None:
+    lines = details_of('h100x8', 200, 60).lines()
+    row = next(i for i, line in enumerate(lines) if line.startswith('│   1 '))
+    text = ' '.join(lines[row + 1].split())
+    assert text == (
+        '│ Link Gen5 x16 PCIe TX 12056MiB/s RX 120.6MiB/s Enc 0% Dec 100% '
+        'NVLink TX 117.7GiB/s RX 0KiB/s Mem 65C 666.7kWh SW power cap │'
+    )
+
+
+def test_degraded_link_and_throttled_clocks_are_highlighted() -> None:
+    buffer = details_of('h100x8', 120, 60)
+    warned = [text for y in range(60) for _, text, s in buffer.row(y) if s.role is Role.WARNING]
+    assert warned == ['!', 'Gen5 x8/Gen5 x16', 'HW thermal slowdown, SW power cap']
+
+
+@pytest.mark.parametrize(
+    ('width', 'reasons', 'text'),
+    [
+        (160, ('hw_slowdown', 'hw_thermal_slowdown'), 'HW thermal'),
+        (160, ('hw_thermal_slowdown', 'sw_power_cap'), 'HW thermal, SW power'),
+        (160, ('hw_slowdown', 'sw_power_cap'), 'HW slowdown, SW power'),
+        (160, ('hw_slowdown',), 'HW slowdown'),
+        (200, ('hw_slowdown', 'hw_thermal_slowdown'), 'HW slowdown, HW thermal slowdown'),
+    ],
+)
+def test_clock_reasons_are_shortened_to_fit(
+    width: int, reasons: tuple[str, ...], text: str
+) -> None:
+    sample = with_details(SAMPLES['h100x8'])
+    first = sample.devices[0]._replace(clock_event_reasons=reasons)
+    sample = sample._replace(devices=(first, *sample.devices[1:]))
+    events = (SampleArrived(sample), KeyPressed('d'))
+    state, _ = update_all(AppState(width, 60, timestamp=NOW), events)
+    (line, *_) = [line for line in lines_of(state) if 'PCIe TX' in line]
+    assert line.rstrip(' │').endswith(f'Wh {text}') or line.rstrip(' │').endswith(f'Wh  {text}')
+
+
+def test_machine_without_nvlink_has_no_nvlink_detail() -> None:
+    assert 'NVLink' in '\n'.join(details_of('h100x8', 100, 60).lines())
+    assert 'NVLink' not in '\n'.join(details_of('workstation', 100, 60).lines())
+
+
+@pytest.mark.parametrize(
+    ('width', 'note'),
+    [
+        (40, 'not measured before it was frozen'),
+        (60, 'not measured before the display was frozen'),
+        (80, 'not measured before the display was frozen'),
+        (160, 'not measured before the display was frozen'),
+    ],
+)
+def test_frozen_display_explains_missing_details(width: int, note: str) -> None:
+    sample = without_details(with_details(SAMPLES['h100x8']))
+    state = AppState(width, 80, timestamp=NOW)
+    # Details are shown, and the display is frozen while another screen is.
+    state, _ = update(state, SampleArrived(sample))
+    state, _ = press(state, *'dUzq')
+    text = text_of(state)
+    assert text.count(note) == 8
+    for name in ('Link', 'PCIe TX', 'Enc', 'Clocks'):
+        assert name not in text
+    assert_boxes_close(draw_frame(state, History()))
+    state, _ = update(state, KeyPressed('z'))
+    text = text_of(state)
+    assert text.count('not measured yet') == 8
+
+
+def test_details_that_no_device_supports_are_not_available() -> None:
+    sample = without_details(with_details(SAMPLES['h100x8']))
+    missing = Problem('device 0', 'encoder_utilization', 'Not Supported')
+    state = AppState(120, 80, timestamp=NOW)
+    events = (SampleArrived(sample._replace(problems=(missing,))), KeyPressed('d'))
+    text = '\n'.join(draw_frame(update_all(state, events)[0], History()).lines())
+    assert text.count('Clocks N/A') == 8
+    assert 'not measured' not in text
+
+
+def test_graph_of_a_metric_that_is_not_measured_explains_it() -> None:
+    sample = without_details(with_details(SAMPLES['one']))
+    state = AppState(120, 60, timestamp=NOW)
+    for problems, title in (
+        ((), 'GPU ENC: not measured'),
+        ((Problem('device 0', 'encoder_utilization', 'Not Supported'),), 'GPU ENC: N/A'),
+    ):
+        seen, _ = update(state, SampleArrived(sample._replace(problems=problems)))
+        seen, _ = press(seen, 'f', *'ggggggg')
+        text = text_of(seen)
+        assert title in text
+
+
+def test_details_can_be_hidden_again() -> None:
+    assert frame_on('h100x8', 100, 40, 'd', 'd').lines() == frame_on('h100x8', 100, 40).lines()
+
+
+@pytest.mark.parametrize('name', ['h100x8', 'mig', 'lost', 'missing', 'all-lost', 'no-gpu'])
+def test_boxes_with_details_close_in_the_same_column(name: str) -> None:
+    for width in (40, 55, 78, 79, 99, 100, 122, 123, 160, 200):
+        assert_boxes_close(details_of(name, width, 120))

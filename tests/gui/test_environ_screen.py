@@ -1,0 +1,86 @@
+"""The environment screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.environ import is_secret
+from nvitop.gui.state.events import (
+    EnvironmentRead,
+    KeyPressed,
+    MousePressed,
+)
+from nvitop.gui.state.update import update, update_all
+from tests.gui.drawing import (
+    lines_of,
+    state_on,
+    text_of,
+)
+from tests.gui.samples import ENVIRONMENT
+
+pytestmark = pytest.mark.usefixtures('utc')
+
+
+def environment_of(width: int, height: int, *keys: str) -> AppState:
+    """Return the environment screen after the environment was read, and after these keys."""
+    state = state_on('one', width, height, 'Down', 'e')
+    read = EnvironmentRead(state.environ.pid, state.environ.start_time, ENVIRONMENT)
+    return update_all(state, (read, *map(KeyPressed, keys)))[0]
+
+
+def test_each_variable_has_one_line() -> None:
+    lines = lines_of(environment_of(80, 24))
+    assert lines[0].startswith('Environment of process 4242 (alice, C)')
+    assert [line.partition('=')[0] for line in lines[2:21]] == [name for name, _ in ENVIRONMENT]
+    assert 'MULTI_LINE=first␤second␉third␛[31mred' in lines
+
+
+def test_secrets_are_hidden_until_revealed() -> None:
+    secrets = ('wJalr', 'hf_abc', 'hunter2')
+    hidden = text_of(environment_of(80, 24, '$', 'Home'))
+    assert not any(secret in hidden for secret in secrets)
+    assert 'EMPTY_TOKEN=\n' in text_of(environment_of(80, 24))
+    shown = text_of(environment_of(80, 24, 'v'))
+    assert all(secret in shown for secret in secrets)
+    again = text_of(environment_of(80, 24, 'v', 'v'))
+    assert not any(secret in again for secret in secrets)
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['HF_TOKEN', 'aws_secret_id', 'PGPASSWORD', 'API_KEY', 'a_key', 'DB_PASS', 'MYSQL_PWD'],
+)
+def test_secret_names(name: str) -> None:
+    assert is_secret(name)
+    assert not any(
+        map(is_secret, ('PATH', 'KEYBOARD', 'MONKEY', 'HOME', 'KEY_FILE_DIR', 'PWD', 'OLDPWD'))
+    )
+
+
+def test_error_is_shown_in_full() -> None:
+    state = state_on('one', 40, 10, 'Down', 'e')
+    assert ' Reading ...' in lines_of(state)
+    reason = 'cannot be read: [Errno 5] Input/output error'
+    state, _ = update(state, EnvironmentRead(state.environ.pid, 0.0, (), reason))
+    lines = lines_of(state)
+    assert ' '.join(line.strip() for line in lines[2:]).strip() == reason
+
+
+def test_environment_read_while_help_is_open_is_shown_afterwards() -> None:
+    state = state_on('one', 80, 24, 'Down', 'e', 'h')
+    state, _ = update(state, EnvironmentRead(state.environ.pid, 0.0, ENVIRONMENT))
+    state, _ = update(state, KeyPressed('q'))
+    assert state.screen is Screen.ENVIRON
+    assert 'HOME=/home/alice' in lines_of(state)
+
+
+def test_click_moves_the_cursor_to_the_line() -> None:
+    state, _ = update(environment_of(80, 10, 'End'), MousePressed(3, 4))
+    (y,) = [
+        y
+        for y, line in enumerate(lines_of(state))
+        if line.startswith(ENVIRONMENT[state.environ.cursor][0])
+    ]
+    assert y == 4

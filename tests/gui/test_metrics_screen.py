@@ -1,0 +1,180 @@
+"""The metrics screen of a process."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.gui.layout.metrics import lay_out_metrics
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import (
+    Event,
+    KeyPressed,
+    SampleArrived,
+)
+from nvitop.gui.state.update import update, update_all
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
+from nvitop.sampling.types import Problem
+from tests.gui.drawing import (
+    lines_of,
+)
+from tests.gui.samples import NOW, SAMPLES, history_of
+
+pytestmark = pytest.mark.usefixtures('utc')
+
+
+def metrics_of(
+    name: str, width: int, height: int, *keys: str, **fields: Any
+) -> tuple[AppState, list[str]]:
+    """The metrics screen of the first process, with these fields of its sample."""
+    sample = SAMPLES[name]
+    first = sample.processes[0]._replace(**fields)
+    sample = sample._replace(processes=(first, *sample.processes[1:]))
+    state = AppState(width, height, timestamp=NOW)
+    events: list[Event] = [SampleArrived(sample), *map(KeyPressed, ('Down', 'Enter', *keys))]
+    state, _ = update_all(state, tuple(events))
+    return state, draw_frame(state, history_of(sample)).lines()
+
+
+def test_each_column_has_its_own_value() -> None:
+    _, lines = metrics_of(
+        'one',
+        200,
+        40,
+        gpu_encoder_utilization_percent=17,
+        gpu_decoder_utilization_percent=23,
+        gpu_sm_utilization_percent=61,
+    )
+    values = dict(zip(lines[1].split(), lines[2].replace(' C ', ' ').split()))
+    assert values['%ENC'] == '17'
+    assert values['%DEC'] == '23'
+    assert values['%SM'] == '61'
+    assert values['PID'] == '4242'
+
+
+def test_graphs_show_current_and_highest_values() -> None:
+    _, lines = metrics_of('one', 200, 40)
+    text = '\n'.join(lines)
+    assert ' CPU: 99.7%  max: 99.7% ' in text
+    assert ' GPU-MEM: 33.00GiB (41.2%)  max: 33.00GiB (41.2%) ' in text
+    assert ' HOST-MEM: 31.00GiB (1.5%)  max: 31.00GiB (1.5%) ' in text
+    assert ' GPU-SM: 64%  max: 64% ' in text
+    assert '╴60s├' in text
+
+
+def test_current_value_never_exceeds_the_highest_value() -> None:
+    sample = SAMPLES['one']
+    history = History(process_interval=2.0)
+    # Two measurements within the time of one value of a graph, which is their mean.
+    for time, load in ((100.0, 43), (101.9, 45)):
+        first = sample.processes[0]._replace(gpu_sm_utilization_percent=load)
+        sample = sample._replace(
+            processes=(first, *sample.processes[1:]), monotonic=time, processes_monotonic=time
+        )
+        history.record(sample)
+    state = AppState(200, 40, timestamp=NOW)
+    events = (SampleArrived(sample), KeyPressed('Down'), KeyPressed('Enter'))
+    state, _ = update_all(state, events)
+    assert history.maximum(state.metrics, 'gpu_sm_utilization', 60.0) == 44.0
+    assert ' GPU-SM: 45%  max: 45% ' in '\n'.join(draw_frame(state, history).lines())
+
+
+@pytest.mark.parametrize(
+    ('width', 'height', 'keys', 'beginning'),
+    [
+        (200, 40, '+', '5 min ago'),
+        (200, 40, '- -', '1 min ago'),
+        (60, 20, '+', '1 min ago'),
+        (40, 12, '+ + + + + + +', '60 min ago'),
+    ],
+)
+def test_graphs_show_when_they_begin(width: int, height: int, keys: str, beginning: str) -> None:
+    _, lines = metrics_of('one', width, height, *keys.split())
+    axis = next(line for line in lines if line.startswith('├'))
+    # What is now is not said to be of that time.
+    assert axis.count(beginning) == '\n'.join(lines).count(' min') == 2
+    for begin in (1, width // 2 + 1):
+        assert axis[begin:].lstrip('─').startswith(beginning)
+
+
+@pytest.mark.parametrize(('width', 'height'), [(61, 20), (60, 20), (40, 12)])
+def test_narrow_graphs_have_percentages_and_whole_values(width: int, height: int) -> None:
+    _, lines = metrics_of('one', width, height)
+    for begin in (1, width // 2 + 1):
+        marks = [re.match(r' *(\d+)% ', line[begin : begin + 6]) for line in lines[4:-1]]
+        assert sum(mark is not None for mark in marks) >= 2
+    text = '\n'.join(lines)
+    for value in ('CPU: 99.7%', 'HOST-MEM: 31.00GiB', 'GPU-MEM: 33.00GiB', 'GPU-SM: 64%'):
+        assert value in text
+
+
+def test_narrow_graphs_have_percentages_above_a_thousand() -> None:
+    sample = SAMPLES['one']
+    sample = sample._replace(host=sample.host._replace(cpu_count=64))
+    first = sample.processes[0]._replace(cpu_percent=6000.0)
+    sample = sample._replace(processes=(first, *sample.processes[1:]))
+    state = AppState(40, 20, timestamp=NOW)
+    state, _ = update_all(state, (SampleArrived(sample), *map(KeyPressed, ('Down', 'Enter'))))
+    history = History()
+    for i in range(60):
+        history.record(sample._replace(monotonic=i, processes_monotonic=i))
+    lines = draw_frame(state, history).lines()
+    assert any(line.startswith('│4000%') for line in lines)
+
+
+def test_exited_process_keeps_its_graphs() -> None:
+    state, before = metrics_of('h100x8', 120, 30)
+    state, _ = update(state, SampleArrived(SAMPLES['one']._replace(sequence=2)))
+    lines = draw_frame(state, history_of(SAMPLES['h100x8'])).lines()
+    assert 'The process has exited' in lines[2]
+    assert [line[-30:] for line in lines[5:15]] == [line[-30:] for line in before[5:15]]
+
+
+def test_missing_process_is_unknown_if_its_gpu_does_not_respond() -> None:
+    state, _ = metrics_of('h100x8', 120, 30)
+    sample = state.sample._replace(sequence=2, processes=state.sample.processes[1:])
+    first, *others = sample.devices
+    silent = first._replace(status='timed out', reason='no answer for 6 s')
+    unlisted = Problem('device 0', 'nvmlDeviceGetComputeRunningProcesses', 'x', 'error', first.key)
+    for changed, text in (
+        (sample._replace(devices=(silent, *others)), 'GPU 0: no answer for 6 s'),
+        (sample._replace(problems=(unlisted,)), 'GPU 0 does not report its processes'),
+        (sample, 'The process has exited or no longer uses this GPU'),
+    ):
+        seen, _ = update(state, SampleArrived(changed))
+        assert lines_of(seen)[2].strip() == text
+
+
+def test_graphs_of_a_frozen_display_do_not_move() -> None:
+    state, _ = metrics_of('one', 120, 30, 'z')
+    history = history_of(SAMPLES['one'])
+    before = draw_frame(state, history).lines()
+    later = SAMPLES['one']._replace(sequence=2, monotonic=1060.0, processes_monotonic=1060.0)
+    history.record(later)
+    state, _ = update(state, SampleArrived(later))
+    assert draw_frame(state, history).lines() == before
+    state, _ = update(state, KeyPressed('z'))
+    assert draw_frame(state, history).lines() != before
+
+
+@given(st.integers(40, 500), st.integers(6, 200))
+def test_graphs_are_inside_their_box_and_do_not_overlap(width: int, height: int) -> None:
+    layout = lay_out_metrics(width, height, {})
+    screen = Rect(0, 3, width, height - 3)
+    cells: set[tuple[int, int]] = set()
+    for graph in layout.graphs:
+        for rect in (graph.area, graph.gutter):
+            assert rect.is_empty or rect.intersect(screen) == rect
+            corners = {(rect.x, rect.y), (rect.right - 1, rect.bottom - 1)}
+            assert rect.is_empty or not cells & corners
+            cells |= set() if rect.is_empty else corners
+        if not layout.box.is_empty:
+            assert graph.area.width >= 10
+            assert graph.area.height >= 1
+            assert graph.area.intersect(layout.box.inset(1, 1)) == graph.area
