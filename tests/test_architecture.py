@@ -53,6 +53,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.select': ('nvitop.api', 'nvitop.console', 'nvitop.sampling.watchdog'),
     'nvitop.query': ('nvitop.api', 'nvitop.console', 'nvitop.sampling'),
     'nvitop.console': ('nvitop.api', 'nvitop.sampling.watchdog'),
+    'nvitop.console.arguments': ('nvitop.console', 'nvitop.sampling.device_names'),
     'nvitop.console.driver': (
         'nvitop.api',
         'nvitop.console',

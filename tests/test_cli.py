@@ -376,7 +376,7 @@ def test_a_driver_that_fails_to_start_is_explained(
 
 def test_an_unknown_scenario_in_the_environment_is_explained() -> None:
     done = run('-1', '--no-config', environment={'NVITOP_DEMO': 'nosuch'})
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("nvitop: error: there is no scenario 'nosuch': use ")
     assert 'binding' not in done.stderr
 

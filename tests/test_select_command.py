@@ -161,8 +161,8 @@ def test_a_cuda_error_is_status_3(
         '--tol -1',
         '-O name',
         '--newline -0',
-        '--min-free 3',
-        'everything',
+        '-n 1 -C 3',
+        '-n 1 -c 0',
     ],
 )
 def test_invalid_arguments_are_status_2(
@@ -202,10 +202,16 @@ def test_the_module_is_the_program() -> None:
     assert done.stdout.startswith('usage: nvisel ')
 
 
-def test_an_unknown_scenario_in_the_environment_is_status_1() -> None:
-    done = run(scenario='nonsense')
-    assert (done.returncode, done.stdout) == (1, '')
-    assert done.stderr.startswith("nvisel: error: there is no scenario 'nonsense'")
+def test_an_unknown_scenario_is_status_2() -> None:
+    for done in (run(scenario='nonsense'), run('--demo', 'nonsense')):
+        assert (done.returncode, done.stdout) == (2, '')
+        assert done.stderr.startswith("nvisel: error: there is no scenario 'nonsense'")
+
+
+def test_demo_simulates_a_machine() -> None:
+    done = run('--demo', 'mig', '-n', '1', scenario='')
+    assert (done.returncode, done.stdout) == (0, '3\n')
+    assert done.stderr.startswith("nvitop: simulated machine 'mig'")
 
 
 @pytest.mark.skipif(not os.path.exists('/dev/full'), reason='this system has no /dev/full')

@@ -1,37 +1,35 @@
-"""Write what is installed below share/: man pages and completions of shells, from the parsers.
+"""Write the man pages and shell completions in share/ from the parsers of the commands.
 
-``make share`` writes the files; with ``--check`` it says which of them are not current. They are
+``make share`` writes the files; with ``--check`` it lists those that are out of date. They are
 committed, so that building nvitop needs neither its dependencies nor those of this program.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import pathlib
 import re
 import sys
-from typing import Callable, Iterator
+from typing import Callable, Iterator, Mapping
 
 import shtab
-from argparse_manpage.manpage import Manpage
 
-from nvitop.console import options
-from nvitop.query import command as query
-from nvitop.select import command as select
+from nvitop.console.arguments import ArgumentParser
+from nvitop.console.commands import COMMANDS, NVISEL, Command
+from nvitop.console.options import make_parser
 from nvitop.simulation import scenario_names
 from nvitop.version import __version__
 
 ROOT = pathlib.Path(__file__).parent.parent
 SHARE = ROOT / 'share'
-#: Where each shell looks below the prefix of an installation.
+#: Paths below the prefix of an installation where each shell looks for completions.
 BASH, ZSH, FISH = (
     'bash-completion/completions/{}',
     'zsh/site-functions/_{}',
     'fish/vendor_completions.d/{}.fish',
 )
 
-#: What completes an option's values, by the name of what they are.
+#: Metavar → completion of its values.
 _COMPLETE = {
     'FILE': shtab.FILE,
     'USERNAME': {
@@ -46,7 +44,7 @@ _COMPLETE = {
     },
     'PID': {'bash': '_nvitop_pids', 'zsh': '_pids', 'fish': '(__fish_complete_pids)'},
 }
-#: What nvitop query writes; words can be put together.
+#: Common values of ``nvitop query --format``.
 _FORMATS = ('csv', 'csv,noheader', 'csv,noheader,nounits', 'json', 'jsonl', 'table')
 _PREAMBLE = {
     'bash': """\
@@ -67,120 +65,142 @@ end
 """,
 }
 
-_NAMES = {
-    'nvitop': 'NVIDIA GPUs and their processes: monitor, report and query',
-    'nvisel': 'choose free NVIDIA GPUs',
+_SIMULATION = {'NVITOP_DEMO': 'Name or file of a scenario to simulate, like --demo.'}
+_LIBRARY = {
+    'NVITOP_NVML_PROCESS_API': 'v1, v2 or v3: layout of the process lists of the driver, if it is '
+    'detected incorrectly.',
+    'LOGLEVEL': 'DEBUG, INFO, WARNING or ERROR: log messages of the library at this level.',
 }
-_ENVIRONMENT = {
-    'CUDA_VISIBLE_DEVICES': 'The devices of --only-visible (nvitop) and --inherit (nvisel).',
-    'NVITOP_DEMO': 'Name or file of a scenario: a simulated machine stands in for this one.',
-    'NVITOP_MONITOR_MODE': 'Words for the monitor, separated by commas: one of auto, full, '
-    'compact; colorful or plain; light or dark; readonly.',
-    'NVITOP_GPU_UTILIZATION_THRESHOLDS': 'The same as --gpu-util-thresh: two percentages, '
-    'separated by a comma.',
-    'NVITOP_MEMORY_UTILIZATION_THRESHOLDS': 'The same as --mem-util-thresh.',
-    'NVITOP_NVML_PROCESS_API': 'v1, v2 or v3: the layout in which the driver writes lists of '
-    'processes, where it is not recognised.',
-    'NO_COLOR, FORCE_COLOR, ANSI_COLORS_DISABLED': 'Set to anything: never, always, never color.',
-    'LOGLEVEL': 'DEBUG, INFO, WARNING or ERROR: warnings of the library are written as they come.',
+#: Command → environment variables for its man page.
+ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
+    'nvitop': {
+        'CUDA_VISIBLE_DEVICES': 'Devices of --only-visible.',
+        'NVITOP_MONITOR_MODE': 'Comma-separated words: one of auto, full, compact; colorful or '
+        'plain; light or dark; readonly.',
+        'NVITOP_GPU_UTILIZATION_THRESHOLDS': 'Two comma-separated percentages, like '
+        '--gpu-util-thresh.',
+        'NVITOP_MEMORY_UTILIZATION_THRESHOLDS': 'Two comma-separated percentages, like '
+        '--mem-util-thresh.',
+        'NO_COLOR, ANSI_COLORS_DISABLED': 'If set: never use colors.',
+        'FORCE_COLOR': 'If set: color the report even if the output is not a terminal.',
+        **_SIMULATION,
+        **_LIBRARY,
+    },
+    'nvisel': {
+        'CUDA_VISIBLE_DEVICES': 'Devices of --inherit without a value.',
+        'CUDA_DEVICE_ORDER': 'FASTEST_FIRST or PCI_BUS_ID: order of the indices in '
+        'CUDA_VISIBLE_DEVICES.',
+        **_SIMULATION,
+        **_LIBRARY,
+    },
 }
-_FILES = {
-    '~/.config/nvitop/config.toml': 'Options as a TOML file; nvitop --print-config writes one with '
-    'comments. On other systems than Linux it lies in the folder for settings of that system.',
+_OTHER_ENVIRONMENT = {**_SIMULATION, **_LIBRARY}
+FILES = {
+    '~/.config/nvitop/config.toml': 'Configuration file on Linux; nvitop --print-config prints one '
+    'with comments. Other systems have their own folder for settings.',
 }
 
 
-def nvitop_parser() -> argparse.ArgumentParser:
-    """The parser of ``nvitop`` with that of ``nvitop query`` below it, as users see them."""
-    parser = options.make_parser()
-    below = query.make_parser()
-    jobs = parser.add_subparsers(title='other jobs', metavar='query')
-    jobs.add_parser(
-        'query',
-        usage='nvitop query [option ...]',
-        parents=[below],
-        add_help=False,
-        help='print what is measured as CSV, JSON or a table; see nvitop query --help',
-        description=below.description,
-        epilog=below.epilog,
-        formatter_class=below.formatter_class,
-    )
-    return parser
+# Completions
 
 
-def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+def completion_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """A copy of a parser with completions, and for ``nvitop`` with its commands below it."""
+    made = argparse.ArgumentParser(prog=parser.prog, parents=[parser], add_help=False)
+    if parser.prog == 'nvitop':
+        commands = made.add_subparsers(title='commands', metavar='COMMAND')
+        for command in COMMANDS:
+            parents = [command.load().make_parser()]
+            commands.add_parser(command.name, help=command.help, parents=parents, add_help=False)
+    for each in _with_subparsers(made):
+        for action in each._actions:
+            if action.metavar == 'FORMAT':
+                action.choices = _FORMATS
+            completer = _COMPLETE.get(str(action.metavar))
+            if completer is not None:
+                vars(action)['complete'] = completer  # an attribute that shtab reads
+    return made
+
+
+def _with_subparsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             yield from action.choices.values()
 
 
-def add_completers(parser: argparse.ArgumentParser) -> None:
-    """Tell each action that takes files, users, PIDs or scenarios how they are completed."""
-    for each in _parsers(parser):
-        for action in each._actions:
-            if isinstance(action.metavar, tuple):
-                action.metavar = ' '.join(action.metavar)
-            if action.metavar == 'FORMAT':
-                action.choices = _FORMATS
-            completer = _COMPLETE.get(action.metavar or '')
-            if completer is not None:
-                vars(action)['complete'] = completer  # what shtab reads
-
-
-def completion(make: Callable[[], argparse.ArgumentParser], shell: str) -> str:
-    """The completion of a command for a shell."""
-    parser = make()
-    add_completers(parser)
+def completion(parser: argparse.ArgumentParser, shell: str) -> str:
+    """The completion script of a command for a shell."""
     preamble = {shell: _PREAMBLE[shell].format(' '.join(scenario_names()))}
-    text = shtab.complete(parser, shell, preamble=preamble)
+    text = shtab.complete(completion_parser(parser), shell, preamble=preamble)
     if shell == 'fish':
-        # What fish calls an old-style option: one dash, several letters.
+        # Options with one dash and several letters are "old-style" options in fish.
         text = re.sub(r' -s (\w{2,}) ', r' -o \1 ', text)
     return '\n'.join(line.rstrip() for line in text.splitlines()).rstrip('\n') + '\n'
 
 
-def _definitions(rows: dict[str, str]) -> str:
-    pairs = (f'.TP\n\\fB{name}\\fR\n{text}'.replace('-', '\\-') for name, text in rows.items())
-    return '\n\n'.join(pairs) + '\n'
+# Man pages
 
 
-def man_page(make: Callable[[], argparse.ArgumentParser], date: str) -> str:
+def man_page(parser: ArgumentParser, summary: str, date: str) -> str:
     """The man page of a command, in section 1."""
-    parser = make()
-    other = 'nvisel' if parser.prog == 'nvitop' else 'nvitop'
-    data = {
-        'project_name': 'nvitop',
-        'version': __version__,
-        'date': date,
-        'manual_title': 'User Commands',
-        'description': _NAMES[parser.prog],
-    }
-    page = Manpage(parser, _data=data)
-    page.date = date  # the library takes none for today
-    page.add_section('synopsis', '=', _synopsis(parser))
-    page.add_section('environment', '>', _definitions(_ENVIRONMENT))
+    name = parser.prog.replace(' ', '-')
+    lines = [
+        f'.TH {name.upper()} "1" "{date}" "nvitop {__version__}" "User Commands"',
+        '.SH NAME',
+        f'{_roff(name)} \\- {_roff(summary)}',
+        '.SH SYNOPSIS',
+        *'\n.br\n'.join(_call(line.strip()) for line in str(parser.usage).split('\n')).split('\n'),
+        '.SH DESCRIPTION',
+        _roff(' '.join(str(parser.description).split())),
+    ]
     if parser.prog == 'nvitop':
-        page.add_section('files', '>', _definitions(_FILES))
-        page.add_section('examples', '>', _examples(query.make_parser()))
-    page.add_section('see also', '>', f'\\fB{other}\\fR(1), \\fBnvidia\\-smi\\fR(1)\n')
-    text = str(page).replace('.SH COMMENTS', '.SH NOTES')
-    # A day is no text in which a hyphen may become a dash.
-    return text.replace(date.replace('-', '\\-'), date, 1) if date else text
-
-
-def _synopsis(parser: argparse.ArgumentParser) -> str:
-    """Each way to call a command, on a line of its own."""
-    usage = ' '.join(parser.format_usage().split()[2:])
+        commands = {f'nvitop-{command.name}(1)': command.help for command in COMMANDS}
+        lines += ['.SH COMMANDS', *_definitions(commands)]
+    lines += ['.SH OPTIONS', *_options(parser)]
+    lines += ['.SH EXIT STATUS', *_definitions(parser.exit_status)]
+    environment = ENVIRONMENT.get(parser.prog, _OTHER_ENVIRONMENT)
+    lines += ['.SH ENVIRONMENT', *_definitions(environment)]
     if parser.prog == 'nvitop':
-        usage = usage.replace(' query ...', '') + '\n.br\n.B nvitop query\n[option ...]'
-    return f'.B {parser.prog}\n{usage}'.replace('-', '\\-')
+        lines += ['.SH FILES', *_definitions(FILES)]
+    lines += ['.SH EXAMPLES', '.nf', *map(_roff, parser.examples.splitlines()), '.fi']
+    others = ['nvitop', *(f'nvitop-{command.name}' for command in COMMANDS), NVISEL.name]
+    pages = [*(other for other in others if other != name), 'nvidia-smi']
+    return '\n'.join([*lines, '.SH SEE ALSO', ', '.join(map(_bold_page, pages))]) + '\n'
 
 
-def _examples(parser: argparse.ArgumentParser) -> str:
-    """The examples at the end of a help text."""
-    text = (parser.epilog or '').split('examples:\n', 1)[1].split('\n\n', 1)[0]
-    return f'.nf\n{text}\n.fi\n'.replace('-', '\\-')
+def _roff(text: str) -> str:
+    escaped = text.replace('\\', '\\e').replace('-', '\\-')
+    return f'\\&{escaped}' if escaped.startswith(('.', "'")) else escaped
+
+
+def _call(usage: str) -> str:
+    command, _, arguments = usage.partition(' [')
+    return f'.B {_roff(command)}\n[{_roff(arguments)}'
+
+
+def _bold_page(name: str) -> str:
+    return f'\\fB{_roff(name)}\\fR(1)'
+
+
+def _definitions(rows: Mapping[str, str]) -> Iterator[str]:
+    for name, text in rows.items():
+        yield from ('.TP', f'\\fB{_roff(name)}\\fR', _roff(text))
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Each group of options as a subsection."""
+    formatter = parser._get_formatter()
+    for group in parser._action_groups:
+        actions = [one for one in group._group_actions if one.help != argparse.SUPPRESS]
+        if not actions:
+            continue
+        yield f'.SS {_roff(str(group.title).capitalize())}'
+        for action in actions:
+            names = ', '.join(f'\\fB{_roff(option)}\\fR' for option in action.option_strings)
+            values = '' if action.nargs == 0 else formatter._format_args(action, action.dest)
+            yield from ('.TP', f'{names} \\fI{_roff(values)}\\fR' if values else names)
+            yield _roff(action.help or '')
 
 
 def release_date() -> str:
@@ -190,34 +210,46 @@ def release_date() -> str:
     return found.group(1) if found else ''
 
 
+# Files
+
+
 def contents() -> dict[str, str]:
-    """Path below share/ → what the file says."""
-    # So wide that no line of a help text is broken.
-    os.environ['COLUMNS'] = '10000'
+    """Path below share/ → text of the file."""
+    nvitop = 'show NVIDIA GPUs and their processes'
+    programs: dict[str, tuple[Callable[[], ArgumentParser], str]] = {
+        'nvitop': (make_parser, nvitop),
+        NVISEL.name: (NVISEL.load().make_parser, NVISEL.help),
+    }
     made = {}
-    for name, make in (('nvitop', nvitop_parser), ('nvisel', select.make_parser)):
-        made[f'man/man1/{name}.1'] = man_page(make, release_date())
+    for name, (make, summary) in programs.items():
+        made[f'man/man1/{name}.1'] = man_page(make(), summary, release_date())
         for shell, path in (('bash', BASH), ('zsh', ZSH), ('fish', FISH)):
-            made[path.format(name)] = completion(make, shell)
+            made[path.format(name)] = completion(make(), shell)
+    for command in COMMANDS:
+        made[f'man/man1/nvitop-{command.name}.1'] = _command_page(command)
     return made
 
 
-def stale(made: dict[str, str]) -> list[str]:
-    """The files that do not say what they should, or should not be there."""
-    there = {path.relative_to(SHARE).as_posix() for path in SHARE.rglob('*') if path.is_file()}
-    wrong = there - made.keys()
+def _command_page(command: Command) -> str:
+    return man_page(command.load().make_parser(), command.help, release_date())
+
+
+def stale(made: Mapping[str, str]) -> list[str]:
+    """Files in share/ that are out of date, missing or superfluous."""
+    found = {path.relative_to(SHARE).as_posix() for path in SHARE.rglob('*') if path.is_file()}
+    wrong = found - made.keys()
     for path, text in made.items():
-        if path not in there or (SHARE / path).read_text(encoding='utf-8') != text:
+        if path not in found or (SHARE / path).read_text(encoding='utf-8') != text:
             wrong.add(path)
     return sorted(wrong)
 
 
 def main() -> int:
-    """Write the files, or with ``--check`` only say which are not current."""
+    """Write the files, or with ``--check`` only list those that are out of date."""
     made = contents()
     if '--check' in sys.argv[1:]:
         for path in stale(made):
-            print(f'share/{path} is not current: run make share')
+            print(f'share/{path} is out of date: run make share')
         return 1 if stale(made) else 0
     for path, text in made.items():
         (SHARE / path).parent.mkdir(parents=True, exist_ok=True)

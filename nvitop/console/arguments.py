@@ -5,19 +5,109 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, NoReturn
+import textwrap
+from typing import TYPE_CHECKING, Any, Mapping, NoReturn, Sequence
 
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.printable import printable
+from nvitop.toml import suggestion
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
+    from nvitop.console.commands import Command
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Shows the arguments of an option once: ``-o, --only DEVICE ...``."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        names = ', '.join(action.option_strings)
+        if action.nargs == 0:
+            return names
+        return f'{names} {self._format_args(action, (action.dest or "").upper())}'
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        (name,) = self._metavar_formatter(action, default_metavar)(1)
+        if action.nargs == argparse.ONE_OR_MORE:
+            return f'{name} ...'
+        if action.nargs == argparse.ZERO_OR_MORE:
+            return f'[{name} ...]'
+        return super()._format_args(action, default_metavar)
+
 
 class ArgumentParser(argparse.ArgumentParser):
-    """A parser that prints errors in one line, without control characters."""
+    """A parser without abbreviations, whose errors are one line and suggest similar options.
+
+    Args:
+        prog: Name of the command.
+        usage: Ways to call it.
+        description: What the command does.
+        examples: Command lines for the help and the man page.
+        exit_status: Exit status → its meaning.
+        commands: Commands that can be the first argument.
+    """
+
+    def __init__(
+        self,
+        *,
+        prog: str,
+        usage: Sequence[str],
+        description: str,
+        examples: str,
+        exit_status: Mapping[str, str],
+        commands: Sequence[Command] = (),
+        argument_default: Any = None,
+    ) -> None:
+        super().__init__(
+            prog=prog,
+            usage='\n       '.join(usage),
+            description=textwrap.fill(description, 79),
+            epilog=_epilog(examples, exit_status),
+            formatter_class=_HelpFormatter,
+            argument_default=argument_default,
+            add_help=False,
+            allow_abbrev=False,
+        )
+        self.examples = examples
+        self.exit_status = exit_status
+        self._commands = commands
+
+    def parse(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
+        """Parse all arguments; exit with status 2 and a suggestion if one is unknown."""
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        parsed, unknown = self.parse_known_args(given)
+        if unknown:
+            self.error(self._explain(unknown[0], is_first=unknown[0] == given[0]))
+        return parsed
+
+    def _explain(self, word: str, *, is_first: bool) -> str:
+        if word.startswith('-') and word != '-':
+            option = word.partition('=')[0]
+            for command in self._commands:
+                if option in command.load().make_parser().option_names():
+                    return (
+                        f"unknown option {option!r}; did you mean 'nvitop {command.name} {option}'?"
+                    )
+            return f'unknown option {option!r}{suggestion(option, self.option_names())}'
+        names = [command.name for command in self._commands]
+        if word in names:
+            return f'{word!r} must be the first argument: nvitop {word} ...'
+        if is_first and names:
+            hint = suggestion(word, names) or '; run nvitop --help for a list'
+            return f'unknown command {word!r}{hint}'
+        return f'unexpected argument {word!r}'
+
+    def option_names(self) -> list[str]:
+        """All options that the help shows."""
+        return [
+            name
+            for action in self._actions
+            if action.help != argparse.SUPPRESS
+            for name in action.option_strings
+        ]
 
     def error(self, message: str) -> NoReturn:
         """Print an error and exit with status 2."""
@@ -39,6 +129,13 @@ class ArgumentParser(argparse.ArgumentParser):
             self.exit(failure.status)
 
 
+def _epilog(examples: str, exit_status: Mapping[str, str]) -> str:
+    lines = ''.join(f'  {line}\n' for line in examples.splitlines())
+    width = max(map(len, exit_status))
+    statuses = ''.join(f'  {status:{width}}  {text}\n' for status, text in exit_status.items())
+    return f'examples:\n{lines}\nexit status:\n{statuses}'
+
+
 def add_help_and_version(group: argparse._ActionsContainer) -> None:
     """Add the options that every command has."""
     group.add_argument('-h', '--help', action='help', help='show this help and exit')
@@ -58,5 +155,41 @@ def add_demo(group: argparse._ActionsContainer) -> None:
         nargs='?',
         const='',
         metavar='SCENARIO',
-        help='simulate a machine: name or file of a scenario (default: dgx-h100)',
+        help='simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)',
+    )
+
+
+class _Devices(argparse.Action):
+    """Collects names of devices, separated by spaces or commas."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        from nvitop.sampling.device_names import EXPECTED, is_device_name, split_names
+
+        assert isinstance(values, list)
+        names = split_names(values)
+        if not names:
+            parser.error(f'argument {option_string}: no device given')
+        for name in names:
+            if not is_device_name(name):
+                parser.error(f'argument {option_string}: expected {EXPECTED}, not {name!r}')
+        previous = getattr(namespace, self.dest, None) or ()
+        setattr(namespace, self.dest, (*previous, *names))
+
+
+def add_devices(group: argparse._ActionsContainer, *names: str, more: str = '') -> None:
+    """Add the option that selects devices; its value is a tuple of names."""
+    group.add_argument(
+        *names,
+        dest='only',
+        nargs='+',
+        action=_Devices,
+        metavar='DEVICE',
+        help='include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or '
+        f'serial numbers{more}',
     )

@@ -39,7 +39,8 @@ def start_driver(program: str, first_calls: Callable[[], T], *, limit: float | N
         limit: Maximum time in seconds.
 
     Raises:
-        CommandFailure: The driver does not start or does not respond.
+        CommandFailure: The driver does not start or does not respond. The status is 2 if
+            ``first_calls`` or a scenario in ``NVITOP_DEMO`` raises ValueError.
     """
     notices = [f'{program}: the NVIDIA driver has not responded yet; press Ctrl-C to quit']
 
@@ -50,7 +51,9 @@ def start_driver(program: str, first_calls: Callable[[], T], *, limit: float | N
     try:
         with driver_errors():
             return watchdog.ask_at_start(first_calls, limit, while_waiting=show_notice)
-    except (AttributeError, ValueError, OSError) as error:
+    except ValueError as error:  # an unknown device, or an unknown scenario in NVITOP_DEMO
+        raise CommandFailure(str(error), 2) from error
+    except (AttributeError, OSError) as error:
         raise CommandFailure(libnvml.explain_init_error(error)) from error
 
 

@@ -4,23 +4,28 @@
 from __future__ import annotations
 
 import argparse
-import re
 from typing import Callable, Mapping
 
-from nvitop.console.arguments import ArgumentParser, add_demo, add_help_and_version
+from nvitop.console.arguments import (
+    ArgumentParser,
+    add_demo,
+    add_devices,
+    add_help_and_version,
+)
+from nvitop.console.commands import COMMANDS, command_lines
 from nvitop.namedtuple import NamedTuple
 
-DESCRIPTION = 'Show what runs on the NVIDIA GPUs of this machine, live or as a report.'
-EPILOG = """\
-without a terminal nvitop prints the report, as with --once.
-for programs to read, `nvitop query` prints CSV and JSON: see nvitop query --help.
-
-exit status: 0 when at least one GPU answers; 1 when none does, or when something that was asked
-for could not be done; 2 for arguments that cannot be understood.
+_EXAMPLES = """\
+nvitop               watch GPUs and processes; press h for help
+nvitop -1 -o 0 1     print a report on GPUs 0 and 1
+nvitop -m full -u    watch your own processes only
+nvitop --demo        look around on a simulated machine
 """
-
-#: An index, ``gpu:mig``, or the beginning of a UUID as in CUDA_VISIBLE_DEVICES.
-_DEVICE = r'\d+(:\d+)?|(GPU|MIG)-[0-9A-Za-z/-]+'
+_EXIT_STATUS = {
+    '0': 'at least one GPU works',
+    '1': 'no GPU works, or a request could not be fulfilled',
+    '2': 'invalid arguments',
+}
 
 #: Sizes of the device panel; ``auto`` depends on the height of the terminal.
 MODES = ('auto', 'full', 'compact')
@@ -150,12 +155,6 @@ def _interval(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _device(text: str) -> str:
-    if not re.fullmatch(_DEVICE, text):
-        raise argparse.ArgumentTypeError(f'not an index, a GPU:MIG index or a UUID: {text!r}')
-    return text if '-' in text else ':'.join(str(int(index)) for index in text.split(':'))
-
-
 def _pid(text: str) -> int:
     if not (text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(f'not a PID: {text!r}')
@@ -206,43 +205,47 @@ def _add_switch(add: _Adder, *names: str, dest: str, opposite: str, text: str) -
     add(opposite, dest=dest, action='store_false', help=argparse.SUPPRESS)
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> ArgumentParser:
     """Make the parser of ``nvitop``. Options that are not given are not in the namespace."""
+    calls = [f'nvitop {command.name} [OPTION ...]' for command in COMMANDS]
     parser = ArgumentParser(
         prog='nvitop',
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage=['nvitop [OPTION ...]', *calls],
+        description='Show NVIDIA GPUs and their processes: in a terminal as a monitor, otherwise as '
+        'a report.',
+        examples=_EXAMPLES,
+        exit_status=_EXIT_STATUS,
+        commands=COMMANDS,
         argument_default=argparse.SUPPRESS,
-        add_help=False,
     )
+    parser.add_argument_group('commands (see COMMAND --help)', command_lines())
     _add_general(parser)
-    _add_coloring(parser)
-    _add_configuration(parser)
     _add_device_filters(parser)
     _add_process_filters(parser)
+    _add_coloring(parser)
+    _add_configuration(parser)
     return parser
 
 
 def _add_general(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('general')
     add_help_and_version(group)
-    jobs = group.add_mutually_exclusive_group()
-    jobs.add_argument('-1', '--once', action='store_true', help='print a report once and exit')
-    jobs.add_argument(
+    modes = group.add_mutually_exclusive_group()
+    modes.add_argument('-1', '--once', action='store_true', help='print a report and exit')
+    modes.add_argument(
         '-m',
         '--monitor',
         nargs='?',
         choices=MODES,
         action=_Monitor,
-        help='monitor; auto (the default) chooses between full and compact by the height of the '
-        'terminal',
+        help='run the monitor with device panels of this size (default: auto, which depends on '
+        'the height of the terminal)',
     )
     group.add_argument(
         '--interval',
         type=_interval,
         metavar='SEC',
-        help='seconds between samples, 0.25 or more (default: devices 1, processes 2)',
+        help='measure every SEC seconds, 0.25 or more (default: devices 1, processes 2)',
     )
     _add_switch(
         group.add_argument,
@@ -258,96 +261,38 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         '--readonly',
         dest='readonly',
         opposite='--no-readonly',
-        text='do not let signals be sent to processes',
+        text='disable sending signals to processes',
     )
     group.add_argument(
         '--no-host',
         dest='show_host',
         action='store_false',
-        help='hide the host panel of the monitor (H shows it)',
+        help='hide the host panel of the monitor (press H to show it)',
     )
     group.add_argument('--host', dest='show_host', action='store_true', help=argparse.SUPPRESS)
     add_demo(group)
 
 
-def _add_configuration(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('configuration')
-    group.add_argument('--config', metavar='FILE', help='read this configuration file')
-    group.add_argument('--no-config', action='store_true', help='read no configuration file')
-    group.add_argument(
-        '--print-config',
-        action='store_true',
-        help='print the effective configuration as a file with comments and exit',
-    )
-
-
-def _add_coloring(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('coloring')
-    _add_switch(
-        group.add_argument,
-        '--colorful',
-        dest='colorful',
-        opposite='--no-colorful',
-        text='bars and graphs in a gradient, on terminals with 256 colors or more',
-    )
-    _add_switch(
-        group.add_argument,
-        '--force-color',
-        dest='force_color',
-        opposite='--no-force-color',
-        text='color the report even when the output is not a terminal',
-    )
-    group.add_argument('--theme', choices=THEME_NAMES, help='colors (default: dark)')
-    group.add_argument(
-        '--light',
-        dest='theme',
-        action='store_const',
-        const='light',
-        help='colors for a terminal with a light background',
-    )
-    group.add_argument(
-        '--no-light', dest='theme', action='store_const', const='dark', help=argparse.SUPPRESS
-    )
-    for half, what, default in (('gpu', 'GPU', '10 75'), ('mem', 'memory', '10 80')):
-        group.add_argument(
-            f'--{half}-util-thresh',
-            dest={'gpu': 'gpu_thresholds', 'mem': 'memory_thresholds'}[half],
-            nargs=2,
-            action=_Thresholds,
-            metavar=('TH1', 'TH2'),
-            help=f'percentages, 1 to 99, from which {what} load is moderate and heavy '
-            f'(default: {default})',
-        )
-
-
 def _add_device_filters(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('device filtering')
-    group.add_argument(
-        '-o',
-        '--only',
-        nargs='+',
-        type=_device,
-        metavar='INDEX',
-        help='show only these devices: NVML indices, MIG devices as GPU:MIG, or UUIDs; '
-        'beats --only-visible',
-    )
+    group = parser.add_argument_group('device filters')
+    add_devices(group, '-o', '-i', '--only', '--id', more='; overrides --only-visible')
     _add_switch(
         group.add_argument,
         '-ov',
         '--only-visible',
         dest='only_visible',
         opposite='--no-only-visible',
-        text='show only the devices in CUDA_VISIBLE_DEVICES',
+        text='include only the devices in CUDA_VISIBLE_DEVICES',
     )
 
 
 def _add_process_filters(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('process filtering', 'all that are given must hold')
-    for short, name, what in (
-        ('-c', 'compute', 'processes with a compute context (type C or C+G)'),
-        ('-C', 'only-compute', 'processes with nothing but a compute context (type C)'),
-        ('-g', 'graphics', 'processes with a graphics context (type G or C+G)'),
-        ('-G', 'only-graphics', 'processes with nothing but a graphics context (type G)'),
+    group = parser.add_argument_group('process filters (a process must match all of them)')
+    for short, name, kind in (
+        ('-c', 'compute', 'with a compute context (types C and C+G)'),
+        ('-C', 'only-compute', 'with only a compute context (type C)'),
+        ('-g', 'graphics', 'with a graphics context (types G and C+G)'),
+        ('-G', 'only-graphics', 'with only a graphics context (type G)'),
     ):
         _add_switch(
             group.add_argument,
@@ -355,7 +300,7 @@ def _add_process_filters(parser: argparse.ArgumentParser) -> None:
             f'--{name}',
             dest=name.replace('-', '_'),
             opposite=f'--no-{name}',
-            text=f'show only {what}',
+            text=f'show only processes {kind}',
         )
     group.add_argument(
         '-u',
@@ -363,7 +308,7 @@ def _add_process_filters(parser: argparse.ArgumentParser) -> None:
         dest='users',
         nargs='*',
         metavar='USERNAME',
-        help='show only processes of these users (without a name: of the current user)',
+        help='show only processes of these users (default: the current user)',
     )
     group.add_argument(
         '-p',
@@ -373,6 +318,59 @@ def _add_process_filters(parser: argparse.ArgumentParser) -> None:
         type=_pid,
         metavar='PID',
         help='show only these processes',
+    )
+
+
+def _add_coloring(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('colors')
+    _add_switch(
+        group.add_argument,
+        '--colorful',
+        dest='colorful',
+        opposite='--no-colorful',
+        text='draw bars and graphs in a color gradient (256 colors or more)',
+    )
+    _add_switch(
+        group.add_argument,
+        '--force-color',
+        dest='force_color',
+        opposite='--no-force-color',
+        text='color the report even if the output is not a terminal',
+    )
+    group.add_argument('--theme', choices=THEME_NAMES, help='set the colors (default: dark)')
+    group.add_argument(
+        '--light',
+        dest='theme',
+        action='store_const',
+        const='light',
+        help='set the colors for a light background, like --theme light',
+    )
+    group.add_argument(
+        '--no-light', dest='theme', action='store_const', const='dark', help=argparse.SUPPRESS
+    )
+    for half, name, default in (('gpu', 'GPU', '10 75'), ('mem', 'memory', '10 80')):
+        group.add_argument(
+            f'--{half}-util-thresh',
+            dest={'gpu': 'gpu_thresholds', 'mem': 'memory_thresholds'}[half],
+            nargs=2,
+            action=_Thresholds,
+            metavar='PERCENT',
+            help=f'color {name} utilization as moderate and as heavy from these values on, 1 to 99 '
+            f'(default: {default})',
+        )
+
+
+def _add_configuration(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        'configuration (options such as --no-readonly and --unicode override the file)'
+    )
+    files = group.add_mutually_exclusive_group()
+    files.add_argument('--config', metavar='FILE', help='read FILE instead of the default file')
+    files.add_argument('--no-config', action='store_true', help='ignore the default file')
+    group.add_argument(
+        '--print-config',
+        action='store_true',
+        help='print the effective configuration as a commented file and exit',
     )
 
 
@@ -387,10 +385,26 @@ class Invocation(NamedTuple):
     prints_config: bool = False
 
 
+#: Process filters that no process can match together.
+_CONTRADICTIONS = (
+    ('only_compute', 'graphics'),
+    ('only_compute', 'only_graphics'),
+    ('compute', 'only_graphics'),
+)
+
+
 def parse_arguments(arguments: list[str] | None = None) -> Invocation:
     """Parse the arguments of ``nvitop``; exit with status 2 if they are invalid."""
-    layer: dict[str, object] = dict(vars(make_parser().parse_args(arguments)))
-    for name in ('only', 'users', 'pids'):
+    parser = make_parser()
+    layer: dict[str, object] = dict(vars(parser.parse(arguments)))
+    for one, other in _CONTRADICTIONS:
+        if layer.get(one) and layer.get(other):
+            first, second = (f'--{name.replace("_", "-")}' for name in (one, other))
+            parser.error(f'{first} and {second} exclude each other')
+    if layer.get('demo') in [command.name for command in COMMANDS]:
+        name = layer['demo']
+        parser.error(f'{name!r} must be the first argument: nvitop {name} --demo ...')
+    for name in ('users', 'pids'):
         given = layer.get(name)
         if isinstance(given, list):
             layer[name] = tuple(given)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Callable, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_demo
+from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_help_and_version
 from nvitop.console.driver import simulate, start_driver
 from nvitop.console.interrupts import Interrupts
 from nvitop.console.messages import print_message
-from nvitop.console.outcome import CommandFailure, writing
+from nvitop.console.outcome import writing
+from nvitop.console.terminal import stdout_width
 from nvitop.namedtuple import NamedTuple
 from nvitop.query.columns import (
     DEFAULT_DEVICE_NAMES,
@@ -40,23 +41,25 @@ PROGRAM = 'nvitop query'
 #: Seconds of ``-l`` without a number, as in nvidia-smi.
 DEFAULT_PERIOD = 5.0
 
-_EPILOG = """\
-examples:
-  nvitop query --gpu=index,name,memory.used,utilization.gpu --format=csv,noheader,nounits
-  nvitop query --processes=gpu_index,pid,user,gpu_memory,command --format=json
-  nvitop query --all --format=jsonl -l 10 -f gpus.jsonl
-  nvitop --query-gpu=timestamp,power.draw --format=csv -lms 500 -i 0
-
-exit status: 0 done; 1 no GPU answers, or the output cannot be written; 2 arguments that cannot be
-understood; 128 + number of the signal that ended it.
+_EXAMPLES = """\
+nvitop query --gpu=index,memory.used --format=csv,noheader,nounits
+nvitop query --processes=gpu_index,pid,user,gpu_memory --format=json
+nvitop query --all --format=jsonl -l 10 -f gpus.jsonl
+nvitop --query-gpu=timestamp,power.draw --format=csv -lms 500 -i 0
 """
+_EXIT_STATUS = {
+    '0': 'at least one GPU works',
+    '1': 'no GPU works, or the output cannot be written',
+    '2': 'invalid arguments',
+    '128 + N': 'ended by signal N',
+}
 _QUERY_HELP = {
-    'gpu': 'the same as --gpu',
-    'compute-apps': '--processes, of those that compute',
-    'remapped-rows': '--gpu, with names of rows of memory that were remapped',
-    'supported-clocks': 'the clocks that can be set together, a row for each pair',
-    'retired-pages': 'the pages of memory that were retired, a row for each',
-    'accounted-apps': 'the accounts of processes, also of ended ones, a row for each',
+    'gpu': 'same as --gpu',
+    'compute-apps': 'like --processes, but only compute processes',
+    'remapped-rows': 'like --gpu, for remapped memory rows',
+    'supported-clocks': 'print a row for each pair of supported clocks',
+    'retired-pages': 'print a row for each retired memory page',
+    'accounted-apps': 'print a row for each accounted process, including exited ones',
 }
 
 
@@ -69,23 +72,24 @@ class Request(NamedTuple):
     period: float | None
     #: Output file; ``None``: standard output.
     path: str | None
-    #: Devices as given; ``None``: all.
-    ids: list[str] | None
+    #: Names of devices; ``None``: all.
+    only: tuple[str, ...] | None
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> ArgumentParser:
     """Make the parser of ``nvitop query``."""
     parser = ArgumentParser(
         prog=PROGRAM,
-        description='Print what is measured on GPUs and their processes, for programs to read.',
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        add_help=False,
-        allow_abbrev=False,
+        usage=['nvitop query [OPTION ...]', 'nvitop --query-gpu=FIELDS [OPTION ...]'],
+        description='Print values of GPUs and their processes, for programs to read.',
+        examples=_EXAMPLES,
+        exit_status=_EXIT_STATUS,
     )
     group = parser.add_argument_group('general')
-    group.add_argument('-h', '--help', action='help', help='show this help and exit')
-    group.add_argument('--list', action='store_true', help='show all names, with unit and meaning')
+    add_help_and_version(group)
+    group.add_argument(
+        '--list', action='store_true', help='list all fields with unit and meaning, and exit'
+    )
     add_demo(group)
     _add_selection(parser)
     _add_output(parser)
@@ -94,36 +98,30 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group('what is asked').add_argument
+    group = parser.add_argument_group('selection')
+    add = group.add_argument
     add(
         '--gpu',
         nargs='?',
         const=DEFAULT_DEVICE_NAMES,
-        metavar='NAMES',
-        help='names of nvitop or nvidia-smi, separated by commas; all: every one '
-        f'(default: {DEFAULT_DEVICE_NAMES})',
+        metavar='FIELDS',
+        help='print a row for each GPU; FIELDS are comma-separated names of nvitop or nvidia-smi, '
+        f'or all (default: {DEFAULT_DEVICE_NAMES})',
     )
     add(
         '--processes',
         nargs='?',
         const=DEFAULT_PROCESS_NAMES,
-        metavar='NAMES',
-        help=f'the same of processes (default: {DEFAULT_PROCESS_NAMES})',
+        metavar='FIELDS',
+        help=f'print a row for each process on each GPU (default: {DEFAULT_PROCESS_NAMES})',
     )
     add(
         '--all',
         action='store_true',
-        help='every name; of GPUs and processes where the format holds both',
+        help='print all fields of GPUs and processes (in CSV only of GPUs)',
     )
-    add(
-        '-i',
-        '--id',
-        nargs='+',
-        action='extend',
-        metavar='GPU',
-        help='only these devices: index, GPU:MIG indices, UUID, PCI bus id or serial number',
-    )
-    add('--mig', action='store_true', help='have rows for MIG devices too, below their GPU')
+    add_devices(group, '-i', '-o', '--id', '--only')
+    add('--mig', action='store_true', help='include MIG devices, after their GPU')
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
@@ -132,7 +130,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         '--format',
         default='csv',
         metavar='FORMAT',
-        help='csv (the default), json, jsonl or table; noheader and nounits go with csv and table',
+        help='write csv, json, jsonl or table (default: csv); csv and table can be followed by '
+        'noheader and nounits, as in csv,noheader',
     )
     add(
         '-l',
@@ -140,19 +139,25 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         nargs='?',
         const=str(DEFAULT_PERIOD),
         metavar='SEC',
-        help=f'again and again, every SEC seconds (default: {DEFAULT_PERIOD:g}), until Ctrl-C',
+        help=f'repeat every SEC seconds until interrupted (default: {DEFAULT_PERIOD:g})',
     )
-    add('-lms', '--loop-ms', metavar='MS', help='the same in milliseconds')
-    add('-f', '--filename', metavar='FILE', help='write to this file instead')
+    add('-lms', '--loop-ms', metavar='MS', help='repeat every MS milliseconds until interrupted')
+    add(
+        '-f',
+        '--filename',
+        metavar='FILE',
+        help='write to FILE, which is truncated when the first row is ready',
+    )
 
 
 def _add_nvidia_smi(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('as nvidia-smi spells it', 'also without the word "query"')
-    add = group.add_argument
+    add = parser.add_argument_group(
+        'options of nvidia-smi (the word "query" may be omitted)'
+    ).add_argument
     for query in QUERIES:
-        add(f'--query-{query}', metavar='NAMES', help=_QUERY_HELP[query])
+        add(f'--query-{query}', metavar='FIELDS', help=_QUERY_HELP[query])
     for query in QUERIES:
-        text = f'show the names for --query-{query}'
+        text = f'list the fields of --query-{query}, and exit'
         add(f'--help-query-{query}', action='append_const', dest='help_on', const=query, help=text)
 
 
@@ -165,7 +170,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
     The request is ``None`` if the arguments ask only for lists of fields.
     """
     parser = make_parser()
-    given = parser.parse_args(arguments)
+    given = parser.parse(arguments)
     if given.list or given.help_on:
         return given, None
     try:
@@ -195,7 +200,7 @@ def _request(given: argparse.Namespace) -> Request:
         mig=given.mig,
         compute_only=given.query_compute_apps is not None,
     )
-    return Request(query, style, _period(given), given.filename, given.id)
+    return Request(query, style, _period(given), given.filename, given.only)
 
 
 def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[QueryColumn, ...]] | None:
@@ -266,9 +271,11 @@ def main(
 
 
 def _print_lists(given: argparse.Namespace) -> int:
-    texts = [list_of_names()] if given.list else map(help_on, given.help_on)
     with Interrupts() as interrupts, writing():
-        Output(interrupts=interrupts).write(['\n'.join(texts)])
+        output = Output(interrupts=interrupts)
+        width = stdout_width() if output.is_terminal() else None
+        texts = [list_of_names(width)] if given.list else [help_on(q, width) for q in given.help_on]
+        output.write(['\n'.join(texts)])
     return 0
 
 
@@ -281,7 +288,7 @@ def _run(
     with Interrupts() as interrupts:
         if scenario is not None:
             simulate(scenario)
-        only = start_driver(PROGRAM, functools.partial(_first_calls, request.ids))
+        only = start_driver(PROGRAM, functools.partial(_first_calls, request.only))
         query = request.query._replace(only=only)
         runner = QueryRunner(query, period=request.period, clock=clock, sleep=sleep)
         output = Output(request.path, interrupts)
@@ -299,16 +306,13 @@ def _run(
             _wait(started, request.period, clock, sleep)
 
 
-def _first_calls(ids: list[str] | None) -> tuple[DeviceIndex, ...] | None:
+def _first_calls(names: tuple[str, ...] | None) -> tuple[DeviceIndex, ...] | None:
     """Initialize NVML and find the devices."""
-    from nvitop.sampling.device_names import UnknownDeviceError, require_devices
+    from nvitop.sampling.device_names import require_devices
 
     libnvml.nvmlInit()
     libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
-    try:
-        return None if ids is None else require_devices(ids)
-    except UnknownDeviceError as error:
-        raise CommandFailure(str(error), 2) from error
+    return None if names is None else require_devices(names)
 
 
 def _wait(

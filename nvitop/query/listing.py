@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Callable
+import textwrap
+from typing import Callable, Iterator
 
 from nvitop.query.cell import unit_in_csv
 from nvitop.query.columns import (
@@ -32,24 +33,30 @@ def table_of(query: str) -> QueryTable:
     return list_tables()[query].table
 
 
-def list_of_names() -> str:
-    """All fields of nvitop, for ``--list``."""
+def list_of_names(width: int | None = None) -> str:
+    """All fields of nvitop, for ``--list``; see :func:`help_on` for ``width``."""
     return '\n'.join(
         [
-            _list('GPUs: --gpu=', device_table(), _in_nvitop),
-            _list('Processes: --processes=', process_table(), _in_nvitop),
+            _list('GPUs: --gpu=', device_table(), _in_nvitop, width),
+            _list('Processes: --processes=', process_table(), _in_nvitop, width),
             *(
-                _list(f'Lists: --query-{one.option}=', one.table, _in_nvitop)
+                _list(f'Lists: --query-{one.option}=', one.table, _in_nvitop, width)
                 for one in list_tables().values()
             ),
         ]
     )
 
 
-def help_on(query: str) -> str:
-    """The fields of one option ``--query-…`` of nvidia-smi."""
+def help_on(query: str, width: int | None = None) -> str:
+    """The fields of one option ``--query-…`` of nvidia-smi.
+
+    Args:
+        query: Name of the option without ``--query-``.
+        width: Columns of the terminal: the fields are listed with their meaning below. ``None``:
+            one line per field, in aligned columns.
+    """
     title = f'fields for --query-{query}=, comma-separated:'
-    return _list(title, table_of(query), _in_nvidia_smi)
+    return _list(title, table_of(query), _in_nvidia_smi, width)
 
 
 def _in_nvitop(table: QueryTable, column: QueryColumn) -> tuple[str, ...]:
@@ -64,16 +71,35 @@ def _in_nvidia_smi(table: QueryTable, column: QueryColumn) -> tuple[str, ...]:
 
 
 def _list(
-    title: str, table: QueryTable, describe: Callable[[QueryTable, QueryColumn], tuple[str, ...]]
+    title: str,
+    table: QueryTable,
+    describe: Callable[[QueryTable, QueryColumn], tuple[str, ...]],
+    width: int | None,
 ) -> str:
-    lines = [line for line in (describe(table, column) for column in table.columns) if line]
-    widths = [max(map(len, cells)) for cells in zip(*lines)]
-    widths[0] = max(len(line[0]) for line in lines if len(line[0]) <= _LONGEST_NAME)
-    text = [title]
-    for first, *others in lines:
+    rows = [row for row in (describe(table, column) for column in table.columns) if row]
+    lines = _columns(rows) if width is None else _paragraphs(rows, width)
+    return '\n'.join([title, *lines]) + '\n'
+
+
+def _columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, cells)) for cells in zip(*rows)]
+    widths[0] = max(len(row[0]) for row in rows if len(row[0]) <= _LONGEST_NAME)
+    for first, *others in rows:
         if len(first) > widths[0]:
-            text.append(f'  {first}')
+            yield f'  {first}'
             first = ''
         padded = (cell.ljust(width) for cell, width in zip((first, *others), widths))
-        text.append('  ' + '  '.join(padded).rstrip())
-    return '\n'.join(text) + '\n'
+        yield '  ' + '  '.join(padded).rstrip()
+
+
+def _paragraphs(rows: list[tuple[str, ...]], width: int) -> Iterator[str]:
+    for *names, unit, text in rows:
+        label = ', '.join(dict.fromkeys(filter(None, names))) + (f' [{unit}]' if unit else '')
+        for indent, part in (('  ', label), ('      ', text)):
+            yield from textwrap.wrap(
+                part,
+                max(width, 20),
+                initial_indent=indent,
+                subsequent_indent=indent,
+                break_on_hyphens=False,
+            )

@@ -15,6 +15,8 @@ from nvitop.sampling.watchdog import Watchdog, ask_at_start
 #: Index of a GPU, or (GPU, MIG device).
 DeviceIndex = Union[int, Tuple[int, int]]
 
+#: Forms of names, for messages.
+EXPECTED = 'an index, GPU:MIG indices, a UUID, a PCI bus ID or a serial number'
 #: Maximum time (seconds) for one GPU to report its names.
 NAMES_SECONDS = 2.0
 
@@ -75,7 +77,7 @@ def require_devices(
     """
     words = split_names(names)
     if not words:
-        raise UnknownDeviceError('no device is given')
+        raise UnknownDeviceError('no device given')
     matches = match_devices(words)
     if matches.problems:
         raise UnknownDeviceError(matches.problems[0])
@@ -179,8 +181,7 @@ def _explain(
     if matches:
         return f'{name!r} matches {len(matches)} devices: give more of the UUID'
     if not is_device_name(name):
-        expected = 'an index, GPU:MIG indices, a UUID, a PCI bus ID or a serial number'
-        return f'unknown device {name!r}: expected {expected}'
+        return f'unknown device {name!r}: expected {EXPECTED}'
     index = _INDEX.fullmatch(name)
     gpu = int(index.group(1)) if index and index.group(2) else -1
     if gpu in known:

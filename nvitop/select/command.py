@@ -14,8 +14,8 @@ from nvitop.api import host, libnvml
 from nvitop.api.device import Device
 from nvitop.api.utils import human2bytes
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_help_and_version
-from nvitop.console.driver import driver_errors, start_driver
+from nvitop.console.arguments import ArgumentParser, add_demo, add_help_and_version
+from nvitop.console.driver import driver_errors, simulate, start_driver
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.sampling import watchdog
@@ -23,6 +23,19 @@ from nvitop.select.choice import FORMATS, Criteria, Selection, SelectOptions, se
 
 #: Maximum time (seconds) to read one GPU before it is skipped.
 LIMIT_SECONDS = 5.0
+_EXAMPLES = """\
+nvisel -n 1 -f 20GiB
+gpus="$(nvisel -n 2 -O uuid)" && CUDA_VISIBLE_DEVICES="$gpus" python train.py
+nvisel -G 10 --account-as-free
+nvisel --demo half-busy --newline
+"""
+_EXIT_STATUS = {
+    '0': 'success',
+    '1': 'the driver does not respond, or the output cannot be written',
+    '2': 'invalid arguments',
+    '3': 'CUDA_VISIBLE_DEVICES cannot be evaluated',
+    '4': 'fewer devices match than --min-count',
+}
 #: Exit status if CUDA_VISIBLE_DEVICES cannot be evaluated.
 CUDA_ERROR = 3
 #: Exit status if fewer devices match than are required.
@@ -42,55 +55,83 @@ def _size(text: str) -> int:
         raise argparse.ArgumentTypeError(f'not a size such as 4GiB or 500M: {text!r}') from None
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of ``nvisel``."""
+def make_parser() -> ArgumentParser:
+    """Make the parser of ``nvisel``."""
     parser = ArgumentParser(
         prog='nvisel',
-        description='Print the devices that meet all criteria, best first, in the form that '
-        'CUDA_VISIBLE_DEVICES has.',
-        epilog='exit status: 0 done; 1 the driver does not answer; 2 arguments that cannot be '
-        'understood; 3 an error of CUDA; 4 fewer devices than --min-count.',
-        add_help=False,
-        allow_abbrev=False,
+        usage=['nvisel [OPTION ...]'],
+        description='Print the GPUs that match all criteria, best first, in the form of '
+        'CUDA_VISIBLE_DEVICES.',
+        examples=_EXAMPLES,
+        exit_status=_EXIT_STATUS,
     )
     group = parser.add_argument_group('general')
     add_help_and_version(group)
-    _add_constraints(parser)
+    add_demo(group)
+    _add_choice(parser)
+    _add_limits(parser)
     _add_format(parser)
     return parser
 
 
-def _add_constraints(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group('constraints').add_argument
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group('choice').add_argument
     add(
         '-i',
         '--inherit',
         nargs='?',
         const=True,
         metavar='CUDA_VISIBLE_DEVICES',
-        help='choose among the devices that CUDA sees with this value, or with the one in the '
-        'environment (default: among all)',
+        help='choose among the devices that CUDA shows with this value (default: the value in the '
+        'environment)',
     )
     add(
         '--account-as-free',
         nargs='*',
         action='extend',
         metavar='USERNAME',
-        help='count memory that processes of these users hold as free (without a name: of the '
-        'current user)',
+        help="count memory of these users' processes as free (default: the current user)",
     )
-    add('-c', '--min-count', type=_count, metavar='N', help='fewer than N is exit status 4')
-    add('-C', '--max-count', type=_count, metavar='N', help='print N at most (default: all)')
-    add('-n', '--count', type=_count, metavar='N', help='--min-count N --max-count N')
-    add('-f', '--min-free-memory', type=_size, metavar='SIZE', help='bytes, or a size like 4GiB')
-    add('-t', '--min-total-memory', type=_size, metavar='SIZE', help='bytes, or a size like 4GiB')
-    add('-G', '--max-gpu-utilization', type=_count, metavar='PERCENT', help='load of the GPU')
+    add(
+        '-c',
+        '--min-count',
+        type=_count,
+        metavar='N',
+        help='exit with status 4 if fewer than N devices match',
+    )
+    add('-C', '--max-count', type=_count, metavar='N', help='print at most N devices')
+    add('-n', '--count', type=_count, metavar='N', help='same as --min-count N --max-count N')
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group('limits').add_argument
+    add(
+        '-f',
+        '--min-free-memory',
+        type=_size,
+        metavar='SIZE',
+        help='require at least SIZE of free memory, for example 4GiB',
+    )
+    add(
+        '-t',
+        '--min-total-memory',
+        type=_size,
+        metavar='SIZE',
+        help='require at least SIZE of memory',
+    )
+    add(
+        '-G',
+        '--max-gpu-utilization',
+        type=_count,
+        metavar='PERCENT',
+        help='require a GPU utilization of at most PERCENT',
+    )
     add(
         '-M',
         '--max-memory-utilization',
         type=_count,
         metavar='PERCENT',
-        help='load of the memory bandwidth',
+        help='require a memory bandwidth utilization of at most PERCENT',
     )
     add(
         '--tol',
@@ -99,18 +140,18 @@ def _add_constraints(parser: argparse.ArgumentParser) -> None:
         type=_count,
         default=0,
         metavar='PERCENT',
-        help='how much limits may be missed by: percent of memory, points of load (default: 0)',
+        help='relax memory limits by PERCENT, and utilization limits by PERCENT points',
     )
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('formatting')
+    group = parser.add_argument_group('output')
     group.add_argument(
         '-O',
         '--format',
         choices=FORMATS[:2],
         default='index',
-        help='what to print (default: index; the UUID of a MIG device)',
+        help='print indices or UUIDs (default: index; MIG devices are always printed as UUIDs)',
     )
     separators = group.add_mutually_exclusive_group()
     add = separators.add_argument
@@ -121,25 +162,27 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
         dest='separator',
         default=',',
         metavar='SEP',
-        help='what stands between devices (default: a comma)',
+        help='print SEP between devices (default: a comma)',
     )
-    text = 'print one device a line'
+    text = 'print one device per line'
     add('--newline', dest='separator', action='store_const', const='\n', help=text)
-    text = 'print a NUL after each device, for xargs -0'
+    text = 'print a NUL character after each device, for xargs -0'
     add('-0', '--null', dest='separator', action='store_const', const='\0', help=text)
     group.add_argument(
         '-S',
         '--no-sort',
         dest='sort',
         action='store_false',
-        help='keep the order of the devices instead of printing the best first',
+        help='keep the order of the devices (default: best first)',
     )
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = make_parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse(arguments)
     if options.count is not None:
+        if (options.min_count, options.max_count) != (None, None):
+            parser.error('--count cannot be combined with --min-count or --max-count')
         options.min_count = options.max_count = options.count
     options.min_count = options.min_count or 0
     if options.max_count is not None and options.max_count < options.min_count:
@@ -161,6 +204,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.demo is not None:
+        simulate(options.demo)
     criteria = Criteria(
         options.min_free_memory,
         options.min_total_memory,

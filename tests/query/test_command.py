@@ -221,7 +221,7 @@ def test_all_of_csv_is_one_table(machine: simulation.Machine) -> None:
         (['-lms', 'x'], "--loop-ms must be at least 1 ms, not 'x'"),
         (['-l', '1', '-lms', '5'], '--loop and --loop-ms cannot be combined'),
         (['--query-retired-pages=x'], "--query-retired-pages: unknown field 'x'"),
-        (['--query-retired-page=address'], 'unrecognized arguments'),
+        (['--query-retired-page=address'], "did you mean '--query-retired-pages'?"),
         (
             ['--query-supported-clocks=memory', '--query-retired-pages=cause'],
             '--query-supported-clocks and --query-retired-pages cannot be combined',
@@ -231,8 +231,6 @@ def test_all_of_csv_is_one_table(machine: simulation.Machine) -> None:
             ['--query-remapped-rows=uuid', '--query-gpu=uuid'],
             '--query-gpu and --query-remapped-rows cannot be combined',
         ),
-        (['gpu'], 'unrecognized arguments: gpu'),
-        (['--form=json'], 'unrecognized arguments'),
     ],
 )
 def test_invalid_arguments_are_status_2(

@@ -100,8 +100,8 @@ def test_devices_are_found_by_serial_number(machine: simulation.Machine) -> None
         ('GPU-', "unknown device 'GPU-': expected an index"),
         ('²', "unknown device '²': expected an index"),
         ('N/A', "unknown device 'N/A': expected an index"),
-        ('', 'no device is given'),
-        ([], 'no device is given'),
+        ('', 'no device given'),
+        ([], 'no device given'),
     ],
 )
 def test_unknown_devices_are_explained(

@@ -58,25 +58,26 @@ function _shtab_nvisel_using
 end
 
 set -g _shtab_nvisel_commands
-set -g _shtab_nvisel_opts_with_value --account-as-free --count --format --inherit --max-count --max-gpu-utilization --max-memory-utilization --min-count --min-free-memory --min-total-memory --sep --separator --tol --tolerance -C -G -M -O -c -f -i -n -s -t
+set -g _shtab_nvisel_opts_with_value --account-as-free --count --demo --format --inherit --max-count --max-gpu-utilization --max-memory-utilization --min-count --min-free-memory --min-total-memory --sep --separator --tol --tolerance -C -G -M -O -c -f -i -n -s -t
 
 complete -c nvisel -e
 complete -c nvisel -f
 
 complete -c nvisel -n _shtab_nvisel_using -s h -l help -d 'show this help and exit'
 complete -c nvisel -n _shtab_nvisel_using -s V -l version -d 'show the version and exit'
-complete -c nvisel -n _shtab_nvisel_using -s i -l inherit -x -d 'choose among the devices that CUDA sees with this value, or with the one in the environment (default: among all)'
-complete -c nvisel -n _shtab_nvisel_using -l account-as-free -xka "(__fish_complete_users)" -d 'count memory that processes of these users hold as free (without a name: of the current user)'
-complete -c nvisel -n _shtab_nvisel_using -s c -l min-count -x -d 'fewer than N is exit status 4'
-complete -c nvisel -n _shtab_nvisel_using -s C -l max-count -x -d 'print N at most (default: all)'
-complete -c nvisel -n _shtab_nvisel_using -s n -l count -x -d '--min-count N --max-count N'
-complete -c nvisel -n _shtab_nvisel_using -s f -l min-free-memory -x -d 'bytes, or a size like 4GiB'
-complete -c nvisel -n _shtab_nvisel_using -s t -l min-total-memory -x -d 'bytes, or a size like 4GiB'
-complete -c nvisel -n _shtab_nvisel_using -s G -l max-gpu-utilization -x -d 'load of the GPU'
-complete -c nvisel -n _shtab_nvisel_using -s M -l max-memory-utilization -x -d 'load of the memory bandwidth'
-complete -c nvisel -n _shtab_nvisel_using -l tol -l tolerance -x -d 'how much limits may be missed by: percent of memory, points of load (default: 0)'
-complete -c nvisel -n _shtab_nvisel_using -s O -l format -xka "index uuid" -d 'what to print (default: index; the UUID of a MIG device)'
-complete -c nvisel -n _shtab_nvisel_using -s s -l sep -l separator -x -d 'what stands between devices (default: a comma)'
-complete -c nvisel -n _shtab_nvisel_using -l newline -d 'print one device a line'
-complete -c nvisel -n _shtab_nvisel_using -s 0 -l null -d 'print a NUL after each device, for xargs -0'
-complete -c nvisel -n _shtab_nvisel_using -s S -l no-sort -d 'keep the order of the devices instead of printing the best first'
+complete -c nvisel -n _shtab_nvisel_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)'
+complete -c nvisel -n _shtab_nvisel_using -s i -l inherit -x -d 'choose among the devices that CUDA shows with this value (default: the value in the environment)'
+complete -c nvisel -n _shtab_nvisel_using -l account-as-free -xka "(__fish_complete_users)" -d 'count memory of these users'"'"' processes as free (default: the current user)'
+complete -c nvisel -n _shtab_nvisel_using -s c -l min-count -x -d 'exit with status 4 if fewer than N devices match'
+complete -c nvisel -n _shtab_nvisel_using -s C -l max-count -x -d 'print at most N devices'
+complete -c nvisel -n _shtab_nvisel_using -s n -l count -x -d 'same as --min-count N --max-count N'
+complete -c nvisel -n _shtab_nvisel_using -s f -l min-free-memory -x -d 'require at least SIZE of free memory, for example 4GiB'
+complete -c nvisel -n _shtab_nvisel_using -s t -l min-total-memory -x -d 'require at least SIZE of memory'
+complete -c nvisel -n _shtab_nvisel_using -s G -l max-gpu-utilization -x -d 'require a GPU utilization of at most PERCENT'
+complete -c nvisel -n _shtab_nvisel_using -s M -l max-memory-utilization -x -d 'require a memory bandwidth utilization of at most PERCENT'
+complete -c nvisel -n _shtab_nvisel_using -l tol -l tolerance -x -d 'relax memory limits by PERCENT, and utilization limits by PERCENT points'
+complete -c nvisel -n _shtab_nvisel_using -s O -l format -xka "index uuid" -d 'print indices or UUIDs (default: index; MIG devices are always printed as UUIDs)'
+complete -c nvisel -n _shtab_nvisel_using -s s -l sep -l separator -x -d 'print SEP between devices (default: a comma)'
+complete -c nvisel -n _shtab_nvisel_using -l newline -d 'print one device per line'
+complete -c nvisel -n _shtab_nvisel_using -s 0 -l null -d 'print a NUL character after each device, for xargs -0'
+complete -c nvisel -n _shtab_nvisel_using -s S -l no-sort -d 'keep the order of the devices (default: best first)'

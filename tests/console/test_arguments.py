@@ -1,0 +1,136 @@
+"""Help texts, suggestions and shared options of all commands."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+import pytest
+
+from nvitop.console.arguments import ArgumentParser
+from nvitop.console.commands import COMMANDS, NVISEL
+from nvitop.console.options import make_parser
+from nvitop.version import __version__
+
+PARSERS: dict[str, ArgumentParser] = {
+    parser.prog: parser
+    for parser in (
+        make_parser(),
+        *(command.load().make_parser() for command in COMMANDS),
+        NVISEL.load().make_parser(),
+    )
+}
+METAVARS = {
+    *('CUDA_VISIBLE_DEVICES', 'DEVICE', 'FIELDS', 'FILE', 'FORMAT', 'MS', 'N', 'PERCENT', 'PID'),
+    *('SCENARIO', 'SEC', 'SEP', 'SIZE', 'USERNAME'),
+}
+
+
+def shown_actions(parser: ArgumentParser) -> list[argparse.Action]:
+    return [action for action in parser._actions if action.help != argparse.SUPPRESS]
+
+
+def error_of(parser: ArgumentParser, arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line on stderr after which the parser exits with status 2."""
+    with pytest.raises(SystemExit) as leaving:
+        parser.parse(shlex.split(arguments))
+    assert leaving.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ''
+    (line,) = captured.err.splitlines()
+    prefix = f'{parser.prog}: error: '
+    assert line.startswith(prefix)
+    return line[len(prefix) :]
+
+
+@pytest.mark.parametrize('option', ['-h', '--help'])
+@pytest.mark.parametrize('name', PARSERS)
+def test_help_fits_80_columns_and_shows_every_option(
+    name: str, option: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('COLUMNS', '80')
+    with pytest.raises(SystemExit) as leaving:
+        PARSERS[name].parse([option])
+    assert leaving.value.code == 0
+    text = capsys.readouterr().out
+    assert [line for line in text.splitlines() if len(line) >= 80] == []
+    for action in shown_actions(PARSERS[name]):
+        assert ', '.join(action.option_strings) in text
+    for command in COMMANDS if name == 'nvitop' else ():
+        assert f'       nvitop {command.name} [OPTION ...]\n' in text
+        assert f'  nvitop {command.name}  {command.help}\n' in text
+
+
+@pytest.mark.parametrize('option', ['-V', '--version'])
+@pytest.mark.parametrize('name', PARSERS)
+def test_version_goes_to_stdout(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        PARSERS[name].parse([option])
+    assert leaving.value.code == 0
+    assert capsys.readouterr().out == f'{name} {__version__}\n'
+
+
+@pytest.mark.parametrize('name', PARSERS)
+def test_examples_of_the_help_can_be_parsed(name: str) -> None:
+    lines = PARSERS[name].examples.splitlines()
+    assert 3 <= len(lines) <= 4
+    for line in lines:
+        command = line.partition('  ')[0].replace('gpus="$(', '').partition(')')[0]
+        program, *arguments = shlex.split(command)
+        parser = PARSERS[name if program == name.partition(' ')[0] else program]
+        parser.parse([word for word in arguments if f'{program} {word}' != name])
+
+
+@pytest.mark.parametrize('name', PARSERS)
+def test_arguments_of_options_have_the_same_names_in_all_commands(name: str) -> None:
+    for action in shown_actions(PARSERS[name]):
+        assert action.metavar is None or action.metavar in METAVARS
+        takes_devices = action.dest == 'only'
+        assert (action.metavar == 'DEVICE') == takes_devices
+        if takes_devices:
+            assert {'-i', '-o', '--id', '--only'} == set(action.option_strings)
+
+
+@pytest.mark.parametrize(
+    ('name', 'arguments', 'message'),
+    [
+        ('nvitop', 'qeury --gpu=index', "unknown command 'qeury'; did you mean 'query'?"),
+        ('nvitop', 'zzz', "unknown command 'zzz'; run nvitop --help for a list"),
+        ('nvitop', '--dmeo', "unknown option '--dmeo'; did you mean '--demo'?"),
+        ('nvitop', '--zzzzzz=1', "unknown option '--zzzzzz'"),
+        ('nvitop', '--gpu=index', "unknown option '--gpu'; did you mean 'nvitop query --gpu'?"),
+        ('nvitop', '--onc', "unknown option '--onc'; did you mean '--once'?"),
+        (
+            'nvitop',
+            '--demo=mig query --gpu=index',
+            "'query' must be the first argument: nvitop query ...",
+        ),
+        ('nvitop', '-1 extra', "unexpected argument 'extra'"),
+        ('nvitop query', 'gpu', "unexpected argument 'gpu'"),
+        ('nvitop query', '--form=json', "unknown option '--form'; did you mean '--format'?"),
+        (
+            'nvisel',
+            '--min-free 3',
+            "unknown option '--min-free'; did you mean '--min-free-memory'?",
+        ),
+        ('nvisel', 'everything', "unexpected argument 'everything'"),
+        ('nvisel', '--\x1b[2J', r"unknown option '--\x1b[2J'"),
+    ],
+)
+def test_unknown_arguments_suggest_similar_ones(
+    name: str, arguments: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert error_of(PARSERS[name], arguments, capsys) == message
+
+
+@pytest.mark.parametrize('option', ['-o', '-i', '--only', '--id'])
+@pytest.mark.parametrize('name', ['nvitop', 'nvitop query'])
+def test_devices_are_separated_by_spaces_or_commas(
+    name: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = PARSERS[name]
+    words = [option, '0,1:0', '01', option, 'GPU-6f1a', '1B:00.0']
+    assert parser.parse(words).only == ('0', '1:0', '01', 'GPU-6f1a', '1B:00.0')
+    message = error_of(parser, f'{option} 0 gpu0', capsys)
+    assert message.startswith(f'argument {option}: expected an index, GPU:MIG indices, a UUID')
+    assert error_of(parser, f'{option} ,', capsys) == f'argument {option}: no device given'
