@@ -22,7 +22,7 @@ from nvitop.gui.state.events import (
     SampleArrived,
     SignalSent,
 )
-from nvitop.gui.state.update import update, update_all
+from nvitop.gui.state.update import update_all
 from nvitop.sampling.types import HostProcessSample, Sample
 from tests.gui.samples import SAMPLES
 
@@ -44,8 +44,22 @@ def state_of(
     sample: Sample, width: int = 120, height: int = 40, view: ViewState | None = None
 ) -> AppState:
     """Return the state of a monitor of this size that shows the sample."""
-    state = AppState(width=width, height=height, view=view or ViewState())
-    return update(state, SampleArrived(sample._replace(sequence=1)))[0]
+    return arrived(AppState(width=width, height=height, view=view or ViewState()), sample)
+
+
+def after(state: AppState, *events: Event) -> AppState:
+    """Return the state after some events, without their effects."""
+    return update_all(state, events)[0]
+
+
+def pressed(state: AppState, *keys: str) -> AppState:
+    """Return the state after pressing keys one after the other, without their effects."""
+    return press(state, *keys)[0]
+
+
+def arrived(state: AppState, sample: Sample) -> AppState:
+    """Return the state after the next sample, which is this one."""
+    return after(state, SampleArrived(sample._replace(sequence=state.sample.sequence + 1)))
 
 
 def press(state: AppState, *keys: str) -> tuple[AppState, tuple[Effect, ...]]:
@@ -56,8 +70,7 @@ def press(state: AppState, *keys: str) -> tuple[AppState, tuple[Effect, ...]]:
 def read_dialog(state: AppState) -> AppState:
     """Leave an open dialog on the screen for half a second without a key, so that it is ready."""
     now = state.monotonic
-    events = (FrameDrawn(now), ClockTicked(now + 0.5, 0.0), InputAwaited(now + 0.5))
-    return update_all(state, events)[0]
+    return after(state, FrameDrawn(now), ClockTicked(now + 0.5, 0.0), InputAwaited(now + 0.5))
 
 
 def dialog_of(state: AppState) -> SignalDialog:

@@ -1,4 +1,4 @@
-"""What is shown decides what is measured, and nothing else is."""
+"""Demand: only what the screen shows is measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.gui.samples import SAMPLES
 
 
 def with_counters(width: int, *keys: str) -> AppState:
-    """The lower graph plots a hardware counter."""
+    """Return a state whose lower graph plots a hardware counter."""
     state, _ = press(state_of(SAMPLES['one'], width=width, height=60), *keys)
     graphs = GraphState(lower='gpm_sm_active')
     return state._replace(main=state.main._replace(graphs=graphs))
@@ -34,7 +34,7 @@ def with_counters(width: int, *keys: str) -> AppState:
         (120, 'c !', False),
     ],
 )
-def test_counters_are_read_only_while_their_graph_is_seen(
+def test_counters_are_read_only_while_their_graph_is_visible(
     width: int, keys: str, shown: bool
 ) -> None:
     demand = demand_of(with_counters(width, *keys.split()))
@@ -47,12 +47,12 @@ def test_details_are_measured_while_they_are_shown() -> None:
         assert set(DETAILS).issubset(demand_of(state).shown_metrics) is shown
 
 
-def test_nothing_of_the_details_is_measured_while_they_are_hidden() -> None:
+def test_details_are_of_the_tier_measured_while_shown() -> None:
     assert set(DETAILS) == {name for _, names in tables.DETAILS for name in names}
     assert {METRICS_BY_NAME[name].tier for name in DETAILS} == {'shown'}
 
 
-def test_of_many_processes_those_that_are_seen_are_measured_of_few_all() -> None:
+def test_only_visible_ones_of_many_processes_are_measured() -> None:
     many = state_of(SAMPLES['processes200'], height=24)
     seen = demand_of(many).visible_processes
     assert seen is not None
@@ -60,7 +60,7 @@ def test_of_many_processes_those_that_are_seen_are_measured_of_few_all() -> None
     few = state_of(SAMPLES['h100x8'], height=12)
     assert demand_of(few).visible_processes is None
     for keys in ('t', '!', 'Down Enter'):
-        # Nothing is missing for a moment when the screen is left.
+        # No value is missing just after leaving the screen.
         assert demand_of(press(few, *keys.split())[0]).visible_processes is None
         others = demand_of(press(many, *keys.split())[0]).visible_processes
         assert others is not None

@@ -1,4 +1,4 @@
-"""The live filter: words, smart case, prefixes."""
+"""The live filter and the search: words, smart case, prefixes, typing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nvitop.gui.state.events import Pasted
 from nvitop.gui.state.filtering import (
     filter_processes,
     matches,
@@ -13,6 +14,8 @@ from nvitop.gui.state.filtering import (
     parse_query,
 )
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
+from tests.gui.driving import MANY, after, press, pressed, state_of, texts
+from tests.gui.samples import with_families
 
 PROCESS = ProcessSample(
     ProcessKey(4321, 1.0, DeviceKey(1, 0, 'MIG-ab12')),
@@ -66,7 +69,7 @@ def test_matches(text: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize('text', ['x', 'user:x', 'type:c', 'gpu:1', 'pid:8'])
-def test_what_is_not_known_matches_nothing(text: str) -> None:
+def test_unknown_values_match_nothing(text: str) -> None:
     assert not matches(BARE, parse_query(text))
 
 
@@ -74,7 +77,7 @@ def test_what_is_not_known_matches_nothing(text: str) -> None:
     ('status', 'text'),
     [('zombie', 'zombie'), ('gone', 'no such'), ('no permission', 'permissions')],
 )
-def test_what_stands_in_the_place_of_a_command_is_found(status: str, text: str) -> None:
+def test_text_shown_in_place_of_a_command_matches(status: str, text: str) -> None:
     query = parse_query(text)
     assert matches(BARE._replace(status=status), query)
     assert not matches(BARE, query)
@@ -93,13 +96,13 @@ def test_what_stands_in_the_place_of_a_command_is_found(status: str, text: str) 
         ('type:c', False),
     ],
 )
-def test_the_tree_is_filtered_by_the_same_words(text: str, expected: bool) -> None:
+def test_host_process_matches_by_its_own_words(text: str, expected: bool) -> None:
     process = HostProcessSample(9, 1.0, username='root', command='/bin/shell')
     assert matches_host_process(process, parse_query(text), {}) is expected
 
 
 @pytest.mark.parametrize('text', ['type:g', 'TYPE:c GPU:1:0', 'gpu:0', 'name', 'user:ann type:c'])
-def test_a_process_on_devices_matches_in_the_tree_as_in_the_list(text: str) -> None:
+def test_process_on_devices_matches_in_the_tree_as_in_the_list(text: str) -> None:
     device = DeviceKey(1, 0, 'MIG-abc')
     use = ProcessSample(ProcessKey(9, 1.0, device), 'C', name='name', username='ann')
     process = HostProcessSample(9, 1.0, username='ann', devices=(device,))
@@ -108,7 +111,7 @@ def test_a_process_on_devices_matches_in_the_tree_as_in_the_list(text: str) -> N
     assert matches_host_process(process, query, {(9, 2.0): [use]}) is False
 
 
-def test_what_a_process_does_on_one_device_is_not_said_of_another() -> None:
+def test_words_must_match_on_the_same_device() -> None:
     uses = [
         ProcessSample(ProcessKey(9, 1.0, DeviceKey(index)), kind)
         for index, kind in enumerate(('C', 'G'))
@@ -121,6 +124,68 @@ def test_what_a_process_does_on_one_device_is_not_said_of_another() -> None:
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_filter(text: str) -> None:
+def test_any_text_is_a_valid_filter(text: str) -> None:
     kept = filter_processes((PROCESS, BARE), parse_query(text))
     assert set(kept) <= {PROCESS, BARE}
+
+
+# Typing
+
+
+def test_filter_takes_effect_while_it_is_typed_and_esc_restores_the_previous_one() -> None:
+    state = state_of(MANY)
+    user = MANY.processes[0].username
+    assert user is not None
+    typed = pressed(state, '\\', *f'user:{user}')
+    assert {row.username for row in typed.rows} == {user}
+    kept = pressed(typed, 'Enter')
+    assert (kept.field, kept.rows) == (None, typed.rows)
+    for key in ('Esc', 'Ctrl-C'):
+        dropped = pressed(typed, key)
+        assert (dropped.field, dropped.rows) == (None, state.rows)
+
+
+def test_keys_are_only_text_while_typing() -> None:
+    state, effects = press(state_of(MANY), 'Down', 'F4', 'q', 'k', 'Space', 'T')
+    assert state.field is not None
+    assert (state.field.text, state.dialog, effects) == ('qk T', None, ())
+
+
+def test_editing_the_line() -> None:
+    state = pressed(state_of(MANY), '\\', *'ab cd', 'Backspace')
+    assert state.query == 'ab c'
+    state = pressed(state, 'Ctrl-W')
+    assert state.query == 'ab '
+    state = pressed(state, 'Ctrl-U')
+    assert state.query == ''
+    assert after(state, Pasted('x\ny')).query == 'x y'
+
+
+def test_search_moves_the_selection_and_filters_nothing() -> None:
+    state = state_of(MANY)
+    target = state.rows[7].key
+    state = pressed(state, 'F3', *f'pid:{target.pid}')
+    assert state.main.selected == target
+    assert len(state.rows) == len(MANY.processes)
+    state = pressed(state, 'Enter')
+    assert (state.field, state.query) == (None, '')
+
+
+@pytest.mark.parametrize('screen', ['', 't'])
+def test_search_without_a_match_shows_a_notice_until_the_text_changes(screen: str) -> None:
+    state = pressed(state_of(with_families(MANY)), *screen.split(), 'Down')
+    selected = (state.main.selected, state.tree.selected)
+    state = pressed(state, 'F3', *'~~~')
+    for keys in ((), ('Down', 'F3'), ('Enter',)):
+        kept = pressed(state, *keys)
+        assert texts(kept) == ['Not found: ~~~']
+        assert (kept.main.selected, kept.tree.selected) == selected
+    for keys in (('Esc',), ('Ctrl-U',), ('Ctrl-U', *'user:')):
+        assert texts(pressed(state, *keys)) == []
+
+
+def test_search_reports_that_it_looks_only_at_filtered_processes() -> None:
+    hidden = MANY.processes[-1].key.pid
+    state = pressed(state_of(MANY), '\\', *f'pid:{MANY.processes[0].key.pid}', 'Enter')
+    state = pressed(state, 'F3', *str(hidden))
+    assert texts(state) == [f'Not found: {hidden} among the filtered processes']

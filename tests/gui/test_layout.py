@@ -1,4 +1,4 @@
-"""Places of the main screen: heights and breakpoints as documented, and properties at any size."""
+"""Layout of the main screen: heights and breakpoints as documented, properties at any size."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from nvitop.sampling.types import DeviceKey
 
 
 def gpus(*migs: int) -> tuple[DeviceKey, ...]:
-    """Keys of GPUs with so many MIG devices each."""
+    """Return the keys of GPUs that have these numbers of MIG devices."""
     return tuple(DeviceKey(gpu, mig) for gpu, count in enumerate(migs) for mig in range(-1, count))
 
 
@@ -65,7 +65,7 @@ LAYOUTS = st.builds(
 
 
 def rects_of(layout: MainLayout) -> list[Rect]:
-    """Every rectangle that something is drawn in, but for the panels that hold them."""
+    """Return every rectangle that something is drawn in, except whole panels."""
     rects: list[Rect] = []
     devices, host, processes = layout.devices, layout.host, layout.processes
     for row in devices.rows:
@@ -87,7 +87,7 @@ def rects_of(layout: MainLayout) -> list[Rect]:
         (80, 24, 8, False, True, 4),
         (80, 22, 8, False, False, 4),
         (80, 19, 8, False, False, 1),
-        # Where it is of no use, nothing is left out, and the page scrolls.
+        # If dropping them makes no room for a process, both are kept, and the page scrolls.
         (80, 18, 8, True, True, 0),
         (60, 20, 8, False, False, 2),
         (40, 12, 1, False, False, 1),
@@ -95,7 +95,7 @@ def rects_of(layout: MainLayout) -> list[Rect]:
         (40, 19, 1, True, True, 4),
     ],
 )
-def test_versions_and_host_make_room_for_a_few_processes(
+def test_versions_and_host_are_dropped_for_a_few_processes(
     width: int, height: int, count: int, versions: bool, host: bool, rows: int
 ) -> None:
     for processes in (0, 1, 4, 50):
@@ -112,7 +112,7 @@ def test_versions_and_host_make_room_for_a_few_processes(
 
 
 @given(LAYOUTS)
-def test_panels_lie_one_below_the_other_and_fill_the_page(layout: MainLayout) -> None:
+def test_panels_are_stacked_and_fill_the_page(layout: MainLayout) -> None:
     if layout.is_too_small:
         assert layout.width < NARROWEST or layout.height < LOWEST
         return
@@ -141,7 +141,7 @@ def test_places_are_inside_the_page_and_do_not_overlap(layout: MainLayout) -> No
 
 
 @given(LAYOUTS)
-def test_rows_are_in_order_and_those_of_processes_on_the_screen(layout: MainLayout) -> None:
+def test_rows_are_in_order_and_processes_on_the_screen(layout: MainLayout) -> None:
     ys = [row.y for row in layout.devices.rows]
     assert ys == sorted(set(ys))
     rows = layout.processes.rows
@@ -154,34 +154,22 @@ def test_rows_are_in_order_and_those_of_processes_on_the_screen(layout: MainLayo
         assert row.y not in layout.processes.separators
 
 
-@given(LAYOUTS, st.data())
-def test_a_cell_belongs_to_what_is_drawn_there(layout: MainLayout, data: st.DataObject) -> None:
-    ys = [row.y for row in layout.devices.rows] + [row.y for row in layout.processes.rows]
-    y = data.draw(st.sampled_from(ys or [0])) + data.draw(st.integers(-1, 2))
-    x = data.draw(st.integers(-1, layout.width))
-    device, process = layout.devices.at(x, y), layout.processes.at(x, y)
-    assert device is None or process is None
-    if device is not None:
-        row = layout.devices.rows[device]
-        assert row.y <= y < row.y + row.height
-    if process is not None:
-        assert layout.processes.row_of(process) == y
-    column = layout.processes.column_at(x, y)
-    assert column is None or (device is None and process is None)
-
-
 @given(LAYOUTS)
-def test_every_row_is_found_by_its_cells_but_not_by_its_borders(layout: MainLayout) -> None:
-    for row in layout.devices.rows:
-        for y in (row.y, row.y + row.height - 1):
-            found = [layout.devices.at(x, y) for x in (0, 1, layout.width - 2, layout.width - 1)]
-            assert found == [None, row.device, row.device, None]
-    for line in layout.processes.rows:
-        found = [layout.processes.at(x, line.y) for x in (0, 1, layout.width - 2, layout.width - 1)]
-        assert found == [None, line.process, line.process, None]
+def test_cells_belong_to_the_row_drawn_there_but_borders_to_none(layout: MainLayout) -> None:
+    devices = {
+        y: row.device for row in layout.devices.rows for y in range(row.y, row.y + row.height)
+    }
+    processes = {row.y: row.process for row in layout.processes.rows}
+    assert devices.keys().isdisjoint(processes)
+    for y in {y + step for y in (*devices, *processes) for step in (-1, 0, 1)}:
+        for at, rows in ((layout.devices.at, devices), (layout.processes.at, processes)):
+            found = [at(x, y) for x in (0, 1, layout.width - 2, layout.width - 1)]
+            assert found == [None, rows.get(y), rows.get(y), None]
+        is_row = y in devices or y in processes
+        assert not (is_row and layout.processes.column_at(layout.width // 2, y))
 
 
-def test_a_list_has_no_line_above_its_first_nor_below_its_last() -> None:
+def test_list_has_no_line_above_its_first_or_below_its_last() -> None:
     layout = lay_out_list(80, 24, 5, top=2)
     assert [layout.at(y) for y in (1, 2, 6, 7, 23, 24)] == [None, 0, 4, None, None, None]
     layout = lay_out_list(80, 8, 99, top=2, bottom=1, scroll_y=40)
@@ -190,7 +178,7 @@ def test_a_list_has_no_line_above_its_first_nor_below_its_last() -> None:
 
 
 @given(CONTENTS, st.integers(NARROWEST, 300), st.integers(LOWEST, 100), st.data())
-def test_scrolling_to_a_process_shows_it_and_moves_no_more_than_it_must(
+def test_scrolling_to_a_process_shows_it_and_moves_as_little_as_possible(
     content: Content, width: int, height: int, data: st.DataObject
 ) -> None:
     count = sum(content.groups)
@@ -208,7 +196,7 @@ def test_scrolling_to_a_process_shows_it_and_moves_no_more_than_it_must(
 
 
 @given(st.integers(NARROWEST, 500), st.booleans())
-def test_details_lie_inside_the_box_beside_each_other(width: int, with_nvlink: bool) -> None:
+def test_details_are_inside_their_panel_and_do_not_overlap(width: int, with_nvlink: bool) -> None:
     lines = place_details(width, with_nvlink=with_nvlink)
     names = [slot.name for line in lines for slot in line]
     assert len(names) == len(set(names)) == (7 if with_nvlink else 6)
@@ -225,9 +213,7 @@ def test_details_lie_inside_the_box_beside_each_other(width: int, with_nvlink: b
 
 @pytest.mark.parametrize('migs', [(0,), (0,) * 8, (7, 0), (2, 3, 0, 0)])
 @pytest.mark.parametrize('form', ['full', 'compact', 'dense', 'narrow'])
-def test_details_stand_below_their_gpu_and_make_its_row_higher(
-    migs: tuple[int, ...], form: str
-) -> None:
+def test_details_make_the_rows_of_gpus_higher(migs: tuple[int, ...], form: str) -> None:
     keys = gpus(*migs)
     details = place_details(100, with_nvlink=True)
     layout = lay_out_devices(0, 100, keys, form, details)
@@ -241,7 +227,7 @@ def test_details_stand_below_their_gpu_and_make_its_row_higher(
 
 
 @pytest.mark.parametrize('migs', [(), (0,), (0,) * 8, (7, 0), (2, 3, 0, 0)])
-def test_heights_are_those_documented(migs: tuple[int, ...]) -> None:
+def test_heights_follow_the_documented_formula(migs: tuple[int, ...]) -> None:
     n, m, e = len(migs), sum(migs), sum(map(bool, migs))
     keys = gpus(*migs)
     compact = 4 + 2 * (n + 1) + m + e
@@ -271,7 +257,7 @@ def test_heights_are_those_documented(migs: tuple[int, ...]) -> None:
         (LOWEST, 'dense', 2, False),
     ],
 )
-def test_auto_gives_up_room_step_by_step(
+def test_automatic_mode_shrinks_panels_step_by_step(
     height: int, device: str, host: int, separated: bool
 ) -> None:
     content = Content(gpus(0, 0), (3, 3), True, DEFAULT_COLUMNS)
@@ -281,7 +267,7 @@ def test_auto_gives_up_room_step_by_step(
     assert bool(layout.processes.separators) is separated
 
 
-def test_modes_force_all_panels_and_a_narrow_screen_has_one_form() -> None:
+def test_modes_force_the_forms_except_on_a_narrow_screen() -> None:
     content = Content(gpus(0, 0), (3, 3), True, DEFAULT_COLUMNS)
     for mode, form, host in [('full', 'full', 12), ('compact', 'compact', 2)]:
         for height in (LOWEST, 24, 200):
@@ -307,7 +293,7 @@ def test_modes_force_all_panels_and_a_narrow_screen_has_one_form() -> None:
         (130, [(1, 31), (33, 22), (56, 22)], [(80, 22), (105, 23)]),
     ],
 )
-def test_boxes_and_bars_at_the_breakpoints(
+def test_cells_and_bars_at_the_breakpoints(
     width: int, cells: list[tuple[int, int]], bars: list[tuple[int, int]]
 ) -> None:
     layout = lay_out_main(Content(gpus(0)), width, 50).devices
@@ -319,7 +305,7 @@ def test_boxes_and_bars_at_the_breakpoints(
 
 
 @pytest.mark.parametrize('name', [0, 19, 20, 23, 28, 42, 96])
-def test_bars_give_way_to_names(name: int) -> None:
+def test_bars_shrink_for_names(name: int) -> None:
     rooms = {}
     for width in range(CLASSIC, 251):
         layout = lay_out_main(Content(gpus(0), name_width=name), width, 200, mode='full')
@@ -328,18 +314,18 @@ def test_bars_give_way_to_names(name: int) -> None:
         right = devices.bars[-1].right + 1 if devices.bars else devices.cells[-1].right
         assert right == width - 1
         assert all(bar.width >= 14 for bar in devices.bars)
-        # Nothing is given that is of no use, and the graphs of the host stand below the box.
+        # Names get no more room than they need; the graphs of the host are as wide as the cells.
         assert width < ONE_BAR or rooms[width] <= max(19, name)
         assert layout.host.graphs is not None
         assert layout.host.graphs.cpu.right == devices.cells[-1].right
-    # What is whole at 80 is whole in any wider terminal, but for the first few of one more bar.
+    # A name that fits at 80 fits at any greater width, except just above the next breakpoint.
     whole = [width for width, room in rooms.items() if room >= name]
     assert name > 28 or {*range(105, 251)} <= {*whole}
     assert name > 23 or {*range(84, 251)} <= {*whole}
     assert {*range(200, 251)} <= {*whole}
 
 
-def test_columns_stand_where_they_always_stood() -> None:
+def test_places_of_the_default_columns() -> None:
     placed = {p.column.name: (p.x, p.width) for p in place_columns(DEFAULT_COLUMNS, 79, {})}
     assert placed == {
         'gpu': (1, 4),
@@ -356,7 +342,7 @@ def test_columns_stand_where_they_always_stood() -> None:
     }
 
 
-def test_a_wide_value_moves_the_columns_behind_it_and_takes_from_the_command() -> None:
+def test_wide_value_takes_room_from_the_command() -> None:
     usual = place_columns(DEFAULT_COLUMNS, 100, {})
     wide = place_columns(DEFAULT_COLUMNS, 100, {'pid': 10, 'time': 3})
     moved = [(w.x - u.x, w.width - u.width) for u, w in zip(usual, wide)]
@@ -366,34 +352,31 @@ def test_a_wide_value_moves_the_columns_behind_it_and_takes_from_the_command() -
 @pytest.mark.parametrize(
     ('width', 'names'),
     [
-        (40, ['gpu', 'pid', 'gpu_memory', 'sm', 'command']),
-        (60, ['gpu', 'pid', 'type', 'user', 'gpu_memory', 'sm', 'cpu', 'command']),
-        (78, [*DEFAULT_COLUMNS]),
-        (79, [*DEFAULT_COLUMNS]),
+        (40, ('gpu', 'pid', 'gpu_memory', 'sm', 'command')),
+        (60, ('gpu', 'pid', 'type', 'user', 'gpu_memory', 'sm', 'cpu', 'command')),
+        (78, DEFAULT_COLUMNS),
     ],
 )
-def test_columns_are_left_out_where_the_screen_is_narrow(width: int, names: list[str]) -> None:
-    assert [p.column.name for p in place_columns(DEFAULT_COLUMNS, width, {})] == names
+def test_narrow_screen_drops_columns(width: int, names: tuple[str, ...]) -> None:
+    placed = place_columns(DEFAULT_COLUMNS, width, {})
+    assert tuple(place.column.name for place in placed) == names
 
 
-def test_a_command_that_is_hidden_keeps_no_room() -> None:
+def test_hidden_command_takes_no_room() -> None:
     names = [name for name in DEFAULT_COLUMNS if name != 'command']
     shown = place_columns([*names, 'gpu_memory_percent'], 79, {})
     assert [p.column.name for p in shown] == [*names, 'gpu_memory_percent']
-    # From the border to the empty cell before the other one.
+    # The columns may extend to the empty cell before the right border.
     widths = {'host_memory': 77 - shown[-1].right - COLUMNS_BY_NAME['host_memory'].gap}
     assert len(place_columns([*names, 'gpu_memory_percent', 'host_memory'], 79, widths)) == 12
     widths['host_memory'] += 1
     assert len(place_columns([*names, 'gpu_memory_percent', 'host_memory'], 79, widths)) == 11
 
 
-def test_the_table_of_columns_is_sound() -> None:
+def test_titles_of_columns_fit() -> None:
     assert set(DEFAULT_COLUMNS) <= set(COLUMNS_BY_NAME)
-    assert len(COLUMNS_BY_NAME) == len(COLUMNS)
     for column in COLUMNS:
         assert len(column.title) <= column.width or column.name == 'command'
-        assert column.align in '<>'
-        assert column.help
 
 
 @pytest.mark.parametrize(
@@ -413,6 +396,6 @@ def test_the_table_of_columns_is_sound() -> None:
         (500, 300, 300),
     ],
 )
-def test_a_report_is_as_wide_as_commands_need(terminal: int, longest: int, width: int) -> None:
+def test_report_is_as_wide_as_commands_need(terminal: int, longest: int, width: int) -> None:
     assert report_width(terminal, longest, has_devices=True) == width
     assert report_width(terminal, longest, has_devices=False) == min(width, 79)

@@ -1,4 +1,4 @@
-"""Sort orders and filters of processes, as tables."""
+"""Sort orders of processes, the keys that choose them, and the filter of the options."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from nvitop.gui.state.ordering import (
     sort_processes,
 )
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
+from tests.gui.driving import MANY, pressed, state_of
 
 
 def process(pid: int, gpu: int = 0, **fields: Any) -> ProcessSample:
-    """A process on a GPU."""
+    """Return a process on a GPU."""
     sample = ProcessSample(ProcessKey(pid, 1.0, DeviceKey(gpu)), username='user')
     return sample._replace(**fields)
 
@@ -57,7 +58,7 @@ def pids(sort: Sort) -> list[int]:
         ('cpu_percent', [12, 10, 14, 13, 11], [14, 10, 12, 11, 13]),
     ],
 )
-def test_orders_put_gone_and_unknown_last_either_way(
+def test_exited_processes_and_unknown_values_are_last_in_both_directions(
     order: str, usual: list[int], reverse: list[int]
 ) -> None:
     assert pids(Sort(order)) == usual
@@ -66,16 +67,16 @@ def test_orders_put_gone_and_unknown_last_either_way(
 
 @pytest.mark.parametrize('order', [order.name for order in ORDERS])
 @pytest.mark.parametrize('reverse', [False, True])
-def test_each_order_sorts_anything_and_loses_nothing(order: str, reverse: bool) -> None:
+def test_each_order_keeps_all_processes(order: str, reverse: bool) -> None:
     assert sorted(pids(Sort(order, reverse))) == [10, 11, 12, 13, 14]
 
 
-def test_each_order_has_a_column_and_a_letter_of_its_own() -> None:
+def test_each_order_has_its_own_column_and_letter() -> None:
     assert {column.order for column in COLUMNS} - {''} == {order.name for order in ORDERS}
     assert len({order.letter for order in ORDERS}) == len(ORDERS)
 
 
-def test_going_through_the_orders_comes_back() -> None:
+def test_stepping_through_the_orders_wraps_around() -> None:
     name = 'natural'
     seen = []
     for _ in ORDERS:
@@ -86,7 +87,7 @@ def test_going_through_the_orders_comes_back() -> None:
     assert next_order('natural', -1) == 'time'
 
 
-def test_only_loads_and_times_begin_with_the_highest() -> None:
+def test_only_amounts_are_sorted_from_the_highest() -> None:
     rising = [order.name for order in ORDERS if not is_descending(Sort(order.name))]
     assert rising == ['natural', 'pid', 'username']
     assert is_descending(Sort('pid', reverse=True))
@@ -108,12 +109,32 @@ def test_only_loads_and_times_begin_with_the_highest() -> None:
         (ProcessFilter(types=intersect_types(None, None)), [11, 12, 13, 10, 14]),
     ],
 )
-def test_all_filters_given_must_be_met(wanted: ProcessFilter, listed: list[int]) -> None:
+def test_all_restrictions_apply(wanted: ProcessFilter, listed: list[int]) -> None:
     assert [p.key.pid for p in list_processes(PROCESSES, wanted, Sort())] == listed
 
 
-def test_groups_are_runs_on_one_gpu_with_its_mig_devices() -> None:
+def test_successive_processes_on_a_gpu_and_its_mig_devices_are_a_group() -> None:
     keys = [DeviceKey(0), DeviceKey(0, 1), DeviceKey(0, 2), DeviceKey(2), DeviceKey(0)]
     listed = [ProcessSample(ProcessKey(i, 1.0, key)) for i, key in enumerate(keys)]
     assert group_sizes(listed) == (3, 1, 1)
     assert group_sizes([]) == ()
+
+
+@pytest.mark.parametrize(
+    ('keys', 'sort'),
+    [
+        ('o p', Sort('pid')),
+        ('o g', Sort('gpu_memory')),
+        ('o G', Sort('gpu_memory', reverse=True)),
+        ('.', Sort('pid')),
+        (',', Sort('time')),
+        ('. .', Sort('username')),
+        ('/', Sort('natural', reverse=True)),
+        ('o x', Sort()),
+        ('o Esc', Sort()),
+    ],
+)
+def test_keys_sort(keys: str, sort: Sort) -> None:
+    state = pressed(state_of(MANY), *keys.split())
+    assert (state.main.sort, state.prefix) == (sort, '')
+    assert state.rows == tuple(sort_processes(MANY.processes, sort))

@@ -1,4 +1,4 @@
-"""Keys of the user's own: they work, and help and hints tell of them."""
+"""Keys from the configuration file: they work, and help and hints show them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def screen_of(state: AppState) -> list[str]:
     return draw_frame(state, History()).lines()
 
 
-def test_every_binding_has_a_name_of_its_own_or_is_of_the_same_action() -> None:
+def test_bindings_with_the_same_name_have_the_same_action() -> None:
     for name in USUAL_KEYS:
         found = [binding for binding in BINDINGS if binding.name == name]
         assert len({binding.action for binding in found}) == 1
@@ -49,13 +49,13 @@ def test_every_binding_has_a_name_of_its_own_or_is_of_the_same_action() -> None:
     assert USUAL_KEYS['back'] == ('Esc', 'q', 'Q')
 
 
-def test_without_keys_of_ones_own_all_is_as_usual() -> None:
+def test_no_configured_keys_change_nothing() -> None:
     keymap, problems = rebind({})
     assert problems == ()
     assert keymap.bindings == BINDINGS
 
 
-def test_a_key_of_ones_own_does_what_was_asked_for_and_the_usual_one_nothing() -> None:
+def test_configured_key_replaces_the_default_one() -> None:
     state = state_with(rebound(quit=['F10'], sort_by_pid=['P', 'x p'], kill=[]))
     assert press(state, 'F10')[1] == (Quit(),)
     after, effects = press(state, 'q')
@@ -68,7 +68,7 @@ def test_a_key_of_ones_own_does_what_was_asked_for_and_the_usual_one_nothing() -
     assert press(state, 'Down', 'T')[0].dialog is not None
 
 
-def test_a_key_is_taken_from_what_usually_has_it_on_the_same_screens_only() -> None:
+def test_key_is_taken_from_its_default_binding_on_the_same_screens_only() -> None:
     keymap = rebound(open_tree=['z', 'q'], quit=['Q'])
     assert [keymap.find(screen, 'q') for screen in (Screen.HELP, Screen.TREE)] == [
         USUAL.find(screen, 'q') for screen in (Screen.HELP, Screen.TREE)
@@ -79,7 +79,7 @@ def test_a_key_is_taken_from_what_usually_has_it_on_the_same_screens_only() -> N
         assert binding.name == ('open-tree' if screen is Screen.MAIN else 'freeze')
 
 
-def test_a_key_that_began_two_is_free_for_one_and_the_other_way_round() -> None:
+def test_key_can_become_a_prefix_or_stop_being_one() -> None:
     state = state_with(rebound(refresh=['o'], toggle_host=['t x']))
     assert press(state, 'o')[0].prefix == ''
     assert press(state, 'o', 'g')[0].main.sort == Sort()
@@ -89,7 +89,7 @@ def test_a_key_that_began_two_is_free_for_one_and_the_other_way_round() -> None:
     assert '  og ' not in text
 
 
-def test_help_and_hints_tell_of_the_keys_in_force() -> None:
+def test_help_and_hints_show_the_configured_keys() -> None:
     keymap = rebound(help=['F2'], quit=['X'], kill=['Ctrl-K'], terminate=[], reveal=['y'])
     state = state_with(keymap)
     assert screen_of(state)[0].split()[-4:] == ['F2', 'help', 'X', 'quit']
@@ -101,7 +101,7 @@ def test_help_and_hints_tell_of_the_keys_in_force() -> None:
     assert lines[0].endswith('q back')
 
 
-def test_two_actions_with_one_key_are_told_and_the_first_has_it() -> None:
+def test_first_of_two_actions_gets_the_key() -> None:
     keymap, problems = rebind({'open-tree': ['y'], 'open-users': ['y'], 'reveal': ['y']})
     assert problems == ("key 'y' is bound to both open-tree and open-users",)
     binding = keymap.find(Screen.MAIN, 'y')
@@ -131,7 +131,7 @@ _ANY_KEYS = st.sampled_from(
 
 @settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(USUAL_KEYS)), st.lists(_ANY_KEYS, max_size=3)))
-def test_whatever_the_keys_are_every_screen_can_be_left(keys: dict[str, list[str]]) -> None:
+def test_every_screen_can_be_left_whatever_the_keys(keys: dict[str, list[str]]) -> None:
     keymap, _ = rebind(keys)
     for screen in Screen:
         state = AppState(screen=screen, keymap=keymap)
@@ -143,7 +143,7 @@ def test_whatever_the_keys_are_every_screen_can_be_left(keys: dict[str, list[str
             assert any(left.screen is Screen.MAIN for left, _ in after)
 
 
-def test_the_monitor_begins_with_the_keys_of_the_options_and_tells_what_cannot_be() -> None:
+def test_monitor_starts_with_configured_keys_and_reports_conflicts() -> None:
     state = first_state(Options(keys=(('open-tree', ('y',)), ('open-users', ('y',)))))
     assert press(state, 'y')[0].screen is Screen.TREE
     assert [notice.text for notice in state.notices] == [
@@ -152,6 +152,6 @@ def test_the_monitor_begins_with_the_keys_of_the_options_and_tells_what_cannot_b
     assert first_state(Options()).keymap is USUAL
 
 
-def test_a_letter_that_suspends_can_still_be_typed() -> None:
+def test_letter_bound_to_suspend_can_still_be_typed() -> None:
     state, effects = press(state_with(rebound(suspend=['Z'])), '\\', 'Z')
     assert (state.query, effects) == ('Z', ())

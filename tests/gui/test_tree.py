@@ -1,4 +1,4 @@
-"""Host processes as trees."""
+"""Trees of host processes, and the tree screen."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.state import listing
+from nvitop.gui.model.choices import ProcessFilter
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import MousePressed
+from nvitop.gui.state.listing import tree_layout
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.tree import build_tree, subtree
-from nvitop.gui.view.frame import draw_frame
-from nvitop.sampling.history import History
-from nvitop.sampling.types import DeviceKey, HostProcessSample
-from tests.gui.driving import press, state_of
+from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample, Sample
+from tests.gui.driving import MANY, TREE, after, arrived, pressed, state_of
 from tests.gui.samples import SAMPLES, with_families
 
 
@@ -26,11 +28,11 @@ def drawn(processes: list[HostProcessSample]) -> list[str]:
     return [f'{row.prefix}{row.process.pid}' for row in build_tree(processes)]
 
 
-def test_nothing_is_no_tree() -> None:
+def test_empty_tree() -> None:
     assert build_tree([]) == ()
 
 
-def test_a_tree_is_drawn_with_its_lines() -> None:
+def test_branches() -> None:
     processes = [
         process(1, None),
         process(20, 1),
@@ -51,7 +53,7 @@ def test_a_tree_is_drawn_with_its_lines() -> None:
     ]
 
 
-def test_siblings_are_ordered_by_gone_user_and_pid() -> None:
+def test_siblings_are_sorted_by_exit_user_and_pid() -> None:
     processes = [
         process(1, None),
         process(2, 1, 'zoe'),
@@ -62,28 +64,28 @@ def test_siblings_are_ordered_by_gone_user_and_pid() -> None:
     assert drawn(processes) == ['1', '├─ 4', '├─ 5', '├─ 2', '└─ 3']
 
 
-def test_a_parent_that_is_not_shown_makes_a_root() -> None:
+def test_process_without_its_parent_is_a_root() -> None:
     assert drawn([process(10, 5), process(8, 6)]) == ['8', '10']
 
 
-def test_parents_in_a_ring_lose_no_process() -> None:
+def test_cycle_of_parents_loses_no_process() -> None:
     assert sorted(drawn([process(1, 2), process(2, 1), process(3, 3)])) == ['1', '3', '└─ 2']
 
 
-def test_a_subtree_is_a_row_and_what_hangs_on_it() -> None:
+def test_subtree_is_a_row_with_its_descendants() -> None:
     rows = build_tree([process(1, None), process(2, 1), process(3, 2), process(4, 1)])
     assert [row.process.pid for row in subtree(rows, 1)] == [2, 3]
     assert [row.process.pid for row in subtree(rows, 0)] == [1, 2, 3, 4]
     assert [row.process.pid for row in subtree(rows, 3)] == [4]
 
 
-def test_a_chain_of_thousands_is_no_problem() -> None:
+def test_chain_of_thousands_of_processes() -> None:
     chain = [process(pid, pid - 1) for pid in range(1, 5000)]
     assert len(build_tree(chain)) == 4999
 
 
 @given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12)), max_size=15))
-def test_every_process_has_exactly_one_line(pairs: list[tuple[int, int]]) -> None:
+def test_every_process_has_one_line(pairs: list[tuple[int, int]]) -> None:
     processes = [process(pid, parent) for pid, parent in pairs]
     rows = build_tree(processes)
     assert sorted(row.process.pid for row in rows) == sorted({pid for pid, _ in pairs})
@@ -91,7 +93,7 @@ def test_every_process_has_exactly_one_line(pairs: list[tuple[int, int]]) -> Non
         assert below.depth <= above.depth + 1
 
 
-def test_devices_are_named_in_a_few_characters() -> None:
+def test_successive_devices_are_a_range() -> None:
     gpus = [DeviceKey(index) for index in range(10)]
     assert devices_text(()) == 'Host'
     assert devices_text(gpus[3:4]) == 'GPU 3'
@@ -101,11 +103,91 @@ def test_devices_are_named_in_a_few_characters() -> None:
     assert devices_text([gpus[0], DeviceKey(1, 0), DeviceKey(1, 1), gpus[2]]) == 'GPU 0,1:0,1:1,2'
 
 
-def test_how_wide_the_columns_are_is_not_looked_for_at_every_key(
-    monkeypatch: pytest.MonkeyPatch,
+# The screen
+
+
+def test_tree_opens_at_the_selected_process_and_returns_its_selection() -> None:
+    state = pressed(state_of(MANY), 'Down', 'Down', 't')
+    selected = state.tree.selected
+    assert selected == state.rows[1].key[:2]
+    # The first sample after opening the tree was measured without host processes.
+    state = arrived(arrived(state, MANY._replace(timestamp=1.0)), with_families(MANY))
+    assert state.tree.selected == selected
+    state = pressed(state, 'Down', 'Down', 't')
+    assert (state.screen, state.main.selected) == (Screen.MAIN, state.rows[2].key)
+    assert pressed(state, 't', 'Home', 't').main.selected is None
+
+
+def test_click_selects_the_line_of_the_tree_drawn_there() -> None:
+    state = pressed(state_of(with_families(MANY), height=20), 't', 'End')
+    layout = tree_layout(state).lines
+    for y in (layout.area.y, 10, 19):
+        state = after(state, MousePressed(5, y))
+        line = layout.at(y)
+        assert line is not None
+        assert state.tree.selected == state.forest[line].key
+    assert after(state, MousePressed(5, 0)).tree.selected is None
+
+
+def pids_in_tree(sample: Sample, wanted: ProcessFilter, *keys: str) -> tuple[AppState, list[int]]:
+    """Return the state after opening the tree with a filter of the options, and the PIDs in it."""
+    state = AppState(width=120, height=40)
+    state = arrived(state._replace(main=state.main._replace(filter=wanted)), sample)
+    state = pressed(state, 't', *keys)
+    return state, [row.process.pid for row in state.forest]
+
+
+def family_of(state: AppState, pid: int) -> set[int]:
+    """Return the PIDs of a process, its ancestors, and its children that are on no device."""
+    by_pid = {process.pid: process for process in state.shown.host_processes}
+    family = {p.pid for p in by_pid.values() if p.parent_pid == pid and not p.devices}
+    at: int | None = pid
+    while at in by_pid:
+        family.add(at)
+        at = by_pid[at].parent_pid
+    return family
+
+
+def test_filter_keeps_the_ancestors_of_matches() -> None:
+    assert pids_in_tree(TREE, ProcessFilter(), '\\', *'bash')[1] == [1, 50]
+
+
+@pytest.mark.parametrize('name', ['h100x8', 'processes200', 'odd-processes', 'mig'])
+@pytest.mark.parametrize('by', ['users', 'pids', 'types'])
+def test_tree_has_the_processes_that_match_the_options_with_their_families(
+    name: str, by: str
 ) -> None:
-    state, _ = press(state_of(with_families(SAMPLES['processes200'])), 't')
-    monkeypatch.delattr(listing, 'growing_widths')
-    for keys in ('Down', 'PageDown', 'End', 'Space', 'x'):
-        state, _ = press(state, keys)
-        draw_frame(state, History())
+    sample = with_families(SAMPLES[name])
+    first = next(p for p in sample.processes if p.username and p.status != 'gone')
+    wanted = {
+        'users': ProcessFilter(users=frozenset({first.username or ''})),
+        'pids': ProcessFilter(pids=frozenset({first.key.pid})),
+        'types': ProcessFilter(types=frozenset({first.type})),
+    }[by]
+    state, pids = pids_in_tree(sample, wanted)
+    expected: set[int] = set()
+    for row in state.rows:
+        expected |= family_of(state, row.key.pid)
+    present = {process.pid for process in sample.host_processes}
+    assert set(pids) == expected & present
+    assert first.key.pid in expected
+    # The live filter restricts them further.
+    _, typed = pids_in_tree(sample, wanted, '\\', *f'pid:{first.key.pid}')
+    assert first.key.pid in typed
+    assert set(typed) <= set(pids)
+
+
+def test_child_that_the_options_hide_is_shown_only_as_an_ancestor() -> None:
+    device = MANY.processes[0].key.device
+    keys = [ProcessKey(pid, 1.0, device) for pid in (10, 11, 12)]
+    family = (
+        HostProcessSample(10, 1.0, None, 'ann', devices=(device,)),
+        HostProcessSample(11, 1.0, 10, 'ann', devices=(device,)),
+        HostProcessSample(12, 1.0, 11, 'ann', devices=(device,)),
+        HostProcessSample(13, 1.0, 12, 'bob'),
+        HostProcessSample(14, 1.0, 13, 'bob'),
+    )
+    uses = tuple(ProcessSample(key, 'C', username='ann') for key in keys)
+    sample = MANY._replace(processes=uses, host_processes=family)
+    for pid, shown in ((10, [10]), (11, [10, 11]), (12, [10, 11, 12, 13]), (9, [])):
+        assert pids_in_tree(sample, ProcessFilter(pids=frozenset({pid})))[1] == shown

@@ -51,7 +51,7 @@ _STATUSES = {'SIGHUP': HUNG_UP, 'SIGQUIT': 131, 'SIGTERM': 143}
 _OUTCOMES = {
     'sent': 'sent',
     'gone': 'has already exited',
-    'zombie': 'has ended, and waits for its parent',
+    'zombie': 'has exited, and waits for its parent',
     'not permitted': 'is not permitted',
     'reused': 'not sent: the PID belongs to another process now',
     'unseen': 'not sent: it was never seen on this system',

@@ -1,0 +1,392 @@
+"""The signal dialog: its targets, the notes on them, and what counts as a confirmation."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.effects import RingBell, SendSignal
+from nvitop.gui.state.app_state import BUTTONS, AppState
+from nvitop.gui.state.dialog import dialog_layout, dialog_message, names_targets
+from nvitop.gui.state.events import (
+    ClockTicked,
+    Event,
+    FrameDrawn,
+    InputAwaited,
+    KeyPressed,
+    MousePressed,
+    Pasted,
+    Resized,
+    Suspended,
+)
+from nvitop.gui.state.targets import has_targets
+from nvitop.gui.state.update import update, update_all
+from nvitop.sampling.types import ProcessSample, Sample
+from tests.gui.driving import (
+    MANY,
+    TREE,
+    after,
+    arrived,
+    dialog_of,
+    press,
+    pressed,
+    read_dialog,
+    state_of,
+    texts,
+)
+from tests.gui.samples import SAMPLES, with_families
+
+#: One process on two GPUs.
+TWINS = MANY._replace(
+    processes=(
+        MANY.processes[0],
+        MANY.processes[0]._replace(key=MANY.processes[0].key._replace(device=MANY.devices[1].key)),
+    )
+)
+
+
+def asked(key: str = 'K', width: int = 120, height: int = 40) -> AppState:
+    """Return the state in which a dialog about one process was opened at second 100."""
+    state = after(state_of(MANY, width, height), ClockTicked(100.0, 0.0))
+    return pressed(state, 'Down', 'Space', key)
+
+
+def targets_of(state: AppState) -> list[int]:
+    """Return the PIDs of the targets of the dialog."""
+    return [target.key.pid for target in dialog_of(state).targets]
+
+
+def message(state: AppState) -> tuple[str, ...]:
+    """Return the text of the dialog after the question: notes, then a line for each target."""
+    return dialog_message(state, dialog_of(state))[1:]
+
+
+def line_of(process: ProcessSample, note: str = '') -> str:
+    """Return the line of a target."""
+    return f'{process.key.pid} ({process.username}{note}) {process.command}'
+
+
+def without(sample: Sample, *pids: int) -> Sample:
+    """Return the sample after these processes have exited."""
+    return sample._replace(
+        processes=tuple(p for p in sample.processes if p.key.pid not in pids),
+        host_processes=tuple(p for p in sample.host_processes if p.pid not in pids),
+    )
+
+
+def losing(sample: Sample, gpu: int) -> Sample:
+    """Return the sample after a GPU was lost, and with it everything known about its processes."""
+    return sample._replace(
+        devices=tuple(
+            device._replace(status='lost') if device.key.physical_index == gpu else device
+            for device in sample.devices
+            if device.key.physical_index != gpu or not device.key.is_mig
+        ),
+        processes=tuple(p for p in sample.processes if p.key.device.physical_index != gpu),
+    )
+
+
+# Targets
+
+
+@pytest.mark.parametrize(
+    ('key', 'signal'),
+    [('T', 'SIGTERM'), ('k', 'SIGKILL'), ('K', 'SIGKILL'), ('I', 'SIGINT'), ('Ctrl-C', 'SIGINT')],
+)
+def test_signal_needs_a_target_and_a_confirmation(key: str, signal: str) -> None:
+    state = state_of(MANY)
+    assert press(state, key)[1] == (RingBell(),)
+    own = next(i for i, row in enumerate(state.rows) if row.is_own)
+    state = pressed(state, *['Down'] * (own + 1))
+    target = state.main.selected
+    assert target is not None
+    state, effects = press(state, key)
+    assert ([each.key for each in dialog_of(state).targets], effects) == ([target], ())
+    assert BUTTONS[dialog_of(state).button][0] == signal
+    state = read_dialog(state)
+    sent, effects = press(state, 'Enter')
+    assert effects == (SendSignal(signal, (target,)),)
+    assert (sent.dialog, sent.main.selected) == (None, None)
+    for cancel in ('Esc', 'n', 'q', 'c'):
+        canceled, effects = press(state, cancel)
+        assert (canceled.dialog, canceled.main.selected, effects) == (None, target, ())
+
+
+def test_process_of_another_user_is_a_target_only_if_it_is_tagged() -> None:
+    state = state_of(MANY)
+    other = next(i for i, row in enumerate(state.rows) if not row.is_own)
+    state = pressed(state, *['Down'] * (other + 1))
+    assert press(state, 'T')[1] == (RingBell(),)
+    assert targets_of(pressed(state, 'Space', 'T')) == [state.rows[other].key.pid]
+
+
+def test_process_on_two_devices_is_one_target() -> None:
+    state = pressed(state_of(TWINS), 'Home', 'Space', 'Space', 'T')
+    assert len(state.main.tagged) == 2
+    assert len(targets_of(state)) == 1
+
+
+def test_subtree_is_tagged_and_untagged_as_a_whole() -> None:
+    state = pressed(state_of(TREE), 't', 'Home', 'Down', 'x')
+    on_gpu = MANY.processes[0].key.pid
+    assert state.tree.tagged == {(50, 5.0)}
+    assert {key.pid for key in state.main.tagged} == {on_gpu}
+    assert set(targets_of(pressed(state, 'T'))) == {50, on_gpu}
+    state = pressed(state, 'x')
+    assert (state.tree.tagged, state.main.tagged) == (frozenset(), frozenset())
+
+
+@pytest.mark.parametrize('screen', ['', 't'])
+@pytest.mark.parametrize(
+    ('pid', 'why'),
+    [
+        (503, '503 is not yours; tag it to try'),
+        (504, 'there is no process 504'),
+        (505, '505 is in another PID namespace'),
+    ],
+)
+def test_process_that_cannot_be_signaled_is_refused_with_the_reason(
+    pid: int, why: str, screen: str
+) -> None:
+    sample = with_families(SAMPLES['odd-processes'])
+    state = pressed(state_of(sample), *screen, 'F3', *str(pid), 'Enter', 'T')
+    assert texts(state) == [f'No signal: {why}']
+
+
+@pytest.mark.parametrize('is_open', [False, True])
+def test_read_only_sends_nothing(is_open: bool) -> None:
+    state = read_dialog(asked()) if is_open else pressed(state_of(MANY), 'Home', 'Space')
+    state = state._replace(view=ViewState(readonly=True))
+    for key in ('T', 'K', 'k', 'I', 'Ctrl-C', 'Enter', 't', 'Space'):
+        assert not any(isinstance(e, SendSignal) for e in press(state, key, 'Enter')[1])
+    if not is_open:
+        assert texts(pressed(state, 'T')) == ['No signal: read-only (--readonly)']
+
+
+@pytest.mark.parametrize('name', ['processes200', 'mig'])
+def test_tags_on_a_lost_gpu_are_kept_and_counted(name: str) -> None:
+    sample = SAMPLES[name]
+    first, last = sample.processes[0], sample.processes[-1]
+    gpu = last.key.device.physical_index
+    assert first.key.device.physical_index != gpu
+    tagged = pressed(state_of(sample), 'Home', 'Space', 'End', 'Space')
+    assert tagged.main.tagged == {first.key, last.key}
+    lost = arrived(tagged, losing(sample, gpu))
+    assert message(pressed(lost, 'T')) == (f'1 more tagged, unknown on GPU {gpu}', line_of(first))
+    assert message(arrived(pressed(tagged, 'T'), losing(sample, gpu))) == (
+        '1 no longer listed',
+        line_of(first),
+        line_of(last, ', no longer listed'),
+    )
+    assert arrived(lost, sample).main.tagged == {first.key, last.key}
+    exited = sample._replace(processes=sample.processes[:-1])
+    assert arrived(lost, exited).main.tagged == {first.key}
+
+
+def test_selected_process_does_not_replace_tagged_ones_that_are_not_listed() -> None:
+    state = pressed(state_of(MANY), 'End', 'Space', 'Home')
+    assert state.rows[0].is_own
+    state = arrived(state, losing(MANY, 1))
+    assert not has_targets(state)
+    state = pressed(state, 'T')
+    assert state.dialog is None
+    assert texts(state) == ['No signal: tagged processes are unknown on GPU 1']
+    assert targets_of(pressed(state, 'Esc', 'Home', 'T')) == [state.rows[0].key.pid]
+
+
+def test_tagged_process_listed_on_another_gpu_is_not_counted_twice() -> None:
+    state = pressed(state_of(TWINS), 'Home', 'Space', 'Space')
+    state = arrived(state, losing(TWINS, 1))
+    assert message(pressed(state, 'T')) == ('', line_of(TWINS.processes[0]))
+
+
+# Text
+
+
+@pytest.mark.parametrize(
+    ('status', 'command'),
+    [('gone', 'No Such Process'), ('zombie', 'Zombie Process'), ('running', '')],
+)
+def test_target_without_a_command_is_described_by_its_status(status: str, command: str) -> None:
+    process = MANY.processes[0]._replace(command=None, name=None, status=status)
+    state = pressed(state_of(MANY._replace(processes=(process,))), 'Down', 'Space', 'T')
+    assert [target.command for target in dialog_of(state).targets] == [command]
+
+
+@pytest.mark.parametrize('keys', ['', 'z', 't'])
+def test_target_that_is_no_longer_listed_is_marked_and_has_to_be_read(keys: str) -> None:
+    sample = with_families(MANY)
+    rows = sample.processes[:3]
+    state = pressed(state_of(sample), *keys)
+    for row in rows:
+        state = pressed(state, 'F3', *str(row.key.pid), 'Enter', 'Space')
+    state = pressed(state, 'T')
+    assert message(state) == ('', *map(line_of, rows))
+    state = arrived(read_dialog(state), without(sample, rows[1].key.pid))
+    assert message(state) == (
+        '1 no longer listed',
+        line_of(rows[0]),
+        line_of(rows[1], ', no longer listed'),
+        line_of(rows[2]),
+    )
+    assert press(state, 'Enter')[1] == ()
+    # A sample that changes nothing in the dialog does not delay it.
+    state = arrived(read_dialog(state), without(sample, rows[1].key.pid))
+    assert press(state, 'Enter')[1] != ()
+
+
+def test_single_target_has_its_note_in_its_line() -> None:
+    state = pressed(state_of(MANY), 'Down', 'T')
+    state = arrived(state, without(MANY, MANY.processes[0].key.pid))
+    assert message(state) == ('', line_of(MANY.processes[0], ', no longer listed'))
+
+
+def test_target_that_left_one_of_its_devices_is_still_listed() -> None:
+    state = pressed(state_of(TWINS), 'Down', 'Space', 'T')
+    state = arrived(state, TWINS._replace(processes=TWINS.processes[1:]))
+    assert message(state) == ('', line_of(TWINS.processes[0]))
+
+
+@pytest.mark.parametrize('screen', ['', 't'])
+def test_targets_that_the_filter_hides_are_marked(screen: str) -> None:
+    sample = with_families(MANY)
+    rows = sample.processes[:3]
+    state = pressed(state_of(sample), *screen)
+    for row in rows:
+        state = pressed(state, 'F3', *str(row.key.pid), 'Enter', 'Space')
+    state = pressed(state, '\\', *f'pid:{rows[1].key.pid}', 'Enter', 'T')
+    marks = (', hidden', '', ', hidden')
+    assert message(state) == ('2 hidden by the filter', *map(line_of, rows, marks))
+    state = arrived(state, without(sample, rows[2].key.pid))
+    assert message(state)[0] == '1 hidden by the filter, 1 no longer listed'
+
+
+def test_lines_of_one_target_are_not_counted_as_targets() -> None:
+    state = pressed(state_of(MANY, 40, 6), 'Down', 'T')
+    assert dialog_layout(state, dialog_of(state)).lines[-1] == 'line 1 of 2, PageUp PageDown'
+    state = pressed(state_of(MANY, 40, 6), 'Down', 'Space', 'Space', 'T')
+    last = dialog_layout(state, dialog_of(state)).lines[-1]
+    assert last == '1 of 2, PageUp and PageDown for more'
+
+
+def test_every_target_of_a_long_list_can_be_scrolled_into_view() -> None:
+    state = pressed(state_of(MANY, height=24), 'Down', *['Space'] * 200, 'T')
+    seen: set[str] = set()
+    for _ in range(40):
+        lines = dialog_layout(state, dialog_of(state)).lines
+        seen.update(line.split()[0] for line in lines if ' (' in line)
+        state, effects = press(state, 'PageDown')
+        assert effects == ()
+    assert seen == set(map(str, targets_of(state)))
+    assert len(seen) == 200
+    assert dialog_of(pressed(state, 'Home')).scroll_y == 0
+
+
+# Confirmation
+
+
+_ANSWERS: list[Event] = [KeyPressed(key) for key in ('Enter', 'Space', *'tk12', 'T')]
+
+
+def click_on_kill(state: AppState) -> Event:
+    """Return a click on the button SIGKILL."""
+    kill = dialog_layout(state, dialog_of(state)).buttons[1]
+    return MousePressed(kill.x, kill.y)
+
+
+def test_input_typed_ahead_of_the_dialog_confirms_nothing() -> None:
+    state, effects = update_all(asked(), [*_ANSWERS, click_on_kill(asked())])
+    assert effects == ()
+    assert state.dialog is not None
+    # Time alone is not enough: the dialog must have been drawn.
+    state = after(asked(), ClockTicked(1000.0, 0.0), InputAwaited(1000.0))
+    assert update_all(state, _ANSWERS)[1] == ()
+
+
+@pytest.mark.parametrize('answer', [*_ANSWERS, None], ids=str)
+def test_answer_counts_after_the_dialog_was_visible_for_half_a_second(
+    answer: Event | None,
+) -> None:
+    opened = asked()
+    answer = answer or click_on_kill(opened)
+    state = after(opened, FrameDrawn(100.1))
+    for seconds in (100.2, 100.59):
+        state = after(state, InputAwaited(seconds), ClockTicked(seconds, 0.0))
+        assert update(state, answer)[1] == ()
+    # Input read now may have been typed while the program was blocked.
+    state = after(state, ClockTicked(107.0, 0.0))
+    assert update(state, answer)[1] == ()
+    sent, effects = update_all(state, (InputAwaited(107.0), answer))
+    assert [type(effect) for effect in effects] == [SendSignal]
+    assert sent.dialog is None
+
+
+def test_keys_without_a_pause_never_confirm() -> None:
+    state = after(asked(), FrameDrawn(100.0))
+    for i in range(1, 100):
+        now = 100.0 + 0.4 * i
+        events = (InputAwaited(now), ClockTicked(now, 0.0), KeyPressed(('Enter', 'z')[i % 2]))
+        state, effects = update_all(state, events)
+        assert effects == ()
+    assert not dialog_of(state).is_ready
+
+
+def test_arrows_choose_a_button_without_delaying_the_answer() -> None:
+    state = pressed(after(asked('T'), FrameDrawn(100.0)), 'Right', 'Right', 'Left')
+    state = after(state, InputAwaited(100.5), ClockTicked(100.5, 0.0))
+    (effect,) = press(state, 'Enter')[1]
+    assert isinstance(effect, SendSignal)
+    assert effect.signal == 'SIGKILL'
+
+
+@pytest.mark.parametrize('key', ['k', 'K', 'T'])
+def test_key_that_opened_the_dialog_never_confirms_it(key: str) -> None:
+    state = read_dialog(asked(key))
+    state, effects = press(state, *[key] * 50)
+    assert effects == ()
+    assert [type(effect) for effect in press(state, key.swapcase())[1]] == [SendSignal]
+
+
+@pytest.mark.parametrize('event', [Resized(90, 30), Suspended(resumed=True)])
+def test_dialog_that_is_drawn_again_has_to_be_read_again(event: Event) -> None:
+    state = after(read_dialog(asked()), event)
+    assert press(state, 'Enter')[1] == ()
+    assert press(read_dialog(state), 'Enter')[1] != ()
+
+
+def test_dialog_keeps_its_targets_when_the_list_changes() -> None:
+    state = pressed(state_of(MANY), 'Down', 'Space', 'T')
+    targets = tuple(target.key for target in dialog_of(state).targets)
+    state = arrived(state, MANY._replace(processes=()))
+    assert press(read_dialog(state), 'Enter')[1] == (SendSignal('SIGTERM', targets),)
+
+
+@pytest.mark.parametrize(('width', 'height'), [(80, 4), (12, 12), (40, 5), (1, 1)])
+def test_nothing_can_be_confirmed_without_room_to_name_a_target(width: int, height: int) -> None:
+    state = read_dialog(asked(width=width, height=height))
+    assert not names_targets(state, dialog_of(state))
+    for key in ('Enter', 'Space', 't', 'k', 'i', '1', '2', '3'):
+        later, effects = press(state, key)
+        assert effects == ()
+        assert later.dialog is not None
+    assert pressed(state, 'Esc').dialog is None
+
+
+def test_smallest_screen_names_a_target_and_sends_the_signal() -> None:
+    state = read_dialog(asked(width=40, height=6))
+    layout = dialog_layout(state, dialog_of(state))
+    assert len(layout.lines) == 2
+    assert layout.lines[0].startswith(f'{state.rows[0].key.pid} (')
+    assert [button.y for button in layout.buttons] == [layout.box.bottom - 2] * len(BUTTONS)
+    assert [type(effect) for effect in press(state, 'Enter')[1]] == [SendSignal]
+
+
+def test_paste_confirms_nothing() -> None:
+    state = read_dialog(asked())
+    assert update(state, Pasted('\r t k 1')) == (state, ())
+
+
+def test_only_a_click_on_a_button_confirms() -> None:
+    state = read_dialog(asked())
+    assert [type(effect) for effect in update(state, click_on_kill(state))[1]] == [SendSignal]
+    assert update(state, MousePressed(0, 0)) == (state, ())

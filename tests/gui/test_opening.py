@@ -1,0 +1,220 @@
+"""Screens: opening them, going back, and keys that do not work on them."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS
+from nvitop.gui.model.effects import ReadEnvironment, RingBell
+from nvitop.gui.model.screens import SCREENS, Screen
+from nvitop.gui.state.bindings import BINDINGS
+from nvitop.gui.state.events import EnvironmentRead, SignalSent
+from nvitop.gui.state.keymap import USUAL
+from nvitop.gui.state.lines import current_line, line_count
+from tests.gui.driving import KEYS, MANY, TREE, after, press, pressed, state_of, texts
+from tests.gui.samples import SAMPLES, with_families
+from tests.gui.ways import way_to
+
+_WAYS = [(key, binding.opens) for binding in BINDINGS if binding.opens for key in binding.keys]
+
+
+@pytest.mark.parametrize(('key', 'screen'), _WAYS)
+def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> None:
+    state = pressed(state_of(TREE), 'Down', key)
+    assert state.screen is screen
+    assert pressed(state, key).screen is Screen.MAIN
+    assert pressed(state, 'q').screen is Screen.MAIN
+
+
+def test_back_leads_to_the_screen_below() -> None:
+    state = pressed(state_of(TREE), 't', 'h')
+    assert state.screen is Screen.HELP
+    assert pressed(state, 'q').screen is Screen.TREE
+
+
+@pytest.mark.parametrize('screen', Screen)
+def test_every_screen_has_lines_as_its_row_says(screen: Screen) -> None:
+    state = pressed(state_of(TREE), *way_to(screen), 'End')
+    if SCREENS[screen].has_cursor:
+        assert current_line(state) == max(0, line_count(state) - 1)
+    assert (USUAL.find(screen, 'End') is not None) is SCREENS[screen].has_lines
+
+
+# Keys that do nothing here
+
+
+@pytest.mark.parametrize(
+    ('screen', 'key', 'notice'),
+    [
+        (Screen.TREE, 'Enter', 'Enter works in main, columns'),
+        (Screen.TREE, 'C', 'C works in main'),
+        (Screen.METRICS, 'T', 'T works in main, tree'),
+        (Screen.METRICS, 'Down', 'Down works on every other screen'),
+        (Screen.USERS, 'o', 'o works in main'),
+        (Screen.PROBLEMS, 'v', 'v works in environment'),
+        (Screen.MAIN, 'x', 'x works in tree'),
+    ],
+)
+def test_notice_names_the_screens_on_which_a_key_works(
+    screen: Screen, key: str, notice: str
+) -> None:
+    before = state_of(TREE)._replace(screen=screen)
+    state, effects = press(before, key)
+    assert texts(state) == [f'Not here: {notice}']
+    assert (state._replace(notices=()), effects) == (before, ())
+    # A repeated key, or another one, replaces the notice.
+    assert len(pressed(state, key, 'J', key).notices) == 1
+
+
+@pytest.mark.parametrize('screen', Screen)
+def test_every_key_of_the_table_works_or_shows_a_notice(screen: Screen) -> None:
+    before = pressed(state_of(TREE), 'Down')._replace(screen=screen, behind=(Screen.MAIN,))
+    for key in KEYS:
+        is_bound = USUAL.find(screen, key) is not None or USUAL.is_prefix(screen, key)
+        is_first = any(keys.split(' ')[0] == key for each in BINDINGS for keys in each.keys)
+        has_notice = any(text.startswith('Not here: ') for text in texts(pressed(before, key)))
+        assert has_notice is (is_first and not is_bound)
+    assert pressed(before, 'F9') == before
+
+
+def test_read_only_mode_names_no_other_screen_for_signals() -> None:
+    state = state_of(TREE, view=ViewState(readonly=True))._replace(screen=Screen.METRICS)
+    assert texts(pressed(state, 'T')) == ['No signal: read-only (--readonly)']
+    assert texts(pressed(state, 'x')) == ['Not here: x works in tree']
+
+
+@pytest.mark.parametrize('key', ['x', 'q', 'Down', 'o', '/'])
+def test_notice_lists_the_keys_that_can_follow_a_prefix(key: str) -> None:
+    before = pressed(state_of(MANY), 'Down')
+    state, effects = press(before, 'o', key)
+    assert texts(state) == [f'No such keys: o {key}; after o: n p u g s b c m t']
+    assert (state._replace(notices=()), effects) == (before, (RingBell(),))
+    # Esc cancels the prefix without a notice.
+    assert press(before, 'o', 'Esc') == (before, ())
+
+
+@pytest.mark.parametrize(
+    ('keys', 'notices'),
+    [
+        ('T', ['No signal: select or tag a process']),
+        ('Space', ['No tag: select a process first']),
+        ('t x', ['No tag: select a process first']),
+        ('T Enter', ['No signal: select or tag a process', 'No graphs: select a process first']),
+    ],
+)
+def test_key_whose_need_is_not_met_shows_why(keys: str, notices: list[str]) -> None:
+    *before, last = keys.split()
+    state, effects = press(pressed(state_of(with_families(MANY)), *before), last)
+    assert (texts(state), effects) == (notices, (RingBell(),))
+
+
+def test_signal_is_refused_with_the_reason() -> None:
+    others = tuple(process._replace(is_own=False) for process in MANY.processes)
+    state = pressed(state_of(MANY._replace(processes=others)), 'Down', 'k')
+    pid = state.rows[0].key.pid
+    assert texts(state) == [f'No signal: {pid} is not yours; tag it to try']
+    state = pressed(state_of(MANY), 'Down', 't', 'k')
+    assert texts(state) == ['No signal: the tree has not been measured yet']
+
+
+@pytest.mark.parametrize(
+    ('keys', 'notice', 'following'),
+    [
+        ('! d', 'Not here: d works in main', 'q'),
+        ('z r', 'Not shown: the display is frozen (z: resume)', 'z'),
+        ('f - - - - -', 'Graphs: no shorter time', '+'),
+        ('T', 'No signal: select or tag a process', 'Down'),
+        ('F3 ~ ~ Enter', 'Not found: ~~', 'Down'),
+        ('L', 'Theme: mono', 'h'),
+    ],
+)
+def test_next_key_removes_the_answer_to_a_key(keys: str, notice: str, following: str) -> None:
+    state = state_of(MANY, 160, 60)._replace(themes=('dark', 'mono'))
+    state = after(
+        pressed(state, *keys.split()), SignalSent(MANY.processes[0].key, 'SIGTERM', 'sent')
+    )
+    outcome = f'SIGTERM to {MANY.processes[0].key.pid}: sent'
+    assert texts(state) == [notice, outcome]
+    # A key without a meaning does not count, and the outcome of a signal is not an answer.
+    assert texts(pressed(state, 'F9')) == [notice, outcome]
+    assert texts(pressed(state, following)) == [outcome]
+
+
+# The environment
+
+
+def test_environment_is_that_of_the_selected_process_or_of_nvitop() -> None:
+    assert press(state_of(MANY), 'e')[1] == (ReadEnvironment(0, -1.0),)
+    state, effects = press(state_of(MANY), 'Down', 'e')
+    key = MANY.processes[0].key
+    assert effects == (ReadEnvironment(key.pid, key.start_time),)
+    state = after(state, EnvironmentRead(999, 1.0, (('A', 'b'),)))
+    assert state.environ.variables is None
+    state = after(state, EnvironmentRead(key.pid, key.start_time, (('A', 'b'), ('C', 'd'))))
+    assert state.environ.variables == (('A', 'b'), ('C', 'd'))
+    assert pressed(state, 'End').environ.cursor == 1
+    assert ReadEnvironment(key.pid, key.start_time) in press(state, 'h', 'q', 'r')[1]
+
+
+@pytest.mark.parametrize(('screen', 'title'), [('', 'N/A, C'), ('t', 'N/A')])
+def test_environment_of_an_unknown_user_has_a_title(screen: str, title: str) -> None:
+    sample = with_families(SAMPLES['odd-processes'])
+    state = pressed(state_of(sample), *screen, 'F3', *'504', 'Enter', 'e')
+    assert state.environ.title == title
+
+
+@pytest.mark.parametrize(
+    ('event', 'notices'),
+    [
+        (None, ['No secrets: there are no variables']),
+        (EnvironmentRead(0, -1.0, error='denied'), ['No secrets: there are no variables']),
+        (EnvironmentRead(0, -1.0, (('A', 'b'),)), ['No secrets: no name here looks like one']),
+        (EnvironmentRead(0, -1.0, (('A_TOKEN', 'b'),)), []),
+    ],
+)
+def test_secrets_are_revealed_if_there_are_any(
+    event: EnvironmentRead | None, notices: list[str]
+) -> None:
+    state = pressed(state_of(MANY), 'e')
+    state = pressed(after(state, event) if event else state, 'v')
+    assert texts(state) == notices
+    assert state.environ.reveals_secrets is not bool(notices)
+
+
+# The columns
+
+
+def test_columns_are_hidden_shown_and_moved() -> None:
+    state = pressed(state_of(MANY), 'C', 'Down', 'Space')
+    assert 'pid' not in state.view.columns
+    state = pressed(state, 'Enter', 'J', 'J')
+    assert state.view.columns[:4] == ('gpu', 'type', 'user', 'pid')
+    state = pressed(state, 'K')
+    assert state.view.columns[:3] == ('gpu', 'type', 'pid')
+    # A column shown later is placed before the command, which takes the rest of the row.
+    state = pressed(state, 'End', 'Up', 'Space')
+    assert state.view.columns[-2:] == ('host_memory', 'command')
+
+
+@pytest.mark.parametrize('columns', [DEFAULT_COLUMNS, ('pid', 'command', 'user'), ('command',)])
+def test_column_that_is_hidden_and_shown_again_keeps_its_place(columns: tuple[str, ...]) -> None:
+    first = pressed(state_of(MANY, view=ViewState(columns=columns)), 'C')
+    for line in range(len(COLUMNS)):
+        down = ['Down'] * line
+        state = pressed(first, *down, 'Space', 'Space')
+        assert (state.view.columns, state.listing.cursor) == (columns, line)
+        state = pressed(first, *down, 'Space', 'q', 'C', *down, 'Space')
+        assert state.view.columns == columns
+
+
+def test_last_column_cannot_be_hidden() -> None:
+    state, effects = press(state_of(MANY, view=ViewState(columns=('pid',))), 'C', 'Space')
+    assert (state.view.columns, effects) == (('pid',), (RingBell(),))
+    assert texts(state) == ['Columns: at least one must be shown']
+
+
+def test_hidden_column_can_be_moved_before_it_is_shown() -> None:
+    state = pressed(state_of(MANY), 'C', 'End', 'Up', *['K'] * 13)
+    assert state.view.columns == DEFAULT_COLUMNS
+    assert pressed(state, 'Space').view.columns == ('host_memory', *DEFAULT_COLUMNS)

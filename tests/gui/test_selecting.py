@@ -1,0 +1,162 @@
+"""Selecting, tagging and moving on the main screen, by keys and mouse."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.gui.model.choices import Sort
+from nvitop.gui.model.effects import RingBell
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import Event, KeyPressed, MousePressed, Resized
+from nvitop.gui.state.listing import main_layout, tree_layout
+from tests.gui.driving import MANY, after, arrived, press, pressed, state_of, texts
+from tests.gui.samples import SAMPLES, with_families
+
+
+def row_of_selected(state: AppState) -> int | None:
+    """Return the row of the screen that shows the selected process."""
+    key = state.main.selected
+    rows = main_layout(state).processes.rows
+    return next((row.y for row in rows if state.rows[row.process].key == key), None)
+
+
+def test_arrows_select_and_stop_at_the_ends() -> None:
+    state, effects = press(state_of(MANY), 'Down')
+    assert (state.main.selected, effects) == (state.rows[0].key, ())
+    state, effects = press(state, 'Up')
+    assert (state.main.selected, effects) == (state.rows[0].key, (RingBell(),))
+    state, effects = press(state, 'End')
+    assert (state.main.selected, effects) == (state.rows[-1].key, ())
+    assert press(state, 'Down')[1] == (RingBell(),)
+
+
+def test_selection_follows_the_process_until_it_exits() -> None:
+    state = pressed(state_of(MANY), 'Down', 'Down')
+    selected = state.main.selected
+    others = tuple(process for process in MANY.processes if process.key != state.rows[0].key)
+    state = arrived(state, MANY._replace(processes=others))
+    assert state.main.selected == selected is not None
+    rest = tuple(process for process in others if process.key != selected)
+    assert arrived(state, MANY._replace(processes=rest)).main.selected is None
+
+
+def test_reused_pid_loses_its_tag() -> None:
+    state = pressed(state_of(MANY), 'Down', 'Space')
+    key = state.rows[0].key
+    assert key in state.main.tagged
+    reborn = tuple(
+        p._replace(key=p.key._replace(start_time=p.key.start_time + 100.0)) if p.key == key else p
+        for p in MANY.processes
+    )
+    assert arrived(state, MANY._replace(processes=reborn)).main.tagged == frozenset()
+
+
+def test_space_tags_and_moves_on() -> None:
+    state = pressed(state_of(MANY), 'Down', 'Space', 'Space')
+    assert state.main.tagged == {state.rows[0].key, state.rows[1].key}
+    assert state.main.selected == state.rows[2].key
+    assert pressed(state, 'Up', 'Space').main.tagged == {state.rows[0].key}
+
+
+def test_esc_clears_the_filter_first_and_then_selection_and_tags() -> None:
+    state = pressed(state_of(MANY), 'Down', 'Space', '\\', 'p', 'Enter')
+    assert state.query == 'p'
+    state = pressed(state, 'Esc')
+    assert (state.query, bool(state.main.tagged)) == ('', True)
+    state = pressed(state, 'Esc')
+    assert (state.main.selected, state.main.tagged) == (None, frozenset())
+
+
+@pytest.mark.parametrize('screen', ['', 't'])
+def test_keys_ignore_a_selected_process_that_the_filter_hides(screen: str) -> None:
+    state = pressed(state_of(with_families(MANY)), *screen, 'Down', '\\', *'#none#', 'Enter')
+    selected = state.tree.selected if screen else state.main.selected
+    assert selected is not None
+    keys = {'T': 'signal', 'Space': 'tag', 'e': 'environment'}
+    keys.update({'x': 'tag'} if screen else {'Enter': 'graphs'})
+    for key, what in keys.items():
+        later, effects = press(state, key)
+        assert effects == (RingBell(),)
+        assert texts(later) == [f'No {what}: the filter hides {selected[0]}']
+        assert later._replace(notices=()) == state
+
+
+# Scrolling
+
+
+def test_selected_process_stays_visible() -> None:
+    state = state_of(MANY, height=24)
+    for key in ('Down',) * 60 + ('End', 'Home') + ('Up',) * 3:
+        state = pressed(state, key)
+        assert row_of_selected(state) is not None
+    state = pressed(state_of(MANY, height=60), *['Down'] * 40)
+    events: list[Event] = [Resized(*size) for size in ((120, 20), (50, 12), (120, 40))]
+    events += map(KeyPressed, ('f', 'c', 'a', 'H', 'd', 'o', 'g', 'o', 'p', '/'))
+    for event in events:
+        state = after(state, event)
+        y = row_of_selected(state)
+        assert y is not None
+        assert 0 <= y < state.height
+
+
+def test_first_row_of_a_scrolled_page_never_covers_the_selected_process() -> None:
+    state = pressed(state_of(MANY, height=20), 'End', *['Up'] * 60)
+    assert row_of_selected(state) == 1
+    assert state.main.scroll_y > 0
+
+
+def test_page_scrolls_away_from_the_selected_process_until_it_moves() -> None:
+    state = pressed(state_of(MANY, height=20), *['Down'] * 40, *['PageUp'] * 45)
+    assert row_of_selected(state) is None
+    assert row_of_selected(pressed(state, 'Down')) is not None
+
+
+@pytest.mark.parametrize(('width', 'height', 'top'), [(80, 24, 0), (60, 20, 0), (40, 12, 11)])
+def test_home_shows_the_beginning_of_the_page_if_the_first_process_is_visible_there(
+    width: int, height: int, top: int
+) -> None:
+    state = pressed(state_of(SAMPLES['h100x8'], width, height), 'End')
+    assert main_layout(state).scroll_y > top
+    state = pressed(state, 'Home')
+    assert main_layout(state).scroll_y == top
+    assert state.main.selected == state.rows[0].key
+
+
+def test_pages_are_half_a_screen_and_end_with_the_page() -> None:
+    state = state_of(MANY, height=24)
+    limit = main_layout(state).page_height - 24
+    state = pressed(state, 'PageDown')
+    assert main_layout(state).scroll_y == 12
+    state, effects = press(state, *['PageDown'] * (limit // 12 + 1))
+    assert (main_layout(state).scroll_y, effects) == (limit, (RingBell(),))
+    state, effects = press(state, 'PageUp')
+    assert (main_layout(state).scroll_y, effects) == (limit - 12, ())
+    state, effects = press(state, *['PageUp'] * (limit // 12 + 1))
+    assert (main_layout(state).scroll_y, effects) == (0, (RingBell(),))
+
+
+def test_long_lines_scroll_until_their_end_is_visible() -> None:
+    state = pressed(state_of(with_families(MANY), width=60), '$')
+    longest = max(len(row.command or '') for row in state.rows)
+    assert state.main.scroll_x == longest - main_layout(state).processes.moving[-1].width
+    state = pressed(state, 't', '$')
+    longest = max(len(row.prefix + (row.process.command or '')) for row in state.forest)
+    assert state.tree.scroll_x == longest - tree_layout(state).columns[-1].width
+    assert press(state, 'Right')[1] == (RingBell(),)
+    assert press(state_of(SAMPLES['one'], width=200), '$', 'Right')[1] == (RingBell(),)
+
+
+# Mouse
+
+
+def test_clicks_select_sort_and_clear() -> None:
+    state = state_of(MANY)
+    layout = main_layout(state).processes
+    state = after(state, MousePressed(5, layout.rows[2].y))
+    assert state.main.selected == state.rows[2].key
+    pid = next(place.x for place in layout.columns if place.column.name == 'pid')
+    state = after(state, MousePressed(pid, layout.heading_y))
+    assert state.main.sort == Sort('pid')
+    state = after(state, MousePressed(pid, layout.heading_y))
+    assert state.main.sort == Sort('pid', reverse=True)
+    assert after(state, MousePressed(0, 0)).main.selected is None

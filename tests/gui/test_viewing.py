@@ -1,0 +1,174 @@
+"""Choosing how things are drawn: panels, details, graphs and their time, theme, freezing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.effects import Redraw, Refresh, RingBell
+from nvitop.gui.state.demand import DETAILS
+from nvitop.gui.state.listing import main_layout
+from nvitop.sampling.types import Problem
+from tests.gui.driving import MANY, arrived, press, pressed, state_of, texts
+from tests.gui.samples import SAMPLES, with_details
+
+# Panels
+
+
+@pytest.mark.parametrize(
+    ('size', 'key', 'notice'),
+    [
+        ((60, 20), 'f', 'No panels in full: 79 columns needed'),
+        ((60, 20), 'c', 'Panels: compact already'),
+        ((60, 20), 'a', 'Panels: as large as possible already'),
+        ((80, 24), 'c', 'Panels: compact already'),
+        ((80, 24), 'f', ''),
+        ((120, 60), 'c', ''),
+        ((120, 60), 'f', 'Panels: in full already'),
+    ],
+)
+def test_mode_that_changes_no_panel_shows_a_notice(
+    size: tuple[int, int], key: str, notice: str
+) -> None:
+    before = state_of(SAMPLES['one'], *size)
+    state = pressed(before, key)
+    assert ''.join(texts(state)) == notice
+    assert len(notice) <= 40 - 2
+    assert (main_layout(state) == main_layout(before)) is bool(notice)
+
+
+def test_screen_too_narrow_for_full_panels_keeps_its_panels() -> None:
+    # With eight GPUs, the compact layout differs from the automatic one: it has the host panel.
+    before = state_of(SAMPLES['h100x8'], 60, 20)
+    assert pressed(before, 'f').view == before.view
+    assert main_layout(pressed(before, 'c')) != main_layout(before)
+
+
+def test_host_panel_is_not_shown_if_it_would_push_all_processes_off_the_screen() -> None:
+    state = state_of(SAMPLES['h100x8'], width=60, height=20)
+    assert main_layout(state).host.area.is_empty
+    state, effects = press(state, 'H')
+    assert effects == (RingBell(),)
+    assert texts(state) == ['No room for the host: c, then scroll']
+    heights = [main_layout(pressed(state, *keys)).host.area.height for keys in ('c', 'cH', 'cHH')]
+    assert heights == [2, 0, 2]
+
+
+def test_mig_devices_alone_have_no_details() -> None:
+    sample = SAMPLES['mig']
+    alone = sample._replace(devices=sample.devices[1:4])
+    state, effects = press(state_of(alone), 'd')
+    assert (state.view.shows_details, effects) == (False, (RingBell(),))
+    assert texts(state) == ['No details: MIG devices have none, and no GPU is shown']
+    # Details can be hidden, and a GPU has details.
+    shown = state_of(alone, view=ViewState(shows_details=True))
+    assert not pressed(shown, 'd').view.shows_details
+    assert pressed(state_of(sample), 'd').view.shows_details
+
+
+# Graphs
+
+
+@pytest.mark.parametrize(
+    ('width', 'keys', 'why'),
+    [
+        (80, 'g', '100 columns needed'),
+        (40, 'H g', '100 columns needed'),
+        (120, 'c g', 'press f for panels in full'),
+        (70, '+', '79 columns needed'),
+        (80, 'c +', 'press f for panels in full'),
+        (120, 'H G', 'press H to show the host panel'),
+    ],
+)
+def test_notice_explains_how_to_see_graphs(width: int, keys: str, why: str) -> None:
+    state = pressed(state_of(MANY, width=width, height=60), *keys.split())
+    what = 'No graphs' if keys.endswith('+') else 'No graphs of GPUs'
+    assert texts(state)[-1] == f'{what}: {why}'
+    assert len(texts(state)[-1]) <= width - 2
+
+
+def test_ascii_has_no_graphs() -> None:
+    state = pressed(state_of(MANY, height=60, view=ViewState(ascii=True)), 'f', 'g')
+    assert texts(state) == ['No graphs of GPUs: not in ASCII']
+
+
+@pytest.mark.parametrize(('key', 'changed'), [('g', 'lower'), ('G', 'upper'), ('+', 'minutes')])
+def test_keys_change_only_graphs_that_are_visible(key: str, changed: str) -> None:
+    for width, mode, is_visible in (
+        (120, 'full', True),
+        (120, 'compact', False),
+        # Without graphs of devices, the time is still that of the graphs of the host.
+        (90, 'full', changed == 'minutes'),
+    ):
+        before = state_of(SAMPLES['one'], width=width, view=ViewState(mode=mode))
+        state = pressed(before, key)
+        graphs, old = state.main.graphs, before.main.graphs
+        fields = [name for name in old._fields if getattr(old, name) != getattr(graphs, name)]
+        assert fields == ([changed] if is_visible else [])
+        assert bool(state.notices) is not is_visible
+
+
+@pytest.mark.parametrize(
+    ('width', 'keys', 'shorter', 'longer'),
+    [
+        (80, 'f', [2, 1], [5, 10, 15, 30, 60]),
+        (180, 'f', [2, 1], [5, 10, 15, 30, 60]),
+        (400, 'f', [10, 5, 2, 1], [15, 30, 60]),
+        (240, 'Down Enter', [2, 1], [5, 10, 15, 30, 60]),
+    ],
+)
+def test_times_are_longer_or_shorter_than_the_natural_one(
+    width: int, keys: str, shorter: list[int], longer: list[int]
+) -> None:
+    for key, back, times in (('+', '-', longer), ('-', '+', shorter)):
+        state = pressed(state_of(MANY, width=width), *keys.split())
+        for minutes in times:
+            state, effects = press(state, key)
+            assert (state.main.graphs.minutes, effects) == (minutes, ())
+        state, effects = press(state, key)
+        assert (state.main.graphs.minutes, effects) == (times[-1], (RingBell(),))
+        assert texts(state)[-1].startswith('Graphs: no ')
+        assert pressed(state, *[back] * len(times)).main.graphs.minutes == 0
+
+
+# Freezing
+
+
+def test_freezing_stops_the_display_but_not_measuring() -> None:
+    state = arrived(pressed(state_of(MANY), 'z'), MANY._replace(processes=()))
+    assert state.sample.processes == ()
+    assert state.shown.processes == MANY.processes
+    assert state.rows
+    state = pressed(state, 'z')
+    assert state.shown is state.sample
+    assert state.rows == ()
+
+
+def test_frozen_display_refuses_values_that_were_not_measured() -> None:
+    measured = with_details(SAMPLES['h100x8'])
+    fields = [METRICS_BY_NAME[name].field for name in (*DETAILS, 'gpm_sm_active')]
+    nothing: dict[str, Any] = dict.fromkeys(fields)
+    devices = tuple(device._replace(**nothing) for device in measured.devices)
+    unmeasured = state_of(measured._replace(devices=devices), 160, 80)
+    state, effects = press(unmeasured, 'z', 'd')
+    assert (state.view.shows_details, effects) == (False, (RingBell(),))
+    why = 'the display was frozen before they were measured (z: resume)'
+    assert texts(state) == [f'No details: {why}']
+    assert texts(pressed(state, 'z', 'd', 'd')) == []
+    state = pressed(unmeasured, 'z', *'g' * 6)
+    assert texts(state) == []
+    state = pressed(state, 'g')
+    why = 'the display was frozen before ENC was measured (z: resume)'
+    assert texts(state) == [f'No graph: {why}']
+    state, effects = press(state, 'r')
+    assert effects == (Refresh(), Redraw())
+    assert texts(state)[1:] == ['Not shown: the display is frozen (z: resume)']
+    # Values that were measured, or cannot be, are shown.
+    missing = Problem('device 0', 'encoder_utilization', 'Not Supported')
+    for sample in (measured, measured._replace(devices=devices, problems=(missing,))):
+        state = pressed(state_of(sample, 160, 80), 'z', 'd', *'g' * 7)
+        assert state.view.shows_details
+        assert texts(state) == []
