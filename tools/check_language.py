@@ -36,10 +36,6 @@ PENDING = (
     'nvitop/printable.py',
     'nvitop/platforms/',
     'nvitop/__init__.py',
-    # devices
-    'nvitop/api/device/',
-    'nvitop/api/process/',
-    'nvitop/api/host.py',
     # sampling
     'nvitop/sampling/',
     'nvitop/collector/',
@@ -132,6 +128,7 @@ ALLOWED = (
     r'in fact',
     r'[\'"]nobody[\'"]',  # the Unix user
     r'\Aheal\Z|heal\(\)',  # Machine.heal
+    r'\Afacts\Z|\.facts\b',  # HostProcess.facts
     r'there (is|are) no',
     r'(tell|telling|tells) \w+ (\w+ )?apart',
     r'(tell|tells) \w+ (\w+ )?from',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host: all of psutil's public names, and what nvitop asks beside them.
+"""The host: all public names of psutil, and a few more functions.
 
 >>> from nvitop.api import host
 >>> host.cpu_count() >= 1, host.virtual_memory().total > 0
@@ -47,31 +47,31 @@ __all__ = [
     'uptime',
 ]
 
-#: Name of the distribution inside the Windows Subsystem for Linux, ``None`` anywhere else.
+#: Name of the distribution in the Windows Subsystem for Linux, otherwise ``None``.
 WINDOWS_SUBSYSTEM_FOR_LINUX = WSL
 
 
 class MemoryUsage(NamedTuple):
-    """The memory of the host, or its swap space."""
+    """Memory or swap space of the host."""
 
     #: Bytes.
     total: int
-    #: Bytes that programs cannot get.
+    #: Bytes that are not available to programs.
     used: int
-    #: Used of the total.
+    #: Used part of the total.
     percent: float
 
 
 class CpuSeconds(NamedTuple):
-    """Time of all CPUs since the machine started, in seconds."""
+    """Time of all CPUs together since boot, in seconds."""
 
-    #: Time with something to do. Waiting for disks is idle.
+    #: Time that was not idle. Waiting for I/O is idle.
     busy: float
     whole: float
 
 
 def hostname() -> str:
-    """Name of this machine in the network."""
+    """Return the network name of the host."""
     if sys.platform == 'win32':
         import socket  # slow to import
 
@@ -80,7 +80,7 @@ def hostname() -> str:
 
 
 def load_average() -> tuple[float, float, float] | None:
-    """Average number of runnable processes over 1, 5 and 15 minutes; ``None`` where unknown."""
+    """Return the number of runnable processes averaged over 1, 5 and 15 min; ``None`` if unknown."""
     try:
         if sys.platform == 'win32':
             average: tuple[float, float, float] = _psutil().getloadavg()
@@ -91,15 +91,15 @@ def load_average() -> tuple[float, float, float] | None:
 
 
 def uptime() -> float:
-    """Seconds since this machine started, sleep included."""
+    """Return the time since boot in seconds, including sleep."""
     if sys.platform != 'linux':
         started: float = _psutil().boot_time()
         return time.time() - started
-    return time.clock_gettime(time.CLOCK_BOOTTIME)  # steady when the clock on the wall is set
+    return time.clock_gettime(time.CLOCK_BOOTTIME)  # not affected by setting the clock
 
 
 def memory_usage() -> MemoryUsage:
-    """Memory of the host, as :func:`psutil.virtual_memory` counts it; used is what nobody can get."""
+    """Return the memory of the host; ``used`` is what :func:`psutil.virtual_memory` counts as such."""
     sizes = _meminfo('MemTotal', 'MemAvailable')
     if sizes is not None and 0 < sizes[1] <= sizes[0]:
         total, available = sizes
@@ -109,10 +109,10 @@ def memory_usage() -> MemoryUsage:
 
 
 def swap_usage() -> MemoryUsage:
-    """Swap space of the host, as :func:`psutil.swap_memory` counts it.
+    """Return the swap space of the host, like :func:`psutil.swap_memory`.
 
     Raises:
-        OSError, RuntimeError: The system hides it (performance counters switched off, on Windows).
+        OSError, RuntimeError: It is not available (disabled performance counters on Windows).
     """
     sizes = _meminfo('SwapTotal', 'SwapFree')
     if sizes is not None and sizes[1] <= sizes[0]:
@@ -123,10 +123,10 @@ def swap_usage() -> MemoryUsage:
 
 
 def cpu_seconds() -> CpuSeconds:
-    """Time of all CPUs since the machine started: the difference of two readings gives a share."""
+    """Return the time of all CPUs since boot. The usage is the difference of two readings."""
     times = _stat_times()
     if times is not None:
-        # Linux counts the time of guests in user and nice as well: what stands behind is that.
+        # Linux includes the time of guests, the following values, in user and nice.
         whole = sum(times[:8])
         return CpuSeconds(whole - times[3] - times[4], whole)
     cpu = _psutil().cpu_times()
@@ -135,19 +135,19 @@ def cpu_seconds() -> CpuSeconds:
 
 
 def memory_percent() -> float:
-    """Memory in use on the host, in percent, as :func:`psutil.virtual_memory` counts it."""
+    """Return the used memory of the host in percent, like :func:`psutil.virtual_memory`."""
     return memory_usage().percent
 
 
 def swap_percent() -> float | NaType:
-    """Swap space in use on the host, in percent; :data:`~nvitop.NA` where the system hides it."""
+    """Return the used swap space of the host in percent; :data:`~nvitop.NA` if not available."""
     try:
         return swap_usage().percent
-    except (OSError, RuntimeError):  # performance counters switched off, on Windows
+    except (OSError, RuntimeError):  # disabled performance counters on Windows
         return NA
 
 
-# What a report shows is read from files of Linux: psutil takes longer to import than all of them.
+# A report reads the files of Linux: importing psutil takes longer than reading all of them.
 
 
 def _usage(total: int, used: int) -> MemoryUsage:
@@ -163,7 +163,7 @@ def _read(path: str) -> bytes:
 
 
 def _meminfo(*names: str) -> list[int] | None:
-    """Sizes in bytes from ``/proc/meminfo``; ``None`` where it lacks one of them."""
+    """Return sizes in bytes from ``/proc/meminfo``; ``None`` if one is missing."""
     try:
         data = b'\n' + _read(f'{procfs_path()}/meminfo')
         values = [data.partition(f'\n{name}:'.encode())[2].split(None, 1)[0] for name in names]
@@ -173,7 +173,7 @@ def _meminfo(*names: str) -> list[int] | None:
 
 
 def _stat_times() -> list[float] | None:
-    """Seconds from the first line of ``/proc/stat``: user, nice, system, idle, iowait, …"""
+    """Return the first line of ``/proc/stat`` in seconds: user, nice, system, idle, iowait, …"""
     try:
         fields = _read(f'{procfs_path()}/stat').split(b'\n', 1)[0].split()[1:]
         ticks = sysconf('SC_CLK_TCK')
@@ -184,28 +184,28 @@ def _stat_times() -> list[float] | None:
 
 
 def procfs_path() -> str:
-    """Where Linux shows its processes; :data:`psutil.PROCFS_PATH` may say another place."""
+    """Return the mount point of the proc file system: ``psutil.PROCFS_PATH``, or ``/proc``."""
     return getattr(sys.modules.get('psutil'), 'PROCFS_PATH', '/proc')
 
 
 def ppid_map() -> dict[int, int]:
-    """The parent's PID of every running process, by PID."""
-    in_one_go = getattr(_psutil(), '_ppid_map', None)
-    if in_one_go is not None:
-        return dict(in_one_go())
+    """Return the parent's PID of every running process, by PID."""
+    read_all = getattr(_psutil(), '_ppid_map', None)
+    if read_all is not None:
+        return dict(read_all())
     processes = _psutil().process_iter(['pid', 'ppid'])
     return {process.info['pid']: process.info['ppid'] for process in processes}
 
 
 def reverse_ppid_map() -> dict[int, list[int]]:
-    """The PIDs of the children of every process that has some, by PID."""
+    """Return the PIDs of the children of every process that has any, by PID."""
     children: dict[int, list[int]] = {}
     for pid, ppid in ppid_map().items():
         children.setdefault(ppid, []).append(pid)
     return children
 
 
-# psutil's names, imported when one of them is first used.
+# Names of psutil, which is imported on use.
 
 
 def _psutil() -> Any:

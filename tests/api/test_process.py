@@ -499,14 +499,25 @@ def test_a_snapshot_has_another_value_for_what_is_forbidden(
     assert dict(snapshot) == {'cmdline': 'secret', 'command': 'secret'}
 
 
+class OtherPlatformProcess(HostProcess):
+    """A host process as on systems other than Linux; a class of its own has objects of its own."""
+
+
+@pytest.fixture
+def other_platform(monkeypatch: pytest.MonkeyPatch) -> type[HostProcess]:
+    monkeypatch.setattr('nvitop.api.process.hostprocess.LINUX', False)
+    return OtherPlatformProcess
+
+
 @linux_only
-def test_both_ways_of_reading_agree(child: subprocess.Popen[bytes]) -> None:
+def test_proc_and_psutil_agree(
+    child: subprocess.Popen[bytes], other_platform: type[HostProcess]
+) -> None:
     for pid in (child.pid, os.getpid(), os.getppid()):
-        process = HostProcess(pid)
-        process.cpu_percent()
-        quick, slow = process.facts(), process._facts_of_psutil()
-        for name in ('is_running', 'username', 'name', 'cmdline', 'cpu_percent'):
+        quick, slow = linux.LinuxProcess(pid).facts(), other_platform(pid).facts()
+        for name in ('is_running', 'username', 'name', 'cmdline'):
             assert getattr(quick, name) == getattr(slow, name), name
+        assert quick.cpu_percent == pytest.approx(slow.cpu_percent, abs=5, rel=0.1)
         assert quick.create_time == pytest.approx(slow.create_time, abs=1)
         assert quick.host_memory == pytest.approx(slow.host_memory, rel=0.5)
         assert quick.memory_percent == pytest.approx(slow.memory_percent, rel=0.5)
@@ -524,6 +535,11 @@ def test_a_name_cut_by_the_kernel_is_completed(tmp_path: Any) -> None:
 
 
 @linux_only
+def test_psutil_reports_a_zombie(zombie: int, other_platform: type[HostProcess]) -> None:
+    assert other_platform(zombie).facts().command == 'Zombie Process'
+
+
+@linux_only
 def test_a_zombie_is_one_and_a_kernel_thread_is_none(
     zombie: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -534,7 +550,6 @@ def test_a_zombie_is_one_and_a_kernel_thread_is_none(
     assert facts.command == 'Zombie Process'
     with pytest.raises(psutil.ZombieProcess):
         process.cmdline()
-    assert process._facts_of_psutil().command == 'Zombie Process'
     gpu_process = GpuProcess(zombie, FakeDevice())
     with pytest.raises(psutil.ZombieProcess):
         gpu_process.cmdline()

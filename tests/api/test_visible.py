@@ -289,7 +289,7 @@ def test_a_driver_that_hangs_is_left_behind(
     monkeypatch.setattr(visible_by_cuda, 'visible_program', program_hanging)
     monkeypatch.setattr(visible_by_cuda, 'TIMEOUT_SECONDS', 0.3)
     assert visible_by_cuda.enumerated_uuids('0', None, 'machine') is None
-    assert 'no list of devices in 0.3 s' in caplog.text
+    assert 'did not list its devices within 0.3 s' in caplog.text
 
 
 @pytest.mark.usefixtures('real_helper')
@@ -335,7 +335,7 @@ def test_a_failure_is_logged_and_tried_again_after_a_while(
 
 @pytest.mark.usefixtures('real_helper')
 def test_only_so_many_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    most = visible_by_cuda.MAX_ANSWERS
+    most = visible_by_cuda.MAX_RESULTS
     environments = answers(monkeypatch, *['[]'] * (most + 2))
     for index in range(most + 1):
         visible_by_cuda.enumerated_uuids(str(index), None, 'machine')

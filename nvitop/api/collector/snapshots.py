@@ -61,7 +61,7 @@ def take_snapshots(
 
     # At the first look all of them at once: otherwise each would wait for its own first rate.
     for device in devices:
-        device.begin_pcie_throughput(anew=False)
+        device.begin_pcie_throughput(restart=False)
     snapshots = []
     leaves: list[Device] = []
     for device in devices:

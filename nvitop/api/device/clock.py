@@ -118,7 +118,7 @@ class ClockMixin(DeviceBase):
         return self._number('nvmlDeviceGetMaxClockInfo', _VIDEO, static=True)
 
     def clock_event_reasons(self) -> ClockEventReasons | NaType:
-        """What limits the clocks, as a set of flags; ``names`` gives them as text.
+        """Reasons that limit the clocks, as a set of flags; ``names`` gives them as text.
 
         >>> device.clock_event_reasons().names
         ('sw_power_cap', 'sw_thermal_slowdown')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What limits the clocks of a device."""
+"""Reasons that limit the clocks of a device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ClockEventReasons(enum.IntFlag):
-    """What limits the clocks: a set of flags, with the names of nvidia-smi."""
+    """Reasons that limit the clocks: a set of flags, with the names of nvidia-smi."""
 
     GPU_IDLE = 0x1
     APPLICATIONS_CLOCKS_SETTING = 0x2

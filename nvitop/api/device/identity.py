@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device is: names, numbers of the board, architecture. None of these values ever changes."""
+"""Identity of a device: names, numbers of the board, architecture. These values never change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LOST_NAMES = {'NVMLError_GpuIsLost': 'ERROR: GPU is Lost', 'NVMLError_Unknown':
 
 
 class IdentityMixin(DeviceBase):
-    """What a device is. All values are queried once."""
+    """Identity of a device. All values are queried once."""
 
     def name(self) -> str:
         """Product name, such as ``'NVIDIA H100 80GB HBM3'``.

@@ -187,14 +187,14 @@ class InterconnectMixin(DeviceBase):
         window = self._pcie_window()
         return [] if window is None else window.measure(self._read_pcie)
 
-    def begin_pcie_throughput(self, *, anew: bool = True) -> None:
+    def begin_pcie_throughput(self, *, restart: bool = True) -> None:
         """Start a measurement: the next call of a PCIe getter returns the mean since, without waiting.
 
-        This does nothing if the driver does not count the bytes. Unless ``anew``, a measurement that
-        has started goes on.
+        This does nothing if the driver does not count the bytes. Without ``restart``, a measurement
+        that has started goes on.
         """
         window = self._pcie_window()
-        if window is not None and (anew or not window.has_begun):
+        if window is not None and (restart or not window.has_begun):
             window.begin(self._read_pcie)
 
     def _pcie_window(self) -> _RateWindow | None:

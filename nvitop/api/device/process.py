@@ -35,7 +35,7 @@ class _Utilization(NamedTuple):
 
 
 class ProcessUsage(NamedTuple):
-    """What a process uses of a device, each value ``NA`` if unknown."""
+    """Use of a device by a process, each value ``NA`` if unknown."""
 
     pid: int
     #: ``'C'``, ``'G'``, ``'C+G'`` or ``'M'``, see :attr:`GpuProcess.type`.
@@ -103,7 +103,7 @@ class ProcessMixin(MemoryMixin):
         return processes
 
     def process_usage(self, *, loads: bool = True) -> dict[int, ProcessUsage]:
-        """What each process uses of the device, by PID, without reading the host.
+        """Use of the device by each process, by PID, without reading the host.
 
         Without ``loads`` the utilization is not queried and ``NA``.
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask the CUDA driver, in a helper process, which devices a value of ``CUDA_VISIBLE_DEVICES`` shows.
+"""Query the CUDA driver, in a helper process, for the devices that are visible to CUDA programs.
 
-CUDA reads its variables once, when it is initialised in a process, so it cannot be asked here. The
-answer is kept for as long as the machine stays the same; a failure is tried again after a while.
+CUDA reads its environment variables once, when a process initializes it, so this process cannot
+query it. Results are remembered as long as the GPUs stay the same; failed queries are repeated.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger('nvitop.api.device')
 
-#: CUDA needs tens of seconds where the driver is not kept loaded (no persistence mode, many GPUs).
+#: Time limit in seconds. CUDA takes tens of seconds without persistence mode on many GPUs.
 TIMEOUT_SECONDS = 60.0
-#: After this long, what failed is tried again.
+#: Time in seconds after which a failed query is repeated.
 RETRY_SECONDS = 60.0
-#: Answers kept; the oldest goes first.
-MAX_ANSWERS = 64
+#: Maximum number of results to remember; the oldest is dropped first.
+MAX_RESULTS = 64
 
 
 class _ProgramResult(NamedTuple):
-    #: :data:`None` for a failure.
+    #: ``None`` after a failure.
     uuids: tuple[str, ...] | None
-    #: When it was given.
+    #: When the query was made.
     time: float
 
 
 _lock = threading.Lock()
-_answers: dict[Hashable, _ProgramResult] = {}
+_results: dict[Hashable, _ProgramResult] = {}
 
 
 def enumerated_uuids(
@@ -56,39 +56,46 @@ def enumerated_uuids(
     *,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[str, ...] | None:
-    """The UUIDs of the devices CUDA enumerates, 32 hexadecimal digits each; None: it does not say.
+    """Return the UUIDs of the devices that CUDA enumerates, as 32 hexadecimal digits each.
 
-    ``value`` and ``order`` are those of ``CUDA_VISIBLE_DEVICES`` and ``CUDA_DEVICE_ORDER``,
-    ``None`` where unset. The driver is asked once for each combination with ``machine``. One that
-    :func:`nvitop.api.libcuda.use_library` replaced is asked for ``visible_uuids(value, order)``, or
-    not at all if it has no such function.
+    A driver that was replaced by :func:`nvitop.api.libcuda.use_library` is queried with
+    ``visible_uuids(value, order)``, if it has such a function.
+
+    Args:
+        value: Value of ``CUDA_VISIBLE_DEVICES``, ``None`` if not set.
+        order: Value of ``CUDA_DEVICE_ORDER``, ``None`` if not set.
+        machine: The GPUs; a result is remembered for each combination of the three.
+        clock: Time in seconds.
+
+    Returns:
+        The UUIDs, ``None`` if CUDA does not respond.
     """
     replacement = libcuda.used_library()
     if replacement is not None and not isinstance(replacement, ctypes.CDLL):
         visible_uuids = getattr(replacement, 'visible_uuids', None)
         return None if visible_uuids is None else tuple(map(digits, visible_uuids(value, order)))
     key = (value, order, machine)
-    with _lock:  # held while asking: who asks the same waits for the same answer
-        answer = _answers.get(key)
+    with _lock:  # held during the query: other threads wait for the same result
+        answer = _results.get(key)
         now = clock()
         if answer is None or (answer.uuids is None and now - answer.time >= RETRY_SECONDS):
-            _answers.pop(key, None)
-            answer = _answers[key] = _ProgramResult(_ask(value, order), now)
-            while len(_answers) > MAX_ANSWERS:
-                del _answers[next(iter(_answers))]
+            _results.pop(key, None)
+            answer = _results[key] = _ProgramResult(_ask(value, order), now)
+            while len(_results) > MAX_RESULTS:
+                del _results[next(iter(_results))]
         return answer.uuids
 
 
 def forget() -> None:
-    """Forget all answers, so that the driver is asked again."""
+    """Drop all results, so that the driver is queried again."""
     with _lock:
-        _answers.clear()
+        _results.clear()
 
 
 def _ask(value: str | None, order: str | None) -> tuple[str, ...] | None:
-    """Run the helper process; its failure is logged, not raised."""
+    """Run the helper process and log its failure."""
     if not sys.executable or getattr(sys, 'frozen', False):
-        return None  # a program packed into one file would start itself
+        return None  # sys.executable is the frozen program, not Python
     environment = dict(os.environ)
     for name, text in (('CUDA_VISIBLE_DEVICES', value), ('CUDA_DEVICE_ORDER', order)):
         environment.pop(name, None)
@@ -97,23 +104,23 @@ def _ask(value: str | None, order: str | None) -> tuple[str, ...] | None:
     try:
         answer: object = json.loads(_run(environment))
     except subprocess.TimeoutExpired:
-        LOGGER.warning('The CUDA driver gave no list of devices in %g s.', TIMEOUT_SECONDS)
+        LOGGER.warning('The CUDA driver did not list its devices within %g s.', TIMEOUT_SECONDS)
         return None
     except (OSError, ValueError) as ex:
-        LOGGER.warning('The CUDA driver could not be asked for its devices: %s', ex)
+        LOGGER.warning('Cannot query the CUDA driver for its devices: %s', ex)
         return None
     if isinstance(answer, list):
         return tuple(map(str, answer))
     if answer == libcuda.CUDA_ERROR_NO_DEVICE:
         return ()
     log = LOGGER.debug if answer == libcuda.CUDA_ERROR_FILE_NOT_FOUND else LOGGER.warning
-    log('The CUDA driver gave no list of devices: error code %s', answer)
+    log('The CUDA driver did not list its devices: error code %s', answer)
     return None
 
 
 def _run(environment: dict[str, str]) -> str:
-    """What the program prints."""
-    # Isolated and without site packages it starts in a third of the time, and always the same.
+    """Return the output of the program."""
+    # Isolated and without site packages, it starts three times as fast and independent of settings.
     process = subprocess.Popen(
         [sys.executable, '-I', '-S', '-', *cuda_files()],
         stdin=subprocess.PIPE,
@@ -126,7 +133,7 @@ def _run(environment: dict[str, str]) -> str:
         return process.communicate(inspect.getsource(visible_program), timeout=TIMEOUT_SECONDS)[0]
     except BaseException:
         process.kill()
-        # One that hangs inside the driver does not die, and is not waited for.
+        # A process that hangs inside the driver cannot be killed.
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.communicate(timeout=1.0)
         raise

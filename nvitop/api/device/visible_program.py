@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of the helper process that asks CUDA for its devices. Needs nothing of nvitop.
+"""Helper program that prints the devices of CUDA. It does not import nvitop.
 
-Its arguments are the places where the CUDA driver may be. It prints a JSON list of UUIDs, in CUDA's
+The arguments are possible paths of the CUDA driver. The output is a JSON list of UUIDs in CUDA's
 order, or the error code of the driver.
 """
 
@@ -17,7 +17,7 @@ FILE_NOT_FOUND = 301
 
 
 def load(paths: list[str]) -> Any:
-    """The first library that loads, or None."""
+    """Return the first library that loads, or None."""
     loader = getattr(ctypes, 'WinDLL', ctypes.CDLL)
     for path in paths:
         with contextlib.suppress(OSError):
@@ -26,10 +26,10 @@ def load(paths: list[str]) -> Any:
 
 
 def uuids(cuda: Any) -> int | list[str]:
-    """The UUIDs of the devices as 32 hexadecimal digits, or the first error code."""
+    """Return the UUIDs of the devices as 32 hexadecimal digits, or the first error code."""
     count, device, uuid = ctypes.c_int(), ctypes.c_int(), (ctypes.c_ubyte * 16)()
     error = cuda.cuInit(ctypes.c_uint(0)) or cuda.cuDeviceGetCount(ctypes.byref(count))
-    # Of a MIG device the old function gives the UUID of its GPU.
+    # For a MIG device the old function returns the UUID of the GPU.
     uuid_of = getattr(cuda, 'cuDeviceGetUuid_v2', None) or cuda.cuDeviceGetUuid
     found = []
     for ordinal in range(0 if error else count.value):
@@ -42,7 +42,7 @@ def uuids(cuda: Any) -> int | list[str]:
 
 
 def main(paths: list[str]) -> None:
-    """Print what the driver says."""
+    """Print the devices or the error code."""
     cuda = load(paths)
     print(json.dumps(FILE_NOT_FOUND if cuda is None else uuids(cuda)))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA's rules for ``CUDA_VISIBLE_DEVICES``: a value and a machine in, devices out. Pure."""
+"""CUDA's rules for ``CUDA_VISIBLE_DEVICES``, as pure functions of the value and the GPUs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nvitop.namedtuple import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-#: What CUDA reads of an index: like C's ``strtoul``, so ``'1st'`` is 1. More digits are no index.
+#: An index, parsed like C's ``strtoul``: ``'1st'`` is 1. More than 9 digits are not an index.
 _INDEX = r'\s*\+?0*([0-9]{1,9})(?![0-9])'
-#: A MIG device by its GPU and the two instances, the only form before R470.
+#: A MIG device by its GPU and its two instances, the only form before R470.
 _INSTANCES = 'MIG-(GPU-[^/]*)/([0-9]+)/([0-9]+)'
 _PREFIX = '^(mig-)?(gpu-)?'
 
@@ -22,15 +22,15 @@ _PREFIX = '^(mig-)?(gpu-)?'
 class VisibleMig(NamedTuple):
     """A MIG device: one compute instance."""
 
-    #: NVML index of the GPU, index of the MIG device on it.
+    #: (GPU index, MIG index).
     nvml_index: tuple[int, int]
     uuid: str
     gpu_uuid: str
     gpu_instance_id: int
     compute_instance_id: int
 
-    def is_meant_by(self, identifier: str) -> bool:
-        """Whether ``identifier`` is its UUID, the beginning of it, or names its instances."""
+    def matches(self, identifier: str) -> bool:
+        """Return whether ``identifier`` is a prefix of the UUID or names the instances."""
         instances = re.fullmatch(_INSTANCES, identifier)
         return self.uuid.startswith(identifier) or (
             instances is not None
@@ -51,8 +51,8 @@ class VisibleGpu(NamedTuple):
     is_mig_mode_enabled: bool = False
     migs: tuple[VisibleMig, ...] = ()
 
-    def is_meant_by(self, identifier: str) -> bool:
-        """Whether ``identifier`` is its UUID or the beginning of it."""
+    def matches(self, identifier: str) -> bool:
+        """Return whether ``identifier`` is a prefix of the UUID."""
         return self.uuid.startswith(identifier)
 
 
@@ -60,12 +60,12 @@ CudaVisible = Union[VisibleGpu, VisibleMig]
 
 
 def digits(uuid: str) -> str:
-    """The hexadecimal digits of a UUID, with or without the prefix of NVML."""
+    """Return the hexadecimal digits of a UUID, with or without the prefix of NVML."""
     return uuid.rpartition('GPU-')[2].rpartition('MIG-')[2].replace('-', '').lower()
 
 
 class OnlyCudaKnowsError(Exception):
-    """The answer depends on something that only the CUDA driver decides."""
+    """The result depends on something that only the CUDA driver can decide."""
 
 
 def select(
@@ -75,11 +75,16 @@ def select(
     is_in_cuda_order: Callable[[], bool],
     guess: bool = False,
 ) -> list[CudaVisible]:
-    """The devices that CUDA enumerates, in its order, when the variable has ``value``.
+    """Return the devices that CUDA enumerates, in its order.
 
-    ``gpus`` are in PCI order; ``is_in_cuda_order`` is asked, once at most, when it matters whether
-    that is CUDA's order too. Raises :exc:`OnlyCudaKnowsError` where that and other things are not
-    certain, unless a best ``guess`` is asked for.
+    Args:
+        value: Value of ``CUDA_VISIBLE_DEVICES``, ``None`` if not set.
+        gpus: The GPUs in PCI order.
+        is_in_cuda_order: Returns whether CUDA has the same order. Called at most once, if needed.
+        guess: Return the most likely result instead of raising.
+
+    Raises:
+        OnlyCudaKnowsError: The result is not certain.
     """
     if value is None:
         if not guess and not is_in_cuda_order():
@@ -103,7 +108,7 @@ def select(
 def _require_certain_indices(
     gpus: Sequence[VisibleGpu], is_in_cuda_order: Callable[[], bool]
 ) -> None:
-    """Raise unless an index of CUDA is a position in ``gpus``."""
+    """Raise unless CUDA indices are positions in ``gpus``."""
     if not all(_is_usable(gpu) for gpu in gpus):
         raise OnlyCudaKnowsError('whether a GPU in MIG mode without instances is counted')
     if not is_in_cuda_order():
@@ -111,23 +116,23 @@ def _require_certain_indices(
 
 
 def _is_usable(device: CudaVisible) -> bool:
-    """Whether CUDA can compute on it: not on a GPU that is in MIG mode and has no instances."""
+    """Return whether CUDA can use the device: not a GPU in MIG mode without instances."""
     return isinstance(device, VisibleMig) or not device.is_mig_mode_enabled or bool(device.migs)
 
 
 def _enumerated(devices: Sequence[CudaVisible]) -> list[CudaVisible]:
-    """What CUDA makes of the devices it may use: with MIG at most one instance and nothing else."""
-    seen: list[CudaVisible] = [
+    """Return the devices that CUDA enumerates: either GPUs or a single MIG device."""
+    usable: list[CudaVisible] = [
         device.migs[0] if isinstance(device, VisibleGpu) and device.migs else device
         for device in devices
         if _is_usable(device)
     ]
-    migs = [device for device in seen if isinstance(device, VisibleMig)]
-    return [migs[0]] if migs else seen
+    migs = [device for device in usable if isinstance(device, VisibleMig)]
+    return [migs[0]] if migs else usable
 
 
 def _indices(identifiers: Sequence[str]) -> Iterator[int]:
-    """The leading identifiers that are indices; what follows the first that is none is ignored."""
+    """Yield the leading indices, up to the first identifier that is not an index."""
     for identifier in identifiers:
         match = re.match(_INDEX, identifier)
         if match is None:
@@ -138,20 +143,18 @@ def _indices(identifiers: Sequence[str]) -> Iterator[int]:
 def _by_uuid(
     identifiers: Sequence[str], gpus: Sequence[VisibleGpu], *, guess: bool
 ) -> Iterator[CudaVisible]:
-    """The devices of the leading identifiers that belong to one device each, all of one kind."""
+    """Yield the devices of the leading identifiers that match one device each, all of one kind."""
     devices: list[CudaVisible] = [*gpus, *(mig for gpu in gpus for mig in gpu.migs)]
     kind: type[CudaVisible] | None = None
     for identifier in identifiers:
         device = _only_one(identifier, devices)
-        is_spelt_well = device is not None
+        is_exact = device is not None
         if device is None:
-            device = _only_one(_as_nvidia_smi_writes(identifier), devices)
+            device = _only_one(_in_nvidia_smi_form(identifier), devices)
         if device is None:
             return
-        # Of blanks, of capitals, and of MIG devices behind GPUs NVIDIA says nothing.
-        if not guess and (
-            not is_spelt_well or (kind is VisibleGpu and isinstance(device, VisibleMig))
-        ):
+        # NVIDIA documents neither spaces and capitals nor MIG devices after GPUs.
+        if not guess and (not is_exact or (kind is VisibleGpu and isinstance(device, VisibleMig))):
             raise OnlyCudaKnowsError(f'whether {identifier!r} is valid here')
         if kind not in (None, type(device)):
             return
@@ -160,10 +163,10 @@ def _by_uuid(
 
 
 def _only_one(identifier: str, devices: Sequence[CudaVisible]) -> CudaVisible | None:
-    meant = [device for device in devices if device.is_meant_by(identifier)]
-    return meant[0] if len(meant) == 1 else None
+    matching = [device for device in devices if device.matches(identifier)]
+    return matching[0] if len(matching) == 1 else None
 
 
-def _as_nvidia_smi_writes(identifier: str) -> str:
+def _in_nvidia_smi_form(identifier: str) -> str:
     lower = identifier.strip().lower()
     return re.sub(_PREFIX, lambda prefix: prefix.group().upper(), lower)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Window: a rate from two readings of a counter, the later of which is kept for the next rate."""
+"""Window: a value from two readings some time apart. The later one serves the next value too."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _SHORTEST_SECONDS = 0.1
 
 
 class HostFacts(NamedTuple):
-    """Values of a process at one moment, as :meth:`HostProcess.facts` reads them."""
+    """Values of a process at one moment, as read by ``HostProcess.facts()``."""
 
     is_running: bool
     #: One of psutil's ``STATUS_*``, ``'terminated'``, or :data:`~nvitop.NA` for a hidden process.

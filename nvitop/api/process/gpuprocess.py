@@ -43,7 +43,7 @@ _failsafe = threading.local()
 
 
 class UsedDevice(Protocol):
-    """What a process needs of the :class:`nvitop.Device` it runs on."""
+    """The part of :class:`nvitop.Device` that a process needs."""
 
     def memory_total(self) -> int | NaType:
         """Memory in bytes."""

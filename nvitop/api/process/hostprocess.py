@@ -226,17 +226,17 @@ class HostProcess(psutil.Process):
         if self._linux is not None:
             return self._linux.facts()
         try:
-            return self._facts_of_psutil()
+            return self._read_with_psutil()
         except psutil.AccessDenied:
             return HIDDEN
         except psutil.NoSuchProcess:
             return GONE
 
     def measured_again(self, facts: HostFacts) -> HostFacts:
-        """Return recent facts with the CPU usage and the status read again. Never raises."""
+        """Return recent values with the CPU usage and the status read again. Never raises."""
         return self.facts() if self._linux is None else self._linux.measured_again(facts)
 
-    def _facts_of_psutil(self) -> HostFacts:
+    def _read_with_psutil(self) -> HostFacts:
         if not self.is_running():
             return GONE
         with self.oneshot():

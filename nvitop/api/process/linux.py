@@ -53,13 +53,13 @@ class LinuxProcess:
     def facts(self) -> HostFacts:
         """Return what a process list shows, from a few short reads. Never raises."""
         try:
-            return self._facts()
+            return self._read()
         except (FileNotFoundError, ProcessLookupError):
             return GONE
         except UNREADABLE:
             return HIDDEN
 
-    def _facts(self) -> HostFacts:
+    def _read(self) -> HostFacts:
         stat = procfs.cached_stat(self.pid)
         cmdline = None
         try:
@@ -93,7 +93,7 @@ class LinuxProcess:
         )
 
     def measured_again(self, facts: HostFacts) -> HostFacts:
-        """Return recent facts with the CPU usage and the status read again. Never raises."""
+        """Return recent values with the CPU usage and the status read again. Never raises."""
         try:
             stat = procfs.read_stat(self.pid)
         except UNREADABLE:

@@ -33,7 +33,7 @@ class ObservedProcess(Protocol):
         """Return what a process list shows. Never raises."""
 
     def measured_again(self, facts: HostFacts) -> HostFacts:
-        """Return recent facts with the CPU usage and the status read again. Never raises."""
+        """Return recent values with the CPU usage and the status read again. Never raises."""
 
     def num_threads(self) -> int:
         """Return the number of threads."""

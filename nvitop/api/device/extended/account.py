@@ -9,7 +9,7 @@ from nvitop.namedtuple import NamedTuple
 
 
 class AccountedProcess(NamedTuple):
-    """What a process has used over its life, each value ``NA`` if unknown."""
+    """Account of a process over its life, each value ``NA`` if unknown."""
 
     pid: int
     #: Utilization in percent, averaged over its life.

@@ -119,7 +119,7 @@ class ExtendedHealthMixin(DeviceBase):
         return self._field_flag(_FIELD_DRAIN_AND_RESET_STATUS)
 
     def recovery_action(self) -> str:
-        """What makes the GPU usable again, such as ``'GPU Reset'``; ``'None'`` if it is usable.
+        """Action that makes the GPU usable again, such as ``'GPU Reset'``; ``'None'`` if it is usable.
 
         NVML: ``NVML_FI_DEV_GET_GPU_RECOVERY_ACTION`` · nvidia-smi: ``gpu_recovery_action``
         """
