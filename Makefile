@@ -125,6 +125,7 @@ docs: ## build the documentation in docs/_build/html; needs Python 3.11
 	@test -x $(DOCS) || $(PYTHON) tools/make_venv.py .venvs/docs
 	@$(DOCS) -m pip --quiet --disable-pip-version-check install --editable . -r docs/requirements.txt
 	@$(DOCS) -m sphinx -q -W -n --keep-going docs docs/_build/html
+	@$(DOCS) -m docs.check docs/_build/html
 	@echo 'Built: docs/_build/html/index.html'
 
 # The program's own tables, commands and screens; tests fail while the documentation differs from them.
@@ -132,6 +133,7 @@ docs: ## build the documentation in docs/_build/html; needs Python 3.11
 update-docs: $(VENV)/.made ## update the tables and pictures in the documentation
 	@$(BIN)/python -m docs.tables
 	@$(BIN)/python -m docs.pictures
+	@$(BIN)/python -m docs.charts
 
 # A separate environment for the packaging tools, because it is large.
 .venvs/delivery/.made: pyproject.toml

@@ -1,6 +1,6 @@
-"""Pictures of the real screens for the documentation: ``python -m docs.pictures``.
+"""Draw pictures of the real screens for the documentation: ``make update-docs``.
 
-Each is what ``draw_frame`` draws of a stored machine, as SVG; a test compares them.
+Each picture is a frame of ``draw_frame`` with a stored sample, as SVG. A test fails if one is out of date.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from tests.gui.samples import NOW, SAMPLES, history_of, with_details, with_famil
 
 FOLDER = pathlib.Path(__file__).parent / 'images'
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 16, 8
-#: With which a character of most fonts is as wide as a cell, and where it stands in it.
+#: Font size at which most fonts are as wide as a cell, and the baseline within a cell.
 FONT_SIZE, BASELINE = 13.29, 12
 FOREGROUND, BACKGROUND = '#d0d0d0', '#16181d'
-#: The palette that xterm's users know, and the grey of dim text.
+#: The 16 basic colors.
 BASIC = '000000 cd3131 0dbc79 d7ba2e 3b8eea c264c8 29b8db e5e5e5 666666 f14c4c 23d18b f5f543 3b8eea d670d6 29b8db ffffff'
 
 
 class Picture(NamedTuple):
-    """A screen of a stored machine, and the keys that lead there."""
+    """Stored sample, size of the screen, and the keys that lead to it."""
 
     machine: str
     width: int
@@ -42,15 +42,16 @@ class Picture(NamedTuple):
 
 
 PICTURES = {
-    'main': Picture('h100x8', 136, 54),
-    'details': Picture('workstation', 123, 24, 'd'),
+    'main': Picture('h100x8', 132, 58, 'f'),
+    'narrow': Picture('h100x8', 46, 30),
+    'details': Picture('h100x8', 132, 28, 'c H d'),
     'tree': Picture('h100x8', 110, 19, 't Down Down Down'),
     'metrics': Picture('h100x8', 123, 30, 'Down Enter'),
 }
 
 
 def color_of(number: int) -> str:
-    """The colour with this number in a palette of 256, as SVG says it."""
+    """Return the SVG color for a number in the palette of 256 colors."""
     if number < 16:
         return f'#{BASIC.split()[number]}'
     if number >= 232:
@@ -63,7 +64,7 @@ def color_of(number: int) -> str:
 
 
 class Paint(NamedTuple):
-    """How a piece of text is painted: colours as SVG says them, ``''`` for none behind it."""
+    """SVG colors and attributes of a text; ``back`` is ``''`` without a background."""
 
     front: str
     back: str
@@ -72,7 +73,7 @@ class Paint(NamedTuple):
 
 
 def paint_of(look: Look) -> Paint:
-    """The paint of a look."""
+    """Return the SVG colors and attributes of a look."""
     front = FOREGROUND if look.foreground == DEFAULT else color_of(look.foreground)
     back = '' if look.background == DEFAULT else color_of(look.background)
     if look.reverse:
@@ -88,18 +89,18 @@ def paint_of(look: Look) -> Paint:
 
 
 class Canvas:
-    """An SVG picture of cells. Lines, blocks and dots are shapes: no font has to have them."""
+    """SVG picture of terminal cells. Lines, blocks and dots are shapes, so fonts need not have them."""
 
     def __init__(self) -> None:
         self.backgrounds: list[str] = []
         self.texts: list[str] = []
-        #: Colour and opacity → pieces of a path that is filled.
+        #: Color and opacity → pieces of a filled path.
         self.shapes: dict[tuple[str, str], list[str]] = {}
-        #: Colour, opacity, column of dots → first and last row of dots of each run.
+        #: Color, opacity and column of dots → first and last row of each run of dots.
         self.dots: dict[tuple[str, str, int], list[list[int]]] = {}
 
     def write(self, x: int, y: int, text: str, paint: Paint) -> None:
-        """A span of a row."""
+        """Add a span of a row."""
         left, top = MARGIN + x * CELL_WIDTH, MARGIN + y * CELL_HEIGHT
         cells = cell_width(text)
         if paint.back:
@@ -146,7 +147,7 @@ class Canvas:
                         runs.append([row, row])
 
     def svg(self, columns: int, rows: int) -> str:
-        """The whole picture."""
+        """Return the whole picture."""
         width, height = columns * CELL_WIDTH + 2 * MARGIN, rows * CELL_HEIGHT + 2 * MARGIN
         for (front, opacity, column), runs in self.dots.items():
             left = MARGIN + column * CELL_WIDTH // 2
@@ -173,7 +174,7 @@ class Canvas:
 
 
 def _rectangles(char: str) -> list[tuple[int, int, int, int]]:
-    """The rectangles that a line or block is made of: left, top, width, height in its cell."""
+    """Return the rectangles of a line or block: left, top, width and height within its cell."""
     if char in _BLOCKS:
         return [(0, 0, CELL_WIDTH * (8 - _BLOCKS.index(char)) // 8, CELL_HEIGHT)]
     if char == '░':
@@ -188,7 +189,7 @@ def _rectangles(char: str) -> list[tuple[int, int, int, int]]:
     return pieces + ([(middle_x, top, 1, bottom - top)] if up or down else [])
 
 
-#: Characters that are one shape however many of them stand in a row.
+#: Characters of which a run is drawn as one shape.
 _ENDLESS = '─═█'
 _BLOCKS = '█▉▊▋▌▍▎▏'
 _FONT = (
@@ -202,7 +203,7 @@ _SHAPES = f'[{_BLOCKS}{_DOUBLE}{_LEFT}{_RIGHT}{_UP}{_DOWN}░\u2800-\u28ff]+'
 
 
 def to_svg(buffer: Buffer, theme: Theme) -> str:
-    """The screen as an SVG picture."""
+    """Return a screen as an SVG picture."""
     canvas = Canvas()
     for y in range(buffer.height):
         for x, text, style in buffer.row(y):
@@ -211,7 +212,7 @@ def to_svg(buffer: Buffer, theme: Theme) -> str:
 
 
 def draw(picture: Picture) -> Buffer:
-    """Draw the screen of a picture."""
+    """Return the screen of a picture."""
     sample = with_details(with_families(SAMPLES[picture.machine]))
     state = AppState(picture.width, picture.height, timestamp=NOW, version=__version__)
     events: list[Event] = [SampleArrived(sample), *map(KeyPressed, picture.keys.split())]

@@ -1,11 +1,12 @@
-"""Write what the documentation has from tables: ``python -m docs.tables``.
+"""Update the generated tables of the documentation: ``make update-docs``.
 
-What stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is made from the tables that the
-program itself uses, so the two cannot differ; a test compares them.
+The text between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is made from the program's own tables
+and parsers. A test fails if it is out of date.
 """
 
 from __future__ import annotations
 
+import argparse
 import pathlib
 import re
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,17 +15,19 @@ from nvitop.api.device import Device
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, PROCESS_METRICS
 from nvitop.console.config import SETTINGS, Setting
-from nvitop.console.options import THEME_NAMES
+from nvitop.console.options import THEME_NAMES, make_parser
 from nvitop.gui.model.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USER_COLUMNS, Column
 from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import all_groups
 from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.state.rebinding import USUAL_KEYS
+from nvitop.query.command import make_parser as make_query_parser
+from nvitop.select.command import make_parser as make_select_parser
 
 ROOT = pathlib.Path(__file__).parent.parent
 
-#: What stands in the device panel → the metrics it is made of.
+#: Heading in the device panel → metrics that it shows.
 DEVICE_CELLS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('GPU', ('index',)),
     ('Name', ('name',)),
@@ -43,13 +46,14 @@ DEVICE_CELLS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('Compute M.', ('compute_mode',)),
     ('BAR1 (MIG devices)', ('bar1_memory_used', 'bar1_memory_percent')),
 )
-#: The same for the bars and the details.
+#: Title of a bar → metrics that it shows.
 BARS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('MEM', ('memory_percent', 'memory_used')),
     ('MBW', ('memory_utilization', 'memory_clock')),
     ('UTL', ('gpu_utilization', 'sm_clock')),
     ('PWR', ('power_usage', 'power_limit')),
 )
+#: Title in the device details → metrics that it shows; titles in parentheses are not on the screen.
 DETAILS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('Link', ('pcie_link_generation', 'pcie_link_width')),
     ('Link!', ('pcie_link_down_trained',)),
@@ -63,76 +67,82 @@ DETAILS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('(energy)', ('total_energy',)),
     ('(last)', ('clock_event_reasons',)),
 )
-#: Metric → where it comes from, where its method's first words do not say it.
+#: Metric → source, if the docstring of its method does not name a function.
 SOURCES = {
     'index': '`nvmlDeviceGetHandleByIndex`',
-    'memory_percent': 'the two of Memory-Usage',
+    'memory_percent': '`memory_used` / `memory_total`',
     'bar1_memory_percent': '`nvmlDeviceGetBAR1MemoryInfo`',
     'pcie_link_down_trained': '`nvmlDeviceGetMaxPcieLinkGeneration`, `nvmlDeviceGetMaxPcieLinkWidth`',
-    'pcie_tx_throughput': '`NVML_FI_DEV_PCIE_COUNT_TX_BYTES`, else `nvmlDeviceGetPcieThroughput`',
-    'pcie_rx_throughput': '`NVML_FI_DEV_PCIE_COUNT_RX_BYTES`, else `nvmlDeviceGetPcieThroughput`',
+    'pcie_tx_throughput': '`NVML_FI_DEV_PCIE_COUNT_TX_BYTES` or `nvmlDeviceGetPcieThroughput`',
+    'pcie_rx_throughput': '`NVML_FI_DEV_PCIE_COUNT_RX_BYTES` or `nvmlDeviceGetPcieThroughput`',
     'nvlink_tx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`',
     'nvlink_rx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX`',
 }
-#: Column of processes → unit, and where it comes from.
+#: Column of the process list → unit and source.
 PROCESS_SOURCES: dict[str, tuple[str, str]] = {
     'gpu': ('', 'NVML index, PCI bus order'),
     'pid': ('', '`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
-    'type': ('', 'in which of these lists it is'),
+    'type': ('', 'the lists that contain the process'),
     'user': ('', 'psutil `username`'),
-    'gpu_memory': ('B', 'the lists above (`usedGpuMemory`)'),
-    'gpu_memory_percent': ('%', 'the same / `memory_total` of the device'),
+    'gpu_memory': ('B', 'the same lists (`usedGpuMemory`)'),
+    'gpu_memory_percent': ('%', '`GPU-MEM` / `memory_total`'),
     'sm': (
         '%',
-        '`nvmlDeviceGetProcessUtilization` (`smUtil`), mean of all samples since the last read',
+        '`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading',
     ),
-    'gmbw': ('%', 'the same (`memUtil`)'),
-    'encoder': ('%', 'the same (`encUtil`)'),
-    'decoder': ('%', 'the same (`decUtil`)'),
+    'gmbw': ('%', '`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
+    'encoder': ('%', '`nvmlDeviceGetProcessUtilization` (`encUtil`)'),
+    'decoder': ('%', '`nvmlDeviceGetProcessUtilization` (`decUtil`)'),
     'cpu': ('% of a core', 'psutil `cpu_percent`'),
     'memory': ('%', 'psutil `memory_percent`'),
     'host_memory': ('B', 'psutil `memory_info().rss`'),
-    'time': ('', 'now − psutil `create_time`'),
+    'time': ('', 'current time − psutil `create_time`'),
     'command': ('', 'psutil `cmdline`, quoted for a shell'),
 }
-#: The same of the tree and of the users, where it is not that of processes.
+#: Column of the tree → unit and source.
 TREE_SOURCES: dict[str, tuple[str, str]] = {
     **PROCESS_SOURCES,
     'pid': ('', 'psutil `pids`, `ppid`'),
-    'device': ('', 'the lists of processes on each GPU'),
+    'device': ('', 'the process lists of each GPU'),
     'threads': ('count', 'psutil `num_threads`'),
 }
+#: Column of the user summary → unit and source.
 USER_SOURCES: dict[str, tuple[str, str]] = {
     'user': PROCESS_SOURCES['user'],
-    'processes': ('count', 'PIDs of the rows of processes'),
+    'processes': ('count', 'PIDs of the process rows'),
     'gpu_memory': ('B', 'sum of `GPU-MEM`'),
-    'gpu_memory_percent': ('%', 'the same / sum of `memory_total`'),
+    'gpu_memory_percent': ('%', '`GPU-MEM` / sum of `memory_total`'),
     'sm': ('%', 'sum of `%SM` on each device'),
     'devices': ('', 'NVML index, PCI bus order'),
 }
-#: What stands in the host panel: title, what it is, unit, and where it comes from.
+#: Host panel: title, meaning, unit, source.
 HOST: tuple[tuple[str, str, str, str], ...] = (
     (
         'Load Average',
-        'processes that run or wait for a CPU or disk, mean of 1, 5, 15 minutes; `LOAD` of 1',
+        'processes that run or wait for a CPU or disk, averaged over 1, 5 and 15 minutes; `LOAD` is the first',
         'count',
         '`getloadavg`',
     ),
     (
         'CPU',
-        'share of time in which CPUs were busy, mean of all; waiting for disks is idle',
+        'share of time in which the CPUs were busy; waiting for disks counts as idle',
         '%',
         'psutil `cpu_times`',
     ),
-    ('UPTIME', 'since the machine was started, sleep included', 'h:m:s', 'psutil `boot_time`'),
-    ('MEM', 'memory in use (what is not available) / total', '%', 'psutil `virtual_memory`'),
-    ('USED', 'memory in use', 'B', 'the same'),
+    (
+        'UPTIME',
+        'time since the machine was started, including sleep',
+        'h:m:s',
+        'psutil `boot_time`',
+    ),
+    ('MEM', 'memory that is not available / total', '%', 'psutil `virtual_memory`'),
+    ('USED', 'memory that is not available', 'B', 'psutil `virtual_memory`'),
     ('SWP', 'swap space in use / total', '%', 'psutil `swap_memory`'),
 )
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The lines of a Markdown table."""
+    """Yield the lines of a Markdown table."""
     yield f'| {" | ".join(heading)} |'
     yield f'|{" --- |" * len(heading)}'
     for row in rows:
@@ -140,27 +150,27 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 
 
 def code(text: str) -> str:
-    """Text as code, also where it holds a backtick."""
+    """Format text as code, even if it contains a backtick."""
     return f'`` {text} ``' if '`' in text else f'`{text}`'
 
 
 def keys() -> Iterator[str]:
-    """Every key, from the table of bindings and from what the help says beside it."""
+    """Yield every key, from the groups of the help screen."""
     for group in all_groups(AppState()):
         if group.kind == 'legend':
             continue
-        yield f'**{group.heading}**'
+        yield f'## {group.heading}'
         yield ''
         rows = (
             (' '.join(code(key) for key in entry.keys.split()), entry.text)
             for entry in group.entries
         )
-        yield from table(('keys', 'what they do'), rows)
+        yield from table(('keys', 'action'), rows)
         yield ''
 
 
 def metric_rows(cells: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[Sequence[str]]:
-    """What is shown, unit, meaning and source of each metric."""
+    """Yield title, meaning, unit, source and nvidia-smi name of each metric."""
     for shown, names in cells:
         for name in names:
             metric = METRICS_BY_NAME[name]
@@ -175,50 +185,50 @@ def metric_rows(cells: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[Sequen
 
 
 def metric_table(cells: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[str]:
-    """A table of metrics with their sources."""
-    heading = ('shown', 'what it is', 'unit', 'NVML', '`nvidia-smi --query-gpu`')
+    """Yield a table of metrics with their sources."""
+    heading = ('title', 'meaning', 'unit', 'NVML', '`nvidia-smi --query-gpu`')
     yield from table(heading, metric_rows(cells))
 
 
 def process_columns() -> Iterator[str]:
-    """The columns of the process panel."""
+    """Yield the table of the columns of the process list."""
     rows = []
     for column in COLUMNS:
         unit, source = PROCESS_SOURCES[column.name]
         order = next((code(f'o{o.letter}') for o in ORDERS if o.name == column.order), '')
         title = code(column.title) if column.title else '(no heading)'
         rows.append((title, code(column.name), column.help, unit, source, order))
-    yield from table(('column', 'name', 'what it is', 'unit', 'from', 'sorted by'), rows)
+    yield from table(('column', 'name', 'meaning', 'unit', 'source', 'sort key'), rows)
 
 
 def column_table(columns: Sequence[Column]) -> Iterator[str]:
-    """Columns of another list."""
-    yield from table(('column', 'what it is'), ((code(c.title), c.help) for c in columns))
+    """Yield a table of columns and their meaning."""
+    yield from table(('column', 'meaning'), ((code(c.title), c.help) for c in columns))
 
 
 def measured_table(
     columns: Sequence[Column], sources: Mapping[str, tuple[str, str]]
 ) -> Iterator[str]:
-    """The same with units and where the numbers come from."""
+    """Yield a table of columns with their meaning, unit and source."""
     rows = ((code(c.title), c.help, *sources[c.name]) for c in columns)
-    yield from table(('column', 'what it is', 'unit', 'from'), rows)
+    yield from table(('column', 'meaning', 'unit', 'source'), rows)
 
 
 def host() -> Iterator[str]:
-    """What stands in the host panel."""
+    """Yield the table of the host panel."""
     rows = ((code(title), *rest) for title, *rest in HOST)
-    yield from table(('shown', 'what it is', 'unit', 'from'), rows)
+    yield from table(('title', 'meaning', 'unit', 'source'), rows)
 
 
 def graphs() -> Iterator[str]:
-    """What the graphs of the devices can plot."""
+    """Yield the table of the device graphs."""
     rows = ((code(g.title), METRICS_BY_NAME[g.metric].help, g.unit, code(g.metric)) for g in GRAPHS)
-    yield from table(('title', 'what it is', 'unit', 'metric'), rows)
+    yield from table(('title', 'meaning', 'unit', 'metric'), rows)
 
 
 def metrics() -> Iterator[str]:
-    """Everything that can be measured on a device."""
-    heading = ('name', 'what it is', 'unit', 'asked', 'MIG devices', '`nvidia-smi --query-gpu`')
+    """Yield the table of device metrics."""
+    heading = ('name', 'meaning', 'unit', 'read', 'MIG', '`nvidia-smi --query-gpu`')
     rows = (
         (
             code(metric.name),
@@ -234,15 +244,15 @@ def metrics() -> Iterator[str]:
 
 
 def extended_metrics() -> Iterator[str]:
-    """What is asked of a device only by name."""
-    heading = ('name', 'what it is', 'unit', '`nvidia-smi --query-gpu`')
+    """Yield the table of extended device metrics."""
+    heading = ('name', 'meaning', 'unit', '`nvidia-smi --query-gpu`')
     rows = ((code(m.name), m.help, m.unit, code(m.query or '')) for m in EXTENDED_METRICS)
     yield from table(heading, rows)
 
 
 def process_metrics() -> Iterator[str]:
-    """Everything that is known of a process on a device."""
-    heading = ('name', 'what it is', 'unit', '`nvidia-smi --query-compute-apps`')
+    """Yield the table of process metrics."""
+    heading = ('name', 'meaning', 'unit', '`nvidia-smi --query-compute-apps`')
     rows = (
         (code(metric.name), metric.help, metric.unit, code(metric.query) if metric.query else '')
         for metric in PROCESS_METRICS
@@ -251,19 +261,19 @@ def process_metrics() -> Iterator[str]:
 
 
 def settings() -> Iterator[str]:
-    """The keys of the configuration file."""
+    """Yield the table of settings in the configuration file."""
     kinds = {
         'bool': '`true` or `false`',
         'seconds': 'seconds',
         'thresholds': 'two percentages',
         'names': 'a list of names',
-        'keys': 'a table: names of actions and lists of keys',
+        'keys': 'a table of actions and lists of keys',
     }
     rows = (
         (
             code(setting.name),
             setting.help,
-            kinds.get(setting.kind) or 'one of ' + ', '.join(map(code, _words(setting))),
+            kinds.get(setting.kind) or ', '.join(map(code, _words(setting))),
         )
         for setting in SETTINGS
     )
@@ -271,38 +281,21 @@ def settings() -> Iterator[str]:
 
 
 def actions() -> Iterator[str]:
-    """What keys can be chosen for."""
+    """Yield the table of actions and their default keys."""
     rows = ((code(name), ' '.join(map(code, keys))) for name, keys in USUAL_KEYS.items())
-    yield from table(('action', 'usual keys'), rows)
+    yield from table(('action', 'default keys'), rows)
 
 
 def _words(setting: Setting) -> Sequence[str]:
     return setting.choices or {'theme': THEME_NAMES}[setting.name]
 
 
-#: Keys that the README has, by the first of their names.
-FIRST_KEYS = (
-    'Up',
-    'Space',
-    'T',
-    '\\',
-    't',
-    'e',
-    'Enter',
-    'U',
-    'd',
-    'C',
-    '.',
-    '/',
-    '!',
-    'z',
-    'h',
-    'q',
-)
+#: Keys in the README, each by its first name.
+FIRST_KEYS = ('Up', 'Space', 'T', '\\', 't', 'Enter', 'U', 'd', '!', 'h')
 
 
 def first_keys() -> Iterator[str]:
-    """The keys to begin with."""
+    """Yield the table of the most important keys."""
     entries = [
         entry
         for group in all_groups(AppState())
@@ -314,11 +307,11 @@ def first_keys() -> Iterator[str]:
         next(entry for entry in entries if entry.keys.split()[0] == key) for key in FIRST_KEYS
     ]
     rows = ((' '.join(code(key) for key in entry.keys.split()), entry.text) for entry in chosen)
-    yield from table(('keys', 'what they do'), rows)
+    yield from table(('keys', 'action'), rows)
 
 
 def bindings() -> Iterator[str]:
-    """The extras that choose a binding by the driver."""
+    """Yield the table of extras that match the binding to a driver."""
     text = (ROOT / 'pyproject.toml').read_text(encoding='utf-8')
     rows = (
         (f"`pip install '.[{extra}]'`", driver, code(release))
@@ -328,7 +321,7 @@ def bindings() -> Iterator[str]:
     yield from table(('command', 'driver', '`nvidia-ml-py`'), rows)
 
 
-#: Extra → drivers whose generation it is.
+#: Extra → drivers of the same generation.
 DRIVERS = {
     'cuda10': 'R410 to R440 (CUDA 10)',
     'cuda11': 'R450 to R520 (CUDA 11)',
@@ -337,22 +330,36 @@ DRIVERS = {
 }
 
 
-def environment() -> Iterator[str]:
-    """The first rows of the variables on the page of the report, which a test compares."""
-    page = (ROOT / 'docs' / 'report.md').read_text(encoding='utf-8')
-    lines = page[page.index('## Environment') :].splitlines()
-    names = ('NVITOP_', 'CUDA_', 'ANSI_', 'LOGLEVEL')
-    yield from lines[2:4]
-    yield from (line for line in lines if line.startswith(tuple(f'| `{name}' for name in names)))
+def options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield a table of options for each group of a parser, with the help texts of the program."""
+    formatter = parser._get_formatter()
+    for group in parser._action_groups:
+        actions = [each for each in group._group_actions if each.help != argparse.SUPPRESS]
+        if not actions:
+            continue
+        yield f'**{(group.title or "").capitalize()}**' + f' ({group.description})' * bool(
+            group.description
+        )
+        yield ''
+        rows = []
+        for action in actions:
+            default = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+            argument = '' if action.nargs == 0 else formatter._format_args(action, default)
+            names = ', '.join(map(code, action.option_strings))
+            text = ' '.join(formatter._expand_help(action).split())
+            rows.append((names + f' {code(argument)}' * bool(argument), text))
+        yield from table(('option', 'meaning'), rows)
+        yield ''
 
 
 Sections = Mapping[str, Callable[[], Iterator[str]]]
 
-#: Page → what is made of it.
+#: Page → generated sections.
 PAGES: dict[str, Sections] = {
-    'README.md': {'bindings': bindings, 'keys': first_keys, 'environment': environment},
-    'docs/monitor.md': {
-        'keys': keys,
+    'README.md': {'keys': first_keys},
+    'docs/install.md': {'bindings': bindings},
+    'docs/keys.md': {'keys': keys},
+    'docs/columns.md': {
         'device cells': lambda: metric_table(DEVICE_CELLS),
         'bars': lambda: metric_table(BARS),
         'details': lambda: metric_table(DETAILS),
@@ -363,21 +370,26 @@ PAGES: dict[str, Sections] = {
         'user columns': lambda: measured_table(USER_COLUMNS, USER_SOURCES),
         'problem columns': lambda: column_table(PROBLEM_COLUMNS),
     },
+    'docs/command-line.md': {
+        'nvitop': lambda: options(make_parser()),
+        'nvitop query': lambda: options(make_query_parser()),
+        'nvisel': lambda: options(make_select_parser()),
+    },
+    'docs/configuration.md': {'settings': settings, 'actions': actions},
     'docs/reference/metrics.md': {
         'metrics': metrics,
         'extended metrics': extended_metrics,
         'process metrics': process_metrics,
     },
-    'docs/reference/configuration.md': {'settings': settings, 'actions': actions},
 }
 
 
 def rewrite(page: str, sections: Sections) -> str:
-    """The page with what is made from tables made anew; every section must be in it once."""
+    """Return the page with new generated sections, each of which it must contain exactly once."""
     for name, lines in sections.items():
         begin, end = f'<!-- begin {name} -->\n', f'<!-- end {name} -->'
         if page.count(begin) != 1 or page.count(end) != 1:
-            raise ValueError(f'the page must have one {begin.strip()} … {end}')
+            raise ValueError(f'the page must contain {begin.strip()} … {end} exactly once')
         before, _, rest = page.partition(begin)
         _, _, after = rest.partition(end)
         text = '\n'.join(lines()).rstrip('\n')
@@ -386,7 +398,7 @@ def rewrite(page: str, sections: Sections) -> str:
 
 
 def main() -> None:
-    """Rewrite the pages."""
+    """Rewrite all pages."""
     for name, sections in PAGES.items():
         path = ROOT / name
         path.write_text(rewrite(path.read_text(encoding='utf-8'), sections), encoding='utf-8')

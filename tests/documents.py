@@ -1,4 +1,4 @@
-"""Blocks of code in the documentation: found, and run where they say what to type."""
+"""Find the code blocks of the documentation, and run their commands."""
 
 from __future__ import annotations
 
@@ -14,44 +14,50 @@ from typing import Iterator, NamedTuple
 from tests.patience import PATIENCE
 
 ROOT = pathlib.Path(__file__).parent.parent
+#: Machine on which all pages run.
+SCENARIO = 'half-busy'
 
 _FENCE = re.compile(r'^( *)(`{3,})([^\n`]*)\n(.*?)^\1\2$', re.MULTILINE | re.DOTALL)
-_MADE = re.compile(r'<!-- begin [\w ]+ -->.*?<!-- end [\w ]+ -->', re.DOTALL)
+_GENERATED = re.compile(r'<!-- begin [\w ]+ -->.*?<!-- end [\w ]+ -->', re.DOTALL)
 
 
 class Block(NamedTuple):
-    """A block of code between fences."""
+    """Code block between fences."""
 
     page: str
     line: int
     language: str
     text: str
-    #: Whether the block before it is Python, with nothing but an empty line between.
+    #: Whether the previous block is Python and directly above.
     follows_python: bool
+    #: Whether the paragraph above says that numbers vary.
+    varies: bool
 
     @property
     def where(self) -> str:
-        """Where it is, as editors take it."""
+        """Position in the format of editors."""
         return f'{self.page}:{self.line}'
 
 
 def blocks_of(page: str) -> list[Block]:
-    """The blocks of a page, without those made from tables, which another test compares."""
+    """Return the blocks of a page, except in generated sections."""
     text = (ROOT / page).read_text(encoding='utf-8')
-    text = _MADE.sub(lambda match: '\n' * match.group().count('\n'), text)
+    text = _GENERATED.sub(lambda match: '\n' * match.group().count('\n'), text)
     found: list[Block] = []
     end, language = -1, ''
     for match in _FENCE.finditer(text):
-        follows = language == 'python' and not text[end : match.start()].strip()
+        above = text[max(end, 0) : match.start()].strip()
+        follows = language == 'python' and not above
+        varies = re.search(r'\bnumbers vary\b', above.rpartition('\n\n')[2]) is not None
         end, language = match.end(), match.group(3).strip()
         code = re.sub(f'^{match.group(1)}', '', match.group(4), flags=re.MULTILINE)
         line = text.count('\n', 0, match.start()) + 1
-        found.append(Block(page, line, language, code, follows))
+        found.append(Block(page, line, language, code, follows, varies))
     return found
 
 
 def indented_code(page: str) -> Iterator[int]:
-    """Lines at which code begins that is only indented, which no test can tell the language of."""
+    """Yield the lines of indented code, whose language is unknown."""
     text = (ROOT / page).read_text(encoding='utf-8')
     text = _FENCE.sub(lambda match: 'x\n' * match.group().count('\n'), text)
     for match in re.finditer(r'(?:^|\n)(?! |[-*\d]).*\n\n(?=    \S)', text):
@@ -59,13 +65,13 @@ def indented_code(page: str) -> Iterator[int]:
 
 
 def commands_of(text: str) -> list[str]:
-    """The commands of a block, with the lines that continue them; comments are left out."""
+    """Return the commands of a block without comments; continuation lines are joined."""
     lines = re.sub(r'\\\n\s*', '', text).splitlines()
     return [line for line in lines if line.strip() and not line.startswith('#')]
 
 
 def session_of(text: str) -> Iterator[tuple[str, str]]:
-    """Each command of a ``console`` block, after ``$``, with what it prints."""
+    """Yield each command of a ``console`` block (after ``$``) with its output."""
     for part in re.split(r'^\$ ', text, flags=re.MULTILINE)[1:]:
         command, _, output = part.partition('\n')
         while command.endswith('\\'):
@@ -74,25 +80,25 @@ def session_of(text: str) -> Iterator[tuple[str, str]]:
         yield command, output
 
 
-def is_alike(expected: str, printed: str) -> bool:
-    """Whether one looks like the other: numbers, bars and widths may differ; ``...``: any lines."""
+def matches(expected: str, printed: str, *, varies: bool = False) -> bool:
+    """Return whether an output is the expected one.
+
+    A line ``...`` stands for any number of lines. With ``varies``, all numbers are alike.
+    """
+    if varies:
+        expected, printed = (re.sub(r'\d+([.,:]\d+)*', '0', text) for text in (expected, printed))
     pattern = ''.join(
-        r'(?:.*\n)*' if line.strip() == '...' else re.escape(_shape(line)) + r'\n'
+        r'(?:.*\n)*' if line.strip() == '...' else re.escape(line.rstrip()) + r'\n'
         for line in expected.rstrip('\n').splitlines()
     )
-    lines = ''.join(f'{_shape(line)}\n' for line in printed.rstrip('\n').splitlines())
+    lines = ''.join(f'{line.rstrip()}\n' for line in printed.rstrip('\n').splitlines())
     return re.fullmatch(pattern, lines) is not None
 
 
-def _shape(line: str) -> str:
-    line = re.sub(r'[▏▎▍▌▋▊▉█│─═ ]+', ' ', line)
-    return re.sub(r'\d+([.,:]\d+)*', '0', line).strip()
-
-
 class Shell:
-    """Runs commands in a folder, with our programs on the PATH and a simulated machine."""
+    """Home folder with the programs of nvitop on the PATH; exported variables persist."""
 
-    def __init__(self, folder: pathlib.Path, scenario: str) -> None:
+    def __init__(self, folder: pathlib.Path) -> None:
         self.folder = folder / 'home'
         self.folder.mkdir()
         programs = folder / 'bin'
@@ -101,37 +107,42 @@ class Shell:
             path = programs / name
             path.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
             path.chmod(0o755)
-        (folder / 'share').symlink_to(ROOT / 'share')  # where an installation has it
+        (folder / 'share').symlink_to(ROOT / 'share')  # as in an installation
         self.environment = {
             'PATH': f'{programs}{os.pathsep}{os.environ["PATH"]}',
             'HOME': str(self.folder),
             'LC_ALL': 'C.UTF-8',
             'TERM': 'xterm-256color',
             'PYTHONPATH': str(ROOT),
-            'NVITOP_DEMO': str(folder / 'machine.toml'),
+            'NVITOP_DEMO': SCENARIO,
         }
-        (folder / 'machine.toml').write_text(scenario)
 
     def run(self, script: str) -> None:
-        """Run a script to its end. Fails unless every command succeeds."""
+        """Run a script; fail unless every command succeeds."""
         done = self._run(script)
         message = f'{script}\n-> {done.returncode}\n{done.stdout}\n{done.stderr}'
         assert done.returncode == 0, message
 
     def show(self, command: str) -> str:
-        """What a command prints; where it fails, the error."""
+        """Return the standard output of a command, or its standard error if it fails."""
         done = self._run(command)
-        return done.stderr if done.returncode else done.stdout
+        if not done.returncode:
+            return done.stdout
+        return ''.join(
+            line for line in done.stderr.splitlines(True) if 'simulated machine' not in line
+        )
 
     def errors(self, command: str) -> str:
-        """What a command that succeeds says beside what it prints."""
+        """Return the standard error of a command that succeeds."""
         done = self._run(command)
         assert done.returncode == 0, done.stderr
         return done.stderr
 
     def _run(self, script: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ['bash', '-euo', 'pipefail', '-c', script],
+        variables = self.folder.parent / 'variables'
+        trap = f"trap 'env -0 >{variables}' EXIT"
+        done = subprocess.run(
+            ['bash', '-euo', 'pipefail', '-c', f'{trap}\n{script}'],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -139,11 +150,17 @@ class Shell:
             encoding='utf-8',
             timeout=PATIENCE,
         )
+        exported = dict(pair.partition('=')[::2] for pair in variables.read_text().split('\0'))
+        self.environment.pop('NVITOP_DEMO', None)
+        if 'NVITOP_DEMO' in exported:
+            self.environment['NVITOP_DEMO'] = exported['NVITOP_DEMO']
+        return done
 
     def run_for_a_while(self, command: str) -> None:
-        """Run a command that never ends until it prints or writes something, then interrupt it."""
-        before = self._written()
+        """Run an endless command until it prints or writes something, then interrupt it."""
         out = self.folder / '.printed'
+        out.write_bytes(b'')
+        before = self._written()
         with out.open('wb') as file:
             child = subprocess.Popen(
                 ['bash', '-c', f'exec {command}'],
@@ -170,7 +187,7 @@ class Shell:
         return sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file())
 
 
-#: Programs that blocks call → the arguments with which Python is one of them.
+#: Program → Python arguments that run it.
 _PROGRAMS = {
     'nvitop': '-m nvitop',
     'nvisel': '-m nvitop.select',

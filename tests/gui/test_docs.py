@@ -1,4 +1,4 @@
-"""What is made for the documentation, tables and pictures, is as the program is."""
+"""Generated tables, pictures and charts of the documentation are up to date."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from docs import pictures, tables
+from docs import charts, pictures, tables
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.bindings import BINDINGS
@@ -15,18 +15,18 @@ from nvitop.sampling.history import History
 from tests.gui.driving import press, state_of
 from tests.gui.samples import SAMPLES
 
-MONITOR = tables.ROOT / 'docs' / 'monitor.md'
+DOCS = tables.ROOT / 'docs'
 
 
 @pytest.mark.parametrize('name', tables.PAGES)
-def test_the_tables_of_a_page_are_made_from_those_of_the_program(name: str) -> None:
+def test_generated_tables_are_current(name: str) -> None:
     page = (tables.ROOT / name).read_text(encoding='utf-8')
     new = tables.rewrite(page, tables.PAGES[name])
-    assert page == new, 'python -m docs.tables brings it up to date'
+    assert page == new, 'run: make update-docs'
 
 
-def test_the_page_names_every_key_and_column() -> None:
-    page = MONITOR.read_text(encoding='utf-8')
+def test_every_key_and_column_is_documented() -> None:
+    page = ''.join((DOCS / name).read_text(encoding='utf-8') for name in ('keys.md', 'columns.md'))
     for binding in BINDINGS:
         if binding.help:
             assert all(f'`{keys.replace(" ", "")}`' in page for keys in binding.keys), binding
@@ -34,7 +34,7 @@ def test_the_page_names_every_key_and_column() -> None:
 
 
 @pytest.mark.parametrize('mode', ['f', 'c'])
-def test_the_page_explains_what_stands_in_the_host_panel(mode: str) -> None:
+def test_every_title_in_the_host_panel_is_documented(mode: str) -> None:
     state, _ = press(state_of(SAMPLES['h100x8'], width=123, height=80), mode)
     lines = draw_frame(state, History()).lines()
     first = next(y for y, line in enumerate(lines) if 'Load Average' in line)
@@ -45,19 +45,27 @@ def test_the_page_explains_what_stands_in_the_host_panel(mode: str) -> None:
     assert {'CPU', 'MEM', 'SWP'} < shown - devices <= {title for title, *_ in tables.HOST}
 
 
-def test_a_page_without_a_section_is_refused() -> None:
+def test_page_without_its_section_is_an_error() -> None:
     with pytest.raises(ValueError, match='begin keys'):
         tables.rewrite('# The monitor\n', {'keys': tables.keys})
 
 
 @pytest.mark.usefixtures('utc')
 @pytest.mark.parametrize('name', pictures.PICTURES)
-def test_pictures_are_of_the_screens_as_they_are(name: str) -> None:
+def test_pictures_are_current(name: str) -> None:
     drawn = pictures.to_svg(pictures.draw(pictures.PICTURES[name]), theme_named('dark'))
     stored = (pictures.FOLDER / f'{name}.svg').read_text(encoding='utf-8')
-    assert drawn == stored, 'python -m docs.pictures brings them up to date'
+    assert drawn == stored, 'run: make update-docs'
 
 
-def test_every_picture_of_the_page_exists_and_is_shown() -> None:
-    page = MONITOR.read_text(encoding='utf-8')
-    assert set(re.findall(r'images/(\w+)[.]svg', page)) == set(pictures.PICTURES)
+@pytest.mark.parametrize('name', charts.CHARTS)
+def test_charts_are_current(name: str) -> None:
+    stored = (DOCS / 'images' / f'{name}.svg').read_text(encoding='utf-8')
+    assert charts.CHARTS[name]() == stored, 'run: make update-docs'
+
+
+def test_every_image_is_used() -> None:
+    text = ''.join(path.read_text(encoding='utf-8') for path in DOCS.rglob('*.md'))
+    assert set(re.findall(r'images/(\w+)[.]svg', text)) == {
+        path.stem for path in (DOCS / 'images').iterdir()
+    }
