@@ -9,7 +9,7 @@ from typing import Sequence
 
 DOCS = pathlib.Path(__file__).parent
 WIDTH, ROW, LABEL, BAR = 640, 28, 250, 330
-#: What was tested (see reliability.md) → number of cases; none had a wrong result.
+#: Subject of a test (see reliability.md) → number of cases; none had a wrong result.
 CASES = {
     'driver faults': 13_212,
     'driver calls that hang': 512,

@@ -189,7 +189,7 @@ def _rectangles(char: str) -> list[tuple[int, int, int, int]]:
     return pieces + ([(middle_x, top, 1, bottom - top)] if up or down else [])
 
 
-#: Characters of which a run is drawn as one shape.
+#: Characters whose runs are drawn as one shape.
 _ENDLESS = '─═█'
 _BLOCKS = '█▉▊▋▌▍▎▏'
 _FONT = (

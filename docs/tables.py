@@ -385,7 +385,7 @@ PAGES: dict[str, Sections] = {
 
 
 def rewrite(page: str, sections: Sections) -> str:
-    """Return the page with new generated sections, each of which it must contain exactly once."""
+    """Return the page with new generated sections; it must contain each of them exactly once."""
     for name, lines in sections.items():
         begin, end = f'<!-- begin {name} -->\n', f'<!-- end {name} -->'
         if page.count(begin) != 1 or page.count(end) != 1:

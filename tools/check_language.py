@@ -21,8 +21,11 @@ SKIPPED = ('docs/_build/', 'tests/golden/', 'tools/check_language.py')
 #: Files and folders that have not been rewritten yet. Remove a line to have its path checked.
 PENDING = (
     # documents
-    'README.md',
-    'docs/',
+    'docs/simulation.md',
+    'docs/command-line.md',
+    'docs/architecture.md',
+    'docs/adding-a-metric.md',
+    'docs/adding-a-screen.md',
     # API
     'nvitop/api/libnvml/',
     'nvitop/api/libcuda.py',
