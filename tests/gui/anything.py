@@ -1,9 +1,11 @@
-"""Random samples: any value in any field, the same ones for the same seed."""
+"""Random samples, the same ones for the same seed, and random text."""
 
 from __future__ import annotations
 
 import random
 from typing import Any
+
+from hypothesis import strategies as st
 
 from nvitop.sampling.types import (
     DeviceInfo,
@@ -15,6 +17,19 @@ from nvitop.sampling.types import (
     Sample,
 )
 
+#: Any text, with more difficult characters than random text has.
+HOSTILE = st.text(
+    st.one_of(
+        st.characters(exclude_categories=()),
+        st.sampled_from('\x00\x07\t\n\r\x0b\x1b\x7f\x84\x85\x90\x9b\x9c\x9d\u2028\u2029'),
+        st.sampled_from('\u00ad\u061c\u200b\u200c\u200d\u200e\u202a\u202e\u2060\u2066\u2069\ufeff'),
+        st.sampled_from(
+            '漢字かガ한글ｗ\u3099\u1100\u1161\u11a8a\u0301\u0338\u0e01\u0e31\u0915\u093e'
+        ),
+        st.sampled_from('🇩🇪👩👩🏽💻❤\ufe0f\ufe0e1\u20e3🏴\U000e0067\U000e007f\ud83d\udc80\ue0b0'),
+    ),
+    max_size=20,
+)
 CHARACTERS = [
     *'ab Zz09-./"',
     *'\x00\x1b\n\t\x7f\x9b\xa0\xad\u200b\u200d\u202e\u2066\ud800\U0001f468',

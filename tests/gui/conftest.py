@@ -1,4 +1,4 @@
-"""A time zone in which clocks show the same everywhere, and a process to do something to."""
+"""Fixtures: a fixed time zone, and a child process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Iterator
 
 import pytest
 
-#: Where there are no such signals it cannot even be imported.
+#: This file imports POSIX signals.
 collect_ignore = [] if os.name == 'posix' else ['test_posix_input.py']
 
 
 @pytest.fixture
 def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Local time is UTC."""
+    """Set the local time zone to UTC."""
     with monkeypatch.context() as patch:
         patch.setenv('TZ', 'UTC')
         if hasattr(time, 'tzset'):
@@ -28,7 +28,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[bytes]]:
-    """A program of ours that waits for input."""
+    """Start a child process that waits for input."""
     environment = {'B_LAST': '2', 'A_FIRST': 'one\nline'}
     with subprocess.Popen(
         [sys.executable, '-S', '-c', 'print(flush=True); input()'],

@@ -1,4 +1,4 @@
-"""Real processes, as a monitor knows them that shows them on a GPU."""
+"""Keys of real processes, as if they ran on a GPU."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ GPU = DeviceKey(0)
 
 
 def key_of(pid: int) -> ProcessKey:
-    """The process that has this PID now."""
+    """Return the key of the process that has this PID now."""
     return ProcessKey(pid, HostProcess(pid).create_time(), GPU)

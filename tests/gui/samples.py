@@ -1,4 +1,4 @@
-"""Machines of fixed values, for goldens: each one Sample, written by hand."""
+"""Stored machines: samples with fixed values, written by hand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOST = HostSample(
 
 
 def gpu(index: int, name: str, **fields: Any) -> DeviceSample:
-    """A GPU with the usual settings of a data centre; ``fields`` of the sample or of its info."""
+    """Return a GPU with usual values; ``fields`` are those of the sample or of its info."""
     key = DeviceKey(index, -1, f'GPU-{index:08x}-0000-0000-0000-000000000000')
     total = fields.pop('total', 80 * GIB)
     info = DeviceInfo(
@@ -77,7 +77,7 @@ def gpu(index: int, name: str, **fields: Any) -> DeviceSample:
 def mig(
     parent: DeviceSample, index: int, profile: str, gi: int, total: int, used: int
 ) -> DeviceSample:
-    """A MIG device of a GPU."""
+    """Return a MIG device of a GPU."""
     key = DeviceKey(parent.key.physical_index, index, f'MIG-{parent.key.physical_index}-{index}')
     info = DeviceInfo(
         key,
@@ -101,7 +101,7 @@ def mig(
 
 
 def process(device: DeviceSample, pid: int, command: str | None, **fields: Any) -> ProcessSample:
-    """A process on a device: the only one, which does all that the device does."""
+    """Return a process that has the whole utilization of its device."""
     usual: dict[str, Any] = {
         'type': 'C',
         'username': 'alice',
@@ -125,7 +125,7 @@ def process(device: DeviceSample, pid: int, command: str | None, **fields: Any) 
 def machine(
     *devices: DeviceSample, processes: tuple[ProcessSample, ...] = (), **fields: Any
 ) -> Sample:
-    """A machine with these devices."""
+    """Return a machine with these devices."""
     usual: dict[str, Any] = {
         'timestamp': NOW,
         'monotonic': 1000.0,
@@ -492,7 +492,7 @@ def _wddm() -> Sample:
 
 
 def _extreme() -> Sample:
-    """The largest numbers that can be: nothing may move a border."""
+    """Return a machine with the largest possible numbers, which must not move a border."""
     device = gpu(
         0, 'NVIDIA GB300 NVL72', total=1500 * GIB, memory_used_bytes=1499 * GIB,
         gpu_utilization_percent=100, memory_utilization_percent=100, temperature_celsius=105,
@@ -548,7 +548,7 @@ SAMPLES: dict[str, Sample] = {
 
 
 def with_families(sample: Sample) -> Sample:
-    """The same machine as the tree screen sees it: processes with their ancestors and children."""
+    """Return the sample with the ancestors and children of its processes, for the tree screen."""
     if not sample.processes:
         return sample
     start = NOW - 90_000.0
@@ -604,7 +604,7 @@ def with_families(sample: Sample) -> Sample:
     return sample._replace(host_processes=tuple(family))
 
 
-#: The environment of a process: something secret, something empty, something long, something odd.
+#: The environment of a process, with secret, empty, long and unusual values.
 ENVIRONMENT: tuple[tuple[str, str], ...] = (
     ('AWS_SECRET_ACCESS_KEY', 'wJalrXUtnFEMI/K7MDENG'),
     ('CUDA_VISIBLE_DEVICES', '0,1,2,3'),
@@ -629,7 +629,7 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
 
 
 def history_of(sample: Sample, seconds: int = 300) -> History:
-    """Some minutes of a machine whose load goes up and down, up to what the sample says."""
+    """Return the history of some minutes in which values rise and fall, up to the sample."""
     history = History()
     end = int(sample.monotonic)
     for second in range(end - seconds, end + 1):
@@ -676,12 +676,12 @@ def _whole(value: int | None, factor: float) -> int | None:
 
 
 def with_details(sample: Sample) -> Sample:
-    """The same machine while the details of devices are shown; GPU 2 is badly seated and hot."""
+    """Return the sample with details of devices; GPU 2 has a degraded link and is throttled."""
     reasons = {1: ('sw_power_cap',), 2: ('hw_thermal_slowdown', 'sw_power_cap')}
     devices = []
     for device in sample.devices:
         index = device.key.physical_index
-        # A device that tells nothing has no details either.
+        # A device without any value has no details either.
         is_known = device.info.memory_total_bytes is not None
         if device.status == 'ok' and not device.key.is_mig and is_known:
             info = device.info._replace(
@@ -707,7 +707,7 @@ def with_details(sample: Sample) -> Sample:
                 else ('gpu_idle',),
             )
         devices.append(device)
-    # That a device has no details is told, too.
+    # Missing details are reported as problems.
     silent = [d.key for d in devices if d.status == 'ok' and d.clock_event_reasons is None]
     missing = [
         Problem(f'device {key.label}', 'total_energy', 'Not Supported', device=key)

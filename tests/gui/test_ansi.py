@@ -1,4 +1,4 @@
-"""Reports in ANSI colours, read back by a terminal emulator."""
+"""Reports with ANSI colors, read back by a terminal emulator."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.theme import DEFAULT, THEMES, Look, theme_named
 from nvitop.gui.render.width import cell_width, safe
+from tests.gui.anything import HOSTILE
 from tests.gui.screen import shown, shown_lines
-from tests.gui.test_width import HOSTILE
 
 DARK = theme_named('dark')
 NAMES = [theme.name for theme in THEMES]
@@ -42,7 +42,7 @@ def drawn(writes: list[tuple[int, int, str, Style]]) -> Buffer:
 
 
 def color_name(color: int, base: int) -> str:
-    """What pyte calls a colour of the palette."""
+    """Return the name in pyte of a color of the palette."""
     if color == DEFAULT:
         return 'default'
     if color < 16:
@@ -54,7 +54,7 @@ def color_name(color: int, base: int) -> str:
 
 
 @given(st.lists(WRITES, max_size=8), st.sampled_from(NAMES), st.sampled_from([8, 16, 256]))
-def test_a_terminal_shows_the_buffer(
+def test_terminal_shows_the_buffer(
     writes: list[tuple[int, int, str, Style]], name: str, colors: int
 ) -> None:
     buffer, theme = drawn(writes), theme_named(name)
@@ -67,7 +67,7 @@ def test_a_terminal_shows_the_buffer(
         cells = [screen.buffer[y][x] for x in range(WIDTH)]
         assert ''.join(cell.data for cell in cells).rstrip() == buffer.lines()[y]
         for cell, look in zip(cells, looks):
-            # On a space only these can be seen.
+            # Only these attributes are visible on a space.
             assert cell.bg == color_name(look.background, 40)
             assert (cell.reverse, cell.underscore) == (look.reverse, look.underline)
             if cell.data.strip() or look.reverse or look.underline:
@@ -77,7 +77,9 @@ def test_a_terminal_shows_the_buffer(
 
 
 @given(st.lists(WRITES, max_size=8), st.sampled_from([0, 8, 16, 256]))
-def test_lines_stand_alone(writes: list[tuple[int, int, str, Style]], colors: int) -> None:
+def test_each_line_can_be_printed_alone(
+    writes: list[tuple[int, int, str, Style]], colors: int
+) -> None:
     buffer = drawn(writes)
     output = to_ansi(buffer, DARK, colors)
     assert output.count('\n') == HEIGHT
@@ -89,16 +91,16 @@ def test_lines_stand_alone(writes: list[tuple[int, int, str, Style]], colors: in
 
 
 @given(st.lists(HOSTILE, max_size=3), st.sampled_from([0, 256]))
-def test_no_byte_of_hostile_text_steers_the_terminal(texts: list[str], colors: int) -> None:
+def test_hostile_text_cannot_control_the_terminal(texts: list[str], colors: int) -> None:
     buffer = Buffer(60, 3)
     for y, text in enumerate(texts):
         x = buffer.write(0, y, '│', Style(Role.BORDER))
         x += buffer.write(x, y, text if y else safe(text), Style(Role.LIGHT), width=57)
         buffer.write(59, y, '│', Style(Role.BORDER))
     output = to_ansi(buffer, DARK, colors)
-    unsteered = re.sub('\x1b\\[[0-9;]*m', '', output)
-    assert not re.search('[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]', unsteered)
-    assert not re.search('[\ud800-\udfff]', unsteered)
+    plain = re.sub('\x1b\\[[0-9;]*m', '', output)
+    assert not re.search('[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]', plain)
+    assert not re.search('[\ud800-\udfff]', plain)
     if texts:
         row = shown(output, columns=60, rows=4)[0]
         assert (row[0], row[59]) == ('│', '│')
@@ -110,10 +112,10 @@ def test_no_byte_of_hostile_text_steers_the_terminal(texts: list[str], colors: i
         ([], ''),
         ([(0, 'plain  ', PLAIN)], 'plain'),
         ([(2, 'cpu', Style(Role.CPU))], '  \x1b[36mcpu\x1b[0m'),
-        # Nothing is said twice, and not for spaces, on which a colour cannot be seen.
+        # Sequences are not repeated, and not written for spaces, on which colors are invisible.
         ([(0, 'a', Style(Role.CPU)), (3, 'b', Style(Role.CPU))], '\x1b[36ma  b\x1b[0m'),
         ([(0, 'a', Style(Role.CPU)), (1, '  ', PLAIN)], '\x1b[36ma\x1b[0m'),
-        # What is lost needs a reset, what is added or changed does not.
+        # Only removing an attribute needs a reset.
         (
             [
                 (0, 'a', Style(Role.CPU)),
@@ -124,7 +126,7 @@ def test_no_byte_of_hostile_text_steers_the_terminal(texts: list[str], colors: i
         ),
         ([(0, 'a', Style(Role.CPU)), (1, 'b', Style(Role.LIGHT))], '\x1b[36ma\x1b[32mb\x1b[0m'),
         ([(0, 'a', Style(Role.CPU)), (1, 'b', Style(bold=True))], '\x1b[36ma\x1b[1;39mb\x1b[0m'),
-        # Reverse and underline can be seen on spaces.
+        # Reverse and underline are visible on spaces.
         ([(0, 'a  ', Style(Role.SELECTED))], '\x1b[7;36ma  \x1b[0m'),
         ([(0, 'a', PLAIN), (1, ' ', Style(underline=True))], 'a\x1b[4m \x1b[0m'),
         ([(0, 'x', Style(Role.HEAVY))], '\x1b[91mx\x1b[0m'),
@@ -188,13 +190,13 @@ def test_ascii_keeps_every_cell() -> None:
 
 
 @given(HOSTILE.map(safe))
-def test_ascii_text_takes_the_same_cells(text: str) -> None:
+def test_ascii_text_has_the_same_width(text: str) -> None:
     result = ascii_text(text)
     assert result.isascii()
     assert len(result) == cell_width(text)
 
 
-def test_a_report_looks_the_same_with_and_without_colours() -> None:
+def test_text_is_the_same_with_and_without_colors() -> None:
     buffer = drawn([(0, 0, '│ 漢字 │', Style(Role.HEAVY)), (3, 2, 'x', Style(Role.SELECTED))])
     plain = to_ansi(buffer, DARK, 0)
     assert plain == '│ 漢字 │\n\n   x\n'
@@ -205,7 +207,7 @@ def test_a_report_looks_the_same_with_and_without_colours() -> None:
     ]
 
 
-def test_the_linux_console_gets_what_its_fonts_have() -> None:
+def test_halves_have_only_characters_of_the_linux_console() -> None:
     buffer = Buffer(24, 2)
     buffer.write(0, 0, '│█▉▊▋▌▍▎▏ 0 ╴60s├ ▼ 漢é', Style(Role.HEAVY))
     buffer.write(0, 1, '⠀⠁⠈⠛⠤⣀⣤⡇⣿⢸⠉', Style(Role.LIGHT))

@@ -1,4 +1,4 @@
-"""The event loop, on a terminal in memory with samples that are made here."""
+"""The event loop, on a terminal in memory with stored samples."""
 
 from __future__ import annotations
 
@@ -15,28 +15,10 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived, Suspended
 from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.headless import HeadlessTerminal
-from nvitop.sampling.types import Demand, Sample
+from nvitop.sampling.types import Sample
+from tests.gui.measuring import FakeMeasuring
 from tests.gui.samples import SAMPLES
 from tests.patience import PATIENCE
-
-
-class FakeMeasuring:
-    """Measures nothing; remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.demands: list[Demand] = []
-        self.refreshes = 0
-        self.starts = 0
-
-    def start(self) -> None:
-        self.starts += 1
-
-    def demand(self, demand: Demand) -> None:
-        if not self.demands or demand != self.demands[-1]:
-            self.demands.append(demand)
-
-    def refresh(self) -> None:
-        self.refreshes += 1
 
 
 def sample(name: str = 'h100x8', sequence: int = 1) -> Sample:
@@ -47,7 +29,7 @@ def sample(name: str = 'h100x8', sequence: int = 1) -> Sample:
 def run(
     *batches: Callable[[App], None], width: int = 120, height: int = 40
 ) -> tuple[App, HeadlessTerminal, FakeMeasuring]:
-    """Run the application; after each wait the next batch happens, then it is quit."""
+    """Run the application with these batches of events, then end its input."""
     terminal = HeadlessTerminal(width, height, ends=True)
     app = App(terminal, AppState(), wall_clock=lambda: 1.5, monotonic=lambda: 10.0)
     for batch in batches:
@@ -59,14 +41,14 @@ def run(
 
 
 def send(*events: Event) -> Callable[[App], None]:
-    def happen(app: App) -> None:
+    def batch(app: App) -> None:
         assert isinstance(app.terminal, HeadlessTerminal)
         app.terminal.send(*events)
 
-    return happen
+    return batch
 
 
-def test_a_sample_is_drawn() -> None:
+def test_sample_is_drawn() -> None:
     _, terminal, measuring = run(send(SampleArrived(sample())), height=80)
     assert measuring.starts == 1
     text = '\n'.join(terminal.screen.lines())
@@ -74,7 +56,7 @@ def test_a_sample_is_drawn() -> None:
     assert len(terminal.screen.lines()) == 80
 
 
-def test_keys_are_drawn_once_a_batch() -> None:
+def test_batch_of_keys_is_drawn_once() -> None:
     _, terminal, _ = run(
         send(SampleArrived(sample())),
         send(*[KeyPressed('Down')] * 20),
@@ -82,12 +64,12 @@ def test_keys_are_drawn_once_a_batch() -> None:
     assert len(terminal.frames) == 3
 
 
-def test_nothing_is_drawn_when_nothing_has_changed() -> None:
+def test_unchanged_state_is_not_drawn_again() -> None:
     _, terminal, _ = run(send(SampleArrived(sample())), send(), send(), send(KeyPressed('F12')))
     assert len(terminal.frames) == 2
 
 
-def test_what_is_shown_is_demanded() -> None:
+def test_shown_values_are_demanded() -> None:
     app, _, measuring = run(
         send(SampleArrived(sample('processes200'))),
         send(KeyPressed('t')),
@@ -126,7 +108,7 @@ def test_effects_are_carried_out() -> None:
     assert any('Suspended' in line for line in app.events)
 
 
-def test_another_thread_may_post() -> None:
+def test_other_threads_can_post_events() -> None:
     terminal = HeadlessTerminal(120, 40)
     app = App(terminal, AppState())
     waiting = threading.Thread(target=app.run, args=(FakeMeasuring(),))
@@ -140,7 +122,7 @@ def test_another_thread_may_post() -> None:
     assert app.state.screen is Screen.MAIN
 
 
-def test_every_sample_is_in_the_history_also_while_the_display_is_frozen() -> None:
+def test_samples_are_recorded_while_the_display_is_frozen() -> None:
     app, _, _ = run(
         send(SampleArrived(sample(sequence=1))),
         send(KeyPressed('z')),
@@ -151,7 +133,7 @@ def test_every_sample_is_in_the_history_also_while_the_display_is_frozen() -> No
     assert sum(value is not None for value in values) >= 19
 
 
-def test_an_error_in_a_view_gives_the_terminal_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_in_a_view_restores_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> object:
         raise ZeroDivisionError
 
@@ -163,7 +145,7 @@ def test_an_error_in_a_view_gives_the_terminal_back(monkeypatch: pytest.MonkeyPa
     assert not terminal.is_open
 
 
-def test_the_clock_waits_for_the_sample_of_its_second() -> None:
+def test_clock_is_redrawn_together_with_the_sample() -> None:
     times = iter([5.0, 5.98, 5.98, 6.02, 6.02, 6.3, 6.3, 7.1, 7.1])
     waits = []
 
@@ -181,7 +163,7 @@ def test_the_clock_waits_for_the_sample_of_its_second() -> None:
 
 
 class RecordingRunner(EffectRunner):
-    """Carries nothing out."""
+    """Records effects instead of carrying them out."""
 
     def __init__(self) -> None:
         super().__init__(lambda event: None)
@@ -191,7 +173,7 @@ class RecordingRunner(EffectRunner):
         self.effects.append(effect)
 
 
-def test_a_signal_is_sent_only_when_the_dialog_was_drawn_and_the_keyboard_quiet() -> None:
+def test_signal_is_sent_only_after_the_dialog_was_shown_without_a_key() -> None:
     now = [10.0]
     sent = []
 
@@ -209,7 +191,7 @@ def test_a_signal_is_sent_only_when_the_dialog_was_drawn_and_the_keyboard_quiet(
     terminal.send(SampleArrived(sample('processes200')))
     terminal.send(*map(KeyPressed, ('Down', 'Space', 'K', 'Enter', 'k', 'Space')), enter)
     terminal.send(enter)
-    terminal.send()  # the keyboard is quiet, but the dialog was not there for long
+    terminal.send()  # no key, but the dialog has not been shown for long
     terminal.send(enter)
     terminal.send()
     terminal.send()

@@ -1,4 +1,4 @@
-"""Bars: how long, with which text, in which colours."""
+"""Bars: their length, texts and colors."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def bar(
         (bar(5, 45), 'MEM..'),
     ],
 )
-def test_a_bar(drawn: str, expected: str) -> None:
+def test_bar_has_the_text_that_fits(drawn: str, expected: str) -> None:
     assert drawn == expected
 
 
 @pytest.mark.parametrize('colorful', [False, True])
-def test_a_text_inside_a_bar_is_cut_out_of_it(colorful: bool) -> None:
+def test_text_inside_a_bar_is_reversed(colorful: bool) -> None:
     buffer = Buffer(30, 1)
     draw_bar(buffer, buffer.area, 'UTL', 80.0, HEAVY, extra='@ 9MHz', colorful=colorful)
     (inside,) = [style for _, text, style in buffer.row(0) if text == '@ 9MHz']
@@ -63,7 +63,7 @@ def test_a_text_inside_a_bar_is_cut_out_of_it(colorful: bool) -> None:
     assert inside.role is (gradient(0.8) if colorful else Role.HEAVY)
 
 
-def test_a_bar_has_a_block_where_it_has_a_cell() -> None:
+def test_bar_with_a_cell_has_a_block() -> None:
     assert [bar_blocks(0.0, cells) for cells in (-1, 0, 1, 2)] == ['', '', '▏', '▏']
     assert [bar_blocks(250.0, cells) for cells in (-1, 0, 1, 2)] == ['', '', '█', '██']
 
@@ -75,7 +75,7 @@ def test_a_bar_has_a_block_where_it_has_a_cell() -> None:
     st.one_of(st.none(), st.text('@MHz 123', max_size=10)),
     st.booleans(),
 )
-def test_a_bar_stays_in_its_area_and_shows_its_value(
+def test_bar_stays_in_its_area_and_shows_its_value(
     width: int, percent: float | None, texts: list[str], extra: str | None, colorful: bool
 ) -> None:
     buffer = Buffer(width + 20, 1)
@@ -92,13 +92,13 @@ def test_a_bar_stays_in_its_area_and_shows_its_value(
 
 
 @given(st.floats(0, 100), st.integers(1, 80))
-def test_blocks_grow_with_the_load_to_the_eighth(percent: float, cells: int) -> None:
+def test_blocks_grow_with_the_percentage_by_eighths(percent: float, cells: int) -> None:
     eighths = sum(' ▏▎▍▌▋▊▉█'.index(block) for block in bar_blocks(percent, cells))
     assert eighths == max(1, round(percent / 100 * cells * 8))
     assert len(bar_blocks(percent, cells)) <= cells
 
 
-def test_a_bar_has_one_colour_or_the_gradient() -> None:
+def test_bar_has_one_color_or_the_gradient() -> None:
     buffer = Buffer(30, 1)
     draw_bar(buffer, buffer.area, 'UTL', 100, HEAVY)
     assert {style for _, _, style in buffer.row(0)} == {HEAVY}

@@ -1,4 +1,4 @@
-"""Boxes and messages over the screen."""
+"""Boxes, lines of text, and dialogs over the screen."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.view.widgets.box import draw_box
+from nvitop.gui.view.widgets.box import draw_box, rule
 from nvitop.gui.view.widgets.message import Button, draw_dialog
-from nvitop.gui.view.widgets.text import draw_centered_line
+from nvitop.gui.view.widgets.text import draw_centered_line, draw_text, draw_within
 
 BUTTONS = (
     Button('SIGTERM', 't'),
@@ -25,7 +25,7 @@ LABELS = [button.label for button in BUTTONS]
 MESSAGE = ['Send a signal to these processes?', '', '12345 alice  python 训练模型.py --lr 0.1']
 
 
-def test_a_box_covers_what_was_there_and_returns_its_inside() -> None:
+def test_box_covers_the_screen_and_returns_its_inside() -> None:
     buffer = Buffer(12, 4)
     buffer.fill(buffer.area, 'x')
     assert draw_box(buffer, Rect(1, 0, 10, 4), title='A long title') == Rect(2, 1, 8, 2)
@@ -75,11 +75,11 @@ def dialog(width: int, height: int, current: int = 0) -> Buffer:
         ((12, 3), ['············', 'Send a sig..', '············']),
     ],
 )
-def test_a_dialog(size: tuple[int, int], expected: list[str]) -> None:
+def test_dialog_fits_its_size(size: tuple[int, int], expected: list[str]) -> None:
     assert dialog(*size).lines() == expected
 
 
-def test_a_dialog_dims_the_screen_and_shows_the_button_under_the_cursor_and_hot_letters() -> None:
+def test_dialog_dims_the_screen_and_highlights_its_button_and_letters() -> None:
     buffer = dialog(50, 9, current=1)
     assert buffer.row(0) == ((0, '·' * 50, Style(dim=True)),)
     spans = {text: style for _, text, style in buffer.row(6)}
@@ -95,7 +95,7 @@ def test_a_dialog_dims_the_screen_and_shows_the_button_under_the_cursor_and_hot_
     st.lists(st.text('ab 漢', max_size=80), max_size=4),
     st.integers(0, 4),
 )
-def test_a_dialog_lies_on_the_screen_at_every_size(
+def test_dialog_is_on_the_screen_at_every_size(
     width: int, height: int, message: list[str], count: int
 ) -> None:
     area = Rect(0, 0, width, height)
@@ -117,12 +117,12 @@ def test_a_dialog_lies_on_the_screen_at_every_size(
     draw_dialog(Buffer(width, height), layout, BUTTONS[:count])
 
 
-def test_a_dialog_without_room_for_all_says_so_in_the_room_there_is() -> None:
+def test_dialog_without_room_marks_what_is_missing() -> None:
     layout = lay_out_dialog(Rect(0, 0, 6, 3), ['', ''], [])
     assert layout.lines == ('..',)
 
 
-def test_a_long_list_in_a_dialog_is_scrolled_below_its_head() -> None:
+def test_long_list_in_a_dialog_scrolls_below_its_heading() -> None:
     message = ['Question?', '', *(f'line {i}' for i in range(20))]
     area = Rect(0, 0, 60, 14)
     top = lay_out_dialog(area, message, LABELS, fixed=2)
@@ -131,7 +131,7 @@ def test_a_long_list_in_a_dialog_is_scrolled_below_its_head() -> None:
     end = lay_out_dialog(area, message, LABELS, fixed=2, scroll_y=99)
     assert end.lines[:2] == ('Question?', '')
     assert end.lines[-2:] == ('line 19', 'lines 14-20 of 20, PageUp and PageDown for more')
-    # Where each paragraph is a line of its own, it is paragraphs that are counted.
+    # Paragraphs are counted if each of them is one line.
     whole = lay_out_dialog(area, message, LABELS, fixed=2, scroll_y=99, wrapped=False)
     assert whole.lines[-1] == '14-20 of 20, PageUp and PageDown for more'
     assert (end.box, end.buttons) == (top.box, top.buttons)
@@ -159,3 +159,45 @@ def test_centered_line_is_in_the_middle() -> None:
     assert buffer.lines()[3] == 'too s..'
     draw_centered_line(buffer, Rect(0, 0, 0, 1), 'nothing')
     assert buffer.lines()[0] == ''
+
+
+@pytest.mark.parametrize(
+    ('above', 'below', 'double', 'line'),
+    [
+        ((), (0, 4), True, '╒═══╕'),
+        ((0, 4), (), True, '╘═══╛'),
+        ((0, 4), (0, 4), True, '╞═══╡'),
+        ((0, 2, 4), (0, 2, 4), True, '╞═╪═╡'),
+        ((0, 2, 4), (0, 4), True, '╞═╧═╡'),
+        ((0, 4), (0, 2, 4), True, '╞═╤═╡'),
+        ((0, 4), (0, 4, 7), True, '╞═══╪══╕'),
+        ((0, 4, 7), (0, 4), True, '╞═══╪══╛'),
+        ((0, 2, 4), (0, 2, 4), False, '├─┼─┤'),
+        ((0, 2, 4), (0, 4), False, '├─┴─┤'),
+        ((0, 4), (0, 2, 4), False, '├─┬─┤'),
+        ((), (0, 4), False, '┌───┐'),
+        ((0, 4), (), False, '└───┘'),
+    ],
+)
+def test_rule_joins_the_lines_above_and_below(
+    above: tuple[int, ...], below: tuple[int, ...], double: bool, line: str
+) -> None:
+    assert rule(above, below, double=double) == line
+
+
+def test_not_available_is_dim_inside_text() -> None:
+    buffer = Buffer(20, 1)
+    heavy = Style(Role.HEAVY, bold=True)
+    assert draw_text(buffer, 1, 0, 'N/A 45C N/A', heavy) == 11
+    dim = Style(Role.DIM)
+    assert buffer.row(0) == ((1, 'N/A', dim), (4, ' 45C ', heavy), (9, 'N/A', dim))
+
+
+@pytest.mark.parametrize(
+    ('x', 'shown'),
+    [(4, '    word'), (2, '   ord'), (0, '   d'), (-1, ''), (6, '      wo'), (8, '')],
+)
+def test_text_is_cut_at_both_ends(x: int, shown: str) -> None:
+    buffer = Buffer(20, 1)
+    draw_within(buffer, x, 0, 'word', 3, 8)
+    assert buffer.lines() == [shown]

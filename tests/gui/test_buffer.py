@@ -1,4 +1,4 @@
-"""Buffers, compared with a grid of cells that does the same in the slowest and plainest way."""
+"""Buffers, compared with a simple grid of cells."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ WRITES = st.tuples(
 
 
 class Grid:
-    """A screen as cells. The right half of a wide character is an empty string."""
+    """A screen as a grid of cells. The right half of a wide character is an empty string."""
 
     def __init__(self) -> None:
         self.cells = [[(' ', PLAIN)] * WIDTH for _ in range(HEIGHT)]
 
     def put(self, x: int, y: int, text: str, style: Style) -> None:
-        """One cell, or the two of a wide character. What it halves becomes spaces."""
+        """Set the cells of a character. Wide characters that it cuts in half become spaces."""
         row = self.cells[y]
         cells = [(text, style)] + [('', style)] * (wcwidth(text[0]) - 1)
         for i in range(x, x + len(cells)):
@@ -63,7 +63,7 @@ class Grid:
 
     def restyle(self, rect: Rect) -> None:
         for y, row in enumerate(self.cells):
-            for x in (rect.x, rect.right):  # half a wide character cannot be coloured
+            for x in (rect.x, rect.right):  # half a wide character cannot be restyled
                 if rect.y <= y < rect.bottom and rect.width and 0 < x < WIDTH and row[x][0] == '':
                     row[x - 1 : x + 1] = [(' ', row[x - 1][1]), (' ', row[x][1])]
             for x, (char, style) in enumerate(row):
@@ -86,7 +86,7 @@ def grid_of(buffer: Buffer) -> list[list[tuple[str, Style]]]:
 
 @settings(max_examples=300)
 @given(st.lists(st.one_of(WRITES, RECTS), max_size=12))
-def test_a_buffer_shows_what_a_grid_of_cells_shows(steps: list[tuple[object, ...]]) -> None:
+def test_buffer_shows_the_same_as_a_grid_of_cells(steps: list[tuple[object, ...]]) -> None:
     buffer, grid = Buffer(WIDTH, HEIGHT), Grid()
     for step in steps:
         if isinstance(step, Rect):
@@ -107,7 +107,7 @@ def test_a_buffer_shows_what_a_grid_of_cells_shows(steps: list[tuple[object, ...
     assert buffer.lines() == [''.join(c for c, _ in row).rstrip(' ') for row in grid.cells]
 
 
-def test_write_returns_the_cells_used_so_that_pieces_can_be_joined() -> None:
+def test_write_returns_the_number_of_cells_used() -> None:
     buffer = Buffer(10, 1)
     x = buffer.write(0, 0, 'GPU ', BOLD)
     x += buffer.write(x, 0, '漢字', CPU)
@@ -132,7 +132,7 @@ def test_control_characters_cannot_get_into_a_buffer() -> None:
     assert buffer.lines() == ['␛[2J␤\ufffd\ufffd']
 
 
-def test_restyle_reaches_empty_cells_only_where_it_can_be_seen() -> None:
+def test_restyle_changes_empty_cells_only_if_it_is_visible() -> None:
     buffer = Buffer(6, 2)
     buffer.write(2, 0, 'ab', CPU)
     buffer.restyle(Rect(0, 0, 6, 2), dim=True)
@@ -146,7 +146,7 @@ def test_restyle_reaches_empty_cells_only_where_it_can_be_seen() -> None:
     assert buffer.row(1) == ((3, '  ', Style(reverse=True)),)
 
 
-def test_restyle_with_nothing_to_change_changes_nothing() -> None:
+def test_restyle_without_changes_does_nothing() -> None:
     buffer = Buffer(4, 1)
     buffer.write(0, 0, 'abcd')
     buffer.restyle(buffer.area)
@@ -154,7 +154,7 @@ def test_restyle_with_nothing_to_change_changes_nothing() -> None:
     assert buffer.row(0) == ((0, 'abcd', PLAIN),)
 
 
-def test_fill_covers_a_rectangle_and_nothing_else() -> None:
+def test_fill_covers_only_its_rectangle() -> None:
     buffer = Buffer(5, 3)
     for y in range(3):
         buffer.write(0, y, 'abcde')
@@ -173,7 +173,7 @@ def test_equal_drawings_have_equal_rows() -> None:
     assert one.row(0) != two.row(0)
 
 
-def test_whole_rows_are_pasted_over_what_was_there() -> None:
+def test_paste_replaces_whole_rows() -> None:
     drawn = Buffer(10, 3)
     drawn.write(2, 0, 'above')
     drawn.write(1, 2, 'below', Style(Role.DIM))
@@ -184,5 +184,5 @@ def test_whole_rows_are_pasted_over_what_was_there() -> None:
     buffer.paste(-1, [drawn.row(y) for y in range(3)])
     assert buffer.lines() == ['', ' below', 'btangled']
     assert buffer.row(1) == ((1, 'below', Style(Role.DIM)),)
-    buffer.write(3, 1, '#')  # what is written later covers it
+    buffer.write(3, 1, '#')  # later writes cover pasted rows
     assert buffer.lines()[1] == ' be#ow'

@@ -1,4 +1,4 @@
-"""The report of a crash: enough to reproduce it, and nothing that is nobody's business."""
+"""Crash reports: everything needed to reproduce a crash, without private data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def crash(state: AppState) -> ValueError:
 
 
 @pytest.mark.parametrize('name', ['processes200', 'hostile', 'h100x8'])
-def test_no_name_user_or_command_is_in_a_report(name: str) -> None:
+def test_report_has_no_names_users_or_commands(name: str) -> None:
     state = state_of(name)
     text = format_crash(crash(state), state, ["KeyPressed(key='Down')"])
     assert 'ValueError' in text
@@ -59,7 +59,7 @@ def test_no_name_user_or_command_is_in_a_report(name: str) -> None:
         assert secret not in text
 
 
-def test_the_sample_of_a_report_can_be_drawn_again_with_the_same_widths() -> None:
+def test_sample_of_a_report_has_the_same_widths() -> None:
     state = state_of('hostile')
     text = format_crash(crash(state), state, [])
     stored = json.loads(text[text.index('\n{\n') :])
@@ -77,19 +77,19 @@ def test_the_sample_of_a_report_can_be_drawn_again_with_the_same_widths() -> Non
         (SampleArrived(SAMPLES['h100x8']), 'train.py'),
     ],
 )
-def test_events_are_described_without_what_they_carry(event: Event, secret: str) -> None:
+def test_events_are_described_without_their_contents(event: Event, secret: str) -> None:
     assert secret not in describe_event(event)
     assert type(event).__name__ in describe_event(event)
 
 
-def test_what_is_typed_into_a_line_is_not_remembered() -> None:
+def test_typed_text_is_not_recorded() -> None:
     typing = AppState(field=TextField('filter'))
     assert without_typed_text(KeyPressed('x'), typing) == KeyPressed('•')
     assert without_typed_text(KeyPressed('Enter'), typing) == KeyPressed('Enter')
     assert without_typed_text(KeyPressed('x'), AppState()) == KeyPressed('x')
 
 
-def test_a_report_is_for_this_user_alone(
+def test_report_is_readable_by_this_user_only(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
@@ -102,7 +102,7 @@ def test_a_report_is_for_this_user_alone(
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
 
 
-def test_of_a_report_that_does_not_fit_on_the_disk_nothing_is_left(
+def test_report_is_removed_if_the_disk_is_full(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def on_a_full_disk(descriptor: int, *arguments: Any, **options: Any) -> Any:
@@ -121,22 +121,22 @@ def test_of_a_report_that_does_not_fit_on_the_disk_nothing_is_left(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_why_the_system_refused_is_said_without_the_name_of_a_file() -> None:
-    told = explain_crash(OSError(24, 'Too many open files', '/home/ada/secret'), None)
-    assert 'OSError (Too many open files)' in told
-    assert 'ada' not in told
+def test_system_error_is_explained_without_file_names() -> None:
+    text = explain_crash(OSError(24, 'Too many open files', '/home/ada/secret'), None)
+    assert 'OSError (Too many open files)' in text
+    assert 'ada' not in text
 
 
-def test_where_no_report_can_be_written_that_is_said(
+def test_failure_to_write_a_report_is_explained(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr('tempfile.tempdir', str(tmp_path / 'absent'))
     state = state_of('h100x8')
     error = crash(state)
     assert write_crash(error, state, []) is None
-    told = explain_crash(error, None)
-    assert 'ValueError in crash (' in told
-    assert 'test_crash.py:' in told
-    assert 'no report could be written' in told
-    assert str(error) not in told
+    text = explain_crash(error, None)
+    assert 'ValueError in crash (' in text
+    assert 'test_crash.py:' in text
+    assert 'no report could be written' in text
+    assert str(error) not in text
     assert 'no report' in explain_crash(ValueError(), None)

@@ -32,14 +32,14 @@ pytestmark = pytest.mark.usefixtures('utc')
 
 
 def details_of(name: str, width: int, height: int) -> Buffer:
-    """The main screen with details, of a stored machine."""
+    """Draw the main screen of a stored machine with details."""
     state = AppState(width, height, timestamp=NOW)
     events = (SampleArrived(with_details(SAMPLES[name])), KeyPressed('d'))
     return draw_frame(update_all(state, events)[0], History())
 
 
 def without_details(sample: Sample) -> Sample:
-    """The same machine while the details of devices are not measured."""
+    """Return the sample without the values of details."""
     nothing: dict[str, Any] = {METRICS_BY_NAME[name].field: None for name in DETAILS}
     return sample._replace(devices=tuple(d._replace(**nothing) for d in sample.devices))
 
@@ -99,7 +99,7 @@ def test_machine_without_nvlink_has_no_nvlink_detail() -> None:
 def test_frozen_display_explains_missing_details(width: int, note: str) -> None:
     sample = without_details(with_details(SAMPLES['h100x8']))
     state = AppState(width, 80, timestamp=NOW)
-    # Details are shown, and the display is frozen while another screen is.
+    # The display is frozen while another screen hides the details.
     state, _ = update(state, SampleArrived(sample))
     state, _ = press(state, *'dUzq')
     text = text_of(state)

@@ -1,4 +1,4 @@
-"""The device panel: what its rows say, and in which style."""
+"""The device panel: texts and styles of its rows."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def panel(sample: Sample, width: int = 79, form: str = 'full', **options: Any) -
 
 
 def rows(device: DeviceSample, form: str = 'full', width: int = 79) -> list[str]:
-    """The rows of one device."""
+    """Draw the rows of one device."""
     lines = panel(machine(device), width, form).lines()
     return lines[-3:-1] if form == 'full' else lines[-2:-1]
 
 
-def test_a_full_row_says_everything_in_two_lines() -> None:
+def test_full_row_has_two_lines() -> None:
     device = SAMPLES['workstation'].devices[0]
     assert rows(device) == [
         '│   0  GeForce RTX 4090     Off │ 00000000:07:00.0  On │                  N/A │',
@@ -51,7 +51,7 @@ def test_a_full_row_says_everything_in_two_lines() -> None:
         ('narrow', 40, '│   0! '),
     ],
 )
-def test_a_device_of_which_something_fails_has_a_mark(form: str, width: int, text: str) -> None:
+def test_device_with_a_failure_has_a_mark(form: str, width: int, text: str) -> None:
     device, other = SAMPLES['workstation'].devices
     what = 'nvmlDeviceGetComputeRunningProcesses'
     reset = Problem('device 0', what, 'GPU requires restart', 'error', device.key)
@@ -67,7 +67,7 @@ def test_a_device_of_which_something_fails_has_a_mark(form: str, width: int, tex
     assert '!' not in '\n'.join(panel(machine(lost)._replace(problems=(reset,)), width).lines())
 
 
-def test_a_compact_row_says_the_changing_part_in_one() -> None:
+def test_compact_row_has_one_line() -> None:
     device = SAMPLES['workstation'].devices[1]
     assert rows(device, 'compact') == [
         '│   1  0% 100C  P8    7W / 450W │  13.00MiB / 23.99GiB │      0%   E. Process │',
@@ -94,16 +94,16 @@ def test_kilowatts_do_not_move_the_border(
     assert row[: len(cell)] == cell
 
 
-def test_a_long_name_keeps_its_right_end_and_gets_more_room_on_a_wider_screen() -> None:
+def test_long_name_keeps_its_right_end_and_gets_more_room_on_a_wider_screen() -> None:
     device = SAMPLES['workstation'].devices[1]
     assert '..TX 4090 Laptop GPU Off' in rows(device)[0]
     assert '  GeForce RTX 4090 Laptop GPU' in rows(device, width=90)[0]
 
 
-def test_headings_follow_what_the_devices_have() -> None:
+def test_headings_depend_on_the_devices() -> None:
     plain = gpu(0, 'A', mig_mode=None)
     assert 'Volatile Uncorr. ECC' in panel(machine(plain)).lines()[4]
-    # One that can be divided is enough.
+    # One GPU with a MIG mode is enough.
     assert 'MIG M.   Uncorr. ECC' in panel(machine(plain, gpu(1, 'B'))).lines()[4]
     assert 'Persistence-M│' in panel(machine(plain)).lines()[4]
     windows = gpu(0, 'A', current_driver_model='WDM')
@@ -111,7 +111,7 @@ def test_headings_follow_what_the_devices_have() -> None:
     assert ' TCC │' in rows(windows)[0]
 
 
-def test_a_mig_device_alone_stands_in_a_box_of_its_own() -> None:
+def test_mig_device_without_its_gpu_has_a_complete_box() -> None:
     parent = gpu(1, 'NVIDIA A100', mig_mode='Enabled')
     part = mig(parent, 2, '3g.40gb', 1, 40 * GIB, 10 * GIB)
     lines = panel(machine(part), 100).lines()
@@ -133,7 +133,7 @@ def test_mig_devices_of_two_gpus_are_separated() -> None:
 
 @pytest.mark.parametrize('form', ['full', 'compact', 'dense'])
 @pytest.mark.parametrize('width', [79, 100, 130])
-def test_a_device_that_does_not_answer_says_why_in_red(form: str, width: int) -> None:
+def test_row_of_a_lost_device_is_red_and_has_the_reason(form: str, width: int) -> None:
     sample = SAMPLES['lost']
     buffer = panel(sample, width, form)
     lines = buffer.lines()
@@ -141,12 +141,12 @@ def test_a_device_that_does_not_answer_says_why_in_red(form: str, width: int) ->
     styles = {style for _, text, style in buffer.row(y) if text.strip(' │')}
     assert styles == {Style(Role.ERROR)}
     assert any('the driver has not answered for 12 s' in line for line in lines)
-    # What it measured before, or never, is not made up.
+    # Values that cannot be measured are left out.
     assert 'N/A' not in lines[y]
 
 
 @pytest.mark.parametrize('form', ['full', 'compact', 'dense'])
-def test_a_device_that_has_never_answered_says_why_once(form: str) -> None:
+def test_device_that_never_responded_shows_the_reason_once(form: str) -> None:
     device = SAMPLES['lost'].devices[1]
     nameless = device.info._replace(name='ERROR: GPU is lost', bus_id=None)
     device = device._replace(info=nameless, status='lost', reason='GPU is lost')
@@ -156,7 +156,7 @@ def test_a_device_that_has_never_answered_says_why_once(form: str) -> None:
     assert 'N/A' not in text
 
 
-def test_a_reason_too_long_for_the_row_is_cut_before_the_border() -> None:
+def test_long_reason_is_cut_before_the_border() -> None:
     device = SAMPLES['lost'].devices[1]._replace(reason='because ' * 40)
     for form in ('full', 'compact'):
         assert rows(device, form)[-1].endswith('.. │')
@@ -175,7 +175,7 @@ def test_a_reason_too_long_for_the_row_is_cut_before_the_border() -> None:
         (100, Role.HEAVY),
     ],
 )
-def test_a_load_belongs_to_the_higher_step_from_its_threshold_on(
+def test_percentage_has_the_higher_role_from_its_threshold_on(
     percent: float | None, role: Role
 ) -> None:
     assert load_role(percent, Thresholds().gpu) is role
@@ -195,7 +195,7 @@ def test_a_load_belongs_to_the_higher_step_from_its_threshold_on(
         (5, 5.0, 'timed out', Role.ERROR),
     ],
 )
-def test_a_device_has_the_colour_of_its_heavier_load(
+def test_device_has_the_role_of_its_heavier_utilization(
     load: int | None, memory: float | None, status: str, role: Role
 ) -> None:
     device = gpu(0, 'A', gpu_utilization_percent=load)
@@ -203,7 +203,7 @@ def test_a_device_has_the_colour_of_its_heavier_load(
     assert device_role(device, Thresholds()) is role
 
 
-def test_bars_have_the_colours_of_their_own_loads() -> None:
+def test_bars_have_the_roles_of_their_own_values() -> None:
     device = gpu(
         0,
         'A',
@@ -231,12 +231,12 @@ def test_bars_have_the_colours_of_their_own_loads() -> None:
     assert {style.role for _, text, style in buffer.row(7) if text[:3] == 'MBW'} == {Role.LIGHT}
 
 
-def test_without_a_power_limit_watts_are_said_without_a_bar() -> None:
+def test_power_without_a_limit_has_no_bar() -> None:
     device = gpu(0, 'A', power_usage_mw=38_400, power_limit_mw=None)
     assert 'PWR: 38W  ' in rows(device, width=130)[1]
 
 
-def test_a_name_gets_what_the_state_beside_it_leaves() -> None:
+def test_name_gets_the_room_that_its_state_leaves() -> None:
     name = 'NVIDIA Tesla V100-SXM2-32GB'
     for mode, cell in (
         ('Enabled', 'Tesla V100-SXM2-32GB  On'),
@@ -247,7 +247,7 @@ def test_a_name_gets_what_the_state_beside_it_leaves() -> None:
         assert row.startswith(f'│   0  {cell} │')
 
 
-def test_the_date_and_the_name_of_the_machine_give_way_to_the_hint() -> None:
+def test_date_and_machine_name_yield_to_the_hint() -> None:
     hint = (('press ', Style(Role.DIM)), ('h', Style(Role.KEY)))
     header = Header('Tue Jan 02 03:04:05 2024', hint=hint)
     sample = SAMPLES['one']
@@ -277,7 +277,7 @@ def test_the_date_and_the_name_of_the_machine_give_way_to_the_hint() -> None:
         ('x' * 80, '│ NVITOP                      xxxxxxxxxx..                       CUDA 12.4 │'),
     ],
 )
-def test_versions_are_said_as_fully_as_there_is_room(driver: str, line: str) -> None:
+def test_versions_are_as_long_as_fits(driver: str, line: str) -> None:
     sample = SAMPLES['one']._replace(driver_version=driver)
     shown = panel(sample).lines()[2]
     assert shown.split() == line.split()

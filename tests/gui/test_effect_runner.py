@@ -23,7 +23,7 @@ from tests.gui.processes import GPU, key_of
 from tests.patience import PATIENCE
 
 
-def test_the_environment_of_a_process_is_sorted(child: subprocess.Popen[bytes]) -> None:
+def test_environment_is_sorted(child: subprocess.Popen[bytes]) -> None:
     event = read_environment(child.pid, HostProcess(child.pid).create_time())
     names = [name for name, _ in event.variables]
     assert names == sorted(names)
@@ -31,7 +31,7 @@ def test_the_environment_of_a_process_is_sorted(child: subprocess.Popen[bytes]) 
     assert event.error == ''
 
 
-def test_the_environment_of_nvitop_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_of_nvitop_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('NVITOP_TEST_VARIABLE', 'x')
     assert ('NVITOP_TEST_VARIABLE', 'x') in read_environment(0, -1.0).variables
 

@@ -1,4 +1,4 @@
-"""What each value looks like on the screen, at the borders of each rule."""
+"""Formats of values on the screen, at the limits of each rule."""
 
 from __future__ import annotations
 
@@ -102,11 +102,11 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_running_time(1e300), 'N/A'),
     ],
 )
-def test_format(result: str, expected: str) -> None:
+def test_formatted_value(result: str, expected: str) -> None:
     assert result == expected
 
 
-def test_every_format_knows_none_and_not_a_number() -> None:
+def test_every_format_accepts_none_and_nan() -> None:
     formats = [g for name, g in inspect.getmembers(f) if name.startswith('format_')]
     assert len(formats) > 25
     for function in formats:
@@ -133,7 +133,7 @@ def test_columns_never_overflow(value: float) -> None:
     assert len(f.format_bytes(min(value, 1000 * 2**50 - 2**49))) <= 8
 
 
-def test_a_moment_is_a_time_today_and_a_date_on_other_days() -> None:
+def test_moment_is_a_time_today_and_a_date_on_other_days() -> None:
     noon = time.mktime((2024, 1, 2, 12, 0, 0, 0, 0, -1))
     assert f.format_moment(noon, noon + 3600) == '12:00:00'
     assert f.format_moment(noon - 86400, noon) == 'Jan 01'

@@ -1,4 +1,4 @@
-"""Rectangles: splitting loses no cell, nothing has a negative size."""
+"""Rectangles: splits lose no cells, and sizes are never negative."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def cells(rect: Rect) -> set[tuple[int, int]]:
 
 
 @given(RECTS, st.integers(-3, 25))
-def test_splits_share_out_all_cells_in_order(rect: Rect, size: int) -> None:
+def test_splits_lose_no_cells(rect: Rect, size: int) -> None:
     for first, second in (rect.split_left(size), rect.split_right(size)):
         assert cells(first) | cells(second) == cells(rect)
         assert first.width + second.width == rect.width
@@ -35,7 +35,7 @@ def test_splits_give_the_named_side_its_size() -> None:
 
 
 @given(RECTS, RECTS)
-def test_intersect_holds_the_cells_of_both(a: Rect, b: Rect) -> None:
+def test_intersect_has_the_common_cells(a: Rect, b: Rect) -> None:
     common = a.intersect(b)
     assert cells(common) == cells(a) & cells(b)
     assert common.width >= 0
@@ -44,7 +44,7 @@ def test_intersect_holds_the_cells_of_both(a: Rect, b: Rect) -> None:
 
 
 @given(RECTS, *[st.integers(0, 12)] * 4)
-def test_inset_takes_cells_from_each_side(
+def test_inset_removes_cells_from_each_side(
     rect: Rect, left: int, top: int, right: int, bottom: int
 ) -> None:
     inner = rect.inset(left, top, right, bottom)

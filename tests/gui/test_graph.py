@@ -1,4 +1,4 @@
-"""Graphs of a history, compared with one drawn dot by dot."""
+"""Graphs of a history, compared with graphs drawn dot by dot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nvitop.gui.view.widgets.graph import (
 )
 
 NAN = math.nan
-#: Bits of the dots of a braille character: left and right column from the top.
+#: Bits of the dots in the left and the right column of a braille character, from the top.
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
@@ -77,19 +77,19 @@ def dot_by_dot(values: list[float], width: int, height: int, bound: float, down:
     st.sampled_from([64.0, 128.0]),
     st.booleans(),
 )
-def test_a_graph_has_the_dots_it_should(
+def test_graph_has_the_expected_dots(
     values: list[float], width: int, height: int, bound: float, down: bool
 ) -> None:
-    # Heights and bounds whose quotient a float holds exactly: no dot is a matter of rounding.
+    # The quotients of these heights and bounds are exact, so that no dot depends on rounding.
     drawn = graph(values, width, height, bound=bound, downwards=down)
     assert drawn == dot_by_dot(values, width, height, bound, down)
 
 
-def test_graphs_look_like_this() -> None:
+def test_graphs_in_both_directions_and_in_ascii() -> None:
     values = [0.0, 0.1, 12.5, 25.0, 50.0, 75.0, 100.0, 200.0]
     assert graph(values, 6, 2) == '    ⢠⣿\n  ⢀⣠⣿⣿'
     assert graph(values, 4, 2, downwards=True) == '⠈⠙⣿⣿\n  ⠘⣿'
-    # Not of the character that borders are made of.
+    # In ASCII, graphs do not use the character of borders.
     assert graph(values, 8, 2, ASCII) == '     .::\n ...::::'
     assert graph(values, 8, 1, baseline=50.0) == '      ⢠⣿'.rjust(8)
 
@@ -102,12 +102,12 @@ def test_only_the_newest_samples_that_fit_are_drawn() -> None:
     assert samples_shown(30, ASCII) == 30
 
 
-def test_what_is_not_known_is_blank_and_the_least_load_is_a_dot() -> None:
+def test_unknown_values_are_blank_and_the_smallest_is_a_dot() -> None:
     assert graph([NAN, 0.001, None, -5.0, math.inf, None], 3, 1) == '⢀ ⡇'
     assert graph([5.0, 5.0], 1, 1, bound=0.0) == '⣿'
 
 
-def test_a_gap_does_not_look_like_nothing() -> None:
+def test_gap_is_shaded() -> None:
     gap: list[float | None] = [None, None, 50.0, 50.0, None, None, None, None, 0.0, 0.0, 50.0, 50.0]
     assert graph(gap, 6, 2) == '      \n ⣿░░ ⣿'
     assert graph(gap, 6, 2, downwards=True) == ' ⣿░░ ⣿\n      '
@@ -119,18 +119,18 @@ def test_a_gap_does_not_look_like_nothing() -> None:
     assert buffer.row(0)[-1] == (1, '░', Style(Role.DIM))
 
 
-def test_before_the_first_value_a_graph_is_blank() -> None:
+def test_graph_is_blank_before_the_first_value() -> None:
     assert graph([None] * 6 + [50.0, 50.0], 4, 1) == '   ⣤'
     assert graph([None] * 8, 4, 1) == '    '
 
 
-def test_a_ring_of_floats_can_be_drawn_as_it_is() -> None:
+def test_array_of_floats_can_be_drawn() -> None:
     buffer = Buffer(4, 1)
     draw_graph(buffer, buffer.area, array.array('f', [100.0] * 4), Style(Role.CPU))
     assert buffer.row(0) == ((2, '⣿⣿', Style(Role.CPU)),)
 
 
-def test_rows_take_the_colours_of_the_gradient_from_the_baseline() -> None:
+def test_rows_have_the_gradient_from_the_baseline() -> None:
     for downwards in (False, True):
         buffer = Buffer(2, 4)
         draw_graph(buffer, buffer.area, [100.0] * 4, colorful=True, downwards=downwards)
@@ -150,13 +150,13 @@ def test_rows_take_the_colours_of_the_gradient_from_the_baseline() -> None:
         ([NAN], (10, 100), 10),
     ],
 )
-def test_the_bound_leaves_room_above_the_highest_value(
+def test_bound_leaves_room_above_the_highest_value(
     values: list[float | None], bounds: tuple[float, float], expected: float
 ) -> None:
     assert graph_bound(values, *bounds) == expected
 
 
-def test_time_axis_says_how_long_ago_each_column_was() -> None:
+def test_time_axis_marks_are_at_their_times() -> None:
     axis = time_axis(77, 2.0, (30, 60, 120))
     assert axis == '───────────╴120s├─────────────────────────╴60s├──────────╴30s├───────────────'
     for seconds in (30, 60, 120):
@@ -173,7 +173,7 @@ def test_time_axis_leaves_out_marks_without_room() -> None:
     assert axis == '─────╴10m├───────────────────────╴1m├───'
 
 
-def test_an_empty_area_draws_nothing() -> None:
+def test_empty_area_is_not_drawn() -> None:
     buffer = Buffer(3, 3)
     draw_graph(buffer, Rect(0, 0, 0, 3), [50.0])
     draw_graph(buffer, Rect(0, 0, 3, 0), [50.0])

@@ -1,4 +1,4 @@
-"""The host panel: boxes, graphs, and what they plot."""
+"""The host panel: boxes and graphs."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def panel(
         ),
     ],
 )  # fmt: skip
-def test_boxes_say_what_there_is_room_for(width: int, lines: list[str]) -> None:
+def test_boxes_have_the_texts_that_fit(width: int, lines: list[str]) -> None:
     assert panel(SAMPLES['one'], width, 2) == lines
 
 
 @pytest.mark.parametrize('percent', [0.0, 50.0, 99.9, 100.0])
-def test_the_text_right_of_a_bar_stays_where_it_is(percent: float) -> None:
+def test_text_right_of_a_bar_does_not_move(percent: float) -> None:
     sample = SAMPLES['one']
     host = sample.host._replace(cpu_percent=percent, memory_percent=percent)
     before = panel(sample, 79, 2)
@@ -77,7 +77,7 @@ def test_the_text_right_of_a_bar_stays_where_it_is(percent: float) -> None:
     assert [line.index('USED') for line in (before[1], after[1])] == [26, 26]
 
 
-def test_what_the_host_does_not_tell_is_not_available() -> None:
+def test_unknown_values_are_not_available() -> None:
     lines = panel(SAMPLES['missing'], 79, 2)
     assert lines[0].endswith('UPTIME: N/A ]  ( Load Average:   N/A   N/A   N/A )')
     assert '░ N/A' in lines[1]
@@ -87,7 +87,7 @@ def test_what_the_host_does_not_tell_is_not_available() -> None:
 
 
 @pytest.mark.parametrize('width', [40, 79, 160])
-def test_bars_of_what_the_host_does_not_tell_have_no_colour_of_a_load(width: int) -> None:
+def test_bars_of_unknown_values_have_the_unknown_role(width: int) -> None:
     buffer = Buffer(width, 2)
     layout = lay_out_host(0, width, height=2, box=width)
     draw_host_panel(buffer, layout, SAMPLES['missing'], ViewState())
@@ -96,7 +96,7 @@ def test_bars_of_what_the_host_does_not_tell_have_no_colour_of_a_load(width: int
     assert {style.role for _, style in bars} == {Role.UNKNOWN}
 
 
-def test_nothing_is_drawn_where_the_panel_is_hidden() -> None:
+def test_hidden_panel_is_not_drawn() -> None:
     layout = lay_out_host(5, 80, height=0, box=80)
     buffer = Buffer(80, 10)
     draw_host_panel(buffer, layout, SAMPLES['one'], ViewState())
@@ -105,7 +105,7 @@ def test_nothing_is_drawn_where_the_panel_is_hidden() -> None:
 
 
 def flat(sample: Sample, percent: float) -> History:
-    """A past in which everything always had this load."""
+    """Return a history in which all values were this percentage."""
     history = History()
     devices = tuple(
         device._replace(memory_percent=percent, gpu_utilization_percent=round(percent))
@@ -117,7 +117,7 @@ def flat(sample: Sample, percent: float) -> History:
     return history
 
 
-def test_graphs_are_as_high_as_the_load_in_percent() -> None:
+def test_graphs_are_as_high_as_the_percentage() -> None:
     sample = SAMPLES['h100x8']
     lines = panel(sample, 100, 12, flat(sample, 50.0))
     # The last columns of the left and of the right graphs, away from the texts.
@@ -127,7 +127,7 @@ def test_graphs_are_as_high_as_the_load_in_percent() -> None:
     assert [line[98] for line in lines[6:11]] == ['⣿', '⣿', '⠛', ' ', ' ']
 
 
-def test_a_full_graph_leaves_room_for_the_values() -> None:
+def test_full_graph_leaves_room_for_the_values() -> None:
     sample = SAMPLES['h100x8']
     lines = panel(sample, 130, 12, flat(sample, 100.0))
     assert lines[0].startswith('│ Load Average:  8.21  7.65  9.02 ⣿')
@@ -136,7 +136,7 @@ def test_a_full_graph_leaves_room_for_the_values() -> None:
     assert '│ AVG GPU UTL: 61.5% ⣿' in lines[10]
 
 
-def test_marks_say_how_long_ago() -> None:
+def test_time_axis_has_marks() -> None:
     sample = SAMPLES['one']
     line = panel(sample, 160, 12)[5]
     left, right = line[1:78], line[79:159]
@@ -148,11 +148,11 @@ def test_marks_say_how_long_ago() -> None:
     lines = panel(sample, 160, 12, graphs=graphs)
     assert '╴30m├' in lines[5]
     assert '30s' not in lines[5]
-    # What is now is not said to be of that time.
+    # The length of the graph is shown on its axis only, not next to current values.
     assert [line.count(' min') for line in lines] == [2 if y == 5 else 0 for y in range(12)]
 
 
-def test_the_left_end_of_a_graph_says_how_long_ago_it_was() -> None:
+def test_left_end_of_a_graph_shows_its_length() -> None:
     for minutes, left, right in ((0, '154s ago', '40s ago'), (10, '10 min ago', '10 min ago')):
         graphs = DeviceGraphs((), state=GraphState(minutes=minutes))
         line = panel(SAMPLES['one'], 100, 12, graphs=graphs)[5]
@@ -169,7 +169,7 @@ def test_all_times_of_an_axis_have_one_unit(minutes: int) -> None:
         seconds = 60 * minutes or 2 * width
         assert int(end[1]) * (60 if end[2] == ' min' else 1) == seconds
         marks = list(re.finditer(r'╴(\d+)(s|m)├', axis))
-        # No minutes beside hundreds of seconds.
+        # Minutes and seconds are not mixed.
         assert {mark[2] for mark in marks} <= {'m' if minutes >= 5 else 's'}
         for mark in marks:
             age = int(mark[1]) * (60 if minutes >= 5 else 1)
@@ -193,7 +193,7 @@ def test_graphs_plot_the_mean_of_gpus_or_the_selected_device() -> None:
     assert (parts.keys, parts.prefix) == ((devices[1].key, devices[2].key), 'AVG GPU')
 
 
-def test_a_mean_does_not_change_where_an_empty_mig_device_is_made() -> None:
+def test_empty_mig_device_does_not_change_the_mean() -> None:
     sample = SAMPLES['mig']
     gpu, first, second, _empty, other = sample.devices
     known = [device.memory_percent or 0.0 for device in (gpu, other)]
@@ -202,7 +202,7 @@ def test_a_mean_does_not_change_where_an_empty_mig_device_is_made() -> None:
         assert f' AVG GPU MEM: {sum(known) / 2:.1f}% ' in panel(here, 130, 12, History())[0]
 
 
-def test_what_no_mig_device_has_is_that_of_its_gpu() -> None:
+def test_metrics_that_mig_devices_lack_are_those_of_their_gpu() -> None:
     sample = SAMPLES['mig']
     devices = tuple(
         device._replace(power_usage_mw=None if device.key.is_mig else 100_000 * (1 + i))
@@ -221,14 +221,14 @@ def test_what_no_mig_device_has_is_that_of_its_gpu() -> None:
     # A quarter of the power limit of the GPU.
     assert [line[128] for line in lines[:5]] == [' ', ' ', ' ', '⣀', '⣿']
     assert ' GPU 0:1 MEM: 25.7% ' in lines[10]
-    # What the GPU does not tell either is that of the MIG device.
+    # If the GPU has no value either, the label is that of the MIG device.
     loads = chosen._replace(state=GraphState('gpu_utilization', 'memory_percent'))
     assert ' GPU 0:1 UTL: N/A ' in panel(sample, 130, 12, history, loads)[0]
     alone = select_graphs(devices[1:3], state, devices[2].key)
     assert ' GPU 0:1 PWR: N/A ' in panel(sample, 130, 12, history, alone)[0]
 
 
-def test_a_mean_is_of_those_that_have_a_value() -> None:
+def test_mean_is_that_of_devices_with_a_value() -> None:
     sample = SAMPLES['h100x8']
     devices = tuple(
         device._replace(gpu_utilization_percent=None if i else 60, memory_percent=10.0 * i)
@@ -249,7 +249,7 @@ def test_a_mean_is_of_those_that_have_a_value() -> None:
     assert ' AVG GPU UTL: N/A ' in lines[10]
 
 
-def test_where_there_is_no_room_a_title_goes_and_never_a_part_of_its_value() -> None:
+def test_title_is_shortened_before_its_value() -> None:
     sample = SAMPLES['h100x8']
     clocks = [device._replace(memory_clock_mhz=12345) for device in sample.devices]
     state = GraphState('memory_clock', 'memory_clock')
@@ -293,7 +293,7 @@ def test_other_metrics_have_their_units_and_their_own_top(metric: str, text: str
     assert {style.role for _, t, style in buffer.row(0) if text in t} == {Role.TEXT}
 
 
-def test_a_graph_without_a_fixed_top_says_what_its_highest_value_is() -> None:
+def test_graph_without_a_fixed_top_shows_its_highest_value() -> None:
     sample = SAMPLES['h100x8']
     history = History()
     for i, mib in enumerate((500, 100, 20)):
@@ -306,11 +306,11 @@ def test_a_graph_without_a_fixed_top_says_what_its_highest_value_is() -> None:
     assert ' GPU PCIE TX: 20MiB/s  max: 500MiB/s ' in lines[0]
     assert 'max' not in lines[10]
     assert ' GPU PCIE TX: 20MiB/s  ' in panel(sample, 110, 12, history, graphs)[0]
-    # The value is worth more than whose it is.
+    # The title is left out before the value.
     assert '│ PCIE TX: 20MiB/s ' in panel(sample, 100, 12, history, graphs)[0]
 
 
-def test_traffic_that_was_not_measured_for_a_while_is_a_gap_in_its_graph() -> None:
+def test_time_without_measurements_is_a_gap() -> None:
     history = History()
     sample = SAMPLES['one']
     for second in range(40):
@@ -323,6 +323,6 @@ def test_traffic_that_was_not_measured_for_a_while_is_a_gap_in_its_graph() -> No
     assert first[79:119].strip() == f'{"⣿" * 8}{"░" * 5}{"⣿" * 7}'
 
 
-def test_what_can_be_plotted_has_a_history() -> None:
+def test_every_graph_has_a_history() -> None:
     assert set(GRAPHS_BY_METRIC) <= set(DEVICE_FIELDS)
     assert len(GRAPHS_BY_METRIC) == len(GRAPHS)

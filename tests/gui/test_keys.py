@@ -1,4 +1,4 @@
-"""Bytes of a terminal to events, however the bytes are cut."""
+"""Decoding of bytes to events, which does not depend on how reads split the bytes."""
 
 from __future__ import annotations
 
@@ -79,20 +79,20 @@ CASES: list[tuple[bytes, list[InputEvent]]] = [
 
 
 @pytest.mark.parametrize(('data', 'events'), CASES)
-def test_one_read_decodes(data: bytes, events: list[InputEvent]) -> None:
+def test_one_read_is_decoded(data: bytes, events: list[InputEvent]) -> None:
     decoder = Decoder()
     assert decoder.feed(data) + decoder.flush() == events
     assert not decoder.is_waiting
 
 
 @pytest.mark.parametrize(('data', 'events'), CASES)
-def test_a_byte_at_a_time_decodes_the_same(data: bytes, events: list[InputEvent]) -> None:
+def test_single_bytes_are_decoded_alike(data: bytes, events: list[InputEvent]) -> None:
     decoder = Decoder()
     seen = [event for byte in data for event in decoder.feed(bytes([byte]))]
     assert seen + decoder.flush() == events
 
 
-def test_escape_waits_until_it_is_known_to_stand_alone() -> None:
+def test_escape_waits_for_the_rest_of_a_sequence() -> None:
     decoder = Decoder()
     assert decoder.feed(b'\x1b') == []
     assert decoder.is_waiting
@@ -100,7 +100,7 @@ def test_escape_waits_until_it_is_known_to_stand_alone() -> None:
     assert not decoder.is_waiting
 
 
-def test_a_paste_is_not_typed_even_when_it_is_flushed_half_way() -> None:
+def test_flushed_paste_is_not_typed() -> None:
     decoder = Decoder()
     assert decoder.feed(b'\x1b[200~kill') == []
     assert not decoder.is_waiting
@@ -109,7 +109,7 @@ def test_a_paste_is_not_typed_even_when_it_is_flushed_half_way() -> None:
     assert decoder.feed(b'1~') == [Pasted('kill -9')]
 
 
-def test_a_huge_paste_is_cut_and_ends() -> None:
+def test_huge_paste_is_cut() -> None:
     decoder = Decoder()
     assert decoder.feed(b'\x1b[200~') == []
     for _ in range(40):
@@ -119,13 +119,13 @@ def test_a_huge_paste_is_cut_and_ends() -> None:
 
 
 @given(st.lists(st.binary(max_size=40), max_size=8))
-def test_any_bytes_end_in_events_and_leave_nothing_behind(chunks: list[bytes]) -> None:
+def test_any_bytes_are_consumed(chunks: list[bytes]) -> None:
     decoder = Decoder()
     for chunk in chunks:
         decoder.feed(chunk)
     decoder.flush()
-    decoder.feed(b'\x1b[201~')  # in case a paste was begun
+    decoder.feed(b'\x1b[201~')  # in case a paste has begun
     decoder.flush()
-    # A character may have been cut at the end of the chunks: the first key can be its remains.
+    # The chunks may end inside a character, whose replacement is then the first key.
     events = decoder.feed(b'q') + decoder.flush()
     assert events[-1:] == [KeyPressed('q')]

@@ -1,4 +1,4 @@
-"""The main screen: goldens of a few situations, scrolling, and properties of any screen."""
+"""The main screen: notes, scrolling, selection, and properties of any main screen."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HEADER = Header('Tue Jan 02 03:04:05 2024', (), HINT, version='1.0.0')
 
 
 def history_of(sample: Sample, seconds: int = 200) -> History:
-    """A past in which loads rose and fell."""
+    """Return a history in which values rise and fall."""
     history = History()
     for i in range(seconds):
         wave = abs((i * 3) % 120 - 60) / 60
@@ -65,7 +65,7 @@ def draw(
 
 
 def key(scenario: str, index: int) -> ProcessKey:
-    """The key of a process of a scenario."""
+    """Return the key of a process of a scenario."""
     return SAMPLES[scenario].processes[index].key
 
 
@@ -87,7 +87,7 @@ def test_ascii_screen_is_ascii_and_has_a_compact_host() -> None:
     assert '\n'.join(to_ascii(buffer).lines()).isascii()
 
 
-def test_a_long_page_scrolls_to_its_end_and_no_further() -> None:
+def test_long_page_scrolls_to_its_end() -> None:
     sample = SAMPLES['processes200']
     buffer, arranged = draw(sample, 100, 30, MainState(scroll_y=10_000), ViewState())
     layout = arranged.layout
@@ -97,7 +97,7 @@ def test_a_long_page_scrolls_to_its_end_and_no_further() -> None:
 
 
 @pytest.mark.parametrize('scroll_x', [1, 2, 7, 20])
-def test_scrolling_sideways_moves_headings_and_rows_alike(scroll_x: int) -> None:
+def test_scrolling_sideways_moves_headings_with_rows(scroll_x: int) -> None:
     sample = SAMPLES['processes200']
     start, _ = draw(sample, 79, 40, MainState(), ViewState(mode='compact'))
     moved, _ = draw(sample, 79, 40, MainState(scroll_x=scroll_x), ViewState(mode='compact'))
@@ -109,7 +109,7 @@ def test_scrolling_sideways_moves_headings_and_rows_alike(scroll_x: int) -> None
         assert after[43 : 43 + len(kept)] == f'..{kept[2:]}'
 
 
-def test_the_device_of_the_selected_process_stands_out() -> None:
+def test_device_of_the_selected_process_is_bold() -> None:
     sample = SAMPLES['h100x8']
     buffer, arranged = draw(
         sample, 100, 60, MainState(selected=key('h100x8', 4)), ViewState(mode='compact')
@@ -119,7 +119,7 @@ def test_the_device_of_the_selected_process_stands_out() -> None:
         assert {(style.bold, style.dim) for style in styles} == {(row.device == 4, row.device != 4)}
 
 
-def test_of_mig_devices_only_the_selected_one_and_its_gpu_stand_out() -> None:
+def test_only_the_selected_mig_device_and_its_gpu_are_bold() -> None:
     state = MainState(selected=key('mig', 1))
     buffer, arranged = draw(SAMPLES['mig'], 130, 60, state, ViewState(mode='compact'))
     bold = [
@@ -169,7 +169,7 @@ SCENARIOS = st.sampled_from(sorted(SAMPLES))
     st.integers(0, 300),
     st.integers(-1, 5),
 )
-def test_any_screen_is_drawn_inside_and_safely(
+def test_any_screen_is_drawn_safely_and_inside(
     scenario: str | int,
     width: int,
     height: int,
@@ -198,7 +198,7 @@ def test_any_screen_is_drawn_inside_and_safely(
         assert safe(line) == line
     if not arranged.layout.is_too_small:
         box = arranged.layout.processes.area
-        # A row may lie under the first line.
+        # The header may cover a row.
         for row in (row for row in arranged.layout.processes.rows if row.y):
             spans = buffer.row(row.y)
             assert spans[0][:2] == (0, '│')

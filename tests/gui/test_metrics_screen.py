@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures('utc')
 def metrics_of(
     name: str, width: int, height: int, *keys: str, **fields: Any
 ) -> tuple[AppState, list[str]]:
-    """The metrics screen of the first process, with these fields of its sample."""
+    """Draw the metrics screen of the first process, with these fields in its sample."""
     sample = SAMPLES[name]
     first = sample.processes[0]._replace(**fields)
     sample = sample._replace(processes=(first, *sample.processes[1:]))
@@ -71,7 +71,7 @@ def test_graphs_show_current_and_highest_values() -> None:
 def test_current_value_never_exceeds_the_highest_value() -> None:
     sample = SAMPLES['one']
     history = History(process_interval=2.0)
-    # Two measurements within the time of one value of a graph, which is their mean.
+    # A graph shows the mean of two samples within the time of one column.
     for time, load in ((100.0, 43), (101.9, 45)):
         first = sample.processes[0]._replace(gpu_sm_utilization_percent=load)
         sample = sample._replace(
@@ -97,7 +97,7 @@ def test_current_value_never_exceeds_the_highest_value() -> None:
 def test_graphs_show_when_they_begin(width: int, height: int, keys: str, beginning: str) -> None:
     _, lines = metrics_of('one', width, height, *keys.split())
     axis = next(line for line in lines if line.startswith('├'))
-    # What is now is not said to be of that time.
+    # The length of the graph is shown on its axis only, not next to current values.
     assert axis.count(beginning) == '\n'.join(lines).count(' min') == 2
     for begin in (1, width // 2 + 1):
         assert axis[begin:].lstrip('─').startswith(beginning)

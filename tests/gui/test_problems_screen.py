@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures('utc')
 
 
 def troubled(width: int, height: int = 24, simulated: str = '') -> AppState:
-    """The screen of problems with each kind of them, all but the first two of the sample before."""
+    """Return the problems screen with problems of each kind; only the first two are current."""
     fails = Problem('device 1', 'temperature', 'Unknown Error', 'error')
     lacks = Problem('device 0', 'memory_temperature', 'Not Supported')
     before = (

@@ -37,7 +37,7 @@ def panel(
 
 
 def row_style(buffer: Buffer, pid: int) -> Style:
-    """Style of what stands right of the GPU's index in the row of a process."""
+    """Return the style of the text right of the GPU's index in the row of a process."""
     for y in range(buffer.height):
         for _, text, style in buffer.row(y):
             if f' {pid} ' in text:
@@ -45,7 +45,7 @@ def row_style(buffer: Buffer, pid: int) -> Style:
     raise AssertionError(f'no row of {pid}')
 
 
-def test_each_column_of_the_table_can_be_drawn() -> None:
+def test_every_column_has_a_text() -> None:
     assert set(CELLS) == {column.name for column in COLUMNS}
     process = SAMPLES['one'].processes[0]
     texts = {name: text_of(process, None) for name, text_of in CELLS.items()}
@@ -68,7 +68,7 @@ def test_each_column_of_the_table_can_be_drawn() -> None:
     }
 
 
-def test_columns_are_drawn_in_the_order_chosen() -> None:
+def test_columns_are_drawn_in_the_chosen_order() -> None:
     lines = panel(SAMPLES['one'], columns=('command', 'time', 'sm', 'gpu')).lines()
     assert lines[3] == '│ COMMAND'.ljust(60) + '    TIME %SM  GPU │'
     assert lines[5][:12] == '│ python3 tr'
@@ -77,7 +77,7 @@ def test_columns_are_drawn_in_the_order_chosen() -> None:
 
 @pytest.mark.parametrize('reverse', [False, True])
 @pytest.mark.parametrize('order', [order.name for order in ORDERS])
-def test_the_column_sorted_by_is_marked(order: str, reverse: bool) -> None:
+def test_sorted_column_is_marked(order: str, reverse: bool) -> None:
     sort = Sort(order, reverse)
     buffer = panel(SAMPLES['one'], sort=sort)
     marked = [text for _, text, style in buffer.row(3) if style.underline and style.bold]
@@ -87,7 +87,7 @@ def test_the_column_sorted_by_is_marked(order: str, reverse: bool) -> None:
         rising = order in {'natural', 'pid', 'username'}
         title = next(column.title for column in COLUMNS if column.order == order)
         assert marked == [title + ('▲' if rising is not reverse else '▼')]
-    # The mark stands in the gap: no heading moves.
+    # The mark is in the gap, so that no heading moves.
     plain = panel(SAMPLES['one']).lines()[3]
     shown = buffer.lines()[3].replace('▲', ' ').replace('▼', ' ')
     assert shown == plain
@@ -95,7 +95,7 @@ def test_the_column_sorted_by_is_marked(order: str, reverse: bool) -> None:
 
 @pytest.mark.parametrize('reverse', [False, True])
 @pytest.mark.parametrize('order', [order.name for order in ORDERS])
-def test_the_title_says_what_a_hidden_column_sorts_by(order: str, reverse: bool) -> None:
+def test_title_names_a_hidden_sorted_column(order: str, reverse: bool) -> None:
     sort = Sort(order, reverse)
     title = panel(SAMPLES['one'], columns=('type', 'command'), sort=sort).lines()[2]
     if sort == Sort():
@@ -105,17 +105,17 @@ def test_the_title_says_what_a_hidden_column_sorts_by(order: str, reverse: bool)
         rising = order in {'natural', 'pid', 'username'}
         arrow = '▲' if rising is not reverse else '▼'
         assert title.startswith(f'│ Processes: by {heading}{arrow}  ')
-    # A heading that can be seen says it already.
+    # A visible heading has the mark already.
     assert panel(SAMPLES['one'], sort=sort).lines()[2].startswith('│ Processes:  ')
 
 
-def test_the_title_says_how_many_of_all_pass_and_what_hidden_column_sorts_them() -> None:
+def test_title_has_both_the_counts_and_the_hidden_sorted_column() -> None:
     columns = ('pid', 'command')
     title = panel(SAMPLES['one'], columns=columns, total=8, sort=Sort('time')).lines()[2]
     assert title.startswith('│ Processes: 1 of 8 by TIME▼  ')
 
 
-def test_rows_have_the_style_of_their_state() -> None:
+def test_rows_have_the_style_of_their_status() -> None:
     buffer = panel(SAMPLES['odd-processes'], 100)
     assert [row_style(buffer, pid).role for pid in range(501, 508)] == [
         Role.TEXT,
@@ -128,7 +128,7 @@ def test_rows_have_the_style_of_their_state() -> None:
     ]
 
 
-def test_the_index_of_the_gpu_has_the_colour_of_the_gpu() -> None:
+def test_gpu_index_has_the_role_of_the_gpu() -> None:
     buffer = panel(SAMPLES['h100x8'], 100)
     roles = [
         style.role
@@ -148,7 +148,7 @@ def test_the_index_of_the_gpu_has_the_colour_of_the_gpu() -> None:
         (505, 'Process of Another PID Namespace'),
     ],
 )
-def test_what_a_silent_process_is_has_all_the_room_it_needs(
+def test_status_in_place_of_a_command_gets_the_room_it_needs(
     width: int, pid: int, text: str
 ) -> None:
     lines = panel(SAMPLES['odd-processes'], width).lines()
@@ -158,7 +158,7 @@ def test_what_a_silent_process_is_has_all_the_room_it_needs(
     assert row.endswith(' │')
 
 
-def test_values_too_long_are_cut_with_a_mark_or_make_their_column_grow() -> None:
+def test_long_values_are_cut_or_widen_their_column() -> None:
     lines = panel(SAMPLES['hostile'], 100).lines()
     (row,) = [line for line in lines if 'aaaa' in line]
     assert ' 4294967295 C aaaaaa+ ' in row
@@ -166,13 +166,13 @@ def test_values_too_long_are_cut_with_a_mark_or_make_their_column_grow() -> None
     assert any(' C 山田太+ ' in line for line in lines)
 
 
-def test_longer_times_widen_their_column_and_no_other() -> None:
+def test_long_pids_and_times_widen_their_columns() -> None:
     processes = SAMPLES['extreme'].processes
     assert column_widths(processes) == {'pid': 10, 'time': len('1234.5 days')}
     assert column_widths(()) == {'pid': 1, 'time': 4}
 
 
-def test_the_longest_command_is_measured_in_cells() -> None:
+def test_longest_command_is_measured_in_cells() -> None:
     processes = SAMPLES['hostile'].processes
     assert longest_command(processes) == 4096
     assert longest_command(processes[1:2]) == 47
@@ -183,14 +183,14 @@ def test_the_longest_command_is_measured_in_cells() -> None:
     ('width', 'pid', 'end'),
     [
         (60, 503, '   N/A  No Permissions'),
-        # A column is given up only where the words need it.
+        # Columns are hidden only if the text needs their room.
         (60, 504, '   N/A No Such Process'),
         (60, 505, ' Process of Another..'),
         (79, 504, '   N/A   N/A        No Such Process'),
         (79, 505, ' Process of Another PID Namespace'),
     ],
 )
-def test_what_is_not_known_of_a_silent_process_is_said_where_there_is_room(
+def test_status_in_place_of_a_command_hides_other_columns_only_if_needed(
     width: int, pid: int, end: str
 ) -> None:
     (line,) = [
@@ -214,7 +214,7 @@ def test_what_is_not_known_of_a_silent_process_is_said_where_there_is_room(
         ),
     ],
 )
-def test_an_empty_list_says_why(fields: dict[str, Any], wsl: str, message: str) -> None:
+def test_empty_list_shows_the_reason(fields: dict[str, Any], wsl: str, message: str) -> None:
     sample = SAMPLES['no-gpu']
     sample = sample._replace(host=sample.host._replace(wsl=wsl))
     lines = panel(sample, **fields).lines()
@@ -230,9 +230,7 @@ def test_an_empty_list_says_why(fields: dict[str, Any], wsl: str, message: str) 
         (HostSample('h' * 50, 'u' * 50), f'{"u" * 30}+@{"h" * 30}+', Role.USER),
     ],
 )
-def test_the_title_says_who_looks_at_which_machine(
-    host: HostSample, title: str, role: Role
-) -> None:
+def test_title_has_user_and_host(host: HostSample, title: str, role: Role) -> None:
     buffer = panel(SAMPLES['no-gpu']._replace(host=host))
     assert buffer.lines()[2].endswith(f' {title} │')
     styles = {text: style for _, text, style in buffer.row(2)}
@@ -241,7 +239,7 @@ def test_the_title_says_who_looks_at_which_machine(
     assert styles[name] == Style(Role.HOST, bold=True)
 
 
-def test_notes_and_hints_share_the_line_above_and_notes_come_first() -> None:
+def test_notes_come_before_hints() -> None:
     hints = [('hint', Style(Role.KEY))]
     line = panel(SAMPLES['one'], notes=[('note', Style(Role.WARNING))], hints=hints).lines()[0]
     assert line == ' note'.ljust(75) + 'hint'
@@ -256,7 +254,7 @@ def test_scrolling_sideways_keeps_the_borders(scroll_x: int) -> None:
     assert all('..' in line for line in lines[5:6])
 
 
-def test_a_number_that_is_cut_at_its_left_reads_as_no_other() -> None:
+def test_number_cut_at_its_left_end_is_marked() -> None:
     sample = SAMPLES['processes200']
     busy = sample.processes[0]._replace(cpu_percent=100.0)
     for scroll_x in range(1, 30):
@@ -264,7 +262,7 @@ def test_a_number_that_is_cut_at_its_left_reads_as_no_other() -> None:
         assert {line[43:45] for line in (lines[3], lines[5])} == {'..'}
 
 
-def test_the_column_sorted_by_is_named_where_it_is_scrolled_away() -> None:
+def test_title_names_a_sorted_column_that_is_scrolled_away() -> None:
     sort = Sort('cpu_percent')
     for scroll_x, title in ((0, 'Processes:'), (2, 'Processes: by %CPU▼')):
         lines = panel(SAMPLES['processes200'], 79, sort=sort, scroll_x=scroll_x).lines()

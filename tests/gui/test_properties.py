@@ -1,6 +1,6 @@
-"""Whatever happens in whatever order, on any machine at any size: the whole program, without a driver.
+"""Properties of the whole monitor, without a driver: any events in any order at any size.
 
-Each example is a run of the application itself on a terminal in memory, with a clock of its own.
+Each example runs the application on a terminal in memory with its own clock.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from nvitop.gui.state.events import (
 from nvitop.gui.term.headless import HeadlessTerminal
 from tests.gui.anything import Anything
 from tests.gui.drawing import assert_is_drawn_inside
+from tests.gui.measuring import FakeMeasuring
 from tests.gui.samples import ENVIRONMENT, SAMPLES, with_details, with_families
-from tests.gui.test_app import FakeMeasuring
 
 if TYPE_CHECKING:
     from nvitop.gui.render.theme import Theme
@@ -54,7 +54,7 @@ _NAVIGATION = {*PREVIOUS_KEYS, *NEXT_KEYS, *SCROLL_KEYS}
 
 
 class Step(NamedTuple):
-    """What one wait of the terminal returns, and how long it takes."""
+    """The events that one wait of the terminal returns, and its duration."""
 
     seconds: float
     events: tuple[Event, ...]
@@ -102,7 +102,7 @@ _STEPS = st.builds(
     st.one_of(st.just(()), _EVENTS.map(tuple), _EVENTS.map(tuple)),
 )
 _ANSWERS = st.sampled_from(['Enter', 'Space', 't', 'k', 'i', 'K', '1', '2', '3'])
-#: A signal as people send it, with something in between that should have stopped it, or not.
+#: The steps of a person who sends a signal, sometimes with an event between that must prevent it.
 _ASKED = st.tuples(
     st.sampled_from(['T', 'K', 'k', 'I', 'Ctrl-C']),
     st.sampled_from([0.0, 0.3, 0.6, 1.0]),
@@ -120,7 +120,7 @@ _ASKED = st.tuples(
 
 
 def runs(shortest: int) -> st.SearchStrategy[list[Step]]:
-    """Steps of a run, so many at least, and not more than 250."""
+    """Return a strategy for the steps of a run: from ``shortest`` to 250 steps."""
     parts = st.one_of(_STEPS.map(lambda step: [step]), _STEPS.map(lambda step: [step]), _ASKED)
     return st.lists(parts, min_size=shortest, max_size=200).map(
         lambda found: [step for part in found for step in part][:250]
@@ -128,7 +128,7 @@ def runs(shortest: int) -> st.SearchStrategy[list[Step]]:
 
 
 class Run(HeadlessTerminal, EffectRunner):
-    """One run of the application: its terminal, its clock, and whoever carries out its effects."""
+    """One run of the application: its terminal, its clock, and the runner of its effects."""
 
     def __init__(self, size: tuple[int, int], steps: list[Step], state: AppState) -> None:
         HeadlessTerminal.__init__(self, *size, ends=True)
@@ -138,7 +138,7 @@ class Run(HeadlessTerminal, EffectRunner):
         self.sequence = 0
         self.arrived: set[tuple[int, float]] = set()
         self.signals = 0
-        #: The frame that is on the screen, and since when it has been read without an answer.
+        #: The frame on the screen, and the time since when it has been read without a key.
         self.frame = Buffer(*size)
         self.read_since: float | None = None
         self.may_confirm = False
@@ -177,7 +177,7 @@ class Run(HeadlessTerminal, EffectRunner):
         self.frame = buffer
 
     def _judge(self, events: tuple[Event, ...]) -> None:
-        """Whether a person has had time to read the dialog, when these events come."""
+        """Decide whether a person had time to read the dialog before these events."""
         dialog = self.app.state.dialog
         if dialog is None:
             self.read_since, self.may_confirm = None, False
@@ -240,7 +240,7 @@ _VIEWS = st.builds(
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(SIZES, runs(20), _VIEWS)
-def test_whatever_happens_the_monitor_goes_on_and_signals_only_what_was_confirmed(
+def test_monitor_survives_any_events_and_sends_only_confirmed_signals(
     size: tuple[int, int], steps: list[Step], view: ViewState
 ) -> None:
     state = Run(size, steps, AppState(view=view)).go()
@@ -267,7 +267,7 @@ def _confirmations() -> Iterator[tuple[str, list[Step], int]]:
     [case[1:] for case in _confirmations()],
     ids=[c[0] for c in _confirmations()],
 )
-def test_the_judge_of_confirmations_is_right(steps: list[Step], signals: int) -> None:
+def test_confirmations_are_judged_correctly(steps: list[Step], signals: int) -> None:
     run = Run((120, 40), steps, AppState())
     run.go()
     assert run.signals == signals
@@ -277,7 +277,7 @@ def test_the_judge_of_confirmations_is_right(steps: list[Step], signals: int) ->
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(SIZES, runs(100), _VIEWS)
 @pytest.mark.timeout(3600)
-def test_whatever_happens_many_more_times(
+def test_monitor_survives_many_more_events(
     size: tuple[int, int], steps: list[Step], view: ViewState
 ) -> None:
     _assert_sound(Run(size, steps, AppState(view=view)).go())

@@ -1,4 +1,4 @@
-"""Hostile text everywhere a report has text from outside: seen through a terminal emulator."""
+"""Hostile text in every field of a report with text from outside, in a terminal emulator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TEXTS = {
 
 
 def hostile(text: str) -> Sample:
-    """A sample in which all that comes from outside is this text."""
+    """Return a sample with this text in every field from outside."""
     gpu, mig, lost = DeviceKey(0), DeviceKey(0, 0), DeviceKey(1)
     infos = [
         DeviceInfo(key, key[0], name=text, bus_id=text, mig_profile=text)
@@ -74,7 +74,7 @@ def hostile(text: str) -> Sample:
 
 @pytest.mark.parametrize('width', [40, 79, 123])
 @pytest.mark.parametrize('name', TEXTS)
-def test_hostile_text_neither_reaches_the_terminal_nor_moves_a_column(
+def test_hostile_text_neither_controls_the_terminal_nor_moves_a_column(
     name: str, width: int
 ) -> None:
     sample = hostile(TEXTS[name])

@@ -1,4 +1,4 @@
-"""How options become what a report shows."""
+"""Effects of options on a report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.gui.samples import SAMPLES
 
 
 def listed(options: Options) -> list[str | None]:
-    """The types of the processes that are left of one of each type, in order."""
+    """Return the types of processes that match, from one process of each type."""
     process = SAMPLES['one'].processes[0]
     processes = [process._replace(type=type_) for type_ in ('C', 'G', 'C+G', 'M', None)]
     return [left.type for left in list_processes(processes, filter_of(options), Sort())]
@@ -30,17 +30,17 @@ def listed(options: Options) -> list[str | None]:
         (['only_compute', 'only_graphics'], []),
     ],
 )
-def test_types_are_filtered(switches: list[str], types: list[str | None]) -> None:
+def test_types_filter_processes(switches: list[str], types: list[str | None]) -> None:
     assert listed(merge(dict.fromkeys(switches, True))) == types
 
 
-def test_no_user_is_none_and_not_all() -> None:
+def test_empty_list_of_users_matches_no_process() -> None:
     assert listed(Options(users=())) == []
     assert listed(Options(users=('nobody',))) == []
     assert len(listed(Options(users=(SAMPLES['one'].processes[0].username or '',)))) == 5
 
 
-def test_a_gradient_needs_256_colours() -> None:
+def test_gradient_needs_256_colors() -> None:
     sample = SAMPLES['one']
     texts = [
         report_text(sample, Options(colorful=colorful), width=123, colors=colors)
@@ -51,7 +51,7 @@ def test_a_gradient_needs_256_colours() -> None:
     assert texts[2] != texts[3]
 
 
-def test_a_report_is_in_full_whatever_the_mode_of_the_monitor() -> None:
+def test_report_is_full_in_every_mode() -> None:
     sample = SAMPLES['one']
     texts = {report_text(sample, Options(mode=mode), width=100, colors=0) for mode in MODES}
     assert len(texts) == 1

@@ -1,4 +1,4 @@
-"""The machines that goldens are drawn of: what a reader sees on them agrees with itself."""
+"""The stored machines are consistent in themselves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def by_device(processes: tuple[ProcessSample, ...]) -> dict[DeviceKey, list[Proc
 
 
 @pytest.mark.parametrize('name', SAMPLES)
-def test_processes_use_no_more_than_their_device_does(name: str) -> None:
+def test_processes_use_at_most_as_much_as_their_device(name: str) -> None:
     sample = SAMPLES[name]
     devices = {device.key: device for device in sample.devices}
     for key, processes in by_device(sample.processes).items():
@@ -32,7 +32,7 @@ def test_processes_use_no_more_than_their_device_does(name: str) -> None:
 
 
 @pytest.mark.parametrize('name', SAMPLES)
-def test_parts_of_a_gpu_use_no_more_than_the_gpu_does(name: str) -> None:
+def test_mig_devices_use_at_most_as_much_as_their_gpu(name: str) -> None:
     used: dict[int, int] = {}
     for device in SAMPLES[name].devices:
         assert (device.memory_used_bytes or 0) <= (device.info.memory_total_bytes or 0)
@@ -45,6 +45,6 @@ def test_parts_of_a_gpu_use_no_more_than_the_gpu_does(name: str) -> None:
 
 
 @pytest.mark.parametrize('name', SAMPLES)
-def test_a_pid_is_that_of_one_process(name: str) -> None:
+def test_pids_are_unique(name: str) -> None:
     pids = [process.pid for process in with_families(SAMPLES[name]).host_processes]
     assert len(pids) == len(set(pids))

@@ -1,4 +1,4 @@
-"""Signals reach the process that was shown and no other, and what became of each is told."""
+"""Signals reach the process that was shown and no other, and their results are reported."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.gui.processes import GPU, key_of
 from tests.patience import PATIENCE
 
 
-def test_a_signal_reaches_its_process(child: subprocess.Popen[bytes]) -> None:
+def test_signal_reaches_its_process(child: subprocess.Popen[bytes]) -> None:
     key = key_of(child.pid)
     assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'sent')
     assert child.wait(PATIENCE) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize('has_pidfd', [True, False])
-def test_a_pid_used_again_gets_nothing(
+def test_reused_pid_gets_no_signal(
     child: subprocess.Popen[bytes], has_pidfd: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not has_pidfd:
@@ -35,7 +35,7 @@ def test_a_pid_used_again_gets_nothing(
     assert child.poll() is None
 
 
-def test_without_process_descriptors_the_start_time_decides(
+def test_signal_is_sent_without_process_descriptors(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, 'pidfd_open', raising=False)
@@ -43,22 +43,22 @@ def test_without_process_descriptors_the_start_time_decides(
     child.wait(PATIENCE)
 
 
-def test_a_process_that_is_gone_is_said_to_be(child: subprocess.Popen[bytes]) -> None:
+def test_exited_process_is_reported(child: subprocess.Popen[bytes]) -> None:
     key = key_of(child.pid)
     child.kill()
     child.wait(PATIENCE)
     assert send_signal(key, 'SIGTERM').outcome == 'gone'
 
 
-@pytest.mark.skipif(not hasattr(os, 'waitid'), reason='nothing here waits without taking')
-def test_a_zombie_is_said_to_have_ended(child: subprocess.Popen[bytes]) -> None:
+@pytest.mark.skipif(not hasattr(os, 'waitid'), reason='needs waitid')
+def test_zombie_is_reported(child: subprocess.Popen[bytes]) -> None:
     key = key_of(child.pid)
     child.kill()
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has taken it
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # without reaping it
     assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'zombie')
 
 
-def test_a_process_whose_state_cannot_be_read_gets_its_signal(
+def test_process_with_an_unknown_status_gets_its_signal(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def denied(process: host.Process) -> str:
@@ -71,7 +71,7 @@ def test_a_process_whose_state_cannot_be_read_gets_its_signal(
 
 
 @pytest.mark.parametrize('pid', [0, -1, 2**31 + 5, 2**63])
-def test_a_pid_that_cannot_be_is_never_passed_to_kill(pid: int) -> None:
+def test_invalid_pid_is_never_passed_to_kill(pid: int) -> None:
     def kill(pid: int, number: int) -> None:
         raise AssertionError((pid, number))
 
@@ -79,16 +79,16 @@ def test_a_pid_that_cannot_be_is_never_passed_to_kill(pid: int) -> None:
     assert event.outcome in ('unseen', 'gone', 'failed')
 
 
-def test_a_process_whose_start_was_never_seen_gets_nothing() -> None:
+def test_process_in_another_pid_namespace_gets_no_signal() -> None:
     def kill(pid: int, number: int) -> None:
         raise AssertionError((pid, number))
 
-    # One of another PID namespace has a PID that nobody may have here: it is not gone.
+    # A PID of another namespace may belong to no process here, which does not mean it has exited.
     for pid in (os.getpid(), 2**31 + 5):
         assert send_signal(ProcessKey(pid, -1.0, GPU), 'SIGKILL', kill=kill).outcome == 'unseen'
 
 
-def test_what_is_not_permitted_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_denied_signal_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, 'pidfd_open', raising=False)
 
     def kill(pid: int, number: int) -> None:
@@ -104,7 +104,7 @@ def test_what_is_not_permitted_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert event.outcome == 'not permitted'
 
 
-def test_a_thousand_recycled_pids_are_never_signalled() -> None:
+def test_a_thousand_reused_pids_get_no_signal() -> None:
     sent = []
 
     def kill(pid: int, number: int) -> None:
@@ -117,7 +117,7 @@ def test_a_thousand_recycled_pids_are_never_signalled() -> None:
     assert sent == []
 
 
-def test_a_pid_that_passes_on_while_its_status_is_read_is_not_signalled() -> None:
+def test_pid_reused_while_its_status_is_read_gets_no_signal() -> None:
     starts = {7: 1.0}
     sent = []
 
@@ -136,7 +136,7 @@ def test_a_pid_that_passes_on_while_its_status_is_read_is_not_signalled() -> Non
     assert (event.outcome, sent) == ('reused', [])
 
 
-def test_an_error_that_nobody_thought_of_is_told() -> None:
+def test_unexpected_error_is_reported() -> None:
     def broken(pid: int) -> float:
         raise RuntimeError
 
@@ -144,11 +144,11 @@ def test_an_error_that_nobody_thought_of_is_told() -> None:
     assert (event.outcome, event.detail) == ('failed', 'RuntimeError')
 
 
-def test_windows_knows_two_ways_to_end_a_process() -> None:
+def test_signal_numbers_on_windows() -> None:
     windows = {'SIGTERM': 15, 'SIGINT': 2, 'CTRL_C_EVENT': 0, 'CTRL_BREAK_EVENT': 1}
     names = ('SIGTERM', 'SIGKILL', 'SIGINT')
     numbers = [signal_number(name, platform='win32', numbers=windows) for name in names]
-    # os.kill ends a process with every number but the two console events.
+    # os.kill terminates a process with any number except those of the two console events.
     assert numbers == [15, 15, 0]
     assert [signal_number(name) for name in names] == [
         signal.SIGTERM,
@@ -159,7 +159,7 @@ def test_windows_knows_two_ways_to_end_a_process() -> None:
         signal_number('SIGKILL', platform='odd', numbers=windows)
 
 
-def test_a_signal_that_the_system_does_not_have_fails_in_words() -> None:
+def test_missing_signal_is_explained() -> None:
     def kill(pid: int, number: int) -> None:
         raise AssertionError((pid, number))
 

@@ -1,4 +1,4 @@
-"""Themes: every role is looked at in every theme and size of palette."""
+"""Themes: every role in every theme and size of palette."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nvitop.gui.render.style import GRADIENT, PLAIN, Role, Style, gradient
 from nvitop.gui.render.theme import DEFAULT, THEMES, Look, Theme, theme_named
 
 PALETTES = (8, 16, 256)
-#: Ordinary text: these roles are told apart by their place and the view's own attributes.
+#: Roles of ordinary text, which differ by their place and the attributes set by views.
 ORDINARY = {Role.TEXT, Role.BORDER, Role.HEADING}
 
 themes = pytest.mark.parametrize('theme', THEMES, ids=[theme.name for theme in THEMES])
@@ -27,7 +27,7 @@ def test_themes_by_name() -> None:
 
 @themes
 @pytest.mark.parametrize('colors', PALETTES)
-def test_colours_are_in_the_palette(theme: Theme, colors: int) -> None:
+def test_colors_are_in_the_palette(theme: Theme, colors: int) -> None:
     for role in Role:
         look = theme.look(Style(role), colors)
         assert DEFAULT <= look.foreground < colors, role
@@ -38,7 +38,7 @@ def test_colours_are_in_the_palette(theme: Theme, colors: int) -> None:
 
 @themes
 @pytest.mark.parametrize('colors', [0, *PALETTES])
-def test_what_must_be_told_apart_looks_different(theme: Theme, colors: int) -> None:
+def test_roles_that_must_differ_look_different(theme: Theme, colors: int) -> None:
     def look(role: Role) -> Look:
         return theme.look(Style(role), colors)
 
@@ -50,7 +50,7 @@ def test_what_must_be_told_apart_looks_different(theme: Theme, colors: int) -> N
     assert len(set(loads)) == (3 if with_colors else 2)
     rows = [PLAIN.role, Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED]
     assert len({look(role) for role in rows}) == 4
-    # A zombie that is tagged is one more that gets a signal.
+    # A tagged zombie must look tagged, because it gets a signal.
     assert look(Role.TAGGED) not in {look(Role.WARNING), look(Role.ERROR)}
     selected = look(Role.SELECTED)
     assert selected.reverse or selected.background != DEFAULT
@@ -62,7 +62,7 @@ def test_what_must_be_told_apart_looks_different(theme: Theme, colors: int) -> N
 
 
 @themes
-def test_the_gradient_has_three_zones_or_many_colours(theme: Theme) -> None:
+def test_gradient_has_three_zones_or_many_colors(theme: Theme) -> None:
     few = [theme.look(Style(role), 16) for role in GRADIENT]
     many = [theme.look(Style(role), 256) for role in GRADIENT]
     if theme.name == 'mono':
@@ -74,7 +74,7 @@ def test_the_gradient_has_three_zones_or_many_colours(theme: Theme) -> None:
         assert len(set(many)) >= 6
 
 
-def test_gradient_steps_cover_the_load() -> None:
+def test_gradient_covers_all_percentages() -> None:
     assert gradient(-1.0) is gradient(0.0) is Role.GRADIENT_0
     assert gradient(1.0) is gradient(7.0) is GRADIENT[-1]
     assert {gradient(i / 100) for i in range(101)} == set(GRADIENT)
@@ -89,7 +89,7 @@ def test_attributes_of_the_style_are_kept(theme: Theme) -> None:
             assert theme.look(Style(), colors) == Look()
 
 
-def test_light_rows_under_the_cursor_have_black_text_on_colour() -> None:
+def test_light_theme_has_black_text_on_colored_rows() -> None:
     light = theme_named('light')
     for role in (Role.SELECTED, Role.SELECTED_TAGGED, Role.SELECTED_TREE, Role.HEADER):
         for colors in PALETTES:

@@ -1,4 +1,4 @@
-"""Cell widths against a terminal emulator, and what becomes of hostile text."""
+"""Cell widths, compared with a terminal emulator, and hostile text made safe."""
 
 from __future__ import annotations
 
@@ -25,22 +25,10 @@ from nvitop.gui.render.width import (
     safe,
     wrap,
 )
+from tests.gui.anything import HOSTILE
 from tests.gui.screen import shown
 from tests.patience import PATIENCE
 
-#: Anything, and the kinds of characters that make trouble more often than chance would.
-HOSTILE = st.text(
-    st.one_of(
-        st.characters(exclude_categories=()),
-        st.sampled_from('\x00\x07\t\n\r\x0b\x1b\x7f\x84\x85\x90\x9b\x9c\x9d\u2028\u2029'),
-        st.sampled_from('\u00ad\u061c\u200b\u200c\u200d\u200e\u202a\u202e\u2060\u2066\u2069\ufeff'),
-        st.sampled_from(
-            '漢字かガ한글ｗ\u3099\u1100\u1161\u11a8a\u0301\u0338\u0e01\u0e31\u0915\u093e'
-        ),
-        st.sampled_from('🇩🇪👩👩🏽💻❤\ufe0f\ufe0e1\u20e3🏴\U000e0067\U000e007f\ud83d\udc80\ue0b0'),
-    ),
-    max_size=20,
-)
 SAFE = HOSTILE.map(safe)
 FORBIDDEN = re.compile(
     '[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff'
@@ -54,7 +42,7 @@ FORBIDDEN = re.compile(
 @example('👩\u200d👩\u200d👧 🇩🇪🇫🇷 ❤\ufe0f 1\ufe0f\u20e3 👍🏽 🏴\U000e0067\U000e0062\U000e007f')
 @example('e\u0301' * 5 + '\u0301' * 50)
 @example('\u0958\ufb1d\u212b\u2126')
-def test_safe_text_takes_the_cells_that_a_terminal_gives_it(text: str) -> None:
+def test_safe_text_has_the_width_that_a_terminal_gives_it(text: str) -> None:
     result = safe(text)
     assert not FORBIDDEN.search(result)
     assert safe(result) == result
@@ -87,11 +75,11 @@ def test_safe_text_takes_the_cells_that_a_terminal_gives_it(text: str) -> None:
         ('\U0010ffff\u0378', '\ufffd\ufffd'),
     ],
 )
-def test_safe_draws(text: str, expected: str) -> None:
+def test_safe_text(text: str, expected: str) -> None:
     assert safe(text) == expected
 
 
-def test_safe_cuts_what_is_too_long_and_says_so() -> None:
+def test_safe_marks_text_that_is_cut() -> None:
     assert safe('x' * 5000) == 'x' * 4094 + '..'
     assert safe('x' * 4096) == 'x' * 4096
     assert safe('abcdef', limit=4) == 'ab..'
@@ -99,9 +87,9 @@ def test_safe_cuts_what_is_too_long_and_says_so() -> None:
 
 
 @pytest.mark.parametrize('piece', ['x', '漢', '\x1b', 'e\u0301', '👩\u200d', '\udc80\u0378\u202e'])
-def test_a_mebibyte_costs_no_more_than_what_is_kept_of_it(piece: str) -> None:
+def test_cost_of_long_text_is_limited(piece: str) -> None:
     def cost(characters: int) -> float:
-        """Seconds of this thread, in the best of some runs."""
+        """Return the CPU time of this thread in seconds, the least of some runs."""
         text = piece * (characters // len(piece))
         seconds = []
         for _ in range(9):
@@ -111,31 +99,28 @@ def test_a_mebibyte_costs_no_more_than_what_is_kept_of_it(piece: str) -> None:
             assert len(result) <= width.LIMIT
         return min(seconds)
 
-    # 64 times as long, 8 times for what is done in C.
+    # The text is 64 times as long; slicing it in C may cost a little more.
     assert cost(2**20) < 8 * cost(2**14) + 0.01
 
 
-def test_ranges_taken_without_a_look_are_what_the_tables_say() -> None:
-    for ranges, cells in ((width._NARROW, 1), (width._WIDE, 2)):
-        matches = re.compile(f'[{ranges}]').match
-        chars = [char for char in map(chr, range(sys.maxunicode + 1)) if matches(char)]
-        assert len(chars) > 500
-        for char in chars:
-            assert (width._drawn(char), wcwidth.wcwidth(char)) == (char, cells), hex(ord(char))
-            wide = unicodedata.east_asian_width(char) in {'W', 'F'}
-            assert 1 + wide == cells, hex(ord(char))
-            assert unicodedata.normalize('NFC', char) == char, hex(ord(char))
+def test_characters_that_are_drawn_have_the_same_width_in_all_tables() -> None:
+    drawn = [char for char in map(chr, range(0x20000)) if safe(char) == char]
+    assert len(drawn) > 40_000
+    for char in drawn:
+        cells = 1 + (unicodedata.east_asian_width(char) in {'W', 'F'})
+        assert cell_width(char) == wcwidth.wcwidth(char) == cells, hex(ord(char))
+        assert unicodedata.normalize('NFC', char) == char, hex(ord(char))
 
 
-def test_every_character_there_is_takes_the_cells_it_should() -> None:
-    # Sixteen at a time, with a letter between: nothing to join, nothing to compose. Beyond these
-    # are only ideographs, private use and nothing.
+def test_every_character_has_the_expected_width() -> None:
+    # Sixteen at a time, separated by letters so that they do not combine. Other code points are
+    # ideographs, private or unassigned.
     for start in (*range(0, 0x20000, 16), *range(0xE0000, 0xE0200, 16)):
         text = safe('x'.join(map(chr, range(start, start + 16))))
         assert cell_width(text) == wcwidth.wcswidth(text), hex(start)
 
 
-def test_wcwidth_is_not_imported_for_what_the_monitor_itself_draws() -> None:
+def test_wcwidth_is_not_imported_for_common_characters() -> None:
     code = (
         'import sys; from nvitop.gui.render.width import safe, cell_width, clip\n'
         "text = safe('│ 漢字 ├─ ▲▼ ⣿⣷ █▏░ ␤ café 한글 …')\n"
@@ -149,7 +134,7 @@ def test_wcwidth_is_not_imported_for_what_the_monitor_itself_draws() -> None:
 
 
 @given(SAFE, st.integers(0, 30), st.integers(0, 30))
-def test_cut_takes_the_cells_asked_for(text: str, start: int, size: int) -> None:
+def test_cut_returns_the_requested_cells(text: str, start: int, size: int) -> None:
     piece = cut(text, start, size)
     assert cell_width(piece) == max(0, min(size, cell_width(text) - start))
     if start >= cell_width(text):
@@ -159,7 +144,7 @@ def test_cut_takes_the_cells_asked_for(text: str, start: int, size: int) -> None
 
 
 @given(SAFE, st.integers(0, 30))
-def test_clipping_gives_at_most_the_width_and_keeps_what_fits(text: str, size: int) -> None:
+def test_clipped_text_fits_its_width(text: str, size: int) -> None:
     for clipped in (clip(text, size), clip_left(text, size)):
         assert cell_width(clipped) == min(cell_width(text), size)
         assert cell_width(text) > size or clipped == text
@@ -201,7 +186,7 @@ def test_width_examples(result: str, expected: str) -> None:
 
 
 @given(SAFE, st.integers(2, 30))
-def test_wrapped_lines_fit_and_lose_nothing_but_spaces(text: str, size: int) -> None:
+def test_wrapped_lines_fit_and_lose_only_spaces(text: str, size: int) -> None:
     lines = wrap(text, size)
     assert all(cell_width(line) <= size for line in lines)
     assert ''.join(lines).replace(' ', '') == text.replace(' ', '')

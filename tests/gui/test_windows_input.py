@@ -1,4 +1,4 @@
-"""Input on Windows: numbers of keys, buttons of the mouse, and the wait that reads and reads."""
+"""Input on Windows: keys, mouse buttons, and polling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nvitop.gui.term.windows import (
     keys_of,
 )
 
-#: Some of the constants of the curses that Windows has.
+#: Some constants of curses on Windows.
 CONSTANTS: dict[str, object] = {
     '__name__': 'curses',
     'KEY_UP': 259,
@@ -82,11 +82,11 @@ KEYS = keys_of(CONSTANTS)
         ((3, 4, 0x1), None),
     ],
 )
-def test_what_curses_returns_is_an_event(key: Key, event: Event | None) -> None:
+def test_results_of_curses_become_events(key: Key, event: Event | None) -> None:
     assert event_of(key, KEYS) == event
 
 
-def test_what_a_build_of_curses_lacks_is_left_out() -> None:
+def test_keys_that_curses_lacks_are_left_out() -> None:
     keys = keys_of({'KEY_UP': 259})
     assert event_of(259, keys) == KeyPressed('Up')
     assert event_of(258, keys) is None
@@ -94,7 +94,7 @@ def test_what_a_build_of_curses_lacks_is_left_out() -> None:
 
 
 class Console:
-    """A console whose keys are given beforehand and whose time passes with each read."""
+    """A console with prepared keys, whose clock advances with each read."""
 
     def __init__(self, *keys: Key) -> None:
         self.keys: collections.deque[Key] = collections.deque(keys)
@@ -113,7 +113,7 @@ class Console:
         return None
 
 
-def test_all_keys_that_were_typed_come_at_once() -> None:
+def test_typed_keys_arrive_together() -> None:
     console = Console('o', 'g', 259, 9999, (1, 2, 0x2))
     assert console.input.wait(None) == [
         KeyPressed('o'),
@@ -124,26 +124,26 @@ def test_all_keys_that_were_typed_come_at_once() -> None:
     assert console.now == 100.0
 
 
-def test_no_end_of_keys_does_not_hold_up_what_is_drawn() -> None:
+def test_batch_of_keys_is_limited() -> None:
     console = Console(*'x' * (MAX_KEYS + 5))
     assert len(console.input.wait(None)) == MAX_KEYS
     assert len(console.input.wait(None)) == 5
 
 
-def test_the_wait_ends_with_its_time() -> None:
+def test_wait_ends_after_its_timeout() -> None:
     console = Console()
     assert console.input.wait(0.5) == []
     assert 100.5 <= console.now < 100.6
 
 
-def test_another_size_is_an_event_once() -> None:
+def test_new_size_is_one_event() -> None:
     console = Console()
     console.window = (100, 30)
     assert console.input.wait(None) == [Resized(100, 30)]
     assert console.input.wait(0.1) == []
 
 
-def test_another_thread_ends_the_wait() -> None:
+def test_other_threads_can_wake_the_wait() -> None:
     console = Console()
     thread = threading.Thread(target=console.input.wake)
     thread.start()
@@ -152,13 +152,13 @@ def test_another_thread_ends_the_wait() -> None:
 
 
 @pytest.mark.skipif(os.name != 'posix', reason='os.kill would end this process')
-def test_signals_are_events_and_their_handlers_are_put_back() -> None:
+def test_signals_become_events_and_handlers_are_restored() -> None:
     console = Console()
-    former = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    previous = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with console.input.signals_caught():
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
         events = console.input.wait(None)
     assert [type(event).__name__ for event in events] == ['KeyPressed', 'Terminated']
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == former
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == previous
     console.input.close()
