@@ -242,3 +242,9 @@ def _print_report(sample: Sample, options: Options) -> None:
     with writing():
         sys.stdout.write(text)
         sys.stdout.flush()
+
+
+if __name__ == '__main__':
+    from nvitop.console.startup import run_process
+
+    run_process('nvitop', lambda: main)

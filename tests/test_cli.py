@@ -32,12 +32,12 @@ ROOT = pathlib.Path(__file__).parent.parent
 
 def run(
     *arguments: str,
-    code: str | None = None,
+    module: str = 'nvitop',
     stdout: int = subprocess.PIPE,
     environment: Mapping[str, str] = {},
 ) -> subprocess.CompletedProcess[str]:
     """Run nvitop as a process without a terminal."""
-    command = [sys.executable, *(('-c', code) if code else ('-m', 'nvitop')), *arguments]
+    command = [sys.executable, '-m', module, *arguments]
     names = ('PATH', 'HOME', 'SYSTEMROOT', 'VIRTUAL_ENV', 'PYTHONPATH')
     kept = {name: os.environ[name] for name in names if name in os.environ}
     return subprocess.run(
@@ -70,8 +70,9 @@ def report(*arguments: str) -> int:
 # The report
 
 
-def test_a_report_goes_to_stdout_and_nothing_to_stderr() -> None:
-    done = run('--demo', '-1', '--no-config')
+@pytest.mark.parametrize('module', ['nvitop', 'nvitop.cli'])
+def test_a_report_goes_to_stdout_and_nothing_to_stderr(module: str) -> None:
+    done = run('--demo', '-1', '--no-config', module=module)
     assert done.returncode == 0
     assert done.stderr == ''
     assert 'SIMULATED: dgx-h100' in done.stdout
