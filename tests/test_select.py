@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import nvitop
 from nvitop import simulation
-from nvitop.api import libnvml
-from nvitop.api.device import Device, MemoryInfo
+from nvitop.api.device import Device, PhysicalDevice
 from nvitop.api.utils import NA
 from nvitop.select import select_devices
 
@@ -74,8 +73,14 @@ class FakeDevice:
     def oneshot(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
-    def memory_info(self) -> MemoryInfo:
-        return MemoryInfo(*(NA if v is None else v for v in (self.total, self.free, self.used)))
+    def memory_total(self) -> Any:
+        return NA if self.total is None else self.total
+
+    def memory_free(self) -> Any:
+        return NA if self.free is None else self.free
+
+    def memory_used(self) -> Any:
+        return NA if self.used is None else self.used
 
     def gpu_utilization(self) -> Any:
         return NA if self.load is None else self.load
@@ -260,11 +265,14 @@ def test_only_compared_values_are_read(machine: simulation.Machine) -> None:
         'nvmlDeviceGetMigMode': 4,
         'nvmlDeviceGetMemoryInfo_v2': 5,
         'nvmlDeviceGetUtilizationRates': 5,
-        'nvmlDeviceGetUUID': 1,  # the number of MIG devices is cached by the UUID of the GPU
+        'nvmlDeviceGetUUID': 4,  # the total memory and the number of MIG devices are cached by it
     }
     machine.reset_calls()
     select_devices(format='uuid', max_count=2)
-    assert machine.calls - asked == {'nvmlDeviceGetUUID': 2}  # of the chosen devices
+    again = machine.calls
+    machine.reset_calls()
+    select_devices(max_count=2)
+    assert again == machine.calls  # UUIDs need no further query
 
 
 def test_free_accounts_read_the_process_lists(machine: simulation.Machine) -> None:
@@ -357,11 +365,34 @@ def test_a_device_without_uuid_is_not_chosen_by_uuid(machine: simulation.Machine
     assert select_devices(max_count=1) == [2]
 
 
-def test_without_a_driver_it_raises() -> None:
+@pytest.mark.parametrize('call', ['nvmlInit*', 'nvmlDeviceGetCount*'])
+def test_without_a_driver_it_returns_nothing_and_warns_once(call: str) -> None:
     with simulation.machine('dgx-h100', processes='none') as machine:
-        machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
-        with pytest.raises(libnvml.NVMLError, match='Driver Not Loaded'):
-            select_devices()
+        machine.fail(call, 'DRIVER_NOT_LOADED')
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter('default')
+            for _ in range(3):
+                assert select_devices(format='uuid', min_count=1) == []
+    (warning,) = caught
+    assert warning.category is RuntimeWarning
+    assert str(warning.message) == 'select_devices() returns no device: Driver Not Loaded'
+    assert warning.filename == __file__
+
+
+def test_overridden_and_patched_methods_are_used(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class HalfReserved(PhysicalDevice):
+        def memory_free(self) -> Any:
+            return 1 << 30 if self.index == 2 else super().memory_free()
+
+    assert select_devices(HalfReserved.all()[:3]) == [1, 0, 2]
+    monkeypatch.setattr(PhysicalDevice, 'gpu_utilization', lambda self: 90 - self.index)
+    assert select_devices(max_gpu_utilization=88) == [2]
+    monkeypatch.setattr(Device, 'all', classmethod(lambda cls: [Device(1)]))
+    assert select_devices() == [1]
+    machine.fail('nvmlDeviceGetCount*', 'UNKNOWN')
+    assert select_devices() == [1]
 
 
 @pytest.mark.parametrize(

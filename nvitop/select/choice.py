@@ -97,10 +97,11 @@ def _number(value: object) -> int | None:
 def _read(device: Device, accounts: frozenset[str]) -> Candidate | None:
     """Read the values that are compared, and nothing else; ``None`` for a lost device."""
     with device.oneshot():
-        memory = device.memory_info()
-        total, free, used = _number(memory.total), _number(memory.free), _number(memory.used)
+        # One driver call, through the methods that subclasses and tests override.
+        total, free = _number(device.memory_total()), _number(device.memory_free())
+        used = _number(device.memory_used())
         gpu, bandwidth = _number(device.gpu_utilization()), _number(device.memory_utilization())
-        if None in (total, gpu) and _is_lost(device):
+        if None in (total, free, gpu) and _is_lost(device):
             return None
         # "Not supported" means that the device has no memory of its own but uses the host's.
         has_memory_error = None in (total, free) and not isinstance(
@@ -235,19 +236,22 @@ def _in_turn(steps: Sequence[Callable[[], T]]) -> list[T]:
     return [step() for step in steps]
 
 
+def _driver_error() -> libnvml.NVMLError | None:
+    """The reason why NVML cannot list GPUs; ``None`` if it can."""
+    try:
+        libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+    except libnvml.NVMLError as error:
+        return error
+    return None
+
+
 def select(
-    devices: Iterable[Device | int] | None,
+    devices: Iterable[Device | int],
     criteria: Criteria,
     options: SelectOptions,
     gather: Gather = _in_turn,
 ) -> Selection:
-    """Choose among the given devices, or all GPUs; ``gather`` reads them.
-
-    Raises:
-        nvitop.NVMLError: The driver does not respond, and no devices are given.
-    """
-    if devices is None:
-        devices = range(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
+    """Choose among the given devices, or indices of GPUs; ``gather`` reads them."""
     names = gather is not _in_turn
     steps = [functools.partial(_read_leaves, device, options, names=names) for device in devices]
     candidates: list[Candidate] = []
@@ -334,7 +338,7 @@ def select_devices(
     free_accounts: str | Iterable[str] | None = ...,
     sort: bool = ...,
     **kwargs: object,
-) -> list[int | tuple[int, int] | str]: ...
+) -> list[Any]: ...  # int; str for a MIG device, or with force_index tuple[int, int]
 def select_devices(
     devices: Iterable[Device] | None = None,
     *,
@@ -356,7 +360,7 @@ def select_devices(
     Unsupported values pass lower limits, fail upper limits and sort last. Devices that do not
     respond are never chosen. CUDA shows a program at most one MIG device, so if the best device is
     one, it is returned alone; otherwise, or if at least ``min_count`` GPUs match that are not split
-    into MIG devices, no MIG device is returned.
+    into MIG devices, no MIG device is returned. Without a working driver, the list is empty.
 
     >>> os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(
     ...     select_devices(format='uuid', min_count=2, max_count=2, min_free_memory='8GiB')
@@ -385,14 +389,14 @@ def select_devices(
     Raises:
         ValueError: Unknown format, negative count or tolerance, a maximum below the minimum, or an
             invalid size.
-        nvitop.NVMLError: The driver does not respond, and no devices are given.
 
     Warns:
-        RuntimeWarning: Fewer than ``min_count`` devices match.
+        RuntimeWarning: The driver does not work, or fewer than ``min_count`` devices match. Python
+            shows it once for each place in the code.
         UserWarning: Unknown keyword arguments are given.
 
-    NVML: at most three calls for each device besides opening it, one more if its UUID is returned,
-    and the process lists with ``free_accounts``.
+    NVML: at most four calls for each device besides opening it, and the process lists with
+    ``free_accounts``.
     """
     if kwargs:
         names = ', '.join(sorted(kwargs))
@@ -407,6 +411,13 @@ def select_devices(
     )
     accounts = [free_accounts] if isinstance(free_accounts, str) else free_accounts or ()
     options = SelectOptions(min_count, max_count, format, force_index, sort, frozenset(accounts))
+    if devices is None:
+        devices = Device.all()
+        error = None if devices else _driver_error()
+        if error is not None:
+            text = f'select_devices() returns no device: {error}'
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            return []
     chosen = select(devices, criteria, options).chosen
     if len(chosen) < min_count:
         warnings.warn(too_few(len(chosen), min_count), RuntimeWarning, stacklevel=2)

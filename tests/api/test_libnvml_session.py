@@ -1,4 +1,4 @@
-"""The state of NVML: shutdown under load, replaced libraries, forks, logging, imports."""
+"""The life of NVML: leaving it under load, replaced libraries, forks, logging, imports."""
 
 from __future__ import annotations
 
@@ -23,8 +23,14 @@ from tests.programs import run_python
 POWER = 'nvmlDeviceGetPowerUsage'
 
 
+@pytest.fixture
+def library() -> Iterator[FakeLibrary]:
+    with installed(FakeLibrary()) as library:
+        yield library
+
+
 class Hanging:
-    """A function of the driver that returns only when it is released."""
+    """A function of the driver that does not come back before it is told to."""
 
     def __init__(self) -> None:
         self.entered = threading.Event()
@@ -38,7 +44,7 @@ class Hanging:
 
 @pytest.fixture
 def hanging(library: FakeLibrary) -> Iterator[Hanging]:
-    """A driver function that another thread is inside."""
+    """A thread of its own hangs in the driver."""
     function = Hanging()
     library.add(POWER, function)
     device = handle()
@@ -50,17 +56,17 @@ def hanging(library: FakeLibrary) -> Iterator[Hanging]:
     thread.join(PATIENCE)
 
 
-def test_calls_in_flight_have_their_name(library: FakeLibrary, hanging: Hanging) -> None:
+def test_calls_in_flight_are_seen_by_name(library: FakeLibrary, hanging: Hanging) -> None:
     assert list(libnvml.calls_in_flight().values()) == [POWER]
 
 
-def test_finished_call_is_not_in_flight(library: FakeLibrary) -> None:
+def test_no_call_is_in_flight_at_rest(library: FakeLibrary) -> None:
     library.add(POWER, write_uint(1))
     libnvml.nvmlQuery(POWER, handle())
     assert libnvml.calls_in_flight() == {}
 
 
-def test_nvml_is_not_shut_down_during_a_call(
+def test_nvml_is_not_shut_down_under_a_call(
     library: FakeLibrary, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_session, 'SHUTDOWN_TIMEOUT_SECONDS', 0.02)
@@ -73,7 +79,7 @@ def test_nvml_is_not_shut_down_during_a_call(
     assert library.calls['nvmlInitWithFlags'] == 1
 
 
-def test_shutdown_without_initialization_is_an_error(library: FakeLibrary) -> None:
+def test_shutting_down_without_initialisation_is_an_error(library: FakeLibrary) -> None:
     library.fail('nvmlShutdown', 1)
     with pytest.raises(libnvml.NVMLError_Uninitialized):
         libnvml.nvmlShutdown()
@@ -90,12 +96,12 @@ libnvml.use_library(library)
 """
 
 
-def test_exit_shuts_nvml_down() -> None:
+def test_leaving_shuts_nvml_down() -> None:
     done = run_python(LEAVING + 'libnvml.nvmlInit()')
     assert (done.returncode, done.stdout, done.stderr) == (0, 'shut down\n', '')
 
 
-def test_exit_does_not_wait_for_a_thread_inside_the_driver() -> None:
+def test_leaving_does_not_wait_for_a_thread_that_hangs_in_the_driver() -> None:
     done = run_python(
         LEAVING
         + """
@@ -114,18 +120,18 @@ assert entered.wait(100)
     assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
 
 
-def test_exit_is_quiet_while_other_threads_make_queries() -> None:
+def test_leaving_is_quiet_while_other_threads_go_on_asking() -> None:
     done = run_python(
         LEAVING
         + """
 device = handle()
 asked = threading.Event()
-def query():
+def ask():
     while True:
         libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device)
         asked.set()
 for _ in range(4):
-    threading.Thread(target=query, daemon=True).start()
+    threading.Thread(target=ask, daemon=True).start()
 assert asked.wait(100)
 """
     )
@@ -133,23 +139,23 @@ assert asked.wait(100)
     assert done.stdout in {'', 'shut down\n'}
 
 
-def test_only_the_main_thread_may_make_queries_at_exit() -> None:
+def test_after_leaving_only_the_main_thread_may_begin_again() -> None:
     done = run_python(
         """
 import atexit
 @atexit.register
-def at_exit():
+def last_words():
     print(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device))
-    results = []
+    answers = []
     libnvml.nvmlShutdown()
-    query = lambda: results.append(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device))
-    thread = OtherThread(query)
-    print(results, library.calls['nvmlInitWithFlags'])
-class OtherThread:
-    def __init__(self, query):
+    ask = lambda: answers.append(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device))
+    thread = FrozenThread(ask)
+    print(answers, library.calls['nvmlInitWithFlags'])
+class FrozenThread:
+    def __init__(self, ask):
         from unittest import mock
         with mock.patch.object(threading, 'current_thread', lambda: self):
-            query()
+            ask()
 """
         + LEAVING
         + 'device = handle()'
@@ -158,9 +164,9 @@ class OtherThread:
     assert done.stdout.split('\n') == ['shut down', '30', 'shut down', "['N/A'] 2", '']
 
 
-def test_forked_child_can_make_queries_while_the_parent_held_the_lock() -> None:
+def test_a_forked_child_can_ask_although_a_thread_of_the_parent_held_the_lock() -> None:
     if not hasattr(os, 'fork'):
-        pytest.skip('needs fork')
+        pytest.skip('this system does not fork')
     done = run_python(
         LEAVING
         + """
@@ -189,7 +195,7 @@ print(os.WEXITSTATUS(status))
     assert done.stdout == '30\nshut down\n'
 
 
-def test_threads_recover_from_a_foreign_shutdown_once(
+def test_threads_that_find_nvml_shut_down_initialise_it_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     both_failed = threading.Barrier(2)
@@ -204,23 +210,23 @@ def test_threads_recover_from_a_foreign_shutdown_once(
         device = handle()
         pynvml.nvmlShutdown()
         assert machine.world.init_count == 0
-        results: list[object] = []
+        answers: list[object] = []
         threads = [
-            threading.Thread(target=lambda: results.append(libnvml.nvmlQuery(POWER, device)))
+            threading.Thread(target=lambda: answers.append(libnvml.nvmlQuery(POWER, device)))
             for _ in range(2)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(PATIENCE)
-        assert len(results) == 2
-        assert NA not in results
+        assert len(answers) == 2
+        assert NA not in answers
         assert machine.world.init_count == 1
         libnvml.nvmlShutdown()
         assert not machine.is_initialized
 
 
-def test_function_that_always_reports_uninitialized_does_not_add_initializations() -> None:
+def test_a_function_that_denies_the_initialisation_does_not_pile_it_up() -> None:
     with simulation.machine('dgx-h100', processes='none') as machine:
         device = handle()
         machine.fail(POWER, 'UNINITIALIZED')
@@ -229,7 +235,7 @@ def test_function_that_always_reports_uninitialized_does_not_add_initializations
         assert machine.world.init_count == 1
 
 
-def test_replaced_library_is_shut_down_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_library_is_shut_down_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     real = FakeLibrary(nvmlDeviceGetFanSpeed=write_uint(1))
     monkeypatch.setattr(pynvml, 'nvmlLib', real)
     libnvml.nvmlInit()
@@ -241,14 +247,14 @@ def test_replaced_library_is_shut_down_and_restored(monkeypatch: pytest.MonkeyPa
     pynvml._nvmlGetFunctionPointer_cache.clear()
 
 
-def test_restoring_the_driver_twice_changes_nothing(library: FakeLibrary) -> None:
+def test_removing_what_was_not_installed_changes_nothing(library: FakeLibrary) -> None:
     libnvml.use_library(None)
     before = pynvml.nvmlLib
     libnvml.use_library(None)
     assert pynvml.nvmlLib is before
 
 
-def test_missing_library_is_explained_once(
+def test_a_library_that_is_missing_is_explained_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def missing(flags: int) -> None:
@@ -263,7 +269,7 @@ def test_missing_library_is_explained_once(
     assert 'NVML library was not found' in caplog.text
 
 
-def test_broken_binding_is_explained(
+def test_a_broken_binding_is_explained_at_initialisation(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delattr(pynvml, 'nvmlInitWithFlags')
@@ -273,7 +279,7 @@ def test_broken_binding_is_explained(
     assert 'force-reinstall' in caplog.text
 
 
-def test_failed_initialization_raises_even_if_errors_are_ignored(
+def test_any_other_failure_to_initialise_is_raised_even_when_errors_are_ignored(
     library: FakeLibrary, caplog: pytest.LogCaptureFixture
 ) -> None:
     library.fail('nvmlInitWithFlags', 9)
@@ -283,7 +289,7 @@ def test_failed_initialization_raises_even_if_errors_are_ignored(
     assert not caplog.records
 
 
-def test_demo_is_installed_before_the_first_initialization() -> None:
+def test_the_demonstration_is_installed_at_the_first_initialisation() -> None:
     code = (
         LEAVING.replace('libnvml.use_library(library)', '')
         + """
@@ -303,7 +309,7 @@ for _ in range(2):
     assert done.stdout == 'installed mig\n30\n30\nshut down\n'
 
 
-def test_unknown_demo_never_leads_to_the_real_driver() -> None:
+def test_a_demonstration_that_cannot_be_shown_never_leads_to_the_real_driver() -> None:
     code = """
 import pynvml
 from nvitop.api import libnvml
@@ -311,7 +317,7 @@ for _ in range(2):
     try:
         libnvml.nvmlQuery('nvmlDeviceGetCount')
     except libnvml.NVMLError:
-        print('queried the driver')
+        print('asked the driver')
     except Exception as error:
         print('no-such-scenario' in str(error), pynvml.nvmlLib)
 """
@@ -319,7 +325,7 @@ for _ in range(2):
     assert (done.returncode, done.stdout) == (0, 'True None\nTrue None\n')
 
 
-def test_import_starts_and_loads_nothing(tmp_path: Path) -> None:
+def test_importing_starts_and_loads_nothing(tmp_path: Path) -> None:
     done = run_python(
         """
 import logging, sys, threading
@@ -376,7 +382,7 @@ def test_a_level_set_before_the_import_stays() -> None:
     assert done.stdout == 'True\n'
 
 
-def test_all_names_of_the_binding_are_available() -> None:
+def test_everything_of_the_binding_is_here() -> None:
     here: dict[str, Any] = {}
     exec('from nvitop.api.libnvml import *', here)
     there: dict[str, Any] = {}
@@ -390,44 +396,44 @@ def test_all_names_of_the_binding_are_available() -> None:
         libnvml.nvmlNonsense  # noqa: B018 - looking it up is the test
 
 
-def test_public_names_exist() -> None:
+def test_names_that_are_public_exist() -> None:
     assert len(set(libnvml.__all__)) == len(libnvml.__all__)
     assert all(hasattr(libnvml, name) for name in libnvml.__all__)
 
 
-def test_versioned_pattern() -> None:
+def test_the_pattern_of_versioned_names() -> None:
     match = libnvml.VERSIONED_PATTERN.match('nvmlDeviceGetMemoryInfo_v2')
     assert match is not None
     assert (match['name'], match['version']) == ('nvmlDeviceGetMemoryInfo', '2')
     assert libnvml.VERSIONED_PATTERN.match('nvmlDeviceGetMemoryInfo') is None
 
 
-def test_function_and_its_name_are_the_same_missing_function(library: FakeLibrary) -> None:
+def test_a_function_and_its_name_are_the_same_missing_function(library: FakeLibrary) -> None:
     assert libnvml.nvmlQuery(libnvml.nvmlDeviceGetFanSpeed, handle()) is NA
     assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) is NA
     assert list(libnvml.UNKNOWN_FUNCTIONS) == ['nvmlDeviceGetFanSpeed']
 
 
-def test_first_nvml_file_that_loads_is_used(
+def test_the_first_file_of_nvml_that_can_be_loaded_is_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tried: list[str] = []
+    asked: list[str] = []
 
     def load(path: str) -> object:
-        tried.append(path)
+        asked.append(path)
         if path == 'broken':
             raise OSError('wrong ELF class')
         return path
 
     monkeypatch.setattr(_session, 'nvml_elsewhere', lambda: ['broken', 'good', 'never'])
     assert _session._load_from_elsewhere(load)
-    assert tried == ['broken', 'good']
+    assert asked == ['broken', 'good']
     monkeypatch.setattr(_session, 'nvml_elsewhere', lambda: ['broken'])
     assert not _session._load_from_elsewhere(load)
 
 
 @pytest.mark.parametrize('is_there', [False, True])
-def test_initialization_is_repeated_if_the_library_was_found_elsewhere(
+def test_the_driver_is_started_once_more_when_it_was_found(
     monkeypatch: pytest.MonkeyPatch, is_there: bool
 ) -> None:
     starts: list[int] = []
