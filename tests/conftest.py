@@ -1,7 +1,4 @@
-"""Golden screens: the option that rewrites them, and the check that each one is used. Examples of
-properties: the same in each run, and on a busy machine as slow as they like. Signals as programs
-expect them.
-"""
+"""Options and checks for golden screens, a Hypothesis profile, and default signal handlers."""
 
 from __future__ import annotations
 
@@ -19,12 +16,12 @@ hypothesis.settings.register_profile(
     'patient',
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
-    # The same examples in each run, so that what fails fails for everybody; other ones with `make fuzz`.
+    # The same examples in each run, so that failures are reproducible; `make fuzz` creates others.
     derandomize=amount.FACTOR <= 1,
 )
 hypothesis.settings.load_profile('patient')
 
-#: What is of POSIX is not even imported elsewhere.
+#: Tests that can be imported only on POSIX.
 collect_ignore = ['gui/test_posix_input.py'] if sys.platform == 'win32' else []
 
 
@@ -32,34 +29,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         '--update-golden',
         action='store_true',
-        help='rewrite the golden screens in tests/golden from what is drawn now',
+        help='write the current screens to tests/golden',
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    _heed_signals()
+    _restore_signals()
     goldens.UPDATE.enabled = bool(config.getoption('--update-golden'))
 
 
-def _heed_signals() -> None:
-    """Have programs that the tests start end when they are told to.
+def _restore_signals() -> None:
+    """Restore default signal handlers, which programs started by tests inherit.
 
-    A shell lets what it runs in the background ignore some signals, as nohup does; programs hand
-    that on to those that they start, and nvitop goes on ignoring what it was started to ignore.
+    Shells and nohup let background programs ignore some signals, and nvitop keeps ignoring them.
     """
-    usual: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         'SIGINT': signal.default_int_handler,
         'SIGQUIT': signal.SIG_DFL,
         'SIGHUP': signal.SIG_DFL,
     }
-    for name, handler in usual.items():
+    for name, handler in defaults.items():
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """After a run of all tests, a golden screen that none of them compared is a failure."""
+    """Fail a run of all tests if no test compared some golden screen."""
     config = session.config
     worker_output = getattr(config, 'workeroutput', None)
     if worker_output is not None:
@@ -84,7 +80,7 @@ _UNUSED = pytest.StashKey['list[str]']()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: object) -> None:
-    """Golden screens compared by a worker of pytest-xdist."""
+    """Collect the golden screens compared by a pytest-xdist worker."""
     goldens.USED.update(getattr(node, 'workeroutput', {}).get('goldens', ()))
 
 
@@ -93,6 +89,6 @@ def pytest_terminal_summary(
 ) -> None:
     unused = config.stash.get(_UNUSED, [])
     if unused:
-        terminalreporter.section('golden screens that no test compares')
+        terminalreporter.section('unused golden screens')
         terminalreporter.write_line('\n'.join(unused))
-        terminalreporter.write_line('remove them, or run the whole of pytest --update-golden')
+        terminalreporter.write_line('remove them, or run all tests with --update-golden')

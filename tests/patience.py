@@ -1,18 +1,18 @@
-"""How long tests wait for what threads and other processes do: longer than any machine is busy."""
+"""Time limit for tests that wait for threads and other processes."""
 
 from __future__ import annotations
 
 import time
 from typing import Callable
 
-#: Seconds after which what has not come never comes. Only a test that fails waits so long.
+#: Time limit in seconds, long enough for a busy machine. Only failing tests reach it.
 PATIENCE = 100.0
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
-    """Wait for something that another thread or process does."""
+    """Wait until ``condition`` is true; fail with ``what`` after the time limit."""
     deadline = time.monotonic() + PATIENCE
-    # Asked once more when it is too late: it may be this process that stood still.
+    # Check again after the deadline, because this process may have been suspended.
     while not condition():
         assert time.monotonic() < deadline or condition(), what
         time.sleep(0.005)

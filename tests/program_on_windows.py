@@ -1,8 +1,7 @@
-"""Takes from this Python what there is not on Windows, then runs a program.
+"""Remove from this Python everything that Windows lacks, then run a program.
 
-Not Windows, but what nvitop asks the platform is answered as there: which modules, functions,
-signals and clocks there are, what the platform is called, and how psutil calls users. Arguments: the
-module whose ``main`` to run, and its arguments; or ``-c`` and code.
+This emulates modules, functions, signals, clocks, the platform name and user names, as far as nvitop
+uses them. Arguments: a module whose ``main`` to run, and its arguments; or ``-c`` and code.
 """
 
 from __future__ import annotations
@@ -33,10 +32,9 @@ import pynvml
 import termcolor
 import wcwidth
 
-#: nvitop's own code; the folder of the repository may be called nvitop as well.
+#: Folder of nvitop's code; the repository's folder may have the same name.
 OURS = str(pathlib.Path(__file__).resolve().parents[1] / 'nvitop') + os.sep
-#: Imported above because they look at the platform while they are imported, and must see the real
-#: one.
+#: Modules that check the platform during import and must see the real one.
 LOADED = [
     concurrent.futures,
     ctypes,
@@ -69,7 +67,7 @@ def hide(module: Any, names: str) -> None:
 
 
 def without_files_of_linux(function: Any) -> Any:
-    """The function, for which nvitop's own code finds nothing below /proc."""
+    """Wrap a function so that nvitop's code finds nothing below ``/proc``."""
 
     def opened(path: Any, *args: Any, **kwargs: Any) -> Any:
         is_ours = sys._getframe(1).f_code.co_filename.startswith(OURS)
@@ -81,7 +79,7 @@ def without_files_of_linux(function: Any) -> Any:
 
 
 def become_windows() -> None:
-    # Paths stay those of this system: what pathlib asks is answered by a module of its own.
+    # pathlib gets an unchanged copy of os, because paths remain those of this system.
     real = types.ModuleType('os')
     vars(real).update(vars(os))
     for name, module in list(sys.modules.items()):
@@ -89,7 +87,7 @@ def become_windows() -> None:
             vars(module)['os'] = real
     for name in NO_MODULES:
         vars(sys)['modules'][name] = None
-    # ctypes asks it when it loads a library on Windows.
+    # ctypes imports it to load a library on Windows.
     nt = types.ModuleType('nt')
     vars(nt).update(
         _LOAD_LIBRARY_SEARCH_DEFAULT_DIRS=0,

@@ -1,13 +1,12 @@
-"""The rules of the house, read from the source: who imports whom, licences, sizes, suppressions."""
+"""Architecture rules, checked in the source: imports, licenses, sizes, suppressions, docstrings."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import pathlib
 import re
 from typing import Iterator
-
-import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
 PACKAGE = ROOT / 'nvitop'
@@ -18,12 +17,12 @@ MAX_FUNCTION_LINES = 60
 MAX_SUPPRESSIONS_PER_1000_LINES = 2.0
 SUPPRESSION = re.compile(r'#\s*(noqa|type:\s*ignore|pylint:\s*disable|pragma:\s*no cover)')
 
-#: Pure tables: long because there is much of one kind, not because they do much.
+#: Files that may be longer because they only contain tables.
 TABLES = {
     'nvitop/api/metrics.py',
 }
 
-#: Names that others chose, for which scripts ask.
+#: Names that begin with ``get_`` because scripts of other packages expect them.
 FOREIGN_NAMES = {('nvitop.compat.igpu', 'get_device')}
 
 ANYONE = (
@@ -36,7 +35,7 @@ ANYONE = (
     'nvitop.api.metrics',
     'nvitop.platforms',
 )
-#: room → the prefixes it may import beside its own and ANYONE. The first matching room counts.
+#: Package or module → prefixes that it may import in addition to itself and ANYONE. The longest match applies.
 ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.lazy': (),
     'nvitop.namedtuple': (),
@@ -154,7 +153,7 @@ ONLY_IN = {
     'psutil': ('nvitop.api.host', 'nvitop.api.process'),
 }
 
-#: Only these ask which platform it is: what differs there is in a small module for each subject.
+#: Modules that may check the platform.
 PLATFORMS = (
     'nvitop.platforms',
     'nvitop.api.host',
@@ -163,9 +162,19 @@ PLATFORMS = (
     'nvitop.gui.term',
     'nvitop.simulation.children',
 )
-ASKS_THE_PLATFORM = re.compile(
+PLATFORM_CHECK = re.compile(
     r'\b(sys\.platform|os\.name|LINUX|MACOS|POSIX|WINDOWS|hasattr\((os|signal|time|curses|ctypes)\b)'
 )
+
+
+@functools.lru_cache(maxsize=None)
+def source_of(path: pathlib.Path) -> str:
+    return path.read_text(encoding='utf-8')
+
+
+@functools.lru_cache(maxsize=None)
+def tree_of(path: pathlib.Path) -> ast.Module:
+    return ast.parse(source_of(path))
 
 
 def module_name(path: pathlib.Path) -> str:
@@ -180,7 +189,7 @@ def is_within(name: str, prefix: str) -> bool:
 
 
 def type_checking_only(tree: ast.Module) -> set[ast.AST]:
-    """Nodes under ``if TYPE_CHECKING:``, which import nothing when the program runs."""
+    """Return the nodes under ``if TYPE_CHECKING:``, which import nothing at run time."""
     nodes: set[ast.AST] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and 'TYPE_CHECKING' in ast.dump(node.test):
@@ -190,7 +199,8 @@ def type_checking_only(tree: ast.Module) -> set[ast.AST]:
 
 
 def imported_modules(path: pathlib.Path, *, typing_too: bool = True) -> Iterator[str]:
-    tree = ast.parse(path.read_text(encoding='utf-8'))
+    """Yield the modules that a file imports, lazy imports included."""
+    tree = tree_of(path)
     hidden = set() if typing_too else type_checking_only(tree)
     for node in ast.walk(tree):
         if node in hidden:
@@ -218,32 +228,35 @@ def is_module(name: str) -> bool:
     return path.with_suffix('.py').exists() or (path / '__init__.py').exists()
 
 
-def is_shim(path: pathlib.Path) -> bool:
-    return path.parent == PACKAGE and 'sys.modules[__name__]' in path.read_text(encoding='utf-8')
+def is_alias(path: pathlib.Path) -> bool:
+    """Return whether a file makes its module another name of a module in ``nvitop.api``."""
+    return path.parent == PACKAGE and 'sys.modules[__name__]' in source_of(path)
 
 
 def room_of(name: str) -> str | None:
-    best = [room for room in ROOMS if is_within(name, room)]
-    return max(best, key=len) if best else None
+    matches = [room for room in ROOMS if is_within(name, room)]
+    return max(matches, key=len) if matches else None
 
 
-@pytest.mark.parametrize('path', FILES, ids=module_name)
-def test_a_room_imports_only_what_the_design_lets_it(path: pathlib.Path) -> None:
-    name = module_name(path)
-    if is_shim(path):
-        return
-    room = room_of(f'{name}.__init__' if path.name == '__init__.py' else name)
-    assert room is not None, f'{name} belongs to no room: add it to ROOMS'
-    allowed = (*ANYONE, *ROOMS[room], room)
-    for imported in imported_modules(path):
-        if is_within(imported, 'nvitop'):
-            assert any(is_within(imported, prefix) for prefix in allowed), (
-                f'{name} imports {imported}, but {room} may import only {sorted(allowed)}'
-            )
+def test_modules_import_only_what_rooms_allows() -> None:
+    problems = []
+    for path in FILES:
+        if is_alias(path):
+            continue
+        name = module_name(path)
+        room = room_of(f'{name}.__init__' if path.name == '__init__.py' else name)
+        assert room is not None, f'{name} is not in ROOMS'
+        allowed = (*ANYONE, *ROOMS[room], room)
+        problems += [
+            f'{name} imports {imported}; {room} may import {sorted(allowed)}'
+            for imported in imported_modules(path)
+            if is_within(imported, 'nvitop') and not any(is_within(imported, p) for p in allowed)
+        ]
+    assert not problems, '\n'.join(problems)
 
 
 def cycles(imports: dict[str, set[str]]) -> list[set[str]]:
-    """Strongly connected components of more than one module (Tarjan's algorithm)."""
+    """Return strongly connected components of more than one module (Tarjan's algorithm)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -271,7 +284,7 @@ def cycles(imports: dict[str, set[str]]) -> list[set[str]]:
 
 
 def test_there_are_no_import_cycles() -> None:
-    """Imports inside functions and for type checkers count, too."""
+    """Imports inside functions and for type checkers count too."""
     modules = {module_name(path): path for path in FILES}
     imports = {
         name: {imported for imported in imported_modules(path) if imported in modules} - {name}
@@ -292,77 +305,93 @@ def test_cycles_are_found() -> None:
 def test_no_class_name_is_defined_twice() -> None:
     definitions: dict[str, list[str]] = {}
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef):
                 definitions.setdefault(node.name, []).append(module_name(path))
     twice = {name: places for name, places in definitions.items() if len(places) > 1}
     assert twice.keys() == DEFINED_TWICE, twice
 
 
-@pytest.mark.parametrize('path', FILES, ids=module_name)
-def test_some_packages_are_imported_in_one_place_only(path: pathlib.Path) -> None:
-    name = module_name(path)
-    for imported in imported_modules(path, typing_too=False):
-        for package, rooms in ONLY_IN.items():
-            if is_within(imported, package):
-                assert any(is_within(name, room) for room in rooms), f'{name} imports {package}'
+def test_some_packages_are_imported_in_one_place_only() -> None:
+    problems = [
+        f'{module_name(path)} imports {package}'
+        for path in FILES
+        for imported in imported_modules(path, typing_too=False)
+        for package, rooms in ONLY_IN.items()
+        if is_within(imported, package)
+        and not any(is_within(module_name(path), room) for room in rooms)
+    ]
+    assert not problems
 
 
-@pytest.mark.parametrize('path', FILES, ids=module_name)
-def test_few_ask_which_platform_it_is(path: pathlib.Path) -> None:
-    name = module_name(path)
-    if not any(is_within(name, room) for room in PLATFORMS):
-        for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
-            assert not ASKS_THE_PLATFORM.search(line), f'{name}, line {number}'
+def test_few_modules_check_the_platform() -> None:
+    problems = [
+        f'{path}:{number}'
+        for path in FILES
+        if not any(is_within(module_name(path), room) for room in PLATFORMS)
+        for number, line in enumerate(source_of(path).splitlines(), 1)
+        if PLATFORM_CHECK.search(line)
+    ]
+    assert not problems
 
 
-@pytest.mark.parametrize('path', FILES, ids=module_name)
-def test_named_tuples_are_the_ones_that_are_made_fast(path: pathlib.Path) -> None:
-    if module_name(path) == 'nvitop.namedtuple':
-        return
-    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
-        if isinstance(node, ast.ImportFrom) and node.module == 'typing':
-            names = [alias.name for alias in node.names]
-            assert 'NamedTuple' not in names, f'{path}: from nvitop.namedtuple import NamedTuple'
+def test_named_tuples_come_from_nvitop_namedtuple() -> None:
+    """Because ``typing.NamedTuple`` is slow to import."""
+    problems = [
+        module_name(path)
+        for path in FILES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom)
+        and node.module == 'typing'
+        and 'NamedTuple' in [alias.name for alias in node.names]
+    ]
+    assert problems == ['nvitop.namedtuple'] * len(problems)
 
 
-@pytest.mark.parametrize('path', FILES, ids=module_name)
-def test_licences_are_declared_and_apache_files_do_not_import_gpl_ones(path: pathlib.Path) -> None:
-    name = module_name(path)
-    is_gpl = name == 'nvitop.cli' or is_within(name, 'nvitop.gui')
-    first = path.read_text(encoding='utf-8').split('\n', 1)[0]
-    expected = 'GPL-3.0-only' if is_gpl else 'Apache-2.0'
-    assert first == f'# SPDX-License-Identifier: {expected}'
-    if is_gpl or name == 'nvitop.__main__':
-        return
-    for imported in imported_modules(path):
-        assert not is_within(imported, 'nvitop.gui'), f'{name} imports {imported}'
-        assert not is_within(imported, 'nvitop.cli'), f'{name} imports {imported}'
+def test_licenses_are_declared_and_apache_files_import_no_gpl_file() -> None:
+    for path in FILES:
+        name = module_name(path)
+        is_gpl = name == 'nvitop.cli' or is_within(name, 'nvitop.gui')
+        expected = 'GPL-3.0-only' if is_gpl else 'Apache-2.0'
+        first = source_of(path).split('\n', 1)[0]
+        assert first == f'# SPDX-License-Identifier: {expected}', path
+        if is_gpl or name == 'nvitop.__main__':
+            continue
+        for imported in imported_modules(path):
+            assert not is_within(imported, 'nvitop.gui'), f'{name} imports {imported}'
+            assert not is_within(imported, 'nvitop.cli'), f'{name} imports {imported}'
 
 
-@pytest.mark.parametrize('path', FILES, ids=module_name)
-def test_files_and_functions_are_short(path: pathlib.Path) -> None:
-    text = path.read_text(encoding='utf-8')
-    relative = path.relative_to(ROOT).as_posix()
-    if relative not in TABLES:
-        assert len(text.splitlines()) <= MAX_FILE_LINES, relative
-    for node in ast.walk(ast.parse(text)):
+def functions_of(path: pathlib.Path) -> Iterator[tuple[str, int]]:
+    """Yield the name and number of lines of each function, without its docstring."""
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             assert node.end_lineno is not None
-            start = node.lineno
+            lines = node.end_lineno - node.lineno + 1
             if ast.get_docstring(node) is not None:
-                doc = node.body[0]
-                assert doc.end_lineno is not None
-                start += doc.end_lineno - doc.lineno + 1
-            lines = node.end_lineno - start + 1
-            assert lines <= MAX_FUNCTION_LINES, f'{relative}: {node.name} has {lines} lines'
+                assert node.body[0].end_lineno is not None
+                lines -= node.body[0].end_lineno - node.body[0].lineno + 1
+            yield node.name, lines
 
 
-def test_checkers_are_rarely_suppressed_and_never_without_a_reason() -> None:
+def test_files_and_functions_are_short() -> None:
+    problems = []
+    for path in FILES:
+        relative = path.relative_to(ROOT).as_posix()
+        lines = len(source_of(path).splitlines())
+        if lines > MAX_FILE_LINES and relative not in TABLES:
+            problems.append(f'{relative} has {lines} lines')
+        for name, lines in functions_of(path):
+            if lines > MAX_FUNCTION_LINES:
+                problems.append(f'{relative}: {name} has {lines} lines')
+    assert not problems
+
+
+def test_suppressions_are_rare_and_have_reasons() -> None:
     total = 0
     suppressions = []
     for path in FILES:
-        for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
+        for number, line in enumerate(source_of(path).splitlines(), 1):
             total += 1
             match = SUPPRESSION.search(line)
             if match:
@@ -373,29 +402,32 @@ def test_checkers_are_rarely_suppressed_and_never_without_a_reason() -> None:
     assert len(suppressions) <= allowed, suppressions
 
 
-@pytest.mark.parametrize('path', FILES, ids=module_name)
-def test_nothing_is_called_a_drawer(path: pathlib.Path) -> None:
+def test_names_are_specific() -> None:
     forbidden = {'library', 'helpers', 'helper', 'common', 'misc', 'core', 'manager'}
-    assert not forbidden & set(path.relative_to(PACKAGE).with_suffix('').parts)
-    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
-        if isinstance(node, ast.FunctionDef):
-            is_foreign = (module_name(path), node.name) in FOREIGN_NAMES
-            assert is_foreign or not node.name.startswith('get_'), f'{path}: {node.name}'
+    for path in FILES:
+        assert not forbidden & set(path.relative_to(PACKAGE).with_suffix('').parts), path
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith('get_'):
+                assert (module_name(path), node.name) in FOREIGN_NAMES, f'{path}: {node.name}'
 
 
-@pytest.mark.parametrize('path', FILES, ids=module_name)
-def test_every_module_and_public_name_has_a_docstring(path: pathlib.Path) -> None:
-    tree = ast.parse(path.read_text(encoding='utf-8'))
-    if is_shim(path):
-        return
-    assert ast.get_docstring(tree), f'{path}: module'
-    public: list[ast.stmt] = list(tree.body)
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
-            public.extend(node.body)
-    for node in public:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith('_'):
-            overload = any(
-                'overload' in ast.dump(d) or 'setter' in ast.dump(d) for d in node.decorator_list
-            )
-            assert overload or ast.get_docstring(node), f'{path}: {node.name} at {node.lineno}'
+def test_modules_and_public_names_have_docstrings() -> None:
+    problems = []
+    for path in FILES:
+        if is_alias(path):
+            continue
+        if not ast.get_docstring(tree_of(path)):
+            problems.append(f'{path}: module')
+        public: list[ast.stmt] = list(tree_of(path).body)
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
+                public.extend(node.body)
+        for node in public:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith('_'):
+                needs_none = any(
+                    'overload' in ast.dump(d) or 'setter' in ast.dump(d)
+                    for d in node.decorator_list
+                )
+                if not needs_none and not ast.get_docstring(node):
+                    problems.append(f'{path}:{node.lineno}: {node.name}')
+    assert not problems

@@ -1,4 +1,4 @@
-"""The reference names every public name, and nothing that does not exist."""
+"""The reference lists every public name, and only names that exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import nvitop
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = sorted((ROOT / 'docs' / 'reference').glob('*.rst'))
 
-#: Modules whose names users import, as they import them.
+#: Public modules, by the paths that users import.
 PUBLIC = (
     'caching',
     'callbacks.keras',
@@ -44,7 +44,7 @@ DIRECTIVE = re.compile(r'^\.\. (py:|auto)(\w+):: ([\w.]+)\n((?:   :.*\n)*)', re.
 
 
 def names_of(module: str) -> list[str]:
-    """The names that a module lists in its source: not those of packages it stands for."""
+    """Return the names in ``__all__`` in the source of a module."""
     path = importlib.import_module(f'nvitop.{module}').__file__
     assert path is not None
     tree = ast.parse(pathlib.Path(path).read_text(encoding='utf-8'))
@@ -66,28 +66,28 @@ def documented() -> Iterator[str]:
                 yield from (f'{name}.{each}' for each in names_of(name[len('nvitop.') :]))
 
 
-def test_every_path_that_stands_for_a_module_of_the_api_is_public() -> None:
-    shims = {path.stem for path in (ROOT / 'nvitop').glob('*.py') if _is_shim(path)}
-    assert len(shims) > 5
-    assert shims <= set(PUBLIC)
+def test_alias_modules_are_public() -> None:
+    aliases = {path.stem for path in (ROOT / 'nvitop').glob('*.py') if _is_alias(path)}
+    assert len(aliases) > 5
+    assert aliases <= set(PUBLIC)
 
 
-def _is_shim(path: pathlib.Path) -> bool:
+def _is_alias(path: pathlib.Path) -> bool:
     return 'sys.modules[__name__] =' in path.read_text(encoding='utf-8')
 
 
 @pytest.mark.parametrize('module', PUBLIC)
-def test_every_public_name_is_in_the_reference(module: str) -> None:
+def test_reference_lists_every_public_name(module: str) -> None:
     missing = {f'nvitop.{module}.{name}' for name in names_of(module)} - set(documented())
     assert not missing
 
 
-def test_names_of_nvitop_itself_are_those_of_its_modules() -> None:
+def test_reference_lists_every_name_of_the_package() -> None:
     tails = {name.rpartition('.')[2] for name in documented()}
     assert set(nvitop.__all__) - {'__version__', 'host', 'libcuda', 'libcudart', 'libnvml'} <= tails
 
 
-def test_every_name_of_the_reference_is_there_once() -> None:
+def test_reference_lists_existing_names_once() -> None:
     names = [name for name in documented() if 'callbacks' not in name]
     assert len(set(names)) == len(names)
     for name in names:

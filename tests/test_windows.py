@@ -1,4 +1,4 @@
-"""nvitop with the answers that Windows gives: no POSIX modules, functions, signals, or /proc."""
+"""nvitop without POSIX modules, functions, signals and ``/proc``, as on Windows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ command = ["C:\\\\Program Files\\\\Blender\\\\blender.exe", "a scene.blend"]
 memory = "3120 MiB"
 """
 
-pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='plays Windows on Linux')
+pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='emulates Windows on Linux')
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def scenario(tmp_path: pathlib.Path) -> str:
 
 
 def run(*arguments: str, demo: str = '') -> str:
-    """What a program writes there; it must end well and say nothing else."""
+    """Run a program in the emulation; return its output and fail on any other message."""
     done = subprocess.run(
         [sys.executable, '-W', 'error', str(PROGRAM), *arguments],
         cwd=ROOT,
@@ -52,30 +52,30 @@ def run(*arguments: str, demo: str = '') -> str:
         timeout=PATIENCE,
     )
     errors = done.stderr.splitlines()
-    usual = ('nvitop: simulated machine', 'CUDA_VISIBLE_DEVICES=')
-    said = [line for line in errors if not line.startswith(usual)]
-    assert (done.returncode, said) == (0, []), done.stderr
+    expected = ('nvitop: simulated machine', 'CUDA_VISIBLE_DEVICES=')
+    others = [line for line in errors if not line.startswith(expected)]
+    assert (done.returncode, others) == (0, []), done.stderr
     return done.stdout
 
 
-def test_the_report(scenario: str) -> None:
+def test_report_shows_the_driver_model_and_the_user(scenario: str) -> None:
     text = run('nvitop.cli', '--no-config', '--demo', scenario, '-1', '--user')
     assert 'TCC/WDDM' in text
     assert 'ada@' in text
-    # Its user's name, without the domain, is that of the user who asks.
+    # The user name of the process has no domain and matches the current user.
     process = next(line for line in text.splitlines() if ' X ' in line)
     assert process.split()[4] == 'ada'
     assert 'DESKTOP' not in text
 
 
-def test_the_query(scenario: str) -> None:
+def test_query_returns_the_driver_model_and_the_user(scenario: str) -> None:
     text = run('nvitop.cli', 'query', '--demo', scenario, '--all', '--format=json')
-    answer = json.loads(text)
-    assert [device['current_driver_model'] for device in answer['devices']] == ['WDDM']
-    assert [process['user'] for process in answer['processes']] == ['ada']
+    result = json.loads(text)
+    assert [device['current_driver_model'] for device in result['devices']] == ['WDDM']
+    assert [process['user'] for process in result['processes']] == ['ada']
 
 
-def test_choosing_devices(scenario: str) -> None:
+def test_nvisel_chooses_the_gpu(scenario: str) -> None:
     assert run('nvitop.select', demo=scenario).strip() == '0'
 
 
@@ -95,12 +95,12 @@ with collector('here'):
     assert any(name.startswith('here/cuda:0') or 'gpu:0' in name for name in collector.collect())
 assert nvidia_smi.getInstance().DeviceQuery('index')['gpu']
 assert 'nvitop.gui.term.posix' not in sys.modules
-print('all of it')
+print('done')
 """
 
 
-def test_the_library(scenario: str) -> None:
-    assert run('-c', LIBRARY, demo=scenario) == 'all of it\n'
+def test_library_works(scenario: str) -> None:
+    assert run('-c', LIBRARY, demo=scenario) == 'done\n'
 
 
 SIGNALS = """
@@ -118,5 +118,5 @@ with read.signals_caught():
 """
 
 
-def test_ctrl_c_of_the_console_is_a_key() -> None:
+def test_ctrl_c_in_the_console_is_a_key() -> None:
     assert run('-c', SIGNALS).strip() == "[KeyPressed(key='Ctrl-C')]"

@@ -1,4 +1,4 @@
-"""What nvidia-smi says of a GPU, and whether nvitop says the same."""
+"""Read values from nvidia-smi and compare them with those of nvitop."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, Metric
 from nvitop.api.utils import NA, MiB
 
-#: Metrics that nvidia-smi has a name for.
+#: Metrics with an nvidia-smi name.
 COMPARED = tuple(m for m in (*METRICS, *EXTENDED_METRICS) if m.query is not None)
-#: What nvidia-smi writes where there is no value.
+#: Texts of nvidia-smi for a missing value.
 MISSING = re.compile(r'\[?(N/A|Not Supported|Unknown Error|GPU requires reset|Not Found)\]?', re.I)
-#: How far two readings at different times may be apart, by unit; anything else is equal.
+#: Unit → maximum difference of two readings at different times; other values must be equal.
 TOLERANCES = {'%': 30.0, '°C': 5.0, 'W': 75.0, 'MHz': 400.0, 'B': 256.0 * MiB}
-#: nvidia-smi's texts where NVML's names are others, without blanks and in lower case.
+#: Text of nvidia-smi → name in NVML, both in lower case and without spaces.
 _SAME = {'exclusive_process': 'exclusiveprocess', 'yes': 'enabled', 'no': 'disabled'}
 
 
 def query(names: list[str], index: int) -> dict[str, str]:
-    """The answers of nvidia-smi by name; names that this nvidia-smi does not know are left out."""
+    """Return values of nvidia-smi by name, without the names that it does not know."""
     names = list(names)
     while names:
         command = ['nvidia-smi', f'--query-gpu={",".join(names)}', f'--id={index}']
@@ -36,23 +36,23 @@ def query(names: list[str], index: int) -> dict[str, str]:
         unknown = re.search(r'Field "([^"]+)" is not a valid field', text)
         if unknown is None:
             assert result.returncode == 0, text
-            return dict(zip(names, (answer.strip() for answer in text.split(', '))))
+            return dict(zip(names, (value.strip() for value in text.split(', '))))
         names.remove(unknown.group(1))
     return {}
 
 
 def names_in_help(text: str) -> list[str]:
-    """The names that ``nvidia-smi --help-query-gpu`` lists: in quotes, with "or" between them."""
+    """Return the names in ``nvidia-smi --help-query-gpu``: quoted, with "or" between aliases."""
     lines = re.findall(r'^("[^"\n]+"(?: or "[^"\n]+")*)', text, re.MULTILINE)
     return [name for line in lines for name in re.findall(r'"([^"]+)"', line)]
 
 
 def difference(metric: Metric, before: Any, text: str, after: Any) -> str:
-    """Why ``text`` of nvidia-smi contradicts what nvitop said before and after it; ``''``: not."""
+    """Return why a text of nvidia-smi contradicts nvitop's values before and after it, or ``''``."""
     if MISSING.fullmatch(text):
         return '' if NA in (before, after) else f'nvidia-smi has no value, nvitop {before!r}'
     if NA in (before, after):
-        return f'nvidia-smi says {text}, nvitop has no value'
+        return f'nvidia-smi has {text}, nvitop no value'
     if metric.kind == 'list':
         allowed = int(before) | int(after)
         return '' if int(text, 16) & ~allowed == 0 else f'{text} is not in {allowed:#x}'
@@ -70,7 +70,7 @@ def difference(metric: Metric, before: Any, text: str, after: Any) -> str:
     tolerance = max(tolerance * metric.divisor, 0.01 * metric.divisor if metric.divisor > 1 else 0)
     if low - tolerance <= value <= high + tolerance:
         return ''
-    return f'nvidia-smi says {text}, nvitop {before!r} and then {after!r}'
+    return f'nvidia-smi has {text}, nvitop {before!r} and then {after!r}'
 
 
 def _plain(value: Any) -> str:
@@ -80,7 +80,7 @@ def _plain(value: Any) -> str:
 
 
 def raw_value(device: Any, metric: Metric) -> Any:
-    """What nvitop says; flags of clocks as such."""
+    """Return the value of nvitop; clock event reasons as flags."""
     value = getattr(device, metric.method)
     value = value() if callable(value) else value
     assert metric.kind != 'list' or value is NA or isinstance(value, ClockEventReasons)

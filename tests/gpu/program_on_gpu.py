@@ -1,4 +1,4 @@
-"""A process with 64 MiB on the first GPU, by the CUDA driver alone, until standard input ends."""
+"""Allocate 64 MiB on the first GPU through the CUDA driver, and wait for the end of standard input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MIB = 1 << 20
 
 
 def main() -> None:
-    """Allocate, say so in one line, wait."""
+    """Allocate the memory, print one line, and wait."""
     cuda = ctypes.CDLL('libcuda.so.1')
     context, pointer = ctypes.c_void_p(), ctypes.c_uint64()
     errors = [

@@ -1,4 +1,4 @@
-"""The comparison with nvidia-smi itself, on texts of nvidia-smi: needs no GPU."""
+"""The functions that compare nvitop with nvidia-smi, tested without a GPU."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ CASES: list[tuple[str, Any, str, bool]] = [
 
 
 @pytest.mark.parametrize(('name', 'value', 'text', 'is_same'), CASES)
-def test_a_difference_is_seen(name: str, value: Any, text: str, is_same: bool) -> None:
+def test_differences_are_found(name: str, value: Any, text: str, is_same: bool) -> None:
     assert (difference(METRICS_BY_NAME[name], value, text, value) == '') is is_same
 
 
-def test_a_value_that_moves_may_be_anywhere_between_two_readings() -> None:
+def test_changing_value_may_be_between_two_readings() -> None:
     metric = METRICS_BY_NAME['gpu_utilization']
     assert difference(metric, 0, '50', 100) == ''
     assert difference(metric, 0, '50', 5) != ''
 
 
-def test_names_that_an_old_nvidia_smi_does_not_know_are_left_out(
+def test_names_unknown_to_an_old_nvidia_smi_are_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / 'nvidia-smi'
@@ -67,11 +67,11 @@ def test_names_that_an_old_nvidia_smi_does_not_know_are_left_out(
     )
     program.chmod(program.stat().st_mode | stat.S_IEXEC)
     monkeypatch.setenv('PATH', f'{tmp_path}:/usr/bin:/bin')
-    answers = query(['name', 'new.name', 'temperature.gpu'], 0)
-    assert answers == {'name': 'NVIDIA H100 80GB HBM3', 'temperature.gpu': '44'}
+    values = query(['name', 'new.name', 'temperature.gpu'], 0)
+    assert values == {'name': 'NVIDIA H100 80GB HBM3', 'temperature.gpu': '44'}
 
 
-def test_names_are_found_in_the_help_of_nvidia_smi() -> None:
+def test_help_of_nvidia_smi_lists_names_and_aliases() -> None:
     text = """List of valid properties to query for the switch "--query-gpu":
 
 "timestamp"
@@ -87,5 +87,5 @@ PCI bus id as "domain:bus:device.function", in hex.
     assert names_in_help(text) == ['timestamp', 'name', 'gpu_name', 'pci.bus_id', 'gpu_bus_id']
 
 
-def test_most_metrics_can_be_compared() -> None:
+def test_most_metrics_are_compared() -> None:
     assert len(COMPARED) > 160

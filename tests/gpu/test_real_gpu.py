@@ -1,4 +1,4 @@
-"""The contract on a real GPU, beside nvidia-smi: ``pytest -m gpu``. Skipped, loudly, without one."""
+"""nvitop on a real GPU, compared with nvidia-smi: ``pytest -m gpu``. Skipped without a GPU."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture
 def gpus() -> list[PhysicalDevice]:
-    """The GPUs of this machine."""
+    """Return the GPUs of this machine; skip the test without one."""
     if shutil.which('nvidia-smi') is None:
-        pytest.skip('NOT RUN ON A REAL GPU: there is no nvidia-smi on this machine')
+        pytest.skip('NOT RUN ON A REAL GPU: nvidia-smi is not installed')
     libnvml.use_library(None)
     assert simulation.simulated() == ''
     found = PhysicalDevice.all()
     if not found:
-        pytest.skip('NOT RUN ON A REAL GPU: the driver lists none')
+        pytest.skip('NOT RUN ON A REAL GPU: the driver lists no GPU')
     return found
 
 
-def test_nvitop_says_what_nvidia_smi_says(gpus: list[PhysicalDevice]) -> None:
+def test_values_match_nvidia_smi(gpus: list[PhysicalDevice]) -> None:
     names = [metric.query for metric in COMPARED if metric.query is not None]
     differences = []
     for gpu in gpus:
         before = {metric.name: raw_value(gpu, metric) for metric in COMPARED}
-        answers = query(names, gpu.index)
+        values = query(names, gpu.index)
         for metric in COMPARED:
-            if metric.query in answers:
+            if metric.query in values:
                 after = raw_value(gpu, metric)
-                why = difference(metric, before[metric.name], answers[metric.query], after)
+                why = difference(metric, before[metric.name], values[metric.query], after)
                 if why:
                     reason = gpu.unavailable_reason(metric.method)
                     differences.append(f'GPU {gpu.index} {metric.query}: {why} ({reason})')
-        assert len(answers) > 30
+        assert len(values) > 30
     assert not differences, '\n'.join(differences)
 
 
-def test_every_name_of_nvidia_smi_is_answered(gpus: list[PhysicalDevice]) -> None:
+def test_every_name_of_nvidia_smi_is_known(gpus: list[PhysicalDevice]) -> None:
     command = ['nvidia-smi', '--help-query-gpu']
     text = subprocess.run(command, stdout=subprocess.PIPE, timeout=60, check=True).stdout
     names = names_in_help(text.decode('utf-8', 'replace'))
@@ -61,7 +61,7 @@ def test_every_name_of_nvidia_smi_is_answered(gpus: list[PhysicalDevice]) -> Non
     assert [name for name in names if name not in known] == []
 
 
-def test_every_getter_gives_its_documented_type(gpus: list[PhysicalDevice]) -> None:
+def test_methods_return_their_documented_types(gpus: list[PhysicalDevice]) -> None:
     for gpu in gpus:
         check_all(gpu)
         for mig in gpu.mig_devices():
@@ -70,7 +70,7 @@ def test_every_getter_gives_its_documented_type(gpus: list[PhysicalDevice]) -> N
         check_all(device)
 
 
-def test_a_cuda_process_is_listed_with_its_memory(gpus: list[PhysicalDevice]) -> None:
+def test_cuda_process_is_listed_with_its_memory(gpus: list[PhysicalDevice]) -> None:
     child = subprocess.Popen(
         [sys.executable, str(pathlib.Path(program_on_gpu.__file__))],
         stdin=subprocess.PIPE,
@@ -82,7 +82,7 @@ def test_a_cuda_process_is_listed_with_its_memory(gpus: list[PhysicalDevice]) ->
         assert child.stdout.readline().strip() == b'ready'
         leaves = [leaf for gpu in gpus for leaf in gpu.to_leaf_devices()]
         processes = [process for leaf in leaves for process in leaf.processes().values()]
-        if procfs.in_pid_namespace():  # the driver tells PIDs of the host
+        if procfs.in_pid_namespace():  # the driver reports the host's PIDs
             own = [p for p in processes if p.pid == child.pid or p.is_foreign()]
         else:
             own = [p for p in processes if p.pid == child.pid]
