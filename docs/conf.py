@@ -59,7 +59,8 @@ nitpick_ignore_regex = [
     # Type variables and aliases.
     (r'py:.*', r'D|M|(nvitop\.api\.caching\.)?_T|Filter|Index|Reason|Value'),
     # Internal classes in signatures.
-    (r'py:class', r'nvitop\.(sampling\.watchdog\.\w+|api\.process\.gpuprocess\.UsedDevice|api\._cuda_binding\.CodedError)'),
+    (r'py:class', r'nvitop\.sampling\.watchdog\.\w+'),
+    (r'py:class', r'nvitop\.api\.(process\.gpuprocess\.UsedDevice|_cuda_binding\.CodedError)'),
 ]
 
 html_theme = 'furo'

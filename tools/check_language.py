@@ -120,7 +120,7 @@ PHRASES = {
 }
 #: Uses of these words that are fine.
 ALLOWED = (
-    r'stand-ins?',
+    r'stand[- ]ins?',
     r'stand-?alone',
     r'stands? for',
     r'in fact',
