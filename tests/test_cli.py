@@ -105,7 +105,7 @@ def test_implausible_processes_are_reported_with_their_gpu(
     with simulation.machine(str(path), processes='fixed'):
         assert report() == 0
     assert capsys.readouterr().err == (
-        'nvitop: warning: device 1: nvmlDeviceGetComputeRunningProcesses: '
+        'nvitop: warning: device 1: processes: '
         '1 of 1 dropped: PID 4294967295 is outside the range of this system\n'
     )
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterable, Tuple, Union
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import DeviceInfo, DeviceSample, ProcessSample, Sample
+from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
 
 #: Value of a cell; ``None``: not available.
 Value = Union[None, bool, int, float, str, Tuple[str, ...]]
@@ -132,16 +132,6 @@ def _metric_value(metric: Metric, row: DeviceQueryRow) -> Value:
     return known
 
 
-def _name(row: DeviceQueryRow) -> Value:
-    return _name_of(row.device.info)
-
-
-def _name_of(info: DeviceInfo) -> Value:
-    """The name; while it is unknown, a sample has an index or a reason instead."""
-    unknown = ('N/A', f'GPU {info.key.label}')
-    return None if info.name in unknown or info.name.startswith('ERROR: ') else info.name
-
-
 def _reason(row: DeviceQueryRow) -> Value:
     return row.device.reason or None
 
@@ -199,9 +189,7 @@ def _process_mig_index(row: ProcessQueryRow) -> Value:
 
 
 def _gpu_field(field: str, row: Any) -> Value:
-    if row.gpu is None:
-        return None
-    return _name_of(row.gpu.info) if field == 'name' else getattr(row.gpu.info, field)
+    return None if row.gpu is None else getattr(row.gpu.info, field)
 
 
 # Special formats in CSV
@@ -243,7 +231,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 
 
 def _of_metric(metric: Metric) -> QueryColumn:
-    value = _name if metric.name == 'name' else functools.partial(_metric_value, metric)
+    value = functools.partial(_metric_value, metric)
     text = _TEXTS.get(metric.name)
     return QueryColumn(
         metric.name,

@@ -30,6 +30,7 @@ from nvitop.query.list_tables import ListTable, list_tables
 from nvitop.query.listing import QUERIES, help_on, list_of_names
 from nvitop.query.measure import QueryResult, QueryRunner, TableQuery
 from nvitop.query.output import Output
+from nvitop.sampling.types import PROCESSES, STATUS, subject_text
 
 if TYPE_CHECKING:
     from nvitop.sampling.device_names import DeviceIndex
@@ -354,13 +355,13 @@ def find_problems(sample: Sample) -> dict[str, str]:
             text = f'GPU {device.key.label}: {device.reason or device.status}'
             found[f'{device.key.label} {device.status}'] = text
     for problem in sample.problems:
-        subject = f'{problem.subject} {problem.what}'
-        if problem.subject in ('driver', 'host') and problem.is_failure:
-            found[subject] = f'{problem.subject}: {problem.what}: {problem.reason}'
-        elif problem.what == 'nvmlDeviceGetComputeRunningProcesses':
-            found[subject] = f'{problem.subject}: processes: {problem.reason}'
-        elif problem.kind in ('error', 'impossible') and problem.what != 'status':
-            found[subject] = f'{problem.subject}: {problem.what}: {problem.reason}'
+        is_shared = problem.subject in ('driver', 'host')
+        is_failure = problem.is_failure if is_shared else problem.kind in ('error', 'impossible')
+        if (is_failure and problem.what != STATUS) or (
+            problem.device and problem.what == PROCESSES
+        ):
+            subject = f'{subject_text(problem.subject)}: {problem.what}'
+            found[subject] = f'{subject}: {problem.reason}'
     if not sample.devices and not found:
         found['none'] = 'no GPU found: the driver works but reports none'
     return found

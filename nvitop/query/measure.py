@@ -101,7 +101,7 @@ class QueryRunner:
             metrics=self.query.metrics,
             host=False,
             process_cpu=not names.isdisjoint(_CPU),
-            process_loads=not names.isdisjoint(_LOADS),
+            process_utilization=not names.isdisjoint(_LOADS),
         )
         return make_rows(self.query, sample)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking the host about processes: those in view often, the others once."""
+"""Reads processes of the host: those in view often, the others once."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from nvitop.sampling.value import known_value
 
 if TYPE_CHECKING:
     from nvitop.api.process.observed import ObservedProcess
-    from nvitop.sampling.gpu import ProcessRecord
-    from nvitop.sampling.types import HostSample
+    from nvitop.sampling.device import ProcessRecord
+    from nvitop.sampling.types import HostSample, ProcessStatus
 
-#: CPU % is not given over a longer time: what was busy an hour ago need not be now.
+#: Longest interval (seconds) over which CPU % is given: the average of an hour says little about now.
 LONGEST_CPU_SECONDS = 10.0
-#: … nor over a shorter one: CPU time is counted in steps of 10 ms.
+#: Shortest interval (seconds) over which CPU % is measured: CPU time counts in steps of 10 ms.
 SHORTEST_CPU_SECONDS = 0.1
-#: At each reading so many of the processes that nobody sees are looked at whether they are still the
-#: ones they were, in turn. One that comes into view is looked at then, and before it gets a signal.
+#: Number of off-screen processes checked for PID reuse per reading (round robin). A process that
+#: comes into view, or gets a signal, is checked then.
 CHECKED_UNSEEN = 128
-#: For so long a command line and the memory of the host stay as read: then only CPU time is read.
+#: Time (seconds) for which command line and host memory count as current: until then, only CPU time
+#: is read again.
 LASTING_SECONDS = 0.5
 
-
-#: Of a process that was not looked at.
+#: Facts of a process that was not read.
 _UNREAD = HostFacts(True, NA, NA, NA, None, NA, NA, NA, NA, NA)
 
 
 class ProcessReading(NamedTuple):
-    """What is known of the processes."""
+    """The processes of one reading."""
 
     processes: tuple[ProcessSample, ...] = ()
     host_processes: tuple[HostProcessSample, ...] = ()
     problems: tuple[Problem, ...] = ()
-    #: Processes whose CPU time was read for the first time (or again after long), by PID: there is
-    #: a CPU % once they are read again.
+    #: PIDs whose CPU time was read for the first time, or again after a long time: their CPU % needs
+    #: a second reading.
     begun: frozenset[int] = frozenset()
 
 
-#: What is measured of a process again and again.
+#: Fields that change all the time.
 _MEASURED = (
     'gpu_memory_bytes',
     'gpu_memory_percent',
@@ -62,7 +62,7 @@ _MEASURED = (
 
 
 def without_measurements(reading: ProcessReading) -> ProcessReading:
-    """The processes of a reading that is not true any more: who they were, and no number."""
+    """Return the processes of an outdated reading: their identity, without numbers."""
     unknown: dict[str, Any] = dict.fromkeys(_MEASURED)
     host_unknown: dict[str, Any] = {
         field: None for field in _MEASURED if field in HostProcessSample._fields
@@ -76,8 +76,16 @@ def without_measurements(reading: ProcessReading) -> ProcessReading:
     )
 
 
+class _Words(NamedTuple):
+    """Texts about a process; the same on each of its devices."""
+
+    username: str | None
+    name: str | None
+    command: str | None
+
+
 class _Known:
-    """What is known of one process of the host."""
+    """A process of the host, as last read."""
 
     __slots__ = (
         'cpu_percent',
@@ -93,32 +101,24 @@ class _Known:
 
     def __init__(self, process: ObservedProcess, *, is_stranger: bool = False) -> None:
         self.host = process
-        #: Whether it has the PID of a process on a GPU, but in another PID namespace.
+        #: Whether the PID belongs to another process here than in the PID namespace of the driver.
         self.is_stranger = is_stranger
         self.start_time = -1.0
-        #: The same on the clock that counts from the start of the machine; ``None``: unknown.
+        #: Start time on the clock that counts from the boot of the machine, ``None`` if unknown.
         self.started: float | None = None
         self.facts = _UNREAD
         #: When it was read, on the monotonic clock.
         self.read_at = 0.0
         self.cpu_percent: float | None = None
         self.is_begun = False
-        #: What the facts say in words, once somebody has asked: the same on each of its devices.
+        #: Made from the facts on first use.
         self.words: _Words | None = None
 
 
-class _Words(NamedTuple):
-    """What a process is called, and whose it is."""
-
-    username: str | None
-    name: str | None
-    command: str | None
-
-
 class ProcessReader:
-    """The processes of the last reading, and what is known of each.
+    """Reads processes and remembers them between readings.
 
-    A reader lives in one thread at a time. One that got stuck is replaced by :meth:`renewed`.
+    A reader is used by one thread at a time. One that got stuck is replaced by :meth:`renewed`.
     """
 
     def __init__(
@@ -132,21 +132,21 @@ class ProcessReader:
         self._clock = clock
         self._uptime = uptime
         self._known: dict[int, _Known] = {}
-        #: Readers that got stuck, by the process they are stuck in.
+        #: Readers that got stuck, by the PID at which they are stuck.
         self._stuck: dict[int, ProcessReader] = {}
-        #: The process that is being read now.
+        #: PID that is being read now.
         self._current: int | None = None
-        #: PIDs that a driver gave which may mean others than here.
+        #: PIDs reported by the driver that may belong to other processes here.
         self._ambiguous: Container[int] = ()
-        #: Processes that are known to be the ones they were, in this reading.
+        #: PIDs known to belong to the same process as before, in this reading.
         self._checked: set[int] = set()
-        #: The row from which on processes that nobody sees are looked at in this reading.
+        #: The record from which on off-screen processes are checked in this reading.
         self._turn = 0
-        #: For each row of the last reading the row and what was said of it, if nobody saw it.
+        #: For each record of the last reading, the record and its sample if it was off-screen.
         self._unseen: list[tuple[ProcessRecord, ProcessSample] | None] = []
 
     def renewed(self) -> ProcessReader:
-        """A reader that leaves alone, for as long as it lasts, the process this one is stuck in."""
+        """Return a reader that skips the process at which this one is stuck, while it is stuck."""
         new = ProcessReader(longest=self._longest, clock=self._clock, uptime=self._uptime)
         new._stuck = dict(self._stuck)
         if self._current is not None:
@@ -155,7 +155,7 @@ class ProcessReader:
 
     def read(
         self,
-        rows: Iterable[ProcessRecord],
+        records: Iterable[ProcessRecord],
         visible: Container[ProcessKey] | None,
         own: HostSample,
         *,
@@ -163,17 +163,21 @@ class ProcessReader:
         tree: bool = False,
         are_real: bool = True,
     ) -> ProcessReading:
-        """Read the processes of these rows.
+        """Read the processes of these records.
 
-        CPU % and memory are given for those visible (``None``: for all), and read of those of them
-        that are to be measured (``None``: of all); name and command are read of those not seen
-        before. With ``tree``, also of their ancestors and children. Where the processes ``are_real``,
-        in a container, one that has no GPU open is not the one that the driver means.
+        The cost grows with the number of visible processes. Off-screen ones are checked in turn, and
+        only if all visible ones are measured.
 
-        What it costs grows with those that are visible: the others are looked at in turn, and only
-        when all are measured.
+        Args:
+            records: The processes as devices report them.
+            visible: Processes that get CPU % and host memory; ``None``: all.
+            own: The host, to tell which processes this user may signal.
+            measure: Visible processes to measure again; ``None``: all. The others keep their values.
+            tree: Whether to read their ancestors and children, too.
+            are_real: Whether the PIDs are real. If so, and in a container, a process that has no GPU
+                open is not the one that the driver means.
         """
-        rows = tuple(rows)
+        records = tuple(records)
         self._stuck = {pid: r for pid, r in self._stuck.items() if r._current == pid}
         now = self._clock()
         uptime = self._uptime()
@@ -181,7 +185,7 @@ class ProcessReader:
         samples = []
         self._checked.clear()
         is_ambiguous = are_real and in_pid_namespace()
-        self._ambiguous = {row.pid for row in rows} if is_ambiguous else ()
+        self._ambiguous = {record.usage.pid for record in records} if is_ambiguous else ()
 
         def is_visible(key: ProcessKey) -> bool:
             return visible is None or key in visible
@@ -190,41 +194,43 @@ class ProcessReader:
             return is_visible(key) and (measure is None or key in measure)
 
         last, self._unseen = self._unseen if measure is not None else [], []
-        for number, row in enumerate(rows):
+        for number, record in enumerate(records):
             unseen = last[number] if number < len(last) else None
-            if unseen is not None and unseen[0] is row and not is_visible(unseen[1].key):
+            if unseen is not None and unseen[0] is record and not is_visible(unseen[1].key):
                 samples.append(unseen[1])
                 self._unseen.append(unseen)
                 continue
-            before = self._known.get(row.pid)
+            pid = record.usage.pid
+            before = self._known.get(pid)
             known = self._look(
-                row.pid,
+                pid,
                 now,
                 measure=before is not None
-                and is_wanted(ProcessKey(row.pid, before.start_time, row.device)),
-                check=measure is None and (number - self._turn) % len(rows) < CHECKED_UNSEEN,
+                and is_wanted(ProcessKey(pid, before.start_time, record.device)),
+                check=measure is None and (number - self._turn) % len(records) < CHECKED_UNSEEN,
             )
-            key = ProcessKey(row.pid, known.start_time, row.device)
+            key = ProcessKey(pid, known.start_time, record.device)
             if is_wanted(key) and known.is_begun and known.cpu_percent is None:
-                begun.add(key.pid)
-            sample = _sample(row, key, known, own, uptime, is_visible=is_visible(key))
+                begun.add(pid)
+            sample = _sample(record, key, known, own, uptime, is_visible=is_visible(key))
             samples.append(sample)
-            self._unseen.append(None if is_visible(key) else (row, sample))
+            self._unseen.append(None if is_visible(key) else (record, sample))
         if measure is None:
-            self._turn = (self._turn + CHECKED_UNSEEN) % max(1, len(rows))
+            self._turn = (self._turn + CHECKED_UNSEEN) % max(1, len(records))
         samples.sort(key=lambda s: (s.key.device, s.username or '', s.key.pid))
         problems = [
-            Problem(f'process {pid}', 'command', 'the system does not answer', 'timed out')
+            Problem(pid, 'command', 'the system does not respond', 'timed out')
             for pid in self._stuck
         ]
         parents = _parents(problems) if tree else {}
-        host_processes = self._read_tree(rows, parents, now, uptime, own, begun) if tree else ()
+        host_processes = self._read_tree(records, parents, now, uptime, own, begun) if tree else ()
         self._forget({s.key.pid for s in samples} | {s.pid for s in host_processes})
         return ProcessReading(tuple(samples), host_processes, tuple(problems), frozenset(begun))
 
     def _look(self, pid: int, now: float, *, measure: bool, check: bool = True) -> _Known:
-        """What is known of a process; one that is new is read, an old one only to measure it, or to
-        check whether it is still the one it was."""
+        """Return a process. A new one is read, a known one only to measure it or to check whether
+        its PID was reused.
+        """
         known = self._known.get(pid)
         if known is not None and measure:
             self._measure(known, now)
@@ -252,7 +258,7 @@ class ProcessReader:
             known.facts = host.measured_again(known.facts) if is_again else host.facts()
             self._current = None
         known.is_begun = known_value(known.facts.cpu_percent) is not None
-        if known.start_time < 0:  # it could not be read at first
+        if known.start_time < 0:  # it could not be read before
             create_time = known_value(known.facts.create_time)
             known.start_time = -1.0 if create_time is None else create_time
             running = known_value(known.facts.running_time_in_seconds)
@@ -260,7 +266,7 @@ class ProcessReader:
 
     def _measure(self, known: _Known, now: float) -> None:
         age = now - known.read_at
-        if age < SHORTEST_CPU_SECONDS:  # on another device, a moment ago
+        if age < SHORTEST_CPU_SECONDS:  # measured a moment ago, on another device
             return
         is_usable = known.is_begun and age <= self._longest
         self._read_facts(known, now, is_again=age < LASTING_SECONDS and known.facts is not _UNREAD)
@@ -268,17 +274,17 @@ class ProcessReader:
 
     def _read_tree(
         self,
-        rows: tuple[ProcessRecord, ...],
+        records: tuple[ProcessRecord, ...],
         parents: dict[int, int],
         now: float,
         uptime: float,
         own: HostSample,
         begun: set[int],
     ) -> tuple[HostProcessSample, ...]:
-        """The processes on the devices, their ancestors and their children."""
+        """Read the processes on the devices, their ancestors and their children."""
         devices: dict[int, list[DeviceKey]] = {}
-        for row in rows:
-            devices.setdefault(row.pid, []).append(row.device)
+        for record in records:
+            devices.setdefault(record.usage.pid, []).append(record.device)
         wanted = set(devices)
         here = {pid for pid in devices if not self._known[pid].is_stranger}
         wanted.update(pid for pid, parent in parents.items() if parent in here)
@@ -304,7 +310,7 @@ class ProcessReader:
 
 
 def _parents(problems: list[Problem]) -> dict[int, int]:
-    """The parent of each process of the host; where they cannot be read, none and a problem more."""
+    """Return the parent of each process of the host, or none and add a problem."""
     try:
         return host.ppid_map()
     except (*UNREADABLE, host.PsutilError) as error:
@@ -314,7 +320,7 @@ def _parents(problems: list[Problem]) -> dict[int, int]:
 
 
 def _sample(
-    row: ProcessRecord,
+    record: ProcessRecord,
     key: ProcessKey,
     known: _Known,
     own: HostSample,
@@ -322,30 +328,30 @@ def _sample(
     *,
     is_visible: bool,
 ) -> ProcessSample:
-    facts = known.facts
-    words = known.words
+    facts, usage, words = known.facts, record.usage, known.words
     if words is None:
         words = known.words = _Words(
-            known_value(facts.username),
-            known_value(facts.name),
-            _command(facts),
+            known_value(facts.username), known_value(facts.name), _command(facts)
         )
+    memory, total = known_value(usage.gpu_memory), record.memory_total_bytes
     return ProcessSample(
         key=key,
-        type=row.type,
-        status=_status(facts, row),
+        type=known_value(usage.type),
+        status=_status(facts, has_memory=bool(memory)),
         username=words.username,
         is_own=_is_own(facts, own),
         name=words.name,
         command=words.command,
-        gpu_memory_bytes=row.gpu_memory_bytes,
-        gpu_memory_percent=row.gpu_memory_percent,
-        gpu_sm_utilization_percent=row.gpu_sm_utilization_percent,
-        gpu_memory_utilization_percent=row.gpu_memory_utilization_percent,
-        gpu_encoder_utilization_percent=row.gpu_encoder_utilization_percent,
-        gpu_decoder_utilization_percent=row.gpu_decoder_utilization_percent,
-        gpu_instance_id=row.gpu_instance_id,
-        compute_instance_id=row.compute_instance_id,
+        gpu_memory_bytes=memory,
+        gpu_memory_percent=round(100.0 * memory / total, 1)
+        if memory is not None and total
+        else None,
+        gpu_sm_utilization_percent=known_value(usage.gpu_sm_utilization),
+        gpu_memory_utilization_percent=known_value(usage.gpu_memory_utilization),
+        gpu_encoder_utilization_percent=known_value(usage.gpu_encoder_utilization),
+        gpu_decoder_utilization_percent=known_value(usage.gpu_decoder_utilization),
+        gpu_instance_id=known_value(usage.gpu_instance_id),
+        compute_instance_id=known_value(usage.compute_instance_id),
         cpu_percent=known.cpu_percent if is_visible else None,
         memory_percent=known_value(facts.memory_percent) if is_visible else None,
         host_memory_bytes=known_value(facts.host_memory) if is_visible else None,
@@ -367,7 +373,7 @@ def _host_sample(
         parent_pid=parent,
         username=known_value(facts.username),
         is_own=_is_own(facts, own),
-        status=_status(facts, None),
+        status=_status(facts),
         command=_command(facts),
         devices=devices,
         thread_count=_thread_count(known.host),
@@ -377,12 +383,11 @@ def _host_sample(
     )
 
 
-def _status(facts: HostFacts, row: ProcessRecord | None) -> str:
+def _status(facts: HostFacts, *, has_memory: bool = False) -> ProcessStatus:
     if facts is _UNREAD:
         return 'running'
     if not facts.is_running:
-        # One that holds memory exists: if not here, then elsewhere.
-        has_memory = row is not None and bool(row.gpu_memory_bytes)
+        # A process that holds memory exists: if not here, then in another namespace.
         return 'foreign' if has_memory and in_pid_namespace() else 'gone'
     if facts.status == ZOMBIE:
         return 'zombie'

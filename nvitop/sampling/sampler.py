@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The background thread of the monitor: asks the source when something is due, hands on samples."""
+"""The background thread of the monitor: takes samples when something is due."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from nvitop.sampling.watchdog import start_daemon
 if TYPE_CHECKING:
     from nvitop.sampling.source import Source
 
-#: Two samples are never nearer than this, however fast the demand changes.
+#: Minimum time (seconds) between two samples, however fast the demand changes.
 MIN_PAUSE_SECONDS = 0.05
-#: After an error the source is asked again this much later.
+#: Pause (seconds) after an error of the source.
 ERROR_PAUSE_SECONDS = 1.0
-#: How long :meth:`Sampler.stop` waits for a call in flight.
+#: Time (seconds) that :meth:`Sampler.stop` waits for a sample in progress.
 STOP_SECONDS = 0.5
 
 
 class Sampler:
     """Takes samples in a daemon thread until it is stopped.
 
-    ``on_sample`` is called in that thread with each new sample. Whatever a source raises becomes
-    a problem of the sample before; nothing ends the thread but :meth:`stop`.
+    ``on_sample`` is called in that thread with each new sample. An exception of the source becomes a
+    problem of the last sample; only :meth:`stop` ends the thread.
 
-    ``clock``, ``start_thread`` and ``condition`` are there for tests: a clock that is turned by
-    hand has to notify the condition. The clock must be that of the source's ``next_due``.
+    ``clock``, ``start_thread`` and ``condition`` are for tests; a manual clock must notify the
+    condition. The clock must be that of the source's ``next_due``.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class Sampler:
         self._start_thread = start_thread
         self._condition = condition or threading.Condition()
         self._last = EMPTY_SAMPLE
-        #: Why the last sample was not taken by ``on_sample``: the next one says so.
-        self._unheard: Problem | None = None
+        #: Failure of ``on_sample``, to be reported with the next sample.
+        self._undelivered: Problem | None = None
         self._earliest = 0.0
         self._due = 0.0
         self._woken = False
@@ -58,7 +58,11 @@ class Sampler:
         self._alive = False
 
     def start(self) -> None:
-        """Start the thread; the first sample is taken at once. RuntimeError: there is no thread."""
+        """Start the thread, which takes the first sample at once.
+
+        Raises:
+            RuntimeError: No thread can be started.
+        """
         with self._condition:
             if not self._alive:
                 self._woken, self._stopping = True, False
@@ -66,7 +70,7 @@ class Sampler:
                 self._alive = True
 
     def demand(self, demand: Demand) -> None:
-        """Say what is shown from now on; what has not been asked yet is asked soon."""
+        """Set what is shown from now on; anything not measured yet is measured soon."""
         with self._condition:
             if demand != self._demand:
                 self._demand = demand
@@ -74,16 +78,16 @@ class Sampler:
                 self._condition.notify_all()
 
     def refresh(self) -> None:
-        """Measure everything anew, soon."""
+        """Measure everything again soon."""
         with self._condition:
             self._refresh = self._woken = True
             self._condition.notify_all()
 
     def stop(self, timeout: float = STOP_SECONDS) -> bool:
-        """End the thread; wait at most ``timeout`` seconds for a sample in the making.
+        """Stop the thread, waiting at most ``timeout`` seconds for a sample in progress.
 
-        Returns whether it has ended. Where it has not, some call is still inside a driver: do
-        not shut NVML down, and leave the process by ``os._exit``.
+        Returns whether the thread ended. If not, a call is still inside a driver: do not shut NVML
+        down, and leave the process by ``os._exit``.
         """
         with self._condition:
             self._stopping = True
@@ -101,7 +105,7 @@ class Sampler:
                 self._condition.notify_all()
 
     def _wait_until_due(self) -> bool:
-        """Block until a sample is to be taken; ``False``: the end."""
+        """Block until a sample is due; return False when the thread is to stop."""
         with self._condition:
             while not self._stopping:
                 at = self._earliest if self._woken else max(self._due, self._earliest)
@@ -112,7 +116,7 @@ class Sampler:
             return False
 
     def _turn(self) -> None:
-        """Take one sample and hand it on."""
+        """Take one sample and deliver it."""
         with self._condition:
             demand, refresh = self._demand, self._refresh
             self._woken = self._refresh = False
@@ -130,14 +134,14 @@ class Sampler:
             due = self._clock() + ERROR_PAUSE_SECONDS
         else:
             self._last = sample
-        if self._unheard is not None:
-            sample = sample._replace(problems=(*sample.problems, self._unheard))
+        if self._undelivered is not None:
+            sample = sample._replace(problems=(*sample.problems, self._undelivered))
         try:
             self._on_sample(sample)
         except Exception as error:
-            self._unheard = _problem('on_sample', error)
+            self._undelivered = _problem('on_sample', error)
         else:
-            self._unheard = None
+            self._undelivered = None
         self._due = due
         self._earliest = self._clock() + MIN_PAUSE_SECONDS
 

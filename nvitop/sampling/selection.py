@@ -1,44 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which devices are measured."""
+"""Selection of the devices to measure."""
 
 from __future__ import annotations
 
 from typing import Iterable, Tuple, Union
 
-#: What may be asked for: the index of a GPU, (GPU, MIG device), or a UUID.
+#: A device: the index of a GPU, (GPU, MIG device), or a UUID.
 DeviceSelector = Union[int, Tuple[int, int], str]
 
 
 class DeviceSelection:
-    """Which devices are wanted; without wishes: all.
+    """The devices to measure; without selectors all of them.
 
-    Without ``mig_devices`` only those MIG devices that are wished for, and not those of every GPU.
+    Without ``mig_devices``, only MIG devices that are selected themselves are included, not those of
+    selected GPUs.
     """
 
     def __init__(
-        self, wishes: Iterable[DeviceSelector] | None = None, *, mig_devices: bool = True
+        self, selectors: Iterable[DeviceSelector] | None = None, *, mig_devices: bool = True
     ) -> None:
-        self._wishes = None if wishes is None else frozenset(wishes)
+        self._selectors = None if selectors is None else frozenset(selectors)
         self.mig_devices = mig_devices
 
     @property
     def wants_no_mig(self) -> bool:
-        """Whether there is no need to look for MIG devices."""
-        return not self.mig_devices and all(isinstance(wish, int) for wish in self._wishes or ())
+        """Whether MIG devices need not be looked for."""
+        return not self.mig_devices and all(isinstance(s, int) for s in self._selectors or ())
 
     def wants_gpu(self, index: int, uuid: str) -> bool:
-        """Whether a GPU is wanted, with all its MIG devices."""
-        return self._wishes is None or index in self._wishes or uuid in self._wishes
+        """Return whether a GPU is selected."""
+        return self._selectors is None or index in self._selectors or uuid in self._selectors
 
     def wants_mig(self, pair: tuple[int, int], uuid: str) -> bool:
-        """Whether a MIG device is wanted for its own sake."""
-        return self._wishes is not None and (pair in self._wishes or uuid in self._wishes)
+        """Return whether a MIG device is selected itself."""
+        return self._selectors is not None and (pair in self._selectors or uuid in self._selectors)
 
     def may_want(self, index: int) -> bool:
-        """Whether anything on the GPU of this index can be wanted, as far as its index tells."""
-        if self._wishes is None:
+        """Return whether the GPU, or a MIG device of it, may be selected, going by its index."""
+        if self._selectors is None:
             return True
         return any(
-            isinstance(wish, str) or wish == index or (isinstance(wish, tuple) and wish[0] == index)
-            for wish in self._wishes
+            isinstance(s, str) or s == index or (isinstance(s, tuple) and s[0] == index)
+            for s in self._selectors
         )

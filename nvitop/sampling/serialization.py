@@ -1,87 +1,89 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples as plain structures that JSON can hold, to be stored, sent and drawn again.
+"""Samples as JSON, to record them, send them, and draw them again.
 
-Fields with their default value are left out, so a stored sample is short and reads well. What a
-newer version added is ignored, what an older one lacked gets its default.
+Fields with their default value are left out, so a serialized sample is short. A reader ignores fields
+it does not know and uses the default of missing ones, so versions of nvitop can read each other's
+samples. How a field is read follows from its annotation in :mod:`nvitop.sampling.types`.
+
+The input may come from another machine. Anything but a sample of bounded size and depth is refused.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Union
+import functools
+import math
+from typing import Any, Callable, Dict, List, Union, get_args
 
-from nvitop.sampling.types import (
-    Cost,
-    DeviceInfo,
-    DeviceKey,
-    DeviceSample,
-    HostProcessSample,
-    HostSample,
-    Problem,
-    ProcessKey,
-    ProcessSample,
-    Sample,
-)
+from nvitop.sampling import types
+from nvitop.sampling.types import DeviceKey, Sample
 
-#: Version of the structure; it changes when a reader of the last one would misread the new one.
-VERSION = 1
+#: Version of the format. It changes when a reader of the old format would misread the new one.
+VERSION = 2
+#: Maximum size of the JSON text (bytes), of a text in it (characters), and of a list.
+MAX_BYTES = 64 << 20
+MAX_TEXT = 4 << 20
+MAX_ITEMS = 100_000
 
-#: What JSON can hold.
+#: A value that JSON can hold.
 Plain = Union[None, bool, int, float, str, List[Any], Dict[str, Any]]
+Decoder = Callable[[Any], Any]
 
-#: (class, field) → class of the value, or of the items of a tuple.
-_NESTED: dict[tuple[type, str], type] = {
-    (ProcessKey, 'device'): DeviceKey,
-    (DeviceInfo, 'key'): DeviceKey,
-    (DeviceSample, 'key'): DeviceKey,
-    (DeviceSample, 'info'): DeviceInfo,
-    (ProcessSample, 'key'): ProcessKey,
-    (Problem, 'device'): DeviceKey,
-    (Sample, 'host'): HostSample,
-    (Sample, 'cost'): Cost,
-}
-_NESTED_TUPLES: dict[tuple[type, str], type] = {
-    (HostProcessSample, 'devices'): DeviceKey,
-    (Sample, 'devices'): DeviceSample,
-    (Sample, 'processes'): ProcessSample,
-    (Sample, 'host_processes'): HostProcessSample,
-    (Sample, 'problems'): Problem,
-}
-_TUPLES: frozenset[tuple[type, str]] = frozenset(
-    {
-        (DeviceSample, 'clock_event_reasons'),
-        (HostSample, 'load_average'),
-    }
-)
-#: Pairs of a name and a value.
-_PAIRS: frozenset[tuple[type, str]] = frozenset({(DeviceSample, 'extended')})
-#: What is never a scalar.
-_LISTS = {*_NESTED_TUPLES, *_PAIRS}
+#: Used for words of a newer version that this one does not know.
+_UNKNOWN_WORDS = {'DeviceStatus': 'error', 'ProcessStatus': 'running', 'ProblemKind': 'error'}
+_SUBJECTS: dict[str, types.Subject] = {'driver': 'driver', 'host': 'host'}
 
 
 class SerializationError(ValueError):
-    """What was read is no stored sample, or one of a version that cannot be read."""
+    """The input is not a sample, or is in a format that this version cannot read."""
 
 
 def serialise(sample: Sample) -> dict[str, Plain]:
-    """A sample as a structure of dictionaries, lists, texts and numbers."""
+    """Return a sample as dictionaries, lists, texts and numbers."""
     return {'nvitop_sample': VERSION, **_plain(sample)}
 
 
 def parse(stored: object) -> Sample:
-    """The sample that :func:`serialise` was given.
+    """Return the sample that :func:`serialise` was given.
 
     Raises:
-        SerializationError: If it is none, or of an unknown version.
+        SerializationError: It is not a sample, or has another version.
     """
     if not isinstance(stored, dict) or 'nvitop_sample' not in stored:
-        raise SerializationError('this is not a stored sample')
-    if stored['nvitop_sample'] != VERSION:
+        raise SerializationError('not a sample')
+    version = stored['nvitop_sample']
+    if version != VERSION or isinstance(version, bool):
+        is_newer = isinstance(version, int) and version > VERSION
         raise SerializationError(
-            f'this sample was stored in version {stored["nvitop_sample"]!r} of the format, '
-            f'which this nvitop cannot read (it reads version {VERSION})'
+            'the sample was written by a newer version of nvitop'
+            if is_newer
+            else f'the sample is not in format {VERSION}, which is the one this nvitop reads'
         )
-    sample: Sample = _value(Sample, stored)
+    sample: Sample = _decoder_of_class(Sample)(stored)
     return sample
+
+
+def dumps(sample: Sample) -> str:
+    """Return a sample as one line of JSON."""
+    import json
+
+    return json.dumps(serialise(sample), separators=(',', ':'), allow_nan=False)
+
+
+def loads(text: str | bytes) -> Sample:
+    """Return the sample in a JSON text.
+
+    Raises:
+        SerializationError: The text is not JSON, not a sample, or too large.
+    """
+    import json
+
+    if len(text) > MAX_BYTES:
+        raise SerializationError(f'more than {MAX_BYTES >> 20} MiB')
+    try:
+        stored = json.loads(text)
+    except (ValueError, RecursionError):
+        raise SerializationError('not JSON') from None
+    return parse(stored)
 
 
 def _plain(value: Any) -> Any:
@@ -97,38 +99,142 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _value(cls: Any, stored: object) -> Any:
-    """An instance of a class of samples from its structure."""
-    if not isinstance(stored, dict):
-        raise SerializationError(f'{cls.__name__}: an object was expected, not {stored!r}')
-    missing = [n for n in cls._fields if n not in stored and n not in cls._field_defaults]
-    if missing:
-        raise SerializationError(f'{cls.__name__}: {", ".join(missing)} missing')
-    return cls(**{name: _field(cls, name, stored[name]) for name in cls._fields if name in stored})
+# Decoders: one for each annotation
 
 
-def _field(cls: type, name: str, stored: object) -> object:
-    place = cls, name
-    if place in _NESTED:
-        return None if stored is None else _value(_NESTED[place], stored)
-    if isinstance(stored, list):
-        if place in _NESTED_TUPLES:
-            return tuple(_value(_NESTED_TUPLES[place], item) for item in stored)
-        if place in _TUPLES:
-            return tuple(stored)
-        if place in _PAIRS:
-            return tuple(map(_pair, stored))
-    elif place not in _LISTS and isinstance(stored, (bool, int, float, str, type(None))):
+def _refuse(expected: str, stored: object) -> SerializationError:
+    return SerializationError(f'expected {expected}, not {type(stored).__name__}')
+
+
+def _bool(stored: object) -> bool:
+    if not isinstance(stored, bool):
+        raise _refuse('a boolean', stored)
+    return stored
+
+
+def _int(stored: object) -> int:
+    if not isinstance(stored, int) or isinstance(stored, bool) or not -(1 << 64) < stored < 1 << 64:
+        raise _refuse('an integer', stored)
+    return stored
+
+
+def _float(stored: object) -> float:
+    if isinstance(stored, float) and math.isfinite(stored):
         return stored
-    raise SerializationError(f'{cls.__name__}.{name}: {stored!r} was not expected')
+    try:
+        return _int(stored)
+    except SerializationError:
+        raise _refuse('a number', stored) from None
 
 
-def _pair(stored: object) -> tuple[str, object]:
-    """Name and value of a extended metric; lists are tuples."""
-    if not isinstance(stored, list) or len(stored) != 2 or not isinstance(stored[0], str):
-        raise SerializationError(f'DeviceSample.extended: {stored!r} was not expected')
-    return stored[0], _frozen(stored[1])
+def _str(stored: object) -> str:
+    if not isinstance(stored, str) or len(stored) > MAX_TEXT:
+        raise _refuse('a text', stored)
+    return stored
 
 
-def _frozen(stored: object) -> object:
-    return tuple(map(_frozen, stored)) if isinstance(stored, list) else stored
+def _list(stored: object) -> list[Any]:
+    if not isinstance(stored, list) or len(stored) > MAX_ITEMS:
+        raise _refuse('a list', stored)
+    return stored
+
+
+def _scalar(stored: object) -> types.Scalar:
+    if stored is None or isinstance(stored, bool):
+        return stored
+    return _str(stored) if isinstance(stored, str) else _float(stored)
+
+
+def _value(stored: object) -> types.Value:
+    """Decode a value of an extended metric."""
+    if not isinstance(stored, list):
+        return _scalar(stored)
+    items = _list(stored)
+    if items and isinstance(items[0], list):
+        return tuple(tuple(map(_scalar, _list(row))) for row in items)
+    return tuple(map(_str, items))
+
+
+def _subject(stored: object) -> types.Subject:
+    if isinstance(stored, dict):
+        key: DeviceKey = _decoder_of_class(DeviceKey)(stored)
+        return key
+    if isinstance(stored, str):
+        return _SUBJECTS.get(stored, 'monitor')
+    return _int(stored)
+
+
+_DECODERS: dict[str, Decoder] = {
+    'bool': _bool,
+    'int': _int,
+    'float': _float,
+    'str': _str,
+    'Value': _value,
+    'Subject': _subject,
+}
+
+
+@functools.lru_cache(maxsize=None)
+def _decoder_of_class(cls: Any) -> Decoder:
+    fields = {name: _decoder_of(text) for name, text in cls.__annotations__.items()}
+    required = [name for name in cls._fields if name not in cls._field_defaults]
+
+    def decode(stored: object) -> Any:
+        if not isinstance(stored, dict):
+            raise _refuse('an object', stored)
+        values = {}
+        for name, decode_field in fields.items():
+            if name not in stored:
+                continue
+            try:
+                values[name] = decode_field(stored[name])
+            except SerializationError as error:
+                raise SerializationError(f'{name}: {error}') from None
+        missing = [name for name in required if name not in values]
+        if missing:
+            raise SerializationError(f'{", ".join(missing)} missing')
+        return cls(**values)
+
+    return decode
+
+
+def _decoder_of(annotation: str) -> Decoder:
+    """Return the decoder of an annotation: ``int``, ``str | None``, ``tuple[DeviceKey, ...]``."""
+    (option,) = (each for each in _split(annotation, '|') if each != 'None')
+    decode = _DECODERS.get(option) or _decoder_of_type(option)
+    if option == annotation:
+        return decode
+    return lambda stored: None if stored is None else decode(stored)
+
+
+def _decoder_of_type(name: str) -> Decoder:
+    if name.startswith('tuple['):
+        *items, last = _split(name[len('tuple[') : -1], ',')
+        if last == '...':
+            item = _decoder_of(items[0])
+            return lambda stored: tuple(map(item, _list(stored)))
+        decoders = [_decoder_of(each) for each in (*items, last)]
+        return lambda stored: _fixed(decoders, _list(stored))
+    named = getattr(types, name)
+    if hasattr(named, '_fields'):
+        return _decoder_of_class(named)
+    words, unknown = frozenset(get_args(named)), _UNKNOWN_WORDS[name]
+    return lambda stored: stored if _str(stored) in words else unknown
+
+
+def _fixed(decoders: list[Decoder], stored: list[Any]) -> tuple[Any, ...]:
+    if len(stored) != len(decoders):
+        raise SerializationError(f'expected {len(decoders)} items, not {len(stored)}')
+    return tuple(decode(item) for decode, item in zip(decoders, stored))
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split an annotation at separators outside of brackets."""
+    parts, depth = [''], 0
+    for character in text:
+        depth += (character == '[') - (character == ']')
+        if character == separator and not depth:
+            parts.append('')
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]

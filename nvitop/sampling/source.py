@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where samples come from: the only door between live objects and samples."""
+"""Sources of samples; :class:`LiveSource` is the only path from live objects to samples."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from nvitop.sampling.process import (
     without_measurements,
 )
 from nvitop.sampling.selection import DeviceSelection, DeviceSelector
-from nvitop.sampling.types import Cost, Demand, Problem, ProcessKey, Sample
+from nvitop.sampling.types import PROCESSES, Cost, Demand, Problem, ProcessKey, Sample
 from nvitop.sampling.watchdog import Watchdog
 
-#: Asked together with the processes: what their memory is a part of, and where they run.
+#: Metrics read together with the processes: the memory they are a part of, and where they run.
 _FIRST_METRICS = frozenset(
     {
         'mig_mode',
@@ -37,46 +37,47 @@ _FIRST_METRICS = frozenset(
 )
 #: Metrics that are measured between two readings.
 _BEGUN_METRICS = frozenset(metric.name for metric in METRICS if metric.begin)
-#: A call that takes longer than this, and than the interval, has timed out.
+#: A call that takes longer than this (seconds), and than the interval, has timed out.
 SHORTEST_LIMIT_SECONDS = 2.0
 
 
 class Source(Protocol):
-    """Where samples come from: the live machine, a recording, a test.
+    """A source of samples: the live machine, a recording, another host, or a test.
 
     A source is used by one thread at a time.
     """
 
     def sample(self, demand: Demand) -> Sample:
-        """Measure what is due now for this demand; the rest of the sample is as it was.
+        """Measure what is due for this demand; the rest of the sample is as before.
 
-        A source should answer within seconds, whatever the driver does, and put failures into
+        A source should return within seconds whatever the driver does, and report failures in
         :attr:`Sample.problems`.
         """
 
     def next_due(self) -> float:
-        """When something falls due next, on the monotonic clock."""
+        """Return when something falls due next, on the monotonic clock."""
 
     def refresh(self) -> None:
-        """Make everything due at once."""
+        """Make everything due now."""
 
 
 class LiveSource:
     """This machine: its GPUs through NVML, its host and processes through psutil.
 
-    No call of the driver can hold :meth:`sample` up for long: a GPU that does not answer within
-    max(2 s, interval) has the status ``'timed out'`` and is left alone until it answers again, see
-    :class:`~nvitop.sampling.watchdog.Watchdog`. Nothing raises: what fails is in :attr:`Sample.problems`.
+    No call of the driver can block :meth:`sample` for long: a GPU that does not respond within
+    max(2 s, interval) gets the status ``'timed out'`` and is not queried until it responds again, see
+    :class:`~nvitop.sampling.watchdog.Watchdog`. Nothing raises: failures are in
+    :attr:`Sample.problems`.
 
     Args:
-        intervals: How often what is measured.
-        only: The GPUs and MIG devices that are wanted: indices, (GPU, MIG device) pairs, UUIDs. A
-            GPU comes with its MIG devices. ``None``: all there are, whenever they appear.
-        mig_devices: Whether it does. Without, processes on MIG devices are not found either.
+        intervals: How often each part is measured.
+        only: The GPUs and MIG devices to include: indices, (GPU, MIG device) pairs, UUIDs. GPUs
+            include their MIG devices. ``None``: all, whenever they appear.
+        mig_devices: Whether GPUs include their MIG devices, and the processes on them.
         clock: Monotonic seconds.
         wall_clock: Seconds since the epoch.
         sleep: How :meth:`complete_sample` waits.
-        lane: Where calls are made that may not return.
+        watchdog: Runs the calls that may not return.
         on_the_second: Measure when a second of the wall clock begins, after the first sample.
     """
 
@@ -89,7 +90,7 @@ class LiveSource:
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
-        lane: Watchdog | None = None,
+        watchdog: Watchdog | None = None,
         on_the_second: bool = False,
     ) -> None:
         self._clock = clock
@@ -99,9 +100,9 @@ class LiveSource:
         self._plan = Plan(intervals, clock=clock, phase=phase)
         every = self._plan.intervals
         self._limit = max(SHORTEST_LIMIT_SECONDS, every.devices)
-        self._lane = lane or Watchdog('nvitop-driver', clock=clock)
+        self._watchdog = watchdog or Watchdog('nvitop-driver', clock=clock)
         selection = DeviceSelection(only, mig_devices=mig_devices)
-        self._driver = DriverReader(selection, self._lane, limit=self._limit, clock=clock)
+        self._driver = DriverReader(selection, self._watchdog, limit=self._limit, clock=clock)
         self._host = HostReader(clock=clock)
         self._processes = ProcessReader(
             longest=max(LONGEST_CPU_SECONDS, 3 * every.processes),
@@ -109,26 +110,26 @@ class LiveSource:
         )
         self._processes_monotonic = 0.0
         self._process_reading = ProcessReading()
-        #: Why processes could not be read at all the last time.
-        self._process_troubles: tuple[Problem, ...] = ()
+        #: Why the processes could not be read the last time.
+        self._process_failures: tuple[Problem, ...] = ()
         self._stuck_readers = 0
         self._sequence = 0
 
     @property
     def threads_inside(self) -> int:
-        """How many threads are inside calls now; where any is, leave the process by ``os._exit``."""
-        return self._lane.threads_inside
+        """Number of threads inside calls now; unless it is 0, leave the process by ``os._exit``."""
+        return self._watchdog.threads_inside
 
     def next_due(self) -> float:
-        """When something falls due next, on the monotonic clock."""
+        """Return when something falls due next, on the monotonic clock."""
         return self._plan.next_due()
 
     def refresh(self) -> None:
-        """Make everything due at once."""
+        """Make everything due now."""
         self._plan.refresh()
 
     def sample(self, demand: Demand) -> Sample:
-        """Measure what is due now for this demand; the rest of the sample is as it was."""
+        """Measure what is due for this demand; the rest of the sample is as before."""
         return self._measure(demand, self._plan.due(demand), is_planned=True)
 
     def complete_sample(
@@ -138,20 +139,20 @@ class LiveSource:
         metrics: Collection[str] | None = None,
         host: bool = True,
         process_cpu: bool = True,
-        process_loads: bool = True,
+        process_utilization: bool = True,
     ) -> Sample:
-        """One sample that stands for itself, measured now, as for a report.
+        """Return a sample measured now as a whole, as for a report.
 
-        CPU % is measured since the complete sample before. What is new is measured over 0.1 s, in
-        which the devices are asked; it is waited only for what is left of it then.
+        CPU % is measured since the last complete sample, or over 0.1 s for new processes; the devices
+        are read in that time.
 
         Args:
-            demand: What is wanted of processes; its ``shown_metrics`` count as wanted metrics.
-            metrics: The metrics that are wanted, by name; ``None``: all but those of tier *shown*.
-            host: Whether the CPU % of the host is wanted.
-            process_cpu: Whether the CPU % of processes is wanted, if processes are. Where neither
-                CPU % is, nothing is waited for.
-            process_loads: Whether the loads of processes on the engines are wanted.
+            demand: What is needed of processes; its ``shown_metrics`` are measured, too.
+            metrics: The metrics to measure, by name; ``None``: all except those of tier *shown*.
+            host: Whether to measure CPU % of the host.
+            process_cpu: Whether to measure CPU % of processes, if the demand includes processes.
+                Without CPU % there is no wait.
+            process_utilization: Whether to measure the engine utilization of processes.
         """
         demand = Demand() if demand is None else demand
         if metrics is None:
@@ -166,7 +167,7 @@ class LiveSource:
                 metrics=frozenset(first | begun),
                 slow=True,
                 processes=demand.processes,
-                skips_process_utilization=not process_loads,
+                skips_process_utilization=not process_utilization,
                 host=host,
             ),
         )
@@ -184,7 +185,7 @@ class LiveSource:
         return sample._replace(cost=cost)
 
     def _measure(self, demand: Demand, due: Due, *, is_planned: bool = False) -> Sample:
-        """Measure this; what has to be read twice is planned once more, if it was planned at all."""
+        """Measure what is due; if it was planned, plan the second readings it needs."""
         started, calls = self._clock(), libnvml.call_count()
         if due.devices or due.processes:
             self._driver.read(due)
@@ -201,13 +202,13 @@ class LiveSource:
             self._process_reading = ProcessReading()
         now = self._clock()
         self._sequence += 1
-        facts, reading = self._driver.facts, self._process_reading
+        driver, reading = self._driver.info, self._process_reading
         return Sample(
             timestamp=self._wall_clock(),
             monotonic=now,
             sequence=self._sequence,
-            driver_version=facts.driver_version,
-            cuda_driver_version=facts.cuda_driver_version,
+            driver_version=driver.driver_version,
+            cuda_driver_version=driver.cuda_driver_version,
             simulated=_simulated(),
             host=self._host.sample,
             devices=self._driver.devices,
@@ -215,7 +216,7 @@ class LiveSource:
             host_processes=reading.host_processes if demand.host_processes else (),
             problems=(
                 *self._driver.problems,
-                *self._process_troubles,
+                *self._process_failures,
                 *reading.problems,
                 *self._host.problems,
             ),
@@ -224,19 +225,19 @@ class LiveSource:
         )
 
     def _cost(self, started: float, calls: int) -> Cost:
-        """What was spent since then."""
+        """Return the cost since then."""
         spent = self._clock() - started
         return Cost(spent, libnvml.call_count() - calls, time.process_time())
 
     def _read_processes(self, demand: Demand, due: Due) -> ProcessReading:
-        """Read them; what was read, nothing where the system does not answer."""
+        """Read the processes; return nothing if the system does not respond."""
         visible = demand.visible_processes
         reader, own = self._processes, self._host.sample
-        rows = self._driver.processes
+        records = self._driver.processes
 
         def read() -> ProcessReading:
             return reader.read(
-                rows,
+                records,
                 None if visible is None else frozenset(visible),
                 own,
                 measure=None if due.processes else due.new_processes,
@@ -244,19 +245,19 @@ class LiveSource:
                 are_real=not _simulated(),
             )
 
-        # A command line cannot be read while its process hangs in the kernel, often in a driver.
+        # Reading a command line blocks while its process hangs in the kernel, often in a driver.
         subject: Hashable = f'processes {self._stuck_readers}'
-        outcome = self._lane.run({subject: read}, limit=self._limit)[subject]
-        self._process_troubles = ()
+        outcome = self._watchdog.run({subject: read}, limit=self._limit)[subject]
+        self._process_failures = ()
         if outcome.timed_out:
             self._processes = reader.renewed()
-            self._lane.forget(subject)
+            self._watchdog.forget(subject)
             self._stuck_readers += 1
             reason = silence(outcome.silent_seconds)
-            self._process_troubles = (Problem('host', 'processes', reason, 'timed out'),)
+            self._process_failures = (Problem('host', PROCESSES, reason, 'timed out'),)
         elif outcome.error is not None:
             reason = f'{type(outcome.error).__name__}: {outcome.error}'
-            self._process_troubles = (Problem('host', 'processes', reason, 'error'),)
+            self._process_failures = (Problem('host', PROCESSES, reason, 'error'),)
         if outcome.value is None:
             self._process_reading = without_measurements(self._process_reading)
             return ProcessReading()
@@ -268,12 +269,12 @@ class LiveSource:
         return reading
 
     def _begun_processes(self) -> frozenset[ProcessKey]:
-        """The processes of which there is a CPU % once they are read again."""
+        """Return the processes whose CPU % needs a second reading."""
         reading = self._process_reading
         return frozenset(s.key for s in reading.processes if s.key.pid in reading.begun)
 
 
 def _simulated() -> str:
-    """Name of the scenario, without loading the simulation where there is none."""
+    """Return the name of the scenario, without loading the simulation if none runs."""
     simulation = sys.modules.get('nvitop.simulation')
     return str(simulation.simulated()) if simulation is not None else ''

@@ -1,32 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured, as plain immutable values.
+"""Measured values as plain immutable tuples.
 
-Everything right of this module — query, views, recorder, exporter — is made from these values and
-from nothing else. ``None`` means *not available*; why it is not stands in :attr:`Sample.problems`.
-Field names end in their unit. All values pickle, compare and survive ``tuple()`` / ``_asdict()``.
+Everything downstream (query, monitor, recordings, exporter) is made from these values and nothing
+else. ``None`` means *not available*; the reason is in :attr:`Sample.problems`. Field names end in
+their unit. All values can be pickled and compared. Fields added later have a default, so that
+older recordings can still be read.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Literal, Tuple, Union
 
 from nvitop.namedtuple import NamedTuple
 
-if TYPE_CHECKING:
-    from typing import Tuple, Union
+Scalar = Union[None, bool, int, float, str]
+#: Value of a metric.
+Value = Union[Scalar, Tuple[str, ...], Tuple[Tuple[Scalar, ...], ...]]
 
-    Scalar = Union[None, bool, int, float, str]
-    Value = Union[Scalar, Tuple[str, ...], Tuple[Tuple[Scalar, ...], ...]]
+DeviceStatus = Literal['ok', 'lost', 'timed out', 'error']
+#: ``zombie``: exited, not yet reaped; ``gone``: exited; ``no permission``: alive, but its command line
+#: cannot be read; ``foreign``: a PID of another PID namespace (container).
+ProcessStatus = Literal['running', 'zombie', 'gone', 'no permission', 'foreign']
+#: ``na``: the device has no such value; ``denied``: this user may not read it; ``error``: it could not
+#: be read; ``impossible``: an implausible value was dropped; ``lost``; ``timed out``; ``slow``: the
+#: device responds, but late.
+ProblemKind = Literal['na', 'denied', 'error', 'impossible', 'lost', 'timed out', 'slow']
+#: A device, a process (its PID), the driver, the host, or nvitop itself.
+Subject = Union['DeviceKey', int, Literal['driver', 'host', 'monitor']]
 
 
 class DeviceKey(NamedTuple):
-    """Identity of a device; sorts in the natural order (GPU 0, its MIG devices, GPU 1, …)."""
+    """Identity of a device; sorts in natural order (GPU 0, its MIG devices, GPU 1, …)."""
 
     #: NVML index of the physical GPU.
     physical_index: int
     #: Index of the MIG device on its GPU, -1 for the GPU itself.
     mig_index: int = -1
-    #: UUID, ``''`` where the driver does not tell (lost when first seen).
+    #: UUID, ``''`` if it is not known (lost when first seen).
     uuid: str = ''
 
     @property
@@ -43,20 +53,21 @@ class DeviceKey(NamedTuple):
 
 
 class ProcessKey(NamedTuple):
-    """Identity of a process on a device: a PID used again is another key."""
+    """Identity of a process on a device; a reused PID has another start time."""
 
     pid: int
-    #: Start of the process in seconds since the epoch (psutil's ``create_time``), -1.0 unknown.
+    #: Start of the process in seconds since the epoch (psutil's ``create_time``), -1.0 if unknown.
     start_time: float
     device: DeviceKey
 
 
 class DeviceInfo(NamedTuple):
-    """What never changes about a device: read once."""
+    """Properties of a device that never change (tier *static*)."""
 
     key: DeviceKey
     physical_index: int
-    name: str
+    #: Product name, ``None`` if the device has not responded yet.
+    name: str | None = None
     uuid: str | None = None
     bus_id: str | None = None
     serial: str | None = None
@@ -82,45 +93,65 @@ class DeviceInfo(NamedTuple):
     max_pcie_link_generation: int | None = None
     max_pcie_link_width: int | None = None
     nvlink_link_count: int | None = None
-    #: MIG devices only: ids of GPU and compute instance, and the profile (``'3g.40gb'``).
+    #: MIG devices only: IDs of GPU instance and compute instance, and the profile (``'3g.40gb'``).
     gpu_instance_id: int | None = None
     compute_instance_id: int | None = None
     mig_profile: str | None = None
-    #: Unified memory: the device's memory is the host's.
+    #: Whether device memory and host memory are the same.
     is_unified_memory: bool = False
 
 
 class DeviceSample(NamedTuple):
-    """What was measured on one device. Fields of tier *shown* are ``None`` unless asked for."""
+    """Values measured on one device.
+
+    The tier in :data:`nvitop.api.metrics.METRICS` is how often each is measured; values of tier
+    *shown* are ``None`` unless the demand includes them.
+    """
 
     key: DeviceKey
     info: DeviceInfo
-    #: ``'ok'``, ``'lost'``, ``'timed out'`` or ``'error'``.
-    status: str = 'ok'
-    #: Why the status is not ok, in words: ``'GPU is lost'``.
+    status: DeviceStatus = 'ok'
+    #: Why the status is not ``'ok'``, for people: ``'GPU is lost'``.
     reason: str = ''
-    # fast
+    # memory
     memory_used_bytes: int | None = None
     memory_free_bytes: int | None = None
     memory_reserved_bytes: int | None = None
     memory_percent: float | None = None
-    gpu_utilization_percent: int | None = None
-    memory_utilization_percent: int | None = None
-    sm_clock_mhz: int | None = None
-    memory_clock_mhz: int | None = None
-    temperature_celsius: int | None = None
-    power_usage_mw: int | None = None
-    # slow
     bar1_memory_total_bytes: int | None = None
     bar1_memory_used_bytes: int | None = None
     bar1_memory_free_bytes: int | None = None
     bar1_memory_percent: float | None = None
-    fan_speed_percent: int | None = None
+    # utilization
+    gpu_utilization_percent: int | None = None
+    memory_utilization_percent: int | None = None
+    encoder_utilization_percent: int | None = None
+    decoder_utilization_percent: int | None = None
+    jpeg_utilization_percent: int | None = None
+    ofa_utilization_percent: int | None = None
+    # power and temperature
+    power_usage_mw: int | None = None
     power_limit_mw: int | None = None
     enforced_power_limit_mw: int | None = None
+    total_energy_joules: float | None = None
+    temperature_celsius: int | None = None
+    memory_temperature_celsius: int | None = None
+    fan_speed_percent: int | None = None
+    # clocks
+    graphics_clock_mhz: int | None = None
+    sm_clock_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+    video_clock_mhz: int | None = None
+    clock_event_reasons: tuple[str, ...] | None = None
+    # interconnect
     pcie_link_generation: int | None = None
     pcie_link_width: int | None = None
     pcie_link_down_trained: bool | None = None
+    pcie_tx_throughput_kib_per_s: int | None = None
+    pcie_rx_throughput_kib_per_s: int | None = None
+    nvlink_tx_throughput_kib_per_s: int | None = None
+    nvlink_rx_throughput_kib_per_s: int | None = None
+    # modes
     display_active: str | None = None
     display_mode: str | None = None
     persistence_mode: str | None = None
@@ -128,21 +159,8 @@ class DeviceSample(NamedTuple):
     performance_state: str | None = None
     compute_mode: str | None = None
     mig_mode: str | None = None
+    # health
     total_volatile_uncorrected_ecc_errors: int | None = None
-    # shown
-    encoder_utilization_percent: int | None = None
-    decoder_utilization_percent: int | None = None
-    jpeg_utilization_percent: int | None = None
-    ofa_utilization_percent: int | None = None
-    graphics_clock_mhz: int | None = None
-    video_clock_mhz: int | None = None
-    clock_event_reasons: tuple[str, ...] | None = None
-    memory_temperature_celsius: int | None = None
-    total_energy_joules: float | None = None
-    pcie_tx_throughput_kib_per_s: int | None = None
-    pcie_rx_throughput_kib_per_s: int | None = None
-    nvlink_tx_throughput_kib_per_s: int | None = None
-    nvlink_rx_throughput_kib_per_s: int | None = None
     total_volatile_corrected_ecc_errors: int | None = None
     total_aggregate_uncorrected_ecc_errors: int | None = None
     total_aggregate_corrected_ecc_errors: int | None = None
@@ -152,15 +170,16 @@ class DeviceSample(NamedTuple):
     remapped_rows_uncorrectable: int | None = None
     remapped_rows_pending: bool | None = None
     remapped_rows_failure: bool | None = None
+    # GPM
     gpm_sm_active_percent: float | None = None
     gpm_sm_occupancy_percent: float | None = None
     gpm_tensor_active_percent: float | None = None
     gpm_dram_active_percent: float | None = None
-    #: Metrics of tier *extended* that were asked for, by name.
+    #: Metrics of tier *extended* that were queried: names and values.
     extended: tuple[tuple[str, Value], ...] = ()
 
     def extended_value(self, name: str) -> Value:
-        """The value of a metric of tier *extended*; ``None`` where it is not available or not asked."""
+        """Return the value of a metric of tier *extended*, ``None`` if it is missing."""
         return next((value for key, value in self.extended if key == name), None)
 
 
@@ -170,14 +189,12 @@ class ProcessSample(NamedTuple):
     key: ProcessKey
     #: ``'C'``, ``'G'``, ``'C+G'``, ``'M'`` (MPS), or ``None``.
     type: str | None = None
-    #: ``'running'`` (alive), ``'zombie'``, ``'gone'``, ``'no permission'``, or ``'foreign'``: a PID
-    #: of another PID namespace (containers).
-    status: str = 'running'
+    status: ProcessStatus = 'running'
     username: str | None = None
     #: Whether the user of this program may signal it (own process, or root).
     is_own: bool = False
     name: str | None = None
-    #: Shell-quoted command line; ``None`` where it cannot be read.
+    #: Shell-quoted command line, ``None`` if it cannot be read.
     command: str | None = None
     gpu_memory_bytes: int | None = None
     gpu_memory_percent: float | None = None
@@ -201,9 +218,9 @@ class HostProcessSample(NamedTuple):
     parent_pid: int | None = None
     username: str | None = None
     is_own: bool = False
-    status: str = 'running'
+    status: ProcessStatus = 'running'
     command: str | None = None
-    #: Devices it runs on, empty for a process of the host alone.
+    #: Devices on which it runs, empty if none.
     devices: tuple[DeviceKey, ...] = ()
     thread_count: int | None = None
     cpu_percent: float | None = None
@@ -212,7 +229,7 @@ class HostProcessSample(NamedTuple):
 
 
 class HostSample(NamedTuple):
-    """What was measured on the host."""
+    """Values measured on the host."""
 
     hostname: str = ''
     username: str = ''
@@ -231,29 +248,58 @@ class HostSample(NamedTuple):
     uptime_seconds: float | None = None
 
 
-#: Kinds of problems in which nothing fails: what there is not, and what this user may not read.
-NO_FAILURES = frozenset({'na', 'denied'})
+#: What is wrong with a device as a whole.
+STATUS = 'status'
+#: The list of compute processes of a device, or the processes of the host.
+PROCESSES = 'processes'
+GRAPHICS_PROCESSES = 'graphics_processes'
+MPS_PROCESSES = 'mps_processes'
+PROCESS_UTILIZATION = 'process_utilization'
+#: Values of :attr:`Problem.what` that are not names of device metrics, by subject.
+WHATS: dict[str, frozenset[str]] = {
+    'device': frozenset(
+        {STATUS, PROCESSES, GRAPHICS_PROCESSES, MPS_PROCESSES, PROCESS_UTILIZATION}
+    ),
+    'driver': frozenset(
+        {'initialization', 'device_count', 'driver_version', 'cuda_driver_version'}
+    ),
+    'host': frozenset(
+        {'hostname', 'username', 'is_superuser', 'cpu_count', 'cpu_percent', 'load_average'}
+        | {'memory', 'swap', 'uptime', PROCESSES}
+    ),
+    'process': frozenset({'command'}),
+    'monitor': frozenset({'source', 'on_sample'}),
+}
+#: Kinds of problems that are no failures: the value does not exist, or this user may not read it.
+NO_FAILURES: frozenset[ProblemKind] = frozenset({'na', 'denied'})
 
 
 class Problem(NamedTuple):
-    """Why something is missing, for people."""
+    """Why a value is missing, for people."""
 
-    #: ``'device 3'``, ``'process 4242'``, ``'host'``, ``'driver'``.
-    subject: str
-    #: What was asked: a metric's name or the NVML function.
+    subject: Subject
+    #: What is missing: the name of a metric, or one of :data:`WHATS`.
     what: str
-    #: The reason in words, the driver's where it gave one: ``'Not Supported'``.
+    #: The reason in words, the driver's if it gave one: ``'Not Supported'``.
     reason: str
-    #: ``'na'`` (the device has no such value), ``'denied'`` (it has, but not for this user),
-    #: ``'error'`` (it could not be read), ``'impossible'`` (an answer was dropped), ``'lost'``,
-    #: ``'timed out'``, ``'slow'`` (it answers, but late).
-    kind: str = 'na'
-    device: DeviceKey | None = None
+    kind: ProblemKind = 'na'
+
+    @property
+    def device(self) -> DeviceKey | None:
+        """The device, if the problem is about one."""
+        return self.subject if isinstance(self.subject, DeviceKey) else None
 
     @property
     def is_failure(self) -> bool:
-        """Whether something fails, which it does not where a value is not there to be had."""
+        """Whether something failed, as opposed to a value that does not exist."""
         return self.kind not in NO_FAILURES
+
+
+def subject_text(subject: Subject) -> str:
+    """Return the subject of a problem for people: ``'device 0:1'``, ``'process 42'``, ``'host'``."""
+    if isinstance(subject, DeviceKey):
+        return f'device {subject.label}'
+    return subject if isinstance(subject, str) else f'process {subject}'
 
 
 class Cost(NamedTuple):
@@ -261,47 +307,47 @@ class Cost(NamedTuple):
 
     seconds: float = 0.0
     nvml_calls: int = 0
-    #: CPU time that the whole program has used since it was started.
+    #: CPU time of the whole program since its start.
     cpu_seconds: float = 0.0
 
 
 class Sample(NamedTuple):
-    """One moment of a machine: complete, self-describing, serialisable."""
+    """The state of a machine at one moment."""
 
-    #: Seconds since the epoch, and of the monotonic clock, when the sample was complete.
+    #: When the sample was complete, in seconds since the epoch and on the monotonic clock.
     timestamp: float
     monotonic: float = 0.0
     #: Counts up from 1; 0 is the empty sample before the first one.
     sequence: int = 0
     driver_version: str | None = None
     cuda_driver_version: str | None = None
-    #: Name of the scenario where the machine is simulated, ``''`` where it is real.
+    #: Name of the scenario if the machine is simulated, otherwise ``''``.
     simulated: str = ''
     host: HostSample = HostSample()
     #: GPUs and their MIG devices in natural order. A lost GPU keeps its place.
     devices: tuple[DeviceSample, ...] = ()
-    #: Processes on leaf devices in natural order (device, user, pid).
+    #: Processes on leaf devices in natural order (device, user, PID).
     processes: tuple[ProcessSample, ...] = ()
-    #: Only while the tree screen is shown.
+    #: Only if the demand includes them.
     host_processes: tuple[HostProcessSample, ...] = ()
     problems: tuple[Problem, ...] = ()
     cost: Cost = Cost()
-    #: When the slower parts were measured (monotonic): processes may be older than devices.
+    #: When the processes were measured (monotonic): they may be older than the devices.
     processes_monotonic: float = 0.0
 
 
-#: Before the first sample has been taken.
+#: The sample before the first one is taken.
 EMPTY_SAMPLE = Sample(timestamp=0.0)
 
 
 class Demand(NamedTuple):
-    """What the viewer shows now, so what has to be measured. Anything else is not asked for."""
+    """What the viewer shows now. Nothing else is measured."""
 
     #: Metrics of tier *shown* that are on the screen, by name, for all devices.
     shown_metrics: tuple[str, ...] = ()
-    #: Keys of the processes whose CPU %, memory and command are on the screen; ``None``: of all.
+    #: Keys of the processes whose CPU %, memory and command are on the screen; ``None``: all.
     visible_processes: tuple[ProcessKey, ...] | None = None
     processes: bool = True
-    #: Whether encoder and decoder load of processes are shown.
+    #: Whether encoder and decoder utilization of processes are shown.
     process_codec: bool = False
     host_processes: bool = False

@@ -1,10 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that may never return, made where they can be left behind.
+"""Runs calls that may never return, in threads that can be abandoned.
 
-Steps run one after another in one daemon thread, so a healthy round costs one hop whatever the
-number of GPUs. A step that takes too long is left behind *with its thread*; the others go on in
-new ones, and the subject is tried again on the side, with back-off, until it answers in time.
-A subject that is known to be slow can be asked beside the round, which does not wait for it.
+The steps of a round run one after another in one daemon thread, so a healthy round costs one thread
+switch whatever the number of GPUs. A step that exceeds the limit is abandoned *with its thread*; the
+remaining steps continue in new threads. A subject, such as a GPU, is in one of these states::
+
+                       returned in time
+              ┌───────────────────────────────────┐
+              ▼                                   │
+    idle ── run() ──▶ running ────────────────────┤
+              ▲          │                        │
+              │          │ limit exceeded:        │
+              │          │ thread abandoned       │
+              │          ▼                        │
+          recovered    silent ──────────────▶ on trial
+              ▲          ▲    pause is over,      │ │
+              │          │    growing from        │ │ returned late,
+              │          │    5 s to 60 s         │ │ or not at all
+              │          └────────────────────────┘─┘
+              └── trial returned in time
+
+A silent subject is not run; it is tried now and then in a thread of its own, at most three at a time,
+whose result is dropped. A slow subject can be *detached*: rounds do not wait for it and get its
+result in a later round.
+
+The condition guards all state, that of workers and the outcomes of a round included. Threads hold
+it between steps, never during a step.
 """
 
 from __future__ import annotations
@@ -20,88 +41,94 @@ from nvitop.api import libnvml
 S = TypeVar('S', bound=Hashable)
 T = TypeVar('T')
 
-#: How long the driver may take to start before it is said that it does not answer, …
+#: Time limit (seconds) for the start of the driver …
 START_SECONDS = 10.0
-#: … and to tell what CUDA programs see, for which CUDA itself may have to be asked.
+#: … and for finding out which devices CUDA sees, which may start CUDA.
 VISIBLE_SECONDS = 30.0
-#: First and longest pause before a subject that timed out is tried again, in seconds.
+#: First and longest pause (seconds) between trials of a silent subject.
 FIRST_RETRY_SECONDS = 5.0
 LAST_RETRY_SECONDS = 60.0
-#: How long a thread that has nothing to do waits for the next round. A new one costs a
-#: millisecond, a quarter of what a round of eight GPUs does.
+#: Time (seconds) for which an idle thread waits for the next round. Starting a thread takes a
+#: millisecond, a quarter of the time of a round of eight GPUs.
 SPARE_SECONDS = 5.0
-#: In so many waits a round waits for a step: how long each of them takes tells whether this process ran.
+#: Number of waits into which the limit is split, to notice when this process was suspended.
 _WAITS = 10
-#: How many threads one subject may keep inside calls that do not return.
+#: Maximum number of threads of one subject inside calls that do not return.
 MAX_THREADS_INSIDE = 3
 
 
 def start_daemon(name: str, target: Callable[[], None]) -> None:
-    """Start a daemon thread: it ends with the process, wherever it is."""
+    """Start a daemon thread, which ends with the process wherever it is."""
     threading.Thread(target=target, name=name, daemon=True).start()
 
 
 class StepOutcome(Generic[T]):
-    """What became of a step: a value, an error, silence, or nothing yet."""
+    """Outcome of a step: a value, an error, silence, or nothing yet."""
 
-    __slots__ = ('error', 'silent_seconds', 'value')
+    __slots__ = ('error', 'seconds', 'silent_seconds', 'value')
 
     def __init__(
-        self, value: T | None = None, error: Exception | None = None, silent_seconds: float = 0.0
+        self,
+        value: T | None = None,
+        error: Exception | None = None,
+        *,
+        seconds: float = 0.0,
+        silent_seconds: float = 0.0,
     ) -> None:
-        #: What the step returned, ``None`` after an error and in silence.
+        #: Return value of the step, ``None`` if it raised or did not return.
         self.value = value
-        #: What it raised.
+        #: Exception raised by the step.
         self.error = error
-        #: For how long the subject has not answered, 0.0 where it did.
+        #: How long the step took.
+        self.seconds = seconds
+        #: For how long the subject has not responded, 0.0 if it responded.
         self.silent_seconds = silent_seconds
 
     @property
     def timed_out(self) -> bool:
-        """Whether the subject does not answer."""
+        """Whether the subject does not respond."""
         return self.silent_seconds > 0.0
 
 
-class _Worker(Generic[S, T]):
-    """A thread of a round: what it still has to do, and what it is inside."""
-
-    def __init__(
-        self, steps: Iterable[tuple[S, Callable[[], T]]], outcomes: dict[S, StepOutcome[T]]
-    ) -> None:
-        self.steps = collections.deque(steps)
-        #: Where it puts what it brings back.
-        self.outcomes = outcomes
-        #: The step it is inside, and since when.
-        self.step: tuple[S, Callable[[], T]] | None = None
-        self.since = 0.0
-        self.is_done = False
-        #: Set when it was left behind: whatever it brings back is not used any more.
-        self.silence: _Silence | None = None
-
-
 class _Silence:
-    """A subject that did not answer in time."""
+    """A subject that did not respond in time."""
 
     def __init__(self, since: float, retry_at: float) -> None:
         self.since = since
         self.retry_at = retry_at
         self.pause = FIRST_RETRY_SECONDS
-        #: Threads left behind inside a step of this subject.
+        #: Number of abandoned threads and trials inside a step of this subject.
         self.inside = 1
-        #: Whether a trial was answered in time: the next round includes the subject again.
-        self.healed = False
+        self.has_recovered = False
+
+
+class _Worker(Generic[S, T]):
+    """A thread of a round: its remaining steps and its current one."""
+
+    def __init__(
+        self, steps: Iterable[tuple[S, Callable[[], T]]], outcomes: dict[S, StepOutcome[T]]
+    ) -> None:
+        self.steps = collections.deque(steps)
+        #: Where it puts its outcomes.
+        self.outcomes = outcomes
+        #: The step it is inside, and since when.
+        self.step: tuple[S, Callable[[], T]] | None = None
+        self.since = 0.0
+        self.is_done = False
+        #: Set when it was abandoned: its outcome is dropped.
+        self.silence: _Silence | None = None
 
 
 class Watchdog:
-    """Runs steps that may hang; see the module.
+    """Runs steps that may hang, see the module.
 
-    One caller at a time. ``clock``, ``start_thread``, ``condition`` and ``spare_seconds`` are there
-    for tests: a clock that is turned by hand has to notify the condition.
+    Used by one caller at a time. ``clock``, ``start_thread``, ``condition`` and ``spare_seconds`` are
+    for tests; a manual clock must notify the condition.
     """
 
     def __init__(
         self,
-        name: str = 'nvitop-lane',
+        name: str = 'nvitop-watchdog',
         *,
         clock: Callable[[], float] = time.monotonic,
         start_thread: Callable[[str, Callable[[], None]], None] = start_daemon,
@@ -113,57 +140,58 @@ class Watchdog:
         self._start_thread = start_thread
         self._condition = condition or threading.Condition()
         self._spare_seconds = spare_seconds
-        #: Whether a thread waits for work, and what it is given.
+        #: Whether an idle thread waits for work, and the work it is given.
         self._has_spare = False
         self._given: Callable[[], bool] | None = None
         self._silent: dict[Hashable, _Silence] = {}
-        #: Those that ask a slow subject beside the rounds.
-        self._beside: dict[Hashable, _Worker[Any, Any]] = {}
+        #: Workers of detached subjects.
+        self._detached: dict[Hashable, _Worker[Any, Any]] = {}
         self._inside = 0
 
     @property
     def threads_inside(self) -> int:
-        """How many threads are inside a step now; leaving the process must not wait for them."""
+        """Number of threads inside a step now; the process must not wait for them when it exits."""
         with self._condition:
             return self._inside
 
     def forget(self, subject: Hashable) -> None:
-        """Do not hold its silence against a subject any longer."""
+        """Forget that a subject was silent or slow."""
         with self._condition:
             self._silent.pop(subject, None)
-            self._beside.pop(subject, None)
+            self._detached.pop(subject, None)
 
     def run(
         self,
         steps: Mapping[S, Callable[[], T]],
         *,
         limit: float,
-        beside: Container[S] = (),
+        detached: Container[S] = (),
         while_waiting: Callable[[], None] | None = None,
     ) -> dict[S, StepOutcome[T]]:
-        """Run the steps in order; each is waited for ``limit`` seconds.
+        """Run the steps in order, waiting at most ``limit`` seconds for each.
 
-        ``while_waiting`` is called now and then, first after a tenth of that time.
+        Returns an outcome for every subject. The step of a silent subject is not run, except for
+        trials, whose result is dropped; so a step must not share state with a step of an earlier
+        round in which its subject was silent. Subjects in ``detached`` are not waited for: their
+        outcome is that of an earlier step, or has neither value nor error yet.
 
-        Returns an outcome for every subject. The step of a subject that is silent already is not
-        run, but for a trial now and then, whose result is not used. So a step must share no state
-        with a step that an earlier round was given for a subject that was silent then.
-
-        The subjects in ``beside`` are asked in threads of their own, and nobody waits for them: what
-        they answer is an outcome of a later round, and until then ``None``. While one of them is
-        inside a step, no other step of it is run.
+        Args:
+            steps: A function for each subject.
+            limit: Time limit in seconds.
+            detached: Subjects that run in threads of their own, one step at a time.
+            while_waiting: Called every now and then, first after a tenth of the limit.
         """
         with self._condition:
             outcomes: dict[S, StepOutcome[T]] = {}
-            workers = self._begin(steps, outcomes, limit, beside)
+            workers = self._begin(steps, outcomes, limit, detached)
             try:
                 while workers:
                     self._wait(workers, limit)
-                    workers = self._look_after(workers, limit)
+                    workers = self._abandon_late(workers, limit)
                     if workers and while_waiting is not None:
                         while_waiting()
             finally:
-                for worker in workers:  # after Ctrl-C: they end with their present step
+                for worker in workers:  # after Ctrl-C: they end with their current step
                     worker.steps.clear()
             now = self._clock()
             for subject in steps:
@@ -178,28 +206,28 @@ class Watchdog:
         steps: Mapping[S, Callable[[], T]],
         outcomes: dict[S, StepOutcome[T]],
         limit: float,
-        beside: Container[S],
+        detached: Container[S],
     ) -> list[_Worker[S, T]]:
-        """Start a round; returns the workers to wait for."""
+        """Start a round; return the workers to wait for."""
         todo: list[tuple[S, Callable[[], T]]] = []
         workers: list[_Worker[S, T]] = []
         for subject, step in steps.items():
-            worker = self._beside.pop(subject, None)
+            worker = self._detached.pop(subject, None)
             if worker is not None and worker.is_done:
                 outcomes.update(worker.outcomes)
             elif worker is not None:
-                if subject in beside and self._clock() - worker.since < limit:
-                    self._beside[subject] = worker
-                else:  # it is wanted now, or has had its time
+                if subject in detached and self._clock() - worker.since < limit:
+                    self._detached[subject] = worker
+                else:  # it is needed now, or its time is up
                     outcomes.update(worker.outcomes)
                     worker.outcomes = outcomes
                     workers.append(worker)
                 continue
             if self._is_silent(subject, step, limit):
                 continue
-            if subject in beside:
-                self._beside[subject] = _Worker([(subject, step)], {})
-                self._start(self._beside[subject])
+            if subject in detached:
+                self._detached[subject] = _Worker([(subject, step)], {})
+                self._start(self._detached[subject])
             else:
                 todo.append((subject, step))
         if todo:
@@ -210,8 +238,8 @@ class Watchdog:
     def _wait(self, workers: list[_Worker[S, T]], limit: float) -> None:
         """Wait until something happens, or for a while.
 
-        While this process itself stands still (Ctrl-Z, a machine that is paused or has no time
-        for it), nobody is silent: a wait that was much too long does not count.
+        A wait that took much longer than asked does not count: this process itself was suspended
+        (Ctrl-Z, a paused machine) or got no CPU time.
         """
         if any(worker.is_done for worker in workers):
             return
@@ -225,14 +253,14 @@ class Watchdog:
             for worker in workers:
                 worker.since += too_long
 
-    def _look_after(self, workers: list[_Worker[S, T]], limit: float) -> list[_Worker[S, T]]:
-        """Leave behind who takes too long; returns the workers still to wait for."""
+    def _abandon_late(self, workers: list[_Worker[S, T]], limit: float) -> list[_Worker[S, T]]:
+        """Abandon workers that exceed the limit; return the workers still to wait for."""
         now = self._clock()
-        left = [w for w in workers if w.step is not None and now - w.since >= limit]
-        for worker in left:
+        late = [w for w in workers if w.step is not None and now - w.since >= limit]
+        for worker in late:
             workers.remove(worker)
-            # One that hangs seldom comes alone: the others shall not wait for one another.
-            others = [_Worker([step], worker.outcomes) for step in self._leave_behind(worker)]
+            # Devices often hang together: run the others in parallel from now on.
+            others = [_Worker([step], worker.outcomes) for step in self._abandon(worker)]
             for other in others:
                 self._start(other)
             workers += others
@@ -248,12 +276,12 @@ class Watchdog:
             return
         try:
             self._start_thread(self._name, functools.partial(self._serve, work))
-        except RuntimeError:  # the system has no more: better without than not at all
+        except RuntimeError:  # no more threads: run it here, without protection
             work()
             self._has_spare = False
 
     def _serve(self, work: Callable[[], bool]) -> None:
-        """Do the work, and wait for more."""
+        """Do the work, then wait for more."""
         while work():
             with self._condition:
                 if not self._condition.wait_for(lambda: self._given, self._spare_seconds):
@@ -263,7 +291,7 @@ class Watchdog:
                 work, self._given = self._given, None
 
     def _work(self, worker: _Worker[S, T]) -> bool:
-        """Run the steps of a worker; whether this thread may do more."""
+        """Run the steps of a worker; return whether this thread may do more."""
         while True:
             with self._condition:
                 worker.step = None
@@ -275,7 +303,7 @@ class Watchdog:
                     self._has_spare = True
                     return True
                 subject, step = worker.step = worker.steps.popleft()
-                worker.since = self._clock()
+                worker.since = started = self._clock()
                 self._inside += 1
             outcome = _attempt(step)
             with self._condition:
@@ -284,10 +312,11 @@ class Watchdog:
                     worker.silence.inside -= 1
                     worker.silence.retry_at = self._clock()
                     return False
+                outcome.seconds = self._clock() - started
                 worker.outcomes[subject] = outcome
 
-    def _leave_behind(self, worker: _Worker[S, T]) -> list[tuple[S, Callable[[], T]]]:
-        """Give a worker up; returns the steps it did not come to."""
+    def _abandon(self, worker: _Worker[S, T]) -> list[tuple[S, Callable[[], T]]]:
+        """Abandon a worker; return its remaining steps."""
         assert worker.step is not None
         now = self._clock()
         worker.silence = _Silence(worker.since, now + FIRST_RETRY_SECONDS)
@@ -297,10 +326,11 @@ class Watchdog:
         return others
 
     def _is_silent(self, subject: Hashable, step: Callable[[], T], limit: float) -> bool:
+        """Return whether a subject is silent; start a trial if one is due."""
         silence = self._silent.get(subject)
         if silence is None:
             return False
-        if silence.healed:
+        if silence.has_recovered:
             del self._silent[subject]
             return False
         now = self._clock()
@@ -311,19 +341,19 @@ class Watchdog:
             silence.pause = min(2 * silence.pause, LAST_RETRY_SECONDS)
             try:
                 self._start_thread(f'{self._name}-trial', lambda: self._try(silence, step, limit))
-            except RuntimeError:  # some other time
+            except RuntimeError:  # no more threads: try again later
                 silence.inside -= 1
                 self._inside -= 1
         return True
 
     def _try(self, silence: _Silence, step: Callable[[], T], limit: float) -> None:
-        """Find out, in a thread of its own, whether a silent subject answers again."""
+        """Find out whether a silent subject responds again."""
         started = self._clock()
         _attempt(step)
         with self._condition:
             self._inside -= 1
             silence.inside -= 1
-            silence.healed = self._clock() - started <= limit
+            silence.has_recovered = self._clock() - started <= limit
 
 
 def _attempt(step: Callable[[], T]) -> StepOutcome[T]:
@@ -339,17 +369,19 @@ def ask_at_start(
     *,
     while_waiting: Callable[[], None] | None = None,
 ) -> T:
-    """The answer to a question that leads to the first calls of the driver, or what it raises.
+    """Return the result of a function that makes the first calls of the driver, or raise its error.
 
-    ``while_waiting`` is called now and then, first after a tenth of the limit.
+    Args:
+        question: The function.
+        limit: Time limit in seconds, :data:`START_SECONDS` by default.
+        while_waiting: Called every now and then, first after a tenth of the limit.
 
     Raises:
-        TimeoutError: There is none within :data:`START_SECONDS`, or within the ``limit`` in
-            seconds; the text tells the user what to do.
+        TimeoutError: The driver does not respond in time; the message says what to do.
     """
     seconds = START_SECONDS if limit is None else limit
-    lane, steps = Watchdog('nvitop-start'), {'driver': question}
-    outcome = lane.run(steps, limit=seconds, while_waiting=while_waiting)['driver']
+    watchdog, steps = Watchdog('nvitop-start'), {'driver': question}
+    outcome = watchdog.run(steps, limit=seconds, while_waiting=while_waiting)['driver']
     if outcome.timed_out:
         raise TimeoutError(libnvml.explain_silence(seconds))
     if outcome.error is not None:

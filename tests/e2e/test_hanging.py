@@ -44,14 +44,14 @@ def test_with_every_call_hanging_it_answers_and_leaves(tmp_path: pathlib.Path) -
         orders.hang('nvml*')
         # While the first call waits for its answer, as long as this machine is not too busy.
         answer_all(program, rows='server --port|No GPU is responding')
-        program.wait(lambda: len(re.findall(r'no answer for \d+ s', program.text)) == 3)
+        program.wait(lambda: len(re.findall(r'no response for \d+ s', program.text)) == 3)
         program.wait_for('No GPU is responding: running processes are unknown')
         answer_all(program, rows='No GPU is responding')  # and when it is known that none comes
         program.type('q')
         assert program.wait_for_exit() == 0
         program.assert_restored()
-        assert 'no answer for' in program.text  # in the report that is left
-        assert len(re.findall(r'warning: GPU \d: no answer for \d+ s', program.errors())) == 3
+        assert 'no response for' in program.text  # in the report that is left
+        assert len(re.findall(r'warning: GPU \d: no response for \d+ s', program.errors())) == 3
 
 
 def answer_all(program: Program, rows: str) -> None:
@@ -79,11 +79,11 @@ def test_one_that_hangs_blinds_no_other(tmp_path: pathlib.Path) -> None:
     with monitor_with_orders(tmp_path, _EIGHT) as (program, orders):
         program.wait_for(r'\d+C +P0')
         orders.hang('nvmlDevice*', 3)
-        program.wait_for('no answer')
+        program.wait_for('no response')
         assert sorted(temperatures(program)) == [0, 1, 2, 4, 5, 6, 7]
         wait_for_others(program, temperatures(program))
         program.press('t', r'\ATree of processes|\ANo')
-        program.press('q', 'no answer')
+        program.press('q', 'no response')
         program.type('q')
         assert program.wait_for_exit() == 0
         program.assert_restored()

@@ -209,7 +209,7 @@ class Bench:
         """Have a new source."""
         lane = Watchdog(clock=self.clock, start_thread=_run_at_once, spare_seconds=0.0)
         self.source = LiveSource(
-            clock=self.clock, wall_clock=self.wall, sleep=self._sleep, lane=lane
+            clock=self.clock, wall_clock=self.wall, sleep=self._sleep, watchdog=lane
         )
 
     def sample(self) -> Sample:

@@ -121,7 +121,7 @@ class Run:
             clock=bench.clock,
             wall_clock=bench.wall,
             sleep=bench.clock.turn,
-            lane=Watchdog('nvitop-driver', clock=bench.clock, spare_seconds=0.5),
+            watchdog=Watchdog('nvitop-driver', clock=bench.clock, spare_seconds=0.5),
         )
         self._sampler = Sampler(
             source,

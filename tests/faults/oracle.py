@@ -17,11 +17,7 @@ _IDENTITY = ('key', 'info', 'status', 'reason')
 #: What nobody asks for here.
 _UNASKED = ('extended',)
 _LOADS = tuple(f'gpu_{what}_utilization_percent' for what in ('sm', 'memory', 'encoder', 'decoder'))
-_LISTS = (
-    'nvmlDeviceGetComputeRunningProcesses',
-    'nvmlDeviceGetGraphicsRunningProcesses',
-    'nvmlDeviceGetMPSComputeRunningProcesses',
-)
+_LISTS = ('processes', 'graphics_processes', 'mps_processes')
 
 
 def true_samples(count: int, driver: str = 'newest') -> list[Sample]:
@@ -117,8 +113,6 @@ class Oracle:
             true = {getattr(each, field) for each in known}
             if field == 'key' or said is None or said in true:
                 continue
-            if field == 'name' and (said in ('N/A', f'GPU {label}') or str(said).startswith('ERR')):
-                continue
             yield f'{label}: info: {field}: {said!r}, not {true!r}'
 
     def _untrue_of_processes(
@@ -154,7 +148,7 @@ class Oracle:
     ) -> bool:
         whats = {what for key, what in reasons if key == process.key.device}
         if field in _LOADS:
-            return not whats.isdisjoint({'nvmlDeviceGetProcessUtilization', *_LISTS})
+            return not whats.isdisjoint({'process_utilization', *_LISTS})
         return not whats.isdisjoint({'memory_total', *_LISTS})
 
     def unhealed(self, sample: Sample, tick: int, *, facts: bool = True) -> list[str]:

@@ -82,7 +82,7 @@ def test_a_driver_that_goes_and_comes_back_under_the_monitor() -> None:
 def test_seven_gpus_stay_alive_when_the_eighth_hangs() -> None:
     with simulation.machine('dgx-h100', processes='fixed') as machine, monitor(machine) as screen:
         machine.hang('nvmlDeviceGetMemoryInfo*', gpu=3)
-        screen.wait_for('no answer for')
+        screen.wait_for('no response for')
         for number in (1, 2, 3):
             machine.set(temperature=40 + number)
             screen.wait_until(lambda text, n=number: text.count(f' {40 + n}C') == 7)  # type: ignore[misc]  # - of this turn

@@ -190,7 +190,7 @@ def test_without_threads_everything_is_measured_all_the_same() -> None:
     with bench.opened():
         lane = Watchdog(clock=bench.clock, start_thread=refuse)
         bench.source = LiveSource(
-            clock=bench.clock, wall_clock=bench.wall, sleep=bench.clock.turn, lane=lane
+            clock=bench.clock, wall_clock=bench.wall, sleep=bench.clock.turn, watchdog=lane
         )
         sample = bench.sample()
     assert [device.status for device in sample.devices] == ['ok'] * 5

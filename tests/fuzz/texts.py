@@ -121,7 +121,7 @@ class Hostile(Anything):
             process._replace(command=self.text(), username=self.text())
             for process in sample.host_processes
         )
-        problems = (Problem(self.text(), self.text(), self.text(), 'error'),)
+        problems = (Problem('host', self.text(), self.text(), 'error'),)
         return sample._replace(host_processes=families, problems=problems)
 
     def environment(self, size: int) -> tuple[tuple[str, str], ...]:

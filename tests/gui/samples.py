@@ -210,8 +210,7 @@ def _gpus16() -> Sample:
         for i, device in enumerate(devices)
     ]
     problems = tuple(
-        Problem(f'device {i}', 'fan_speed', 'Not Supported', device=device.key)
-        for i, device in enumerate(devices)
+        Problem(device.key, 'fan_speed', 'Not Supported') for i, device in enumerate(devices)
     )
     return machine(*devices, processes=tuple(processes), problems=problems)
 
@@ -253,8 +252,7 @@ def _mig() -> Sample:
         process(whole, 8710, 'ollama serve', gpu_memory_bytes=33 * GIB),
     )
     problems = tuple(
-        Problem(f'device 0:{i}', 'gpu_utilization', 'Not Supported', device=part.key)
-        for i, part in enumerate(parts)
+        Problem(part.key, 'gpu_utilization', 'Not Supported') for i, part in enumerate(parts)
     )
     return machine(parent, *parts, whole, processes=processes, problems=problems)
 
@@ -265,9 +263,9 @@ def _missing() -> Sample:
     unknown = ProcessSample(ProcessKey(4711, -1.0, key))
     problems = (
         Problem('host', 'processes', 'PermissionError: [Errno 13] /proc/stat', 'error'),
-        Problem('device 0', 'memory_used', 'Insufficient Permissions', 'denied', key),
-        Problem('device 0', 'gpu_utilization', 'Function Not Found', device=key),
-        Problem('device 0', 'temperature', 'Unknown Error', 'error', key),
+        Problem(key, 'memory_used', 'Insufficient Permissions', 'denied'),
+        Problem(key, 'gpu_utilization', 'Function Not Found'),
+        Problem(key, 'temperature', 'Unknown Error', 'error'),
     )
     return Sample(
         NOW, 1000.0, 1, devices=(device,), processes=(unknown,), problems=problems,
@@ -282,8 +280,8 @@ def _lost() -> Sample:
         healthy[2].key, healthy[2].info, 'timed out', 'the driver has not answered for 12 s'
     )
     problems = (
-        Problem('device 1', 'nvmlDeviceGetMemoryInfo', 'GPU is lost', 'lost', lost.key),
-        Problem('device 2', 'nvmlDeviceGetMemoryInfo', 'no answer', 'timed out', hung.key),
+        Problem(lost.key, 'status', 'GPU is lost', 'lost'),
+        Problem(hung.key, 'status', 'no response for 3 s', 'timed out'),
     )
     processes = (process(healthy[0], 100, TRAIN), process(healthy[3], 101, TRAIN))
     return machine(healthy[0], lost, hung, healthy[3], processes=processes, problems=problems)
@@ -391,10 +389,8 @@ def _hostile() -> Sample:
         )
     )
     problems = (
-        Problem('process 4', 'command', f'OSError: {HOSTILE_COMMAND}', 'error'),
-        Problem(
-            'device 0', 'bus_id', '训练加速卡 \u202e01:00.0\x9b2J 不可能', 'impossible', device.key
-        ),
+        Problem(4, 'command', f'OSError: {HOSTILE_COMMAND}', 'error'),
+        Problem(device.key, 'bus_id', '训练加速卡 \u202e01:00.0\x9b2J 不可能', 'impossible'),
     )
     host = HOST._replace(hostname='主机\x1b[7m', username='用户\n\u200f')
     return machine(device, processes=processes, host=host, problems=problems)
@@ -433,7 +429,7 @@ def _processes200() -> Sample:
         for i in range(200)
     ]
     problems = tuple(
-        Problem(f'process {each.key.pid}', 'command', 'the system does not answer', 'timed out')
+        Problem(each.key.pid, 'command', 'the system does not respond', 'timed out')
         for each in processes[:150]
     )
     return machine(*devices, processes=tuple(processes), problems=problems)
@@ -525,7 +521,7 @@ SAMPLES: dict[str, Sample] = {
     'no-driver': machine(
         driver_version=None,
         cuda_driver_version=None,
-        problems=(Problem('driver', 'nvmlInit', 'Driver Not Loaded', 'error'),),
+        problems=(Problem('driver', 'initialization', 'Driver Not Loaded', 'error'),),
     ),
     'one': _one(),
     'h100x8': _h100x8(),
@@ -687,7 +683,7 @@ def with_details(sample: Sample) -> Sample:
             info = device.info._replace(
                 max_pcie_link_generation=5,
                 max_pcie_link_width=16,
-                nvlink_link_count=18 if 'H100' in device.info.name else 0,
+                nvlink_link_count=18 if 'H100' in (device.info.name or '') else 0,
             )
             device = device._replace(
                 info=info,
@@ -709,9 +705,5 @@ def with_details(sample: Sample) -> Sample:
         devices.append(device)
     # Missing details are reported as problems.
     silent = [d.key for d in devices if d.status == 'ok' and d.clock_event_reasons is None]
-    missing = [
-        Problem(f'device {key.label}', 'total_energy', 'Not Supported', device=key)
-        for key in silent
-        if not key.is_mig
-    ]
+    missing = [Problem(key, 'total_energy', 'Not Supported') for key in silent if not key.is_mig]
     return sample._replace(devices=tuple(devices), problems=(*sample.problems, *missing))

@@ -18,7 +18,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from nvitop.sampling.types import Problem, Sample
+from nvitop.sampling.types import DeviceKey, Problem, Sample
 from tests.gui.drawing import (
     assert_boxes_close,
     frame_on,
@@ -114,7 +114,7 @@ def test_frozen_display_explains_missing_details(width: int, note: str) -> None:
 
 def test_details_that_no_device_supports_are_not_available() -> None:
     sample = without_details(with_details(SAMPLES['h100x8']))
-    missing = Problem('device 0', 'encoder_utilization', 'Not Supported')
+    missing = Problem(DeviceKey(0), 'encoder_utilization', 'Not Supported')
     state = AppState(120, 80, timestamp=NOW)
     events = (SampleArrived(sample._replace(problems=(missing,))), KeyPressed('d'))
     text = '\n'.join(draw_frame(update_all(state, events)[0], History()).lines())
@@ -127,7 +127,7 @@ def test_graph_of_a_metric_that_is_not_measured_explains_it() -> None:
     state = AppState(120, 60, timestamp=NOW)
     for problems, title in (
         ((), 'GPU ENC: not measured'),
-        ((Problem('device 0', 'encoder_utilization', 'Not Supported'),), 'GPU ENC: N/A'),
+        ((Problem(DeviceKey(0), 'encoder_utilization', 'Not Supported'),), 'GPU ENC: N/A'),
     ):
         seen, _ = update(state, SampleArrived(sample._replace(problems=problems)))
         seen, _ = press(seen, 'f', *'ggggggg')

@@ -53,9 +53,8 @@ def test_full_row_has_two_lines() -> None:
 )
 def test_device_with_a_failure_has_a_mark(form: str, width: int, text: str) -> None:
     device, other = SAMPLES['workstation'].devices
-    what = 'nvmlDeviceGetComputeRunningProcesses'
-    reset = Problem('device 0', what, 'GPU requires restart', 'error', device.key)
-    lacking = Problem('device 1', 'fan_speed', 'Not Supported', 'na', other.key)
+    reset = Problem(device.key, 'processes', 'GPU requires restart', 'error')
+    lacking = Problem(other.key, 'fan_speed', 'Not Supported')
     sample = machine(device, other)._replace(problems=(reset, lacking))
     buffer = panel(sample, width, form)
     assert [line for line in buffer.lines() if '!' in line] == [
@@ -148,7 +147,7 @@ def test_row_of_a_lost_device_is_red_and_has_the_reason(form: str, width: int) -
 @pytest.mark.parametrize('form', ['full', 'compact', 'dense'])
 def test_device_that_never_responded_shows_the_reason_once(form: str) -> None:
     device = SAMPLES['lost'].devices[1]
-    nameless = device.info._replace(name='ERROR: GPU is lost', bus_id=None)
+    nameless = device.info._replace(name=None, bus_id=None)
     device = device._replace(info=nameless, status='lost', reason='GPU is lost')
     text = ' '.join(rows(device, form))
     assert text.count('GPU is lost') == 1
@@ -196,7 +195,7 @@ def test_percentage_has_the_higher_role_from_its_threshold_on(
     ],
 )
 def test_device_has_the_role_of_its_heavier_utilization(
-    load: int | None, memory: float | None, status: str, role: Role
+    load: int | None, memory: float | None, status: Any, role: Role
 ) -> None:
     device = gpu(0, 'A', gpu_utilization_percent=load)
     device = device._replace(memory_percent=memory, status=status)

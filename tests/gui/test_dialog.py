@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nvitop.gui.model.choices import ViewState
@@ -207,7 +209,7 @@ def test_tagged_process_listed_on_another_gpu_is_not_counted_twice() -> None:
     ('status', 'command'),
     [('gone', 'No Such Process'), ('zombie', 'Zombie Process'), ('running', '')],
 )
-def test_target_without_a_command_is_described_by_its_status(status: str, command: str) -> None:
+def test_target_without_a_command_is_described_by_its_status(status: Any, command: str) -> None:
     process = MANY.processes[0]._replace(command=None, name=None, status=status)
     state = pressed(state_of(MANY._replace(processes=(process,))), 'Down', 'Space', 'T')
     assert [target.command for target in dialog_of(state).targets] == [command]

@@ -12,7 +12,7 @@ from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.ordering import COMPUTE, GRAPHICS, ONLY_COMPUTE
 from nvitop.gui.state.targets import signal_targets
 from nvitop.gui.state.update import update
-from nvitop.sampling.types import Problem
+from nvitop.sampling.types import DeviceKey, Problem
 from tests.gui.drawing import lines_of, lines_on, state_on
 from tests.gui.driving import press
 from tests.gui.samples import NOW, SAMPLES
@@ -201,7 +201,7 @@ def test_failures_have_a_badge_for_a_minute() -> None:
         state, _ = update(state, SampleArrived(sample._replace(sequence=2, timestamp=NOW + 1)))
         return lines_of(state._replace(timestamp=NOW + later))[0]
 
-    fails = Problem('device 0', 'temperature', 'Unknown Error', 'error')
+    fails = Problem(DeviceKey(0), 'temperature', 'Unknown Error', 'error')
     assert '[! problems] ' in first_line(fails, 2.0)
     assert 'problems' not in first_line(fails, 61.0)
     for kind in ('na', 'denied'):

@@ -194,11 +194,10 @@ def test_processes_are_unknown_if_the_driver_does_not_respond(screen: str) -> No
 def test_titles_name_devices_that_do_not_list_their_processes() -> None:
     sample = SAMPLES['h100x8']._replace(sequence=1)
     keys = [sample.devices[i].key for i in (2, 3, 7)]
-    names = ('nvmlDeviceGetComputeRunningProcesses', 'nvmlDeviceGetMPSComputeRunningProcesses')
-    problems = [Problem(f'device {key.label}', names[0], 'x', 'error', key) for key in keys]
+    problems = [Problem(key, 'processes', 'x', 'error') for key in keys]
     other = sample.devices[0].key
-    dropped = Problem('device 0', names[0], '1 of 2 dropped', 'impossible', other)
-    old = Problem('device 0', names[1], 'Function Not Found', 'na', other)
+    dropped = Problem(other, 'processes', '1 of 2 dropped', 'impossible')
+    old = Problem(other, 'mps_processes', 'Function Not Found')
     lost = sample.devices[7]._replace(status='lost')
     sample = sample._replace(
         devices=(*sample.devices[:7], lost), problems=(*problems, dropped, old)

@@ -23,7 +23,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.frame import draw_frame
-from nvitop.sampling.types import Cost, Problem, Sample
+from nvitop.sampling.types import Cost, DeviceKey, Problem, Sample
 from tests.gui.goldens import assert_golden
 from tests.gui.samples import (
     ENVIRONMENT,
@@ -156,10 +156,10 @@ CASES = [
 #: The goldens that show the header; the others leave out its rows.
 WITH_HEADER = ('main-frozen', 'main-typing', 'main-scrolled')
 
-_FANS = tuple(Problem(f'device {i}', 'fan_speed', 'Not Supported') for i in range(8))
-_HUNG = Problem('process 4242', 'command', 'the system does not answer', 'timed out')
-_LOST = Problem('device 3', 'status', 'GPU is lost', 'lost')
-_WRONG = Problem('device 6', 'memory_used', '1009317314560 cannot be true', 'impossible')
+_FANS = tuple(Problem(DeviceKey(i), 'fan_speed', 'Not Supported') for i in range(8))
+_HUNG = Problem(4242, 'command', 'the system does not respond', 'timed out')
+_LOST = Problem(DeviceKey(3), 'status', 'GPU is lost', 'lost')
+_WRONG = Problem(DeviceKey(6), 'memory_used', '1009317314560 cannot be true', 'impossible')
 SAMPLES_HERE = {
     **SAMPLES,
     'troubles': SAMPLES['h100x8']._replace(

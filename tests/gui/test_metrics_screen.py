@@ -140,10 +140,10 @@ def test_missing_process_is_unknown_if_its_gpu_does_not_respond() -> None:
     state, _ = metrics_of('h100x8', 120, 30)
     sample = state.sample._replace(sequence=2, processes=state.sample.processes[1:])
     first, *others = sample.devices
-    silent = first._replace(status='timed out', reason='no answer for 6 s')
-    unlisted = Problem('device 0', 'nvmlDeviceGetComputeRunningProcesses', 'x', 'error', first.key)
+    silent = first._replace(status='timed out', reason='no response for 6 s')
+    unlisted = Problem(first.key, 'processes', 'x', 'error')
     for changed, text in (
-        (sample._replace(devices=(silent, *others)), 'GPU 0: no answer for 6 s'),
+        (sample._replace(devices=(silent, *others)), 'GPU 0: no response for 6 s'),
         (sample._replace(problems=(unlisted,)), 'GPU 0 does not report its processes'),
         (sample, 'The process has exited or no longer uses this GPU'),
     ):

@@ -68,7 +68,7 @@ def hostile(text: str) -> Sample:
             ProcessSample(ProcessKey(pid, 1.0, gpu), type=text, username=text, command=text)
             for pid in (1, 2)
         ),
-        problems=(Problem('driver', 'nvmlInit', text, 'error'),),
+        problems=(Problem('driver', 'initialization', text, 'error'),),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nvitop.gui.state.ranges import subjects_text
@@ -18,7 +20,7 @@ from nvitop.gui.state.summary import (
 from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessKey, ProcessSample
 from tests.gui.samples import MIB, SAMPLES, mig
 
-GPU0, GPU1 = DeviceKey(0), DeviceKey(1)
+GPU0, GPU1, GPU3 = DeviceKey(0), DeviceKey(1), DeviceKey(3)
 
 
 def process(
@@ -81,31 +83,31 @@ def test_shared_memory_counts_once() -> None:
 
 
 def test_past_problems_stay_with_their_counts() -> None:
-    lost = Problem('device 3', 'all', 'GPU is lost', 'lost', GPU1)
-    fan = Problem('device 0', 'fan_speed', 'Not Supported')
+    lost = Problem(GPU3, 'all', 'GPU is lost', 'lost')
+    fan = Problem(DeviceKey(0), 'fan_speed', 'Not Supported')
     counts = count_problems((), [fan], 10.0)
     counts = count_problems(counts, [fan, lost], 11.0)
     counts = count_problems(counts, [fan], 12.0)
     assert [(row.subject, row.first, row.last, row.times, row.is_current) for row in counts] == [
-        ('device 0', 10.0, 12.0, 3, True),
-        ('device 3', 11.0, 11.0, 1, False),
+        (GPU0, 10.0, 12.0, 3, True),
+        (GPU3, 11.0, 11.0, 1, False),
     ]
 
 
 @pytest.mark.parametrize(
     ('what', 'reason', 'kind', 'is_failure'),
     [
-        ('status', 'no answer for {} s', 'timed out', True),
-        ('status', 'slow: takes {} s to answer', 'slow', True),
+        ('status', 'no response for {} s', 'timed out', True),
+        ('status', 'slow: takes {} s to respond', 'slow', True),
         ('memory_used', '{}TiB cannot be true', 'impossible', True),
     ],
 )
 def test_problem_whose_reason_varies_is_one_problem(
-    what: str, reason: str, kind: str, is_failure: bool
+    what: str, reason: str, kind: Any, is_failure: bool
 ) -> None:
     counts = count_problems((), [], 9.0)
     for second in (10, 11, 12):
-        problem = Problem('device 4', what, reason.format(second), kind)
+        problem = Problem(DeviceKey(4), what, reason.format(second), kind)
         counts = count_problems(counts, [problem], float(second))
     (line,) = problem_lines(counts)
     assert (line.reason, line.is_failure) == (reason.format(12), is_failure)
@@ -113,16 +115,16 @@ def test_problem_whose_reason_varies_is_one_problem(
 
 
 def test_number_of_problems_is_limited() -> None:
-    counts = count_problems((), [Problem(f'process {i}', 'x', 'y') for i in range(2000)], 1.0)
+    counts = count_problems((), [Problem(i, 'x', 'y') for i in range(2000)], 1.0)
     assert len(counts) == MAX_PROBLEMS
-    counts = count_problems(counts, [Problem('new', 'x', 'y')], 2.0)
+    counts = count_problems(counts, [Problem('host', 'x', 'y')], 2.0)
     assert len(counts) == MAX_PROBLEMS
-    assert counts[0].subject == 'new'
+    assert counts[0].subject == 'host'
 
 
 def test_problem_of_several_devices_is_one_line() -> None:
-    fans = [Problem(f'device {i}', 'fan_speed', 'Not Supported') for i in range(8)]
-    lost = Problem('device 3', 'status', 'GPU is lost', 'lost')
+    fans = [Problem(DeviceKey(i), 'fan_speed', 'Not Supported') for i in range(8)]
+    lost = Problem(DeviceKey(3), 'status', 'GPU is lost', 'lost')
     counts = count_problems((), [fans[0], lost], 10.0)
     counts = count_problems(counts, fans, 20.0)
     lines = problem_lines(counts)
@@ -136,9 +138,9 @@ def test_problem_of_several_devices_is_one_line() -> None:
 
 
 @pytest.mark.parametrize('kind', ['na', 'denied'])
-def test_missing_value_of_a_lost_device_stays_in_the_line_of_the_others(kind: str) -> None:
-    missing = [Problem(f'device {i}', 'fan_speed', 'not for you', kind) for i in range(3)]
-    failing = [Problem(f'device {i}', 'temperature', 'Unknown Error', 'error') for i in range(3)]
+def test_missing_value_of_a_lost_device_stays_in_the_line_of_the_others(kind: Any) -> None:
+    missing = [Problem(DeviceKey(i), 'fan_speed', 'not for you', kind) for i in range(3)]
+    failing = [Problem(DeviceKey(i), 'temperature', 'Unknown Error', 'error') for i in range(3)]
     counts = count_problems((), [*missing, *failing], 10.0)
     counts = count_problems(counts, [*missing[:2], *failing[:2]], 20.0)
     assert [(line.subject, line.what, line.is_current) for line in problem_lines(counts)] == [
@@ -151,9 +153,9 @@ def test_missing_value_of_a_lost_device_stays_in_the_line_of_the_others(kind: st
 
 
 def test_lost_device_is_listed_before_single_values() -> None:
-    sensor = Problem('device 3', 'fan_speed', 'Unknown Error', 'error')
-    silent = Problem('device 4', 'status', 'no answer for 2 s', 'timed out')
-    lost = Problem('device 1', 'status', 'GPU is lost', 'lost')
+    sensor = Problem(DeviceKey(3), 'fan_speed', 'Unknown Error', 'error')
+    silent = Problem(DeviceKey(4), 'status', 'no response for 2 s', 'timed out')
+    lost = Problem(DeviceKey(1), 'status', 'GPU is lost', 'lost')
     counts = count_problems((), [sensor, silent, lost], 10.0)
     assert [line.what for line in problem_lines(counts)] == ['status', 'status', 'fan_speed']
     # Past problems stay in the order of time.
@@ -163,18 +165,18 @@ def test_lost_device_is_listed_before_single_values() -> None:
 
 
 def test_problems_of_a_device_are_listed_together() -> None:
-    wheres = ('process 4', 'device 10', 'host', 'device 2', 'device 2:1', 'device 3')
+    wheres: list[Any] = [4, DeviceKey(10), 'host', DeviceKey(2), DeviceKey(2, 1), GPU3]
     problems = [
         Problem(where, what, f'{where} does not report it', 'error')
         for what in ('temperature', 'power_usage')
         for where in wheres
     ]
-    problems += [Problem(f'device {i}', 'fan_speed', 'Unknown Error', 'error') for i in (2, 3)]
+    problems += [Problem(DeviceKey(i), 'fan_speed', 'Unknown Error', 'error') for i in (2, 3)]
     lines = problem_lines(count_problems((), problems, 10.0))
     assert [line.subject for line in lines if line.what != 'temperature'] == [
         'device 2',
-        'device 2:1',
         'devices 2,3',
+        'device 2:1',
         'device 3',
         'device 10',
         'host',
@@ -184,9 +186,9 @@ def test_problems_of_a_device_are_listed_together() -> None:
 
 
 def test_signals_that_failed_are_counted_as_problems() -> None:
-    counts = note_problem((), 'process 42', 'SIGTERM', 'has already exited', 5.0)
-    counts = note_problem(counts, 'process 42', 'SIGTERM', 'has already exited', 6.0)
-    counts = note_problem(counts, 'process 43', 'SIGTERM', 'has already exited', 7.0)
+    counts = note_problem((), 42, 'SIGTERM', 'has already exited', 5.0)
+    counts = note_problem(counts, 42, 'SIGTERM', 'has already exited', 6.0)
+    counts = note_problem(counts, 43, 'SIGTERM', 'has already exited', 7.0)
     (line,) = problem_lines(counts)
     assert line.subject == 'processes 42,43'
     assert (line.first, line.last, line.times, line.is_current) == (5.0, 7.0, 2, False)
@@ -196,13 +198,13 @@ def test_signals_that_failed_are_counted_as_problems() -> None:
     ('subjects', 'text'),
     [
         (['driver'], 'driver'),
-        (['device 3'], 'device 3'),
-        (['device 10', 'device 9', 'device 8', 'device 2'], 'devices 2,8-10'),
-        (['device 0:1', 'device 0:0', 'device 1'], 'devices 0:0,0:1,1'),
-        (['process 7', 'host', 'process 7'], 'process 7, host'),
+        ([GPU3], 'device 3'),
+        ([DeviceKey(i) for i in (10, 9, 8, 2)], 'devices 2,8-10'),
+        ([DeviceKey(0, 1), DeviceKey(0, 0), GPU1], 'devices 0:0,0:1,1'),
+        ([7, 'host', 7], 'process 7, host'),
     ],
 )
-def test_text_of_subjects_is_short(subjects: list[str], text: str) -> None:
+def test_text_of_subjects_is_short(subjects: list[Any], text: str) -> None:
     assert subjects_text(subjects) == text
 
 

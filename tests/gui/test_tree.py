@@ -13,13 +13,20 @@ from nvitop.gui.state.events import MousePressed
 from nvitop.gui.state.listing import tree_layout
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.tree import build_tree, subtree
-from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample, Sample
+from nvitop.sampling.types import (
+    DeviceKey,
+    HostProcessSample,
+    ProcessKey,
+    ProcessSample,
+    ProcessStatus,
+    Sample,
+)
 from tests.gui.driving import MANY, TREE, after, arrived, pressed, state_of
 from tests.gui.samples import SAMPLES, with_families
 
 
 def process(
-    pid: int, parent: int | None, username: str = 'ann', status: str = 'running'
+    pid: int, parent: int | None, username: str = 'ann', status: ProcessStatus = 'running'
 ) -> HostProcessSample:
     return HostProcessSample(pid, float(pid), parent, username, status=status)
 

@@ -11,7 +11,7 @@ from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.effects import Redraw, Refresh, RingBell
 from nvitop.gui.state.demand import DETAILS
 from nvitop.gui.state.listing import main_layout
-from nvitop.sampling.types import Problem
+from nvitop.sampling.types import DeviceKey, Problem
 from tests.gui.driving import MANY, arrived, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES, with_details
 
@@ -167,7 +167,7 @@ def test_frozen_display_refuses_values_that_were_not_measured() -> None:
     assert effects == (Refresh(), Redraw())
     assert texts(state)[1:] == ['Not shown: the display is frozen (z: resume)']
     # Values that were measured, or cannot be, are shown.
-    missing = Problem('device 0', 'encoder_utilization', 'Not Supported')
+    missing = Problem(DeviceKey(0), 'encoder_utilization', 'Not Supported')
     for sample in (measured, measured._replace(devices=devices, problems=(missing,))):
         state = pressed(state_of(sample, 160, 80), 'z', 'd', *'g' * 7)
         assert state.view.shows_details

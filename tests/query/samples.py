@@ -85,9 +85,7 @@ DEVICES = (
         ),
         memory_used_bytes=5 * GIB,
     ),
-    DeviceSample(
-        LOST, DeviceInfo(LOST, 2, 'ERROR: GPU is lost'), status='lost', reason='GPU is lost'
-    ),
+    DeviceSample(LOST, DeviceInfo(LOST, 2), status='lost', reason='GPU is lost'),
 )
 PROCESSES = (
     ProcessSample(

@@ -251,7 +251,7 @@ def test_values_of_other_processes() -> None:
 
 def test_unavailable_values_of_every_column_have_a_text() -> None:
     key = DeviceKey(0)
-    empty = DeviceQueryRow(SAMPLE, DeviceSample(key, DeviceInfo(key, 0, 'N/A')))
+    empty = DeviceQueryRow(SAMPLE, DeviceSample(key, DeviceInfo(key, 0)))
     known = {'timestamp', 'driver_version', 'cuda_driver_version', 'count', 'index', 'status'}
     known.add('hostname')
     for column in device_table().columns:

@@ -305,7 +305,7 @@ def test_a_hung_gpu_does_not_block_the_others(machine: simulation.Machine) -> No
     ran = Ran('--gpu=index,power.draw,status', '-i', '0,1,2', '--format=csv,noheader')
     machine.release()
     assert ran.out == '0, 100.50 W, ok\n1, [N/A], timed out\n2, 100.50 W, ok\n'
-    assert ran.err.startswith('nvitop query: warning: GPU 1: no answer for ')
+    assert ran.err.startswith('nvitop query: warning: GPU 1: no response for ')
 
 
 # Repeated queries
@@ -485,6 +485,9 @@ def test_a_closed_pipe_is_not_an_error() -> None:
         assert len(process.stderr.read().splitlines()) == 1
 
 
+GPU = DeviceKey(0)
+
+
 @pytest.mark.parametrize(
     ('problem', 'messages'),
     [
@@ -493,30 +496,29 @@ def test_a_closed_pipe_is_not_an_error() -> None:
             ['host: processes: not responding'],
         ),
         (
-            Problem('driver', 'nvmlInit', 'Driver Not Loaded', 'error'),
-            ['driver: nvmlInit: Driver Not Loaded'],
+            Problem('driver', 'initialization', 'Driver Not Loaded', 'error'),
+            ['driver: initialization: Driver Not Loaded'],
         ),
         (Problem('driver', 'cuda_driver_version', 'Not Supported'), []),
         (
-            Problem('device 0', 'nvmlDeviceGetComputeRunningProcesses', 'Not Supported'),
+            Problem(GPU, 'processes', 'Not Supported'),
             ['device 0: processes: Not Supported'],
         ),
         (
-            Problem('device 0', 'memory_used', '7 cannot be true', 'impossible'),
+            Problem(GPU, 'memory_used', '7 cannot be true', 'impossible'),
             ['device 0: memory_used: 7 cannot be true'],
         ),
-        (Problem('device 0', 'fan_speed', 'Not Supported'), []),
-        (Problem('device 0', 'status', 'GPU is lost', 'error'), []),
+        (Problem(GPU, 'fan_speed', 'Not Supported'), []),
+        (Problem(GPU, 'status', 'GPU is lost', 'error'), []),
     ],
 )
 def test_problems_that_are_reported(problem: Problem, messages: list[str]) -> None:
-    key = DeviceKey(0)
-    device = DeviceSample(key, DeviceInfo(key, 0, 'Some GPU'))
+    device = DeviceSample(GPU, DeviceInfo(GPU, 0, 'Some GPU'))
     found = find_problems(Sample(0.0, devices=(device,), problems=(problem,)))
     assert list(found.values()) == messages
 
 
 def test_a_missing_gpu_is_reported_unless_another_problem_explains_it() -> None:
-    problem = Problem('driver', 'nvmlInit', 'Driver Not Loaded', 'error')
+    problem = Problem('driver', 'initialization', 'Driver Not Loaded', 'error')
     assert list(find_problems(Sample(0.0))) == ['none']
-    assert list(find_problems(Sample(0.0, problems=(problem,)))) == ['driver nvmlInit']
+    assert list(find_problems(Sample(0.0, problems=(problem,)))) == ['driver: initialization']

@@ -1,4 +1,4 @@
-"""A clock turned by hand and values to measure."""
+"""A manual clock, and values to measure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nvitop.sampling.types import (
 
 
 class Clock:
-    """Shows what it was set to; turning it wakes who waits on its condition."""
+    """A manual clock; turning it wakes threads that wait on its condition."""
 
     def __init__(self, now: float = 100.0) -> None:
         self.now = now

@@ -27,7 +27,7 @@ def test_values_of_a_column_per_second_are_what_was_appended() -> None:
     assert ring.values(109, 5, 5) == [5, 6, 7, 8, 9]
 
 
-def test_values_before_the_first_one_are_unknown() -> None:
+def test_values_before_the_first_one_are_none() -> None:
     ring = filled({100: 1.0, 101: 2.0})
     assert ring.values(101, 4, 4) == [None, None, 1, 2]
 
@@ -42,7 +42,7 @@ def test_values_before_the_first_one_are_unknown() -> None:
     st.integers(1, 200),
     st.sampled_from([1.0, 2.0, 2.5]),
 )
-def test_a_graph_is_the_same_whether_its_empty_part_is_looked_at_or_not(
+def test_skipping_the_empty_part_of_a_graph_changes_nothing(
     values: dict[int, float | None], now: int, seconds: float, columns: int, slot: float
 ) -> None:
     ring = filled({float(time): values[time] for time in sorted(values)}, slot)
@@ -51,7 +51,7 @@ def test_a_graph_is_the_same_whether_its_empty_part_is_looked_at_or_not(
     assert ring.values(now, seconds, columns) == thorough.values(now, seconds, columns)
 
 
-def test_of_a_graph_that_has_just_begun_only_the_begun_part_is_looked_at(
+def test_the_empty_part_of_a_graph_is_not_computed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ring = filled({1000.0 + i: 1.0 for i in range(5)})
@@ -67,7 +67,7 @@ def test_of_a_graph_that_has_just_begun_only_the_begun_part_is_looked_at(
     assert looked_at[0] < 30
 
 
-def test_an_empty_ring_knows_nothing() -> None:
+def test_an_empty_ring_has_no_values() -> None:
     assert Ring().values(100, 4, 4) == [None] * 4
 
 
@@ -81,7 +81,7 @@ def test_several_values_in_a_slot_give_their_mean() -> None:
     assert ring.values(101, 2, 2) == [3, 5]
 
 
-def test_an_unavailable_value_in_a_slot_does_not_count_for_its_mean() -> None:
+def test_an_unavailable_value_does_not_count_for_the_mean_of_its_slot() -> None:
     ring = filled({100.0: 1.0, 100.5: None, 100.75: 3.0})
     assert ring.values(100, 1, 1) == [2]
     assert filled({100.0: None, 100.5: 3.0}).values(100, 1, 1) == [3]
@@ -92,7 +92,7 @@ def test_a_column_of_several_slots_is_their_mean() -> None:
     assert ring.values(119, 20, 4) == [102, 107, 112, 117]
 
 
-def test_borders_of_columns_do_not_move_with_time() -> None:
+def test_column_borders_do_not_move_with_time() -> None:
     ring = filled({float(i): float(i * i % 37) for i in range(100, 220)})
     before = ring.values(219, 60, 12)
     for i in range(220, 225):
@@ -105,7 +105,7 @@ def test_seconds_without_a_sample_are_interpolated() -> None:
     assert ring.values(106, 7, 7) == [10, 12, 14, 16, 18, 20, 21]
 
 
-def test_a_long_silence_stays_a_gap() -> None:
+def test_a_long_gap_is_not_interpolated() -> None:
     ring = filled({100: 10.0, 120: 20.0})
     values = ring.values(120, 21, 21)
     assert values[0] == 10
@@ -114,7 +114,7 @@ def test_a_long_silence_stays_a_gap() -> None:
 
 
 @pytest.mark.parametrize('unknown', [None, math.nan])
-def test_a_value_that_was_not_available_stays_a_hole(unknown: float | None) -> None:
+def test_an_unavailable_value_is_a_hole(unknown: float | None) -> None:
     ring = filled({102: 10.0, 103: unknown, 104: 30.0})
     assert ring.values(104, 3, 3) == [10, None, 30]
     assert ring.values(104, 3, 1) == [20]
@@ -131,14 +131,14 @@ def test_the_left_edge_is_interpolated_too() -> None:
     assert values == pytest.approx([float(i) for i in range(166, 196)])
 
 
-def test_a_ring_that_is_full_forgets_the_oldest() -> None:
+def test_a_full_ring_drops_the_oldest_values() -> None:
     ring = Ring(1.0, 10.0)
     for i in range(100, 125):
         ring.append(i, float(i))
     assert ring.values(124, 15, 15) == [None] * 5 + [float(i) for i in range(115, 125)]
 
 
-def test_after_a_pause_longer_than_the_ring_nothing_old_is_left() -> None:
+def test_a_pause_longer_than_the_ring_empties_it() -> None:
     ring = Ring(1.0, 10.0)
     for i in range(100, 110):
         ring.append(i, 1.0)
@@ -146,19 +146,19 @@ def test_after_a_pause_longer_than_the_ring_nothing_old_is_left() -> None:
     assert ring.values(175, 10, 10) == [None] * 9 + [5.0]
 
 
-def test_a_clock_that_went_back_counts_for_the_newest_slot() -> None:
+def test_values_of_a_clock_that_went_back_count_for_the_newest_slot() -> None:
     ring = filled({100: 1.0})
     ring.append(50, 3.0)
     assert ring.values(100, 2, 2) == [None, 2]
 
 
-def test_what_ended_moves_to_the_left() -> None:
+def test_a_graph_that_ended_moves_to_the_left() -> None:
     ring = filled({100: 1.0, 101: 1.0})
     assert ring.values(103, 4, 4) == [None, None, 1, 1]  # may still go on
     assert ring.values(104, 4, 4) == [1, None, None, None]
 
 
-def test_values_are_the_readers_own() -> None:
+def test_returned_values_are_a_copy() -> None:
     ring = filled({100: 1.0})
     ring.values(100, 1, 1).append(9.0)
     assert ring.values(100, 1, 1) == [1]
@@ -179,7 +179,7 @@ def test_history_records_devices_and_host_by_metric() -> None:
     assert h.last(key, 'nothing') is None
 
 
-def test_a_metric_that_is_not_always_measured_is_recorded_from_its_first_value_on() -> None:
+def test_a_metric_is_recorded_from_its_first_value_on() -> None:
     h = History()
     h.record(sample(100, device_sample(0)))
     assert 'pcie_tx_throughput' not in h.metrics(device_key())
@@ -189,7 +189,7 @@ def test_a_metric_that_is_not_always_measured_is_recorded_from_its_first_value_o
     assert h.values(device_key(), 'pcie_tx_throughput', 4, 4) == [None, 5, None, 7]
 
 
-def test_maximum_is_that_of_the_window() -> None:
+def test_maximum_covers_the_window_only() -> None:
     h = History()
     for i, value in enumerate([90.0, 10.0, 30.0, 20.0]):
         h.append('x', 'm', 100 + i, value)
@@ -198,7 +198,7 @@ def test_maximum_is_that_of_the_window() -> None:
     assert h.maximum('x', 'other', 4) is None
 
 
-def test_processes_are_recorded_only_when_they_were_measured_again() -> None:
+def test_processes_are_recorded_once_per_measurement() -> None:
     h = History()
     one = process_sample(1, cpu_percent=10.0, gpu_memory_bytes=1024)
     h.record(sample(100, processes=(one,)))
@@ -208,7 +208,7 @@ def test_processes_are_recorded_only_when_they_were_measured_again() -> None:
     assert h.last(process_key(1), 'gpu_memory') == 1024
 
 
-def test_processes_not_in_view_are_recorded_only_when_watched() -> None:
+def test_off_screen_processes_are_recorded_only_if_watched() -> None:
     h = History()
     hidden = process_sample(1, gpu_memory_bytes=1)
     h.record(sample(100, processes=(hidden,)))
@@ -218,7 +218,7 @@ def test_processes_not_in_view_are_recorded_only_when_watched() -> None:
 
 
 @pytest.mark.parametrize('status', ['gone', 'foreign', 'no permission'])
-def test_processes_that_never_have_a_cpu_percent_are_recorded_after_those_that_have_one(
+def test_processes_without_cpu_percent_are_recorded_last(
     status: str,
 ) -> None:
     h = History()
@@ -233,7 +233,7 @@ def test_processes_that_never_have_a_cpu_percent_are_recorded_after_those_that_h
     assert h.known_keys() - {HOST} == {process.key for process in busy}
 
 
-def test_rings_of_processes_are_bounded_and_the_watched_one_stays() -> None:
+def test_process_rings_are_bounded_and_the_watched_one_stays() -> None:
     h = History()
     for tick in range(20):
         pids = [9999, *range(tick * 30, tick * 30 + 30)]
@@ -248,7 +248,7 @@ def test_rings_of_processes_are_bounded_and_the_watched_one_stays() -> None:
     assert h.values(process_key(9999), 'cpu_percent', 20, 10) == [1.0] * 10
 
 
-def test_a_device_that_vanished_is_forgotten_after_the_longest_time_base() -> None:
+def test_a_vanished_device_is_forgotten_after_the_capacity() -> None:
     h = History()
     gpus = [device_sample(index, temperature_celsius=50) for index in range(2)]
     h.record(sample(100, *gpus))
@@ -265,7 +265,7 @@ def test_forget_drops_all_rings_of_a_key() -> None:
     assert h.metrics(device_key(0)) == ()
 
 
-def test_memory_stays_the_same_however_long_it_runs() -> None:
+def test_memory_does_not_grow_over_time() -> None:
     h = History()
 
     def run(ticks: range) -> None:
@@ -280,7 +280,7 @@ def test_memory_stays_the_same_however_long_it_runs() -> None:
 
 
 def size_of(whole: object) -> int:
-    """Bytes of all that can be come to from here, but through classes, modules and functions."""
+    """Return the bytes of everything reachable, except through classes, modules and functions."""
     seen: dict[int, object] = {}
     todo = [whole]
     while todo:
@@ -293,7 +293,7 @@ def size_of(whole: object) -> int:
     return sum(map(sys.getsizeof, seen.values()))
 
 
-def test_a_frozen_history_stays_as_it_was_while_more_is_measured() -> None:
+def test_a_frozen_history_does_not_change() -> None:
     history = History()
     for i in range(100, 130):
         history.append(HOST, 'cpu_percent', float(i), float(i % 7))

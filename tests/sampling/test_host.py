@@ -10,7 +10,7 @@ from tests.sampling.fakes import Clock
 
 
 class Cpu:
-    """CPU times that grow as told."""
+    """CPU times that grow on demand."""
 
     def __init__(self) -> None:
         self.times = host.CpuSeconds(0.0, 0.0)
@@ -29,7 +29,7 @@ def cpu(monkeypatch: pytest.MonkeyPatch) -> Cpu:
     return cpu
 
 
-def test_cpu_percent_is_that_since_the_last_reading(cpu: Cpu) -> None:
+def test_cpu_percent_covers_the_time_since_the_last_reading(cpu: Cpu) -> None:
     clock = Clock()
     reader = HostReader(clock=clock)
     cpu.work(busy=1.5, idle=4.5)
@@ -40,7 +40,7 @@ def test_cpu_percent_is_that_since_the_last_reading(cpu: Cpu) -> None:
     assert reader.read().cpu_percent == 0.0
 
 
-def test_a_reading_right_after_another_gives_the_same_again(cpu: Cpu) -> None:
+def test_a_reading_right_after_another_repeats_its_cpu_percent(cpu: Cpu) -> None:
     clock = Clock()
     reader = HostReader(clock=clock)
     assert reader.read().cpu_percent is None
@@ -52,7 +52,7 @@ def test_a_reading_right_after_another_gives_the_same_again(cpu: Cpu) -> None:
     assert reader.read().cpu_percent == 50.0
 
 
-def test_cpu_times_that_went_back_say_nothing(cpu: Cpu) -> None:
+def test_cpu_times_that_go_backwards_give_no_cpu_percent(cpu: Cpu) -> None:
     clock = Clock()
     cpu.work(busy=5.0)
     reader = HostReader(clock=clock)
@@ -61,7 +61,7 @@ def test_cpu_times_that_went_back_say_nothing(cpu: Cpu) -> None:
     assert reader.read().cpu_percent is None
 
 
-def test_a_real_host_is_read_without_a_gap() -> None:
+def test_a_real_host_has_no_gaps() -> None:
     reader = HostReader()
     sample = reader.read()
     assert sample.hostname == host.hostname()
@@ -83,7 +83,7 @@ def test_a_real_host_is_read_without_a_gap() -> None:
         ('uptime', 'uptime', ['uptime_seconds']),
     ],
 )
-def test_a_question_that_fails_takes_no_other_with_it(
+def test_a_value_that_cannot_be_read_does_not_affect_the_others(
     monkeypatch: pytest.MonkeyPatch, name: str, what: str, fields: list[str]
 ) -> None:
     def fail() -> Any:

@@ -6,5 +6,5 @@ from nvitop import sampling
 
 
 @pytest.mark.parametrize('name', sampling.__all__)
-def test_every_exported_name_is_there(name: str) -> None:
+def test_exported_names_exist(name: str) -> None:
     assert getattr(sampling, name) is not None

@@ -13,7 +13,7 @@ NOTHING = Demand(processes=False)
 
 
 def run(plan: Plan, clock: Clock, demand: Demand, seconds: float) -> list[tuple[float, Due]]:
-    """Everything that falls due in the next seconds, at the times the plan itself names."""
+    """Return what falls due in the next seconds, at the times that the plan gives."""
     start = clock.now
     seen = []
     while clock.now <= start + seconds:
@@ -22,7 +22,7 @@ def run(plan: Plan, clock: Clock, demand: Demand, seconds: float) -> list[tuple[
     return seen
 
 
-def test_intervals_by_default() -> None:
+def test_default_intervals() -> None:
     assert intervals() == Intervals(devices=1.0, processes=2.0, host=1.0, slow=5.0)
 
 
@@ -35,7 +35,7 @@ def test_an_interval_sets_all_of_them(interval: float, expected: Intervals) -> N
 
 
 @pytest.mark.parametrize('interval', [0.0, -1.0, math.nan, math.inf])
-def test_an_interval_that_is_no_time_is_refused(interval: float) -> None:
+def test_intervals_that_are_not_positive_are_refused(interval: float) -> None:
     with pytest.raises(ValueError, match='positive'):
         intervals(interval)
 
@@ -68,7 +68,7 @@ def test_the_groups_share_their_ticks() -> None:
 @pytest.mark.parametrize(
     ('start', 'second'), [(100.0, 1.0), (100.3, 0.7), (100.6, 0.4), (100.7, 1.3)]
 )
-def test_with_a_phase_all_but_the_first_is_asked_on_the_second(start: float, second: float) -> None:
+def test_with_a_phase_ticks_fall_on_whole_seconds(start: float, second: float) -> None:
     clock = Clock(start)
     seen = run(Plan(clock=clock, phase=-7.0), clock, Demand(), 10)
     assert [time for time, _ in seen[:3]] == pytest.approx([0, second, second + 1])
@@ -77,20 +77,20 @@ def test_with_a_phase_all_but_the_first_is_asked_on_the_second(start: float, sec
 
 
 @pytest.mark.parametrize('interval', [0.4, 0.5, 1.5])
-def test_what_is_not_asked_every_whole_number_of_seconds_has_no_phase(interval: float) -> None:
+def test_fractional_intervals_have_no_phase(interval: float) -> None:
     clock = Clock(100.3)
     seen = run(Plan(intervals(interval), clock=clock, phase=0.0), clock, Demand(), 4)
     assert [time for time, _ in seen[:3]] == pytest.approx([0, interval, 2 * interval])
 
 
-def test_a_long_interval_holds_for_everything() -> None:
+def test_a_long_interval_applies_to_everything() -> None:
     clock = Clock()
     seen = run(Plan(intervals(30), clock=clock), clock, Demand(), 90)
     assert [time for time, _ in seen] == [0, 30, 60, 90]
     assert all(due == Due(fast=True, slow=True, processes=True, host=True) for _, due in seen)
 
 
-def test_ticks_do_not_drift_when_a_sample_takes_its_time() -> None:
+def test_slow_samples_do_not_make_ticks_drift() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     plan.due(Demand())
@@ -100,7 +100,7 @@ def test_ticks_do_not_drift_when_a_sample_takes_its_time() -> None:
         assert plan.next_due() == second + 1
 
 
-def test_what_was_missed_is_skipped() -> None:
+def test_missed_ticks_are_skipped() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     plan.due(Demand())
@@ -110,7 +110,7 @@ def test_what_was_missed_is_skipped() -> None:
     assert plan.next_due() == pytest.approx(34.3)
 
 
-def test_a_tick_a_little_early_takes_everything_along() -> None:
+def test_a_tick_slightly_early_counts() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     plan.due(Demand())
@@ -119,7 +119,7 @@ def test_a_tick_a_little_early_takes_everything_along() -> None:
     assert plan.next_due() == 2.0
 
 
-def test_processes_are_not_asked_for_while_nobody_shows_them() -> None:
+def test_processes_are_not_due_unless_shown() -> None:
     clock = Clock(0.0)
     plan = Plan(Intervals(devices=10, processes=2, host=10), clock=clock)
     assert not plan.due(NOTHING).processes
@@ -128,7 +128,7 @@ def test_processes_are_not_asked_for_while_nobody_shows_them() -> None:
     assert plan.due(Demand()) == Due(processes=True)
 
 
-def test_processes_turned_on_fall_in_with_the_devices() -> None:
+def test_processes_shown_again_join_the_ticks_of_devices() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     plan.due(NOTHING)
@@ -138,14 +138,14 @@ def test_processes_turned_on_fall_in_with_the_devices() -> None:
     assert [round(time + 0.4, 3) for time, due in seen if due.anything] == [1, 2, 3]
 
 
-def test_codec_load_of_processes_is_asked_at_once_when_it_comes_into_view() -> None:
+def test_codec_utilization_is_due_at_once_when_shown() -> None:
     plan = Plan(clock=Clock())
     plan.due(Demand())
     assert plan.due(Demand(process_codec=True)).processes
     assert not plan.due(Demand(process_codec=True)).anything
 
 
-def test_shown_metrics_are_asked_at_once_and_then_with_the_devices() -> None:
+def test_shown_metrics_are_due_at_once_and_then_with_the_devices() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     plan.due(Demand())
@@ -160,7 +160,7 @@ def test_shown_metrics_are_asked_at_once_and_then_with_the_devices() -> None:
     assert plan.due(Demand()) == Due()
 
 
-def test_the_tree_is_asked_for_at_once_and_then_with_the_processes() -> None:
+def test_the_tree_is_due_at_once_and_then_with_the_processes() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     plan.due(Demand())
@@ -170,7 +170,7 @@ def test_the_tree_is_asked_for_at_once_and_then_with_the_processes() -> None:
     assert [due.host_processes for due in seen] == [False, False, True, False, True]
 
 
-def test_processes_that_come_into_view_are_asked_at_once() -> None:
+def test_processes_that_come_into_view_are_due_at_once() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     a, b, c = (process_key(pid) for pid in (1, 2, 3))
@@ -181,7 +181,7 @@ def test_processes_that_come_into_view_are_asked_at_once() -> None:
     assert plan.due(Demand(visible_processes=None)) == Due()
 
 
-def test_processes_whose_cpu_time_was_read_first_are_asked_again_soon() -> None:
+def test_second_readings_are_due_soon() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     plan.due(Demand())
@@ -192,7 +192,7 @@ def test_processes_whose_cpu_time_was_read_first_are_asked_again_soon() -> None:
     assert plan.next_due() == 1.0
 
 
-def test_who_left_the_view_meanwhile_is_not_asked_again() -> None:
+def test_processes_that_left_the_view_have_no_second_reading() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     plan.due(Demand(visible_processes=(process_key(1),)))
@@ -211,7 +211,7 @@ def test_refresh_makes_everything_due() -> None:
     assert plan.next_due() == 1.5
 
 
-def test_metrics_due_are_those_of_the_tiers_asked_for() -> None:
+def test_metrics_due_are_those_of_the_due_tiers() -> None:
     fast = {metric.name for metric in metrics_due(Due(fast=True))}
     assert {'memory_used', 'gpu_utilization', 'power_usage', 'temperature'} <= fast
     assert 'fan_speed' not in fast
@@ -221,7 +221,7 @@ def test_metrics_due_are_those_of_the_tiers_asked_for() -> None:
     assert metrics_due(Due(processes=True)) == ()
 
 
-def test_shown_metrics_can_be_asked_again_while_they_are_shown() -> None:
+def test_only_shown_metrics_have_a_second_reading() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     demand = Demand(shown_metrics=('total_energy', 'pcie_tx_throughput'))
@@ -231,7 +231,7 @@ def test_shown_metrics_can_be_asked_again_while_they_are_shown() -> None:
     assert plan.due(demand) == Due(shown=('pcie_tx_throughput',), host=True)
 
 
-def test_the_tree_is_asked_again_too() -> None:
+def test_the_tree_can_have_a_second_reading() -> None:
     clock = Clock(0.0)
     plan = Plan(clock=clock)
     tree = Demand(host_processes=True)

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 import pytest
 
 from nvitop.api import host
+from nvitop.api.device.process import ProcessUsage
 from nvitop.api.process import HostFacts
 from nvitop.api.utils import NA
 from nvitop.sampling import process as module
-from nvitop.sampling.gpu import ProcessRecord
+from nvitop.sampling.device import ProcessRecord
 from nvitop.sampling.process import ProcessReader
 from nvitop.sampling.types import HostSample, ProcessKey, ProcessSample
 from tests.patience import PATIENCE
@@ -46,7 +47,7 @@ GONE = facts(
 
 
 class FakeProcess:
-    """A process of the host that counts how often it is looked at; the last one has the PID."""
+    """A process of the host that counts how often it is read; the last one made has the PID."""
 
     by_pid: ClassVar[dict[int, FakeProcess]] = {}
 
@@ -82,10 +83,10 @@ def _host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, 'in_pid_namespace', lambda: False)
 
 
-def row(process: FakeProcess, device: int = 0, memory: int | None = 1 << 30) -> ProcessRecord:
-    return ProcessRecord(
-        device_key(device), process.pid, 'C', memory, 12.5, 50, 20, 0, 0, None, None
-    )
+def record(process: FakeProcess, device: int = 0, memory: int | None = 1 << 30) -> ProcessRecord:
+    used = NA if memory is None else memory
+    usage = ProcessUsage(process.pid, 'C', used, NA, NA, 50, 20, 0, 0)
+    return ProcessRecord(device_key(device), usage, 8 << 30)
 
 
 def key(pid: int, device: int = 0, start: float = START) -> ProcessKey:
@@ -97,18 +98,22 @@ class Bench:
         self.clock = Clock()
         self.reader = ProcessReader(clock=self.clock, uptime=lambda: 1e6 + self.clock.now)
 
-    def read(self, *rows: ProcessRecord, **options: Any) -> tuple[ProcessSample, ...]:
-        self.reading = self.reader.read(rows, options.pop('visible', None), ME, **options)
+    def read(
+        self, *records: ProcessRecord, seconds: float = 0.0, **options: Any
+    ) -> tuple[ProcessSample, ...]:
+        """Read ``seconds`` later."""
+        self.clock.now += seconds
+        self.reading = self.reader.read(records, options.pop('visible', None), ME, **options)
         return self.reading.processes
 
 
 @pytest.fixture
-def bench() -> Bench:
+def reader() -> Bench:
     return Bench()
 
 
-def test_a_process_has_what_device_and_host_say(bench: Bench) -> None:
-    (sample,) = bench.read(row(FakeProcess(7)))
+def test_a_sample_combines_device_and_host(reader: Bench) -> None:
+    (sample,) = reader.read(record(FakeProcess(7)))
     assert sample == ProcessSample(
         key(7),
         type='C',
@@ -128,135 +133,6 @@ def test_a_process_has_what_device_and_host_say(bench: Bench) -> None:
     )
 
 
-def test_processes_that_nobody_sees_are_looked_at_in_turn(bench: Bench) -> None:
-    """A reading costs what is visible, and a PID used again is found all the same."""
-    processes = [FakeProcess(pid) for pid in range(1, 3 * module.CHECKED_UNSEEN)]
-    rows = [row(process) for process in processes]
-    seen = frozenset({key(1)})
-    bench.read(*rows, visible=seen)
-    for process in processes:
-        process.checks = 0
-    bench.read(*rows, visible=seen)
-    assert sum(process.checks for process in processes) <= module.CHECKED_UNSEEN + 1
-    FakeProcess(200, facts(create_time=START + 9)).known = facts(create_time=START + 9)
-    for _ in range(3):
-        samples = bench.read(*rows, visible=seen)
-    assert all(process.checks for process in processes[1:])
-    assert {s.key.start_time for s in samples if s.key.pid == 200} == {START + 9}
-
-
-def test_only_what_is_measured_is_looked_at_between_readings(bench: Bench) -> None:
-    processes = [FakeProcess(pid) for pid in range(1, 9)]
-    rows = [row(process) for process in processes]
-    bench.read(*rows)
-    for process in processes:
-        process.checks = 0
-    bench.clock.now += 0.25
-    bench.read(*rows, measure=frozenset({key(3)}))
-    assert [process.pid for process in processes if process.checks or process.reads > 1] == []
-    assert processes[2].short_reads == 1
-
-
-def test_between_readings_what_nobody_sees_is_told_as_before(bench: Bench) -> None:
-    rows = [row(FakeProcess(pid)) for pid in (1, 2, 3)]
-    first = bench.read(*rows, visible=frozenset({key(1)}))
-    bench.clock.now += 0.25
-    second = bench.read(*rows, visible=frozenset({key(2)}), measure=frozenset({key(2)}))
-    assert second[2] is first[2]
-    assert [sample.cpu_percent for sample in second] == [None, 10.0, None]
-    assert [sample.host_memory_bytes for sample in second] == [None, 1 << 20, None]
-    bench.clock.now += 0.25
-    third = bench.read(rows[0], rows[2], visible=frozenset({key(1)}), measure=frozenset({key(1)}))
-    assert [(sample.key.pid, sample.cpu_percent) for sample in third] == [(1, 10.0), (3, None)]
-
-
-def test_cpu_percent_needs_a_second_reading(bench: Bench) -> None:
-    process = FakeProcess(7, facts(99.9))
-    (sample,) = bench.read(row(process))
-    assert sample.cpu_percent is None  # what the API gives at first is a mean over the whole life
-    assert bench.reading.begun == {7}
-    bench.clock.now += 0.25
-    process.known = facts(12.0)
-    (sample,) = bench.read(row(process))
-    assert sample.cpu_percent == 12.0
-    assert bench.reading.begun == frozenset()
-
-
-def test_cpu_percent_over_a_time_too_long_is_not_given(bench: Bench) -> None:
-    process = FakeProcess(7)
-    bench.read(row(process))
-    bench.clock.now += 2.0
-    assert bench.read(row(process))[0].cpu_percent == 10.0
-    bench.clock.now += module.LONGEST_CPU_SECONDS + 1
-    assert bench.read(row(process))[0].cpu_percent is None
-    assert bench.reading.begun == {7}
-
-
-def test_a_second_look_a_moment_later_reads_only_the_cpu_time(bench: Bench) -> None:
-    process = FakeProcess(7)
-    bench.read(row(process))
-    bench.clock.now += 0.105
-    process.known = facts(12.0, cmdline=['another title'])
-    (sample,) = bench.read(row(process))
-    assert (process.reads, process.short_reads) == (1, 1)
-    assert (sample.cpu_percent, sample.command) == (12.0, 'python3 train.py')
-    bench.clock.now += 2.0
-    assert bench.read(row(process))[0].command == 'another title'
-
-
-def test_a_process_out_of_view_whose_pid_is_used_again_is_another(bench: Bench) -> None:
-    bench.read(row(FakeProcess(7)), visible=())
-    bench.clock.now += 2.0
-    (sample,) = bench.read(row(FakeProcess(7, facts(cmdline=['other']))), visible=())
-    assert sample.command == 'other'
-
-
-def test_a_process_on_many_devices_is_looked_at_once(bench: Bench) -> None:
-    process = FakeProcess(7)
-    rows = [row(process, device) for device in range(8)]
-    bench.read(*rows)
-    bench.clock.now += 2.0
-    samples = bench.read(*rows)
-    assert process.reads == 2
-    assert [s.cpu_percent for s in samples] == [10.0] * 8
-    assert [s.key.device.physical_index for s in samples] == list(range(8))
-
-
-def test_processes_out_of_view_are_looked_at_once_for_their_name(bench: Bench) -> None:
-    shown, hidden = FakeProcess(1), FakeProcess(2)
-    for _ in range(3):
-        first, second = bench.read(row(shown), row(hidden), visible={key(1)})
-        bench.clock.now += 2.0
-    assert (shown.reads, hidden.reads) == (3, 1)
-    assert first.cpu_percent == 10.0
-    assert (second.cpu_percent, second.memory_percent, second.host_memory_bytes) == (None,) * 3
-    assert second.command == 'python3 train.py'
-    assert second.running_time_seconds == 5.0 + 4.0
-
-
-def test_only_those_to_be_measured_are_looked_at_and_the_others_keep_their_values(
-    bench: Bench,
-) -> None:
-    a, b = FakeProcess(1), FakeProcess(2)
-    bench.read(row(a), row(b))
-    bench.clock.now += 2.0
-    bench.read(row(a), row(b))
-    a.known = b.known = facts(77.0)
-    bench.clock.now += 0.25
-    first, second = bench.read(row(a), row(b), measure={key(2)})
-    assert (first.cpu_percent, second.cpu_percent) == (10.0, 77.0)
-
-
-def test_a_pid_used_again_is_another_process(bench: Bench) -> None:
-    bench.read(row(FakeProcess(7)))
-    bench.clock.now += 2.0
-    later = FakeProcess(7, facts(5.0, create_time=START + 30, cmdline=['other']))
-    (sample,) = bench.read(row(later))
-    assert sample.key.start_time == START + 30
-    assert sample.command == 'other'
-    assert sample.cpu_percent is None
-
-
 @pytest.mark.parametrize(
     ('known', 'in_namespace', 'memory', 'status', 'command'),
     [
@@ -270,8 +146,8 @@ def test_a_pid_used_again_is_another_process(bench: Bench) -> None:
         (GONE, True, 1 << 30, 'foreign', None),
     ],
 )
-def test_the_status_says_what_is_to_be_said(
-    bench: Bench,
+def test_status_and_command(
+    reader: Bench,
     monkeypatch: pytest.MonkeyPatch,
     known: HostFacts,
     in_namespace: bool,
@@ -280,43 +156,155 @@ def test_the_status_says_what_is_to_be_said(
     command: str | None,
 ) -> None:
     monkeypatch.setattr(module, 'in_pid_namespace', lambda: in_namespace)
-    (sample,) = bench.read(row(FakeProcess(7, known), memory=memory))
+    (sample,) = reader.read(record(FakeProcess(7, known), memory=memory))
     assert (sample.status, sample.command) == (status, command)
     assert sample.is_own == known.is_running
     assert (sample.key.start_time == -1.0) == (not known.is_running)
     assert sample.running_time_seconds == (5.0 if known.is_running else None)
 
 
-def test_processes_of_others_are_own_only_to_the_superuser(bench: Bench) -> None:
-    other = row(FakeProcess(7, facts(username='ada')))
-    assert not bench.read(other)[0].is_own
-    reading = bench.reader.read([other], None, ME._replace(is_superuser=True))
+def test_other_users_processes_are_own_only_for_the_superuser(reader: Bench) -> None:
+    other = record(FakeProcess(7, facts(username='ada')))
+    assert not reader.read(other)[0].is_own
+    reading = reader.reader.read([other], None, ME._replace(is_superuser=True))
     assert reading.processes[0].is_own
 
 
-def test_processes_stand_in_natural_order(bench: Bench) -> None:
-    rows = [
-        row(FakeProcess(9, facts(username='ada')), 1),
-        row(FakeProcess(8, facts(username='bob')), 0),
-        row(FakeProcess(7, facts(username='bob')), 0),
-        row(FakeProcess(10, facts(username='ada')), 0),
+def test_processes_are_in_natural_order(reader: Bench) -> None:
+    records = [
+        record(FakeProcess(9, facts(username='ada')), 1),
+        record(FakeProcess(8, facts(username='bob')), 0),
+        record(FakeProcess(7, facts(username='bob')), 0),
+        record(FakeProcess(10, facts(username='ada')), 0),
     ]
-    assert [(s.key.device.physical_index, s.key.pid) for s in bench.read(*rows)] == [
-        (0, 10),
-        (0, 7),
-        (0, 8),
-        (1, 9),
-    ]
+    places = [(s.key.device.physical_index, s.key.pid) for s in reader.read(*records)]
+    assert places == [(0, 10), (0, 7), (0, 8), (1, 9)]
 
 
-def test_what_is_not_listed_any_more_is_forgotten(bench: Bench) -> None:
+# CPU %
+
+
+def test_cpu_percent_needs_a_second_reading(reader: Bench) -> None:
+    process = FakeProcess(7, facts(99.9))
+    (sample,) = reader.read(record(process))
+    assert sample.cpu_percent is None  # the first value of the API is a mean since the start
+    assert reader.reading.begun == {7}
+    process.known = facts(12.0)
+    (sample,) = reader.read(record(process), seconds=0.25)
+    assert sample.cpu_percent == 12.0
+    assert reader.reading.begun == frozenset()
+
+
+def test_cpu_percent_is_not_given_over_a_long_interval(reader: Bench) -> None:
     process = FakeProcess(7)
-    bench.read(row(process))
-    bench.read()
-    bench.clock.now += 2.0
-    bench.read(row(process))
+    reader.read(record(process))
+    assert reader.read(record(process), seconds=2.0)[0].cpu_percent == 10.0
+    too_long = module.LONGEST_CPU_SECONDS + 1
+    assert reader.read(record(process), seconds=too_long)[0].cpu_percent is None
+    assert reader.reading.begun == {7}
+
+
+def test_a_second_reading_soon_after_reads_only_the_cpu_time(reader: Bench) -> None:
+    process = FakeProcess(7)
+    reader.read(record(process))
+    process.known = facts(12.0, cmdline=['another title'])
+    (sample,) = reader.read(record(process), seconds=0.105)
+    assert (process.reads, process.short_reads) == (1, 1)
+    assert (sample.cpu_percent, sample.command) == (12.0, 'python3 train.py')
+    assert reader.read(record(process), seconds=2.0)[0].command == 'another title'
+
+
+# What is read
+
+
+def test_a_process_on_several_devices_is_read_once(reader: Bench) -> None:
+    process = FakeProcess(7)
+    records = [record(process, device) for device in range(8)]
+    reader.read(*records)
+    samples = reader.read(*records, seconds=2.0)
     assert process.reads == 2
-    assert bench.reading.begun == {7}
+    assert [s.cpu_percent for s in samples] == [10.0] * 8
+    assert [s.key.device.physical_index for s in samples] == list(range(8))
+
+
+def test_off_screen_processes_are_read_once(reader: Bench) -> None:
+    shown, hidden = FakeProcess(1), FakeProcess(2)
+    for seconds in (0.0, 2.0, 2.0):
+        first, second = reader.read(
+            record(shown), record(hidden), visible={key(1)}, seconds=seconds
+        )
+    assert (shown.reads, hidden.reads) == (3, 1)
+    assert first.cpu_percent == 10.0
+    assert (second.cpu_percent, second.memory_percent, second.host_memory_bytes) == (None,) * 3
+    assert second.command == 'python3 train.py'
+    assert second.running_time_seconds == 5.0 + 4.0
+
+
+def test_off_screen_processes_are_checked_in_turn(reader: Bench) -> None:
+    processes = [FakeProcess(pid) for pid in range(1, 3 * module.CHECKED_UNSEEN)]
+    records = [record(process) for process in processes]
+    seen = frozenset({key(1)})
+    reader.read(*records, visible=seen)
+    for process in processes:
+        process.checks = 0
+    reader.read(*records, visible=seen)
+    assert sum(process.checks for process in processes) <= module.CHECKED_UNSEEN + 1
+    FakeProcess(200, facts(create_time=START + 9))
+    for _ in range(3):
+        samples = reader.read(*records, visible=seen)
+    assert all(process.checks for process in processes[1:])
+    assert {s.key.start_time for s in samples if s.key.pid == 200} == {START + 9}
+
+
+def test_between_readings_only_measured_processes_are_read(reader: Bench) -> None:
+    processes = [FakeProcess(pid) for pid in range(1, 9)]
+    records = [record(process) for process in processes]
+    reader.read(*records)
+    for process in processes:
+        process.checks = 0
+    reader.read(*records, measure=frozenset({key(3)}), seconds=0.25)
+    assert [process.pid for process in processes if process.checks or process.reads > 1] == []
+    assert processes[2].short_reads == 1
+
+
+def test_processes_that_are_not_measured_keep_their_values(reader: Bench) -> None:
+    a, b = FakeProcess(1), FakeProcess(2)
+    reader.read(record(a), record(b))
+    reader.read(record(a), record(b), seconds=2.0)
+    a.known = b.known = facts(77.0)
+    first, second = reader.read(record(a), record(b), measure={key(2)}, seconds=0.25)
+    assert (first.cpu_percent, second.cpu_percent) == (10.0, 77.0)
+
+
+def test_samples_of_off_screen_processes_are_reused_between_readings(reader: Bench) -> None:
+    records = [record(FakeProcess(pid)) for pid in (1, 2, 3)]
+    first = reader.read(*records, visible=frozenset({key(1)}))
+    two, one = frozenset({key(2)}), frozenset({key(1)})
+    second = reader.read(*records, visible=two, measure=two, seconds=0.25)
+    assert second[2] is first[2]
+    assert [sample.cpu_percent for sample in second] == [None, 10.0, None]
+    assert [sample.host_memory_bytes for sample in second] == [None, 1 << 20, None]
+    third = reader.read(records[0], records[2], visible=one, measure=one, seconds=0.25)
+    assert [(sample.key.pid, sample.cpu_percent) for sample in third] == [(1, 10.0), (3, None)]
+
+
+@pytest.mark.parametrize('visible', [None, ()])
+def test_a_reused_pid_is_another_process(reader: Bench, visible: Any) -> None:
+    reader.read(record(FakeProcess(7)), visible=visible)
+    later = FakeProcess(7, facts(5.0, create_time=START + 30, cmdline=['other']))
+    (sample,) = reader.read(record(later), visible=visible, seconds=2.0)
+    assert sample.key.start_time == START + 30
+    assert sample.command == 'other'
+    assert sample.cpu_percent is None
+
+
+def test_processes_that_are_no_longer_listed_are_forgotten(reader: Bench) -> None:
+    process = FakeProcess(7)
+    reader.read(record(process))
+    reader.read()
+    reader.read(record(process), seconds=2.0)
+    assert process.reads == 2
+    assert reader.reading.begun == {7}
 
 
 class StuckProcess(FakeProcess):
@@ -332,41 +320,43 @@ class StuckProcess(FakeProcess):
         return super().facts()
 
 
-def test_a_process_that_cannot_be_looked_at_is_left_alone_until_it_can(bench: Bench) -> None:
+def test_a_process_that_blocks_its_reader_is_skipped_while_it_does(reader: Bench) -> None:
     stuck, healthy = StuckProcess(7), FakeProcess(8)
-    rows = [row(stuck), row(healthy)]
-    thread = threading.Thread(target=bench.reader.read, args=(rows, None, ME), daemon=True)
+    records = [record(stuck), record(healthy)]
+    thread = threading.Thread(target=reader.reader.read, args=(records, None, ME), daemon=True)
     thread.start()
     assert stuck.entered.wait(PATIENCE)
-    bench.reader = bench.reader.renewed()
-    first, second = bench.read(*rows)
+    reader.reader = reader.reader.renewed()
+    first, second = reader.read(*records)
     assert (first.status, first.command, first.gpu_memory_bytes) == ('running', None, 1 << 30)
     assert second.command == 'python3 train.py'
-    (problem,) = bench.reading.problems
-    assert (problem.subject, problem.kind) == ('process 7', 'timed out')
+    (problem,) = reader.reading.problems
+    assert (problem.subject, problem.kind) == (7, 'timed out')
     stuck.let_go.set()
     thread.join(PATIENCE)
     assert not thread.is_alive()
-    bench.clock.now += 2.0
-    first, _ = bench.read(*rows)
+    first, _ = reader.read(*records, seconds=2.0)
     assert first.command == 'python3 train.py'
-    assert bench.reading.problems == ()
+    assert reader.reading.problems == ()
+
+
+# The tree
 
 
 @pytest.fixture
 def family(_host: None, monkeypatch: pytest.MonkeyPatch) -> dict[int, FakeProcess]:
-    """1 started 10 and 20; 10 started 100, 100 started 1000, 1000 started 10000; 20 stays alone."""
+    """1 started 10 and 20; 10 started 100, 100 started 1000 and 1001, 1000 started 10000."""
     parents = {1: 0, 10: 1, 20: 1, 100: 10, 1000: 100, 1001: 100, 10000: 1000}
     monkeypatch.setattr(host, 'ppid_map', lambda: parents)
     return {pid: FakeProcess(pid, facts(cmdline=[f'p{pid}'])) for pid in parents}
 
 
-def test_the_tree_holds_ancestors_and_children_of_gpu_processes(
-    bench: Bench, family: dict[int, FakeProcess]
+def test_the_tree_has_ancestors_and_children_of_gpu_processes(
+    reader: Bench, family: dict[int, FakeProcess]
 ) -> None:
     process = family[100]
-    bench.read(row(process), tree=True)
-    tree = {sample.pid: sample for sample in bench.reading.host_processes}
+    reader.read(record(process), tree=True)
+    tree = {sample.pid: sample for sample in reader.reading.host_processes}
     assert sorted(tree) == [1, 10, 100, 1000, 1001]
     assert tree[100].devices == (device_key(0),)
     assert tree[100].parent_pid == 10
@@ -374,23 +364,22 @@ def test_the_tree_holds_ancestors_and_children_of_gpu_processes(
     assert tree[10].command == 'p10'
     assert tree[10].thread_count == 4
     assert tree[10].cpu_percent is None
-    assert bench.reading.begun == {1, 10, 100, 1000, 1001}
-    bench.clock.now += 0.25
-    bench.read(row(process), tree=True)
-    assert all(sample.cpu_percent == 10.0 for sample in bench.reading.host_processes)
+    assert reader.reading.begun == {1, 10, 100, 1000, 1001}
+    reader.read(record(process), tree=True, seconds=0.25)
+    assert all(sample.cpu_percent == 10.0 for sample in reader.reading.host_processes)
 
 
-def test_gone_and_foreign_processes_are_roots_of_the_tree(
-    bench: Bench, family: dict[int, FakeProcess]
+def test_gone_processes_are_roots_of_the_tree(
+    reader: Bench, family: dict[int, FakeProcess]
 ) -> None:
-    bench.read(row(FakeProcess(77, GONE)), tree=True)
-    (sample,) = bench.reading.host_processes
+    reader.read(record(FakeProcess(77, GONE)), tree=True)
+    (sample,) = reader.reading.host_processes
     assert (sample.pid, sample.parent_pid, sample.status) == (77, None, 'gone')
 
 
-def test_without_the_tree_nothing_of_it_is_read(
-    bench: Bench, family: dict[int, FakeProcess]
+def test_relatives_are_not_read_without_the_tree(
+    reader: Bench, family: dict[int, FakeProcess]
 ) -> None:
-    bench.read(row(family[100]))
-    assert bench.reading.host_processes == ()
+    reader.read(record(family[100]))
+    assert reader.reading.host_processes == ()
     assert family[10].reads == 0

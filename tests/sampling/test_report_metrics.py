@@ -12,7 +12,7 @@ from nvitop.sampling import REPORT_METRICS, LiveSource, Sample
 
 
 def without(sample: Sample) -> Sample:
-    """The sample without what is not among the metrics of a report."""
+    """Return the sample with only the metrics of a report."""
     others = [metric for metric in METRICS if metric.name not in REPORT_METRICS]
     facts: dict[str, Any] = {
         m.field: None for m in others if m.tier == 'static' and m.name != 'index'
@@ -28,7 +28,7 @@ def without(sample: Sample) -> Sample:
 
 @pytest.mark.parametrize('width', [60, 79, 100, 160])
 @pytest.mark.parametrize('scenario', simulation.scenario_names())
-def test_a_report_shows_nothing_but_the_metrics_of_a_report(scenario: str, width: int) -> None:
+def test_a_report_shows_only_metrics_of_the_report(scenario: str, width: int) -> None:
     with simulation.machine(scenario, processes='none'):
         sample = LiveSource(sleep=lambda _: None).complete_sample()
     whole = report_text(sample, Options(), width=width, colors=256)

@@ -14,7 +14,7 @@ Script = List[Tuple[float, Callable[[], None]]]
 
 
 class ScriptedTime(threading.Condition):
-    """Waiting takes no time: the clock jumps to where the wait ends, or to the script's next act."""
+    """Waits take no time: the clock jumps to the end of the wait, or to the next act of the script."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,21 +37,21 @@ class ScriptedTime(threading.Condition):
 
 
 class FakeSource:
-    """Due every second; counts; does what it is told to."""
+    """Due every second; remembers its calls, and acts on each."""
 
     def __init__(self, time: ScriptedTime) -> None:
         self.time = time
-        self.asked: list[tuple[float, Demand]] = []
+        self.calls: list[tuple[float, Demand]] = []
         self.refreshed = 0
         self.act: Callable[[], None] = lambda: None
         self.due = 0.0
 
     def sample(self, demand: Demand) -> Sample:
-        self.asked.append((round(self.time.now, 3), demand))
+        self.calls.append((round(self.time.now, 3), demand))
         if self.time.now >= self.due:
             self.due = self.time.now + 1.0
         self.act()
-        return Sample(timestamp=self.time.now, sequence=len(self.asked))
+        return Sample(timestamp=self.time.now, sequence=len(self.calls))
 
     def next_due(self) -> float:
         return self.due
@@ -61,7 +61,7 @@ class FakeSource:
 
     @property
     def times(self) -> list[float]:
-        return [time for time, _ in self.asked]
+        return [time for time, _ in self.calls]
 
 
 class Bench:
@@ -95,39 +95,39 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_samples_are_taken_when_the_source_says_and_handed_on(bench: Bench) -> None:
+def test_samples_are_taken_when_due_and_delivered(bench: Bench) -> None:
     bench.run([], 3.5)
     assert bench.source.times == [0, 1, 2, 3]
     assert [sample.sequence for sample in bench.samples] == [1, 2, 3, 4]
 
 
-def test_a_new_demand_is_asked_for_at_once(bench: Bench) -> None:
+def test_a_new_demand_is_measured_at_once(bench: Bench) -> None:
     demand = Demand(shown_metrics=('total_energy',))
     bench.run([(0.4, lambda: bench.sampler.demand(demand))], 1.5)
-    assert bench.source.asked == [(0, Demand()), (0.4, demand), (1, demand)]
+    assert bench.source.calls == [(0, Demand()), (0.4, demand), (1, demand)]
 
 
-def test_the_same_demand_again_wakes_nobody(bench: Bench) -> None:
+def test_the_same_demand_again_takes_no_sample(bench: Bench) -> None:
     bench.run([(0.4, lambda: bench.sampler.demand(Demand()))], 1.5)
     assert bench.source.times == [0, 1]
 
 
-def test_demands_that_follow_closely_share_a_sample(bench: Bench) -> None:
+def test_demands_in_quick_succession_share_a_sample(bench: Bench) -> None:
     def show(*names: str) -> Callable[[], None]:
         return lambda: bench.sampler.demand(Demand(shown_metrics=names))
 
     bench.run([(0.01, show('a')), (0.02, show('a', 'b')), (0.03, show('c'))], 0.5)
     assert bench.source.times == [0, MIN_PAUSE_SECONDS]
-    assert bench.source.asked[-1][1].shown_metrics == ('c',)
+    assert bench.source.calls[-1][1].shown_metrics == ('c',)
 
 
-def test_refresh_asks_for_everything(bench: Bench) -> None:
+def test_refresh_takes_a_sample_at_once(bench: Bench) -> None:
     bench.run([(0.5, bench.sampler.refresh)], 0.9)
     assert bench.source.times == [0, 0.5]
     assert bench.source.refreshed == 1
 
 
-def test_an_error_becomes_a_problem_and_the_thread_goes_on(bench: Bench) -> None:
+def test_an_error_becomes_a_problem_and_the_thread_continues(bench: Bench) -> None:
     def fail() -> None:
         raise RuntimeError('disk on fire')
 
@@ -138,15 +138,15 @@ def test_an_error_becomes_a_problem_and_the_thread_goes_on(bench: Bench) -> None
         ],
         2 + ERROR_PAUSE_SECONDS + 0.5,
     )
-    first, second, failed, healed = bench.samples
+    first, second, failed, recovered = bench.samples
     assert failed.timestamp == second.timestamp
     assert failed.sequence > second.sequence > first.sequence
     assert failed.problems == (Problem('monitor', 'source', 'RuntimeError: disk on fire', 'error'),)
-    assert healed.problems == ()
-    assert healed.timestamp == 2 + ERROR_PAUSE_SECONDS
+    assert recovered.problems == ()
+    assert recovered.timestamp == 2 + ERROR_PAUSE_SECONDS
 
 
-def test_an_error_at_the_very_first_sample_is_shown_too(bench: Bench) -> None:
+def test_an_error_at_the_first_sample_is_a_problem_too(bench: Bench) -> None:
     def fail() -> None:
         raise OSError(5, 'Input/output error')
 
@@ -156,7 +156,7 @@ def test_an_error_at_the_very_first_sample_is_shown_too(bench: Bench) -> None:
     assert 'Input/output error' in bench.samples[0].problems[0].reason
 
 
-def test_a_receiver_that_fails_hears_of_it_with_the_next_sample(bench: Bench) -> None:
+def test_a_failed_delivery_is_a_problem_of_the_next_sample(bench: Bench) -> None:
     received = []
 
     def receive(sample: Sample) -> None:
@@ -189,7 +189,7 @@ def test_stop_does_not_wait_for_the_next_tick() -> None:
     assert sampler.stop()
 
 
-def test_stop_leaves_a_sample_in_the_making_behind() -> None:
+def test_stop_does_not_wait_for_a_hanging_sample() -> None:
     source = FakeSource(ScriptedTime())
     inside, let_go = threading.Event(), threading.Event()
 
@@ -206,14 +206,14 @@ def test_stop_leaves_a_sample_in_the_making_behind() -> None:
     assert sampler.stop(30)
 
 
-def test_a_demand_is_taken_while_a_sample_is_in_the_making() -> None:
+def test_setting_a_demand_does_not_wait_for_a_hanging_sample() -> None:
     source = FakeSource(ScriptedTime())
     inside, let_go, again = threading.Event(), threading.Event(), threading.Event()
 
     def hang() -> None:
         inside.set()
         assert let_go.wait(PATIENCE)
-        if len(source.asked) == 2:
+        if len(source.calls) == 2:
             again.set()
 
     source.act = hang
@@ -223,11 +223,11 @@ def test_a_demand_is_taken_while_a_sample_is_in_the_making() -> None:
     sampler.demand(Demand(processes=False))  # does not block
     let_go.set()
     assert again.wait(PATIENCE)
-    assert not source.asked[1][1].processes
+    assert not source.calls[1][1].processes
     assert sampler.stop(30)
 
 
-def test_a_sampler_can_be_started_again_and_never_twice() -> None:
+def test_a_sampler_can_be_restarted_and_runs_once() -> None:
     source = FakeSource(ScriptedTime())
     source.due = 1e12
     taken: queue.Queue[Sample] = queue.Queue()

@@ -13,7 +13,7 @@ from nvitop.sampling.value import known_value, value_of
 
 
 @pytest.mark.parametrize('metric', METRICS, ids=lambda metric: metric.name)
-def test_na_becomes_none_whatever_the_metric(metric: Metric) -> None:
+def test_na_becomes_none(metric: Metric) -> None:
     assert value_of(metric, NA) is None
 
 
@@ -53,12 +53,12 @@ def test_values_are_plain(name: str, raw: object, value: object) -> None:
         ('memory_used', '1 GiB', 'not a number'),
     ],
 )
-def test_what_cannot_be_true_is_refused_in_words(name: str, raw: object, words: str) -> None:
+def test_implausible_values_are_refused(name: str, raw: object, words: str) -> None:
     with pytest.raises(ImpossibleAnswer, match=words):
         value_of(METRICS_BY_NAME[name], raw)
 
 
-def test_only_what_can_be_negative_may_be() -> None:
+def test_only_a_margin_may_be_negative() -> None:
     (margin,) = metrics_named(['temperature_margin'])
     assert value_of(margin, -6) == -6
     for raw in (-300, 300):
@@ -66,7 +66,7 @@ def test_only_what_can_be_negative_may_be() -> None:
             value_of(margin, raw)
 
 
-def test_known_value_takes_na_away_only() -> None:
+def test_known_value_replaces_only_na() -> None:
     assert known_value(NA) is None
     assert known_value('') == ''
     assert known_value(0) == 0

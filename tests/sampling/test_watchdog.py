@@ -14,12 +14,12 @@ LIMIT = 2.0
 
 
 class Bench:
-    """A lane on a clock turned by hand, and steps that hang until they are let go."""
+    """A watchdog on a manual clock, and steps that hang until they are let go."""
 
     def __init__(self) -> None:
         self.clock = Clock()
         self.threads: list[threading.Thread] = []
-        self.lane = Watchdog(
+        self.watchdog = Watchdog(
             clock=self.clock,
             start_thread=self.start,
             condition=self.clock.condition,
@@ -33,13 +33,13 @@ class Bench:
         thread.start()
 
     def hang(self, seconds: float = LIMIT) -> str:
-        """A call that does not come back: time passes, then it blocks."""
+        """A call that does not return: time passes, then it blocks."""
         self.clock.turn(seconds)
         assert self.let_go.wait(PATIENCE)
         return 'late'
 
     def run(self, *hanging: str, names: str = 'abc') -> dict[object, str]:
-        outcomes = self.lane.run(
+        outcomes = self.watchdog.run(
             {name: (self.hang if name in hanging else name.upper) for name in names}, limit=LIMIT
         )
         return {
@@ -62,80 +62,80 @@ def bench() -> Iterator[Bench]:
     bench.join()
 
 
-def test_steps_run_in_order_in_one_thread_beside_the_caller(bench: Bench) -> None:
+def test_steps_run_in_order_in_one_other_thread(bench: Bench) -> None:
     seen: list[tuple[str, int]] = []
     steps = {name: (lambda n=name: seen.append((n, threading.get_ident()))) for name in 'abc'}
-    bench.lane.run(steps, limit=LIMIT)
+    bench.watchdog.run(steps, limit=LIMIT)
     assert [name for name, _ in seen] == ['a', 'b', 'c']
     assert len({ident for _, ident in seen}) == 1
     assert seen[0][1] != threading.get_ident()
     assert len(bench.threads) == 1
 
 
-def test_the_next_round_runs_in_the_same_thread() -> None:
+def test_rounds_share_a_thread() -> None:
     started = []
 
     def start(name: str, target: Callable[[], None]) -> None:
         started.append(name)
         watchdog.start_daemon(name, target)
 
-    lane = Watchdog(start_thread=start, spare_seconds=PATIENCE)
+    dog = Watchdog(start_thread=start, spare_seconds=PATIENCE)
     for _ in range(50):
-        outcomes = lane.run({'a': threading.get_ident, 'b': threading.get_ident}, limit=PATIENCE)
+        outcomes = dog.run({'a': threading.get_ident, 'b': threading.get_ident}, limit=PATIENCE)
         assert outcomes['a'].value == outcomes['b'].value
     assert len(started) == 1
 
 
-def test_a_thread_that_was_left_behind_takes_no_more_work(bench: Bench) -> None:
-    lane = Watchdog(
+def test_an_abandoned_thread_gets_no_more_work(bench: Bench) -> None:
+    dog = Watchdog(
         clock=bench.clock,
         start_thread=bench.start,
         condition=bench.clock.condition,
         spare_seconds=0.1,
     )
     steps: dict[str, Callable[[], object]] = {'a': bench.hang, 'b': threading.get_ident}
-    lane.run(steps, limit=LIMIT)
+    dog.run(steps, limit=LIMIT)
     stuck, *others = bench.threads
     for _ in range(10):
-        outcome = lane.run({'b': threading.get_ident}, limit=LIMIT)['b']
+        outcome = dog.run({'b': threading.get_ident}, limit=LIMIT)['b']
         assert outcome.value != stuck.ident
     assert len(others) <= 2
 
 
-def test_nothing_to_do_starts_no_thread(bench: Bench) -> None:
-    assert bench.lane.run({}, limit=LIMIT) == {}
+def test_an_empty_round_starts_no_thread(bench: Bench) -> None:
+    assert bench.watchdog.run({}, limit=LIMIT) == {}
     assert bench.threads == []
 
 
-def test_an_error_is_an_outcome_and_the_others_go_on(bench: Bench) -> None:
+def test_an_error_is_an_outcome_and_the_other_steps_run(bench: Bench) -> None:
     error = ValueError('no')
 
     def fail() -> str:
         raise error
 
-    outcomes = bench.lane.run({'a': fail, 'b': lambda: 'B'}, limit=LIMIT)
+    outcomes = bench.watchdog.run({'a': fail, 'b': lambda: 'B'}, limit=LIMIT)
     assert outcomes['a'].error is error
     assert not outcomes['a'].timed_out
     assert outcomes['b'].value == 'B'
 
 
-def test_a_step_that_hangs_does_not_blind_the_others(bench: Bench) -> None:
+def test_the_other_steps_run_when_one_hangs(bench: Bench) -> None:
     assert bench.run('b') == {'a': 'A', 'b': 'timed out', 'c': 'C'}
-    assert bench.lane.threads_inside == 1
+    assert bench.watchdog.threads_inside == 1
 
 
-def test_the_last_step_may_hang_too_and_all_of_them(bench: Bench) -> None:
+def test_the_last_step_or_all_of_them_may_hang(bench: Bench) -> None:
     assert bench.run('c') == {'a': 'A', 'b': 'B', 'c': 'timed out'}
     assert bench.run('a', 'b') == {'a': 'timed out', 'b': 'timed out', 'c': 'timed out'}
-    assert bench.lane.threads_inside == 3
+    assert bench.watchdog.threads_inside == 3
 
 
-def test_while_the_program_itself_stands_still_nobody_is_silent(bench: Bench) -> None:
+def test_nothing_times_out_while_the_process_is_suspended(bench: Bench) -> None:
     inside = threading.Event()
     stops = iter([60.0, 60.0])
 
     class Stopped(threading.Condition):
-        """The program is stopped and continued while it waits, as by Ctrl-Z and fg."""
+        """Suspends the process during a wait, like Ctrl-Z and fg."""
 
         def wait(self, timeout: float | None = None) -> bool:
             seconds = next(stops, None) if inside.is_set() else 0.0
@@ -151,36 +151,36 @@ def test_while_the_program_itself_stands_still_nobody_is_silent(bench: Bench) ->
         inside.set()
         return bench.let_go.wait(PATIENCE)
 
-    lane = Watchdog(
+    dog = Watchdog(
         clock=bench.clock, start_thread=bench.start, condition=Stopped(), spare_seconds=0.0
     )
-    outcome = lane.run({'a': step}, limit=LIMIT)['a']
+    outcome = dog.run({'a': step}, limit=LIMIT)['a']
     assert outcome.value is True
 
 
-def test_a_subject_that_is_silent_is_not_waited_for_again(bench: Bench) -> None:
+def test_a_silent_subject_is_not_waited_for_again(bench: Bench) -> None:
     bench.run('b')
     before = bench.clock.now
-    outcomes = bench.lane.run({'a': lambda: 'A', 'b': bench.hang}, limit=LIMIT)
+    outcomes = bench.watchdog.run({'a': lambda: 'A', 'b': bench.hang}, limit=LIMIT)
     assert bench.clock.now == before
     assert outcomes['b'].silent_seconds == LIMIT
-    assert bench.lane.threads_inside == 1
+    assert bench.watchdog.threads_inside == 1
 
 
-def test_a_subject_is_tried_again_on_the_side_with_back_off(bench: Bench) -> None:
+def test_trials_of_a_silent_subject_back_off(bench: Bench) -> None:
     bench.run('b')
     silent_from = bench.clock.now
     trials = []
     for _ in range(40):
         bench.clock.now += 1.0
         before = len(bench.threads)
-        bench.lane.run({'b': lambda: bench.let_go.wait(PATIENCE)}, limit=LIMIT)
+        bench.watchdog.run({'b': lambda: bench.let_go.wait(PATIENCE)}, limit=LIMIT)
         trials += [bench.clock.now - silent_from] * (len(bench.threads) - before)
     assert trials == [watchdog.FIRST_RETRY_SECONDS, 2 * watchdog.FIRST_RETRY_SECONDS]
-    assert bench.lane.threads_inside == watchdog.MAX_THREADS_INSIDE == 3
+    assert bench.watchdog.threads_inside == watchdog.MAX_THREADS_INSIDE == 3
 
 
-def test_a_subject_that_answers_a_trial_is_back(bench: Bench) -> None:
+def test_a_subject_whose_trial_returns_recovers(bench: Bench) -> None:
     bench.run('b')
     bench.clock.now += watchdog.FIRST_RETRY_SECONDS
     assert bench.run()['b'] == 'timed out'
@@ -189,72 +189,72 @@ def test_a_subject_that_answers_a_trial_is_back(bench: Bench) -> None:
     assert bench.run() == {'a': 'A', 'b': 'B', 'c': 'C'}
 
 
-def test_a_subject_whose_call_came_back_is_tried_at_once(bench: Bench) -> None:
+def test_a_subject_whose_hung_call_returns_is_tried_at_once(bench: Bench) -> None:
     bench.run('b')
     bench.join()
-    assert bench.lane.threads_inside == 0
+    assert bench.watchdog.threads_inside == 0
     assert bench.run()['b'] == 'timed out'
     bench.join()
     assert bench.run()['b'] == 'B'
 
 
-def test_a_call_that_came_back_makes_room_for_one_more_and_not_for_two(bench: Bench) -> None:
+def test_a_returned_call_makes_room_for_one_more_trial(bench: Bench) -> None:
     bench.run('b')
     bench.join()
     bench.let_go = threading.Event()
     for _ in range(9):
         bench.clock.now += watchdog.LAST_RETRY_SECONDS
-        bench.lane.run({'b': lambda: bench.let_go.wait(PATIENCE)}, limit=LIMIT)
-    assert bench.lane.threads_inside == watchdog.MAX_THREADS_INSIDE
+        bench.watchdog.run({'b': lambda: bench.let_go.wait(PATIENCE)}, limit=LIMIT)
+    assert bench.watchdog.threads_inside == watchdog.MAX_THREADS_INSIDE
 
 
-def test_a_subject_that_answers_too_late_is_not_back(bench: Bench) -> None:
+def test_a_subject_whose_trial_is_late_stays_silent(bench: Bench) -> None:
     bench.run('b')
     bench.join()
     steps = {'b': lambda: bench.clock.turn(LIMIT + 0.1)}
-    bench.lane.run(steps, limit=LIMIT)
+    bench.watchdog.run(steps, limit=LIMIT)
     bench.join()
-    assert bench.lane.run({'b': lambda: None}, limit=LIMIT)['b'].timed_out
+    assert bench.watchdog.run({'b': lambda: None}, limit=LIMIT)['b'].timed_out
 
 
-def test_the_pause_between_trials_does_not_grow_for_ever(bench: Bench) -> None:
+def test_the_pause_between_trials_is_bounded(bench: Bench) -> None:
     bench.run('b')
     bench.join()
     steps = {'b': lambda: bench.clock.turn(LIMIT + 0.1)}
     for _ in range(12):
         bench.clock.now += watchdog.LAST_RETRY_SECONDS
         before = len(bench.threads)
-        assert bench.lane.run(steps, limit=LIMIT)['b'].timed_out
+        assert bench.watchdog.run(steps, limit=LIMIT)['b'].timed_out
         assert len(bench.threads) == before + 1
         bench.join()
 
 
-def test_what_a_call_left_behind_brings_back_is_thrown_away(bench: Bench) -> None:
+def test_the_result_of_an_abandoned_call_is_dropped(bench: Bench) -> None:
     bench.run('a', names='a')
     bench.join()
     assert bench.run(names='a') == {'a': 'timed out'}
 
 
-def test_a_forgotten_subject_is_asked_like_any_other(bench: Bench) -> None:
+def test_a_forgotten_subject_runs_again(bench: Bench) -> None:
     bench.run('b')
-    bench.lane.forget('b')
+    bench.watchdog.forget('b')
     assert bench.run()['b'] == 'B'
 
 
-def test_a_slow_round_of_quick_steps_times_nothing_out(bench: Bench) -> None:
+def test_the_limit_applies_to_each_step(bench: Bench) -> None:
     steps = {i: (lambda: bench.clock.turn(LIMIT * 0.9)) for i in range(5)}
-    outcomes = bench.lane.run(steps, limit=LIMIT)
+    outcomes = bench.watchdog.run(steps, limit=LIMIT)
     assert not any(outcome.timed_out for outcome in outcomes.values())
 
 
-def test_after_an_interrupt_the_thread_ends_with_its_step(bench: Bench) -> None:
+def test_an_interrupt_ends_the_round_after_the_current_step(bench: Bench) -> None:
     class Interrupted(threading.Condition):
         def wait(self, timeout: float | None = None) -> bool:
             if threading.current_thread() is threading.main_thread():
                 raise KeyboardInterrupt
             return super().wait(timeout)
 
-    lane = Watchdog(
+    dog = Watchdog(
         clock=bench.clock, start_thread=bench.start, condition=Interrupted(), spare_seconds=0.0
     )
     done = []
@@ -263,6 +263,6 @@ def test_after_an_interrupt_the_thread_ends_with_its_step(bench: Bench) -> None:
         bench.let_go.wait(PATIENCE)
 
     with pytest.raises(KeyboardInterrupt):
-        lane.run({'a': first, 'b': lambda: done.append('b')}, limit=LIMIT)
+        dog.run({'a': first, 'b': lambda: done.append('b')}, limit=LIMIT)
     bench.join()
     assert done == []

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-import re
-from typing import Iterable, Sequence
+from typing import TYPE_CHECKING, Iterable, Sequence
 
 from nvitop.sampling.types import DeviceKey
+
+if TYPE_CHECKING:
+    from nvitop.sampling.types import Subject
 
 
 def devices_text(devices: Sequence[DeviceKey]) -> str:
@@ -30,25 +32,36 @@ def join_labels(labels: Iterable[str]) -> str:
     )
 
 
-def subjects_text(subjects: Sequence[str]) -> str:
-    """What problems are about: ``device 3``, ``devices 0-7``, ``process 42, host``."""
-    by_noun: dict[str, list[str]] = {}
+def subjects_text(subjects: Iterable[Subject]) -> str:
+    """Return the subjects of problems: ``device 3``, ``devices 0-7``, ``process 42, host``."""
+    devices: set[DeviceKey] = set()
+    pids: set[int] = set()
+    words: set[str] = set()
+    order: dict[str, None] = {}
     for subject in subjects:
-        noun, _, label = subject.partition(' ')
-        by_noun.setdefault(noun, []).append(label)
-    parts = []
-    for noun, labels in by_noun.items():
-        unique = sorted(set(labels), key=_order)
-        plural = 'es' if noun.endswith('s') else 's'
-        parts.append(f'{noun}{plural if len(unique) > 1 else ""} {join_labels(unique)}'.rstrip())
-    return ', '.join(parts)
+        if isinstance(subject, DeviceKey):
+            devices.add(subject)
+            order['device'] = None
+        elif isinstance(subject, int):
+            pids.add(subject)
+            order['process'] = None
+        else:
+            words.add(subject)
+            order[subject] = None
+    labels = {
+        'device': [key.label for key in sorted(devices)],
+        'process': [str(pid) for pid in sorted(pids)],
+    }
+    return ', '.join(_counted(noun, labels[noun]) if noun in labels else noun for noun in order)
 
 
-def subject_order(subject: str) -> tuple[str, list[int]]:
-    """By which subjects are sorted: what has one and what several share beside one another."""
-    noun, _, labels = subject.partition(' ')
-    return noun[: len('device')], [int(number) for number in re.findall(r'\d+', labels)]
+def subject_order(subject: Subject) -> tuple[str, int, int]:
+    """Return the sort key of a subject: devices first, then driver, host, monitor, processes."""
+    if isinstance(subject, DeviceKey):
+        return 'device', subject.physical_index, subject.mig_index
+    return (subject, 0, 0) if isinstance(subject, str) else ('process', subject, 0)
 
 
-def _order(label: str) -> tuple[list[int], str]:
-    return [int(part) for part in label.split(':') if part.isdecimal()], label
+def _counted(noun: str, labels: Sequence[str]) -> str:
+    plural = f'{noun}es' if noun.endswith('s') else f'{noun}s'
+    return f'{plural if len(labels) > 1 else noun} {join_labels(labels)}'

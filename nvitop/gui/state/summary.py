@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Sequence
+from typing import TYPE_CHECKING, Iterable, Sequence
 
 from nvitop.gui.state.ranges import subject_order, subjects_text
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (
     NO_FAILURES,
+    PROCESSES,
+    STATUS,
     Cost,
     DeviceKey,
     DeviceSample,
@@ -17,8 +19,9 @@ from nvitop.sampling.types import (
     Sample,
 )
 
-#: What is asked for the processes of a device, by which problems with it are known.
-_LIST = 'nvmlDeviceGetComputeRunningProcesses'
+if TYPE_CHECKING:
+    from nvitop.sampling.types import ProblemKind, Subject
+
 #: Maximum number of problems; those not seen for the longest time are forgotten first.
 MAX_PROBLEMS = 500
 #: Kinds of problems whose reason may differ from sample to sample.
@@ -32,11 +35,10 @@ MAX_COSTS = 60
 class ProblemCount(NamedTuple):
     """A problem, the times it was first and last seen, and the number of samples that had it."""
 
-    #: ``'device 3'``; ``'devices 0-7'`` in a line for several.
-    subject: str
+    subject: Subject
     what: str
     reason: str
-    kind: str
+    kind: ProblemKind
     first: float
     last: float
     times: int = 1
@@ -46,6 +48,26 @@ class ProblemCount(NamedTuple):
     @property
     def is_failure(self) -> bool:
         """Whether it is a failure, as in :attr:`nvitop.sampling.types.Problem.is_failure`."""
+        return self.kind not in NO_FAILURES
+
+
+class ProblemLine(NamedTuple):
+    """A line of the problems screen: a problem that several subjects may share."""
+
+    #: For people: ``'devices 0-7'``.
+    subject: str
+    what: str
+    reason: str
+    kind: ProblemKind
+    first: float
+    last: float
+    #: The most of any subject.
+    times: int
+    is_current: bool
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether something fails or failed."""
         return self.kind not in NO_FAILURES
 
 
@@ -86,7 +108,7 @@ def devices_without_list(sample: Sample) -> list[DeviceKey]:
     silent = {
         problem.device
         for problem in sample.problems
-        if problem.what == _LIST and problem.kind != 'impossible'
+        if problem.what == PROCESSES and problem.kind != 'impossible'
     }
     devices = sample.devices if silent else ()
     return [device.key for device in devices if device.status == 'ok' and device.key in silent]
@@ -149,40 +171,42 @@ def _summarize(username: str | None, rows: list[ProcessSample]) -> UserSummary:
     )
 
 
-def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
+def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemLine, ...]:
     """Return the lines of the problems screen: failures before missing values, present before past.
 
     The same problem of several devices or processes is one line, with the highest of their counts.
     A missing value is never past: it is still missing while its device is lost.
     """
-    groups: dict[tuple[str, str, str, bool], list[ProblemCount]] = {}
+    groups: dict[tuple[str, str, ProblemKind, bool], list[ProblemCount]] = {}
     for row in counts:
         is_past = row.is_failure and not row.is_current
         groups.setdefault((row.what, row.reason, row.kind, is_past), []).append(row)
-    lines = [
-        ProblemCount(
-            subjects_text([row.subject for row in rows]),
-            what,
-            reason,
-            kind,
-            min(row.first for row in rows),
-            max(row.last for row in rows),
-            max(row.times for row in rows),
-            any(row.is_current for row in rows),
-        )
-        for (what, reason, kind, _), rows in groups.items()
-    ]
-    lines.sort(key=_gravity)
-    return tuple(lines)
+    return tuple(_line(rows) for rows in sorted(groups.values(), key=_gravity))
 
 
-def _gravity(line: ProblemCount) -> tuple[object, ...]:
-    """Return the sort key. Whole devices come before their values; problems of a device stay
-    together."""
-    is_past = not line.is_current
-    is_part = is_past or line.what != 'status'
-    place = (-line.last, subject_order(line.subject), line.what)
-    return (not line.is_failure, line.kind == 'na', is_past, is_part, *place)
+def _line(rows: list[ProblemCount]) -> ProblemLine:
+    first = rows[0]
+    return ProblemLine(
+        subjects_text(row.subject for row in rows),
+        first.what,
+        first.reason,
+        first.kind,
+        min(row.first for row in rows),
+        max(row.last for row in rows),
+        max(row.times for row in rows),
+        any(row.is_current for row in rows),
+    )
+
+
+def _gravity(rows: list[ProblemCount]) -> tuple[object, ...]:
+    """Return the sort key of a line: devices that do not respond come before single values, and the
+    problems of one device are together."""
+    first = rows[0]
+    is_past = not any(row.is_current for row in rows)
+    is_part = is_past or first.what != STATUS
+    subjects = sorted(subject_order(row.subject) for row in rows)
+    place = (-max(row.last for row in rows), subjects, first.what)
+    return (not first.is_failure, first.kind == 'na', is_past, is_part, *place)
 
 
 class OwnCost(NamedTuple):
@@ -219,18 +243,18 @@ def count_problems(
     """Return the counts after one more sample: current problems first, then the most recent."""
     table = {_identity(row): row._replace(is_current=False) for row in counts}
     for problem in problems:
-        subject, what, reason, kind, _ = problem
+        subject, what, reason, kind = problem
         row = table.get(_identity(problem))
         table[_identity(problem)] = (
             ProblemCount(subject, what, reason, kind, now, now)
             if row is None
             else row._replace(reason=reason, last=now, times=row.times + 1, is_current=True)
         )
-    rows = sorted(table.values(), key=lambda row: (-row.last, row.subject, row.what))
+    rows = sorted(table.values(), key=lambda row: (-row.last, subject_order(row.subject), row.what))
     return tuple(rows[:MAX_PROBLEMS])
 
 
-def _identity(problem: Problem | ProblemCount) -> tuple[str, str, str]:
+def _identity(problem: Problem | ProblemCount) -> tuple[Subject, str, str]:
     """Return what makes two problems the same. Times and implausible values in a reason do not."""
     reason = problem.kind if problem.kind in _VARYING else problem.reason
     return problem.subject, problem.what, reason
@@ -242,7 +266,7 @@ def has_failures(counts: Iterable[ProblemCount], now: float) -> bool:
 
 
 def note_problem(
-    counts: Sequence[ProblemCount], subject: str, what: str, reason: str, now: float
+    counts: Sequence[ProblemCount], subject: Subject, what: str, reason: str, now: float
 ) -> tuple[ProblemCount, ...]:
     """Return the counts after a failure outside of samples: a signal that was not sent."""
     table = {(row.subject, row.what, row.reason): row for row in counts}

@@ -202,7 +202,7 @@ def _show_outcome(state: AppState, event: SignalSent) -> AppState:
     state = note_outcome(state, event.signal, event.key.pid, outcome, is_error=is_error)
     if not is_error:
         return state
-    subject = f'process {event.key.pid}'
+    subject = event.key.pid
     # While the display is frozen, both problem lists get it.
     tally, frozen = (
         each._replace(

@@ -99,7 +99,7 @@ def lost_cells(device: DeviceSample, form: str, width: int, first: int) -> list[
     label = f'{device.key.label:>{LABEL}}'
     if device.key.is_mig or form in (DENSE, NARROW):
         return [[_with_reason(f'{label} ', reason, width)]]
-    if device.info.name.startswith('ERROR: '):
+    if device.info.name is None:
         # It has never responded: its name would only repeat the reason.
         lines = [[_with_reason(f'{label}  ', reason, width)]]
         return [*lines, ['']] if form == FULL else lines

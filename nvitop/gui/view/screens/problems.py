@@ -13,7 +13,7 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lines import lines_layout
-from nvitop.gui.state.summary import ProblemCount, own_cost, problem_lines
+from nvitop.gui.state.summary import ProblemLine, own_cost, problem_lines
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import title_hints
@@ -32,8 +32,6 @@ _WIDEST = (24, 40, 25)
 _SUBJECT = 12
 #: Kinds of problems after which a device still responds.
 _WARNINGS = frozenset({'impossible', 'slow'})
-#: Common prefix of NVML functions, which is left out if there is no room.
-_GETTER = 'nvmlDeviceGet'
 
 
 def draw_problems(buf: Buffer, state: AppState) -> None:
@@ -65,7 +63,7 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     draw_bar_row(buf, buf.height - 1, f'{pad(_cost(state, room), room)}{seen}')
 
 
-def _title(lines: tuple[ProblemCount, ...], with_all: int, room: int) -> str:
+def _title(lines: tuple[ProblemLine, ...], with_all: int, room: int) -> str:
     """Return the number of lines of each kind, in the order of the lines, in words that fit.
 
     ``with_all`` is the room next to all badges and a hint, ``room`` that next to the badges that
@@ -90,7 +88,7 @@ def _title(lines: tuple[ProblemCount, ...], with_all: int, room: int) -> str:
     return fit_title((f'Problems: {text}', text), (), room)
 
 
-def _places(lines: tuple[ProblemCount, ...], width: int) -> tuple[PlacedColumn, ...]:
+def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[PlacedColumn, ...]:
     """Return the columns: texts share the cells that the numbers leave, as wide as they need."""
     last, first, times, *texts = PROBLEM_COLUMNS
     numbers: tuple[Column, ...] = (
@@ -110,11 +108,11 @@ def _places(lines: tuple[ProblemCount, ...], width: int) -> tuple[PlacedColumn, 
     )
 
 
-def _wanted(lines: tuple[ProblemCount, ...], column: Column) -> int:
+def _wanted(lines: tuple[ProblemLine, ...], column: Column) -> int:
     return max([column.width, *(cell_width(safe(getattr(line, column.name))) for line in lines)])
 
 
-def _text(place: PlacedColumn, line: ProblemCount, state: AppState) -> str:
+def _text(place: PlacedColumn, line: ProblemLine, state: AppState) -> str:
     name = place.column.name
     if name == 'last':
         if line.is_current:
@@ -125,13 +123,10 @@ def _text(place: PlacedColumn, line: ProblemCount, state: AppState) -> str:
         return fmt.format_moment(line.first, state.timestamp)
     if name == 'times':
         return fmt.format_count(line.times)
-    text = safe(str(getattr(line, name)))
-    if name == 'what' and text.startswith(_GETTER) and cell_width(text) > place.width:
-        return f'..{text[len(_GETTER) :]}'
-    return text
+    return safe(str(getattr(line, name)))
 
 
-def _in_full(line: ProblemCount, state: AppState, area: Rect) -> str:
+def _in_full(line: ProblemLine, state: AppState, area: Rect) -> str:
     """Return the whole line in words, with its times if they fit."""
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
     often = f'{line.times} times'
@@ -144,7 +139,7 @@ def _in_full(line: ProblemCount, state: AppState, area: Rect) -> str:
     return with_times if len(wrap(with_times, area.width - 2)) <= area.height else text
 
 
-def _style(line: ProblemCount) -> Style:
+def _style(line: ProblemLine) -> Style:
     if not line.is_current:
         return _DIM
     if not line.is_failure:

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads one device: live object in, plain values out, with the reason for every gap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+from nvitop.api import libnvml
+from nvitop.api.device import Device, MigDevice
+from nvitop.api.libnvml import _errors
+from nvitop.api.reading import ImpossibleAnswer
+from nvitop.api.utils import NA
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
+from nvitop.sampling.types import (
+    GRAPHICS_PROCESSES,
+    MPS_PROCESSES,
+    PROCESS_UTILIZATION,
+    PROCESSES,
+    STATUS,
+    DeviceInfo,
+    DeviceKey,
+    DeviceSample,
+    Problem,
+)
+from nvitop.sampling.value import known_value, value_of
+
+if TYPE_CHECKING:
+    from nvitop.api.device.process import ProcessUsage
+    from nvitop.api.metrics import Metric
+    from nvitop.api.reading import Reason
+    from nvitop.sampling.plan import Due
+    from nvitop.sampling.types import DeviceStatus, ProblemKind, Value
+
+_PROCESS_LISTS = {
+    PROCESSES: 'nvmlDeviceGetComputeRunningProcesses',
+    GRAPHICS_PROCESSES: 'nvmlDeviceGetGraphicsRunningProcesses',
+    MPS_PROCESSES: 'nvmlDeviceGetMPSComputeRunningProcesses',
+}
+_UTILIZATION_FUNCTION = 'nvmlDeviceGetProcessUtilization'
+#: What NVML reports neither for a partitioned GPU nor for its MIG devices.
+_NOT_WITH_MIG = {PROCESS_UTILIZATION, 'gpu_utilization', 'memory_utilization'} | {
+    f'{engine}_utilization' for engine in ('encoder', 'decoder', 'jpeg', 'ofa')
+}
+#: Metrics by which people identify a GPU.
+_IDENTITY = frozenset({'name', 'bus_id'})
+#: Usage of a process whose list cannot be read now.
+_UNKNOWN_USAGE: dict[str, Any] = {
+    'gpu_memory': NA,
+    'gpu_sm_utilization': NA,
+    'gpu_memory_utilization': NA,
+    'gpu_encoder_utilization': NA,
+    'gpu_decoder_utilization': NA,
+}
+
+
+class ProcessRecord(NamedTuple):
+    """A process as its device reports it."""
+
+    device: DeviceKey
+    usage: ProcessUsage
+    #: Memory of the device.
+    memory_total_bytes: int | None = None
+
+
+class DeviceLostError(Exception):
+    """A device no longer responds; the text is the driver's."""
+
+    def __init__(self, error: libnvml.NVMLError) -> None:
+        super().__init__(str(error))
+        self.error = error
+        #: Status of the device from now on.
+        self.status: DeviceStatus = 'lost' if _errors.is_lost(error) else 'error'
+
+
+class DeviceReader:
+    """Reads the metrics of one device when they are due.
+
+    Static metrics are read once. Unsupported metrics are skipped except when slow metrics are due.
+    """
+
+    def __init__(self, device: Device, key: DeviceKey, info: DeviceInfo | None = None) -> None:
+        self.device = device
+        self.key = key
+        self.sample = DeviceSample(key, info or DeviceInfo(key, key.physical_index))
+        #: Its processes, as last listed.
+        self.processes: tuple[ProcessRecord, ...] = ()
+        #: Metrics measured between two readings, of which the last reading was the first.
+        self.begun: frozenset[str] = frozenset()
+        self._is_new = True
+        #: Static metrics that have not been read yet, and those that failed for now.
+        self._unread = [m for m in STATIC if m.name != 'index' and (m.mig or not key.is_mig)]
+        self._failed: list[Metric] = []
+        self._problems: dict[str, Problem] = {}
+        self._unsupported: set[str] = set()
+        #: Metrics that had a value at some time.
+        self._measured: set[str] = set()
+        #: Metrics of tier *shown* that are shown now.
+        self._shown: frozenset[Metric] = frozenset()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Why values are missing."""
+        return tuple(self._problems.values())
+
+    def read(self, due: Due) -> None:
+        """Measure what is due.
+
+        Raises:
+            DeviceLostError: The device no longer responds.
+        """
+        metrics = metrics_due(due)
+        with self.device.oneshot():
+            if due.slow or self._is_new:
+                self._read_instance()
+            self._read_static(self._static_due(due))
+            values = self._query_all(self._begin(self._supported(metrics, due)))
+            if due.processes:
+                self._read_processes(utilization=not due.skips_process_utilization)
+        extended = [m.field for m in metrics if m.tier == 'extended' and m.field in values]
+        if extended:
+            values['extended'] = tuple((field, values.pop(field)) for field in extended)
+        shown = frozenset(metric for metric in metrics if metric.tier == 'shown')
+        if due.fast:
+            for metric in self._shown - shown:
+                values[metric.field] = None
+                self._problems.pop(metric.name, None)
+            if any(map(_is_gpm, self._shown)) and not any(map(_is_gpm, shown)):
+                self.device.release_gpm()
+            self._shown = shown
+        else:
+            self._shown |= shown
+        self._problems.pop(STATUS, None)
+        self.sample = self.sample._replace(status='ok', reason='', **values)
+
+    def lose(self, status: DeviceStatus, reason: str) -> None:
+        """Drop all measured values; the reason replaces the other problems."""
+        self.sample = lost_sample(self.sample, status, reason)
+        self.processes = ()
+        self._problems = {STATUS: lost_problem(self.sample)}
+        self._shown = frozenset()
+
+    def _supported(self, metrics: Sequence[Metric], due: Due) -> list[Metric]:
+        return [
+            metric
+            for metric in metrics
+            if (metric.mig or not self.key.is_mig)
+            and (due.slow or metric.name not in self._unsupported)
+        ]
+
+    def _begin(self, metrics: list[Metric]) -> list[Metric]:
+        """Begin measurements between two readings; return the metrics that can be read now.
+
+        Without this, each GPU would wait for its own second reading, one after another.
+        """
+        running = {metric.begin for metric in self._shown}
+        missing = {metric.begin for metric in metrics} - running - {''}
+        for method in missing:
+            getattr(self.device, method)()
+        self.begun = frozenset(metric.name for metric in metrics if metric.begin in missing)
+        return [metric for metric in metrics if metric.begin not in missing]
+
+    # static metrics
+
+    def _static_due(self, due: Due) -> list[Metric]:
+        if due.slow:
+            self._unread += self._failed
+            self._failed = []
+        if due.metrics is not None:
+            return [metric for metric in self._unread if metric.name in due.metrics]
+        if self._is_new and due.devices:
+            return [metric for metric in self._unread if metric.name in REPORT_METRICS]
+        return self._unread if due.devices else []
+
+    def _read_instance(self) -> None:
+        """Read which part of its GPU a MIG device is, until all of it is known."""
+        device, info = self.device, self.sample.info
+        if not isinstance(device, MigDevice):
+            return
+        known: dict[str, Any] = {}
+        for name in ('gpu_instance_id', 'compute_instance_id', 'mig_profile'):
+            if getattr(info, name) is None:
+                known[name] = known_value(getattr(device, name)())
+        self.sample = self.sample._replace(info=info._replace(**known))
+
+    def _read_static(self, metrics: list[Metric]) -> None:
+        if not metrics:
+            return
+        self._is_new = False
+        self._unread = [metric for metric in self._unread if metric not in metrics]
+        # The identity first: then it is known even if the device hangs at the next query.
+        values = self._learn([metric for metric in metrics if metric.name in _IDENTITY])
+        values.update(self._learn([metric for metric in metrics if metric.name not in _IDENTITY]))
+        self._failed += [
+            metric
+            for metric in metrics
+            if values[metric.field] is None and metric.name not in self._unsupported
+        ]
+        if any(metric.name == 'memory_total' for metric in metrics):
+            is_unified = self.device.is_unified_memory()
+            info = self.sample.info._replace(is_unified_memory=is_unified)
+            self.sample = self.sample._replace(info=info)
+
+    def _learn(self, metrics: list[Metric]) -> dict[str, Any]:
+        values = self._query_all(metrics)
+        known = {field: value for field, value in values.items() if value is not None}
+        self.sample = self.sample._replace(info=self.sample.info._replace(**known))
+        return values
+
+    # queries
+
+    def _query_all(self, metrics: list[Metric]) -> dict[str, Any]:
+        errors: list[libnvml.NVMLError] = []
+        # If these metrics have always failed, another failure says nothing about the device.
+        is_meaningful = any(metric.name not in self._problems for metric in metrics)
+        values = {metric.field: self._query(metric, errors) for metric in metrics}
+        if is_meaningful and errors and all(value is None for value in values.values()):
+            serious = [error for error in errors if not _errors.is_lasting(error)]
+            if serious and len(metrics) > 2:
+                raise DeviceLostError(serious[0]) from serious[0]
+        return values
+
+    def _query(self, metric: Metric, errors: list[libnvml.NVMLError]) -> Value:
+        raw, reason = self.device.reading(metric.method)
+        value = None
+        try:
+            value = value_of(metric, raw)
+        except ImpossibleAnswer as error:
+            reason = error
+        if value is None:
+            self._note_gap(metric, reason, errors)
+        else:
+            self._problems.pop(metric.name, None)
+            self._unsupported.discard(metric.name)
+            self._measured.add(metric.name)
+        return value
+
+    def _note_gap(
+        self, metric: Metric, reason: Reason | None, errors: list[libnvml.NVMLError]
+    ) -> None:
+        if isinstance(reason, ImpossibleAnswer):
+            self._note(metric.name, str(reason), 'impossible')
+        elif reason is None:
+            # Without a first reading, what is measured between two readings has no value.
+            had_value = metric.name in self._measured and not metric.begin
+            kind: ProblemKind = 'error' if had_value else 'na'
+            text = (
+                'the driver no longer reports a value'
+                if had_value
+                else 'the driver reports no value'
+            )
+            self._note(metric.name, text, kind)
+        elif _errors.is_lost(reason):
+            raise DeviceLostError(reason) from reason
+        else:
+            errors.append(reason)
+            if _errors.is_lasting(reason):
+                self._unsupported.add(metric.name)
+            self._note_error(metric.name, reason)
+
+    # processes
+
+    def _read_processes(self, *, utilization: bool) -> None:
+        usages = self.device.process_usage(loads=utilization)
+        failed = False
+        for what, function in _PROCESS_LISTS.items():
+            error = libnvml.last_error(function, self.device.handle)
+            impossible = libnvml.impossible_answer(function, self.device.handle)
+            if error is not None:
+                if _errors.is_lost(error):
+                    raise DeviceLostError(error)
+                self._note_error(what, error)
+                failed |= not _errors.is_lasting(error)
+            elif impossible:
+                self._note(what, impossible, 'impossible')
+            else:
+                self._problems.pop(what, None)
+        total = known_value(self.device.memory_total()) if usages else None
+        records = [ProcessRecord(self.key, usage, total) for usage in usages.values()]
+        if failed:  # an unknown list is not empty, but its old numbers are not true now
+            records += [
+                record._replace(usage=record.usage._replace(**_UNKNOWN_USAGE))
+                for record in self.processes
+                if record.usage.pid not in usages
+            ]
+        self.processes = tuple(records)
+        self._note_utilization(
+            is_missing=utilization and any(r.usage.gpu_sm_utilization is NA for r in records)
+        )
+
+    def forget_processes(self) -> None:
+        """Forget its processes: they are listed for its MIG devices now."""
+        self.processes = ()
+        for what in (*_PROCESS_LISTS, PROCESS_UTILIZATION):
+            self._problems.pop(what, None)
+
+    def _note_utilization(self, *, is_missing: bool) -> None:
+        handle = self.device.handle
+        error = libnvml.last_error(_UTILIZATION_FUNCTION, handle) if is_missing else None
+        if error is None:
+            self._problems.pop(PROCESS_UTILIZATION, None)
+        else:
+            self._note_error(PROCESS_UTILIZATION, error)
+
+    # problems
+
+    def _note_error(self, what: str, error: libnvml.NVMLError) -> None:
+        is_mig = self.key.is_mig
+        is_lasting = _errors.is_harmless(error) if is_mig else _errors.is_lasting(error)
+        kind: ProblemKind = 'na' if is_lasting else 'error'
+        if _errors.is_denied(error):
+            kind = 'denied'
+        reason = str(error)
+        if kind == 'na' and what in _NOT_WITH_MIG:
+            reason += ' (MIG)' if is_mig or self.device.is_mig_mode_enabled() else ''
+        self._note(what, reason, kind)
+
+    def _note(self, what: str, reason: str, kind: ProblemKind) -> None:
+        self._problems[what] = Problem(self.key, what, reason, kind)
+
+
+def lost_sample(sample: DeviceSample, status: DeviceStatus, reason: str) -> DeviceSample:
+    """Return the sample of a device that does not respond: identity and reason, no measured values."""
+    return DeviceSample(sample.key, sample.info, status, reason)
+
+
+def lost_problem(sample: DeviceSample) -> Problem:
+    """Return the problem of a device whose status is not ``'ok'``."""
+    kind: ProblemKind = 'error'
+    if sample.status == 'lost' or sample.status == 'timed out':
+        kind = sample.status
+    return Problem(sample.key, STATUS, sample.reason, kind)
+
+
+def _is_gpm(metric: Metric) -> bool:
+    return metric.begin == 'begin_gpm'

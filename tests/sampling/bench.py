@@ -1,0 +1,102 @@
+"""A simulated machine on a manual clock, and a source that samples it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable
+
+from nvitop import simulation
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import Demand, DeviceSample, Problem, Sample
+from nvitop.sampling.watchdog import Watchdog
+from tests.patience import PATIENCE
+from tests.sampling.fakes import Clock
+
+#: Interval (seconds) of the slow tier.
+SLOW_TICK = 5.0
+
+
+class Bench:
+    """A simulated machine whose clock is turned by hand, and a source that samples it."""
+
+    def __init__(self, scenario: str, only: list[Any] | None = None) -> None:
+        self.clock = Clock()
+        self.let_go = threading.Event()
+        self.threads: list[threading.Thread] = []
+        self.machine = simulation.machine(
+            scenario, processes='fixed', clock=self.clock, sleep=self.sleep
+        )
+        self.only = only
+        self.demand = Demand()
+
+    def open(self) -> None:
+        watchdog = Watchdog(
+            clock=self.clock,
+            start_thread=self.start,
+            condition=self.clock.condition,
+            spare_seconds=0.0,
+        )
+        self.source = LiveSource(
+            only=self.only,
+            clock=self.clock,
+            wall_clock=lambda: 1.7e9 + self.clock.now,
+            sleep=self.clock.turn,
+            watchdog=watchdog,
+        )
+
+    def start(self, name: str, target: Callable[[], None]) -> None:
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def sleep(self, seconds: float) -> None:
+        """A delayed call: turns the clock, then hangs until it is let go.
+
+        A watchdog that has just stopped waiting takes a turned clock for a pause of the whole
+        process, so the clock is turned several times.
+        """
+        for _ in range(5):
+            self.clock.turn(seconds)
+            if self.let_go.wait(PATIENCE / 5):
+                return
+        raise AssertionError('the test did not let go')
+
+    def sample(self, seconds: float = 0.0) -> Sample:
+        """Take a sample ``seconds`` later."""
+        self.clock.turn(seconds)
+        return self.source.sample(self.demand)
+
+    def calls_per_gpu(self, seconds: float) -> dict[str, float]:
+        """Return the NVML calls of a sample ``seconds`` later, divided by 8."""
+        self.machine.reset_calls()
+        sample = self.sample(seconds)
+        assert sample.cost.nvml_calls == sum(self.machine.calls.values())
+        return {name: count / 8 for name, count in self.machine.calls.items()}
+
+    def join(self) -> None:
+        """Let all calls go and wait for the threads."""
+        self.let_go.set()
+        for thread in self.threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
+def labels(sample: Sample) -> list[str]:
+    """Return the labels of all devices."""
+    return [device.key.label for device in sample.devices]
+
+
+def statuses(sample: Sample) -> list[str]:
+    """Return the statuses of all devices."""
+    return [device.status for device in sample.devices]
+
+
+def gpu(sample: Sample, index: int) -> DeviceSample:
+    """Return a GPU."""
+    (device,) = [d for d in sample.devices if d.key[:2] == (index, -1)]
+    return device
+
+
+def problems_of(sample: Sample, label: int | str) -> dict[str, Problem]:
+    """Return the problems of a device."""
+    return {p.what: p for p in sample.problems if p.device and p.device.label == str(label)}

@@ -1,0 +1,566 @@
+"""Samples of a machine on which something is missing, fails, is lost, hangs or is slow."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from nvitop.api import host
+from nvitop.api.device.window import Window
+from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.api.process import HostFacts
+from nvitop.api.process.observed import ObservedProcess, observed
+from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
+from nvitop.sampling.watchdog import FIRST_RETRY_SECONDS
+from tests.patience import wait_until
+from tests.sampling.bench import SLOW_TICK, Bench, gpu, labels, problems_of, statuses
+
+NVLINKS = Demand(shown_metrics=('nvlink_tx_throughput', 'nvlink_rx_throughput'))
+ONE_HUNG = ['ok'] * 3 + ['timed out'] + ['ok'] * 4
+ONE_LOST = ['ok'] * 3 + ['lost'] + ['ok'] * 4
+
+on = pytest.mark.parametrize
+
+
+# Missing values
+
+
+def test_every_problem_is_about_something_that_is_listed(bench: Bench) -> None:
+    bench.machine.fail('nvmlInit*', 'UNKNOWN', times=1)
+    for name in ('nvmlSystemGet*', 'nvmlDeviceGet*Process*', 'nvmlDeviceGetP*', 'nvmlDeviceGetF*'):
+        bench.machine.fail(name, 'UNKNOWN')
+    bench.demand = Demand(shown_metrics=NVLINKS.shown_metrics, host_processes=True)
+    problems = [problem for _ in range(4) for problem in bench.sample(SLOW_TICK).problems]
+    assert {type(problem.subject) for problem in problems} == {str, DeviceKey}
+    for problem in problems:
+        subject = 'device' if problem.device else problem.subject
+        assert isinstance(subject, str)
+        assert problem.what in WHATS[subject] | METRICS_BY_NAME.keys(), problem
+
+
+@on(
+    ('error', 'kind', 'is_failure'),
+    [
+        ('NO_PERMISSION', 'denied', False),
+        ('NOT_SUPPORTED', 'na', False),
+        ('UNKNOWN', 'error', True),
+    ],
+)
+def test_the_kind_tells_failures_from_values_that_do_not_exist(
+    bench: Bench, error: str, kind: str, is_failure: bool
+) -> None:
+    bench.machine.fail('nvmlDeviceGetPowerUsage', error, gpu=0)
+    problem = problems_of(bench.sample(), 0)['power_usage']
+    assert (problem.kind, problem.is_failure) == (kind, is_failure)
+
+
+@on('bench', ['mig'], indirect=True)
+def test_values_missing_because_of_mig_say_so(bench: Bench) -> None:
+    sample = bench.sample()
+    because_of_mig = ('Not Supported (MIG)', 'na')
+    assert problems_of(sample, 0)['gpu_utilization'][2:] == because_of_mig
+    assert problems_of(sample, '0:0')['process_utilization'][2:] == because_of_mig
+    assert problems_of(sample, 0)['fan_speed'][2:] == ('Not Supported', 'na')
+    bench.machine.set(gpu=0, mig_mode=False)
+    bench.machine.fail('nvmlDeviceGetUtilizationRates', 'NOT_SUPPORTED', gpu=0)
+    later = problems_of(bench.sample(SLOW_TICK), 0)
+    assert later['gpu_utilization'].reason == 'Not Supported'
+
+
+@on('bench', ['old-driver'], indirect=True)
+def test_fields_unknown_to_an_old_driver_are_no_failure(bench: Bench) -> None:
+    bench.demand = NVLINKS
+    bench.sample()
+    sample = bench.sample(1.0)
+    links = [problem for problem in sample.problems if problem.what.startswith('nvlink')]
+    assert {problem.device for problem in links} == {device.key for device in sample.devices}
+    assert {(problem.reason, problem.kind) for problem in links} == {('Not Supported', 'na')}
+
+
+@on('bench', ['dgx-h100', 'old-driver'], indirect=True)
+@on(('error', 'reason'), [('INVALID_ARGUMENT', 'Invalid Argument'), ('UNKNOWN', 'Unknown Error')])
+def test_a_field_query_that_fails_as_a_whole_is_a_failure(
+    bench: Bench, error: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Window, 'clock', bench.clock)
+    bench.demand = NVLINKS
+    bench.sample()
+    bench.sample(1.0)
+    bench.machine.fail('nvmlDeviceGetFieldValues', error, gpu=0)
+    problems = problems_of(bench.sample(SLOW_TICK), 0)
+    assert {problems[name][2:] for name in NVLINKS.shown_metrics} == {(reason, 'error')}
+
+
+def test_a_problem_stays_until_the_value_is_back(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3, times=2)
+    sample = bench.sample()
+    assert gpu(sample, 3).temperature_celsius is None
+    assert problems_of(sample, 3)['temperature'] == Problem(
+        gpu(sample, 3).key, 'temperature', 'Unknown Error', 'error'
+    )
+    assert 'temperature' not in problems_of(sample, 2)
+    bench.machine.heal()
+    sample = bench.sample(1.0)
+    assert gpu(sample, 3).temperature_celsius is not None
+    assert 'temperature' not in problems_of(sample, 3)
+
+
+def test_unsupported_metrics_are_queried_only_with_slow_ones(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetPowerUsage', 'NOT_SUPPORTED', gpu=3)
+    bench.sample()
+    bench.machine.reset_calls()
+    sample = bench.sample(1.0)
+    assert bench.machine.calls['nvmlDeviceGetPowerUsage'] == 7
+    assert problems_of(sample, 3)['power_usage'].reason == 'Not Supported'
+    bench.machine.heal()
+    sample = bench.sample(SLOW_TICK)
+    assert gpu(sample, 3).power_usage_mw is not None
+    assert 'power_usage' not in problems_of(sample, 3)
+    bench.machine.set(gpu=3, power_usage=333)
+    assert gpu(bench.sample(1.0), 3).power_usage_mw == 333_000
+
+
+def test_a_value_that_is_no_longer_reported_is_a_failure(bench: Bench) -> None:
+    missing = ('the driver reports no value', 'na')
+    bench.machine.set(gpu=2, gpu_utilization=0xFFFFFFFF)
+    bench.machine.fail('nvmlDeviceGetUtilizationRates', 'UNKNOWN', gpu=2)
+    assert problems_of(bench.sample(1.0), 2)['gpu_utilization'].kind == 'error'
+    bench.machine.heal()
+    for _ in range(2):
+        assert problems_of(bench.sample(1.0), 2)['gpu_utilization'][2:] == missing
+    bench.machine.set(gpu=2, gpu_utilization=50)
+    assert 'gpu_utilization' not in problems_of(bench.sample(1.0), 2)
+    bench.machine.set(gpu=2, gpu_utilization=0xFFFFFFFF)
+    for _ in range(2):
+        problem = problems_of(bench.sample(1.0), 2)['gpu_utilization']
+        assert problem[2:] == ('the driver no longer reports a value', 'error')
+
+
+def test_implausible_values_are_dropped_and_reported(bench: Bench) -> None:
+    bench.machine.set(
+        gpu=2, power_usage=4_200_000, fan_speed=120, memory_used='2 TiB', gpu_utilization=177
+    )
+    sample = bench.sample()
+    device = gpu(sample, 2)
+    assert device.fan_speed_percent == 120
+    assert (device.power_usage_mw, device.memory_used_bytes, device.memory_percent) == (None,) * 3
+    assert device.gpu_utilization_percent is None
+    assert device.memory_utilization_percent is not None
+    for what in ('power_usage', 'memory_used', 'gpu_utilization'):
+        problem = problems_of(sample, 2)[what]
+        assert problem.kind == 'impossible'
+        assert 'cannot be true' in problem.reason
+    assert {problem.kind for problem in problems_of(sample, 1).values()} == {'na'}
+
+
+def test_processes_stay_without_numbers_while_their_list_fails(bench: Bench) -> None:
+    before = bench.sample()
+    bench.machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'UNKNOWN', gpu=0, times=1)
+    sample = bench.sample(2.0)
+    assert [p.key for p in sample.processes] == [p.key for p in before.processes]
+    assert {p.gpu_memory_bytes for p in sample.processes if p.key.device[0] == 0} == {None}
+    assert None not in {p.gpu_memory_bytes for p in sample.processes if p.key.device[0] != 0}
+    assert problems_of(sample, 0)['processes'].reason == 'Unknown Error'
+    assert 'processes' not in problems_of(bench.sample(2.0), 0)
+
+
+@on('bench', ['faults'], indirect=True)
+def test_an_impossible_pid_is_dropped_and_reported(bench: Bench) -> None:
+    sample = bench.sample()
+    problem = problems_of(sample, 6)['processes']
+    assert problem.kind == 'impossible'
+    assert '4294967295' in problem.reason
+    assert all(process.key.pid < 2**31 for process in sample.processes)
+
+
+def test_processes_keep_their_rows_while_the_host_cannot_list_its_own(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = bench.sample()
+
+    def fail() -> dict[int, int]:
+        raise OSError(24, 'Too many open files')
+
+    monkeypatch.setattr(host, 'ppid_map', fail)
+    bench.demand = Demand(host_processes=True)
+    sample = bench.sample(2.0)
+    assert statuses(sample) == ['ok'] * 8
+    assert [p.key for p in sample.processes] == [p.key for p in before.processes]
+    assert all(process.gpu_memory_bytes is not None for process in sample.processes)
+    (problem,) = [p for p in sample.problems if p.what == 'processes']
+    assert problem.kind == 'error'
+    assert 'Too many open files' in problem.reason
+    monkeypatch.undo()
+    sample = bench.sample(2.0)
+    assert not [p for p in sample.problems if p.what == 'processes']
+
+
+# Lost devices
+
+
+def test_a_lost_gpu_keeps_its_row_and_recovers(bench: Bench) -> None:
+    before = bench.sample()
+    bench.machine.set(gpu=3, lost=True)
+    sample = bench.sample(1.0)
+    lost = gpu(sample, 3)
+    assert (lost.status, lost.reason) == ('lost', 'GPU is lost')
+    assert lost.info.name == gpu(before, 3).info.name
+    assert lost.key == gpu(before, 3).key
+    assert lost.memory_used_bytes is None
+    assert statuses(sample) == ONE_LOST
+    assert problems_of(sample, 3)['status'].kind == 'lost'
+    bench.machine.reset_calls()
+    sample = bench.sample(1.0)
+    assert bench.machine.calls['nvmlDeviceGetMemoryInfo_v2'] == 7  # it is not queried
+    assert {p.key.device.physical_index for p in sample.processes} == {0, 1, 2, 4, 5, 6}
+    for _ in range(3):
+        sample = bench.sample(SLOW_TICK)
+        assert gpu(sample, 3)[:4] == lost[:4]
+    bench.machine.set(gpu=3, lost=False)
+    sample = bench.sample(SLOW_TICK)
+    assert statuses(sample) == ['ok'] * 8
+    assert gpu(sample, 3).memory_used_bytes is not None
+    assert gpu(sample, 3).persistence_mode is not None
+    assert gpu(sample, 3).key == lost.key
+    assert 'status' not in problems_of(sample, 3)
+
+
+def test_a_gpu_lost_from_the_start_has_a_row_without_a_name(bench: Bench) -> None:
+    bench.machine.set(gpu=0, lost=True)
+    device = gpu(bench.sample(), 0)
+    assert (device.status, device.reason, device.info.name) == ('lost', 'GPU is lost', None)
+    bench.machine.set(gpu=0, lost=False)
+    device = gpu(bench.sample(SLOW_TICK), 0)
+    assert (device.status, device.info.name) == ('ok', 'NVIDIA H100 80GB HBM3')
+    assert device.key.uuid
+
+
+@on('bench', ['dgx-h100', 'mig'], indirect=True)
+def test_all_lost_devices_keep_their_rows(bench: Bench) -> None:
+    before = labels(bench.sample())
+    bench.machine.set(lost=True)
+    for seconds in (1.0, SLOW_TICK, SLOW_TICK):
+        sample = bench.sample(seconds)
+        assert labels(sample) == before
+        assert set(statuses(sample)) == {'lost'}
+    bench.machine.set(lost=False)
+    sample = bench.sample(SLOW_TICK)
+    assert labels(sample) == before
+    assert set(statuses(sample)) == {'ok'}
+
+
+def test_a_lost_gpu_that_is_no_longer_listed_keeps_its_row(bench: Bench) -> None:
+    before = bench.sample()
+    bench.machine.set(gpu=3, lost=True)
+    bench.sample(1.0)
+    node = bench.machine.world.gpus.pop(3)
+    for _ in range(4):
+        sample = bench.sample(SLOW_TICK)
+        assert sorted(statuses(sample)) == ['lost', *['ok'] * 7]
+        (lost,) = [device for device in sample.devices if device.status == 'lost']
+        assert lost.key == gpu(before, 3).key
+        assert [p for p in sample.problems if p.device == lost.key and p.kind == 'lost']
+    bench.machine.set(lost=False)
+    node.change('lost', False)
+    bench.machine.world.gpus.insert(3, node)
+    sample = bench.sample(SLOW_TICK)
+    assert [d.key for d in sample.devices] == [d.key for d in before.devices]
+    assert set(statuses(sample)) == {'ok'}
+
+
+def test_nvml_restarts_with_growing_pauses_while_a_gpu_is_lost(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.set(gpu=3, lost=True)
+    starts = []
+    bench.machine.reset_calls()
+    for tick in range(40):
+        assert statuses(bench.sample(SLOW_TICK)) == ONE_LOST
+        if bench.machine.calls['nvmlInitWithFlags']:
+            starts.append(SLOW_TICK * tick)
+        bench.machine.reset_calls()
+    pauses = [b - a for a, b in zip(starts, starts[1:])]
+    assert starts[0] == 10.0
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == 60.0
+
+
+def test_devices_keep_their_rows_while_the_driver_is_gone(bench: Bench) -> None:
+    before = bench.sample()
+    bench.machine.fail('nvmlDeviceGet*', 'DRIVER_NOT_LOADED')
+    bench.machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
+    for seconds in (1.0, SLOW_TICK):
+        sample = bench.sample(seconds)
+        assert statuses(sample) == ['lost'] * 8
+    assert {device.reason for device in sample.devices} == {'Driver Not Loaded'}
+    assert sample.problems[0] == Problem('driver', 'initialization', 'Driver Not Loaded', 'error')
+    bench.machine.heal()
+    sample = bench.sample(SLOW_TICK)
+    assert statuses(sample) == ['ok'] * 8
+    assert [d.key for d in sample.devices] == [d.key for d in before.devices]
+    assert sample.driver_version == before.driver_version
+    assert not [p for p in sample.problems if p.subject == 'driver']
+
+
+def test_a_sample_without_a_driver_has_the_reason(bench: Bench) -> None:
+    bench.machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
+    sample = bench.sample()
+    assert sample.devices == ()
+    assert sample.problems[0].reason == 'Driver Not Loaded'
+    assert sample.host.hostname
+    bench.machine.heal()
+    assert statuses(bench.sample(SLOW_TICK)) == ['ok'] * 8
+
+
+@on('bench', ['empty'], indirect=True)
+def test_a_machine_without_gpus_has_no_problem(bench: Bench) -> None:
+    sample = bench.sample()
+    assert sample.devices == ()
+    assert not [p for p in sample.problems if p.subject == 'driver']
+
+
+def test_a_gpu_without_permission_has_status_error(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetHandleByIndex*', 'NO_PERMISSION', gpu=2)
+    device = gpu(bench.sample(), 2)
+    assert (device.status, device.reason) == ('error', 'Insufficient Permissions')
+
+
+def test_a_gpu_has_status_error_only_if_every_query_fails(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3)
+    for _ in range(12):
+        sample = bench.sample(SLOW_TICK / 4)
+        assert set(statuses(sample)) == {'ok'}
+        assert gpu(sample, 3).temperature_celsius is None
+        assert gpu(sample, 3).memory_used_bytes is not None
+    assert problems_of(sample, 3)['temperature_slowdown_threshold'].kind == 'error'
+    bench.machine.fail('nvmlDeviceGet*', 'UNKNOWN', gpu=3)
+    device = gpu(bench.sample(SLOW_TICK), 3)
+    assert (device.status, device.reason) == ('error', 'Unknown Error')
+    bench.machine.heal()
+    assert gpu(bench.sample(SLOW_TICK), 3).status == 'ok'
+
+
+def test_a_single_metric_that_fails_is_no_lost_gpu(bench: Bench) -> None:
+    bench.machine.fail('nvmlDeviceGetTemperature*', 'TIMEOUT', gpu=0)
+    sample = bench.source.complete_sample(metrics=['temperature'])
+    assert statuses(sample) == ['ok'] * 8
+    assert [problem.reason for problem in sample.problems] == ['Timeout']
+
+
+@on('bench', ['mig'], indirect=True)
+def test_a_mig_device_with_an_invalid_handle_is_found_again(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.fail('nvmlDeviceGetMemoryInfo*', 'INVALID_ARGUMENT', gpu=(0, 2))
+    sample = bench.sample(1.0)
+    assert statuses(sample).count('error') == 1
+    (problem,) = [problem for problem in sample.problems if problem.what == 'status']
+    assert problem.reason == 'Invalid Argument: was it destroyed?'
+    bench.machine.heal()
+    assert set(statuses(bench.sample(1.0))) == {'ok'}
+
+
+# Hanging calls
+
+
+def test_a_hanging_gpu_does_not_blind_the_others(bench: Bench) -> None:
+    before = bench.sample()
+    bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)
+    started = bench.clock.now
+    sample = bench.sample(1.0)
+    assert bench.clock.now - started == 4.0
+    hung = gpu(sample, 3)
+    assert (hung.status, hung.reason) == ('timed out', 'no response for 3 s')
+    assert hung.info == gpu(before, 3).info
+    assert hung.memory_used_bytes is None
+    assert statuses(sample) == ONE_HUNG
+    assert problems_of(sample, 3)['status'].kind == 'timed out'
+    assert bench.source.threads_inside == 1
+
+    started = bench.clock.now
+    sample = bench.sample(1.0)
+    assert bench.clock.now - started == 1.0  # it is not waited for again
+    assert gpu(sample, 3).reason == 'no response for 4 s'
+    assert gpu(sample, 4).memory_used_bytes is not None
+
+
+@on('call', ['nvmlDeviceGetMemoryInfo*', 'nvmlDeviceGetTemperature*'])
+def test_a_gpu_that_hangs_at_its_first_reading_has_its_name(bench: Bench, call: str) -> None:
+    bench.machine.delay(call, 3.0, gpu=3)
+    hung = gpu(bench.sample(), 3)
+    assert (hung.status, hung.reason) == ('timed out', 'no response for 3 s')
+    assert hung.info.name == 'NVIDIA H100 80GB HBM3'
+    assert hung.info.bus_id
+    assert gpu(bench.sample(1.0), 3).info == hung.info
+
+
+def test_a_gpu_that_hangs_before_its_name_is_read_has_none(bench: Bench) -> None:
+    bench.machine.delay('nvmlDeviceGetHandleByIndex*', 3.0, gpu=3)
+    hung = gpu(bench.sample(), 3)
+    assert (hung.status, hung.info.name) == ('timed out', None)
+    bench.machine.heal()
+    bench.join()
+    bench.sample(1.0)
+    bench.join()
+    assert gpu(bench.sample(1.0), 3).info.name == 'NVIDIA H100 80GB HBM3'
+
+
+def test_a_hung_gpu_recovers_after_a_trial(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)
+    assert gpu(bench.sample(1.0), 3).status == 'timed out'
+    bench.machine.heal()
+    bench.join()
+    assert gpu(bench.sample(1.0), 3).status == 'timed out'  # the trial runs
+    bench.join()
+    sample = bench.sample(1.0)
+    assert statuses(sample) == ['ok'] * 8
+    assert gpu(sample, 3).memory_used_bytes is not None
+    assert gpu(sample, 3).persistence_mode is not None
+    assert bench.source.threads_inside == 0
+
+
+def test_a_gpu_that_keeps_hanging_takes_at_most_three_threads(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)
+    bench.sample(1.0)
+    bench.machine.heal()
+    bench.machine.delay('nvmlDeviceGet*', 1e-9, gpu=3)  # hangs without turning the clock
+    for _ in range(20):
+        assert statuses(bench.sample(FIRST_RETRY_SECONDS)) == ONE_HUNG
+    assert bench.source.threads_inside == 3
+
+
+def test_hanging_gpus_are_waited_for_together(bench: Bench) -> None:
+    bench.sample()
+    bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0)
+    sample = bench.sample(1.0)
+    assert statuses(sample) == ['timed out'] * 8
+    assert bench.source.threads_inside == 8
+    assert sample.host.hostname
+
+
+def test_a_driver_that_hangs_at_the_start_does_not_block_the_sample(bench: Bench) -> None:
+    bench.machine.delay('nvmlInit*', 3.0)
+    sample = bench.sample()
+    assert sample.devices == ()
+    assert (sample.problems[0].subject, sample.problems[0].kind) == ('driver', 'timed out')
+    assert sample.host.hostname
+    bench.machine.heal()
+    bench.join()
+    bench.sample(1.0)
+    bench.join()
+    assert statuses(bench.sample(1.0)) == ['ok'] * 8
+
+
+def test_a_complete_sample_does_not_wait_for_a_hung_gpu(bench: Bench) -> None:
+    bench.machine.delay('nvmlDeviceGetUtilizationRates', 3.0, gpu=1)
+    sample = bench.source.complete_sample()
+    assert statuses(sample) == ['ok', 'timed out', *['ok'] * 6]
+
+
+def test_a_process_that_hangs_in_the_kernel_does_not_block_the_sample(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[int] = []
+    cls: Any = type(observed(os.getpid()))
+    facts = cls.facts
+
+    def hold(process: ObservedProcess) -> HostFacts:
+        if not held:
+            held.append(process.pid)
+            bench.sleep(3.0)
+        read: HostFacts = facts(process)
+        return read
+
+    monkeypatch.setattr(cls, 'facts', hold)
+    sample = bench.sample()
+    assert statuses(sample) == ['ok'] * 8
+    (problem,) = [p for p in sample.problems if p.what == 'processes']
+    assert (problem.kind, problem.reason) == ('timed out', 'no response for 3 s')
+    sample = bench.sample(2.0)
+    assert len(sample.processes) > 8
+    (stuck,) = [p for p in sample.processes if p.key.pid == held[0]]
+    assert stuck.command is None
+    assert [p.subject for p in sample.problems if p.kind == 'timed out'] == held
+    bench.join()
+    sample = bench.sample(2.0)
+    assert not [p for p in sample.problems if p.kind == 'timed out']
+
+
+# Slow GPUs
+
+
+def sample_with_slow_gpu_3(bench: Bench) -> Sample:
+    """The first sample that marks GPU 3 as slow: each of its readings takes 0.4 s."""
+    bench.sample()
+    bench.machine.delay('nvmlDeviceGetUtilizationRates', 0.4, gpu=3)
+    bench.let_go.set()
+    for _ in range(3):
+        sample = bench.sample(1.0)
+    bench.let_go.clear()
+    return sample
+
+
+def test_a_slow_gpu_is_reported_with_its_time(bench: Bench) -> None:
+    sample = sample_with_slow_gpu_3(bench)
+    problem = problems_of(sample, 3)['status']
+    assert (problem.kind, problem.reason) == ('slow', 'slow: takes 0.4 s to respond')
+    assert problem.is_failure
+    assert statuses(sample) == ['ok'] * 8
+    assert [p.device for p in sample.problems if p.kind == 'slow'] == [gpu(sample, 3).key]
+    bench.machine.heal()
+    bench.sample(1.0)
+    bench.join()
+    assert 'status' not in problems_of(bench.sample(1.0), 3)
+
+
+def test_single_slow_readings_make_no_slow_gpu(bench: Bench) -> None:
+    bench.sample()
+    bench.let_go.set()
+    for delay in (0.4, 0.0, 0.4, 0.4, 0.0):
+        bench.machine.heal()
+        bench.machine.delay('nvmlDeviceGetUtilizationRates', delay or 1e-9, gpu=3)
+        assert 'status' not in problems_of(bench.sample(1.0), 3)
+
+
+def test_a_slow_gpu_does_not_hold_up_the_others(bench: Bench) -> None:
+    sample_with_slow_gpu_3(bench)
+    bench.machine.set(temperature=77)
+    sample = bench.sample(1.0)  # GPU 3 is still being read
+    assert gpu(sample, 4).temperature_celsius == 77
+    before = gpu(sample, 3)
+    assert (before.status, before.temperature_celsius != 77) == ('ok', True)
+    assert before.memory_used_bytes is not None
+    assert problems_of(sample, 3)['status'].kind == 'slow'
+    bench.join()
+    assert gpu(bench.sample(1.0), 3).temperature_celsius == 77
+
+
+def test_metrics_that_fall_due_while_a_slow_gpu_is_read_are_read_next(bench: Bench) -> None:
+    sample_with_slow_gpu_3(bench)
+    bench.sample(1.0)
+    bench.machine.set(gpu=3, fan_speed=33)
+    assert gpu(bench.sample(0.5), 3).status == 'ok'
+    bench.source.refresh()
+    bench.sample()  # slow metrics are due while it is still being read
+    bench.join()
+    bench.sample(1.0)
+    bench.join()
+    assert gpu(bench.sample(1.0), 3).fan_speed_percent == 33
+
+
+def test_a_slow_gpu_that_hangs_times_out(bench: Bench) -> None:
+    sample_with_slow_gpu_3(bench)
+    bench.sample(1.0)
+    wait_until(lambda: bench.source.threads_inside == 1, 'it is being read')
+    sample = bench.sample(3.0)
+    assert statuses(sample) == ONE_HUNG
+    assert problems_of(sample, 3)['status'].kind == 'timed out'
+
+
+def test_a_complete_sample_waits_for_a_slow_gpu(bench: Bench) -> None:
+    sample_with_slow_gpu_3(bench)
+    bench.machine.set(temperature=77)
+    bench.let_go.set()
+    assert {d.temperature_celsius for d in bench.source.complete_sample().devices} == {77}
