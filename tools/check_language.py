@@ -23,9 +23,6 @@ PENDING = (
     # documents
     'docs/simulation.md',
     'docs/command-line.md',
-    'docs/architecture.md',
-    'docs/adding-a-metric.md',
-    'docs/adding-a-screen.md',
     # API
     'nvitop/api/libnvml/',
     'nvitop/api/libcuda.py',
