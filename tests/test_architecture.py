@@ -132,7 +132,6 @@ KNOWN_CYCLES: list[set[str]] = [
 
 #: Class names that several modules define.
 DEFINED_TWICE = {
-    # the public name of the callback for each framework
     'Reading',  # to be removed with nvitop.api.collector.reading
     'Sample',  # to be removed with nvitop.api.collector.statistics
 }
