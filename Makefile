@@ -67,14 +67,13 @@ format: $(VENV)/.made ## format the code and apply automatic fixes
 
 .PHONY: test-slow
 test-slow: $(VENV)/.made ## run the tests that are too slow for each change
-	@$(PYTEST) -m 'slow and not gpu' $(ARGS)
+	@$(PYTEST) -m 'slow and not gpu' --ignore=tests/faults $(ARGS)
 
 # All cases take 40 minutes of CPU time. An interrupted run continues from .faults.jsonl.
 .PHONY: faults
 faults: $(VENV)/.made ## make driver functions fail: CASES=1200 of 13212 cases (or CASES=all), chosen by SEED=1
 	@$(BIN)/python -m tests.faults.product $(CASES) --seed $(SEED)
-	@NVITOP_FAULT_CASES=$(CASES:all=5120) NVITOP_FAULT_SEED=$(SEED) $(PYTEST) -m 'not gpu' tests/faults $(ARGS) \
-		--deselect tests/faults/test_driver.py::test_whatever_fails_in_whatever_way
+	@NVITOP_FAULT_CASES=$(CASES:all=5120) NVITOP_FAULT_SEED=$(SEED) $(PYTEST) -m slow tests/faults $(ARGS)
 
 .PHONY: test-pythons
 test-pythons: $(VENV)/.made ## run the tests on every other installed Python, 3.8 to 3.13

@@ -71,7 +71,6 @@ PENDING = (
     'tests/test_cli',
     'tests/test_select',
     # tests: simulation
-    'tests/faults/',
     'tests/fuzz/',
     'tests/test_soak.py',
     # tests: documents

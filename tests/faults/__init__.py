@@ -1,1 +1,5 @@
-"""Whatever fails, nothing crashes or hangs, nothing untrue is shown, and it is said why."""
+"""Faults of the driver and the host: nothing crashes, hangs or shows a wrong value without a reason.
+
+tests/api/test_device_contract.py proves that no getter raises. These tests prove that samples, screens
+and programs show correct values or none, explain what is missing, and recover.
+"""

@@ -1,4 +1,4 @@
-"""A machine of which every value is known at every moment, and all that nvitop may say of it."""
+"""A machine whose values are known at every time, and a source that samples it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from nvitop.sampling.types import Demand, Sample
 from nvitop.sampling.watchdog import Watchdog
 from tests.sampling.fakes import Clock
 
-#: The clock is turned by this much between two samples: everything is due each time.
+#: Time between two samples, so that everything is due each time.
 TICK_SECONDS = 10.0
-#: More values than a test takes samples: none is like the one before.
+#: Number of different values of each key, more than a test takes samples.
 STEPS = 12
 
 _PLAIN = """
@@ -95,7 +95,7 @@ _PERCENT = (
     'jpeg_utilization',
     'ofa_utilization',
 )
-#: Key of a scenario → its first value, and by how much it grows from one to the next.
+#: Key of a scenario → its first value, and the difference between two values.
 _NUMBERS = {
     'temperature': (31, 1),
     'memory_temperature': (41, 1),
@@ -121,7 +121,7 @@ def _steps(first: float, step: float) -> list[list[float]]:
 
 
 def _gpu(index: int) -> str:
-    """The numbers of a GPU: others than those of any other GPU at any time."""
+    """The numbers of a GPU, which differ from those of the other GPUs at all times."""
     lines = []
     for place, key in enumerate(_PERCENT):
         lines.append(f'{key} = {{ steps = {_steps(3 * place + 30 * index + 1, 1)} }}')
@@ -147,7 +147,7 @@ def _scenario() -> str:
 
 SCENARIO = simulation.parse_scenario(_scenario(), name='faults')
 
-#: Generations of drivers, and the functions that they do not have yet.
+#: Generations of drivers, and the functions that they lack.
 DRIVERS: dict[str, tuple[str, ...]] = {
     'newest': (),
     'older': (
@@ -160,13 +160,13 @@ DRIVERS: dict[str, tuple[str, ...]] = {
 }
 DRIVERS['oldest'] = (*DRIVERS['older'], 'nvmlDeviceGet*RunningProcesses_v2')
 
-#: Everything that can be shown is.
+#: Demand for everything that can be shown.
 DEMAND = Demand(
     shown_metrics=tuple(metric.name for metric in METRICS if metric.tier == 'shown'),
     process_codec=True,
 )
-#: Rates are measured between two readings, over another time after a gap; energy grows all the time.
-MOVING = frozenset(
+#: Fields that depend on when they are read: rates between two readings, and energy.
+VARYING = frozenset(
     METRICS_BY_NAME[name].field
     for name in METRICS_BY_NAME
     if name.startswith(('pcie_tx', 'pcie_rx', 'nvlink_tx', 'nvlink_rx', 'gpm_', 'total_energy'))
@@ -174,30 +174,34 @@ MOVING = frozenset(
 
 
 class Bench:
-    """The machine, and a source that samples it when it is told to."""
+    """The machine, and a source that samples it on request."""
 
     def __init__(self, driver: str = 'newest') -> None:
         self.clock = Clock(0.0)
-        # Which loads of processes are recent is told by the clock of the wall: all are from then on.
+        # The driver dates process utilization by the wall clock; all of it is recent from here on.
         self._started = time.time() + 3600.0
         self.machine = simulation.machine(
-            SCENARIO, processes='fixed', clock=self.clock, wall_clock=self.wall, sleep=self._sleep
+            SCENARIO,
+            processes='fixed',
+            clock=self.clock,
+            wall_clock=lambda: self.wall(),
+            sleep=self._sleep,
         )
         for name in DRIVERS[driver]:
             self.machine.hide(name)
         self.ticks = 0
 
     def wall(self) -> float:
-        """The clock of the wall, as far as the machine and the source know."""
+        """The wall clock of the machine and the source."""
         return self._started + self.clock.now
 
     def _sleep(self, seconds: float) -> None:
-        """Wait, on the machine's clock."""
+        """Sleep on the clock of the machine."""
         self.clock.turn(seconds)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Bench]:
-        """The machine is there in the block, and so is a source."""
+        """Start the machine and a source for a ``with`` block."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.machine)
             stack.enter_context(mock.patch.object(Window, 'clock', self.clock))
@@ -206,23 +210,23 @@ class Bench:
             yield self
 
     def open(self) -> None:
-        """Have a new source."""
+        """Create a new source."""
         lane = Watchdog(clock=self.clock, start_thread=_run_at_once, spare_seconds=0.0)
         self.source = LiveSource(
             clock=self.clock, wall_clock=self.wall, sleep=self._sleep, watchdog=lane
         )
 
     def sample(self) -> Sample:
-        """The sample of the next tick."""
+        """Take the sample of the next tick."""
         self.turn()
         return self.source.sample(DEMAND)
 
     def turn(self) -> None:
-        """Let the time of a tick pass."""
+        """Advance the clock by one tick."""
         self.clock.now = self.ticks * TICK_SECONDS
         self.ticks += 1
 
 
 def _run_at_once(name: str, target: Callable[[], None]) -> None:
-    """No call hangs here, so no thread is needed."""
+    """Run without a thread, since no call hangs here."""
     target()

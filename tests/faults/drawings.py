@@ -1,4 +1,4 @@
-"""What people and programs see of a machine on which a call fails: the report, the screens, rows."""
+"""Check of the report and the screens: every number is one that is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import HostSample, Sample
 
-#: Keys → the screen they lead to.
+#: Keys → the screen that they open.
 SCREENS = {
     (): Screen.MAIN,
     ('d',): Screen.MAIN,
@@ -24,20 +24,20 @@ SCREENS = {
     ('!',): Screen.PROBLEMS,
     ('U',): Screen.USERS,
 }
-#: Screens whose numbers are no measurements, but counts, times and sums of what is shown.
+#: Screens whose numbers are counts, times and sums.
 _COUNTS = (Screen.PROBLEMS.value, Screen.USERS.value)
 _NUMBER = re.compile(r'(?<![A-Za-z0-9.])\d+(?:\.\d+)?(?![A-Za-z0-9]*-)')
-#: What titles say of GPUs whose processes are not known.
+#: Part of titles about GPUs whose processes are unknown.
 _UNKNOWN = re.compile(r'unknown on GPU [\d:,-]+')
 
 
 def without_host(sample: Sample) -> Sample:
-    """The sample of a host of which nothing is known: only what the driver says is looked at."""
+    """The sample without values of the host, which the tests do not control."""
     return sample._replace(host=HostSample(), timestamp=0.0)
 
 
 def drawn(sample: Sample, width: int = 200) -> Iterator[tuple[str, str]]:
-    """What is drawn of a sample, with the name of where."""
+    """Draw a sample everywhere; yields the place and the text."""
     sample = without_host(sample)
     yield 'report', report_text(sample, Options(), width=width, colors=0)
     history = History()
@@ -54,12 +54,12 @@ def drawn(sample: Sample, width: int = 200) -> Iterator[tuple[str, str]]:
 
 
 def numbers(text: str) -> set[str]:
-    """All numbers in a text, but those of GPUs of which something is said to be unknown."""
+    """All numbers in a text, except the indices of GPUs whose processes are unknown."""
     return set(_NUMBER.findall(_UNKNOWN.sub('', text)))
 
 
 def means(sample: Sample) -> set[str]:
-    """The means of the devices that tell, as the graphs name them, and what processes have."""
+    """Means over devices as the graphs show them, and memory shares of processes."""
     leaves = [d for d in sample.devices if not (d.mig_mode == 'Enabled' and not d.key.is_mig)]
     gpus = [d for d in sample.devices if not d.key.is_mig]
     found = {str(process.gpu_memory_percent) for process in sample.processes}
@@ -73,7 +73,7 @@ def means(sample: Sample) -> set[str]:
 
 
 class Drawings:
-    """What is drawn when nothing fails; nothing else may be drawn of a number when something does."""
+    """Compares drawn numbers with those of a machine without faults."""
 
     def __init__(self, truth: dict[int, Sample]) -> None:
         self._numbers: dict[int, dict[str, set[str]]] = {}
@@ -83,14 +83,14 @@ class Drawings:
                 known.setdefault(where, set()).update(numbers(text))
         self._seen: dict[object, list[str]] = {}
 
-    def untrue(self, sample: Sample, tick: int) -> list[str]:
-        """The numbers that are drawn of a sample and are not true at this tick."""
+    def check(self, sample: Sample, tick: int) -> list[str]:
+        """Return the drawn numbers that are wrong at this tick."""
         key = (tick, sample.devices, sample.processes, sample.problems)
         if key not in self._seen:
-            self._seen[key] = [*self._untrue(sample, tick)]
+            self._seen[key] = [*self._check(sample, tick)]
         return self._seen[key]
 
-    def _untrue(self, sample: Sample, tick: int) -> Iterator[str]:
+    def _check(self, sample: Sample, tick: int) -> Iterator[str]:
         allowed = means(sample)
         for where, text in drawn(sample):
             known = self._numbers[tick][where] | allowed
@@ -103,5 +103,5 @@ class Drawings:
 
 
 def is_near(number: str, known: set[str]) -> bool:
-    """Whether a rate, measured over another time, is one that is known."""
+    """Whether a rate, measured over another interval, is near a known one."""
     return any(abs(float(number) - float(each)) <= 0.02 * float(each) for each in known)

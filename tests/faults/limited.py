@@ -1,7 +1,7 @@
-"""A program of nvitop as a user with limits: ``python -m tests.faults.limited PROGRAM NPROC NOFILE HOME``.
+"""Run a program with limits: ``python -m tests.faults.limited PROGRAM NPROC NOFILE HOME``.
 
-All that is needed of Python is there before: what is limited is nvitop, not the interpreter. The limit of
-processes holds for all of a user, and for nobody who is root, so it is one who has no other processes.
+Everything is imported before the limits are set. The limit of processes applies to all processes of a
+user, except for root, so the program runs as a user without other processes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from nvitop import (
 from nvitop.gui import app, crash, monitor
 from nvitop.query.command import main as query
 
-NOBODY = 54321
-#: What is imported late, by what has to run when nothing can be opened any more.
+UNNAMED_USER = 54321
+#: Modules that have to be imported before the limit of descriptors.
 LATE = (app, crash, curses, monitor, tempfile)
 
 
 def collect() -> int:
-    """Print how many metrics of GPUs have a value."""
+    """Print the number of GPU metrics that have a value."""
     collector = ResourceMetricCollector()
     with collector.context('job'):
         metrics = collector.collect()
@@ -42,8 +42,8 @@ def collect() -> int:
     return 0
 
 
-def look() -> int:
-    """Print what is known of the processes on GPUs, of one that exists too."""
+def print_processes() -> int:
+    """Print values of the processes on GPUs, and of an existing one."""
     own = GpuProcess(os.getpid(), Device(0))
     with GpuProcess.failsafe():
         print(len(Device(0).processes()), own.name(), own.cmdline(), own.is_running())
@@ -52,7 +52,7 @@ def look() -> int:
 
 
 def collect_while_files_run_out() -> int:
-    """The same, where the limit of files comes while it runs."""
+    """Collect metrics, with a limit of descriptors that is set in between."""
     collector = ResourceMetricCollector(interval=1e-9)
     with collector.context('job'):
         collector.collect()
@@ -66,7 +66,7 @@ PROGRAMS: dict[str, Callable[[], int]] = {
     'report': lambda: cli.main(['-1']),
     'query': lambda: query(['--all', '--format=json']),
     'nvisel': lambda: select.main(['-f', '1GiB']),
-    'library': look,
+    'library': print_processes,
     'collector': collect,
     'collector that runs': collect_while_files_run_out,
     'monitor': lambda: cli.main([]),
@@ -74,10 +74,10 @@ PROGRAMS: dict[str, Callable[[], int]] = {
 
 
 def main(program: str, processes: int, files: int, home: str) -> int:
-    """The exit status of the program."""
+    """Run the program. Returns its exit status."""
     os.environ['HOME'] = '/'
     with contextlib.suppress(OSError):
-        ctypes.CDLL('libgcc_s.so.1')  # which glibc opens when a thread ends
+        ctypes.CDLL('libgcc_s.so.1')  # glibc opens it when a thread exits
     with simulation.machine('dgx-h100', processes='fixed'):
         nowhere = contextlib.redirect_stdout(io.StringIO())
         with nowhere, contextlib.redirect_stderr(io.StringIO()):
@@ -86,8 +86,8 @@ def main(program: str, processes: int, files: int, home: str) -> int:
         os.environ['HOME'] = home
         if os.geteuid() == 0:
             os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
+            os.setgid(UNNAMED_USER)
+            os.setuid(UNNAMED_USER)
         for limit, most in ((resource.RLIMIT_NPROC, processes), (resource.RLIMIT_NOFILE, files)):
             if most >= 0:
                 resource.setrlimit(limit, (most, most))

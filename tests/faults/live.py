@@ -1,4 +1,4 @@
-"""The monitor as it runs, with its threads and on all its screens, while a call of the driver fails."""
+"""The running monitor, with its threads and all screens, on a machine with a fault."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from tests.faults.bench import TICK_SECONDS, Bench
 from tests.faults.drawings import is_near, means, numbers, without_host
 from tests.faults.matrix import FAULTY_TICKS, TICKS, Case
 
-#: Columns and rows: nothing is left out for want of room.
+#: Columns and rows, so that everything fits.
 SIZE = (200, 120)
-#: What can be looked at, and the keys that lead there from the main screen.
+#: Places, and the keys that open them from the main screen.
 PLACES: dict[str, tuple[str, ...]] = {
     'main': ('Esc',),
     'details': ('Esc', 'd'),
@@ -37,19 +37,19 @@ PLACES: dict[str, tuple[str, ...]] = {
     'problems': ('!',),
     'help': ('h',),
 }
-#: Tick → where the monitor stays afterwards: what is shown there is what is measured then.
+#: Tick → place that is open afterwards, which determines what is measured.
 STAYS = ('details', 'metrics', 'tree', 'details', 'users', 'main')
-#: At these ticks all screens are looked at: while the call fails, and when all has to be well.
-LOOKED_AT = frozenset({1, FAULTY_TICKS - 1, TICKS - 1})
+#: Ticks at which all places are visited: during the fault, and after the recovery.
+VISITED = frozenset({1, FAULTY_TICKS - 1, TICKS - 1})
 _MAXIMUM = re.compile(r'max: \S+(?: \([^)]*\))?')
-#: What no run comes near to: it measures on and on.
+#: Maximum number of samples of a run.
 _MOST_SAMPLES = 300
-#: What stands on these screens is said otherwise: texts, counts and times of what went wrong.
+#: Screens with text, counts and times instead of measured numbers.
 _WORDS = frozenset({Screen.PROBLEMS, Screen.HELP, Screen.ENVIRON})
 
 
 class _AtOnce(EffectRunner):
-    """Carries out effects where they are asked for."""
+    """Carries out effects immediately."""
 
     def __init__(self, post: Callable[[Event], None]) -> None:
         super().__init__(post)
@@ -61,18 +61,18 @@ class _AtOnce(EffectRunner):
 
 
 class _Terminal(LockedTerminal):
-    """Wakes when something happens, and never by the clock."""
+    """Terminal that wakes up for events only, never by time."""
 
     def wait(self, timeout: float | None) -> list[Event]:
         return super().wait(None)
 
     def end(self) -> None:
-        """The monitor has ended; nobody has to wait for it."""
+        """Stop waiting for the monitor."""
         self._is_settled.set()
 
 
 class Frame:
-    """What stood on the terminal."""
+    """Content of the terminal at one time."""
 
     def __init__(self, tick: int, place: str, app: App, text: str) -> None:
         self.tick = tick
@@ -80,12 +80,12 @@ class Frame:
         self.screen = app.state.screen
         self.sample = app.state.sample
         lines = text.splitlines()
-        #: Without the title, which has the clock.
+        #: Without the first line, which has the time.
         self.lines = lines[1:]
 
 
 class Run:
-    """One run of the monitor, from before the fault to after it."""
+    """One run of the monitor, during the fault and after it."""
 
     def __init__(self, case: Case | None, driver: str = 'newest') -> None:
         self.frames: list[Frame] = []
@@ -103,7 +103,7 @@ class Run:
         self.calls = frozenset(self._bench.machine.calls)
 
     def _note_dead_thread(self, args: threading.ExceptHookArgs) -> None:
-        self.errors.append(f'a thread has died of {args.exc_value!r}')
+        self.errors.append(f'a thread died: {args.exc_value!r}')
 
     def _run(self) -> None:
         bench = self._bench
@@ -136,7 +136,7 @@ class Run:
         finally:
             self._terminal.end()
         if not self._sampler.stop(PATIENCE_SECONDS):
-            self.errors.append('the thread that measures does not end')
+            self.errors.append('the sampler thread does not end')
 
     def _pass_time(self, seconds: float) -> None:
         self._bench.clock.turn(seconds)
@@ -152,7 +152,7 @@ class Run:
         except Exception:
             self.errors.append(traceback.format_exc())
         if self._samples >= _MOST_SAMPLES:
-            self.errors.append('it measures on and on')
+            self.errors.append('it does not stop measuring')
         if self.errors:
             self._terminal.send(InputEnded())
         elif self._tick == TICKS - 1:
@@ -166,7 +166,7 @@ class Run:
         if tick == self._tick:
             return
         self._tick = tick
-        for place in PLACES if tick in LOOKED_AT else ():
+        for place in PLACES if tick in VISITED else ():
             self._go(place)
             self._keep(tick, place)
         self._go(STAYS[tick])
@@ -186,7 +186,7 @@ class Run:
 
 
 class LiveOracle:
-    """Knows what stands on each screen at each tick when nothing fails."""
+    """Compares all screens with those of a machine without faults."""
 
     def __init__(self, driver: str = 'newest') -> None:
         run = Run(None, driver)
@@ -203,8 +203,8 @@ class LiveOracle:
             if frame.tick == TICKS - 1:
                 self._gaps[frame.place] = _gaps(frame)
 
-    def untrue(self, case: Case) -> list[str]:
-        """What the monitor shows in this case that is not so."""
+    def check(self, case: Case) -> list[str]:
+        """Return the errors on all screens."""
         run = Run(case)
         wrong = [*run.errors]
         if run.status != 0:
@@ -213,15 +213,15 @@ class LiveOracle:
         for frame in run.frames:
             key = (frame.tick, frame.screen, frame.sample, *frame.lines)
             if key not in seen:
-                seen[key] = [f'tick {frame.tick}: {text}' for text in self._untrue(frame)]
+                seen[key] = [f'tick {frame.tick}: {text}' for text in self._check(frame)]
                 wrong += seen[key]
-        if case.is_healed:
+        if case.is_recoverable:
             for frame in run.frames:
                 if frame.tick == TICKS - 1:
-                    wrong += self._unhealed(frame)
+                    wrong += self._check_recovery(frame)
         return wrong
 
-    def _untrue(self, frame: Frame) -> Iterator[str]:
+    def _check(self, frame: Frame) -> Iterator[str]:
         sample = frame.sample
         for problem in sample.problems:
             if problem.subject == 'monitor':
@@ -230,43 +230,43 @@ class LiveOracle:
         if frame.screen is Screen.PROBLEMS:
             for problem in sample.problems:
                 if safe(problem.reason)[:24] not in text:
-                    yield f'problems: nobody says {problem.reason}'
+                    yield f'problems: missing reason {problem.reason}'
         if frame.screen is Screen.MAIN:
             for device in sample.devices:
                 if device.status != 'ok' and safe(device.reason)[:16] not in text:
-                    yield f'main: {device.key.label}: nobody says {device.reason}'
+                    yield f'main: {device.key.label}: missing reason {device.reason}'
         if frame.screen in _WORDS:
             return
         known = self._numbers.get((frame.tick, frame.screen), set()) | means(sample)
-        if frame.screen is Screen.METRICS:  # of another process, where the first one is missing
+        if frame.screen is Screen.METRICS:  # another process may be the first one
             known |= self._numbers[frame.tick, Screen.MAIN]
-            yield from self._untrue_maxima(frame)
+            yield from self._check_maxima(frame)
         elif frame.screen is Screen.USERS:
             known |= _sums(sample)
         for line in frame.lines:
             wrong = numbers(_MAXIMUM.sub('', line)) - known
             if '╴' in line or not wrong:
-                continue  # '╴': the scale of a graph
+                continue  # the scale of a graph
             if not ('MiB/s' in line and all(is_near(n, known) for n in wrong)):
                 yield f'{frame.place}: {", ".join(sorted(wrong))} in {line.strip()}'
 
-    def _untrue_maxima(self, frame: Frame) -> Iterator[str]:
-        """A maximum was true at some time."""
+    def _check_maxima(self, frame: Frame) -> Iterator[str]:
+        """Check that maxima were correct values at an earlier time."""
         known = set().union(*(ns for (tick, _), ns in self._numbers.items() if tick <= frame.tick))
-        for said in _MAXIMUM.findall('\n'.join(frame.lines)):
-            if numbers(said) - known:
-                yield f'metrics: {said}'
+        for found in _MAXIMUM.findall('\n'.join(frame.lines)):
+            if numbers(found) - known:
+                yield f'metrics: {found}'
 
-    def _unhealed(self, frame: Frame) -> Iterator[str]:
+    def _check_recovery(self, frame: Frame) -> Iterator[str]:
         gaps, usual = _gaps(frame), self._gaps.get(frame.place)
         if usual is None:
             return
         if gaps != usual:
-            yield f'{frame.place}: {gaps} gaps, not {usual}, when all is well again'
+            yield f'{frame.place}: {gaps} gaps after the recovery, expected {usual}'
 
 
 def _sums(sample: Sample) -> set[str]:
-    """What the listed processes, of which nobody knows the user, have together."""
+    """Sums over the processes, which all have an unknown user."""
     memory = [process.gpu_memory_bytes for process in sample.processes]
     total = [d.info.memory_total_bytes for d in sample.devices if not d.key.is_mig]
     loads = [p.gpu_sm_utilization_percent for p in sample.processes]

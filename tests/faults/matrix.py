@@ -1,4 +1,4 @@
-"""Every way in which a call of the driver can fail."""
+"""The ways in which a call of the driver can fail."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from nvitop.simulation.abi import NVML_ERRORS
 from tests.faults.bench import Bench
 from tests.faults.oracle import Oracle
 
-#: How many cases a long run tries of all there are, and which: see `make faults`.
+#: Number of cases of `make faults`, and the seed that selects them.
 CASES = int(os.environ.get('NVITOP_FAULT_CASES') or 300)
 SEED = int(os.environ.get('NVITOP_FAULT_SEED') or 1)
 
-#: Codes of NVML by name, and one that no NVML has.
+#: Return codes of NVML by name, and an unknown one.
 CODES = {**{name: code for name, (code, _) in NVML_ERRORS.items()}, 'CODE_77': 77}
-#: What is not supported, permitted or there at all is not asked for again, if it never changes; MIG
-#: devices say *invalid argument* instead.
+#: Return codes of constant values that are not queried again: not supported, not permitted, function
+#: not found. MIG devices return *invalid argument* instead of the first.
 LASTING = frozenset({2, 3, 4, 13})
-#: When a call fails, and of which GPU.
+#: When a call fails, and for which GPU.
 MODES: dict[str, dict[str, Any]] = {
     'from the start': {},
     'at the 3rd call': {'after': 2, 'times': 1},
     'every 2nd call': {'every': 2},
     'one GPU only': {'gpu': 0},
 }
-#: Answers that are no faults: of an old driver, which counts what it keeps for itself as used; of a GPU
-#: that has the host's memory; of one that cannot be split; of one whose processes are idle; of a
-#: check that has found something.
-MEANT = {
+#: Return codes that are valid results: of an old driver, which includes reserved memory in used
+#: memory; of a GPU with unified memory, without MIG, or with idle processes; of a failed InfoROM check.
+EXPECTED = {
     ('nvmlDeviceGetMemoryInfo_v2', 'FUNCTION_NOT_FOUND'),
     ('nvmlDeviceGetMemoryInfo_v2', 'ARGUMENT_VERSION_MISMATCH'),
     ('nvmlDeviceGetMemoryInfo_v2', 'NOT_SUPPORTED'),
@@ -42,13 +41,13 @@ MEANT = {
     ('nvmlDeviceGetMigMode', 'NO_PERMISSION'),
     ('nvmlDeviceGetMigMode', 'INVALID_ARGUMENT'),
     ('nvmlDeviceValidateInforom', 'CORRUPTED_INFOROM'),
-    # The lists before know no MIG devices.
+    # The older lists do not contain MIG devices.
     ('nvmlDeviceGetComputeRunningProcesses_v2', 'FUNCTION_NOT_FOUND'),
     ('nvmlDeviceGetComputeRunningProcesses_v2', 'ARGUMENT_VERSION_MISMATCH'),
 }
-#: Samples with the fault, and after it until all has to be as if nothing had been.
-FAULTY_TICKS, HEALING_TICKS = 3, 3
-TICKS = FAULTY_TICKS + HEALING_TICKS
+#: Number of samples with the fault, and after it until everything has recovered.
+FAULTY_TICKS, RECOVERY_TICKS = 3, 3
+TICKS = FAULTY_TICKS + RECOVERY_TICKS
 
 
 class Case(NamedTuple):
@@ -57,24 +56,24 @@ class Case(NamedTuple):
     function: str
     code: str
     mode: str
-    #: One of the generations of drivers.
+    #: Generation of the driver.
     driver: str = 'newest'
 
     def __str__(self) -> str:
         return f'{self.function} {self.code} {self.mode}, {self.driver} driver'
 
     @property
-    def is_healed(self) -> bool:
-        """Whether all is as if nothing had been once it is over."""
+    def is_recoverable(self) -> bool:
+        """Whether all values return after the fault."""
         return CODES[self.code] not in LASTING
 
     def begin(self, bench: Bench) -> None:
-        """Let it happen from now on."""
+        """Start the fault."""
         bench.machine.fail(self.function, CODES[self.code], **MODES[self.mode])
 
 
 def functions_called(driver: str = 'newest') -> tuple[str, ...]:
-    """What nvitop calls when it measures all it can."""
+    """Functions that nvitop calls to measure everything."""
     bench = Bench(driver)
     with bench.opened():
         for _ in range(TICKS):
@@ -83,32 +82,32 @@ def functions_called(driver: str = 'newest') -> tuple[str, ...]:
 
 
 def all_cases(functions: tuple[str, ...], driver: str = 'newest') -> tuple[Case, ...]:
-    """The whole product for these functions."""
+    """All combinations of these functions with codes and modes."""
     every = [Case(f, code, mode, driver) for f in functions for code in CODES for mode in MODES]
-    return tuple(case for case in every if case[:2] not in MEANT)
+    return tuple(case for case in every if case[:2] not in EXPECTED)
 
 
 def covering_cases(functions: tuple[str, ...]) -> tuple[Case, ...]:
-    """Each function and each code, and each mode with many of both, in as few cases as can be."""
+    """As few cases as possible with each function, each code, and each mode with many of both."""
     codes, modes = list(CODES), list(MODES)
     cases = (
-        # After each round of the codes the modes are one further.
+        # The modes shift by one after each round of the codes.
         Case(function, codes[i % len(codes)], modes[(i + i // len(codes)) % len(modes)])
         for i, function in enumerate(functions)
     )
-    return tuple(case._replace(code='UNKNOWN') if case[:2] in MEANT else case for case in cases)
+    return tuple(case._replace(code='UNKNOWN') if case[:2] in EXPECTED else case for case in cases)
 
 
 def run_in_source(case: Case, oracle: Oracle) -> list[str]:
-    """Sample with the fault, and after it; what was not true."""
+    """Sample during the fault and after it. Returns the errors found."""
     bench = Bench(case.driver)
-    wrong: list[str] = []
+    errors: list[str] = []
     with bench.opened():
         case.begin(bench)
         for tick in range(TICKS):
             if tick == FAULTY_TICKS:
                 bench.machine.heal()
             sample = bench.sample()
-            wrong += [f'tick {tick}: {text}' for text in oracle.untrue(sample, tick)]
-        wrong += oracle.unhealed(sample, tick, facts=case.is_healed)
-    return wrong
+            errors += [f'tick {tick}: {text}' for text in oracle.check(sample, tick)]
+        errors += oracle.check_recovery(sample, tick, constants=case.is_recoverable)
+    return errors

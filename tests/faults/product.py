@@ -1,8 +1,8 @@
-"""Every function × every code × every way × every program: ``python -m tests.faults.product all``.
+"""All combinations of functions, codes, modes and programs: ``python -m tests.faults.product all``.
 
-One fault goes through sampling and drawing, each program, and the monitor with its threads on each of its screens, on the
-drivers of three generations, in time that passes at once. Spread over processes; what is done stands
-in a log, from which a run that was interrupted goes on.
+Each fault is tested with sampling and drawing, all programs, and the running monitor on all screens, on
+drivers of three generations, with a simulated clock. The cases are distributed over processes. An
+interrupted run continues from its log.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tests.faults.oracle import Oracle, true_samples
 from tests.faults.program_oracle import ProgramOracle
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-#: No case takes longer in earnest.
+#: Maximum time of a case.
 PATIENCE_SECONDS = 300.0
-#: What is not a question about GPUs: at the end nobody hears how it went.
-_FAREWELL = 'nvmlShutdown'
+#: A function whose failure has no effect.
+_SHUTDOWN = 'nvmlShutdown'
 
 
 class Subjects:
-    """All that calls the driver, on a driver of one generation."""
+    """Everything that calls the driver, on a driver of one generation."""
 
     def __init__(self, driver: str) -> None:
         self._sampled = frozenset(functions_called(driver))
@@ -43,45 +43,44 @@ class Subjects:
         self._programs = ProgramOracle(driver)
         self._monitor = LiveOracle(driver)
         programs = self._programs.calls.values()
-        self.functions = self._sampled.union(self._monitor.calls, *programs) - {_FAREWELL}
+        self.functions = self._sampled.union(self._monitor.calls, *programs) - {_SHUTDOWN}
 
-    def untrue(self, case: Case) -> Result:
+    def check(self, case: Case) -> Result:
         """Run everything that calls the function."""
-        # Who does not call it cannot meet the fault.
         programs = [name for name, calls in self._programs.calls.items() if case.function in calls]
-        wrong = self._programs.untrue(case) if programs else []
+        errors = self._programs.check(case) if programs else []
         if case.function in self._sampled:
-            wrong += run_in_source(case, self._source)
+            errors += run_in_source(case, self._source)
             programs.append('sampling')
         if case.function in self._monitor.calls:
-            wrong += [f'monitor: {text}' for text in self._monitor.untrue(case)]
+            errors += [f'monitor: {text}' for text in self._monitor.check(case)]
             programs.append('monitor')
-        return Result(case, tuple(programs), tuple(wrong))
+        return Result(case, tuple(programs), tuple(errors))
 
 
 class Result(NamedTuple):
-    """What came of a case."""
+    """The result of a case."""
 
     case: Case
-    #: Who was put through it.
+    #: Programs that were run.
     programs: tuple[str, ...]
-    #: What was not true.
-    wrong: tuple[str, ...]
+    #: Errors that were found.
+    errors: tuple[str, ...]
 
 
 @functools.lru_cache(maxsize=None)
 def subjects(driver: str) -> Subjects:
-    """They know the truth, which takes a moment to find out."""
+    """Create the subjects, which takes a moment."""
     return Subjects(driver)
 
 
 def run(case: Case) -> Result:
     """Run one case."""
-    return subjects(case.driver).untrue(case)
+    return subjects(case.driver).check(case)
 
 
 def whole_product() -> tuple[Case, ...]:
-    """All cases: of older drivers only the functions that are not asked of newer ones."""
+    """All cases; for older drivers, only the functions that newer ones do not call."""
     cases: list[Case] = []
     known: set[str] = set()
     for driver in DRIVERS:
@@ -92,7 +91,7 @@ def whole_product() -> tuple[Case, ...]:
 
 
 def revision() -> str:
-    """What the results are results of: the sources, in short."""
+    """Hash of the sources that the results belong to."""
     digest = hashlib.sha256()
     for folder in ('nvitop', 'tests/faults'):
         for path in sorted((ROOT / folder).rglob('*.py')):
@@ -101,20 +100,20 @@ def revision() -> str:
 
 
 def read_log(path: pathlib.Path, of: str) -> Iterator[Result]:
-    """The results of these sources that stand in a log."""
+    """Read the results of these sources from a log."""
     if not path.exists():
         return
     for line in path.read_text(encoding='utf-8').splitlines():
         try:
-            said = json.loads(line)
-        except ValueError:  # half of one, where somebody pulled the plug
+            entry = json.loads(line)
+        except ValueError:  # the run was interrupted while it wrote the line
             continue
-        if said['revision'] == of:
-            yield Result(Case(*said['case']), tuple(said['programs']), tuple(said['wrong']))
+        if entry['revision'] == of:
+            yield Result(Case(*entry['case']), tuple(entry['programs']), tuple(entry['errors']))
 
 
 def run_all(cases: Sequence[Case], processes: int, log: IO[str], of: str) -> Iterator[Result]:
-    """Run the cases, spread over processes; each result is logged before it is handed on."""
+    """Run the cases in several processes. Each result is logged before it is yielded."""
     with multiprocessing.get_context('spawn').Pool(processes, _begin) as pool:
         results = pool.imap_unordered(run, cases)
         for _ in cases:
@@ -125,19 +124,19 @@ def run_all(cases: Sequence[Case], processes: int, log: IO[str], of: str) -> Ite
 
 
 def _begin() -> None:
-    """In each process: what libraries say on standard error is no matter of a case."""
+    """Initialize a process: low priority, and no output of libraries on stderr."""
     if hasattr(os, 'nice'):
         os.nice(5)
     sys.stderr = open(os.devnull, 'w', encoding='utf-8')  # noqa: SIM115 - for the life of the process
 
 
 def main() -> int:
-    """The exit status: 1 where anything was not true."""
+    """Run the cases. Returns the exit status: 1 if there are errors."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument('cases', nargs='?', default='1200', help="how many, or 'all'")
-    parser.add_argument('--seed', type=int, default=SEED, help='which, where not all')
+    parser.add_argument('cases', nargs='?', default='1200', help="number of cases, or 'all'")
+    parser.add_argument('--seed', type=int, default=SEED, help='selects the cases')
     parser.add_argument('--processes', type=int, default=os.cpu_count() or 1)
     parser.add_argument('--log', type=pathlib.Path, default=ROOT / '.faults.jsonl')
     options = parser.parse_args()
@@ -153,7 +152,7 @@ def main() -> int:
     functions = len({(case.function, case.driver) for case in every})
     print(
         f'Python {platform.python_version()}: {count} of {len(every)} cases with '
-        f'{functions} functions, {len(done)} of them already in {options.log}',
+        f'{functions} functions, {len(done)} already in {options.log}',
         flush=True,
     )
     with options.log.open('a', encoding='utf-8') as log:
@@ -161,19 +160,19 @@ def main() -> int:
         for result in run_all(todo, options.processes, log, of) if todo else ():
             results.append(result)
             if len(results) % 500 == 0:
-                _say(f'{len(results)} cases', results, started)
-    _say('All', results, started)
-    return int(any(result.wrong for result in results))
+                _report(f'{len(results)} cases', results, started)
+    _report('All', results, started)
+    return int(any(result.errors for result in results))
 
 
-def _say(what: str, results: Sequence[Result], started: float) -> None:
+def _report(what: str, results: Sequence[Result], started: float) -> None:
     runs = sum(len(result.programs) for result in results)
-    bad = [result for result in results if result.wrong]
+    bad = [result for result in results if result.errors]
     seconds = time.monotonic() - started
-    print(f'{what}: {runs} runs of programs, {len(bad)} not true, {seconds:.0f} s', flush=True)
+    print(f'{what}: {runs} runs of programs, {len(bad)} with errors, {seconds:.0f} s', flush=True)
     for result in bad if what == 'All' else ():
         print(f'FAILED: {result.case}')
-        for text in result.wrong[:6]:
+        for text in result.errors[:6]:
             print(f'    {text}')
 
 

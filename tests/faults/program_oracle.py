@@ -1,4 +1,4 @@
-"""Knows what each program says when nothing fails, and so what may be said when something does."""
+"""Check of commands and the collector: every value is the known one, or is missing."""
 
 from __future__ import annotations
 
@@ -11,107 +11,109 @@ from typing import Any, Iterator
 
 from tests.faults.drawings import numbers
 from tests.faults.matrix import Case
-from tests.faults.programs import Ran, answers
+from tests.faults.programs import Ran, results
 
-#: Grows all the time, also while something is waited for.
+#: Values that grow all the time.
 _GROWING = ('total_energy', 'total_energy [J]')
 _IS_NA = frozenset({'[N/A]', 'N/A', ''})
-#: What says how a device is, and not what was measured.
-_WORDS = ('status', 'reason', 'timestamp')
+#: Columns that are not measured.
+_NOT_MEASURED = ('status', 'reason', 'timestamp')
 
 
 class ProgramOracle:
-    """Knows what each program says when nothing fails."""
+    """Compares the results of programs with those on a machine without faults."""
 
     def __init__(self, driver: str = 'newest') -> None:
-        #: Program → the functions that it calls. A fault of another one cannot be met.
+        #: Program → functions that it calls.
         self.calls: dict[str, frozenset[str]] = {}
-        self.true = answers(None, driver=driver, calls=self.calls)
+        self.true = results(None, driver=driver, calls=self.calls)
         assert all(r.status == 0 for r in self.true.values() if isinstance(r, Ran)), self.true
         devices = json.loads(self.true['json'].out)['devices']
-        #: All there are, by any name.
+        #: Indices and UUIDs of all devices.
         self._devices = {str(d[name]) for d in devices for name in ('index', 'uuid')}
         self._chosen = {
             name: _chosen(ran) for name, ran in self.true.items() if name.startswith('nvisel')
         }
 
-    def untrue(self, case: Case) -> list[str]:
-        """What programs say in this case that is not so."""
-        return [*self._untrue(case)]
+    def check(self, case: Case) -> list[str]:
+        """Return the errors in the results of all programs that the fault affects."""
+        return [*self._check(case)]
 
-    def _untrue(self, case: Case) -> Iterator[str]:
-        said = answers(case, {name for name, calls in self.calls.items() if case.function in calls})
-        for name, ran in said.items():
+    def _check(self, case: Case) -> Iterator[str]:
+        found = results(
+            case, {name for name, calls in self.calls.items() if case.function in calls}
+        )
+        for name, ran in found.items():
             if not isinstance(ran, Ran):
                 continue
             if ran.status not in (0, 1, 4) or 'Traceback' in ran.err:
                 yield f'{name}: status {ran.status}: {ran.err}'
             if ran.status and not ran.err:
-                yield f'{name}: status {ran.status} without a word'
+                yield f'{name}: status {ran.status} without a message'
             if name.startswith('report'):
-                yield from self._untrue_of_report(name, ran)
+                yield from self._check_report(name, ran)
             elif name.startswith('rows'):
-                yield from self._untrue_of_rows(name, ran)
+                yield from self._check_rows(name, ran)
             elif name.startswith('nvisel'):
-                yield from self._untrue_of_choice(name, ran)
-        if 'query' in said:
-            yield from self._untrue_of_query(said['query'])
-        if 'json' in said:
-            yield from self._untrue_of_json(said['json'], is_denied=_denies_a_list(case))
-        yield from self._untrue_of_collector(said.get('collector', []))
+                yield from self._check_choice(name, ran)
+        if 'query' in found:
+            yield from self._check_query(found['query'])
+        if 'json' in found:
+            yield from self._check_json(found['json'], is_denied=_denies_a_list(case))
+        yield from self._check_collector(found.get('collector', []))
 
-    def _untrue_of_report(self, name: str, ran: Ran) -> Iterator[str]:
+    def _check_report(self, name: str, ran: Ran) -> Iterator[str]:
         known = numbers(_without_host(self.true[name].out))
         for line in _without_host(ran.out).splitlines():
             wrong = numbers(line) - known
             if wrong:
                 yield f'{name}: {sorted(wrong)} in {line}'
 
-    def _untrue_of_query(self, ran: Ran) -> Iterator[str]:
+    def _check_query(self, ran: Ran) -> Iterator[str]:
         true = {_identity(row): row for row in _rows(self.true['query'].out)}
         for row in _rows(ran.out):
             known = true.get(_identity(row), {})
-            for name, said in row.items():
+            for name, found in row.items():
                 if (
-                    name in (*_WORDS, *_GROWING)
-                    or said in _IS_NA
-                    or _is_same(said, known.get(name))
+                    name in (*_NOT_MEASURED, *_GROWING)
+                    or found in _IS_NA
+                    or _is_same(found, known.get(name))
                 ):
                     continue
-                yield f'query: {row["index"]}: {name}: {said}, not {known.get(name)}'
+                yield f'query: {row["index"]}: {name}: {found}, not {known.get(name)}'
 
-    def _untrue_of_json(self, ran: Ran, *, is_denied: bool) -> Iterator[str]:
+    def _check_json(self, ran: Ran, *, is_denied: bool) -> Iterator[str]:
         if not ran.out:
             return
-        said, true = json.loads(ran.out), json.loads(self.true['json'].out)
+        found, true = json.loads(ran.out), json.loads(self.true['json'].out)
         for table in ('devices', 'processes'):
             known = {_identity(row): row for row in true[table]}
-            for row in said[table]:
+            for row in found[table]:
                 if _identity(row) not in known and ': mig_mode: ' in ran.err:
-                    continue  # a process of one of its MIG devices, if it has any
+                    continue  # the process may run on a MIG device
                 for name, value in row.items():
-                    is_true = known.get(_identity(row), {}).get(name)
-                    if name in (*_WORDS, *_GROWING) or value is None:
+                    expected = known.get(_identity(row), {}).get(name)
+                    if name in (*_NOT_MEASURED, *_GROWING) or value is None:
                         continue
                     if name == 'type' and ('processes' in ran.err.lower() or is_denied):
-                        continue  # another list tells the other half
-                    if not _is_same(value, is_true):
-                        yield f'json: {_identity(row)}: {name}: {value!r}, not {is_true!r}'
+                        continue  # the other list contributes the other half
+                    if not _is_same(value, expected):
+                        yield f'json: {_identity(row)}: {name}: {value!r}, not {expected!r}'
 
-    def _untrue_of_choice(self, name: str, ran: Ran) -> Iterator[str]:
+    def _check_choice(self, name: str, ran: Ran) -> Iterator[str]:
         known = self._chosen[name] if '-' in name else self._devices
         if not _chosen(ran) <= known:
             yield f'{name}: chose {_chosen(ran)}, not {known}'
 
-    def _untrue_of_rows(self, name: str, ran: Ran) -> Iterator[str]:
+    def _check_rows(self, name: str, ran: Ran) -> Iterator[str]:
         true = _rows(self.true[name].out)
         for row in _rows(ran.out):
             known = {key: value for key, value in row.items() if value not in _IS_NA}
             if not any(known.items() <= each.items() for each in true):
                 yield f'{name}: {row}'
 
-    def _untrue_of_collector(self, said: list[dict[str, float]]) -> Iterator[str]:
-        for tick, values in enumerate(said):
+    def _check_collector(self, found: list[dict[str, float]]) -> Iterator[str]:
+        for tick, values in enumerate(found):
             for key, value in values.items():
                 if '/host/' in f'/{key}' or math.isnan(value) or not key.startswith('tick/gpu'):
                     continue
@@ -121,9 +123,9 @@ class ProgramOracle:
 
 
 def _denies_a_list(case: Case) -> bool:
-    """Whether a device says that it has no list of these processes: that is no failure to tell of."""
-    # No version of it is the right one: then there is none.
-    is_denied = not case.is_healed or case.code == 'ARGUMENT_VERSION_MISMATCH'
+    """Whether the device does not support the list of processes, which is not an error."""
+    # If no version of the struct matches, the list does not exist.
+    is_denied = not case.is_recoverable or case.code == 'ARGUMENT_VERSION_MISMATCH'
     return 'RunningProcesses' in case.function and is_denied
 
 
@@ -132,7 +134,7 @@ def _chosen(ran: Ran) -> set[str]:
 
 
 def _without_host(text: str) -> str:
-    lines = text.splitlines()[1:]  # the first one is the time
+    lines = text.splitlines()[1:]  # the first line has the time
     return '\n'.join(line for line in lines if not re.match(r'\[ (CPU|MEM)', line))
 
 
@@ -144,11 +146,11 @@ def _identity(row: dict[str, Any]) -> tuple[Any, ...]:
     return row.get('index'), row.get('gpu_index'), row.get('mig_index'), row.get('pid')
 
 
-def _is_same(said: Any, true: Any) -> bool:
-    """Whether two values are the same; rates and times may differ a little."""
-    if said == true:
+def _is_same(found: Any, true: Any) -> bool:
+    """Whether two values are equal; rates and times may differ slightly."""
+    if found == true:
         return True
     try:
-        return math.isclose(float(said), float(true), rel_tol=0.02)
+        return math.isclose(float(found), float(true), rel_tol=0.02)
     except (TypeError, ValueError):
         return False

@@ -1,4 +1,4 @@
-"""Programs that are run once, or read by programs, on a machine on which a call fails."""
+"""Commands and the collector, run on a machine with a fault."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENVIRONMENT = {'COLUMNS': '200', 'CUDA_DEVICE_ORDER': 'PCI_BUS_ID'}
 
 
 class Ran:
-    """What a program gave back."""
+    """Exit status and output of a command."""
 
     def __init__(self, run: Callable[[list[str]], int], *arguments: str) -> None:
         out, err = io.StringIO(), io.StringIO()
@@ -36,7 +36,7 @@ class Ran:
 def machine(
     case: Case | None, driver: str = 'newest', *, is_mig_visible: bool = False
 ) -> Iterator[Bench]:
-    """The machine at one moment, with the fault; CUDA programs see one device."""
+    """The machine at one time, with the fault. CUDA programs see one device."""
     bench = Bench(case.driver if case is not None else driver)
     with contextlib.ExitStack() as stack:
         stack.enter_context(bench.opened())
@@ -84,14 +84,14 @@ def _ran(name: str, bench: Bench) -> Any:
 PROGRAMS = (*_COMMANDS, 'collector')
 
 
-def answers(
+def results(
     case: Case | None,
     programs: Container[str] = PROGRAMS,
     *,
     driver: str = 'newest',
     calls: dict[str, frozenset[str]] | None = None,
 ) -> dict[str, Any]:
-    """What each program says, by its name; what each calls is put into ``calls``."""
+    """Run programs; returns their results by name, and adds the called functions to ``calls``."""
     found: dict[str, Any] = {}
     for name in PROGRAMS:
         if name in programs:
@@ -104,7 +104,7 @@ def answers(
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """What a collector logs of faults is not shown."""
+    """Silence the log of the collector."""
     logger = logging.getLogger('nvitop.api.collector')
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -115,7 +115,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _collected(bench: Bench) -> list[dict[str, float]]:
-    """What a collector says of each tick by itself."""
+    """Metrics of the collector for each tick."""
     try:
         devices = Device.all()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Containers: PIDs of another namespace that exist here too, /proc of a container, no cgroups read."""
+"""Containers: PIDs of another namespace that exist here too, and /proc of a container."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ ROOT = pathlib.Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
 
 OTHER_NAMESPACE = 'pid:[4026532461]'
-#: PIDs that the driver gives; of all but the last there is a process here.
+#: PIDs that the driver reports. All but the last one exist in the container.
 ON_GPU, NOT_ON_GPU, UNREADABLE, ELSEWHERE = 4242, 4343, 4444, 4545
-#: What each has open.
+#: PID → open files.
 OPEN = {
     ON_GPU: ('/dev/null', '/dev/nvidiactl', '/dev/nvidia0'),
     NOT_ON_GPU: ('/dev/null', '/var/log/nvim.log', 'socket:[123]'),
@@ -45,10 +45,10 @@ _STAT = (
 
 @pytest.fixture
 def proc(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pathlib.Path]:
-    """A /proc as in a container: its own namespace, 4 GiB of memory."""
+    """The /proc of a container: its own PID namespace, and 4 GiB of memory."""
     (tmp_path / 'self' / 'ns').mkdir(parents=True)
     (tmp_path / 'self' / 'ns' / 'pid').symlink_to(OTHER_NAMESPACE)
-    # Everybody remembers when the machine started.
+    # The boot time must not change, because it is cached.
     booted = int(procfs.read_boot_time())
     (tmp_path / 'stat').write_text(f'cpu  10 0 10 80 0 0 0 0 0 0\nbtime {booted}\n')
     sizes = {'MemTotal': 4 << 20, 'MemFree': 1 << 20, 'MemAvailable': 1 << 20}
@@ -59,14 +59,14 @@ def proc(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pa
         folder.mkdir()
         (folder / 'stat').write_text(_STAT.format(pid=pid, ticks=pid))
         (folder / 'cmdline').write_bytes(b'python3\0work.py\0')
-        (folder / 'statm').write_text('9 2097152 1 1 0 1 0\n')  # more than the container has
+        (folder / 'statm').write_text('9 2097152 1 1 0 1 0\n')  # more memory than the container has
         (folder / 'status').write_text('Name:\tpython3\nUid:\t0\t0\t0\t0\n')
         if pid in OPEN:
             (folder / 'fd').mkdir()
             for number, target in enumerate(OPEN[pid]):
                 (folder / 'fd' / str(number)).symlink_to(target)
     monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path))
-    # The processes are as real as their files.
+    # Treat the simulated processes as real ones.
     monkeypatch.setattr(source_module, '_simulated', lambda: '')
     monkeypatch.setattr(Session, 'has_real_library', True)
     memory_total.cache_clear()
@@ -86,46 +86,46 @@ def sampled() -> dict[int, ProcessSample]:
     clock = Clock()
     live = LiveSource(clock=clock, sleep=clock.turn)
     with machine():
-        for _ in range(2):  # what is measured again is still the same
+        for _ in range(2):  # a second sample has the same result
             sample = live.sample(Demand(host_processes=True))
             clock.turn(10.0)
     assert {p.pid for p in sample.host_processes} >= {ON_GPU, NOT_ON_GPU}
     return {process.key.pid: process for process in sample.processes}
 
 
-def test_a_pid_that_means_another_process_here_is_not_taken_for_it(proc: pathlib.Path) -> None:
+def test_pid_of_another_namespace_is_not_a_local_process(proc: pathlib.Path) -> None:
     processes = sampled()
     assert {pid: process.status for pid, process in processes.items()} == {
         ON_GPU: 'running',
         NOT_ON_GPU: 'foreign',
-        UNREADABLE: 'running',  # nothing says that it is not
+        UNREADABLE: 'running',  # cannot be excluded
         ELSEWHERE: 'foreign',
     }
     assert processes[ON_GPU].command == 'python3 work.py'
-    stranger = processes[NOT_ON_GPU]
-    assert (stranger.command, stranger.username, stranger.host_memory_bytes) == (None, None, None)
-    assert not stranger.is_own
+    foreign = processes[NOT_ON_GPU]
+    assert (foreign.command, foreign.username, foreign.host_memory_bytes) == (None, None, None)
+    assert not foreign.is_own
 
 
-def test_nobody_signals_or_looks_into_the_process_that_has_the_pid_here(proc: pathlib.Path) -> None:
+def test_local_process_with_the_same_pid_is_not_signaled_or_read(proc: pathlib.Path) -> None:
     key = sampled()[NOT_ON_GPU].key
     assert differs(key, lambda pid: key.start_time) == 'unseen'
     killed: list[int] = []
-    key = key._replace(pid=os.getpid())  # a process that exists, of which nothing was known
-    said = send_signal(key, 'SIGTERM', kill=lambda pid, number: killed.append(pid))
-    assert (said.outcome, killed) == ('unseen', [])
+    key = key._replace(pid=os.getpid())  # a process that exists, but was never seen
+    result = send_signal(key, 'SIGTERM', kill=lambda pid, number: killed.append(pid))
+    assert (result.outcome, killed) == ('unseen', [])
     assert read_environment(key.pid, key.start_time).variables == ()
 
 
-def test_the_library_takes_no_process_here_for_the_one_that_the_driver_means(
+def test_library_does_not_confuse_a_local_process_with_one_on_the_gpu(
     proc: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    signalled: list[tuple[int, int]] = []
+    signaled: list[tuple[int, int]] = []
 
     def kill(pid: int, number: int) -> None:
         if not (proc / str(pid)).exists():
             raise ProcessLookupError
-        signalled.append((pid, number))
+        signaled.append((pid, number))
 
     monkeypatch.setattr(os, 'kill', kill)
     with machine():
@@ -138,47 +138,47 @@ def test_the_library_takes_no_process_here_for_the_one_that_the_driver_means(
         commands = {p.pid: p.command for p in take_snapshots().gpu_processes}
         assert commands[ON_GPU] == 'python3 work.py'
         assert commands[NOT_ON_GPU] == 'No Such Process'
-        stranger = processes[NOT_ON_GPU]
-        assert device.processes()[NOT_ON_GPU] is stranger
-        assert stranger.gpu_memory() == 1 << 30
-        for process in (stranger.host, pickle.loads(pickle.dumps(stranger.host)), stranger):
+        foreign = processes[NOT_ON_GPU]
+        assert device.processes()[NOT_ON_GPU] is foreign
+        assert foreign.gpu_memory() == 1 << 30
+        for process in (foreign.host, pickle.loads(pickle.dumps(foreign.host)), foreign):
             for act in (process.kill, process.terminate, process.suspend, process.name):
                 with pytest.raises(psutil.NoSuchProcess):
                     act()
-        # The roots of a collector are processes of this namespace.
+        # The root processes of a collector are in this namespace.
         collector = ResourceMetricCollector(root_pids={NOT_ON_GPU, ON_GPU})
         with collector.context('job'):
             metrics = collector.collect()
     assert {key.split('/')[1] for key in metrics if '/pid:' in key} == {f'pid:{ON_GPU}'}
-    assert [number for _, number in signalled if number] == []
+    assert [number for _, number in signaled if number] == []
 
 
-def test_on_a_machine_without_containers_every_pid_is_what_it_is(
+def test_pids_are_trusted_outside_containers(
     proc: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     namespace = proc / 'self' / 'ns' / 'pid'
     namespace.unlink()
     namespace.symlink_to(procfs.INITIAL_PID_NAMESPACE)
-    looked: list[int] = []
-    monkeypatch.setattr('nvitop.sampling.process.uses_gpu', looked.append)
+    checked: list[int] = []
+    monkeypatch.setattr('nvitop.sampling.process.uses_gpu', checked.append)
     processes = sampled()
-    assert looked == []
+    assert checked == []
     assert processes[NOT_ON_GPU].status == 'running'
     assert processes[ELSEWHERE].status == 'gone'
 
 
-def test_a_report_has_the_memory_that_proc_tells(proc: pathlib.Path) -> None:
+def test_report_shows_the_memory_of_the_container(proc: pathlib.Path) -> None:
     with machine():
-        said = Ran(cli.main, '-1', '--no-config')
-    assert said.status == 0
-    assert '3.00GiB' in said.out
-    assert said.out.count('Process of Another PID Namespace') == 2
-    assert 'another PID namespace' in said.err
-    widths = {len(line) for line in said.out.splitlines()[1:] if line[:1] in '│╞╒╘├'}
-    assert len(widths) == 1  # also with 200 % of the memory
+        result = Ran(cli.main, '-1', '--no-config')
+    assert result.status == 0
+    assert '3.00GiB' in result.out
+    assert result.out.count('Process of Another PID Namespace') == 2
+    assert 'another PID namespace' in result.err
+    widths = {len(line) for line in result.out.splitlines()[1:] if line[:1] in '│╞╒╘├'}
+    assert len(widths) == 1  # although a process uses 200 % of the memory
 
 
-def test_a_process_that_is_ending_has_nothing_open(proc: pathlib.Path) -> None:
+def test_exiting_process_has_no_open_files(proc: pathlib.Path) -> None:
     assert procfs.uses_gpu(ON_GPU) is True
     assert procfs.uses_gpu(NOT_ON_GPU) is False
     assert procfs.uses_gpu(UNREADABLE) is None

@@ -1,4 +1,4 @@
-"""Calls that never return, for one GPU of three: the others are shown, and the program ends."""
+"""Calls that hang for one GPU of three: programs show the others and exit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.faults.matrix import CASES, SEED, functions_called
 from tests.faults.programs import Ran, machine
 from tests.patience import PATIENCE
 
-#: What belongs to the driver, not to one of its GPUs.
+#: Functions that are not about one GPU.
 _OF_THE_DRIVER = (
     'nvmlInitWithFlags',
     'nvmlDeviceGetCount_v2',
@@ -39,16 +39,16 @@ PROGRAMS: dict[str, tuple[Callable[[list[str]], int], tuple[str, ...]]] = {
 }
 
 
-class Left(SystemExit):
-    """The process was left at once."""
+class Exited(SystemExit):
+    """Replaces os._exit()."""
 
 
 @contextlib.contextmanager
 def quick() -> Iterator[None]:
-    """Nobody waits long for what hangs here, and a process that is left at once goes on."""
+    """Shorten the time limits, and replace os._exit() by an exception."""
 
-    def leave(status: int) -> None:
-        raise Left(status)
+    def exit_now(status: int) -> None:
+        raise Exited(status)
 
     with contextlib.ExitStack() as stack:
         for name in (
@@ -58,13 +58,13 @@ def quick() -> Iterator[None]:
             'nvitop.select.command.LIMIT_SECONDS',
         ):
             stack.enter_context(mock.patch(name, 1.0))
-        stack.enter_context(mock.patch.object(os, '_exit', leave))
+        stack.enter_context(mock.patch.object(os, '_exit', exit_now))
         stack.enter_context(mock.patch.dict(os.environ, {'CUDA_VISIBLE_DEVICES': '0,2'}))
         yield
 
 
 def run_with(function: str, program: str) -> Ran | None:
-    """What a program says while a function hangs; ``None`` where it hangs as well."""
+    """Run a program while a function hangs; ``None`` if the program hangs too."""
     run, arguments = PROGRAMS[program]
     found: list[Any] = []
     with quick(), machine(None) as bench:
@@ -79,9 +79,9 @@ def run_with(function: str, program: str) -> Ran | None:
     if hangs:
         return None
     ran: Ran = found[0]
-    # What CUDA programs see may depend on the one that hangs: then that is said.
+    # The devices that CUDA programs see may depend on the hanging one.
     if is_called and function not in _OF_THE_DRIVER and 'visible' not in program:
-        # The first and the last GPU answer.
+        # The first and the last GPU respond.
         assert '0' in ran.out, (function, program, ran.out, ran.err)
     return ran
 
@@ -103,13 +103,13 @@ def check(function: str, program: str) -> None:
         ('nvmlDeviceGetUtilizationRates', 'nvisel'),
     ],
 )
-def test_a_gpu_that_hangs_holds_up_no_program(function: str, program: str) -> None:
+def test_hanging_gpu_does_not_block_a_program(function: str, program: str) -> None:
     check(function, program)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_whatever_hangs_holds_up_no_program() -> None:
+def test_no_hanging_function_blocks_a_program() -> None:
     every = [(function, program) for function in functions_called() for program in PROGRAMS]
     for function, program in random.Random(SEED).sample(every, min(CASES // 10, len(every))):
         check(function, program)

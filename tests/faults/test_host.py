@@ -1,4 +1,4 @@
-"""Programs on hosts that lack something: a home, a name, files, streams, rights, a terminal, a parent."""
+"""Programs on hosts without a home, a user name, descriptors, streams, permissions or a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNSHARE = shutil.which('unshare') or ''
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs POSIX')
 
-#: What runs on a machine whose processes need no files and do not exist.
+#: Programs to run.
 PROGRAMS = {
     'report': "from nvitop.cli import main; status = main(['-1'])",
     'query': "from nvitop.cli import main; status = main(['query', '--all', '--format=json'])",
@@ -32,14 +32,14 @@ with simulation.machine('dgx-h100', processes='fixed'):
     {program}
 sys.exit(status)
 """
-#: What is done to the process first.
+#: Host → code that creates its conditions.
 HOSTS = {
     'few files': 'import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (9, 9))',
     'no threads': """import threading
 def refuse(thread): raise RuntimeError("can't start new thread")
 threading.Thread.start = refuse""",
     'no home': "import os; os.environ.pop('HOME')",
-    'a home that is none': "import os; os.environ['HOME'] = '/dev/null/nobody'",
+    'an invalid home': "import os; os.environ['HOME'] = '/dev/null/home'",
     'an old locale': "import os; os.environ.update(LANG='C', LC_ALL='C')",
     'no files of processes': "import psutil; psutil.PROCFS_PATH = '/nowhere'",
     'no input': 'import os; os.close(0)',
@@ -70,7 +70,7 @@ def run(code: str, *wrapper: str, **environment: str) -> subprocess.CompletedPro
 
 def check(host: str, program: str) -> None:
     done = run(HOSTS[host] + '\n' + _FIXED.format(program=PROGRAMS[program]))
-    # 120: Python itself cannot write what is left at the end.
+    # 120: Python cannot flush its streams at exit.
     statuses = (0, 120) if host == 'errors on a full disk' else (0,)
     assert done.returncode in statuses, done.stderr
     assert 'Traceback' not in done.stderr
@@ -85,7 +85,7 @@ def check(host: str, program: str) -> None:
     ('host', 'program'),
     [('few files', 'report'), ('no threads', 'query'), ('no home', 'nvisel')],
 )
-def test_programs_go_without(host: str, program: str) -> None:
+def test_programs_run_on_restricted_hosts(host: str, program: str) -> None:
     check(host, program)
 
 
@@ -93,7 +93,7 @@ def test_programs_go_without(host: str, program: str) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize('program', PROGRAMS)
 @pytest.mark.parametrize('host', HOSTS)
-def test_every_program_goes_without(host: str, program: str) -> None:
+def test_every_program_runs_on_every_restricted_host(host: str, program: str) -> None:
     check(host, program)
 
 
@@ -102,10 +102,10 @@ def test_every_program_goes_without(host: str, program: str) -> None:
     ('program', 'stream', 'status'),
     [('query', 'stdout', 1), ('nvisel', 'stdout', 1), ('nvisel', 'stderr', 0)],
 )
-def test_a_full_disk_is_said_or_does_no_harm(program: str, stream: str, status: int) -> None:
+def test_full_disk_is_reported_or_harmless(program: str, stream: str, status: int) -> None:
     code = f"import sys; sys.{stream} = open('/dev/full', 'w')\n"
     done = run(code + _FIXED.format(program=PROGRAMS[program]))
-    assert done.returncode in (status, 120)  # 120: Python itself cannot flush at the end
+    assert done.returncode in (status, 120)  # 120: Python cannot flush its streams at exit
     if stream == 'stdout':
         assert 'No space left on device' in done.stderr
     else:
@@ -136,7 +136,7 @@ os.rename(temporary, sys.argv[1])
 """
 
 
-def test_a_daemon_without_terminal_and_streams_can_measure(tmp_path: pathlib.Path) -> None:
+def test_daemon_without_terminal_and_streams_measures(tmp_path: pathlib.Path) -> None:
     path = tmp_path / 'found'
     read, write = os.pipe()
     with open(read, 'rb') as end:
@@ -149,7 +149,7 @@ def test_a_daemon_without_terminal_and_streams_can_measure(tmp_path: pathlib.Pat
             check=True,
         )
         os.close(write)
-        end.read()  # until the daemon has ended
+        end.read()  # until the daemon exits
     memory, devices, numbers = json.loads(path.read_text(encoding='utf-8'))
     assert all(isinstance(value, int) for value in memory)
     assert (len(memory), devices) == (8, 8)
@@ -194,7 +194,9 @@ temperature = 44
 
 @pytest.mark.parametrize('method', ['fork', 'spawn'])
 @pytest.mark.filterwarnings('ignore')
-def test_children_of_a_process_that_has_asked_can_ask(method: str, tmp_path: pathlib.Path) -> None:
+def test_children_of_a_process_that_uses_nvml_can_use_it(
+    method: str, tmp_path: pathlib.Path
+) -> None:
     program = tmp_path / 'program.py'
     program.write_text(_CHILDREN.replace('{method!r}', repr(method)), encoding='utf-8')
     scenario = tmp_path / 'still.toml'
@@ -210,9 +212,7 @@ def test_children_of_a_process_that_has_asked_can_ask(method: str, tmp_path: pat
     assert (done.returncode, done.stdout) == (0, 'done\n'), done.stderr
 
 
-# Somebody else's processes, by a user without a name
-
-_NOBODY = """
+_UNNAMED_USER = """
 import contextlib, getpass, io, json, os, sys
 from nvitop import cli, simulation
 from nvitop.query.command import main as query
@@ -228,7 +228,7 @@ def ask():
 for name in ('USER', 'LOGNAME', 'LNAME', 'USERNAME'):
     os.environ.pop(name, None)
 with simulation.machine('dgx-h100'):
-    ask()  # everything is imported now, whoever may read it
+    ask()  # import everything before permissions are dropped
     os.setgroups([])
     os.setgid(54321)
     os.setuid(54321)
@@ -237,34 +237,34 @@ print(json.dumps([text, rows]))
 """
 
 
-def as_nobody(*wrapper: str) -> tuple[str, list[dict[str, object]]]:
-    done = run(_NOBODY, *wrapper)
+def as_unnamed_user(*wrapper: str) -> tuple[str, list[dict[str, object]]]:
+    done = run(_UNNAMED_USER, *wrapper)
     assert done.returncode == 0, done.stderr
     text, rows = json.loads(done.stdout)
     return text, rows
 
 
 @pytest.mark.skipif(not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='needs root')
-def test_a_user_without_a_name_sees_the_processes_of_others() -> None:
-    text, rows = as_nobody()
+def test_user_without_a_name_sees_processes_of_other_users() -> None:
+    text, rows = as_unnamed_user()
     assert 'H100' in text
     assert len(rows) >= 8
     assert all(isinstance(row['pid'], int) and row['gpu_memory'] for row in rows)
 
 
-def hides(wrapper: Sequence[str]) -> bool:
-    """Whether /proc can be made to hide processes here."""
+def can_hide_processes(wrapper: Sequence[str]) -> bool:
+    """Whether /proc can be mounted with hidepid."""
     return bool(UNSHARE) and run('pass', *wrapper).returncode == 0
 
 
 @pytest.mark.skipif(not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='needs root')
 @pytest.mark.parametrize('how', [1, 2])
-def test_hidden_processes_are_told_of_as_far_as_they_are_known(how: int) -> None:
+def test_hidden_processes_are_listed_with_known_values(how: int) -> None:
     mount = f'mount -o remount,hidepid={how} /proc && exec "$@"'
     wrapper = [UNSHARE, '--mount', '--pid', '--fork', '--mount-proc', '/bin/sh', '-c', mount, 'sh']
-    if not hides(wrapper):
+    if not can_hide_processes(wrapper):
         pytest.skip('/proc cannot be mounted with hidepid here')
-    text, rows = as_nobody(*wrapper)
+    text, rows = as_unnamed_user(*wrapper)
     assert 'H100' in text
     assert len(rows) >= 8
     for row in rows:

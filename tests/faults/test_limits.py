@@ -1,4 +1,4 @@
-"""Limits that the system sets in earnest: processes, files, homes that cannot be written or read, full disks."""
+"""Limits of the system: processes, descriptors, unreadable and read-only homes, full disks."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tests.sampling.fakes import Clock
 ROOT = pathlib.Path(__file__).parent.parent.parent
 UNSHARE = shutil.which('unshare') or ''
 IS_ROOT = os.geteuid() == 0
-#: Limits of processes and of files; -1: none. Standard streams and threads are among them.
+#: Limits of processes (including threads) and of descriptors (including standard streams); -1: none.
 LIMITS = {'no thread': (1, -1), 'six files': (-1, 6), 'no file': (-1, 3), 'neither': (1, 6)}
-#: What each says where all is well. A driver is asked without any file.
-SAID = {
+#: Program → part of its output. Queries of the driver need no descriptor.
+OUTPUT = {
     'report': 'H100',
     'query': '"temperature"',
     'nvisel': '7',
@@ -56,12 +56,12 @@ def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
 
 def check(program: str, limit: str) -> None:
     if LIMITS[limit][0] > 0 and not IS_ROOT:
-        pytest.skip('needs root, to be a user without other processes')
+        pytest.skip('needs root to run as a user without processes')
     processes, files = LIMITS[limit]
     done = run(command(program, processes, files))
     assert done.returncode == 0, done.stderr
     assert 'Traceback' not in done.stderr
-    assert SAID[program.split()[0]] in done.stdout
+    assert OUTPUT[program.split()[0]] in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -73,25 +73,25 @@ def check(program: str, limit: str) -> None:
         ('library', 'no file'),
     ],
 )
-def test_programs_go_without_threads_and_files(program: str, limit: str) -> None:
+def test_programs_run_without_threads_and_descriptors(program: str, limit: str) -> None:
     check(program, limit)
 
 
 @pytest.mark.slow
-def test_a_collector_goes_on_when_there_is_no_file_any_more() -> None:
+def test_collector_continues_without_descriptors() -> None:
     done = run(command('collector that runs', -1, -1))
     assert (done.returncode, done.stdout) == (0, '288\n'), done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('limit', LIMITS)
-@pytest.mark.parametrize('program', SAID)
-def test_every_program_goes_without_threads_and_files(program: str, limit: str) -> None:
+@pytest.mark.parametrize('program', OUTPUT)
+def test_every_program_runs_without_threads_and_descriptors(program: str, limit: str) -> None:
     check(program, limit)
 
 
-@pytest.mark.skipif(not IS_ROOT, reason='needs root, to be a user without other processes')
-def test_a_monitor_without_threads_says_so_and_reports() -> None:
+@pytest.mark.skipif(not IS_ROOT, reason='needs root to run as a user without processes')
+def test_monitor_without_threads_prints_a_report() -> None:
     with Program(command('monitor', 1, -1), variables={'COLUMNS': '100'}) as monitor:
         assert monitor.wait_for_exit() == 1
         assert 'H100' in monitor.text
@@ -100,13 +100,13 @@ def test_a_monitor_without_threads_says_so_and_reports() -> None:
 
 
 @pytest.mark.slow
-def test_a_monitor_with_few_files_runs() -> None:
+def test_monitor_runs_with_few_descriptors() -> None:
     with Program(command('monitor', -1, 8)) as monitor:
         monitor.wait_for('/ 700W')
         assert monitor.leave() == 0
 
 
-def test_a_collector_without_threads_takes_samples_when_it_is_asked(
+def test_collector_without_threads_samples_on_request(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(thread: threading.Thread) -> None:
@@ -128,7 +128,7 @@ def test_a_collector_without_threads_takes_samples_when_it_is_asked(
     ]
 
 
-def test_a_process_that_could_not_be_read_is_recognised_once_it_can(
+def test_process_without_start_time_is_recognized_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def no_file(process: HostProcess, pid: int, _ignore_nsp: bool = False) -> None:
@@ -147,13 +147,10 @@ def test_a_process_that_could_not_be_read_is_recognised_once_it_can(
     assert lineage.select({HostProcess()}) == {HostProcess()}
 
 
-# Streams
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize('closed', ['<&-', '>&-', '2>&-', '<&- >&- 2>&-'])
 @pytest.mark.parametrize('program', ['nvitop -1', 'nvitop', 'nvitop query --all', 'nvitop.select'])
-def test_streams_that_are_closed(program: str, closed: str) -> None:
+def test_programs_run_with_closed_streams(program: str, closed: str) -> None:
     script = f'NVITOP_DEMO=dgx-h100 "$0" -m {program} {closed}'
     done = run(['/bin/sh', '-c', script, sys.executable])
     assert done.returncode == int(' >&- ' in f' {closed} ')
@@ -162,14 +159,11 @@ def test_streams_that_are_closed(program: str, closed: str) -> None:
         assert 'Bad file descriptor' in done.stderr
 
 
-# Homes
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not IS_ROOT, reason='needs root, to be another user')
+@pytest.mark.skipif(not IS_ROOT, reason='needs root to run as another user')
 @pytest.mark.parametrize('mode', [0o555, 0o000])
 @pytest.mark.parametrize('program', ['report', 'query', 'nvisel'])
-def test_a_home_that_may_not_be_written_or_read(
+def test_programs_run_with_an_inaccessible_home(
     program: str, mode: int, tmp_path: pathlib.Path
 ) -> None:
     home = tmp_path / 'home'
@@ -183,20 +177,20 @@ def test_a_home_that_may_not_be_written_or_read(
     finally:
         home.chmod(0o755)
     assert done.returncode == 0, done.stderr
-    assert SAID[program] in done.stdout
-    is_told = 'cannot be read: Permission denied' in done.stderr
-    assert is_told == (program == 'report' and not mode)
+    assert OUTPUT[program] in done.stdout
+    is_reported = 'cannot be read: Permission denied' in done.stderr
+    assert is_reported == (program == 'report' and not mode)
 
 
 def in_mounts(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell script with mounts of its own; the test is skipped where there are none."""
+    """Run a shell script in a new mount namespace; skip the test if that is not possible."""
     if not UNSHARE or run([UNSHARE, '-m', 'true']).returncode:
-        pytest.skip('no mount namespace can be made here')
+        pytest.skip('cannot create a mount namespace')
     return run([UNSHARE, '-m', '/bin/sh', '-ec', script, 'sh', *arguments])
 
 
 @pytest.mark.slow
-def test_a_home_on_a_disk_that_is_read_only(tmp_path: pathlib.Path) -> None:
+def test_report_works_with_a_read_only_home(tmp_path: pathlib.Path) -> None:
     done = in_mounts(
         'mount --bind "$1" "$1"; mount -o remount,ro,bind "$1"; ! touch "$1/x" 2>/dev/null;'
         'HOME="$1" exec "$2" -m nvitop -1 --demo',
@@ -208,13 +202,13 @@ def test_a_home_on_a_disk_that_is_read_only(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'message'),
     [
         ('query --all -f "$1/out"', 'cannot write to'),
         ('-1 > "$1/out"', 'cannot write to standard output'),
     ],
 )
-def test_a_disk_that_is_full(arguments: str, said: str, tmp_path: pathlib.Path) -> None:
+def test_full_disk_is_reported(arguments: str, message: str, tmp_path: pathlib.Path) -> None:
     done = in_mounts(
         'mount -t tmpfs -o size=8k none "$1"; head -c 99999 /dev/zero > "$1/fill" 2>/dev/null || true;'
         f'"$2" -m nvitop --demo {arguments}'.replace('--demo query', 'query --demo'),
@@ -222,5 +216,5 @@ def test_a_disk_that_is_full(arguments: str, said: str, tmp_path: pathlib.Path) 
         sys.executable,
     )
     assert done.returncode == 1
-    assert f'{said}' in done.stderr
+    assert f'{message}' in done.stderr
     assert 'No space left on device' in done.stderr

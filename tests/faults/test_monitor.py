@@ -1,4 +1,4 @@
-"""The monitor, running, on a machine whose driver goes and comes back, and whose GPUs hang."""
+"""The running monitor on a machine whose driver disappears or whose GPUs hang."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.patience import PATIENCE
 
 
 class Screen(HeadlessTerminal):
-    """A terminal whose screen can be waited for."""
+    """A terminal that can wait for its content."""
 
     def __init__(self) -> None:
         super().__init__(160, 120)
@@ -45,7 +45,7 @@ class Screen(HeadlessTerminal):
 
 @contextlib.contextmanager
 def monitor(machine: simulation.Machine) -> Iterator[Screen]:
-    """A monitor that runs in the block, and is quit at its end."""
+    """Run the monitor in a ``with`` block."""
     screen = Screen()
     options = Options(interval=0.3)
     source = LiveSource(intervals(0.3)._replace(slow=0.3))
@@ -66,7 +66,7 @@ def monitor(machine: simulation.Machine) -> Iterator[Screen]:
     assert statuses == [0]
 
 
-def test_a_driver_that_goes_and_comes_back_under_the_monitor() -> None:
+def test_driver_disappears_and_comes_back() -> None:
     with simulation.machine('dgx-h100', processes='fixed') as machine, monitor(machine) as screen:
         for _ in range(2):
             screen.wait_until(lambda text: text.count('H100 80GB') == 8 and '/ 700W' in text)
@@ -79,13 +79,13 @@ def test_a_driver_that_goes_and_comes_back_under_the_monitor() -> None:
             machine.heal()
 
 
-def test_seven_gpus_stay_alive_when_the_eighth_hangs() -> None:
+def test_seven_gpus_are_updated_while_the_eighth_hangs() -> None:
     with simulation.machine('dgx-h100', processes='fixed') as machine, monitor(machine) as screen:
         machine.hang('nvmlDeviceGetMemoryInfo*', gpu=3)
         screen.wait_for('no response for')
         for number in (1, 2, 3):
             machine.set(temperature=40 + number)
-            screen.wait_until(lambda text, n=number: text.count(f' {40 + n}C') == 7)  # type: ignore[misc]  # - of this turn
+            screen.wait_until(lambda text, n=number: text.count(f' {40 + n}C') == 7)  # type: ignore[misc]  # - binds the loop variable
         screen.press('h')
         screen.wait_for('(?i)help')
         screen.press('q')

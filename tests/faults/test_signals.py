@@ -1,4 +1,4 @@
-"""PIDs that are used again between display and key press: the wrong process is never signalled."""
+"""PIDs that are reused between display and key press: the wrong process is never signaled."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from tests.sampling.fakes import device_key, device_sample, process_sample
 
 UNSHARE = shutil.which('unshare') or ''
 NAMESPACE = [UNSHARE, '--pid', '--fork', '--kill-child', '--mount-proc']
-#: The functions of tests.faults.recycle, which needs Linux.
+#: Functions of tests.faults.reuse, which can only be imported on Linux.
 WAYS = ('by_monitor', 'by_library', 'by_library_once_gone')
 
 
 def has_namespaces() -> bool:
-    """Whether PIDs can be chosen in a namespace that may be made here."""
+    """Whether a PID namespace can be created in which PIDs can be chosen."""
     check = 'test -w /proc/sys/kernel/ns_last_pid'
     command = [*NAMESPACE, '/bin/sh', '-c', check]
     return bool(UNSHARE) and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def said_by(program: str, *arguments: object) -> dict[str, object]:
-    """What a program prints that runs in a PID namespace of its own."""
+def run_in_namespace(program: str, *arguments: object) -> dict[str, object]:
+    """Run a program in a new PID namespace and return what it prints."""
     if not has_namespaces():
-        pytest.skip('no PID namespace can be made here')
+        pytest.skip('cannot create a PID namespace')
     done = subprocess.run(
         [*NAMESPACE, sys.executable, '-m', f'tests.faults.{program}', *map(str, arguments)],
         stdin=subprocess.DEVNULL,
@@ -53,31 +53,31 @@ def said_by(program: str, *arguments: object) -> dict[str, object]:
         timeout=900,
     )
     assert done.returncode == 0, done.stderr
-    said: dict[str, object] = json.loads(done.stdout)
-    return said
+    result: dict[str, object] = json.loads(done.stdout)
+    return result
 
 
-def recycle(way: str, count: int) -> None:
-    said = said_by('recycle', count, way)
-    assert said == {'recycled': count, 'signalled': 0, 'outcomes': {'reused': count}}
+def check_reused_pids(way: str, count: int) -> None:
+    result = run_in_namespace('reuse', count, way)
+    assert result == {'reused': count, 'signaled': 0, 'outcomes': {'reused': count}}
 
 
 @pytest.mark.parametrize('way', WAYS)
-def test_a_recycled_pid_is_not_signalled(way: str) -> None:
-    recycle(way, 20)
+def test_reused_pid_is_not_signaled(way: str) -> None:
+    check_reused_pids(way, 20)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize('way', WAYS)
-def test_no_recycled_pid_is_signalled_of_a_thousand(way: str) -> None:
-    recycle(way, 1000)
+def test_none_of_1000_reused_pids_is_signaled(way: str) -> None:
+    check_reused_pids(way, 1000)
 
 
-def recycle_shown(rounds: int) -> None:
-    assert said_by('recycle_shown', rounds) == {
-        'recycled': rounds * 20,
-        'signalled': 0,
+def check_reused_pids_in_the_monitor(rounds: int) -> None:
+    assert run_in_namespace('reuse_shown', rounds) == {
+        'reused': rounds * 20,
+        'signaled': 0,
         'sent': rounds,
         'status': 0,
     }
@@ -85,34 +85,32 @@ def recycle_shown(rounds: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_no_pid_of_a_thousand_that_pass_on_under_the_running_monitor_is_signalled() -> None:
-    recycle_shown(50)
+def test_none_of_1000_reused_pids_in_the_monitor_is_signaled() -> None:
+    check_reused_pids_in_the_monitor(50)
 
-
-# The monitor, with a table of processes that changes under its hands
 
 PIDS = range(1000, 1006)
 
 
 class Table:
-    """The processes of a machine; PIDs pass from one to another."""
+    """The processes of a machine, which reuse PIDs."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.now = 100.0
         self.starts = {pid: float(pid) / 100 for pid in PIDS}
-        #: Who was signalled.
-        self.signalled: list[tuple[int, float]] = []
+        #: PID and start time of the signaled processes.
+        self.signaled: list[tuple[int, float]] = []
         self.sequence = 0
 
-    def recycle(self) -> None:
-        """Some PIDs pass on, at most a hundredth of a second after anything else happened."""
+    def reuse_pids(self) -> None:
+        """Reuse some PIDs 0.01 s after the last change."""
         self.now += 0.01
         for pid in self.random.sample(PIDS, self.random.randrange(3)):
             self.starts[pid] = self.now
 
     def sample(self) -> Sample:
-        """What is to be seen now."""
+        """The current sample."""
         self.sequence += 1
         processes = tuple(
             process_sample(pid)._replace(
@@ -130,16 +128,16 @@ class Table:
         )
 
     def kill(self, pid: int, number: int) -> None:
-        """What the system does."""
+        """Replace os.kill()."""
         assert number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT)
-        self.signalled.append((pid, self.starts[pid]))
+        self.signaled.append((pid, self.starts[pid]))
 
 
 _KEYS = ('Down', 'Down', 'Up', 'Space', 'k', 'T', 'Ctrl-C', 'Esc', 'Tab', 'Right', 'Left')
 
 
 def play(seed: int, steps: int = 60) -> int:
-    """Keys and samples in any order; how many signals were sent."""
+    """Send keys and samples in random order. Returns the number of signals."""
     table = Table(seed)
     state = AppState()
     named: set[tuple[int, float]] = set()
@@ -153,10 +151,10 @@ def play(seed: int, steps: int = 60) -> int:
             for effect in effects:
                 if not isinstance(effect, SendSignal):
                     continue
-                already = len(table.signalled)
+                already = len(table.signaled)
                 for key in effect.targets:
                     if table.random.random() < 0.5:
-                        table.recycle()
+                        table.reuse_pids()
                     send_signal(
                         key,
                         effect.signal,
@@ -164,33 +162,33 @@ def play(seed: int, steps: int = 60) -> int:
                         status_of=lambda _: 'running',
                         kill=table.kill,
                     )
-                assert {*table.signalled[already:]} <= named
+                assert {*table.signaled[already:]} <= named
         if table.random.random() < 0.3:
-            table.recycle()
+            table.reuse_pids()
         if table.random.random() < 0.3:
             events = [SampleArrived(table.sample())]
         elif state.dialog is not None and table.random.random() < 0.6:
-            # The dialog was on the screen long enough to be answered.
+            # The dialog has been visible for long enough to accept keys.
             answer = KeyPressed(table.random.choice(('t', 'k', 'i', 'Enter')))
             events = [FrameDrawn(table.now), InputAwaited(table.now + 1.0), answer]
         else:
             events = [KeyPressed(table.random.choice(_KEYS))]
-    return len(table.signalled)
+    return len(table.signaled)
 
 
 def play_all(seeds: range) -> None:
-    # None of these processes exists, so none has a descriptor.
+    # These processes do not exist, so they have no pidfd.
     forbidden = OSError(errno.EPERM, 'a sandbox')
     with mock.patch('os.pidfd_open', create=True, side_effect=forbidden):
         sent = [play(seed) for seed in seeds]
     assert sum(sent) > len(seeds) / 2
 
 
-def test_only_who_stood_in_the_dialog_is_signalled() -> None:
+def test_only_processes_of_the_dialog_are_signaled() -> None:
     play_all(range(25))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_only_who_stood_in_the_dialog_is_signalled_of_a_thousand_games() -> None:
+def test_only_processes_of_the_dialog_are_signaled_in_1000_runs() -> None:
     play_all(range(1000))

@@ -1,8 +1,7 @@
-"""Run in a PID namespace of its own: PIDs of processes that the monitor shows pass to others.
+"""Reuse PIDs that the monitor shows, in a PID namespace: ``python -m tests.faults.reuse_shown ROUNDS``.
 
-Half the times after they were shown and tagged, half the times when the dialog names them. Prints, as
-JSON, how often a PID passed on, how often who has it now was signalled, and how many of those who were to
-be signalled were.
+In even rounds, PIDs are reused after the processes were tagged, in odd rounds while the dialog lists
+them. Prints JSON: the number of reused PIDs, of wrongly signaled processes, and of correctly signaled ones.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ import time
 from typing import Sequence
 
 from tests.e2e.monitor import TAG_COLOR, Monitor
-from tests.faults.recycle import LAST_PID, TICK_SECONDS, fork_as
+from tests.faults.reuse import LAST_PID, TICK_SECONDS, fork_as
 from tests.patience import wait_until
 
-#: These PIDs pass on in each round. The one behind them does not: it is signalled last.
+#: PIDs that are reused in each round. The process after them stays; it is signaled last.
 PIDS = range(20000, 20020)
 LAST = PIDS[-1] + 1
 _SCENARIO = '[[gpu]]\nmodel = "H100"\n' + ''.join(
@@ -29,14 +28,14 @@ _SCENARIO = '[[gpu]]\nmodel = "H100"\n' + ''.join(
 
 
 def name_of(number: int) -> str:
-    """What all processes of a round are called."""
+    """Name of all processes of a round."""
     return f'round-{number:03}'
 
 
 def start(pid: int, name: str) -> None:
-    """A process with this PID and name, which waits to be killed."""
+    """Start a process with this PID and name, which waits to be killed."""
     born = 0
-    while born != pid:  # a thread of the monitor may have been faster
+    while born != pid:  # a thread of the monitor may have taken the PID
         born = fork_as(pid, name)
         if born != pid:
             end(born)
@@ -45,14 +44,14 @@ def start(pid: int, name: str) -> None:
 
 
 def start_all(pids: Sequence[int], name: str) -> None:
-    """Start them, and let threads that the monitor starts have other PIDs."""
-    for pid in reversed(pids):  # whose next one is taken: a thread gets one that nobody wants
+    """Start processes, and reserve other PIDs for threads of the monitor."""
+    for pid in reversed(pids):  # so that a thread never gets the next PID
         start(pid, name)
     LAST_PID.write_text('30000', encoding='ascii')
 
 
 def end(pid: int, number: int = signal.SIGTERM) -> int:
-    """End a child; the signal that has ended it."""
+    """Kill a child. Returns the signal that ended it."""
     os.kill(pid, number)
     return os.WTERMSIG(os.waitpid(pid, 0)[1])
 
@@ -63,28 +62,28 @@ class Rounds:
     def __init__(self, monitor: Monitor) -> None:
         self.monitor = monitor
         self.number = 0
-        self.recycled = self.signalled = self.sent = 0
+        self.reused = self.signaled = self.sent = 0
 
     def name(self) -> str:
-        """What all processes of a round are called."""
+        """Name of all processes of a round."""
         return name_of(self.number)
 
-    def pass_on(self) -> None:
-        """Give each PID to a process of the next round."""
+    def reuse_pids(self) -> None:
+        """Reuse each PID for a process of the next round."""
         self.number += 1
         for pid in PIDS:
-            self.signalled += end(pid) != signal.SIGTERM
-        time.sleep(TICK_SECONDS)  # nobody reads a screen faster
+            self.signaled += end(pid) != signal.SIGTERM
+        time.sleep(TICK_SECONDS)  # start times differ by at least one tick
         start_all(PIDS, self.name())
-        self.recycled += len(PIDS)
+        self.reused += len(PIDS)
 
     def rows(self) -> list[str]:
-        """The rows of the processes of this round, with all that is measured of them."""
+        """Complete rows of the processes of this round."""
         lines = [line for line in self.monitor.lines if f' {self.name()} ' in line]
         return [line for line in lines if 'N/A' not in line]
 
     def play(self) -> None:
-        """Have them shown, tag them, and send a signal to all."""
+        """Tag all processes and send them a signal."""
         monitor, count = self.monitor, len(PIDS) + 1
         monitor.wait(lambda: len(self.rows()) == count)
         monitor.key('Home')
@@ -93,21 +92,21 @@ class Rounds:
         monitor.wait(lambda: self.tagged() == count)
         is_early = self.number % 2 == 0
         if is_early:
-            self.pass_on()
+            self.reuse_pids()
         monitor.press('K', f'these {count} processes')
         monitor.wait_until_armed()
         assert not is_early or self.name() not in monitor.text
         if not is_early:
-            self.pass_on()
+            self.reuse_pids()
         monitor.type('k')
-        # The last of them is killed when all others have got what they get.
+        # The last process is signaled after all others.
         self.sent += os.WTERMSIG(os.waitpid(LAST, 0)[1]) == signal.SIGKILL
         monitor.wait_until_gone('Cancel')
         start_all((LAST,), self.name())
         monitor.key('F5')
 
     def tagged(self) -> int:
-        """How many rows are tagged."""
+        """Number of tagged rows."""
         screen, lines = self.monitor.emulator.screen, self.monitor.lines
         names = [(line.find(f' {self.name()} ') + 1, y) for y, line in enumerate(lines)]
         return sum(screen.cell(x, y).fg == TAG_COLOR for x, y in names if x > 0)
@@ -117,17 +116,17 @@ def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'shown.toml'
         path.write_text(_SCENARIO, encoding='utf-8')
-        # Before the monitor, whose threads might have their PIDs.
+        # Before the monitor starts threads with these PIDs.
         start_all((*PIDS, LAST), name_of(0))
-        # Measured is only when a key asks for it.
+        # Samples are only taken on key presses.
         with Monitor(path, '--interval=600', columns=120, rows=60) as monitor:
             game = Rounds(monitor)
             for _ in range(rounds):
                 game.play()
             for pid in (*PIDS, LAST):
-                game.signalled += end(pid) != signal.SIGTERM
+                game.signaled += end(pid) != signal.SIGTERM
             status = monitor.leave()
-    result = {'recycled': game.recycled, 'signalled': game.signalled, 'sent': game.sent}
+    result = {'reused': game.reused, 'signaled': game.signaled, 'sent': game.sent}
     print(json.dumps({**result, 'status': status}))
 
 

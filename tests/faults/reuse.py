@@ -1,6 +1,6 @@
-"""Run in a PID namespace of its own: the PID of a process that was shown passes to another one.
+"""Reuse PIDs in a PID namespace: ``python -m tests.faults.reuse COUNT WAY``.
 
-Prints, as JSON, how often it did, how often the other one was signalled, and what was told.
+Prints JSON: the number of reused PIDs, the number of wrongly signaled processes, and the outcomes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ TICK_SECONDS = 1.0 / os.sysconf('SC_CLK_TCK')
 
 
 LAST_PID = pathlib.Path('/proc/sys/kernel/ns_last_pid')
-#: Nothing comes out of it as long as this process runs: the other end is its own alone.
+#: A pipe without data; children read from it until they are killed.
 _NOTHING, _END = os.pipe()
 
 
 def fork(name: str = '') -> int:
-    """A child that waits to be killed, under its own name or another."""
+    """Start a child that waits to be killed, with an optional name."""
     pid = os.fork()
     if pid == 0:
         if name:
@@ -43,7 +43,7 @@ def fork(name: str = '') -> int:
 
 
 def fork_as(pid: int, name: str = '') -> int:
-    """A child with this PID, where nobody else takes it first."""
+    """Start a child with this PID, unless another process gets it first."""
     LAST_PID.write_text(str(pid - 1), encoding='ascii')
     return fork(name)
 
@@ -54,13 +54,13 @@ def end(pid: int) -> None:
 
 
 def by_monitor(pid: int) -> Callable[[], str]:
-    """Sends a signal to the process that has this PID now, as the monitor does; what came of it."""
+    """Return a function that signals the process like the monitor, and returns the outcome."""
     key = ProcessKey(pid, start_time_of(pid), DeviceKey(0))
     return lambda: send_signal(key, 'SIGKILL').outcome
 
 
 def by_library(pid: int) -> Callable[[], str]:
-    """The same by the library."""
+    """Return a function that signals the process like the library."""
     process = HostProcess(pid)
 
     def kill() -> str:
@@ -74,7 +74,7 @@ def by_library(pid: int) -> Callable[[], str]:
 
 
 def by_library_once_gone(pid: int) -> Callable[[], str]:
-    """The same where the process was already gone when it was looked at first."""
+    """Like :func:`by_library`, but the process exited before it was seen."""
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     return by_library(pid)
@@ -85,23 +85,23 @@ WAYS = {way.__name__: way for way in (by_monitor, by_library, by_library_once_go
 
 def main(count: int, way: str) -> None:
     outcomes: collections.Counter[str] = collections.Counter()
-    recycled = signalled = 0
-    while recycled < count:
+    reused = signaled = 0
+    while reused < count:
         shown = fork()
         send = WAYS[way](shown)
         with contextlib.suppress(ProcessLookupError):
             end(shown)
-        time.sleep(TICK_SECONDS)  # nobody reads a screen faster
+        time.sleep(TICK_SECONDS)  # start times differ by at least one tick
         other = fork_as(shown)
         if other == shown:
-            recycled += 1
+            reused += 1
             outcomes[send()] += 1
-            signalled += os.waitpid(other, os.WNOHANG)[0] != 0
+            signaled += os.waitpid(other, os.WNOHANG)[0] != 0
         try:
             end(other)
-        except ChildProcessError:  # it was signalled
+        except ChildProcessError:  # it was killed
             continue
-    print(json.dumps({'recycled': recycled, 'signalled': signalled, 'outcomes': outcomes}))
+    print(json.dumps({'reused': reused, 'signaled': signaled, 'outcomes': outcomes}))
 
 
 if __name__ == '__main__':

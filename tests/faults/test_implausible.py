@@ -1,4 +1,4 @@
-"""Answers of the driver that cannot be true: dropped and reported, on every front, never fatal."""
+"""Impossible values from the driver are dropped and reported everywhere, and never fatal."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _GPU = '[[gpu]]\nmodel = "H100"\n'
 _OTHERS = '[[gpu]]\ncount = 2\nmodel = "H100"\n'
 HUGE = 4_000_000_000
 
-#: Key and value of GPU 0 → what must not be said of it, and of what there is a reason.
-LIES = {
+#: Key of GPU 0 → impossible value, field of the sample, and metric in the problem.
+IMPOSSIBLE = {
     'gpu_utilization': (HUGE, 'gpu_utilization_percent', 'gpu_utilization'),
     'memory_utilization': (101, 'memory_utilization_percent', 'memory_utilization'),
     'encoder_utilization': (HUGE, 'encoder_utilization_percent', 'encoder_utilization'),
@@ -49,11 +49,11 @@ def of(sample: Sample, what: str) -> list[tuple[Any, str]]:
     return [(p.subject, p.kind) for p in sample.problems if p.what == what]
 
 
-@pytest.mark.parametrize('key', LIES)
-def test_what_cannot_be_is_not_said(key: str) -> None:
-    value, field, metric = LIES[key]
+@pytest.mark.parametrize('key', IMPOSSIBLE)
+def test_impossible_value_is_dropped_and_reported(key: str) -> None:
+    value, field, metric = IMPOSSIBLE[key]
     fans = 'fan_count = 1\n' if key == 'fan_speed' else ''
-    scenario = simulation.parse_scenario(_GPU + fans + _OTHERS, name='lies')
+    scenario = simulation.parse_scenario(_GPU + fans + _OTHERS, name='impossible')
     with simulation.machine(scenario, processes='none') as machine:
         live, clock = source()
         assert getattr(sampled(clock, live).devices[0], field) is not None
@@ -64,20 +64,20 @@ def test_what_cannot_be_is_not_said(key: str) -> None:
         assert (sample.devices[0].key, 'impossible') in of(sample, metric)
         if key != 'fan_speed':
             assert getattr(sample.devices[1], field) is not None
-        said = Ran(cli.main, '-1', '--no-config')
+        ran = Ran(cli.main, '-1', '--no-config')
         rows = json.loads(Ran(query, '--gpu=all', '--format=json').out)['devices']
-    assert said.status == 0
+    assert ran.status == 0
     if key not in ('encoder_utilization',):
-        assert 'cannot be true' in said.err or 'more than' in said.err
-    assert not re.search(r'4000000000|42000|5000C|101%|2048GiB|9216GiB', said.out)
+        assert 'cannot be true' in ran.err or 'more than' in ran.err
+    assert not re.search(r'4000000000|42000|5000C|101%|2048GiB|9216GiB', ran.out)
     assert len(rows) == 3
 
 
 @pytest.mark.parametrize('pid', [2**31 + 5, 2**32 - 1, 0])
-def test_a_pid_that_cannot_be_is_no_process(pid: int) -> None:
+def test_process_with_an_impossible_pid_is_dropped(pid: int) -> None:
     text = f'{_GPU}{_OTHERS}[[process]]\ncommand = ["x"]\npid = {pid}\nmemory = "1 GiB"\n'
-    with simulation.machine(simulation.parse_scenario(text, name='lies'), processes='fixed'):
-        ran = Ran(cli.main, '-1', '--no-config')  # it is warned of once
+    with simulation.machine(simulation.parse_scenario(text, name='impossible'), processes='fixed'):
+        ran = Ran(cli.main, '-1', '--no-config')  # the warning appears once
         live, clock = source()
         sample = sampled(clock, live)
         rows = json.loads(Ran(query, '--all', '--format=json').out)
@@ -110,11 +110,11 @@ def _name(data: bytes) -> Callable[..., int]:
         (b'x' * 64, 'x' * 8),
     ],
 )
-def test_names_of_any_bytes_are_drawn(data: bytes, shown: str) -> None:
+def test_name_of_any_bytes_is_safe_to_draw(data: bytes, shown: str) -> None:
     machine = simulation.machine(
-        simulation.parse_scenario(_GPU + _OTHERS, name='lies'), processes='none'
+        simulation.parse_scenario(_GPU + _OTHERS, name='impossible'), processes='none'
     )
-    machine.driver.nvmlDeviceGetName = _name(data)  # type: ignore[attr-defined]  # - of any names
+    machine.driver.nvmlDeviceGetName = _name(data)  # type: ignore[attr-defined]  # - it has no fixed attributes
     with machine:
         ran = Ran(cli.main, '-1', '--no-config')
         name = Device(0).name()
@@ -124,11 +124,11 @@ def test_names_of_any_bytes_are_drawn(data: bytes, shown: str) -> None:
     name.encode()
 
 
-def test_counters_that_go_backwards_have_no_rate() -> None:
+def test_counter_that_decreases_has_no_rate() -> None:
     bench = Bench()
     with bench.opened():
         before = [bench.sample() for _ in range(2)][-1].devices[0]
-        # As after a reset of the GPU: the counters begin again.
+        # The counters restart, as after a reset of the GPU.
         bench.machine.advance(-15.0)
         reset = bench.sample().devices[0]
         after = [bench.sample() for _ in range(2)][-1].devices[0]
@@ -138,9 +138,9 @@ def test_counters_that_go_backwards_have_no_rate() -> None:
 
 
 @pytest.mark.parametrize('count', [0, 1, 2, 5, 64, 2**32 - 1])
-def test_a_count_that_changes_between_two_calls(count: int) -> None:
+def test_number_of_gpus_changes_between_two_calls(count: int) -> None:
     machine = simulation.machine(
-        simulation.parse_scenario(_GPU + _OTHERS, name='lies'), processes='none'
+        simulation.parse_scenario(_GPU + _OTHERS, name='impossible'), processes='none'
     )
     counts = iter([3, 3])
 
@@ -148,7 +148,7 @@ def test_a_count_that_changes_between_two_calls(count: int) -> None:
         getattr(target, '_obj', target).value = next(counts, count)
         return 0
 
-    machine.driver.nvmlDeviceGetCount_v2 = nvmlDeviceGetCount_v2  # type: ignore[attr-defined]  # - of any names
+    machine.driver.nvmlDeviceGetCount_v2 = nvmlDeviceGetCount_v2  # type: ignore[attr-defined]  # - it has no fixed attributes
     with machine:
         live, clock = source()
         samples = [sampled(clock, live) for _ in range(4)]
@@ -162,10 +162,10 @@ def test_a_count_that_changes_between_two_calls(count: int) -> None:
     assert len(ran.out) < 1_000_000
 
 
-def test_lists_that_grow_between_size_and_fetch_are_whole() -> None:
+def test_list_that_grows_during_the_query_is_complete() -> None:
     text = f'{_GPU}[[process]]\ncount = 3\ncommand = ["x"]\nmemory = "1 GiB"\n'
     with simulation.machine(
-        simulation.parse_scenario(text, name='lies'), processes='fixed'
+        simulation.parse_scenario(text, name='impossible'), processes='fixed'
     ) as machine:
         live, clock = source()
         assert len(sampled(clock, live).processes) == 3
