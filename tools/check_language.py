@@ -64,7 +64,6 @@ PENDING = (
     'tests/sampling/',
     # tests: monitor
     'tests/gui/',
-    'tests/e2e/',
     # tests: commands
     'tests/console/',
     'tests/query/',

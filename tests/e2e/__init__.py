@@ -1,1 +1,1 @@
-"""The real program under a terminal of its own."""
+"""Tests of the real program in a pseudo-terminal."""

@@ -1,4 +1,4 @@
-"""A terminal emulator: pyte, and what xterm can do beside that and our programs are told to use."""
+"""A terminal emulator: pyte, extended by what curses uses of xterm."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pyte.screens import Char
 #: Private modes that a program may set.
 WRAPS, SHOWS_CURSOR, ALTERNATE_SCREEN, PASTE_MARKS = 7, 25, 1049, 2004
 MOUSE_BUTTONS, MOUSE_SGR = 1000, 1006
-#: Those that are on before any program sets one.
+#: Private modes that are on before any program sets one.
 FRESH_MODES = {WRAPS, SHOWS_CURSOR}
 #: Parameters of SGR.
 DIM, STRUCK, NOT_DIM, NOT_STRUCK, FOREGROUND, BACKGROUND = 2, 9, 22, 29, 38, 48
 
 
 class Screen(pyte.Screen):
-    """The screen of an xterm: it has an alternate one, repeats, and knows which modes are on."""
+    """The screen of xterm, with an alternate screen, REP, and a record of modes."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.private_modes: set[int] = set(FRESH_MODES)
@@ -29,60 +29,60 @@ class Screen(pyte.Screen):
         super().__init__(columns, rows)
 
     def draw(self, data: str) -> None:
-        """Write text; remember its end, for REP."""
+        """Write text and record its last character for REP."""
         self._last = data[-1:] or self._last
         super().draw(data)
 
     def repeat(self, count: int = 1) -> None:
-        """REP: the last character again."""
+        """REP: repeat the last character."""
         super().draw(self._last * max(1, count))
 
     def back_tab(self, count: int = 1) -> None:
-        """CBT: to the tab stop before."""
+        """CBT: move to a previous tab stop."""
         for _ in range(max(1, count)):
             stops = [stop for stop in self.tabstops if stop < self.cursor.x]
             self.cursor.x = max(stops, default=0)
 
     def scroll_up(self, count: int = 1) -> None:
-        """SU: the lines go up."""
+        """SU: scroll the lines up."""
         x, y = self.cursor.x, self.cursor.y
         self.cursor.y = self.margins.top if self.margins else 0
         self.delete_lines(max(1, count))
         self.cursor.x, self.cursor.y = x, y
 
     def scroll_down(self, count: int = 1) -> None:
-        """SD: the lines go down."""
+        """SD: scroll the lines down."""
         x, y = self.cursor.x, self.cursor.y
         self.cursor.y = self.margins.top if self.margins else 0
         self.insert_lines(max(1, count))
         self.cursor.x, self.cursor.y = x, y
 
     def delete_lines(self, count: int | None = None) -> None:
-        """DL: pyte leaves a line as it is where one that it has never written on takes its place."""
+        """DL: delete lines. pyte does not replace a line by one that was never written."""
         for y in range(self.lines):
             self.buffer[y]
         super().delete_lines(count)
 
     def select_graphic_rendition(self, *attributes: int, **kwargs: bool) -> None:
-        """Colours and attributes. pyte has no dim text: what is struck through stands for it."""
+        """Set colors and attributes. Dim is recorded as strikethrough, because pyte lacks dim."""
         changed: list[int] = []
         rest = iter(attributes)
         for attribute in rest:
             changed += {DIM: (STRUCK,), NOT_DIM: (NOT_DIM, NOT_STRUCK)}.get(attribute, (attribute,))
-            if attribute in (FOREGROUND, BACKGROUND):  # what follows is numbers of a colour
+            if attribute in (FOREGROUND, BACKGROUND):  # numbers of a color follow
                 changed += rest
         super().select_graphic_rendition(*changed, **kwargs)
 
     def is_dim(self, x: int, y: int) -> bool:
-        """Whether a cell is dim."""
+        """Return whether a cell is dim."""
         return bool(self.cell(x, y).strikethrough)
 
     def bell(self, *args: object) -> None:
-        """Count it."""
+        """Count the bells."""
         self.bells += 1
 
     def set_mode(self, *modes: int, **kwargs: bool) -> None:
-        """Note private modes; enter the alternate screen."""
+        """Record private modes and enter the alternate screen."""
         if kwargs.get('private'):
             if ALTERNATE_SCREEN in modes and ALTERNATE_SCREEN not in self.private_modes:
                 self._main = (copy.deepcopy(self.buffer), copy.copy(self.cursor))
@@ -91,7 +91,7 @@ class Screen(pyte.Screen):
         super().set_mode(*modes, **kwargs)
 
     def reset_mode(self, *modes: int, **kwargs: bool) -> None:
-        """Note private modes; come back from the alternate screen."""
+        """Record private modes and leave the alternate screen."""
         super().reset_mode(*modes, **kwargs)
         if kwargs.get('private'):
             if ALTERNATE_SCREEN in modes and self._main is not None:
@@ -101,7 +101,7 @@ class Screen(pyte.Screen):
             self.private_modes.difference_update(modes)
 
     def cell(self, x: int, y: int) -> Char:
-        """A cell with its attributes."""
+        """Return a cell with its attributes."""
         return self.buffer[y][x]
 
 
@@ -114,7 +114,7 @@ class _Stream(pyte.Stream):
 
 
 class Emulator:
-    """Bytes of a program → what a person sees."""
+    """Converts the output of a program to what a person sees."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.screen = Screen(columns, rows)
@@ -123,16 +123,16 @@ class Emulator:
         self._lines: list[str] = []
 
     def feed(self, data: bytes) -> None:
-        """Take what the program wrote."""
+        """Process output of the program."""
         self._stream.feed(self._utf8.decode(data))
 
     def resize(self, columns: int, rows: int) -> None:
-        """The window has another size."""
+        """Change the size of the window."""
         self.screen.resize(rows, columns)
 
     @property
     def lines(self) -> list[str]:
-        """All rows. (pyte's ``display`` looks up the width of each cell each time.)"""
+        """All rows. (``display`` of pyte is slow: it looks up the width of every cell.)"""
         screen = self.screen
         if len(self._lines) != screen.lines:
             self._lines = [''] * screen.lines
@@ -147,5 +147,5 @@ class Emulator:
 
     @property
     def text(self) -> str:
-        """The same, without the spaces at their ends."""
+        """All rows as one text, without trailing spaces."""
         return '\n'.join(row.rstrip() for row in self.lines)

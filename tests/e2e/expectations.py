@@ -1,4 +1,4 @@
-"""What a user sees when a key of the key table is pressed. Each expectation undoes what it did."""
+"""Expectations: the visible effect of each key of the key table. Each one undoes its effect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Expectation = Callable[[Monitor, Binding, str], None]
 EXPECTATIONS: dict[Action, Expectation] = {}
 
 _SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
-#: The processes in these orders.
+#: Sort order → the processes in that order.
 _ORDERED = {
     'natural': ('trainer', 'renderer', 'server'),
     'gpu_memory': ('trainer', 'renderer', 'server'),
@@ -31,22 +31,13 @@ _FULL, _COMPACT = 'Persistence-M', 'Pwr:Usg/Cap'
 
 
 def _of(*actions: Action) -> Callable[[Expectation], Expectation]:
-    def note(expectation: Expectation) -> Expectation:
+    def register(expectation: Expectation) -> Expectation:
         for action in actions:
             assert action not in EXPECTATIONS
             EXPECTATIONS[action] = expectation
         return expectation
 
-    return note
-
-
-def select(monitor: Monitor, name: str) -> None:
-    """Select a process of the machine."""
-    monitor.type('\x1bOR' + name)
-    monitor.wait_for(f'^Search: {name}')
-    monitor.key('Enter')
-    monitor.wait_for(TITLES[monitor.screen])
-    monitor.wait_until_selected(name)
+    return register
 
 
 def _home(monitor: Monitor) -> None:
@@ -59,13 +50,13 @@ def _opens_a_screen(monitor: Monitor, binding: Binding, keys: str) -> None:
     here, there = monitor.screen, binding.opens
     assert there is not None
     if here is there:
-        # It stays, and one step back is the screen before.
+        # The screen stays open, and one step back leads to the previous screen.
         monitor.key(keys)
         monitor.back()
         monitor.enter(here)
         return
-    if here is Screen.TREE:  # whose first process is one of the system
-        select(monitor, 'trainer')
+    if here is Screen.TREE:  # its first process belongs to the system
+        monitor.select('trainer')
     monitor.key(keys)
     monitor.wait_for(TITLES[there])
     monitor.type('q')
@@ -86,7 +77,7 @@ def _enlarges_panels(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.press('c', _COMPACT)
     monitor.key(keys)
     monitor.wait_for(_FULL)
-    # Where it changed nothing, what is said of that would lie over the last row.
+    # A key that changes nothing leaves a notice over the last row, so change the mode.
     monitor.press('c', _COMPACT)
     monitor.press('a', _FULL)
 
@@ -122,7 +113,7 @@ def _graphs(monitor: Monitor) -> list[str]:
 
 
 @_of(Action.NEXT_GRAPH, Action.NEXT_UPPER_GRAPH)
-def _plots_something_else(monitor: Monitor, binding: Binding, keys: str) -> None:
+def _plots_another_metric(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.wait(lambda: len(_graphs(monitor)) == 2)
     before = _graphs(monitor)
     monitor.key(keys)
@@ -159,7 +150,7 @@ def _freezes(monitor: Monitor, binding: Binding, keys: str) -> None:
 
 
 @_of(Action.REFRESH)
-def _draws_anew(monitor: Monitor, binding: Binding, keys: str) -> None:
+def _redraws(monitor: Monitor, binding: Binding, keys: str) -> None:
     before = monitor.written.count(CLEAR)
     monitor.key(keys)
     monitor.wait(lambda: monitor.written.count(CLEAR) > before)
@@ -253,7 +244,7 @@ def _scrolls(monitor: Monitor, binding: Binding, keys: str) -> None:
 
 
 def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.type('fd')  # more than there is room for
+    monitor.type('fd')  # panels that do not fit
     monitor.wait_for('PCIe TX')
     at = monitor.row('Processes:')
     if binding.action is Action.SCROLL_UP:
@@ -269,14 +260,14 @@ def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
 
 
 def _long_line(monitor: Monitor) -> str:
-    """What is seen of the line that is too long, without what changes by itself."""
+    """Return the visible part of a long line, without values that change by themselves."""
     if monitor.screen is Screen.ENVIRON:
         return monitor.lines[monitor.row('somewhere')]
     left = re.search(r'  COMMAND', monitor.text)
     if monitor.screen is Screen.TREE and left is not None:
         line = monitor.text[: left.end()].rpartition('\n')[2]
         return monitor.lines[monitor.row('GPU 0')][len(line) - len('COMMAND') :]
-    # On the main screen the columns before the command move along.
+    # On the main screen, the columns before the command scroll too.
     match = re.search(r'\S*--epochs.*|\S*somewhere.*|.*--end-of-the-line', monitor.text)
     return match.group() if match else ''
 
@@ -285,12 +276,12 @@ def _long_line(monitor: Monitor) -> str:
 def _scrolls_sideways(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.wait(lambda: _long_line(monitor))
     before = _long_line(monitor)
-    forth = binding.action in (Action.SCROLL_RIGHT, Action.SCROLL_END)
-    monitor.key(keys if forth else 'Right')
+    is_forward = binding.action in (Action.SCROLL_RIGHT, Action.SCROLL_END)
+    monitor.key(keys if is_forward else 'Right')
     monitor.wait(lambda: _long_line(monitor) != before)
     if binding.action is Action.SCROLL_END and monitor.screen is Screen.MAIN:
         monitor.wait_for('--end-of-the-line')
-    monitor.key('Ctrl-A' if forth else keys)
+    monitor.key('Ctrl-A' if is_forward else keys)
     monitor.wait(lambda: _long_line(monitor) == before)
 
 
@@ -308,7 +299,7 @@ def _clears(monitor: Monitor, binding: Binding, keys: str) -> None:
 
 @_of(Action.TAG)
 def _tags(monitor: Monitor, binding: Binding, keys: str) -> None:
-    select(monitor, 'trainer')
+    monitor.select('trainer')
     monitor.key(keys)
     monitor.wait_until_tagged('trainer')
     monitor.wait(lambda: not monitor.has_reverse(monitor.row('trainer')))
@@ -330,7 +321,7 @@ def _tags_all_below(monitor: Monitor, binding: Binding, keys: str) -> None:
 
 @_of(*_SIGNALS)
 def _asks_before_it_sends(monitor: Monitor, binding: Binding, keys: str) -> None:
-    select(monitor, 'trainer')
+    monitor.select('trainer')
     monitor.key(keys)
     monitor.wait_for(r'Send a signal to this process\?')
     monitor.wait_for(r'\d+ \(\S+\) trainer --epochs=90')
@@ -373,7 +364,7 @@ def _reveals_secrets(monitor: Monitor, binding: Binding, keys: str) -> None:
 @_of(Action.CHOOSE)
 def _chooses_a_column(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key('End')
-    # The last line is the command's.
+    # The last line is that of the command.
     monitor.key('Up')
     monitor.wait_for(r'\[ \] HOST-MEM')
     monitor.key(keys)
@@ -397,7 +388,7 @@ def _moves_a_column(monitor: Monitor, binding: Binding, keys: str) -> None:
 
 
 @_of(Action.SORT_NEXT, Action.SORT_PREVIOUS)
-def _sorts_by_a_neighbour(monitor: Monitor, binding: Binding, keys: str) -> None:
+def _sorts_by_a_neighbor(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key(keys)
     monitor.wait_for(' PID▲' if binding.action is Action.SORT_NEXT else ' TIME▼')
     monitor.type('on')

@@ -1,4 +1,4 @@
-"""What a terminal sends for the keys of the key table."""
+"""Sequences that a terminal sends for the keys of the key table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SPECIAL = {
 
 
 def sequence(keys: str) -> str:
-    """What is sent for a key, or for keys with spaces between them, named as in the key table."""
+    """Return the sequence for a key, or for keys separated by spaces, by their names."""
     return ''.join(_sequence(key) for key in keys.split(' '))
 
 
@@ -39,4 +39,4 @@ def _sequence(key: str) -> str:
         return chr(ord(letter) - 64)
     if len(key) == 1:
         return key
-    raise AssertionError(f'no terminal is known to send {key!r}: say here what it is')
+    raise AssertionError(f'unknown sequence of the key {key!r}; add it to _SPECIAL')

@@ -1,4 +1,4 @@
-"""The monitor on a machine whose values stand still: go to a screen, see what is selected."""
+"""The monitor on a machine with constant values: open screens, and find the selection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.e2e.program import NVITOP, Program
 from tests.gui.ways import way_to
 from tests.patience import PATIENCE
 
-#: Three GPUs with a process each, all of them different in whatever can be sorted by.
+#: Three GPUs with a process each, with different values in every sort order.
 _MACHINE = """
 [[gpu]]
 count = 3
@@ -49,7 +49,7 @@ memory = "10 GiB"
 sm = 40
 memory_utilization = 30
 """
-#: A process that is there already: PID, what it is for, and its GPU.
+#: An existing process: its GPU, PID and memory.
 _GIVEN = """
 [[process]]
 gpus = [{gpu}]
@@ -57,16 +57,16 @@ command = ["given"]
 pid = {pid}
 memory = "{memory} GiB"
 """
-#: Becomes a shell that waits under another name, as another user where that is possible.
+#: Becomes a waiting shell under another name, and as another user if one is given.
 _BECOME = (
     'import os, sys\n'
     'if sys.argv[2]: os.setuid(int(sys.argv[2]))\n'
     "os.execv('/bin/sh', [sys.argv[1], '-c', 'read line'])"
 )
 NOBODY = 65534
-#: Written before a whole screen.
+#: Written by curses before a complete screen.
 CLEAR = b'\x1b[H\x1b[2J'
-TAG_COLOR = 'brown'  # as pyte calls the yellow of eight colours
+TAG_COLOR = 'brown'  # the name in pyte of yellow
 
 #: Screen → its first line.
 TITLES = {
@@ -79,14 +79,14 @@ TITLES = {
     Screen.USERS: r'\A\d+ users? of GPUs',
     Screen.COLUMNS: r'\AColumns ',
 }
-#: Where the lines of a screen begin that is a list.
+#: First row of the lines of a list.
 _FIRST_LINE = 2
 _PROCESS = re.compile(r'^│ +\d+[: \d]* +(\d+) [CGXM ] ')
 
 
 @contextlib.contextmanager
 def bystander(name: str, user: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of our own under this name, which does nothing until it is killed."""
+    """Run a child process under this name, which waits until it is killed."""
     command = [sys.executable, '-S', '-E', '-c', _BECOME, name, str(user or '')]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
         try:
@@ -99,7 +99,7 @@ def bystander(name: str, user: int | None = None) -> Iterator[subprocess.Popen[b
 
 
 def describe_machine(given: Sequence[int] = (), *, more: str = '') -> str:
-    """The scenario: three processes, then those that are there already, on the last GPU."""
+    """Return a scenario: three processes, and the given existing ones on the last GPU."""
     text = _MACHINE.format(path='/'.join(['somewhere'] * 20))
     for number, pid in enumerate(given):
         text += _GIVEN.format(gpu=2, pid=pid, memory=max(1, 5 - number))
@@ -107,7 +107,7 @@ def describe_machine(given: Sequence[int] = (), *, more: str = '') -> str:
 
 
 class Monitor(Program):
-    """The monitor, and what its screens show."""
+    """The monitor and the contents of its screens."""
 
     def __init__(
         self, scenario: pathlib.Path, *options: str, columns: int = 104, rows: int = 40
@@ -129,11 +129,11 @@ class Monitor(Program):
         self.wait_for('server --port')
 
     def key(self, keys: str) -> None:
-        """Press a key, or keys with spaces between them, by their names."""
+        """Press a key, or keys separated by spaces, by their names."""
         self.type(sequence(keys))
 
     def enter(self, screen: Screen) -> None:
-        """Go from the main screen to another, with the first process selected."""
+        """Open a screen from the main screen, with the first process selected."""
         self.key('Home')
         self.wait_for_cursor(0)
         if screen is not Screen.MAIN:
@@ -151,83 +151,108 @@ class Monitor(Program):
         self.wait_for(TITLES[Screen.MAIN])
 
     def listed(self) -> list[int]:
-        """PIDs on the main screen, from above."""
+        """Return the PIDs on the main screen, from top to bottom."""
         found = (_PROCESS.match(line) for line in self.lines)
         return [int(match.group(1)) for match in found if match]
 
     def pid_of(self, name: str) -> int:
-        """The PID in the row of this process."""
+        """Return the PID in the row of a process."""
         match = _PROCESS.match(self.lines[self.row(name)])
         assert match is not None
         return int(match.group(1))
 
     def row(self, text: str) -> int:
-        """The first row of the screen that has this text, -1: none has."""
+        """Return the first row of the screen with this text, or -1."""
         return next((y for y, line in enumerate(self.lines) if text in line), -1)
 
     def has_reverse(self, y: int, x: int = 0, width: int | None = None) -> bool:
-        """Whether something in these cells is in reverse; no row -1 is."""
+        """Return whether any of these cells is reversed; False for row -1."""
         end = self.emulator.screen.columns if width is None else x + width
         cells = (self.emulator.screen.cell(i, y) for i in range(x, end))
         return y >= 0 and any(cell.reverse for cell in cells)
 
     def color(self, text: str) -> str:
-        """The colour that text is written in, ``''``: it is not there."""
+        """Return the color of a text, or ``''`` if it is not on the screen."""
         y = self.row(text)
         if y < 0:
             return ''
         return str(self.emulator.screen.cell(self.lines[y].index(text), y).fg)
 
     def rows_of_list(self) -> list[int]:
-        """The rows of the screen where something can be selected."""
+        """Return the rows of the screen that can be selected."""
         if self.screen is Screen.MAIN:
             return [y for y, line in enumerate(self.lines) if _PROCESS.match(line)]
         rows = range(_FIRST_LINE, self.emulator.screen.lines)
         return [*itertools.takewhile(lambda y: self.lines[y].strip(), rows)]
 
     def cursor(self) -> int | None:
-        """The number of the line that is selected, of those that are seen; of help: the first."""
+        """Return the index of the selected line among the visible ones; for help, the first line."""
         if self.screen is Screen.HELP:
             match = re.search(r'Help: lines (\d+) to', self.text)
             return int(match.group(1)) - 1 if match else None
         rows = self.rows_of_list()
         return next((i for i, y in enumerate(rows) if self.has_reverse(y)), None)
 
+    def select(self, name: str) -> None:
+        """Search for a process and select it."""
+        self.type('\x1bOR' + name)
+        self.wait_for(f'^Search: {name}')
+        self.key('Enter')
+        self.wait_for(TITLES[self.screen])
+        self.wait_until_selected(name)
+
     def wait_for_cursor(self, number: int | None) -> None:
-        """Wait until this line is selected, of those that are seen."""
+        """Wait until the line with this index among the visible ones is selected."""
         self.wait(lambda: self.cursor() == number)
 
     def wait_until_selected(self, text: str) -> None:
-        """Wait until the row with this text is in reverse."""
+        """Wait until the row with this text is reversed."""
         self.wait(lambda: self.has_reverse(self.row(text)))
 
     def wait_until_tagged(self, text: str) -> None:
-        """Wait until it has the colour of what is tagged."""
+        """Wait until this text has the color of tagged rows."""
         self.wait(lambda: self.color(text) == TAG_COLOR)
 
     def wait_until_armed(self) -> None:
-        """Wait until the dialog takes an answer: until then its buttons are dim."""
+        """Wait until the dialog accepts keys; before that, its buttons are dim."""
 
         def is_armed() -> bool:
-            y = self.row('Cancel')  # which may not have been written yet
+            y = self.row('Cancel')  # -1 if not written yet
             return y >= 0 and not self.emulator.screen.is_dim(self.lines[y].index('Cancel'), y)
 
         self.wait(is_armed)
 
     def highlighted(self) -> list[str]:
-        """The buttons of the dialog that are in reverse."""
+        """Return the labels of the dialog's buttons that are reversed."""
         y = self.row('Cancel')
         labels = [label for _, label, _ in BUTTONS if label in self.lines[y]]
         places = ((label, self.lines[y].index(label)) for label in labels)
         return [label for label, x in places if self.has_reverse(y, x, len(label))]
 
     def wait_until_highlighted(self, label: str) -> None:
-        """Wait until this button is, and no other."""
+        """Wait until this button is the only highlighted one."""
         self.wait(lambda: self.highlighted() == [label])
 
 
+@contextlib.contextmanager
+def monitor_with_victims(
+    folder: pathlib.Path, *names: str, options: tuple[str, ...] = ()
+) -> Iterator[tuple[Monitor, dict[str, subprocess.Popen[bytes]]]]:
+    """Run the monitor with child processes of these names on the last GPU."""
+    with contextlib.ExitStack() as stack:
+        victims = {name: stack.enter_context(bystander(name)) for name in names}
+        path = folder / 'victims.toml'
+        pids = [victim.pid for victim in victims.values()]
+        path.write_text(describe_machine(pids), encoding='utf-8')
+        monitor = stack.enter_context(Monitor(path, *options))
+        monitor.wait_for_first_sample()
+        for name in names:
+            monitor.wait_for(f' {name} ')
+        yield monitor, victims
+
+
 class Machine(NamedTuple):
-    """A scenario, and the process in it that is another user's."""
+    """A scenario, and the PID of its process that belongs to another user."""
 
     path: pathlib.Path
     other: int
@@ -235,9 +260,9 @@ class Machine(NamedTuple):
 
 @contextlib.contextmanager
 def machine_with_two_users(folder: pathlib.Path) -> Iterator[Machine]:
-    """The machine; one of its processes belongs to somebody else."""
+    """Write a scenario with a process that belongs to another user."""
     with contextlib.ExitStack() as stack:
-        # The first process of the system is root's: whoever is root needs somebody else.
+        # The first process of the system belongs to root; root needs a process of another user.
         other = 1
         if os.geteuid() == 0:
             other = stack.enter_context(bystander('worker', NOBODY)).pid
@@ -247,7 +272,7 @@ def machine_with_two_users(folder: pathlib.Path) -> Iterator[Machine]:
 
 
 class Monitors:
-    """Lends one running monitor to many tests, which leave it as they found it."""
+    """Lends one running monitor to many tests, which restore its state."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -255,7 +280,7 @@ class Monitors:
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Monitor]:
-        """The monitor at rest on its main screen; after a test that failed, a fresh one."""
+        """Lend the monitor on its main screen; after a failed test, start a new one."""
         monitor, self._running = self._running, None
         if monitor is None:
             monitor = Monitor(self.machine.path)
@@ -276,7 +301,7 @@ class Monitors:
         self._running = monitor
 
     def close(self) -> None:
-        """End it."""
+        """Quit the monitor."""
         if self._running is not None:
             with self._running as monitor:
                 monitor.type('q')

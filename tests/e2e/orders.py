@@ -1,4 +1,4 @@
-"""The monitor on a simulated machine that is told, while it runs, which driver calls hang."""
+"""The monitor on a simulated machine, with orders at run time to hang driver calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sys.exit(main(['--no-config', *sys.argv[3:]]))
 
 
 class Orders:
-    """What is to happen to the driver. Nothing that hangs is ever let go."""
+    """Orders to the simulated driver. Calls that hang never return."""
 
     def __init__(self, pipe: pathlib.Path) -> None:
         self.path = pipe
@@ -31,18 +31,18 @@ class Orders:
         os.mkfifo(pipe)
 
     def command(self, scenario: pathlib.Path, *options: str) -> tuple[str, ...]:
-        """The program that takes these orders."""
+        """Return the command of a monitor that obeys these orders."""
         return (sys.executable, '-c', _PROGRAM, str(scenario), str(self.path), *options)
 
     def open(self) -> None:
-        """Wait until the program listens."""
+        """Wait until the program reads orders."""
         self._pipe = os.open(self.path, os.O_WRONLY)
 
     def hang(self, name: str, gpu: int | None = None) -> None:
-        """From now on these calls hang, for one GPU or for all."""
+        """Make these calls hang from now on, for one GPU or for all."""
         os.write(self._pipe, f'hang {name} {"all" if gpu is None else gpu}\n'.encode())
 
     def close(self) -> None:
-        """Give no more."""
+        """Close the pipe."""
         if self._pipe >= 0:
             os.close(self._pipe)

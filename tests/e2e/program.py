@@ -1,4 +1,4 @@
-"""nvitop in a terminal: press keys, wait for what is to be seen, look at what is left behind."""
+"""A program in a terminal emulator: press keys, wait for text, and inspect the terminal."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tests.e2e.pseudoterminal import Pseudoterminal
 from tests.patience import PATIENCE
 
 _REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-#: ``python -m nvitop`` of this repository, from wherever it is started.
+#: ``python -m nvitop`` of this repository, from any directory.
 NVITOP = (sys.executable, '-m', 'nvitop', '--no-config')
 DEMO = (*NVITOP, '--demo')
-#: A program that is waited for has one of these when it has not been given the CPU, too.
+#: Status of a program that runs, or would run if it had a CPU.
 _AT_WORK = (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
 
 
 def environment(**changes: str | None) -> dict[str, str]:
-    """An environment in which programs behave the same everywhere; ``None`` takes one away."""
+    """Return an environment in which programs behave alike; ``None`` removes a variable."""
     variables: dict[str, str | None] = {
         'PATH': os.environ.get('PATH', os.defpath),
         'HOME': os.environ.get('HOME', '/'),
@@ -37,7 +37,7 @@ def environment(**changes: str | None) -> dict[str, str]:
 
 
 class Program(Pseudoterminal):
-    """A program in a terminal whose screen can be looked at."""
+    """A program in a terminal with an emulated screen."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Program(Pseudoterminal):
         joins_errors: bool = False,
     ) -> None:
         self.emulator = Emulator(columns, rows)
-        #: Everything that was written.
+        #: All output of the program.
         self.written = bytearray()
         super().__init__(
             command,
@@ -64,12 +64,12 @@ class Program(Pseudoterminal):
 
     @property
     def text(self) -> str:
-        """What the screen shows."""
+        """The text of the screen."""
         return self.emulator.text
 
     @property
     def lines(self) -> list[str]:
-        """The same by rows."""
+        """The text of the screen by rows."""
         return self.emulator.lines
 
     @property
@@ -78,14 +78,14 @@ class Program(Pseudoterminal):
         return self.emulator.screen.private_modes
 
     def look(self, timeout: float = 0.0) -> bool:
-        """Take in what was written; whether there was anything."""
+        """Read and process output; return whether there was any."""
         data = self.read(timeout)
         self.written += data
         self.emulator.feed(data)
         return bool(data)
 
     def has_drawn(self) -> bool:
-        """Take in all that was written; whether the program is at rest, not amid a frame."""
+        """Process all output; return whether the program is idle, so that a frame is complete."""
         while self.look():
             pass
         try:
@@ -95,18 +95,18 @@ class Program(Pseudoterminal):
         return status not in _AT_WORK and not self.look()
 
     def wait(self, condition: Callable[[], object], *, timeout: float = PATIENCE) -> None:
-        """Wait until this holds when a frame has been drawn, looking at the screen meanwhile."""
+        """Wait until a condition holds for a complete frame."""
         deadline = time.monotonic() + timeout
         while not (self.has_drawn() and condition()):
-            # A condition may depend on more than what is written.
+            # A condition may depend on more than the output.
             if not self.look(0.05) and time.monotonic() > deadline:
                 raise AssertionError(
-                    f'waited for {timeout} s in vain; status {self.process.poll()}, errors '
+                    f'condition not met within {timeout} s; status {self.process.poll()}, errors '
                     f'{self.errors()!r}, screen:\n{self.text}'
                 )
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """Wait until the screen shows something that matches."""
+        """Wait until the screen matches a pattern."""
         found: list[re.Match[str]] = []
 
         def is_shown() -> bool:
@@ -118,11 +118,11 @@ class Program(Pseudoterminal):
         return found[0]
 
     def wait_until_gone(self, pattern: str) -> None:
-        """Wait until nothing on the screen matches."""
+        """Wait until the screen no longer matches a pattern."""
         self.wait(lambda: not re.search(pattern, self.text, re.MULTILINE))
 
     def press(self, keys: str, pattern: str) -> re.Match[str]:
-        """Press keys, then wait for something to be shown."""
+        """Press keys, then wait until the screen matches a pattern."""
         self.type(keys)
         return self.wait_for(pattern)
 
@@ -135,12 +135,12 @@ class Program(Pseudoterminal):
         self.type(f'\x1b[<{button};{x + 1};{y + 1}M')
 
     def resize(self, columns: int, rows: int) -> None:
-        """Give the window another size."""
+        """Change the size of the window."""
         self.emulator.resize(columns, rows)
         super().resize(columns, rows)
 
     def wait_for_exit(self, *, timeout: float = PATIENCE) -> int:
-        """Wait until the program has ended, and take in the rest; its status as a shell has it."""
+        """Wait until the program exits and process its output; return the status of a shell."""
         self.wait(lambda: self.process.poll() is not None, timeout=timeout)
         while self.look(0.0):
             pass
@@ -148,11 +148,11 @@ class Program(Pseudoterminal):
         return status if status >= 0 else 128 - status
 
     def leave(self) -> int:
-        """Quit as users do."""
+        """Quit with a key; return the exit status."""
         self.type('q')
         return self.wait_for_exit()
 
     def assert_restored(self) -> None:
-        """The terminal is as it was before the program."""
+        """Check that the terminal is in the same state as before the program."""
         assert self.present_attributes() == self.attributes
         assert self.modes == FRESH_MODES, f'modes left on: {self.modes}'

@@ -1,4 +1,4 @@
-"""A program under a pseudo-terminal: its keyboard, its window, and what it writes. POSIX only."""
+"""A program in a pseudo-terminal: its keyboard, window and output. POSIX only."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import Any, Mapping, Sequence
 
 from tests.patience import PATIENCE
 
-#: Makes the terminal the controlling one of a new session, then becomes the program. (A function
-#: given to subprocess for that would run between fork and exec, which threads make dangerous.)
+#: Makes the terminal the controlling one of a new session, then becomes the program. (``preexec_fn``
+#: would run between fork and exec, which is unsafe with threads.)
 _LAUNCHER = (
     'import fcntl, os, sys, termios\n'
     'os.setsid()\n'
@@ -28,10 +28,10 @@ _LAUNCHER = (
 
 
 class Pseudoterminal:
-    """A program that believes to run in a terminal of this size.
+    """A program in a pseudo-terminal of this size.
 
-    What it writes on standard error goes to a file, unless ``joins_errors``. Use it in a ``with``
-    block: at its end the program is killed if it still runs, and the terminal is closed.
+    Its standard error is a file, or the terminal with ``joins_errors``. At the end of a ``with``
+    block the program is killed if it still runs, and the terminal is closed.
     """
 
     def __init__(
@@ -45,9 +45,9 @@ class Pseudoterminal:
     ) -> None:
         self._keyboard, terminal = os.openpty()
         self.is_hung_up = False
-        # Before the program is there: it must not see any other size.
+        # Set before the program starts, which must not see another size.
         self._set_size(columns, rows)
-        #: How the terminal was before the program.
+        #: Attributes of the terminal before the program.
         self.attributes = termios.tcgetattr(self._keyboard)
         self._errors, path = tempfile.mkstemp()
         os.unlink(path)
@@ -76,11 +76,11 @@ class Pseudoterminal:
         fcntl.ioctl(self._keyboard, termios.TIOCSWINSZ, size)
 
     def resize(self, columns: int, rows: int) -> None:
-        """Give the window another size; the kernel tells the program."""
+        """Change the size of the window; the kernel sends a signal to the program."""
         self._set_size(columns, rows)
 
     def present_attributes(self) -> list[Any]:
-        """How the terminal is now, to be compared with :attr:`attributes`."""
+        """Return the attributes of the terminal, for comparison with :attr:`attributes`."""
         return termios.tcgetattr(self._keyboard)
 
     def type(self, text: str | bytes) -> None:
@@ -90,13 +90,13 @@ class Pseudoterminal:
             data = data[os.write(self._keyboard, data) :]
 
     def read(self, timeout: float) -> bytes:
-        """What the program has written, or ``b''`` after that time; ``b''`` when it is gone."""
+        """Return output of the program; ``b''`` after a timeout or if the program has exited."""
         if self.is_hung_up or not select.select([self._keyboard], [], [], max(0.0, timeout))[0]:
             return b''
         try:
             return os.read(self._keyboard, 1 << 16)
-        except OSError:  # EIO: no program has the terminal open any more
-            # Nothing was waited for, and callers wait in a loop.
+        except OSError:  # EIO: the terminal is no longer open in any program
+            # This returns at once, and callers read in a loop.
             time.sleep(min(0.01, max(0.0, timeout)))
             return b''
 
@@ -107,5 +107,5 @@ class Pseudoterminal:
             os.close(self._keyboard)
 
     def errors(self) -> str:
-        """What the program wrote on standard error."""
+        """Return the standard error of the program."""
         return os.pread(self._errors, 1 << 20, 0).decode()

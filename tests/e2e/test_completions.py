@@ -1,4 +1,4 @@
-"""Completions in the real shells: press Tab and see."""
+"""Completions in real shells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHELLS = {
     'zsh': ('zsh', '-f', '-i'),
     'fish': ('fish', '--private'),
 }
-#: What a shell needs to be told to find the files, as an installation below /usr does.
+#: Commands that make a shell find the files, as an installation below /usr does.
 SETUP = {
     'bash': f'for f in {SHARE}/bash-completion/completions/*; do source $f; done; PS1="{PROMPT}"',
     'zsh': f'fpath=({SHARE}/zsh/site-functions $fpath); autoload -Uz compinit; compinit -u -D; '
@@ -31,14 +31,14 @@ SETUP = {
 
 @contextlib.contextmanager
 def running(shell: str, home: pathlib.Path) -> Iterator[Program]:
-    """The shell, told where the completions are, in an empty folder of its own."""
+    """Run a shell with the completions in an empty home directory."""
     if shutil.which(shell) is None:
-        pytest.skip(f'NOT TESTED: {shell} is not installed, so nobody presses Tab in it')
+        pytest.skip(f'NOT TESTED: {shell} is not installed')
     programs = home / 'programs'
     programs.mkdir()
-    for name in ('nvitop', 'nvisel'):  # fish completes only commands that there are
+    for name in ('nvitop', 'nvisel'):  # fish completes only existing commands
         (programs / name).touch(mode=0o755)
-    # Where it is missing, fish starts a program that reads all man pages of the system.
+    # Without this directory, fish starts a program that reads all man pages of the system.
     (home / 'fish' / 'generated_completions').mkdir(parents=True)
     variables = {
         'PATH': f'{programs}:{os.environ["PATH"]}',
@@ -46,7 +46,7 @@ def running(shell: str, home: pathlib.Path) -> Iterator[Program]:
         'XDG_DATA_DIRS': str(SHARE),
         'XDG_CONFIG_HOME': str(home),
         'XDG_DATA_HOME': str(home),
-        # No pager between the words that are offered.
+        # List completions without a pager.
         'LISTMAX': '0',
         'HISTFILE': None,
     }
@@ -58,14 +58,14 @@ def running(shell: str, home: pathlib.Path) -> Iterator[Program]:
 
 
 @pytest.mark.parametrize('shell', SHELLS)
-def test_tab_completes_options_and_their_words(shell: str, tmp_path: pathlib.Path) -> None:
+def test_tab_completes_options_and_their_values(shell: str, tmp_path: pathlib.Path) -> None:
     with running(shell, tmp_path) as program:
         program.press('nvitop --them\t', rf'^{PROMPT}nvitop --theme\b')
         program.press(' colorb\t', r'--theme +colorblind\b')
 
 
 @pytest.mark.parametrize('shell', SHELLS)
-def test_tab_offers_what_can_be_meant(shell: str, tmp_path: pathlib.Path) -> None:
+def test_tab_lists_all_values(shell: str, tmp_path: pathlib.Path) -> None:
     with running(shell, tmp_path) as program:
         program.type('nvitop --theme \t\t')
         for theme in ('dark', 'light', 'mono', 'colorblind'):
@@ -73,7 +73,7 @@ def test_tab_offers_what_can_be_meant(shell: str, tmp_path: pathlib.Path) -> Non
 
 
 @pytest.mark.parametrize('shell', SHELLS)
-def test_tab_knows_the_options_of_nvitop_query(shell: str, tmp_path: pathlib.Path) -> None:
+def test_tab_completes_subcommands(shell: str, tmp_path: pathlib.Path) -> None:
     with running(shell, tmp_path) as program:
         program.press('nvitop quer\t', r'nvitop query\b')
         program.press(' --proc\t', r'nvitop query +--processes\b')

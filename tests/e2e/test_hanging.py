@@ -1,4 +1,4 @@
-"""Nothing that the driver does holds up a key: calls hang, and the monitor answers."""
+"""Driver calls that hang do not block the monitor."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ temperature = { mean = 50, amplitude = 9, period = 5, shape = "saw" }
 def monitor_with_orders(
     folder: pathlib.Path, scenario: str, *options: str
 ) -> Iterator[tuple[Program, Orders]]:
-    """The monitor, and a way to make its driver hang. Nothing ever lets a call go."""
+    """Run the monitor on a simulated machine whose driver calls can be made to hang."""
     machine = folder / 'machine.toml'
     machine.write_text(scenario, encoding='utf-8')
     orders = Orders(folder / 'orders')
@@ -36,26 +36,26 @@ def monitor_with_orders(
         yield program, orders
 
 
-def test_with_every_call_hanging_it_answers_and_leaves(tmp_path: pathlib.Path) -> None:
+def test_monitor_responds_and_quits_while_all_calls_hang(tmp_path: pathlib.Path) -> None:
     with monitor_with_orders(tmp_path, describe_machine()) as (program, orders):
         program.wait_for('server --port')
         program.type('\x1b[B')
         program.wait_for('signals:')
         orders.hang('nvml*')
-        # While the first call waits for its answer, as long as this machine is not too busy.
-        answer_all(program, rows='server --port|No GPU is responding')
+        # The first call may not have timed out yet.
+        use_everything(program, rows='server --port|No GPU is responding')
         program.wait(lambda: len(re.findall(r'no response for \d+ s', program.text)) == 3)
         program.wait_for('No GPU is responding: running processes are unknown')
-        answer_all(program, rows='No GPU is responding')  # and when it is known that none comes
+        use_everything(program, rows='No GPU is responding')  # after the timeout
         program.type('q')
         assert program.wait_for_exit() == 0
         program.assert_restored()
-        assert 'no response for' in program.text  # in the report that is left
+        assert 'no response for' in program.text  # in the report printed on exit
         assert len(re.findall(r'warning: GPU \d: no response for \d+ s', program.errors())) == 3
 
 
-def answer_all(program: Program, rows: str) -> None:
-    """Keys, screens and sizes."""
+def use_everything(program: Program, rows: str) -> None:
+    """Use keys, screens and sizes."""
     program.press('h', TITLES[Screen.HELP])
     program.press('\x1b[B', 'Help: lines 2 ')
     program.press('q', rows)
@@ -75,7 +75,7 @@ def answer_all(program: Program, rows: str) -> None:
     program.press('q', rows)
 
 
-def test_one_that_hangs_blinds_no_other(tmp_path: pathlib.Path) -> None:
+def test_one_hanging_gpu_does_not_affect_the_others(tmp_path: pathlib.Path) -> None:
     with monitor_with_orders(tmp_path, _EIGHT) as (program, orders):
         program.wait_for(r'\d+C +P0')
         orders.hang('nvmlDevice*', 3)
@@ -90,7 +90,7 @@ def test_one_that_hangs_blinds_no_other(tmp_path: pathlib.Path) -> None:
 
 
 def wait_for_others(program: Program, before: dict[int, str]) -> None:
-    """Wait until each of these GPUs shows something else."""
+    """Wait until the temperature of each of these GPUs has changed."""
     changed: set[int] = set()
 
     def have_changed() -> bool:
@@ -101,7 +101,7 @@ def wait_for_others(program: Program, before: dict[int, str]) -> None:
 
 
 def temperatures(program: Program) -> dict[int, str]:
-    """What each GPU that answers shows."""
+    """Return the temperature of each GPU that responds."""
     rows = re.findall(r'^│ +(\d) .*\n?.*?(\d+C) +P\d', program.text, re.MULTILINE)
     return {int(gpu): value for gpu, value in rows}
 
@@ -113,10 +113,10 @@ def temperatures(program: Program) -> dict[int, str]:
         pytest.param(('--only', '0', '2'), id='some'),
     ],
 )
-def test_a_driver_that_hangs_from_the_start(
+def test_monitor_responds_if_the_driver_hangs_from_the_start(
     tmp_path: pathlib.Path, options: tuple[str, ...]
 ) -> None:
-    # Of some it has to be known whether they are there.
+    # With --only, the monitor first has to query which GPUs exist.
     call = 'nvmlDeviceGet[!C]*' if options else 'nvmlDevice*'
     fault = f'\n[[fault]]\ncall = "{call}"\nhang = true\n'
     with monitor_with_orders(tmp_path, describe_machine(more=fault), *options) as (program, _):
@@ -126,7 +126,7 @@ def test_a_driver_that_hangs_from_the_start(
         program.assert_restored()
 
 
-def test_a_driver_that_does_not_even_start_is_waited_for_in_words(tmp_path: pathlib.Path) -> None:
+def test_driver_that_hangs_at_startup_is_reported(tmp_path: pathlib.Path) -> None:
     machine = tmp_path / 'machine.toml'
     fault = '\n[[fault]]\ncall = "nvmlInit*"\nhang = true\n'
     machine.write_text(describe_machine(more=fault), encoding='utf-8')

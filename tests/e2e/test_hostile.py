@@ -1,4 +1,4 @@
-"""Hostile names on the way through curses and a real terminal: what is written obeys nobody else."""
+"""Hostile commands in a real terminal: no sequence in them reaches it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 from tests.e2e.program import NVITOP, Program, environment
 from tests.patience import PATIENCE
 
-#: Sequences that nvitop has no use for, and characters that steer.
+#: Sequences that nvitop never writes, and control characters.
 ATTACKS = (
     '\x1b]0;owned\x07',
     '\x1bP+q\x1b\\',
@@ -31,23 +31,24 @@ user = "alice"
 
 
 def scenario(directory: pathlib.Path) -> str:
-    """The file of a machine with such a process."""
+    """Write a scenario with such a process; return its path."""
     text = ''.join(f'\\u{ord(char):04x}' for char in ''.join((*ATTACKS, *MARKS)))
     path = directory / 'hostile.toml'
     path.write_text(SCENARIO.replace('TEXT', text), encoding='utf-8')
     return str(path)
 
 
-def assert_obeys_nobody(data: bytes) -> None:
+def assert_is_safe(data: bytes) -> None:
+    """Check that output has no sequence from a command."""
     for attack in (*ATTACKS, *MARKS):
         assert attack.encode() not in data
-    # The sequences of curses and ours; after them no control is left but those that move the cursor.
+    # Without the sequences of curses and nvitop, only cursor movements remain.
     rest = re.sub(rb'\x1b(\[[0-9;?]*[A-Za-z]|[()][0B]|[=>78M])', b'', data)
     assert not set(rest) & ({*range(32), 127} - {*b'\r\n\b\t\x0e\x0f'})
     assert not re.search('[\x80-\x9f]', rest.decode())
 
 
-def test_no_screen_of_the_monitor_lets_a_command_steer_the_terminal(tmp_path: pathlib.Path) -> None:
+def test_commands_cannot_control_the_terminal_from_any_screen(tmp_path: pathlib.Path) -> None:
     with Program((*NVITOP, '--demo', scenario(tmp_path)), columns=160) as program:
         program.wait_for('train.py')
         for keys, pattern in (
@@ -65,10 +66,10 @@ def test_no_screen_of_the_monitor_lets_a_command_steer_the_terminal(tmp_path: pa
         program.wait_until_gone('SIGTERM')
         assert program.leave() == 0
         assert b'train.py' in program.written
-        assert_obeys_nobody(bytes(program.written))
+        assert_is_safe(bytes(program.written))
 
 
-def test_no_report_lets_a_command_steer_the_terminal(tmp_path: pathlib.Path) -> None:
+def test_commands_cannot_control_the_terminal_from_a_report(tmp_path: pathlib.Path) -> None:
     command = (*NVITOP, '-1', '--force-color', '--demo', scenario(tmp_path))
     for locale in ('C.UTF-8', 'C'):
         run = subprocess.run(
@@ -79,5 +80,5 @@ def test_no_report_lets_a_command_steer_the_terminal(tmp_path: pathlib.Path) -> 
             check=True,
         )
         assert b'python3' in run.stdout
-        assert_obeys_nobody(run.stdout)
-        assert_obeys_nobody(run.stderr)
+        assert_is_safe(run.stdout)
+        assert_is_safe(run.stderr)

@@ -1,4 +1,4 @@
-"""Each key of the key table, on each of its screens, does what a user can see it do."""
+"""Each key of the key table has its visible effect on each of its screens."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.e2e.expectations import EXPECTATIONS
 from tests.e2e.monitor import TITLES, Monitor, Monitors
 
 
-def test_there_is_an_expectation_for_each_action() -> None:
+def test_every_action_has_an_expectation() -> None:
     assert {*EXPECTATIONS, Action.QUIT} == {binding.action for binding in BINDINGS} == {*Action}
 
 
 @pytest.mark.parametrize('screen', Screen, ids=lambda screen: screen.value)
-def test_every_key(screen: Screen, monitors: Monitors) -> None:
+def test_every_key_has_its_effect(screen: Screen, monitors: Monitors) -> None:
     pressed = 0
     with monitors.lent() as monitor:
         monitor.enter(screen)
@@ -36,7 +36,7 @@ def test_every_key(screen: Screen, monitors: Monitors) -> None:
 
 
 @pytest.mark.parametrize('keys', ['q', 'Q'])
-def test_leaving(keys: str, monitors: Monitors) -> None:
+def test_quit_keys_restore_the_terminal(keys: str, monitors: Monitors) -> None:
     binding = USUAL.find(Screen.MAIN, keys)
     assert binding is not None
     assert binding.action is Action.QUIT

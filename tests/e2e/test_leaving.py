@@ -1,4 +1,4 @@
-"""However the monitor is left, the terminal is as before, and what is left behind is right."""
+"""Quitting in every way restores the terminal and leaves the right output."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.e2e.program import DEMO, Program
 from tests.patience import PATIENCE
 
 BASH = shutil.which('bash') or ''
-#: The first process of the demonstration is in view.
+#: Part of the command of the first process of the demo.
 SHOWN = 'python3 -u pretrain'
 
 
-def test_quitting_leaves_the_report_and_nothing_else() -> None:
+def test_quitting_leaves_only_the_report() -> None:
     with Program() as program:
         program.wait_for(SHOWN)
         assert {ALTERNATE_SCREEN, MOUSE_BUTTONS, PASTE_MARKS} <= program.modes
@@ -35,7 +35,7 @@ def test_quitting_leaves_the_report_and_nothing_else() -> None:
         assert '\x1b[?' not in report.split('\n', 1)[1]
 
 
-def test_the_report_has_the_columns_and_the_theme_that_were_chosen() -> None:
+def test_report_on_exit_has_the_chosen_columns_and_theme() -> None:
     with Program() as program:
         program.wait_for(SHOWN)
         program.press('C', 'Columns')
@@ -47,14 +47,14 @@ def test_the_report_has_the_columns_and_the_theme_that_were_chosen() -> None:
         report = program.written[program.written.rindex(b'\x1b[?1049l') :].decode()
     assert re.search('│ +PID +USER ', report)
     assert '│ GPU     PID ' not in report
-    # Attributes alone, no colours.
+    # Attributes only, without colors.
     assert not re.search(r'\x1b\[[0-9;]*[349][0-7]', report)
 
 
 @pytest.mark.parametrize(
     ('number', 'status'), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)]
 )
-def test_a_signal_ends_it_in_order(number: signal.Signals, status: int) -> None:
+def test_signal_quits_and_restores_the_terminal(number: signal.Signals, status: int) -> None:
     with Program() as program:
         program.wait_for(SHOWN)
         program.process.send_signal(number)
@@ -63,7 +63,7 @@ def test_a_signal_ends_it_in_order(number: signal.Signals, status: int) -> None:
         assert program.errors() == ''
 
 
-def test_a_closed_terminal_ends_it_without_a_word() -> None:
+def test_closed_terminal_quits_silently() -> None:
     with Program() as program:
         program.wait_for(SHOWN)
         children = psutil.Process(program.process.pid).children(recursive=True)
@@ -78,7 +78,7 @@ def test_a_closed_terminal_ends_it_without_a_word() -> None:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether a process runs: the first process of a container may not ask how others ended."""
+    """Return whether a process runs; in a container, exited processes may stay zombies."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -111,7 +111,7 @@ sys.exit(main(['--no-config', '--demo']))
 """
 
 
-def test_a_crash_in_a_view_is_reported_and_the_terminal_restored(tmp_path: pathlib.Path) -> None:
+def test_crash_in_a_view_is_reported_and_the_terminal_restored(tmp_path: pathlib.Path) -> None:
     command = (sys.executable, '-c', _CRASH)
     with Program(command, variables={'TMPDIR': str(tmp_path)}) as program:
         program.wait_for(SHOWN)
@@ -131,7 +131,7 @@ def test_a_crash_in_a_view_is_reported_and_the_terminal_restored(tmp_path: pathl
     assert 'pretrain_gpt' not in text
 
 
-def test_stopped_and_continued_it_is_there_again() -> None:
+def test_monitor_can_be_suspended_and_resumed() -> None:
     with Program() as program:
         program.wait_for(SHOWN)
         process = psutil.Process(program.process.pid)
@@ -145,7 +145,7 @@ def test_stopped_and_continued_it_is_there_again() -> None:
         process.resume()
         program.wait(lambda: ALTERNATE_SCREEN in program.modes)
         program.wait_for(SHOWN)
-        # The place where the shell has left the cursor is kept: margins move it.
+        # The position of the shell's cursor is saved before margins, which move the cursor.
         sequences = re.findall(rb'\x1b\[(?:[?]1049h|\d+;\d+r)', program.written[before:])
         assert sequences[0] == b'\x1b[?1049h'
         assert len(sequences) > 1
@@ -156,7 +156,7 @@ def test_stopped_and_continued_it_is_there_again() -> None:
 
 
 @pytest.mark.skipif(not BASH, reason='needs bash')
-def test_a_shell_suspends_and_continues_it() -> None:
+def test_shell_suspends_and_resumes_the_monitor() -> None:
     with Program(
         (BASH, '--norc', '--noprofile', '-i'), variables={'PS1': 'ready> '}, joins_errors=True
     ) as program:
@@ -168,7 +168,7 @@ def test_a_shell_suspends_and_continues_it() -> None:
         program.press('echo $((6*7)) again\n', '^42 again')
         program.type('fg\n')
         program.wait_for(SHOWN)
-        # Stopped from outside: the shell has had the terminal in its own mode meanwhile.
+        # Stopped by another program, after which the shell sets its own terminal modes.
         (child,) = psutil.Process(program.process.pid).children()
         child.send_signal(signal.SIGSTOP)
         program.wait(lambda: program.written.count(b'ready> ') == 4)

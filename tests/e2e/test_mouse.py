@@ -1,4 +1,4 @@
-"""Each action of the mouse, on each screen that has something for it."""
+"""Mouse actions on each screen that supports them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import all_groups
-from tests.e2e.expectations import select
 from tests.e2e.monitor import TITLES, Monitors
 
 LEFT, MIDDLE, RIGHT = 0, 1, 2
@@ -15,16 +14,16 @@ UP, DOWN, TILT_LEFT, TILT_RIGHT = 64, 65, 66, 67
 WITH_SHIFT, WITH_CTRL = 4, 16
 
 
-def test_the_help_tells_of_no_other_action() -> None:
-    (told,) = [group for group in all_groups(AppState()) if group.heading == 'Mouse']
-    assert [(entry.keys, entry.text) for entry in told.entries] == [
+def test_help_lists_all_mouse_actions() -> None:
+    (group,) = [group for group in all_groups(AppState()) if group.heading == 'Mouse']
+    assert [(entry.keys, entry.text) for entry in group.entries] == [
         ('click', 'select; on a heading: sort; elsewhere: clear selection'),
         ('wheel', 'move; with Shift: sideways; with Ctrl: five lines at a time'),
     ]
 
 
 @pytest.mark.parametrize('button', [LEFT, MIDDLE, RIGHT])
-def test_a_click_selects_and_elsewhere_clears(monitors: Monitors, button: int) -> None:
+def test_click_on_a_row_selects_and_elsewhere_clears(monitors: Monitors, button: int) -> None:
     with monitors.lent() as monitor:
         for name in ('renderer', 'trainer'):
             monitor.click(30, monitor.row(name), button=button)
@@ -34,7 +33,7 @@ def test_a_click_selects_and_elsewhere_clears(monitors: Monitors, button: int) -
         monitor.wait_for_cursor(None)
 
 
-def test_a_click_on_a_heading_sorts_and_another_turns_it_round(monitors: Monitors) -> None:
+def test_click_on_a_heading_sorts_and_another_reverses(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
         for heading, mark, other in (('%SM', '▼', '▲'), ('PID', '▲', '▼'), ('TIME', '▼', '▲')):
             monitor.wait_for('GPU-MEM %SM .* TIME  COMMAND')
@@ -48,7 +47,7 @@ def test_a_click_on_a_heading_sorts_and_another_turns_it_round(monitors: Monitor
             monitor.wait_until_gone('[▲▼]')
 
 
-def test_the_wheel_selects(monitors: Monitors) -> None:
+def test_wheel_moves_the_selection(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
         count = len(monitor.rows_of_list())
         for button, expected in (
@@ -62,7 +61,7 @@ def test_the_wheel_selects(monitors: Monitors) -> None:
             monitor.wait_for_cursor(expected)
 
 
-def test_the_wheel_with_shift_and_a_tilted_wheel_move_commands(monitors: Monitors) -> None:
+def test_wheel_with_shift_and_tilted_wheel_scroll_commands(monitors: Monitors) -> None:
     def place() -> int:
         return monitor.lines[monitor.row('GPU-MEM')].find('COMMAND')
 
@@ -84,7 +83,7 @@ def test_the_wheel_with_shift_and_a_tilted_wheel_move_commands(monitors: Monitor
 
 
 @pytest.mark.parametrize('screen', [Screen.TREE, Screen.ENVIRON, Screen.PROBLEMS, Screen.COLUMNS])
-def test_on_lists_too(monitors: Monitors, screen: Screen) -> None:
+def test_mouse_works_on_lists(monitors: Monitors, screen: Screen) -> None:
     with monitors.lent() as monitor:
         monitor.enter(screen)
         monitor.key('Home')
@@ -99,10 +98,10 @@ def test_on_lists_too(monitors: Monitors, screen: Screen) -> None:
         if screen is Screen.TREE:
             monitor.click(5, monitor.emulator.screen.lines - 1)
             monitor.wait_for_cursor(None)
-            select(monitor, 'trainer')
+            monitor.select('trainer')
 
 
-def test_the_wheel_scrolls_the_help(monitors: Monitors) -> None:
+def test_wheel_scrolls_the_help(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
         monitor.enter(Screen.HELP)
         for button, line in ((DOWN, 2), (DOWN | WITH_CTRL, 7), (UP, 6), (UP | WITH_CTRL, 1)):
@@ -110,15 +109,15 @@ def test_the_wheel_scrolls_the_help(monitors: Monitors) -> None:
             monitor.wait_for(f'Help: lines {line} to')
 
 
-def test_a_dialog_has_buttons_to_click_and_the_wheel_goes_round(monitors: Monitors) -> None:
+def test_dialog_buttons_can_be_clicked_and_the_wheel_cycles_them(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
-        select(monitor, 'server')
+        monitor.select('server')
         monitor.press('T', 'Cancel')
 
         for button, name in ((DOWN, 'SIGKILL'), (UP, 'SIGTERM'), (UP, 'Cancel'), (UP, 'SIGINT')):
             monitor.scroll(button)
             monitor.wait_until_highlighted(name)
-        monitor.click(1, 1)  # beside it: nothing happens, as the next answer shows
+        monitor.click(1, 1)  # next to the dialog: no effect, as the next step shows
         monitor.scroll(DOWN)
         monitor.wait_until_highlighted('Cancel')
         y = monitor.row('Cancel')

@@ -1,4 +1,4 @@
-"""The terminal of each platform; that of Windows with the curses of this system."""
+"""The terminal of each platform; that of Windows runs with the curses of this system."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.e2e.program import NVITOP, Program
 WINDOWS = (sys.executable, str(pathlib.Path(__file__).parents[1] / 'program_on_windows.py'))
 
 
-def test_the_monitor_as_windows_has_it() -> None:
+def test_monitor_with_the_windows_terminal() -> None:
     with Program((*WINDOWS, 'nvitop.cli', '--no-config', '--demo', 'workstation')) as program:
         program.wait_for(r'\A\w+ \w+ .* h help  q quit')
         program.press('h', r'\Anvitop .*\n Help: lines 1 ')
-        program.press('\x1bOB', r'\n Help: lines 2 ')  # curses knows the arrow
-        program.type('\x1a')  # nothing can be stopped there
+        program.press('\x1bOB', r'\n Help: lines 2 ')  # decoded by curses
+        program.type('\x1a')  # no effect on Windows
         program.resize(80, 24)
         program.press('q', r'\A\w+ \w+ .* h help  q quit')
         assert program.leave() == 0
@@ -33,16 +33,16 @@ def test_the_monitor_as_windows_has_it() -> None:
     ('platform', 'kind'),
     [('linux', PosixTerminal), ('darwin', PosixTerminal), ('win32', WindowsTerminal)],
 )
-def test_the_platform_decides_which_terminal_it_is(
+def test_platform_determines_the_terminal(
     monkeypatch: pytest.MonkeyPatch, platform: str, kind: type
 ) -> None:
     monkeypatch.setattr(sys, 'platform', platform)
     assert type(terminal_here(256)) is kind
 
 
-def test_consoles_of_windows_show_all_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_consoles_have_all_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     def set_none(*args: object) -> str:
-        raise locale.Error('there is no such locale')
+        raise locale.Error('unknown locale')
 
     monkeypatch.setattr(locale, 'setlocale', set_none)
     assert not has_utf8_locale()
@@ -55,20 +55,20 @@ def test_consoles_of_windows_show_all_characters(monkeypatch: pytest.MonkeyPatch
     [
         ({'TERM': 'screen.xterm-256color', 'STY': '4711.pts-0.host'}, True),
         ({'TERM': 'screen', 'STY': '4711.pts-0.host', 'TMUX': ''}, True),
-        # tmux, which may run inside GNU screen, and a terminal that was started from there.
+        # tmux, which may run inside GNU screen, and a terminal started from GNU screen.
         ({'TERM': 'screen-256color', 'TMUX': '/tmp/tmux-0/default,1,0'}, False),
         ({'TERM': 'screen', 'STY': '4711.pts-0.host', 'TMUX': '/tmp/tmux-0/default,1,0'}, False),
         ({'TERM': 'xterm-256color', 'STY': '4711.pts-0.host'}, False),
         ({}, False),
     ],
 )
-def test_gnu_screen_holds_escape_back_while_the_mouse_is_taken(
+def test_gnu_screen_delays_escape_while_the_mouse_is_captured(
     environ: dict[str, str], expected: bool
 ) -> None:
     assert holds_escape_back(environ) is expected
 
 
-def test_the_mouse_is_left_to_gnu_screen_until_it_is_asked_for(monitors: Monitors) -> None:
+def test_mouse_is_released_in_gnu_screen_by_default(monitors: Monitors) -> None:
     command = (*NVITOP, '--demo', str(monitors.machine.path))
     inside = {'TERM': 'screen', 'STY': '4711.pts-0.host'}
     with Program(command, columns=80, variables=inside) as program:

@@ -1,4 +1,4 @@
-"""Only what changes is written: after whatever happened, the screen shows what a whole frame shows."""
+"""Incremental drawing: after any events, the screen equals a complete redraw."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _KEYS = [key for each in BINDINGS for key in each.keys if key not in ('q', 'Q', 
 _SIZES = ((104, 40), (40, 12), (80, 24), (160, 50), (60, 20), (123, 35))
 _WHEEL = (64, 65, 68, 69, 80, 81)
 ROUNDS = 12
-#: Without output for so long, a frame is complete.
+#: Time (seconds) without output after which a frame is complete.
 QUIET_SECONDS = 0.15
 _TIME = re.compile(r'\d\d:\d\d:\d\d')
 
 
 def act(program: Program, chance: random.Random) -> None:
-    """Do anything that a user can do."""
+    """Do a random action of a user."""
     what = chance.random()
     if what < 0.7:
         key = chance.choice(_KEYS)
@@ -39,17 +39,17 @@ def act(program: Program, chance: random.Random) -> None:
 
 
 def settle(program: Program) -> None:
-    """Wait until nothing is written for a while."""
+    """Wait until there is no output for a while."""
     program.wait(lambda: not program.look(QUIET_SECONDS))
 
 
 def seen(program: Program) -> list[str]:
-    """What is seen, without the clock."""
+    """Return the rows of the screen without the clock."""
     return [_TIME.sub('', line.rstrip()) for line in program.lines]
 
 
 def repaint(program: Program) -> None:
-    """Have everything written anew."""
+    """Make the program redraw the whole screen."""
     before = program.written.count(CLEAR)
     program.process.send_signal(signal.SIGCONT)
     program.wait(lambda: program.written.count(CLEAR) > before)
@@ -59,14 +59,14 @@ def repaint(program: Program) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize('scenario', ['dgx-h100', 'mig', 'faults'])
 @pytest.mark.parametrize('seed', [1, 2])
-def test_nothing_stale_stays_on_the_screen(scenario: str, seed: int) -> None:
+def test_screen_equals_a_complete_redraw(scenario: str, seed: int) -> None:
     chance = random.Random(seed)
     with Program((*DEMO, scenario, '--readonly'), columns=104, rows=40) as program:
         program.wait_for('SIMULATED')
         for _ in range(ROUNDS):
             for _ in range(chance.randint(1, 8)):
                 act(program, chance)
-            # A sample may arrive between the two; one that arrives each time is none.
+            # Retry because a sample may arrive between the two.
             for _attempt in range(8):
                 settle(program)
                 before = seen(program)
@@ -74,5 +74,5 @@ def test_nothing_stale_stays_on_the_screen(scenario: str, seed: int) -> None:
                 if seen(program) == before:
                     break
             else:
-                pytest.fail('different each time:\n' + '\n'.join(before))
+                pytest.fail('different after each redraw:\n' + '\n'.join(before))
         assert program.process.poll() is None, program.errors()

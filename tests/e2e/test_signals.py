@@ -1,10 +1,8 @@
-"""Signals: the dialog names whom they go to, nobody else gets one, and what became of them is told."""
+"""Signals: the dialog names the targets, only they get the signal, and results are shown."""
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
-from typing import TYPE_CHECKING, Dict, Iterator
 
 import psutil
 import pytest
@@ -17,44 +15,24 @@ from nvitop.gui.state.dialog import (
     NEXT_KEYS,
     PREVIOUS_KEYS,
 )
-from tests.e2e.expectations import select
-from tests.e2e.monitor import TITLES, Monitor, bystander, describe_machine
+from tests.e2e.monitor import TITLES, Monitor, monitor_with_victims
 from tests.patience import PATIENCE
-
-if TYPE_CHECKING:
-    import subprocess
-
-    Victims = Dict[str, subprocess.Popen[bytes]]
-
-
-@contextlib.contextmanager
-def monitor_of(
-    folder: pathlib.Path, *names: str, options: tuple[str, ...] = ()
-) -> Iterator[tuple[Monitor, Victims]]:
-    """The monitor with processes of ours, by name, on the last GPU."""
-    with contextlib.ExitStack() as stack:
-        victims = {name: stack.enter_context(bystander(name)) for name in names}
-        path = folder / 'victims.toml'
-        pids = [victim.pid for victim in victims.values()]
-        path.write_text(describe_machine(pids), encoding='utf-8')
-        monitor = stack.enter_context(Monitor(path, *options))
-        monitor.wait_for_first_sample()
-        for name in names:
-            monitor.wait_for(f' {name} ')
-        yield monitor, victims
 
 
 def open_dialog(monitor: Monitor, name: str, key: str = 'T') -> None:
-    """Ask to send a signal to this process, and wait until an answer is taken."""
-    select(monitor, name)
+    """Open the dialog for a process and wait until it accepts keys."""
+    monitor.select(name)
     monitor.press(key, 'Cancel')
     monitor.wait_until_armed()
 
 
-def test_each_signal_reaches_the_process_that_was_named(tmp_path: pathlib.Path) -> None:
-    with monitor_of(tmp_path, 'victim-a', 'victim-b', 'victim-c', 'saved') as (monitor, victims):
+def test_each_signal_reaches_the_named_process(tmp_path: pathlib.Path) -> None:
+    with monitor_with_victims(tmp_path, 'victim-a', 'victim-b', 'victim-c', 'saved') as (
+        monitor,
+        victims,
+    ):
         user = psutil.Process(victims['victim-a'].pid).username()
-        # Cancelled first, so that what it must not send would be sent before the others.
+        # A dialog that is left with Esc comes first, so that a wrong signal would be noticed.
         open_dialog(monitor, 'saved')
         monitor.key('Esc')
         monitor.wait_until_gone('Cancel')
@@ -77,13 +55,15 @@ def test_each_signal_reaches_the_process_that_was_named(tmp_path: pathlib.Path) 
         monitor.assert_restored()
 
 
-def test_all_tagged_get_it_and_one_that_has_gone_is_told(tmp_path: pathlib.Path) -> None:
-    with monitor_of(tmp_path, 'victim-a', 'victim-b', 'saved') as (monitor, victims):
+def test_all_tagged_processes_get_the_signal_and_an_exited_one_is_reported(
+    tmp_path: pathlib.Path,
+) -> None:
+    with monitor_with_victims(tmp_path, 'victim-a', 'victim-b', 'saved') as (monitor, victims):
         for name in ('victim-a', 'victim-b'):
-            select(monitor, name)
+            monitor.select(name)
             monitor.key('Space')
             monitor.wait_until_tagged(f' {name} ')
-        select(monitor, 'saved')
+        monitor.select('saved')
         monitor.press('K', 'these 2 processes')
         monitor.wait_until_armed()
         for name in ('victim-a', 'victim-b'):
@@ -93,22 +73,21 @@ def test_all_tagged_get_it_and_one_that_has_gone_is_told(tmp_path: pathlib.Path)
         monitor.type('k')
         assert victims['victim-a'].wait(PATIENCE) == -9
         monitor.wait_for(f'SIGKILL to {victims["victim-a"].pid}: sent')
-        told = f'SIGKILL to {victims["victim-b"].pid}: has already exited'
-        monitor.wait_for(told)
+        monitor.wait_for(f'SIGKILL to {victims["victim-b"].pid}: has already exited')
         assert victims['saved'].poll() is None
         monitor.press('!', TITLES[Screen.PROBLEMS])
         monitor.wait_for(rf'process {victims["victim-b"].pid} +SIGKILL +has already exited')
 
 
-def test_read_only_there_is_no_way_to_send_one(tmp_path: pathlib.Path) -> None:
-    with monitor_of(tmp_path, 'saved', options=('--readonly',)) as (monitor, victims):
+def test_readonly_monitor_sends_no_signal(tmp_path: pathlib.Path) -> None:
+    with monitor_with_victims(tmp_path, 'saved', options=('--readonly',)) as (monitor, victims):
         for screen, entrance in ((Screen.MAIN, ''), (Screen.TREE, 't')):
             monitor.type(entrance)
             monitor.screen = screen
             monitor.wait_for(TITLES[screen])
             monitor.wait_for('saved')
-            select(monitor, 'saved')
-            # What a key that follows shows, these have not prevented or followed.
+            monitor.select('saved')
+            # The next key works, so these keys have had no effect.
             monitor.type('TKkI\x03')
             monitor.press('h', TITLES[Screen.HELP])
             assert 'Cancel' not in monitor.text.partition('dialog')[0]
@@ -118,14 +97,14 @@ def test_read_only_there_is_no_way_to_send_one(tmp_path: pathlib.Path) -> None:
         assert victims['saved'].poll() is None
 
 
-def test_every_key_of_the_dialog_that_sends_nothing(tmp_path: pathlib.Path) -> None:
-    with monitor_of(tmp_path, 'saved') as (monitor, victims):
+def test_dialog_keys_that_send_no_signal(tmp_path: pathlib.Path) -> None:
+    with monitor_with_victims(tmp_path, 'saved') as (monitor, victims):
         for key in CANCEL_KEYS:
-            select(monitor, 'saved')
+            monitor.select('saved')
             monitor.press('T', 'Cancel')
             monitor.key(key)
             monitor.wait_until_gone('Cancel')
-        select(monitor, 'saved')
+        monitor.select('saved')
         monitor.press('T', 'Cancel')
         labels = [label for _, label, _ in BUTTONS]
         at = 0
@@ -145,10 +124,10 @@ def test_every_key_of_the_dialog_that_sends_nothing(tmp_path: pathlib.Path) -> N
         assert victims['saved'].poll() is None
 
 
-def test_a_long_list_of_targets_scrolls(tmp_path: pathlib.Path) -> None:
+def test_long_list_of_targets_scrolls(tmp_path: pathlib.Path) -> None:
     names = [f'saved-{letter}' for letter in 'abcdefgh']
-    with monitor_of(tmp_path, *names) as (monitor, victims):
-        select(monitor, names[0])
+    with monitor_with_victims(tmp_path, *names) as (monitor, victims):
+        monitor.select(names[0])
         for name in names:
             monitor.key('Space')
             monitor.wait_until_tagged(f' {name} ')
@@ -169,14 +148,14 @@ def test_a_long_list_of_targets_scrolls(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_hot_key(tmp_path: pathlib.Path) -> None:
+def test_every_letter_of_the_dialog(tmp_path: pathlib.Path) -> None:
     numbers = {'SIGTERM': 15, 'SIGKILL': 9, 'SIGINT': 2}
     keys = [(signal, key) for signal, _, hot in BUTTONS for key in hot]
     keys += [(signal, key.upper()) for signal, key in keys if key.isalpha()]
     names = [f'victim-{number:02}' for number in range(len(keys))]
-    with monitor_of(tmp_path, *names) as (monitor, victims):
+    with monitor_with_victims(tmp_path, *names) as (monitor, victims):
         for name, (signal, key) in zip(names, keys):
-            open_dialog(monitor, name, '\x03')  # a letter that opens it is none that confirms it
+            open_dialog(monitor, name, '\x03')  # the key that opens a dialog cannot confirm it
             monitor.type(key)
             monitor.wait_until_gone('Cancel')
             if signal:

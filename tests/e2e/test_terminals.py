@@ -1,4 +1,4 @@
-"""Terminals of all kinds: their types, colours, locales, and sizes that change."""
+"""Terminals of all types, colors, locales and sizes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.e2e.monitor import CLEAR, TITLES, Monitors
 from tests.e2e.program import NVITOP, Program
 
 BORDER = '╒══'
-#: What the fonts of the Linux console lack: eighths of a block, and braille.
+#: Characters that the fonts of the Linux console lack: eighth blocks and braille.
 FINE = re.compile('[\u2589-\u258b\u258d-\u258f\u2801-\u28ff]')
 COLORS = re.compile(rb'\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7]|4[0-7]|38;5;\d+)(?:;\d+)*m')
 
 
 def command_for(monitors: Monitors, *options: str) -> tuple[str, ...]:
-    """The program on the machine whose values stand still."""
+    """Return the command of the monitor on a machine with constant values."""
     return (*NVITOP, '--demo', str(monitors.machine.path), *options)
 
 
@@ -30,12 +30,12 @@ def command_for(monitors: Monitors, *options: str) -> tuple[str, ...]:
         ('vt100', False),
     ],
 )
-def test_a_type_of_terminal(monitors: Monitors, terminal: str, has_colors: bool) -> None:
+def test_terminal_type(monitors: Monitors, terminal: str, has_colors: bool) -> None:
     with Program(command_for(monitors), columns=80, variables={'TERM': terminal}) as program:
         program.wait_for('server --port')
         program.wait(lambda: program.lines[1].startswith(BORDER))
         program.press('h', r'\Anvitop .*\n Help: lines 1 ')
-        program.press('\x1bOB', 'Help: lines 2 ')  # an arrow, as terminals send it in another mode
+        program.press('\x1bOB', 'Help: lines 2 ')  # the arrow key in application mode
         program.press('q', 'server --port')
         assert bool(COLORS.search(program.written)) is has_colors
         assert program.leave() == 0
@@ -44,7 +44,7 @@ def test_a_type_of_terminal(monitors: Monitors, terminal: str, has_colors: bool)
         assert program.errors() == ''
 
 
-def test_a_terminal_without_a_cursor_gets_a_report(monitors: Monitors) -> None:
+def test_terminal_without_cursor_movement_gets_a_report(monitors: Monitors) -> None:
     with Program(command_for(monitors), variables={'TERM': 'dumb'}) as program:
         assert program.wait_for_exit() == 1
         program.wait_for('server --port')
@@ -54,7 +54,7 @@ def test_a_terminal_without_a_cursor_gets_a_report(monitors: Monitors) -> None:
 
 
 @pytest.mark.parametrize('columns', [40, 60, 80])
-def test_a_message_is_broken_between_words(columns: int) -> None:
+def test_message_is_wrapped_between_words(columns: int) -> None:
     command = (*NVITOP, '--demo', 'empty')
     with Program(command, columns=columns, joins_errors=True) as program:
         assert program.wait_for_exit() == 1
@@ -65,24 +65,24 @@ def test_a_message_is_broken_between_words(columns: int) -> None:
     ) in text
 
 
-def test_no_color_is_honoured(monitors: Monitors) -> None:
+def test_no_color_disables_colors(monitors: Monitors) -> None:
     with Program(command_for(monitors), variables={'NO_COLOR': '1'}) as program:
         program.wait_for('server --port')
         program.type('\x1b[B')
-        program.wait(lambda: re.search(rb'\x1b\[(\d;)*7m', program.written))  # what is selected
+        program.wait(lambda: re.search(rb'\x1b\[(\d;)*7m', program.written))  # the selected row
         assert program.leave() == 0
         assert not COLORS.search(program.written)
 
 
 @pytest.mark.parametrize('locale', ['C', ''])
-def test_a_locale_without_a_charset_of_its_own_is_unicode(monitors: Monitors, locale: str) -> None:
+def test_locale_without_a_charset_is_unicode(monitors: Monitors, locale: str) -> None:
     with Program(command_for(monitors), variables={'LC_ALL': locale}) as program:
         program.wait_for('server --port')
         assert program.lines[1].startswith(BORDER)
         assert program.leave() == 0
 
 
-def test_where_python_writes_no_unicode_nothing_does(monitors: Monitors) -> None:
+def test_ascii_is_used_if_python_writes_no_unicode(monitors: Monitors) -> None:
     variables = {'LC_ALL': 'C', 'PYTHONUTF8': '0', 'PYTHONCOERCECLOCALE': '0'}
     with Program(command_for(monitors), variables=variables) as program:
         program.wait_for('server --port')
@@ -92,12 +92,12 @@ def test_where_python_writes_no_unicode_nothing_does(monitors: Monitors) -> None
 
 
 @pytest.mark.parametrize('screen', Screen, ids=lambda screen: screen.value)
-def test_tiny_and_back(monitors: Monitors, screen: Screen) -> None:
+def test_small_window_and_back(monitors: Monitors, screen: Screen) -> None:
     with monitors.lent() as monitor:
         monitor.enter(screen)
         monitor.resize(39, 5)
         monitor.wait_for(r'\A\s*too small: 40 x 6 needed\s*\Z')
-        monitor.key('z')  # what is pressed meanwhile holds
+        monitor.key('z')  # keys still work
         monitor.resize(104, 40)
         monitor.wait_for(r'\[FROZEN')
         monitor.key('z')
@@ -105,7 +105,7 @@ def test_tiny_and_back(monitors: Monitors, screen: Screen) -> None:
         monitor.wait_for(TITLES[screen])
 
 
-def test_from_the_smallest_to_the_largest(monitors: Monitors) -> None:
+def test_all_window_sizes(monitors: Monitors) -> None:
     def is_filled() -> bool:
         width = max(len(line.rstrip()) for line in monitor.lines)
         return width == monitor.emulator.screen.columns
@@ -124,14 +124,14 @@ def test_from_the_smallest_to_the_largest(monitors: Monitors) -> None:
         monitor.wait_for(TITLES[Screen.MAIN])
 
 
-def test_margins_of_a_former_size_do_not_stay(monitors: Monitors) -> None:
+def test_margins_of_the_previous_size_are_reset(monitors: Monitors) -> None:
     def wait_for_clear(count: int) -> None:
         monitor.wait(lambda: monitor.written.count(CLEAR) >= count)
 
     with monitors.lent() as monitor:
         for size in ((104, 30), (104, 40)):
             monitor.resize(*size)
-            # What a frame for the former size ends with that was on its way.
+            # The end of a frame for the previous size arrives late.
             monitor.emulator.feed(b'\x1b[2;9r')
             before = monitor.written.count(CLEAR)
             wait_for_clear(before + 1)

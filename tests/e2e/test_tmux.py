@@ -1,4 +1,4 @@
-"""Inside tmux: another terminal than that of the other tests, and none that a test has made."""
+"""The monitor in tmux, a real terminal instead of the emulator of other tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TMUX = shutil.which('tmux') or ''
 
 
 class Pane:
-    """A tmux of our own with one pane, in which a program runs."""
+    """A private tmux server with one pane that runs a program."""
 
     def __init__(self, folder: pathlib.Path, command: str, *, columns: int, rows: int) -> None:
         config = folder / 'tmux.conf'
@@ -35,7 +35,7 @@ class Pane:
         self.call('kill-server')
 
     def call(self, *arguments: str) -> str:
-        """What a tmux command answers."""
+        """Run a tmux command and return its output."""
         return subprocess.run(
             [*self._tmux, *arguments],
             env=self._environment,
@@ -46,40 +46,40 @@ class Pane:
 
     @property
     def lines(self) -> list[str]:
-        """What the pane shows."""
+        """The rows of the pane."""
         return self.call('capture-pane', '-p').split('\n')
 
     def press(self, text: str, *keys: str) -> None:
-        """Press keys, by the names that tmux has for them, and wait for something to be shown."""
+        """Press keys by their names in tmux, and wait for a text."""
         self.call('send-keys', *keys)
         self.wait_for(text)
 
     def wait_for(self, text: str) -> None:
-        """Wait until the pane shows this."""
+        """Wait until the pane shows a text."""
         self.wait(lambda: text in '\n'.join(self.lines))
 
     def wait(self, condition: Callable[[], object]) -> None:
-        """Wait until this holds."""
+        """Wait until a condition holds."""
         deadline = time.monotonic() + PATIENCE
         while not condition():
             if time.monotonic() > deadline:
-                raise AssertionError('waited in vain; pane:\n' + '\n'.join(self.lines))
+                raise AssertionError('condition not met; pane:\n' + '\n'.join(self.lines))
 
-    def tells(self, *names: str) -> list[str]:
-        """Variables of the pane, as tmux calls them."""
+    def values(self, *names: str) -> list[str]:
+        """Return variables of the pane by their names in tmux."""
         return self.call('display', '-p', ' '.join(f'#{{{name}}}' for name in names)).split()
 
 
-@pytest.mark.skipif(not TMUX, reason='tmux is not installed: nobody has looked at nvitop in it')
-def test_it_works_inside_tmux(tmp_path: pathlib.Path, monitors: Monitors) -> None:
+@pytest.mark.skipif(not TMUX, reason='NOT TESTED: tmux is not installed')
+def test_monitor_works_in_tmux(tmp_path: pathlib.Path, monitors: Monitors) -> None:
     command = shlex.join([*NVITOP, '--demo', str(monitors.machine.path)])
-    command += "; printf 'It has left with %s.\\n' $?; exec cat"
+    command += "; printf 'exit status %s.\\n' $?; exec cat"
     modes = ('alternate_on', 'mouse_standard_flag', 'mouse_sgr_flag', 'cursor_flag')
     with Pane(tmp_path, command, columns=104, rows=40) as pane:
         pane.wait_for('server --port')
-        assert pane.tells(*modes) == ['1', '1', '1', '0']
+        assert pane.values(*modes) == ['1', '1', '1', '0']
         with monitors.lent() as monitor:
-            # Where values stand still: the devices, and the frames of everything.
+            # Compare the devices and all borders, which do not change.
             pane.wait(lambda: pane.lines[1:14] == [line.rstrip() for line in monitor.lines[1:14]])
             still = [y for y, line in enumerate(monitor.lines) if line[0] in '╒╞├╘']
             assert len(still) > 8
@@ -97,6 +97,6 @@ def test_it_works_inside_tmux(tmp_path: pathlib.Path, monitors: Monitors) -> Non
         pane.call('resize-window', '-x', '104', '-y', '40')
         pane.press('Tree of processes', 't')
         pane.press('server --port', 'q')
-        pane.press('It has left with 0.', 'q')
-        assert pane.tells(*modes) == ['0', '0', '0', '1']
-        pane.wait_for('trainer --epochs=90')  # in the report that is left
+        pane.press('exit status 0.', 'q')
+        assert pane.values(*modes) == ['0', '0', '0', '1']
+        pane.wait_for('trainer --epochs=90')  # in the report printed on exit

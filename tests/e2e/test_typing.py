@@ -1,4 +1,4 @@
-"""Lines that are typed, text that is pasted, and keys that come before anybody listens."""
+"""Input lines, pasted text, and keys that are typed ahead."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ import pathlib
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import all_groups
-from tests.e2e.expectations import select
-from tests.e2e.monitor import TITLES, Monitor, Monitors, describe_machine
-from tests.e2e.test_signals import monitor_of
+from tests.e2e.monitor import TITLES, Monitor, Monitors, describe_machine, monitor_with_victims
 
-#: What would end, tag, signal and confirm, were it keys.
+#: Text that would quit, tag, signal and confirm if it were keys.
 DANGEROUS = 'kill it: K T I k t i \r \n Ctrl-C 1 2 3 q Q \t h e U ! x r M z \\filter ' * 130
 LONG = DANGEROUS[:10_240]
 
 
-def test_the_help_tells_of_no_other_keys() -> None:
-    (told,) = [g for g in all_groups(AppState()) if g.heading.startswith('While typing')]
-    assert [entry.keys for entry in told.entries] == [
+def test_help_lists_all_keys_of_input_lines() -> None:
+    (group,) = [g for g in all_groups(AppState()) if g.heading.startswith('While typing')]
+    assert [entry.keys for entry in group.entries] == [
         'Enter',
         'Esc Ctrl-C',
         'Up Down F3',
@@ -28,13 +26,13 @@ def test_the_help_tells_of_no_other_keys() -> None:
 
 
 def begin_filter(monitor: Monitor, text: str = '') -> None:
-    """Open the line of the filter, and type."""
+    """Open the filter line and type."""
     monitor.press('\\', r'\AFilter: ')
     monitor.type(text)
     monitor.wait_for(rf'\AFilter: {text}'.rstrip())
 
 
-def test_the_list_follows_what_is_typed_and_erased(monitors: Monitors) -> None:
+def test_list_follows_the_filter_line(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
         begin_filter(monitor, 'castle')
         monitor.wait_for('Processes: 1 of 4')
@@ -51,14 +49,14 @@ def test_the_list_follows_what_is_typed_and_erased(monitors: Monitors) -> None:
         monitor.wait_for(r'\AFilter: +Enter')
         monitor.wait_for('^│ Processes:  ')
         monitor.type('type:c gpu:2 PORT')
-        monitor.wait_for('None of 4 processes')  # an upper-case letter asks for just that
+        monitor.wait_for('None of 4 processes')  # an upper-case letter matches case
         monitor.key('Ctrl-W')
         monitor.type('port')
         monitor.wait_for('Processes: 1 of 4')
         monitor.wait(lambda: monitor.row('server') > 0)
         monitor.key('Enter')
         monitor.wait_for(r'\[filter: type:c gpu:2 port\]')
-        # A line that is discarded leaves the filter as it was.
+        # Discarding the line keeps the filter.
         for key in ('Esc', 'Ctrl-C'):
             begin_filter(monitor)
             monitor.key('Ctrl-U')
@@ -69,7 +67,7 @@ def test_the_list_follows_what_is_typed_and_erased(monitors: Monitors) -> None:
         monitor.wait_until_gone('filter:')
 
 
-def test_from_match_to_match(monitors: Monitors) -> None:
+def test_search_moves_between_matches(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
         monitor.press('\x1bOR', r'\ASearch: ')
         monitor.type('type:c')
@@ -77,7 +75,7 @@ def test_from_match_to_match(monitors: Monitors) -> None:
         for key, name in (
             ('Down', 'worker'),
             ('F3', 'server'),
-            ('Down', 'trainer'),  # round and round
+            ('Down', 'trainer'),  # wraps around
             ('Up', 'server'),
             ('Up', 'worker'),
         ):
@@ -89,9 +87,9 @@ def test_from_match_to_match(monitors: Monitors) -> None:
         monitor.wait_until_selected(f' {monitors.machine.other} ')
 
 
-def test_a_large_paste_between_marks_is_no_keys(tmp_path: pathlib.Path) -> None:
-    with monitor_of(tmp_path, 'saved') as (monitor, victims):
-        select(monitor, 'saved')
+def test_large_paste_between_marks_presses_no_keys(tmp_path: pathlib.Path) -> None:
+    with monitor_with_victims(tmp_path, 'saved') as (monitor, victims):
+        monitor.select('saved')
         monitor.type(f'\x1b[200~{LONG}\x1b[201~')
         monitor.press('h', TITLES[Screen.HELP])
         monitor.press('q', TITLES[Screen.MAIN])
@@ -100,11 +98,11 @@ def test_a_large_paste_between_marks_is_no_keys(tmp_path: pathlib.Path) -> None:
         assert victims['saved'].poll() is None
 
 
-def test_a_large_paste_that_looks_like_keys_sends_no_signal(tmp_path: pathlib.Path) -> None:
-    with monitor_of(tmp_path, 'saved') as (monitor, victims):
-        select(monitor, 'saved')
+def test_large_paste_without_marks_sends_no_signal(tmp_path: pathlib.Path) -> None:
+    with monitor_with_victims(tmp_path, 'saved') as (monitor, victims):
+        monitor.select('saved')
         monitor.type(LONG.replace('q', '').replace('Q', ''))
-        for key in itertools.cycle(['Esc', 'q']):  # wherever it has led, this leads out of there
+        for key in itertools.cycle(['Esc', 'q']):  # leaves any screen
             monitor.wait(lambda: not monitor.look(0.1))
             if monitor.process.poll() is not None:
                 break
@@ -114,7 +112,7 @@ def test_a_large_paste_that_looks_like_keys_sends_no_signal(tmp_path: pathlib.Pa
         assert victims['saved'].poll() is None
 
 
-def test_a_paste_into_the_filter_is_text(monitors: Monitors) -> None:
+def test_paste_into_the_filter_is_text(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
         begin_filter(monitor)
         monitor.type(f'\x1b[200~{LONG}\x1b[201~')
