@@ -232,7 +232,7 @@ def test_mig_and_process_methods() -> None:
 
 def test_mig_and_cuda_devices_have_no_mig_devices() -> None:
     with make_machine():
-        for device in (Device((1, 2)), CudaDevice(nvml_index=1), CudaDevice(nvml_index=(1, 2))):
+        for device in (Device((1, 2)), CudaDevice(nvml_index=(1, 0))):
             assert device.mig_devices() == []
             with pytest.raises(libnvml.NVMLError):
                 device.mig_device(0)

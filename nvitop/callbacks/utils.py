@@ -27,8 +27,8 @@ def devices_by_logical_ids(
         unique: Leave out repeated devices.
 
     Raises:
-        RuntimeError: A CUDA index does not exist.
-        NVMLError: There is no driver, or a UUID does not exist.
+        RuntimeError: A device is not visible to CUDA, or there is no driver.
+        NVMLError: A UUID does not exist.
     """
     devices = [
         CudaDevice(uuid=device_id) if isinstance(device_id, str) else CudaDevice(device_id)

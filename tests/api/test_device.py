@@ -329,11 +329,24 @@ def test_devices_are_pickled_by_index(machine: simulation.Machine) -> None:
         assert b'nvitop.api.device\n' in pickle.dumps(device, protocol=0)
 
 
-def test_a_hash_outlives_the_gpu(machine: simulation.Machine) -> None:
+def test_lost_gpu_keeps_its_hash(machine: simulation.Machine) -> None:
     device = Device(0)
     devices = {device}
     machine.fail('nvmlDevice*', 'GPU_IS_LOST')
     assert device in devices
+
+
+def test_device_hashed_without_a_uuid_equals_its_gpu_once_the_uuid_is_known(
+    machine: simulation.Machine,
+) -> None:
+    machine.fail('nvmlDeviceGetUUID', 'TIMEOUT')
+    device = Device(0)
+    devices = {device}
+    assert device != Device(2)
+    machine.heal()
+    assert device == Device(0)
+    assert device in devices
+    assert Device(0) in devices
 
 
 def test_classes_live_at_their_conventional_path() -> None:

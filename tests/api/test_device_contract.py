@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 from typing import Any, Callable, Iterator
+from unittest import mock
 
 import pytest
 
@@ -77,9 +79,15 @@ KINDS: dict[str, Callable[[], Device]] = {
     'GPU of a workstation': lambda: Device(2),
     'GPU with unified memory': lambda: Device(3),
     'MIG device': lambda: Device((1, 2)),
-    'CUDA device': lambda: CudaDevice(nvml_index=0),
-    'CUDA MIG device': lambda: CudaDevice(nvml_index=(1, 2)),
+    'CUDA device': lambda: visible_device(0),
+    'CUDA MIG device': lambda: visible_device((1, 2)),
 }
+
+
+def visible_device(nvml_index: int | tuple[int, int]) -> CudaDevice:
+    """Return the CUDA device of an NVML index, as the only one that is visible to CUDA."""
+    with mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES=Device(nvml_index).uuid()):
+        return CudaDevice(0)
 
 
 @pytest.fixture(autouse=True)

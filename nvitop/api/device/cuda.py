@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from nvitop.api import libnvml
 from nvitop.api.device.device import Device, MigDevice
 from nvitop.api.device.uuids import is_mig_device_uuid
 from nvitop.api.device.visible import describe_visible, parse_cuda_visible_devices
-from nvitop.api.utils import NA
+from nvitop.api.utils import NA, NaType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,13 +37,15 @@ class CudaDevice(Device):
 
     Raises:
         TypeError: Not exactly one argument, or an argument of the wrong type.
-        RuntimeError: Fewer devices are visible to CUDA.
-        NVMLError: There is no such device, or NVML cannot be initialized.
+        RuntimeError: The device is not visible to CUDA, or NVML cannot be initialized.
+        NVMLError: NVML has no such device.
     """
 
+    _numbering = 'CUDA'
     #: NVML index or UUID that the device was created from.
     _sought: tuple[int | tuple[int, int] | None, str | None]
-    _cuda_index: int | None
+    #: ``None`` until it is determined; ``NA`` if the device may be invisible to CUDA.
+    _cuda_index: int | NaType | None
 
     def __new__(
         cls,
@@ -76,9 +77,11 @@ class CudaDevice(Device):
         nvml_index: int | tuple[int, int] | None = None,
         uuid: str | None = None,
     ) -> None:
-        """Find the device in NVML."""
+        """Find the device in NVML, and check that it is visible to CUDA."""
         nvml_index, uuid = self._sought
         super().__init__(nvml_index, uuid=uuid)
+        if self._cuda_index is None:
+            self._cuda_index = super().cuda_index
 
     @property
     def cuda_index(self) -> int:
@@ -87,7 +90,7 @@ class CudaDevice(Device):
         Raises:
             RuntimeError: The device is not visible to CUDA.
         """
-        if self._cuda_index is None:
+        if not isinstance(self._cuda_index, int):
             self._cuda_index = super().cuda_index
         return self._cuda_index
 
@@ -106,7 +109,7 @@ class CudaDevice(Device):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The CUDA index may be another device where the pickle is loaded.
-        return _unpickled, (type(self), *self._sought)
+        return _create, (type(self), NA, *self._sought)
 
     def as_snapshot(self) -> Snapshot:
         """Values as in :meth:`Device.as_snapshot`, and ``cuda_index``, ``NA`` if not visible to CUDA."""
@@ -132,27 +135,21 @@ class CudaDevice(Device):
             RuntimeError: Fewer devices are visible to CUDA.
         """
         if indices is None:
-            visible = parse_cuda_visible_devices()
+            visible: list[Any] = parse_cuda_visible_devices()
             cuda_indices: list[Any] = list(range(len(visible)))
         else:
             cuda_indices = [indices] if isinstance(indices, int) else list(indices)
             visible = _nvml_indices(cuda_indices)
-        devices = [cls(nvml_index=nvml_index) for nvml_index in visible]
-        for device, cuda_index in zip(devices, cuda_indices):
-            device._cuda_index = cuda_index
-        return devices
+        return [_create(cls, *found) for found in zip(cuda_indices, visible)]
 
 
 class CudaMigDevice(CudaDevice, MigDevice):
     """The only MIG device that is visible to CUDA. See :class:`CudaDevice`."""
 
 
-def _nvml_indices(cuda_indices: Sequence[object]) -> list[int] | list[tuple[int, int]]:
+def _nvml_indices(cuda_indices: Sequence[object]) -> list[Any]:
     """Return the NVML indices of CUDA indices."""
     visible: list[Any] = parse_cuda_visible_devices()
-    if not visible:
-        # Raises if NVML cannot be initialized.
-        libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
     found = []
     for index in cuda_indices:
         if not isinstance(index, int) or isinstance(index, bool):
@@ -165,10 +162,17 @@ def _nvml_indices(cuda_indices: Sequence[object]) -> list[int] | list[tuple[int,
     return found
 
 
-def _unpickled(
-    cls: type[CudaDevice], nvml_index: int | tuple[int, int] | None, uuid: str | None
+def _create(
+    cls: type[CudaDevice],
+    cuda_index: int | NaType,
+    nvml_index: int | tuple[int, int] | None,
+    uuid: str | None = None,
 ) -> CudaDevice:
-    return cls(nvml_index=nvml_index, uuid=uuid)
+    """Create a device without checking that it is visible to CUDA."""
+    device = cls.__new__(cls, nvml_index=nvml_index, uuid=uuid)
+    device._cuda_index = cuda_index
+    type(device).__init__(device, nvml_index=nvml_index, uuid=uuid)
+    return device
 
 
 Device.cuda = CudaDevice

@@ -76,8 +76,9 @@ class Device(
     ``nvmlDeviceGetBoardId(handle)``. The name is in snake_case, with the version as a suffix
     (``pci_info_v3``).
 
-    Devices are equal if index and UUID are equal, are hashable, and are pickled by index. A GPU that
-    is lost when its device object is created has no handle and the name ``'ERROR: GPU is Lost'``.
+    Devices are equal if index and UUID are equal, are hashable, and are pickled by index; a
+    :class:`CudaDevice` equals CUDA devices only. A GPU that is lost when its device object is created
+    has no handle and the name ``'ERROR: GPU is Lost'``.
 
     Args:
         index: NVML index, (GPU index, MIG index), or UUID.
@@ -89,7 +90,10 @@ class Device(
         NVMLError: There is no such device, or NVML cannot be initialized.
     """
 
-    _known_identity: tuple[Any, str] | None = None
+    #: What :attr:`index` counts: a CUDA device does not equal the NVML device of the same GPU.
+    _numbering: ClassVar[str] = 'NVML'
+    #: Remembered: a device stays equal to others when its GPU is lost.
+    _known_uuid: str | None = None
 
     UUID_PATTERN: ClassVar[re.Pattern[str]] = UUID_PATTERN
 
@@ -188,13 +192,14 @@ class Device(
         return self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash(self._identity())
+        # Without the UUID, which may become known later.
+        return hash(self._identity()[:2])
 
-    def _identity(self) -> tuple[Any, str]:
-        # Remembered: the hash must not change when the GPU is lost.
-        if self._known_identity is None:
-            self._known_identity = self._index, self.uuid()
-        return self._known_identity
+    def _identity(self) -> tuple[str, Any, str]:
+        uuid = self._known_uuid or self.uuid()
+        if uuid is not NA:
+            self._known_uuid = uuid
+        return self._numbering, self._index, uuid
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._index if self._index is not NA else self.uuid(),)

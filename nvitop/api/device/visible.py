@@ -150,10 +150,14 @@ class VisibilityMixin(DeviceBase):
 
 def describe_visible(count: int) -> str:
     """Return how many devices are visible to CUDA, and why, for error messages."""
-    value = os.environ.get('CUDA_VISIBLE_DEVICES')
-    reason = (
-        'CUDA_VISIBLE_DEVICES is not set' if value is None else f'CUDA_VISIBLE_DEVICES={value!r}'
-    )
+    try:
+        libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+    except libnvml.NVMLError as error:
+        reason = f'NVML: {error}'
+    else:
+        value = os.environ.get('CUDA_VISIBLE_DEVICES')
+        is_set = value is not None
+        reason = f'CUDA_VISIBLE_DEVICES={value!r}' if is_set else 'CUDA_VISIBLE_DEVICES is not set'
     return f'CUDA sees {count} {"device" if count == 1 else "devices"} ({reason})'
 
 
