@@ -62,6 +62,9 @@ def test_a_gpu_is_found_by_index_uuid_and_bus_id(machine: simulation.Machine) ->
         ((), {'uuid': 'GPU-0', 'bus_id': '0'}),
         ((1.5,), {}),
         ((True,), {}),
+        (('0',), {}),
+        (('',), {}),
+        (('no UUID at all',), {}),
         (((0, 'x'),), {}),
         (((0,),), {}),
         (((0, 1, 2),), {}),
@@ -89,7 +92,7 @@ def test_a_pair_is_no_physical_device_and_a_number_no_mig_device(
     'arguments',
     [
         {'index': 99},
-        {'index': ''},
+        {'index': 'GPU-0'},
         {'index': (1, 1)},
         {'index': (0, 0)},
         {'uuid': 'GPU-00000000-0000-0000-0000-000000000000'},
@@ -132,7 +135,7 @@ def test_a_lost_gpu_is_a_device_without_values(
     assert snapshot.temperature is NA
     assert snapshot.memory_used is NA
     assert snapshot.memory_usage == 'N/A / N/A'
-    assert snapshot.power_status is NA
+    assert snapshot.power_status == 'N/A / N/A'
     assert device.processes() == {}
     assert device.mig_devices() == []
     assert device.nvlink_throughput() == []
@@ -190,6 +193,7 @@ def test_without_a_driver_there_are_no_devices_and_one_raises(
     machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
     assert Device.all() == []
     assert MigDevice.all() == []
+    assert MigDevice.count() == 0
     assert not Device.is_available()
     for ask in (Device.count, Device.driver_version, lambda: Device(0)):
         with pytest.raises(libnvml.NVMLError_DriverNotLoaded):
@@ -268,7 +272,10 @@ def test_a_mig_device_tells_what_is_its_own(machine: simulation.Machine) -> None
     for unknown in ('gpu_utilization', 'temperature', 'power_usage', 'sm_clock', 'fan_speed'):
         assert getattr(device, unknown)() is NA
         assert device.unavailable_reason(unknown) is not None
-    assert list(device.as_snapshot().keys())[-2:] == ['gpu_instance_id', 'compute_instance_id']
+    assert device.nvlink_link_count() == 0
+    snapshot = dict(device.as_snapshot())
+    assert (snapshot['mig_index'], snapshot['gpu_instance_id']) == (2, 9)
+    assert snapshot['compute_instance_id'] == 0
 
 
 def test_a_gpu_that_is_not_split_has_no_mig_devices(machine: simulation.Machine) -> None:
@@ -313,10 +320,10 @@ def test_mig_devices_of_a_lost_gpu_are_lost(machine: simulation.Machine) -> None
 def test_a_repr_shows_class_index_name_and_memory(machine: simulation.Machine) -> None:
     assert (
         repr(Device(0))
-        == 'PhysicalDevice(index=0, name="NVIDIA H100 80GB HBM3", total_memory=80.00GiB)'
+        == "PhysicalDevice(index=0, name='NVIDIA H100 80GB HBM3', total_memory=80.00GiB)"
     )
     assert repr(Device((1, 2))) == (
-        'MigDevice(index=(1, 2), name="NVIDIA H100 80GB HBM3 MIG 1g.10gb", total_memory=10035MiB)'
+        "MigDevice(index=(1, 2), name='NVIDIA H100 80GB HBM3 MIG 1g.10gb', total_memory=10035MiB)"
     )
 
 

@@ -182,7 +182,7 @@ class Device(
 
     def __repr__(self) -> str:
         return (
-            f'{type(self).__name__}(index={self.index}, name="{self.name()}", '
+            f'{type(self).__name__}(index={self.index}, name={self.name()!r}, '
             f'total_memory={self.memory_total_human()})'
         )
 
@@ -419,6 +419,10 @@ class MigDevice(Device):
         """Maximum number of MIG devices of a MIG device: 0."""
         return 0
 
+    def nvlink_link_count(self) -> int | NaType:
+        """Number of NVLinks of a MIG device: 0."""
+        return 0
+
     def gpu_instance_id(self) -> int | NaType:
         """ID of the GPU instance, the slice of memory and engines. Queried once.
 
@@ -454,6 +458,12 @@ class MigDevice(Device):
             ignore_errors=False,
         )
 
+    def as_snapshot(self) -> Snapshot:
+        """Values as in :meth:`Device.as_snapshot`, and ``mig_index``."""
+        snapshot = super().as_snapshot()
+        snapshot['mig_index'] = self.mig_index
+        return snapshot
+
     @classmethod
     def of_parent(cls: type[M], parent: PhysicalDevice) -> list[M]:
         """MIG devices of a GPU, in the order of their indices, which may have gaps."""
@@ -466,12 +476,7 @@ class MigDevice(Device):
 
     @classmethod
     def count(cls) -> int:
-        """Number of MIG devices of all GPUs.
-
-        Raises:
-            NVMLError: NVML cannot be initialized.
-        """
-        PhysicalDevice.count()  # raises, while all() returns an empty list
+        """Number of MIG devices of all GPUs; 0 if NVML cannot be initialized."""
         return sum(len(parent.mig_devices()) for parent in PhysicalDevice.all())
 
     @classmethod

@@ -44,7 +44,11 @@ def index_or_uuid(
     for argument in (uuid, bus_id):
         if argument is not None and not isinstance(argument, str):
             raise TypeError(f'UUIDs and PCI bus IDs must be str, not {argument!r}')
-    return (None, index) if isinstance(index, str) else (index, uuid)
+    if not isinstance(index, str):
+        return index, uuid
+    if not index.startswith(('GPU-', 'MIG-')):
+        raise TypeError(f"a text index must be a UUID such as 'GPU-…', not {index!r}")
+    return None, index
 
 
 def find(function: str, *args: Any) -> Found:

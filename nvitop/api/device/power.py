@@ -122,12 +122,12 @@ class PowerMixin(DeviceBase):
         return self._power_limit_constraint(1)
 
     def power_status(self) -> str:
-        """Power draw and limit as text, in W: ``'30W / 250W'``; ``NA`` if both are unknown."""
+        """Power draw and limit as text, in W: ``'30W / 250W'``, ``'N/A / N/A'`` if both are unknown."""
         usage, limit = (
             f'{round(value / 1000)}W' if isinstance(value, int) else NA
             for value in (self.power_usage(), self.power_limit())
         )
-        return f'{usage} / {limit}' if (usage, limit) != (NA, NA) else NA
+        return f'{usage} / {limit}'
 
     def total_energy(self) -> float | NaType:
         """Energy used since the driver was loaded, in J; ``NA`` before Volta.
