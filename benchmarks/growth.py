@@ -148,7 +148,7 @@ LINES = (
     ('snapshots', '#8250df', 'take_snapshots()'),
     ('whole_tick', '#bf8700', 'tick, all processes measured'),
     ('tick', '#0969da', 'tick, 50 processes in view'),
-    ('floor', '#6e7781', 'floor: the bare calls and reads of that'),
+    ('floor', '#6e7781', 'minimum: bare driver calls and reads'),
 )
 WIDTH, HEIGHT, MARGIN = 360, 220, 48
 
