@@ -122,7 +122,7 @@ def test_signal_is_refused_with_the_reason() -> None:
     ('keys', 'notice', 'following'),
     [
         ('! d', 'Not here: d works in main', 'q'),
-        ('z r', 'Not shown: the display is frozen (z: resume)', 'z'),
+        ('z r', 'Not shown: the display is frozen (z: unfreeze)', 'z'),
         ('f - - - - -', 'Graphs: no shorter time', '+'),
         ('T', 'No signal: select or tag a process', 'Down'),
         ('F3 ~ ~ Enter', 'Not found: ~~', 'Down'),

@@ -155,17 +155,17 @@ def test_frozen_display_refuses_values_that_were_not_measured() -> None:
     unmeasured = state_of(measured._replace(devices=devices), 160, 80)
     state, effects = press(unmeasured, 'z', 'd')
     assert (state.view.shows_details, effects) == (False, (RingBell(),))
-    why = 'the display was frozen before they were measured (z: resume)'
+    why = 'the display was frozen before they were measured (z: unfreeze)'
     assert texts(state) == [f'No details: {why}']
     assert texts(pressed(state, 'z', 'd', 'd')) == []
     state = pressed(unmeasured, 'z', *'g' * 6)
     assert texts(state) == []
     state = pressed(state, 'g')
-    why = 'the display was frozen before ENC was measured (z: resume)'
+    why = 'the display was frozen before ENC was measured (z: unfreeze)'
     assert texts(state) == [f'No graph: {why}']
     state, effects = press(state, 'r')
     assert effects == (Refresh(), Redraw())
-    assert texts(state)[1:] == ['Not shown: the display is frozen (z: resume)']
+    assert texts(state)[1:] == ['Not shown: the display is frozen (z: unfreeze)']
     # Values that were measured, or cannot be, are shown.
     missing = Problem(DeviceKey(0), 'encoder_utilization', 'Not Supported')
     for sample in (measured, measured._replace(devices=devices, problems=(missing,))):

@@ -187,7 +187,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('G',), Action.NEXT_UPPER_GRAPH, 'next metric in the upper graph of the devices', _MAIN, _VIEW),
     Binding(('+', '='), Action.LONGER_TIME, 'show a longer time in graphs, up to 60 minutes', _GRAPHS, _VIEW, hint='time'),
     Binding(('-', '_'), Action.SHORTER_TIME, 'show a shorter time in graphs', _GRAPHS, _VIEW, hint='time'),
-    Binding(('z',), Action.FREEZE, 'freeze the display, or resume', ALL_SCREENS, _VIEW),
+    Binding(('z',), Action.FREEZE, 'freeze or unfreeze the display', ALL_SCREENS, _VIEW),
     Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'refresh; clear selection and tags', ALL_SCREENS, _VIEW),
     Binding(('L',), Action.NEXT_THEME, 'next theme', ALL_SCREENS, _VIEW),
     Binding(('M',), Action.TOGGLE_MOUSE, 'mouse: nvitop, or terminal (to select text)', ALL_SCREENS, _VIEW),

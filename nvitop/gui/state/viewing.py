@@ -97,7 +97,7 @@ def change_time(state: AppState, step: int) -> Result:
 def way_to_run(state: AppState) -> str:
     """Return which key shows the latest sample again, in parentheses; ``''`` if there is none."""
     key = state.keymap.instead_of(state.screen, 'z')
-    return f' ({key}: resume)' if key else ''
+    return f' ({key}: unfreeze)' if key else ''
 
 
 def _way_to_graphs(state: AppState, width: int) -> str:
