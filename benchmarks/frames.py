@@ -11,6 +11,7 @@ import time
 import timeit
 
 from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, Event, KeyPressed, SampleArrived
@@ -19,6 +20,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.types import ProcessKey, Sample
 from tests.gui.remembered import forget_rows
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
+from tests.gui.ways import way_to
 
 WIDTH, HEIGHT = 180, 60
 FRAME_BUDGET = 2000.0
@@ -33,15 +35,14 @@ SCREENS: dict[str, tuple[str, ViewState]] = {
     'main, colorful': ('f', ViewState(colorful=True)),
     'main, in ASCII': ('', ViewState(ascii=True)),
     'main, under a dialog': ('Down T', ViewState()),
-    'tree': ('t', ViewState()),
+    **{
+        screen.value: (' '.join(way_to(screen)), ViewState())
+        for screen in Screen
+        if screen not in (Screen.MAIN, Screen.ENVIRON)
+    },
     'tree, filtered': ('t \\ w o r k', ViewState()),
     'environment': ('e read', ViewState()),
-    'metrics of a process': ('Down Enter', ViewState()),
     'metrics of an hour': ('Down Enter + + + + + + +', ViewState()),
-    'help': ('h', ViewState()),
-    'problems': ('!', ViewState()),
-    'users': ('U', ViewState()),
-    'columns': ('C', ViewState()),
 }
 
 

@@ -42,8 +42,6 @@ PENDING = (
     'nvitop/api/collector/',
     'nvitop/api/metrics.py',
     'nvitop/api/extended_metrics.py',
-    # monitor: state
-    'nvitop/gui/state/',
     # commands
     'nvitop/console/',
     'nvitop/cli.py',

@@ -14,15 +14,14 @@ from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import HostSample, Sample
+from tests.gui.ways import way_to
 
+#: Screens that show nothing the driver reports.
+_TEXTS = frozenset({Screen.ENVIRON, Screen.HELP, Screen.COLUMNS})
 #: Keys → the screen that they open.
 SCREENS = {
-    (): Screen.MAIN,
+    **{way_to(screen): screen for screen in Screen if screen not in _TEXTS},
     ('d',): Screen.MAIN,
-    ('t',): Screen.TREE,
-    ('Down', 'Enter'): Screen.METRICS,
-    ('!',): Screen.PROBLEMS,
-    ('U',): Screen.USERS,
 }
 #: Screens whose numbers are counts, times and sums.
 _COUNTS = (Screen.PROBLEMS.value, Screen.USERS.value)

@@ -175,7 +175,7 @@ MACHINES = {
     'gpus16': 'sixteen',
     'processes200': 'many',
 }
-SCREENS = ('main', 'tree', 'environ', 'metrics', 'help', 'problems', 'users', 'columns')
+SCREENS = tuple(screen.name.lower() for screen in Screen)
 SIZES = ((40, 12), (60, 20), (79, 24), (80, 24), (100, 30), (123, 40), (160, 50), (240, 60))
 #: Situations that do not depend on the machine → the screens on which they change more than a badge.
 SITUATIONS = {
