@@ -1,7 +1,6 @@
-"""Small long runs, in a process that does nothing else: blocks of memory and threads are counted there,
-which in the process of the tests other tests would move.
+"""Short soak runs in a separate process, where other tests do not affect the counts.
 
-``python -m tests.small_runs`` writes, as one object of JSON, what was counted in each run.
+``python -m tests.small_runs`` prints the counts of all runs as JSON.
 """
 
 from __future__ import annotations
@@ -15,39 +14,39 @@ from benchmarks.soak.steadiness import FEWEST_CYCLES, Counts
 from benchmarks.soak.subjects import Script
 from nvitop import Device
 
-#: No fewer can be judged.
+#: Minimum number of cycles.
 CYCLES = 2 * FEWEST_CYCLES
-#: Seconds by which one that waits after its work is later at each tick.
+#: Delay (seconds) per tick of a loop that drifts.
 LATE = 0.01
 
 
 class SmallRun(NamedTuple):
-    """What came of a run."""
+    """Result of a run."""
 
     counts: Counts
     ticks_missed: float
-    #: Tick of a cycle → whether the GPU answered then.
-    answered: dict[int, bool]
+    #: Tick of a cycle → whether the GPU responded.
+    responded: dict[int, bool]
 
     def to_json(self) -> list[object]:
-        """For another process."""
+        """Serialize the run."""
         counts = {name: list(values) for name, values in vars(self.counts).items()}
-        return [counts, self.ticks_missed, list(self.answered.items())]
+        return [counts, self.ticks_missed, list(self.responded.items())]
 
     @staticmethod
-    def from_json(counts: dict[str, list[float]], missed: float, answered: object) -> SmallRun:
-        """What another process wrote."""
+    def from_json(counts: dict[str, list[float]], missed: float, responded: object) -> SmallRun:
+        """Parse a serialized run."""
         taken = Counts()
         for name, values in counts.items():
             getattr(taken, name).extend(values)
-        assert isinstance(answered, list)
-        return SmallRun(taken, missed, dict(answered))
+        assert isinstance(responded, list)
+        return SmallRun(taken, missed, dict(responded))
 
 
 def run(
     act: Callable[[int], object], *, cycles: int = CYCLES, seconds_late: float = 0.0
 ) -> tuple[Counts, float]:
-    """A GPU is lost and comes back, and at each tick ``act`` is done; what was counted and missed."""
+    """Call ``act`` at each tick while a GPU is lost and returns. Returns counts and missed ticks."""
     counts = Counts()
     with Machine(workers=0) as machine:
         script = Script(machine, cycles * CYCLE, counts)
@@ -60,31 +59,31 @@ def run(
     return counts, script.missed
 
 
-def ask_a_gpu() -> SmallRun:
-    """It is lost and comes back, and is asked at each tick."""
-    answered = dict.fromkeys(range(CYCLE), False)
+def query_gpu() -> SmallRun:
+    """Query a GPU that is lost and returns."""
+    responded = dict.fromkeys(range(CYCLE), False)
 
-    def ask(tick: int) -> None:
-        answered[tick % CYCLE] = bool(Device(1).memory_used())
+    def query(tick: int) -> None:
+        responded[tick % CYCLE] = bool(Device(1).memory_used())
 
-    # Until Python 3.10 the 1024th call of a function allocates a cache of what its names mean: the
-    # half that is judged must not be the one in which most functions are called so often.
-    return SmallRun(*run(ask, cycles=2 * CYCLES), answered)
+    # Until Python 3.10, the 1024th call of a function allocates a cache for its global names. Twice
+    # the cycles keep most of these calls out of the second half, which is checked.
+    return SmallRun(*run(query, cycles=2 * CYCLES), responded)
 
 
 def keep(every: int) -> SmallRun:
-    """Keep an object every so many ticks."""
+    """Keep an object every N ticks."""
     kept: list[object] = []
     return SmallRun(*run(lambda tick: kept.append(object()) if tick % every == 0 else None), {})
 
 
-def come_late() -> SmallRun:
-    """Wait after the work instead of by the clock."""
+def drift() -> SmallRun:
+    """Wait for a fixed time after each tick."""
     return SmallRun(*run(lambda tick: None, seconds_late=LATE), {})
 
 
 def start_a_thread() -> SmallRun:
-    """Towards the end, one that stays."""
+    """Start a thread near the end that stays alive."""
     end = threading.Event()
 
     def act(tick: int) -> None:
@@ -98,10 +97,10 @@ def start_a_thread() -> SmallRun:
 
 
 RUNS: dict[str, Callable[[], SmallRun]] = {
-    'ask a GPU': ask_a_gpu,
+    'query a GPU': query_gpu,
     'keep an object at each tick': lambda: keep(1),
     'keep an object in each cycle': lambda: keep(CYCLE),
-    'come late': come_late,
+    'drift': drift,
     'start a thread': start_a_thread,
 }
 

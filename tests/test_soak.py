@@ -1,4 +1,4 @@
-"""The judge of the long runs: what leaks is found, what does not is not accused."""
+"""The checks of the long runs find leaks and accept steady programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.soak.steadiness import Counts, judge, slope_of
 from tests.patience import PATIENCE
 from tests.small_runs import CYCLES, LATE, SmallRun
 
-#: How many blocks more or less there are by chance at the end of a cycle, in the long runs.
+#: Standard deviation of the number of blocks at the end of a cycle, as in long runs.
 NOISE = 12.0
 
 
@@ -27,7 +27,7 @@ def counted(
     seed: int = 1,
     resident: Callable[[int], float] = lambda cycle: 30.0,
 ) -> Counts:
-    """Counts as a long run has them, with noise."""
+    """Counts of a long run with noise."""
     chance = random.Random(seed)
     counts = Counts()
     for cycle in range(cycles):
@@ -38,7 +38,7 @@ def counted(
     return counts
 
 
-def test_the_slope_of_a_line_is_its_slope_whatever_sticks_out() -> None:
+def test_slope_ignores_outliers() -> None:
     values = [3.0 * i for i in range(30)]
     values[7] = values[20] = 9e9
     slope = slope_of(values)
@@ -47,34 +47,33 @@ def test_the_slope_of_a_line_is_its_slope_whatever_sticks_out() -> None:
 
 
 @pytest.mark.parametrize('cycles', [40, 200])
-def test_noise_is_no_leak(cycles: int) -> None:
-    accused = [
+def test_noise_is_not_a_leak(cycles: int) -> None:
+    failed = [
         seed
         for seed in range(50)
         if judge(counted(cycles=cycles, seed=seed), ticks_missed=0).faults
     ]
-    assert len(accused) <= 1
+    assert len(failed) <= 1
 
 
 @pytest.mark.parametrize('seed', range(20))
-def test_one_block_in_each_cycle_is_a_leak_however_noisy_the_rest(seed: int) -> None:
-    """That is one in a hundred ticks."""
+def test_one_block_per_cycle_is_a_leak_despite_noise(seed: int) -> None:
     counts = counted(float, cycles=200, seed=seed)
     assert 'leaks' in judge(counts, ticks_missed=0).faults[0]
 
 
 @pytest.mark.parametrize('seed', range(20))
-def test_one_block_in_each_tick_is_a_leak_in_the_shortest_run(seed: int) -> None:
+def test_one_block_per_tick_is_a_leak_in_the_shortest_run(seed: int) -> None:
     counts = counted(lambda cycle: float(CYCLE * cycle), cycles=CYCLES, seed=seed)
     assert 'leaks' in judge(counts, ticks_missed=0).faults[0]
 
 
-def test_a_cache_that_fills_up_in_the_first_half_is_no_leak() -> None:
+def test_cache_that_fills_in_the_first_half_is_not_a_leak() -> None:
     counts = counted(lambda cycle: min(cycle, 45) * 200.0)
     assert not judge(counts, ticks_missed=0).faults
 
 
-def test_memory_threads_and_files_that_grow_and_late_ticks_are_faults() -> None:
+def test_growth_of_memory_threads_and_files_and_late_ticks_fail() -> None:
     grown = judge(counted(resident=lambda cycle: 30.0 + 0.05 * cycle), ticks_missed=0)
     assert 'MiB' in grown.faults[0]
     counts = counted()
@@ -85,13 +84,13 @@ def test_memory_threads_and_files_that_grow_and_late_ticks_are_faults() -> None:
     assert len(faults) == 3
 
 
-def test_too_few_cycles_are_a_fault() -> None:
+def test_too_few_cycles_fail() -> None:
     assert 'too few' in judge(counted(cycles=CYCLES - 1), ticks_missed=0).faults[0]
 
 
 @pytest.fixture(scope='module')
 def small_runs() -> dict[str, SmallRun]:
-    """What was counted in small runs, in another process: in this one other tests move the counts."""
+    """Counts of short runs in a separate process, where no other tests affect them."""
     done = subprocess.run(
         [sys.executable, '-m', 'tests.small_runs'],
         cwd=pathlib.Path(__file__).parent.parent,
@@ -102,29 +101,29 @@ def small_runs() -> dict[str, SmallRun]:
     return {name: SmallRun.from_json(*run) for name, run in json.loads(done.stdout).items()}
 
 
-def test_what_asks_a_gpu_that_is_lost_and_comes_back_does_not_leak(
+def test_queries_of_a_lost_gpu_do_not_leak(
     small_runs: dict[str, SmallRun],
 ) -> None:
-    counts, missed, answered = small_runs['ask a GPU']
+    counts, missed, responded = small_runs['query a GPU']
     verdict = judge(counts, ticks_missed=missed)
     assert not verdict.faults
     assert len(verdict.lines) == 5
-    assert [answered[tick] for tick in (10, 30, 47, 60)] == [True, False, False, True]
+    assert [responded[tick] for tick in (10, 30, 47, 60)] == [True, False, False, True]
 
 
 @pytest.mark.parametrize('when', ['at each tick', 'in each cycle'])
-def test_what_keeps_an_object_is_found(small_runs: dict[str, SmallRun], when: str) -> None:
+def test_kept_object_is_a_leak(small_runs: dict[str, SmallRun], when: str) -> None:
     faults = judge(small_runs[f'keep an object {when}'].counts, ticks_missed=0).faults
     assert len(faults) == 1
     assert 'leaks' in faults[0]
 
 
-def test_what_waits_after_its_work_instead_of_by_the_clock_is_late(
+def test_drifting_loop_misses_ticks(
     small_runs: dict[str, SmallRun],
 ) -> None:
-    assert small_runs['come late'].ticks_missed == pytest.approx(LATE * CYCLES * CYCLE, abs=2)
+    assert small_runs['drift'].ticks_missed == pytest.approx(LATE * CYCLES * CYCLE, abs=2)
 
 
-def test_threads_are_counted(small_runs: dict[str, SmallRun]) -> None:
+def test_new_thread_is_found(small_runs: dict[str, SmallRun]) -> None:
     faults = judge(small_runs['start a thread'].counts, ticks_missed=0).faults
     assert any('threads' in fault for fault in faults)

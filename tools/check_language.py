@@ -68,11 +68,7 @@ PENDING = (
     'tests/test_cli',
     'tests/test_select',
     # tests: simulation
-    'tests/fuzz/',
-    'tests/test_soak.py',
     # tests: documents
-    'tests/test_soak.py',
-    'tests/small_runs.py',
     # benchmarks
     'benchmarks/',
 )

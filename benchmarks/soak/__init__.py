@@ -1,1 +1,1 @@
-"""Long runs, shortened: what must not grow over 20,000 ticks. ``make soak``."""
+"""Long runs in simulated time: checks for growth over 20,000 ticks. ``make soak``."""

@@ -1,8 +1,8 @@
-"""Long runs, shortened: ``python -m benchmarks.soak [--ticks N] [SUBJECT …]`` in the repository.
+"""Long runs in simulated time: ``python -m benchmarks.soak [--ticks N] [SUBJECT …]`` in the repository.
 
-Runs the monitor, the collector and ``nvitop query --loop`` side by side, each in a fresh process, for
-20,000 ticks of a second that pass at once, on a simulated machine whose processes come and go and whose GPUs are
-lost and come back. Ends with status 1 where memory, threads or files grow, or ticks are late.
+Runs the monitor, the collector and ``nvitop query --loop`` in parallel, each in a new process, for 20,000
+simulated ticks of one second. The processes of the simulated machine start and exit, and its GPUs are lost
+and return. The exit status is 1 if memory, threads or descriptors grow, or if ticks are late.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from benchmarks.soak.subjects import SUBJECTS, Script
 
 
 def run(subject: str, ticks: int) -> bool:
-    """Run one in this process; whether all was as it must be."""
-    logging.disable(logging.CRITICAL)  # GPUs are lost all the time
+    """Run one subject in this process; return whether it passed."""
+    logging.disable(logging.CRITICAL)  # GPUs are lost repeatedly
     counts = Counts()
     started, cpu = time.perf_counter(), time.process_time()
     with Machine() as machine:
@@ -38,18 +38,20 @@ def run(subject: str, ticks: int) -> bool:
 
 
 def main() -> int:
-    """Run them all; the exit status."""
+    """Run all subjects. Returns the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument('--ticks', type=int, default=20_000, help='how many (default: 20000)')
+    parser.add_argument(
+        '--ticks', type=int, default=20_000, help='number of ticks (default: 20000)'
+    )
     parser.add_argument('subjects', nargs='*', metavar='SUBJECT', help=', '.join(SUBJECTS))
     options = parser.parse_args()
     subjects = options.subjects or list(SUBJECTS)
     if unknown := set(subjects) - set(SUBJECTS):
-        parser.error(f'no such subject: {", ".join(sorted(unknown))}')
+        parser.error(f'unknown subject: {", ".join(sorted(unknown))}')
     if options.ticks < 2 * FEWEST_CYCLES * CYCLE:
-        parser.error(f'fewer ticks than {2 * FEWEST_CYCLES * CYCLE} tell nothing')
+        parser.error(f'expected at least {2 * FEWEST_CYCLES * CYCLE} ticks')
     if len(subjects) == 1:
         return int(not run(subjects[0], options.ticks))
     print(f'Python {platform.python_version()}', flush=True)

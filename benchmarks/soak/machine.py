@@ -1,4 +1,4 @@
-"""The machine of the long runs: its time passes at once, its processes come and go, GPUs are lost."""
+"""The machine of the long runs: simulated time, changing processes, and GPUs that are lost."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import threading
 from nvitop import simulation
 from nvitop.simulation.world import Task
 
-#: In each cycle of so many ticks everything happens that can happen.
+#: Number of ticks after which the events repeat.
 CYCLE = 100
-#: Ticks of a cycle at which a GPU is lost, at which all are, and at which they are back.
-ONE_LOST, ALL_LOST, HEALED = 20, 45, 50
-#: One process ends and another begins every so many ticks.
+#: Ticks of a cycle at which a GPU is lost, all GPUs are lost, and all return.
+ONE_LOST, ALL_LOST, RECOVERED = 20, 45, 50
+#: A process exits and another one starts every N ticks.
 CHURN = 2
-#: PIDs of processes that nobody sees: above what a system gives out by default, below what can be.
-FIRST_UNSEEN, LAST_UNSEEN = 4_100_000, 4_190_000
-#: What one call of the driver takes, in seconds of the machine's time.
+#: PIDs of processes that do not exist: above the default maximum of Linux, below the possible one.
+FIRST_UNUSED, LAST_UNUSED = 4_100_000, 4_190_000
+#: Duration (simulated seconds) of a call of the driver.
 CALL_SECONDS = 0.002
 
 SCENARIO = """
@@ -53,10 +53,10 @@ memory = "1 GiB"
 
 
 class Clock:
-    """Seconds that pass when somebody waits for them."""
+    """A clock that advances when a thread waits."""
 
     def __init__(self) -> None:
-        # Begins late enough for what happened long ago, early enough for exact sums.
+        # Late enough for times in the past, early enough for exact sums.
         self._now = 1_000.0
         self._lock = threading.Lock()
 
@@ -64,24 +64,24 @@ class Clock:
         return self._now
 
     def wall(self) -> float:
-        """The same moment, in seconds since the epoch."""
+        """The current time in seconds since the epoch."""
         return 1_700_000_000.0 + self._now
 
     def wait(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         with self._lock:
             self._now += max(0.0, seconds)
 
 
 class Workers:
-    """Real processes that come and go, and PIDs of processes that nobody sees."""
+    """Real processes that start and exit, and PIDs of processes that do not exist."""
 
     def __init__(self, real: int) -> None:
-        #: The children read it; they end when this process does, however that is.
+        #: The children read from it and exit when this process exits.
         self._input, self._pipe = os.pipe()
         self._numbers = itertools.count()
         self._real = [self._start() for _ in range(real)]
-        self._unseen = FIRST_UNSEEN
+        self._unused = FIRST_UNUSED
 
     def _start(self) -> subprocess.Popen[bytes]:
         number = next(self._numbers)
@@ -94,8 +94,8 @@ class Workers:
         )
 
     def change(self) -> None:
-        """End the oldest, start another."""
-        self._unseen = max(FIRST_UNSEEN, (self._unseen + 1) % LAST_UNSEEN)
+        """Kill the oldest process and start another one."""
+        self._unused = max(FIRST_UNUSED, (self._unused + 1) % LAST_UNUSED)
         if not self._real:
             return
         oldest = self._real.pop(0)
@@ -106,10 +106,10 @@ class Workers:
     def pid(self, task: Task) -> int | None:
         """The PID of a process of the scenario."""
         real = self._real
-        return real[task.number].pid if task.number < len(real) else self._unseen + task.number
+        return real[task.number].pid if task.number < len(real) else self._unused + task.number
 
     def close(self) -> None:
-        """End all."""
+        """Kill all processes."""
         for child in self._real:
             child.kill()
             child.wait()
@@ -118,7 +118,7 @@ class Workers:
 
 
 class Machine:
-    """The simulated machine and what happens to it at each tick."""
+    """The simulated machine and its events."""
 
     def __init__(self, *, workers: int = 6) -> None:
         self.clock = Clock()
@@ -146,13 +146,13 @@ class Machine:
         self.simulated.delay('nvmlDeviceGetMemoryInfo*', CALL_SECONDS)
 
     def turn(self, tick: int) -> None:
-        """What happens at this tick of a cycle."""
+        """Carry out the events of a tick."""
         if tick % CHURN == 0:
             self._workers.change()
         if tick == ONE_LOST:
             self.simulated.fail('nvmlDeviceGet*', 'GPU_IS_LOST', gpu=1)
         elif tick == ALL_LOST:
             self.simulated.fail('nvml*Get*', 'GPU_IS_LOST')
-        elif tick == HEALED:
+        elif tick == RECOVERED:
             self.simulated.heal()
             self._slow_down()

@@ -1,8 +1,7 @@
-"""What is counted in a long run, and whether it stayed as it was.
+"""Counts of memory, threads and descriptors in a long run, and checks for growth.
 
-A long run is a script that is repeated: in each cycle everything happens that can happen. The counts
-are taken at the end of each cycle, always at the same place of the script, after a collection of
-garbage. So what leaks anything at any event leaves at least one block a cycle.
+A long run repeats a cycle of events. The counts are taken at the end of each cycle after a garbage
+collection, so any leak at any event leaves at least one block per cycle.
 """
 
 from __future__ import annotations
@@ -15,21 +14,18 @@ import threading
 from array import array
 from typing import NamedTuple, Sequence
 
-#: The first cycles fill caches and rings: growth is counted from here on.
+#: Fraction of the cycles that fill caches; growth is measured after them.
 WARM_UP = 0.1
-#: Half of what the smallest leak leaves: one block in each cycle.
+#: Half of the smallest leak, which is one block per cycle.
 MOST_BLOCKS_PER_CYCLE = 0.5
 MOST_GROWTH_MIB = 3.0
 MOST_TICKS_MISSED = 1.0
-#: Fewer cycles in the second half say nothing about a slope.
+#: Minimum number of cycles in the second half to estimate a slope.
 FEWEST_CYCLES = 12
 
 
 class Counts:
-    """What was counted at the end of each cycle.
-
-    In arrays, which are a block each: what counts must not count itself.
-    """
+    """Counts at the end of each cycle, in arrays of one block each so that they do not count themselves."""
 
     def __init__(self) -> None:
         self.blocks = array('d')
@@ -38,7 +34,7 @@ class Counts:
         self.descriptors = array('d')
 
     def take(self) -> None:
-        """Count now."""
+        """Add the current counts."""
         gc.collect()
         self.blocks.append(sys.getallocatedblocks())
         self.resident_mib.append(resident_mib())
@@ -47,8 +43,8 @@ class Counts:
 
 
 def resident_mib() -> float:
-    """Resident memory of this process."""
-    # Not as text: each file that is opened so lets CPython keep a block, some hundred in all.
+    """Resident memory of this process in MiB."""
+    # open() would let CPython keep up to some hundred blocks.
     descriptor = os.open('/proc/self/statm', os.O_RDONLY)
     try:
         pages = int(os.read(descriptor, 256).split()[1])
@@ -58,35 +54,34 @@ def resident_mib() -> float:
 
 
 class Slope(NamedTuple):
-    """How steep a line through values one step apart is, by Theil and Sen: the median of the
-    slopes of all pairs of them, which values that stick out (a third of them) do not move."""
+    """Slope by Theil and Sen: the median slope of all pairs of values. It tolerates 29 % outliers."""
 
     per_step: float
-    #: It is not less than this, with a certainty of 99 %.
+    #: Lower bound with a confidence of 99 %.
     at_least: float
 
 
 def slope_of(values: Sequence[float]) -> Slope:
-    """The slope of at least three values."""
+    """Return the slope of at least three values."""
     n = len(values)
     slopes = sorted((values[j] - values[i]) / (j - i) for i in range(n) for j in range(i + 1, n))
-    # Sen: the number of pairs that rise less the number that fall has this deviation by chance.
+    # Standard deviation of (rising pairs - falling pairs) without a trend, by Sen.
     deviation = (n * (n - 1) * (2 * n + 5) / 18) ** 0.5
     lowest = round((len(slopes) - 2.326 * deviation) / 2)
     return Slope(statistics.median(slopes), slopes[max(0, lowest)])
 
 
 class Verdict(NamedTuple):
-    """What a long run was like."""
+    """Result of a long run."""
 
     #: Text for people, one line each.
     lines: tuple[str, ...]
-    #: What was not as it must be, in words; none: all is well.
+    #: Failed checks.
     faults: tuple[str, ...]
 
 
 def judge(counts: Counts, *, ticks_missed: float) -> Verdict:
-    """Hold the counts against the limits."""
+    """Check the counts."""
     n = len(counts.blocks)
     warm = max(1, round(n * WARM_UP))
     half = counts.blocks[n // 2 :]
@@ -95,12 +90,12 @@ def judge(counts: Counts, *, ticks_missed: float) -> Verdict:
     slope = slope_of(half)
     growth = max(counts.resident_mib[warm:]) - counts.resident_mib[warm]
     lines = [
-        f'allocated blocks   {half[-1]:9.0f}  {slope.per_step:+.2f} a cycle, at least {slope.at_least:+.2f}',
+        f'allocated blocks   {half[-1]:9.0f}  {slope.per_step:+.2f} per cycle, at least {slope.at_least:+.2f}',
         f'resident memory    {counts.resident_mib[-1]:9.1f}  MiB, {growth:+.2f} since the warm-up',
         f'ticks missed       {ticks_missed:9.1f}',
     ]
     faults = []
-    if slope.at_least > MOST_BLOCKS_PER_CYCLE:  # what may be chance is no slope
+    if slope.at_least > MOST_BLOCKS_PER_CYCLE:  # the slope is significant
         faults.append(f'leaks {slope.per_step:.1f} blocks of memory in each cycle')
     if growth >= MOST_GROWTH_MIB:
         faults.append(f'grows by {growth:.1f} MiB, more than {MOST_GROWTH_MIB:g}')

@@ -1,5 +1,4 @@
-"""What runs for long: the monitor, the collector, ``nvitop query --loop``, each in a thread of its own
-as ever, but in the machine's time."""
+"""Subjects of the long runs: the monitor, the collector and ``nvitop query --loop`` in simulated time."""
 
 from __future__ import annotations
 
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
     from nvitop.gui.render.theme import Theme
     from nvitop.sampling.types import Sample
 
-#: Nothing takes longer in earnest.
+#: Maximum real time of a step.
 PATIENCE_SECONDS = 60.0
 
-#: Tick of a cycle → what happens in the monitor then; at the end of a cycle all is as at its begin.
+#: Tick of a cycle → keys. The state at the end of a cycle is that of its start.
 KEYS: dict[int, str] = {
     2: 'd',
     5: 'd',
@@ -71,7 +70,7 @@ SIZES = {30: (60, 20), 33: (30, 5), 35: (240, 70), 38: (160, 50)}
 
 
 class Script:
-    """Counts ticks, and has at each of them happen what is to happen then."""
+    """Counts ticks and triggers the events of the machine."""
 
     def __init__(self, machine: Machine, ticks: int, counts: Counts) -> None:
         self._machine = machine
@@ -82,16 +81,16 @@ class Script:
 
     @property
     def tick(self) -> int:
-        """The present tick of the cycle."""
+        """The current tick of the cycle."""
         return self._done % CYCLE
 
     @property
     def missed(self) -> float:
-        """How many ticks there should have been by now and were not."""
+        """Number of ticks that were skipped."""
         return self._last - self._first + 1 - self._done
 
     def happen(self) -> bool:
-        """A tick has come, if this is another second than at the last call; whether to go on."""
+        """Count a tick if the second has changed. Returns whether to continue."""
         second = round(self._machine.clock())
         if second > self._last:
             self._first = max(self._first, 0) or second
@@ -104,41 +103,41 @@ class Script:
 
 
 class LockedTerminal(HeadlessTerminal):
-    """A terminal that tells when everything that has happened is drawn."""
+    """A terminal that waits until all events are drawn."""
 
     def __init__(self, width: int, height: int) -> None:
         super().__init__(width, height)
         self._is_settled = threading.Event()
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """The next batch of events."""
+        """Return the next batch of events."""
         with self._condition:
             if not (self._batches or self._is_woken):
                 self._is_settled.set()
         return super().wait(timeout)
 
     def settle(self, act: Callable[[], None]) -> None:
-        """Act, and wait until what came of it is drawn."""
+        """Call ``act`` and wait until its result is drawn."""
         self._is_settled.clear()
         act()
         assert self._is_settled.wait(PATIENCE_SECONDS), 'the monitor does not draw'
 
     def draw(self, buffer: Buffer, theme: Theme) -> None:
-        """Compare the rows, as a terminal does, and keep this frame only."""
+        """Create the rows like a terminal, and keep only this frame."""
         for y in range(buffer.height):
             buffer.row(y)
         self.frames[:] = [buffer]
 
 
 class VirtualWait(threading.Condition):
-    """Waiting takes no time but the machine's, which passes in ``pass_time``."""
+    """A condition that waits in simulated time by calling ``pass_time``."""
 
     def __init__(self, pass_time: Callable[[float], None]) -> None:
         super().__init__()
         self._pass_time = pass_time
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Let the time pass for the thread that measures; who waits for its end waits in earnest."""
+        """Wait in simulated time in the sampler thread, and in real time in others."""
         if threading.current_thread().name != 'nvitop-sampler':
             return super().wait(timeout)
         assert timeout is not None
@@ -147,7 +146,7 @@ class VirtualWait(threading.Condition):
 
 
 def run_monitor(machine: Machine, script: Script) -> None:
-    """The monitor with its thread that measures, on a terminal in memory."""
+    """Run the monitor with its sampler thread on a terminal in memory."""
     terminal = LockedTerminal(*SIZES[38])
     clock = machine.clock
     app = App(terminal, AppState(), monotonic=clock, wall_clock=clock.wall)
@@ -156,7 +155,7 @@ def run_monitor(machine: Machine, script: Script) -> None:
     def on_sample(sample: Sample) -> None:
         if not terminal.is_open:
             return
-        # The host is measured at each tick, the GPUs only while they answer.
+        # The host is sampled at each tick, GPUs only while they respond.
         is_tick = sample.host is not app.state.sample.host
         terminal.settle(lambda: app.post_sample(sample))
         goes_on = script.happen() if is_tick else True
@@ -171,11 +170,11 @@ def run_monitor(machine: Machine, script: Script) -> None:
 
     sampler = Sampler(source, on_sample, clock=clock, condition=VirtualWait(clock.wait))
     app.run(sampler)
-    assert sampler.stop(PATIENCE_SECONDS), 'the thread that measures does not end'
+    assert sampler.stop(PATIENCE_SECONDS), 'the sampler thread does not exit'
 
 
 class VirtualCollector(ResourceMetricCollector):
-    """Its threads wait in the machine's time."""
+    """A collector whose threads wait in simulated time."""
 
     machine: Machine
 
@@ -185,7 +184,7 @@ class VirtualCollector(ResourceMetricCollector):
 
 
 def run_collector(machine: Machine, script: Script) -> None:
-    """A collector with a thread that hands metrics on, and tags that begin and end."""
+    """Run a collector in the background, with tags that start and end."""
     collector = VirtualCollector(root_pids=os.getpid(), interval=1.0, clock=machine.clock)
     collector.machine = machine
 
@@ -204,20 +203,20 @@ def run_collector(machine: Machine, script: Script) -> None:
 
 
 class _Enough(Exception):
-    """So many answers have been written as were wanted."""
+    """The requested number of results was written."""
 
 
 def run_query(machine: Machine, script: Script) -> None:
-    """The command with both tables, written to where nothing is kept."""
+    """Run the command with both tables, and discard the output."""
 
     def sleep(seconds: float) -> None:
         machine.clock.wait(seconds)
-        # It sleeps amid an answer, too, to measure the load of new processes.
+        # It also sleeps briefly to measure the CPU usage of new processes.
         if seconds > 0.2 and not script.happen():
             raise _Enough
 
     arguments = ['--all', '--mig', '--format=jsonl', '--loop=1', f'--filename={os.devnull}']
-    # GPUs are lost all the time, of which it tells on standard error.
+    # The command reports lost GPUs on stderr.
     with contextlib.ExitStack() as stack:
         nowhere = stack.enter_context(open(os.devnull, 'w', encoding='utf-8'))
         stack.enter_context(contextlib.redirect_stderr(nowhere))

@@ -1,1 +1,1 @@
-"""Hostile input by the thousand; ``make fuzz`` runs these tests with a hundred times as much of it."""
+"""Tests with generated hostile input; ``make fuzz`` generates 60 times as much."""

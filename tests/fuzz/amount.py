@@ -1,4 +1,4 @@
-"""How much is generated: little by default, more with the variable ``NVITOP_FUZZ``."""
+"""Amount of generated input; the variable ``NVITOP_FUZZ`` multiplies it."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Callable, Iterator
 import pytest
 from hypothesis import settings
 
-#: How many times the default amount.
+#: Multiple of the default amount.
 FACTOR = float(os.environ.get('NVITOP_FUZZ') or 1.0)
-#: Where the seeds begin: another number, other input.
+#: First seed; another one generates other input.
 FIRST_SEED = int(os.environ.get('NVITOP_FUZZ_SEED') or 0)
 
 
-def amount(usual: int) -> int:
-    """The number of examples, ``usual`` of them by default."""
-    return max(1, round(usual * FACTOR))
+def amount(default: int) -> int:
+    """Number of examples; ``default`` if NVITOP_FUZZ is not set."""
+    return max(1, round(default * FACTOR))
 
 
-def examples(usual: int) -> settings:
-    """The same for a test of Hypothesis."""
-    return settings(max_examples=amount(usual))
+def examples(default: int) -> settings:
+    """Hypothesis settings with this number of examples."""
+    return settings(max_examples=amount(default))
 
 
-def seeds(usual: int) -> Iterator[int]:
-    """Seeds to generate input from, the same in every run."""
-    return iter(range(FIRST_SEED, FIRST_SEED + amount(usual)))
+def seeds(default: int) -> Iterator[int]:
+    """Seeds for generated input, the same in every run."""
+    return iter(range(FIRST_SEED, FIRST_SEED + amount(default)))
 
 
-def check_seeds(usual: int, check: Callable[[int], object]) -> None:
-    """Call a check with each seed; what fails tells its seed."""
-    for seed in seeds(usual):
+def check_seeds(default: int, check: Callable[[int], object]) -> None:
+    """Call a check with each seed; failures contain the seed."""
+    for seed in seeds(default):
         try:
             check(seed)
         except Exception as error:

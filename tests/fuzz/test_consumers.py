@@ -1,4 +1,4 @@
-"""What programs read back from ``nvitop query`` is what processes, users and devices are called."""
+"""Programs read the original names of processes, users and devices from ``nvitop query``."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.fuzz.texts import Hostile
 DEVICES = TableQuery(devices=device_table().columns, mig=True)
 PROCESSES = TableQuery(processes=process_table().columns)
 BOTH = TableQuery(devices=DEVICES.devices, processes=PROCESSES.processes, mig=True)
-#: What spreadsheets take for the beginning of a formula, also in its full-width forms.
+#: Characters that start a formula in spreadsheets, including full-width forms.
 FORMULAS = tuple('=+-@\t\r＝＋－＠')
 
 
 def written(query: TableQuery, style: str, sample: Sample) -> bytes:
-    """The bytes in a file."""
+    """Write a query to a file and return its bytes."""
     form = make_format(query, parse_style(style), for_terminal=False)
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory, 'written')
@@ -38,7 +38,7 @@ def written(query: TableQuery, style: str, sample: Sample) -> bytes:
 
 
 def as_utf8(text: str) -> str:
-    """What can be said of a text in UTF-8: bytes of another encoding stay what they are."""
+    """The text in UTF-8; undecodable bytes stay unchanged."""
     return ''.join(
         '\ufffd' if '\ud800' <= char <= '\udfff' and not '\udc80' <= char <= '\udcff' else char
         for char in text
@@ -46,19 +46,19 @@ def as_utf8(text: str) -> str:
 
 
 def as_utf16(text: str) -> str:
-    """What a text is to JSON, in which two halves of a pair are one character."""
+    """The text in JSON, where two surrogates form one character."""
     return text.encode('utf-16', 'surrogatepass').decode('utf-16', 'surrogatepass')
 
 
 def readable(text: str) -> str:
-    """What the csv module can read: before Python 3.11, no NUL (which no name in a system has)."""
+    """The text that the csv module can read; before Python 3.11 it has no NUL."""
     return text if sys.version_info >= (3, 11) else text.replace('\0', '')
 
 
 def texts_of(
     columns: tuple[QueryColumn, ...], rows: tuple[object, ...]
 ) -> list[tuple[int, int, str | None]]:
-    """Row, column and value of all that is text."""
+    """Row, column and value of all text cells."""
     return [
         (i, j, value)
         for i, row in enumerate(rows)
@@ -114,23 +114,23 @@ def check_table(seed: int) -> None:
 def table_of(
     query: TableQuery, result: QueryResult
 ) -> tuple[tuple[QueryColumn, ...], tuple[object, ...]]:
-    """The columns and rows of a query for one table."""
+    """Columns and rows of a query for one table."""
     if query.devices is not None:
         return query.devices, tuple(result.devices)
     return query.processes or (), tuple(result.processes)
 
 
-def test_csv() -> None:
-    usual = csv.field_size_limit(1 << 25)
+def test_csv_contains_the_original_text() -> None:
+    limit = csv.field_size_limit(1 << 25)
     try:
         check_seeds(10, check_csv)
     finally:
-        csv.field_size_limit(usual)
+        csv.field_size_limit(limit)
 
 
-def test_json() -> None:
+def test_json_contains_the_original_text() -> None:
     check_seeds(5, check_json)
 
 
-def test_tables() -> None:
+def test_tables_contain_no_control_characters() -> None:
     check_seeds(5, check_table)

@@ -1,4 +1,4 @@
-"""Files, variables and arguments that nobody meant: a clear error or a right result, never a crash."""
+"""Malformed files, variables and arguments: a clear error or a correct result, never a crash."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ TEXTS = st.one_of(
 
 
 def words(text: str) -> st.SearchStrategy[str]:
-    """Words that mean something, text that means nothing, and both run together."""
+    """Valid words, random text, and both concatenated."""
     known = st.sampled_from(text.split())
     return st.one_of(known, known, TEXTS, st.tuples(known, TEXTS).map(''.join))
 
 
-def assert_is_for_people(message: str, *, lines: int = 1) -> None:
-    """Few lines, and nothing in them that a terminal might obey."""
+def assert_is_readable(message: str, *, lines: int = 1) -> None:
+    """Check that a message is short and has no control characters."""
     assert message.strip()
     assert message.strip().count('\n') < lines, message
     kinds = {unicodedata.category(char) for char in set(message) - {'\n'}}
@@ -61,7 +61,7 @@ VALUES = st.recursive(
 
 
 def lines_of(names: list[str]) -> st.SearchStrategy[str]:
-    """A TOML file in which these names have all kinds of values."""
+    """TOML files in which these names have arbitrary values."""
     line = st.tuples(st.one_of(st.sampled_from(names), st.text('abz_-.', min_size=1)), VALUES)
     return st.lists(line.map(' = '.join), max_size=6).map('\n'.join)
 
@@ -75,12 +75,12 @@ SETTINGS = [
 @given(st.one_of(lines_of(SETTINGS), st.text(max_size=200)))
 @example('interval = 1e999')
 @example('interval = -0.0')
-def test_configuration_files(text: str) -> None:
+def test_configuration_file_is_accepted_or_explained(text: str) -> None:
     config = parse_config(text, 'nvitop.toml', CHOICES)
     for problem in config.problems:
         assert str(problem).startswith('nvitop.toml')
-        assert_is_for_people(str(problem))
-    # What was taken from it can be written, and means the same when it is read again.
+        assert_is_readable(str(problem))
+    # The accepted settings have the same meaning after writing and reading them.
     options = merge(config.layer)
     again = parse_config(format_config(options, CHOICES), 'again.toml', CHOICES)
     assert again.problems == ()
@@ -89,12 +89,12 @@ def test_configuration_files(text: str) -> None:
 
 @examples(30)
 @given(st.binary(max_size=100))
-def test_configuration_files_that_are_no_text(data: bytes) -> None:
+def test_binary_configuration_file_is_explained(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory, 'config.toml')
         path.write_bytes(data)
         for problem in read_config(path, CHOICES).problems:
-            assert_is_for_people(str(problem).replace(directory, ''))
+            assert_is_readable(str(problem).replace(directory, ''))
 
 
 SCENARIO = """\
@@ -108,7 +108,7 @@ temperature = {base = 40, swing = 5, period = 10} lost = true [[gpu.mig]] profil
 @examples(60)
 @given(st.lists(words(SCENARIO), max_size=14).map('\n'.join))
 @example('[[gpu]]\ncount = 2\n[[gpu.mig]]\nprofile = 3')
-def test_scenario_files(text: str) -> None:
+def test_scenario_file_is_accepted_or_explained(text: str) -> None:
     message = ''
     try:
         simulation.parse_scenario(text, name='fuzz', source='fuzz.toml')
@@ -116,7 +116,7 @@ def test_scenario_files(text: str) -> None:
         message = str(error)
     if message:
         assert message.startswith('fuzz.toml')
-        assert_is_for_people(message)
+        assert_is_readable(message)
 
 
 # Variables
@@ -130,7 +130,7 @@ VARIABLES = words(
 @given(st.lists(VARIABLES, max_size=5).map(','.join))
 @example(',')
 @example('٣')
-def test_visible_devices(value: str) -> None:
+def test_cuda_visible_devices_is_parsed(value: str) -> None:
     with simulation.machine('mig', processes='none'):
         visible = parse_cuda_visible_devices(value)
         devices = CudaDevice.from_cuda_visible_devices() if not visible else None
@@ -143,7 +143,7 @@ def test_visible_devices(value: str) -> None:
 
 @examples(60)
 @given(st.lists(words('auto full compact plain colorful light readonly 10 75 , = |'), max_size=6))
-def test_environment_of_the_monitor(pieces: list[str]) -> None:
+def test_environment_variables_are_parsed(pieces: list[str]) -> None:
     environ = {
         'NVITOP_MONITOR_MODE': ','.join(pieces),
         'NVITOP_GPU_UTILIZATION_THRESHOLDS': ','.join(pieces),
@@ -157,7 +157,7 @@ def test_environment_of_the_monitor(pieces: list[str]) -> None:
 
 @examples(60)
 @given(words('user: gpu: pid: type: user:alice gpu:0 gpu:1:0 pid:12 type:C * . ( [ \\ (a+)+$'))
-def test_filters(text: str) -> None:
+def test_filter_selects_some_of_the_processes(text: str) -> None:
     processes = Hostile(len(text)).machine(20).processes
     found = filter_processes(processes, parse_query(text))
     assert set(map(id, found)) <= set(map(id, processes))
@@ -197,13 +197,13 @@ SELECT = words("""
 
 @examples(60)
 @given(st.lists(NVITOP, max_size=6))
-def test_arguments_of_nvitop(arguments: list[str]) -> None:
+def test_arguments_of_nvitop_are_parsed(arguments: list[str]) -> None:
     status, out, err = outcome(parse_arguments_only, arguments)
-    assert_ends_well(status, out, err)
+    assert_exits_properly(status, out, err)
 
 
 def parse_arguments_only(arguments: list[str]) -> int:
-    """What the command does before it looks at the machine."""
+    """The part of the command before it uses the driver."""
     invocation = parse_arguments(arguments)
     merge(invocation.layer)
     return 0
@@ -211,27 +211,29 @@ def parse_arguments_only(arguments: list[str]) -> int:
 
 @examples(60)
 @given(st.lists(QUERY, max_size=6))
-def test_arguments_of_query(arguments: list[str]) -> None:
+def test_arguments_of_query_are_parsed(arguments: list[str]) -> None:
     status, out, err = outcome(lambda given: parse_query_arguments(given) and 0, arguments)
-    assert_ends_well(status, out, err)
+    assert_exits_properly(status, out, err)
 
 
 @examples(40)
 @given(st.lists(SELECT, max_size=6))
-def test_arguments_of_nvisel(arguments: list[str]) -> None:
+def test_arguments_of_nvisel_are_parsed(arguments: list[str]) -> None:
     with simulation.machine('mig', processes='none'):
         status, out, err = outcome(select, arguments)
-    assert_ends_well(status, out, err, may_be=(0, 1, 2))
+    assert_exits_properly(status, out, err, expected=(0, 1, 2))
 
 
-def assert_ends_well(status: int, out: str, err: str, *, may_be: tuple[int, ...] = (0, 2)) -> None:
-    assert status in may_be
+def assert_exits_properly(
+    status: int, out: str, err: str, *, expected: tuple[int, ...] = (0, 2)
+) -> None:
+    assert status in expected
     assert 'Traceback' not in err
     if status == 2:
         assert out == ''
-        # Usage, which may be long, and the message in one line at its end.
+        # The message is the last line, after the usage.
         assert 'error: ' in err.splitlines()[-1]
-        assert_is_for_people(err.splitlines()[-1])
+        assert_is_readable(err.splitlines()[-1])
 
 
 @pytest.mark.parametrize('text', ['\x1b[31m', 'a\nb', '\u202e', '\ud800'])
@@ -240,4 +242,4 @@ def test_messages_about_hostile_arguments_are_safe_to_print(text: str) -> None:
         for arguments in ([text], ['-o', text], ['--format', text], ['-n', text]):
             status, _, err = outcome(call, arguments)
             assert status == 2
-            assert_is_for_people(err.splitlines()[-1])
+            assert_is_readable(err.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""Hostile text on every screen and in reports: no byte of it is obeyed, and it moves nothing."""
+"""Hostile text on all screens and in reports neither controls the terminal nor moves other text."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.fuzz.texts import Hostile
 from tests.gui.drawing import assert_straight
 from tests.gui.screen import shown
 
-#: Keys that lead to a screen; the words are events.
-WAYS = (
+#: Keys that open a screen; the words are other events.
+KEYS = (
     '',
     'Down Down',
     'd f',
@@ -51,7 +51,7 @@ _STYLE = re.compile(r'\x1b\[[0-9;]*m')
 
 
 def state_after(source: Hostile, sample: Sample, width: int, height: int) -> AppState:
-    """The monitor on one of its screens."""
+    """State of the monitor on a random screen."""
     random_ = source.random
     columns = ALL_COLUMNS if random_.random() < 0.5 else ViewState().columns
     view = ViewState(ascii=random_.random() < 0.3, columns=columns)
@@ -59,7 +59,7 @@ def state_after(source: Hostile, sample: Sample, width: int, height: int) -> App
         AppState(width=width, height=height, view=view),
         (Resized(width, height), SampleArrived(sample)),
     )
-    for word in random_.choice(WAYS).split():
+    for word in random_.choice(KEYS).split():
         if word == 'paste':
             state, _ = update_all(state, (Pasted(source.text()),))
         elif word == 'read':
@@ -73,8 +73,8 @@ def state_after(source: Hostile, sample: Sample, width: int, height: int) -> App
     return state
 
 
-def assert_nothing_is_obeyed(text: str) -> str:
-    """What is left of an output without its own styles: only characters with a place of their own."""
+def assert_has_no_controls(text: str) -> str:
+    """Check that an output without its styles has no control characters, and return it."""
     plain = _STYLE.sub('', text)
     kinds = {unicodedata.category(char) for char in set(plain) if char != '\n'}
     assert not kinds & {'Cc', 'Cf', 'Cs', 'Cn', 'Zl', 'Zp'}
@@ -82,8 +82,8 @@ def assert_nothing_is_obeyed(text: str) -> str:
     return plain
 
 
-def assert_moves_nothing(buffer: Buffer) -> None:
-    """Each piece of each row stands in the cell where it was drawn, in a terminal's eyes."""
+def assert_cells_are_in_place(buffer: Buffer) -> None:
+    """Check that a terminal shows each span in the cell where it was drawn."""
     text = to_ansi(buffer, theme_named('dark'), 0).rstrip('\n')
     rows = shown(text, columns=buffer.width + 4, rows=buffer.height)
     for y, cells in enumerate(rows):
@@ -103,10 +103,10 @@ def check_frame(seed: int) -> None:
     buffer = draw_frame(state, history)
     if state.view.ascii:
         buffer = to_ascii(buffer)
-    plain = assert_nothing_is_obeyed(to_ansi(buffer, theme_named('dark'), 256))
+    plain = assert_has_no_controls(to_ansi(buffer, theme_named('dark'), 256))
     if state.view.ascii:
         assert plain.isascii()
-    assert_moves_nothing(buffer)
+    assert_cells_are_in_place(buffer)
 
 
 def check_report(seed: int) -> None:
@@ -115,20 +115,20 @@ def check_report(seed: int) -> None:
     columns = ALL_COLUMNS if source.random.random() < 0.5 else None
     width = source.random.choice((40, 60, 79, 100, 123, 160, 240))
     text = report_text(sample, Options(columns=columns), width=width, colors=256)
-    plain = assert_nothing_is_obeyed(text)
+    plain = assert_has_no_controls(text)
     rows = shown(text, columns=width + 4, rows=plain.count('\n') + 1)
     assert_straight(rows)
 
 
-def test_frames_of_the_monitor() -> None:
+def test_screens_are_safe() -> None:
     check_seeds(20, check_frame)
 
 
-def test_reports() -> None:
+def test_reports_are_safe() -> None:
     check_seeds(10, check_report)
 
 
-def test_the_texts_are_hostile() -> None:
+def test_generated_text_has_all_hostile_categories() -> None:
     texts = ''.join(Hostile(seed).text() for seed in range(300))
     found = {unicodedata.category(char) for char in texts}
     assert found >= {'Cc', 'Cf', 'Cs', 'Cn', 'Co', 'Mn', 'Zl', 'Lo', 'So'}

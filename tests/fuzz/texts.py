@@ -1,4 +1,4 @@
-"""Texts that somebody else chose: names, commands and users as an attacker would choose them."""
+"""Hostile text: names, commands and users that an attacker could choose."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nvitop.sampling.types import Problem, Sample
 from tests.gui.anything import Anything
 from tests.gui.samples import with_families
 
-#: What terminals, spreadsheets and parsers obey.
+#: Text with a meaning for terminals, spreadsheets and parsers.
 SEQUENCES = (
     '\x1b[2J',
     '\x1b[31m',
@@ -58,7 +58,7 @@ SEQUENCES = (
     'مرحبا',
     '﷽',
 )
-#: First and last character of blocks to take single characters from.
+#: First and last characters of blocks of single characters.
 BLOCKS = (
     (0x20, 0x7E),
     (0x00, 0x1F),
@@ -85,7 +85,7 @@ BLOCKS = (
 
 
 def hostile_text(source: random.Random) -> str:
-    """A text; one of ten thousand is a megabyte long."""
+    """Generate a text. One in ten thousand is a megabyte long."""
     length = source.choice((0, 1, 2, 5, 12, 30))
     text = ''.join(_piece(source) for _ in range(length))
     if text and source.random() < 0.0001:
@@ -101,15 +101,15 @@ def _piece(source: random.Random) -> str:
 
 
 class Hostile(Anything):
-    """Samples in which every text is a hostile one."""
+    """Random samples with hostile text."""
 
     def text(self) -> str:
         return hostile_text(self.random)
 
     def machine(self, processes: int) -> Sample:
-        """A machine with that many processes on its GPUs, their families, and problems."""
+        """Generate a sample with this number of GPU processes, their relatives, and problems."""
         sample = self.sample()
-        # Reasons are names of ours, not text from outside.
+        # These names come from nvitop, not from outside.
         devices = tuple(device._replace(clock_event_reasons=()) for device in sample.devices)
         sample = sample._replace(devices=devices)
         keys = [device.key for device in sample.devices]
@@ -125,5 +125,5 @@ class Hostile(Anything):
         return sample._replace(host_processes=families, problems=problems)
 
     def environment(self, size: int) -> tuple[tuple[str, str], ...]:
-        """Variables of a process with their values."""
+        """Generate an environment."""
         return tuple((self.text(), self.text()) for _ in range(size))
