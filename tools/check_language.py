@@ -24,18 +24,6 @@ PENDING = (
     'docs/simulation.md',
     'docs/command-line.md',
     # API
-    'nvitop/api/libnvml/',
-    'nvitop/api/libcuda.py',
-    'nvitop/api/libcudart.py',
-    'nvitop/api/_cuda_binding.py',
-    'nvitop/api/utils.py',
-    'nvitop/api/caching.py',
-    'nvitop/api/termcolor.py',
-    'nvitop/api/__init__.py',
-    'nvitop/namedtuple.py',
-    'nvitop/printable.py',
-    'nvitop/platforms/',
-    'nvitop/__init__.py',
     # sampling
     'nvitop/sampling/',
     'nvitop/collector/',
@@ -53,11 +41,6 @@ PENDING = (
     # simulation
     # tests: API
     'tests/api/',
-    'tests/platforms/',
-    'tests/test_namedtuple.py',
-    'tests/test_public_api.py',
-    'tests/test_public_names.py',
-    'tests/test_docstrings.py',
     # tests: sampling
     'tests/sampling/',
     # tests: monitor

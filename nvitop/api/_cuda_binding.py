@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libcuda and libcudart share: error classes by return code, and a library loaded on use."""
+"""Shared parts of libcuda and libcudart: errors by return code, and a library loaded on use."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ def at_fork(**hooks: Callable[[], Any]) -> None:
 def wait_until_writable(descriptor: int) -> None:
     """Block until a file, pipe or terminal accepts data. Windows can wait only for sockets."""
     if sys.platform != 'win32':
-        select.select([], [descriptor], [])
+        poll = select.poll()  # select.select fails for descriptors above 1023
+        poll.register(descriptor, select.POLLOUT)
+        poll.poll()
 
 
 def open_nameless_file() -> IO[bytes]:

@@ -1,4 +1,4 @@
-"""A library for `libnvml.use_library`: a few plain functions, as small as each test needs."""
+"""An NVML library of a few Python functions, for `libnvml.use_library`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOT_SUPPORTED = 3
 
 
 class FakeLibrary:
-    """Functions of NVML by name; what is not there is missing in this driver."""
+    """Functions of NVML by name. The driver lacks all others."""
 
     def __init__(self, **functions: Callable[..., int]) -> None:
         self.calls: Counter[str] = Counter()
@@ -41,7 +41,7 @@ class FakeLibrary:
 
 
 def write_uint(value: int) -> Callable[..., int]:
-    """A getter of one unsigned integer: ``function(handle, …, *value)``."""
+    """Return a getter of one unsigned integer: ``function(handle, …, *value)``."""
 
     def function(*args: Any) -> int:
         args[-1]._obj.value = value
@@ -51,7 +51,7 @@ def write_uint(value: int) -> Callable[..., int]:
 
 
 def write_text(value: bytes) -> Callable[..., int]:
-    """A getter of text: ``function([handle], buffer, size)``."""
+    """Return a getter of text: ``function([handle], buffer, size)``."""
 
     def function(*args: Any) -> int:
         args[-2].value = value

@@ -1,11 +1,11 @@
-"""Asking NVML: answers, missing answers and their reasons; initialisation."""
+"""Queries of NVML: results, missing results and their reasons, initialization."""
 
 from __future__ import annotations
 
 import functools
 import gc
 import threading
-from typing import Any, Iterator, cast
+from typing import Any, cast
 
 import pynvml
 import pytest
@@ -16,45 +16,38 @@ from tests.api.fake_nvml import (
     NOT_SUPPORTED,
     FakeLibrary,
     handle,
-    installed,
     write_text,
     write_uint,
 )
 from tests.patience import PATIENCE
 
 
-@pytest.fixture
-def library() -> Iterator[FakeLibrary]:
-    with installed(FakeLibrary()) as library:
-        yield library
-
-
-def test_a_query_initialises_once_and_returns_the_answer(library: FakeLibrary) -> None:
+def test_query_initializes_once_and_returns_the_result(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetPowerUsage', write_uint(250_000))
     assert libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle()) == 250_000
     assert libnvml.nvmlQuery(libnvml.nvmlDeviceGetPowerUsage, handle()) == 250_000
     assert library.calls['nvmlInitWithFlags'] == 1
 
 
-def test_many_threads_initialise_once(library: FakeLibrary) -> None:
+def test_many_threads_initialize_once(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetPowerUsage', write_uint(1))
     start = threading.Barrier(16)
-    answers: list[Any] = []
+    results: list[Any] = []
 
-    def ask() -> None:
+    def query() -> None:
         start.wait(PATIENCE)
-        answers.append(libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle()))
+        results.append(libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle()))
 
-    threads = [threading.Thread(target=ask) for _ in range(16)]
+    threads = [threading.Thread(target=query) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
-    assert answers == [1] * 16
+    assert results == [1] * 16
     assert library.calls['nvmlInitWithFlags'] == 1
 
 
-def test_a_question_that_fails_leaves_nothing_for_the_search_for_garbage(
+def test_failed_query_creates_no_garbage(
     library: FakeLibrary,
 ) -> None:
     library.fail('nvmlDeviceGetFanSpeed', NOT_SUPPORTED)
@@ -66,7 +59,7 @@ def test_a_question_that_fails_leaves_nothing_for_the_search_for_garbage(
     try:
         for _ in range(10):
             libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device)
-        assert len(errors_in_memory()) <= before  # only the reason that is kept
+        assert len(errors_in_memory()) <= before  # only the kept reason
     finally:
         gc.enable()
 
@@ -75,7 +68,7 @@ def errors_in_memory() -> list[libnvml.NVMLError]:
     return [o for o in gc.get_objects() if isinstance(o, libnvml.NVMLError_NotSupported)]
 
 
-def test_an_error_gives_the_default_or_is_raised(library: FakeLibrary) -> None:
+def test_failed_query_returns_the_default_or_raises(library: FakeLibrary) -> None:
     library.fail('nvmlDeviceGetFanSpeed', NOT_SUPPORTED)
     assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) is NA
     assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle(), default=0) == 0
@@ -83,7 +76,7 @@ def test_an_error_gives_the_default_or_is_raised(library: FakeLibrary) -> None:
         libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle(), ignore_errors=False)
 
 
-def test_the_reason_of_a_missing_answer_is_kept_until_there_is_one(library: FakeLibrary) -> None:
+def test_reason_is_kept_until_the_next_success(library: FakeLibrary) -> None:
     codes = iter([NOT_SUPPORTED, 0])
     library.add('nvmlDeviceGetFanSpeed', lambda *args: next(codes))
     first, second = handle(0), handle(1)
@@ -97,15 +90,13 @@ def test_the_reason_of_a_missing_answer_is_kept_until_there_is_one(library: Fake
     assert libnvml.last_error('nvmlDeviceGetFanSpeed', first) is None
 
 
-def test_the_reason_of_what_is_asked_since_a_moment_is_kept_for_the_last_moment(
-    library: FakeLibrary,
-) -> None:
-    """Otherwise each moment has a reason of its own, for ever."""
+def test_queries_since_a_timestamp_share_one_reason(library: FakeLibrary) -> None:
+    """Otherwise every timestamp would leave a reason behind."""
     codes = iter([NOT_SUPPORTED] * 2000 + [0])
     library.add('nvmlDeviceGetProcessUtilization', lambda *args: next(codes))
     function = 'nvmlDeviceGetProcessUtilization'
-    for moment in range(2000):
-        libnvml.nvmlQuery(function, handle(), moment)
+    for timestamp in range(2000):
+        libnvml.nvmlQuery(function, handle(), timestamp)
     assert isinstance(libnvml.last_error(function, handle(), 7), libnvml.NVMLError_NotSupported)
     assert isinstance(libnvml.last_error(function, handle()), libnvml.NVMLError_NotSupported)
     libnvml.nvmlQuery(function, handle(), 2000)
@@ -113,18 +104,18 @@ def test_the_reason_of_what_is_asked_since_a_moment_is_kept_for_the_last_moment(
     assert libnvml.last_error(function, handle(), 7) is None
 
 
-def test_bytes_become_text(library: FakeLibrary) -> None:
+def test_bytes_are_decoded(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetName', write_text('GPU µ'.encode()))
     assert libnvml.nvmlQuery('nvmlDeviceGetName', handle()) == 'GPU µ'
     assert libnvml.nvmlQuery(lambda: b'raw') == 'raw'
 
 
-def test_bytes_that_are_no_text_are_replaced(library: FakeLibrary) -> None:
+def test_invalid_utf8_is_replaced(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetName', write_text(b'GPU \xff'))
     assert libnvml.nvmlQuery('nvmlDeviceGetName', handle()) == 'GPU \ufffd'
 
 
-def test_an_undecodable_field_is_an_unknown_error(library: FakeLibrary) -> None:
+def test_undecodable_result_is_an_unknown_error(library: FakeLibrary) -> None:
     def broken() -> str:
         return b'\xff'.decode()
 
@@ -133,7 +124,7 @@ def test_an_undecodable_field_is_an_unknown_error(library: FakeLibrary) -> None:
         libnvml.nvmlQuery(broken, ignore_errors=False)
 
 
-def test_functions_of_others_are_not_unwrapped(library: FakeLibrary) -> None:
+def test_only_functions_of_the_binding_are_unwrapped(library: FakeLibrary) -> None:
     calls: list[str] = []
 
     def inner() -> bytes:
@@ -149,10 +140,8 @@ def test_functions_of_others_are_not_unwrapped(library: FakeLibrary) -> None:
     assert calls == ['outer']
 
 
-def test_a_function_that_the_binding_reports_in_its_own_way_is_missing(
-    library: FakeLibrary,
-) -> None:
-    # The newest binding raises an error of another kind for this one.
+def test_mismatch_errors_of_new_bindings_mean_a_missing_function(library: FakeLibrary) -> None:
+    # The newest binding raises a different exception for this function.
     function = pynvml.nvmlDeviceGetComputeRunningProcesses
     assert libnvml.nvmlQuery(function, handle()) is NA
     with pytest.raises(libnvml.NVMLError_FunctionNotFound):
@@ -160,7 +149,7 @@ def test_a_function_that_the_binding_reports_in_its_own_way_is_missing(
     assert 'nvmlDeviceGetComputeRunningProcesses' in libnvml.UNKNOWN_FUNCTIONS
 
 
-def test_a_missing_function_costs_one_warning(
+def test_missing_function_is_logged_once(
     library: FakeLibrary, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
@@ -171,18 +160,18 @@ def test_a_missing_function_costs_one_warning(
     assert 'Traceback' not in caplog.text
 
 
-def test_a_missing_function_may_be_expected(
+def test_missing_function_can_be_expected(
     library: FakeLibrary, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answer = libnvml.nvmlQuery(
+    result = libnvml.nvmlQuery(
         'nvmlDeviceGetFanSpeed', handle(), ignore_errors=False, ignore_function_not_found=True
     )
-    assert answer is NA
+    assert result is NA
     assert libnvml.UNKNOWN_FUNCTIONS == {}
     assert not caplog.records
 
 
-def test_check_return() -> None:
+def test_nvml_check_return() -> None:
     assert libnvml.nvmlCheckReturn(1)
     assert libnvml.nvmlCheckReturn(1, int)
     assert libnvml.nvmlCheckReturn('a', (int, str))
@@ -197,25 +186,24 @@ def test_calls_are_counted(library: FakeLibrary) -> None:
     before = libnvml.call_count()
     for _ in range(5):
         libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', device)
-    assert libnvml.call_count() - before == 5
-    assert libnvml.call_count() - before == 5
+    assert [libnvml.call_count() - before for _ in range(2)] == [5, 5]
 
 
-def test_no_more_missing_functions_are_remembered_than_said(library: FakeLibrary) -> None:
+def test_number_of_remembered_missing_functions_is_limited(library: FakeLibrary) -> None:
     assert libnvml.UNKNOWN_FUNCTIONS_CACHE_SIZE == 1024
     for number in range(1024 + 6):
         assert libnvml.nvmlQuery(f'nvmlDeviceGetNothing{number}', handle()) is NA
     assert len(libnvml.UNKNOWN_FUNCTIONS) == 1024
 
 
-def test_the_module_is_a_context_manager(library: FakeLibrary) -> None:
+def test_module_is_a_context_manager(library: FakeLibrary) -> None:
     module = cast(Any, libnvml)
     with module, module:
         assert library.calls['nvmlInitWithFlags'] == 1
     assert library.calls['nvmlShutdown'] == 1
 
 
-def test_initialising_again_with_other_flags_is_stacked(library: FakeLibrary) -> None:
+def test_initializations_with_different_flags_are_stacked(library: FakeLibrary) -> None:
     libnvml.nvmlInit()
     libnvml.nvmlInit()
     libnvml.nvmlInitWithFlags(1)
@@ -227,7 +215,7 @@ def test_initialising_again_with_other_flags_is_stacked(library: FakeLibrary) ->
     assert library.calls['nvmlShutdown'] == 2
 
 
-def test_two_users_who_both_initialise_do_not_shut_each_other_down(library: FakeLibrary) -> None:
+def test_two_users_do_not_shut_down_each_other(library: FakeLibrary) -> None:
     libnvml.nvmlInit()
     libnvml.nvmlInit()
     assert library.calls['nvmlInitWithFlags'] == 1
@@ -239,7 +227,7 @@ def test_two_users_who_both_initialise_do_not_shut_each_other_down(library: Fake
     assert library.calls['nvmlShutdown'] == 1
 
 
-def test_a_restart_is_one_for_all_who_initialised(library: FakeLibrary) -> None:
+def test_restart_keeps_the_number_of_initializations(library: FakeLibrary) -> None:
     libnvml.nvmlInit()
     libnvml.nvmlInit()
     libnvml.restart_nvml()
@@ -251,13 +239,13 @@ def test_a_restart_is_one_for_all_who_initialised(library: FakeLibrary) -> None:
     assert library.calls['nvmlShutdown'] == 2
 
 
-def test_a_restart_initialises_where_nothing_was(library: FakeLibrary) -> None:
+def test_restart_initializes(library: FakeLibrary) -> None:
     libnvml.restart_nvml()
     assert library.calls['nvmlInitWithFlags'] == 1
     assert 'nvmlShutdown' not in library.calls
 
 
-def test_failing_to_initialise_again_is_raised(library: FakeLibrary) -> None:
+def test_failure_to_initialize_again_is_raised(library: FakeLibrary) -> None:
     device = handle()
     library.fail('nvmlDeviceGetPowerUsage', 1)
     codes = iter([9])
@@ -268,9 +256,7 @@ def test_failing_to_initialise_again_is_raised(library: FakeLibrary) -> None:
     assert caught.value.value == libnvml.NVML_ERROR_DRIVER_NOT_LOADED
 
 
-def test_nvml_is_initialised_again_when_somebody_else_has_shut_it_down(
-    library: FakeLibrary,
-) -> None:
+def test_query_initializes_again_after_a_foreign_shutdown(library: FakeLibrary) -> None:
     states = iter([1, 0])
 
     def power(device: Any, value: Any) -> int:
@@ -282,15 +268,15 @@ def test_nvml_is_initialised_again_when_somebody_else_has_shut_it_down(
     assert library.calls['nvmlInitWithFlags'] == 2
 
 
-def test_it_is_initialised_again_as_it_was(library: FakeLibrary) -> None:
+def test_query_initializes_again_with_the_same_flags(library: FakeLibrary) -> None:
     states = iter([1, 0])
     flags: list[int] = []
 
-    def initialise(value: int) -> int:
+    def init(value: int) -> int:
         flags.append(value)
         return 0
 
-    library.add('nvmlInitWithFlags', initialise)
+    library.add('nvmlInitWithFlags', init)
     library.add('nvmlDeviceGetPowerUsage', lambda *_: next(states))
     libnvml.nvmlInitWithFlags(libnvml.NVML_INIT_FLAG_NO_ATTACH)
     libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle())

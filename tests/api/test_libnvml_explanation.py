@@ -1,18 +1,17 @@
-"""Failures in words: initialisation, a replaced binding, functions that are missing."""
+"""Texts about failures: initialization, a foreign binding, missing functions."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Iterator
 
 import pynvml
 import pytest
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml import _binding, _explanation
-from tests.api.fake_nvml import FakeLibrary, handle, installed, write_text
+from tests.api.fake_nvml import FakeLibrary, handle, write_text
 
 LIBRARY_NOT_FOUND = 12
 DRIVER_NOT_LOADED = 9
@@ -22,14 +21,14 @@ GPU_IS_LOST = 15
 UNKNOWN = 999
 
 
-def be_in(surroundings: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def simulate_surroundings(surroundings: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_explanation, 'surroundings', lambda: surroundings)
 
 
 @pytest.fixture(autouse=True)
 def bare_linux(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Linux machine: no container, not inside Windows, no kernel module."""
-    be_in('linux', monkeypatch)
+    """A Linux machine without a container, WSL or a kernel module."""
+    simulate_surroundings('linux', monkeypatch)
     monkeypatch.setattr(_explanation, 'read_loaded_driver_version', lambda: '')
     monkeypatch.setattr(_explanation, 'read_library_version', lambda: '')
 
@@ -38,35 +37,36 @@ def explain(code: int) -> str:
     return libnvml.explain_init_error(libnvml.NVMLError(code))
 
 
-def test_no_driver_at_all() -> None:
+def test_no_driver() -> None:
     text = explain(LIBRARY_NOT_FOUND)
     assert 'libnvidia-ml.so.1' in text
     assert 'Install the driver' in text
     assert 'nvitop --demo' in text
 
 
-def test_a_driver_without_its_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_module_without_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_explanation, 'read_loaded_driver_version', lambda: '550.54.15')
     text = explain(LIBRARY_NOT_FOUND)
     assert '550.54.15' in text
     assert 'libnvidia-compute-550' in text
 
 
-def test_a_container_without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    be_in('container', monkeypatch)
+def test_container_without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate_surroundings('container', monkeypatch)
     assert '--gpus all' in explain(LIBRARY_NOT_FOUND)
     assert '--gpus all' in explain(DRIVER_NOT_LOADED)
     assert 'Restart the container' in explain(VERSION_MISMATCH)
     assert 'daemon-reload' in explain(UNKNOWN)
 
 
-def test_an_unknown_error_outside_of_a_container() -> None:
+def test_unknown_error_outside_of_a_container() -> None:
+    assert 'Unknown Error (code 999)' in explain(UNKNOWN)
     assert 'nvidia-smi' in explain(UNKNOWN)
     assert 'container' not in explain(UNKNOWN)
 
 
-def test_linux_inside_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    be_in('wsl', monkeypatch)
+def test_wsl(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate_surroundings('wsl', monkeypatch)
     assert 'wsl --update' in explain(LIBRARY_NOT_FOUND)
     for code in (DRIVER_NOT_LOADED, VERSION_MISMATCH):
         assert 'wsl --shutdown' in explain(code)
@@ -74,21 +74,21 @@ def test_linux_inside_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 'Windows Event Viewer' in explain(GPU_IS_LOST)
 
 
-def test_other_systems(monkeypatch: pytest.MonkeyPatch) -> None:
-    be_in('macos', monkeypatch)
+def test_macos_and_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate_surroundings('macos', monkeypatch)
     assert 'macOS' in explain(LIBRARY_NOT_FOUND)
-    be_in('windows', monkeypatch)
+    simulate_surroundings('windows', monkeypatch)
     assert 'modprobe' not in explain(DRIVER_NOT_LOADED)
     assert 'Event Viewer' in explain(GPU_IS_LOST)
 
 
-def test_a_module_that_is_not_loaded() -> None:
+def test_kernel_module_not_loaded() -> None:
     text = explain(DRIVER_NOT_LOADED)
     assert 'modprobe nvidia' in text
     assert 'dmesg' in text
 
 
-def test_libraries_newer_than_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 'unknown' not in explain(VERSION_MISMATCH)
     monkeypatch.setattr(_explanation, 'read_loaded_driver_version', lambda: '535.54.03')
     monkeypatch.setattr(_explanation, 'read_library_version', lambda: '550.54.15')
@@ -104,24 +104,20 @@ def test_no_permission(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert '(/dev/nvidiactl)' in explain(NO_PERMISSION)
 
 
-def test_any_other_code_is_told_with_its_number() -> None:
-    text = explain(999)
-    assert 'Unknown Error (code 999)' in text
-    assert 'nvidia-smi' in text
-
-
 @pytest.mark.parametrize('where', ['linux', 'container', 'wsl', 'windows', 'macos'])
 @pytest.mark.parametrize('code', [*range(1, 31), 999])
-def test_every_explanation_says_what_to_do(
+def test_every_text_says_what_happened_and_what_to_do(
     code: int, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    be_in(where, monkeypatch)
+    simulate_surroundings(where, monkeypatch)
     what, _, next_step = explain(code).partition('\n')
     assert what
     assert next_step
 
 
-def test_versions_are_read_from_the_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_driver_versions_are_read_from_the_system(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.undo()
     version = tmp_path / 'version'
     version.write_text(
@@ -137,11 +133,11 @@ def test_versions_are_read_from_the_system(monkeypatch: pytest.MonkeyPatch, tmp_
     assert _explanation.read_library_version(str(version)) == ''
 
 
-def test_the_binding_at_hand_needs_no_explanation() -> None:
+def test_installed_binding_needs_no_explanation() -> None:
     assert libnvml.explain_binding() == ''
 
 
-def test_a_binding_without_the_newer_initialisation_is_refused(
+def test_old_binding_is_rejected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     old = ModuleType('pynvml')
@@ -158,7 +154,7 @@ def test_a_binding_without_the_newer_initialisation_is_refused(
     assert 'pipx, uv tool' in text
 
 
-def test_a_package_in_place_of_the_module_works_by_its_inner_module(
+def test_inner_module_of_a_foreign_package_is_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     package, inner = ModuleType('pynvml'), ModuleType('pynvml.nvml')
@@ -171,7 +167,7 @@ def test_a_package_in_place_of_the_module_works_by_its_inner_module(
     assert 'Another package was installed over it: pynvml 11.5.0.' in libnvml.explain_binding()
 
 
-def test_without_a_binding_the_package_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_binding_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> ModuleType:
         raise ModuleNotFoundError(name, name=name)
 
@@ -180,13 +176,7 @@ def test_without_a_binding_the_package_to_install_is_named(monkeypatch: pytest.M
         _binding.find_binding()
 
 
-@pytest.fixture
-def library() -> Iterator[FakeLibrary]:
-    with installed(FakeLibrary()) as library:
-        yield library
-
-
-def test_nothing_is_missing_before_something_was_asked_for(library: FakeLibrary) -> None:
+def test_report_is_empty_without_missing_functions(library: FakeLibrary) -> None:
     assert libnvml.missing_functions_report() == ''
 
 
@@ -201,7 +191,7 @@ def test_nothing_is_missing_before_something_was_asked_for(library: FakeLibrary)
         ('', 'cuda13'),
     ],
 )
-def test_missing_functions_are_told_with_the_binding_to_install(
+def test_missing_functions_are_reported_with_the_binding_to_install(
     library: FakeLibrary, driver: str, extra: str
 ) -> None:
     library.add('nvmlSystemGetDriverVersion', write_text(driver.encode()))
@@ -215,7 +205,7 @@ def test_missing_functions_are_told_with_the_binding_to_install(
     assert binding_lacks.endswith('lacks: nvmlDeviceGetFromTheFuture.')
 
 
-def test_the_report_does_without_the_version_of_the_driver(library: FakeLibrary) -> None:
+def test_report_without_a_driver_version(library: FakeLibrary) -> None:
     libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle())
     assert libnvml.missing_functions_report().startswith('The NVIDIA driver lacks: ')
     assert pynvml.nvmlLib is library

@@ -1,4 +1,4 @@
-"""The life of NVML: leaving it under load, replaced libraries, forks, logging, imports."""
+"""The state of NVML: shutdown under load, replaced libraries, forks, logging, imports."""
 
 from __future__ import annotations
 
@@ -23,14 +23,8 @@ from tests.programs import run_python
 POWER = 'nvmlDeviceGetPowerUsage'
 
 
-@pytest.fixture
-def library() -> Iterator[FakeLibrary]:
-    with installed(FakeLibrary()) as library:
-        yield library
-
-
 class Hanging:
-    """A function of the driver that does not come back before it is told to."""
+    """A function of the driver that returns only when it is released."""
 
     def __init__(self) -> None:
         self.entered = threading.Event()
@@ -44,7 +38,7 @@ class Hanging:
 
 @pytest.fixture
 def hanging(library: FakeLibrary) -> Iterator[Hanging]:
-    """A thread of its own hangs in the driver."""
+    """A driver function that another thread is inside."""
     function = Hanging()
     library.add(POWER, function)
     device = handle()
@@ -56,17 +50,17 @@ def hanging(library: FakeLibrary) -> Iterator[Hanging]:
     thread.join(PATIENCE)
 
 
-def test_calls_in_flight_are_seen_by_name(library: FakeLibrary, hanging: Hanging) -> None:
+def test_calls_in_flight_have_their_name(library: FakeLibrary, hanging: Hanging) -> None:
     assert list(libnvml.calls_in_flight().values()) == [POWER]
 
 
-def test_no_call_is_in_flight_at_rest(library: FakeLibrary) -> None:
+def test_finished_call_is_not_in_flight(library: FakeLibrary) -> None:
     library.add(POWER, write_uint(1))
     libnvml.nvmlQuery(POWER, handle())
     assert libnvml.calls_in_flight() == {}
 
 
-def test_nvml_is_not_shut_down_under_a_call(
+def test_nvml_is_not_shut_down_during_a_call(
     library: FakeLibrary, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_session, 'SHUTDOWN_TIMEOUT_SECONDS', 0.02)
@@ -79,7 +73,7 @@ def test_nvml_is_not_shut_down_under_a_call(
     assert library.calls['nvmlInitWithFlags'] == 1
 
 
-def test_shutting_down_without_initialisation_is_an_error(library: FakeLibrary) -> None:
+def test_shutdown_without_initialization_is_an_error(library: FakeLibrary) -> None:
     library.fail('nvmlShutdown', 1)
     with pytest.raises(libnvml.NVMLError_Uninitialized):
         libnvml.nvmlShutdown()
@@ -96,12 +90,12 @@ libnvml.use_library(library)
 """
 
 
-def test_leaving_shuts_nvml_down() -> None:
+def test_exit_shuts_nvml_down() -> None:
     done = run_python(LEAVING + 'libnvml.nvmlInit()')
     assert (done.returncode, done.stdout, done.stderr) == (0, 'shut down\n', '')
 
 
-def test_leaving_does_not_wait_for_a_thread_that_hangs_in_the_driver() -> None:
+def test_exit_does_not_wait_for_a_thread_inside_the_driver() -> None:
     done = run_python(
         LEAVING
         + """
@@ -120,18 +114,18 @@ assert entered.wait(100)
     assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
 
 
-def test_leaving_is_quiet_while_other_threads_go_on_asking() -> None:
+def test_exit_is_quiet_while_other_threads_make_queries() -> None:
     done = run_python(
         LEAVING
         + """
 device = handle()
 asked = threading.Event()
-def ask():
+def query():
     while True:
         libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device)
         asked.set()
 for _ in range(4):
-    threading.Thread(target=ask, daemon=True).start()
+    threading.Thread(target=query, daemon=True).start()
 assert asked.wait(100)
 """
     )
@@ -139,23 +133,23 @@ assert asked.wait(100)
     assert done.stdout in {'', 'shut down\n'}
 
 
-def test_after_leaving_only_the_main_thread_may_begin_again() -> None:
+def test_only_the_main_thread_may_make_queries_at_exit() -> None:
     done = run_python(
         """
 import atexit
 @atexit.register
-def last_words():
+def at_exit():
     print(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device))
-    answers = []
+    results = []
     libnvml.nvmlShutdown()
-    ask = lambda: answers.append(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device))
-    thread = FrozenThread(ask)
-    print(answers, library.calls['nvmlInitWithFlags'])
-class FrozenThread:
-    def __init__(self, ask):
+    query = lambda: results.append(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device))
+    thread = OtherThread(query)
+    print(results, library.calls['nvmlInitWithFlags'])
+class OtherThread:
+    def __init__(self, query):
         from unittest import mock
         with mock.patch.object(threading, 'current_thread', lambda: self):
-            ask()
+            query()
 """
         + LEAVING
         + 'device = handle()'
@@ -164,9 +158,9 @@ class FrozenThread:
     assert done.stdout.split('\n') == ['shut down', '30', 'shut down', "['N/A'] 2", '']
 
 
-def test_a_forked_child_can_ask_although_a_thread_of_the_parent_held_the_lock() -> None:
+def test_forked_child_can_make_queries_while_the_parent_held_the_lock() -> None:
     if not hasattr(os, 'fork'):
-        pytest.skip('this system does not fork')
+        pytest.skip('needs fork')
     done = run_python(
         LEAVING
         + """
@@ -195,7 +189,7 @@ print(os.WEXITSTATUS(status))
     assert done.stdout == '30\nshut down\n'
 
 
-def test_threads_that_find_nvml_shut_down_initialise_it_once(
+def test_threads_recover_from_a_foreign_shutdown_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     both_failed = threading.Barrier(2)
@@ -210,23 +204,23 @@ def test_threads_that_find_nvml_shut_down_initialise_it_once(
         device = handle()
         pynvml.nvmlShutdown()
         assert machine.world.init_count == 0
-        answers: list[object] = []
+        results: list[object] = []
         threads = [
-            threading.Thread(target=lambda: answers.append(libnvml.nvmlQuery(POWER, device)))
+            threading.Thread(target=lambda: results.append(libnvml.nvmlQuery(POWER, device)))
             for _ in range(2)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(PATIENCE)
-        assert len(answers) == 2
-        assert NA not in answers
+        assert len(results) == 2
+        assert NA not in results
         assert machine.world.init_count == 1
         libnvml.nvmlShutdown()
         assert not machine.is_initialized
 
 
-def test_a_function_that_denies_the_initialisation_does_not_pile_it_up() -> None:
+def test_function_that_always_reports_uninitialized_does_not_add_initializations() -> None:
     with simulation.machine('dgx-h100', processes='none') as machine:
         device = handle()
         machine.fail(POWER, 'UNINITIALIZED')
@@ -235,7 +229,7 @@ def test_a_function_that_denies_the_initialisation_does_not_pile_it_up() -> None
         assert machine.world.init_count == 1
 
 
-def test_a_replaced_library_is_shut_down_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replaced_library_is_shut_down_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     real = FakeLibrary(nvmlDeviceGetFanSpeed=write_uint(1))
     monkeypatch.setattr(pynvml, 'nvmlLib', real)
     libnvml.nvmlInit()
@@ -247,14 +241,14 @@ def test_a_replaced_library_is_shut_down_and_comes_back(monkeypatch: pytest.Monk
     pynvml._nvmlGetFunctionPointer_cache.clear()
 
 
-def test_removing_what_was_not_installed_changes_nothing(library: FakeLibrary) -> None:
+def test_restoring_the_driver_twice_changes_nothing(library: FakeLibrary) -> None:
     libnvml.use_library(None)
     before = pynvml.nvmlLib
     libnvml.use_library(None)
     assert pynvml.nvmlLib is before
 
 
-def test_a_library_that_is_missing_is_explained_once(
+def test_missing_library_is_explained_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def missing(flags: int) -> None:
@@ -269,7 +263,7 @@ def test_a_library_that_is_missing_is_explained_once(
     assert 'NVML library was not found' in caplog.text
 
 
-def test_a_broken_binding_is_explained_at_initialisation(
+def test_broken_binding_is_explained(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delattr(pynvml, 'nvmlInitWithFlags')
@@ -279,7 +273,7 @@ def test_a_broken_binding_is_explained_at_initialisation(
     assert 'force-reinstall' in caplog.text
 
 
-def test_any_other_failure_to_initialise_is_raised_even_when_errors_are_ignored(
+def test_failed_initialization_raises_even_if_errors_are_ignored(
     library: FakeLibrary, caplog: pytest.LogCaptureFixture
 ) -> None:
     library.fail('nvmlInitWithFlags', 9)
@@ -289,7 +283,7 @@ def test_any_other_failure_to_initialise_is_raised_even_when_errors_are_ignored(
     assert not caplog.records
 
 
-def test_the_demonstration_is_installed_at_the_first_initialisation() -> None:
+def test_demo_is_installed_before_the_first_initialization() -> None:
     code = (
         LEAVING.replace('libnvml.use_library(library)', '')
         + """
@@ -309,7 +303,7 @@ for _ in range(2):
     assert done.stdout == 'installed mig\n30\n30\nshut down\n'
 
 
-def test_a_demonstration_that_cannot_be_shown_never_leads_to_the_real_driver() -> None:
+def test_unknown_demo_never_leads_to_the_real_driver() -> None:
     code = """
 import pynvml
 from nvitop.api import libnvml
@@ -317,7 +311,7 @@ for _ in range(2):
     try:
         libnvml.nvmlQuery('nvmlDeviceGetCount')
     except libnvml.NVMLError:
-        print('asked the driver')
+        print('queried the driver')
     except Exception as error:
         print('no-such-scenario' in str(error), pynvml.nvmlLib)
 """
@@ -325,7 +319,7 @@ for _ in range(2):
     assert (done.returncode, done.stdout) == (0, 'True None\nTrue None\n')
 
 
-def test_importing_starts_and_loads_nothing(tmp_path: Path) -> None:
+def test_import_starts_and_loads_nothing(tmp_path: Path) -> None:
     done = run_python(
         """
 import logging, sys, threading
@@ -382,7 +376,7 @@ def test_a_level_set_before_the_import_stays() -> None:
     assert done.stdout == 'True\n'
 
 
-def test_everything_of_the_binding_is_here() -> None:
+def test_all_names_of_the_binding_are_available() -> None:
     here: dict[str, Any] = {}
     exec('from nvitop.api.libnvml import *', here)
     there: dict[str, Any] = {}
@@ -396,44 +390,44 @@ def test_everything_of_the_binding_is_here() -> None:
         libnvml.nvmlNonsense  # noqa: B018 - looking it up is the test
 
 
-def test_names_that_are_public_exist() -> None:
+def test_public_names_exist() -> None:
     assert len(set(libnvml.__all__)) == len(libnvml.__all__)
     assert all(hasattr(libnvml, name) for name in libnvml.__all__)
 
 
-def test_the_pattern_of_versioned_names() -> None:
+def test_versioned_pattern() -> None:
     match = libnvml.VERSIONED_PATTERN.match('nvmlDeviceGetMemoryInfo_v2')
     assert match is not None
     assert (match['name'], match['version']) == ('nvmlDeviceGetMemoryInfo', '2')
     assert libnvml.VERSIONED_PATTERN.match('nvmlDeviceGetMemoryInfo') is None
 
 
-def test_a_function_and_its_name_are_the_same_missing_function(library: FakeLibrary) -> None:
+def test_function_and_its_name_are_the_same_missing_function(library: FakeLibrary) -> None:
     assert libnvml.nvmlQuery(libnvml.nvmlDeviceGetFanSpeed, handle()) is NA
     assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) is NA
     assert list(libnvml.UNKNOWN_FUNCTIONS) == ['nvmlDeviceGetFanSpeed']
 
 
-def test_the_first_file_of_nvml_that_can_be_loaded_is_loaded(
+def test_first_nvml_file_that_loads_is_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[str] = []
+    tried: list[str] = []
 
     def load(path: str) -> object:
-        asked.append(path)
+        tried.append(path)
         if path == 'broken':
             raise OSError('wrong ELF class')
         return path
 
     monkeypatch.setattr(_session, 'nvml_elsewhere', lambda: ['broken', 'good', 'never'])
     assert _session._load_from_elsewhere(load)
-    assert asked == ['broken', 'good']
+    assert tried == ['broken', 'good']
     monkeypatch.setattr(_session, 'nvml_elsewhere', lambda: ['broken'])
     assert not _session._load_from_elsewhere(load)
 
 
 @pytest.mark.parametrize('is_there', [False, True])
-def test_the_driver_is_started_once_more_when_it_was_found(
+def test_initialization_is_repeated_if_the_library_was_found_elsewhere(
     monkeypatch: pytest.MonkeyPatch, is_there: bool
 ) -> None:
     starts: list[int] = []

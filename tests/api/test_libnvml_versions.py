@@ -1,16 +1,16 @@
-"""Entry points in several versions, process lists, field values: over all kinds of drivers."""
+"""Entry points in several versions, process lists and field values with all kinds of drivers."""
 
 from __future__ import annotations
 
 import ctypes
 import struct
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import pytest
 
 from nvitop.api import libnvml
 from nvitop.api.utils import NA
-from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, installed, write_uint
+from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_uint
 
 COMPUTE = 'nvmlDeviceGetComputeRunningProcesses'
 GIB = 1 << 30
@@ -19,16 +19,10 @@ NOT_AVAILABLE = 0xFFFFFFFF_FFFFFFFF
 FORMATS = {16: '=I4xQ', 24: '=I4xQII', 32: '=I4xQIIQ'}
 
 
-@pytest.fixture
-def library() -> Iterator[FakeLibrary]:
-    with installed(FakeLibrary()) as library:
-        yield library
-
-
 def process_list(
     size: int, rows: list[tuple[int, int]], *, clear: bool = False
 ) -> Callable[..., int]:
-    """A process list as a driver with rows of ``size`` bytes writes it, byte by byte."""
+    """Return a function that writes a process list with rows of ``size`` bytes."""
 
     def function(device: Any, count: Any, buffer: Any) -> int:
         capacity, count._obj.value = count._obj.value, len(rows)
@@ -60,8 +54,8 @@ def write_memory(total: int) -> Callable[..., int]:
 ROWS = [(100, GIB), (200, NOT_AVAILABLE), (300, 2 * GIB)]
 
 
-def pids_and_memory(answer: Any) -> list[tuple[int, int | None]]:
-    return [(process.pid, process.usedGpuMemory) for process in answer]
+def pids_and_memory(processes: Any) -> list[tuple[int, int | None]]:
+    return [(process.pid, process.usedGpuMemory) for process in processes]
 
 
 EXPECTED = [(100, GIB), (200, None), (300, 2 * GIB)]
@@ -81,7 +75,7 @@ EXPECTED = [(100, GIB), (200, None), (300, 2 * GIB)]
             '_v3',
             24,
         ),
-        # What the symbols say is wrong: backported drivers.
+        # Backported drivers, whose symbols are misleading.
         (('nvmlDeviceGetConfComputeMemSizeInfo',), '_v3', 24),
         ((), '_v3', 32),
     ],
@@ -98,13 +92,13 @@ def test_every_layout_of_process_lists_is_read(
         library.add(symbol, lambda *args: 0)
     library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
     library.add(COMPUTE + suffix, process_list(size, ROWS[:count], clear=clear))
-    answer = libnvml.nvmlQuery(COMPUTE, handle())
-    assert pids_and_memory(answer) == EXPECTED[:count]
-    assert all(process.gpuInstanceId == NO_INSTANCE for process in answer) or clear
+    processes = libnvml.nvmlQuery(COMPUTE, handle())
+    assert pids_and_memory(processes) == EXPECTED[:count]
+    assert all(process.gpuInstanceId == NO_INSTANCE for process in processes) or clear
     assert libnvml.impossible_answer(COMPUTE, handle()) == ''
 
 
-def test_an_entry_point_with_impossible_answers_is_left_for_an_older_one(
+def test_entry_point_with_impossible_results_is_replaced_by_an_older_one(
     library: FakeLibrary, caplog: pytest.LogCaptureFixture
 ) -> None:
     library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
@@ -125,9 +119,7 @@ def test_an_entry_point_with_impossible_answers_is_left_for_an_older_one(
 
 
 @pytest.mark.parametrize('code', [13, 25])
-def test_an_entry_point_that_only_seems_to_exist_is_left_for_an_older_one(
-    library: FakeLibrary, code: int
-) -> None:
+def test_unusable_entry_point_is_replaced_by_an_older_one(library: FakeLibrary, code: int) -> None:
     library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
     library.fail(COMPUTE + '_v3', code)
     library.add(COMPUTE + '_v2', process_list(24, ROWS))
@@ -138,9 +130,7 @@ def test_an_entry_point_that_only_seems_to_exist_is_left_for_an_older_one(
     assert libnvml.call_count() - before == sum(library.calls.values()) - 1
 
 
-def test_an_error_of_the_device_does_not_lead_to_an_older_entry_point(
-    library: FakeLibrary,
-) -> None:
+def test_device_error_does_not_lead_to_an_older_entry_point(library: FakeLibrary) -> None:
     library.fail(COMPUTE + '_v3', 15)
     library.add(COMPUTE + '_v2', process_list(24, ROWS))
     assert libnvml.nvmlQuery(COMPUTE, handle()) is NA
@@ -148,20 +138,20 @@ def test_an_error_of_the_device_does_not_lead_to_an_older_entry_point(
     assert library.calls[COMPUTE + '_v2'] == 0
 
 
-def test_the_second_reading_of_a_list_costs_one_call(library: FakeLibrary) -> None:
+def test_second_reading_of_a_list_costs_one_call(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
     library.add(COMPUTE + '_v3', process_list(24, ROWS))
     before = libnvml.call_count()
     device = handle()
     libnvml.nvmlQuery(COMPUTE, device)
-    # The handle, the size, the list, the total memory that rows are checked by.
+    # The handle, the size, the list, and the total memory to check the rows.
     assert libnvml.call_count() - before == 4 == sum(library.calls.values()) - 1
     libnvml.nvmlQuery(COMPUTE, device)
     assert libnvml.call_count() - before == 5
     assert library.calls[COMPUTE + '_v3'] == 3
 
 
-def test_a_list_grows_until_it_fits(library: FakeLibrary) -> None:
+def test_buffer_grows_until_the_list_fits(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
     rows = [(pid, GIB) for pid in range(1, 100)]
     shown = iter([2, 20, 99, 99])
@@ -174,54 +164,52 @@ def test_a_list_grows_until_it_fits(library: FakeLibrary) -> None:
     assert library.calls[COMPUTE + '_v3'] == 4
 
 
-def test_a_list_that_never_fits_is_an_error(library: FakeLibrary) -> None:
+def test_list_that_never_fits_is_an_error(library: FakeLibrary) -> None:
     library.fail(COMPUTE + '_v3', 7)
     assert libnvml.nvmlQuery(COMPUTE, handle()) is NA
     assert isinstance(libnvml.last_error(COMPUTE, handle()), libnvml.NVMLError_InsufficientSize)
 
 
-@pytest.mark.parametrize('wanted', [0, 2**32 - 1])
-def test_a_driver_that_always_wants_more_room_gets_no_more_each_time(
-    library: FakeLibrary, wanted: int
-) -> None:
-    rooms: list[int] = []
+@pytest.mark.parametrize('requested', [0, 2**32 - 1])
+def test_buffer_size_is_limited(library: FakeLibrary, requested: int) -> None:
+    capacities: list[int] = []
 
     def insatiable(device: Any, count: Any, buffer: Any) -> int:
-        rooms.append(count._obj.value)
-        count._obj.value = wanted
+        capacities.append(count._obj.value)
+        count._obj.value = requested
         return 7
 
     library.add(COMPUTE + '_v3', insatiable)
     for _ in range(50):
         assert libnvml.nvmlQuery(COMPUTE, handle()) is NA
-    assert max(rooms) <= 1 << 17
+    assert max(capacities) <= 1 << 17
 
 
 @pytest.mark.parametrize('pid', [0, 2**22 + 1, 2**31, 2**32 - 1])
-def test_a_pid_that_cannot_exist_is_dropped_and_told(
+def test_impossible_pid_is_dropped_and_logged_once(
     library: FakeLibrary, caplog: pytest.LogCaptureFixture, pid: int
 ) -> None:
     library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
     rows = [(100, GIB), (pid, GIB), (300, GIB)]
     library.add(COMPUTE + '_v3', process_list(24, rows))
     for _ in range(2):
-        answer = libnvml.nvmlQuery(COMPUTE, handle())
-        assert [process.pid for process in answer] == [100, 300]
+        processes = libnvml.nvmlQuery(COMPUTE, handle())
+        assert [process.pid for process in processes] == [100, 300]
     reason = libnvml.impossible_answer(COMPUTE, handle())
     assert reason == f'1 of 3 dropped: PID {pid} is outside the range of this system'
     assert len(caplog.records) == 1
 
 
-def test_more_memory_than_the_device_has_is_dropped_and_told(library: FakeLibrary) -> None:
+def test_process_with_more_memory_than_the_device_is_dropped(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
     library.add(COMPUTE + '_v3', process_list(24, [(100, GIB), (200, 81 * GIB), (300, 99 * GIB)]))
-    answer = libnvml.nvmlQuery(COMPUTE, handle())
-    assert [process.pid for process in answer] == [100]
+    processes = libnvml.nvmlQuery(COMPUTE, handle())
+    assert [process.pid for process in processes] == [100]
     assert 'more than the device has' in libnvml.impossible_answer(COMPUTE, handle())
     assert library.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
 
 
-def test_a_device_that_was_made_anew_with_more_memory_is_believed(library: FakeLibrary) -> None:
+def test_recreated_device_with_more_memory_is_believed(library: FakeLibrary) -> None:
     totals = iter([10 * GIB, 10 * GIB, 20 * GIB])
 
     def memory(device: Any, pointer: Any) -> int:
@@ -236,7 +224,7 @@ def test_a_device_that_was_made_anew_with_more_memory_is_believed(library: FakeL
     assert libnvml.impossible_answer(COMPUTE, handle()) == ''
 
 
-def test_a_device_without_memory_of_its_own_has_no_bound(library: FakeLibrary) -> None:
+def test_device_without_its_own_memory_has_no_limit(library: FakeLibrary) -> None:
     library.fail('nvmlDeviceGetMemoryInfo', NOT_SUPPORTED)
     library.add(COMPUTE + '_v3', process_list(24, [(100, 500 * GIB)]))
     for _ in range(3):
@@ -245,7 +233,7 @@ def test_a_device_without_memory_of_its_own_has_no_bound(library: FakeLibrary) -
 
 
 @pytest.mark.parametrize('api', ['v1', 'V2', ' v3 '])
-def test_an_entry_point_can_be_forced(
+def test_entry_point_can_be_forced(
     library: FakeLibrary, monkeypatch: pytest.MonkeyPatch, api: str
 ) -> None:
     monkeypatch.setenv('NVITOP_NVML_PROCESS_API', api)
@@ -257,7 +245,7 @@ def test_an_entry_point_can_be_forced(
     assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == EXPECTED[:number]
 
 
-def test_a_forced_entry_point_that_does_not_exist_is_told_once_and_ignored(
+def test_unknown_forced_entry_point_is_ignored_and_logged_once(
     library: FakeLibrary, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv('NVITOP_NVML_PROCESS_API', 'v4')
@@ -279,9 +267,7 @@ def test_mps_clients_are_listed_or_the_function_is_missing(library: FakeLibrary)
     assert pids_and_memory(libnvml.nvmlQuery(name, handle())) == EXPECTED
 
 
-def test_memory_is_asked_by_the_second_entry_point_where_there_is_one(
-    library: FakeLibrary,
-) -> None:
+def test_memory_is_read_by_the_second_entry_point(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
     memory = libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', handle())
     assert isinstance(memory, libnvml.c_nvmlMemory_v2_t)
@@ -290,9 +276,7 @@ def test_memory_is_asked_by_the_second_entry_point_where_there_is_one(
 
 
 @pytest.mark.parametrize('code', [13, 25])
-def test_a_driver_that_does_not_understand_is_asked_the_old_way_from_then_on(
-    library: FakeLibrary, code: int
-) -> None:
+def test_unsupported_entry_points_are_tried_once(library: FakeLibrary, code: int) -> None:
     for name in (
         'nvmlDeviceGetMemoryInfo_v2',
         'nvmlDeviceGetTemperatureV',
@@ -314,7 +298,7 @@ def test_a_driver_that_does_not_understand_is_asked_the_old_way_from_then_on(
     assert not libnvml.UNKNOWN_FUNCTIONS
 
 
-def test_an_error_of_the_device_does_not_make_an_entry_point_absent(library: FakeLibrary) -> None:
+def test_device_error_does_not_make_an_entry_point_unsupported(library: FakeLibrary) -> None:
     codes = iter([15, 0])
     library.add('nvmlDeviceGetTemperature', write_uint(1))
 
@@ -343,23 +327,23 @@ def test_field_values_of_every_type(library: FakeLibrary) -> None:
                 value.valueType = value.fieldId
                 value.timestamp = 1000 + value.scopeId
                 setattr(value.value, members[value.fieldId], numbers[value.fieldId])
-        # One more than was asked for, as some drivers do.
+        # Some drivers write one entry too many.
         pointer._obj[count.value].fieldId = 12345
         return 0
 
     library.add('nvmlDeviceGetFieldValues', fields)
     device = handle()
-    asked: list[int | tuple[int, int]] = [*range(6), (6, 3), 99, 98]
-    answers = libnvml.nvmlQueryFieldValues(device, asked)
-    assert [value for value, _ in answers] == [*numbers, NA, NA]
-    assert [time for _, time in answers[:7]] == [1000] * 6 + [1003]
-    assert answers[7][1] > 1_600_000_000_000_000
+    queried: list[int | tuple[int, int]] = [*range(6), (6, 3), 99, 98]
+    results = libnvml.nvmlQueryFieldValues(device, queried)
+    assert [value for value, _ in results] == [*numbers, NA, NA]
+    assert [time for _, time in results[:7]] == [1000] * 6 + [1003]
+    assert results[7][1] > 1_600_000_000_000_000
     error = libnvml.last_error('nvmlDeviceGetFieldValues', device, 99)
     assert isinstance(error, libnvml.NVMLError_NotSupported)
     assert libnvml.last_error('nvmlDeviceGetFieldValues', device, 0) is None
 
 
-def test_a_field_value_without_a_time_is_one_of_now(library: FakeLibrary) -> None:
+def test_field_value_without_a_timestamp_gets_the_current_time(library: FakeLibrary) -> None:
     def fields(device: Any, count: Any, pointer: Any) -> int:
         pointer._obj[0].valueType = 1
         return 0
@@ -370,14 +354,14 @@ def test_a_field_value_without_a_time_is_one_of_now(library: FakeLibrary) -> Non
     assert taken > 1_600_000_000_000_000
 
 
-def test_field_values_of_a_device_that_has_none(library: FakeLibrary) -> None:
+def test_field_values_of_a_device_without_them(library: FakeLibrary) -> None:
     library.fail('nvmlDeviceGetFieldValues', NOT_SUPPORTED)
-    answers = libnvml.nvmlQueryFieldValues(handle(), [1, (2, 3)])
-    assert [value for value, _ in answers] == [NA, NA]
+    results = libnvml.nvmlQueryFieldValues(handle(), [1, (2, 3)])
+    assert [value for value, _ in results] == [NA, NA]
     assert libnvml.nvmlQueryFieldValues(handle(), []) == []
 
 
-def test_process_utilization_leaves_out_rows_that_were_not_used(library: FakeLibrary) -> None:
+def test_unused_rows_of_process_utilization_are_dropped(library: FakeLibrary) -> None:
     def utilization(device: Any, samples: Any, count: Any, since: Any) -> int:
         capacity, count._obj.value = count._obj.value, 2
         if capacity < 2:
@@ -394,7 +378,7 @@ def test_process_utilization_leaves_out_rows_that_were_not_used(library: FakeLib
 
 
 @pytest.mark.parametrize('text', ['GPU-1', b'GPU-1'])
-def test_handles_are_found_by_text_and_bytes(library: FakeLibrary, text: str | bytes) -> None:
+def test_handles_are_found_by_str_and_bytes(library: FakeLibrary, text: str | bytes) -> None:
     def find(name: Any, pointer: Any) -> int:
         assert name.value == b'GPU-1'
         ctypes.cast(pointer, ctypes.POINTER(ctypes.c_void_p))[0] = 0x7000

@@ -33,7 +33,7 @@ from nvitop.api.utils import (
 )
 
 
-def test_the_examples_of_the_documentation_are_true() -> None:
+def test_docstring_examples() -> None:
     result = doctest.testmod(utils)
     assert result.attempted > 10
     assert not result.failed
@@ -42,7 +42,7 @@ def test_the_examples_of_the_documentation_are_true() -> None:
 # NA
 
 
-def test_na_is_one_false_text() -> None:
+def test_na_is_a_falsy_string_and_the_only_instance() -> None:
     assert NaType() is NA
     assert utils.NotApplicable is NA
     assert utils.NotApplicableType is NaType
@@ -54,7 +54,7 @@ def test_na_is_one_false_text() -> None:
 
 
 @pytest.mark.parametrize('protocol', range(pickle.HIGHEST_PROTOCOL + 1))
-def test_na_stays_the_same_when_copied_and_pickled(protocol: int) -> None:
+def test_na_survives_copy_and_pickle(protocol: int) -> None:
     assert copy.copy(NA) is NA
     assert copy.deepcopy(NA) is NA
     assert pickle.loads(pickle.dumps(NA, protocol)) is NA
@@ -80,9 +80,7 @@ OPERATORS = [
 
 @pytest.mark.parametrize('operation', OPERATORS)
 @pytest.mark.parametrize('number', [1, 2.5, -3, True, math.inf, math.nan])
-def test_na_with_numbers_is_not_a_number(
-    operation: Callable[[Any, Any], Any], number: float
-) -> None:
+def test_na_with_numbers_is_nan(operation: Callable[[Any, Any], Any], number: float) -> None:
     assert math.isnan(operation(NA, number))
     assert math.isnan(operation(number, NA))
     assert math.isnan(operation(NA, NA))
@@ -105,7 +103,7 @@ def test_na_divmod_and_signs() -> None:
         assert math.isnan(value)
 
 
-def test_na_with_text_concatenates_and_formats_as_text_does() -> None:
+def test_na_concatenates_and_formats_like_a_string() -> None:
     assert NA + ' W' == 'N/A W'
     assert 'fan ' + NA == 'fan N/A'
     assert operator.mod('%s|%5s|%.1f|%d', (NA, NA, NA, NA)) == 'N/A|  N/A|nan|0'
@@ -116,14 +114,14 @@ def test_na_with_text_concatenates_and_formats_as_text_does() -> None:
 @pytest.mark.parametrize(
     'operation', [operation for operation in OPERATORS if operation is not operator.add]
 )
-def test_na_and_text_know_no_other_operator(operation: Callable[[Any, Any], Any]) -> None:
+def test_na_and_strings_support_no_other_operator(operation: Callable[[Any, Any], Any]) -> None:
     with pytest.raises(TypeError):
         operation(NA, 'str')
     with pytest.raises(TypeError):
         operation('str', NA)
 
 
-def test_na_and_what_is_neither_text_nor_number_is_a_type_error() -> None:
+def test_na_with_other_types_is_a_type_error() -> None:
     others: tuple[object, ...] = (None, [], ())
     for other in others:
         for operation in (*OPERATORS, divmod, operator.lt, operator.le, operator.gt, operator.ge):
@@ -135,18 +133,15 @@ def test_na_and_what_is_neither_text_nor_number_is_a_type_error() -> None:
 
 @pytest.mark.parametrize('number', [0, -1, 10**30, 1.5, math.inf, math.nan])
 def test_na_is_greater_than_any_number(number: float) -> None:
-    assert number < NA
-    assert number <= NA
-    assert not number > NA
-    assert not number >= NA
-    assert number < NA
-    assert number <= NA
-    assert not number > NA
-    assert not number >= NA
+    for less, greater in ((operator.lt, operator.gt), (operator.le, operator.ge)):
+        assert less(number, NA)
+        assert greater(NA, number)
+        assert not greater(number, NA)
+        assert not less(NA, number)
     assert not operator.eq(number, NA)
 
 
-def test_na_compares_with_text_as_text() -> None:
+def test_na_compares_with_strings_as_a_string() -> None:
     for text in ('A', 'N/A', 'Z', ''):
         for compare in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq):
             assert compare(NA, text) is compare('N/A', text)
@@ -176,16 +171,16 @@ def test_na_compares_with_text_as_text() -> None:
         ('e', 'nan'),
     ],
 )
-def test_na_formats_as_text_and_as_number(spec: str, text: str) -> None:
+def test_na_formats_as_string_and_as_number(spec: str, text: str) -> None:
     assert format(NA, spec) == text
 
 
-def test_na_refuses_what_no_format_is() -> None:
+def test_na_rejects_invalid_formats() -> None:
     with pytest.raises(ValueError, match='format'):
         format(NA, 'q')
 
 
-# units
+# Units
 
 
 @pytest.mark.parametrize(
@@ -221,7 +216,7 @@ def test_bytes2human(size: float, text: str) -> None:
     assert bytes2human(size) == text
 
 
-def test_bytes2human_starts_at_the_smallest_unit_wanted() -> None:
+def test_bytes2human_min_unit() -> None:
     assert bytes2human(512, min_unit=KiB) == '0KiB'
     assert bytes2human(512 * KiB, min_unit=MiB) == '0.50MiB'
     assert bytes2human(512 * MiB, min_unit=GiB) == '0.50GiB'
@@ -229,7 +224,7 @@ def test_bytes2human_starts_at_the_smallest_unit_wanted() -> None:
     assert bytes2human(b=1) == '1B'
 
 
-def test_bytes2human_gives_na_itself() -> None:
+def test_bytes2human_of_a_missing_value_is_na() -> None:
     assert bytes2human(NA) is NA
     missing: Any = None
     assert bytes2human(missing) is NA
@@ -267,13 +262,13 @@ def test_human2bytes(text: int | str, size: int) -> None:
 @pytest.mark.parametrize(
     'text', ['', '-1', -1, 'GiB', '1X', '1iB', '1i', '1e3', '.', '1 2', 'N/A', '٣', '1GiBs']
 )
-def test_human2bytes_refuses_what_is_no_size(text: int | str) -> None:
+def test_human2bytes_rejects_invalid_sizes(text: int | str) -> None:
     with pytest.raises(ValueError, match='size'):
         human2bytes(text)
 
 
 @pytest.mark.parametrize('size', [0, 1, KiB, 5 * MiB, 250 * MiB, 1234 * MiB, 24 * GiB, 640 * GiB])
-def test_human2bytes_reads_what_bytes2human_writes(size: int) -> None:
+def test_human2bytes_parses_the_result_of_bytes2human(size: int) -> None:
     assert human2bytes(bytes2human(size)) == size
 
 
@@ -296,13 +291,13 @@ def test_timedelta2human(seconds: float, text: str) -> None:
     assert timedelta2human(dt=timedelta(seconds=seconds)) == text
 
 
-def test_timedelta2human_rounds_to_days_from_one_day_on() -> None:
+def test_timedelta2human_rounds_to_days() -> None:
     assert timedelta2human(timedelta(hours=23), round=True) == '23:00:00'
     assert timedelta2human(timedelta(hours=36), round=True) == '1.5 days'
     assert timedelta2human(timedelta(hours=36)) == '36:00:00'
 
 
-def test_timedelta2human_of_anything_else_is_na() -> None:
+def test_timedelta2human_of_other_types_is_na() -> None:
     assert timedelta2human(NA) is NA
     assert timedelta2human(5) is NA
 
@@ -327,7 +322,7 @@ def test_boolify_false(word: str) -> None:
     assert boolify(word, default=True) is False
 
 
-def test_boolify_of_other_words_is_the_default_or_their_truth() -> None:
+def test_boolify_of_other_values_is_the_default_or_their_truth() -> None:
     assert boolify('maybe') is True
     assert boolify('maybe', default=False) is False
     assert boolify('', default=True) is True
@@ -335,19 +330,19 @@ def test_boolify_of_other_words_is_the_default_or_their_truth() -> None:
     assert boolify(NA) is False
 
 
-# colours
+# Colors
 
 
 @pytest.fixture
 def _own_color_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(utils, '_color', None)
     for name in ('ANSI_COLORS_DISABLED', 'NO_COLOR', 'FORCE_COLOR', 'TERM'):
-        monkeypatch.setenv(name, 'so that it is restored')
+        monkeypatch.setenv(name, 'restored after the test')
         monkeypatch.delenv(name)
 
 
 @pytest.mark.usefixtures('_own_color_state')
-def test_set_color_decides_for_colored_and_for_the_environment() -> None:
+def test_set_color_affects_colored_and_the_environment() -> None:
     assert colored('hot', 'red') == 'hot'
     set_color(True)
     assert os.environ['FORCE_COLOR']
@@ -389,7 +384,7 @@ class SpecialSnapshot(Snapshot):
     pass
 
 
-def test_snapshot_holds_values_of_a_moment() -> None:
+def test_snapshot_holds_values() -> None:
     before = time.time()
     real = Thermometer('mouth')
     snapshot = Snapshot(real, celsius=20, unit='°C')
@@ -406,21 +401,20 @@ def test_snapshot_holds_values_of_a_moment() -> None:
     assert Snapshot(real, timestamp=5.0).timestamp == 5.0
 
 
-def test_snapshot_is_of_a_class_named_for_the_real_object() -> None:
+def test_snapshot_class_has_the_name_of_the_real_class() -> None:
     snapshot = Snapshot(Thermometer('mouth'))
     assert type(snapshot).__name__ == 'ThermometerSnapshot'
     assert isinstance(snapshot, Snapshot)
     assert type(snapshot) is type(Snapshot(Thermometer('other')))
     assert type(SpecialSnapshot(1)).__name__ == 'intSpecialSnapshot'
-    again = type(snapshot)(5)
-    assert type(again) is type(Snapshot(5))
+    assert type(type(snapshot)(5)) is type(Snapshot(5))
     assert type(type(snapshot)(Thermometer('third'))) is type(snapshot)
     assert repr(Snapshot(5, half=2.5, unit=NA)) == (
         "intSnapshot(\n    real=5,\n    half=2.5,\n    unit='N/A',\n)"
     )
 
 
-def test_snapshot_asks_the_real_object_once_for_what_it_does_not_hold() -> None:
+def test_snapshot_reads_missing_names_once_from_the_real_object() -> None:
     real = Thermometer('mouth')
     snapshot = Snapshot(real, unit='°C')
     assert snapshot.celsius == 37
@@ -430,7 +424,7 @@ def test_snapshot_asks_the_real_object_once_for_what_it_does_not_hold() -> None:
     assert list(snapshot) == ['unit', 'celsius', 'name']
 
 
-def test_snapshot_lets_errors_of_the_real_object_through_and_keeps_nothing() -> None:
+def test_snapshot_propagates_errors_of_the_real_object() -> None:
     snapshot = Snapshot(Thermometer('mouth'))
     with pytest.raises(OSError, match='broken'):
         _ = snapshot.broken
@@ -441,7 +435,7 @@ def test_snapshot_lets_errors_of_the_real_object_through_and_keeps_nothing() -> 
     assert list(snapshot) == []
 
 
-def test_snapshot_has_nothing_that_would_need_arguments() -> None:
+def test_snapshot_has_no_methods_with_arguments() -> None:
     real = Thermometer('mouth')
     snapshot = Snapshot(real)
     assert not hasattr(snapshot, 'scaled')
@@ -453,7 +447,7 @@ def test_snapshot_has_nothing_that_would_need_arguments() -> None:
     assert (real.reads, list(snapshot)) == (0, [])
 
 
-def test_snapshot_never_does_anything_to_the_real_object() -> None:
+def test_snapshot_never_changes_the_real_object() -> None:
     real = Thermometer('mouth')
     snapshot = Snapshot(real)
     for name in ('kill', 'set_limit', '_private', '__len__'):
@@ -463,7 +457,7 @@ def test_snapshot_never_does_anything_to_the_real_object() -> None:
     assert real.killed == 0
 
 
-def test_snapshot_can_be_assigned_to_but_for_real_and_timestamp() -> None:
+def test_snapshot_values_can_be_assigned_except_real_and_timestamp() -> None:
     snapshot = Snapshot(Thermometer('mouth'), unit='°C')
     snapshot.unit = 'K'
     snapshot['celsius'] = 1
@@ -480,7 +474,7 @@ def test_snapshot_can_be_assigned_to_but_for_real_and_timestamp() -> None:
             delattr(snapshot, name)
 
 
-def test_snapshot_of_a_dictionary_is_one_like_others() -> None:
+def test_snapshot_of_a_dictionary_is_like_others() -> None:
     real = Thermometer('mouth')
     snapshot = snapshot_of(real, {'unit': '°C', 'timestamp': 5.0})
     other = Snapshot(real, unit='°C', timestamp=5.0)

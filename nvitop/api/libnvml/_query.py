@@ -236,7 +236,7 @@ def address_of(handle: Any) -> int:
 
 
 def _key(name: str, args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
-    """Return what tells the calls of one function apart."""
+    """Return the key that distinguishes the calls of one function."""
     address = address_of(args[0]) if args else 0
     rest = args[1:] if address else args
     rest = rest[: _SINCE_FUNCTIONS.get(name)]
