@@ -14,10 +14,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nvitop.lazy import lazy_names
-from nvitop.version import __version__
+from nvitop.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from nvitop.api import *
+    from nvitop.api.libnvml._typing import libnvml as libnvml
+
+    # isort: split
+    from nvitop import api as api
+    from nvitop import caching as caching
+    from nvitop import collector as collector
+    from nvitop import device as device
+    from nvitop import process as process
+    from nvitop import select as select
+    from nvitop import termcolor as termcolor
+    from nvitop import utils as utils
+    from nvitop.api import *  # type: ignore[assignment]  # - libnvml is a module there
     from nvitop.select import select_devices
 
 __all__ = [
@@ -43,7 +54,6 @@ __all__ = [
     'ResourceMetricCollector',
     'Snapshot',
     'TiB',
-    '__version__',
     'boolify',
     'bytes2human',
     'collect_in_background',
@@ -69,10 +79,17 @@ if not TYPE_CHECKING:  # it would hide misspelled names
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            'nvitop.api': [
-                name for name in __all__ if name not in ('__version__', 'select_devices')
+            __name__: [
+                'api',
+                'caching',
+                'collector',
+                'device',
+                'process',
+                'select',
+                'termcolor',
+                'utils',
             ],
+            'nvitop.api': [name for name in __all__ if name != 'select_devices'],
             'nvitop.select': ['select_devices'],
-            __name__: ['caching', 'collector', 'device', 'process', 'termcolor', 'utils'],
         },
     )

@@ -103,6 +103,16 @@ def run(code: str) -> str:
     return done.stdout
 
 
+def test_packages_are_attributes() -> None:
+    run('import nvitop; nvitop.select.select_devices; nvitop.api.Device')
+    run('import nvitop; nvitop.Device; assert nvitop.api.Device is nvitop.Device')
+
+
+def test_star_import_leaves_the_version_of_a_program_alone() -> None:
+    run('__version__ = "0.1"; from nvitop import *; assert __version__ == "0.1"')
+    assert nvitop.__version__ == nvitop.version.__version__
+
+
 @pytest.mark.parametrize(
     'code',
     [

@@ -88,7 +88,7 @@ ON_CLASSES = {
 OF_MODULES: dict[str, str] = {
     'libnvml': (
         'nvmlInit nvmlInitWithFlags nvmlShutdown nvmlQuery nvmlQueryFieldValues nvmlCheckReturn '
-        'UNKNOWN_FUNCTIONS UNKNOWN_FUNCTIONS_CACHE_SIZE VERSIONED_PATTERN LOGGER NVMLError '
+        'NA UINT_MAX ULONGLONG_MAX UNKNOWN_FUNCTIONS UNKNOWN_FUNCTIONS_CACHE_SIZE VERSIONED_PATTERN LOGGER NVMLError '
         'nvmlDeviceGetComputeRunningProcesses nvmlDeviceGetGraphicsRunningProcesses '
         'nvmlDeviceGetMPSComputeRunningProcesses nvmlDeviceGetMemoryInfo nvmlDeviceGetTemperature '
         'nvmlDeviceGetDriverModel nvmlDeviceGetCurrentDriverModel nvmlDeviceGetPendingDriverModel '

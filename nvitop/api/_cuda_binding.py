@@ -9,8 +9,8 @@ import re
 import threading
 from typing import Any, Callable, ClassVar, Iterable, Mapping, TypeVar, cast
 
-#: ``CUDA_ERROR_FILE_NOT_FOUND``, ``cudaErrorFileNotFound``: the library was not found.
-FILE_NOT_FOUND = 301
+#: ``CUDA_ERROR_NOT_INITIALIZED``, ``cudaErrorInitializationError``: the library was not found.
+NOT_INITIALIZED = 3
 #: ``CUDA_ERROR_NOT_FOUND``, ``cudaErrorSymbolNotFound``: the library lacks a function.
 SYMBOL_NOT_FOUND = 500
 
@@ -49,6 +49,12 @@ class CodedError(Exception):
 
     def __init__(self, value: int | None = None) -> None:
         super().__init__(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.args == other.args
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.args))
 
     def __str__(self) -> str:
         """Return the library's description if it is loaded, otherwise words from the name."""
@@ -137,10 +143,12 @@ class LazyLibrary:
 
     def _load(self) -> object:
         loader = getattr(ctypes, 'WinDLL', ctypes.CDLL)  # the calling convention of 32-bit Windows
-        for path in self._candidates():
+        paths = [*self._candidates()]
+        for path in paths:
             with contextlib.suppress(OSError):
                 return cast(object, loader(path))
-        raise self._error(FILE_NOT_FOUND)
+        reason = OSError(f'none of these libraries can be loaded: {", ".join(paths)}')
+        raise self._error(NOT_INITIALIZED) from reason
 
 
 def version_text(version: int) -> str:

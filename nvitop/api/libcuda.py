@@ -2,10 +2,9 @@
 """A small ctypes binding of the CUDA driver, with its error codes.
 
 The driver is loaded by the first call of a function. Without a driver, every function raises
-:class:`CUDAError_FileNotFound`; a function that an old driver lacks raises
-:class:`CUDAError_NotFound`. Other failures raise the subclass of :class:`CUDAError` for the return
-code. All functions except those for versions and texts need :func:`cuInit` first and raise
-:class:`CUDAError_NotInitialized` otherwise.
+:class:`CUDAError_NotInitialized`, and so do all functions except those for versions and texts before
+:func:`cuInit`. A function that an old driver lacks raises :class:`CUDAError_NotFound`. Other failures
+raise the subclass of :class:`CUDAError` for the return code.
 """
 
 from __future__ import annotations

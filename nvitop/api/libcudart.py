@@ -2,7 +2,7 @@
 """A small ctypes binding of the CUDA runtime, with its error codes.
 
 The runtime is loaded by the first call of a function. Without a runtime, every function raises
-:class:`cudaError_FileNotFound`; a function that an old runtime lacks raises
+:class:`cudaError_InitializationError`; a function that an old runtime lacks raises
 :class:`cudaError_SymbolNotFound`. Other failures raise the subclass of :class:`cudaError` for the
 return code. The codes are those of CUDA 10.1 and newer.
 """

@@ -8,7 +8,7 @@ import os
 import re
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, KeysView
@@ -201,20 +201,22 @@ _UNITS = ((MiB, 'MiB'), (GiB, 'GiB'), (TiB, 'TiB'))
 _SIZE = re.compile(r'\s*(\d+)(\.\d*)?\s*(?:([KMGTP])(I?))?B?\s*', re.ASCII | re.IGNORECASE)
 
 
-def bytes2human(b: int | float | NaType, *, min_unit: int = 1) -> str:
+def bytes2human(b: SupportsFloat | str, *, min_unit: int = 1) -> str:
     """Format a number of bytes with a binary unit, in at most 8 characters below 1000 PiB.
 
     Args:
-        b: The number of bytes. Anything that is not a finite number becomes ``NA``.
+        b: The number of bytes, or anything that :class:`float` accepts. What is not a finite number
+            becomes ``NA``.
         min_unit: The smallest unit to use, in bytes, such as ``MiB``.
 
     >>> [bytes2human(b) for b in (512, 3 * KiB, 1.5 * MiB, 250 * MiB, 11 * GiB, 80 * GiB, NA)]
     ['512B', '3KiB', '1.50MiB', '250.0MiB', '11264MiB', '80.00GiB', 'N/A']
     """
-    if isinstance(b, float) and math.isfinite(b):
-        b = round(b)
     if not isinstance(b, int):
-        return NA
+        try:
+            b = round(float(b))
+        except (TypeError, ValueError, OverflowError):  # not a number, NaN, infinite
+            return NA
     if b < KiB and min_unit < KiB:
         return f'{b}B'
     if b < MiB and min_unit <= KiB:
@@ -258,14 +260,19 @@ def timedelta2human(
     """Format a duration as ``M:SS``, ``H:MM:SS``, or ``x.y days`` from 4 days on.
 
     Args:
-        dt: The duration. Anything but a :class:`datetime.timedelta` becomes ``NA``.
+        dt: The duration in seconds, or as a :class:`datetime.timedelta`. What is not a finite number
+            becomes ``NA``.
         round: Use days from 1 day on.
 
     >>> from datetime import timedelta
     >>> [timedelta2human(timedelta(seconds=s)) for s in (75, 3661, 360_000)]
     ['1:15', '1:01:01', '4.2 days']
     """
-    return duration2human(dt.total_seconds(), in_days=round) if isinstance(dt, timedelta) else NA
+    if isinstance(dt, timedelta):
+        dt = dt.total_seconds()
+    if isinstance(dt, (int, float)) and math.isfinite(dt):
+        return duration2human(dt, in_days=round)
+    return NA
 
 
 def duration2human(seconds: float, *, in_days: bool = False) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Iterator
 
 import pytest
 
-from nvitop.api import libcuda, libcudart
+from nvitop.api import libcuda, libcudart, libnvml
 from tests.api import fake_cuda
 from tests.programs import run_python
 
@@ -68,11 +68,12 @@ def test_first_library_that_loads_is_used_and_loaded_once(monkeypatch: pytest.Mo
 @pytest.mark.usefixtures('nothing_installed')
 def test_every_function_fails_without_a_library() -> None:
     for function in (libcuda.cuInit, libcuda.cuDriverGetVersion):
-        with pytest.raises(libcuda.CUDAError_FileNotFound, match='file not found'):
+        with pytest.raises(libcuda.CUDAError_NotInitialized) as caught:
             function()
-    with pytest.raises(libcudart.cudaError_FileNotFound, match='file not found'):
+        assert '/nonexistent/libcuda.so.1' in str(caught.value.__cause__)
+    with pytest.raises(libcudart.cudaError_InitializationError):
         libcudart.cudaRuntimeGetVersion()
-    with pytest.raises(libcudart.cudaError_FileNotFound):
+    with pytest.raises(libcudart.cudaError_InitializationError):
         libcudart.cudaGetErrorString(0)
     assert libcudart.is_available() is False
 
@@ -115,6 +116,15 @@ def test_every_error_has_its_own_class_and_pickles(module: Any, base: Any) -> No
 def test_class_names_follow_the_constants(module: ModuleType, code: int, name: str) -> None:
     assert module.cudaExceptionClass(code).__name__ == name
     assert module.cudaExceptionClass(code).__module__ == module.__name__
+
+
+@BOTH
+def test_errors_with_the_same_code_are_equal(module: Any, base: Any) -> None:
+    assert base(100) == base(100) == module.cudaExceptionClass(100)()
+    assert len({base(100), base(100), base(101)}) == 2
+    assert base(100) != base(101)
+    assert base(123456) != base(123457)
+    assert base(100) != libnvml.NVMLError(100)
 
 
 @BOTH

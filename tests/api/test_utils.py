@@ -8,6 +8,8 @@ import os
 import pickle
 import time
 from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Callable
 
 import pytest
@@ -224,10 +226,14 @@ def test_bytes2human_min_unit() -> None:
     assert bytes2human(b=1) == '1B'
 
 
-def test_bytes2human_of_a_missing_value_is_na() -> None:
-    assert bytes2human(NA) is NA
-    missing: Any = None
-    assert bytes2human(missing) is NA
+@pytest.mark.parametrize('value', [NA, None, 'x', []])
+def test_bytes2human_of_a_missing_value_is_na(value: Any) -> None:
+    assert bytes2human(value) is NA
+
+
+@pytest.mark.parametrize('value', [Decimal(5 * GiB), Fraction(10 * GiB, 2), str(5 * GiB)])
+def test_bytes2human_takes_what_float_takes(value: Any) -> None:
+    assert bytes2human(value) == '5120MiB'
 
 
 @pytest.mark.parametrize(
@@ -288,7 +294,7 @@ def test_human2bytes_parses_the_result_of_bytes2human(size: int) -> None:
 )
 def test_timedelta2human(seconds: float, text: str) -> None:
     assert timedelta2human(timedelta(seconds=seconds)) == text
-    assert timedelta2human(dt=timedelta(seconds=seconds)) == text
+    assert timedelta2human(dt=seconds) == text
 
 
 def test_timedelta2human_rounds_to_days() -> None:
@@ -297,9 +303,9 @@ def test_timedelta2human_rounds_to_days() -> None:
     assert timedelta2human(timedelta(hours=36)) == '36:00:00'
 
 
-def test_timedelta2human_of_other_types_is_na() -> None:
-    assert timedelta2human(NA) is NA
-    assert timedelta2human(5) is NA
+@pytest.mark.parametrize('value', [NA, None, '75', math.nan, math.inf])
+def test_timedelta2human_of_a_missing_value_is_na(value: Any) -> None:
+    assert timedelta2human(value) is NA
 
 
 def test_utilization2string() -> None:

@@ -74,9 +74,13 @@ from nvitop.api.libnvml._structures import (
     c_nvmlProcessInfo_v3_t,
     c_nvmlTemperature_v1_t,
 )
+from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX
 
 __all__ = [
     'LOGGER',
+    'NA',
+    'UINT_MAX',
+    'ULONGLONG_MAX',
     'UNKNOWN_FUNCTIONS',
     'UNKNOWN_FUNCTIONS_CACHE_SIZE',
     'VERSIONED_PATTERN',

@@ -20,12 +20,11 @@ from nvitop.api.libnvml._overrides import memory_totals, nvmlDeviceGetMemoryInfo
 from nvitop.api.libnvml._query import address_of, count_call, override
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.libnvml._structures import (
-    UINT_MAX,
-    ULONGLONG_MAX,
     c_nvmlProcessInfo_v1_t,
     c_nvmlProcessInfo_v2_t,
     c_nvmlProcessInfo_v3_t,
 )
+from nvitop.api.utils import UINT_MAX, ULONGLONG_MAX
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.kernel import MAX_PID
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 
 import ctypes
 
-#: Maximum values of unsigned integers, with which NVML marks missing values.
-UINT_MAX = 0xFFFF_FFFF
-ULONGLONG_MAX = 0xFFFF_FFFF_FFFF_FFFF
-
 
 class _Structure(ctypes.Structure):
     """A structure whose repr shows its fields."""
