@@ -63,6 +63,8 @@ nitpick_ignore_regex = [
     (r'py:class', r'nvitop\.api\.(process\.gpuprocess\.UsedDevice|_cuda_binding\.CodedError)'),
 ]
 
+smartquotes_action = 'qe'  # not dashes: options begin with two hyphens
+
 html_theme = 'furo'
 html_title = f'nvitop {__version__}'
 html_static_path = ['static']
@@ -164,9 +166,9 @@ class Translator(HTML5Translator):
     cell = 0
 
     def visit_table(self, node: Element) -> None:
-        """Collect the headings of a table with more than three columns."""
+        """Collect the headings of a table with more than two columns."""
         headings = [entry.astext() for entry in next(iter(node.findall(thead))).findall(entry)]
-        self.labels = headings if len(headings) > 3 else []
+        self.labels = headings if len(headings) > 2 else []
         if self.labels:
             node['classes'].append('stacked')
         self.in_table = True

@@ -330,6 +330,11 @@ DRIVERS = {
 }
 
 
+def options_as_code(text: str) -> str:
+    """Format the options in a help text as code."""
+    return re.sub(r'(?<![\w-])--[a-z][\w-]*', lambda match: code(match.group()), text)
+
+
 def options(parser: argparse.ArgumentParser) -> Iterator[str]:
     """Yield a table of options for each group of a parser, with the help texts of the program."""
     formatter = parser._get_formatter()
@@ -337,9 +342,9 @@ def options(parser: argparse.ArgumentParser) -> Iterator[str]:
         actions = [each for each in group._group_actions if each.help != argparse.SUPPRESS]
         if not actions:
             continue
-        yield f'**{(group.title or "").capitalize()}**' + f' ({group.description})' * bool(
-            group.description
-        )
+        title = (group.title or '')[:1].upper() + (group.title or '')[1:]
+        note = f' ({group.description})' if group.description else ''
+        yield f'**{options_as_code(title + note)}**'
         yield ''
         rows = []
         for action in actions:
@@ -347,7 +352,7 @@ def options(parser: argparse.ArgumentParser) -> Iterator[str]:
             argument = '' if action.nargs == 0 else formatter._format_args(action, default)
             names = ', '.join(map(code, action.option_strings))
             text = ' '.join(formatter._expand_help(action).split())
-            rows.append((names + f' {code(argument)}' * bool(argument), text))
+            rows.append((names + f' {code(argument)}' * bool(argument), options_as_code(text)))
         yield from table(('option', 'meaning'), rows)
         yield ''
 
