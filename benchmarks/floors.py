@@ -1,6 +1,6 @@
-"""What nothing can be cheaper than: bare calls of the binding, and bare reads of ``/proc``.
+"""Lower bounds of the cost: bare calls of the binding and bare reads of ``/proc``.
 
-The same calls and the same files as nvitop's, with nothing done to the answers.
+These are the calls and files of nvitop, without processing the results.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pynvml
 
 Calls = Sequence[Sequence[object]]
 
-#: What the monitor asks of a GPU every second, …
+#: Queries of the monitor for each GPU every second.
 FAST: Calls = (
     ('nvmlDeviceGetMemoryInfo', pynvml.nvmlMemory_v2),
     ('nvmlDeviceGetUtilizationRates',),
@@ -22,14 +22,14 @@ FAST: Calls = (
     ('nvmlDeviceGetTemperature', pynvml.NVML_TEMPERATURE_GPU),
     ('nvmlDeviceGetPowerUsage',),
 )
-#: … every two seconds, …
+#: Queries of the monitor for each GPU every 2 s.
 PROCESSES: Calls = (
     ('nvmlDeviceGetComputeRunningProcesses',),
     ('nvmlDeviceGetGraphicsRunningProcesses',),
     ('nvmlDeviceGetMPSComputeRunningProcesses',),
     ('nvmlDeviceGetProcessUtilization', 0),
 )
-#: … and every five.
+#: Queries of the monitor for each GPU every 5 s.
 SLOW: Calls = (
     ('nvmlDeviceGetBAR1MemoryInfo',),
     ('nvmlDeviceGetFanSpeed',),
@@ -43,7 +43,7 @@ SLOW: Calls = (
     ('nvmlDeviceGetMigMode',),
     ('nvmlDeviceGetTotalEccErrors', pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, 0),
 )
-#: What is asked beside those for a snapshot of a device.
+#: Additional queries of a snapshot of a device.
 OF_SNAPSHOTS: Calls = (
     ('nvmlDeviceGetEncoderUtilization',),
     ('nvmlDeviceGetDecoderUtilization',),
@@ -55,7 +55,7 @@ FILES = ('stat', 'cmdline', 'statm')
 
 
 def nvml_seconds(handles: Iterable[object], calls: Calls) -> float:
-    """CPU seconds that the calls take with nothing around them, for all GPUs."""
+    """Return the CPU seconds of bare calls for all GPUs."""
     started = time.process_time()
     for handle in handles:
         for name, *args in calls:
@@ -67,7 +67,7 @@ def nvml_seconds(handles: Iterable[object], calls: Calls) -> float:
 
 
 def proc_seconds(pids: Iterable[int], files: Sequence[str] = FILES) -> float:
-    """CPU seconds that it takes to read these files of the processes."""
+    """Return the CPU seconds of reading these files of the processes."""
     started = time.process_time()
     for pid in pids:
         for file in files:
@@ -81,13 +81,13 @@ def proc_seconds(pids: Iterable[int], files: Sequence[str] = FILES) -> float:
 
 
 def handles() -> list[object]:
-    """All GPUs."""
+    """Return the handles of all GPUs."""
     count = pynvml.nvmlDeviceGetCount()
     return [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
 
 
 def tick_seconds(handles: Sequence[object], pids: Iterable[int]) -> float:
-    """CPU seconds of a tick of the monitor: processes every second time, the slow every fifth."""
+    """Return the mean CPU seconds of a tick: processes every 2 ticks, slow queries every 5."""
     fast, lists, slow = (
         sum(nvml_seconds(handles, calls) for _ in range(20)) / 20
         for calls in (FAST, PROCESSES, SLOW)
@@ -97,5 +97,5 @@ def tick_seconds(handles: Sequence[object], pids: Iterable[int]) -> float:
 
 
 def mean(measure: Callable[[], float], times: int = 50) -> float:
-    """The mean of many measurements."""
+    """Return the mean of many measurements."""
     return sum(measure() for _ in range(times)) / times

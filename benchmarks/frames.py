@@ -1,7 +1,7 @@
-"""What a frame of each screen costs, made anew and with rows that are remembered, and a key: ``python -m benchmarks.frames`` in the repository.
+"""Cost of a frame and of a key on each screen: ``python -m benchmarks.frames`` in the repository.
 
-180 × 60, 8 GPUs and 50 processes, or as many as the argument says. In CPU time, which a busy
-machine disturbs least.
+At 180 × 60 with 8 GPUs and 50 processes, or as many as the argument says. In CPU time, which other
+programs affect least.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import EnvironmentRead, Event, KeyPressed, SampleArrived
-from nvitop.gui.state.update import update, update_all
+from nvitop.gui.state.events import EnvironmentRead, KeyPressed, SampleArrived
+from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.types import ProcessKey, Sample
 from tests.gui.remembered import forget_rows
@@ -24,8 +24,8 @@ from tests.gui.ways import way_to
 
 WIDTH, HEIGHT = 180, 60
 FRAME_BUDGET = 2000.0
-#: What is measured → the keys that lead there, and how things are drawn.
-SCREENS: dict[str, tuple[str, ViewState]] = {
+#: Situations on the main screen and other long ways → keys and view. Other screens are added.
+SITUATIONS: dict[str, tuple[str, ViewState]] = {
     'main': ('', ViewState()),
     'main, in full': ('f', ViewState()),
     'main, a process selected': ('Down', ViewState()),
@@ -34,20 +34,23 @@ SCREENS: dict[str, tuple[str, ViewState]] = {
     'main, filtered': ('\\ w o r k Enter', ViewState()),
     'main, colorful': ('f', ViewState(colorful=True)),
     'main, in ASCII': ('', ViewState(ascii=True)),
-    'main, under a dialog': ('Down T', ViewState()),
-    **{
-        screen.value: (' '.join(way_to(screen)), ViewState())
-        for screen in Screen
-        if screen not in (Screen.MAIN, Screen.ENVIRON)
-    },
+    'main, below a dialog': ('Down T', ViewState()),
     'tree, filtered': ('t \\ w o r k', ViewState()),
-    'environment': ('e read', ViewState()),
-    'metrics of an hour': ('Down Enter + + + + + + +', ViewState()),
+    'metrics, of an hour': ('Down Enter + + + + + + +', ViewState()),
 }
 
 
+def situations() -> dict[str, tuple[str, ViewState]]:
+    """Return all situations, with each screen in its usual one."""
+    found = dict(SITUATIONS)
+    for screen in Screen:
+        keys = ' '.join(way_to(screen)) + (' read' if screen is Screen.ENVIRON else '')
+        found.setdefault(screen.value, (keys, ViewState()))
+    return dict(sorted(found.items()))
+
+
 def machine(count: int) -> Sample:
-    """Eight GPUs with so many processes."""
+    """Return eight GPUs with this number of processes."""
     sample = SAMPLES['h100x8']
     first = sample.processes[0]
     processes = []
@@ -61,28 +64,31 @@ def machine(count: int) -> Sample:
 
 
 def state_of(sample: Sample, keys: str, view: ViewState) -> AppState:
-    """The monitor after these keys."""
+    """Return the state after these keys; ``read`` provides an environment."""
     state = AppState(WIDTH, HEIGHT, timestamp=NOW, view=view)
-    read = EnvironmentRead(0, -1.0, ENVIRONMENT * 5)
-    events: list[Event] = [read if key == 'read' else KeyPressed(key) for key in keys.split()]
-    return update_all(state, (SampleArrived(sample), *events))[0]
+    state, _ = update(state, SampleArrived(sample))
+    for key in keys.split():
+        environ = state.environ
+        read = EnvironmentRead(environ.pid, environ.start_time, ENVIRONMENT * 5)
+        state, _ = update(state, read if key == 'read' else KeyPressed(key))
+    return state
 
 
 def microseconds(statement: object) -> float:
-    """The best of many runs."""
+    """Return the CPU time of a call, the least of many runs."""
     assert callable(statement)
     timer = timeit.Timer(statement, timer=time.process_time)
     return min(timer.repeat(40, 3)) / 3 * 1e6
 
 
 def main() -> None:
-    """Print what each screen costs."""
+    """Print the cost of each screen."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     sample = machine(count)
     history = history_of(sample, 600)
     print(f'{WIDTH} × {HEIGHT}, 8 GPUs, {count} processes\n')
-    print(f'{"":30} {"frame":>9} {"budget":>7} {"remembered":>12} {"key":>12}')
-    for name, (keys, view) in SCREENS.items():
+    print(f'{"":30} {"frame":>9} {"budget":>7} {"cached":>12} {"key":>12}')
+    for name, (keys, view) in situations().items():
         state = state_of(sample, keys, view)
 
         def frame(state: AppState = state) -> Buffer:
@@ -91,14 +97,14 @@ def main() -> None:
                 buffer.row(y)
             return buffer
 
-        def anew() -> None:
+        def uncached() -> None:
             forget_rows()
             frame()
 
         def press(state: AppState = state) -> None:
             update(state, KeyPressed('Down'))
 
-        cost = microseconds(anew)
+        cost = microseconds(uncached)
         print(
             f'{name:30} {cost:6.0f} µs {cost / FRAME_BUDGET:7.0%} {microseconds(frame):9.0f} µs '
             f'{microseconds(press):9.0f} µs'

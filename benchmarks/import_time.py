@@ -1,7 +1,7 @@
-"""What importing nvitop costs: ``python -m benchmarks.import_time [PEER …]``.
+"""Cost of importing nvitop: ``python -m benchmarks.import_time [PEER …]``.
 
-Measures the nvitop that is installed for this Python, in turn with that of each peer, and with the
-floor: Python alone, and what nvitop stands on.
+Measures the installed nvitop in turn with that of each peer, and with lower bounds: Python alone,
+and the dependencies of nvitop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WHERE = 'import nvitop; print(nvitop.__version__, nvitop.__file__, end="")'
 
 def main() -> None:
     """Measure and print."""
-    options = arguments(__doc__, 'Python in whose environment another nvitop is').parse_args()
+    options = arguments(__doc__, 'Python of an environment with another nvitop').parse_args()
     commands = {'nvitop': [sys.executable, '-c', IMPORT]}
     commands.update({peer: [peer, '-c', IMPORT] for peer in options.peers})
     for name, command in commands.items():

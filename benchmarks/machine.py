@@ -1,4 +1,4 @@
-"""What is measured on: ``python -m benchmarks.machine``."""
+"""The machine of a measurement: ``python -m benchmarks.machine``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PACKAGES = ('nvitop', 'nvidia-ml-py', 'psutil', 'cachetools', 'termcolor')
 
 
 def main() -> None:
-    """Print date, machine, Python, packages and how busy the machine is."""
+    """Print date, machine, load average, Python and packages."""
     versions = ', '.join(f'{name} {importlib.metadata.version(name)}' for name in PACKAGES)
     load = ' '.join(f'{load:.2f}' for load in os.getloadavg())
     print(

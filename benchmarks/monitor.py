@@ -1,7 +1,7 @@
-"""What the monitor costs and how fast it answers: ``python -m benchmarks.monitor`` in the repository.
+"""Cost and latency of the monitor: ``python -m benchmarks.monitor`` in the repository.
 
-Runs ``python -m nvitop``, and beside it any other monitor (``--peer PROGRAM``), in pseudo-terminals of
-180 × 60, on the driver that is found. ``--demo`` simulates one, for nvitop alone.
+Runs ``python -m nvitop``, and at the same time another monitor (``--peer PROGRAM``), in
+pseudo-terminals of 180 × 60, on the installed driver. ``--demo`` simulates one, for nvitop only.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ import psutil
 from tests.e2e.pseudoterminal import Pseudoterminal
 
 DOWN, UP = '\x1b[B', '\x1b[A'
-#: Without output for this long, a frame is complete.
+#: Time (seconds) without output after which a frame is complete.
 QUIET_SECONDS = 0.03
-#: An answer that takes longer is none.
+#: Maximum time (seconds) to wait for the effect of a key.
 NO_ANSWER_SECONDS = 2.0
-#: All programs have started by then.
+#: Maximum time (seconds) to wait until all programs have started.
 NO_BEGIN_SECONDS = 60.0
 COLUMNS, ROWS = 180, 60
-#: How fast a key is repeated that is held down.
+#: Repetition rate of a key that is held down.
 KEYS_PER_SECOND = 30
 
 
 class Rest(NamedTuple):
-    """What a monitor costs that is only looked at."""
+    """The cost of a monitor at rest."""
 
     cpu_percent: float
     wakeups_per_s: float
@@ -46,7 +46,7 @@ class Rest(NamedTuple):
 
 
 def drain(terminal: Pseudoterminal, seconds: float) -> int:
-    """Let time pass; how many bytes were written meanwhile."""
+    """Read output for some seconds; return the number of bytes."""
     until = time.perf_counter() + seconds
     written = 0
     while (remaining := until - time.perf_counter()) > 0:
@@ -55,22 +55,22 @@ def drain(terminal: Pseudoterminal, seconds: float) -> int:
 
 
 def start(command: Sequence[str], calls: str) -> Pseudoterminal:
-    """Start a monitor and wait until it shows something. ``calls``: where the driver may count."""
+    """Start a monitor and wait until it has drawn; ``calls`` is a file for counts of the driver."""
     environment = {
         **os.environ,
         'TERM': 'xterm-256color',
         'FAKENVML_STATS': calls,
     }
     terminal = Pseudoterminal(command, columns=COLUMNS, rows=ROWS, environment=environment)
-    # Programs may ask the terminal for colours and the like and wait for an answer for a while.
+    # Programs may query the terminal, for example for colors, and wait for a reply.
     drain(terminal, 5.0)
     if terminal.process.poll() is not None:
-        raise SystemExit(f'{command[0]} has ended: {terminal.errors()}')
+        raise SystemExit(f'{command[0]} has exited: {terminal.errors()}')
     return terminal
 
 
 def counted_calls(path: str) -> int:
-    """The sum of what the driver has counted, 0 where it does not."""
+    """Return the number of calls counted by the driver; 0 if it does not count."""
     try:
         with open(path, encoding='ascii') as file:
             return sum(int(line.split()[1]) for line in file)
@@ -79,14 +79,14 @@ def counted_calls(path: str) -> int:
 
 
 def switches(pid: int) -> int:
-    """How often the main thread has begun to wait."""
+    """Return how often the main thread has begun to wait."""
     with open(f'/proc/{pid}/task/{pid}/status', encoding='ascii') as status:
         found = re.search(r'^voluntary_ctxt_switches:\s+(\d+)', status.read(), re.MULTILINE)
     return int(found.group(1)) if found else 0
 
 
 def measure_rest(terminal: Pseudoterminal, seconds: float, calls: str) -> Rest:
-    """Look at it for a while."""
+    """Measure a monitor at rest."""
     pid = terminal.process.pid
     process = psutil.Process(pid)
     before, waits, counted = process.cpu_times(), switches(pid), counted_calls(calls)
@@ -106,7 +106,7 @@ def measure_rest(terminal: Pseudoterminal, seconds: float, calls: str) -> Rest:
 
 
 def answer(terminal: Pseudoterminal, key: str) -> tuple[float, float]:
-    """Seconds from a key to the first byte of what it changes, and to the last."""
+    """Return the seconds from a key to the first and to the last byte of its effect."""
     started = time.perf_counter()
     terminal.type(key)
     data = terminal.read(NO_ANSWER_SECONDS)
@@ -120,24 +120,24 @@ def answer(terminal: Pseudoterminal, key: str) -> tuple[float, float]:
 def measure_answers(
     terminal: Pseudoterminal, keys: int, pause: tuple[float, float]
 ) -> list[tuple[float, float]]:
-    """Press arrows at odd times: each of them moves the selection."""
+    """Press arrow keys at irregular times; each of them moves the selection."""
     chance = random.Random(1)
     drain(terminal, 1.0)
     answers = []
     for i in range(keys):
-        # Down more often than up, so that no end of the list is met.
+        # More often down than up, to stay away from the ends of the list.
         answers.append(answer(terminal, DOWN if i % 3 < 2 else UP))
         drain(terminal, chance.uniform(*pause))
     return answers
 
 
 def measure_typing(terminal: Pseudoterminal, seconds: float) -> float:
-    """CPU in percent while an arrow key is held down, as terminals repeat it."""
+    """Return the CPU percentage while an arrow key is held down."""
     process = psutil.Process(terminal.process.pid)
     before, started = process.cpu_times(), time.perf_counter()
     count = round(seconds * KEYS_PER_SECOND)
     for i in range(count):
-        # Ten down and ten up, so that no end of the list is met.
+        # Ten down and ten up, to stay away from the ends of the list.
         terminal.type(DOWN if i % 20 < 10 else UP)
         drain(terminal, started + (i + 1) / KEYS_PER_SECOND - time.perf_counter())
     after, elapsed = process.cpu_times(), time.perf_counter() - started
@@ -145,7 +145,7 @@ def measure_typing(terminal: Pseudoterminal, seconds: float) -> float:
 
 
 def quantile(values: Sequence[float], part: float) -> float:
-    """The value that this part of all does not exceed."""
+    """Return the quantile of values for a fraction."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
 
@@ -153,11 +153,13 @@ def quantile(values: Sequence[float], part: float) -> float:
 def measure_side_by_side(
     programs: Mapping[str, Sequence[str]], seconds: float
 ) -> dict[str, dict[str, float]]:
-    """What all of them cost at rest at the same time: the host they show, whose load makes up half
-    of what they write, is the same for all."""
+    """Measure all programs at rest at the same time.
+
+    They then show the same host, whose values are half of their output.
+    """
     begin = threading.Barrier(len(programs))
 
-    def look_at(command: Sequence[str]) -> dict[str, float]:
+    def rest(command: Sequence[str]) -> dict[str, float]:
         with tempfile.TemporaryDirectory() as folder:
             calls = os.path.join(folder, 'calls')
             with start(command, calls) as terminal:
@@ -165,18 +167,20 @@ def measure_side_by_side(
                 return dict(zip(Rest._fields, measure_rest(terminal, seconds, calls)))
 
     with futures.ThreadPoolExecutor(len(programs)) as pool:
-        return dict(zip(programs, pool.map(look_at, programs.values())))
+        return dict(zip(programs, pool.map(rest, programs.values())))
 
 
 def measure(command: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
-    """How one monitor answers."""
+    """Measure how fast one monitor responds."""
     with tempfile.TemporaryDirectory() as folder:
         calls = os.path.join(folder, 'calls')
         with start(command, calls) as terminal:
             figures: dict[str, float] = {}
-            figures['cpu percent, 30 keys a second'] = measure_typing(terminal, options.seconds / 3)
+            figures['cpu percent, 30 keys per second'] = measure_typing(
+                terminal, options.seconds / 3
+            )
             for name, count, pause in (
-                ('while working', options.keys, (0.05, 0.3)),
+                ('while busy', options.keys, (0.05, 0.3)),
                 ('from rest', options.keys // 3, (1.2, 1.7)),
             ):
                 answers = measure_answers(terminal, count, pause)
@@ -197,9 +201,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--peer', help='another monitor to measure the same way')
     parser.add_argument('--demo', help='a simulated machine')
-    parser.add_argument('--seconds', type=float, default=30.0, help='how long to look at it')
-    parser.add_argument('--keys', type=int, default=150, help='how many keys are pressed')
-    parser.add_argument('--rounds', type=int, default=1, help='how many rounds; medians count')
+    parser.add_argument('--seconds', type=float, default=30.0, help='duration of the rest')
+    parser.add_argument('--keys', type=int, default=150, help='number of keys')
+    parser.add_argument('--rounds', type=int, default=1, help='number of rounds; prints medians')
     options = parser.parse_args()
     ours = [sys.executable, '-m', 'nvitop', '--no-config']
     ours += ['--demo', options.demo] if options.demo else []
@@ -207,7 +211,7 @@ def main() -> None:
     rounds = []
     for _ in range(options.rounds):
         figures = measure_side_by_side(programs, options.seconds)
-        # Keys in turn: what slows the machine down slows all of them down.
+        # Keys are measured one program after the other.
         for name, command in programs.items():
             figures[name].update(measure(command, options))
         rounds.append(figures)

@@ -1,8 +1,8 @@
-"""What ``nvisel`` costs: ``python -m benchmarks.nvisel [PEER …]``.
+"""Cost of ``nvisel``: ``python -m benchmarks.nvisel [PEER …]``.
 
 Runs ``nvisel`` of this Python's environment in turn with each peer, a command line in one argument
-(``'/elsewhere/bin/nvisel'``), on the driver that the loader finds: all devices, and those with some
-room and little load. Then prints, from a run of its own, the calls of NVML.
+(``'/elsewhere/bin/nvisel'``), on the installed driver: for all devices, and for those with free
+memory and a low utilization. Then prints the NVML calls of a separate run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Counts what a program asks of NVML: ``python benchmarks/nvml_calls.py MODULE:FUNCTION [ARG …]``.
+"""Counts NVML calls of a program: ``python benchmarks/nvml_calls.py MODULE:FUNCTION [ARG …]``.
 
-Calls the function in this process, then prints as JSON how often each function of NVML was called,
-and which questions were asked more than once: the same function with the same input. It stands
-alone, so that it can be run by the Python of a peer.
+Calls the function in this process, then prints as JSON how often each NVML function was called, and
+which queries were repeated: the same function with the same input. The file imports nothing of
+nvitop, so that the Python of a peer can run it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ import os
 import sys
 from typing import Any, Callable, Counter
 
-#: Questions whose answer did not fit, and those that are no questions.
+#: Error code of a query whose result did not fit.
 INSUFFICIENT_SIZE = 7
-NO_QUESTIONS = ('nvmlInit', 'nvmlShutdown', 'nvmlErrorString')
+#: Functions that are not queries.
+NO_QUERIES = ('nvmlInit', 'nvmlShutdown', 'nvmlErrorString')
 
 #: (function, its input) → number of calls.
-questions: Counter[tuple[str, str]] = collections.Counter()
+queries: Counter[tuple[str, str]] = collections.Counter()
 
 
 def count_calls(pynvml: Any) -> None:
-    """Count all calls that are made through the binding from now on."""
+    """Count all calls through the binding from now on."""
     find: Callable[[str], Any] = pynvml._nvmlGetFunctionPointer
     counted: dict[str, Callable[..., int]] = {}
 
@@ -39,19 +40,19 @@ def count_calls(pynvml: Any) -> None:
 
 def _counted(name: str, function: Any) -> Callable[..., int]:
     def call(*args: Any) -> int:
-        question = name, ' '.join(map(_input, args))  # before the answer is written into it
+        query = name, ' '.join(map(_input, args))  # before the call writes its result
         code = int(function(*args))
         if code != INSUFFICIENT_SIZE:
-            questions[question] += 1
+            queries[query] += 1
         else:
-            questions[name, f'{question[1]} (did not fit)'] += 1
+            queries[name, f'{query[1]} (did not fit)'] += 1
         return code
 
     return call
 
 
 def _input(value: Any) -> str:
-    """What an argument tells the function: of a pointer, what it points to."""
+    """Return the value of an argument; of a pointer, the value that it points to."""
     if isinstance(value, ctypes._Pointer):
         return hex(ctypes.addressof(value.contents)) if value else 'NULL'
     target = getattr(value, '_obj', value)  # of byref()
@@ -62,22 +63,22 @@ def _input(value: Any) -> str:
     return repr(value)
 
 
-def report(asked: Counter[tuple[str, str]], gpus: int) -> dict[str, Any]:
-    """How often what was called."""
+def report(counted: Counter[tuple[str, str]], gpus: int) -> dict[str, Any]:
+    """Return the number of calls of each function, and repeated queries."""
     names: Counter[str] = collections.Counter()
-    for (name, _), times in asked.items():
+    for (name, _), times in counted.items():
         names[name] += times
     calls = sum(names.values())
     again = [
         {'function': name, 'input': given, 'times': times}
-        for (name, given), times in asked.items()
-        if times > 1 and not name.startswith(NO_QUESTIONS)
+        for (name, given), times in counted.items()
+        if times > 1 and not name.startswith(NO_QUERIES)
     ]
     return {'gpus': gpus, 'calls': calls, 'functions': dict(names.most_common()), 'again': again}
 
 
 def main() -> None:
-    """Run the function and print the report, below what the function prints."""
+    """Run the function and print the report after its output."""
     import pynvml
 
     count_calls(pynvml)
@@ -86,10 +87,10 @@ def main() -> None:
     sys.path[0] = os.getcwd()
     with contextlib.suppress(SystemExit):
         getattr(importlib.import_module(module), function)()
-    asked = questions.copy()
+    counted = queries.copy()
     pynvml.nvmlInit()
     gpus = pynvml.nvmlDeviceGetCount()
-    print('\n' + json.dumps(report(asked, gpus)))
+    print('\n' + json.dumps(report(counted, gpus)))
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
-"""Programs run in turn, and what the system counted for each.
+"""Programs run in turn, and the resources that each of them used.
 
-CPU time and the peak of the memory are those of the whole process, as the system gives them with
-its exit status. The peak of a program is at least that of this one, so this one stays small.
+CPU time and peak memory are those of the whole process, which the system returns with its exit
+status. The peak of a program is at least that of this one, so this one stays small.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ class Run(NamedTuple):
     """One run of a program."""
 
     cpu: float
-    """Seconds of CPU time, in the program and in the system on its behalf."""
+    """Seconds of CPU time in the program and in the system."""
     wall: float
     """Seconds from start to end."""
     peak_mib: float
-    """The most memory it had resident at once."""
+    """Peak of the resident memory in MiB."""
     status: int
-    """Its exit status."""
+    """Exit status."""
 
 
 def arguments(description: str | None, peer: str) -> argparse.ArgumentParser:
-    """What all benchmarks of programs take: how many runs, and the peers to run in turn."""
+    """Return a parser for the common arguments: the number of runs, and peers to run in turn."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument('--runs', type=int, default=15, help='how many runs of each (default: 15)')
+    parser.add_argument('--runs', type=int, default=15, help='number of runs of each (default: 15)')
     parser.add_argument('peers', nargs='*', metavar='PEER', help=peer)
     return parser
 
 
 def environment() -> dict[str, str]:
-    """The environment without what would put another nvitop into the path of a program."""
+    """Return the environment without a path to another nvitop."""
     return {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
 
 
 def run(command: Command, output: IO[bytes], directory: str) -> Run:
-    """Run a program to its end; ``output`` receives what it prints, errors too."""
+    """Run a program; ``output`` receives its standard output and standard error."""
     started = time.perf_counter()
     child = subprocess.Popen(
         command,
@@ -64,20 +64,20 @@ def run(command: Command, output: IO[bytes], directory: str) -> Run:
 
 
 def output_of(command: Command) -> str:
-    """What a program prints."""
+    """Return the output of a program."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryDirectory() as directory:
         status = run(command, output, directory).status
         output.seek(0)
         text = output.read().decode('utf-8', 'replace')
     if status:
-        raise SystemExit(f'{" ".join(command)} ended with {status}:\n{text}')
+        raise SystemExit(f'{" ".join(command)} failed with exit status {status}:\n{text}')
     return text
 
 
 def run_in_turn(commands: Mapping[str, Command], runs: int) -> dict[str, list[Run]]:
-    """Run all programs, A B C A B C …: what slows the machine down slows them all down.
+    """Run all programs as A B C A B C …, so that other load affects all of them.
 
-    A first round, which reads files from the disk, is not counted.
+    The first round, which reads files from disk, is not counted.
     """
     results: dict[str, list[Run]] = {name: [] for name in commands}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryDirectory() as directory:
@@ -90,12 +90,12 @@ def run_in_turn(commands: Mapping[str, Command], runs: int) -> dict[str, list[Ru
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of the ratios of runs that followed each other."""
+    """Return the median of the ratios of consecutive runs."""
     return statistics.median(a / b for a, b in zip(ours, theirs) if b)
 
 
 def print_table(results: Mapping[str, Sequence[Run]]) -> None:
-    """Medians of each program, and of the first one's ratios to it."""
+    """Print the medians of each program, and the ratios of the first one to it."""
     ours = next(iter(results.values()))
     print(f'{"":34} CPU ms  wall ms  peak MiB   exit   nvitop ÷ it: CPU   wall   peak')
     for name, theirs in results.items():

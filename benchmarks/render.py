@@ -1,6 +1,6 @@
-"""What drawing costs, in microseconds: ``python -m benchmarks.render`` in the repository.
+"""Cost of drawing in microseconds: ``python -m benchmarks.render`` in the repository.
 
-A frame of 180 × 60 may cost 2 ms, view code and all: while it is drawn, no sample can be taken.
+The budget of a frame of 180 × 60 is 2 ms: the sampler cannot run while a frame is drawn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.graph import draw_graph
 from nvitop.sampling.history import History
 from tests.gui.remembered import forget_rows
-from tests.gui.samples import SAMPLES
+from tests.gui.samples import SAMPLES, history_of
 
 WIDTH, HEIGHT = 180, 60
 STYLES = [Style(Role.LIGHT), Style(Role.TEXT), Style(Role.DIM), Style(Role.BORDER)]
@@ -40,7 +40,7 @@ FRAME_BUDGET = 2000.0
 
 
 def measure(what: str, function: Callable[[], object], budget: float | None = None) -> None:
-    """Print the best of five runs, which is the least disturbed one."""
+    """Print the time of a call, the least of five runs."""
     timer = timeit.Timer(function)
     number = max(1, timer.autorange()[0] // 10)
     microseconds = min(timer.repeat(5, number)) / number * 1e6
@@ -49,7 +49,7 @@ def measure(what: str, function: Callable[[], object], budget: float | None = No
 
 
 def flat_frame(spans: int, *, overlap: bool = False) -> None:
-    """So many spans in each row; with ``overlap`` over a line drawn across the screen before."""
+    """Draw ``spans`` spans in each row, with ``overlap`` over a line across the screen."""
     buffer = Buffer(WIDTH, HEIGHT)
     text = 'x' * (WIDTH // spans)
     line = '│' + ' ' * (WIDTH - 2) + '│'
@@ -62,28 +62,13 @@ def flat_frame(spans: int, *, overlap: bool = False) -> None:
 
 
 def rows(buffer: Buffer) -> None:
-    """Flatten each row, as a terminal does to compare it with what it shows."""
+    """Flatten each row, as terminals do to compare rows."""
     for y in range(buffer.height):
         buffer.row(y)
 
 
-def history_of(name: str) -> History:
-    """Ten minutes of a machine whose load goes up and down."""
-    history = History()
-    sample = SAMPLES[name]
-    for second in range(600):
-        load = 50 + 45 * math.sin(second / 17)
-        devices = tuple(
-            device._replace(gpu_utilization_percent=round(load), memory_percent=load)
-            for device in sample.devices
-        )
-        host = sample.host._replace(cpu_percent=load, memory_percent=load)
-        history.record(sample._replace(monotonic=float(second), devices=devices, host=host))
-    return history
-
-
 def main_screen(name: str, history: History, view: ViewState) -> Buffer:
-    """The main screen of a stored sample."""
+    """Draw the main screen of a stored sample."""
     sample = SAMPLES[name]
     state = MainState()
     buffer = Buffer(WIDTH, HEIGHT)
@@ -97,7 +82,7 @@ def main_screen(name: str, history: History, view: ViewState) -> Buffer:
 
 
 def import_cost(module: str) -> float:
-    """Milliseconds an import takes in a fresh interpreter, without what is imported anyway."""
+    """Return the milliseconds of an import in a new interpreter, without common modules."""
     code = (
         'import sys, time, re, enum, typing, nvitop.version\n'
         f'start = time.perf_counter(); import {module}\n'
@@ -126,17 +111,17 @@ def main() -> None:
         measure(f'buffer: {spans} spans a row, written and flattened', partial(flat_frame, spans))
     measure('buffer: 12 spans a row over a line', partial(flat_frame, 12, overlap=True))
     for name in ('h100x8', 'processes50', 'processes200', 'gpus16', 'hostile'):
-        history = history_of(name)
+        history = history_of(SAMPLES[name], 600)
         for view in (ViewState(), ViewState(colorful=True)):
             kind = 'colorful ' if view.colorful else ''
             draw = partial(main_screen, name, history, view)
             measure(f'{kind}main screen, flattened: {name}', draw, FRAME_BUDGET)
     report = partial(draw_report, SAMPLES['processes50'], WIDTH)
     measure('report: 8 GPUs and 50 processes, all of them', report, FRAME_BUDGET)
-    screen = main_screen('h100x8', history_of('h100x8'), ViewState())
-    measure('dimming the screen under a dialog', lambda: screen.restyle(screen.area, dim=True))
+    screen = main_screen('h100x8', history_of(SAMPLES['h100x8'], 600), ViewState())
+    measure('dimming the screen below a dialog', lambda: screen.restyle(screen.area, dim=True))
     for colors in (0, 8, 256):
-        measure(f'main screen to text, {colors} colours', partial(to_ansi, screen, DARK, colors))
+        measure(f'main screen to text, {colors} colors', partial(to_ansi, screen, DARK, colors))
     measure('main screen to ASCII', lambda: to_ascii(screen))
 
     values = [50 + 50 * math.sin(i / 9) for i in range(600)]

@@ -1,8 +1,8 @@
-"""What a report costs: ``python -m benchmarks.report [PEER …]``.
+"""Cost of a report: ``python -m benchmarks.report [PEER …]``.
 
 Runs ``nvitop -1`` of this Python's environment in turn with each peer, a command line in one
-argument (``'/elsewhere/bin/nvitop -1'``), on the driver that the loader finds. Then prints, from a
-run of its own, the calls of NVML and what was asked more than once.
+argument (``'/elsewhere/bin/nvitop -1'``), on the installed driver. Then prints the NVML calls of a
+separate run, and which queries it repeated.
 """
 
 from __future__ import annotations
