@@ -9,17 +9,14 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
 from typing import Iterator, Mapping
 
 import pytest
 
 from nvitop import Device, cli, simulation
 from nvitop.api import host, libnvml
-from nvitop.console.driver import start_driver
 from nvitop.console.messages import Message
 from nvitop.console.options import Options
-from nvitop.console.outcome import CommandFailure
 from nvitop.console.terminal import stdout_width
 from nvitop.gui import monitor, report_messages
 from nvitop.gui.report_messages import warnings_about
@@ -115,15 +112,6 @@ def test_without_a_terminal_the_report_is_the_default(
 ) -> None:
     assert cli.main(['--no-config']) == 0
     assert 'H100' in capsys.readouterr().out
-
-
-def test_every_line_ends_in_the_same_column(
-    machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert report() == 0
-    lines = capsys.readouterr().out.splitlines()
-    boxes = [len(line) for line in lines if line.startswith(('│', '├', '╞', '╘', '╒'))]
-    assert set(boxes) <= {79, 100}
 
 
 @pytest.mark.parametrize(
@@ -353,45 +341,6 @@ def test_no_driver_is_explained_in_one_message() -> None:
     assert 'Traceback' not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ('code', 'words'),
-    [
-        (9, 'not loaded'),
-        (18, 'version'),
-        (4, 'may not access'),
-        (15, 'lost'),
-        (999, 'Unknown'),
-    ],
-)
-def test_a_driver_that_fails_to_start_is_explained(
-    machine: simulation.Machine, capsys: pytest.CaptureFixture[str], code: int, words: str
-) -> None:
-    machine.fail('nvmlInitWithFlags', code)
-    machine.fail('nvmlInit_v2', code)
-    assert report() == 1
-    captured = capsys.readouterr()
-    assert captured.out == ''
-    assert captured.err.startswith('nvitop: error: ')
-    assert words.lower() in captured.err.lower()
-
-
-def test_an_unknown_scenario_in_the_environment_is_explained() -> None:
-    done = run('-1', '--no-config', environment={'NVITOP_DEMO': 'nosuch'})
-    assert done.returncode == 2
-    assert done.stderr.startswith("nvitop: error: there is no scenario 'nosuch': use ")
-    assert 'binding' not in done.stderr
-
-
-def test_a_driver_that_does_not_respond_is_explained(
-    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    released = threading.Event()
-    monkeypatch.setattr(libnvml, 'nvmlInit', released.wait)
-    with pytest.raises(CommandFailure, match='not responded'):
-        start_driver('nvitop', libnvml.nvmlInit, limit=0.01)
-    released.set()
-
-
 def test_the_monitor_needs_a_terminal(
     machine: simulation.Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -450,35 +399,6 @@ def test_visible_devices_without_a_gpu_are_explained(
     captured = capsys.readouterr()
     assert 'H100' not in captured.out
     assert captured.err.startswith(f'nvitop: error: CUDA_VISIBLE_DEVICES is {value!r}, which')
-
-
-def test_an_unknown_scenario_is_a_usage_error() -> None:
-    done = run('--demo', 'no-such-scenario', '-1')
-    assert done.returncode == 2
-    assert done.stdout == ''
-    assert done.stderr.startswith('nvitop: error: ')
-    assert 'dgx-h100' in done.stderr
-
-
-def test_a_closed_pipe_is_not_an_error() -> None:
-    read, write = os.pipe()
-    os.close(read)
-    try:
-        done = run('--demo', '-1', '--no-config', stdout=write)
-    finally:
-        os.close(write)
-    assert done.returncode == 0
-    assert done.stderr == ''
-
-
-@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs /dev/full')
-def test_a_full_disk_is_one_error_message() -> None:
-    with open('/dev/full', 'w', encoding='utf-8') as full:
-        done = run('--demo', '-1', '--no-config', stdout=full.fileno())
-    assert done.returncode == 1
-    assert (
-        done.stderr == 'nvitop: error: cannot write to standard output: No space left on device\n'
-    )
 
 
 def test_under_watch_the_report_ends_with_an_error(

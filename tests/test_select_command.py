@@ -118,24 +118,6 @@ def test_too_few_devices_are_printed_with_status_4(
     assert captured.err.endswith('nvisel: error: not enough devices: 5 required, 3 found\n')
 
 
-@pytest.mark.parametrize('code', ['DRIVER_NOT_LOADED', 'LIB_RM_VERSION_MISMATCH', 'UNKNOWN'])
-@pytest.mark.parametrize('arguments', [[], ['-i'], ['-i', '0'], ['-c', '1']])
-@pytest.mark.parametrize('call', ['nvmlInit*', 'nvmlDeviceGetCount*'])
-def test_a_driver_that_does_not_start_is_status_1(
-    machine: simulation.Machine,
-    capfd: pytest.CaptureFixture[str],
-    code: str,
-    arguments: list[str],
-    call: str,
-) -> None:
-    machine.fail(call, code)
-    assert main(arguments) == 1
-    captured = capfd.readouterr()
-    assert captured.out == ''
-    assert captured.err.startswith('nvisel: error: ')
-    assert len(captured.err.splitlines()) >= 2  # the reason, and what to do
-
-
 def test_a_cuda_error_is_status_3(
     machine: simulation.Machine,
     capfd: pytest.CaptureFixture[str],
@@ -202,34 +184,10 @@ def test_the_module_is_the_program() -> None:
     assert done.stdout.startswith('usage: nvisel ')
 
 
-def test_an_unknown_scenario_is_status_2() -> None:
-    for done in (run(scenario='nonsense'), run('--demo', 'nonsense')):
-        assert (done.returncode, done.stdout) == (2, '')
-        assert done.stderr.startswith("nvisel: error: there is no scenario 'nonsense'")
-
-
 def test_demo_simulates_a_machine() -> None:
     done = run('--demo', 'mig', '-n', '1', scenario='')
     assert (done.returncode, done.stdout) == (0, '3\n')
     assert done.stderr.startswith("nvitop: simulated machine 'mig'")
-
-
-@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='this system has no /dev/full')
-def test_a_full_disk_is_status_1() -> None:
-    with open('/dev/full', 'w', encoding='utf-8') as full:
-        done = run(stdout=full)
-    assert done.returncode == 1
-    assert 'nvisel: error: cannot write to standard output: No space left' in done.stderr
-    assert 'Exception ignored' not in done.stderr
-
-
-def test_a_closed_pipe_is_not_an_error() -> None:
-    read, write = os.pipe()
-    os.close(read)
-    with os.fdopen(write, 'w') as closed:
-        done = run(stdout=closed)
-    assert done.returncode == 0
-    assert 'Broken' not in done.stderr
 
 
 def test_memory_that_cannot_be_read_fails_limits(

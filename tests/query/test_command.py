@@ -251,29 +251,14 @@ def test_invalid_arguments_are_status_2(
     [
         (['-i', '8'], "unknown device '8': this machine has GPUs 0 to 7"),
         (['-i', 'GPU-0000'], "unknown device 'GPU-0000'"),
-        (['--demo', 'nonsense'], "there is no scenario 'nonsense'"),
     ],
 )
-def test_unknown_devices_and_scenarios_are_status_2(
+def test_unknown_devices_are_status_2(
     machine: simulation.Machine, arguments: list[str], message: str
 ) -> None:
     ran = Ran(*arguments)
     assert (ran.status, ran.out) == (2, '')
     assert ran.err.startswith(f'nvitop query: error: {message}')
-
-
-@pytest.mark.parametrize('call', ['nvmlInit*', 'nvmlDeviceGetCount*'])
-@pytest.mark.parametrize('arguments', [[], ['-l', '1'], ['-i', '0'], ['--processes']])
-def test_a_driver_that_does_not_start_is_status_1(
-    machine: simulation.Machine, call: str, arguments: list[str], tmp_path: pathlib.Path
-) -> None:
-    machine.fail(call, 'DRIVER_NOT_LOADED')
-    path = tmp_path / 'rows'
-    path.write_text('previous', encoding='utf-8')
-    ran = Ran(*arguments, '-f', str(path))
-    assert (ran.status, ran.out) == (1, '')
-    assert 'kernel module is not loaded' in ran.err
-    assert path.read_text(encoding='utf-8') == 'previous'
 
 
 def test_a_lost_gpu_has_a_row_and_a_reason(machine: simulation.Machine) -> None:
@@ -426,16 +411,6 @@ def test_the_program_simulates_a_machine(tmp_path: pathlib.Path) -> None:
     assert re.fullmatch(r'pid, process_name\n\d+, /opt/vllm/bin/python3\n', done.stdout)
 
 
-@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='this system has no /dev/full')
-@pytest.mark.parametrize('argument', ['--demo', '--list', '--help-query-gpu'])
-def test_a_full_disk_is_status_1(argument: str) -> None:
-    with open('/dev/full', 'w', encoding='utf-8') as full:
-        done = run('query', argument, stdout=full)
-    assert done.returncode == 1
-    message = 'nvitop query: error: cannot write to standard output: No space left on device\n'
-    assert done.stderr.endswith(message)
-
-
 def test_an_output_file_that_cannot_be_created_is_status_1(machine: simulation.Machine) -> None:
     ran = Ran('-f', '/nonexistent/rows')
     assert ran.status == 1
@@ -473,16 +448,6 @@ def test_a_signal_ends_a_loop_between_rows(number: int) -> None:
     assert text.endswith('\n')
     assert {len(row) for row in rows} == {3}
     assert all(row[2].startswith('GPU-') for row in rows[1:])
-
-
-def test_a_closed_pipe_is_not_an_error() -> None:
-    with program('--demo', '-lms', '20') as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.readline().startswith('index, ')
-        process.stdout.close()
-        assert process.wait(timeout=PATIENCE) == 0
-        assert len(process.stderr.read().splitlines()) == 1
 
 
 GPU = DeviceKey(0)

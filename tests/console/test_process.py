@@ -1,37 +1,51 @@
-"""``nvitop`` as a process: closed streams, full disks, broken bindings, Ctrl-C."""
+"""Commands as processes: closed streams and pipes, full disks, broken bindings, Ctrl-C."""
 
 from __future__ import annotations
 
 import os
 import pathlib
 import shlex
+import signal
 import subprocess
 import sys
+from typing import IO, Mapping
 
 import pytest
 
 from tests.patience import PATIENCE
 
-ROOT = pathlib.Path(__file__).parent.parent
+ROOT = pathlib.Path(__file__).parent.parent.parent
+MODULES = {'nvitop': 'nvitop', 'nvisel': 'nvitop.select'}
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
+needs_dev_full = pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs /dev/full')
 
 
-def run(command: str, path: pathlib.Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run a shell command in which ``nvitop`` means that of this repository."""
-    nvitop = f'{shlex.quote(sys.executable)} -m nvitop'
+def run(
+    command: str,
+    home: pathlib.Path = ROOT,
+    *,
+    stdout: int | IO[str] = subprocess.PIPE,
+    environment: Mapping[str, str] = {},
+) -> subprocess.CompletedProcess[str]:
+    """Run a shell command in which ``nvitop`` and ``nvisel`` mean those of this repository."""
+    for name, module in MODULES.items():
+        command = command.replace(f'{name} ', f'{shlex.quote(sys.executable)} -m {module} ', 1)
     return subprocess.run(
-        ['/bin/sh', '-c', command.replace('nvitop', nvitop, 1)],
+        ['/bin/sh', '-c', command],
         cwd=ROOT,
         env={
             'PATH': os.environ['PATH'],
-            'HOME': str(path),
-            'PYTHONPATH': str(path),
+            'HOME': str(home),
+            'PYTHONPATH': str(home),
             'PYTHONIOENCODING': 'utf-8',
             'COLUMNS': '80',
+            'NVITOP_DEMO': 'workstation',
+            **environment,
         },
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         encoding='utf-8',
         timeout=PATIENCE,
@@ -53,15 +67,55 @@ def test_closed_streams_do_not_crash(streams: str, status: int, error: str) -> N
     assert ('NVITOP' in done.stdout) == (status == 0)
 
 
-@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs /dev/full')
-@pytest.mark.parametrize('buffered', ['', 'PYTHONUNBUFFERED=1 '])
+@needs_dev_full
 @pytest.mark.parametrize(
-    'arguments', ['--help', '--version', 'query --help', '--no-config --print-config']
+    'command',
+    [
+        'nvitop --demo -1',
+        'nvitop --help',
+        'nvitop --version',
+        'PYTHONUNBUFFERED=1 nvitop --help',
+        'nvitop --no-config --print-config',
+        'nvitop query --demo',
+        'nvitop query --help',
+        'nvitop query --list',
+        'nvitop --help-query-gpu',
+        'nvisel --demo',
+    ],
 )
-def test_a_full_disk_is_one_error_message(arguments: str, buffered: str) -> None:
-    done = run(f'{buffered}nvitop {arguments} >/dev/full')
+def test_a_full_disk_is_one_error_message(command: str) -> None:
+    with open('/dev/full', 'w', encoding='utf-8') as full:
+        done = run(command, stdout=full)
     assert done.returncode == 1
-    assert done.stderr.endswith('cannot write to standard output: No space left on device\n')
+    messages = [line for line in done.stderr.splitlines() if 'simulated machine' not in line]
+    (message,) = messages if 'nvisel' not in command else messages[-1:]
+    assert message.endswith(': error: cannot write to standard output: No space left on device')
+
+
+@pytest.mark.parametrize(
+    'command',
+    ['nvitop --demo -1', 'nvitop --help', 'nvitop query --demo -lms 20', 'nvisel --demo -S'],
+)
+def test_a_closed_pipe_is_not_an_error(command: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, 'w') as closed:
+        done = run(command, stdout=closed)
+    assert done.returncode == 0
+    lines = done.stderr.splitlines()
+    assert [one for one in lines if not one.startswith(('nvitop: simulated', 'CUDA_VISIBLE'))] == []
+
+
+@pytest.mark.parametrize('command', ['nvitop -1 --no-config', 'nvitop query', 'nvisel -S'])
+@pytest.mark.parametrize('variable', [False, True])
+def test_an_unknown_scenario_is_status_2(command: str, variable: bool) -> None:
+    demo = 'no-such-scenario'
+    if variable:
+        done = run(command, environment={'NVITOP_DEMO': demo})
+    else:
+        done = run(f'{command} --demo {demo}')
+    assert (done.returncode, done.stdout) == (2, '')
+    assert f": error: there is no scenario '{demo}': use " in done.stderr
     assert done.stderr.count('\n') == 1
 
 
@@ -78,17 +132,12 @@ def test_nothing_is_written_to_the_home_directory(tmp_path: pathlib.Path) -> Non
     assert not list(tmp_path.iterdir())
 
 
-def test_a_closed_pipe_is_not_an_error() -> None:
-    done = run('nvitop --help | true')
-    assert (done.returncode, done.stderr) == (0, '')
-
-
 @pytest.mark.parametrize(
     'text',
     [
         'raise ImportError("boom")',
         'def f(:',
-        'import a_module_that_is_not_there',
+        'import a_module_that_does_not_exist',
         'def nvmlInit(): pass',
         'class NVMLError(Exception): pass',
     ],
@@ -96,8 +145,7 @@ def test_a_closed_pipe_is_not_an_error() -> None:
 def test_a_broken_or_replaced_binding_is_one_message(tmp_path: pathlib.Path, text: str) -> None:
     (tmp_path / 'pynvml.py').write_text(text, encoding='utf-8')
     done = run('nvitop -1', tmp_path)
-    assert done.returncode == 1
-    assert done.stdout == ''
+    assert (done.returncode, done.stdout) == (1, '')
     assert done.stderr.startswith('nvitop: error: The module pynvml ')
     assert done.stderr.count('error:') == 1
     assert 'pip3 install --force-reinstall nvidia-ml-py' in done.stderr
@@ -132,12 +180,7 @@ with simulation.machine('dgx-h100', processes='fixed') as machine:
 """,
         encoding='utf-8',
     )
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / 'hanging.py')],
-        cwd=ROOT,
-        env={'PATH': os.environ['PATH'], 'PYTHONPATH': str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, '', '')
+    environment = {'PYTHONPATH': str(ROOT), 'NVITOP_DEMO': ''}
+    command = f'{shlex.quote(sys.executable)} {shlex.quote(str(tmp_path / "hanging.py"))}'
+    done = run(command, environment=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, '', '')
