@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from typing import IO, Iterator
+from typing import Iterator
 
 import pytest
 
 from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.select import main
-from tests.patience import PATIENCE
+from tests.ran import Ran
 from tests.test_select import MACHINE
 
 
@@ -25,8 +22,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[simulation.Machine]:
         yield running
 
 
-def uuids(*indices: int | tuple[int, int]) -> list[str]:
-    return [Device(index).uuid() for index in indices]
+def nvisel(arguments: str) -> Ran:
+    return Ran(main, *arguments.split())
 
 
 @pytest.mark.parametrize(
@@ -56,80 +53,72 @@ def uuids(*indices: int | tuple[int, int]) -> list[str]:
     ],
 )
 def test_the_chosen_devices_are_printed(
-    machine: simulation.Machine,
-    capfd: pytest.CaptureFixture[str],
-    arguments: str,
-    out: str,
+    machine: simulation.Machine, arguments: str, out: str
 ) -> None:
-    assert main(arguments.split()) == 0
-    assert capfd.readouterr().out == out
+    ran = nvisel(arguments)
+    assert (ran.status, ran.out) == (0, out)
 
 
-def test_uuids_are_printed(machine: simulation.Machine, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(['-O', 'uuid', '-C', '2']) == 0
-    assert capfd.readouterr().out == ','.join(uuids(2, 1)) + '\n'
-
-
-def test_a_mig_device_is_printed_by_uuid(
-    machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert main(['-i', '3']) == 0
-    assert capfd.readouterr().out == uuids((3, 0))[0] + '\n'
-
-
-def test_short_uuids_of_the_environment_are_completed(
+@pytest.mark.parametrize(
+    ('arguments', 'devices'), [('-O uuid -C 2', (2, 1)), ('-i 3', ((3, 0),)), ('-i -S', (1, 0))]
+)
+def test_uuids_are_printed_in_full(
     machine: simulation.Machine,
-    capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
+    arguments: str,
+    devices: tuple[int | tuple[int, int], ...],
 ) -> None:
-    chosen = uuids(1, 0)
-    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', ','.join(uuid[:12] for uuid in chosen))
-    assert main(['-i', '-S', '-O', 'uuid']) == 0
-    assert capfd.readouterr().out == ','.join(chosen) + '\n'
+    visible = ','.join(Device(index).uuid()[:12] for index in (1, 0))
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', visible)
+    ran = nvisel(f'{arguments} -O uuid')
+    expected = ','.join(Device(index).uuid() for index in devices)
+    assert (ran.status, ran.out) == (0, f'{expected}\n')
+    assert ran.err == f'CUDA_VISIBLE_DEVICES="{expected}"\n'  # stdout is not a terminal
 
 
-def test_the_choice_is_shown_on_stderr_if_stdout_is_a_pipe(
-    machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert main(['-0', '-C', '2']) == 0
-    assert capfd.readouterr().err == 'CUDA_VISIBLE_DEVICES="2,1"\n'
-
-
-def test_skipped_devices_are_counted(
-    machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_skipped_devices_are_counted(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetUtilizationRates', 'NOT_SUPPORTED', gpu=0)
     machine.set(gpu=1, lost=True)
-    assert main(['-G', '50']) == 0
-    captured = capfd.readouterr()
-    assert captured.out == '2\n'
-    assert captured.err.splitlines()[1:] == [
+    ran = nvisel('-G 50')
+    assert (ran.status, ran.out) == (0, '2\n')
+    assert ran.err.splitlines()[1:] == [
         'nvisel: warning: 3 devices skipped: the driver does not report a value that is limited',
         'nvisel: warning: 1 device skipped: not responding',
     ]
 
 
-def test_too_few_devices_are_printed_with_status_4(
-    machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert main(['-c', '5']) == 4
-    captured = capfd.readouterr()
-    assert captured.out == '2,1,0\n'
-    assert captured.err.endswith('nvisel: error: not enough devices: 5 required, 3 found\n')
+def test_memory_that_cannot_be_read_fails_limits(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetMemoryInfo*', 'UNKNOWN', gpu=2)
+    ran = nvisel('-f 1GiB')
+    assert (ran.status, ran.out) == (0, '1,0\n')
+    assert '1 device skipped: the driver does not report' in ran.err
+    machine.heal()
+    machine.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED', gpu=2)
+    assert nvisel('-f 1GiB').out == '1,0,2\n'
+
+
+def test_a_gpu_that_may_have_mig_devices_is_not_chosen(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetMigMode', 'UNKNOWN', gpu=1)
+    ran = nvisel('')
+    assert (ran.status, ran.out) == (0, '2,0\n')
+    assert '1 device skipped: not responding' in ran.err
+
+
+def test_too_few_devices_are_printed_with_status_4(machine: simulation.Machine) -> None:
+    ran = nvisel('-c 5')
+    assert (ran.status, ran.out) == (4, '2,1,0\n')
+    assert ran.err.endswith('nvisel: error: not enough devices: 5 required, 3 found\n')
 
 
 def test_a_cuda_error_is_status_3(
-    machine: simulation.Machine,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(value: str) -> None:
         raise RuntimeError('out of order')
 
     monkeypatch.setattr(Device, 'parse_cuda_visible_devices', staticmethod(broken))
-    assert main(['-i', '0']) == 3
-    captured = capfd.readouterr()
-    assert (captured.out, captured.err) == ('', 'nvisel: error: CUDA failed: out of order\n')
+    ran = nvisel('-i 0')
+    assert (ran.status, ran.out, ran.err) == (3, '', 'nvisel: error: CUDA failed: out of order\n')
 
 
 @pytest.mark.parametrize(
@@ -147,68 +136,9 @@ def test_a_cuda_error_is_status_3(
         '-n 1 -c 0',
     ],
 )
-def test_invalid_arguments_are_status_2(
-    machine: simulation.Machine, capfd: pytest.CaptureFixture[str], arguments: str
-) -> None:
-    with pytest.raises(SystemExit) as exit_:
-        main(arguments.split())
-    assert exit_.value.code == 2
-    captured = capfd.readouterr()
-    assert captured.out == ''
-    (line,) = captured.err.splitlines()
+def test_invalid_arguments_are_status_2(machine: simulation.Machine, arguments: str) -> None:
+    ran = nvisel(arguments)
+    assert (ran.status, ran.out) == (2, '')
+    (line,) = ran.err.splitlines()
     assert line.startswith('nvisel: error: ')
     assert machine.calls == {}
-
-
-def run(
-    *arguments: str, scenario: str = 'workstation', stdout: int | IO[str] = subprocess.PIPE
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, '-m', 'nvitop.select', *arguments],
-        env={**os.environ, 'NVITOP_DEMO': scenario},
-        stderr=subprocess.PIPE,
-        stdout=stdout,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-
-
-def test_the_module_is_the_program() -> None:
-    done = run('-S')
-    assert done.returncode == 0
-    assert done.stdout == '0\n'
-    done = run('--version')
-    assert done.stdout.startswith('nvisel ')
-    done = run('--help')
-    assert done.stdout.startswith('usage: nvisel ')
-
-
-def test_demo_simulates_a_machine() -> None:
-    done = run('--demo', 'mig', '-n', '1', scenario='')
-    assert (done.returncode, done.stdout) == (0, '3\n')
-    assert done.stderr.startswith("nvitop: simulated machine 'mig'")
-
-
-def test_memory_that_cannot_be_read_fails_limits(
-    machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
-) -> None:
-    machine.fail('nvmlDeviceGetMemoryInfo*', 'UNKNOWN', gpu=2)
-    assert main(['-f', '1GiB']) == 0
-    captured = capfd.readouterr()
-    assert captured.out == '1,0\n'
-    assert '1 device skipped: the driver does not report' in captured.err
-    machine.heal()
-    machine.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED', gpu=2)
-    assert main(['-f', '1GiB']) == 0
-    assert capfd.readouterr().out == '1,0,2\n'
-
-
-def test_a_gpu_that_may_have_mig_devices_is_not_chosen(
-    machine: simulation.Machine, capfd: pytest.CaptureFixture[str]
-) -> None:
-    machine.fail('nvmlDeviceGetMigMode', 'UNKNOWN', gpu=1)
-    assert main([]) == 0
-    captured = capfd.readouterr()
-    assert captured.out == '2,0\n'
-    assert '1 device skipped: not responding' in captured.err

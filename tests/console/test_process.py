@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shlex
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from tests.patience import PATIENCE
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-MODULES = {'nvitop': 'nvitop', 'nvisel': 'nvitop.select'}
+MODULES = {'nvitop': 'nvitop', 'nvitop.cli': 'nvitop.cli', 'nvisel': 'nvitop.select'}
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
 needs_dev_full = pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs /dev/full')
@@ -28,9 +29,11 @@ def run(
     stdout: int | IO[str] = subprocess.PIPE,
     environment: Mapping[str, str] = {},
 ) -> subprocess.CompletedProcess[str]:
-    """Run a shell command in which ``nvitop`` and ``nvisel`` mean those of this repository."""
-    for name, module in MODULES.items():
-        command = command.replace(f'{name} ', f'{shlex.quote(sys.executable)} -m {module} ', 1)
+    """Run a shell command whose first ``nvitop`` or ``nvisel`` is that of this repository."""
+    name = re.search(r'nvitop(\.cli)?(?= )|nvisel(?= )', command)
+    if name is not None:
+        python = f'{shlex.quote(sys.executable)} -m {MODULES[name.group()]}'
+        command = command[: name.start()] + python + command[name.end() :]
     return subprocess.run(
         ['/bin/sh', '-c', command],
         cwd=ROOT,
@@ -117,6 +120,74 @@ def test_an_unknown_scenario_is_status_2(command: str, variable: bool) -> None:
     assert (done.returncode, done.stdout) == (2, '')
     assert f": error: there is no scenario '{demo}': use " in done.stderr
     assert done.stderr.count('\n') == 1
+
+
+@pytest.mark.parametrize('command', ['nvitop --demo', 'nvitop.cli --demo -1'])
+def test_a_report_goes_to_stdout_and_nothing_to_stderr(command: str) -> None:
+    done = run(command)
+    assert (done.returncode, done.stderr) == (0, '')
+    assert 'SIMULATED: dgx-h100' in done.stdout
+    assert done.stdout.count('H100 80GB HBM3') == 8
+    assert '\x1b' not in done.stdout
+
+
+def test_nvisel_chooses_on_a_simulated_machine() -> None:
+    done = run('nvisel --demo mig -n 1')
+    assert (done.returncode, done.stdout) == (0, '3\n')
+    assert done.stderr.startswith("nvitop: simulated machine 'mig'")
+
+
+@pytest.mark.parametrize(
+    'environment',
+    [
+        {'PYTHONIOENCODING': 'ascii'},
+        {
+            'LC_ALL': 'C',
+            'PYTHONUTF8': '0',
+            'PYTHONCOERCECLOCALE': '0',
+            'PYTHONIOENCODING': 'latin-1',
+        },
+    ],
+)
+def test_output_without_unicode_is_ascii(environment: dict[str, str]) -> None:
+    done = run('nvitop --demo -1', environment=environment)
+    assert (done.returncode, done.stderr) == (0, '')
+    assert done.stdout.isascii()
+    assert '+----' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ('option', 'environment', 'colored'),
+    [
+        ('--force-color', {}, True),
+        ('', {'FORCE_COLOR': '1'}, True),
+        ('', {'FORCE_COLOR': '1', 'NO_COLOR': '1'}, False),
+    ],
+)
+def test_colors_can_be_forced_and_disabled(
+    option: str, environment: dict[str, str], colored: bool
+) -> None:
+    assert ('\x1b[' in run(f'nvitop --demo -1 {option}', environment=environment).stdout) == colored
+
+
+def test_no_driver_is_explained_in_one_message() -> None:
+    done = run('nvitop -1', environment={'LD_LIBRARY_PATH': '', 'NVITOP_DEMO': ''})
+    if done.returncode == 0:
+        pytest.fail('this machine has a GPU driver: the test needs one without')
+    assert (done.returncode, done.stdout) == (1, '')
+    assert done.stderr.count('nvitop: error: ') == 1
+    assert 'libnvidia-ml' in done.stderr
+    assert 'Traceback' not in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists('/proc/self/comm'), reason='needs names of processes')
+@pytest.mark.parametrize('shell', ['', 'sh -c '])
+def test_watch_is_recognized(tmp_path: pathlib.Path, shell: str) -> None:
+    watch = tmp_path / 'watch'
+    watch.symlink_to('/bin/sh')
+    script = f'{shell}"nvitop --demo -1; true"; true' if shell else 'nvitop --demo -1; true'
+    done = run(f"{shlex.quote(str(watch))} -c '{script}'")
+    assert done.stderr.count('without watch') == 1
 
 
 @pytest.mark.parametrize('home', ['-u HOME', 'HOME=', 'HOME=/dev/null', 'HOME=/nonexistent'])

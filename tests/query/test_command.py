@@ -26,6 +26,7 @@ from nvitop.query.command import find_problems, main
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
 from tests.patience import PATIENCE
 from tests.query.schema_check import violations
+from tests.ran import Ran
 
 
 @pytest.fixture
@@ -35,33 +36,20 @@ def machine() -> Iterator[simulation.Machine]:
         yield running
 
 
-class Ran:
-    """Output and exit status of one run of the command."""
-
-    def __init__(self, *arguments: str, run: Any = main, **options: Any) -> None:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                self.status = run(list(arguments), **options)
-            except SystemExit as leave:
-                self.status = leave.code
-        self.out, self.err = out.getvalue(), err.getvalue()
-
-
 def test_csv(machine: simulation.Machine) -> None:
-    ran = Ran('--gpu=index,power.draw,temperature.gpu', '-i', '0', '2')
+    ran = Ran(main, '--gpu=index,power.draw,temperature.gpu', '-i', '0', '2')
     assert ran.out == ('index, power.draw [W], temperature.gpu\n0, 100.50 W, 40\n2, 100.50 W, 40\n')
     assert (ran.status, ran.err) == (0, '')
 
 
 def test_default_columns(machine: simulation.Machine) -> None:
-    ran = Ran()
+    ran = Ran(main)
     assert ran.out.splitlines()[0] == (
         'index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], '
         'temperature.gpu, power.draw [W]'
     )
     assert len(ran.out.splitlines()) == 9
-    assert Ran('--gpu').out == ran.out
+    assert Ran(main, '--gpu').out == ran.out
 
 
 @pytest.mark.parametrize(
@@ -76,16 +64,16 @@ def test_default_columns(machine: simulation.Machine) -> None:
 def test_options_of_nvidia_smi_are_accepted(
     machine: simulation.Machine, arguments: list[str]
 ) -> None:
-    ran = Ran(*arguments, run=nvitop)
+    ran = Ran(nvitop, *arguments)
     assert (ran.out, ran.status, ran.err) == ('1, 50\n', 0, '')
 
 
 def test_compute_apps(machine: simulation.Machine) -> None:
-    ran = Ran('--query-compute-apps=pid,used_memory,gpu_uuid', '--format=csv', run=nvitop)
+    ran = Ran(nvitop, '--query-compute-apps=pid,used_memory,gpu_uuid', '--format=csv')
     assert ran.out.startswith('pid, used_gpu_memory [MiB], gpu_uuid\n')
     assert re.search(r'^\d+, \d+ MiB, GPU-', ran.out, re.MULTILINE)
     listed = len(ran.out.splitlines()) - 1
-    everything = Ran('--processes=type', '--format=csv,noheader').out.split()
+    everything = Ran(main, '--processes=type', '--format=csv,noheader').out.split()
     assert listed == sum(kind != 'G' for kind in everything) > 0
 
 
@@ -111,7 +99,7 @@ memory_utilization = 20
 def run_lists(*arguments: str) -> Ran:
     scenario = simulation.parse_scenario(LISTS, name='lists')
     with simulation.machine(scenario, processes='fixed'):
-        return Ran(*arguments, run=nvitop)
+        return Ran(nvitop, *arguments)
 
 
 def test_supported_clocks() -> None:
@@ -158,22 +146,22 @@ def test_remapped_rows(machine: simulation.Machine) -> None:
     names = (
         'gpu_bus_id,remapped_rows.correctable,remapped_rows.failure,remapped_rows.histogram.high'
     )
-    ran = Ran(f'--query-remapped-rows={names}', '--format=csv', '-i', '0', run=nvitop)
+    ran = Ran(nvitop, f'--query-remapped-rows={names}', '--format=csv', '-i', '0')
     header, row = ran.out.splitlines()
     assert header == names.replace(',', ', ')
     assert row == f'{Device(0).bus_id()}, 3, No, 3'
 
 
 def test_several_tables_in_one_document(machine: simulation.Machine) -> None:
-    ran = Ran('--gpu=index', '--query-supported-clocks=memory', '--format=json', '-i', '0')
+    ran = Ran(main, '--gpu=index', '--query-supported-clocks=memory', '--format=json', '-i', '0')
     assert {'devices', 'supported_clocks'} < set(json.loads(ran.out))
-    ran = Ran('--gpu=index', '--query-supported-clocks=memory', '--format=table', '-i', '0')
+    ran = Ran(main, '--gpu=index', '--query-supported-clocks=memory', '--format=table', '-i', '0')
     first, second = ran.out.split('\n\n')
     assert (first.split(), second.split()[0]) == (['index', '0'], 'memory')
 
 
 def test_json(machine: simulation.Machine) -> None:
-    ran = Ran('--gpu=index,power.draw', '--processes=pid', '--format=json', '-i', '7')
+    ran = Ran(main, '--gpu=index,power.draw', '--processes=pid', '--format=json', '-i', '7')
     made = json.loads(ran.out)
     assert made['simulated'] == 'dgx-h100'
     assert made['devices'] == [{'index': 7, 'power_usage': 100.5}]
@@ -188,7 +176,7 @@ def test_json(machine: simulation.Machine) -> None:
     ],
 )
 def test_all(machine: simulation.Machine, arguments: list[str], tables: set[str]) -> None:
-    made = json.loads(Ran(*arguments).out)
+    made = json.loads(Ran(main, *arguments).out)
     assert tables <= set(made)
     assert len(made['processes'][0]) > 20
     assert len(made['devices'][0]) == (
@@ -198,10 +186,10 @@ def test_all(machine: simulation.Machine, arguments: list[str], tables: set[str]
 
 def test_all_of_csv_is_one_table(machine: simulation.Machine) -> None:
     for arguments in (['--all'], ['--gpu=all']):
-        header, *rows = Ran(*arguments).out.splitlines()
+        header, *rows = Ran(main, *arguments).out.splitlines()
         assert header.startswith('timestamp, driver_version, ')
         assert len(rows) == 8
-    assert Ran('--all', '--processes=pid').out.startswith('pid\n')
+    assert Ran(main, '--all', '--processes=pid').out.startswith('pid\n')
 
 
 @pytest.mark.parametrize(
@@ -237,7 +225,7 @@ def test_invalid_arguments_are_status_2(
     machine: simulation.Machine, arguments: list[str], message: str, tmp_path: pathlib.Path
 ) -> None:
     path = tmp_path / 'rows'
-    ran = Ran(*arguments, '-f', str(path))
+    ran = Ran(main, *arguments, '-f', str(path))
     assert (ran.status, ran.out) == (2, '')
     (line,) = ran.err.splitlines()
     assert line.startswith('nvitop query: error: ')
@@ -256,24 +244,24 @@ def test_invalid_arguments_are_status_2(
 def test_unknown_devices_are_status_2(
     machine: simulation.Machine, arguments: list[str], message: str
 ) -> None:
-    ran = Ran(*arguments)
+    ran = Ran(main, *arguments)
     assert (ran.status, ran.out) == (2, '')
     assert ran.err.startswith(f'nvitop query: error: {message}')
 
 
 def test_a_lost_gpu_has_a_row_and_a_reason(machine: simulation.Machine) -> None:
     machine.set(gpu=3, lost=True)
-    ran = Ran('--gpu=index,power.draw,status', '-i', '2', '3', '--format=csv,noheader')
+    ran = Ran(main, '--gpu=index,power.draw,status', '-i', '2', '3', '--format=csv,noheader')
     assert ran.out == '2, 100.50 W, ok\n3, [N/A], lost\n'
     assert ran.err == 'nvitop query: warning: GPU 3: GPU is lost\n'
     assert ran.status == 0
-    ran = Ran('--gpu=index', '-i', '3', '--format=csv,noheader')
+    ran = Ran(main, '--gpu=index', '-i', '3', '--format=csv,noheader')
     assert (ran.out, ran.status) == ('3\n', 1)
 
 
 def test_a_machine_without_gpus_is_status_1() -> None:
     with simulation.machine('empty'):
-        ran = Ran('--gpu=index', '--format=json')
+        ran = Ran(main, '--gpu=index', '--format=json')
     assert ran.status == 1
     assert json.loads(ran.out)['devices'] == []
     assert ran.err == 'nvitop query: warning: no GPU found: the driver works but reports none\n'
@@ -281,13 +269,13 @@ def test_a_machine_without_gpus_is_status_1() -> None:
 
 def test_a_failed_process_list_is_reported(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'NO_PERMISSION', gpu=0)
-    ran = Ran('--processes=pid', '-i', '0')
+    ran = Ran(main, '--processes=pid', '-i', '0')
     assert ran.err == 'nvitop query: warning: device 0: processes: Insufficient Permissions\n'
 
 
 def test_a_hung_gpu_does_not_block_the_others(machine: simulation.Machine) -> None:
     machine.hang('nvmlDeviceGetPowerUsage', gpu=1)
-    ran = Ran('--gpu=index,power.draw,status', '-i', '0,1,2', '--format=csv,noheader')
+    ran = Ran(main, '--gpu=index,power.draw,status', '-i', '0,1,2', '--format=csv,noheader')
     machine.release()
     assert ran.out == '0, 100.50 W, ok\n1, [N/A], timed out\n2, 100.50 W, ok\n'
     assert ran.err.startswith('nvitop query: warning: GPU 1: no response for ')
@@ -319,7 +307,7 @@ class Loop:
 
 def test_a_loop_keeps_its_period(machine: simulation.Machine) -> None:
     loop = Loop(machine, [0.3, 0.999, 1.2, 0.0, 7.5])
-    ran = Ran('--gpu=index', '-i', '0', '-l', '1', clock=loop.clock, sleep=loop.sleep)
+    ran = Ran(main, '--gpu=index', '-i', '0', '-l', '1', clock=loop.clock, sleep=loop.sleep)
     # A measurement of 1.2 s skips one turn, one of 7.5 s skips seven.
     assert loop.turns == [1, 2, 3, 5, 6, 14]
     assert ran.out == 'index\n' + '0\n' * 6
@@ -329,10 +317,10 @@ def test_a_loop_keeps_its_period(machine: simulation.Machine) -> None:
 def test_a_loop_of_milliseconds(machine: simulation.Machine) -> None:
     for arguments in (['-lms', '250'], ['-lms=250'], ['--loop-ms=250'], ['-l', '.25'], ['-l=0.25']):
         loop = Loop(machine, [0.0])
-        Ran('-i', '0', *arguments, clock=loop.clock, sleep=loop.sleep)
+        Ran(main, '-i', '0', *arguments, clock=loop.clock, sleep=loop.sleep)
         assert loop.turns == [0.25, 0.5]
     loop = Loop(machine, [])
-    Ran('-i', '0', '-l', clock=loop.clock, sleep=loop.sleep)
+    Ran(main, '-i', '0', '-l', clock=loop.clock, sleep=loop.sleep)
     assert loop.turns == [5.0]
 
 
@@ -347,7 +335,7 @@ def test_a_problem_is_reported_once_while_it_lasts(machine: simulation.Machine) 
         loop.now += 70.0  # lost GPUs are retried at most once a minute
         loop.sleep(seconds)
 
-    ran = Ran('--gpu=status', '-i', '0', '-l', '1', '--format=csv,noheader', clock=loop.clock,
+    ran = Ran(main, '--gpu=status', '-i', '0', '-l', '1', '--format=csv,noheader', clock=loop.clock,
               sleep=sleep)  # fmt: skip
     assert ran.out.split() == ['ok', 'lost', 'lost', 'ok', 'lost']
     assert ran.err == 'nvitop query: warning: GPU 0: GPU is lost\n' * 2
@@ -356,7 +344,7 @@ def test_a_problem_is_reported_once_while_it_lasts(machine: simulation.Machine) 
 def test_json_lines_in_a_file(machine: simulation.Machine, tmp_path: pathlib.Path) -> None:
     loop = Loop(machine, [0.0] * 2)
     path = tmp_path / 'rows.jsonl'
-    ran = Ran('--gpu=index', '--format=jsonl', '-l', '1', '-f', str(path), clock=loop.clock,
+    ran = Ran(main, '--gpu=index', '--format=jsonl', '-l', '1', '-f', str(path), clock=loop.clock,
               sleep=loop.sleep)  # fmt: skip
     assert ran.out == ''
     lines = [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
@@ -367,7 +355,7 @@ def test_json_lines_in_a_file(machine: simulation.Machine, tmp_path: pathlib.Pat
 
 
 def test_list_shows_names_of_nvitop(machine: simulation.Machine) -> None:
-    ran = Ran('--list')
+    ran = Ran(main, '--list')
     assert re.search(r'^ +memory_used +memory\.used +B +memory allocated', ran.out, re.MULTILINE)
     assert re.search(r'^ +gpu_memory +used_gpu_memory +B +device memory', ran.out, re.MULTILINE)
     assert re.search(r'^ +ecc_pending +ecc\.mode\.pending ', ran.out, re.MULTILINE)
@@ -377,16 +365,16 @@ def test_list_shows_names_of_nvitop(machine: simulation.Machine) -> None:
 
 
 def test_help_query_shows_names_of_nvidia_smi() -> None:
-    ran = Ran('--help-query-gpu', run=nvitop)
+    ran = Ran(nvitop, '--help-query-gpu')
     assert re.search(r'^ +clocks\.current\.sm or clocks\.sm +MHz ', ran.out, re.MULTILINE)
     assert 'bar1' not in ran.out
-    ran = Ran('--help-query-compute-apps', run=nvitop)
+    ran = Ran(nvitop, '--help-query-compute-apps')
     assert re.search(r'^ +used_gpu_memory or used_memory +MiB ', ran.out, re.MULTILINE)
     assert 'process_name or name' in ran.out
-    ran = Ran('--help-query-supported-clocks', '--help-query-retired-pages', run=nvitop)
+    ran = Ran(nvitop, '--help-query-supported-clocks', '--help-query-retired-pages')
     assert re.search(r'^ +graphics or gr +MHz ', ran.out, re.MULTILINE)
     assert 'fields for --query-retired-pages=' in ran.out
-    ran = Ran('--help-query-remapped-rows', run=nvitop)
+    ran = Ran(nvitop, '--help-query-remapped-rows')
     assert 'remapped_rows.histogram.partial' in ran.out
     assert 'gpu_uuid' in ran.out
 
@@ -412,7 +400,7 @@ def test_the_program_simulates_a_machine(tmp_path: pathlib.Path) -> None:
 
 
 def test_an_output_file_that_cannot_be_created_is_status_1(machine: simulation.Machine) -> None:
-    ran = Ran('-f', '/nonexistent/rows')
+    ran = Ran(main, '-f', '/nonexistent/rows')
     assert ran.status == 1
     message = 'cannot write to /nonexistent/rows: No such file or directory'
     assert ran.err == f'nvitop query: error: {message}\n'
