@@ -7,7 +7,6 @@ import gc
 import importlib
 import os
 import pickle
-import shlex
 import signal
 import subprocess
 import sys
@@ -19,8 +18,7 @@ from typing import Any, Iterator, cast
 import psutil
 import pytest
 
-from nvitop.api.process import GpuProcess, HostProcess, command_join, linux, procfs
-from nvitop.api.process.command import quote_posix, quote_windows
+from nvitop.api.process import GpuProcess, HostProcess, linux, procfs
 from nvitop.api.utils import NA, GiB, NaType, Snapshot
 from nvitop.platforms import users
 from tests.patience import PATIENCE, wait_until
@@ -94,69 +92,11 @@ def gone_pid() -> int:
     return process.pid
 
 
-# command_join
-
-
 @pytest.mark.parametrize(
     'module', ['command', 'facts', 'gpuprocess', 'hostprocess', 'linux', 'procfs']
 )
 def test_the_examples_of_the_documentation_are_true(module: str) -> None:
     assert not doctest.testmod(importlib.import_module(f'nvitop.api.process.{module}')).failed
-
-
-ARGUMENTS = [
-    ['python3', '-c', 'print("a b")', ''],
-    ['a', "it's", '$HOME', 'x;y', 'a\nb', '*', '~'],
-    ['/bin/ls', '--color=auto', 'a,b', 'user@host:/path', '50%+1'],
-    ['ü', '日本語', 'a b'],
-]
-
-
-@pytest.mark.parametrize('arguments', ARGUMENTS)
-def test_command_join_is_taken_apart_by_a_shell_again(arguments: list[str]) -> None:
-    text = ' '.join(map(quote_posix, arguments))
-    assert shlex.split(text) == arguments
-    if psutil.POSIX:
-        assert command_join(arguments) == text
-
-
-def test_command_join_quotes_only_what_needs_it() -> None:
-    assert command_join(['python3', '-m', 'train', '--lr=1e-3']) == 'python3 -m train --lr=1e-3'
-    assert command_join(iter(['a', 'b'])) == 'a b'
-    assert command_join([]) == ''
-
-
-def test_command_join_leaves_titles_alone() -> None:
-    assert command_join(['sshd: alice [priv]']) == 'sshd: alice [priv]'
-    assert command_join(['ray::IDLE']) == 'ray::IDLE'
-    assert command_join(['']) == ''
-    assert command_join(['/no/such file']) == '/no/such file'
-
-
-@pytest.mark.skipif(sys.platform == 'win32', reason='quotes as POSIX does')
-def test_command_join_quotes_a_single_existing_program(tmp_path: Any) -> None:
-    program = tmp_path / 'my program'
-    program.touch()
-    assert command_join([str(program)]) == f"'{program}'"
-    assert command_join(['/bin/sh']) == '/bin/sh'
-
-
-@pytest.mark.parametrize(
-    ('argument', 'quoted'),
-    [
-        ('plain', 'plain'),
-        ('C:\\dir\\x.exe', 'C:\\dir\\x.exe'),
-        ('', '""'),
-        ('a b', '"a b"'),
-        ('say "hi"', '"say \\"hi\\""'),
-        ('back\\ slash\\', '"back\\ slash\\\\"'),
-        ('a\\"b', '"a\\\\\\"b"'),
-    ],
-)
-def test_windows_quoting_is_that_of_the_c_runtime(argument: str, quoted: str) -> None:
-    assert quote_windows(argument) == quoted
-    if quoted.startswith('"'):
-        assert subprocess.list2cmdline([argument]) in (quoted, quoted.strip('"'))
 
 
 # procfs
@@ -517,7 +457,6 @@ def test_proc_and_psutil_agree(
         quick, slow = linux.LinuxProcess(pid).facts(), other_platform(pid).facts()
         for name in ('is_running', 'username', 'name', 'cmdline'):
             assert getattr(quick, name) == getattr(slow, name), name
-        assert quick.cpu_percent == pytest.approx(slow.cpu_percent, abs=5, rel=0.1)
         assert quick.create_time == pytest.approx(slow.create_time, abs=1)
         assert quick.host_memory == pytest.approx(slow.host_memory, rel=0.5)
         assert quick.memory_percent == pytest.approx(slow.memory_percent, rel=0.5)

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 
 def command_join(cmdline: Iterable[str]) -> str:
-    """Join the arguments of a program to one text, quoted for the system's shell.
+    """Join the arguments of a program to one line of text, quoted for the system's shell.
 
-    A single argument that is not an existing absolute path is returned as it is: it is a title that
-    the process gave itself (``sshd: alice [priv]``), not a program name with spaces.
+    Control characters and other characters that are not printable are escaped like in Python
+    (``\\n``, ``\\x1b``). All other arguments can be read back with :func:`shlex.split`.
 
-    >>> command_join(['python3', '-c', 'print(1)', ''])
-    "python3 -c 'print(1)' ''"
+    A single argument that is not the path of an existing file is not quoted: it is a title that the
+    process gave itself (``sshd: alice [priv]``), not a program name with spaces.
+
+    >>> command_join(['python3', '-c', 'print(1)', 'x y'])
+    'python3 -c "print(1)" "x y"'
     >>> command_join(['ray::IDLE worker'])
     'ray::IDLE worker'
     """
@@ -31,25 +34,34 @@ def command_join(cmdline: Iterable[str]) -> str:
 # The same few processes are listed every second.
 @functools.lru_cache(maxsize=1024)
 def _join(cmdline: tuple[str, ...]) -> str:
-    if len(cmdline) == 1 and not (os.path.isabs(cmdline[0]) and os.path.exists(cmdline[0])):
-        return cmdline[0]
+    if len(cmdline) == 1 and not (os.path.isabs(cmdline[0]) and os.path.isfile(cmdline[0])):
+        return _escape(cmdline[0])
     return ' '.join(map(quote, cmdline))
 
 
-_NOT_PLAIN_POSIX = re.compile(r'[^\w@%+=:,./-]', re.ASCII)
-_NOT_PLAIN_WINDOWS = r'[^\w@+=:,./\\-]'
+#: Characters and starts of arguments that must be quoted for :func:`shlex.split` or a shell.
+_SPECIAL_POSIX = re.compile(r'[\s\'"\\$`();<>|&]|\A#|\A\Z')
+_PLAIN_WINDOWS = re.compile(r'[\w@+=:,./\\-]+', re.ASCII)
 
 
 def quote_posix(argument: str) -> str:
-    """Quote one argument for a POSIX shell."""
-    if argument and not _NOT_PLAIN_POSIX.search(argument):
+    """Quote one argument for a POSIX shell, in double quotes if it reads the same in them."""
+    if not argument.isprintable():
+        return '"' + _escape(re.sub(r'[\\"$`]', r'\\\g<0>', argument)) + '"'
+    if not _SPECIAL_POSIX.search(argument):
         return argument
-    return "'" + argument.replace("'", "'\"'\"'") + "'"
+    needs_single = '$' in argument or '`' in argument
+    if "'" in argument and not needs_single:
+        return '"' + argument.replace('\\', '\\\\').replace('"', '\\"') + '"'
+    if needs_single or '"' in argument or '\\' in argument:
+        return "'" + argument.replace("'", "'\"'\"'") + "'"
+    return f'"{argument}"'
 
 
 def quote_windows(argument: str) -> str:
     """Quote one argument as Windows programs parse their command line."""
-    if argument and not re.search(_NOT_PLAIN_WINDOWS, argument, re.ASCII):
+    argument = _escape(argument)
+    if _PLAIN_WINDOWS.fullmatch(argument):
         return argument
     # Backslashes are literal unless a double quote follows them.
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)
@@ -57,6 +69,19 @@ def quote_windows(argument: str) -> str:
 
 
 quote = quote_windows if WINDOWS else quote_posix
+
+
+def _escape(text: str) -> str:
+    """Replace characters that are not printable by escape sequences."""
+    if text.isprintable():
+        return text
+    return ''.join(char if char.isprintable() else _escape_sequence(char) for char in text)
+
+
+def _escape_sequence(char: str) -> str:
+    if '\udc80' <= char <= '\udcff':  # a byte that is not UTF-8
+        return f'\\x{ord(char) - 0xDC00:02x}'
+    return char.encode('unicode_escape').decode()
 
 
 # The public path, as shown in reprs, pickles and the documentation.
