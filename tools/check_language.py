@@ -38,8 +38,6 @@ PENDING = (
     'tests/api/',
     # tests: sampling
     'tests/sampling/',
-    # tests: monitor
-    'tests/gui/',
     # tests: simulation
     # tests: documents
     # benchmarks

@@ -323,16 +323,6 @@ def test_answer_counts_after_the_dialog_was_visible_for_half_a_second(
     assert sent.dialog is None
 
 
-def test_keys_without_a_pause_never_confirm() -> None:
-    state = after(asked(), FrameDrawn(100.0))
-    for i in range(1, 100):
-        now = 100.0 + 0.4 * i
-        events = (InputAwaited(now), ClockTicked(now, 0.0), KeyPressed(('Enter', 'z')[i % 2]))
-        state, effects = update_all(state, events)
-        assert effects == ()
-    assert not dialog_of(state).is_ready
-
-
 def test_arrows_choose_a_button_without_delaying_the_answer() -> None:
     state = pressed(after(asked('T'), FrameDrawn(100.0)), 'Right', 'Right', 'Left')
     state = after(state, InputAwaited(100.5), ClockTicked(100.5, 0.0))

@@ -325,41 +325,11 @@ def test_bars_shrink_for_names(name: int) -> None:
     assert {*range(200, 251)} <= {*whole}
 
 
-def test_places_of_the_default_columns() -> None:
-    placed = {p.column.name: (p.x, p.width) for p in place_columns(DEFAULT_COLUMNS, 79, {})}
-    assert placed == {
-        'gpu': (1, 4),
-        'pid': (6, 7),
-        'type': (14, 1),
-        'user': (16, 7),
-        'gpu_memory': (24, 8),
-        'sm': (33, 3),
-        'gmbw': (37, 5),
-        'cpu': (43, 5),
-        'memory': (49, 5),
-        'time': (56, 4),
-        'command': (62, 15),
-    }
-
-
 def test_wide_value_takes_room_from_the_command() -> None:
     usual = place_columns(DEFAULT_COLUMNS, 100, {})
     wide = place_columns(DEFAULT_COLUMNS, 100, {'pid': 10, 'time': 3})
     moved = [(w.x - u.x, w.width - u.width) for u, w in zip(usual, wide)]
     assert moved == [(0, 0), (0, 3)] + [(3, 0)] * 8 + [(3, -3)]
-
-
-@pytest.mark.parametrize(
-    ('width', 'names'),
-    [
-        (40, ('gpu', 'pid', 'gpu_memory', 'sm', 'command')),
-        (60, ('gpu', 'pid', 'type', 'user', 'gpu_memory', 'sm', 'cpu', 'command')),
-        (78, DEFAULT_COLUMNS),
-    ],
-)
-def test_narrow_screen_drops_columns(width: int, names: tuple[str, ...]) -> None:
-    placed = place_columns(DEFAULT_COLUMNS, width, {})
-    assert tuple(place.column.name for place in placed) == names
 
 
 def test_hidden_command_takes_no_room() -> None:

@@ -10,7 +10,7 @@ from nvitop.gui.model.effects import ReadEnvironment, RingBell
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import EnvironmentRead, SignalSent
-from nvitop.gui.state.keymap import USUAL
+from nvitop.gui.state.keymap import USUAL, Keymap
 from nvitop.gui.state.lines import current_line, line_count
 from tests.gui.driving import KEYS, MANY, TREE, after, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES, with_families
@@ -107,6 +107,15 @@ def test_key_whose_need_is_not_met_shows_why(keys: str, notices: list[str]) -> N
     *before, last = keys.split()
     state, effects = press(pressed(state_of(with_families(MANY)), *before), last)
     assert (texts(state), effects) == (notices, (RingBell(),))
+
+
+def test_first_binding_whose_needs_are_met_gets_the_key() -> None:
+    metrics = next(binding for binding in BINDINGS if binding.opens is Screen.METRICS)
+    users = metrics._replace(opens=Screen.USERS, needs=())
+    state = state_of(MANY)._replace(keymap=Keymap([metrics, users]))
+    assert pressed(state, 'Enter').screen is Screen.USERS
+    selected = state._replace(main=state.main._replace(selected=state.rows[0].key))
+    assert pressed(selected, 'Enter').screen is Screen.METRICS
 
 
 def test_signal_is_refused_with_the_reason() -> None:

@@ -23,7 +23,6 @@ from nvitop.gui.state.ordering import (
     sort_processes,
 )
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
-from tests.gui.driving import MANY, pressed, state_of
 
 
 def process(pid: int, gpu: int = 0, **fields: Any) -> ProcessSample:
@@ -118,23 +117,3 @@ def test_successive_processes_on_a_gpu_and_its_mig_devices_are_a_group() -> None
     listed = [ProcessSample(ProcessKey(i, 1.0, key)) for i, key in enumerate(keys)]
     assert group_sizes(listed) == (3, 1, 1)
     assert group_sizes([]) == ()
-
-
-@pytest.mark.parametrize(
-    ('keys', 'sort'),
-    [
-        ('o p', Sort('pid')),
-        ('o g', Sort('gpu_memory')),
-        ('o G', Sort('gpu_memory', reverse=True)),
-        ('.', Sort('pid')),
-        (',', Sort('time')),
-        ('. .', Sort('username')),
-        ('/', Sort('natural', reverse=True)),
-        ('o x', Sort()),
-        ('o Esc', Sort()),
-    ],
-)
-def test_keys_sort(keys: str, sort: Sort) -> None:
-    state = pressed(state_of(MANY), *keys.split())
-    assert (state.main.sort, state.prefix) == (sort, '')
-    assert state.rows == tuple(sort_processes(MANY.processes, sort))

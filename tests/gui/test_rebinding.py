@@ -47,12 +47,7 @@ def test_bindings_with_the_same_name_have_the_same_action() -> None:
     assert next(iter(USUAL_KEYS)) == 'quit'
     assert {'open-tree', 'kill', 'sort-by-pid', 'sort-by-pid-reversed'} <= set(USUAL_KEYS)
     assert USUAL_KEYS['back'] == ('Esc', 'q', 'Q')
-
-
-def test_no_configured_keys_change_nothing() -> None:
-    keymap, problems = rebind({})
-    assert problems == ()
-    assert keymap.bindings == BINDINGS
+    assert rebound().bindings == BINDINGS
 
 
 def test_configured_key_replaces_the_default_one() -> None:

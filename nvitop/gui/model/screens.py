@@ -33,7 +33,7 @@ class ScreenSpec(NamedTuple):
     bottom: int = 0
     #: Whether one of its lines can be current. A list without a cursor is only scrolled.
     has_cursor: bool = True
-    #: Whether its lines are processes that can be selected, tagged and signalled.
+    #: Whether its lines are processes that can be selected, tagged and signaled.
     selects_processes: bool = False
     #: Whether the filter restricts it.
     is_filtered: bool = False

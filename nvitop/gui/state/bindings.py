@@ -68,7 +68,7 @@ class Need(enum.Enum):
     PROCESS = enum.auto()
     #: No process that is selected but hidden by the filter.
     NOT_HIDDEN = enum.auto()
-    #: A process that may be signalled, which there is never with ``--readonly``.
+    #: A process that may be signaled, which there is never with ``--readonly``.
     TARGET = enum.auto()
 
 

@@ -54,20 +54,20 @@ class ProblemCount(NamedTuple):
 class ProblemLine(NamedTuple):
     """A line of the problems screen: a problem that several subjects may share."""
 
-    #: For people: ``'devices 0-7'``.
+    #: Text: ``'devices 0-7'``.
     subject: str
     what: str
     reason: str
     kind: ProblemKind
     first: float
     last: float
-    #: The most of any subject.
+    #: The highest count of any subject.
     times: int
     is_current: bool
 
     @property
     def is_failure(self) -> bool:
-        """Whether something fails or failed."""
+        """Whether it is a failure, as in :attr:`nvitop.sampling.types.Problem.is_failure`."""
         return self.kind not in NO_FAILURES
 
 

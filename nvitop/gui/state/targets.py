@@ -17,7 +17,7 @@ from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, Proc
 NO_DEVICE = DeviceKey(-1)
 #: Note in the line of a target → words that follow the number of such targets.
 NOTES = {'hidden': 'hidden by the filter', 'no longer listed': 'no longer listed'}
-#: Status of a process → why it cannot be signalled.
+#: Status of a process → why it cannot be signaled.
 _OUT_OF_REACH = {
     'gone': 'there is no process {}',
     'foreign': '{} is in another PID namespace',
