@@ -67,9 +67,10 @@ def test_bundled_scenario_lists_its_gpus(name: str, start: Callable[..., object]
     start(name, processes='none')
     scenario = simulation.load(name)
     assert scenario.description
-    names = [text(pynvml.nvmlDeviceGetName(handle(index))) for index in range(len(scenario.gpus))]
-    assert names == [gpu.values['name'] for gpu in scenario.gpus]
-    assert pynvml.nvmlDeviceGetCount() == len(names)
+    assert pynvml.nvmlDeviceGetCount() == len(scenario.gpus)
+    for index, gpu in enumerate(scenario.gpus):
+        if (name, index) != ('faults', 1):  # a lost GPU
+            assert text(pynvml.nvmlDeviceGetName(handle(index))) == gpu.values['name']
 
 
 def test_scenario_examples_load() -> None:

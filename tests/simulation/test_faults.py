@@ -10,6 +10,8 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libcuda
+from nvitop.api.device import Device
+from nvitop.api.utils import NA
 from tests.patience import PATIENCE, wait_until
 from tests.simulation.conftest import handle, text
 
@@ -183,16 +185,16 @@ def test_set_changes_values_of_a_mig_device(start: Start) -> None:
 
 def test_lost_gpu_comes_back(start: Start) -> None:
     machine = start('faults')
-    device = handle(1)
-    machine.advance(30.0)
-    for question in (pynvml.nvmlDeviceGetName, pynvml.nvmlDeviceGetPowerUsage):
-        with pytest.raises(pynvml.NVMLError_GpuIsLost):
-            question(device)
+    assert pynvml.nvmlDeviceGetCount() == 8
     with pytest.raises(pynvml.NVMLError_GpuIsLost):
         handle(1)
-    assert pynvml.nvmlDeviceGetCount() == 8
-    machine.advance(180.0)
+    machine.advance(60.0)
+    device = handle(1)
     assert text(pynvml.nvmlDeviceGetName(device)) == 'NVIDIA H100 80GB HBM3'
+    machine.advance(120.0)
+    for getter in (pynvml.nvmlDeviceGetName, pynvml.nvmlDeviceGetPowerUsage):
+        with pytest.raises(pynvml.NVMLError_GpuIsLost):
+            getter(device)
 
 
 def test_previous_values_return_after_an_event(start: Start) -> None:
@@ -217,7 +219,7 @@ def test_previous_values_return_after_an_event(start: Start) -> None:
 
 def test_gpu_with_impossible_values_recovers(start: Start) -> None:
     machine = start('faults')
-    machine.advance(76.0)
+    machine.advance(60.0)
     assert pynvml.nvmlDeviceGetMemoryInfo(handle(6)).used >> 30 == 40
     assert pynvml.nvmlDeviceGetUtilizationRates(handle(6)).gpu > 40
     assert pynvml.nvmlDeviceGetPowerUsage(handle(6)) > 300_000
@@ -254,3 +256,14 @@ def test_functions_of_the_cuda_driver_fail_and_are_hidden(start: Start) -> None:
     machine.hide('cuDeviceGetUuid_v2')
     libcuda.cuInit()
     assert libcuda.cuDeviceGetUuid(0).startswith('687e4c4b')
+
+
+def test_faults_scenario_shows_its_faults_at_once(start: Start) -> None:
+    start('faults')
+    devices = Device.all()
+    assert isinstance(devices[1].reading('uuid').reason, pynvml.NVMLError_GpuIsLost)
+    assert devices[2].temperature() == 91
+    assert devices[3].temperature() is NA
+    assert devices[5].total_volatile_uncorrected_ecc_errors() == 3
+    assert devices[6].gpu_utilization() is NA
+    assert isinstance(devices[7].reading('compute_running_processes').reason, pynvml.NVMLError)
