@@ -9,12 +9,7 @@ import pytest
 
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import BUTTONS
-from nvitop.gui.state.dialog import (
-    CANCEL_KEYS,
-    CONFIRM_KEYS,
-    NEXT_KEYS,
-    PREVIOUS_KEYS,
-)
+from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS, NEXT_KEYS, PREVIOUS_KEYS
 from tests.e2e.monitor import TITLES, Monitor, monitor_with_victims
 from tests.patience import PATIENCE
 

@@ -8,8 +8,6 @@ from typing import Callable
 import pytest
 
 from nvitop.gui.app import App
-from nvitop.gui.effect_runner import EffectRunner
-from nvitop.gui.model.effects import SendSignal
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived, Suspended
@@ -160,43 +158,3 @@ def test_clock_is_redrawn_together_with_the_sample() -> None:
         terminal.send(SampleArrived(sample(sequence=number)))
     app.run(FakeMeasuring())
     assert waits == pytest.approx([0.12, 1.08, 0.8, 1.0])
-
-
-class RecordingRunner(EffectRunner):
-    """Records effects instead of carrying them out."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda event: None)
-        self.effects: list[object] = []
-
-    def run(self, effect: object) -> None:
-        self.effects.append(effect)
-
-
-def test_signal_is_sent_only_after_the_dialog_was_shown_without_a_key() -> None:
-    now = [10.0]
-    sent = []
-
-    class Terminal(HeadlessTerminal):
-        def wait(self, timeout: float | None) -> list[Event]:
-            events = super().wait(timeout)
-            now[0] += 0.6
-            sent.append(len(runner.effects))
-            return events
-
-    terminal = Terminal(120, 40, ends=True)
-    runner = RecordingRunner()
-    app = App(terminal, AppState(), runner=runner, monotonic=lambda: now[0])
-    enter = KeyPressed('Enter')
-    terminal.send(SampleArrived(sample('processes200')))
-    terminal.send(*map(KeyPressed, ('Down', 'Space', 'K', 'Enter', 'k', 'Space')), enter)
-    terminal.send(enter)
-    terminal.send()  # no key, but the dialog has not been shown for long
-    terminal.send(enter)
-    terminal.send()
-    terminal.send()
-    terminal.send(enter)
-    terminal.send()
-    app.run(FakeMeasuring())
-    assert sent == [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]
-    assert [type(effect) for effect in runner.effects] == [SendSignal]

@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 from nvitop.gui.model.choices import ProcessFilter, ViewState
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, Notice
-from nvitop.gui.state.events import (
-    Event,
-    KeyPressed,
-    SampleArrived,
-)
+from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
 from nvitop.gui.state.listing import main_layout, relist
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.frame import draw_frame

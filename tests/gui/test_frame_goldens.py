@@ -25,14 +25,7 @@ from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.types import Cost, DeviceKey, Problem, Sample
 from tests.gui.goldens import assert_golden
-from tests.gui.samples import (
-    ENVIRONMENT,
-    NOW,
-    SAMPLES,
-    history_of,
-    with_details,
-    with_families,
-)
+from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
 
 pytestmark = pytest.mark.usefixtures('utc')
 

@@ -9,12 +9,7 @@ from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.help import help_lines, key_groups
-from tests.gui.drawing import (
-    frame_on,
-    lines_of,
-    state_on,
-    text_of,
-)
+from tests.gui.drawing import frame_on, lines_of, state_on, text_of
 from tests.gui.driving import press
 
 pytestmark = pytest.mark.usefixtures('utc')

@@ -6,16 +6,9 @@ import pytest
 
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import (
-    KeyPressed,
-    SampleArrived,
-)
+from nvitop.gui.state.events import KeyPressed, SampleArrived
 from nvitop.gui.state.update import update
-from tests.gui.drawing import (
-    frame_on,
-    lines_of,
-    state_on,
-)
+from tests.gui.drawing import frame_on, lines_of, state_on
 from tests.gui.samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')

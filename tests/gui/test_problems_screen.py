@@ -5,20 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import (
-    ClockTicked,
-    KeyPressed,
-    SampleArrived,
-    SignalSent,
-)
+from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived, SignalSent
 from nvitop.gui.state.summary import Tally, count_problems
 from nvitop.gui.state.update import update, update_all
 from nvitop.sampling.types import Cost, DeviceKey, Problem
-from tests.gui.drawing import (
-    lines_of,
-    state_on,
-    text_of,
-)
+from tests.gui.drawing import lines_of, state_on, text_of
 from tests.gui.samples import NOW, SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')

@@ -6,14 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nvitop.gui.model.choices import ProcessFilter, ViewState
+from nvitop.console.options import MODES, Options
+from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.ascii import to_ascii
 from nvitop.gui.render.width import cell_width, safe
-from nvitop.gui.report import draw_report
+from nvitop.gui.report import draw_report, filter_of, report_text
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import SampleArrived
 from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.ordering import list_processes
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels.header import Header
@@ -131,6 +133,44 @@ def test_root_sees_no_process_dim() -> None:
 def test_report_without_gpus_shows_the_reason() -> None:
     lines = draw_report(SAMPLES['no-driver'], 79, header=HEADER).lines()
     assert '│ No GPU is visible: Driver Not Loaded'.ljust(78) + '│' in lines
+
+
+@pytest.mark.parametrize(
+    ('options', 'types'),
+    [
+        (Options(), ['C', 'G', 'C+G', 'M', None]),
+        (Options(compute=True), ['C', 'C+G', 'M']),
+        (Options(only_compute=True), ['C', 'M', None]),
+        (Options(graphics=True), ['G', 'C+G']),
+        (Options(only_graphics=True), ['G']),
+        (Options(compute=True, graphics=True), ['C+G']),
+        (Options(only_compute=True, only_graphics=True), []),
+        (Options(users=('alice',)), ['C', 'G', 'C+G', 'M', None]),
+        (Options(users=('nobody',)), []),
+        (Options(users=()), []),
+    ],
+)
+def test_options_filter_processes(options: Options, types: list[str | None]) -> None:
+    process = SAMPLES['one'].processes[0]
+    processes = [process._replace(type=type_) for type_ in ('C', 'G', 'C+G', 'M', None)]
+    assert [p.type for p in list_processes(processes, filter_of(options), Sort())] == types
+
+
+def test_gradient_needs_256_colors() -> None:
+    texts = [
+        report_text(SAMPLES['one'], Options(colorful=colorful), width=123, colors=colors)
+        for colors in (16, 256)
+        for colorful in (False, True)
+    ]
+    assert texts[0] == texts[1]
+    assert texts[2] != texts[3]
+
+
+def test_report_is_full_in_every_mode() -> None:
+    (text,) = {
+        report_text(SAMPLES['one'], Options(mode=mode), width=100, colors=0) for mode in MODES
+    }
+    assert 'UTL:' in text
 
 
 @settings(max_examples=300, deadline=None)

@@ -104,19 +104,6 @@ def test_denied_signal_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert event.outcome == 'not permitted'
 
 
-def test_a_thousand_reused_pids_get_no_signal() -> None:
-    sent = []
-
-    def kill(pid: int, number: int) -> None:
-        sent.append(pid)
-
-    for i in range(1000):
-        key = ProcessKey(os.getpid(), 1000.0 + i, GPU)
-        event = send_signal(key, 'SIGKILL', start_time_of=lambda _: 5000.5, kill=kill)
-        assert event.outcome == 'reused'
-    assert sent == []
-
-
 def test_pid_reused_while_its_status_is_read_gets_no_signal() -> None:
     starts = {7: 1.0}
     sent = []

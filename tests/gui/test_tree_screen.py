@@ -5,16 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.render.style import Role
-from nvitop.gui.state.events import (
-    Resized,
-)
+from nvitop.gui.state.events import Resized
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from tests.gui.drawing import (
-    lines_on,
-    state_on,
-)
+from tests.gui.drawing import lines_on, state_on
 from tests.gui.samples import SAMPLES, with_families
 
 pytestmark = pytest.mark.usefixtures('utc')

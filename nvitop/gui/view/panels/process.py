@@ -21,13 +21,7 @@ from nvitop.gui.view.widgets.box import draw_rule, draw_uprights
 from nvitop.gui.view.widgets.text import draw_text, draw_within
 from nvitop.gui.view.widgets.title import draw_at_right
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import (
-    DeviceKey,
-    HostSample,
-    ProcessKey,
-    ProcessSample,
-    Sample,
-)
+from nvitop.sampling.types import DeviceKey, HostSample, ProcessKey, ProcessSample, Sample
 
 TITLE = Style(Role.TITLE, bold=True)
 HEADING = Style(Role.HEADING)
