@@ -939,6 +939,52 @@ def test_the_host_is_asked_once_for_a_process_on_many_devices(
     assert len({id(snapshot.host) for snapshot in snapshots[:8]}) == 1
 
 
+class SecretProcess(GpuProcess):
+    """A process that hides what it is."""
+
+    def command(self) -> str:
+        return 'hidden'
+
+    def gpu_memory(self) -> int:
+        return 40 * GiB
+
+
+def test_snapshots_use_overridden_methods(child: subprocess.Popen[bytes]) -> None:
+    plain = GpuProcess(child.pid, FakeDevice(0), gpu_memory=1)
+    secret = SecretProcess(child.pid, FakeDevice(1), gpu_memory=1)
+    [of_plain, of_secret] = GpuProcess.take_snapshots([plain, secret])
+    assert (of_plain.command, of_secret.command) == ('cat', 'hidden')
+    assert (of_plain.gpu_memory, of_secret.gpu_memory) == (1, 40 * GiB)
+    assert (of_secret.gpu_memory_human, of_secret.gpu_memory_percent) == ('40.00GiB', 50.0)
+    assert set(of_secret) == SNAPSHOT_FIELDS
+    assert of_secret.host.command == 'hidden'
+    assert secret.as_snapshot().command == secret.host_snapshot().command == 'hidden'
+
+
+def test_snapshots_use_patched_methods(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = GpuProcess(child.pid, FakeDevice())
+    with monkeypatch.context() as patch:
+        patch.setattr(GpuProcess, 'username', lambda self: 'alice')
+        assert process.as_snapshot().username == 'alice'
+    with monkeypatch.context() as patch:
+        patch.setattr(HostProcess, 'cmdline', lambda self: ['patched'])
+        assert process.as_snapshot().command == process.command() == 'patched'
+    with monkeypatch.context() as patch:
+        patch.setattr(process, 'name', lambda: 'a name of its own', raising=False)
+        assert process.as_snapshot().name == 'a name of its own'
+    assert process.as_snapshot().name == 'cat'
+
+
+def test_overridden_methods_raise_except_in_failsafe(gone_pid: int) -> None:
+    process = SecretProcess(gone_pid, FakeDevice())
+    with pytest.raises(psutil.NoSuchProcess):
+        process.as_snapshot()
+    [snapshot] = GpuProcess.take_snapshots([process], failsafe=True)
+    assert (snapshot.command, snapshot.name, snapshot.status) == ('hidden', NA, 'terminated')
+
+
 def test_threads_get_the_same_objects(child: subprocess.Popen[bytes]) -> None:
     device = FakeDevice()
     barrier = threading.Barrier(16)

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Protocol, TypeVar
 
 from nvitop.api import host
+from nvitop.api.overrides import Originals
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import (
@@ -214,11 +215,11 @@ class GpuProcess:
 
     def gpu_memory_human(self) -> str:
         """Return the device memory in use as text, such as ``'1536MiB'``."""
-        return bytes2human(self._gpu_memory)
+        return bytes2human(self.gpu_memory())
 
     def gpu_memory_percent(self) -> float | NaType:
         """Return the device memory in use, in percent of the total; :data:`~nvitop.NA` if unknown."""
-        used, total = self._gpu_memory, self._device.memory_total()
+        used, total = self.gpu_memory(), self._device.memory_total()
         if isinstance(used, NaType) or isinstance(total, NaType) or total <= 0:
             return NA
         return round(100.0 * used / total, 1)
@@ -381,6 +382,11 @@ class GpuProcess:
         Raises:
             psutil.Error: As the single methods, outside of :meth:`failsafe`.
         """
+        if _HOST_ORIGINALS.are_replaced(self):
+            with self._host.oneshot():
+                return snapshot_of(
+                    self._host, {name: getattr(self, name)() for name in _HOST_VALUES}
+                )
         facts = self._host.facts()
         if not _is_failsafe():
             if not facts.is_running:
@@ -421,29 +427,22 @@ class GpuProcess:
         ``host_process_snapshot_cache`` maps PIDs to results of :meth:`host_snapshot` and is updated,
         so the host is read once for a process on several devices.
         """
-        cache = {} if host_process_snapshot_cache is None else host_process_snapshot_cache
+        cache = host_process_snapshot_cache
+        if cache is None or _HOST_ORIGINALS.are_replaced(self):
+            cache = {}  # its values differ from those of other processes with this PID
         pid = self.pid
         host = cache.get(pid)
         if host is None:
             host = cache[pid] = self.host_snapshot()
-        sm, memory, encoder, decoder = self._gpu_utilization
         return snapshot_of(
             self,
             {
                 'pid': pid,
                 'host': host,
                 **vars(host),  # including its timestamp: both are of one moment
-                'device': self._device,
-                'type': self._type,
-                'gpu_instance_id': self._gpu_instance_id,
-                'compute_instance_id': self._compute_instance_id,
-                'gpu_memory': self._gpu_memory,
-                'gpu_memory_human': self.gpu_memory_human(),
-                'gpu_memory_percent': self.gpu_memory_percent(),
-                'gpu_sm_utilization': sm,
-                'gpu_memory_utilization': memory,
-                'gpu_encoder_utilization': encoder,
-                'gpu_decoder_utilization': decoder,
+                'device': self.device,
+                'type': self.type,
+                **{name: getattr(self, name)() for name in _DEVICE_VALUES},
             },
         )
 
@@ -456,12 +455,8 @@ class GpuProcess:
         With ``failsafe``, processes that have exited or are hidden have texts and
         :data:`~nvitop.NA`; without, they raise as :meth:`host_snapshot`.
         """
-        gpu_processes = list(gpu_processes)
         hosts: dict[int, Snapshot] = {}
         with cls.failsafe() if failsafe else contextlib.nullcontext():
-            for process in gpu_processes:
-                if process.pid not in hosts:
-                    hosts[process.pid] = process.host_snapshot()
             return [
                 process.as_snapshot(host_process_snapshot_cache=hosts) for process in gpu_processes
             ]
@@ -480,6 +475,19 @@ class GpuProcess:
         finally:
             _failsafe.depth -= 1
 
+
+_HOST_VALUES = (
+    *('is_running', 'status', 'username', 'name', 'cmdline', 'command', 'cpu_percent'),
+    *('memory_percent', 'host_memory', 'host_memory_human'),
+    *('running_time', 'running_time_human', 'running_time_in_seconds'),
+)
+_DEVICE_VALUES = (
+    *('gpu_instance_id', 'compute_instance_id'),
+    *('gpu_memory', 'gpu_memory_human', 'gpu_memory_percent'),
+    *('gpu_sm_utilization', 'gpu_memory_utilization'),
+    *('gpu_encoder_utilization', 'gpu_decoder_utilization'),
+)
+_HOST_ORIGINALS = Originals(GpuProcess, (*_HOST_VALUES, 'host_snapshot'))
 
 # The public path, as shown in reprs, pickles and the documentation.
 GpuProcess.__module__ = 'nvitop.api.process'

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import psutil
 
+from nvitop.api.overrides import Originals
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
@@ -223,10 +224,10 @@ class HostProcess(psutil.Process):
 
         Unavailable values are :data:`~nvitop.NA`.
         """
-        if self._linux is not None:
+        if self._linux is not None and not _ORIGINALS.are_replaced(self):
             return self._linux.facts()
         try:
-            return self._read_with_psutil()
+            return self._read_with_methods()
         except psutil.AccessDenied:
             return HIDDEN
         except psutil.NoSuchProcess:
@@ -236,7 +237,7 @@ class HostProcess(psutil.Process):
         """Return recent values with the CPU usage and the status read again. Never raises."""
         return self.facts() if self._linux is None else self._linux.measured_again(facts)
 
-    def _read_with_psutil(self) -> HostFacts:
+    def _read_with_methods(self) -> HostFacts:
         if not self.is_running():
             return GONE
         with self.oneshot():
@@ -254,6 +255,13 @@ class HostProcess(psutil.Process):
             )
 
 
+_ORIGINALS = Originals(
+    HostProcess,
+    (
+        *('is_running', 'status', 'username', 'name', 'cmdline', 'cpu_percent', 'memory_percent'),
+        *('rss_memory', 'create_time', 'running_time_in_seconds'),
+    ),
+)
 _EXTRA = {'command', 'running_time', 'running_time_human', 'running_time_in_seconds'}
 
 
