@@ -24,8 +24,6 @@ SKIPPED = (
 #: Files and folders that have not been rewritten yet. Remove a line to have its path checked.
 PENDING = (
     # documents
-    'docs/simulation.md',
-    'docs/command-line.md',
     # API
     # sampling
     'nvitop/sampling/',
