@@ -54,10 +54,16 @@ napoleon_numpy_docstring = False
 
 #: Names of other packages, whose inventories would have to be downloaded.
 nitpick_ignore_regex = [
-    (r'py:.*', r'(ctypes|datetime|enum|functools|logging|os|psutil|pynvml|re|threading|types)\..*'),
+    (
+        r'py:.*',
+        r'(ctypes|datetime|enum|functools|logging|os|psutil|pynvml|re|shlex|threading|types)\..*',
+    ),
     (r'py:.*', r'timedelta|print|None|SummaryWriter|MisconfigurationException'),
     # Type variables and aliases.
     (r'py:.*', r'D|M|(nvitop\.api\.caching\.)?_T|Filter|Index|Reason|Value'),
+    (r'py:class', r'DeviceStatus|ProblemKind|ProcessStatus|Subject'),
+    # Tables without a page of their own.
+    (r'py:data', r'ATTRIBUTES|COLORS|HIGHLIGHTS|WHATS|nvitop\.api\.metrics\.METRICS'),
     # Internal classes in signatures.
     (r'py:class', r'nvitop\.sampling\.watchdog\.\w+'),
     (r'py:class', r'nvitop\.api\.(process\.gpuprocess\.UsedDevice|_cuda_binding\.CodedError)'),
