@@ -135,8 +135,11 @@ def _make_class() -> type[KerasStats]:
     try:
         from keras.callbacks import Callback
     except ImportError as error:
-        message = 'nvitop.callbacks.keras needs Keras: pip install keras'
-        raise ImportError(message) from error
+        if error.name is None or error.name.partition('.')[0] == 'keras':
+            advice = 'pip install keras'
+        else:  # Keras imports its backend, TensorFlow by default
+            advice = 'set KERAS_BACKEND to an installed backend: tensorflow, jax or torch'
+        raise ImportError(f'nvitop.callbacks.keras needs Keras ({error}): {advice}') from error
     body = {'__module__': __name__, '__doc__': KerasStats.__doc__}
     return type('GpuStatsLogger', (KerasStats, Callback), body)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def add_scalar_dict(
     """Add each number as ``<main_tag>/<name>`` to the run of the writer.
 
     ``SummaryWriter.add_scalars`` would create a run, and therefore a directory, for each number.
+    Unavailable values (NaN) are skipped.
 
     >>> add_scalar_dict(writer, 'resources', collector.collect(), global_step=step)
 
@@ -44,4 +46,5 @@ def add_scalar_dict(
         walltime: Time of the numbers in seconds since the epoch; now by default.
     """
     for name, value in tag_scalar_dict.items():
-        writer.add_scalar(f'{main_tag}/{name}', value, global_step, walltime)
+        if not math.isnan(value):  # tensorboardX warns about each NaN
+            writer.add_scalar(f'{main_tag}/{name}', value, global_step, walltime)

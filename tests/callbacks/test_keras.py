@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import pathlib
 import sys
 from typing import Any
 
@@ -143,6 +144,21 @@ def test_missing_driver_raises(no_driver: simulation.Machine) -> None:
 def test_missing_keras_raises_import_error_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module('nvitop.callbacks.keras')
     monkeypatch.setitem(sys.modules, 'keras.callbacks', None)
-    with pytest.raises(ImportError, match='pip install keras'):
+    with pytest.raises(ImportError, match=r'pip install keras$'):
         _ = module.GpuStatsLogger
     assert not hasattr(module, 'OtherLogger')
+
+
+def test_missing_backend_of_keras_is_explained(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    for name in ('keras', 'keras.callbacks'):
+        monkeypatch.delitem(sys.modules, name)
+    (tmp_path / 'keras').mkdir()
+    (tmp_path / 'keras' / '__init__.py').write_text('import missing_backend\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module('nvitop.callbacks.keras')
+    with pytest.raises(
+        ImportError, match=r"'missing_backend'.*: set KERAS_BACKEND to an installed"
+    ):
+        _ = module.GpuStatsLogger
