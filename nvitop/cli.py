@@ -164,15 +164,17 @@ def find_devices(options: Options, messages: list[Message]) -> Sequence[DeviceSe
     Raises:
         CommandFailure: No name of ``--only`` matches a device, or the driver does not respond.
     """
-    from nvitop.api.device import Device
+    if options.only is None:
+        if not options.only_visible:
+            return None
+        from nvitop.api.device import Device
+
+        parse = Device.parse_cuda_visible_devices
+        with driver_errors():
+            return tuple(watchdog.ask_at_start(parse, watchdog.VISIBLE_SECONDS))
     from nvitop.sampling.device_names import match_devices
 
     with driver_errors():
-        if options.only is None:
-            if not options.only_visible:
-                return None
-            parse = Device.parse_cuda_visible_devices
-            return tuple(watchdog.ask_at_start(parse, watchdog.VISIBLE_SECONDS))
         matches = match_devices(options.only)
     if not matches.found:  # an empty report would claim that there is no GPU
         raise CommandFailure('\n'.join(matches.problems))

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-import textwrap
 from typing import TYPE_CHECKING, Any, Mapping, NoReturn, Sequence
 
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.printable import printable
-from nvitop.toml import suggestion
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ class ArgumentParser(argparse.ArgumentParser):
     Args:
         prog: Name of the command.
         usage: Ways to call it.
-        description: What the command does.
+        description: What the command does, in lines of at most 79 characters.
         examples: Command lines for the help and the man page.
         exit_status: Exit status → its meaning.
         commands: Commands that can be the first argument.
@@ -64,7 +62,7 @@ class ArgumentParser(argparse.ArgumentParser):
         super().__init__(
             prog=prog,
             usage='\n       '.join(usage),
-            description=textwrap.fill(description, 79),
+            description=description,
             epilog=_epilog(examples, exit_status),
             formatter_class=_HelpFormatter,
             argument_default=argument_default,
@@ -84,6 +82,8 @@ class ArgumentParser(argparse.ArgumentParser):
         return parsed
 
     def _explain(self, word: str, *, is_first: bool) -> str:
+        from nvitop.toml import suggestion
+
         if word.startswith('-') and word != '-':
             option = word.partition('=')[0]
             for command in self._commands:

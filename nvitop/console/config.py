@@ -10,7 +10,6 @@ from typing import Any, Collection, Mapping
 from nvitop.console.options import MODES, Options, check_interval, parse_thresholds
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms import settings_folder
-from nvitop.toml import TomlDocument, TomlError, suggestion
 
 
 class Setting(NamedTuple):
@@ -103,6 +102,8 @@ def read_config(path: str | os.PathLike[str] | None, choices: Choices) -> Config
 
 def parse_config(text: str, path: str, choices: Choices) -> Config:
     """Parse the text of a file. Invalid parts are reported and left out."""
+    from nvitop.toml import TomlDocument, TomlError  # most users have no file
+
     try:
         document = TomlDocument(text)
     except TomlError as error:
@@ -130,6 +131,8 @@ def _setting(name: str) -> Setting:
     """The setting of this name, with hyphens or underscores. Raises ValueError if unknown."""
     setting = SETTINGS_BY_NAME.get(name.replace('_', '-'))
     if setting is None:
+        from nvitop.toml import suggestion
+
         hint = suggestion(name, SETTINGS_BY_NAME)
         raise ValueError(
             f'unknown key {name!r}{hint or ": known are " + ", ".join(SETTINGS_BY_NAME)}'
@@ -177,6 +180,8 @@ def _check_keys(
     if not isinstance(value, dict):
         raise ValueError(f'{setting.name} must be a table, not {value!r}')
     allowed = _allowed(setting, choices)
+    from nvitop.toml import suggestion
+
     given, wrong = [], []
     for name, keys in value.items():
         keys = [keys] if isinstance(keys, str) else keys

@@ -8,18 +8,11 @@ import signal
 import threading
 from typing import TYPE_CHECKING, Any, Iterator
 
+from nvitop.console.outcome import InterruptedByUser
 from nvitop.platforms.kernel import ENDING
 
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
-
-
-class InterruptedByUser(BaseException):
-    """A signal asked the program to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
 
 
 class Interrupts:

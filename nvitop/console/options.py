@@ -211,7 +211,7 @@ def make_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog='nvitop',
         usage=['nvitop [OPTION ...]', *calls],
-        description='Show NVIDIA GPUs and their processes: in a terminal as a monitor, otherwise as '
+        description='Show NVIDIA GPUs and their processes: in a terminal as a monitor, otherwise as\n'
         'a report.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,

@@ -9,12 +9,19 @@ import signal
 import sys
 from typing import Callable, Iterator
 
-from nvitop.console.interrupts import InterruptedByUser
 from nvitop.console.library_log import library_warnings
 from nvitop.console.messages import print_message
 
 #: Added to the number of the signal that ended a command, as shells do.
 SIGNALED = 128
+
+
+class InterruptedByUser(BaseException):
+    """A signal asked the program to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 class CommandFailure(Exception):

@@ -25,7 +25,7 @@ def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn
         program: Begins each message.
         load: Imports the command and returns its main function.
     """
-    # Nothing that imports create becomes garbage. Looking for it takes 6 % of the CPU time of
+    # Nothing that imports create becomes garbage. Looking for it takes 5 % of the CPU time of
     # `nvitop -1`.
     gc.disable()
     status = 1

@@ -60,7 +60,7 @@ def make_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog='nvisel',
         usage=['nvisel [OPTION ...]'],
-        description='Print the GPUs that match all criteria, best first, in the form of '
+        description='Print the GPUs that match all criteria, best first, in the form of\n'
         'CUDA_VISIBLE_DEVICES.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,

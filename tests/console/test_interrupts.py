@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from nvitop.console.interrupts import InterruptedByUser, Interrupts
+from nvitop.console.interrupts import Interrupts
+from nvitop.console.outcome import InterruptedByUser
 
 posix = pytest.mark.skipif(os.name != 'posix', reason='POSIX signals')
 

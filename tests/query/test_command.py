@@ -20,7 +20,7 @@ from docs.query_schema import make_schema
 from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.cli import main as nvitop
-from nvitop.console.interrupts import InterruptedByUser
+from nvitop.console.outcome import InterruptedByUser
 from nvitop.query.columns import device_table
 from nvitop.query.command import find_problems, main
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample

@@ -13,7 +13,8 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.console.interrupts import InterruptedByUser, Interrupts
+from nvitop.console.interrupts import Interrupts
+from nvitop.console.outcome import InterruptedByUser
 from nvitop.query.output import Output
 from tests.patience import PATIENCE
 
