@@ -25,12 +25,13 @@ LABELS = [button.label for button in BUTTONS]
 MESSAGE = ['Send a signal to these processes?', '', '12345 alice  python 训练模型.py --lr 0.1']
 
 
-def test_box_covers_the_screen_and_returns_its_inside() -> None:
+def test_box_covers_the_screen() -> None:
     buffer = Buffer(12, 4)
     buffer.fill(buffer.area, 'x')
-    assert draw_box(buffer, Rect(1, 0, 10, 4), title='A long title') == Rect(2, 1, 8, 2)
+    draw_box(buffer, Rect(1, 0, 10, 4), title='A long title')
     assert buffer.lines() == ['x╒═ A .. ═╕x', 'x│        │x', 'x│        │x', 'x╘════════╛x']
-    assert draw_box(Buffer(1, 1), Rect(0, 0, 1, 1)).is_empty
+    draw_box(buffer, Rect(0, 0, 1, 1))  # too small
+    assert buffer.lines()[0][0] == 'x'
 
 
 def dialog(width: int, height: int, current: int = 0) -> Buffer:

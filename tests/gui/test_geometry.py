@@ -68,10 +68,9 @@ def test_centered_rectangle_is_inside_and_in_the_middle(
     assert 0 <= (rect.bottom - inner.bottom) - (inner.y - rect.y) <= 1
 
 
-def test_contains_and_moved() -> None:
+def test_contains() -> None:
     rect = Rect(1, 2, 3, 4)
     assert rect.contains(1, 2)
     assert rect.contains(3, 5)
     assert not rect.contains(4, 5)
     assert not rect.contains(3, 6)
-    assert rect.moved(-1, 2) == Rect(0, 4, 3, 4)

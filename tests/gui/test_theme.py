@@ -57,7 +57,6 @@ def test_roles_that_must_differ_look_different(theme: Theme, colors: int) -> Non
     assert look(Role.ERROR) not in {look(Role.TEXT), look(Role.SUCCESS)}
     assert look(Role.USER) != look(Role.ROOT)
     if with_colors:
-        assert look(Role.MATCH).foreground != DEFAULT
         assert len({look(Role.CPU), look(Role.MEMORY), look(Role.SWAP)}) == 3
 
 

@@ -33,10 +33,6 @@ class Rect(NamedTuple):
         """Return whether a cell is inside."""
         return self.x <= x < self.right and self.y <= y < self.bottom
 
-    def moved(self, dx: int, dy: int) -> Rect:
-        """Return the rectangle moved by ``dx`` columns and ``dy`` rows."""
-        return Rect(self.x + dx, self.y + dy, self.width, self.height)
-
     def inset(
         self, left: int, top: int, right: int | None = None, bottom: int | None = None
     ) -> Rect:

@@ -42,9 +42,8 @@ class Role(enum.IntEnum):
     SELECTED_TREE = enum.auto()
     #: A bar above a list: names of columns, title of a screen.
     HEADER = enum.auto()
-    #: Text typed by the user, and the part of a row that matches it.
+    #: Text typed by the user.
     INPUT = enum.auto()
-    MATCH = enum.auto()
     #: Steps of the gradient from 0 % to 100 %; see :func:`gradient`.
     GRADIENT_0 = enum.auto()
     GRADIENT_1 = enum.auto()

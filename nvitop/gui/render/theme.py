@@ -94,7 +94,6 @@ _MONO: Mapping[Role, Paint] = {
     Role.SELECTED_TREE: Paint(reverse=True),
     Role.HEADER: Paint(reverse=True),
     Role.INPUT: Paint(bold=True),
-    Role.MATCH: Paint(underline=True),
 }
 
 _GREEN, _YELLOW, _RED = Paint(2, 2, 2), Paint(3, 3, 3), Paint(1, 9, 9)
@@ -122,7 +121,6 @@ _DARK: Mapping[Role, Paint] = {
     Role.SELECTED_TREE: Paint(2, 2, 2, reverse=True),
     Role.HEADER: Paint(6, 6, 6, reverse=True),
     Role.INPUT: Paint(6, 6, 6, bold=True),
-    Role.MATCH: Paint(3, 3, 3, underline=True),
     **_gradient(_GREEN, _YELLOW, _RED, '77 77 113 113 149 149 185 179 179 173 173 167'),
 }
 
@@ -151,7 +149,6 @@ _LIGHT: Mapping[Role, Paint] = {
     Role.SELECTED_TREE: Paint(0, 0, 16, background=2),
     Role.HEADER: Paint(0, 0, 16, background=6),
     Role.INPUT: Paint(6, 6, 30, bold=True),
-    Role.MATCH: Paint(3, 3, 130, underline=True),
     **_gradient(_DARK_GREEN, _OCHRE, _DARK_RED, '28 28 64 64 64 100 100 94 94 130 124 160'),
 }
 
@@ -180,7 +177,6 @@ _COLORBLIND: Mapping[Role, Paint] = {
     Role.SELECTED_TREE: Paint(6, 14, 75, reverse=True),
     Role.HEADER: Paint(7, 15, 255, reverse=True),
     Role.INPUT: Paint(7, 15, 255, bold=True),
-    Role.MATCH: Paint(3, 11, 227, underline=True),
     **_gradient(_BLUE, _LEMON, _VERMILION, '25 32 74 74 151 185 221 178 178 172 172 166'),
 }
 

@@ -152,10 +152,6 @@ class CursesTerminal(abc.ABC):
             rows, columns = self._screen.getmaxyx() if self._screen is not None else (24, 80)
         return columns, rows
 
-    def colors(self) -> int:
-        """Return the number of colors in use: 0, 8, 16 or 256."""
-        return self._colors
-
     def wait(self, timeout: float | None) -> list[Event]:
         """Block until an event, a wake-up, or a timeout in seconds; return the events."""
         assert self._input is not None

@@ -21,11 +21,8 @@ class HeadlessTerminal:
     the input ends after the last batch, so that a run of the application returns.
     """
 
-    def __init__(
-        self, width: int = 80, height: int = 24, *, colors: int = 256, ends: bool = False
-    ) -> None:
+    def __init__(self, width: int = 80, height: int = 24, *, ends: bool = False) -> None:
         self._size = (width, height)
-        self._colors = colors
         self._ends = ends
         self._batches: list[list[Event]] = []
         self._condition = threading.Condition()
@@ -70,10 +67,6 @@ class HeadlessTerminal:
     def size(self) -> tuple[int, int]:
         """Return columns and rows."""
         return self._size
-
-    def colors(self) -> int:
-        """Return the number of colors."""
-        return self._colors
 
     def wait(self, timeout: float | None) -> list[Event]:
         """Block until there is a batch of events, and return it."""

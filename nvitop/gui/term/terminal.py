@@ -20,9 +20,6 @@ class Terminal(Protocol):
     def size(self) -> tuple[int, int]:
         """Return the current number of columns and rows."""
 
-    def colors(self) -> int:
-        """Return the number of colors: 0, 8, 16 or 256."""
-
     def wait(self, timeout: float | None) -> list[Event]:
         """Block until an event, a call of :meth:`wake`, or a timeout in seconds; return events."""
 

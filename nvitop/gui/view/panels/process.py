@@ -7,7 +7,7 @@ import functools
 from typing import AbstractSet, Mapping, Sequence
 
 from nvitop.gui.layout.process import PlacedColumn, ProcessLayout
-from nvitop.gui.model.choices import ProcessFilter, Sort
+from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.buffer import Buffer, Span
 from nvitop.gui.render.geometry import Rect
@@ -17,16 +17,17 @@ from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
 from nvitop.gui.view.column_text import CELLS, CellText
+from nvitop.gui.view.process_list import no_match_message, no_processes_message, row_style
 from nvitop.gui.view.widgets.box import draw_rule, draw_uprights
 from nvitop.gui.view.widgets.text import draw_text, draw_within
 from nvitop.gui.view.widgets.title import draw_at_right
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, HostSample, ProcessKey, ProcessSample, Sample
 
-TITLE = Style(Role.TITLE, bold=True)
-HEADING = Style(Role.HEADING)
+_TITLE = Style(Role.TITLE, bold=True)
+_HEADING = Style(Role.HEADING)
 _INCOMPLETE = Style(Role.WARNING, bold=True)
-SORTED = Style(Role.HEADING, bold=True, underline=True)
+_SORTED = Style(Role.HEADING, bold=True, underline=True)
 #: Marks the other rows of the selected process, left of the PID.
 _SAME_PROCESS = '='
 _SAME_STYLE = Style(Role.TEXT, bold=True, blink=True)
@@ -128,7 +129,12 @@ def draw_process_panel(
             rows,
             process,
             driver_models.get(process.key.device),
-            _row_style(process, listed, host),
+            row_style(
+                process,
+                host,
+                is_selected=process.key == listed.selected,
+                is_tagged=process.key in listed.tagged,
+            ),
             device_styles.get(process.key.device, PLAIN),
             is_marked=_is_elsewhere(process, listed.selected),
         )
@@ -172,7 +178,7 @@ def _draw_title(
         title = f'Processes: {count} of {listed.total}'
     if order:
         title += f'{order}{_arrow(listed.sort)}'
-    x = 2 + buf.write(2, y, title, TITLE, width=width - 4)
+    x = 2 + buf.write(2, y, title, _TITLE, width=width - 4)
     silent = unknown_devices(sample)
     if silent:
         text = f'{"" if title.endswith(":") else ","} unknown on {devices_text(silent)}'
@@ -196,13 +202,6 @@ def _draw_owner(buf: Buffer, y: int, width: int, left: int, host: HostSample) ->
     buf.write(x, y, name, Style(Role.HOST, bold=True))
 
 
-def unknown_note(sample: Sample) -> tuple[str, ...]:
-    """Return which GPUs do not list their processes, the longest form first; ``()`` if none."""
-    unknown = unknown_devices(sample)
-    count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
-    return (f'unknown on {devices_text(unknown)}', count) if unknown else ()
-
-
 def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> None:
     y = layout.heading_y
     ends = (0, layout.area.width - 1)
@@ -213,14 +212,14 @@ def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> N
         x, left = _title_x(place), 1
         if place in moving:
             x, left = x - listed.scroll_x, moving[0].x
-        style = HEADING
+        style = _HEADING
         title = column.title
         if column.order == listed.sort.order and listed.sort != Sort():
             title += _arrow(listed.sort)
-            style = SORTED
+            style = _SORTED
         draw_within(buf, x, y, title, left, ends[1] - 1, style)
     if moving and listed.scroll_x:
-        buf.write(moving[0].x, y, _CUT, HEADING)
+        buf.write(moving[0].x, y, _CUT, _HEADING)
     draw_uprights(buf, y, ends[1:])
 
 
@@ -307,48 +306,10 @@ def _moving_text(rows: _Rows, process: ProcessSample, driver_model: str | None) 
     return clip_scrolled(text, rows.scroll_x, room) if rows.scroll_x else text
 
 
-def _row_style(process: ProcessSample, listed: ProcessList, host: HostSample) -> Style:
-    is_selected = process.key == listed.selected
-    if process.key in listed.tagged:
-        return Style(Role.SELECTED_TAGGED if is_selected else Role.TAGGED)
-    if is_selected:
-        return Style(Role.SELECTED)
-    if process.status == 'gone':
-        return Style(Role.ERROR)
-    if process.status in ('zombie', 'no permission'):
-        return Style(Role.WARNING)
-    return PLAIN if process.is_own or host.is_superuser else Style(Role.DIM)
-
-
 def _is_elsewhere(process: ProcessSample, selected: ProcessKey | None) -> bool:
     """Return whether this is the selected process on another device."""
     key = process.key
     return selected is not None and key != selected and key[:2] == selected[:2]
-
-
-def no_processes_message(sample: Sample) -> str:
-    """Return the message of a list without processes; GPUs that do not respond may have some."""
-    silent = sum(device.status != 'ok' for device in sample.devices)
-    no_driver = any(row.subject == 'driver' and row.is_failure for row in sample.problems)
-    if silent == len(sample.devices) and (silent or no_driver):
-        return 'No GPU is responding: running processes are unknown'
-    if not silent:
-        return 'No process is running on a GPU'
-    return 'No process is running on the GPUs that respond'
-
-
-def limits_of(wanted: ProcessFilter, query: str) -> str:
-    """Return what leaves processes out of the lists, for messages."""
-    if wanted == ProcessFilter():
-        return 'the filter'
-    return 'the options and the filter' if query else 'the options'
-
-
-def no_match_message(total: int, limits: str) -> str:
-    """Return the message of a list if none of ``total`` processes matches the limits."""
-    if total == 1:
-        return f'The only process does not match {limits}'
-    return f'None of {total} processes match {limits}'
 
 
 def _empty_message(listed: ProcessList, sample: Sample) -> str:

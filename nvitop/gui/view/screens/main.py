@@ -15,7 +15,8 @@ from nvitop.gui.view.load_style import device_style
 from nvitop.gui.view.panels.device import draw_device_panel
 from nvitop.gui.view.panels.header import Header, draw_header
 from nvitop.gui.view.panels.host import draw_host_panel, host_uprights
-from nvitop.gui.view.panels.process import ProcessList, draw_process_panel, limits_of
+from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
+from nvitop.gui.view.process_list import limits_of
 from nvitop.gui.view.widgets.text import draw_centered_line
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample, Sample

@@ -6,7 +6,7 @@ from __future__ import annotations
 from nvitop.gui.layout.list import TreeLayout
 from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip_scrolled, cut, fit
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.listing import tree_layout
@@ -16,10 +16,11 @@ from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import shown_key, signal_hints, title_hints
-from nvitop.gui.view.panels.process import (
+from nvitop.gui.view.process_list import (
     limits_of,
     no_match_message,
     no_processes_message,
+    row_style,
     unknown_note,
 )
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
@@ -43,8 +44,13 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     for line in layout.lines.shown:
         row = rows[line]
         y = layout.lines.row_of(line)
-        is_selected = row.key == state.tree.selected
-        style = _row_style(row, state, is_selected=is_selected, is_tagged=row.key in tagged)
+        style = row_style(
+            row.process,
+            state.shown.host,
+            is_selected=row.key == state.tree.selected,
+            is_tagged=row.key in tagged,
+            selected=Role.SELECTED_TREE,
+        )
         _draw_row(buf, y, row, layout, style, state)
     if not rows:
         draw_message(buf, layout.lines.area, _empty_message(state), _DIM)
@@ -103,19 +109,6 @@ def _command_text(row: TreeRow, place: PlacedColumn, scroll_x: int) -> tuple[str
 
 
 _MARKED = (Role.SELECTED_TREE, Role.TAGGED, Role.SELECTED_TAGGED)
-
-
-def _row_style(row: TreeRow, state: AppState, *, is_selected: bool, is_tagged: bool) -> Style:
-    if is_tagged:
-        return Style(Role.SELECTED_TAGGED if is_selected else Role.TAGGED)
-    if is_selected:
-        return Style(Role.SELECTED_TREE)
-    process = row.process
-    if process.status == 'gone':
-        return Style(Role.ERROR)
-    if process.status in ('zombie', 'no permission'):
-        return Style(Role.WARNING)
-    return PLAIN if process.is_own or state.shown.host.is_superuser else _DIM
 
 
 # fmt: off

@@ -16,7 +16,7 @@ from nvitop.gui.state.summary import UserSummary, summarize_users, total_memory
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import title_hints
-from nvitop.gui.view.panels.process import limits_of, no_processes_message, unknown_note
+from nvitop.gui.view.process_list import limits_of, no_processes_message, unknown_note
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 

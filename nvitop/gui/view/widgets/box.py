@@ -51,11 +51,11 @@ def draw_uprights(buf: Buffer, y: int, columns: Sequence[int]) -> None:
         buf.write(column, y, _UPRIGHT, BORDER)
 
 
-def draw_box(buf: Buffer, rect: Rect, *, title: str = '') -> Rect:
-    """Draw a box along the edge of ``rect`` and empty its inside; return the inside."""
-    inner = rect.inset(1, 1)
+def draw_box(buf: Buffer, rect: Rect, *, title: str = '') -> None:
+    """Draw a box along the edge of ``rect`` and empty its inside."""
     if rect.width < 2 or rect.height < 2:
-        return inner
+        return
+    inner = rect.inset(1, 1)
     ends = (0, rect.width - 1)
     buf.write(rect.x, rect.y, rule((), ends, double=True), BORDER)
     sides = f'{_UPRIGHT}{" " * inner.width}{_UPRIGHT}'
@@ -64,4 +64,3 @@ def draw_box(buf: Buffer, rect: Rect, *, title: str = '') -> Rect:
     buf.write(rect.x, rect.bottom - 1, rule(ends, (), double=True), BORDER)
     if title and inner.width > 4:
         buf.write(rect.x + 2, rect.y, f' {clip(title, inner.width - 4)} ', _TITLE)
-    return inner

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Everything that lists of processes share: the styles of their rows, and messages."""
+
+from __future__ import annotations
+
+from nvitop.gui.model.choices import ProcessFilter
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.state.ranges import devices_text
+from nvitop.gui.state.summary import unknown_devices
+from nvitop.sampling.types import HostProcessSample, HostSample, ProcessSample, Sample
+
+
+def row_style(
+    process: ProcessSample | HostProcessSample,
+    host: HostSample,
+    *,
+    is_selected: bool,
+    is_tagged: bool,
+    selected: Role = Role.SELECTED,
+) -> Style:
+    """Return the style of the row of a process; ``selected`` is the role of the selected row."""
+    if is_tagged:
+        return Style(Role.SELECTED_TAGGED if is_selected else Role.TAGGED)
+    if is_selected:
+        return Style(selected)
+    if process.status == 'gone':
+        return Style(Role.ERROR)
+    if process.status in ('zombie', 'no permission'):
+        return Style(Role.WARNING)
+    return PLAIN if process.is_own or host.is_superuser else Style(Role.DIM)
+
+
+def unknown_note(sample: Sample) -> tuple[str, ...]:
+    """Return which GPUs do not list their processes, the longest form first; ``()`` if none."""
+    unknown = unknown_devices(sample)
+    count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
+    return (f'unknown on {devices_text(unknown)}', count) if unknown else ()
+
+
+def no_processes_message(sample: Sample) -> str:
+    """Return the message of a list without processes; GPUs that do not respond may have some."""
+    silent = sum(device.status != 'ok' for device in sample.devices)
+    no_driver = any(row.subject == 'driver' and row.is_failure for row in sample.problems)
+    if silent == len(sample.devices) and (silent or no_driver):
+        return 'No GPU is responding: running processes are unknown'
+    if not silent:
+        return 'No process is running on a GPU'
+    return 'No process is running on the GPUs that respond'
+
+
+def limits_of(wanted: ProcessFilter, query: str) -> str:
+    """Return what leaves processes out of the lists, for messages."""
+    if wanted == ProcessFilter():
+        return 'the filter'
+    return 'the options and the filter' if query else 'the options'
+
+
+def no_match_message(total: int, limits: str) -> str:
+    """Return the message of a list if none of ``total`` processes matches the limits."""
+    if total == 1:
+        return f'The only process does not match {limits}'
+    return f'None of {total} processes match {limits}'
