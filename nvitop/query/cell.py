@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
-    from nvitop.query.columns import QueryColumn, Value
+    from nvitop.query.columns import CellValue, QueryColumn
 
 NOT_AVAILABLE = '[N/A]'
 _MIB = 1 << 20
@@ -54,7 +54,7 @@ def header_text(column: QueryColumn) -> str:
     return f'{column.header} [{unit}]' if unit else column.header
 
 
-def value_text(column: QueryColumn, value: Value, *, units: bool) -> str:
+def value_text(column: QueryColumn, value: CellValue, *, units: bool) -> str:
     """Format a value like nvidia-smi: ``'1234 MiB'``, ``'68.23 W'``, ``'[N/A]'``."""
     if value is None:
         return NOT_AVAILABLE

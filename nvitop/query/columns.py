@@ -11,10 +11,10 @@ from typing import Any, Callable, Iterable, Tuple, Union
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
+from nvitop.sampling.types import DeviceSample, ProcessSample, Sample, Scalar
 
-#: Value of a cell; ``None``: not available.
-Value = Union[None, bool, int, float, str, Tuple[str, ...]]
+#: CellValue of a cell; ``None``: not available.
+CellValue = Union[Scalar, Tuple[str, ...]]
 
 
 class DeviceQueryRow(NamedTuple):
@@ -47,7 +47,7 @@ class QueryColumn(NamedTuple):
     #: One-line description.
     help: str
     #: Returns the value from the source of a row.
-    value: Callable[[Any], Value]
+    value: Callable[[Any], CellValue]
     #: Device metrics to measure for it.
     metrics: tuple[str, ...] = ()
     #: Formats the value in CSV, if not as usual for its kind and unit.
@@ -119,7 +119,7 @@ CLOCK_EVENT_REASONS = (
 # Values
 
 
-def _metric_value(metric: Metric, row: DeviceQueryRow) -> Value:
+def _metric_value(metric: Metric, row: DeviceQueryRow) -> CellValue:
     value: Any
     if metric.tier == 'extended':
         value = row.device.extended_value(metric.name)
@@ -128,19 +128,19 @@ def _metric_value(metric: Metric, row: DeviceQueryRow) -> Value:
         value = getattr(holder, metric.field)
     if metric.divisor != 1 and isinstance(value, (int, float)):
         value = value / metric.divisor
-    known: Value = value
+    known: CellValue = value
     return known
 
 
-def _reason(row: DeviceQueryRow) -> Value:
+def _reason(row: DeviceQueryRow) -> CellValue:
     return row.device.reason or None
 
 
-def _mig_index(row: DeviceQueryRow) -> Value:
+def _mig_index(row: DeviceQueryRow) -> CellValue:
     return row.device.key.mig_index if row.device.key.is_mig else None
 
 
-def _part_of_bus_id(position: int, row: DeviceQueryRow) -> Value:
+def _part_of_bus_id(position: int, row: DeviceQueryRow) -> CellValue:
     """Domain, bus or device as a hexadecimal number."""
     parts = (row.device.info.bus_id or '').partition('.')[0].split(':')
     if len(parts) != 3:
@@ -149,16 +149,16 @@ def _part_of_bus_id(position: int, row: DeviceQueryRow) -> Value:
     return f'0x{(domain[-4:], bus, device)[position].upper()}'
 
 
-def _is_clock_event_reason(name: str, row: DeviceQueryRow) -> Value:
+def _is_clock_event_reason(name: str, row: DeviceQueryRow) -> CellValue:
     reasons = row.device.clock_event_reasons
     return None if reasons is None else name in reasons
 
 
-def _hostname(row: DeviceQueryRow) -> Value:
+def _hostname(row: DeviceQueryRow) -> CellValue:
     return row.sample.host.hostname or None
 
 
-def _gpu_count(row: DeviceQueryRow) -> Value:
+def _gpu_count(row: DeviceQueryRow) -> CellValue:
     return sum(not device.key.is_mig for device in row.sample.devices)
 
 
@@ -167,28 +167,28 @@ _FIRST_WORD = re.compile(r'\s*((?:[^\s\'"]|\'[^\']*\'|"[^"]*")+)(?=\s|\Z)')
 _QUOTED = re.compile(r'\'([^\']*)\'|"([^"]*)"')
 
 
-def _process_value(read: Callable[[ProcessSample], Any], row: ProcessQueryRow) -> Value:
-    value: Value = read(row.process)
+def _process_value(read: Callable[[ProcessSample], Any], row: ProcessQueryRow) -> CellValue:
+    value: CellValue = read(row.process)
     return value
 
 
-def _start_time(row: ProcessQueryRow) -> Value:
+def _start_time(row: ProcessQueryRow) -> CellValue:
     start = row.process.key.start_time
     return start if start >= 0 else None
 
 
-def _program(row: ProcessQueryRow) -> Value:
+def _program(row: ProcessQueryRow) -> CellValue:
     """The first word of the command line, or the name."""
     word = _FIRST_WORD.match(row.process.command or '')
     return (word and _QUOTED.sub(r'\1\2', word[1])) or row.process.name
 
 
-def _process_mig_index(row: ProcessQueryRow) -> Value:
+def _process_mig_index(row: ProcessQueryRow) -> CellValue:
     key = row.process.key.device
     return key.mig_index if key.is_mig else None
 
 
-def _gpu_field(field: str, row: Any) -> Value:
+def _gpu_field(field: str, row: Any) -> CellValue:
     return None if row.gpu is None else getattr(row.gpu.info, field)
 
 
@@ -246,7 +246,7 @@ def _of_metric(metric: Metric) -> QueryColumn:
 
 
 def _of_process_metric(metric: ProcessMetric) -> QueryColumn:
-    value: Callable[[Any], Value] = functools.partial(
+    value: Callable[[Any], CellValue] = functools.partial(
         _process_value, operator.attrgetter(metric.field)
     )
     if metric.name == 'start_time':
@@ -258,7 +258,7 @@ def _plain(
     name: str,
     kind: str,
     text: str,
-    value: str | Callable[[Any], Value],
+    value: str | Callable[[Any], CellValue],
     *,
     query: str | None = None,
     metrics: tuple[str, ...] = (),

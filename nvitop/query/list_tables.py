@@ -7,7 +7,7 @@ import functools
 from typing import Any
 
 from nvitop.namedtuple import NamedTuple
-from nvitop.query.columns import QueryColumn, QueryTable, Value, gpu_columns, make_table
+from nvitop.query.columns import CellValue, QueryColumn, QueryTable, gpu_columns, make_table
 from nvitop.sampling.types import DeviceSample, Sample
 
 
@@ -29,8 +29,8 @@ class ListTable(NamedTuple):
     table: QueryTable
 
 
-def _item_value(position: int, row: ItemRow) -> Value:
-    value: Value = row.item[position]
+def _item_value(position: int, row: ItemRow) -> CellValue:
+    value: CellValue = row.item[position]
     return value
 
 

@@ -11,11 +11,11 @@ from nvitop.namedtuple import NamedTuple
 from nvitop.query.columns import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,
+    CellValue,
     DeviceQueryRow,
     ProcessQueryRow,
     QueryColumn,
     QueryTable,
-    Value,
     device_table,
     process_table,
 )
@@ -181,13 +181,13 @@ def _includes_process(query: TableQuery, process: ProcessSample) -> bool:
     return _includes(query, process.key.device, mig=True)
 
 
-class QueryRow(Dict[str, Value]):
+class QueryRow(Dict[str, CellValue]):
     """A row by JSON names; other names of a column work too: ``row['memory.used']``."""
 
     #: The table that the row belongs to.
     table: ClassVar[Callable[[], QueryTable]]
 
-    def __missing__(self, name: str) -> Value:
+    def __missing__(self, name: str) -> CellValue:
         column = type(self).table().by_name.get(name)
         if column is None or column.name not in self:
             raise KeyError(name)
@@ -208,12 +208,12 @@ class ProcessValues(QueryRow):
 
 def plain_row(
     columns: Iterable[QueryColumn], row: DeviceQueryRow | ProcessQueryRow | ItemRow
-) -> dict[str, Value]:
+) -> dict[str, CellValue]:
     """The values of a row as in JSON, by the names of the columns."""
     return {column.name: _plain(column, column.value(row)) for column in columns}
 
 
-def _plain(column: QueryColumn, value: Value) -> Value:
+def _plain(column: QueryColumn, value: CellValue) -> CellValue:
     if column.kind == 'time' and isinstance(value, float):
         return iso_time(value)
     if isinstance(value, float):

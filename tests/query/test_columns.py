@@ -11,11 +11,11 @@ from nvitop.compat.pynvml_smi.names import NVSMI_QUERY_GPU
 from nvitop.query import columns
 from nvitop.query.cell import header_text, value_text
 from nvitop.query.columns import (
+    CellValue,
     DeviceQueryRow,
     ProcessQueryRow,
     QueryTable,
     UnknownNameError,
-    Value,
     device_table,
     process_table,
     remapped_rows_table,
@@ -141,7 +141,7 @@ def row_of(position: int) -> DeviceQueryRow:
     return DeviceQueryRow(SAMPLE, DEVICES[position])
 
 
-def both(name: str, row: DeviceQueryRow | ProcessQueryRow) -> tuple[Value, str]:
+def both(name: str, row: DeviceQueryRow | ProcessQueryRow) -> tuple[CellValue, str]:
     table = device_table() if isinstance(row, DeviceQueryRow) else process_table()
     (column,) = table.find(name)
     value = column.value(row)
@@ -198,7 +198,7 @@ def both(name: str, row: DeviceQueryRow | ProcessQueryRow) -> tuple[Value, str]:
         ('pci.device_id', '0x233010DE', '0x233010DE'),
     ],
 )
-def test_values_of_a_gpu(name: str, value: Value, text: str) -> None:
+def test_values_of_a_gpu(name: str, value: CellValue, text: str) -> None:
     assert both(name, row_of(0)) == (value, text)
 
 
@@ -235,7 +235,7 @@ def test_values_of_other_devices() -> None:
         ('mig_index', None, '[N/A]'),
     ],
 )
-def test_values_of_a_process(name: str, value: Value, text: str) -> None:
+def test_values_of_a_process(name: str, value: CellValue, text: str) -> None:
     assert both(name, ProcessQueryRow(SAMPLE, DEVICES[0], PROCESSES[0])) == (value, text)
 
 
