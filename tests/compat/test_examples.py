@@ -23,4 +23,4 @@ def test_script_for_igpu_runs(tmp_path: Path) -> None:
     assert lines[0] == 'driver 580.65, 8 GPUs'
     assert [line.split(':')[0] for line in lines[1:3]] == ['NVIDIA H100 80GB HBM3'] * 2
     assert 'GPU UTILIZATION:' in lines
-    assert 'PROCESSES:' in lines
+    assert 'PROCESSES' in lines

@@ -170,21 +170,20 @@ def test_groups_have_the_units_of_igpu(gpus: simulation.Machine) -> None:
     assert gpu.memory.total == total
     assert gpu.memory.used + gpu.memory.free == total
     assert gpu.memory.unit == 'MiB'
-    assert gpu.utilization == (80.0, 44.0, 46.0, 58.0, 'P0')
-    assert all(isinstance(value, float) for value in gpu.utilization[:4])
-    assert gpu.pci == (
-        '1B',
-        '00000000:1B:00.0',
-        '00',
-        '1DB510DE',
-        '124910DE',
-        '3',
-        '3',
-        '16x',
-        '16x',
-    )
-    assert gpu.clocks == (1380.0, 1380.0, 877.0, 1530.0, 1530.0, 877.0, 1230.0, 1372.0, 'MHz')
-    assert gpu.power == ('Supported', 238.456, 300.0, 150.0, 300.0, 300.0, 300.0, 'W')
+    assert vars(gpu.utilization) == {
+        'gpu': 80.0,
+        'memory': 44.0,
+        'fan': 46.0,
+        'temperature': 58.0,
+        'performance': 'P0',
+    }
+    assert isinstance(gpu.utilization.gpu, float)
+    pci = ['1B', '00000000:1B:00.0', '00', '1DB510DE', '124910DE', '3', '3', '16x', '16x']
+    assert [*vars(gpu.pci).values()] == pci
+    clocks = [1380.0, 1380.0, 877.0, 1530.0, 1530.0, 877.0, 1230.0, 1372.0, 'MHz']
+    assert [*vars(gpu.clocks).values()] == clocks
+    power = ['Supported', 238.456, 300.0, 150.0, 300.0, 300.0, 300.0, 'W']
+    assert [*vars(gpu.power).values()] == power
 
 
 def test_used_memory_includes_reserved_memory(gpus: simulation.Machine) -> None:
@@ -231,7 +230,7 @@ def test_processes_are_listed_with_their_parents(gpus: simulation.Machine) -> No
 
 def test_unknown_process_is_listed(gpus: simulation.Machine) -> None:
     (gone,) = (process for process in igpu.get_device(0).processes if process.pid == GONE)
-    assert gone == (GONE, 'N/A', 'N/A', None, 'N/A', 'N/A', 1, 'C')
+    assert [*vars(gone).values()] == [GONE, 'N/A', 'N/A', None, 'N/A', 'N/A', 1, 'C']
 
 
 def test_process_that_exits_during_the_query_is_listed(
@@ -275,7 +274,7 @@ def test_unavailable_values_are_nan(gpus: simulation.Machine) -> None:
     gpu = igpu.get_device(1)
     groups = (gpu.memory, gpu.utilization, gpu.pci, gpu.clocks, gpu.power)
     for group in groups:
-        for name, value in group._asdict().items():
+        for name, value in vars(group).items():
             if name != 'unit':
                 assert value == 'N/A' or math.isnan(value), name
     assert gpu.processes == []
@@ -304,16 +303,20 @@ def test_gpu_prints_all_groups(gpus: simulation.Machine) -> None:
     assert text.startswith('INDEX        : 0\nBOARD NAME   : Tesla V100-SXM2-32GB\n')
 
 
-def test_groups_print_bars_and_units() -> None:
-    memory = igpu.GPUMemoryInfo(1000.0, 250.0, 750.0)
+def test_groups_print_like_igpu() -> None:
+    memory = igpu.GPUMemoryInfo(total=1000.0, used=250.0, free=750.0, unit='MiB')
     assert str(memory).splitlines() == [
         'GPU MEMORY:',
-        '    Total :    1000.00 MiB [|||||||||||||||||||||||||] 100.00%',
-        '    Used  :     250.00 MiB [||||||                   ] 25.00%',
-        '    Free  :     750.00 MiB [|||||||||||||||||||      ] 75.00%',
+        '    Total :    1000.00 MiB (100.00%)',
+        '    Used  :     250.00 MiB ( 25.00%)',
+        '    Free  :     750.00 MiB ( 75.00%)',
     ]
-    load = igpu.GPUUtilizationInfo(0.0, math.nan, 130.0, 45.0, 'P8')
-    assert str(load).splitlines() == [
+    memory = igpu.GPUMemoryInfo(total=math.nan, used=math.nan, free=math.nan, unit='MiB')
+    assert '    Used  :        N/A MiB (N/A)' in str(memory).splitlines()
+    utilization = igpu.GPUUtilizationInfo(
+        gpu=0.0, memory=math.nan, fan=130.0, temperature=45.0, performance='P8'
+    )
+    assert str(utilization).splitlines() == [
         'GPU UTILIZATION:',
         '    Performance : P8',
         '    Temperature : 45.00C',
@@ -321,22 +324,25 @@ def test_groups_print_bars_and_units() -> None:
         '    Memory      : N/A',
         '    Fan         : [|||||||||||||||||||||||||] 130.00%',
     ]
-    power = igpu.GPUPowerInfo('Supported', 12.5, 300.0, 100.0, 350.0)
-    assert '    Draw           : 12.50 W' in str(power).splitlines()
-    assert '    Enforced Limit : N/A' in str(power).splitlines()
 
 
 def test_processes_print_as_a_table() -> None:
-    assert str(igpu.GPUProcessesInfo()).splitlines()[1:] == ['    ' + HEADING, '    none']
-    row = igpu.GPUProcessInfo(7, 'a\x1b[31m\n', 'ada', None, 'N/A', 'N/A', 12, 'C')
-    lines = str(igpu.GPUProcessesInfo([row])).splitlines()
-    assert lines[2] == (
-        '    7        | C    | a�[31m�              | ada              | N/A      | '
-        'N/A                 | 12'
+    heading = (
+        '    PID    | NAME                 | USER                 | PARENT   | '
+        'CREATION TIME        | GPU MEM'
     )
-
-
-HEADING = (
-    'PID      | TYPE | NAME                 | USER             | PARENT   | '
-    'CREATION TIME       | GPU MEM (MiB)'
-)
+    assert str(igpu.GPUProcessesInfo()).splitlines() == ['PROCESSES', heading]
+    row = igpu.GPUProcessInfo(
+        pid=7,
+        name='a\x1b[31m\n',
+        user='ada',
+        parent_pid=None,
+        parent_name='N/A',
+        create_time='N/A',
+        gpu_memory=12.0,
+        type='C',
+    )
+    assert str(igpu.GPUProcessesInfo([row])).splitlines()[2] == (
+        '    7      | a�[31m�              | ada                  | N/A      | '
+        'N/A                  | 12'
+    )

@@ -40,7 +40,9 @@ def test_all_names_exist() -> None:
     }
     assert names <= set(ours.__all__)
     for name in names:
-        assert members(getattr(PEER, name)) <= members(getattr(ours, name))
+        mine = getattr(ours, name)
+        attributes = getattr(mine, '__annotations__', {})
+        assert members(getattr(PEER, name)) <= members(mine) | set(attributes)
 
 
 def test_functions_have_the_same_results(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +79,24 @@ def test_gpu_has_the_same_values(index: int) -> None:
             # nvitop adds the memory that the parent has as a graphics process.
             but_for = {'gpu_memory'} if process.pid == parent else set()
             assert_alike(process, by_pid[process.pid], but_for)
+
+
+def test_text_is_the_same() -> None:
+    with machines.machine(processes=[os.getpid(), os.getppid(), os.getppid()]):
+        begin(SMI)
+        theirs, mine = PEER.get_device(0), ours.get_device(0)
+    for group in ('memory', 'utilization', 'pci'):
+        assert str(getattr(mine, group)) == str(getattr(theirs, group))
+    for group in ('clocks', 'power'):  # nvitop has more lines
+        expected, found = (
+            [line.split() for line in str(getattr(gpu, group)).splitlines()]
+            for gpu in (theirs, mine)
+        )
+        assert [line for line in found if line in expected] == expected
+    table, expected_table = (
+        [line.rstrip() for line in str(gpu.processes).splitlines()] for gpu in (mine, theirs)
+    )
+    assert table[:3] == expected_table[:3]
 
 
 def test_unknown_values_are_the_same() -> None:

@@ -46,11 +46,11 @@ class GPUInfo:
             self._serial, self._bios = str(physical.serial()), str(physical.vbios_version())
             self._memory = _memory(device)
             self._utilization = GPUUtilizationInfo(
-                float(device.gpu_utilization()),
-                float(device.memory_utilization()),
-                float(physical.fan_speed()),
-                float(physical.temperature()),
-                str(physical.performance_state()),
+                gpu=float(device.gpu_utilization()),
+                memory=float(device.memory_utilization()),
+                fan=float(physical.fan_speed()),
+                temperature=float(physical.temperature()),
+                performance=str(physical.performance_state()),
             )
             self._pci = _pci(physical)
             self._clocks = _clocks(physical)
@@ -132,7 +132,9 @@ def _memory(device: Device) -> GPUMemoryInfo:
     info = device.memory_info()
     reserved = info.reserved if isinstance(info.reserved, int) else 0
     used = float(info.used) + reserved
-    return GPUMemoryInfo(float(info.total) / MiB, used / MiB, float(info.free) / MiB)
+    return GPUMemoryInfo(
+        total=float(info.total) / MiB, used=used / MiB, free=float(info.free) / MiB, unit='MiB'
+    )
 
 
 def _pci(device: Device) -> GPUPCIInfo:
@@ -145,15 +147,15 @@ def _pci(device: Device) -> GPUPCIInfo:
         return f'{width}x' if isinstance(width, int) else str(NA)
 
     return GPUPCIInfo(
-        digits('bus', 2),
-        str(device.bus_id()),
-        digits('device', 2),
-        digits('pciDeviceId', 8),
-        digits('pciSubSystemId', 8),
-        str(device.pcie_link_generation()),
-        str(device.max_pcie_link_generation()),
-        lanes(device.pcie_link_width()),
-        lanes(device.max_pcie_link_width()),
+        bus=digits('bus', 2),
+        bus_id=str(device.bus_id()),
+        device=digits('device', 2),
+        device_id=digits('pciDeviceId', 8),
+        sub_system_id=digits('pciSubSystemId', 8),
+        current_link_gen=str(device.pcie_link_generation()),
+        max_link_gen=str(device.max_pcie_link_generation()),
+        current_link_width=lanes(device.pcie_link_width()),
+        max_link_width=lanes(device.max_pcie_link_width()),
     )
 
 
@@ -168,6 +170,7 @@ def _clocks(device: Device) -> GPUClockInfo:
         max_memory=float(most.memory),
         video=float(now.video),
         max_video=float(most.video),
+        unit='MHz',
     )
 
 
@@ -180,6 +183,7 @@ def _power(device: Device) -> GPUPowerInfo:
         max_limit=_watts(device.max_power_limit()),
         enforced_limit=_watts(device.enforced_power_limit()),
         default_limit=_watts(device.default_power_limit()),
+        unit='W',
     )
 
 
@@ -198,14 +202,14 @@ def _processes(device: Device) -> GPUProcessesInfo:
 def _process(process: GpuProcess) -> GPUProcessInfo:
     parent_pid, parent_name = _parent(process)
     return GPUProcessInfo(
-        process.pid,
-        str(process.name()),
-        str(process.username()),
-        parent_pid,
-        parent_name,
-        _local_time(process.create_time()),
-        _mib(process.gpu_memory()),
-        str(process.type),
+        pid=process.pid,
+        name=str(process.name()),
+        user=str(process.username()),
+        parent_pid=parent_pid,
+        parent_name=parent_name,
+        create_time=_local_time(process.create_time()),
+        gpu_memory=_mib(process.gpu_memory()),
+        type=str(process.type),
     )
 
 

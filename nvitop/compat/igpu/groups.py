@@ -1,61 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of values of a GPU, with their text. Unknown values are ``nan`` or ``'N/A'``."""
+"""Groups of values of a GPU, printed like in igpu. Unknown values are ``nan`` or ``'N/A'``."""
 
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import List
 
 from nvitop.api.utils import NA
-from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable
 
 _BAR_WIDTH = 25
+#: Widths of the columns of a process: PID, name, user, parent, creation time.
+_PROCESS_WIDTHS = (6, 20, 20, 8, 20)
 
 
-def _text(value: object, unit: str = '', digits: int = 2) -> str:
-    """Return a value with its unit; ``'N/A'`` if it is unknown."""
-    if not isinstance(value, (int, float)):
-        return str(value)
-    return str(NA) if math.isnan(value) else f'{value:.{digits}f}{unit}'
-
-
-def _percent(part: float, total: float) -> float:
-    return 100.0 * part / total if total else math.nan
+def _number(value: float, form: str, unit: str = '') -> str:
+    """Format a number with its unit; ``'N/A'`` if it is unknown."""
+    return str(NA) if math.isnan(value) else f'{value:{form}}{unit}'
 
 
 def _bar(percent: float) -> str:
-    """Return a percentage as a bar and a number; the bar ends at 100 %."""
+    """Format a percentage as a bar and a number; the bar ends at 100 %."""
     if math.isnan(percent):
         return str(NA)
-    filled = round(min(max(percent, 0.0), 100.0) / 100.0 * _BAR_WIDTH)
+    filled = int(min(max(percent, 0.0), 100.0) / 100.0 * _BAR_WIDTH)
     return f'[{"|" * filled:<{_BAR_WIDTH}}] {percent:.2f}%'
 
 
 def _group(title: str, rows: dict[str, str]) -> str:
-    """Return a title and rows with aligned values."""
+    """Format a title and rows with aligned values."""
     width = max(map(len, rows))
     return '\n'.join([f'{title}:', *(f'    {key:<{width}} : {rows[key]}' for key in rows)])
 
 
-class GPUMemoryInfo(NamedTuple):
+class GPUMemoryInfo(SimpleNamespace):
     """Memory of a GPU in MiB; reserved memory is part of ``used``."""
 
     total: float
     used: float
     free: float
-    unit: str = 'MiB'
+    unit: str
 
     def __str__(self) -> str:
-        sizes = {'Total': self.total, 'Used': self.used, 'Free': self.free}
-        rows = {
-            key: f'{_text(size):>10} {self.unit} {_bar(_percent(size, self.total))}'
-            for key, size in sizes.items()
-        }
+        rows = {}
+        for key, size in (('Total', self.total), ('Used', self.used), ('Free', self.free)):
+            share = 100.0 * size / self.total if self.total else math.nan
+            rows[key] = f'{_number(size, ".2f"):>10} {self.unit} ({_number(share, "6.2f", "%")})'
         return _group('GPU MEMORY', rows)
 
 
-class GPUUtilizationInfo(NamedTuple):
+class GPUUtilizationInfo(SimpleNamespace):
     """Utilization and fan speed in percent, temperature in °C, performance state (``'P0'``)."""
 
     gpu: float
@@ -67,7 +62,7 @@ class GPUUtilizationInfo(NamedTuple):
     def __str__(self) -> str:
         rows = {
             'Performance': self.performance,
-            'Temperature': _text(self.temperature, 'C'),
+            'Temperature': _number(self.temperature, '.2f', 'C'),
             'Graphics': _bar(self.gpu),
             'Memory': _bar(self.memory),
             'Fan': _bar(self.fan),
@@ -75,7 +70,7 @@ class GPUUtilizationInfo(NamedTuple):
         return _group('GPU UTILIZATION', rows)
 
 
-class GPUPCIInfo(NamedTuple):
+class GPUPCIInfo(SimpleNamespace):
     """PCI location and link of a GPU, as text."""
 
     bus: str
@@ -101,18 +96,18 @@ class GPUPCIInfo(NamedTuple):
         return _group('PCI INFO', rows)
 
 
-class GPUClockInfo(NamedTuple):
+class GPUClockInfo(SimpleNamespace):
     """Current and maximum clocks in MHz."""
 
     graphics: float
     sm: float
     memory: float
+    video: float
     max_graphics: float
     max_sm: float
     max_memory: float
-    video: float = math.nan
-    max_video: float = math.nan
-    unit: str = 'MHz'
+    max_video: float
+    unit: str
 
     def __str__(self) -> str:
         clocks = {
@@ -122,23 +117,23 @@ class GPUClockInfo(NamedTuple):
             'Video': (self.video, self.max_video),
         }
         rows = {
-            key: f'{_text(clock, f" {self.unit}", 1)} (Max: {_text(most, "", 1)})'
+            key: f'{_number(clock, ".1f", f" {self.unit}")} (Max: {_number(most, ".1f")})'
             for key, (clock, most) in clocks.items()
         }
         return _group('GPU CLOCK', rows)
 
 
-class GPUPowerInfo(NamedTuple):
+class GPUPowerInfo(SimpleNamespace):
     """Power and power limits in W; ``management`` is ``'Supported'`` or ``'N/A'``."""
 
     management: str
     draw: float
     limit: float
+    enforced_limit: float
+    default_limit: float
     min_limit: float
     max_limit: float
-    enforced_limit: float = math.nan
-    default_limit: float = math.nan
-    unit: str = 'W'
+    unit: str
 
     def __str__(self) -> str:
         powers = {
@@ -149,11 +144,11 @@ class GPUPowerInfo(NamedTuple):
             'Min Limit': self.min_limit,
             'Max Limit': self.max_limit,
         }
-        rows = {key: _text(power, f' {self.unit}') for key, power in powers.items()}
+        rows = {key: _number(power, '.2f', f' {self.unit}') for key, power in powers.items()}
         return _group('POWER INFO', {'Management': self.management, **rows})
 
 
-class GPUProcessInfo(NamedTuple):
+class GPUProcessInfo(SimpleNamespace):
     """A process on a GPU. Values of an exited process are ``'N/A'``."""
 
     pid: int
@@ -166,26 +161,21 @@ class GPUProcessInfo(NamedTuple):
     create_time: str
     #: In MiB; ``nan`` if unknown.
     gpu_memory: float
-    #: ``'C'`` (compute), ``'G'`` (graphics) or ``'C+G'``.
-    type: str = str(NA)
+    #: ``'C'`` (compute), ``'G'`` (graphics) or ``'C+G'``; not in igpu.
+    type: str
 
     def __str__(self) -> str:
         parent = NA if self.parent_pid is None else self.parent_pid
-        memory = _text(self.gpu_memory, digits=0)
-        name, user = printable(self.name), printable(self.user)
-        return (
-            f'{self.pid:<8} | {self.type:<4} | {name:<20} | {user:<16} | '
-            f'{parent!s:<8} | {self.create_time:<19} | {memory}'
-        )
+        words = (self.pid, printable(self.name), printable(self.user), parent, self.create_time)
+        cells = [f'{word!s:<{width}}' for word, width in zip(words, _PROCESS_WIDTHS)]
+        return ' | '.join([*cells, _number(self.gpu_memory, '.0f')])
 
 
 class GPUProcessesInfo(List[GPUProcessInfo]):
     """The processes on a GPU: a list that prints as a table."""
 
     def __str__(self) -> str:
-        heading = (
-            f'{"PID":<8} | {"TYPE":<4} | {"NAME":<20} | {"USER":<16} | '
-            f'{"PARENT":<8} | {"CREATION TIME":<19} | GPU MEM (MiB)'
-        )
-        rows = [str(process) for process in self] or ['none']
-        return '\n'.join(['PROCESSES:', *(f'    {row}' for row in (heading, *rows))])
+        words = ('PID', 'NAME', 'USER', 'PARENT', 'CREATION TIME')
+        cells = [f'{word:<{width}}' for word, width in zip(words, _PROCESS_WIDTHS)]
+        rows = [' | '.join([*cells, 'GPU MEM']), *map(str, self)]
+        return '\n'.join(['PROCESSES', *(f'    {row}' for row in rows)])
