@@ -61,6 +61,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     'nvitop.callbacks': ('nvitop.api',),
     'nvitop.compat': ('nvitop.api',),
+    'nvitop.compat.pynvml_smi.__main__': ('nvitop.api', 'nvitop.compat', 'nvitop.console.outcome'),
     'nvitop.simulation': ('nvitop.api.libcuda', 'nvitop.api.libnvml'),
     'nvitop.gui.render': ('nvitop.gui.render',),
     'nvitop.gui.state': (

@@ -18,6 +18,7 @@ from nvitop.simulation.reader import TomlTable
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
 from nvitop.simulation.world import World
+from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
     import os
@@ -51,8 +52,9 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
         return read_scenario(SCENARIOS / f'{scenario}.toml')
     path = pathlib.Path(scenario)
     if path.suffix != '.toml' and not path.exists():
-        known = ', '.join(scenario_names())
-        raise ScenarioError(f'there is no scenario {str(scenario)!r}: use {known}, or a .toml file')
+        name, known = str(scenario), scenario_names()
+        hint = suggestion(name, known) or f'; expected one of {", ".join(known)}, or a .toml file'
+        raise ScenarioError(f'unknown scenario {name!r}{hint}')
     return read_scenario(path)
 
 
@@ -114,7 +116,9 @@ class Machine:
                 except OSError as error:
                     self._children.close()
                     reason = error.strerror or str(error)
-                    raise ScenarioError(f'its processes cannot be started: {reason}') from error
+                    raise ScenarioError(
+                        f'cannot start the processes of the scenario: {reason}'
+                    ) from error
             elif self._processes == 'fixed':
                 world.pids = children.FixedPids()
             elif self._processes != 'none':

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of a scenario file: every key with its kind, default and meaning.
 
-The reader, the documentation and the tests use these rows; to add a key, add a row.
+The reader, the documentation and the tests use these rows. To add a key, add a row here and, unless it is a
+key of a GPU, a field in :mod:`nvitop.simulation.scenario`.
 """
 
 from __future__ import annotations

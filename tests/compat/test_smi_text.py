@@ -228,7 +228,7 @@ def test_unknown_name_exits_with_status_2(capsys: pytest.CaptureFixture[str]) ->
     out, err = capsys.readouterr()
     assert out == ''
     assert err.startswith(
-        "nvidia_smi: unknown query name 'memory.fre'; did you mean 'memory.free'?"
+        "nvidia_smi: error: unknown query name 'memory.fre'; did you mean 'memory.free'?"
     )
     assert err.count('\n') == 1
 
@@ -240,7 +240,7 @@ def test_missing_driver_exits_with_status_1(
     with simulation.machine('empty') as gpus:
         gpus.fail('nvmlInitWithFlags', 'DRIVER_NOT_LOADED')
         assert main(['uuid']) == 1
-    assert capsys.readouterr() == ('', 'nvidia_smi: Driver Not Loaded\n')
+    assert capsys.readouterr() == ('', 'nvidia_smi: error: Driver Not Loaded\n')
 
 
 @pytest.mark.skipif(not os.path.exists('/dev/full'), reason='this system has no /dev/full')
@@ -250,5 +250,5 @@ def test_full_disk_exits_with_status_1(
     with open('/dev/full', 'w', encoding='utf-8', buffering=1) as full, machine():
         monkeypatch.setattr(sys, 'stdout', full)
         assert main([]) == 1
-    message = 'nvidia_smi: cannot write to standard output: No space left on device\n'
+    message = 'nvidia_smi: error: cannot write to standard output: No space left on device\n'
     assert capsys.readouterr().err == message

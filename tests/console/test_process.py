@@ -118,7 +118,7 @@ def test_an_unknown_scenario_is_status_2(command: str, variable: bool) -> None:
     else:
         done = run(f'{command} --demo {demo}')
     assert (done.returncode, done.stdout) == (2, '')
-    assert f": error: there is no scenario '{demo}': use " in done.stderr
+    assert f": error: unknown scenario '{demo}'" in done.stderr
     assert done.stderr.count('\n') == 1
 
 

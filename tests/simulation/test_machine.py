@@ -246,4 +246,4 @@ def test_nvitop_demo_simulates_a_machine_in_any_program(
 def test_nvitop_demo_with_an_unknown_scenario_fails() -> None:
     result = run(ASK, NVITOP_DEMO='workstaton')
     assert result.returncode != 0
-    assert "there is no scenario 'workstaton': use dgx-h100, " in result.stderr
+    assert "unknown scenario 'workstaton'; did you mean 'workstation'?" in result.stderr

@@ -235,8 +235,12 @@ def test_scenario_is_loaded_by_path(tmp_path: pathlib.Path) -> None:
 
 
 def test_message_about_a_missing_scenario_names_the_known_ones(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(simulation.ScenarioError, match="no scenario 'dgx-h10': use dgx-h100, "):
+    with pytest.raises(
+        simulation.ScenarioError, match=r"^unknown scenario 'dgx-h10'; did you mean 'dgx-h100'\?$"
+    ):
         simulation.load('dgx-h10')
+    with pytest.raises(simulation.ScenarioError, match=r"'x'; expected one of dgx-h100, .* \.toml"):
+        simulation.load('x')
     with pytest.raises(simulation.ScenarioError, match=r'gone\.toml: No such file'):
         simulation.load(tmp_path / 'gone.toml')
     latin = tmp_path / 'latin.toml'

@@ -8,6 +8,7 @@ from typing import Sequence
 
 from nvitop.api.libnvml import NVMLError
 from nvitop.compat.pynvml_smi.smi import nvidia_smi
+from nvitop.console.outcome import CommandFailure, run, writing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,26 +18,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 1 if NVML cannot be used or the output cannot be written, 2 for an unknown name.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    return run('nvidia_smi', lambda: _print_query(words))
+
+
+def _print_query(words: list[str]) -> int:
     is_xml = bool(words) and words[0].lower() == 'xml'
-    wanted = ','.join(words[is_xml:]) or None
+    names = ','.join(words[is_xml:]) or None
     try:
         smi = nvidia_smi.getInstance()
         if is_xml:
-            text = smi.XmlDeviceQuery(wanted, strict=True)
+            text = smi.XmlDeviceQuery(names, strict=True)
         else:
-            text = smi.format(smi.DeviceQuery(wanted, strict=True))
+            text = smi.format(smi.DeviceQuery(names, strict=True))
     except ValueError as error:
-        print(f'nvidia_smi: {error}', file=sys.stderr)
-        return 2
+        raise CommandFailure(str(error), 2) from error
     except NVMLError as error:
-        print(f'nvidia_smi: {error}', file=sys.stderr)
-        return 1
-    try:
+        raise CommandFailure(str(error)) from error
+    with writing():
         sys.stdout.write(text)
         sys.stdout.flush()
-    except OSError as error:
-        print(f'nvidia_smi: cannot write to standard output: {error.strerror}', file=sys.stderr)
-        return 1
     return 0
 
 
