@@ -6,7 +6,7 @@ import contextlib
 import gc
 import math
 import types
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 import pytest
 
@@ -21,7 +21,6 @@ from nvitop.api.device import (
     RemappedRows,
     ThroughputInfo,
     UtilizationRates,
-    gpm,
 )
 from nvitop.api.device.interconnect import throughput2human
 from nvitop.api.device.window import Window
@@ -472,33 +471,32 @@ def test_gpm_of_a_mig_device_is_its_own(machine: simulation.Machine) -> None:
 
 
 def gpm_metrics_of(value: float, monkeypatch: pytest.MonkeyPatch) -> GpmMetrics:
-    """What becomes of a driver's answer that is the same for each counter."""
+    """Return the metrics of a driver that reports the same value for each counter."""
+    real: Callable[..., Any] = libnvml.nvmlQuery
 
-    def answer(function: str, request: Any) -> Any:
-        for metric in request.metrics[: request.numMetrics]:
-            metric.value = value
-        return request
+    def query(function: Any, *args: Any, **options: Any) -> Any:
+        result = real(function, *args, **options)
+        if function == 'nvmlGpmMetricsGet':
+            for metric in args[0].metrics[: args[0].numMetrics]:
+                metric.value = value
+        return result
 
-    metrics = types.SimpleNamespace(
-        metrics=[types.SimpleNamespace(nvmlReturn=0, value=0.0) for _ in GpmMetrics._fields]
-    )
-    monkeypatch.setattr(libnvml, 'nvmlQuery', answer)
-    monkeypatch.setitem(vars(libnvml), 'c_nvmlGpmMetricsGet_t', lambda: metrics)
-    monkeypatch.setitem(vars(libnvml), 'NVML_GPM_METRICS_GET_VERSION', 1)
-    sample: Any = types.SimpleNamespace(pointer=None)
-    return gpm._compare(sample, sample)
+    monkeypatch.setattr(libnvml, 'nvmlQuery', query)
+    return Device(0).gpm_metrics()
 
 
+@needs_gpm
 @pytest.mark.parametrize('value', [math.inf, -math.inf, math.nan, -1.0])
-def test_gpm_values_that_cannot_be_true_are_na(
-    value: float, monkeypatch: pytest.MonkeyPatch
+def test_implausible_gpm_values_are_na(
+    value: float, machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert gpm_metrics_of(value, monkeypatch) == GpmMetrics()
 
 
+@needs_gpm
 @pytest.mark.parametrize(('value', 'load'), [(100.0, 100.0), (100.25, NA)])
-def test_no_gpm_load_is_above_100_percent_but_traffic_is_what_it_is(
-    value: float, load: object, monkeypatch: pytest.MonkeyPatch
+def test_gpm_percentages_are_at_most_100_unlike_traffic(
+    value: float, load: object, machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metrics = gpm_metrics_of(value, monkeypatch)._asdict()
     for name, found in metrics.items():
@@ -554,7 +552,7 @@ def test_a_window_waits_for_the_first_value_only() -> None:
         clock = staticmethod(lambda: now)
         sleep = staticmethod(slept.append)
 
-    window = Clocked(lambda a, b: f'{a}-{b}', '', shortest=0.1)
+    window = Clocked(lambda a, b, seconds: f'{a}-{b}', '', shortest=0.1)
     assert window.measure(read) == '0-1'
     assert slept == [0.1]
     now = 0.05
@@ -575,9 +573,30 @@ def test_a_window_that_cannot_be_read_does_not_wait_and_begins_anew() -> None:
         clock = staticmethod(lambda: 0.0)
         sleep = staticmethod(slept.append)
 
-    window = Clocked(lambda a, b: f'{a}-{b}', 'missing')
+    window = Clocked(lambda a, b, seconds: f'{a}-{b}', 'missing')
     assert window.measure(read) == 'missing'
     assert window.measure(read) == 'missing'
     assert slept == []
     assert window.measure(read) == 'missing'
     assert window.measure(read) == '2-3'
+
+
+def test_a_rate_is_right_if_this_program_was_stopped_while_reading() -> None:
+    now = 0.0
+    stops = [0.0, 60.0, 0.0]
+
+    def read() -> float:
+        """A counter that grows by 100 per second; the program is stopped after reading it."""
+        nonlocal now
+        value = 100 * now
+        now += stops.pop() if stops else 0.0
+        return value
+
+    class Clocked(Window[float, float]):
+        clock = staticmethod(lambda: now)
+
+    window = Clocked(lambda earlier, later, seconds: (later - earlier) / seconds, 0.0)
+    window.begin(read)
+    for _ in range(3):
+        now += 2.0
+        assert window.measure(read) == 100.0

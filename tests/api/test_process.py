@@ -401,6 +401,41 @@ def test_cpu_percent_is_first_that_of_the_whole_life_then_that_since_the_last_ca
     assert process.cpu_percent() == 0.0
 
 
+def test_cpu_percent_is_right_if_this_program_was_stopped_while_reading(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    stops: list[float] = []
+
+    def cpu_times() -> Any:
+        """The times of a process that uses one CPU; this program is stopped after reading them."""
+        nonlocal now
+        times = psutil.cpu_times()._replace(user=now, system=0.0)
+        now += stops.pop() if stops else 0.0
+        return times
+
+    process = HostProcess(child.pid)
+    monkeypatch.setattr(process, 'cpu_times', cpu_times, raising=False)
+    monkeypatch.setattr(time, 'monotonic', lambda: now)
+    process.cpu_percent()
+    for stop in (0.0, 60.0, 0.0):
+        stops.append(stop)
+        now += 2.0
+        assert process.cpu_percent() == 100.0
+
+
+def test_running_time_on_other_platforms_does_not_follow_the_clock(
+    child: subprocess.Popen[bytes],
+    other_platform: type[HostProcess],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    process = other_platform(child.pid)
+    before = process.running_time_in_seconds()
+    wall_clock = time.time
+    monkeypatch.setattr(time, 'time', lambda: wall_clock() + 3600)
+    assert before <= process.running_time_in_seconds() < before + PATIENCE
+
+
 def test_cpu_percent_of_a_busy_process_is_measured() -> None:
     process = HostProcess()
     process.cpu_percent()

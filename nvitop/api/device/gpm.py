@@ -69,7 +69,7 @@ def _free_released() -> None:
                 libnvml.nvmlGpmSampleFree(pointer)
 
 
-def _compare(earlier: _Sample, later: _Sample) -> GpmMetrics:
+def _compare(earlier: _Sample, later: _Sample, seconds: float) -> GpmMetrics:
     request = libnvml.c_nvmlGpmMetricsGet_t()
     request.version = libnvml.NVML_GPM_METRICS_GET_VERSION
     request.numMetrics = len(_PERCENTAGES) + len(_TRAFFIC)

@@ -13,7 +13,9 @@ from nvitop.api.utils import NA, KiB, NaType, bytes2human
 from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
-    _RateWindow = Window['_Counters', 'list[float | NaType]']
+    #: Value and driver's time (µs) of each counter.
+    _Counters = list[tuple[Any, int]]
+    _RateWindow = Window[_Counters, list[float | NaType]]
 
 _PCIE_TX, _PCIE_RX = 0, 1
 # Numbers of NVML_FI_DEV_…; the oldest bindings lack some of the names.
@@ -43,20 +45,10 @@ class ThroughputInfo(NamedTuple):
         return self.rx
 
 
-class _Counters(NamedTuple):
-    """Counters at one time, each ``NA`` if unknown."""
-
-    #: Monotonic time in seconds.
-    taken: float
-    #: Value and driver's time (µs) of each counter.
-    values: list[tuple[Any, int]]
-
-
-def _rates(earlier: _Counters, later: _Counters) -> list[float | NaType]:
+def _rates(earlier: _Counters, later: _Counters, measured: float) -> list[float | NaType]:
     """Return the increase per second of each counter; ``NA`` for one that was reset in between."""
     rates: list[float | NaType] = []
-    measured = later.taken - earlier.taken
-    for (before, since), (after, until) in zip(earlier.values, later.values):
+    for (before, since), (after, until) in zip(earlier, later):
         seconds = (until - since) / 1e6
         # The driver's times are of the system clock, which may have been set in between.
         if not (since > 0 < seconds and abs(seconds - measured) < max(1.0, measured)):
@@ -216,7 +208,7 @@ class InterconnectMixin(DeviceBase):
     def _read_counters(self, fields: list[tuple[int, int]]) -> _Counters | None:
         values = self._fields(fields)
         is_known = any(value is not NA for value, _ in values)
-        return _Counters(Window.clock(), values) if is_known else None
+        return values if is_known else None
 
     def nvlink_link_count(self) -> int | NaType:
         """Number of NVLinks of the GPU, active or not; 0 or ``NA`` without NVLink. Queried once.

@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from nvitop.api.timing import timed
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -28,12 +30,17 @@ class Window(Generic[R, V]):
     sleep: Callable[[float], None] = staticmethod(time.sleep)
 
     def __init__(
-        self, compare: Callable[[R, R], V], missing: V, *, shortest: float = SHORTEST_SECONDS
+        self,
+        compare: Callable[[R, R, float], V],
+        missing: V,
+        *,
+        shortest: float = SHORTEST_SECONDS,
     ) -> None:
         """Initialize with the function that compares two readings.
 
         Args:
-            compare: Takes the earlier and the later reading and returns the value.
+            compare: Takes the earlier and the later reading and the seconds between them, and
+                returns the value.
             missing: The value if a reading fails.
             shortest: Shortest time in seconds between two readings.
         """
@@ -50,8 +57,8 @@ class Window(Generic[R, V]):
 
     def begin(self, read: Callable[[], R | None]) -> None:
         """Take a first reading: the next measurement covers the time since."""
-        reading = read()
-        self._last = None if reading is None else (self.clock(), reading, None)
+        reading, taken = timed(read, self.clock)
+        self._last = None if reading is None else (taken, reading, None)
 
     def measure(self, read: Callable[[], R | None], interval: float | None = None) -> V:
         """Return the value since the last reading, or over the next ``interval`` seconds.
@@ -62,22 +69,22 @@ class Window(Generic[R, V]):
         """
         last = self._last
         if interval or last is None:
-            earlier = read()
+            earlier, began = timed(read, self.clock)
             if earlier is not None:
                 self.sleep(interval or self._shortest)
         else:
-            taken, earlier, value = last
-            age = self.clock() - taken
+            began, earlier, value = last
+            age = self.clock() - began
             if age < self._shortest:
                 if value is not None:
                     return value
                 self.sleep(self._shortest - age)
-        later = read() if earlier is not None else None
+        later, taken = (None, began) if earlier is None else timed(read, self.clock)
         if earlier is None or later is None:
             self._last = None
             return self._missing
-        value = self._compare(earlier, later)
-        self._last = self.clock(), later, value
+        value = self._compare(earlier, later, taken - began)
+        self._last = taken, later, value
         return value
 
 

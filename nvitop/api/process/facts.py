@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from nvitop.api.process.command import command_join
@@ -73,23 +72,27 @@ class CpuShare:
         #: Time (s), CPU time (s) and result (%) of the last reading.
         self._last: tuple[float, float, float] | None = None
 
-    def percent(self, cpu_seconds: float, running_seconds: float) -> float:
+    def percent(self, cpu_seconds: float, taken: float, running_seconds: float) -> float:
         """Return the CPU usage since the last reading; the first covers the life of the process.
 
         A reading less than 0.1 s after the last returns the same value.
+
+        Args:
+            cpu_seconds: CPU time used so far.
+            taken: When it was read, in seconds of :func:`time.monotonic`.
+            running_seconds: Time since the process started.
         """
-        now = time.monotonic()
         last = self._last
         if last is None:
             since = max(_SHORTEST_SECONDS, running_seconds)
             used = cpu_seconds
         else:
-            since = now - last[0]
+            since = taken - last[0]
             used = cpu_seconds - last[1]
             if since < _SHORTEST_SECONDS:
                 return last[2]
         percent = round(max(0.0, used) / since * 100.0, 1)
-        self._last = (now, cpu_seconds, percent)
+        self._last = (taken, cpu_seconds, percent)
         return percent
 
 

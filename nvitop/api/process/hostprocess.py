@@ -18,6 +18,7 @@ from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
 from nvitop.api.process.linux import LinuxProcess
+from nvitop.api.timing import timed
 from nvitop.api.utils import NA, Snapshot, timedelta2human
 from nvitop.platforms import LINUX
 from nvitop.platforms.users import name_of_user, without_domain
@@ -100,6 +101,8 @@ class HostProcess(psutil.Process):
             self._pid = pid
             self._ident = (pid, None)
         self.username_known: str | None = None
+        #: Start time in seconds of :func:`time.monotonic`, on platforms other than Linux.
+        self._started: float | None = None
         self._cpu = CpuShare() if self._linux is None else self._linux.cpu
 
     def is_same(self) -> bool:
@@ -159,8 +162,9 @@ class HostProcess(psutil.Process):
         """
         if interval:
             return super().cpu_percent(interval)
-        times = self.cpu_times()
-        return self._cpu.percent(times.user + times.system, self.running_time_in_seconds())
+        times, taken = timed(self.cpu_times)
+        running = self.running_time_in_seconds()
+        return self._cpu.percent(times.user + times.system, taken, running)
 
     def rss_memory(self) -> int:
         """Return the resident memory in bytes."""
@@ -174,8 +178,11 @@ class HostProcess(psutil.Process):
         """Return the time since the process started, in seconds."""
         created = self.create_time()
         if self._linux is not None:
-            return self._linux.running_seconds()  # not affected by setting the clock
-        return max(0.0, time.time() - created)
+            return self._linux.running_seconds()
+        # The clock is read once: the running time must not change when it is set.
+        if self._started is None:
+            self._started = time.monotonic() - max(0.0, time.time() - created)
+        return time.monotonic() - self._started
 
     def running_time_human(self) -> str:
         """Return the time since the process started as text, such as ``1:02:03``."""

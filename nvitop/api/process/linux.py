@@ -85,7 +85,7 @@ class LinuxProcess:
             username=self.username_known,
             name=name,
             cmdline=cmdline,
-            cpu_percent=self.cpu.percent(stat.cpu_seconds, running),
+            cpu_percent=self.cpu.percent(stat.cpu_seconds, stat.taken, running),
             memory_percent=rss / memory_total() * 100.0,
             host_memory=rss,
             create_time=since_epoch(stat.start_ticks),
@@ -100,7 +100,7 @@ class LinuxProcess:
             return HIDDEN
         if stat is None or not self._is_at(stat.start_ticks):
             return self.facts()
-        share = self.cpu.percent(stat.cpu_seconds, self.running_seconds())
+        share = self.cpu.percent(stat.cpu_seconds, stat.taken, self.running_seconds())
         return facts._replace(cpu_percent=share, status=stat.status)
 
     def num_threads(self) -> int:

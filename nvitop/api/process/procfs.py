@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 from nvitop.api.host import procfs_path, uptime
+from nvitop.api.timing import timed
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms import LINUX
 from nvitop.platforms.kernel import sysconf
@@ -70,6 +71,8 @@ class Stat(NamedTuple):
     owner: int
     thread_count: int = 1
     parent_pid: int = 0
+    #: When the CPU time was read, in seconds of :func:`time.monotonic`.
+    taken: float = 0.0
 
 
 @functools.lru_cache(maxsize=None)
@@ -108,13 +111,18 @@ def read_stat(pid: int) -> Stat | None:
         PermissionError: The process is hidden from this user.
     """
     try:
-        descriptor = _open(pid, 'stat')
-        try:
-            return parse_stat(os.read(descriptor, _PAGE), os.fstat(descriptor).st_uid)
-        finally:
-            os.close(descriptor)
+        (content, owner), taken = timed(functools.partial(_read_with_owner, pid))
     except (FileNotFoundError, ProcessLookupError):
         return None
+    return parse_stat(content, owner, taken)
+
+
+def _read_with_owner(pid: int) -> tuple[bytes, int]:
+    descriptor = _open(pid, 'stat')
+    try:
+        return os.read(descriptor, _PAGE), os.fstat(descriptor).st_uid
+    finally:
+        os.close(descriptor)
 
 
 class _StatCache(threading.local):
@@ -149,7 +157,7 @@ def cached_stat(pid: int) -> Stat | None:
     return stats[pid]
 
 
-def parse_stat(content: bytes, owner: int = 0) -> Stat:
+def parse_stat(content: bytes, owner: int = 0, taken: float = 0.0) -> Stat:
     """Parse ``/proc/<pid>/stat``. The program name may contain spaces and parentheses."""
     opened, closed = content.index(b'('), content.rindex(b')')
     fields = content[closed + 2 :].split(b' ', 20)
@@ -163,6 +171,7 @@ def parse_stat(content: bytes, owner: int = 0) -> Stat:
         owner,
         int(fields[17]),
         int(fields[1]),
+        taken,
     )
 
 
