@@ -18,7 +18,7 @@ from unittest import mock
 import pytest
 
 from nvitop import simulation
-from nvitop.api.collector.threads import CollectThread
+from nvitop.collector.threads import CollectThread
 from tests.callbacks import frameworks
 from tests.documents import (
     ROOT,

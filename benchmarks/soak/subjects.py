@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Callable
 
 from benchmarks.soak.machine import CYCLE, Machine
 from benchmarks.soak.steadiness import Counts
-from nvitop.api.collector import ResourceMetricCollector, collect_in_background
+from nvitop.collector import ResourceMetricCollector, collect_in_background
 from nvitop.gui.app import App
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, InputEnded
@@ -21,7 +21,7 @@ from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
 
 if TYPE_CHECKING:
-    from nvitop.api.collector.statistics import TagBuffer
+    from nvitop.collector.statistics import TagBuffer
     from nvitop.gui.render.buffer import Buffer
     from nvitop.gui.render.theme import Theme
     from nvitop.sampling.types import Sample

@@ -11,7 +11,6 @@ import os
 from typing import TYPE_CHECKING
 
 from nvitop.api import libnvml
-from nvitop.api.collector import take_snapshots
 from nvitop.api.device import (
     CudaDevice,
     CudaMigDevice,
@@ -23,6 +22,7 @@ from nvitop.api.device import (
 )
 from nvitop.api.libnvml import NVMLError, nvmlCheckReturn
 from nvitop.api.libnvml._session import SESSION
+from nvitop.api.snapshots import take_snapshots
 from nvitop.api.utils import (
     NA,
     SIZE_UNITS,
@@ -50,8 +50,8 @@ from nvitop.lazy import lazy_names
 if TYPE_CHECKING:
     from nvitop.api import host, libcuda, libcudart
     from nvitop.api.caching import ttl_cache
-    from nvitop.api.collector import ResourceMetricCollector, collect_in_background
     from nvitop.api.process import GpuProcess, HostProcess, command_join
+    from nvitop.collector import ResourceMetricCollector, collect_in_background
 
 __all__ = [
     'NA',
@@ -115,7 +115,7 @@ if not TYPE_CHECKING:  # it would hide misspelled names
         {
             __name__: ['host', 'libcuda', 'libcudart'],
             'nvitop.api.caching': ['ttl_cache'],
-            'nvitop.api.collector': ['ResourceMetricCollector', 'collect_in_background'],
+            'nvitop.collector': ['ResourceMetricCollector', 'collect_in_background'],
             'nvitop.api.process': ['GpuProcess', 'HostProcess', 'command_join'],
         },
     )

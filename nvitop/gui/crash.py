@@ -102,12 +102,12 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
     import platform
     import traceback
 
-    from nvitop.sampling.serialization import serialise
+    from nvitop.sampling.serialization import serialize
 
     trace = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
     for secret in _secrets(state):
         trace = trace.replace(secret, placeholder(secret))
-    sample = json.dumps(serialise(redact_sample(state.shown)), indent=1)
+    sample = json.dumps(serialize(redact_sample(state.shown)), indent=1)
     lines = [
         f'nvitop {__version__}, Python {platform.python_version()}, {platform.platform()}',
         ', '.join(_versions()),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured now, as plain immutable values."""
+"""Measurements as plain immutable values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from nvitop.sampling.history import History
     from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
     from nvitop.sampling.sampler import Sampler
-    from nvitop.sampling.serialization import SerializationError, parse, serialise
+    from nvitop.sampling.serialization import SerializationError, parse, serialize
     from nvitop.sampling.source import LiveSource, Source
     from nvitop.sampling.types import (
         EMPTY_SAMPLE,
@@ -50,7 +50,7 @@ __all__ = [
     'Source',
     'intervals',
     'parse',
-    'serialise',
+    'serialize',
 ]
 
 if not TYPE_CHECKING:  # it would hide misspelled names
@@ -61,7 +61,7 @@ if not TYPE_CHECKING:  # it would hide misspelled names
             'nvitop.sampling.plan': ['REPORT_METRICS', 'Intervals', 'intervals'],
             'nvitop.sampling.sampler': ['Sampler'],
             'nvitop.sampling.source': ['LiveSource', 'Source'],
-            'nvitop.sampling.serialization': ['SerializationError', 'parse', 'serialise'],
+            'nvitop.sampling.serialization': ['SerializationError', 'parse', 'serialize'],
             'nvitop.sampling.types': [
                 'EMPTY_SAMPLE',
                 'Cost',

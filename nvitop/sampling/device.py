@@ -38,7 +38,7 @@ _PROCESS_LISTS = {
     MPS_PROCESSES: 'nvmlDeviceGetMPSComputeRunningProcesses',
 }
 _UTILIZATION_FUNCTION = 'nvmlDeviceGetProcessUtilization'
-#: What NVML reports neither for a partitioned GPU nor for its MIG devices.
+#: Values that NVML reports neither for a partitioned GPU nor for its MIG devices.
 _NOT_WITH_MIG = {PROCESS_UTILIZATION, 'gpu_utilization', 'memory_utilization'} | {
     f'{engine}_utilization' for engine in ('encoder', 'decoder', 'jpeg', 'ofa')
 }
@@ -85,7 +85,7 @@ class DeviceReader:
         self.sample = DeviceSample(key, info or DeviceInfo(key, key.physical_index))
         #: Its processes, as last listed.
         self.processes: tuple[ProcessRecord, ...] = ()
-        #: Metrics measured between two readings, of which the last reading was the first.
+        #: Metrics measured between two readings that have had their first one.
         self.begun: frozenset[str] = frozenset()
         self._is_new = True
         #: Static metrics that have not been read yet, and those that failed for now.

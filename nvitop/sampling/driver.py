@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the driver and its GPUs; a GPU that hangs does not hold up the others."""
+"""Reads the driver and its GPUs; a GPU that hangs does not block the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nvitop.sampling.plan import Due
 from nvitop.sampling.selection import DeviceSelection
 from nvitop.sampling.types import STATUS, DeviceSample, Problem
 from nvitop.sampling.value import known_value
-from nvitop.sampling.watchdog import StepOutcome, Watchdog
+from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence
 
 #: First and longest pause (seconds) before NVML is restarted because of lost GPUs.
 FIRST_RESTART_SECONDS = 10.0
@@ -105,7 +105,7 @@ class DriverReader:
         self._silent_seconds = 0.0
         self._gpus: dict[int, GpuReader] = {}
         self._readings: dict[int, GpuReading] = {}
-        #: What each GPU is to measure next. It adds up while a slow GPU is being read.
+        #: Groups that are due for each GPU. They add up while a slow GPU is being read.
         self._due: dict[int, Due] = {}
         #: How long (seconds) the last regular readings of each GPU took.
         self._seconds: dict[int, tuple[float, ...]] = {}
@@ -128,7 +128,7 @@ class DriverReader:
 
     @property
     def begun(self) -> frozenset[str]:
-        """Metrics measured between two readings, of which the last reading was the first."""
+        """Metrics measured between two readings that have had their first one."""
         return frozenset(name for reading in self._all() for name in reading.begun)
 
     @property
@@ -281,8 +281,3 @@ def merged(before: Due | None, due: Due) -> Due:
             before.skips_process_utilization and due.skips_process_utilization
         ),
     )
-
-
-def silence(seconds: float) -> str:
-    """Return in words for how long there has been no response."""
-    return f'no response for {seconds:.0f} s'

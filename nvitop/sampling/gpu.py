@@ -35,7 +35,7 @@ class GpuReading(NamedTuple):
     devices: tuple[DeviceSample, ...] = ()
     processes: tuple[ProcessRecord, ...] = ()
     problems: tuple[Problem, ...] = ()
-    #: Metrics measured between two readings, of which this reading was the first.
+    #: Metrics measured between two readings that have had their first one.
     begun: frozenset[str] = frozenset()
     #: Whether all fast metrics were read, so that the time it took is comparable.
     is_regular: bool = False

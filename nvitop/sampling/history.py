@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured in the last hour, for graphs: rings of a fixed size by key and metric.
+"""Values of the last hour, for graphs: rings of a fixed size by key and metric.
 
-A ring has one slot per second (or per interval, where that is longer) and holds the mean of what
-was measured in the slot. Nothing here knows threads: one owner appends and reads.
+A ring has one slot per second, or per interval if that is longer, and holds the mean of the values
+of each slot. Used by one thread.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 #: Key of the host's rings.
 HOST = 'host'
-#: How far back a ring reaches.
+#: Time (seconds) that a ring covers.
 CAPACITY_SECONDS = 3600.0
-#: How many processes have rings; the one not measured for longest gives way.
+#: Maximum number of processes with rings; the one not measured for the longest time is dropped.
 MAX_PROCESSES = 48
 
 #: Metric → field of ``DeviceSample``; recorded from its first value on.
@@ -39,19 +39,19 @@ PROCESS_FIELDS = {metric.name: metric.field for metric in PROCESS_METRICS if met
 #: Fields of ``HostSample``.
 HOST_FIELDS = ('cpu_percent', 'memory_percent', 'swap_percent')
 
-#: Processes of which the host knows nothing: what the driver tells of them is all there is.
+#: Statuses of processes that never have a CPU %.
 _WITHOUT_CPU = frozenset({'gone', 'foreign', 'no permission'})
 
-#: How many slots may pass without a new value before a graph shows that it has ended.
+#: Number of slots without a new value after which a graph shows that it has ended.
 _CURRENT_SLOTS = 2
-#: A slot nobody measured: joined up between its neighbours where the gap is short.
+#: A slot without a measurement; interpolated in a short gap.
 _NOT_SAMPLED = math.nan
-#: A slot that was measured and had no value: stays a hole.
+#: A slot whose measurement had no value; stays a hole.
 _NOT_AVAILABLE = -math.inf
 
 
 class Ring:
-    """Values of one metric by slot of time; its size never changes."""
+    """Values of one metric by time slot, in constant memory."""
 
     __slots__ = (
         '_count',
@@ -76,10 +76,10 @@ class Ring:
         self._memo_end = -1
 
     def append(self, time: float, value: float | None) -> None:
-        """Add a value; ``None`` and nan: it was asked for and is not available.
+        """Add a value, ``None`` or NaN if it is not available.
 
-        ``time`` is in seconds of a clock that never goes back; a value older than the newest
-        slot counts for that slot.
+        ``time`` is in seconds of a clock that never goes back. A value older than the newest slot
+        counts for that slot.
         """
         slot = int(time / self.slot_seconds)
         known = value is not None and not math.isnan(value)
@@ -98,7 +98,7 @@ class Ring:
             self._count = count + 1
 
     def _advance(self, slot: int) -> None:
-        """Make ``slot`` the newest one and mark those skipped as not sampled."""
+        """Make ``slot`` the newest one and mark skipped ones as not sampled."""
         skipped = slot - self.last_slot - 1
         if self.last_slot < 0:
             self._first_slot = slot
@@ -109,7 +109,7 @@ class Ring:
         self.last_slot = slot
 
     def _window(self, first: int, last: int) -> array[float]:
-        """Values of the slots ``first`` … ``last`` (inclusive), not sampled where outside."""
+        """Return the values of the slots ``first`` … ``last`` (inclusive)."""
         oldest = self.last_slot - self._slots + 1
         start, stop = max(first, oldest), min(last, self.last_slot)
         if stop < start:
@@ -122,11 +122,11 @@ class Ring:
     def values(
         self, now: float, seconds: float, columns: int, *, max_gap_seconds: float = 10.0
     ) -> list[float | None]:
-        """``columns`` means over the last ``seconds`` before ``now``, oldest first.
+        """Return ``columns`` means over the last ``seconds`` before ``now``, oldest first.
 
-        Columns keep their borders while time goes on (they are multiples of ``seconds /
-        columns``), so a graph slides and does not shimmer. What lies between two samples not
-        more than ``max_gap_seconds`` apart is interpolated; ``None`` where nothing is known.
+        Column borders are multiples of ``seconds / columns`` and do not move with time, so a graph
+        slides without flicker. Gaps of at most ``max_gap_seconds`` are interpolated; ``None`` means
+        that nothing is known.
         """
         if self.last_slot < 0 or columns <= 0 or seconds <= 0:
             return [None] * max(0, columns)
@@ -138,11 +138,11 @@ class Ring:
             self._memo_end = end
         memo = self._memo.get((seconds, columns))
         if memo is None:
-            # A few columns more on the left, so that what enters there is interpolated as well.
+            # A few more columns on the left, so that the left edge is interpolated as well.
             max_gap = max_gap_seconds * columns / seconds
             margin = math.ceil(max_gap) + 1
             width = seconds / columns / self.slot_seconds
-            # What lies before the first value, most of a graph at first, is not looked at.
+            # The part before the first value, most of a graph at first, is not computed.
             begun = max(1, min(columns, math.ceil((end - self._first_slot + 1) / width) + 1))
             nothing: list[float | None] = [None] * (columns - begun)
             means = self._resample(end, width, begun + margin)
@@ -152,8 +152,8 @@ class Ring:
         return memo.copy()
 
     def _resample(self, end: int, width: float, columns: int) -> list[float]:
-        """Means by column; a column is ``width`` slots wide."""
-        if width == 1.0:  # a column a slot, as graphs are unless somebody chose their time
+        """Return means by column; a column is ``width`` slots wide."""
+        if width == 1.0:  # the default of graphs
             return self._window(end - columns + 1, end).tolist()
         last_column = int(end / width + 1e-9)
         first_column = last_column - columns + 1
@@ -183,14 +183,14 @@ def _mean(window: array[float], start: int, stop: int) -> float:
 
 
 def _or_none(values: list[float]) -> list[float | None]:
-    """``None`` for what is not known."""
-    if math.isfinite(sum(values)):  # all of them are: said in C
+    """Return the values with ``None`` for unknown ones."""
+    if math.isfinite(sum(values)):  # all of them are; sum() is fast
         return [*values]
     return [v if math.isfinite(v) else None for v in values]
 
 
 def _interpolate(values: list[float], max_gap: float) -> None:
-    """Join what was not sampled linearly, where the gap is at most ``max_gap`` columns."""
+    """Fill gaps of at most ``max_gap`` columns linearly."""
     if not math.isnan(sum(values)):  # there are no gaps
         return
     left = -1
@@ -210,8 +210,8 @@ def _interpolate(values: list[float], max_gap: float) -> None:
 class History:
     """The rings of a machine: its GPUs, its host, and the processes measured most recently.
 
-    Memory is bounded: a ring never grows, keys that vanished are forgotten, and at most
-    ``MAX_PROCESSES`` processes have rings.
+    Memory is bounded: rings do not grow, vanished keys are forgotten, and at most ``MAX_PROCESSES``
+    processes have rings.
     """
 
     def __init__(self, device_interval: float = 1.0, process_interval: float = 2.0) -> None:
@@ -235,11 +235,11 @@ class History:
         self.now = max(self.now, time)
 
     def record(self, sample: Sample, *, watched: Container[Hashable] = ()) -> None:
-        """Append everything in ``sample`` that can be drawn as a graph, and forget what vanished.
+        """Append all values of ``sample`` that graphs can show, and forget what vanished.
 
-        Processes are recorded when they were measured again since the last sample: those of
-        ``watched`` always, of the others as many as there is room for, first those whose CPU % was
-        measured (see ``Demand.visible_processes``), then those that have none at all.
+        Processes are recorded once per measurement: those in ``watched`` always, then as many as
+        there is room for, first those with a CPU % (see ``Demand.visible_processes``), then those
+        that never have one.
         """
         time = sample.monotonic
         self._record_host(time, sample.host)
@@ -301,26 +301,26 @@ class History:
             self._rings.pop((key, metric), None)
 
     def until(self, now: float) -> History:
-        """The same rings as they were then, for a display that is frozen; nothing is copied."""
+        """Return the rings as of ``now``, for a frozen display; nothing is copied."""
         frozen = copy.copy(self)
         frozen.now = now
         return frozen
 
     def known_keys(self) -> set[Hashable]:
-        """The keys that have rings."""
+        """Return the keys that have rings."""
         return {key for key, _ in self._rings}
 
     def metrics(self, key: Hashable) -> tuple[str, ...]:
-        """Metrics of which there is a ring for ``key``."""
+        """Return the metrics that have a ring for ``key``."""
         return tuple(metric for each, metric in self._rings if each == key)
 
     def values(
         self, key: Hashable, metric: str, seconds: float, columns: int
     ) -> list[float | None]:
-        """``columns`` values over the last ``seconds``, oldest first, ``None`` where unknown.
+        """Return ``columns`` values over the last ``seconds``, oldest first, ``None`` if unknown.
 
-        See :meth:`Ring.values`. All graphs end at the newest value of the whole history, so
-        what stopped being measured has an end that moves to the left.
+        See :meth:`Ring.values`. All graphs end at the newest value of the whole history, so the end
+        of a metric that is no longer measured moves to the left.
         """
         ring = self._rings.get((key, metric))
         if ring is None:
@@ -329,14 +329,14 @@ class History:
         return ring.values(self.now, seconds, columns, max_gap_seconds=gap)
 
     def last(self, key: Hashable, metric: str) -> float | None:
-        """The newest value (mean of its slot), ``None`` where unknown."""
+        """Return the newest value (mean of its slot), ``None`` if unknown."""
         ring = self._rings.get((key, metric))
         if ring is None or ring.last_slot < 0:
             return None
         return ring.values(ring.last_slot * ring.slot_seconds, ring.slot_seconds, 1)[0]
 
     def maximum(self, key: Hashable, metric: str, seconds: float) -> float | None:
-        """The highest mean of a slot within the last ``seconds``, ``None`` where nothing is known."""
+        """Return the highest mean of a slot within the last ``seconds``, ``None`` if none is known."""
         ring = self._rings.get((key, metric))
         if ring is None:
             return None

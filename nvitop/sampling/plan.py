@@ -57,7 +57,7 @@ def intervals(interval: float | None = None) -> Intervals:
 
 
 class Due(NamedTuple):
-    """What is to be measured now."""
+    """Groups that are to be measured now."""
 
     fast: bool = False
     slow: bool = False

@@ -31,7 +31,7 @@ CHECKED_UNSEEN = 128
 #: is read again.
 LASTING_SECONDS = 0.5
 
-#: Facts of a process that was not read.
+#: Properties of a process that was not read.
 _UNREAD = HostFacts(True, NA, NA, NA, None, NA, NA, NA, NA, NA)
 
 
@@ -89,13 +89,13 @@ class _Known:
 
     __slots__ = (
         'cpu_percent',
-        'facts',
         'host',
         'is_begun',
         'is_stranger',
         'read_at',
         'start_time',
         'started',
+        'values',
         'words',
     )
 
@@ -106,12 +106,12 @@ class _Known:
         self.start_time = -1.0
         #: Start time on the clock that counts from the boot of the machine, ``None`` if unknown.
         self.started: float | None = None
-        self.facts = _UNREAD
+        self.values = _UNREAD
         #: When it was read, on the monotonic clock.
         self.read_at = 0.0
         self.cpu_percent: float | None = None
         self.is_begun = False
-        #: Made from the facts on first use.
+        #: Made on first use.
         self.words: _Words | None = None
 
 
@@ -171,7 +171,7 @@ class ProcessReader:
         Args:
             records: The processes as devices report them.
             visible: Processes that get CPU % and host memory; ``None``: all.
-            own: The host, to tell which processes this user may signal.
+            own: The host, to determine which processes this user may signal.
             measure: Visible processes to measure again; ``None``: all. The others keep their values.
             tree: Whether to read their ancestors and children, too.
             are_real: Whether the PIDs are real. If so, and in a container, a process that has no GPU
@@ -234,34 +234,34 @@ class ProcessReader:
         known = self._known.get(pid)
         if known is not None and measure:
             self._measure(known, now)
-            if known.facts.is_running or known.host.is_same():
+            if known.values.is_running or known.host.is_same():
                 return known
         elif known is not None and (not check or pid in self._checked or known.host.is_same()):
             self._checked.add(pid)
             return known
         is_stranger = pid in self._ambiguous and uses_gpu(pid) is False
         known = self._known[pid] = _Known(observed(pid), is_stranger=is_stranger)
-        self._read_facts(known, now)
+        self._read_values(known, now)
         return known
 
-    def _read_facts(self, known: _Known, now: float, *, is_again: bool = False) -> None:
+    def _read_values(self, known: _Known, now: float, *, is_again: bool = False) -> None:
         known.read_at = now
         known.words = None
         pid = known.host.pid
         if known.is_stranger:
-            known.facts = GONE
+            known.values = GONE
         elif pid in self._stuck:
-            known.facts = _UNREAD
+            known.values = _UNREAD
         else:
             self._current = pid
             host = known.host
-            known.facts = host.measured_again(known.facts) if is_again else host.facts()
+            known.values = host.measured_again(known.values) if is_again else host.facts()
             self._current = None
-        known.is_begun = known_value(known.facts.cpu_percent) is not None
+        known.is_begun = known_value(known.values.cpu_percent) is not None
         if known.start_time < 0:  # it could not be read before
-            create_time = known_value(known.facts.create_time)
+            create_time = known_value(known.values.create_time)
             known.start_time = -1.0 if create_time is None else create_time
-            running = known_value(known.facts.running_time_in_seconds)
+            running = known_value(known.values.running_time_in_seconds)
             known.started = None if running is None else self._uptime() - running
 
     def _measure(self, known: _Known, now: float) -> None:
@@ -269,8 +269,10 @@ class ProcessReader:
         if age < SHORTEST_CPU_SECONDS:  # measured a moment ago, on another device
             return
         is_usable = known.is_begun and age <= self._longest
-        self._read_facts(known, now, is_again=age < LASTING_SECONDS and known.facts is not _UNREAD)
-        known.cpu_percent = known_value(known.facts.cpu_percent) if is_usable else None
+        self._read_values(
+            known, now, is_again=age < LASTING_SECONDS and known.values is not _UNREAD
+        )
+        known.cpu_percent = known_value(known.values.cpu_percent) if is_usable else None
 
     def _read_tree(
         self,
@@ -299,7 +301,7 @@ class ProcessReader:
             if known.is_begun and known.cpu_percent is None:
                 begun.add(pid)
             on = tuple(sorted(devices.get(pid, ())))
-            if on or known.facts.is_running:
+            if on or known.values.is_running:
                 parent = None if known.is_stranger else parents.get(pid)
                 samples.append(_host_sample(known, parent, on, own, uptime))
         return tuple(samples)
@@ -328,18 +330,18 @@ def _sample(
     *,
     is_visible: bool,
 ) -> ProcessSample:
-    facts, usage, words = known.facts, record.usage, known.words
+    values, usage, words = known.values, record.usage, known.words
     if words is None:
         words = known.words = _Words(
-            known_value(facts.username), known_value(facts.name), _command(facts)
+            known_value(values.username), known_value(values.name), _command(values)
         )
     memory, total = known_value(usage.gpu_memory), record.memory_total_bytes
     return ProcessSample(
         key=key,
         type=known_value(usage.type),
-        status=_status(facts, has_memory=bool(memory)),
+        status=_status(values, has_memory=bool(memory)),
         username=words.username,
-        is_own=_is_own(facts, own),
+        is_own=_is_own(values, own),
         name=words.name,
         command=words.command,
         gpu_memory_bytes=memory,
@@ -353,8 +355,8 @@ def _sample(
         gpu_instance_id=known_value(usage.gpu_instance_id),
         compute_instance_id=known_value(usage.compute_instance_id),
         cpu_percent=known.cpu_percent if is_visible else None,
-        memory_percent=known_value(facts.memory_percent) if is_visible else None,
-        host_memory_bytes=known_value(facts.host_memory) if is_visible else None,
+        memory_percent=known_value(values.memory_percent) if is_visible else None,
+        host_memory_bytes=known_value(values.host_memory) if is_visible else None,
         running_time_seconds=_running_time(known, uptime),
     )
 
@@ -366,41 +368,41 @@ def _host_sample(
     own: HostSample,
     uptime: float,
 ) -> HostProcessSample:
-    facts = known.facts
+    values = known.values
     return HostProcessSample(
         pid=known.host.pid,
         start_time=known.start_time,
         parent_pid=parent,
-        username=known_value(facts.username),
-        is_own=_is_own(facts, own),
-        status=_status(facts),
-        command=_command(facts),
+        username=known_value(values.username),
+        is_own=_is_own(values, own),
+        status=_status(values),
+        command=_command(values),
         devices=devices,
         thread_count=_thread_count(known.host),
         cpu_percent=known.cpu_percent,
-        memory_percent=known_value(facts.memory_percent),
+        memory_percent=known_value(values.memory_percent),
         running_time_seconds=_running_time(known, uptime),
     )
 
 
-def _status(facts: HostFacts, *, has_memory: bool = False) -> ProcessStatus:
-    if facts is _UNREAD:
+def _status(values: HostFacts, *, has_memory: bool = False) -> ProcessStatus:
+    if values is _UNREAD:
         return 'running'
-    if not facts.is_running:
+    if not values.is_running:
         # A process that holds memory exists: if not here, then in another namespace.
         return 'foreign' if has_memory and in_pid_namespace() else 'gone'
-    if facts.status == ZOMBIE:
+    if values.status == ZOMBIE:
         return 'zombie'
-    return 'no permission' if facts.cmdline is None else 'running'
+    return 'no permission' if values.cmdline is None else 'running'
 
 
-def _command(facts: HostFacts) -> str | None:
-    has_command = facts.is_running and facts.status != ZOMBIE
-    return facts.command if has_command and facts.cmdline is not None else None
+def _command(values: HostFacts) -> str | None:
+    has_command = values.is_running and values.status != ZOMBIE
+    return values.command if has_command and values.cmdline is not None else None
 
 
-def _is_own(facts: HostFacts, own: HostSample) -> bool:
-    return facts.is_running and (own.is_superuser or facts.username == own.username)
+def _is_own(values: HostFacts, own: HostSample) -> bool:
+    return values.is_running and (own.is_superuser or values.username == own.username)
 
 
 def _running_time(known: _Known, uptime: float) -> float | None:

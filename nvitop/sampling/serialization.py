@@ -37,13 +37,13 @@ class SerializationError(ValueError):
     """The input is not a sample, or is in a format that this version cannot read."""
 
 
-def serialise(sample: Sample) -> dict[str, Plain]:
+def serialize(sample: Sample) -> dict[str, Plain]:
     """Return a sample as dictionaries, lists, texts and numbers."""
     return {'nvitop_sample': VERSION, **_plain(sample)}
 
 
 def parse(stored: object) -> Sample:
-    """Return the sample that :func:`serialise` was given.
+    """Return the sample that :func:`serialize` was given.
 
     Raises:
         SerializationError: It is not a sample, or has another version.
@@ -66,7 +66,7 @@ def dumps(sample: Sample) -> str:
     """Return a sample as one line of JSON."""
     import json
 
-    return json.dumps(serialise(sample), separators=(',', ':'), allow_nan=False)
+    return json.dumps(serialize(sample), separators=(',', ':'), allow_nan=False)
 
 
 def loads(text: str | bytes) -> Sample:

@@ -9,7 +9,7 @@ from typing import Callable, Collection, Hashable, Iterable, Protocol
 
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
-from nvitop.sampling.driver import DriverReader, silence
+from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.host import HostReader
 from nvitop.sampling.plan import Due, Intervals, Plan
 from nvitop.sampling.process import (
@@ -21,7 +21,7 @@ from nvitop.sampling.process import (
 )
 from nvitop.sampling.selection import DeviceSelection, DeviceSelector
 from nvitop.sampling.types import PROCESSES, Cost, Demand, Problem, ProcessKey, Sample
-from nvitop.sampling.watchdog import Watchdog
+from nvitop.sampling.watchdog import Watchdog, silence, time_limit
 
 #: Metrics read together with the processes: the memory they are a part of, and where they run.
 _FIRST_METRICS = frozenset(
@@ -37,8 +37,6 @@ _FIRST_METRICS = frozenset(
 )
 #: Metrics that are measured between two readings.
 _BEGUN_METRICS = frozenset(metric.name for metric in METRICS if metric.begin)
-#: A call that takes longer than this (seconds), and than the interval, has timed out.
-SHORTEST_LIMIT_SECONDS = 2.0
 
 
 class Source(Protocol):
@@ -99,7 +97,7 @@ class LiveSource:
         phase = clock() - wall_clock() if on_the_second else None
         self._plan = Plan(intervals, clock=clock, phase=phase)
         every = self._plan.intervals
-        self._limit = max(SHORTEST_LIMIT_SECONDS, every.devices)
+        self._limit = time_limit(every.devices)
         self._watchdog = watchdog or Watchdog('nvitop-driver', clock=clock)
         selection = DeviceSelection(only, mig_devices=mig_devices)
         self._driver = DriverReader(selection, self._watchdog, limit=self._limit, clock=clock)

@@ -248,7 +248,7 @@ class HostSample(NamedTuple):
     uptime_seconds: float | None = None
 
 
-#: What is wrong with a device as a whole.
+#: A device as a whole.
 STATUS = 'status'
 #: The list of compute processes of a device, or the processes of the host.
 PROCESSES = 'processes'
@@ -270,7 +270,7 @@ WHATS: dict[str, frozenset[str]] = {
     'process': frozenset({'command'}),
     'monitor': frozenset({'source', 'on_sample'}),
 }
-#: Kinds of problems that are no failures: the value does not exist, or this user may not read it.
+#: Kinds of problems that are not failures: the value does not exist, or this user may not read it.
 NO_FAILURES: frozenset[ProblemKind] = frozenset({'na', 'denied'})
 
 
@@ -278,7 +278,7 @@ class Problem(NamedTuple):
     """Why a value is missing, for people."""
 
     subject: Subject
-    #: What is missing: the name of a metric, or one of :data:`WHATS`.
+    #: The missing value: the name of a metric, or one of :data:`WHATS`.
     what: str
     #: The reason in words, the driver's if it gave one: ``'Not Supported'``.
     reason: str
@@ -303,7 +303,7 @@ def subject_text(subject: Subject) -> str:
 
 
 class Cost(NamedTuple):
-    """What taking this sample cost."""
+    """Cost of taking a sample."""
 
     seconds: float = 0.0
     nvml_calls: int = 0
@@ -341,7 +341,7 @@ EMPTY_SAMPLE = Sample(timestamp=0.0)
 
 
 class Demand(NamedTuple):
-    """What the viewer shows now. Nothing else is measured."""
+    """The values that the viewer shows now. Nothing else is measured."""
 
     #: Metrics of tier *shown* that are on the screen, by name, for all devices.
     shown_metrics: tuple[str, ...] = ()

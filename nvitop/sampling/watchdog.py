@@ -45,6 +45,8 @@ T = TypeVar('T')
 START_SECONDS = 10.0
 #: … and for finding out which devices CUDA sees, which may start CUDA.
 VISIBLE_SECONDS = 30.0
+#: A call that takes longer than this (seconds), and than the interval, has timed out.
+SHORTEST_LIMIT_SECONDS = 2.0
 #: First and longest pause (seconds) between trials of a silent subject.
 FIRST_RETRY_SECONDS = 5.0
 LAST_RETRY_SECONDS = 60.0
@@ -55,6 +57,16 @@ SPARE_SECONDS = 5.0
 _WAITS = 10
 #: Maximum number of threads of one subject inside calls that do not return.
 MAX_THREADS_INSIDE = 3
+
+
+def time_limit(interval: float) -> float:
+    """Return the time limit (seconds) of calls that are made at this interval."""
+    return max(SHORTEST_LIMIT_SECONDS, interval)
+
+
+def silence(seconds: float) -> str:
+    """Return for how long there has been no response, for people."""
+    return f'no response for {seconds:.0f} s'
 
 
 def start_daemon(name: str, target: Callable[[], None]) -> None:

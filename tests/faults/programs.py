@@ -121,8 +121,10 @@ def _collected(bench: Bench) -> list[dict[str, float]]:
     except Exception as error:
         return [{type(error).__name__: math.nan}]
     found = []
-    with mock.patch('nvitop.api.collector.resource.time.monotonic', bench.clock), _quiet():
-        collector = ResourceMetricCollector(devices, root_pids={}, interval=3600.0)
+    with _quiet():
+        collector = ResourceMetricCollector(
+            devices, root_pids={}, interval=3600.0, clock=bench.clock
+        )
         for _ in range(FAULTY_TICKS):
             with collector.context('tick'):
                 found.append(collector.collect())

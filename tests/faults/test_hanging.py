@@ -52,7 +52,7 @@ def quick() -> Iterator[None]:
 
     with contextlib.ExitStack() as stack:
         for name in (
-            'nvitop.sampling.source.SHORTEST_LIMIT_SECONDS',
+            'nvitop.sampling.watchdog.SHORTEST_LIMIT_SECONDS',
             'nvitop.sampling.watchdog.START_SECONDS',
             'nvitop.sampling.watchdog.VISIBLE_SECONDS',
             'nvitop.select.command.LIMIT_SECONDS',

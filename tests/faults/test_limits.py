@@ -7,19 +7,17 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import threading
 import weakref
 
 import pytest
 
-from nvitop import HostProcess, ResourceMetricCollector, simulation
-from nvitop.api.collector.lineage import ProcessTreeFilter
+from nvitop import HostProcess
+from nvitop.collector.process_tree import ProcessTreeFilter
 
 if os.name != 'posix':
     pytest.skip('needs POSIX', allow_module_level=True)
 
 from tests.e2e.program import Program, environment
-from tests.sampling.fakes import Clock
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 UNSHARE = shutil.which('unshare') or ''
@@ -104,28 +102,6 @@ def test_monitor_runs_with_few_descriptors() -> None:
     with Program(command('monitor', -1, 8)) as monitor:
         monitor.wait_for('/ 700W')
         assert monitor.leave() == 0
-
-
-def test_collector_without_threads_samples_on_request(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, 'start', refuse)
-    clock = Clock()
-    with simulation.machine('dgx-h100', processes='fixed', clock=clock) as machine:
-        collector = ResourceMetricCollector(root_pids={}, clock=clock)
-        with collector.context('job'):
-            for temperature in (40, 50, 60):
-                machine.set(temperature=temperature)
-                found = collector.collect()
-                assert found['job/gpu:0/temperature (C)/last'] == temperature
-                clock.turn(1.0)
-    assert found['job/gpu:0/temperature (C)/mean'] > 40
-    assert [record.message for record in caplog.records] == [
-        "can't start new thread: samples are taken only when they are asked for."
-    ]
 
 
 def test_process_without_start_time_is_recognized_later(

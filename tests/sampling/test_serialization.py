@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nvitop.sampling import serialization
-from nvitop.sampling.serialization import SerializationError, dumps, loads, parse, serialise
+from nvitop.sampling.serialization import SerializationError, dumps, loads, parse, serialize
 from nvitop.sampling.types import (
     Cost,
     DeviceInfo,
@@ -63,7 +63,7 @@ FULL = Sample(
 
 
 def plain(sample: Sample = FULL) -> Any:
-    return json.loads(json.dumps(serialise(sample)))
+    return json.loads(json.dumps(serialize(sample)))
 
 
 def test_full_sample_survives_json() -> None:
@@ -78,7 +78,7 @@ def test_full_sample_survives_json() -> None:
 
 
 def test_empty_sample_is_short() -> None:
-    assert serialise(Sample(timestamp=0.0)) == {'nvitop_sample': 2, 'timestamp': 0.0}
+    assert serialize(Sample(timestamp=0.0)) == {'nvitop_sample': 2, 'timestamp': 0.0}
 
 
 def test_zero_is_kept_if_the_default_is_none() -> None:

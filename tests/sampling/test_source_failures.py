@@ -57,7 +57,7 @@ def test_the_kind_tells_failures_from_values_that_do_not_exist(
 
 
 @on('bench', ['mig'], indirect=True)
-def test_values_missing_because_of_mig_say_so(bench: Bench) -> None:
+def test_values_missing_because_of_mig_have_that_reason(bench: Bench) -> None:
     sample = bench.sample()
     because_of_mig = ('Not Supported (MIG)', 'na')
     assert problems_of(sample, 0)['gpu_utilization'][2:] == because_of_mig
@@ -70,7 +70,7 @@ def test_values_missing_because_of_mig_say_so(bench: Bench) -> None:
 
 
 @on('bench', ['old-driver'], indirect=True)
-def test_fields_unknown_to_an_old_driver_are_no_failure(bench: Bench) -> None:
+def test_fields_unknown_to_an_old_driver_are_unsupported(bench: Bench) -> None:
     bench.demand = NVLINKS
     bench.sample()
     sample = bench.sample(1.0)
@@ -341,7 +341,7 @@ def test_a_gpu_has_status_error_only_if_every_query_fails(bench: Bench) -> None:
     assert gpu(bench.sample(SLOW_TICK), 3).status == 'ok'
 
 
-def test_a_single_metric_that_fails_is_no_lost_gpu(bench: Bench) -> None:
+def test_a_single_metric_that_fails_does_not_affect_the_status(bench: Bench) -> None:
     bench.machine.fail('nvmlDeviceGetTemperature*', 'TIMEOUT', gpu=0)
     sample = bench.source.complete_sample(metrics=['temperature'])
     assert statuses(sample) == ['ok'] * 8
@@ -524,7 +524,7 @@ def test_single_slow_readings_make_no_slow_gpu(bench: Bench) -> None:
         assert 'status' not in problems_of(bench.sample(1.0), 3)
 
 
-def test_a_slow_gpu_does_not_hold_up_the_others(bench: Bench) -> None:
+def test_a_slow_gpu_does_not_block_the_others(bench: Bench) -> None:
     sample_with_slow_gpu_3(bench)
     bench.machine.set(temperature=77)
     sample = bench.sample(1.0)  # GPU 3 is still being read

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of measurements over time: the statistics of one quantity, and of one tag."""
+"""Statistics of one quantity over time, and of all quantities of a tag."""
 
 from __future__ import annotations
 
@@ -13,28 +13,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NAN = float('nan')
-#: So many values of processes that are gone are kept under a tag, of about a hundred of them.
+#: Maximum number of values of exited processes kept under a tag: those of about 100 processes.
 MOST_GONE = 1000
 
 
-class Sample(NamedTuple):
-    """Values of one moment, NaN where unknown."""
+class Values(NamedTuple):
+    """The numbers of one moment by name, NaN if unknown."""
 
-    #: When, in seconds of the collector's clock.
+    #: When they were measured, in seconds of the collector's clock and since the epoch.
     time: float
-    #: The same in seconds since the epoch.
     timestamp: float
     values: dict[str, float]
-    #: Values of which only the greatest is of interest.
+    #: Numbers that only grow: the greatest one is kept, without statistics.
     maxima: dict[str, float]
 
 
 class Statistics:
-    """Mean over time, minimum, maximum and last of one quantity, as far as it was known.
+    """Mean over time, minimum, maximum and last known value of one quantity.
 
-    The mean is the integral of the straight lines between the samples, over the time they cover. A
-    value that was not known ends a line: what lies beside it counts for nothing. Where no time is
-    covered at all, the mean is that of the samples.
+    The mean is the integral of the straight lines between the known values, divided by the time that
+    they cover. An unknown value ends a line. If no time is covered, it is the mean of the values.
     """
 
     __slots__ = ('_count', '_integral', '_seconds', '_sum', '_time', 'last', 'maximum', 'minimum')
@@ -42,14 +40,14 @@ class Statistics:
     def __init__(self) -> None:
         self._integral = self._seconds = self._sum = 0.0
         self._count = 0
-        #: When the value was known the last time.
+        #: Time of the last known value.
         self._time = NAN
         self.last = NAN
         self.minimum = math.inf
         self.maximum = -math.inf
 
     def add(self, value: float, time: float, previous_time: float) -> None:
-        """Take in the value at ``time``; the sample before that one was at ``previous_time``."""
+        """Add the value at ``time``; the value before it was at ``previous_time``."""
         if value != value:  # NaN
             return
         if self._time == previous_time:
@@ -72,11 +70,11 @@ class Statistics:
             return NAN
         covered = self._seconds > 0.0
         mean = self._integral / self._seconds if covered else self._sum / self._count
-        # Rounding must not bring it outside of what it is the mean of.
+        # Rounding errors must not move it outside the range of the values.
         return min(max(mean, self.minimum), self.maximum)
 
     def items(self) -> Iterator[tuple[str, float]]:
-        """``mean``, ``min``, ``max`` and ``last``, each NaN if the value was never known."""
+        """Yield ``mean``, ``min``, ``max`` and ``last``, each NaN if the value was never known."""
         is_known = self._count > 0
         yield 'mean', self.mean
         yield 'min', self.minimum if is_known else NAN
@@ -85,7 +83,7 @@ class Statistics:
 
 
 class TagBuffer:
-    """What was measured since a tag was activated or cleared."""
+    """Statistics of a tag since it was activated or cleared."""
 
     def __init__(self, tag: str, parent: TagBuffer | None, now: float) -> None:
         self.tag = tag
@@ -94,7 +92,7 @@ class TagBuffer:
         self.clear(now)
 
     def clear(self, now: float) -> None:
-        """Begin anew."""
+        """Forget everything and start again at ``now``."""
         self._since = now
         self._last_time = NAN
         self._last_timestamp = NAN
@@ -103,30 +101,30 @@ class TagBuffer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no sample yet."""
+        """Whether nothing was added yet."""
         return self._last_time != self._last_time
 
-    def add(self, sample: Sample) -> None:
-        """Take in a sample; one from before the beginning counts as one of the beginning."""
-        time = max(sample.time, self._since)
+    def add(self, values: Values) -> None:
+        """Add the numbers of one moment; earlier ones count for the start of the tag."""
+        time = max(values.time, self._since)
         previous, self._last_time = self._last_time, time
-        self._last_timestamp = sample.timestamp
+        self._last_timestamp = values.timestamp
         statistics = self._statistics
-        for key, value in sample.values.items():
+        for key, value in values.values.items():
             known = statistics.get(key)
             if known is None:
                 known = statistics[key] = Statistics()
             known.add(value, time, previous)
-        for key, value in sample.maxima.items():
+        for key, value in values.maxima.items():
             highest = self._maxima.get(key, NAN)
             self._maxima[key] = highest if highest >= value or value != value else value
-        surplus = len(statistics) - len(sample.values) - MOST_GONE
+        surplus = len(statistics) - len(values.values) - MOST_GONE
         if surplus > 0:
-            self._forget_gone(surplus, sample)
+            self._forget_gone(surplus, values)
 
-    def _forget_gone(self, surplus: int, sample: Sample) -> None:
-        """Forget processes that are gone, those first that came first."""
-        gone = (key for key in self._statistics if key not in sample.values)
+    def _forget_gone(self, surplus: int, values: Values) -> None:
+        """Forget exited processes, the oldest first."""
+        gone = (key for key in self._statistics if key not in values.values)
         scopes = {_scope(key) for key in itertools.islice(gone, surplus)}
         known: dict[str, Statistics] | dict[str, float]
         for known in (self._statistics, self._maxima):
@@ -134,7 +132,7 @@ class TagBuffer:
                 del known[key]
 
     def metrics(self, now: float, timestamp: float) -> dict[str, float]:
-        """Everything under its name, now, which is ``timestamp`` in seconds since the epoch."""
+        """Return all metrics by name at ``now``, which is ``timestamp`` in seconds since the epoch."""
         path = self.path
         metrics = {
             f'{path}/{key}/{name}': value
@@ -149,5 +147,5 @@ class TagBuffer:
 
 
 def _scope(key: str) -> str:
-    """What a value is of: ``pid:4242``."""
+    """Return what a value is of: ``pid:4242``."""
     return key.partition('/')[0]

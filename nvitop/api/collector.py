@@ -2,9 +2,9 @@
 import sys
 from typing import TYPE_CHECKING
 
-from nvitop.api import collector
+from nvitop import collector
 
 if TYPE_CHECKING:
-    from nvitop.api.collector import *
+    from nvitop.collector import *
 
 sys.modules[__name__] = collector

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which processes descend from the ones that somebody is interested in."""
+"""Selects the processes that descend from given root processes."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ INIT_PID = 1
 class ProcessTreeFilter:
     """Root processes and their descendants.
 
-    Roots are processes, not numbers: a PID that is given to another process later does not count.
+    Roots are processes, not PIDs: a PID that is reused later does not count.
     """
 
     def __init__(self, root_pids: Iterable[int]) -> None:
         pids = set(root_pids)
         self.is_empty = not pids
         self._is_everything = INIT_PID in pids
-        # Held, because a process is known by its object only as long as somebody holds that.
+        # Keeps the objects alive: a process is identified by its object only while that exists.
         self._roots = {HostProcess(pid) for pid in pids}
-        #: Of the processes that were asked for the last time.
+        #: Whether the processes of the last selection descend from a root.
         self._verdicts: dict[HostProcess, bool] = {}
 
     def select(self, processes: Iterable[HostProcess]) -> set[HostProcess]:
-        """Those of the processes that are roots or descend from one.
+        """Return the processes that are roots or descend from one.
 
-        A process that was a descendant stays one, also when those between it and the root are gone.
+        A descendant stays one after the processes between it and the root exit.
         """
-        wanted = set(processes)
+        candidates = set(processes)
         if self._is_everything:
-            return wanted
+            return candidates
         self._roots = {p if p.is_identified else HostProcess(p.pid) for p in self._roots}
-        # All the known ones first: they are what unknown ones may descend from.
-        verdicts = {p: self._verdicts[p] for p in wanted if p in self._verdicts}
-        for process in wanted:
+        # Known processes first: unknown ones may descend from them.
+        verdicts = {p: self._verdicts[p] for p in candidates if p in self._verdicts}
+        for process in candidates:
             if process not in verdicts:
                 verdicts[process] = self._descends(process)
         self._verdicts = verdicts
@@ -59,6 +59,6 @@ class ProcessTreeFilter:
                     return known
                 seen.add(ancestor)
                 ancestor = ancestor.parent()
-        except (host.PsutilError, OSError):  # no file descriptor may be left
+        except (host.PsutilError, OSError):  # OSError: no file descriptor may be left
             return False
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""take_snapshots: devices and processes of one moment."""
+"""Snapshots of devices and processes at one moment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SnapshotResult(NamedTuple):
-    """What :func:`take_snapshots` gives."""
+    """Result of :func:`take_snapshots`."""
 
     #: Snapshots of the devices.
     devices: list[Snapshot]
@@ -29,17 +29,17 @@ def take_snapshots(
     *,
     gpu_processes: bool | GpuProcess | Iterable[GpuProcess] | None = None,
 ) -> SnapshotResult:
-    """Snapshots of devices and of the processes on them; no fact is asked twice.
+    """Return snapshots of devices and of the processes on them, with each value queried once.
 
-    Without arguments, of all GPUs, their MIG devices and all processes. ``gpu_processes`` may be
-    ``False`` or empty, for none, or the processes wanted: then the devices are theirs, unless
-    ``devices`` says otherwise. Processes run on leaf devices: on a GPU in MIG mode, on its MIG
-    devices. A process that is gone or hidden has texts and :data:`~nvitop.NA` for what is not known.
+    By default, of all GPUs, their MIG devices and all processes. ``gpu_processes`` may be ``False`` or
+    empty for none, or the processes to include: then the devices are theirs, unless ``devices`` is
+    given. Processes run on leaf devices: on a GPU in MIG mode, on its MIG devices. Snapshots of
+    processes that exited or are hidden contain texts and :data:`~nvitop.NA` for unknown values.
 
-    The first call reads the counters of PCIe traffic twice, 20 ms apart, once for all GPUs: a rate is
-    what lies between two readings. Later calls give the rate since the call before.
+    The first call reads the PCIe traffic counters twice, 20 ms apart for all GPUs together, because a
+    rate is measured between two readings. Later calls return the rate since the call before.
 
-    The devices are none where NVML cannot be initialised.
+    If NVML cannot be initialized, there are no devices.
 
     >>> result = take_snapshots()
     >>> for device in result.devices:
@@ -59,34 +59,40 @@ def take_snapshots(
         devices = unique(p.device for p in processes) if processes else Device.all()
     devices = [devices] if isinstance(devices, Device) else list(devices)
 
-    # At the first look all of them at once: otherwise each would wait for its own first rate.
+    # All of them first: otherwise each would wait for its own second reading.
     for device in devices:
         device.begin_pcie_throughput(restart=False)
     snapshots = []
     leaves: list[Device] = []
     for device in devices:
-        # Never two devices at a time: blocks of one shot hold the devices' locks.
+        # One device at a time, because oneshot blocks hold the locks of their devices.
         with device.oneshot():
             snapshots.append(device.as_snapshot())
             below = device.to_leaf_devices() if with_slices or processes is None else []
         leaves.extend(below)
         if with_slices:
             snapshots.extend(leaf.as_snapshot() for leaf in below if leaf is not device)
-    # All drivers' answers first, which may take their time: the host is looked at in one go.
-    asked = unique(leaves) if processes is None else []
-    usages = [(leaf, leaf.process_usage()) for leaf in asked]
+    # The driver first, because it may be slow: the host is then read at one moment.
+    queried = unique(leaves) if processes is None else []
+    usages = [(leaf, leaf.process_usage()) for leaf in queried]
     with procfs.stat_cache():
         if processes is None:
             processes = [p for leaf, usage in usages for p in leaf.processes_of(usage).values()]
         of_processes = GpuProcess.take_snapshots(processes, failsafe=True)
-    _looked_at[:] = processes
+    _last_processes[:] = processes
     return SnapshotResult(snapshots, of_processes)
 
 
-#: Held until the next look, whose CPU percentages are then those since this one.
-_looked_at: list[GpuProcess] = []
+#: Kept until the next call, whose CPU percentages cover the time since this one.
+_last_processes: list[GpuProcess] = []
 
 
 def unique(devices: Iterable[Device]) -> list[Device]:
-    """Each device once, in order."""
+    """Return each device once, in order."""
     return list(dict.fromkeys(devices))
+
+
+# The public path, as shown in reprs, pickles and the documentation.
+for _public in (SnapshotResult, take_snapshots):
+    _public.__module__ = 'nvitop.api.collector'
+del _public

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ResourceMetricCollector: resource usage of host, devices and processes over time."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, ClassVar
+
+from nvitop.api.device import Device
+from nvitop.api.metrics import METRICS, PROCESS_METRICS
+from nvitop.api.snapshots import unique
+from nvitop.api.utils import MiB
+from nvitop.collector.reader import Reader
+from nvitop.collector.tags import Tags
+from nvitop.collector.threads import LOGGER, CollectThread, SamplingThread
+from nvitop.platforms.kernel import at_fork
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from nvitop.api.snapshots import SnapshotResult
+    from nvitop.collector.statistics import TagBuffer
+
+#: Time (seconds) that a fork waits for a reading in progress.
+_FORK_SECONDS = 2.0
+#: Units that are logged differently: unit of the table → unit, divisor.
+_UNITS = {'B': ('MiB', MiB), '°C': ('C', 1), 's': ('min', 60)}
+
+
+def _named(name: str, unit: str, divisor: float = 1) -> tuple[str, float]:
+    """Return the name of a metric with its unit, and the divisor of raw values."""
+    unit, divisor = _UNITS.get(unit, (unit, divisor))
+    return f'{name} ({unit})', float(divisor)
+
+
+class ResourceMetricCollector:
+    """Collects resource usage of host, devices and processes in the background.
+
+    Between :meth:`activate` and :meth:`deactivate` of a tag, samples are taken every ``interval``
+    seconds. :meth:`collect` returns their mean, minimum, maximum and last value as numbers, ready for
+    a logger, under names such as ``'train/gpu:0/gpu_utilization (%)/mean'``. Tags nest: what is
+    measured inside ``'train/epoch'`` counts for ``'train'``, too.
+
+    >>> collector = ResourceMetricCollector(Device.cuda.all(), interval=2.0)
+    >>> with collector(tag='train'):
+    ...     for epoch in range(10):
+    ...         with collector(tag='epoch'):
+    ...             train_one_epoch()
+    ...             logger.log(collector.collect())   # 'train/epoch/…'
+
+    Means are integrals over time, so samples need not be evenly spaced. Unknown values are NaN: they
+    are left out of means, and a metric that was never known is NaN. A device or process that is gone
+    keeps its values, and the others continue. A GPU that hangs is skipped until it responds.
+
+    Only the metrics in :attr:`DEVICE_METRICS` and :attr:`PROCESS_METRICS` are queried, and those that
+    change slowly (fan speed, power limit) at most every 5 seconds. Without a driver there are no
+    devices, and the metrics are those of the host.
+
+    Args:
+        devices: One or several devices, by default all GPUs. GPUs include the MIG devices that exist
+            when the collector is created.
+        root_pids: Processes to log with their descendants, if they use the devices; by default this
+            program. ``{1}`` means every process on the devices, an empty set none.
+        interval: Seconds between samples.
+        clock: Returns the time in seconds; for tests.
+
+    Raises:
+        ValueError: The interval is not a positive number, or a PID is negative.
+        TypeError: A device or PID has the wrong type.
+    """
+
+    #: Device metrics: attribute, name, divisor. Subclasses may log others.
+    DEVICE_METRICS: ClassVar[Sequence[tuple[str, str, float]]] = [
+        (metric.method, *_named(metric.name, metric.unit, metric.divisor))
+        for metric in METRICS
+        if metric.collector
+    ]
+    #: Process metrics: attribute, scope (``'host'``, or ``None`` for the device), name, divisor.
+    PROCESS_METRICS: ClassVar[Sequence[tuple[str, str | None, str, float]]] = [
+        (
+            metric.collector,
+            None if metric.name.startswith('gpu_') else 'host',
+            *_named(metric.collector.replace('_in_seconds', ''), metric.unit),
+        )
+        for metric in PROCESS_METRICS
+        if metric.collector
+    ]
+
+    def __init__(
+        self,
+        devices: Device | Iterable[Device] | None = None,
+        root_pids: int | Iterable[int] | None = None,
+        interval: float = 1.0,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """See the class."""
+        self._thread = SamplingThread(self, self._tick)
+        self._tags = Tags(clock, checked_interval(interval), self._thread.wake)
+        #: The given devices.
+        self.devices = _checked_devices(devices)
+        #: The given devices and their MIG devices.
+        self.all_devices = unique(
+            device for gpu in self.devices for device in (gpu, *gpu.to_leaf_devices())
+        )
+        #: The devices on which processes run.
+        self.leaf_devices = unique(
+            leaf for device in self.devices for leaf in device.to_leaf_devices()
+        )
+        #: The processes that are logged with their descendants.
+        self.root_pids = _checked_pids(root_pids)
+        self._reader = Reader(
+            self.all_devices, self.leaf_devices, self.root_pids, self.interval, clock
+        )
+        self._reported: set[object] = set()
+        #: Held during a reading. If the lock of the tags is needed, too, this one is taken first.
+        self._reading = threading.Lock()
+        _collectors.add(self)
+
+    def _forget_threads(self) -> None:
+        """Use no thread and no lock of the parent, in a forked child."""
+        self._reading = threading.Lock()
+        self._thread.forget()
+        self._tags.forget_threads()
+        self._reader.forget_threads()
+
+    @property
+    def interval(self) -> float:
+        """Seconds between samples."""
+        return self._tags.interval
+
+    @interval.setter
+    def interval(self, interval: float) -> None:
+        self._tags.interval = checked_interval(interval)
+
+    # tags
+
+    def activate(self, tag: str) -> ResourceMetricCollector:
+        """Start to collect under a tag, inside the innermost active one.
+
+        Raises:
+            RuntimeError: The tag is already active.
+        """
+        self._tags.activate(tag)
+        return self
+
+    start = activate
+
+    def deactivate(self, tag: str | None = None) -> ResourceMetricCollector:
+        """Stop collecting under a tag (by default the innermost) and all tags inside it.
+
+        What was collected under them is forgotten. A thread of :meth:`daemonize` ends with its tag.
+
+        Raises:
+            RuntimeError: The tag is not active.
+        """
+        with self._tags.changed:
+            if tag is not None or not self._tags.is_empty:
+                self._tags.end(self._tags.find(tag))
+        return self
+
+    stop = deactivate
+
+    @contextlib.contextmanager
+    def context(self, tag: str) -> Iterator[ResourceMetricCollector]:
+        """Collect under a tag during a ``with`` block; calling the collector does the same.
+
+        Raises:
+            RuntimeError: The tag is already active.
+        """
+        buffer = self._tags.activate(tag)
+        try:
+            yield self
+        finally:
+            self._tags.end(buffer)
+
+    __call__ = context
+
+    def clear(self, tag: str | None = None) -> None:
+        """Forget what was collected under a tag (by default the innermost) and all tags inside it.
+
+        Raises:
+            RuntimeError: The tag is not active.
+        """
+        with self._tags.changed:
+            if tag is not None or not self._tags.is_empty:
+                self._tags.clear(self._tags.find(tag))
+
+    reset = clear
+
+    # metrics
+
+    def collect(self) -> dict[str, float]:
+        """Return the metrics of the innermost tag since it was activated or cleared.
+
+        A sample is taken first if the last one is older than half the interval. A GPU that does not
+        respond within 2 seconds, or the interval if that is longer, is left out until it does.
+
+        Raises:
+            RuntimeError: No tag is active.
+        """
+        return self._collect(self._tags.find(None))
+
+    def daemonize(
+        self,
+        on_collect: Callable[[dict[str, float]], bool],
+        interval: float | None = None,
+        *,
+        on_start: Callable[[ResourceMetricCollector], None] | None = None,
+        on_stop: Callable[[ResourceMetricCollector], None] | None = None,
+        tag: str = 'metrics-daemon',
+        start: bool = True,
+    ) -> CollectThread[ResourceMetricCollector]:
+        """Pass the metrics to a function at intervals, see :func:`collect_in_background`."""
+        return collect_in_background(
+            on_collect, self, interval, on_start=on_start, on_stop=on_stop, tag=tag, start=start
+        )
+
+    def take_snapshots(self) -> SnapshotResult:
+        """Take a sample now, which counts for all active tags.
+
+        The snapshots of devices and processes hold what is logged; other attributes are queried on
+        use.
+        """
+        with self._reading:
+            return self._sample()
+
+    def _collect(self, buffer: TagBuffer) -> dict[str, float]:
+        if self._tags.is_stale or buffer.is_empty:
+            self._tick(is_needed=True)
+            self._thread.wake(False)
+        with self._tags.changed:
+            return buffer.metrics(self._tags.clock(), time.time())
+
+    def _tick(self, is_needed: bool) -> float | None:
+        """Take a sample if one is due; return the seconds until the next one, ``None``: never."""
+        # The lock first: a sample taken by another thread in the meantime is recent enough.
+        with self._reading:
+            if self._tags.is_empty:
+                return None
+            wait = self.interval - self._tags.age
+            if wait > 0 and not (is_needed and self._tags.is_stale):
+                return wait
+            try:
+                self._sample()
+            except Exception as error:
+                if type(error) not in self._reported:
+                    self._reported.add(type(error))
+                    LOGGER.exception('cannot take a sample')
+                return self.interval
+        return max(0.0, self.interval - self._tags.age)
+
+    def _sample(self) -> SnapshotResult:
+        """Take a sample. The caller holds the lock of reading."""
+        snapshots, values = self._reader.read(self.DEVICE_METRICS, self.PROCESS_METRICS)
+        self._tags.add(values)
+        return snapshots
+
+
+def collect_in_background(
+    on_collect: Callable[[dict[str, float]], bool],
+    collector: ResourceMetricCollector | None = None,
+    interval: float | None = None,
+    *,
+    on_start: Callable[[ResourceMetricCollector], None] | None = None,
+    on_stop: Callable[[ResourceMetricCollector], None] | None = None,
+    tag: str = 'metrics-daemon',
+    start: bool = True,
+) -> CollectThread[ResourceMetricCollector]:
+    """Pass metrics to a function in a daemon thread, at once and then every ``interval`` seconds.
+
+    The thread collects under a tag of its own, which is not nested. It ends when ``on_collect`` returns
+    false, and when its tag is deactivated. An exception of a function is logged once with its
+    traceback, and collecting continues.
+
+    >>> thread = collect_in_background(lambda metrics: logger.log(metrics) or True, interval=5.0)
+    >>> thread.collector.deactivate('metrics-daemon')   # ends it
+
+    Args:
+        on_collect: Receives the metrics and returns whether to continue.
+        collector: The collector; by default a new one of all GPUs and this program.
+        interval: Seconds between two calls; by default the collector's interval.
+        on_start: Called in the thread with the collector, before the first call.
+        on_stop: Called in the thread with the collector, after the last call.
+        tag: The tag, and the name of the thread.
+        start: Whether to start the thread; otherwise call its ``start()`` later.
+
+    Returns:
+        The thread; its attribute ``collector`` is the collector.
+
+    Raises:
+        ValueError: The interval is not a positive number.
+        RuntimeError: The tag is already active.
+    """
+    if interval is not None:
+        interval = checked_interval(interval)
+    if collector is None:
+        collector = ResourceMetricCollector(interval=1.0 if interval is None else interval)
+    thread = CollectThread(
+        collector,
+        collector._tags,
+        collector._collect,
+        on_collect,
+        interval or collector.interval,
+        on_start,
+        on_stop,
+        tag,
+    )
+    if start:
+        thread.start()
+    return thread
+
+
+def checked_interval(interval: object) -> float:
+    """Return the interval as a float.
+
+    Raises:
+        ValueError: It is not a positive number.
+    """
+    if not isinstance(interval, (int, float)) or not 0.0 < interval < math.inf:
+        raise ValueError(f'the interval must be a positive number of seconds, not {interval!r}')
+    return float(interval)
+
+
+def _checked_devices(devices: Device | Iterable[Device] | None) -> list[Device]:
+    if devices is None:
+        return Device.all()
+    found = [devices] if isinstance(devices, Device) else list(devices)
+    for device in found:
+        if not isinstance(device, Device):
+            raise TypeError(f'not a device: {device!r}')
+    return found
+
+
+def _checked_pids(pids: int | Iterable[int] | None) -> set[int]:
+    if pids is None:
+        return {os.getpid()}
+    found = {pids} if isinstance(pids, int) else set(pids)
+    for pid in found:
+        if not isinstance(pid, int):
+            raise TypeError(f'not a PID: {pid!r}')
+        if pid < 0:
+            raise ValueError(f'not a PID: {pid}')
+    return found
+
+
+#: All collectors, and those that wait for a fork to finish.
+_collectors: weakref.WeakSet[ResourceMetricCollector] = weakref.WeakSet()
+_waiting: list[ResourceMetricCollector] = []
+
+
+def _before_fork() -> None:
+    # In the child, no lock of a device may be held by a thread that does not exist there.
+    _waiting.extend(c for c in _collectors if c._reading.acquire(timeout=_FORK_SECONDS))
+
+
+def _after_fork_in_parent() -> None:
+    while _waiting:
+        _waiting.pop()._reading.release()
+
+
+def _after_fork_in_child() -> None:
+    _waiting.clear()
+    for collector in _collectors:
+        collector._forget_threads()
+
+
+at_fork(
+    before=_before_fork,
+    after_in_parent=_after_fork_in_parent,
+    after_in_child=_after_fork_in_child,
+)
+
+# The public path, as shown in reprs, pickles and the documentation.
+for _public in (ResourceMetricCollector, collect_in_background):
+    _public.__module__ = 'nvitop.api.collector'
+del _public

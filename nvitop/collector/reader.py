@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the metrics of a collector: of the host, of devices, and of processes on them."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nvitop.api import libnvml
+from nvitop.api.device import CudaDevice, Device
+from nvitop.api.metrics import METRICS
+from nvitop.api.process import GpuProcess
+from nvitop.api.snapshots import SnapshotResult
+from nvitop.api.utils import NA, GiB, Snapshot
+from nvitop.collector.process_tree import ProcessTreeFilter
+from nvitop.collector.statistics import NAN, Values
+from nvitop.collector.threads import LOGGER
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.device import DeviceLostError, DeviceReader
+from nvitop.sampling.host import HostReader
+from nvitop.sampling.plan import MIN_SLOW_INTERVAL, Due
+from nvitop.sampling.types import PROCESSES, STATUS, DeviceKey, Problem
+from nvitop.sampling.watchdog import Watchdog, silence, time_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+
+    from nvitop.api.metrics import Metric
+    from nvitop.sampling.types import DeviceSample
+    from nvitop.sampling.watchdog import StepOutcome
+
+S = TypeVar('S', bound='Hashable')
+T = TypeVar('T')
+
+#: Metrics that :class:`DeviceReader` can read, by method. A rate is read directly: its getter
+#: returns a value at the first call.
+_METRICS = {m.method: m for m in METRICS if m.is_number and not m.begin}
+#: Modules whose getters are not overridden.
+_OWN_MODULES = 'nvitop.api.device.'
+#: Process metrics that only grow: the greatest value is logged.
+_GROWING = frozenset({'running_time_in_seconds', 'elapsed_time_in_seconds'})
+
+
+class _Values(NamedTuple):
+    """Values read from one device."""
+
+    #: Raw values by attribute.
+    raw: dict[str, Any]
+    processes: tuple[GpuProcess, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class _Target:
+    """A device of the collector."""
+
+    def __init__(self, device: Device, slow_interval: float, *, has_processes: bool) -> None:
+        self.device = device
+        self.scope = scope_of(device)
+        self._slow_interval = slow_interval
+        self._has_processes = has_processes
+        self.renew()
+
+    def renew(self) -> None:
+        """Share no state with a thread that still reads the device."""
+        index = self.device.index
+        physical, mig = index if isinstance(index, tuple) else (index, -1)
+        self.key = DeviceKey(physical, mig)
+        self._reader = DeviceReader(self.device, self.key)
+        self._slow_at = 0.0
+
+    def read(self, attributes: Sequence[str], now: float, guarded: Callable[..., Any]) -> _Values:
+        """Read these attributes of the device, and the processes on it."""
+        device, raw = self.device, dict.fromkeys(attributes, NA)
+        metrics = {a: _METRICS[a] for a in attributes if _is_metric(device, a)}
+        with device.oneshot():
+            sample = self._read_metrics(metrics.values(), now)
+            for attribute in attributes:
+                metric = metrics.get(attribute)
+                if metric is None:
+                    what = f'{self.scope}/{attribute}'
+                    raw[attribute] = guarded(what, lambda a=attribute: getattr(device, a)(), NA)
+                elif sample.status == 'ok':
+                    value = getattr(
+                        sample.info if metric.tier == 'static' else sample, metric.field
+                    )
+                    raw[attribute] = NA if value is None else value
+        processes: dict[int, GpuProcess] = {}
+        if self._has_processes:
+            what = f'processes of {self.scope}'
+            processes = guarded(what, lambda: device.processes(), processes)
+        return _Values(raw, (*processes.values(),), self._reader.problems)
+
+    def _read_metrics(self, metrics: Collection[Metric], now: float) -> DeviceSample:
+        """Read metrics of the table; slow ones at intervals, and after the device was lost."""
+        reader, is_slow = self._reader, now >= self._slow_at
+        names = frozenset(metric.name for metric in metrics if is_slow or metric.tier != 'slow')
+        if names:
+            try:
+                reader.read(Due(metrics=names, slow=is_slow))
+                self._slow_at = now + self._slow_interval if is_slow else self._slow_at
+            except (DeviceLostError, libnvml.NVMLError) as error:
+                reader.lose(getattr(error, 'status', 'error'), str(error))
+                self._slow_at = now
+        return reader.sample
+
+
+def scope_of(device: Device) -> str:
+    """Return the name of a device in names of metrics: ``'gpu:0'``, ``'cuda:1 (gpu:0)'``."""
+    scope = f'gpu:{device.index}'
+    if isinstance(device, CudaDevice):
+        try:
+            return f'cuda:{device.cuda_index} ({scope})'
+        except RuntimeError:  # not visible to CUDA programs
+            return scope
+    return scope
+
+
+class Reader:
+    """Reads everything at once. What fails is logged once and leaves the rest unaffected.
+
+    Calls that may hang run under a :class:`Watchdog`; one step for each GPU and one for the processes.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[Device],
+        leaf_devices: Sequence[Device],
+        root_pids: Collection[int],
+        interval: float,
+        clock: Callable[[], float],
+    ) -> None:
+        slow_interval = max(MIN_SLOW_INTERVAL, interval)
+        self._targets = [
+            _Target(device, slow_interval, has_processes=bool(root_pids) and device in leaf_devices)
+            for device in devices
+        ]
+        self._root_pids = frozenset(root_pids)
+        self._tree = ProcessTreeFilter(self._root_pids)
+        self._limit = time_limit(interval)
+        self._clock = clock
+        self._host = HostReader(clock=clock)
+        self._reported: set[Hashable] = set()
+        #: The processes of the last reading.
+        self._processes: frozenset[GpuProcess] = frozenset()
+        self.forget_threads()
+
+    def forget_threads(self) -> None:
+        """Use no thread started before, in a forked child."""
+        self._watchdog = Watchdog('nvitop-collector-driver')
+
+    def read(
+        self,
+        device_metrics: Sequence[tuple[str, str, float]],
+        process_metrics: Sequence[tuple[str, str | None, str, float]],
+    ) -> tuple[SnapshotResult, Values]:
+        """Read what the tables of a collector name."""
+        values = Values(self._clock(), time.time(), self._read_host(), {})
+        readings = self._read_devices(
+            [attribute for attribute, _, _ in device_metrics], values.time
+        )
+        devices, found = [], []
+        for target in self._targets:
+            raw, processes, problems = readings[target]
+            self._report_problems(target.scope, problems)
+            for attribute, name, divisor in device_metrics:
+                key = f'{target.scope}/{name}'
+                values.values[key] = self._number(key, raw[attribute], divisor)
+            device = target.device
+            places = {'index': device.index, 'physical_index': device.physical_index}
+            devices.append(Snapshot(device, timestamp=values.timestamp, **places, **raw))
+            found += [(process, target.scope) for process in processes]
+        snapshots = self._read_processes(found, process_metrics, values)
+        return SnapshotResult(devices, snapshots), values
+
+    def _read_host(self) -> dict[str, float]:
+        sample = self._host.read()
+        self._report_problems('host', self._host.problems)
+        used = sample.memory_used_bytes
+        loads = sample.load_average or (NAN, NAN, NAN)
+        known = {
+            'host/cpu_percent (%)': sample.cpu_percent,
+            'host/memory_percent (%)': sample.memory_percent,
+            'host/swap_percent (%)': sample.swap_percent,
+            'host/memory_used (GiB)': None if used is None else used / GiB,
+        }
+        for minutes, load in zip((1, 5, 15), loads):
+            percent = 100.0 * load / (sample.cpu_count or 1)
+            known[f'host/load_average (%) ({minutes} min)'] = percent
+        return {key: NAN if value is None else float(value) for key, value in known.items()}
+
+    # devices
+
+    def _read_devices(self, attributes: Sequence[str], now: float) -> dict[_Target, _Values]:
+        """Read all devices; those of one GPU in one step, which can time out."""
+        by_gpu: dict[int, list[_Target]] = {}
+        for target in self._targets:
+            by_gpu.setdefault(target.key.physical_index, []).append(target)
+
+        def read(targets: list[_Target]) -> dict[_Target, _Values]:
+            return {target: target.read(attributes, now, self._guarded) for target in targets}
+
+        steps = {index: functools.partial(read, targets) for index, targets in by_gpu.items()}
+        found: dict[_Target, _Values] = {}
+        for index, outcome in self._run(steps).items():
+            found.update(outcome.value or {})
+            for target in by_gpu[index] if outcome.timed_out else ():
+                target.renew()
+                problem = Problem(target.key, STATUS, silence(outcome.silent_seconds), 'timed out')
+                found[target] = _Values(dict.fromkeys(attributes, NA), (), (problem,))
+        return found
+
+    def _run(self, steps: Mapping[S, Callable[[], T]]) -> dict[S, StepOutcome[T]]:
+        """Run steps that may hang, and raise their errors."""
+        outcomes = self._watchdog.run(steps, limit=self._limit)
+        for outcome in outcomes.values():
+            if outcome.error is not None:
+                raise outcome.error
+        return outcomes
+
+    # processes
+
+    def _read_processes(
+        self,
+        found: list[tuple[GpuProcess, str]],
+        metrics: Sequence[tuple[str, str | None, str, float]],
+        values: Values,
+    ) -> list[Snapshot]:
+        if self._tree.is_empty:
+            return []
+        step = functools.partial(self._select_and_read, self._tree, found, metrics)
+        outcome = self._run({PROCESSES: step})[PROCESSES]
+        if outcome.value is None:  # the kernel holds one of them
+            self._tree = ProcessTreeFilter(self._root_pids)
+            reason = silence(outcome.silent_seconds)
+            self._report_problems('host', [Problem('host', PROCESSES, reason, 'timed out')])
+            return []
+        snapshots = []
+        for process, scope, raw in outcome.value:
+            for attribute, of, name, divisor in metrics:
+                numbers = values.maxima if attribute in _GROWING else values.values
+                key = f'pid:{process.pid}/{of or scope}/{name}'
+                numbers[key] = self._number(key, raw[attribute], divisor)
+            places = {'pid': process.pid, 'device': process.device}
+            snapshots.append(Snapshot(process, timestamp=values.timestamp, **places, **raw))
+        processes = frozenset(process for process, _, _ in outcome.value)
+        for process in self._processes - processes:
+            LOGGER.info('process %d has left %s', process.pid, scope_of(process.device))
+        self._processes = processes
+        return snapshots
+
+    def _select_and_read(
+        self,
+        tree: ProcessTreeFilter,
+        found: list[tuple[GpuProcess, str]],
+        metrics: Sequence[tuple[str, str | None, str, float]],
+    ) -> list[tuple[GpuProcess, str, dict[str, Any]]]:
+        hosts = tree.select(process.host for process, _ in found)
+        #: Values of the host, for processes on several devices.
+        known: dict[tuple[int, str], Any] = {}
+        readings = []
+        for process, scope in found:
+            if process.host not in hosts:
+                continue
+            raw: dict[str, Any] = {}
+            with GpuProcess.failsafe(), process.host.oneshot():
+                for attribute, of, _, _ in metrics:
+                    place = (process.pid, attribute)
+                    if of != 'host' or place not in known:
+                        getter = getattr(process, attribute)
+                        known[place] = self._guarded(f'processes/{attribute}', getter, NA)
+                    raw[attribute] = known[place]
+            readings.append((process, scope, raw))
+        return readings
+
+    # failures
+
+    def _number(self, key: str, value: Any, divisor: float) -> float:
+        """Return the value in the unit that is logged, NaN if it is ``NA`` or not a number."""
+        return self._guarded(key, lambda: float(value) / divisor, NAN)
+
+    def _guarded(self, what: str, function: Callable[[], T], default: T) -> T:
+        try:
+            return function()
+        except Exception as error:
+            kind = type(error).__name__
+            self._report((what, kind), 'cannot read %s: %s: %s', what, kind, error)
+            return default
+
+    def _report_problems(self, scope: str, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            if problem.is_failure or problem.device is None:
+                # The time without a response varies.
+                cause = problem.kind if problem.kind == 'timed out' else problem.reason
+                what = scope if problem.what == STATUS else f'{scope}: {problem.what}'
+                text = '%s: %s; the means leave out missing values'
+                self._report((scope, cause), text, what, problem.reason)
+
+    def _report(self, subject: Hashable, message: str, *arguments: object) -> None:
+        if subject not in self._reported:
+            self._reported.add(subject)
+            LOGGER.warning(message, *arguments)
+
+
+def _is_metric(device: Device, attribute: str) -> bool:
+    """Return whether an attribute is a metric whose getter is not overridden."""
+    getter = getattr(device, attribute, None)
+    return attribute in _METRICS and str(getattr(getter, '__module__', '')).startswith(_OWN_MODULES)

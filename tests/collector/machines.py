@@ -1,0 +1,68 @@
+"""A machine with one GPU and one process for tests of the collector."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from typing import Any, Iterator
+
+from nvitop import simulation
+from tests.patience import PATIENCE
+
+#: An interval so long that only the test takes samples.
+NEVER = 3600.0
+
+ONE_GPU = """
+description = "for the tests of the collector"
+[[gpu]]
+model = "H100"
+temperature = 44
+gpu_utilization = 61
+memory_utilization = 37
+power_usage = 312.5
+power_limit = 600
+memory_total = "80 GiB"
+memory_reserved = 0
+memory_base = 0
+[[process]]
+gpus = [0]
+command = ["train"]
+memory = "30 GiB"
+sm = 40
+memory_utilization = 20
+"""
+
+
+def machine(text: str = ONE_GPU, **options: Any) -> simulation.Machine:
+    """Return a machine; its processes are this one by default."""
+    scenario = simulation.parse_scenario(text, name='collector')
+    return simulation.machine(scenario, **{'processes': [os.getpid()], **options})
+
+
+@contextlib.contextmanager
+def child(code: str = 'import sys; sys.stdin.read()') -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process that ends when the block does."""
+    process = subprocess.Popen(
+        [sys.executable, '-S', '-c', code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield process
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(timeout=PATIENCE)
+
+
+def sampling_threads() -> list[threading.Thread]:
+    """Return the sampling threads of all collectors."""
+    return [thread for thread in threading.enumerate() if thread.name == 'nvitop-collector']
+
+
+def scopes(metrics: dict[str, float]) -> set[str]:
+    """Return names of metrics without the metric and the statistic."""
+    return {key.rpartition('/')[0].rpartition('/')[0] for key in metrics}

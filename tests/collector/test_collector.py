@@ -1,0 +1,539 @@
+"""Metrics over time: their names and values, tags, costs, and failures."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import math
+import os
+import statistics
+from typing import Any
+
+import pytest
+
+from nvitop import Device, ResourceMetricCollector, collect_in_background, simulation
+from nvitop.api.process import HostProcess
+from nvitop.api.utils import Snapshot
+from nvitop.collector.process_tree import ProcessTreeFilter
+from nvitop.collector.statistics import Statistics, TagBuffer
+from nvitop.sampling import watchdog
+from tests.collector.machines import NEVER, ONE_GPU, child, machine, sampling_threads, scopes
+from tests.patience import PATIENCE, wait_until
+from tests.sampling.fakes import Clock
+
+#: NVML calls per GPU and tick of nvitop 1.7.2, and the share of it that is allowed here.
+UPSTREAM_CALLS, SHARE = 29, 0.4
+
+
+# Names and values
+
+
+def test_names_of_all_metrics(collector: ResourceMetricCollector) -> None:
+    pid = os.getpid()
+    host = ['cpu_percent (%)', 'memory_percent (%)', 'swap_percent (%)', 'memory_used (GiB)']
+    host += [f'load_average (%) ({minutes} min)' for minutes in (1, 5, 15)]
+    device = ['memory_used (MiB)', 'memory_free (MiB)', 'memory_total (MiB)', 'memory_percent (%)']
+    device += ['gpu_utilization (%)', 'memory_utilization (%)', 'fan_speed (%)']
+    device += ['temperature (C)', 'power_usage (W)', 'power_limit (W)']
+    process = ['cpu_percent (%)', 'host_memory (MiB)', 'host_memory_percent (%)']
+    on_device = ['gpu_memory (MiB)', 'gpu_memory_percent (%)', 'gpu_memory_utilization (%)']
+    on_device += ['gpu_sm_utilization (%)']
+    names = [f'host/{name}' for name in host]
+    names += [f'gpu:0/{name}' for name in device]
+    names += [f'pid:{pid}/host/{name}' for name in process]
+    names += [f'pid:{pid}/gpu:0/{name}' for name in on_device]
+    expected = {f'a/b/{name}/{s}' for name in names for s in ('mean', 'min', 'max', 'last')}
+    expected |= {f'a/b/pid:{pid}/host/running_time (min)'}
+    expected |= {f'a/b/{name}' for name in ('duration (s)', 'timestamp', 'last_timestamp')}
+    with collector(tag='a'), collector(tag='b'):
+        collector.take_snapshots()
+        metrics = collector.collect()
+    assert set(metrics) == expected
+    assert all(type(value) is float for value in metrics.values())
+
+
+def test_values_have_the_units_of_their_names(collector: ResourceMetricCollector) -> None:
+    pid = os.getpid()
+    with collector(tag='t'):
+        metrics = collector.collect()
+    expected = {
+        'gpu:0/memory_used (MiB)': 30 * 1024,
+        'gpu:0/memory_free (MiB)': 50 * 1024,
+        'gpu:0/memory_total (MiB)': 80 * 1024,
+        'gpu:0/memory_percent (%)': 37.5,
+        'gpu:0/gpu_utilization (%)': 61,
+        'gpu:0/memory_utilization (%)': 37,
+        'gpu:0/temperature (C)': 44,
+        'gpu:0/power_usage (W)': 312.5,
+        'gpu:0/power_limit (W)': 600,
+        f'pid:{pid}/gpu:0/gpu_memory (MiB)': 30 * 1024,
+        f'pid:{pid}/gpu:0/gpu_memory_percent (%)': 37.5,
+        f'pid:{pid}/gpu:0/gpu_memory_utilization (%)': 20,
+        f'pid:{pid}/gpu:0/gpu_sm_utilization (%)': 40,
+    }
+    for name, value in expected.items():
+        for statistic in ('mean', 'min', 'max', 'last'):
+            assert metrics[f't/{name}/{statistic}'] == value, name
+    assert math.isnan(metrics['t/gpu:0/fan_speed (%)/mean'])  # it has no fan
+    minutes = HostProcess().running_time_in_seconds() / 60
+    assert metrics[f't/pid:{pid}/host/running_time (min)'] == pytest.approx(minutes, abs=0.5)
+    assert 0 < metrics[f't/pid:{pid}/host/host_memory (MiB)/last'] < 10_000
+    assert 0 < metrics['t/host/memory_percent (%)/last'] <= 100
+    assert metrics['t/host/load_average (%) (1 min)/last'] == pytest.approx(
+        100 * os.getloadavg()[0] / (os.cpu_count() or 1), abs=100
+    )
+
+
+def test_the_mean_of_a_varying_value_is_its_integral(clock: Clock) -> None:
+    period, middle, swing = 60.0, 300.0, 100.0
+    wave = f'{{ mean = {middle}, amplitude = {swing}, period = {period}, phase = 0.0 }}'
+    text = ONE_GPU.replace('power_usage = 312.5', f'power_usage = {wave}')
+    with machine(text, clock=clock):
+        collector = ResourceMetricCollector(Device(0), interval=NEVER, clock=clock)
+        with collector(tag='wave'):
+            collector.collect()
+            plain = [collector.take_snapshots().devices[0].power_usage / 1000]
+            # Many samples while it is high, few while it is low.
+            while clock.now < 45.0:
+                clock.now = round(clock.now + (0.1 if clock.now < 30.0 else 1.0), 1)
+                plain.append(collector.take_snapshots().devices[0].power_usage / 1000)
+            mean = collector.collect()['wave/gpu:0/power_usage (W)/mean']
+    omega = 2 * math.pi / period
+    integral = middle * 45.0 + swing * (1 - math.cos(omega * 45.0)) / omega
+    assert mean == pytest.approx(integral / 45.0, abs=0.1)
+    assert statistics.mean(plain) > mean + 10
+
+
+def test_cuda_devices_have_both_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '3,1')
+    with simulation.machine('dgx-h100', processes='none'):
+        collector = ResourceMetricCollector(Device.cuda.all(), interval=NEVER)
+        with collector(tag='t'):
+            found = scopes(collector.collect())
+    assert {'t/cuda:0 (gpu:3)', 't/cuda:1 (gpu:1)'} == {s for s in found if 'gpu' in s}
+
+
+def test_gpus_include_their_mig_devices() -> None:
+    with simulation.machine('mig', processes='fixed'):
+        gpu = next(gpu for gpu in Device.all() if gpu.mig_devices())
+        migs = gpu.mig_devices()
+        collector = ResourceMetricCollector(gpu, {1}, interval=NEVER)
+        assert collector.devices == [gpu]
+        assert collector.all_devices == [gpu, *migs]
+        assert collector.leaf_devices == migs
+        with collector(tag='t'):
+            metrics = collector.collect()
+    i = gpu.index
+    found = scopes(metrics)
+    assert {f't/gpu:{i}', *(f't/gpu:({i}, {mig.mig_index})' for mig in migs)} <= found
+    processes = {scope for scope in found if '/pid:' in scope and 'gpu' in scope}
+    assert processes
+    assert all(f'gpu:({i}, ' in scope for scope in processes)
+    assert metrics[f't/gpu:({i}, 0)/memory_total (MiB)/last'] > 0
+    assert math.isnan(metrics[f't/gpu:({i}, 0)/temperature (C)/last'])
+
+
+def test_a_subclass_can_log_other_metrics(one_gpu: simulation.Machine) -> None:
+    class Clocks(ResourceMetricCollector):
+        DEVICE_METRICS = (
+            ('sm_clock', 'sm_clock (GHz)', 1000.0),
+            ('pcie_tx_throughput', 'PCIe TX', 1.0),
+            ('board_id', 'board', 1.0),
+            ('wings', 'wings', 1.0),
+        )
+        PROCESS_METRICS = ()
+
+    one_gpu.set(sm_clock=1500)
+    collector = Clocks(interval=NEVER)
+    with collector(tag='t'):
+        metrics = {k: v for k, v in collector.collect().items() if 'gpu' in k and 'mean' in k}
+    assert metrics.pop('t/gpu:0/sm_clock (GHz)/mean') == 1.5
+    assert metrics.pop('t/gpu:0/PCIe TX/mean') > 0
+    assert metrics.pop('t/gpu:0/board/mean') == Device(0).board_id()
+    assert math.isnan(metrics.pop('t/gpu:0/wings/mean'))
+    assert not metrics
+
+
+def test_snapshots_hold_what_is_logged_and_query_the_rest(
+    collector: ResourceMetricCollector, one_gpu: simulation.Machine
+) -> None:
+    devices, processes = collector.take_snapshots()
+    assert isinstance(devices[0], Snapshot)
+    assert devices[0].real == Device(0)
+    assert devices[0].power_usage == 312_500
+    assert set(devices[0]) == {
+        'index',
+        'physical_index',
+        *(attribute for attribute, _, _ in collector.DEVICE_METRICS),
+    }
+    assert processes[0].pid == os.getpid()
+    assert processes[0].gpu_memory == 30 << 30
+    one_gpu.reset_calls()
+    assert devices[0].name == 'NVIDIA H100 80GB HBM3'
+    assert sum(one_gpu.calls.values()) == 1
+
+
+# Tags
+
+
+def test_samples_inside_a_nested_tag_count_for_the_outer_one(
+    collector: ResourceMetricCollector, one_gpu: simulation.Machine, clock: Clock
+) -> None:
+    def sample(temperature: int) -> None:
+        clock.now += 1.0
+        one_gpu.set(temperature=temperature)
+        collector.take_snapshots()
+
+    name = 'gpu:0/temperature (C)/'
+    with collector(tag='outer'):
+        collector.collect()
+        sample(50)
+        with collector(tag='inner'):
+            sample(70)
+            inner = collector.collect()
+        sample(40)
+        outer = collector.collect()
+    assert inner[f'outer/inner/{name}min'] == 50  # the sample before it counts for its start
+    assert inner[f'outer/inner/{name}mean'] == 60
+    assert inner[f'outer/inner/{name}max'] == inner[f'outer/inner/{name}last'] == 70
+    assert inner['outer/inner/duration (s)'] == 1.0
+    assert outer[f'outer/{name}mean'] == pytest.approx((47 + 60 + 55) / 3)
+    assert (outer[f'outer/{name}min'], outer[f'outer/{name}max']) == (40, 70)
+    assert outer['outer/duration (s)'] == 3.0
+    assert not any('inner' in key for key in outer)
+
+
+def test_a_tag_can_be_activated_again_but_not_twice(collector: ResourceMetricCollector) -> None:
+    assert collector.activate('a') is collector
+    collector.start('b')
+    with pytest.raises(RuntimeError, match="'a' is already active"):
+        collector.activate('a')
+    assert collector.deactivate('a') is collector  # and b, which is inside it
+    with pytest.raises(RuntimeError, match='no tag is active'):
+        collector.collect()
+    with collector(tag='b') as same:
+        assert same is collector
+        assert all(key.startswith('b/') for key in collector.collect())
+    collector.stop()  # does nothing: no tag is active
+    with pytest.raises(RuntimeError, match="'b' is not active"):
+        collector.stop('b')
+
+
+def test_a_block_may_deactivate_its_own_tag(collector: ResourceMetricCollector) -> None:
+    with collector(tag='a'):
+        with collector.context('b'):
+            collector.deactivate('a')
+        with pytest.raises(RuntimeError):
+            collector.collect()
+
+
+def test_clear_starts_again_for_nested_tags_too(
+    collector: ResourceMetricCollector, one_gpu: simulation.Machine, clock: Clock
+) -> None:
+    collector.clear()
+    with collector('a'):
+        collector.activate('b')
+        collector.collect()
+        clock.now = 10.0
+        one_gpu.set(temperature=60)
+        collector.take_snapshots()
+        collector.reset()
+        metrics = collector.collect()
+        assert metrics['a/b/duration (s)'] == 0.0
+        assert metrics['a/b/gpu:0/temperature (C)/min'] == 60
+        clock.now = 12.0
+        assert collector.collect()['a/b/duration (s)'] == 2.0
+        collector.clear('a')
+        assert collector.collect()['a/b/duration (s)'] == 0.0
+        assert collector.deactivate('b').collect()['a/duration (s)'] == 0.0
+        with pytest.raises(RuntimeError, match="'b' is not active"):
+            collector.clear('b')
+
+
+def test_collect_takes_a_sample_if_the_last_one_is_older_than_half_the_interval(
+    collector: ResourceMetricCollector, one_gpu: simulation.Machine, clock: Clock
+) -> None:
+    with collector('t'):
+        first = collector.collect()['t/gpu:0/temperature (C)/last']
+        one_gpu.set(temperature=90)
+        clock.now = NEVER * 0.5
+        assert collector.collect()['t/gpu:0/temperature (C)/last'] == first
+        clock.now = NEVER * 0.51
+        metrics = collector.collect()
+    assert metrics['t/gpu:0/temperature (C)/last'] == 90
+    assert metrics['t/last_timestamp'] <= metrics['t/timestamp']
+
+
+def test_a_thousand_nested_tags_leak_nothing(collector: ResourceMetricCollector) -> None:
+    def remaining() -> set[int]:
+        gc.collect()
+        kept = [o for o in gc.get_objects() if isinstance(o, (TagBuffer, Statistics))]
+        return set(map(id, [*kept, *sampling_threads()]))
+
+    with collector(tag='first'):
+        collector.collect()
+    before = remaining()
+    with contextlib.ExitStack() as stack:
+        for number in range(1000):
+            stack.enter_context(collector(tag=f't{number}'))
+        metrics = collector.collect()
+        assert '/'.join(['', *(f't{n}' for n in range(1000)), 'duration (s)'])[1:] in metrics
+    for number in range(1000):
+        with collector(tag='step'), collector(tag=f'{number}'):
+            collector.collect()
+    assert len(remaining()) <= len(before)  # fewer if a thread of another test has ended
+    with pytest.raises(RuntimeError, match='no tag is active'):
+        collector.collect()
+
+
+# Costs
+
+
+def test_the_driver_gets_at_most_two_fifths_of_the_calls_of_upstream(clock: Clock) -> None:
+    with simulation.machine('dgx-h100', processes='fixed') as running:
+        collector = ResourceMetricCollector(root_pids={1}, interval=1.0, clock=clock)
+        # No tag is active: only this test takes samples.
+        collector.take_snapshots()  # reads static metrics, once
+        running.reset_calls()
+        ticks = 20
+        for _ in range(ticks):
+            clock.now += 1.0
+            snapshots = collector.take_snapshots()
+        calls = running.calls
+    assert len(snapshots.gpu_processes) > 5
+    assert sum(calls.values()) / ticks / 8 <= SHARE * UPSTREAM_CALLS
+    assert not any('Pcie' in name or 'Encoder' in name or 'Clock' in name for name in calls)
+    assert max(calls.values()) <= ticks * 8  # no call is made twice
+    assert calls['nvmlDeviceGetPowerManagementLimit'] <= ticks * 8 / 5  # a slow metric
+
+
+def test_without_root_processes_no_processes_are_queried(one_gpu: simulation.Machine) -> None:
+    collector = ResourceMetricCollector(root_pids=(), interval=NEVER)
+    with collector(tag='t'):
+        assert not any('pid' in key for key in collector.collect())
+    assert not any('Process' in name for name in one_gpu.calls)
+
+
+# Processes
+
+
+def test_only_descendants_of_the_roots_are_logged() -> None:
+    code = 'import subprocess, sys; p = subprocess.Popen([sys.executable, "-S", "-c", "input()"]);'
+    code += 'print(p.pid, flush=True); p.wait()'
+    with child(code) as parent, child() as stranger:
+        assert parent.stdout is not None
+        grandchild = int(parent.stdout.readline())
+        text = ONE_GPU + ONE_GPU[ONE_GPU.index('[[process]]') :] * 2
+        pids = [parent.pid, grandchild, stranger.pid]
+        with machine(text, processes=pids):
+            for roots, expected in (
+                ({parent.pid}, {parent.pid, grandchild}),
+                (None, set(pids)),
+                (grandchild, {grandchild}),
+                ({1}, set(pids)),
+                ({2**22 - 1}, set()),
+            ):
+                collector = ResourceMetricCollector(root_pids=roots, interval=NEVER)
+                gc.collect()  # roots must be referenced strongly
+                found = {process.pid for process in collector.take_snapshots().gpu_processes}
+                assert found == expected, roots
+
+
+def test_a_descendant_stays_one_after_its_parents_exit(monkeypatch: pytest.MonkeyPatch) -> None:
+    with child() as process:
+        tree = ProcessTreeFilter({os.getpid()})
+        host = HostProcess(process.pid)
+        assert tree.select([host]) == {host}
+        monkeypatch.setattr(HostProcess, 'parent', lambda self: None)
+        assert tree.select([host]) == {host}
+        assert tree.select([]) == set()
+        assert tree.select([host]) == set()
+
+
+def test_an_exited_process_keeps_its_metrics_in_active_tags(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, 'nvitop.api.collector')
+    with child() as process, machine(processes=[process.pid]) as running:
+        pid = process.pid
+        collector = ResourceMetricCollector((d for d in [Device(0)]), interval=NEVER, clock=clock)
+        with collector('t'):
+            collector.collect()
+            clock.now = 2.0
+            collector.take_snapshots()
+            process.kill()
+            process.wait(timeout=PATIENCE)
+            running.fail('nvmlDeviceGet*RunningProcesses*', 'NOT_SUPPORTED')
+            for clock.now in (4.0, 8.0):
+                collector.take_snapshots()
+            metrics = collector.collect()
+            assert metrics[f't/pid:{pid}/gpu:0/gpu_memory (MiB)/mean'] == 30 * 1024
+            assert metrics[f't/pid:{pid}/gpu:0/gpu_memory (MiB)/last'] == 30 * 1024
+            assert metrics[f't/pid:{pid}/host/host_memory (MiB)/min'] > 0
+            assert metrics['t/gpu:0/temperature (C)/mean'] == 44
+            with collector('later'):
+                assert not any('pid' in key for key in collector.collect())
+    gone = [record.message for record in caplog.records if str(pid) in record.message]
+    assert gone == [f'process {pid} has left gpu:0']
+
+
+def test_a_process_unknown_to_the_host_has_only_device_values() -> None:
+    with machine(processes='fixed'):
+        collector = ResourceMetricCollector(root_pids={1}, interval=NEVER)
+        with collector(tag='t'):
+            metrics = {k: v for k, v in collector.collect().items() if 'pid' in k and 'mean' in k}
+    assert metrics
+    for key, value in metrics.items():
+        assert math.isnan(value) == ('/host/' in key), key
+
+
+# Failures
+
+
+def test_a_lost_gpu_is_reported_once_and_the_others_continue(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with simulation.machine('dgx-h100', processes='none', clock=lambda: 0.0) as running:
+        running.set(temperature=50)
+        collector = ResourceMetricCollector(interval=NEVER, clock=clock)
+        with collector('t'):
+            collector.take_snapshots()
+            running.set(gpu=3, lost=True)
+            running.set(temperature=60)
+            for clock.now in (1.0, 2.0, 3.0):
+                collector.take_snapshots()
+            with collector('while lost'):
+                lost = collector.collect()
+                running.set(gpu=3, lost=False)
+                clock.now = 4.0
+                collector.take_snapshots()
+                back = collector.collect()
+            metrics = collector.collect()
+    for name in ('temperature (C)', 'memory_used (MiB)', 'power_limit (W)'):
+        assert math.isnan(lost[f't/while lost/gpu:3/{name}/last'])
+        assert back[f't/while lost/gpu:3/{name}/last'] > 0
+        assert lost[f't/while lost/gpu:4/{name}/last'] > 0
+    assert metrics['t/gpu:4/temperature (C)/mean'] == pytest.approx((55 + 3 * 60) / 4)
+    assert metrics['t/gpu:3/temperature (C)/mean'] == pytest.approx((50 + 60) / 2)
+    warnings = [record.message for record in caplog.records if 'gpu:3' in record.message]
+    assert warnings == ['gpu:3: GPU is lost; the means leave out missing values']
+
+
+def test_getters_that_raise_are_reported_once_and_the_others_are_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with simulation.machine('dgx-h100', processes='none'):
+        broken = Device(1)
+        for name in ('temperature', 'processes'):
+            monkeypatch.setattr(broken, name, lambda: 1 / 0, raising=False)
+        monkeypatch.setattr(broken, 'fan_speed', lambda: (1, 2), raising=False)
+        collector = ResourceMetricCollector([Device(0), broken], interval=NEVER)
+        with collector(tag='t'):
+            for _ in range(3):
+                collector.take_snapshots()
+            metrics = collector.collect()
+    assert math.isnan(metrics['t/gpu:1/temperature (C)/mean'])
+    assert math.isnan(metrics['t/gpu:1/fan_speed (%)/mean'])
+    assert metrics['t/gpu:1/memory_used (MiB)/mean'] > 0
+    assert metrics['t/gpu:0/temperature (C)/mean'] > 0
+    warnings = [record.message for record in caplog.records if 'gpu:1' in record.message]
+    assert sum('gpu:1/temperature' in warning for warning in warnings) == 1
+    assert len(warnings) == 3
+
+
+def test_a_gpu_that_hangs_is_waited_for_once_and_the_others_continue(
+    clock: Clock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f't/gpu:{index}/temperature (C)/last' for index in range(2)]
+    with simulation.machine('dgx-h100', processes='none') as running:
+        running.set(temperature=44)
+        collector = ResourceMetricCollector([Device(0), Device(1)], interval=0.02, clock=clock)
+        with collector('t'):
+            assert collector.collect()[names[0]] == 44
+            # Only now: on a busy machine the first reading may take longer.
+            monkeypatch.setattr(watchdog, 'SHORTEST_LIMIT_SECONDS', 0.2)
+            hanging = ResourceMetricCollector(collector.devices, interval=0.02, clock=clock)
+        with hanging('t'):
+            hanging.collect()
+            running.hang('nvmlDeviceGetTemperatureV', gpu=0)
+            running.set(temperature=55)
+            for _ in range(3):
+                clock.now += 1.0
+                metrics = hanging.collect()
+                assert metrics['t/duration (s)'] == clock.now
+            assert [metrics[name] for name in names] == [44, 55]
+            reports = [r.message for r in caplog.records if 'no response' in r.message]
+            assert len(reports) == 1
+            assert reports[0].startswith('gpu:0: no response for ')
+            running.release()
+
+            def recovers() -> bool:
+                clock.now += 10.0
+                return hanging.collect()[names[0]] == 55
+
+            wait_until(recovers, 'the GPU to recover')
+            hanging.take_snapshots()
+
+
+def test_a_reading_that_fails_as_a_whole_is_reported_once_and_repeated(
+    collector: ResourceMetricCollector,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError('no more files')
+
+    with collector('t'):
+        with monkeypatch.context() as patch:
+            patch.setattr(ProcessTreeFilter, 'select', fail)
+            for _ in range(3):
+                metrics = collector.collect()
+                assert set(metrics) == {'t/duration (s)', 't/timestamp', 't/last_timestamp'}
+        assert [r.message for r in caplog.records].count('cannot take a sample') == 1
+        assert collector.collect()['t/gpu:0/temperature (C)/last'] == 44
+
+
+def test_without_a_driver_the_metrics_are_those_of_the_host() -> None:
+    with machine() as running:
+        running.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
+        collector = ResourceMetricCollector(interval=NEVER)
+        assert collector.devices == collector.all_devices == collector.leaf_devices == []
+        with collector(tag='t'):
+            assert scopes(collector.collect()) == {'', 't/host'}
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'error', 'message'),
+    [
+        ({'interval': 0}, ValueError, 'positive number of seconds, not 0'),
+        ({'interval': -1.0}, ValueError, 'not -1.0'),
+        ({'interval': math.inf}, ValueError, 'not inf'),
+        ({'interval': math.nan}, ValueError, 'not nan'),
+        ({'interval': '1'}, ValueError, "not '1'"),
+        ({'devices': [0]}, TypeError, 'not a device: 0'),
+        ({'root_pids': ['1']}, TypeError, "not a PID: '1'"),
+        ({'root_pids': {-1}}, ValueError, 'not a PID: -1'),
+    ],
+)
+def test_bad_arguments_are_refused(
+    one_gpu: simulation.Machine,
+    arguments: dict[str, Any],
+    error: type[Exception],
+    message: str,
+) -> None:
+    with pytest.raises(error, match=message):
+        ResourceMetricCollector(**arguments)
+    if 'interval' in arguments:
+        with pytest.raises(error, match=message):
+            collect_in_background(bool, **arguments)
+
+
+def test_arguments_by_position(one_gpu: simulation.Machine) -> None:
+    collector = ResourceMetricCollector(Device(0), {7, 8}, 2)
+    assert (collector.devices, collector.root_pids) == ([Device(0)], {7, 8})
+    assert (collector.interval, type(collector.interval)) == (2.0, float)
+    assert ResourceMetricCollector().root_pids == {os.getpid()}
+    assert ResourceMetricCollector([]).devices == []
+    with pytest.raises(TypeError, match='a tag is a str'):
+        collector.activate(None)  # type: ignore[arg-type]  # - that is the point

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.collector.statistics import MOST_GONE, NAN, Statistics, TagBuffer, Values
+
+
+def statistics_of(samples: list[tuple[float, float]]) -> Statistics:
+    """Return the statistics of (time, value) pairs."""
+    found = Statistics()
+    previous = NAN
+    for moment, value in samples:
+        found.add(value, moment, previous)
+        previous = moment
+    return found
+
+
+def test_mean_of_a_line_is_exact_for_any_spacing() -> None:
+    times = [0.0, 0.1, 0.2, 3.0, 3.5, 10.0]
+    assert statistics_of([(t, 2 * t + 1) for t in times]).mean == pytest.approx(11.0)
+
+
+def test_mean_of_an_exponential_is_its_integral() -> None:
+    times = [0.0, *itertools.accumulate([0.01, 0.02, 0.03] * 50)]
+    end = times[-1]
+    found = statistics_of([(t, math.exp(-t)) for t in times])
+    assert found.mean == pytest.approx((1 - math.exp(-end)) / end, rel=1e-4)
+    # The mean of unevenly spaced samples would be another one.
+    uneven = [(t, math.exp(-t)) for t in (0.0, 0.01, 0.02, 0.03, 1.0, 2.0, 3.0)]
+    plain = statistics.mean(value for _, value in uneven)
+    assert statistics_of(uneven).mean < plain - 0.1
+
+
+def test_unknown_values_are_left_out() -> None:
+    found = statistics_of([(0, 10.0), (1, 10.0), (2, NAN), (5, 40.0), (6, 40.0), (7, NAN)])
+    assert found.mean == 25.0
+    assert (found.minimum, found.maximum, found.last) == (10.0, 40.0, 40.0)
+
+
+@pytest.mark.parametrize(
+    ('samples', 'mean'), [([(0, 10.0), (1, NAN), (2, 40.0)], 25.0), ([(0, 7.0)], 7.0)]
+)
+def test_samples_that_cover_no_time_have_their_plain_mean(
+    samples: list[tuple[float, float]], mean: float
+) -> None:
+    assert statistics_of(samples).mean == mean
+
+
+def test_statistics_of_a_value_that_was_never_known_are_nan() -> None:
+    assert all(math.isnan(value) for _, value in statistics_of([(0, NAN), (1, NAN)]).items())
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(1e-6, 1e4), st.one_of(st.just(NAN), st.floats(-1e9, 1e9))), max_size=30
+    )
+)
+def test_mean_is_between_minimum_and_maximum(steps: list[tuple[float, float]]) -> None:
+    times = itertools.accumulate(step for step, _ in steps)
+    found = statistics_of([(time, value) for time, (_, value) in zip(times, steps)])
+    known = [value for _, value in steps if value == value]
+    if known:
+        assert found.minimum == min(known) <= found.mean <= max(known) == found.maximum
+        assert found.last == known[-1]
+    else:
+        assert math.isnan(found.mean)
+
+
+def test_the_oldest_exited_processes_are_forgotten() -> None:
+    buffer = TagBuffer('t', None, 0.0)
+    for pid in range(3000):
+        values = {'host/cpu_percent (%)': 1.0, f'pid:{pid}/host/cpu_percent (%)': float(pid)}
+        maxima = {f'pid:{pid}/host/running_time (min)': 1.0}
+        buffer.add(Values(float(pid), 0.0, values, maxima))
+    metrics = buffer.metrics(3000.0, 0.0)
+    assert metrics['t/host/cpu_percent (%)/mean'] == 1.0
+    assert metrics['t/pid:2999/host/cpu_percent (%)/mean'] == 2999.0
+    assert metrics['t/pid:2500/host/running_time (min)'] == 1.0
+    assert not [name for name in metrics if 'pid:1000/' in name]
+    assert len(metrics) < 5 * (MOST_GONE + 10)
