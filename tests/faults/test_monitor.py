@@ -1,93 +1,31 @@
-"""The running monitor on a machine whose driver disappears or whose GPUs hang."""
+"""The running monitor on a machine whose driver disappears for a while."""
 
 from __future__ import annotations
 
-import contextlib
-import re
-import threading
-from typing import Callable, Iterator
+import os
+import pathlib
 
-from nvitop import simulation
-from nvitop.console.options import Options
-from nvitop.gui.monitor import run_monitor
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.theme import Theme
-from nvitop.gui.term.headless import HeadlessTerminal
-from nvitop.sampling.plan import intervals
-from nvitop.sampling.source import LiveSource
-from tests.patience import PATIENCE
+import pytest
 
+if os.name != 'posix':
+    pytest.skip('needs POSIX', allow_module_level=True)
 
-class Screen(HeadlessTerminal):
-    """A terminal that can wait for its content."""
+from tests.e2e.program import DEMO, Program
 
-    def __init__(self) -> None:
-        super().__init__(160, 120)
-        self.drawn = threading.Condition()
-
-    def draw(self, buffer: Buffer, theme: Theme) -> None:
-        super().draw(buffer, theme)
-        with self.drawn:
-            del self.frames[:-1]
-            self.drawn.notify_all()
-
-    @property
-    def text(self) -> str:
-        return '\n'.join(self.screen.lines())
-
-    def wait_until(self, condition: Callable[[str], object]) -> None:
-        with self.drawn:
-            assert self.drawn.wait_for(lambda: condition(self.text), PATIENCE), self.text
-
-    def wait_for(self, pattern: str) -> None:
-        self.wait_until(lambda text: re.search(pattern, text))
+_SCENARIO = '[[gpu]]\nmodel = "H100"\n' + ''.join(
+    f'[[fault]]\ncall = "{call}"\nerror = "DRIVER_NOT_LOADED"\nfrom = 3\nuntil = 6\n'
+    for call in ('nvmlDeviceGet*', 'nvmlInit*')
+)
 
 
-@contextlib.contextmanager
-def monitor(machine: simulation.Machine) -> Iterator[Screen]:
-    """Run the monitor in a ``with`` block."""
-    screen = Screen()
-    options = Options(interval=0.3)
-    source = LiveSource(intervals(0.3)._replace(slow=0.3))
-    statuses: list[int] = []
-
-    def run() -> None:
-        statuses.append(run_monitor(source, options, terminal=screen).status)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        screen.wait_for('H100')
-        yield screen
-    finally:
-        screen.press('q', 'q', 'q')
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
-    assert statuses == [0]
-
-
-def test_driver_disappears_and_comes_back() -> None:
-    with simulation.machine('dgx-h100', processes='fixed') as machine, monitor(machine) as screen:
-        for _ in range(2):
-            screen.wait_until(lambda text: text.count('H100 80GB') == 8 and '/ 700W' in text)
-            machine.fail('nvmlDeviceGet*', 'DRIVER_NOT_LOADED')
-            machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
-            screen.wait_until(lambda text: 'Driver Not Loaded' in text and '/ 700W' not in text)
-            screen.press('!')
-            screen.wait_for('Problems: [1-9]')
-            screen.press('q')
-            machine.heal()
-
-
-def test_seven_gpus_are_updated_while_the_eighth_hangs() -> None:
-    with simulation.machine('dgx-h100', processes='fixed') as machine, monitor(machine) as screen:
-        machine.hang('nvmlDeviceGetMemoryInfo*', gpu=3)
-        screen.wait_for('no response for')
-        for number in (1, 2, 3):
-            machine.set(temperature=40 + number)
-            screen.wait_until(lambda text, n=number: text.count(f' {40 + n}C') == 7)  # type: ignore[misc]  # - binds the loop variable
-        screen.press('h')
-        screen.wait_for('(?i)help')
-        screen.press('q')
-        machine.release()
-        screen.wait_until(lambda text: text.count(' 43C') == 8)
+@pytest.mark.slow
+def test_driver_disappears_and_comes_back(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'machine.toml'
+    path.write_text(_SCENARIO, encoding='utf-8')
+    with Program((*DEMO, str(path), '--interval=0.3')) as program:
+        program.wait_for('Driver Not Loaded')
+        program.wait_until_gone('/ 700W')
+        program.press('!', 'Problems: [1-9]')
+        program.press('q', '/ 700W')
+        program.wait_until_gone('Driver Not Loaded')
+        assert program.leave() == 0
