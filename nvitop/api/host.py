@@ -221,21 +221,22 @@ class _HostModule(ModuleType):
         return [*own, *(name for name in _psutil().__all__ if name != '__version__')]
 
 
+# Type checkers see this function too: without psutil's stubs they do not know its names.
+def __getattr__(name: str) -> Any:
+    value = None
+    if not name.startswith('_'):
+        value = getattr(_psutil(), 'Error' if name == 'PsutilError' else name, None)
+    if value is None:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *sys.modules[__name__].__all__})
+
+
 if TYPE_CHECKING:
     __all__ += psutil.__all__
-else:
-
-    def __getattr__(name):
-        value = None
-        if not name.startswith('_'):
-            value = getattr(_psutil(), 'Error' if name == 'PsutilError' else name, None)
-        if value is None:
-            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        globals()[name] = value
-        return value
-
-    def __dir__():
-        return sorted({*globals(), *sys.modules[__name__].__all__})
-
 
 sys.modules[__name__].__class__ = _HostModule
