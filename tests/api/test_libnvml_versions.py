@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 import pytest
 
+from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.utils import NA
 from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_uint
@@ -275,14 +276,17 @@ def test_memory_is_read_by_the_second_entry_point(library: FakeLibrary) -> None:
     assert 'total: 85899345920' in repr(memory)
 
 
-@pytest.mark.parametrize('code', [13, 25])
-def test_unsupported_entry_points_are_tried_once(library: FakeLibrary, code: int) -> None:
+@pytest.mark.parametrize(('code', 'calls'), [(None, 0), (13, 3), (25, 1)])
+def test_older_entry_points_are_called_if_the_newest_is_unsupported(
+    library: FakeLibrary, code: int | None, calls: int
+) -> None:
     for name in (
         'nvmlDeviceGetMemoryInfo_v2',
         'nvmlDeviceGetTemperatureV',
         'nvmlDeviceGetDriverModel_v2',
     ):
-        library.fail(name, code)
+        if code is not None:
+            library.fail(name, code)
     library.add('nvmlDeviceGetMemoryInfo', write_memory(8 * GIB))
     library.add('nvmlDeviceGetTemperature', write_uint(50))
     library.add('nvmlDeviceGetDriverModel', write_uint(1))
@@ -292,9 +296,9 @@ def test_unsupported_entry_points_are_tried_once(library: FakeLibrary, code: int
         assert memory.total == 8 * GIB
         assert libnvml.nvmlQuery('nvmlDeviceGetTemperature', handle(), 0) == 50
         assert libnvml.nvmlQuery('nvmlDeviceGetPendingDriverModel', handle()) == 1
-    assert library.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
-    assert library.calls['nvmlDeviceGetTemperatureV'] == 1
-    assert library.calls['nvmlDeviceGetDriverModel_v2'] == 1
+    assert library.calls['nvmlDeviceGetMemoryInfo_v2'] == calls
+    assert library.calls['nvmlDeviceGetTemperatureV'] == calls
+    assert library.calls['nvmlDeviceGetDriverModel_v2'] == calls
     assert not libnvml.UNKNOWN_FUNCTIONS
 
 
@@ -391,3 +395,16 @@ def test_handles_are_found_by_str_and_bytes(library: FakeLibrary, text: str | by
     ):
         library.add(symbol, find)
         assert libnvml.nvmlQuery(name, text, ignore_errors=False)
+
+
+def test_entry_point_that_fails_on_one_gpu_is_kept_for_all() -> None:
+    with simulation.machine('dgx-h100') as machine:
+        handles = [handle(index) for index in range(8)]
+        before = [libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', each).used for each in handles]
+        machine.fail('nvmlDeviceGetMemoryInfo_v2', 'FUNCTION_NOT_FOUND', gpu=0)
+        during = [libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', each).used for each in handles]
+        assert during[0] > before[0]  # the older entry point includes reserved memory
+        assert during[1:] == before[1:]
+        machine.heal()
+        after = [libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', each).used for each in handles]
+        assert after == before

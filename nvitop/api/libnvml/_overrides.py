@@ -26,35 +26,45 @@ _MAX_GPUS = 1024
 _MEMORY_V2 = version_of(c_nvmlMemory_v2_t, 2)
 _TEMPERATURE_V1 = version_of(c_nvmlTemperature_v1_t, 1)
 
-#: Entry points that this driver does not have or does not understand.
-_absent: set[str] = set()
+#: Entry points that this driver does not have.
+_missing: set[str] = set()
+#: Entry points, and addresses in handles of devices for which the driver rejects the structure.
+_rejected: set[tuple[str, int]] = set()
 #: Address in a handle → total memory in bytes, as last read.
 memory_totals: dict[int, int] = {}
 
 
 def _forget() -> None:
-    _absent.clear()
+    _missing.clear()
+    _rejected.clear()
     memory_totals.clear()
 
 
 SESSION.on_new_library(_forget)
 
 
-def _call_newest(newest: str, *args: Any) -> bool:
-    """Call the newest entry point. Return False if the driver is too old for it."""
-    if newest in _absent:
+def _call_newest(newest: str, handle: Any, *args: Any) -> bool:
+    """Call the newest entry point. Return False if an older one must be called instead."""
+    if newest in _missing or (_rejected and (newest, address_of(handle)) in _rejected):
         return False
     try:
-        call_driver(newest, *args)
+        function = BINDING._nvmlGetFunctionPointer(newest)
     except NVMLError as error:
         if not is_too_new(error):
             raise
-        _absent.add(newest)
+        _missing.add(newest)
         LOGGER.debug('The driver has no %s: using an older entry point.', newest)
-        if error.value == ARGUMENT_VERSION_MISMATCH:
-            count_call()
         return False
-    return True
+    code = function(handle, *args)
+    if not code:
+        return True
+    failure = NVMLError(code)
+    if not is_too_new(failure):
+        raise failure
+    count_call()
+    if code == ARGUMENT_VERSION_MISMATCH:  # otherwise the failure may be temporary
+        _rejected.add((newest, address_of(handle)))
+    return False
 
 
 @override
