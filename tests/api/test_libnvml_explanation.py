@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Callable
 
 import pynvml
 import pytest
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml import _binding, _explanation
+from nvitop.toml import TomlDocument
 from tests.api.fake_nvml import FakeLibrary, handle, write_text
+from tests.programs import ROOT
 
 LIBRARY_NOT_FOUND = 12
 DRIVER_NOT_LOADED = 9
@@ -20,30 +24,77 @@ NO_PERMISSION = 4
 GPU_IS_LOST = 15
 UNKNOWN = 999
 
-
-def simulate_surroundings(surroundings: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_explanation, 'surroundings', lambda: surroundings)
+HINT = 'To look around without a GPU: nvitop --demo'
 
 
-@pytest.fixture(autouse=True)
-def bare_linux(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Linux machine without a container, WSL or a kernel module."""
-    simulate_surroundings('linux', monkeypatch)
+@pytest.fixture
+def surroundings(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Simulate other surroundings than Linux without a container, WSL or a kernel module."""
+
+    def simulate(name: str) -> None:
+        monkeypatch.setattr(_explanation, 'surroundings', lambda: name)
+
+    simulate('linux')
     monkeypatch.setattr(_explanation, 'read_loaded_driver_version', lambda: '')
     monkeypatch.setattr(_explanation, 'read_library_version', lambda: '')
+    return simulate
 
 
 def explain(code: int) -> str:
     return libnvml.explain_init_error(libnvml.NVMLError(code))
 
 
-def test_no_driver() -> None:
-    text = explain(LIBRARY_NOT_FOUND)
-    assert 'libnvidia-ml.so.1' in text
-    assert 'Install the driver' in text
-    assert 'nvitop --demo' in text
+@pytest.mark.parametrize(
+    ('where', 'code', 'phrases'),
+    [
+        ('linux', LIBRARY_NOT_FOUND, ['libnvidia-ml.so.1', 'Install the driver']),
+        ('container', LIBRARY_NOT_FOUND, ['--gpus all']),
+        ('wsl', LIBRARY_NOT_FOUND, ['wsl --update']),
+        ('macos', LIBRARY_NOT_FOUND, ['macOS']),
+        ('linux', DRIVER_NOT_LOADED, ['Driver Not Loaded', 'modprobe nvidia', 'dmesg']),
+        ('container', DRIVER_NOT_LOADED, ['--gpus all']),
+        ('wsl', DRIVER_NOT_LOADED, ['wsl --shutdown']),
+        ('windows', DRIVER_NOT_LOADED, ['Restart the machine']),
+        ('linux', VERSION_MISMATCH, ['Driver/library version mismatch', 'Restart the machine']),
+        ('container', VERSION_MISMATCH, ['Restart the container']),
+        ('wsl', VERSION_MISMATCH, ['wsl --shutdown']),
+        ('linux', NO_PERMISSION, ['Insufficient Permissions', 'group']),
+        ('windows', GPU_IS_LOST, ['GPU is lost', 'Event Viewer']),
+        ('wsl', GPU_IS_LOST, ['Event Viewer']),
+        ('linux', UNKNOWN, ['Unknown Error (code 999)', 'nvidia-smi']),
+        ('container', UNKNOWN, ['daemon-reload']),
+    ],
+)
+def test_text_fits_the_surroundings(
+    surroundings: Callable[[str], None], where: str, code: int, phrases: list[str]
+) -> None:
+    surroundings(where)
+    text = explain(code)
+    for phrase in phrases:
+        assert phrase in text
+    assert ('modprobe' in text) <= (where == 'linux')
+    assert ('container' in text) <= (where == 'container' or code == NO_PERMISSION)
 
 
+@pytest.mark.parametrize('where', ['linux', 'container', 'wsl', 'windows', 'macos'])
+@pytest.mark.parametrize('code', [*range(1, 31), 999])
+def test_every_text_has_the_words_of_nvml_an_advice_and_the_hint(
+    surroundings: Callable[[str], None], code: int, where: str
+) -> None:
+    surroundings(where)
+    first, *advice, last = explain(code).split('\n')
+    assert re.fullmatch(rf'Failed to initialize NVML: .*[^.] \(code {code}\)\.', first)
+    assert advice
+    assert last == HINT
+
+
+def test_silence_has_an_advice_and_the_hint() -> None:
+    text = libnvml.explain_init_error(TimeoutError(libnvml.explain_silence(30)))
+    assert text.startswith('The NVIDIA driver has not responded for 30 seconds.\n')
+    assert text.endswith(f'\n{HINT}')
+
+
+@pytest.mark.usefixtures('surroundings')
 def test_kernel_module_without_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_explanation, 'read_loaded_driver_version', lambda: '550.54.15')
     text = explain(LIBRARY_NOT_FOUND)
@@ -51,74 +102,21 @@ def test_kernel_module_without_libraries(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 'libnvidia-compute-550' in text
 
 
-def test_container_without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    simulate_surroundings('container', monkeypatch)
-    assert '--gpus all' in explain(LIBRARY_NOT_FOUND)
-    assert '--gpus all' in explain(DRIVER_NOT_LOADED)
-    assert 'Restart the container' in explain(VERSION_MISMATCH)
-    assert 'daemon-reload' in explain(UNKNOWN)
-
-
-def test_unknown_error_outside_of_a_container() -> None:
-    assert 'Unknown Error (code 999)' in explain(UNKNOWN)
-    assert 'nvidia-smi' in explain(UNKNOWN)
-    assert 'container' not in explain(UNKNOWN)
-
-
-def test_wsl(monkeypatch: pytest.MonkeyPatch) -> None:
-    simulate_surroundings('wsl', monkeypatch)
-    assert 'wsl --update' in explain(LIBRARY_NOT_FOUND)
-    for code in (DRIVER_NOT_LOADED, VERSION_MISMATCH):
-        assert 'wsl --shutdown' in explain(code)
-        assert 'modprobe' not in explain(code)
-    assert 'Windows Event Viewer' in explain(GPU_IS_LOST)
-
-
-def test_macos_and_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    simulate_surroundings('macos', monkeypatch)
-    assert 'macOS' in explain(LIBRARY_NOT_FOUND)
-    simulate_surroundings('windows', monkeypatch)
-    assert 'modprobe' not in explain(DRIVER_NOT_LOADED)
-    assert 'Event Viewer' in explain(GPU_IS_LOST)
-
-
-def test_kernel_module_not_loaded() -> None:
-    text = explain(DRIVER_NOT_LOADED)
-    assert 'modprobe nvidia' in text
-    assert 'dmesg' in text
-
-
-def test_version_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures('surroundings')
+def test_version_mismatch_names_both_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 'unknown' not in explain(VERSION_MISMATCH)
     monkeypatch.setattr(_explanation, 'read_loaded_driver_version', lambda: '535.54.03')
     monkeypatch.setattr(_explanation, 'read_library_version', lambda: '550.54.15')
-    text = explain(VERSION_MISMATCH)
-    assert 'module 535.54.03, library 550.54.15' in text
-    assert 'Restart the machine' in text
+    assert 'module 535.54.03, library 550.54.15' in explain(VERSION_MISMATCH)
 
 
-def test_no_permission(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert 'group' in explain(NO_PERMISSION)
+def test_no_permission_names_the_device_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr('os.path.exists', lambda path: True)
     monkeypatch.setattr('os.access', lambda path, mode: False)
     assert '(/dev/nvidiactl)' in explain(NO_PERMISSION)
 
 
-@pytest.mark.parametrize('where', ['linux', 'container', 'wsl', 'windows', 'macos'])
-@pytest.mark.parametrize('code', [*range(1, 31), 999])
-def test_every_text_says_what_happened_and_what_to_do(
-    code: int, where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    simulate_surroundings(where, monkeypatch)
-    what, _, next_step = explain(code).partition('\n')
-    assert what
-    assert next_step
-
-
-def test_driver_versions_are_read_from_the_system(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.undo()
+def test_driver_versions_are_read_from_the_system(tmp_path: Path) -> None:
     version = tmp_path / 'version'
     version.write_text(
         'NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023\n'
@@ -150,7 +148,7 @@ def test_old_binding_is_rejected(
     text = str(caught.value)
     assert '/somewhere/pynvml.py' in text
     assert 'nvmlInitWithFlags' in text
-    assert 'pip3 install --force-reinstall nvidia-ml-py' in text
+    assert 'pip install --force-reinstall nvidia-ml-py' in text
     assert 'pipx, uv tool' in text
 
 
@@ -172,7 +170,7 @@ def test_missing_binding_names_the_package_to_install(monkeypatch: pytest.Monkey
         raise ModuleNotFoundError(name, name=name)
 
     monkeypatch.setattr('importlib.import_module', missing)
-    with pytest.raises(ImportError, match='pip3 install nvidia-ml-py'):
+    with pytest.raises(ImportError, match='pip install nvidia-ml-py'):
         _binding.find_binding()
 
 
@@ -200,7 +198,9 @@ def test_missing_functions_are_reported_with_the_binding_to_install(
     driver_lacks, advice, binding_lacks, _ = libnvml.missing_functions_report().split('\n')
     assert driver_lacks.endswith('lacks: nvmlDeviceGetFanSpeed, nvmlDeviceGetSerial.')
     assert driver in driver_lacks
-    assert f'nvitop[{extra}]' in advice
+    pyproject = TomlDocument((ROOT / 'pyproject.toml').read_text(encoding='utf-8'))
+    (requirement,) = pyproject.values['project']['optional-dependencies'][extra]
+    assert advice.endswith(f"pip install '{requirement.replace(' ', '')}'")
     assert binding_lacks.startswith('The binding nvidia-ml-py ')
     assert binding_lacks.endswith('lacks: nvmlDeviceGetFromTheFuture.')
 

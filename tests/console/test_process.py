@@ -219,7 +219,7 @@ def test_a_broken_or_replaced_binding_is_one_message(tmp_path: pathlib.Path, tex
     assert (done.returncode, done.stdout) == (1, '')
     assert done.stderr.startswith('nvitop: error: The module pynvml ')
     assert done.stderr.count('error:') == 1
-    assert 'pip3 install --force-reinstall nvidia-ml-py' in done.stderr
+    assert 'pip install --force-reinstall nvidia-ml-py' in done.stderr
     assert 'Traceback' not in done.stderr
 
 

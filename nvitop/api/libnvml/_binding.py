@@ -52,8 +52,8 @@ def explain_binding(module: object = None) -> str:
 
 def _repair_advice() -> str:
     return (
-        f'To repair it:  pip3 uninstall -y {" ".join(_RIVALS)}'
-        ' && pip3 install --force-reinstall nvidia-ml-py\n'
+        f'To repair it:  pip uninstall -y {" ".join(_RIVALS)}'
+        ' && pip install --force-reinstall nvidia-ml-py\n'
         'To keep it:    install nvitop in a separate environment (pipx, uv tool)'
     )
 
@@ -85,7 +85,7 @@ def find_binding() -> Any:
         # A broken or foreign module may raise anything.
         if isinstance(error, ModuleNotFoundError) and error.name == 'pynvml':
             raise ImportError(
-                'nvitop needs the package nvidia-ml-py (module pynvml): pip3 install nvidia-ml-py'
+                'nvitop needs the package nvidia-ml-py (module pynvml): pip install nvidia-ml-py'
             ) from error
         raise ImportError(
             f'The module pynvml cannot be imported: {type(error).__name__}: {error}.\n'

@@ -14,6 +14,9 @@ from nvitop.platforms.nvidia_files import nvml_name
 _DRIVER_DOWNLOADS = 'https://www.nvidia.com/drivers'
 _CONTAINER_TOOLKIT = 'https://docs.nvidia.com/datacenter/cloud-native/container-toolkit'
 _WSL_GUIDE = 'https://docs.nvidia.com/cuda/wsl-user-guide'
+_DEMO_HINT = 'To look around without a GPU: nvitop --demo'
+#: The words of NVML that the binding replaces by others. People search for them.
+_WORDS = {_errors.LIB_RM_VERSION_MISMATCH: 'Driver/library version mismatch'}
 _WSL_RESTART = (
     'WSL uses the driver of Windows: run `wsl --shutdown` in Windows and start WSL again. If that '
     f'does not help, update the driver ({_WSL_GUIDE}).'
@@ -46,19 +49,20 @@ def explain_init_error(error: BaseException) -> str:
     Args:
         error: The exception that :func:`nvmlInit` raised: an :class:`NVMLError`, an
             :class:`AttributeError` from a broken binding, or a :class:`ValueError` if ``NVITOP_DEMO``
-            is not a scenario. The text of a :class:`TimeoutError` is returned as it is.
+            is not a scenario. A :class:`TimeoutError` has the text of :func:`explain_silence`.
     """
-    if isinstance(error, (ValueError, TimeoutError)):
+    if isinstance(error, ValueError):
         return str(error)
+    if isinstance(error, TimeoutError):
+        return f'{error}\n{_DEMO_HINT}'
     if not isinstance(error, NVMLError):
         return (
             f'The NVML binding is broken: {error}.\n{explain_binding()}'.rstrip()
-            + '\nTo repair it: pip3 install --force-reinstall nvidia-ml-py'
+            + '\nTo repair it: pip install --force-reinstall nvidia-ml-py'
         )
-    explain = _EXPLANATIONS.get(error.value)
-    if explain is None:
-        return f'Cannot initialize NVML: {error} (code {error.value}).\n{advise_on_failure()}'
-    return explain()
+    words = _WORDS.get(error.value, str(error).rstrip('.'))
+    explanation = _EXPLANATIONS.get(error.value, advise_on_failure)()
+    return f'Failed to initialize NVML: {words} (code {error.value}).\n{explanation}\n{_DEMO_HINT}'
 
 
 def explain_silence(seconds: float) -> str:
@@ -102,10 +106,7 @@ def _explain_library_not_found() -> str:
             f'version {loaded} of them (on Debian and Ubuntu: libnvidia-compute-'
             f'{loaded.partition(".")[0]}), or run `ldconfig` if they are installed.'
         )
-    return (
-        text + f'Install the driver ({_DRIVER_DOWNLOADS}) and check that `nvidia-smi` works. '
-        'Without a GPU, `nvitop --demo` shows a simulated machine.'
-    )
+    return text + f'Install the driver ({_DRIVER_DOWNLOADS}) and check that `nvidia-smi` works.'
 
 
 def _explain_driver_not_loaded() -> str:
@@ -169,7 +170,7 @@ def _explain_no_permission() -> str:
 
 
 def _explain_unknown() -> str:
-    text = f'Cannot initialize NVML: Unknown Error (code {_errors.UNKNOWN}).\n{advise_on_failure()}'
+    text = advise_on_failure()
     if surroundings() == 'container':
         text += (
             '\nA running container can lose its GPUs when systemd rewrites its cgroup rules '

@@ -39,8 +39,13 @@ _MAX_ERRORS_PER_FUNCTION = 1024
 #: identify the call.
 _SINCE_FUNCTIONS = {'nvmlDeviceGetProcessUtilization': 0, 'nvmlDeviceGetSamples': 1}
 
-#: First driver branch → extra of nvitop with the bindings made for it.
-_EXTRAS = ((580, 'cuda13'), (525, 'cuda12'), (450, 'cuda11'), (0, 'cuda10'))
+#: First driver branch → bindings made for it, the same as in the extras of nvitop.
+_BINDINGS = (
+    (580, 'nvidia-ml-py>=13.580.65'),
+    (525, 'nvidia-ml-py>=12.535.77,<13'),
+    (450, 'nvidia-ml-py>=11.450.129,<12'),
+    (0, 'nvidia-ml-py==11.450.51'),
+)
 
 #: Function → (address in the handle or 0, other arguments) → return code.
 _errors: dict[str, dict[tuple[int, tuple[Any, ...]], int]] = {}
@@ -196,22 +201,22 @@ def missing_functions_report() -> str:
         lines.append(f'{subject} lacks: {", ".join(in_driver)}.')
         lines.append(
             'Their values are shown as N/A. A newer driver may have them; a binding made for this '
-            f"driver may use others: pip3 install 'nvitop[{_extra(driver)}]'"
+            f"driver may use others: pip install '{_binding_for(driver)}'"
         )
     if in_binding:
         subject = f'The binding nvidia-ml-py {binding_version()}'.rstrip()
         lines.append(f'{subject} lacks: {", ".join(in_binding)}.')
         lines.append(
             'Their values are shown as N/A. A newer binding may have them: '
-            'pip3 install --upgrade nvidia-ml-py'
+            'pip install --upgrade nvidia-ml-py'
         )
     return '\n'.join(lines)
 
 
-def _extra(driver: str) -> str:
+def _binding_for(driver: str) -> str:
     match = re.match(r'(\d+)', driver)
-    branch = int(match.group(1)) if match else _EXTRAS[0][0]
-    return next(extra for first, extra in _EXTRAS if branch >= first)
+    branch = int(match.group(1)) if match else _BINDINGS[0][0]
+    return next(binding for first, binding in _BINDINGS if branch >= first)
 
 
 def _find(name: str) -> Callable[..., Any]:
