@@ -177,7 +177,7 @@ thread.start()
 assert held.wait(100)
 child = os.fork()
 if child == 0:
-    libnvml._session.SESSION.recover()
+    libnvml._session.SESSION.recover(libnvml._session.SESSION.epoch)
     code = libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device)
     os._exit(code)
 _, status = os.waitpid(child, 0)
@@ -189,35 +189,47 @@ print(os.WEXITSTATUS(status))
     assert done.stdout == '30\nshut down\n'
 
 
+@pytest.mark.parametrize('has_count', [True, False])
 def test_threads_recover_from_a_foreign_shutdown_once(
-    monkeypatch: pytest.MonkeyPatch,
+    library: FakeLibrary, has_count: bool
 ) -> None:
+    """Also if no function reports whether NVML is initialized."""
+    initializations = 1
+
+    def init(flags: int) -> int:
+        nonlocal initializations
+        initializations += 1
+        return 0
+
+    def count(pointer: Any) -> int:
+        return 0 if initializations else 1
+
+    def power(device: Any, pointer: Any) -> int:
+        if not initializations:
+            both_failed.wait(PATIENCE)
+            return 1
+        pointer._obj.value = 7
+        return 0
+
     both_failed = threading.Barrier(2)
-    recover = SESSION.recover
-
-    def recover_together() -> bool:
-        both_failed.wait(PATIENCE)
-        return recover()
-
-    monkeypatch.setattr(SESSION, 'recover', recover_together)
-    with simulation.machine('dgx-h100', processes='none') as machine:
-        device = handle()
-        pynvml.nvmlShutdown()
-        assert machine.world.init_count == 0
-        results: list[object] = []
-        threads = [
-            threading.Thread(target=lambda: results.append(libnvml.nvmlQuery(POWER, device)))
-            for _ in range(2)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE)
-        assert len(results) == 2
-        assert NA not in results
-        assert machine.world.init_count == 1
-        libnvml.nvmlShutdown()
-        assert not machine.is_initialized
+    device = handle()
+    library.add('nvmlInitWithFlags', init)
+    library.add(POWER, power)
+    if has_count:
+        library.add('nvmlDeviceGetCount_v2', count)
+    pynvml._nvmlGetFunctionPointer_cache.clear()
+    initializations = 0  # by other code in this process
+    results: list[object] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(libnvml.nvmlQuery(POWER, device)))
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert results == [7, 7]
+    assert initializations == 1
 
 
 def test_function_that_always_reports_uninitialized_does_not_add_initializations() -> None:

@@ -109,12 +109,13 @@ def nvmlQuery(
     if not SESSION.ready and not SESSION.ensure():
         refused = NVMLError(UNINITIALIZED)
         return _default_or_raise(refused, func, args, default, ignore_errors, False)
+    epoch = SESSION.epoch
     try:
         call = (_functions.get(func) or _find(func)) if isinstance(func, str) else func
         count_call()
         result = call(*args, **kwargs)
     except _FAILURES as first:
-        fallback = _fallback(first, func)
+        fallback = _fallback(first, func, epoch)
         try:
             if fallback is None:
                 raise
@@ -130,7 +131,9 @@ def nvmlQuery(
     return result.decode('utf-8', 'replace') if isinstance(result, bytes) else result
 
 
-def _fallback(failure: BaseException, func: Callable[..., Any] | str) -> Callable[..., Any] | None:
+def _fallback(
+    failure: BaseException, func: Callable[..., Any] | str, epoch: int
+) -> Callable[..., Any] | None:
     """Return what to call after a failure that may be overcome."""
     if isinstance(failure, UnicodeDecodeError):
         call = _find(func) if isinstance(func, str) else func
@@ -138,7 +141,7 @@ def _fallback(failure: BaseException, func: Callable[..., Any] | str) -> Callabl
         if undecoded is not None and call.__module__ == BINDING.__name__:
             # The binding's function without the wrapper that decodes.
             return lambda *args, **kwargs: undecoded(*map(encoded, args), **kwargs)
-    elif getattr(failure, 'value', None) == UNINITIALIZED and SESSION.recover():
+    elif getattr(failure, 'value', None) == UNINITIALIZED and SESSION.recover(epoch):
         # Other code in this process had shut NVML down.
         return _find(func) if isinstance(func, str) else func
     return None

@@ -34,6 +34,8 @@ class Session:
     def __init__(self) -> None:
         #: Whether NVML is initialized. Every query reads this without the lock.
         self.ready = False
+        #: Number of initializations of the driver so far.
+        self.epoch = 0
         #: Flags of the initializations that have not been shut down, the newest last.
         self.flags: list[int] = []
         #: Called before the first initialization, unless the library was replaced before.
@@ -75,6 +77,7 @@ class Session:
                 self._is_reported = True
                 LOGGER.critical('%s', explain_init_error(error))
             raise
+        self.epoch += 1
         LOGGER.debug('Initialized NVML with flags %d.', flags)
 
     def ensure(self) -> bool:
@@ -90,13 +93,17 @@ class Session:
                     self.init()
         return True
 
-    def recover(self) -> bool:
+    def recover(self, epoch: int) -> bool:
         """Initialize NVML again after other code in this process has shut it down.
 
         Return False if the process is exiting; see :meth:`ensure`.
+
+        Args:
+            epoch: The value of :attr:`epoch` before the call that failed. If it has changed, another
+                thread has initialized NVML meanwhile.
         """
         with self._lock:
-            if self.ready and _is_initialized():  # another thread has done it meanwhile
+            if self.ready and (self.epoch != epoch or _is_initialized()):
                 return True
             flags = self.flags[-1] if self.flags else 0
             self.flags.clear()
