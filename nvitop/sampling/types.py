@@ -25,8 +25,6 @@ ProcessStatus = Literal['running', 'zombie', 'gone', 'no permission', 'foreign']
 #: be read; ``impossible``: an implausible value was dropped; ``lost``; ``timed out``; ``slow``: the
 #: device responds, but late.
 ProblemKind = Literal['na', 'denied', 'error', 'impossible', 'lost', 'timed out', 'slow']
-#: A device, a process (its PID), the driver, the host, or nvitop itself.
-Subject = Union['DeviceKey', int, Literal['driver', 'host', 'monitor']]
 
 
 class DeviceKey(NamedTuple):
@@ -50,6 +48,10 @@ class DeviceKey(NamedTuple):
         return (
             f'{self.physical_index}:{self.mig_index}' if self.is_mig else str(self.physical_index)
         )
+
+
+#: A device, a process (its PID), the driver, the host, or nvitop itself.
+Subject = Union[DeviceKey, int, Literal['driver', 'host', 'monitor']]
 
 
 class ProcessKey(NamedTuple):
