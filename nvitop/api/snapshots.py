@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nvitop.api.device import Device
+from nvitop.api.overrides import Originals
 from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def take_snapshots(
     """Return snapshots of devices and of the processes on them, with each value queried once.
 
     By default, of all GPUs, their MIG devices and all processes. ``gpu_processes`` may be ``False`` or
-    empty for none, or the processes to include: then the devices are theirs, unless ``devices`` is
-    given. Processes run on leaf devices: on a GPU in MIG mode, on its MIG devices. Snapshots of
+    empty for none, and then MIG devices are left out, too; or the processes to include, and then the
+    devices are theirs, unless ``devices`` is given. Processes run on leaf devices: on a GPU in MIG mode, on its MIG devices. Snapshots of
     processes that exited or are hidden contain texts and :data:`~nvitop.NA` for unknown values.
 
     The first call reads the PCIe traffic counters twice, 20 ms apart for all GPUs together, because a
@@ -54,7 +55,7 @@ def take_snapshots(
         processes = [] if gpu_processes is False else None
     else:
         processes = list(gpu_processes)
-    with_slices = devices is None and not processes
+    with_mig_devices = devices is None and processes is None
     if devices is None:
         devices = unique(p.device for p in processes) if processes else Device.all()
     devices = [devices] if isinstance(devices, Device) else list(devices)
@@ -68,21 +69,30 @@ def take_snapshots(
         # One device at a time, because oneshot blocks hold the locks of their devices.
         with device.oneshot():
             snapshots.append(device.as_snapshot())
-            below = device.to_leaf_devices() if with_slices or processes is None else []
+            below = device.to_leaf_devices() if with_mig_devices or processes is None else []
         leaves.extend(below)
-        if with_slices:
+        if with_mig_devices:
             snapshots.extend(leaf.as_snapshot() for leaf in below if leaf is not device)
     # The driver first, because it may be slow: the host is then read at one moment.
     queried = unique(leaves) if processes is None else []
-    usages = [(leaf, leaf.process_usage()) for leaf in queried]
+    usages = [
+        (leaf, None if _PROCESS_METHODS.are_replaced(leaf) else leaf.process_usage())
+        for leaf in queried
+    ]
     with procfs.stat_cache():
         if processes is None:
-            processes = [p for leaf, usage in usages for p in leaf.processes_of(usage).values()]
+            listed = [
+                leaf.processes() if usage is None else leaf.processes_of(usage)
+                for leaf, usage in usages
+            ]
+            processes = [process for each in listed for process in each.values()]
         of_processes = GpuProcess.take_snapshots(processes, failsafe=True)
     _last_processes[:] = processes
     return SnapshotResult(snapshots, of_processes)
 
 
+#: The methods that list processes.
+_PROCESS_METHODS = Originals(Device, ['processes', 'processes_of', 'process_usage'])
 #: Kept until the next call, whose CPU percentages cover the time since this one.
 _last_processes: list[GpuProcess] = []
 

@@ -36,8 +36,8 @@ T = TypeVar('T')
 #: Metrics that :class:`DeviceReader` can read, by method. A rate is read directly: its getter
 #: returns a value at the first call.
 _METRICS = {m.method: m for m in METRICS if m.is_number and not m.begin}
-#: Modules whose getters are not overridden.
-_OWN_MODULES = 'nvitop.api.device.'
+#: Package of the methods that are not overridden.
+_OWN_PACKAGE = 'nvitop.api.'
 #: Process metrics that only grow: the greatest value is logged.
 _GROWING = frozenset({'running_time_in_seconds', 'elapsed_time_in_seconds'})
 
@@ -72,14 +72,20 @@ class _Target:
     def read(self, attributes: Sequence[str], now: float, guarded: Callable[..., Any]) -> _Values:
         """Read these attributes of the device, and the processes on it."""
         device, raw = self.device, dict.fromkeys(attributes, NA)
-        metrics = {a: _METRICS[a] for a in attributes if _is_metric(device, a)}
+        has_own_snapshot = not _is_replaced(device, 'as_snapshot')
+        metrics = {
+            attribute: _METRICS[attribute]
+            for attribute in attributes
+            if has_own_snapshot and attribute in _METRICS and not _is_replaced(device, attribute)
+        }
         with device.oneshot():
             sample = self._read_metrics(metrics.values(), now)
+            snapshot = None if has_own_snapshot else guarded(self.scope, device.as_snapshot, None)
             for attribute in attributes:
                 metric = metrics.get(attribute)
                 if metric is None:
-                    what = f'{self.scope}/{attribute}'
-                    raw[attribute] = guarded(what, lambda a=attribute: getattr(device, a)(), NA)
+                    read = functools.partial(_read, device, snapshot, attribute)
+                    raw[attribute] = guarded(f'{self.scope}/{attribute}', read, NA)
                 elif sample.status == 'ok':
                     value = getattr(
                         sample.info if metric.tier == 'static' else sample, metric.field
@@ -264,11 +270,13 @@ class Reader:
                 continue
             raw: dict[str, Any] = {}
             with GpuProcess.failsafe(), process.host.oneshot():
+                is_own = not _is_replaced(process, 'as_snapshot')
+                snapshot = None if is_own else process.as_snapshot()
                 for attribute, of, _, _ in metrics:
                     place = (process.pid, attribute)
                     if of != 'host' or place not in known:
-                        getter = getattr(process, attribute)
-                        known[place] = self._guarded(f'processes/{attribute}', getter, NA)
+                        read = functools.partial(_read, process, snapshot, attribute)
+                        known[place] = self._guarded(f'processes/{attribute}', read, NA)
                     raw[attribute] = known[place]
             readings.append((process, scope, raw))
         return readings
@@ -302,7 +310,12 @@ class Reader:
             LOGGER.warning(message, *arguments)
 
 
-def _is_metric(device: Device, attribute: str) -> bool:
-    """Return whether an attribute is a metric whose getter is not overridden."""
-    getter = getattr(device, attribute, None)
-    return attribute in _METRICS and str(getattr(getter, '__module__', '')).startswith(_OWN_MODULES)
+def _is_replaced(owner: object, method: str) -> bool:
+    """Return whether a program has overridden or patched a method of a device or process."""
+    module = getattr(getattr(owner, method, None), '__module__', None)
+    return not str(module).startswith(_OWN_PACKAGE)
+
+
+def _read(owner: object, snapshot: Snapshot | None, attribute: str) -> Any:
+    """Read an attribute of a device or process, from its own snapshot if a program has one."""
+    return getattr(owner, attribute)() if snapshot is None else getattr(snapshot, attribute)

@@ -32,7 +32,7 @@ def mig_machine() -> Iterator[simulation.Machine]:
 
 
 @pytest.mark.usefixtures('machine')
-def test_everything_is_taken_without_arguments() -> None:
+def test_default_includes_all_devices_and_processes() -> None:
     devices, processes = result = take_snapshots()
     assert type(result) is SnapshotResult
     assert SnapshotResult.__module__ == 'nvitop.api.collector'
@@ -46,14 +46,14 @@ def test_everything_is_taken_without_arguments() -> None:
         assert snapshot.command == snapshot.real.command()
         assert snapshot.gpu_memory > 0
         assert 0 < snapshot.gpu_memory_percent <= 100
-    # A job on all eight GPUs is one process of the host.
+    # A job on all eight GPUs is one process on the host.
     shared = {id(snapshot.host) for snapshot in processes}
     assert len(shared) == len({snapshot.pid for snapshot in processes})
     assert len(take_snapshots(gpu_processes=True).gpu_processes) == len(processes)
 
 
 @pytest.mark.usefixtures('machine')
-def test_devices_and_processes_can_be_chosen() -> None:
+def test_devices_and_processes_can_be_selected() -> None:
     one = Device(1)
     there = list(one.processes().values())
 
@@ -78,7 +78,7 @@ def test_devices_and_processes_can_be_chosen() -> None:
 
 
 @pytest.mark.usefixtures('mig_machine')
-def test_processes_are_those_of_leaf_devices() -> None:
+def test_processes_of_mig_devices_are_included_once() -> None:
     devices, processes = take_snapshots()
     indices = [snapshot.index for snapshot in devices]
     assert (0, 0) in indices
@@ -86,11 +86,30 @@ def test_processes_are_those_of_leaf_devices() -> None:
     leaves = [leaf for device in Device.all() for leaf in device.to_leaf_devices()]
     assert {snapshot.device for snapshot in processes} <= set(leaves)
     assert any(snapshot.device.is_mig_device() for snapshot in processes)
-    # The same leaf twice, by itself and by its GPU, is one leaf.
+    # A leaf that is given itself and with its GPU counts once.
     gpu = Device(0)
     both = take_snapshots([gpu, *gpu.mig_devices()])
     assert len(both.gpu_processes) == len({snapshot.real for snapshot in both.gpu_processes})
     assert len(both.gpu_processes) == len(take_snapshots(gpu).gpu_processes) > 0
+
+
+@pytest.mark.usefixtures('mig_machine')
+@pytest.mark.parametrize('processes', [False, []])
+def test_without_processes_only_physical_devices_are_included(processes: Any) -> None:
+    devices, found = take_snapshots(gpu_processes=processes)
+    assert [snapshot.real for snapshot in devices] == Device.all()
+    assert found == []
+
+
+@pytest.mark.usefixtures('machine')
+def test_replaced_methods_are_honored(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = GpuProcess(4242, Device(0), gpu_memory=1)
+    monkeypatch.setattr(GpuProcess, 'command', lambda self: 'hidden')
+    monkeypatch.setattr(
+        Device, 'processes', lambda self: {4242: process} if self.index == 0 else {}
+    )
+    (snapshot,) = take_snapshots().gpu_processes
+    assert (snapshot.real, snapshot.command) == (process, 'hidden')
 
 
 @pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
@@ -110,7 +129,7 @@ def test_each_file_of_a_process_is_read_once(monkeypatch: pytest.MonkeyPatch) ->
     assert opened == expected
 
 
-def test_processes_that_do_not_exist_are_told_and_raise_nothing() -> None:
+def test_exited_processes_have_placeholders() -> None:
     with simulation.machine('dgx-h100', processes='fixed'):
         processes = take_snapshots().gpu_processes
         assert processes
@@ -121,7 +140,7 @@ def test_processes_that_do_not_exist_are_told_and_raise_nothing() -> None:
             assert snapshot.gpu_memory > 0
 
 
-def test_a_process_that_ends_while_looked_at_is_told(
+def test_a_process_that_exits_meanwhile_has_a_placeholder(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = list(Device(0).processes().values())
@@ -133,7 +152,7 @@ def test_a_process_that_ends_while_looked_at_is_told(
     assert snapshots[0].command in ('No Such Process', 'Zombie Process')
 
 
-def test_nothing_is_taken_where_there_is_no_driver(machine: simulation.Machine) -> None:
+def test_failing_queries_and_a_missing_driver_raise_nothing(machine: simulation.Machine) -> None:
     devices = Device.all()
     processes = list(devices[0].processes().values())
     machine.hide('nvmlDeviceGetComputeRunningProcesses_v3')
@@ -145,7 +164,7 @@ def test_nothing_is_taken_where_there_is_no_driver(machine: simulation.Machine) 
         assert take_snapshots() == ([], [])
 
 
-def test_no_fact_is_asked_twice(machine: simulation.Machine) -> None:
+def test_no_value_is_queried_twice(machine: simulation.Machine) -> None:
     take_snapshots()
     machine.reset_calls()
     result = take_snapshots()
@@ -155,7 +174,7 @@ def test_no_fact_is_asked_twice(machine: simulation.Machine) -> None:
     assert clocks == 4 * 8  # graphics, SM, memory, video
     assert calls.pop('nvmlDeviceGetCount_v2') == 1
     assert max(calls.values()) <= 8, calls
-    # What never changes was asked at the first look.
+    # Static values were read by the first call.
     static = {
         'nvmlDeviceGetName',
         'nvmlDeviceGetMaxClockInfo',
@@ -165,18 +184,18 @@ def test_no_fact_is_asked_twice(machine: simulation.Machine) -> None:
     assert (clocks + sum(calls.values())) / 8 <= 26
 
 
-def test_the_first_look_reads_counters_twice_and_all_else_once(machine: simulation.Machine) -> None:
+def test_the_first_call_reads_only_counters_twice(machine: simulation.Machine) -> None:
     take_snapshots()
     calls = machine.calls
-    assert calls.pop('nvmlDeviceGetFieldValues') == 2 * 8  # between two readings there is a rate
+    assert calls.pop('nvmlDeviceGetFieldValues') == 2 * 8  # a rate needs two readings
     assert calls.pop('nvmlDeviceGetClockInfo') == calls.pop('nvmlDeviceGetMaxClockInfo') == 4 * 8
     for name, times in calls.items():
         is_list = 'RunningProcesses' in name or name == 'nvmlDeviceGetProcessUtilization'
-        assert times <= (2 * 8 if is_list else 8), name  # again: a list that did not fit
+        assert times <= (2 * 8 if is_list else 8), name  # repeated if a list did not fit
 
 
 @pytest.mark.usefixtures('machine')
-def test_the_first_look_waits_once_for_all_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_call_waits_once_for_all_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     waited = []
 
@@ -196,7 +215,7 @@ def test_the_first_look_waits_once_for_all_gpus(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures('machine')
-def test_cpu_percentages_go_on_from_one_look_to_the_next() -> None:
+def test_cpu_percentages_cover_the_time_since_the_last_call() -> None:
     pids = {snapshot.pid for snapshot in take_snapshots().gpu_processes}
     gc.collect()
     assert pids <= set(HostProcess.INSTANCES)
@@ -206,7 +225,7 @@ def test_cpu_percentages_go_on_from_one_look_to_the_next() -> None:
 
 
 @pytest.mark.usefixtures('machine')
-def test_what_never_changes_is_asked_again_of_another_machine() -> None:
+def test_static_values_are_not_kept_for_another_machine() -> None:
     name = take_snapshots().devices[0].name
     with simulation.machine('workstation'):
         assert [snapshot.name for snapshot in take_snapshots().devices] == [Device(0).name()]
@@ -227,7 +246,7 @@ def test_snapshots_can_be_pickled() -> None:
 
 
 @pytest.mark.parametrize('pid', GONE_PIDS)
-def test_a_pid_that_cannot_exist_raises_nothing(machine: simulation.Machine, pid: int) -> None:
+def test_an_impossible_pid_has_a_placeholder(machine: simulation.Machine, pid: int) -> None:
     process = GpuProcess(pid, Device(0), gpu_memory=1)
     result = take_snapshots(gpu_processes=process)
     assert result.gpu_processes[0].command == 'No Such Process'

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from nvitop import Device, ResourceMetricCollector, collect_in_background, simulation
-from nvitop.api.process import HostProcess
+from nvitop.api.device import PhysicalDevice
+from nvitop.api.process import GpuProcess, HostProcess
 from nvitop.api.utils import Snapshot
 from nvitop.collector.process_tree import ProcessTreeFilter
 from nvitop.collector.statistics import Statistics, TagBuffer
@@ -153,6 +154,33 @@ def test_a_subclass_can_log_other_metrics(one_gpu: simulation.Machine) -> None:
     assert metrics.pop('t/gpu:0/board/mean') == Device(0).board_id()
     assert math.isnan(metrics.pop('t/gpu:0/wings/mean'))
     assert not metrics
+
+
+def test_replaced_methods_are_honored(
+    one_gpu: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Cold(PhysicalDevice):
+        def temperature(self) -> int:
+            return 5
+
+    class Idle(PhysicalDevice):
+        def as_snapshot(self) -> Snapshot:
+            snapshot = super().as_snapshot()
+            snapshot.gpu_utilization = 0
+            return snapshot
+
+    def hidden(process: GpuProcess) -> Snapshot:
+        return Snapshot(process, gpu_memory=1 << 20, command='hidden')
+
+    monkeypatch.setattr(GpuProcess, 'as_snapshot', hidden)
+    place = f't/pid:{os.getpid()}/gpu:0/gpu_memory (MiB)/last'
+    for device, temperature, utilization in ((Cold(0), 5, 61), (Idle(0), 44, 0)):
+        collector = ResourceMetricCollector(device, interval=NEVER)
+        with collector('t'):
+            metrics = collector.collect()
+        assert metrics['t/gpu:0/temperature (C)/last'] == temperature
+        assert metrics['t/gpu:0/gpu_utilization (%)/last'] == utilization
+        assert metrics[place] == 1
 
 
 def test_snapshots_hold_what_is_logged_and_query_the_rest(
