@@ -61,7 +61,7 @@ nitpick_ignore_regex = [
     (r'py:.*', r'timedelta|print|None|SummaryWriter|MisconfigurationException'),
     # Type variables and aliases.
     (r'py:.*', r'D|M|(nvitop\.api\.caching\.)?_T|Filter|Index|Reason|CellValue|Value'),
-    (r'py:class', r'DeviceStatus|ProblemKind|ProcessStatus|Subject'),
+    (r'py:class', r'C|DeviceStatus|ProblemKind|ProcessStatus|Subject|TagBuffer|Tags'),
     # Tables without a page of their own.
     (r'py:data', r'ATTRIBUTES|COLORS|HIGHLIGHTS|WHATS|nvitop\.api\.metrics\.METRICS'),
     # Internal classes in signatures.

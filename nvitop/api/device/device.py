@@ -90,7 +90,7 @@ class Device(
         NVMLError: There is no such device, or NVML cannot be initialized.
     """
 
-    #: What :attr:`index` counts: a CUDA device does not equal the NVML device of the same GPU.
+    #: Numbering of :attr:`index`. A CUDA device does not equal the NVML device of the same GPU.
     _numbering: ClassVar[str] = 'NVML'
     #: Remembered: a device stays equal to others when its GPU is lost.
     _known_uuid: str | None = None
