@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import Iterator
 
+import psutil
 import pytest
 
 from tests.api.fake_nvml import FakeLibrary, installed
+from tests.api.processes import running
+from tests.patience import wait_until
 
 
 @pytest.fixture
@@ -14,3 +18,27 @@ def library() -> Iterator[FakeLibrary]:
     """An NVML library with a few functions, in place of the driver."""
     with installed(FakeLibrary()) as library:
         yield library
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    """A running ``cat``."""
+    with running('cat') as process:
+        yield process
+
+
+@pytest.fixture
+def zombie() -> Iterator[int]:
+    """The PID of a zombie."""
+    with running('cat') as process:
+        process.kill()
+        wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE, 'its end')
+        yield process.pid
+
+
+@pytest.fixture
+def gone_pid() -> int:
+    """The PID of a process that has exited."""
+    with running('cat') as process:
+        pass
+    return process.pid

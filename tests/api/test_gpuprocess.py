@@ -1,0 +1,403 @@
+"""GpuProcess: identity, values of device and host, failsafe mode, snapshots."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gc
+import os
+import pickle
+import subprocess
+import threading
+from datetime import timedelta
+from typing import Any
+
+import psutil
+import pytest
+
+from nvitop.api.process import GpuProcess, HostProcess, procfs
+from nvitop.api.utils import NA, GiB, Snapshot
+from tests.api.processes import FakeDevice, linux_only
+from tests.patience import PATIENCE
+
+HOST_GETTERS = [
+    'status',
+    'create_time',
+    'running_time',
+    'running_time_human',
+    'running_time_in_seconds',
+    'username',
+    'name',
+    'cpu_percent',
+    'memory_percent',
+    'host_memory',
+    'host_memory_human',
+    'cmdline',
+    'command',
+]
+DEVICE_GETTERS = [
+    'gpu_memory',
+    'gpu_memory_human',
+    'gpu_memory_percent',
+    'gpu_instance_id',
+    'compute_instance_id',
+    'gpu_sm_utilization',
+    'gpu_memory_utilization',
+    'gpu_encoder_utilization',
+    'gpu_decoder_utilization',
+]
+SNAPSHOT_FIELDS = {'pid', 'host', 'is_running', 'device', 'type', *HOST_GETTERS, *DEVICE_GETTERS}
+SNAPSHOT_FIELDS -= {'create_time'}
+
+
+# Identity
+
+
+def test_process_has_one_object_per_device(child: subprocess.Popen[bytes]) -> None:
+    device = FakeDevice(0)
+    process = GpuProcess(child.pid, device, gpu_memory=123, type='C')
+    assert GpuProcess(child.pid, FakeDevice(0)) is process
+    assert (process.pid, process.device) == (child.pid, device)
+    assert process.host is HostProcess(child.pid)
+    assert process != GpuProcess(child.pid, FakeDevice(1))
+    assert process != process.host
+    assert hash(process) == hash(GpuProcess(child.pid, device))
+    assert GpuProcess(None, device).pid == os.getpid()
+    assert GpuProcess.INSTANCES[child.pid, device] is process
+    assert GpuProcess.__module__ == 'nvitop.api.process'
+    assert copy.copy(process) is process
+    assert pickle.loads(pickle.dumps(process)) is process
+    text = repr(process)
+    assert text.startswith(f'GpuProcess(pid={child.pid}, gpu_memory=123B, type=C, device=')
+    assert 'host=HostProcess(' in text
+
+
+def test_identity_of_a_device_is_read_without_the_lock(child: subprocess.Popen[bytes]) -> None:
+    """The first hash of a device queries the driver, which may hang."""
+    is_free = []
+
+    def acquire() -> None:
+        is_free.append(GpuProcess.INSTANCE_LOCK.acquire(blocking=False))
+        GpuProcess.INSTANCE_LOCK.release()
+
+    class SlowDevice(FakeDevice):
+        def __hash__(self) -> int:
+            if not is_free:
+                thread = threading.Thread(target=acquire)
+                thread.start()
+                thread.join(PATIENCE)
+            return 0
+
+    GpuProcess(child.pid, SlowDevice())
+    assert is_free == [True]
+
+
+def test_unreferenced_process_is_dropped(child: subprocess.Popen[bytes]) -> None:
+    device = FakeDevice()
+    process = GpuProcess(child.pid, device)
+    assert (child.pid, device) in GpuProcess.INSTANCES
+    del process
+    gc.collect()
+    assert (child.pid, device) not in GpuProcess.INSTANCES
+
+
+def test_threads_get_the_same_object(child: subprocess.Popen[bytes]) -> None:
+    device = FakeDevice()
+    barrier = threading.Barrier(16)
+    found: list[GpuProcess] = []
+
+    def create() -> None:
+        barrier.wait(PATIENCE)
+        found.append(GpuProcess(child.pid, device))
+
+    threads = [threading.Thread(target=create) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert len(found) == 16
+    assert len(set(map(id, found))) == 1
+
+
+# Values of the device
+
+
+def test_values_that_are_not_given_are_kept(child: subprocess.Popen[bytes]) -> None:
+    process = GpuProcess(child.pid, FakeDevice())
+    assert all(getattr(process, name)() is NA for name in DEVICE_GETTERS)
+    assert process.type is NA
+    GpuProcess(
+        child.pid, FakeDevice(), gpu_memory=GiB, gpu_instance_id=1, compute_instance_id=0, type='G'
+    )
+    GpuProcess(child.pid, FakeDevice())
+    assert (process.gpu_memory(), process.gpu_memory_human()) == (GiB, '1024MiB')
+    assert process.gpu_memory_percent() == 1.2
+    assert (process.gpu_instance_id(), process.compute_instance_id()) == (1, 0)
+    assert process.type == 'G'
+    process.set_gpu_utilization(1, 2, 3, 4)
+    process.set_gpu_utilization(gpu_memory_utilization=20)
+    process.set_gpu_utilization(None, None, None, NA)
+    assert process.gpu_sm_utilization() == 1
+    assert process.gpu_memory_utilization() == 20
+    assert process.gpu_encoder_utilization() == 3
+    assert process.gpu_decoder_utilization() is NA
+    process.set_gpu_memory(NA)
+    assert process.gpu_memory_human() is NA
+
+
+@pytest.mark.parametrize('total', [NA, 0])
+def test_memory_percent_of_an_unknown_total_is_na(
+    child: subprocess.Popen[bytes], total: Any
+) -> None:
+    assert GpuProcess(child.pid, FakeDevice(total=total), gpu_memory=5).gpu_memory_percent() is NA
+
+
+@pytest.mark.parametrize(
+    ('value', 'expected'),
+    [
+        ('C', 'C'),
+        ('CG', 'C+G'),
+        ('C+G', 'C+G'),
+        (['G', 'C'], 'C+G'),
+        ({'C'}, 'C'),
+        ('M', 'M'),
+        ('M+C', 'M'),
+        ('X', 'N/A'),
+        ('', 'N/A'),
+        (NA, 'N/A'),
+    ],
+)
+def test_type_is_normalized(child: subprocess.Popen[bytes], value: Any, expected: str) -> None:
+    process = GpuProcess(child.pid, FakeDevice(), type='G')
+    process.type = value
+    assert process.type == expected
+    assert (process.type is NA) is (expected == 'N/A')
+
+
+def test_update_gpu_status_queries_the_device(child: subprocess.Popen[bytes]) -> None:
+    device = FakeDevice()
+    process = GpuProcess(child.pid, device, gpu_memory=5)
+    process.set_gpu_utilization(1, 2, 3, 4)
+    device.listed = {child.pid: GpuProcess(child.pid, device, gpu_memory=7)}
+    assert process.update_gpu_status() == 7
+    assert process.gpu_sm_utilization() == 1
+    device.listed = {}
+    assert process.update_gpu_status() is NA
+    assert process.gpu_sm_utilization() is NA
+
+
+# Values of the host
+
+
+def test_other_attributes_are_those_of_the_host_process(child: subprocess.Popen[bytes]) -> None:
+    process = GpuProcess(child.pid, FakeDevice())
+    assert process.num_threads() == 1
+    assert process.parent() is HostProcess()
+    for name in ('no_such_name', '_private', '__len__'):
+        with pytest.raises(AttributeError):
+            getattr(process, name)
+
+
+def test_values_of_the_host(child: subprocess.Popen[bytes]) -> None:
+    process = GpuProcess(child.pid, FakeDevice())
+    host = process.host
+    assert process.is_running()
+    assert process.status() in vars(psutil).values()
+    assert process.create_time() == host.create_time()
+    assert process.running_time() <= host.running_time()
+    assert process.running_time_human().startswith('0:')
+    assert 0 <= process.running_time_in_seconds() < 3600
+    assert process.username() == host.username()
+    assert process.name() == 'cat'
+    assert process.cpu_percent() >= 0
+    assert process.memory_percent() == pytest.approx(host.memory_percent(), rel=0.5)
+    assert process.host_memory() == pytest.approx(host.rss_memory(), rel=0.5)
+    assert process.host_memory_human().endswith('iB')
+    assert (process.cmdline(), process.command()) == (['cat'], 'cat')
+    for alias, name in [
+        ('elapsed_time', 'running_time'),
+        ('elapsed_time_human', 'running_time_human'),
+        ('elapsed_time_in_seconds', 'running_time_in_seconds'),
+        ('host_memory_percent', 'memory_percent'),
+        ('rss_memory', 'host_memory'),
+    ]:
+        assert getattr(GpuProcess, alias) is getattr(GpuProcess, name)
+
+
+def test_exited_process_raises_except_in_failsafe(gone_pid: int) -> None:
+    process = GpuProcess(gone_pid, FakeDevice(), gpu_memory=3)
+    assert not process.is_running()
+    for name in (*HOST_GETTERS, 'host_snapshot', 'as_snapshot'):
+        with pytest.raises(psutil.NoSuchProcess):
+            getattr(process, name)()
+    with GpuProcess.failsafe():
+        assert not process.is_running()
+        values = {name: getattr(process, name)() for name in HOST_GETTERS}
+        with GpuProcess.failsafe():
+            pass
+        snapshot = process.as_snapshot()
+        with pytest.raises(psutil.NoSuchProcess):
+            process.num_threads()
+    assert values.pop('status') == snapshot.status == 'terminated'
+    assert values.pop('cmdline') == snapshot.cmdline == ['No Such Process']
+    assert values.pop('command') == snapshot.command == 'No Such Process'
+    for name, value in values.items():
+        assert value is NA, name
+        assert name == 'create_time' or snapshot[name] is NA, name
+    assert snapshot.gpu_memory == 3
+    with pytest.raises(psutil.NoSuchProcess):
+        process.name()
+
+
+def test_failsafe_is_of_one_thread_and_ends_with_an_error(gone_pid: int) -> None:
+    process = GpuProcess(gone_pid, FakeDevice())
+    raised = []
+
+    def read() -> None:
+        try:
+            process.name()
+        except psutil.NoSuchProcess as ex:
+            raised.append(ex)
+
+    with GpuProcess.failsafe():
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join(PATIENCE)
+        assert process.name() is NA
+    assert len(raised) == 1
+    with contextlib.suppress(OSError), GpuProcess.failsafe():
+        raise OSError
+    with pytest.raises(psutil.NoSuchProcess):
+        process.name()
+
+
+@linux_only
+@pytest.mark.parametrize('file', ['stat', 'cmdline'])
+def test_process_without_permission_is_shown_in_failsafe(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    process = GpuProcess(child.pid, FakeDevice())
+    real = os.open
+
+    def open_(path: str, *args: Any, **options: Any) -> int:
+        if str(path).endswith(f'/{file}'):
+            raise PermissionError
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(os, 'open', open_)
+    [snapshot] = GpuProcess.take_snapshots([process], failsafe=True)
+    assert (snapshot.is_running, snapshot.cmdline) == (True, ['No Permissions'])
+    with pytest.raises(psutil.AccessDenied):
+        GpuProcess.take_snapshots([process])
+    if file == 'cmdline':
+        with pytest.raises(psutil.AccessDenied):
+            process.cmdline()
+        with GpuProcess.failsafe():
+            assert process.command() == 'No Permissions'
+
+
+def test_process_of_another_pid_namespace_is_foreign(
+    gone_pid: int, child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = GpuProcess(gone_pid, FakeDevice(), gpu_memory=5)
+    alive = GpuProcess(child.pid, FakeDevice(), gpu_memory=5)
+    monkeypatch.setattr(procfs, 'in_pid_namespace', lambda: False)
+    assert not gone.is_foreign()
+    monkeypatch.setattr(procfs, 'in_pid_namespace', lambda: True)
+    assert (gone.is_foreign(), alive.is_foreign()) == (True, False)
+    monkeypatch.setattr(procfs, 'is_hidden', lambda pid: pid == gone_pid)
+    assert not gone.is_foreign()
+    assert gone.is_running()
+    with GpuProcess.failsafe():
+        assert gone.cmdline() == ['No Permissions']
+    monkeypatch.setattr(procfs, 'is_hidden', lambda pid: False)
+    gone.set_gpu_memory(NA)
+    assert not gone.is_foreign()
+
+
+# Snapshots
+
+
+def test_snapshot_has_all_values(child: subprocess.Popen[bytes]) -> None:
+    process = GpuProcess(child.pid, FakeDevice(), gpu_memory=GiB, type='C', gpu_instance_id=2)
+    process.set_gpu_utilization(1, 2, 3, 4)
+    snapshot = process.as_snapshot()
+    assert type(snapshot).__name__ == 'GpuProcessSnapshot'
+    assert set(snapshot) == SNAPSHOT_FIELDS
+    assert snapshot.real is process
+    assert (snapshot.pid, snapshot.device) == (child.pid, process.device)
+    assert isinstance(snapshot.host, Snapshot)
+    assert snapshot.host.real is process.host
+    assert snapshot.is_running is True
+    assert (snapshot.name, snapshot.cmdline, snapshot.command) == ('cat', ['cat'], 'cat')
+    assert snapshot.running_time == timedelta(seconds=snapshot.running_time_in_seconds)
+    assert snapshot.host_memory > 0
+    assert (snapshot.type, snapshot.gpu_memory_percent) == ('C', 1.2)
+    assert (snapshot.gpu_instance_id, snapshot.compute_instance_id) == (2, NA)
+    assert (snapshot.gpu_sm_utilization, snapshot.gpu_decoder_utilization) == (1, 4)
+    assert dict(pickle.loads(pickle.dumps(snapshot)))['command'] == 'cat'
+
+
+def test_host_is_read_once_for_a_process_on_many_devices(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids = []
+    real = HostProcess.facts
+
+    def facts(self: HostProcess) -> Any:
+        pids.append(self.pid)
+        return real(self)
+
+    monkeypatch.setattr(HostProcess, 'facts', facts)
+    processes = [GpuProcess(child.pid, FakeDevice(index), gpu_memory=index) for index in range(8)]
+    processes.append(GpuProcess(None, FakeDevice()))
+    snapshots = GpuProcess.take_snapshots(processes)
+    assert [snapshot.real for snapshot in snapshots] == processes
+    assert sorted(pids) == sorted([child.pid, os.getpid()])
+    assert len({id(snapshot.host) for snapshot in snapshots[:8]}) == 1
+    cache: dict[int, Snapshot] = {}
+    processes[0].as_snapshot(host_process_snapshot_cache=cache)
+    assert set(cache) == {child.pid}
+
+
+class SecretProcess(GpuProcess):
+    """A process that hides what it is."""
+
+    def command(self) -> str:
+        return 'hidden'
+
+    def gpu_memory(self) -> int:
+        return 40 * GiB
+
+
+def test_snapshots_use_overridden_methods(child: subprocess.Popen[bytes], gone_pid: int) -> None:
+    plain = GpuProcess(child.pid, FakeDevice(0), gpu_memory=1)
+    secret = SecretProcess(child.pid, FakeDevice(1), gpu_memory=1)
+    [of_plain, of_secret] = GpuProcess.take_snapshots([plain, secret])
+    assert (of_plain.command, of_secret.command) == ('cat', 'hidden')
+    assert (of_plain.gpu_memory, of_secret.gpu_memory) == (1, 40 * GiB)
+    assert (of_secret.gpu_memory_human, of_secret.gpu_memory_percent) == ('40.00GiB', 50.0)
+    assert set(of_secret) == SNAPSHOT_FIELDS
+    assert of_secret.host.command == 'hidden'
+    assert secret.as_snapshot().command == secret.host_snapshot().command == 'hidden'
+    exited = SecretProcess(gone_pid, FakeDevice())
+    with pytest.raises(psutil.NoSuchProcess):
+        exited.as_snapshot()
+    [snapshot] = GpuProcess.take_snapshots([exited], failsafe=True)
+    assert (snapshot.command, snapshot.name, snapshot.status) == ('hidden', NA, 'terminated')
+
+
+def test_snapshots_use_patched_methods(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = GpuProcess(child.pid, FakeDevice())
+    with monkeypatch.context() as patch:
+        patch.setattr(GpuProcess, 'username', lambda self: 'alice')
+        assert process.as_snapshot().username == 'alice'
+    with monkeypatch.context() as patch:
+        patch.setattr(HostProcess, 'cmdline', lambda self: ['patched'])
+        assert process.as_snapshot().command == process.command() == 'patched'
+    with monkeypatch.context() as patch:
+        patch.setattr(process, 'name', lambda: 'a name of its own', raising=False)
+        assert process.as_snapshot().name == 'a name of its own'
+    assert process.as_snapshot().name == 'cat'

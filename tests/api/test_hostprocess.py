@@ -1,0 +1,357 @@
+"""HostProcess: identity, values, CPU usage, snapshots."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import gc
+import importlib
+import os
+import pickle
+import subprocess
+import time
+from datetime import timedelta
+from typing import Any
+
+import psutil
+import pytest
+
+from nvitop.api.process import GpuProcess, HostProcess, linux, procfs
+from nvitop.api.utils import NA, NaType
+from nvitop.platforms import users
+from tests.api.processes import FakeDevice, linux_only, running
+from tests.patience import PATIENCE
+
+IMPOSSIBLE_PIDS = [2**31 - 1, 2**31 + 5, 2**32 - 1, 2**63 + 1, 2**64 - 1]
+
+
+@pytest.mark.parametrize('module', ['command', 'gpuprocess', 'hostprocess'])
+def test_examples_of_docstrings_run(module: str) -> None:
+    assert not doctest.testmod(importlib.import_module(f'nvitop.api.process.{module}')).failed
+
+
+class OtherPlatformProcess(HostProcess):
+    """A host process as on systems other than Linux; subclasses have objects of their own."""
+
+
+@pytest.fixture
+def other_platform(monkeypatch: pytest.MonkeyPatch) -> type[HostProcess]:
+    monkeypatch.setattr('nvitop.api.process.hostprocess.LINUX', False)
+    return OtherPlatformProcess
+
+
+# Identity
+
+
+def test_process_has_one_object(child: subprocess.Popen[bytes]) -> None:
+    process = HostProcess(child.pid)
+    assert HostProcess(child.pid) is process
+    assert HostProcess.INSTANCES[child.pid] is process
+    assert HostProcess() is HostProcess(os.getpid())
+    assert process == psutil.Process(child.pid)
+    assert hash(process) == hash(psutil.Process(child.pid))
+    assert repr(process).startswith(f'HostProcess(pid={child.pid}, ')
+    assert HostProcess.__module__ == 'nvitop.api.process'
+    for copied in (copy.copy(process), copy.deepcopy(process), pickle.loads(pickle.dumps(process))):
+        assert copied is process
+
+
+def test_unreferenced_process_is_dropped(child: subprocess.Popen[bytes]) -> None:
+    process = HostProcess(child.pid)
+    assert child.pid in HostProcess.INSTANCES
+    del process
+    gc.collect()
+    assert child.pid not in HostProcess.INSTANCES
+
+
+@linux_only
+def test_reused_pid_is_another_process(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = HostProcess(child.pid)
+    gpu_first = GpuProcess(child.pid, FakeDevice(), gpu_memory=1)
+    real, real_ticks = procfs.read_stat, procfs.read_start_ticks
+
+    def later(pid: int) -> procfs.Stat | None:
+        stat = real(pid)
+        return stat and stat._replace(start_ticks=stat.start_ticks + 100)
+
+    monkeypatch.setattr(procfs, 'read_stat', later)
+    monkeypatch.setattr(procfs, 'read_start_ticks', lambda pid: (real_ticks(pid) or 0) + 100)
+    second = HostProcess(child.pid)
+    assert second is not first
+    assert HostProcess(child.pid) is second
+    assert (first.facts().is_running, second.facts().is_running) == (False, True)
+    gpu_second = GpuProcess(child.pid, FakeDevice())
+    assert gpu_second is not gpu_first
+    assert gpu_second.gpu_memory() is NA
+
+
+@pytest.mark.parametrize('pid', IMPOSSIBLE_PIDS)
+def test_impossible_pid_is_a_process_that_does_not_exist(pid: int) -> None:
+    process = HostProcess(pid)
+    assert process.pid == pid
+    assert HostProcess(pid) is process
+    assert not process.is_running()
+    assert not process.facts().is_running
+    for method in (process.name, process.cmdline):
+        with pytest.raises(psutil.NoSuchProcess):
+            method()
+    assert process != HostProcess(pid - 2)
+    gpu_process = GpuProcess(pid, FakeDevice(), gpu_memory=5)
+    assert str(pid) in repr(gpu_process)
+    [snapshot] = GpuProcess.take_snapshots([gpu_process], failsafe=True)
+    assert (snapshot.pid, snapshot.command) == (pid, 'No Such Process')
+
+
+def test_negative_pid_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match='pid'):
+        HostProcess(-1)
+
+
+def test_exited_process_raises_in_methods_only(gone_pid: int) -> None:
+    process = HostProcess(gone_pid)
+    assert process.pid == gone_pid
+    assert not process.is_running()
+    assert 'terminated' in repr(process)
+    for method in (process.username, process.cmdline, process.cpu_percent, process.rss_memory):
+        with pytest.raises(psutil.NoSuchProcess):
+            method()
+    assert HostProcess(gone_pid) is process
+
+
+def test_process_that_exits_is_noticed() -> None:
+    with running('cat') as child:
+        process = HostProcess(child.pid)
+        assert process.facts().is_running
+    assert process.facts() == (False, 'terminated', NA, NA, [], NA, NA, NA, NA, NA)
+    assert HostProcess(child.pid) is not process
+    assert not process.is_running()
+
+
+@pytest.mark.parametrize('action', ['kill', 'terminate', 'suspend', 'resume'])
+def test_exited_process_is_not_signaled_if_its_pid_is_reused(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    process = HostProcess(child.pid)
+    child.kill()
+    child.wait()
+    late = HostProcess(child.pid)  # never seen running
+    signaled: list[int] = []
+    monkeypatch.setattr(os, 'kill', lambda pid, number: signaled.append(pid))
+    assert not process.is_running()
+    for each in (process, late):
+        with pytest.raises(psutil.NoSuchProcess):
+            getattr(each, action)()
+    assert signaled == []
+
+
+# Values
+
+
+def test_values(child: subprocess.Popen[bytes]) -> None:
+    process = HostProcess(child.pid)
+    assert process.username() == psutil.Process().username().rpartition('\\')[2]
+    assert process.command() == 'cat'
+    assert process.rss_memory() == process.memory_info().rss
+    seconds = process.running_time_in_seconds()
+    assert 0 <= seconds < 60
+    assert process.running_time() >= timedelta(seconds=seconds)
+    assert process.running_time_human().startswith('0:')
+    for name in ('time', 'time_human', 'time_in_seconds'):
+        assert getattr(HostProcess, f'elapsed_{name}') is getattr(HostProcess, f'running_{name}')
+
+
+def test_parents_and_children_are_host_processes(child: subprocess.Popen[bytes]) -> None:
+    process = HostProcess(child.pid)
+    assert process.parent() is HostProcess()
+    assert process in HostProcess().children()
+    assert process in HostProcess().children(recursive=True)
+    assert all(type(parent) is HostProcess for parent in process.parents())
+    assert process.parents()[-1].parent() is None
+
+
+@linux_only
+def test_proc_and_psutil_agree(
+    child: subprocess.Popen[bytes], other_platform: type[HostProcess]
+) -> None:
+    for pid in (child.pid, os.getpid(), os.getppid()):
+        quick, slow = linux.LinuxProcess(pid).facts(), other_platform(pid).facts()
+        for name in ('is_running', 'username', 'name', 'cmdline'):
+            assert getattr(quick, name) == getattr(slow, name), name
+        assert quick.create_time == pytest.approx(slow.create_time, abs=1)
+        assert quick.host_memory == pytest.approx(slow.host_memory, rel=0.5)
+        assert quick.memory_percent == pytest.approx(slow.memory_percent, rel=0.5)
+        assert quick.running_time_in_seconds == pytest.approx(slow.running_time_in_seconds, abs=2)
+        assert quick.status in vars(psutil).values()
+
+
+@pytest.mark.parametrize('hours', [-1, 1])
+@pytest.mark.parametrize('platform', [HostProcess, OtherPlatformProcess])
+def test_running_time_does_not_follow_the_wall_clock(
+    child: subprocess.Popen[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    platform: type[HostProcess],
+    hours: int,
+) -> None:
+    monkeypatch.setattr('nvitop.api.process.hostprocess.LINUX', platform is HostProcess)
+    process = platform(child.pid)
+    before = process.running_time_in_seconds()
+    wall_clock = time.time
+    monkeypatch.setattr(time, 'time', lambda: wall_clock() + hours * 3600)
+    assert before <= process.running_time_in_seconds() < before + PATIENCE
+    seconds = process.facts().running_time_in_seconds
+    assert not isinstance(seconds, NaType)
+    assert before <= seconds < before + PATIENCE
+
+
+@linux_only
+def test_zombie(zombie: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = HostProcess(zombie)
+    facts = process.facts()
+    assert (facts.is_running, facts.status) == (True, psutil.STATUS_ZOMBIE)
+    assert facts.command == 'Zombie Process'
+    with pytest.raises(psutil.ZombieProcess):
+        process.cmdline()
+    gpu_process = GpuProcess(zombie, FakeDevice())
+    with pytest.raises(psutil.ZombieProcess):
+        gpu_process.cmdline()
+    with GpuProcess.failsafe():
+        assert gpu_process.cmdline() == ['Zombie Process']
+        assert gpu_process.status() == psutil.STATUS_ZOMBIE
+    monkeypatch.setattr('nvitop.api.process.hostprocess.LINUX', False)
+    assert OtherPlatformProcess(zombie).facts().command == 'Zombie Process'
+
+
+@linux_only
+def test_process_without_a_command_line_shows_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(procfs, 'read_cmdline', lambda pid: [])
+    kernel_thread = HostProcess()
+    assert kernel_thread.cmdline() == []
+    assert kernel_thread.command() == ''
+    name = kernel_thread.name()
+    assert kernel_thread.facts().command == f'[{name}]'
+    assert GpuProcess(os.getpid(), FakeDevice()).command() == f'[{name}]'
+
+
+@linux_only
+def test_user_without_a_name_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pwd
+
+    looked_up = []
+
+    def unknown(uid: int) -> object:
+        looked_up.append(uid)
+        raise KeyError(uid)
+
+    users._known_name_of_user.cache_clear()
+    monkeypatch.setattr(pwd, 'getpwuid', unknown)
+    with running('cat') as child:
+        process = HostProcess(child.pid)
+        assert process.username() == process.username() == process.facts().username
+        assert process.username() == str(os.getuid())
+    assert looked_up.count(os.getuid()) <= 2
+    users._known_name_of_user.cache_clear()
+
+
+@linux_only
+def test_changed_owner_is_noticed(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = HostProcess(child.pid)
+    process.facts()
+    monkeypatch.setattr(linux, 'name_of_user', lambda uid: 'alice')
+    assert process.facts().username != 'alice'
+    real = procfs.read_stat
+    monkeypatch.setattr(
+        procfs, 'read_stat', lambda pid: (stat := real(pid)) and stat._replace(owner=12345)
+    )
+    assert process.facts().username == process.username() == 'alice'
+
+
+# CPU usage
+
+
+def test_cpu_percent_covers_the_life_then_the_time_since_the_last_call(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, used = 1000.0, 30.0
+    times = psutil.cpu_times()
+    process = HostProcess(child.pid)
+    monkeypatch.setattr(
+        process, 'cpu_times', lambda: times._replace(user=used, system=0.0), raising=False
+    )
+    monkeypatch.setattr(process, 'running_time_in_seconds', lambda: 60.0, raising=False)
+    monkeypatch.setattr(time, 'monotonic', lambda: now)
+    assert process.cpu_percent() == 50.0
+    for seconds, more, percent in [
+        (0.0, 1.0, 50.0),  # too soon for a new value
+        (0.5, 0.0, 200.0),
+        (2.0, 0.5, 25.0),
+        (1.0, -1.0, 0.0),
+    ]:
+        now, used = now + seconds, used + more
+        assert process.cpu_percent() == percent
+
+
+def test_cpu_percent_is_right_if_this_program_was_stopped_while_reading(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    stops: list[float] = []
+
+    def cpu_times() -> Any:
+        """The times of a process that uses one CPU; this program is stopped after reading them."""
+        nonlocal now
+        times = psutil.cpu_times()._replace(user=now, system=0.0)
+        now += stops.pop() if stops else 0.0
+        return times
+
+    process = HostProcess(child.pid)
+    monkeypatch.setattr(process, 'cpu_times', cpu_times, raising=False)
+    monkeypatch.setattr(time, 'monotonic', lambda: now)
+    process.cpu_percent()
+    for stop in (0.0, 60.0, 0.0):
+        stops.append(stop)
+        now += 2.0
+        assert process.cpu_percent() == 100.0
+
+
+def test_cpu_percent_of_a_busy_process_is_measured() -> None:
+    process = HostProcess()
+    process.cpu_percent()
+    end = time.process_time() + 0.15
+    while time.process_time() < end:
+        pass
+    assert process.cpu_percent() > 0
+    assert process.cpu_percent(interval=0.01) >= 0
+
+
+# Snapshots
+
+
+def test_snapshot_has_the_values_of_psutil(child: subprocess.Popen[bytes]) -> None:
+    process = HostProcess(child.pid)
+    snapshot = process.as_snapshot()
+    assert type(snapshot).__name__ == 'HostProcessSnapshot'
+    assert snapshot.real is process
+    assert set(snapshot) >= {'pid', 'name', 'status', 'cmdline', 'command', 'running_time'}
+    assert set(snapshot) >= {'running_time_human', 'running_time_in_seconds', 'username'}
+    assert dict(process.as_snapshot(['pid'])) == {'pid': child.pid}
+    assert list(process.as_snapshot(['command', 'pid'])) == ['command', 'pid']
+    assert list(process.as_snapshot([])) == []
+    with pytest.raises(ValueError, match='no_such_name'):
+        process.as_snapshot(['no_such_name'])
+
+
+def test_snapshot_replaces_values_without_permission(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = HostProcess(child.pid)
+
+    def deny() -> object:
+        raise psutil.AccessDenied(child.pid)
+
+    monkeypatch.setattr(process, 'cmdline', deny, raising=False)
+    snapshot = process.as_snapshot(['cmdline', 'command'], ad_value='secret')
+    assert dict(snapshot) == {'cmdline': 'secret', 'command': 'secret'}

@@ -1,0 +1,187 @@
+"""Processes read from ``/proc``."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import psutil
+import pytest
+
+from nvitop.api.process import HostProcess, linux, procfs
+from nvitop.api.utils import NA
+from tests.api.processes import linux_only, running
+
+
+def test_program_name_may_contain_spaces_and_parentheses() -> None:
+    stat = procfs.parse_stat(
+        b'42 (a) b (c) S 1 42 42 0 -1 4194304 5 0 0 0 150 50 0 0 20 0 1 0 12345 9 7 18446744', 1000
+    )
+    seconds = 200 / os.sysconf('SC_CLK_TCK')
+    assert stat == procfs.Stat('a) b (c', False, 'sleeping', seconds, 12345, 1000, 1, 1)
+
+
+def test_statuses_are_those_of_psutil() -> None:
+    words = {getattr(psutil, name) for name in dir(psutil) if name.startswith('STATUS_')}
+    assert set(procfs.STATUSES.values()) <= words
+    assert procfs.ZOMBIE == psutil.STATUS_ZOMBIE
+
+
+@linux_only
+def test_values_are_those_of_psutil(child: subprocess.Popen[bytes]) -> None:
+    process = psutil.Process(child.pid)
+    assert procfs.read_uid(child.pid) == process.uids().real
+    assert procfs.read_boot_time() == pytest.approx(psutil.boot_time(), abs=1)
+    stat = procfs.read_stat(child.pid)
+    assert stat is not None
+    assert (stat.thread_count, stat.parent_pid) == (process.num_threads(), os.getpid())
+
+
+@pytest.mark.parametrize(
+    ('content', 'cmdline'),
+    [
+        (b'', []),
+        (b'\0\0\0', []),
+        (b'cat\0-n\0', ['cat', '-n']),
+        (b'cat\0\0x\0', ['cat', '', 'x']),
+        (b'ray::IDLE\0\0\0\0\0', ['ray::IDLE']),
+        (b'sshd: alice [priv]\0', ['sshd: alice [priv]']),
+        (b'nginx: worker process   ', ['nginx: worker process']),
+        (b'caf\xe9\0x\0', ['caf\udce9', 'x']),
+    ],
+)
+def test_command_line_or_title_is_parsed(content: bytes, cmdline: list[str]) -> None:
+    assert procfs.parse_cmdline(content) == cmdline
+
+
+@linux_only
+def test_long_command_line_is_read_in_full() -> None:
+    program = 'import sys; print(sys.stdin.readline(), end="", flush=True); sys.stdin.read()'
+    arguments = ['-c', program, *['x' * 1000] * 50]
+    with running(sys.executable, *arguments) as child:
+        assert HostProcess(child.pid).cmdline() == [sys.executable, *arguments]
+
+
+@linux_only
+def test_program_name_truncated_by_the_kernel_is_completed(tmp_path: pathlib.Path) -> None:
+    program = tmp_path / 'a-program-with-a-long-name'
+    program.symlink_to('/bin/cat')
+    with running(str(program)) as child:
+        process = HostProcess(child.pid)
+        assert process.facts().name == process.name() == program.name
+
+
+def test_pid_namespace_is_read(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / 'self' / 'ns').mkdir(parents=True)
+    link = tmp_path / 'self' / 'ns' / 'pid'
+    monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path), raising=False)
+    assert not procfs.in_pid_namespace()
+    link.symlink_to('pid:[4026532190]')
+    assert procfs.in_pid_namespace()
+    link.unlink()
+    link.symlink_to(procfs.INITIAL_PID_NAMESPACE)
+    assert not procfs.in_pid_namespace()
+
+
+# Reading each stat file once
+
+
+@pytest.fixture
+def stats_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ``stat`` files that were opened."""
+    paths: list[str] = []
+    real = os.open
+
+    def open_(path: str, *args: Any, **options: Any) -> int:
+        if str(path).endswith('/stat'):
+            paths.append(path)
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(os, 'open', open_)
+    return paths
+
+
+@linux_only
+def test_stat_is_read_once_within_stat_cache(
+    child: subprocess.Popen[bytes], stats_read: list[str]
+) -> None:
+    process = HostProcess(child.pid)
+    stats_read.clear()
+    with procfs.stat_cache():
+        assert HostProcess(child.pid) is process
+        assert process.facts().is_running
+        assert len(stats_read) == 1
+        other = threading.Thread(target=process.facts)  # other threads have caches of their own
+        other.start()
+        other.join(60)
+        assert len(stats_read) == 2
+    assert HostProcess(child.pid) is process
+    assert process.facts().is_running
+    assert len(stats_read) == 4
+
+
+@linux_only
+def test_process_that_exits_within_stat_cache_is_gone() -> None:
+    with running('cat') as child:
+        process = HostProcess(child.pid)
+        with procfs.stat_cache():
+            assert process.is_same()
+            child.kill()
+            child.wait(60)
+            assert process.facts().status == 'terminated'
+        assert not process.is_same()
+
+
+# Files that cannot be read
+
+
+@linux_only
+def test_process_that_exits_between_two_reads_is_gone(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = HostProcess(child.pid)
+
+    def end(pid: int) -> list[str]:
+        os.kill(pid, signal.SIGKILL)
+        child.wait()
+        return []
+
+    monkeypatch.setattr(procfs, 'read_cmdline', end)
+    assert process.facts().status == 'terminated'
+
+
+@linux_only
+def test_process_without_permission_stays_the_same(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deny(path: str, flags: int) -> int:
+        raise PermissionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, 'open', deny)
+        process = linux.LinuxProcess(child.pid)
+        assert process.is_same()
+        with procfs.stat_cache():
+            assert process.is_same()
+            assert process.facts().command == 'No Permissions'
+    with procfs.stat_cache():
+        assert not process.is_same()
+
+
+@linux_only
+def test_hidden_process_is_running(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deny(pid: int, number: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(procfs, 'read_stat', lambda pid: None)
+    monkeypatch.setattr(procfs, 'read_cmdline', lambda pid: [])
+    monkeypatch.setattr(os, 'kill', deny)
+    facts = HostProcess(child.pid).facts()
+    assert (facts.is_running, facts.status, facts.command) == (True, NA, 'No Permissions')
