@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 import nvitop
 from nvitop import simulation
-from nvitop.api import host, libcuda, libcudart, libnvml, process
+from nvitop.api import libnvml, process
 from nvitop.api.device import CudaDevice, CudaMigDevice, Device, MigDevice, PhysicalDevice
-from nvitop.api.utils import NA
 from tests.api.machines import machine as make_machine
 
 CLASSES = (PhysicalDevice, MigDevice, CudaDevice, CudaMigDevice)
@@ -239,17 +237,6 @@ def test_mig_and_cuda_devices_have_no_mig_devices() -> None:
         assert Device(1).mig_device(mig_index=2) == Device((1, 2))
 
 
-def test_keyword_parameters() -> None:
-    assert nvitop.nvmlCheckReturn(retval=1, types=int)
-    assert not nvitop.nvmlCheckReturn(retval=NA)
-    assert nvitop.bytes2human(b=2048) == '2KiB'
-    assert nvitop.human2bytes(s='1KiB') == 1024
-    assert nvitop.timedelta2human(dt=timedelta(seconds=61)) == '1:01'
-    assert nvitop.utilization2string(utilization=7) == '7%'
-    assert nvitop.boolify(string='on') is True
-    assert nvitop.colored(text='x', color=None) == 'x'
-
-
 def test_process_snapshot_fields() -> None:
     with simulation.machine('workstation', processes='fixed'):
         (first, *_) = nvitop.take_snapshots().gpu_processes
@@ -266,10 +253,3 @@ def test_process_instances_are_shared() -> None:
         assert process.GpuProcess.INSTANCES[own.pid, device] is there
     with process.HostProcess.INSTANCE_LOCK, process.GpuProcess.INSTANCE_LOCK:
         assert process.HostProcess(own.pid) is own
-
-
-def test_error_classes() -> None:
-    assert issubclass(libcuda.CUDAError_NoDevice, libcuda.CUDAError)
-    assert isinstance(libcuda.CUDAError(libcuda.CUDA_ERROR_NO_DEVICE), libcuda.CUDAError_NoDevice)
-    assert issubclass(libcudart.cudaError_NoDevice, libcudart.cudaError)
-    assert host.PsutilError is host.Error

@@ -83,44 +83,33 @@ def test_least_recently_used_result_is_dropped_first(clock: Clock) -> None:
     assert calls == [1, 2, 3, 2]
 
 
-@pytest.mark.parametrize('maxsize', [0, -1])
-def test_maxsize_zero_keeps_nothing(maxsize: int) -> None:
+@pytest.mark.parametrize('options', [{'maxsize': 0}, {'maxsize': -1}, {'ttl': 0.0}])
+def test_maxsize_or_ttl_zero_keeps_nothing(clock: Clock, options: dict[str, Any]) -> None:
     calls = []
 
-    @ttl_cache(maxsize)
-    def remember(x: int) -> int:
+    @ttl_cache(timer=clock, **options)
+    def compute(x: int) -> int:
         calls.append(x)
         return x
 
-    assert remember(1) == remember(1) == 1
+    assert compute(1) == compute(1) == 1
     assert calls == [1, 1]
-    assert remember.cache_info() == (0, 2, 0, 0)
+    assert compute.cache_info()[:2] == (0, 2)
+    assert compute.cache_info().currsize == 0
 
 
-def test_ttl_zero_keeps_nothing_and_negative_ttl_is_an_error(
-    clock: Clock,
-) -> None:
-    @ttl_cache(ttl=0.0, timer=clock)
-    def remember(x: int) -> int:
-        return x
-
-    assert remember(1) == remember(1) == 1
-    assert remember.cache_info().misses == 2
+def test_negative_ttl_is_an_error() -> None:
     with pytest.raises(ValueError, match='negative'):
         ttl_cache(ttl=-1.0)
 
 
-def test_typed_distinguishes_int_from_float() -> None:
-    @ttl_cache(typed=True)
+@pytest.mark.parametrize(('typed', 'kinds'), [(True, ('int', 'float')), (False, ('int', 'int'))])
+def test_typed_distinguishes_int_from_float(typed: bool, kinds: tuple[str, str]) -> None:
+    @ttl_cache(typed=typed)
     def kind(x: float) -> str:
         return type(x).__name__
 
-    @ttl_cache
-    def loose_kind(x: float) -> str:
-        return type(x).__name__
-
-    assert (kind(1), kind(1.0)) == ('int', 'float')
-    assert (loose_kind(1), loose_kind(1.0)) == ('int', 'int')
+    assert (kind(1), kind(1.0)) == kinds
 
 
 def test_exceptions_are_not_kept() -> None:

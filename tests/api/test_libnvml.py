@@ -152,8 +152,8 @@ def test_mismatch_errors_of_new_bindings_mean_a_missing_function(library: FakeLi
 def test_missing_function_is_logged_once(
     library: FakeLibrary, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for _ in range(3):
-        assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) is NA
+    for function in ('nvmlDeviceGetFanSpeed', libnvml.nvmlDeviceGetFanSpeed) * 2:
+        assert libnvml.nvmlQuery(function, handle()) is NA
     assert list(libnvml.UNKNOWN_FUNCTIONS) == ['nvmlDeviceGetFanSpeed']
     assert [record.levelname for record in caplog.records] == ['WARNING']
     assert 'nvmlDeviceGetFanSpeed' in caplog.text

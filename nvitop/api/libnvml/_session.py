@@ -269,14 +269,14 @@ def _is_initialized() -> bool:
     return True
 
 
-def _load_from_elsewhere(load: Callable[[str], object] = ctypes.CDLL) -> bool:
+def _load_from_elsewhere() -> bool:
     """Load NVML from the first directory that has it and that the loader does not search.
 
     Once it is loaded, the binding finds it by its name alone.
     """
     for path in nvml_elsewhere():
         with contextlib.suppress(OSError):  # for another architecture, or broken
-            load(path)
+            ctypes.CDLL(path)
             return True
     return False
 
