@@ -60,6 +60,7 @@ with simulation.machine('workstation', processes='none') as machine:
         'history': history.last(device.key, 'wing_temperature'),
         'graphs': [graph.metric for graph in GRAPHS if graph.title == 'WING'],
         'collector': collected['t/gpu:0/wing_temperature (C)/mean'],
+        'snapshot': Device.SNAPSHOT_KEYS.count('temperature'),
         'docs': sum('wing' in line for table in (tables.metrics, tables.graphs) for line in table()),
     }))
 """
@@ -75,6 +76,7 @@ def test_one_row_of_the_table_adds_a_metric_everywhere() -> None:
         'history': 44,
         'graphs': ['wing_temperature'],
         'collector': 44,
+        'snapshot': 2,
         'docs': 2,
     }
 
