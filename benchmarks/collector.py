@@ -1,8 +1,8 @@
-"""What a tick of the collector costs: ``python -m benchmarks.collector [PEER …]``.
+"""Cost of a tick of the collector: ``python -m benchmarks.collector [PEER …]``.
 
-On the driver that the loader finds. A ``ResourceMetricCollector`` of all devices and all processes
-on them runs in the background for a while, once a second; CPU time and calls of NVML for each tick,
-without the first two, which ask what never changes. One Python after the other.
+Uses the driver that the loader finds. A ``ResourceMetricCollector`` of all devices and all processes
+on them runs in the background, once a second. Prints CPU time and NVML calls per tick, without the
+first two ticks, which read static metrics. The Pythons run one after another.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 
 from benchmarks.programs import arguments, output_of
 
-#: Run by each Python; prints devices, calls of NVML and CPU milliseconds of one tick.
+#: Run by each Python; prints the number of devices and metrics, and the cost of a tick.
 PROGRAM = """
 import json, sys, time
 sys.path.append(sys.argv[1])
@@ -41,12 +41,12 @@ FOLDER = str(pathlib.Path(__file__).resolve().parent)
 
 def main() -> None:
     """Measure and print."""
-    parser = arguments(__doc__, 'Python in whose environment another nvitop is')
-    parser.add_argument('--seconds', type=int, default=20, help='how long it runs (default: 20)')
+    parser = arguments(__doc__, 'Python of an environment with another nvitop')
+    parser.add_argument('--seconds', type=int, default=20, help='duration of a run (default: 20)')
     options = parser.parse_args()
     pythons = {'nvitop': sys.executable, **{peer: peer for peer in options.peers}}
     print(f'ResourceMetricCollector, one tick: means of {options.seconds} ticks')
-    print(f'{"":34} calls of NVML per GPU   CPU ms   metrics   nvitop ÷ it: calls    CPU')
+    print(f'{"":34} NVML calls per GPU   CPU ms   metrics   nvitop ÷ it: calls    CPU')
     ours = None
     for name, python in pythons.items():
         program = [python, '-c', PROGRAM, FOLDER, str(options.seconds)]

@@ -1,8 +1,8 @@
-"""How costs grow with GPUs and with processes: ``python -m benchmarks.growth`` in the repository.
+"""Growth of costs with GPUs and processes: ``python -m benchmarks.growth`` in the repository.
 
-On simulated machines with real processes that do nothing, each in a fresh Python. In CPU time; that
-of the simulated driver, which is Python too, is part of it, and of the floor: the same calls and
-the same reads of ``/proc`` with nothing done to the answers. ``--plot FILE.svg`` draws it.
+Measures CPU time on simulated machines with real idle processes, each in a fresh Python. The time of
+the simulated driver, which is Python too, is included, also in the floor: the same calls and the same
+reads of ``/proc`` without processing the results. ``--plot FILE.svg`` draws it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Callable, Iterator, NamedTuple, Sequence
 
 GPUS = (1, 2, 4, 8, 16)
 PROCESSES = (0, 50, 100, 200, 400)
-#: Besides: the smallest machine, the largest, and one that is cut into slices.
+#: In addition: the smallest machine, the largest, and one with MIG devices.
 SINGLE = (1, 3, 0), (16, 2000, 0), (16, 112, 7)
 
 
 class Size(NamedTuple):
-    """How large a machine is."""
+    """Size of a machine."""
 
     gpus: int
     processes: int
@@ -34,7 +34,7 @@ class Size(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words."""
+        """The size in words."""
         if self.slices:
             return f'{self.gpus * self.slices} MIG devices, {self.processes} processes'
         return f'{self.gpus} GPUs, {self.processes} processes'
@@ -43,20 +43,20 @@ class Size(NamedTuple):
 class Cost(NamedTuple):
     """CPU milliseconds."""
 
-    #: Of a tick of the monitor with 50 processes in view, and with all of them.
+    #: A tick of the monitor with 50 processes in view, and with all of them.
     tick: float
     whole_tick: float
-    #: Of ``take_snapshots()``.
+    #: ``take_snapshots()``.
     snapshots: float
-    #: Of the bare calls and reads of the first.
+    #: The bare calls and reads of the first.
     floor: float
-    #: Calls of NVML in a tick, for each GPU.
+    #: NVML calls per tick and GPU.
     calls: float
 
 
 @contextlib.contextmanager
 def idle_processes(count: int) -> Iterator[list[int]]:
-    """So many processes that do nothing, and end with this one however it ends."""
+    """Run ``count`` idle processes, which end with this one however it ends."""
     waiting, held = os.pipe()
     pids = []
     for _ in range(count):
@@ -76,7 +76,7 @@ def idle_processes(count: int) -> Iterator[list[int]]:
 
 
 def scenario(size: Size) -> str:
-    """The machine as a scenario file."""
+    """Return the machine as a scenario file."""
     lines = ['[[gpu]]', f'count = {size.gpus}', 'model = "A100"']
     for index in range(size.slices):
         lines += ['[[gpu.mig]]', 'profile = "1g.10gb"', f'gpu_instance = {7 + index}']
@@ -88,8 +88,8 @@ def scenario(size: Size) -> str:
 
 
 def measure(size: Size, ticks: int) -> Cost:
-    """All costs on one machine, in this process."""
-    # The processes are forked before nvitop is imported: so they are small.
+    """Return all costs on one machine, measured in this process."""
+    # The processes are forked before nvitop is imported, so that they are small.
     with idle_processes(size.processes) as pids:
         from benchmarks import floors
         from benchmarks.tick import Bench
@@ -123,7 +123,7 @@ def measure(size: Size, ticks: int) -> Cost:
 
 
 def measured(size: Size, ticks: int) -> Cost:
-    """The same in a fresh Python."""
+    """Return the costs on one machine, measured in a fresh Python."""
     command = [sys.executable, '-m', 'benchmarks.growth', '--ticks', str(ticks), '--size']
     done = subprocess.run(
         [*command, *map(str, size)], check=True, stdout=subprocess.PIPE, encoding='utf-8'
@@ -132,7 +132,7 @@ def measured(size: Size, ticks: int) -> Cost:
 
 
 def print_costs(costs: dict[Size, Cost]) -> None:
-    """A table of sizes."""
+    """Print a table of all sizes."""
     print(f'{"CPU ms":36} tick, 50 in view   tick, all   take_snapshots   floor   calls per GPU')
     for size, cost in costs.items():
         print(
@@ -143,7 +143,7 @@ def print_costs(costs: dict[Size, Cost]) -> None:
 
 # The plot
 
-#: What is drawn: field of the cost, its colour, what it is.
+#: Lines: field of the cost, color, text.
 LINES = (
     ('snapshots', '#8250df', 'take_snapshots()'),
     ('whole_tick', '#bf8700', 'tick, all processes measured'),
@@ -154,7 +154,7 @@ WIDTH, HEIGHT, MARGIN = 360, 220, 48
 
 
 def plot(panels: Sequence[tuple[str, Sequence[tuple[int, Cost]]]]) -> str:
-    """An SVG with a panel for each thing that grows."""
+    """Return an SVG with a panel for each dimension."""
     highest = max(max(cost[:4]) for _, points in panels for _, cost in points)
     top = 20 * math.ceil(highest / 20)
     parts = []
@@ -202,10 +202,12 @@ def _axes(x0: int, label: str, marks: Sequence[int], right: int, top: float) -> 
 
 
 def main() -> None:
-    """Measure and print, and draw where that is wanted."""
+    """Measure, print, and draw if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--ticks', type=int, default=20, help='how many of each (default: 20)')
-    parser.add_argument('--plot', type=pathlib.Path, help='an SVG file to draw')
+    parser.add_argument(
+        '--ticks', type=int, default=20, help='number of measurements of each (default: 20)'
+    )
+    parser.add_argument('--plot', type=pathlib.Path, help='SVG file to write')
     parser.add_argument('--size', type=int, nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.size:

@@ -1,8 +1,8 @@
-"""What ``take_snapshots()`` costs: ``python -m benchmarks.snapshots [PEER …]``.
+"""Cost of ``take_snapshots()``: ``python -m benchmarks.snapshots [PEER …]``.
 
-On the driver that the loader finds. A program that imports nvitop and calls it once, as a whole; CPU
-time of the first call, which loads the driver, and the mean of the following ones; then, in a run of its own,
-the calls of NVML of one and what was asked more than once. (A rate takes two readings of a counter.)
+Uses the driver that the loader finds. Prints the cost of a whole program that calls it once, the CPU
+time of the first call, which loads the driver, and the mean of the following ones. A separate run
+counts NVML calls, and those made more than once. (A rate needs two readings of a counter.)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 
 from benchmarks.programs import arguments, output_of, print_table, ratio, run_in_turn
 
-#: Run by each Python; prints CPU milliseconds of the first call and of the others, one by one.
+#: Run by each Python; prints the CPU milliseconds of each call.
 PROGRAM = """
 import json, sys, time
 from nvitop import take_snapshots
@@ -33,7 +33,7 @@ COUNTER = str(pathlib.Path(__file__).with_name('nvml_calls.py').resolve())
 
 def main() -> None:
     """Measure and print."""
-    parser = arguments(__doc__, 'Python in whose environment another nvitop is')
+    parser = arguments(__doc__, 'Python of an environment with another nvitop')
     parser.add_argument('--calls', type=int, default=21, help='calls in each run (default: 21)')
     options = parser.parse_args()
     pythons = {'nvitop': sys.executable, **{peer: peer for peer in options.peers}}
@@ -61,18 +61,18 @@ def main() -> None:
 
 
 def print_calls(name: str, command: list[str]) -> None:
-    """Run a program under :mod:`benchmarks.nvml_calls` and print what it found."""
+    """Run a program under :mod:`benchmarks.nvml_calls` and print its result."""
     counted = json.loads(output_of(command).rstrip().rpartition('\n')[2])
     each = counted['calls'] / counted['gpus'] if counted['gpus'] else 0.0
     print(
-        f'{name}: {counted["calls"]} calls of NVML for {counted["gpus"]} GPUs, {each:.1f} for each; '
-        f'{len(counted["again"])} questions asked more than once'
+        f'{name}: {counted["calls"]} NVML calls for {counted["gpus"]} GPUs, {each:.1f} for each; '
+        f'{len(counted["again"])} calls made more than once'
     )
     functions = collections.Counter(
         (question['function'], question['times']) for question in counted['again']
     )
     for (function, times), questions in functions.most_common():
-        print(f'    {function}: {times} times, {questions} questions')
+        print(f'    {function}: {times} times, {questions} different calls')
 
 
 if __name__ == '__main__':

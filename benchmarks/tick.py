@@ -1,8 +1,8 @@
-"""What a tick costs: ``python -m benchmarks.tick`` in the repository, on the driver that is found.
+"""Cost of a tick of the monitor: ``python -m benchmarks.tick`` in the repository.
 
-Prints calls of NVML per GPU, milliseconds of CPU, and how many times that of the floor it is: the
-same calls made by bare pynvml and the same reads of ``/proc``, with nothing done to the answers.
-``NVITOP_DEMO=1`` simulates a driver.
+Uses the driver that the loader finds; ``NVITOP_DEMO=1`` simulates one. Prints NVML calls per GPU, CPU
+milliseconds, and the ratio to the floor: the same calls made by bare pynvml and the same reads of
+``/proc``, without processing the results.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from nvitop.sampling import Demand, LiveSource
 
 
 class Bench:
-    """A source whose clock is turned by hand: ticks follow each other without a pause."""
+    """A source on a manual clock: ticks follow each other without a pause."""
 
     def __init__(self) -> None:
         self.now = 1000.0
         self.source = LiveSource(clock=lambda: self.now, wall_clock=time.time)
 
     def tick(self, demand: Demand) -> tuple[float, float, int]:
-        """CPU and wall seconds of a tick, and its calls of NVML."""
+        """Return CPU seconds, wall seconds and NVML calls of a tick."""
         self.now += 1.0
         cpu, wall = time.process_time(), time.perf_counter()
         calls = libnvml.call_count()
@@ -40,7 +40,12 @@ class Bench:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--ticks', type=int, default=120, help='how many ticks, one a second')
+    parser.add_argument(
+        '--ticks',
+        type=int,
+        default=120,
+        help='number of ticks, one per second (default: %(default)s)',
+    )
     ticks = parser.parse_args().ticks
 
     bench = Bench()
@@ -75,9 +80,9 @@ def main() -> None:
         )
 
     line('first sample', [first], 0.0)
-    line('second sample (other facts)', [second], 0.0)
+    line('second sample (static metrics)', [second], 0.0)
     devices = Demand(processes=False)
-    # Devices every second, processes every two, what changes seldom every five.
+    # Devices every second, processes every two seconds, slow metrics every five.
     line(
         'devices',
         [bench.tick(devices) for _ in range(ticks)],

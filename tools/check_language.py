@@ -30,8 +30,6 @@ PENDING = (
     'tests/api/',
     # tests: simulation
     # tests: documents
-    # benchmarks
-    'benchmarks/',
 )
 
 #: Pattern → what to write instead. A space matches any white space.
