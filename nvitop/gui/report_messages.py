@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Message]:
-    """Problems of a sample as messages; a driver that does not respond is not queried again."""
+    """Return problems of a sample as messages; a driver that does not respond is not queried again."""
     messages = []
     failed = [device for device in sample.devices if device.status != 'ok']
     gpus = {device.key.physical_index for device in failed if not device.key.is_mig}
@@ -42,7 +42,7 @@ def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Mess
 
 
 def _failed_queries(sample: Sample) -> list[str]:
-    """Queries that failed, by subject and reason, without those that a device does not support."""
+    """Return queries that failed, by subject and reason, without those that a device does not support."""
     failed = [p for p in sample.problems if p.kind in ('error', 'impossible') and p.device]
     failed = [p for p in failed if p.what != 'status']  # reported for the device
     names: dict[tuple[str, str], list[str]] = {}
@@ -52,7 +52,7 @@ def _failed_queries(sample: Sample) -> list[str]:
 
 
 def explain_no_device(sample: Sample, options: Options) -> str:
-    """Why a sample has no device, and what to do."""
+    """Explain why a sample has no device, and what to do."""
     reasons = [
         problem.reason
         for problem in sample.problems

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Screens as rows of spans of text. A span is ten times cheaper to draw than a grid of cells."""
+"""Screens as rows of spans of text, which are ten times cheaper to draw than a grid of cells."""
 
 from __future__ import annotations
 
