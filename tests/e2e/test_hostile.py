@@ -25,7 +25,7 @@ SCENARIO = """\
 model = "H100"
 
 [[process]]
-command = ["python3", "TEXT", "train.py"]
+command = ["python3", "train.py", "TEXT"]
 user = "alice"
 """
 
