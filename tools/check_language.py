@@ -27,7 +27,6 @@ PENDING = (
     # API
     # simulation
     # tests: API
-    'tests/api/',
     # tests: simulation
     # tests: documents
 )

@@ -8,7 +8,9 @@ from typing import Iterator
 import psutil
 import pytest
 
+from nvitop import simulation
 from tests.api.fake_nvml import FakeLibrary, installed
+from tests.api.machines import machine as make_machine
 from tests.api.processes import running
 from tests.patience import wait_until
 
@@ -18,6 +20,13 @@ def library() -> Iterator[FakeLibrary]:
     """An NVML library with a few functions, in place of the driver."""
     with installed(FakeLibrary()) as library:
         yield library
+
+
+@pytest.fixture
+def machine() -> Iterator[simulation.Machine]:
+    """The machine of tests/api/machines.py."""
+    with make_machine() as machine:
+        yield machine
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A CUDA driver and a CUDA runtime made of plain functions, for the tests of their bindings."""
+"""A CUDA driver and a CUDA runtime of plain functions, for the tests of their bindings."""
 
 from __future__ import annotations
 

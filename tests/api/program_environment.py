@@ -1,4 +1,4 @@
-"""Stands for the program of the helper process: tells which variables it was started with."""
+"""A helper program that prints its environment variables instead of devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stands for the program of the helper process while the CUDA driver hangs."""
+"""A helper program that hangs, like one whose CUDA driver hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices by CUDA index: construction, order, MIG, what is kept and what is read anew."""
+"""Devices by CUDA index: construction, order, MIG, what is remembered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nvitop.api.utils import NA
 from tests.api import fake_cuda
 from tests.api.machines import machine as make_machine
 
-#: By default CUDA puts the two H100 before the V100, which has the lowest bus id.
+#: By default CUDA orders the two H100 before the V100, which has the lowest bus ID.
 UNLIKE = """
 [[gpu]]
 model = "V100"
@@ -77,7 +77,7 @@ def nvml_indices(devices: list[CudaDevice]) -> list[Any]:
 
 
 @pytest.mark.usefixtures('unlike')
-def test_the_fastest_comes_first() -> None:
+def test_fastest_gpu_comes_first() -> None:
     device = CudaDevice(0)
     assert type(device) is CudaDevice
     assert (device.cuda_index, device.nvml_index, device.physical_index) == (0, 1, 1)
@@ -88,7 +88,7 @@ def test_the_fastest_comes_first() -> None:
 
 
 @pytest.mark.usefixtures('unlike')
-def test_the_order_is_by_bus_id_where_that_is_asked_for(environment: pytest.MonkeyPatch) -> None:
+def test_order_by_bus_id(environment: pytest.MonkeyPatch) -> None:
     environment.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
     assert nvml_indices(CudaDevice.all()) == [0, 1, 2]
     environment.setenv('CUDA_VISIBLE_DEVICES', '2,0')
@@ -96,7 +96,7 @@ def test_the_order_is_by_bus_id_where_that_is_asked_for(environment: pytest.Monk
 
 
 @pytest.mark.usefixtures('unlike')
-def test_a_device_is_the_same_however_it_is_named() -> None:
+def test_device_is_found_by_index_nvml_index_and_uuid() -> None:
     device = CudaDevice(2)
     for same in (
         Device.cuda(2),
@@ -129,16 +129,14 @@ def test_a_device_is_the_same_however_it_is_named() -> None:
     ],
 )
 @pytest.mark.usefixtures('unlike')
-def test_wrong_arguments_are_a_type_error(args: Any, kwargs: Any) -> None:
+def test_invalid_arguments_are_a_type_error(args: Any, kwargs: Any) -> None:
     with pytest.raises(TypeError):
         CudaDevice(*args, **kwargs)
 
 
 @pytest.mark.parametrize('index', [-1, 2, 99])
 @pytest.mark.usefixtures('unlike')
-def test_an_index_out_of_range_says_what_is_visible(
-    index: int, environment: pytest.MonkeyPatch
-) -> None:
+def test_invalid_index_reports_what_is_visible(index: int, environment: pytest.MonkeyPatch) -> None:
     environment.setenv('CUDA_VISIBLE_DEVICES', '0,1')
     expected = (
         rf"invalid device ordinal: {index}, CUDA sees 2 devices \(CUDA_VISIBLE_DEVICES='0,1'\)"
@@ -171,7 +169,7 @@ def test_gpu_that_is_not_visible_to_cuda_has_no_cuda_device(
 
 
 @pytest.mark.usefixtures('unlike')
-def test_the_cuda_index_of_a_cuda_device_stays_that_of_others_follows_the_environment(
+def test_cuda_index_of_a_cuda_device_is_remembered(
     environment: pytest.MonkeyPatch,
 ) -> None:
     device, physical = CudaDevice(nvml_index=2), Device(2)
@@ -219,7 +217,7 @@ def test_repr_and_snapshot_have_the_cuda_index() -> None:
 
 
 @pytest.mark.usefixtures('unlike')
-def test_a_pickle_is_the_same_device_whatever_is_visible_where_it_is_read(
+def test_pickle_is_independent_of_the_environment(
     environment: pytest.MonkeyPatch,
 ) -> None:
     device = CudaDevice(2)
@@ -233,7 +231,7 @@ def test_a_pickle_is_the_same_device_whatever_is_visible_where_it_is_read(
 
 
 @pytest.mark.usefixtures('split')
-def test_with_mig_the_first_mig_device_is_the_only_device() -> None:
+def test_first_mig_device_is_the_only_device() -> None:
     (device,) = CudaDevice.all()
     assert type(device) is CudaMigDevice
     assert isinstance(device, CudaDevice)
@@ -249,7 +247,7 @@ def test_with_mig_the_first_mig_device_is_the_only_device() -> None:
 
 
 @pytest.mark.usefixtures('split')
-def test_a_mig_device_is_found_by_pair_and_uuid(environment: pytest.MonkeyPatch) -> None:
+def test_mig_device_is_found_by_index_and_uuid(environment: pytest.MonkeyPatch) -> None:
     mig = MigDevice((1, 2))
     environment.setenv('CUDA_VISIBLE_DEVICES', mig.uuid())
     legacy = f'MIG-{Device(1).uuid()}/{mig.gpu_instance_id()}/{mig.compute_instance_id()}'
@@ -272,7 +270,7 @@ def test_a_mig_device_is_found_by_pair_and_uuid(environment: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures('split')
-def test_a_device_of_cuda_is_a_leaf(environment: pytest.MonkeyPatch) -> None:
+def test_cuda_device_is_a_leaf(environment: pytest.MonkeyPatch) -> None:
     for value, nvml_index in (('0', 0), ('1', (1, 0))):
         environment.setenv('CUDA_VISIBLE_DEVICES', value)
         device = CudaDevice(0)
@@ -296,7 +294,7 @@ def test_without_nvml_there_are_no_cuda_devices() -> None:
             CudaDevice(0)
 
 
-def test_a_gpu_that_is_lost_later_stays_the_device_it_was() -> None:
+def test_lost_gpu_keeps_its_cuda_index() -> None:
     with make_machine(UNLIKE) as machine:
         device = CudaDevice(0)
         machine.fail('nvmlDeviceGet*', 'GPU_IS_LOST', gpu=1)
@@ -306,10 +304,10 @@ def test_a_gpu_that_is_lost_later_stays_the_device_it_was() -> None:
 
 
 @pytest.mark.parametrize('scenario', [UNLIKE, ALIKE, SPLIT])
-def test_what_nvml_tells_is_what_the_cuda_driver_says(
+def test_visible_devices_are_those_of_the_cuda_driver(
     scenario: str, environment: pytest.MonkeyPatch
 ) -> None:
-    """The rules over NVML against the simulated CUDA driver, which has rules of its own."""
+    """Compare the rules on NVML with the simulated CUDA driver, which has its own rules."""
     with make_machine(scenario) as machine:
         visible_uuids = getattr(machine.cuda, 'visible_uuids')  # noqa: B009 - made at run time
         uuids = [device.uuid() for device in Device.all()]
@@ -326,21 +324,21 @@ def test_what_nvml_tells_is_what_the_cuda_driver_says(
             assert normalize_cuda_visible_devices(value) == ','.join(visible), (order, value)
 
 
-def test_libcuda_sees_the_same_devices_as_the_device_classes() -> None:
+def test_devices_are_in_the_order_of_libcuda() -> None:
     with make_machine(UNLIKE):
         libcuda.cuInit()
         seen = [libcuda.cuDeviceGetUuid(libcuda.cuDeviceGet(i)) for i in range(3)]
         assert [f'GPU-{uuid}' for uuid in seen] == [device.uuid() for device in CudaDevice.all()]
 
 
-def test_the_static_methods_are_the_functions() -> None:
+def test_static_methods_are_the_functions() -> None:
     assert Device.parse_cuda_visible_devices is parse_cuda_visible_devices
     assert Device.normalize_cuda_visible_devices is normalize_cuda_visible_devices
     for name in ('CudaDevice', 'CudaMigDevice', 'parse_cuda_visible_devices'):
         assert getattr(device_module, name).__module__ == 'nvitop.api.device'
 
 
-def test_the_runtime_version_is_na_without_a_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runtime_version_is_na_without_a_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libcudart._runtime, '_candidates', list)
     libcudart.use_library(None)
     assert Device.cuda_runtime_version() is Device.cudart_version() is NA

@@ -1,4 +1,4 @@
-"""Devices: how they are made, compared, shown, kept, and asked within one moment."""
+"""Devices: construction, identity, MIG, remembered values, snapshots, reasons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import copy
 import pickle
 import threading
-from typing import Any, Iterator
+from typing import Any
 from unittest.mock import ANY
 
 import pytest
@@ -21,22 +21,16 @@ from nvitop.api.device import (
     PhysicalDevice,
     is_mig_device_uuid,
 )
+from nvitop.api.device.driver import version_text
 from nvitop.api.utils import NA, Snapshot
 from tests.api.machines import SCENARIO, known
 from tests.api.machines import machine as make_machine
 from tests.patience import PATIENCE, wait_until
 
-
-@pytest.fixture
-def machine() -> Iterator[simulation.Machine]:
-    with make_machine() as machine:
-        yield machine
-
-
 # Construction
 
 
-def test_a_gpu_is_found_by_index_uuid_and_bus_id(machine: simulation.Machine) -> None:
+def test_gpu_is_found_by_index_uuid_and_bus_id(machine: simulation.Machine) -> None:
     device = Device(0)
     assert type(device) is PhysicalDevice
     assert (device.index, device.nvml_index, device.physical_index) == (0, 0, 0)
@@ -52,40 +46,34 @@ def test_a_gpu_is_found_by_index_uuid_and_bus_id(machine: simulation.Machine) ->
         assert same == device
         assert hash(same) == hash(device)
     assert Device(2) != device
+    assert device != 0
+    assert device != device.as_snapshot()
 
 
 @pytest.mark.parametrize(
-    ('args', 'kwargs'),
+    ('kind', 'args', 'kwargs'),
     [
-        ((), {}),
-        ((0,), {'uuid': 'GPU-0'}),
-        ((), {'uuid': 'GPU-0', 'bus_id': '0'}),
-        ((1.5,), {}),
-        ((True,), {}),
-        (('0',), {}),
-        (('',), {}),
-        (('no UUID at all',), {}),
-        (((0, 'x'),), {}),
-        (((0,),), {}),
-        (((0, 1, 2),), {}),
-        ((), {'uuid': 5}),
-        ((), {'bus_id': 5}),
+        (Device, (), {}),
+        (Device, (0,), {'uuid': 'GPU-0'}),
+        (Device, (), {'uuid': 'GPU-0', 'bus_id': '0'}),
+        (Device, (1.5,), {}),
+        (Device, (True,), {}),
+        (Device, ('0',), {}),
+        (Device, ('',), {}),
+        (Device, ((0, 'x'),), {}),
+        (Device, ((0,),), {}),
+        (Device, ((0, 1, 2),), {}),
+        (Device, (), {'uuid': 5}),
+        (Device, (), {'bus_id': 5}),
+        (PhysicalDevice, ((1, 0),), {}),
+        (MigDevice, (1,), {}),
     ],
 )
-def test_wrong_arguments_are_a_type_error(
-    args: Any, kwargs: Any, machine: simulation.Machine
+def test_invalid_arguments_are_a_type_error(
+    kind: type[Device], args: Any, kwargs: Any, machine: simulation.Machine
 ) -> None:
     with pytest.raises(TypeError):
-        Device(*args, **kwargs)
-
-
-def test_a_pair_is_no_physical_device_and_a_number_no_mig_device(
-    machine: simulation.Machine,
-) -> None:
-    with pytest.raises(TypeError, match='must be an int'):
-        PhysicalDevice((1, 0))
-    with pytest.raises(TypeError, match='pair'):
-        MigDevice(1)
+        kind(*args, **kwargs)
 
 
 @pytest.mark.parametrize(
@@ -97,11 +85,11 @@ def test_a_pair_is_no_physical_device_and_a_number_no_mig_device(
         {'index': (0, 0)},
         {'uuid': 'GPU-00000000-0000-0000-0000-000000000000'},
         {'uuid': 'MIG-00000000-0000-0000-0000-000000000000'},
-        {'uuid': 'no UUID at all'},
+        {'uuid': 'not a UUID'},
         {'bus_id': '00000000:FF:00.0'},
     ],
 )
-def test_a_device_that_does_not_exist_raises(arguments: Any, machine: simulation.Machine) -> None:
+def test_unknown_device_raises(arguments: Any, machine: simulation.Machine) -> None:
     with pytest.raises(libnvml.NVMLError):
         Device(**arguments)
 
@@ -110,35 +98,32 @@ def test_a_device_that_does_not_exist_raises(arguments: Any, machine: simulation
     ('code', 'name'), [('GPU_IS_LOST', 'ERROR: GPU is Lost'), ('UNKNOWN', 'ERROR: Unknown')]
 )
 @pytest.mark.parametrize(
-    ('function', 'how'),
+    ('function', 'argument'),
     [
         ('nvmlDeviceGetHandleByIndex*', 'index'),
         ('nvmlDeviceGetHandleByUUID', 'uuid'),
         ('nvmlDeviceGetHandleByPciBusId*', 'bus_id'),
     ],
 )
-def test_a_lost_gpu_is_a_device_without_values(
-    function: str, how: str, code: str, name: str, machine: simulation.Machine
+def test_lost_gpu_is_a_device_without_values(
+    function: str, argument: str, code: str, name: str, machine: simulation.Machine
 ) -> None:
-    well = Device(0)
-    known: dict[str, Any] = {'index': 0, 'uuid': well.uuid(), 'bus_id': well.bus_id()}
+    gpu = Device(0)
+    arguments: dict[str, Any] = {'index': 0, 'uuid': gpu.uuid(), 'bus_id': gpu.bus_id()}
     machine.fail(function, code)
     machine.reset_calls()
-    device = Device(**{how: known[how]})
+    device = Device(**{argument: arguments[argument]})
     assert type(device) is PhysicalDevice
     assert device.handle is None
-    assert device.index == (0 if how == 'index' else NA)
-    assert device.physical_index == device.index
+    assert device.index == device.physical_index == (0 if argument == 'index' else NA)
     assert device.name() == name
     calls = sum(machine.calls.values())
     snapshot = device.as_snapshot()
     assert snapshot.temperature is NA
     assert snapshot.memory_used is NA
-    assert snapshot.memory_usage == 'N/A / N/A'
-    assert snapshot.power_status == 'N/A / N/A'
+    assert snapshot.memory_usage == snapshot.power_status == 'N/A / N/A'
     assert device.processes() == {}
-    assert device.mig_devices() == []
-    assert device.nvlink_throughput() == []
+    assert device.mig_devices() == device.nvlink_throughput() == []
     assert device.board_id() is NA
     assert name in repr(device)
     assert sum(machine.calls.values()) == calls
@@ -147,24 +132,18 @@ def test_a_lost_gpu_is_a_device_without_values(
     )
 
 
-def test_other_errors_of_the_construction_are_raised(machine: simulation.Machine) -> None:
-    machine.fail('nvmlDeviceGetHandleByIndex*', 'NO_PERMISSION', gpu=0)
-    with pytest.raises(libnvml.NVMLError_NoPermission):
-        Device(0)
-    assert Device(2).index == 2
-
-
-def test_a_gpu_that_cannot_be_used_hides_no_other(machine: simulation.Machine) -> None:
+def test_gpu_without_permission_does_not_hide_others(machine: simulation.Machine) -> None:
     count = len(Device.all())
     migs = MigDevice.count()
     machine.fail('nvmlDeviceGetHandleByIndex_v2', 'NO_PERMISSION', gpu=0)
     assert [device.index for device in Device.all()] == [*range(1, count)]
     assert MigDevice.count() == len(MigDevice.all()) == migs > 0
-    with pytest.raises(libnvml.NVMLError_NoPermission):
-        Device.from_indices([0])
+    for find in (lambda: Device.from_indices([0]), lambda: Device(0)):
+        with pytest.raises(libnvml.NVMLError_NoPermission):
+            find()
 
 
-def test_devices_of_indices(machine: simulation.Machine) -> None:
+def test_devices_from_indices(machine: simulation.Machine) -> None:
     assert [device.index for device in Device.all()] == [0, 1, 2, 3]
     assert Device.from_indices(2) == [Device(2)]
     assert Device.from_indices([2, (1, 0), 0]) == [Device(2), Device((1, 0)), Device(0)]
@@ -180,30 +159,20 @@ def test_devices_of_indices(machine: simulation.Machine) -> None:
     ('number', 'text'),
     [(12040, '12.4'), (11081, '11.8.1'), (9000, '9.0'), (NA, NA), (0, NA)],
 )
-def test_cuda_versions_are_told_as_people_do(number: Any, text: str) -> None:
-    from nvitop.api.device.driver import version_text
-
+def test_cuda_version_number_is_shown_with_dots(number: Any, text: str) -> None:
     assert version_text(number) == text
 
 
-def test_without_a_driver_there_are_no_devices_and_one_raises(
-    machine: simulation.Machine,
-) -> None:
-    libnvml.use_library(machine.driver)
-    machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
-    assert Device.all() == []
-    assert MigDevice.all() == []
-    assert MigDevice.count() == 0
-    assert not Device.is_available()
-    for ask in (Device.count, Device.driver_version, lambda: Device(0)):
-        with pytest.raises(libnvml.NVMLError_DriverNotLoaded):
-            ask()
-
-
-def test_a_driver_that_goes_away_gives_na(machine: simulation.Machine) -> None:
+def test_without_a_driver_there_are_no_devices(machine: simulation.Machine) -> None:
     device = Device(0)
     libnvml.use_library(machine.driver)
     machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
+    assert Device.all() == MigDevice.all() == []
+    assert MigDevice.count() == 0
+    assert not Device.is_available()
+    for query in (Device.count, Device.driver_version, lambda: Device(0)):
+        with pytest.raises(libnvml.NVMLError_DriverNotLoaded):
+            query()
     assert device.temperature() is NA
     assert device.memory_temperature() is NA
     assert device.processes() == {}
@@ -221,22 +190,21 @@ def test_a_driver_that_goes_away_gives_na(machine: simulation.Machine) -> None:
         (None, False),
     ],
 )
-def test_uuids_of_mig_devices_are_told_from_others(uuid: str | None, expected: bool) -> None:
+def test_uuid_of_a_mig_device_is_recognized(uuid: str | None, expected: bool) -> None:
     assert is_mig_device_uuid(uuid) is expected
 
 
 # MIG devices
 
 
-def test_mig_devices_are_found_beyond_gaps(machine: simulation.Machine) -> None:
+def test_mig_devices_after_a_gap_are_found(machine: simulation.Machine) -> None:
     parent = PhysicalDevice(1)
     first, last = parent.mig_devices()
     assert [first.index, last.index] == [(1, 0), (1, 2)]
     assert (last.mig_index, last.physical_index, last.parent) == (2, 1, parent)
     assert parent.mig_device(2) == last
-    assert not parent.is_leaf_device()
+    assert (parent.is_leaf_device(), last.is_leaf_device()) == (False, True)
     assert parent.to_leaf_devices() == [first, last]
-    assert last.is_leaf_device()
     assert last.to_leaf_devices() == [last]
     assert last.mig_devices() == []
     assert (parent.max_mig_device_count(), last.max_mig_device_count()) == (7, 0)
@@ -246,7 +214,7 @@ def test_mig_devices_are_found_beyond_gaps(machine: simulation.Machine) -> None:
     assert (MigDevice.count(), MigDevice.is_available()) == (2, True)
 
 
-def test_a_mig_device_is_found_by_every_kind_of_uuid(machine: simulation.Machine) -> None:
+def test_mig_device_is_found_by_both_forms_of_uuids(machine: simulation.Machine) -> None:
     device = Device((1, 2))
     assert type(device) is MigDevice
     parent = device.parent.uuid()
@@ -254,44 +222,40 @@ def test_a_mig_device_is_found_by_every_kind_of_uuid(machine: simulation.Machine
         for same in (Device(uuid), Device(uuid=uuid), MigDevice(uuid=uuid)):
             assert type(same) is MigDevice
             assert same == device
-    for absent in (f'MIG-{parent}/8/0', f'MIG-{parent}/9/1'):
+    for unknown in (f'MIG-{parent}/8/0', f'MIG-{parent}/9/1'):
         with pytest.raises(libnvml.NVMLError_NotFound):
-            Device(absent)
+            Device(unknown)
 
 
-def test_a_mig_device_tells_what_is_its_own(machine: simulation.Machine) -> None:
+def test_values_of_a_mig_device(machine: simulation.Machine) -> None:
     device = PhysicalDevice(1).mig_device(2)
     assert device.mig_profile() == '1g.10gb'
     assert (device.gpu_instance_id(), device.compute_instance_id()) == (9, 0)
-    assert device.memory_used() > 5 * 2**30
-    assert device.memory_total() < 10 * 2**30
+    assert 5 * 2**30 < device.memory_used() < device.memory_total() < 10 * 2**30
     assert device.bus_id() == device.parent.bus_id()
     assert device.cuda_compute_capability() == (9, 0)
     assert device.mig_mode() is NA
     assert not device.is_mig_mode_enabled()
-    for unknown in ('gpu_utilization', 'temperature', 'power_usage', 'sm_clock', 'fan_speed'):
-        assert getattr(device, unknown)() is NA
-        assert device.unavailable_reason(unknown) is not None
     assert device.nvlink_link_count() == 0
+    for missing in ('gpu_utilization', 'temperature', 'power_usage', 'sm_clock', 'fan_speed'):
+        assert getattr(device, missing)() is NA
+        assert device.unavailable_reason(missing) is not None
     snapshot = dict(device.as_snapshot())
     assert (snapshot['mig_index'], snapshot['gpu_instance_id']) == (2, 9)
     assert snapshot['compute_instance_id'] == 0
 
 
-def test_a_gpu_that_is_not_split_has_no_mig_devices(machine: simulation.Machine) -> None:
+def test_gpu_outside_of_mig_mode_has_no_mig_devices(machine: simulation.Machine) -> None:
     for index in (0, 2):
         device = Device(index)
         assert device.mig_devices() == []
         assert device.is_leaf_device()
         assert device.to_leaf_devices() == [device]
-    assert (Device(0).mig_mode(), Device(1).mig_mode(), Device(2).mig_mode()) == (
-        'Disabled',
-        'Enabled',
-        NA,
-    )
+    modes = [Device(index).mig_mode() for index in range(3)]
+    assert modes == ['Disabled', 'Enabled', NA]
 
 
-def test_a_driver_without_mig_has_none_and_nobody_is_warned(
+def test_driver_without_mig_causes_no_warning(
     machine: simulation.Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
     machine.hide('nvmlDeviceGet*Mig*')
@@ -303,24 +267,22 @@ def test_a_driver_without_mig_has_none_and_nobody_is_warned(
     assert not caplog.records
 
 
-def test_mig_devices_of_a_lost_gpu_are_lost(machine: simulation.Machine) -> None:
-    machine.fail('nvmlDeviceGetHandleByIndex*', 'GPU_IS_LOST', gpu=1)
+@pytest.mark.parametrize(
+    'function', ['nvmlDeviceGetHandleByIndex*', 'nvmlDeviceGetMigDeviceHandleByIndex']
+)
+def test_mig_device_of_a_lost_gpu_is_lost(function: str, machine: simulation.Machine) -> None:
+    machine.fail(function, 'GPU_IS_LOST', gpu=1)
     device = Device((1, 0))
-    assert device.name() == 'ERROR: GPU is Lost'
-    assert device.index == (1, 0)
+    assert (device.name(), device.index) == ('ERROR: GPU is Lost', (1, 0))
     assert device.as_snapshot().memory_used is NA
-    machine.heal()
-    machine.fail('nvmlDeviceGetMigDeviceHandleByIndex', 'GPU_IS_LOST', gpu=1)
-    assert Device((1, 0)).name() == 'ERROR: GPU is Lost'
 
 
 # Identity
 
 
-def test_a_repr_shows_class_index_name_and_memory(machine: simulation.Machine) -> None:
-    assert (
-        repr(Device(0))
-        == "PhysicalDevice(index=0, name='NVIDIA H100 80GB HBM3', total_memory=80.00GiB)"
+def test_repr_shows_class_index_name_and_memory(machine: simulation.Machine) -> None:
+    assert repr(Device(0)) == (
+        "PhysicalDevice(index=0, name='NVIDIA H100 80GB HBM3', total_memory=80.00GiB)"
     )
     assert repr(Device((1, 2))) == (
         "MigDevice(index=(1, 2), name='NVIDIA H100 80GB HBM3 MIG 1g.10gb', total_memory=10035MiB)"
@@ -334,6 +296,8 @@ def test_devices_are_pickled_by_index(machine: simulation.Machine) -> None:
             assert copied == device
         assert device.uuid().encode() not in pickle.dumps(device)
         assert b'nvitop.api.device\n' in pickle.dumps(device, protocol=0)
+    for name in device_module.__all__:
+        assert getattr(device_module, name).__module__ == 'nvitop.api.device'
 
 
 def test_lost_gpu_keeps_its_hash(machine: simulation.Machine) -> None:
@@ -356,50 +320,30 @@ def test_device_hashed_without_a_uuid_equals_its_gpu_once_the_uuid_is_known(
     assert Device(0) in devices
 
 
-def test_classes_live_at_their_conventional_path() -> None:
-    for name in device_module.__all__:
-        assert getattr(device_module, name).__module__ == 'nvitop.api.device'
+# Other functions of NVML
 
 
-def test_unequal_to_what_is_no_device(machine: simulation.Machine) -> None:
-    assert Device(0) != 0
-    assert Device(0) != Device(0).as_snapshot()
-
-
-# Whatever else NVML can be asked
-
-
-def test_other_getters_of_nvml_have_their_snake_case_name(machine: simulation.Machine) -> None:
+def test_other_nvml_getters_have_snake_case_names(machine: simulation.Machine) -> None:
     device = Device(0)
     assert device.minor_number() == 0
     assert device.current_ecc_mode() == 1
     assert device.clock_info(1) == 1510
     assert device.pci_info_v3().bus == 0x1B
     assert device.nv_link_state(0) == device.nvlink_state(0)
-    assert 'minor_number' in vars(device)
     assert device.minor_number is device.minor_number
     assert device.minor_number.__name__ == 'minor_number'
-
-
-def test_what_such_a_getter_cannot_answer_is_na(machine: simulation.Machine) -> None:
-    device = Device(0)
     machine.fail('nvmlDeviceGetMinorNumber', 'NOT_SUPPORTED')
     assert device.minor_number() is NA
     machine.hide('nvmlDeviceGetBoardId')
     assert device.board_id() is NA
+    for name in ('no_such_thing', '_private', '__deepcopy__', 'Name', ''):
+        assert not hasattr(device, name)
 
 
-@pytest.mark.parametrize('name', ['no_such_thing', '_private', '__deepcopy__', 'Name', ''])
-def test_what_nvml_has_no_getter_for_is_no_attribute(
-    name: str, machine: simulation.Machine
-) -> None:
-    assert not hasattr(Device(0), name)
+# Oneshot
 
 
-# One moment
-
-
-def test_oneshot_asks_each_question_once(machine: simulation.Machine) -> None:
+def test_oneshot_makes_each_call_once(machine: simulation.Machine) -> None:
     device = Device(0)
     device.memory_used()
     machine.reset_calls()
@@ -417,7 +361,7 @@ def test_oneshot_asks_each_question_once(machine: simulation.Machine) -> None:
     assert machine.calls['nvmlDeviceGetMemoryInfo_v2'] == 3
 
 
-def test_oneshot_tells_arguments_apart(machine: simulation.Machine) -> None:
+def test_oneshot_distinguishes_arguments(machine: simulation.Machine) -> None:
     device = Device(0)
     with device.oneshot():
         assert device.sm_clock() != device.memory_clock()
@@ -448,20 +392,20 @@ def test_oneshot_is_nested_and_ends_with_the_outermost(machine: simulation.Machi
     assert machine.calls['nvmlDeviceGetPowerUsage'] == 4
 
 
-def test_oneshot_does_not_show_old_values_to_other_threads(machine: simulation.Machine) -> None:
+def test_oneshot_does_not_affect_other_threads(machine: simulation.Machine) -> None:
     device = Device(0)
-    seen = []
+    values = []
     with device.oneshot():
         device.power_usage()
         machine.reset_calls()
-        thread = threading.Thread(target=lambda: seen.append(device.power_usage()))
+        thread = threading.Thread(target=lambda: values.append(device.power_usage()))
         thread.start()
         thread.join(PATIENCE)
-    assert seen == [312500]
+    assert values == [312500]
     assert machine.calls['nvmlDeviceGetPowerUsage'] == 1
 
 
-def test_a_call_that_hangs_holds_up_no_other_getter(machine: simulation.Machine) -> None:
+def test_hanging_call_does_not_block_other_getters(machine: simulation.Machine) -> None:
     device, other = Device(0), Device(2)
     device.as_snapshot()
     machine.hang('nvmlDeviceGetPowerUsage', gpu=0)
@@ -480,143 +424,7 @@ def test_a_call_that_hangs_holds_up_no_other_getter(machine: simulation.Machine)
     assert not thread.is_alive()
 
 
-def test_static_facts_are_asked_once_for_ever(machine: simulation.Machine) -> None:
-    device = Device(0)
-    names = ('name', 'uuid', 'bus_id', 'serial', 'memory_total', 'max_clock_infos', 'fan_count')
-    first = [getattr(device, name)() for name in names]
-    machine.reset_calls()
-    assert [getattr(device, name)() for name in names] == first
-    assert not machine.calls
-
-
-def test_devices_of_one_gpu_share_what_never_changes(machine: simulation.Machine) -> None:
-    first = Device(0).as_snapshot()
-    machine.reset_calls()
-    second = Device(uuid=first.uuid)
-    assert (second.max_clock_infos(), second.bus_id()) == (first.max_clock_infos, first.bus_id)
-    assert machine.calls == {
-        'nvmlDeviceGetHandleByUUID': 1,
-        'nvmlDeviceGetUUID': 1,
-        'nvmlDeviceGetIndex': 1,
-    }
-    third = Device(2)
-    assert third.name() != first.name
-
-
-def test_another_library_is_asked_anew(machine: simulation.Machine) -> None:
-    name = Device(0).name()
-    with make_machine(SCENARIO.replace('"H100"', '"A100"')):
-        assert Device(0).name() != name
-    assert Device(0).name() == name
-
-
-def test_a_static_fact_that_fails_for_now_is_asked_again(machine: simulation.Machine) -> None:
-    device = Device(0)
-    machine.fail('nvmlDeviceGetSerial', 'TIMEOUT', times=1)
-    assert device.serial() is NA
-    assert device.serial() == '1652323000000'
-
-
-def test_a_static_fact_that_does_not_exist_is_not_asked_again(
-    machine: simulation.Machine,
-) -> None:
-    device = Device(2)
-    assert device.serial() is NA
-    machine.reset_calls()
-    assert device.serial() is NA
-    assert not machine.calls
-    assert isinstance(device.unavailable_reason('serial'), libnvml.NVMLError_NotSupported)
-
-
-# Snapshots
-
-
-def test_a_snapshot_asks_no_fact_twice_and_static_ones_never_again(
-    machine: simulation.Machine,
-) -> None:
-    device = Device(0)
-    first = device.as_snapshot()
-    machine.reset_calls()
-    second = device.as_snapshot()
-    calls = machine.calls
-    assert calls.pop('nvmlDeviceGetClockInfo') == 4
-    assert set(calls.values()) == {1}, calls
-    assert sum(calls.values()) + 4 <= 20
-    assert isinstance(second, Snapshot)
-    assert type(second).__name__ == 'PhysicalDeviceSnapshot'
-    assert second.real is device
-    assert list(second.keys()) == ['index', 'physical_index', *Device.SNAPSHOT_KEYS]
-    assert len(Device.SNAPSHOT_KEYS) == 41
-    assert len(MigDevice.SNAPSHOT_KEYS) == 43
-    assert first.name == second['name']
-
-
-def test_a_snapshot_fetches_what_it_does_not_hold(machine: simulation.Machine) -> None:
-    snapshot = Device(0).as_snapshot()
-    assert snapshot.memory_temperature == 55
-    assert snapshot.minor_number == 0
-
-
-# Reasons
-
-
-def test_reasons_are_told_without_asking_again_within_a_moment(
-    machine: simulation.Machine,
-) -> None:
-    device = Device(0)
-    machine.fail('nvmlDeviceGetTemperature*', 'TIMEOUT')
-    with device.oneshot():
-        assert device.temperature() is NA
-        assert device.memory_info().total == 80 * 2**30
-        machine.reset_calls()
-        assert type(device.unavailable_reason('temperature')).__name__ == 'NVMLError_Timeout'
-        assert device.unavailable_reason('memory_info') is None
-        assert device.unavailable_reason('power_usage') is None
-        assert set(machine.calls) == {'nvmlDeviceGetPowerUsage'}
-
-
-def test_a_reading_has_the_value_and_the_reason_of_one_call(machine: simulation.Machine) -> None:
-    device = Device(0)
-    assert device.reading('temperature') == (device.temperature(), None)
-    assert device.reading('physical_index') == (0, None)
-    machine.fail('nvmlDeviceGetTemperature*', 'TIMEOUT')
-    machine.reset_calls()
-    value, reason = device.reading('temperature')
-    assert value is NA
-    assert str(reason) == 'Timeout'
-    assert sum(machine.calls.values()) == 1
-
-
-def test_an_answer_that_cannot_be_true_is_a_reason(machine: simulation.Machine) -> None:
-    machine.set(gpu=0, memory_used='2 TiB', gpu_utilization=177)
-    device = Device(0)
-    with device.oneshot():
-        assert device.memory_used() is NA
-        for method in ('memory_used', 'memory_percent', 'gpu_utilization'):
-            reason = device.unavailable_reason(method)
-            assert isinstance(reason, ImpossibleAnswer)
-            assert 'cannot be true' in str(reason)
-        reason = device.unavailable_reason('memory_used')
-        assert str(reason) == '2.00TiB of 80.00GiB cannot be true'
-        for method in ('memory_total', 'memory_utilization'):
-            assert device.unavailable_reason(method) is None
-
-
-def test_the_reason_of_a_field_value_is_its_own(machine: simulation.Machine) -> None:
-    reason = Device(2).unavailable_reason('memory_temperature')
-    assert isinstance(reason, libnvml.NVMLError_NotSupported)
-    for name in ('gpm_sm_active', 'nvlink_total_tx_throughput'):
-        reason = Device(2).unavailable_reason(name)
-        assert isinstance(
-            reason, (libnvml.NVMLError_NotSupported, libnvml.NVMLError_FunctionNotFound)
-        )
-    device = Device(0)
-    assert device.unavailable_reason('memory_temperature') is None
-    machine.fail('nvmlDeviceGetFieldValues', 'GPU_IS_LOST')
-    assert isinstance(device.unavailable_reason('memory_temperature'), libnvml.NVMLError_GpuIsLost)
-
-
-def test_sixteen_threads_on_one_device(machine: simulation.Machine) -> None:
+def test_sixteen_threads_share_a_device(machine: simulation.Machine) -> None:
     device = Device(0)
     start = threading.Barrier(16)
     failures: list[BaseException] = []
@@ -643,3 +451,124 @@ def test_sixteen_threads_on_one_device(machine: simulation.Machine) -> None:
     for thread in threads:
         thread.join(PATIENCE)
     assert failures == []
+
+
+# Static values
+
+
+def test_static_values_are_queried_once_per_gpu(machine: simulation.Machine) -> None:
+    device = Device(0)
+    names = ('name', 'uuid', 'bus_id', 'serial', 'memory_total', 'max_clock_infos', 'fan_count')
+    first = [getattr(device, name)() for name in names]
+    machine.reset_calls()
+    assert [getattr(device, name)() for name in names] == first
+    assert not machine.calls
+    second = Device(uuid=device.uuid())
+    assert [getattr(second, name)() for name in names] == first
+    assert machine.calls == {
+        'nvmlDeviceGetHandleByUUID': 1,
+        'nvmlDeviceGetUUID': 1,
+        'nvmlDeviceGetIndex': 1,
+    }
+    assert Device(2).name() != device.name()
+    with make_machine(SCENARIO.replace('"H100"', '"A100"')):
+        assert Device(0).name() != first[0]
+    assert Device(0).name() == first[0]
+
+
+def test_static_value_is_queried_again_unless_unsupported(machine: simulation.Machine) -> None:
+    device, workstation = Device(0), Device(2)
+    machine.fail('nvmlDeviceGetSerial', 'TIMEOUT', times=1)
+    assert device.serial() is NA
+    assert device.serial() == '1652323000000'
+    machine.fail('nvmlDeviceGetMaxClockInfo', 'INVALID_ARGUMENT', times=1)
+    assert device.max_sm_clock() is NA
+    assert isinstance(device.max_sm_clock(), int)
+    assert workstation.serial() is NA
+    machine.reset_calls()
+    assert workstation.serial() is NA
+    assert not machine.calls
+    assert isinstance(workstation.unavailable_reason('serial'), libnvml.NVMLError_NotSupported)
+
+
+# Snapshots
+
+
+def test_snapshot_makes_few_calls_and_each_once(machine: simulation.Machine) -> None:
+    device = Device(0)
+    first = device.as_snapshot()
+    machine.reset_calls()
+    second = device.as_snapshot()
+    calls = machine.calls
+    assert calls.pop('nvmlDeviceGetClockInfo') == 4
+    assert set(calls.values()) == {1}, calls
+    assert sum(calls.values()) + 4 <= 20
+    assert isinstance(second, Snapshot)
+    assert type(second).__name__ == 'PhysicalDeviceSnapshot'
+    assert second.real is device
+    assert list(second.keys()) == ['index', 'physical_index', *Device.SNAPSHOT_KEYS]
+    assert (len(Device.SNAPSHOT_KEYS), len(MigDevice.SNAPSHOT_KEYS)) == (41, 43)
+    assert first.name == second['name']
+    assert second.memory_temperature == 55  # read on use
+    assert second.minor_number == 0
+
+
+# Reasons
+
+
+def test_reasons_need_no_further_calls_in_oneshot(machine: simulation.Machine) -> None:
+    device = Device(0)
+    machine.fail('nvmlDeviceGetTemperature*', 'TIMEOUT')
+    with device.oneshot():
+        assert device.temperature() is NA
+        assert device.memory_info().total == 80 * 2**30
+        machine.reset_calls()
+        assert type(device.unavailable_reason('temperature')).__name__ == 'NVMLError_Timeout'
+        assert device.unavailable_reason('memory_info') is None
+        assert device.unavailable_reason('power_usage') is None
+        assert set(machine.calls) == {'nvmlDeviceGetPowerUsage'}
+
+
+def test_reading_has_the_value_and_the_reason_of_one_call(machine: simulation.Machine) -> None:
+    device = Device(0)
+    assert device.reading('temperature') == (device.temperature(), None)
+    assert device.reading('physical_index') == (0, None)
+    assert device.reading('clock_info', 1) == (1510, None)
+    machine.fail('nvmlDeviceGetTemperature*', 'TIMEOUT')
+    machine.reset_calls()
+    value, reason = device.reading('temperature')
+    assert value is NA
+    assert str(reason) == 'Timeout'
+    assert sum(machine.calls.values()) == 1
+    machine.hide('nvmlDeviceGetTemperature*')
+    reason = device.unavailable_reason('temperature')
+    assert isinstance(reason, libnvml.NVMLError_FunctionNotFound)
+
+
+def test_implausible_value_is_a_reason(machine: simulation.Machine) -> None:
+    machine.set(gpu=0, memory_used='2 TiB', gpu_utilization=177)
+    device = Device(0)
+    with device.oneshot():
+        for method, text in [
+            ('memory_used', '2.00TiB of 80.00GiB cannot be true'),
+            ('memory_percent', '2.00TiB of 80.00GiB cannot be true'),
+            ('gpu_utilization', '177 cannot be true'),
+        ]:
+            value, reason = device.reading(method)
+            assert value is NA
+            assert isinstance(reason, ImpossibleAnswer)
+            assert str(reason) == text
+        for method in ('memory_total', 'memory_utilization'):
+            assert device.unavailable_reason(method) is None
+
+
+def test_reason_of_a_field_value(machine: simulation.Machine) -> None:
+    for name in ('memory_temperature', 'gpm_sm_active', 'nvlink_total_tx_throughput'):
+        reason = Device(2).unavailable_reason(name)
+        assert isinstance(
+            reason, (libnvml.NVMLError_NotSupported, libnvml.NVMLError_FunctionNotFound)
+        )
+    device = Device(0)
+    assert device.unavailable_reason('memory_temperature') is None
+    machine.fail('nvmlDeviceGetFieldValues', 'GPU_IS_LOST')
+    assert isinstance(device.unavailable_reason('memory_temperature'), libnvml.NVMLError_GpuIsLost)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 from unittest import mock
 
 import pytest
@@ -30,9 +30,8 @@ from nvitop.api.process import GpuProcess
 from nvitop.api.utils import NA, NaType, Snapshot
 from nvitop.sampling.types import DeviceInfo, DeviceSample
 from nvitop.simulation.abi import NVML_ERRORS
-from tests.api.machines import machine as make_machine
 
-#: Public methods that are no getters: they need arguments, or do something else.
+#: Public methods other than getters: they need arguments, or act.
 NOT_GETTERS = {
     'all',
     'begin_gpm',
@@ -95,14 +94,7 @@ def _do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Window, 'sleep', staticmethod(lambda seconds: None))
 
 
-@pytest.fixture
-def machine() -> Iterator[simulation.Machine]:
-    with make_machine() as machine:
-        yield machine
-
-
 def getters(kind: type[Device]) -> list[str]:
-    assert 'ecc' in dir(object.__new__(kind))  # now extended facts are there too
     return [
         name
         for name, value in inspect.getmembers(kind, callable)
@@ -162,7 +154,7 @@ def getters_by_function(kind: str, machine: simulation.Machine) -> dict[str, lis
     return found
 
 
-def test_the_check_of_types_notices_a_wrong_one() -> None:
+def test_wrong_types_are_found() -> None:
     assert is_documented(1, 'int | NaType')
     assert is_documented(NA, 'int | NaType')
     assert not is_documented(None, 'int | NaType')
@@ -174,13 +166,13 @@ def test_the_check_of_types_notices_a_wrong_one() -> None:
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_every_getter_gives_its_documented_type(kind: str, machine: simulation.Machine) -> None:
+def test_getters_return_their_documented_types(kind: str, machine: simulation.Machine) -> None:
     check_all(KINDS[kind]())
 
 
 @pytest.mark.parametrize('kind', KINDS)
 @pytest.mark.parametrize('code', [name for name in NVML_ERRORS if name != 'SUCCESS'])
-def test_no_getter_raises_whatever_error_the_driver_gives(
+def test_getters_do_not_raise_for_any_error(
     code: str, kind: str, machine: simulation.Machine
 ) -> None:
     device = KINDS[kind]()
@@ -193,9 +185,7 @@ def test_no_getter_raises_whatever_error_the_driver_gives(
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_no_getter_raises_when_any_one_function_fails(
-    kind: str, machine: simulation.Machine
-) -> None:
+def test_getters_do_not_raise_if_one_function_fails(kind: str, machine: simulation.Machine) -> None:
     for function, names in sorted(getters_by_function(kind, machine).items()):
         device = KINDS[kind]()
         board._boards.clear()
@@ -205,7 +195,7 @@ def test_no_getter_raises_when_any_one_function_fails(
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_no_getter_raises_where_functions_are_missing(
+def test_getters_do_not_raise_if_functions_are_missing(
     kind: str, machine: simulation.Machine
 ) -> None:
     device = KINDS[kind]()
@@ -218,7 +208,7 @@ def test_no_getter_raises_where_functions_are_missing(
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_no_getter_raises_with_intermittent_failures(
+def test_getters_do_not_raise_for_intermittent_failures(
     kind: str, machine: simulation.Machine
 ) -> None:
     device = KINDS[kind]()
@@ -272,7 +262,7 @@ def test_extended_metrics_are_methods_of_devices(
     assert (metric.tier, metric.field, metric.mig) == ('extended', metric.name, False)
 
 
-def test_mig_devices_have_the_metrics_that_are_said_to_be_their_own(
+def test_mig_devices_have_the_metrics_of_the_table(
     machine: simulation.Machine,
 ) -> None:
     device = Device((1, 2))
@@ -287,7 +277,7 @@ def test_mig_devices_have_the_metrics_that_are_said_to_be_their_own(
             assert value is NA, metric
 
 
-def test_every_getter_says_what_it_is(machine: simulation.Machine) -> None:
+def test_getters_have_docstrings(machine: simulation.Machine) -> None:
     for kind in (PhysicalDevice, MigDevice):
         for name in getters(kind):
             method = getattr(kind, name)
@@ -302,7 +292,7 @@ def aliases(kind: type[Device], name: str) -> list[str]:
     return [other for other in dir(kind) if getattr(kind, other, None) is method]
 
 
-def test_help_reads_well() -> None:
+def test_help_shows_signatures() -> None:
     import pydoc
 
     text = pydoc.plain(pydoc.render_doc(PhysicalDevice))
@@ -311,11 +301,3 @@ def test_help_reads_well() -> None:
         "'", ''
     )
     assert 'memory_used_human(self) -> str' in text.replace("'", '')
-
-
-def test_a_missing_getter_function_is_a_reason(machine: simulation.Machine) -> None:
-    machine.hide('nvmlDeviceGetTemperature*')
-    device = Device(0)
-    assert device.temperature() is NA
-    reason = device.unavailable_reason('temperature')
-    assert isinstance(reason, libnvml.NVMLError_FunctionNotFound)

@@ -1,4 +1,4 @@
-"""The processes on devices: who is listed, with what memory, type and load."""
+"""Processes on devices: which are listed, with their memory, type and utilization."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def machine() -> Iterator[simulation.Machine]:
         yield machine
 
 
-def loads(process: GpuProcess) -> tuple[Any, ...]:
+def utilization(process: GpuProcess) -> tuple[Any, ...]:
     return (
         process.gpu_sm_utilization(),
         process.gpu_memory_utilization(),
@@ -34,7 +34,7 @@ def loads(process: GpuProcess) -> tuple[Any, ...]:
     )
 
 
-def test_a_list_that_grows_while_it_is_asked_for_costs_no_third_call(
+def test_list_that_grows_during_the_query_needs_two_calls(
     machine: simulation.Machine,
 ) -> None:
     machine.grow(1)
@@ -44,7 +44,7 @@ def test_a_list_that_grows_while_it_is_asked_for_costs_no_third_call(
     assert max(n for name, n in machine.calls.items() if name.startswith(function)) == 2
 
 
-def test_all_kinds_of_processes_are_listed_by_pid(machine: simulation.Machine) -> None:
+def test_all_types_of_processes_are_listed_by_pid(machine: simulation.Machine) -> None:
     device = Device(0)
     processes = device.processes()
     assert {pid: process.type for pid, process in processes.items()} == {
@@ -56,40 +56,40 @@ def test_all_kinds_of_processes_are_listed_by_pid(machine: simulation.Machine) -
     assert (train.pid, train.device) == (FIRST, device)
     assert train.gpu_memory() == 30 * GiB
     assert (train.gpu_instance_id(), train.compute_instance_id()) == (NA, NA)
-    assert loads(train) == (40, 20, 0, 0)
+    assert utilization(train) == (40, 20, 0, 0)
     assert processes[FIRST + 2].gpu_sm_utilization() == 10
 
 
-def test_a_process_without_a_sample_is_idle(machine: simulation.Machine) -> None:
-    assert loads(Device(0).processes()[FIRST + 1]) == (0, 0, 0, 0)
+def test_process_without_a_sample_is_idle(machine: simulation.Machine) -> None:
+    assert utilization(Device(0).processes()[FIRST + 1]) == (0, 0, 0, 0)
 
 
-def test_a_gpu_without_processes_has_none_and_no_loads_are_asked(
+def test_gpu_without_processes_is_not_queried_for_utilization(
     machine: simulation.Machine,
 ) -> None:
     assert Device(2).processes() == {}
     assert machine.calls['nvmlDeviceGetProcessUtilization'] == 0
 
 
-def test_loads_are_unknown_on_mig_devices_and_gpus_in_mig_mode(
+def test_utilization_is_unknown_with_mig(
     machine: simulation.Machine,
 ) -> None:
     for device in (Device(1), Device((1, 2))):
         (process,) = device.processes().values()
-        assert loads(process) == (NA, NA, NA, NA)
+        assert utilization(process) == (NA, NA, NA, NA)
         assert process.gpu_memory() == 5 * GiB
         assert (process.gpu_instance_id(), process.compute_instance_id()) == (9, 0)
     assert Device((1, 0)).processes() == {}
 
 
-def test_a_mig_device_without_samples_is_not_called_idle(machine: simulation.Machine) -> None:
+def test_mig_device_without_samples_is_not_idle(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetProcessUtilization', 'NOT_FOUND')
     (process,) = Device((1, 2)).processes().values()
     assert process.gpu_sm_utilization() is NA
     assert Device(0).processes()[FIRST].gpu_sm_utilization() == 0
 
 
-def test_loads_are_unknown_where_memory_is(machine: simulation.Machine) -> None:
+def test_utilization_is_unknown_if_memory_is(machine: simulation.Machine) -> None:
     with make_machine(
         '[[gpu]]\n[[process]]\ngpus = [0]\ncommand = ["x"]\nmemory = "N/A"\n', clock=lambda: 0.0
     ):
@@ -98,7 +98,7 @@ def test_loads_are_unknown_where_memory_is(machine: simulation.Machine) -> None:
         assert process.gpu_sm_utilization() is NA
 
 
-def test_the_type_follows_what_a_process_does_now(machine: simulation.Machine) -> None:
+def test_type_is_the_current_one(machine: simulation.Machine) -> None:
     device = Device(0)
     assert device.processes()[FIRST + 1].type == 'C+G'
     machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'NOT_SUPPORTED')
@@ -108,7 +108,7 @@ def test_the_type_follows_what_a_process_does_now(machine: simulation.Machine) -
     assert device.processes()[FIRST + 1].type == 'C'
 
 
-def test_objects_of_processes_are_kept_and_renewed(machine: simulation.Machine) -> None:
+def test_process_objects_are_reused_and_updated(machine: simulation.Machine) -> None:
     device = Device(0)
     process = device.processes()[FIRST]
     machine.fail('nvmlDeviceGetProcessUtilization', 'NO_PERMISSION')
@@ -116,7 +116,7 @@ def test_objects_of_processes_are_kept_and_renewed(machine: simulation.Machine) 
     assert process.gpu_sm_utilization() is NA
 
 
-def test_the_class_of_processes_can_be_another_one(machine: simulation.Machine) -> None:
+def test_class_of_processes_can_be_changed(machine: simulation.Machine) -> None:
     class Mine(GpuProcess):
         pass
 
@@ -126,7 +126,7 @@ def test_the_class_of_processes_can_be_another_one(machine: simulation.Machine) 
     assert {type(process) for process in MyDevice(0).processes().values()} == {Mine}
 
 
-def test_a_driver_without_lists_of_mps_is_fine(
+def test_driver_without_mps_lists_causes_no_warning(
     machine: simulation.Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
     machine.hide('nvmlDeviceGetMPSComputeRunningProcesses*')
@@ -134,7 +134,7 @@ def test_a_driver_without_lists_of_mps_is_fine(
     assert not caplog.records
 
 
-def test_real_processes_and_ones_that_are_gone_stand_side_by_side() -> None:
+def test_running_and_exited_processes_are_listed() -> None:
     with make_machine(processes=[os.getpid()]):
         processes = Device(0).processes()
     assert processes[os.getpid()].is_running()
@@ -142,7 +142,7 @@ def test_real_processes_and_ones_that_are_gone_stand_side_by_side() -> None:
 
 
 class Info(NamedTuple):
-    """A line of a process list, as libnvml gives it."""
+    """A line of a process list of libnvml."""
 
     pid: int
     usedGpuMemory: int | None
@@ -150,7 +150,7 @@ class Info(NamedTuple):
     computeInstanceId: int = 0xFFFFFFFF
 
 
-#: A sample of a process, as the driver gives it: PID, time and four loads.
+#: A sample of the driver: PID, time and four percentages.
 Sample: Any = libnvml.c_nvmlProcessUtilizationSample_t
 
 
@@ -189,9 +189,7 @@ def answers(device: Device, monkeypatch: pytest.MonkeyPatch) -> Answers:
     return Answers(monkeypatch)
 
 
-def test_the_memory_of_several_instances_is_added_and_of_several_lists_is_not(
-    device: Device, answers: Answers
-) -> None:
+def test_memory_is_summed_over_instances_not_over_lists(device: Device, answers: Answers) -> None:
     answers.compute = [Info(7, 10, 1, 0), Info(7, 5, 2, 0), Info(8, None), Info(9, 3)]
     answers.graphics = [Info(7, 12, 1, 0), Info(9, 3), Info(10, None)]
     memory = {pid: process.gpu_memory() for pid, process in device.processes().items()}
@@ -199,12 +197,12 @@ def test_the_memory_of_several_instances_is_added_and_of_several_lists_is_not(
 
 
 @pytest.mark.parametrize('pid', [0, 2**22 + 1, 2**31, 2**32 - 1])
-def test_pids_that_cannot_exist_never_raise(pid: int, device: Device, answers: Answers) -> None:
+def test_impossible_pids_do_not_raise(pid: int, device: Device, answers: Answers) -> None:
     answers.compute = [Info(pid, 1), Info(7, 1)]
     assert 7 in device.processes()
 
 
-def test_processes_are_found_without_asking_the_driver_again(
+def test_processes_of_a_usage_need_no_driver_call(
     machine: simulation.Machine, device: Device
 ) -> None:
     usages = device.process_usage()
@@ -217,7 +215,7 @@ def test_processes_are_found_without_asking_the_driver_again(
         assert process.gpu_memory() == usages[pid].gpu_memory
 
 
-def test_loads_are_means_of_the_samples_since_the_last_call(
+def test_utilization_is_the_mean_of_samples_since_the_last_call(
     device: Device, answers: Answers
 ) -> None:
     # Microseconds; now is 100 s.
@@ -227,18 +225,18 @@ def test_loads_are_means_of_the_samples_since_the_last_call(
         Sample(7, 98_000_000, 100),
         Sample(6, 99_500_000, 50),
     ]
-    assert loads(device.processes()[7]) == (60, 6, 1, 2)
+    assert utilization(device.processes()[7]) == (60, 6, 1, 2)
     assert answers.since == [99_000_000]
 
 
-def test_a_call_soon_after_another_still_sees_a_second(device: Device, answers: Answers) -> None:
+def test_call_soon_after_another_covers_a_second(device: Device, answers: Answers) -> None:
     answers.samples = [Sample(7, 99_900_000, 50)]
     device.processes()
     device.processes()
     assert answers.since == [99_000_000, 99_000_000]
 
 
-def test_a_call_long_after_another_loses_no_sample(
+def test_call_long_after_another_loses_no_sample(
     device: Device, answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers.samples = [Sample(7, 99_900_000, 50)]
@@ -249,13 +247,12 @@ def test_a_call_long_after_another_loses_no_sample(
     assert answers.since[-1] == 99_900_000
 
 
-def test_samples_that_cannot_be_true_are_left_out(device: Device, answers: Answers) -> None:
+def test_implausible_samples_are_dropped(device: Device, answers: Answers) -> None:
     answers.samples = [Sample(7, 99_500_000, 2**32 - 1), Sample(7, 99_600_000, 40)]
     assert device.processes()[7].gpu_sm_utilization() == 40
 
 
-def test_processes_of_a_lost_gpu_are_none(machine: simulation.Machine) -> None:
+def test_lost_gpu_has_no_processes(machine: simulation.Machine) -> None:
     device = Device(0)
     machine.fail('nvmlDevice*', 'GPU_IS_LOST')
     assert device.processes() == {}
-    assert isinstance(device.unavailable_reason('temperature'), libnvml.NVMLError_GpuIsLost)

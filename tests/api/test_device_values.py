@@ -1,4 +1,4 @@
-"""What devices tell: each subject's values, units, texts, and what cannot be true."""
+"""Values of devices by subject: units, texts, rates, implausible values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.api.machines import machine as make_machine
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[simulation.Machine]:
-    """A machine whose clock moves only when somebody waits."""
+    """The machine, with a clock that advances only while the program waits."""
     with clocked(monkeypatch) as machine:
         yield machine
 
@@ -98,7 +98,7 @@ def test_unified_memory_is_the_memory_of_the_host(machine: simulation.Machine) -
     assert not Device(0).is_unified_memory()
 
 
-def test_memory_that_cannot_be_asked_for_now_is_not_taken_for_unified(
+def test_memory_that_cannot_be_read_is_not_unified(
     machine: simulation.Machine,
 ) -> None:
     device = Device(0)
@@ -113,7 +113,7 @@ def test_memory_that_cannot_be_asked_for_now_is_not_taken_for_unified(
     assert not migrated.is_unified_memory()
 
 
-def test_memory_that_cannot_be_true_is_na(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_implausible_memory_is_na(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     info = types.SimpleNamespace(total=10, free=2**64 - 1, used=11, reserved=1)
     answer(monkeypatch, nvmlDeviceGetMemoryInfo=info)
     assert device.memory_info() == MemoryInfo(10, NA, NA, 1)
@@ -129,7 +129,7 @@ def test_utilization(device: Device) -> None:
     assert device.ofa_utilization() == known(9, 'nvmlDeviceGetOfaUtilization')
 
 
-def test_a_getter_asks_only_for_what_it_gives(machine: simulation.Machine, device: Device) -> None:
+def test_getter_makes_only_its_own_call(machine: simulation.Machine, device: Device) -> None:
     for name, function in (
         ('gpu_utilization', 'nvmlDeviceGetUtilizationRates'),
         ('sm_clock', 'nvmlDeviceGetClockInfo'),
@@ -151,7 +151,7 @@ def test_clocks(device: Device) -> None:
     assert (device.max_sm_clock(), device.max_memory_clock()) == (1980, 2619)
 
 
-def test_reasons_for_clocks_are_flags_with_names(machine: simulation.Machine) -> None:
+def test_clock_event_reasons_are_flags_with_names(machine: simulation.Machine) -> None:
     device = Device(0)
     reasons = device.clock_event_reasons()
     assert reasons == ClockEventReasons.SW_POWER_CAP | ClockEventReasons.HW_THERMAL_SLOWDOWN
@@ -165,7 +165,7 @@ def test_reasons_for_clocks_are_flags_with_names(machine: simulation.Machine) ->
     assert device.clock_event_reasons() is NA
 
 
-def test_heat_and_power(device: Device) -> None:
+def test_temperatures_and_power(machine: simulation.Machine, device: Device) -> None:
     assert (device.temperature(), device.memory_temperature()) == (44, 55)
     assert device.temperature_slowdown_threshold() == 89
     assert device.temperature_shutdown_threshold() == 92
@@ -181,20 +181,19 @@ def test_heat_and_power(device: Device) -> None:
     assert device.total_energy() >= 1000.0
     assert Device(2).fan_speed() >= 0
     assert Device((1, 0)).power_status() == 'N/A / N/A'
-
-
-def test_the_power_status_tells_what_is_known(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetPowerManagementLimit', 'NOT_SUPPORTED')
-    assert Device(0).power_status() == '312W / N/A'
+    assert device.power_status() == '312W / N/A'
 
 
-def test_modes(device: Device) -> None:
+def test_modes_and_pcie_link(device: Device) -> None:
     assert (device.display_active(), device.display_mode()) == ('Disabled', 'Disabled')
     assert device.persistence_mode() == 'Enabled'
     assert device.current_driver_model() is NA
     assert device.performance_state() == 'P0'
     assert device.compute_mode() == 'Default'
     assert (Device(2).performance_state(), Device(2).persistence_mode()) == ('P8', 'Disabled')
+    assert (device.pcie_link_generation(), device.max_pcie_link_generation()) == (5, 5)
+    assert (device.pcie_link_width(), device.max_pcie_link_width()) == (8, 16)
 
 
 @pytest.mark.parametrize(('word', 'text'), [('wddm', 'WDDM'), ('wdm', 'WDM'), ('mcdm', 'MCDM')])
@@ -235,26 +234,22 @@ def test_retired_pages_are_counted() -> None:
         ('pcie_generation = 4\nperformance_state = 2', True),
     ],
 )
-def test_a_pcie_link_is_down_trained_when_it_could_do_better(gpu: str, expected: bool) -> None:
+def test_pcie_link_is_down_trained_if_it_supports_more(gpu: str, expected: bool) -> None:
     with make_machine(f'[[gpu]]\n{gpu}'):
         assert Device(0).is_pcie_link_down_trained() is expected
 
 
-def test_what_cannot_be_compared_is_not_called_down_trained(machine: simulation.Machine) -> None:
+def test_unknown_pcie_link_is_not_down_trained(machine: simulation.Machine) -> None:
+    device = Device(0)
     machine.fail('nvmlDeviceGetMaxPcieLinkWidth', 'UNKNOWN')
     machine.fail('nvmlDeviceGetCurrPcieLinkGeneration', 'UNKNOWN', after=1)
-    assert Device(0).is_pcie_link_down_trained() is False
-    assert Device(0).is_pcie_link_down_trained() is NA
-
-
-def test_pcie_link(device: Device) -> None:
-    assert (device.pcie_link_generation(), device.max_pcie_link_generation()) == (5, 5)
-    assert (device.pcie_link_width(), device.max_pcie_link_width()) == (8, 16)
+    assert device.is_pcie_link_down_trained() is False
+    assert device.is_pcie_link_down_trained() is NA
 
 
 # Throughputs
 
-#: What the scenario moves over PCIe of GPU 0, and over each NVLink, in KiB/s.
+#: Traffic of GPU 0 over PCIe, and over each NVLink, in KiB/s.
 PCIE = ThroughputInfo(200 * KiB, 300 * KiB)
 NVLINK = ThroughputInfo(10 * KiB, 20 * KiB)
 
@@ -263,7 +258,7 @@ def is_near(info: ThroughputInfo, expected: ThroughputInfo) -> bool:
     return info == pytest.approx(expected, rel=0.02)
 
 
-def test_pcie_traffic_comes_from_counters_and_waits_once(
+def test_pcie_throughput_comes_from_counters_and_waits_once(
     machine: simulation.Machine, device: Device
 ) -> None:
     before = machine.world.seconds()
@@ -293,7 +288,7 @@ def test_devices_of_one_gpu_share_the_counters(machine: simulation.Machine, devi
     assert machine.world.seconds() == before
 
 
-def test_without_counters_the_driver_measures_each_direction() -> None:
+def test_driver_without_counters_measures_each_direction() -> None:
     text = SCENARIO.replace('pcie_width = 8', 'pcie_counters = false')
     with make_machine(text) as machine:
         device = Device(0)
@@ -308,9 +303,7 @@ def test_without_counters_the_driver_measures_each_direction() -> None:
         assert machine.calls['nvmlDeviceGetPcieThroughput'] == 5
 
 
-def test_counters_that_fail_for_now_are_tried_again(
-    machine: simulation.Machine, device: Device
-) -> None:
+def test_failed_counters_are_queried_again(machine: simulation.Machine, device: Device) -> None:
     machine.fail('nvmlDeviceGetFieldValues', 'TIMEOUT', times=1)
     assert is_near(device.pcie_throughput(), PCIE)
     assert machine.calls['nvmlDeviceGetPcieThroughput'] == 1
@@ -319,16 +312,7 @@ def test_counters_that_fail_for_now_are_tried_again(
     assert machine.calls['nvmlDeviceGetPcieThroughput'] == 1
 
 
-def test_a_fact_that_a_gpu_refuses_for_now_is_asked_again(
-    machine: simulation.Machine, device: Device
-) -> None:
-    machine.fail('nvmlDeviceGetMaxClockInfo', 'INVALID_ARGUMENT')
-    assert device.max_sm_clock() is NA
-    machine.heal()
-    assert isinstance(device.max_sm_clock(), int)
-
-
-def test_counters_that_were_set_back_give_no_rate(
+def test_reset_counters_have_no_rate(
     machine: simulation.Machine, device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device.pcie_throughput()
@@ -338,7 +322,7 @@ def test_counters_that_were_set_back_give_no_rate(
     assert device.pcie_throughput() == ThroughputInfo(NA, NA)
 
 
-def test_nvlink_traffic_of_each_link_and_of_all(
+def test_nvlink_throughput_per_link_mean_and_total(
     machine: simulation.Machine, device: Device
 ) -> None:
     assert device.nvlink_link_count() == 18
@@ -360,7 +344,7 @@ def test_nvlink_traffic_of_each_link_and_of_all(
     assert device.nvlink_total_tx_throughput_human() == '180.0MiB/s'
 
 
-def test_nvlink_traffic_is_measured_over_the_interval_given(
+def test_nvlink_throughput_is_measured_over_the_interval(
     machine: simulation.Machine, device: Device
 ) -> None:
     before = machine.world.seconds()
@@ -374,14 +358,12 @@ def test_nvlink_traffic_is_measured_over_the_interval_given(
 
 @pytest.mark.parametrize('name', ['nvlink_throughput', 'nvlink_mean_tx_throughput', 'gpm_metrics'])
 @pytest.mark.parametrize('index', [0, 2])
-def test_a_negative_interval_is_an_error(
-    name: str, index: int, machine: simulation.Machine
-) -> None:
+def test_negative_interval_is_an_error(name: str, index: int, machine: simulation.Machine) -> None:
     with pytest.raises(ValueError, match='negative'):
         getattr(Device(index), name)(interval=-1)
 
 
-def test_a_gpu_without_nvlink_has_no_traffic(machine: simulation.Machine) -> None:
+def test_gpu_without_nvlink_has_no_throughput(machine: simulation.Machine) -> None:
     device = Device(2)
     assert device.nvlink_throughput() == []
     assert device.nvlink_tx_throughput_human() == []
@@ -390,7 +372,7 @@ def test_a_gpu_without_nvlink_has_no_traffic(machine: simulation.Machine) -> Non
     assert device.nvlink_mean_rx_throughput_human() is NA
 
 
-def test_links_that_are_down_are_left_out_of_sum_and_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inactive_links_are_left_out_of_mean_and_total(monkeypatch: pytest.MonkeyPatch) -> None:
     with clocked(monkeypatch, SCENARIO.replace('pcie_width = 8', 'nvlink_down = 6')):
         device = Device(0)
         links = device.nvlink_throughput()
@@ -406,7 +388,7 @@ def test_links_that_are_down_are_left_out_of_sum_and_mean(monkeypatch: pytest.Mo
     ('kib_per_s', 'text'),
     [(0, '0KiB/s'), (1, '1KiB/s'), (1536, '1.50MiB/s'), (64 * 1024**2, '64.00GiB/s'), (NA, NA)],
 )
-def test_throughputs_have_units(kib_per_s: Any, text: str) -> None:
+def test_throughput_is_shown_with_its_unit(kib_per_s: Any, text: str) -> None:
     assert throughput2human(kib_per_s) == text
 
 
@@ -418,15 +400,14 @@ def test_throughputs_have_units(kib_per_s: Any, text: str) -> None:
         pytest.param('begin_gpm', 'gpm_metrics', 0.1, marks=needs_gpm),
     ],
 )
-def test_what_was_begun_needs_no_wait(
+def test_measurement_that_has_begun_does_not_wait(
     machine: simulation.Machine, device: Device, begin: str, getter: str, shortest: float
 ) -> None:
     getattr(device, begin)()
     machine.advance(1.0)
     before = machine.world.seconds()
-    known_at_once = getattr(device, getter)()
+    assert getattr(device, getter)()
     assert machine.world.seconds() == before
-    assert known_at_once
     getattr(device, begin)()
     machine.advance(shortest / 4)
     before = machine.world.seconds()
@@ -434,7 +415,7 @@ def test_what_was_begun_needs_no_wait(
     assert machine.world.seconds() - before == pytest.approx(shortest * 3 / 4)
 
 
-def test_beginning_where_there_is_nothing_to_measure_does_no_harm() -> None:
+def test_begin_is_harmless_without_counters() -> None:
     with make_machine('[[gpu]]\nmodel = "RTX 4090"\npcie_counters = false'):
         device = Device(0)
         device.begin_pcie_throughput()
@@ -443,7 +424,7 @@ def test_beginning_where_there_is_nothing_to_measure_does_no_harm() -> None:
         assert device.nvlink_throughput() == []
 
 
-# Performance counters of the hardware
+# Hardware performance counters
 
 
 @needs_gpm
@@ -462,7 +443,7 @@ def test_gpm_measures_between_two_samples(machine: simulation.Machine, device: D
 
 
 @needs_gpm
-def test_gpm_of_a_mig_device_is_its_own(machine: simulation.Machine) -> None:
+def test_mig_device_has_gpm_counters_of_its_own(machine: simulation.Machine) -> None:
     busy, idle = Device((1, 2)).gpm_metrics(), Device((1, 0)).gpm_metrics()
     assert busy.sm_active > 80
     assert idle.sm_active == 0
@@ -504,7 +485,7 @@ def test_gpm_percentages_are_at_most_100_unlike_traffic(
 
 
 @needs_gpm
-def test_gpm_samples_are_given_back(machine: simulation.Machine) -> None:
+def test_gpm_samples_are_freed(machine: simulation.Machine) -> None:
     device, other = Device(0), Device(0)
     for _ in range(5):
         device.gpm_metrics(interval=0.1)
@@ -522,7 +503,7 @@ def test_gpm_samples_are_given_back(machine: simulation.Machine) -> None:
 
 
 @needs_gpm
-def test_the_garbage_collector_never_calls_the_driver(machine: simulation.Machine) -> None:
+def test_garbage_collector_does_not_call_the_driver(machine: simulation.Machine) -> None:
     device = Device(0)
     device.gpm_metrics()
     machine.reset_calls()
@@ -543,7 +524,7 @@ def test_gpm_samples_are_not_given_to_another_driver(machine: simulation.Machine
 # Windows
 
 
-def test_a_window_waits_for_the_first_value_only() -> None:
+def test_window_waits_for_the_first_value_only() -> None:
     now = 0.0
     slept: list[float] = []
     read = iter(range(100)).__next__
@@ -565,7 +546,7 @@ def test_a_window_waits_for_the_first_value_only() -> None:
     assert window.measure(read) == '4-5'
 
 
-def test_a_window_that_cannot_be_read_does_not_wait_and_begins_anew() -> None:
+def test_window_starts_over_after_a_failed_reading() -> None:
     slept: list[float] = []
     read = iter([None, None, 1, None, 2, 3]).__next__
 
@@ -581,7 +562,7 @@ def test_a_window_that_cannot_be_read_does_not_wait_and_begins_anew() -> None:
     assert window.measure(read) == '2-3'
 
 
-def test_a_rate_is_right_if_this_program_was_stopped_while_reading() -> None:
+def test_rate_is_right_if_this_program_was_stopped_while_reading() -> None:
     now = 0.0
     stops = [0.0, 60.0, 0.0]
 

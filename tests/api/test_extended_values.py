@@ -1,8 +1,8 @@
-"""What devices tell when it is asked for by name: values, words, and that it costs nobody else."""
+"""Values that few programs query."""
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import Any
 
 import pytest
 
@@ -18,17 +18,11 @@ from tests.api.machines import machine as make_machine
 
 
 @pytest.fixture
-def machine() -> Iterator[simulation.Machine]:
-    with make_machine() as machine:
-        yield machine
-
-
-@pytest.fixture
 def device(machine: simulation.Machine) -> Device:
     return Device(0)
 
 
-def test_board(device: Device) -> None:
+def test_pci_and_inforom(device: Device) -> None:
     assert device.pci_device_id() == '0x233010DE'
     assert device.pci_subsystem_id() == '0x16C110DE'
     assert (device.pci_base_class(), device.pci_subclass()) == ('0x3', '0x2')
@@ -43,7 +37,7 @@ def test_board(device: Device) -> None:
     assert Device(2).host_max_pcie_link_generation() is NA
 
 
-def test_an_inforom_is_checked(machine: simulation.Machine, device: Device) -> None:
+def test_inforom_checksum(machine: simulation.Machine, device: Device) -> None:
     assert device.inforom_checksum_validation() == 'valid'
     machine.fail('nvmlDeviceValidateInforom', 'CORRUPTED_INFOROM')
     assert device.inforom_checksum_validation() == 'invalid'
@@ -69,12 +63,12 @@ def test_modes(device: Device) -> None:
 
 
 @pytest.mark.parametrize(('word', 'text'), [('wddm', 'WDDM'), ('wdm', 'WDM'), ('mcdm', 'MCDM')])
-def test_the_driver_model_after_a_restart(word: str, text: str) -> None:
+def test_pending_driver_model(word: str, text: str) -> None:
     with make_machine(f'[[gpu]]\ndriver_model = "{word}"'):
         assert Device(0).driver_model_pending() == text
 
 
-def test_what_virtual_machines_can_share(device: Device) -> None:
+def test_vgpu_capabilities(device: Device) -> None:
     supported = known('Supported', 'nvmlGetVgpuDriverCapabilities')
     assert device.heterogeneous_multi_vgpu() == supported
     supported = known('Supported', 'nvmlDeviceGetVgpuCapabilities')
@@ -85,9 +79,7 @@ def test_what_virtual_machines_can_share(device: Device) -> None:
     assert Device(2).fractional_multi_vgpu() is NA
 
 
-def test_why_virtual_machines_can_share_nothing(
-    machine: simulation.Machine, device: Device
-) -> None:
+def test_reason_for_a_missing_vgpu_capability(machine: simulation.Machine, device: Device) -> None:
     function = 'nvmlGetVgpuDriverCapabilities'
     machine.fail(function, 'NO_PERMISSION')
     reason = device.unavailable_reason('heterogeneous_multi_vgpu')
@@ -98,9 +90,7 @@ def test_why_virtual_machines_can_share_nothing(
     )
 
 
-def test_a_counter_of_all_ones_is_no_number_of_errors(
-    machine: simulation.Machine, device: Device
-) -> None:
+def test_unknown_error_count_is_na(machine: simulation.Machine, device: Device) -> None:
     def nvmlDeviceGetMemoryErrorCounter(*arguments: Any) -> int:
         arguments[-1]._obj.value = ULONGLONG_MAX
         return 0
@@ -143,7 +133,7 @@ def test_clocks(device: Device) -> None:
         assert getattr(device, f'{reason}_time')() == 5000
 
 
-def test_heat_and_power(machine: simulation.Machine, device: Device) -> None:
+def test_temperature_margin_and_module_power(machine: simulation.Machine, device: Device) -> None:
     has_margin = 'nvmlDeviceGetMarginTemperature'
     assert device.temperature_margin() == known(89 - 44, has_margin)
     machine.set(gpu=0, temperature=95)
@@ -156,7 +146,7 @@ def test_heat_and_power(machine: simulation.Machine, device: Device) -> None:
     assert Device(2).module_average_power_usage() is NA
 
 
-def test_errors_of_memory_by_place(device: Device) -> None:
+def test_ecc_errors_by_location(device: Device) -> None:
     assert device.dram_volatile_uncorrected_ecc_errors() == 1
     assert device.dram_volatile_corrected_ecc_errors() == 2
     assert device.device_memory_aggregate_uncorrected_ecc_errors() == 3
@@ -167,7 +157,7 @@ def test_errors_of_memory_by_place(device: Device) -> None:
     assert text.startswith('Uncorrected ECC errors of the sram over the life of the board.')
 
 
-def test_errors_of_sram(device: Device) -> None:
+def test_sram_errors(device: Device) -> None:
     assert (device.sram_aggregate_parity_errors(), device.sram_l2_errors()) == (5, 5)
     assert device.sram_volatile_parity_errors() == device.sram_aggregate_secded_errors() == 0
     assert device.sram_volatile_secded_errors() == device.sram_sm_errors() == 0
@@ -189,7 +179,7 @@ def test_health(device: Device) -> None:
     assert Device(2).recovery_action() == 'None'
 
 
-def test_retired_pages_have_addresses() -> None:
+def test_retired_pages() -> None:
     text = '[[gpu]]\nmodel = "V100"\nretired_single_bit = 2\nretired_double_bit = 1'
     with make_machine(text):
         device = Device(0)
@@ -216,7 +206,7 @@ def test_fabric_and_platform(device: Device) -> None:
     assert Device(2).slot_number() is NA
 
 
-def test_a_gpu_on_its_way_into_a_fabric_tells_no_more_than_that() -> None:
+def test_fabric_in_progress_has_no_other_values() -> None:
     with make_machine('[[gpu]]\nfabric_state = "in-progress"'):
         device = Device(0)
         assert device.fabric_state() == 'In Progress'
@@ -225,7 +215,7 @@ def test_a_gpu_on_its_way_into_a_fabric_tells_no_more_than_that() -> None:
         assert device.fabric_bandwidth() is NA
 
 
-def test_nobody_is_warned_of_an_old_driver(caplog: pytest.LogCaptureFixture) -> None:
+def test_old_driver_causes_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     with make_machine('[driver]\nversion = "470.57"\n[[gpu]]\nmodel = "V100"'):
         device = Device(0)
         assert device.fabric_state() is NA

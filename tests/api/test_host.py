@@ -1,3 +1,5 @@
+"""The host: names of psutil, memory, CPU time, uptime, parents."""
+
 from __future__ import annotations
 
 import doctest
@@ -15,17 +17,16 @@ from nvitop.api import host
 from nvitop.api.utils import NA
 from tests.programs import run_python
 
-linux_only = pytest.mark.skipif(not psutil.LINUX, reason='asks Linux')
+linux_only = pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
 
 
-def test_the_examples_of_the_documentation_are_true() -> None:
+def test_examples_of_docstrings_run() -> None:
     assert not doctest.testmod(host).failed
 
 
-def test_host_has_all_of_psutil() -> None:
+def test_host_has_all_names_of_psutil() -> None:
     for name in set(psutil.__all__) - {'__version__'}:
         assert name in host.__all__
-        # Its own functions of these names are nvitop's on purpose.
         assert getattr(host, name) is getattr(psutil, name)
     assert host.PsutilError is psutil.Error
     names: dict[str, Any] = {}
@@ -34,7 +35,7 @@ def test_host_has_all_of_psutil() -> None:
     assert len(host.__all__) == len(set(host.__all__)) or psutil.version_info < (8,)
 
 
-def test_names_of_platforms_are_flags() -> None:
+def test_platform_names_are_flags() -> None:
     assert host.LINUX is psutil.LINUX
     assert isinstance(host.WINDOWS, bool)
     assert isinstance(host.MACOS, bool)
@@ -63,34 +64,34 @@ def test_load_average_is_three_numbers_or_none(monkeypatch: pytest.MonkeyPatch) 
     assert host.load_average() == (1.0, 2.0, 3.0)
 
 
-def test_hostname_where_the_system_has_no_uname(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostname_without_uname(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, 'platform', 'win32')
     assert host.hostname() == socket.gethostname()
 
 
 @pytest.mark.parametrize('platform', [sys.platform, 'win32'])
-def test_uptime_is_the_time_since_the_start(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uptime_is_the_time_since_boot(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, 'platform', platform)
     before = time.time() - psutil.boot_time()
     uptime = host.uptime()
     after = time.time() - psutil.boot_time()
-    # psutil knows whole seconds.
+    # psutil rounds to whole seconds.
     assert before - 2.0 <= uptime <= after + 2.0
 
 
 @pytest.fixture(params=['files', 'psutil'])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways of reading: on Linux from its files, elsewhere with psutil."""
+    """Read from the files of Linux and, as on other systems, with psutil."""
     if request.param == 'psutil':
         monkeypatch.setattr(host, 'procfs_path', lambda: '/nonexistent')
 
 
 @pytest.mark.usefixtures('way')
-def test_memory_and_swap_are_as_psutil_counts_them() -> None:
+def test_memory_and_swap_are_those_of_psutil() -> None:
     memory, swap = psutil.virtual_memory(), psutil.swap_memory()
     usage = host.memory_usage()
     assert usage.total == memory.total
-    # What psutil calls used has changed: before its release 7 it left shared memory out.
+    # Before psutil 7, "used" did not include shared memory.
     used = memory.total - memory.available if host.procfs_path() == '/proc' else memory.used
     assert usage.used == pytest.approx(used, rel=0.2)
     assert usage.percent == pytest.approx(memory.percent, abs=5)
@@ -101,7 +102,7 @@ def test_memory_and_swap_are_as_psutil_counts_them() -> None:
 
 
 @pytest.mark.usefixtures('way')
-def test_cpu_seconds_are_as_psutil_counts_them() -> None:
+def test_cpu_seconds_are_those_of_psutil() -> None:
     before = psutil.cpu_times()
     busy, whole = host.cpu_seconds()
     after = psutil.cpu_times()
@@ -111,7 +112,7 @@ def test_cpu_seconds_are_as_psutil_counts_them() -> None:
 
 
 @linux_only
-def test_waiting_for_disks_is_idle_and_guests_count_once(
+def test_io_wait_is_idle_and_guests_count_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path))
@@ -125,26 +126,26 @@ def test_waiting_for_disks_is_idle_and_guests_count_once(
     'content',
     ['', 'MemTotal: 100 kB\n', 'MemTotal: 100 kB\nMemAvailable: 200 kB\n', 'MemTotal: x kB\n'],
 )
-def test_memory_that_linux_does_not_tell_is_left_to_psutil(
+def test_memory_missing_in_meminfo_is_read_by_psutil(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
-    told = psutil.virtual_memory()._replace(total=1000, used=400, percent=40.0)
-    monkeypatch.setattr(psutil, 'virtual_memory', lambda: told)
+    reported = psutil.virtual_memory()._replace(total=1000, used=400, percent=40.0)
+    monkeypatch.setattr(psutil, 'virtual_memory', lambda: reported)
     monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path))
     tmp_path.joinpath('meminfo').write_text(content)
     assert host.memory_usage() == (1000, 400, 40.0)
 
 
-def test_swap_is_na_where_the_system_hides_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_swap_is_na_if_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
     def unsupported() -> object:
-        raise RuntimeError('counters are switched off')
+        raise RuntimeError('counters are disabled')
 
     monkeypatch.setattr(host, 'procfs_path', lambda: '/nonexistent')
     monkeypatch.setattr(psutil, 'swap_memory', unsupported)
     assert host.swap_percent() is NA
 
 
-def test_psutil_is_imported_when_one_of_its_names_is_used() -> None:
+def test_psutil_is_imported_on_use() -> None:
     code = (
         'import sys; from nvitop import host; '
         'host.memory_usage(), host.swap_usage(), host.cpu_seconds(), host.uptime(); '
@@ -155,13 +156,13 @@ def test_psutil_is_imported_when_one_of_its_names_is_used() -> None:
     assert (done.stdout.strip(), done.stderr) == (expected, '')
 
 
-def test_names_that_are_nowhere_are_none() -> None:
+def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = host.nonsense
     assert {'Process', 'uptime'} <= set(dir(host))
 
 
-def test_ppid_map_knows_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ppid_map_includes_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert host.ppid_map()[os.getpid()] == os.getppid()
     assert os.getpid() in host.reverse_ppid_map()[os.getppid()]
     monkeypatch.delattr(psutil, '_ppid_map')

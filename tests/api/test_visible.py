@@ -1,115 +1,46 @@
-"""CUDA_VISIBLE_DEVICES on a machine: what NVML says, when CUDA is asked, how often."""
+"""CUDA_VISIBLE_DEVICES on a machine: what NVML reports, and when CUDA is queried."""
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import sys
 import types
-from typing import Any, Iterator, Mapping, NamedTuple
+from typing import Any, Iterator
 
 import pytest
 
+from nvitop import simulation
 from nvitop.api import libcuda, libnvml
 from nvitop.api.device import visible, visible_by_cuda, visible_program
 from nvitop.api.device.visible import normalize_cuda_visible_devices, parse_cuda_visible_devices
 from tests.api import fake_cuda, program_environment, program_hanging
-from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, installed, write_text, write_uint
-
-GPU_IS_LOST = 15
-NOT_FOUND = 6
-
-
-class Board(NamedTuple):
-    """A GPU of the fake driver."""
-
-    uuid: str
-    bus: int
-    name: str = 'NVIDIA A100-SXM4-80GB'
-    clock: int = 1410
-    #: Index of MIG device → UUID.
-    migs: Mapping[int, str] = {}
-
-
-def address_of(handle: Any) -> int:
-    return ctypes.cast(handle, ctypes.c_void_p).value or 0
-
-
-def nvml(*boards: Board) -> FakeLibrary:
-    """A driver with these GPUs; the address of a handle tells what it is."""
-    library = FakeLibrary()
-
-    def board(handle: Any) -> Board:
-        return boards[address_of(handle) // 0x1000 - 1]
-
-    def mig_index(handle: Any) -> int:
-        return address_of(handle) % 0x1000 - 1
-
-    def uuid(handle: Any, *buffer: Any) -> int:
-        mig = mig_index(handle)
-        return write_text((board(handle).migs[mig] if mig >= 0 else board(handle).uuid).encode())(
-            *buffer
-        )
-
-    def pci_info(handle: Any, info: Any) -> int:
-        info._obj.domain, info._obj.bus, info._obj.device = 0, board(handle).bus, 0
-        info._obj.busId = b'00000000:%02X:00.0' % board(handle).bus
-        return 0
-
-    def mig_mode(handle: Any, current: Any, pending: Any) -> int:
-        current._obj.value = pending._obj.value = bool(board(handle).migs)
-        return 0
-
-    def mig_handle(handle: Any, index: Any, found: Any) -> int:
-        number = int(getattr(index, 'value', index))
-        if number not in board(handle).migs:
-            return NOT_FOUND
-        address = ctypes.cast(found, ctypes.POINTER(ctypes.c_void_p))
-        address[0] = address_of(handle) + number + 1
-        return 0
-
-    def instance(handle: Any, found: Any) -> int:
-        found._obj.value = mig_index(handle) + 1
-        return 0
-
-    library.add('nvmlDeviceGetCount_v2', write_uint(len(boards)))
-    library.add('nvmlDeviceGetUUID', uuid)
-    library.add('nvmlDeviceGetPciInfo_v3', pci_info)
-    library.add('nvmlDeviceGetMigMode', mig_mode)
-    library.add('nvmlDeviceGetMaxMigDeviceCount', write_uint(7))
-    library.add('nvmlDeviceGetMigDeviceHandleByIndex', mig_handle)
-    library.add('nvmlDeviceGetGpuInstanceId', instance)
-    library.add('nvmlDeviceGetComputeInstanceId', write_uint(0))
-    library.add('nvmlDeviceGetName', lambda h, *rest: write_text(board(h).name.encode())(*rest))
-    library.add('nvmlDeviceGetMaxClockInfo', lambda h, _, p: write_uint(board(h).clock)(p))
-    library.fail('nvmlDeviceGetDisplayActive', NOT_SUPPORTED)
-    return library
-
+from tests.api.machines import machine
 
 UUIDS = [f'GPU-{digit * 8}-0000-0000-0000-000000000000' for digit in 'abcd']
 MIGS = {
     0: 'MIG-11111111-0000-0000-0000-000000000000',
     2: 'MIG-22222222-0000-0000-0000-000000000000',
 }
-ALIKE = [Board(uuid, bus) for bus, uuid in enumerate(UUIDS, 16)]
-UNLIKE = [*ALIKE[:3], Board(UUIDS[3], 32, 'NVIDIA H100 80GB HBM3')]
+A100 = 'model = "A100"'
+EQUAL = [A100] * 4
+DIFFERENT = [A100, A100, A100, 'model = "H100"']
 
 
 class Cuda:
-    """Stands for the CUDA driver: an answer, and how often it was asked."""
+    """A CUDA driver that reports these UUIDs and records its queries."""
 
     def __init__(self, *uuids: str) -> None:
         self.uuids = uuids
-        self.asked: list[tuple[str | None, str | None]] = []
+        self.queries: list[tuple[str | None, str | None]] = []
 
     def visible_uuids(self, value: str | None, order: str | None) -> tuple[str, ...]:
-        self.asked.append((value, order))
+        self.queries.append((value, order))
         return self.uuids
 
 
 @pytest.fixture(autouse=True)
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
-    """No variable is set, nothing is remembered, CUDA sees nothing."""
+    """A CUDA driver without devices; no variable is set and no result is remembered."""
     monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
     monkeypatch.delenv('CUDA_DEVICE_ORDER', raising=False)
     fake = Cuda()
@@ -120,8 +51,28 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
     visible_by_cuda.forget()
 
 
-def test_the_environment_is_read_at_every_call(monkeypatch: pytest.MonkeyPatch, cuda: Cuda) -> None:
-    with installed(nvml(*ALIKE)):
+class Gpus:
+    """A simulated machine with these GPUs, in the order of NVML, and the CUDA driver above."""
+
+    def __init__(self, cuda: Cuda, gpus: list[str], uuids: list[str] = UUIDS) -> None:
+        tables = [
+            f'[[gpu]]\nuuid = "{uuid}"\nbus_id = "00000000:{UUIDS.index(uuid) + 16:02X}:00.0"\n{gpu}'
+            for gpu, uuid in zip(gpus, uuids)
+        ]
+        self._machine = machine('\n'.join(tables))
+        self._cuda = cuda
+
+    def __enter__(self) -> simulation.Machine:
+        started = self._machine.__enter__()
+        libcuda.use_library(self._cuda)
+        return started
+
+    def __exit__(self, *error: Any) -> None:
+        self._machine.__exit__(*error)
+
+
+def test_environment_is_read_at_every_call(monkeypatch: pytest.MonkeyPatch, cuda: Cuda) -> None:
+    with Gpus(cuda, EQUAL):
         assert parse_cuda_visible_devices() == [0, 1, 2, 3]
         monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '2,1')
         assert parse_cuda_visible_devices() == [2, 1]
@@ -129,80 +80,80 @@ def test_the_environment_is_read_at_every_call(monkeypatch: pytest.MonkeyPatch, 
         assert parse_cuda_visible_devices('3') == [3]
         monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '')
         assert parse_cuda_visible_devices() == []
-    assert cuda.asked == []
+    assert cuda.queries == []
+    assert repr(visible.FROM_ENVIRONMENT) == "os.environ.get('CUDA_VISIBLE_DEVICES')"
 
 
-def test_normalized_are_full_uuids() -> None:
-    with installed(nvml(*ALIKE)):
+def test_normalized_value_has_full_uuids(cuda: Cuda) -> None:
+    with Gpus(cuda, EQUAL):
         assert normalize_cuda_visible_devices('2,0') == f'{UUIDS[2]},{UUIDS[0]}'
         assert normalize_cuda_visible_devices('GPU-b') == UUIDS[1]
         assert normalize_cuda_visible_devices('7') == ''
         assert normalize_cuda_visible_devices(normalize_cuda_visible_devices()) == ','.join(UUIDS)
 
 
-def test_pci_order_is_by_bus_id_whatever_nvml_counts_first(
-    monkeypatch: pytest.MonkeyPatch,
+def test_pci_order_is_independent_of_the_order_of_nvml(
+    monkeypatch: pytest.MonkeyPatch, cuda: Cuda
 ) -> None:
     monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
-    with installed(nvml(*reversed(UNLIKE))):
+    with Gpus(cuda, DIFFERENT, UUIDS[::-1]):
         assert parse_cuda_visible_devices() == [3, 2, 1, 0]
         assert parse_cuda_visible_devices('0') == [3]
 
 
-def test_cuda_is_asked_for_indices_of_unlike_gpus_only(
+def test_cuda_is_queried_for_indices_of_different_gpus_only(
     monkeypatch: pytest.MonkeyPatch, cuda: Cuda
 ) -> None:
     cuda.uuids = (UUIDS[3], UUIDS[0])
-    with installed(nvml(*UNLIKE)):
+    with Gpus(cuda, DIFFERENT):
         assert parse_cuda_visible_devices(f'{UUIDS[2]},GPU-a') == [2, 0]
         assert parse_cuda_visible_devices('-1') == []
-        assert cuda.asked == []
+        assert cuda.queries == []
         assert parse_cuda_visible_devices('0,1') == [3, 0]
-        assert cuda.asked == [('0,1', None)]
+        assert cuda.queries == [('0,1', None)]
         monkeypatch.setenv('CUDA_DEVICE_ORDER', 'FASTEST_FIRST')
         assert parse_cuda_visible_devices(None) == [3, 0]
-        assert cuda.asked[1:] == [(None, 'FASTEST_FIRST')]
+        assert cuda.queries[1:] == [(None, 'FASTEST_FIRST')]
         monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
         assert parse_cuda_visible_devices('0,1') == [0, 1]
-    assert len(cuda.asked) == 2
+    assert len(cuda.queries) == 2
 
 
-def test_one_gpu_needs_no_order(cuda: Cuda) -> None:
-    with installed(nvml(ALIKE[0])):
-        assert parse_cuda_visible_devices('0') == [0]
-    assert cuda.asked == []
+@pytest.mark.parametrize(
+    ('gpus', 'is_queried'),
+    [([A100], False), ([A100, A100], False), ([A100, f'{A100}\nmax_sm_clock = 1500'], True)],
+)
+def test_gpus_of_one_model_with_different_clocks_are_different(
+    gpus: list[str], is_queried: bool, cuda: Cuda
+) -> None:
+    cuda.uuids = tuple(UUIDS[: len(gpus)])
+    with Gpus(cuda, gpus):
+        assert parse_cuda_visible_devices(None) == [*range(len(gpus))]
+    assert bool(cuda.queries) is is_queried
 
 
-def test_the_same_name_with_other_clocks_is_not_alike(cuda: Cuda) -> None:
-    cuda.uuids = (UUIDS[1], UUIDS[0])
-    with installed(nvml(ALIKE[0], ALIKE[1]._replace(clock=1500))):
-        assert parse_cuda_visible_devices(None) == [1, 0]
-    assert len(cuda.asked) == 1
-
-
-def test_a_lost_gpu_makes_indices_uncertain_but_not_uuids(cuda: Cuda) -> None:
-    library = nvml(*ALIKE)
-    get_uuid = getattr(library, 'nvmlDeviceGetUUID')  # noqa: B009 - made by add()
-
-    def lost(handle: Any, *buffer: Any) -> int:
-        return GPU_IS_LOST if address_of(handle) == 0x2000 else get_uuid(handle, *buffer)
-
-    library.add('nvmlDeviceGetUUID', lost)
+def test_lost_gpu_makes_indices_uncertain_but_not_uuids(cuda: Cuda) -> None:
     cuda.uuids = (UUIDS[2],)
-    with installed(library):
+    with Gpus(cuda, EQUAL) as simulated:
+        simulated.fail('nvmlDeviceGetUUID', 'GPU_IS_LOST', gpu=1)
         assert parse_cuda_visible_devices('GPU-c') == [2]
-        assert cuda.asked == []
+        assert cuda.queries == []
         assert parse_cuda_visible_devices('1') == [2]
-        assert cuda.asked == [('1', None)]
+        assert cuda.queries == [('1', None)]
 
 
 def test_mig_devices_keep_their_nvml_indices(cuda: Cuda) -> None:
-    with installed(nvml(ALIKE[0], ALIKE[1]._replace(migs=MIGS))):
+    migs = [
+        f'[[gpu.mig]]\nindex = {index}\nuuid = "{uuid}"\nprofile = "1g.10gb"\n'
+        f'gpu_instance = {index + 1}'
+        for index, uuid in MIGS.items()
+    ]
+    with Gpus(cuda, ['model = "H100"', '\n'.join(['model = "H100"', *migs])]):
         assert parse_cuda_visible_devices(UUIDS[1]) == [(1, 0)]
         assert parse_cuda_visible_devices(MIGS[2]) == [(1, 2)]
         assert parse_cuda_visible_devices(f'MIG-{UUIDS[1]}/3/0') == [(1, 2)]
         assert normalize_cuda_visible_devices('MIG-2') == MIGS[2]
-        assert cuda.asked == []
+        assert cuda.queries == []
         cuda.uuids = (MIGS[2],)
         assert parse_cuda_visible_devices(None) == [(1, 2)]
         cuda.uuids = (UUIDS[1],)  # a driver before R470
@@ -210,160 +161,139 @@ def test_mig_devices_keep_their_nvml_indices(cuda: Cuda) -> None:
 
 
 @pytest.mark.parametrize('answer', [None, ('ffffffff-0000-0000-0000-000000000000',)])
-def test_without_a_usable_answer_of_cuda_gpus_are_counted_by_bus_id(
-    answer: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
+def test_gpus_are_counted_by_bus_id_if_cuda_does_not_respond(
+    answer: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch, cuda: Cuda
 ) -> None:
     monkeypatch.setattr(visible_by_cuda, 'enumerated_uuids', lambda *args: answer)
-    with installed(nvml(*UNLIKE)):
+    with Gpus(cuda, DIFFERENT):
         assert parse_cuda_visible_devices('3,0') == [3, 0]
         assert parse_cuda_visible_devices('GPU-A') == [0]
 
 
-def test_without_nvml_there_are_no_devices() -> None:
-    library = FakeLibrary()
-    library.fail('nvmlInitWithFlags', 9)
-    with installed(library):
+def test_no_device_is_visible_without_nvml(cuda: Cuda) -> None:
+    with Gpus(cuda, EQUAL) as simulated:
+        simulated.reset_calls()
+        assert parse_cuda_visible_devices('') == parse_cuda_visible_devices(' ') == []
+        assert not simulated.calls
+        libnvml.use_library(simulated.driver)
+        simulated.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
         assert parse_cuda_visible_devices('0') == []
         assert normalize_cuda_visible_devices(None) == ''
 
 
-def test_an_empty_value_asks_nobody() -> None:
-    library = nvml(*ALIKE)
-    with installed(library):
-        assert parse_cuda_visible_devices('') == parse_cuda_visible_devices(' ') == []
-    assert not library.calls
-
-
-def test_the_default_argument_reads_well() -> None:
-    assert repr(visible.FROM_ENVIRONMENT) == "os.environ.get('CUDA_VISIBLE_DEVICES')"
-
-
-# the helper process
+# The helper process
 
 
 @pytest.fixture
 def real_helper(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No driver of Python is in the way, and there is none of C."""
+    """Use the helper process, on a host without a CUDA driver."""
     libcuda.use_library(None)
     monkeypatch.setattr(visible_by_cuda, 'cuda_files', lambda: ['/nonexistent/libcuda.so.1'])
 
 
-def answers(monkeypatch: pytest.MonkeyPatch, *outcomes: object) -> list[dict[str, str]]:
-    """Have the helper process print these, one after the other; returns its environments."""
+def outputs(monkeypatch: pytest.MonkeyPatch, *results: object) -> list[dict[str, str]]:
+    """Let the helper process print these results in turn; return its environments."""
     environments: list[dict[str, str]] = []
-    left = list(outcomes)
+    left = list(results)
 
     def run(environment: dict[str, str]) -> str:
         environments.append(environment)
-        outcome = left.pop(0)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return str(outcome)
+        result = left.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return str(result)
 
     monkeypatch.setattr(visible_by_cuda, '_run', run)
     return environments
 
 
+query = visible_by_cuda.enumerated_uuids
+
+
 @pytest.mark.usefixtures('real_helper')
-def test_the_helper_gets_the_variables_and_nothing_of_this_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_helper_gets_the_given_variables_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visible_by_cuda, 'visible_program', program_environment)
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', 'of this process')
     monkeypatch.setenv('CUDA_DEVICE_ORDER', 'of this process')
-    ask = visible_by_cuda.enumerated_uuids
-    assert ask('2,1', 'FASTEST_FIRST', 'machine') == ('2,1', 'FASTEST_FIRST')
-    assert ask(None, None, 'machine') == ('unset', 'unset')
+    assert query('2,1', 'FASTEST_FIRST', 'machine') == ('2,1', 'FASTEST_FIRST')
+    assert query(None, None, 'machine') == ('unset', 'unset')
 
 
 @pytest.mark.usefixtures('real_helper')
-def test_the_real_program_without_a_driver_has_no_answer(caplog: pytest.LogCaptureFixture) -> None:
-    assert visible_by_cuda.enumerated_uuids('0', None, 'machine') is None
+def test_helper_without_a_driver_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    assert query('0', None, 'machine') is None
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 @pytest.mark.usefixtures('real_helper')
-def test_a_driver_that_hangs_is_left_behind(
+def test_helper_that_hangs_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(visible_by_cuda, 'visible_program', program_hanging)
     monkeypatch.setattr(visible_by_cuda, 'TIMEOUT_SECONDS', 0.3)
-    assert visible_by_cuda.enumerated_uuids('0', None, 'machine') is None
+    assert query('0', None, 'machine') is None
     assert 'did not list its devices within 0.3 s' in caplog.text
 
 
 @pytest.mark.usefixtures('real_helper')
-def test_an_answer_is_kept_for_value_order_and_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    environments = answers(monkeypatch, '["aa"]', '["bb"]', '["cc"]', '["dd"]')
-    ask = visible_by_cuda.enumerated_uuids
+def test_result_is_remembered_per_value_order_and_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    environments = outputs(monkeypatch, '["aa"]', '["bb"]', '["cc"]', '["dd"]')
     for _ in range(3):
-        assert ask('0', None, 'machine') == ('aa',)
-        assert ask('1', None, 'machine') == ('bb',)
-        assert ask('0', 'FASTEST_FIRST', 'machine') == ('cc',)
-        assert ask('0', None, 'another machine') == ('dd',)
+        assert query('0', None, 'machine') == ('aa',)
+        assert query('1', None, 'machine') == ('bb',)
+        assert query('0', 'FASTEST_FIRST', 'machine') == ('cc',)
+        assert query('0', None, 'another machine') == ('dd',)
     assert len(environments) == 4
 
 
 @pytest.mark.usefixtures('real_helper')
-def test_no_device_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers(monkeypatch, libcuda.CUDA_ERROR_NO_DEVICE)
-    assert visible_by_cuda.enumerated_uuids('9', None, 'machine') == ()
+def test_no_device_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs(monkeypatch, libcuda.CUDA_ERROR_NO_DEVICE)
+    assert query('9', None, 'machine') == ()
 
 
-@pytest.mark.parametrize('outcome', [999, '', 'not JSON', OSError('no more processes')])
+@pytest.mark.parametrize('result', [999, '', 'not JSON', OSError('no more processes')])
 @pytest.mark.usefixtures('real_helper')
-def test_a_failure_is_logged_and_tried_again_after_a_while(
-    outcome: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_failure_is_logged_and_repeated_later(
+    result: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    now = 100.0
-    environments = answers(monkeypatch, outcome, '["aa"]')
-
-    def ask() -> tuple[str, ...] | None:
-        return visible_by_cuda.enumerated_uuids('0', None, 'machine', clock=lambda: now)
-
-    assert ask() is None
-    now += visible_by_cuda.RETRY_SECONDS - 1
-    assert ask() is None
-    assert len(environments) == 1
+    environments = outputs(monkeypatch, result, '["aa"]')
+    retry = visible_by_cuda.RETRY_SECONDS
+    for now, expected, count in [
+        (0.0, None, 1),
+        (retry - 1, None, 1),
+        (retry, ('aa',), 2),
+        (1e6, ('aa',), 2),
+    ]:
+        assert query('0', None, 'machine', clock=[now].pop) == expected
+        assert len(environments) == count
     assert len(caplog.records) == 1
-    now += 1
-    assert ask() == ('aa',)
-    now += 1e6
-    assert ask() == ('aa',)
-    assert len(environments) == 2
 
 
 @pytest.mark.usefixtures('real_helper')
-def test_only_so_many_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    most = visible_by_cuda.MAX_RESULTS
-    environments = answers(monkeypatch, *['[]'] * (most + 2))
-    for index in range(most + 1):
-        visible_by_cuda.enumerated_uuids(str(index), None, 'machine')
-    visible_by_cuda.enumerated_uuids('1', None, 'machine')
-    assert len(environments) == most + 1
-    visible_by_cuda.enumerated_uuids('0', None, 'machine')
-    assert len(environments) == most + 2
+def test_number_of_remembered_results_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    maximum = visible_by_cuda.MAX_RESULTS
+    environments = outputs(monkeypatch, *['[]'] * (maximum + 2))
+    for index in (*range(maximum + 1), 1):
+        query(str(index), None, 'machine')
+    assert len(environments) == maximum + 1
+    query('0', None, 'machine')
+    assert len(environments) == maximum + 2
 
 
-@pytest.mark.usefixtures('real_helper')
-def test_a_program_in_one_file_does_not_start_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    environments = answers(monkeypatch)
-    monkeypatch.setattr(sys, 'frozen', True, raising=False)
-    assert visible_by_cuda.enumerated_uuids('0', None, 'machine') is None
-    monkeypatch.delattr(sys, 'frozen')
-    monkeypatch.setattr(sys, 'executable', '')
-    assert visible_by_cuda.enumerated_uuids('1', None, 'machine') is None
+@pytest.mark.parametrize('name', ['frozen', 'executable', 'simulated driver'])
+def test_helper_is_not_started_without_python_or_for_a_simulated_driver(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    libcuda.use_library(fake_cuda.driver() if name == 'simulated driver' else None)
+    if name != 'simulated driver':
+        monkeypatch.setattr(sys, name, name == 'frozen' or '', raising=False)
+    environments = outputs(monkeypatch)
+    assert query('0', None, 'machine') is None
     assert environments == []
 
 
-def test_no_process_is_started_behind_a_driver_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    environments = answers(monkeypatch)
-    libcuda.use_library(fake_cuda.driver())
-    assert visible_by_cuda.enumerated_uuids('0', None, 'machine') is None
-    assert environments == []
-
-
-def test_the_program_lists_uuids_or_the_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_program_prints_uuids_or_the_error(capsys: pytest.CaptureFixture[str]) -> None:
     digits = [uuid.replace('-', '') for uuid in fake_cuda.UUIDS]
     assert visible_program.uuids(fake_cuda.driver()) == digits
     assert visible_program.uuids(fake_cuda.driver('cuDeviceGetUuid_v2')) == digits
@@ -373,12 +303,10 @@ def test_the_program_lists_uuids_or_the_error(capsys: pytest.CaptureFixture[str]
         assert visible_program.uuids(broken) == code
     visible_program.main(['/nonexistent/libcuda.so.1'])
     assert capsys.readouterr().out == '301\n'
-
-
-def test_the_program_needs_nothing_but_the_standard_library() -> None:
-    modules = {
-        name for name, value in vars(visible_program).items() if isinstance(value, types.ModuleType)
-    }
-    assert modules == {'contextlib', 'ctypes', 'json', 'sys'}
     assert visible_program.FILE_NOT_FOUND == libcuda.CUDA_ERROR_FILE_NOT_FOUND
-    assert libnvml.NVML_ERROR_GPU_IS_LOST == GPU_IS_LOST
+
+
+def test_program_needs_only_the_standard_library() -> None:
+    values = vars(visible_program).items()
+    modules = {name for name, value in values if isinstance(value, types.ModuleType)}
+    assert modules == {'contextlib', 'ctypes', 'json', 'sys'}

@@ -1,4 +1,4 @@
-"""CUDA's rules for CUDA_VISIBLE_DEVICES as tables: value, machine → devices."""
+"""Rules of CUDA_VISIBLE_DEVICES as tables: value and GPUs → devices."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def indices(value: str | None, gpus: tuple[VisibleGpu, ...], *, guess: bool = Fa
         ('0', [0]),
         ('2,0', [2, 0]),
         ('0,1,2', [0, 1, 2]),
-        # the list ends at the first that is not valid
+        # the list ends at the first invalid item
         ('-1', []),
         ('0,-1,1', [0]),
         ('3', []),
@@ -52,14 +52,14 @@ def indices(value: str | None, gpus: tuple[VisibleGpu, ...], *, guess: bool = Fa
         ('1,x,0', [1]),
         ('NoDevFiles', []),
         ('99999999999999999999,0', []),
-        # with one named twice there are none
+        # no device if one is listed twice
         ('0,0', []),
         ('0,1,0', []),
         ('0,00', []),
-        # but not behind the end of the list
+        # but not after the end of the list
         ('0,7,0', [0]),
         ('0,-1,0', [0]),
-        # numbers are read as strtoul reads them
+        # numbers are parsed like strtoul
         (' 1 , 0 ', [1, 0]),
         ('1gpu0,2nd', [1, 2]),
         ('+1,01', []),
@@ -89,7 +89,7 @@ def test_indices(value: str | None, expected: list[Index]) -> None:
         # twice, in full and short
         (f'{A},{A}', []),
         (f'{C},GPU-cc', []),
-        # the list ends where another kind begins
+        # the list ends at an item of another kind
         (f'{A},1', [0]),
         (f'1,{A}', [1]),
         (f'{A},MIG-aabb-0-10', [0]),
@@ -116,7 +116,7 @@ def test_uuids(value: str, expected: list[Index]) -> None:
         ('MIG-aabb-2-31,MIG-aabb-0-10', [(1, 2)]),
         (f'MIG-{B}/3/1', [(1, 2)]),
         ('MIG-GPU-aab/2/0', [(1, 1)]),
-        # not valid: ambiguous, unknown, no such instance, another kind
+        # invalid: ambiguous, unknown, no such instance, another kind
         ('MIG-aabb', []),
         ('MIG-ffff', []),
         (f'MIG-{B}/3/0', []),
@@ -125,7 +125,7 @@ def test_uuids(value: str, expected: list[Index]) -> None:
         ('MIG-aabb-1,0', [(1, 1)]),
         (f'MIG-aabb-1,{A}', [(1, 1)]),
         ('0,MIG-aabb-1', [0]),
-        # twice, also in two spellings
+        # listed twice, also in two spellings
         ('MIG-aabb-1,MIG-aabb-1-20', []),
         (f'MIG-aabb-1,MIG-{B}/2/0', []),
         ('1,1', []),
@@ -135,13 +135,13 @@ def test_mig_devices(value: str | None, expected: list[Index]) -> None:
     assert indices(value, MIXED) == expected
 
 
-def test_with_mig_everywhere_the_first_listed_gpu_counts() -> None:
+def test_first_listed_gpu_counts_if_all_have_mig_devices() -> None:
     assert indices(None, ALL_MIG) == [(0, 0)]
     assert indices('1,0', ALL_MIG) == [(1, 0)]
     assert indices('0,1', ALL_MIG) == [(0, 0)]
 
 
-def test_a_gpu_in_mig_mode_without_instances_is_no_device() -> None:
+def test_gpu_in_mig_mode_without_instances_is_not_visible() -> None:
     assert indices(None, NO_INSTANCE) == [0, 2]
     assert indices(f'{A},{B},{C}', NO_INSTANCE) == [0]
     with pytest.raises(OnlyCudaKnowsError):
@@ -150,7 +150,7 @@ def test_a_gpu_in_mig_mode_without_instances_is_no_device() -> None:
 
 
 @pytest.mark.parametrize('value', [None, '0', '2,1', '5', '0,0'])
-def test_without_a_known_order_only_cuda_knows_indices(value: str | None) -> None:
+def test_indices_are_uncertain_if_the_order_is_unknown(value: str | None) -> None:
     with pytest.raises(OnlyCudaKnowsError):
         select(value, PLAIN, is_in_cuda_order=lambda: False)
     guessed = select(value, PLAIN, is_in_cuda_order=lambda: False, guess=True)
@@ -158,15 +158,15 @@ def test_without_a_known_order_only_cuda_knows_indices(value: str | None) -> Non
 
 
 @pytest.mark.parametrize('value', ['', '-1', 'none', A, f'{C},GPU-aaaa', 'MIG-aabb-1'])
-def test_the_order_is_not_asked_for_when_it_does_not_matter(value: str) -> None:
+def test_order_is_not_determined_if_it_does_not_matter(value: str) -> None:
     def is_in_cuda_order() -> bool:
-        raise AssertionError('asked')
+        raise AssertionError('unexpected call')
 
     select(value, MIXED, is_in_cuda_order=is_in_cuda_order)
 
 
 @pytest.mark.parametrize(
-    ('value', 'meant'),
+    ('value', 'guess'),
     [
         ('GPU-CCCC', [2]),
         ('gpu-cccc', [2]),
@@ -177,20 +177,20 @@ def test_the_order_is_not_asked_for_when_it_does_not_matter(value: str) -> None:
         ('mig-gpu-AABB/2/0', [(1, 1)]),
     ],
 )
-def test_of_capitals_and_blanks_in_uuids_only_cuda_knows(value: str, meant: list[Index]) -> None:
+def test_capitals_and_spaces_in_uuids_are_uncertain(value: str, guess: list[Index]) -> None:
     with pytest.raises(OnlyCudaKnowsError):
         indices(value, MIXED)
-    assert indices(value, MIXED, guess=True) == meant
+    assert indices(value, MIXED, guess=True) == guess
 
 
 @pytest.mark.parametrize('value', [f'{A},MIG-aabb-1', f'{B},{C},MIG-aabb-1'])
-def test_of_a_mig_device_behind_gpus_only_cuda_knows(value: str) -> None:
+def test_mig_device_after_gpus_is_uncertain(value: str) -> None:
     with pytest.raises(OnlyCudaKnowsError):
         indices(value, MIXED)
     assert indices(value, MIXED, guess=True) == indices(value.rpartition(',')[0], MIXED)
 
 
-def test_a_uuid_that_means_nothing_in_any_spelling_is_not_cudas_to_decide() -> None:
+def test_unknown_uuid_is_certain_in_any_spelling() -> None:
     assert indices('GPU-FFFF', PLAIN) == []
     assert indices('GPU-AA', PLAIN) == []
 
@@ -202,7 +202,7 @@ IDENTIFIERS = ['0', '1', '2', '3', '-1', '', A, B, C, 'GPU-c', 'GPU-aa', 'MIG-aa
     value=st.none() | st.lists(st.sampled_from(IDENTIFIERS), max_size=5).map(','.join),
     gpus=st.sampled_from([PLAIN, MIXED, ALL_MIG, NO_INSTANCE, ()]),
 )
-def test_whatever_the_value_devices_are_distinct_and_at_most_one_is_mig(
+def test_devices_are_distinct_and_at_most_one_is_mig(
     value: str | None, gpus: tuple[VisibleGpu, ...]
 ) -> None:
     found = indices(value, gpus, guess=True)
@@ -212,7 +212,7 @@ def test_whatever_the_value_devices_are_distinct_and_at_most_one_is_mig(
 
 
 @pytest.mark.parametrize('gpus', list(itertools.permutations(PLAIN)))
-def test_an_index_is_a_position_in_pci_order_not_an_nvml_index(
+def test_index_is_a_position_in_pci_order(
     gpus: tuple[VisibleGpu, ...],
 ) -> None:
     assert indices('1', gpus) == [gpus[1].nvml_index]
