@@ -10,17 +10,14 @@ from nvitop import (
     MigDevice,
     NaType,
     PhysicalDevice,
+    Snapshot,
     host,
+    libcuda,
+    libnvml,
+    select_devices,
 )
-
-
-def total_memory_used(devices: list[Device]) -> int:
-    total = 0
-    for device in devices:
-        used = device.memory_used()
-        if not isinstance(used, NaType):
-            total += used
-    return total
+from nvitop.libnvml import nvmlQuery
+from nvitop.utils import bytes2human, timedelta2human
 
 
 def find_devices() -> None:
@@ -30,10 +27,23 @@ def find_devices() -> None:
     cuda: list[CudaDevice] = CudaDevice.all()
     cuda = Device.cuda.all()
     cuda = Device.from_cuda_visible_devices()
+    indices: list[int] = select_devices()
+    uuids: list[str] = select_devices(format='uuid')
     assert [device.index for device in devices] == [gpu.index for gpu in physical]
     assert [mig.parent.index + mig.mig_index for mig in migs]
     assert [device.cuda_index + 1 for device in cuda]
-    assert total_memory_used(devices) > 0
+    assert len(indices) == len(uuids)
+
+
+def read_values() -> None:
+    total = 0
+    for device in Device.all():
+        used: int | NaType = device.memory_used()
+        if not isinstance(used, NaType):
+            total += used
+        snapshot: Snapshot = device.as_snapshot()
+        assert bytes2human(used) == bytes2human(snapshot.memory_used)
+    assert total > 0
 
 
 def list_processes() -> None:
@@ -56,7 +66,25 @@ def read_host() -> None:
         print(error)
 
 
+def describe(error: libnvml.NVMLError) -> str:
+    return str(error)
+
+
+def call_libraries() -> None:
+    with libnvml:
+        count: int = libnvml.nvmlDeviceGetCount()
+        last_error = libnvml.last_error('nvmlDeviceGetCount')
+        assert last_error is None or describe(last_error)
+        assert nvmlQuery('nvmlDeviceGetCount') == count
+    cuda_error: libcuda.CUDAError = libcuda.CUDAError(libcuda.CUDA_ERROR_NO_DEVICE)
+    assert cuda_error == libcuda.CUDAError_NoDevice()
+    text: str = timedelta2human(75)
+    assert text == '1:15'
+
+
 def main() -> None:
     find_devices()
+    read_values()
     list_processes()
     read_host()
+    call_libraries()
