@@ -90,6 +90,23 @@ def _shrinks_panels(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.press('a', _FULL)
 
 
+#: Text that is on the screen after the key, and not after the same key again.
+_SHOWN = {
+    Action.TOGGLE_DETAILS: 'PCIe TX',
+    Action.FREEZE: r'\[FROZEN \d\d:\d\d:\d\d\]',
+    Action.REVEAL: 'SHOP_TOKEN=open sesame',
+}
+
+
+@_of(*_SHOWN)
+def _shows(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.wait_until_gone(_SHOWN[binding.action])
+    monitor.key(keys)
+    monitor.wait_for(_SHOWN[binding.action])
+    monitor.key(keys)
+    monitor.wait_until_gone(_SHOWN[binding.action])
+
+
 @_of(Action.TOGGLE_HOST)
 def _hides_the_host(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.wait_for('Load Average')
@@ -97,15 +114,6 @@ def _hides_the_host(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.wait_until_gone('Load Average')
     monitor.key(keys)
     monitor.wait_for('Load Average')
-
-
-@_of(Action.TOGGLE_DETAILS)
-def _shows_details(monitor: Monitor, binding: Binding, keys: str) -> None:
-    assert 'PCIe' not in monitor.text
-    monitor.key(keys)
-    monitor.wait_for('PCIe TX')
-    monitor.key(keys)
-    monitor.wait_until_gone('PCIe')
 
 
 def _graphs(monitor: Monitor) -> list[str]:
@@ -139,14 +147,6 @@ def _plots_a_shorter_time(monitor: Monitor, binding: Binding, keys: str) -> None
     monitor.press('+', r'\d min ago')
     monitor.key(keys)
     monitor.wait_until_gone(r'\d min ago')
-
-
-@_of(Action.FREEZE)
-def _freezes(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key(keys)
-    monitor.wait_for(r'\[FROZEN \d\d:\d\d:\d\d\]')
-    monitor.key(keys)
-    monitor.wait_until_gone('FROZEN')
 
 
 @_of(Action.REFRESH)
@@ -349,16 +349,6 @@ def _searches(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key('Enter')
     monitor.wait_until_gone(r'\ASearch: ')
     _home(monitor)
-
-
-@_of(Action.REVEAL)
-def _reveals_secrets(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.wait_for('SHOP_TOKEN=•')
-    assert 'open sesame' not in monitor.text
-    monitor.key(keys)
-    monitor.wait_for('SHOP_TOKEN=open sesame')
-    monitor.key(keys)
-    monitor.wait_until_gone('open sesame')
 
 
 @_of(Action.CHOOSE)

@@ -33,20 +33,6 @@ def test_click_on_a_row_selects_and_elsewhere_clears(monitors: Monitors, button:
         monitor.wait_for_cursor(None)
 
 
-def test_click_on_a_heading_sorts_and_another_reverses(monitors: Monitors) -> None:
-    with monitors.lent() as monitor:
-        for heading, mark, other in (('%SM', '▼', '▲'), ('PID', '▲', '▼'), ('TIME', '▼', '▲')):
-            monitor.wait_for('GPU-MEM %SM .* TIME  COMMAND')
-            y = monitor.row('GPU-MEM %SM')
-            x = monitor.lines[y].index(heading)
-            monitor.click(x, y)
-            monitor.wait_for(f'{heading}{mark}')
-            monitor.click(x, y)
-            monitor.wait_for(f'{heading}{other}')
-            monitor.type('on')
-            monitor.wait_until_gone('[▲▼]')
-
-
 def test_wheel_moves_the_selection(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
         count = len(monitor.rows_of_list())

@@ -40,7 +40,7 @@ def test_list_follows_the_filter_line(monitors: Monitors) -> None:
         monitor.wait_for('None of 4 processes match the filter')
         monitor.key('Backspace')
         monitor.wait_for('Processes: 1 of 4')
-        monitor.type(' gpu:2')
+        monitor.type(' x')
         monitor.wait_for('None of 4 processes')
         monitor.key('Ctrl-W')
         monitor.wait_for(r'\AFilter: castle +Enter')
@@ -48,21 +48,17 @@ def test_list_follows_the_filter_line(monitors: Monitors) -> None:
         monitor.key('Ctrl-U')
         monitor.wait_for(r'\AFilter: +Enter')
         monitor.wait_for('^│ Processes:  ')
-        monitor.type('type:c gpu:2 PORT')
-        monitor.wait_for('None of 4 processes')  # an upper-case letter matches case
-        monitor.key('Ctrl-W')
         monitor.type('port')
-        monitor.wait_for('Processes: 1 of 4')
         monitor.wait(lambda: monitor.row('server') > 0)
         monitor.key('Enter')
-        monitor.wait_for(r'\[filter: type:c gpu:2 port\]')
+        monitor.wait_for(r'\[filter: port\]')
         # Discarding the line keeps the filter.
         for key in ('Esc', 'Ctrl-C'):
             begin_filter(monitor)
             monitor.key('Ctrl-U')
             monitor.wait_for('^│ Processes:  ')
             monitor.key(key)
-            monitor.wait_for(r'\[filter: type:c gpu:2 port\]')
+            monitor.wait_for(r'\[filter: port\]')
         monitor.key('Esc')
         monitor.wait_until_gone('filter:')
 
