@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 
 import pytest
 
@@ -13,7 +11,7 @@ from nvitop.api.device import CudaDevice
 from nvitop.callbacks.tensorboard import add_scalar_dict
 from nvitop.callbacks.utils import StepTimer, get_devices_by_logical_ids, get_gpu_stats
 from tests.callbacks.frameworks import stats_of
-from tests.patience import PATIENCE
+from tests.programs import run_python
 
 MODULES = ('keras', 'lightning', 'pytorch_lightning', 'tensorboard', 'utils')
 
@@ -25,7 +23,7 @@ def test_module_imports_no_framework(name: str) -> None:
         f'import sys, nvitop.callbacks.{name}\n'
         f'assert not set({frameworks}) & set(sys.modules), sys.modules.keys()'
     )
-    subprocess.run([sys.executable, '-c', code], check=True, timeout=PATIENCE)
+    assert run_python(code).returncode == 0
 
 
 def test_devices_are_found_by_their_cuda_indices(

@@ -11,7 +11,8 @@ from typing import Any, Iterator
 
 from tests.faults.drawings import numbers
 from tests.faults.matrix import Case
-from tests.faults.programs import Ran, results
+from tests.faults.programs import results
+from tests.ran import Ran
 
 #: Values that grow all the time.
 _GROWING = ('total_energy', 'total_energy [J]')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import logging
 import math
 from typing import Any, Callable, Container, Iterator
@@ -15,21 +14,9 @@ from nvitop.api.device import Device
 from nvitop.query.command import main as query
 from tests.faults.bench import Bench
 from tests.faults.matrix import FAULTY_TICKS, Case
+from tests.ran import Ran
 
 _ENVIRONMENT = {'COLUMNS': '200', 'CUDA_DEVICE_ORDER': 'PCI_BUS_ID'}
-
-
-class Ran:
-    """Exit status and output of a command."""
-
-    def __init__(self, run: Callable[[list[str]], int], *arguments: str) -> None:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                self.status: object = run(list(arguments))
-            except SystemExit as leave:
-                self.status = leave.code
-        self.out, self.err = out.getvalue(), err.getvalue()
 
 
 @contextlib.contextmanager

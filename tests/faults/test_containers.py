@@ -21,7 +21,7 @@ from nvitop.gui.signals import differs, send_signal
 from nvitop.sampling import source as source_module
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, ProcessSample
-from tests.faults.programs import Ran
+from tests.ran import Ran
 from tests.sampling.fakes import Clock
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
@@ -174,8 +174,8 @@ def test_report_shows_the_memory_of_the_container(proc: pathlib.Path) -> None:
     assert '3.00GiB' in result.out
     assert result.out.count('Process of Another PID Namespace') == 2
     assert 'another PID namespace' in result.err
-    widths = {len(line) for line in result.out.splitlines()[1:] if line[:1] in '│╞╒╘├'}
-    assert len(widths) == 1  # although a process uses 200 % of the memory
+    widths = {len(line) for line in result.out.splitlines()[1:] if line.startswith(tuple('│╞╒╘├'))}
+    assert widths == {79}  # although a process uses 200 % of the memory
 
 
 def test_exiting_process_has_no_open_files(proc: pathlib.Path) -> None:

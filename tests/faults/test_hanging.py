@@ -14,8 +14,9 @@ import pytest
 from nvitop import cli, select
 from nvitop.query.command import main as query
 from tests.faults.matrix import CASES, SEED, functions_called
-from tests.faults.programs import Ran, machine
+from tests.faults.programs import machine
 from tests.patience import PATIENCE
+from tests.ran import Ran
 
 #: Functions that are not about one GPU.
 _OF_THE_DRIVER = (

@@ -14,7 +14,7 @@ from nvitop.query.command import main as query
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from tests.faults.bench import Bench
-from tests.faults.programs import Ran
+from tests.ran import Ran
 from tests.sampling.fakes import Clock
 
 _GPU = '[[gpu]]\nmodel = "H100"\n'

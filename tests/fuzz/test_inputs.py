@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import pathlib
 import tempfile
 import unicodedata
@@ -23,6 +21,7 @@ from nvitop.select.command import main as select
 from nvitop.simulation import ScenarioError
 from tests.fuzz.amount import examples
 from tests.fuzz.texts import Hostile
+from tests.ran import Ran
 
 CHOICES = {'theme': ('dark', 'light'), 'columns': ('pid', 'user', 'command')}
 TEXTS = st.one_of(
@@ -168,17 +167,6 @@ def test_filter_selects_some_of_the_processes(text: str) -> None:
 # Arguments
 
 
-def outcome(call: Any, arguments: list[str]) -> tuple[int, str, str]:
-    """Exit status, standard output and standard error of a command in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            status = call(arguments)
-        except SystemExit as end:
-            status = end.code
-    return status if isinstance(status, int) else 0, out.getvalue(), err.getvalue()
-
-
 NVITOP = words("""
     -1 --once -m auto full --monitor --interval 1 0.5 nan inf -1e9 --ascii -U --colorful --no-colorful --light --theme dark
     --gpu-util-thresh 10 75 --mem-util-thresh 80 20 -o 0 1:0 --only -ov -c -C -g -G -u alice --user -p 1 4294967296 --pid
@@ -198,8 +186,7 @@ SELECT = words("""
 @examples(60)
 @given(st.lists(NVITOP, max_size=6))
 def test_arguments_of_nvitop_are_parsed(arguments: list[str]) -> None:
-    status, out, err = outcome(parse_arguments_only, arguments)
-    assert_exits_properly(status, out, err)
+    assert_exits_properly(Ran(parse_arguments_only, *arguments))
 
 
 def parse_arguments_only(arguments: list[str]) -> int:
@@ -212,34 +199,31 @@ def parse_arguments_only(arguments: list[str]) -> int:
 @examples(60)
 @given(st.lists(QUERY, max_size=6))
 def test_arguments_of_query_are_parsed(arguments: list[str]) -> None:
-    status, out, err = outcome(lambda given: parse_query_arguments(given) and 0, arguments)
-    assert_exits_properly(status, out, err)
+    assert_exits_properly(Ran(lambda given: parse_query_arguments(given) and 0, *arguments))
 
 
 @examples(40)
 @given(st.lists(SELECT, max_size=6))
 def test_arguments_of_nvisel_are_parsed(arguments: list[str]) -> None:
     with simulation.machine('mig', processes='none'):
-        status, out, err = outcome(select, arguments)
-    assert_exits_properly(status, out, err, expected=(0, 1, 2))
+        assert_exits_properly(Ran(select, *arguments), expected=(0, 1, 2))
 
 
-def assert_exits_properly(
-    status: int, out: str, err: str, *, expected: tuple[int, ...] = (0, 2)
-) -> None:
-    assert status in expected
-    assert 'Traceback' not in err
-    if status == 2:
-        assert out == ''
+def assert_exits_properly(ran: Ran, *, expected: tuple[int, ...] = (0, 2)) -> None:
+    assert (ran.status or 0) in expected
+    assert 'Traceback' not in ran.err
+    if ran.status == 2:
+        assert ran.out == ''
         # The message is the last line, after the usage.
-        assert 'error: ' in err.splitlines()[-1]
-        assert_is_readable(err.splitlines()[-1])
+        assert 'error: ' in ran.err.splitlines()[-1]
+        assert_is_readable(ran.err.splitlines()[-1])
 
 
 @pytest.mark.parametrize('text', ['\x1b[31m', 'a\nb', '\u202e', '\ud800'])
 def test_messages_about_hostile_arguments_are_safe_to_print(text: str) -> None:
-    for call in (parse_arguments_only, select, parse_query_arguments):
+    calls: tuple[Any, ...] = (parse_arguments_only, select, parse_query_arguments)
+    for call in calls:
         for arguments in ([text], ['-o', text], ['--format', text], ['-n', text]):
-            status, _, err = outcome(call, arguments)
-            assert status == 2
-            assert_is_readable(err.splitlines()[-1])
+            ran = Ran(call, *arguments)
+            assert ran.status == 2
+            assert_is_readable(ran.err.splitlines()[-1])

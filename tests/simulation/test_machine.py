@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 from typing import Callable
 
@@ -15,6 +14,7 @@ import pytest
 
 from nvitop import simulation
 from tests.patience import PATIENCE, wait_until
+from tests.programs import run_python
 from tests.simulation.conftest import handle
 
 Start = Callable[..., simulation.Machine]
@@ -37,17 +37,6 @@ def listed_pids() -> list[int]:
 
 def children() -> list[psutil.Process]:
     return psutil.Process().children()
-
-
-def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, '-c', code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
 
 
 @posix_only
@@ -171,7 +160,7 @@ def test_children_exit_when_their_parent_is_killed() -> None:
         'print(*[p.pid for p in psutil.Process().children()], flush=True)\n'
         'os.kill(os.getpid(), signal.SIGKILL)\n'
     )
-    result = run(code)
+    result = run_python(code)
     pids = [int(pid) for pid in result.stdout.split()]
     assert len(pids) == 5
     wait_until(lambda: not any(_is_alive(pid) for pid in pids), 'the end of the children')
@@ -237,13 +226,13 @@ def test_nvitop_demo_simulates_a_machine_in_any_program(
 ) -> None:
     path = tmp_path / 'mine.toml'
     path.write_text('[[gpu]]\ncount = 2\n')
-    result = run(ASK, NVITOP_DEMO=value.format(path=path))
+    result = run_python(ASK, NVITOP_DEMO=value.format(path=path))
     assert result.stdout.split() == lines
     assert result.stderr == f'nvitop: simulated machine {name!r}: not the GPUs of this computer\n'
     assert result.returncode == 0
 
 
 def test_nvitop_demo_with_an_unknown_scenario_fails() -> None:
-    result = run(ASK, NVITOP_DEMO='workstaton')
+    result = run_python(ASK, NVITOP_DEMO='workstaton')
     assert result.returncode != 0
     assert "unknown scenario 'workstaton'; did you mean 'workstation'?" in result.stderr
