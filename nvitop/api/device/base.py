@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
     from typing import Concatenate, ParamSpec, TypeVar, Union
 
+    from nvitop.api.device.board import Answer
     from nvitop.api.device.window import Window
     from nvitop.api.reading import Reason
 
@@ -99,10 +100,10 @@ def once_in_oneshot(
         if found is None:
             self._missing.reason = None
             value = getter(self, *args, **kwargs)
-            found = results[key] = Reading(value, self._missing.reason)
-        elif found.reason is not None:
-            self._missing.reason = found.reason
-        known: V = found.value
+            found = results[key] = value, self._missing.reason
+        elif found[1] is not None:
+            self._missing.reason = found[1]
+        known: V = found[0]
         return known
 
     return method
@@ -132,40 +133,43 @@ class DeviceBase:
         self._board: Board | None = None
         self._lock = threading.RLock()
         #: Results of the current oneshot block, and the thread that runs it.
-        self._results: dict[Hashable, Reading] | None = None
+        self._results: dict[Hashable, Answer] | None = None
         self._owner = 0
 
     # Queries. All return NA for a missing value and set the reason.
 
-    def _call(self, function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Reading:
+    def _call(
+        self, function: Function, args: tuple[Any, ...], options: dict[str, Any] | None = None
+    ) -> Answer:
         """Call the driver."""
         handle = self._handle
         if handle is None:
             self._missing.reason = self._loss
-            return Reading(NA, self._loss)
+            return NA, self._loss
+        if options is None:
+            is_optional = function in _OPTIONAL_FUNCTIONS or not isinstance(function, str)
+            options = _DO_NOT_WARN if is_optional else _WARN
         try:
             value = nvmlQuery(function, handle, *args, **options)
             if value is not NA:
-                return Reading(value)
+                return value, None
             error = libnvml.last_error(function, handle, *args)
         except libnvml.NVMLError as failure:  # NVML can no longer be initialized
             error = failure.with_traceback(None)
         self._missing.reason = error
-        return Reading(NA, error)
+        return NA, error
 
-    def _query_reading(self, function: Function, *args: Any) -> Reading:
-        """Query the driver, once per oneshot block; return the value and the reason."""
-        is_optional = function in _OPTIONAL_FUNCTIONS or not isinstance(function, str)
-        options = _DO_NOT_WARN if is_optional else _WARN
+    def _answer(self, function: Function, *args: Any) -> Answer:
+        """Query the driver, once per oneshot block."""
         results = self._results
         if results is None or self._owner != get_ident():
-            return self._call(function, args, options)
+            return self._call(function, args)
         key = (function, args)
         found = results.get(key)
         if found is None:
-            found = results[key] = self._call(function, args, options)
-        elif found.reason is not None:
-            self._missing.reason = found.reason
+            found = results[key] = self._call(function, args)
+        elif found[1] is not None:
+            self._missing.reason = found[1]
         return found
 
     def _query(self, function: Function, *args: Any, static: bool = False) -> Any:
@@ -174,17 +178,17 @@ class DeviceBase:
         A ``static`` value never changes: it is queried once per GPU and process.
         """
         if not static:
-            return self._query_reading(function, *args).value
+            return self._answer(function, *args)[0]
         facts = (self._board or self._find_board()).facts
         found = facts.get((function, args))
         if found is None:
-            found = self._query_reading(function, *args)
-            reason = found.reason
+            found = self._answer(function, *args)
+            reason = found[1]
             if reason is None or is_unsupported(reason, or_invalid=self.is_mig_device()):
                 facts[function, args] = found
-        if found.reason is not None:
-            self._missing.reason = found.reason
-        return found.value
+        if found[1] is not None:
+            self._missing.reason = found[1]
+        return found[0]
 
     def _number(
         self, function: Function, *args: Any, static: bool = False, maximum: int = MAX_UINT
@@ -194,13 +198,12 @@ class DeviceBase:
 
     def _in_range(self, value: object, maximum: int = MAX_UINT) -> int | NaType:
         """Return ``value`` if it is a number from 0 to ``maximum``."""
-        if not isinstance(value, int) or (value > maximum and value in _UNKNOWN):
-            return NA
-        try:
-            return check_range(value, maximum)
-        except ImpossibleAnswer as error:
-            self._missing.reason = error.with_traceback(None)
-            return NA
+        if isinstance(value, int) and (value <= maximum or value not in _UNKNOWN):
+            try:
+                return check_range(value, maximum)
+            except ImpossibleAnswer as error:
+                self._missing.reason = error.with_traceback(None)
+        return NA
 
     def _word(
         self,
@@ -251,12 +254,12 @@ class DeviceBase:
         if self._handle is None or self.is_mig_device():
             board = self._board = Board()
             return board
-        uuid, error = self._query_reading('nvmlDeviceGetUUID')
+        uuid, error = self._answer('nvmlDeviceGetUUID')
         if error is not None:
             # Nothing is remembered until the UUID is known.
             return Board()
         board = self._board = board_of(str(uuid))
-        board.facts['nvmlDeviceGetUUID', ()] = Reading(uuid)
+        board.facts['nvmlDeviceGetUUID', ()] = uuid, None
         return board
 
     def _remembered(self, key: str, find: Callable[[], T]) -> T:
@@ -264,10 +267,10 @@ class DeviceBase:
         facts = (self._board or self._find_board()).facts
         found = facts.get(key)
         if found is None:
-            found = Reading(find())
-            if found.value is not NA:
+            found = find(), None
+            if found[0] is not NA:
                 facts[key] = found
-        value: T = found.value
+        value: T = found[0]
         return value
 
     def _window(self, key: str, new: Callable[[], Window[R, T]]) -> Window[R, T]:

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from nvitop.api.device.window import Window
-    from nvitop.api.reading import Reading
+    from nvitop.api.reading import Reason
+
+    #: A value and, if it is ``NA``, why. A plain tuple: a snapshot makes 30 of them per device.
+    Answer = tuple[Any, Reason | None]
 
 
 class Board:
@@ -23,7 +26,7 @@ class Board:
 
     def __init__(self) -> None:
         #: Static values by function and arguments, or by name.
-        self.facts: dict[Hashable, Reading] = {}
+        self.facts: dict[Hashable, Answer] = {}
         #: Rates by name.
         self.windows: dict[str, Window[Any, Any]] = {}
         #: Driver's time (µs) of the newest utilization sample of a process.

@@ -47,7 +47,7 @@ def query_clock_reasons(
     device: DeviceBase, function: str, older_function: str
 ) -> ClockEventReasons | NaType:
     """Query flags with the first function that the driver has."""
-    answer, error = device._query_reading(function)
+    answer, error = device._answer(function)
     if isinstance(error, libnvml.NVMLError_FunctionNotFound):
         answer = device._query(older_function)
     return ClockEventReasons(answer) if isinstance(answer, int) else NA

@@ -211,7 +211,7 @@ class Device(
             raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}')
 
         def method(*args: Any, **kwargs: Any) -> Any:
-            return self._call(function, args, kwargs).value
+            return self._call(function, args, kwargs)[0]
 
         method.__name__ = name
         method.__qualname__ = f'{type(self).__name__}.{name}'

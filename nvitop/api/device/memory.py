@@ -57,7 +57,7 @@ class MemoryMixin(DeviceBase):
         NVML: ``nvmlDeviceGetMemoryInfo_v2``, before R510 ``nvmlDeviceGetMemoryInfo``
         · nvidia-smi: ``memory.total`` ``memory.free`` ``memory.used`` ``memory.reserved``
         """
-        info, error = self._query_reading('nvmlDeviceGetMemoryInfo')
+        info, error = self._answer('nvmlDeviceGetMemoryInfo')
         if self._is_unified(info, error):
             memory = host.virtual_memory()
             return MemoryInfo(memory.total, memory.available, memory.total - memory.available)
@@ -73,7 +73,7 @@ class MemoryMixin(DeviceBase):
         return self._remembered('unified memory', self._find_unified_memory) is True
 
     def _find_unified_memory(self) -> bool | NaType:
-        info, error = self._query_reading('nvmlDeviceGetMemoryInfo')
+        info, error = self._answer('nvmlDeviceGetMemoryInfo')
         is_known = error is None or isinstance(error, libnvml.NVMLError_NotSupported)
         return self._is_unified(info, error) if is_known else NA
 

@@ -141,7 +141,7 @@ class ProcessMixin(MemoryMixin):
         now = time.time_ns() // 1000
         board = self._board or self._find_board()
         since = min(now - _WINDOW_US, board.last_sample or now)
-        samples, error = self._call('nvmlDeviceGetProcessUtilization', (since,), {})
+        samples, error = self._call('nvmlDeviceGetProcessUtilization', (since,))
         if error is not None:
             # A GPU without samples is idle. MIG devices return the same error, but are unknown.
             is_idle = isinstance(error, libnvml.NVMLError_NotFound) and not self.is_mig_device()

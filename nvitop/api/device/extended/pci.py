@@ -106,7 +106,7 @@ class PciMixin(DeviceBase):
 
         NVML: ``nvmlDeviceValidateInforom`` · nvidia-smi: ``inforom.checksum_validation``
         """
-        answer, error = self._query_reading('nvmlDeviceValidateInforom')
+        answer, error = self._answer('nvmlDeviceValidateInforom')
         if isinstance(error, NVMLError):
             return 'invalid' if error.value == CORRUPTED_INFOROM else NA
         return 'valid' if answer is not NA else NA
