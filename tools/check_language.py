@@ -21,16 +21,6 @@ SKIPPED = (
     'share/bash-completion/',  # largely written by shtab
 )
 
-#: Files and folders that have not been rewritten yet. Remove a line to have its path checked.
-PENDING = (
-    # documents
-    # API
-    # simulation
-    # tests: API
-    # tests: simulation
-    # tests: documents
-)
-
 #: Pattern → what to write instead. A space matches any white space.
 PHRASES = {
     r'(tells?|told|telling)': 'report, show, distinguish',
@@ -126,7 +116,7 @@ def check(path: pathlib.Path) -> Iterator[str]:
 
 
 def files(prefixes: list[str]) -> Iterator[pathlib.Path]:
-    """Yield the files to check: those below ``prefixes``, or all that are not pending."""
+    """Yield the files to check: those below ``prefixes``, or all."""
     paths = [path for path in ROOT.iterdir() if path.is_file()]
     paths += [path for folder in FOLDERS for path in (ROOT / folder).rglob('*')]
     for path in sorted(paths):
@@ -136,12 +126,12 @@ def files(prefixes: list[str]) -> Iterator[pathlib.Path]:
             continue
         if name.startswith('.') and '/' not in name:
             continue
-        if name.startswith(tuple(prefixes)) if prefixes else not name.startswith(PENDING):
+        if not prefixes or name.startswith(tuple(prefixes)):
             yield path
 
 
 def main() -> int:
-    """Check the given path prefixes, or everything that is not pending."""
+    """Check everything, or the files below the given path prefixes."""
     found = [message for path in files(sys.argv[1:]) for message in check(path)]
     print('\n'.join(found), end='\n' * bool(found))
     return 1 if found else 0
