@@ -24,9 +24,9 @@ def getuser() -> str:
             pass
     import getpass
 
-    for ask in (getpass.getuser, os.getlogin):
+    for lookup in (getpass.getuser, os.getlogin):
         try:
-            return ask()
+            return lookup()
         except (OSError, KeyError, ImportError):
             continue
     if sys.platform == 'win32':
