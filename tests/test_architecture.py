@@ -140,9 +140,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.utils',
     ),
 }
-#: Import cycles that are still to be removed. Add none.
-KNOWN_CYCLES: list[set[str]] = []
-
 #: Packages only these rooms may import.
 ONLY_IN = {
     'curses': ('nvitop.gui.term',),
@@ -296,11 +293,7 @@ def test_there_are_no_import_cycles() -> None:
         name: {imported for imported in imported_modules(path) if imported in modules} - {name}
         for name, path in modules.items()
     }
-    found = cycles(imports)
-    new = [sorted(cycle) for cycle in found if not any(cycle <= known for known in KNOWN_CYCLES)]
-    assert not new
-    gone = [known for known in KNOWN_CYCLES if not any(cycle <= known for cycle in found)]
-    assert not gone, 'remove these from KNOWN_CYCLES'
+    assert not [sorted(cycle) for cycle in cycles(imports)]
 
 
 def test_cycles_are_found() -> None:
