@@ -1,15 +1,36 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
-from nvitop.sampling import plan as planning
-from nvitop.sampling.plan import Due, Intervals, Plan, intervals, metrics_due
+from nvitop.sampling.plan import (
+    FIRST_CPU_INTERVAL,
+    Due,
+    Intervals,
+    Plan,
+    intervals,
+    metrics_due,
+)
 from nvitop.sampling.types import Demand
 from tests.sampling.fakes import Clock, process_key
 
 NOTHING = Demand(processes=False)
+EVERYTHING = Due(fast=True, slow=True, processes=True, host=True)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(0.0)
+
+
+@pytest.fixture
+def plan(clock: Clock) -> Plan:
+    """A plan whose first tick has passed."""
+    plan = Plan(clock=clock)
+    assert plan.due(Demand()) == EVERYTHING
+    return plan
 
 
 def run(plan: Plan, clock: Clock, demand: Demand, seconds: float) -> list[tuple[float, Due]]:
@@ -22,15 +43,15 @@ def run(plan: Plan, clock: Clock, demand: Demand, seconds: float) -> list[tuple[
     return seen
 
 
-def test_default_intervals() -> None:
-    assert intervals() == Intervals(devices=1.0, processes=2.0, host=1.0, slow=5.0)
-
-
 @pytest.mark.parametrize(
     ('interval', 'expected'),
-    [(0.25, Intervals(0.25, 0.25, 0.25, 5.0)), (30, Intervals(30, 30, 30, 30))],
+    [
+        (None, Intervals(devices=1.0, processes=2.0, host=1.0, slow=5.0)),
+        (0.25, Intervals(0.25, 0.25, 0.25, 5.0)),
+        (30, Intervals(30, 30, 30, 30)),
+    ],
 )
-def test_an_interval_sets_all_of_them(interval: float, expected: Intervals) -> None:
+def test_an_interval_sets_all_of_them(interval: float | None, expected: Intervals) -> None:
     assert intervals(interval) == expected
 
 
@@ -40,24 +61,18 @@ def test_intervals_that_are_not_positive_are_refused(interval: float) -> None:
         intervals(interval)
 
 
-def test_everything_is_due_at_the_start() -> None:
-    due = Plan(clock=Clock()).due(Demand(shown_metrics=('total_energy',)))
-    assert due == Due(fast=True, slow=True, shown=('total_energy',), processes=True, host=True)
-    assert due.devices
-    assert due.anything
-
-
-def test_nothing_is_due_right_after() -> None:
-    plan = Plan(clock=Clock())
-    plan.due(Demand())
-    due = plan.due(Demand())
+def test_everything_is_due_at_the_start_and_nothing_right_after(clock: Clock) -> None:
+    plan = Plan(clock=clock)
+    demand = Demand(shown_metrics=('total_energy',))
+    due = plan.due(demand)
+    assert due == EVERYTHING._replace(shown=('total_energy',))
+    assert (due.devices, due.anything) == (True, True)
+    due = plan.due(demand)
     assert due == Due()
-    assert not due.anything
-    assert not due.devices
+    assert (due.devices, due.anything) == (False, False)
 
 
-def test_the_groups_share_their_ticks() -> None:
-    clock = Clock()
+def test_the_groups_share_their_ticks(clock: Clock) -> None:
     seen = run(Plan(clock=clock), clock, Demand(), 10)
     assert [time for time, _ in seen] == list(range(11))
     assert [time for time, due in seen if due.processes] == [0, 2, 4, 6, 8, 10]
@@ -83,44 +98,39 @@ def test_fractional_intervals_have_no_phase(interval: float) -> None:
     assert [time for time, _ in seen[:3]] == pytest.approx([0, interval, 2 * interval])
 
 
-def test_a_long_interval_applies_to_everything() -> None:
-    clock = Clock()
+def test_a_long_interval_applies_to_everything(clock: Clock) -> None:
     seen = run(Plan(intervals(30), clock=clock), clock, Demand(), 90)
-    assert [time for time, _ in seen] == [0, 30, 60, 90]
-    assert all(due == Due(fast=True, slow=True, processes=True, host=True) for _, due in seen)
+    assert seen == [(time, EVERYTHING) for time in (0, 30, 60, 90)]
 
 
-def test_slow_samples_do_not_make_ticks_drift() -> None:
-    clock = Clock(0.0)
-    plan = Plan(clock=clock)
-    plan.due(Demand())
+def test_late_ticks_do_not_drift_and_missed_ones_are_skipped(plan: Plan, clock: Clock) -> None:
     for second in range(1, 20):
         clock.now = second + 0.2
         assert plan.due(Demand()).fast
         assert plan.next_due() == second + 1
-
-
-def test_missed_ticks_are_skipped() -> None:
-    clock = Clock(0.0)
-    plan = Plan(clock=clock)
-    plan.due(Demand())
     clock.now = 33.3
     assert plan.due(Demand()).slow
     assert plan.due(Demand()) == Due()
     assert plan.next_due() == pytest.approx(34.3)
 
 
-def test_a_tick_slightly_early_counts() -> None:
-    clock = Clock(0.0)
-    plan = Plan(clock=clock)
-    plan.due(Demand())
+def test_a_tick_slightly_early_counts(plan: Plan, clock: Clock) -> None:
     clock.now = 0.97
     assert plan.due(Demand()).fast
     assert plan.next_due() == 2.0
 
 
-def test_processes_are_not_due_unless_shown() -> None:
-    clock = Clock(0.0)
+def test_refresh_makes_everything_due(plan: Plan, clock: Clock) -> None:
+    clock.now = 0.5
+    plan.refresh()
+    assert plan.due(Demand()) == EVERYTHING
+    assert plan.next_due() == 1.5
+
+
+# A demand that changes
+
+
+def test_processes_are_not_due_unless_shown(clock: Clock) -> None:
     plan = Plan(Intervals(devices=10, processes=2, host=10), clock=clock)
     assert not plan.due(NOTHING).processes
     assert plan.next_due() == 10
@@ -128,8 +138,7 @@ def test_processes_are_not_due_unless_shown() -> None:
     assert plan.due(Demand()) == Due(processes=True)
 
 
-def test_processes_shown_again_join_the_ticks_of_devices() -> None:
-    clock = Clock(0.0)
+def test_processes_shown_again_join_the_ticks_of_devices(clock: Clock) -> None:
     plan = Plan(clock=clock)
     plan.due(NOTHING)
     clock.now = 0.4
@@ -138,41 +147,39 @@ def test_processes_shown_again_join_the_ticks_of_devices() -> None:
     assert [round(time + 0.4, 3) for time, due in seen if due.anything] == [1, 2, 3]
 
 
-def test_codec_utilization_is_due_at_once_when_shown() -> None:
-    plan = Plan(clock=Clock())
-    plan.due(Demand())
-    assert plan.due(Demand(process_codec=True)).processes
-    assert not plan.due(Demand(process_codec=True)).anything
-
-
-def test_shown_metrics_are_due_at_once_and_then_with_the_devices() -> None:
-    clock = Clock(0.0)
-    plan = Plan(clock=clock)
-    plan.due(Demand())
-    one = Demand(shown_metrics=('total_energy',))
-    two = Demand(shown_metrics=('total_energy', 'jpeg_utilization'))
+@pytest.mark.parametrize(
+    ('demand', 'due'),
+    [
+        ({'process_codec': True}, Due(processes=True)),
+        ({'shown_metrics': ('total_energy',)}, Due(shown=('total_energy',))),
+        ({'host_processes': True}, Due(host_processes=True)),
+    ],
+)
+def test_anything_newly_shown_is_due_at_once(
+    plan: Plan, clock: Clock, demand: dict[str, Any], due: Due
+) -> None:
     clock.now = 0.3
-    assert plan.due(one) == Due(shown=('total_energy',))
-    assert plan.due(one) == Due()
+    assert plan.due(Demand(**demand)) == due
+    assert plan.due(Demand(**demand)) == Due()
+
+
+def test_shown_metrics_are_due_with_the_devices(plan: Plan, clock: Clock) -> None:
+    clock.now = 0.3
+    plan.due(Demand(shown_metrics=('total_energy',)))
+    two = Demand(shown_metrics=('total_energy', 'jpeg_utilization'))
     assert plan.due(two) == Due(shown=('jpeg_utilization',))
     clock.now = 1.0
     assert plan.due(two).shown == two.shown_metrics
     assert plan.due(Demand()) == Due()
 
 
-def test_the_tree_is_due_at_once_and_then_with_the_processes() -> None:
-    clock = Clock(0.0)
-    plan = Plan(clock=clock)
-    plan.due(Demand())
+def test_the_tree_is_due_with_the_processes(plan: Plan, clock: Clock) -> None:
     tree = Demand(host_processes=True)
-    assert plan.due(tree) == Due(host_processes=True)
-    seen = [due for _, due in run(plan, clock, tree, 4)]
-    assert [due.host_processes for due in seen] == [False, False, True, False, True]
+    seen = [due.host_processes for _, due in run(plan, clock, tree, 4)]
+    assert seen == [True, False, True, False, True]
 
 
-def test_processes_that_come_into_view_are_due_at_once() -> None:
-    clock = Clock(0.0)
-    plan = Plan(clock=clock)
+def test_processes_that_come_into_view_are_due_at_once(plan: Plan) -> None:
     a, b, c = (process_key(pid) for pid in (1, 2, 3))
     plan.due(Demand(visible_processes=(a, b)))
     scrolled = Demand(visible_processes=(b, c))
@@ -181,34 +188,28 @@ def test_processes_that_come_into_view_are_due_at_once() -> None:
     assert plan.due(Demand(visible_processes=None)) == Due()
 
 
-def test_second_readings_are_due_soon() -> None:
-    clock = Clock(0.0)
-    plan = Plan(clock=clock)
-    plan.due(Demand())
-    plan.add_second_reading(frozenset({process_key(1)}))
-    assert plan.next_due() == planning.FIRST_CPU_INTERVAL
+@pytest.mark.parametrize(
+    ('demand', 'second', 'due'),
+    [
+        ({}, {'keys': frozenset({process_key(1)})}, {'new_processes': {process_key(1)}}),
+        # Not for processes that left the view, and metrics that are not shown.
+        ({'visible_processes': ()}, {'keys': frozenset({process_key(1)})}, {}),
+        ({'shown_metrics': ('pcie_tx_throughput', 'total_energy')},
+         {'shown': frozenset({'pcie_tx_throughput', 'gpm_sm_active'})},
+         {'shown': ('pcie_tx_throughput',)}),
+        ({'host_processes': True}, {'tree': True}, {'host_processes': True}),
+    ],
+)  # fmt: skip
+def test_second_readings_are_due_soon(
+    plan: Plan, clock: Clock, demand: dict[str, Any], second: dict[str, Any], due: dict[str, Any]
+) -> None:
+    plan.due(Demand(**demand))
+    plan.add_second_reading(**second)
+    assert plan.next_due() == FIRST_CPU_INTERVAL
     clock.now = plan.next_due()
-    assert plan.due(Demand()) == Due(new_processes=frozenset({process_key(1)}), host=True)
+    assert plan.due(Demand(**demand)) == Due(host=True, **due)
+    assert plan.due(Demand(**demand)) == Due()
     assert plan.next_due() == 1.0
-
-
-def test_processes_that_left_the_view_have_no_second_reading() -> None:
-    clock = Clock(0.0)
-    plan = Plan(clock=clock)
-    plan.due(Demand(visible_processes=(process_key(1),)))
-    plan.add_second_reading(frozenset({process_key(1)}))
-    clock.now = plan.next_due()
-    assert plan.due(Demand(visible_processes=())) == Due(host=True)
-
-
-def test_refresh_makes_everything_due() -> None:
-    clock = Clock(0.0)
-    plan = Plan(clock=clock)
-    plan.due(Demand())
-    clock.now = 0.5
-    plan.refresh()
-    assert plan.due(Demand()) == Due(fast=True, slow=True, processes=True, host=True)
-    assert plan.next_due() == 1.5
 
 
 def test_metrics_due_are_those_of_the_due_tiers() -> None:
@@ -219,24 +220,3 @@ def test_metrics_due_are_those_of_the_due_tiers() -> None:
     shown = metrics_due(Due(shown=('total_energy', 'power_usage', 'no such metric')))
     assert [metric.name for metric in shown] == ['total_energy']
     assert metrics_due(Due(processes=True)) == ()
-
-
-def test_only_shown_metrics_have_a_second_reading() -> None:
-    clock = Clock(0.0)
-    plan = Plan(clock=clock)
-    demand = Demand(shown_metrics=('total_energy', 'pcie_tx_throughput'))
-    plan.due(demand)
-    plan.add_second_reading(shown=frozenset({'pcie_tx_throughput', 'gpm_sm_active'}))
-    clock.now = plan.next_due()
-    assert plan.due(demand) == Due(shown=('pcie_tx_throughput',), host=True)
-
-
-def test_the_tree_can_have_a_second_reading() -> None:
-    clock = Clock(0.0)
-    plan = Plan(clock=clock)
-    tree = Demand(host_processes=True)
-    plan.due(tree)
-    plan.add_second_reading(frozenset(), tree=True)
-    clock.now = plan.next_due()
-    assert plan.due(tree) == Due(host=True, host_processes=True)
-    assert plan.due(tree) == Due()

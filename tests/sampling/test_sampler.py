@@ -83,7 +83,7 @@ class Bench:
         )
 
     def stop(self) -> None:
-        self.sampler._stopping = True
+        self.sampler.stop(0.0)
 
     def run(self, script: Script, until: float) -> None:
         self.time.script = [*script, (until, self.stop)]
