@@ -171,7 +171,7 @@ def find_devices(options: Options, messages: list[Message]) -> Sequence[DeviceSe
 
         parse = Device.parse_cuda_visible_devices
         with driver_errors():
-            return tuple(watchdog.ask_at_start(parse, watchdog.VISIBLE_SECONDS))
+            return tuple(watchdog.call_with_limit(parse, watchdog.VISIBLE_SECONDS))
     from nvitop.sampling.device_names import match_devices
 
     with driver_errors():
@@ -186,7 +186,7 @@ def _has_devices(devices: Sequence[DeviceSelector] | None) -> bool:
     if devices is not None:
         return bool(devices)
     try:
-        return watchdog.ask_at_start(_device_count, DEVICE_COUNT_SECONDS) > 0
+        return watchdog.call_with_limit(_device_count, DEVICE_COUNT_SECONDS) > 0
     except TimeoutError:  # the monitor shows it, and recovers
         return True
 

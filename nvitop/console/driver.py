@@ -50,7 +50,7 @@ def start_driver(program: str, first_calls: Callable[[], T], *, limit: float | N
 
     try:
         with driver_errors():
-            return watchdog.ask_at_start(first_calls, limit, while_waiting=show_notice)
+            return watchdog.call_with_limit(first_calls, limit, while_waiting=show_notice)
     except ValueError as error:  # an unknown device, or an unknown scenario in NVITOP_DEMO
         raise CommandFailure(str(error), 2) from error
     except (AttributeError, OSError) as error:

@@ -10,7 +10,7 @@ from typing import Iterable, Tuple, Union
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.watchdog import Watchdog, ask_at_start
+from nvitop.sampling.watchdog import Watchdog, call_with_limit
 
 #: Index of a GPU, or (GPU, MIG device).
 DeviceIndex = Union[int, Tuple[int, int]]
@@ -96,7 +96,7 @@ def match_devices(names: Iterable[str]) -> DeviceMatches:
         TimeoutError: The same, after 10 seconds.
     """
     names = list(names)
-    count = ask_at_start(_count_gpus)
+    count = call_with_limit(_count_gpus)
     known, silent = _read_names(_gpus_to_read(names, count))
     found: dict[DeviceIndex, None] = {}
     problems = []

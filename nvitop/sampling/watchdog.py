@@ -375,16 +375,16 @@ def _attempt(step: Callable[[], T]) -> StepOutcome[T]:
         return StepOutcome(error=error)
 
 
-def ask_at_start(
-    question: Callable[[], T],
+def call_with_limit(
+    function: Callable[[], T],
     limit: float | None = None,
     *,
     while_waiting: Callable[[], None] | None = None,
 ) -> T:
-    """Return the result of a function that makes the first calls of the driver, or raise its error.
+    """Call a function that makes the first driver calls; return its result or raise its error.
 
     Args:
-        question: The function.
+        function: The function.
         limit: Time limit in seconds, :data:`START_SECONDS` by default.
         while_waiting: Called every now and then, first after a tenth of the limit.
 
@@ -392,7 +392,7 @@ def ask_at_start(
         TimeoutError: The driver does not respond in time; the message says what to do.
     """
     seconds = START_SECONDS if limit is None else limit
-    watchdog, steps = Watchdog('nvitop-start'), {'driver': question}
+    watchdog, steps = Watchdog('nvitop-start'), {'driver': function}
     outcome = watchdog.run(steps, limit=seconds, while_waiting=while_waiting)['driver']
     if outcome.timed_out:
         raise TimeoutError(libnvml.explain_silence(seconds))
