@@ -8,10 +8,12 @@ import math
 import os
 import threading
 from typing import TYPE_CHECKING, Callable
+from unittest import mock
 
 from benchmarks.soak.machine import CYCLE, Machine
 from benchmarks.soak.steadiness import Counts
 from nvitop.collector import ResourceMetricCollector, collect_in_background
+from nvitop.collector.tags import Tags
 from nvitop.gui.app import App
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, InputEnded
@@ -173,20 +175,14 @@ def run_monitor(machine: Machine, script: Script) -> None:
     assert sampler.stop(PATIENCE_SECONDS), 'the sampler thread does not exit'
 
 
-class VirtualCollector(ResourceMetricCollector):
-    """A collector whose threads wait in simulated time."""
-
-    machine: Machine
-
-    def _ends_within(self, buffer: TagBuffer, seconds: float) -> bool:
-        self.machine.clock.wait(seconds)
-        return super()._ends_within(buffer, 0.0)
-
-
 def run_collector(machine: Machine, script: Script) -> None:
     """Run a collector in the background, with tags that start and end."""
-    collector = VirtualCollector(root_pids=os.getpid(), interval=1.0, clock=machine.clock)
-    collector.machine = machine
+    collector = ResourceMetricCollector(root_pids=os.getpid(), interval=1.0, clock=machine.clock)
+    ends_within = Tags.ends_within
+
+    def end_in_simulated_time(tags: Tags, buffer: TagBuffer, seconds: float) -> bool:
+        machine.clock.wait(seconds)
+        return ends_within(tags, buffer, 0.0)
 
     def on_collect(metrics: dict[str, float]) -> bool:
         assert metrics
@@ -197,7 +193,7 @@ def run_collector(machine: Machine, script: Script) -> None:
             collector.clear('run')
         return script.happen()
 
-    with collector(tag='run'):
+    with mock.patch.object(Tags, 'ends_within', end_in_simulated_time), collector(tag='run'):
         thread = collect_in_background(on_collect, collector, 1.0)
         thread.join()
 
