@@ -49,6 +49,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
     # Another path of the same module, for programs written for nvitop 1.
     'nvitop.api.collector': ('nvitop.collector',),
     'nvitop.api': ('nvitop.api',),
+    'nvitop.owner': ('nvitop.api.host', 'nvitop.api.process.procfs'),
+    'nvitop.owner.types': (),
+    'nvitop.owner.cgroup': ('nvitop.owner.types',),
     'nvitop.sampling.types': (),
     'nvitop.sampling': ('nvitop.api', 'nvitop.sampling'),
     'nvitop.collector': ('nvitop.api', 'nvitop.sampling'),
@@ -163,6 +166,7 @@ PLATFORMS = (
     'nvitop.api.process',
     'nvitop.gui.signals',
     'nvitop.gui.term',
+    'nvitop.owner.reading',
     'nvitop.simulation.children',
 )
 PLATFORM_CHECK = re.compile(

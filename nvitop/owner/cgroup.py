@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parses ``/proc/PID/cgroup``, which every user may read for every process.
+
+A path is text from strangers: a user can make directories of any name in the part of the tree that
+is delegated to ``user@UID.service``, and so can ``root`` of a container. IDs are accepted by their
+exact shape only, batch jobs only outside of the parts of users, and layers that a user can make up
+are marked as claims.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, Iterable
+
+from nvitop.namedtuple import NamedTuple
+from nvitop.owner.types import CONTAINERS, JOBS, Layer, Owner, best_layer, make_owner, rank_of
+
+_DELETED = ' (deleted)'
+#: Paths are shorter than this in characters; longer ones are not from a kernel.
+_MAX_PATH = 8192
+#: Maximum number of layers of one path; the innermost ones are kept.
+_MAX_LAYERS = 16
+
+_HEX64 = '[0-9a-f]{64}'
+_UUID_GROUPS = [f'[0-9a-f]{{{digits}}}' for digits in (8, 4, 4, 4, 12)]
+_UUID, _UUID_IN_SLICE = '-'.join(_UUID_GROUPS), '_'.join(_UUID_GROUPS)
+#: Names of machines, hosts and images.
+_NAME = r'[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}'
+
+
+def _shape(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    return re.compile(pattern, re.ASCII).fullmatch
+
+
+_is_hex64 = _shape(_HEX64)
+_is_name = _shape(_NAME)
+_unit = _shape(r'[A-Za-z0-9:_.\\@-]{1,240}\.(?:service|scope)')
+_no_unit = _shape(r'init\.scope|user@\d+\.service|session-\w+\.scope')
+_user_slice = _shape(r'user-(\d{1,10})\.slice')
+_user_manager = _shape(r'user@(\d{1,10})\.service')
+_session = _shape(r'session-(\w{1,32})\.scope')
+
+_RUNTIMES = {
+    'docker': 'docker',
+    'cri-containerd': 'containerd',
+    'crio': 'cri-o',
+    'libpod': 'podman',
+    'libpod-payload': 'podman',
+    'nerdctl': 'containerd',
+    'containerd': 'containerd',
+}
+_PREFIXES = '|'.join(sorted(_RUNTIMES, key=len, reverse=True))
+_container = _shape(rf'({_PREFIXES})-({_HEX64})(?:\.scope)?')
+#: The systemd path of a runtime that expected a path of directories: ``SLICE:PREFIX:ID``.
+_mismatched = _shape(rf'([^:]+\.slice):({_PREFIXES}):({_HEX64})')
+_monitor = _shape(rf'(libpod|crio)-conmon-({_HEX64})(?:\.scope)?')
+#: Parent directory of a bare container ID → runtime.
+_PARENTS = {'docker': 'docker', 'moby': 'docker', 'default': 'containerd', 'k8s.io': 'containerd'}
+_podman_pod = _shape(rf'(?:[\w.\\]+-)*libpod_pod_({_HEX64})\.slice')
+
+#: The hash of a static pod has 32 digits.
+_pod_slice = _shape(
+    r'(?:[\w.\\]+-)*kubepods(?:-(besteffort|burstable))?'
+    rf'-pod({_UUID_IN_SLICE}|[0-9a-f]{{32}})\.slice'
+)
+_pod_directory = _shape(rf'pod({_UUID}|[0-9a-f]{{32}})')
+_QOS = {'besteffort': 'besteffort', 'burstable': 'burstable', 'kubepods': 'guaranteed'}
+
+_slurm_scope = _shape(r'(?:[A-Za-z0-9][A-Za-z0-9.-]*_)?slurmstepd\.scope')
+#: A job ID, or since Slurm 26.05 an SLUID: ``s`` and 13 digits of Crockford's base 32.
+_slurm_job = _shape(r'job_(\d{1,10})|(s[0-9A-HJKMNP-TV-Z]{13})')
+_slurm_step = _shape(r'step_(\d{1,10}|batch|extern|interactive)')
+_slurm_v1 = _shape(r'slurm(?:_[A-Za-z0-9][A-Za-z0-9.-]*)?')
+_slurm_uid = _shape(r'uid_(\d{1,10})')
+_pbs_job = _shape(r'\d{1,18}(?:\[\d*\])?(?:\.[A-Za-z0-9][A-Za-z0-9.-]*)?')
+_lsf_job = _shape(r'job\.(\d{1,18})(?:\.\d+)*')
+_condor_slot = _shape(r'condor_[\w.-]*_(slot\d+(?:_\d+)?(?:@[A-Za-z0-9.-]+)?)')
+_oar_unit = _shape(r'oar-(\d{1,18})\.service')
+#: Flux writes its IDs in base 58.
+_flux_unit = _shape(r'imp-shell-\d+-(f[1-9A-HJ-NP-Za-km-z]{1,12})\.service')
+_ray_node = _shape(r'ray-node_(\w{1,64})')
+
+_garden_id = _shape(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{4,12}')
+_lxc = _shape(rf'lxc\.(payload|monitor)\.({_NAME})')
+_nspawn = _shape(r'systemd-nspawn@(.+)\.service')
+_machine = _shape(r'machine-(.+)\.scope')
+_libvirt = _shape(rf'(qemu|lxc)-\d+-({_NAME})')
+_apptainer = _shape(rf'(?:apptainer|singularity)-(?:(\d{{1,10}})|oci-({_NAME}))\.scope')
+_vm_scope = _shape(rf'({_NAME})\.scope')
+_ESCAPED = re.compile(r'\\x([0-9a-f]{2})')
+
+#: Units of daemons that keep containers below themselves.
+_DAEMONS = frozenset(
+    f'{name}.service'
+    for name in (
+        *('containerd', 'cri-docker', 'crio', 'docker', 'k3s', 'k3s-agent', 'kubelet'),
+        *('libvirtd', 'lxc', 'lxd', 'incus', 'podman', 'rke2-agent', 'rke2-server'),
+    )
+)
+
+
+def parse_cgroup(text: str) -> Owner:
+    """Return what a process belongs to according to the text of its ``/proc/PID/cgroup``.
+
+    Never raises. If nothing is recognized, ``owner.kind`` is ``''``. Of several hierarchies (version
+    1), the one with the best answer counts.
+
+    >>> str(parse_cgroup('0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0'))
+    'slurm 42.0'
+    """
+    best, best_value = Owner(), (_WORST, 0)
+    for line in text.split('\n'):
+        fields = line.split(':', 2)
+        if len(fields) != 3 or not fields[0].isdecimal() or len(line) > _MAX_PATH:
+            continue
+        owner = parse_path(fields[2])
+        layer = best_layer(owner.layers)
+        if layer is not None:
+            facts = sum(2 if each.detail else 1 for each in owner.layers)
+            value = (rank_of(layer), -facts)
+            if value < best_value:
+                best, best_value = owner, value
+    return best
+
+
+_WORST = 1000
+
+
+def parse_path(path: str) -> Owner:
+    """Return what a process with this path of a cgroup belongs to."""
+    is_deleted = path.endswith(_DELETED)
+    if is_deleted:
+        path = path[: -len(_DELETED)]
+    # In a cgroup namespace, paths outside of its root begin with "/..".
+    parts = [part for part in path.split('/') if part not in ('', '.', '..')]
+    return make_owner(_PathReader(parts).layers(), is_deleted=is_deleted)
+
+
+class _Found(NamedTuple):
+    """Layers of a path, and the number of parts that they take."""
+
+    layers: tuple[Layer, ...]
+    size: int = 1
+
+
+class _PathReader:
+    """Reads the parts of one path, from the outermost to the innermost."""
+
+    def __init__(self, parts: list[str]) -> None:
+        self._parts = parts
+        self._at = 0
+        self._layers: list[Layer] = []
+        #: Whether this part is delegated to a user.
+        self._is_users = False
+
+    def layers(self) -> tuple[Layer, ...]:
+        """Return the layers of the path."""
+        while self._at < len(self._parts):
+            found = self._next()
+            for layer in found.layers:
+                self._add(layer)
+            self._at += found.size
+        return tuple(self._layers[-_MAX_LAYERS:])
+
+    def _next(self) -> _Found:
+        part = self._parts[self._at]
+        manager = _user_manager(part)
+        if manager:
+            self._is_users = True
+            return _Found(self._user(manager[1]))
+        for read in (self._job, self._pod, self._container, self._machine, self._login):
+            found = read(part)
+            if found is not None:
+                return found
+        is_unit = _unit(part) and not _no_unit(part)
+        return _Found((Layer('unit', part),) if is_unit else ())
+
+    def _add(self, layer: Layer) -> None:
+        """Add a layer. A unit inside of another one replaces it."""
+        layers = self._layers
+        if layer.kind == 'unit' and layers and layers[-1].kind == 'unit':
+            del layers[-1]
+        elif layer.kind == 'pod' or (layer.kind in JOBS and not _is_unit_of_job(layers)):
+            # Below the unit of a daemon, such as that of the kubelet.
+            layers[:] = [each for each in layers if each.kind != 'unit']
+        elif layer.kind in CONTAINERS and layers and layers[-1].id in _DAEMONS:
+            del layers[-1]
+        is_inside = any(each.kind in CONTAINERS for each in layers)
+        may_be_made_up = layer.kind != 'user' and (self._is_users or is_inside)
+        layers.append(layer._replace(claim=True) if may_be_made_up else layer)
+
+    def _following(self, count: int = 1) -> str:
+        """Return a part after the current one."""
+        at = self._at + count
+        return self._parts[at] if at < len(self._parts) else ''
+
+    def _before(self) -> str:
+        return self._parts[self._at - 1] if self._at else ''
+
+    def _user(self, uid: str) -> tuple[Layer, ...]:
+        known = any(layer.kind == 'user' and layer.id == uid for layer in self._layers)
+        return () if known else (Layer('user', uid),)
+
+    def _login(self, part: str) -> _Found | None:
+        user = _user_slice(part)
+        if user:
+            return _Found(self._user(user[1]))
+        session = _session(part)
+        if session and _user_slice(self._before()):
+            return _Found((Layer('session', session[1]),))
+        return None
+
+    # Jobs
+
+    def _job(self, part: str) -> _Found | None:
+        flux = _flux_unit(part)
+        if flux:  # it uses the systemd of the user
+            return _Found((Layer('unit', part), Layer('flux', flux[1])))
+        if self._is_users:
+            return None
+        oar = _oar_unit(part)
+        if oar:
+            return _Found((Layer('unit', part), Layer('oar', oar[1])))
+        return self._slurm(part) or self._directory_of_job(part)
+
+    def _slurm(self, part: str) -> _Found | None:
+        user: tuple[Layer, ...] = ()
+        if _slurm_scope(part):
+            job, size = _slurm_job(self._following()), 2
+        elif _slurm_v1(part) and _slurm_uid(self._following()):
+            uid = _slurm_uid(self._following())
+            assert uid is not None
+            job, size, user = _slurm_job(self._following(2)), 3, self._user(uid[1])
+            if job is None or job[1] is None:
+                return _Found(user, 2)
+        else:
+            return None
+        if job is None:
+            return None
+        step = _slurm_step(self._following(size))
+        layer = Layer('slurm', job[1] or job[2], detail=step[1] if step else '')
+        return _Found((*user, layer), size + bool(step))
+
+    def _directory_of_job(self, part: str) -> _Found | None:
+        child, grandchild = self._following(), self._following(2)
+        if part == 'pbs_jobs.service' and child in ('jobid', 'jobs') and _pbs_job(grandchild):
+            return _Found((Layer('pbs', grandchild),), 3)
+        if part == 'torque' and _pbs_job(child):
+            return _Found((Layer('torque', child),), 2)
+        lsf = _lsf_job(grandchild) if part == 'lsf' else None
+        if lsf:
+            return _Found((Layer('lsf', lsf[1]),), 3)
+        slot = _condor_slot(part)
+        if slot and not child and 'htcondor' in self._parts[: self._at]:
+            return _Found((Layer('htcondor', slot[1]),))
+        return None
+
+    # Pods and containers
+
+    def _pod(self, part: str) -> _Found | None:
+        name, colon, rest = part.partition(':')
+        pod = _pod_slice(name if _mismatched(part) else part)
+        if pod:
+            layer = Layer('pod', pod[2].replace('_', '-'), detail=pod[1] or 'guaranteed')
+            _, _, container_id = rest.partition(':')
+            inner = (Layer(_RUNTIMES[rest.partition(':')[0]], container_id),) if colon else ()
+            return _Found((layer, *inner))
+        directory = _pod_directory(part)
+        if directory and (self._is_below_kubepods() or self._is_container(self._following())):
+            return _Found((Layer('pod', directory[1], detail=_QOS.get(self._before(), '')),))
+        return None
+
+    def _is_below_kubepods(self) -> bool:
+        return any(part.endswith('kubepods') for part in self._parts[: self._at])
+
+    @staticmethod
+    def _is_container(part: str) -> bool:
+        return bool(_is_hex64(part) or _container(part))
+
+    def _container(self, part: str) -> _Found | None:
+        container = _container(part)
+        if container:
+            return _Found((Layer(_RUNTIMES[container[1]], container[2]),))
+        mismatched = _mismatched(part)
+        if mismatched:
+            return _Found((Layer(_RUNTIMES[mismatched[2]], mismatched[3]),))
+        monitor = _monitor(part)
+        if monitor:
+            return _Found((Layer('monitor', monitor[2], detail=_RUNTIMES[monitor[1]]),))
+        pod = _podman_pod(part)
+        if pod:
+            return _Found((Layer('podman-pod', pod[1]),))
+        if _is_hex64(part):
+            return _Found((self._bare(part),))
+        ray = _ray_node(part)
+        if ray and self._following() in ('user', 'system'):
+            return _Found((Layer('ray', ray[1]),))
+        return None
+
+    def _bare(self, container_id: str) -> Layer:
+        """Return the layer of a container ID without a prefix."""
+        before = self._before()
+        if before == 'libpod_parent':
+            return Layer('podman-pod', container_id)
+        if 'ecs' in self._parts[: self._at]:
+            return Layer('ecs', container_id)
+        return Layer(_PARENTS.get(before, 'container'), container_id)
+
+    # System containers and virtual machines
+
+    def _machine(self, part: str) -> _Found | None:
+        child = self._following()
+        if part == 'garden' and _garden_id(child):
+            return _Found((Layer('garden', child),), 2)
+        if part in ('lxc', 'lxc.payload', 'lxc.monitor') and _is_name(child):
+            return _Found((_lxc_layer(part, child),), 2)
+        lxc = _lxc(part)
+        if lxc:
+            return _Found((_lxc_layer(f'lxc.{lxc[1]}', lxc[2]),))
+        apptainer = _apptainer(part)
+        if apptainer:
+            return _Found((Layer('apptainer', apptainer[1] or apptainer[2]),))
+        return self._registered_machine(part, child)
+
+    def _registered_machine(self, part: str, child: str) -> _Found | None:
+        vm = _vm_scope(part) if self._before() == 'qemu.slice' else None
+        if vm:
+            return _Found((Layer('vm', vm[1]),))
+        nspawn = _nspawn(part)
+        if nspawn and child != 'supervisor':
+            name = _unescaped(nspawn[1])
+            return _Found((Layer('nspawn', name),)) if name else None
+        machine = _machine(part)
+        name = _unescaped(machine[1]) if machine else ''
+        if not name or self._is_users:
+            return None
+        libvirt = _libvirt(name)
+        if libvirt:
+            kind = {'qemu': 'vm', 'lxc': 'libvirt-lxc'}[libvirt[1]]
+            return _Found((Layer(kind, libvirt[2]),))
+        return _Found((Layer('machine', name),))
+
+
+def _lxc_layer(directory: str, name: str) -> Layer:
+    if directory == 'lxc.monitor':
+        return Layer('monitor', name, detail='lxc')
+    return Layer('lxc', name)
+
+
+def _is_unit_of_job(layers: Iterable[Layer]) -> bool:
+    """Return whether the last layer is the unit that a job has of its own."""
+    last = [*layers][-1:]
+    return any(_oar_unit(each.id) or _flux_unit(each.id) for each in last if each.kind == 'unit')
+
+
+def _unescaped(name: str) -> str:
+    r"""Return a machine name without the escapes of systemd (``\x2d``); ``''`` if it is not one."""
+    name = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), name)
+    return name if _is_name(name) else ''

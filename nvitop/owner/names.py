@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of containers and pods, found by their IDs.
+
+By default only files that every user may read are used: entries in ``/var/log/containers`` and
+``/var/log/pods``, and the arguments of the processes that watch containers. Docker keeps its names to
+itself; they need its socket, which is used only if the user asks for it.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from typing import Callable, Iterable
+
+from nvitop.namedtuple import NamedTuple
+from nvitop.owner.ancestors import ContainerName
+from nvitop.owner.files import change_time, list_directory
+
+#: Settings: no lookups, files that every user may read, or the sockets of Docker and Podman too.
+LOOKUPS = ('none', 'files', 'sockets')
+
+#: Time (seconds) for which an answer of a socket counts, also if it has no name.
+KEPT_SECONDS = 60.0
+#: Maximum number of containers whose names are kept.
+_MAX_NAMES = 4096
+
+_DNS = '[a-z0-9][a-z0-9.-]{0,252}'
+_LABEL = '[a-z0-9][a-z0-9-]{0,62}'
+_log = re.compile(rf'({_DNS})_({_LABEL})_({_LABEL})-([0-9a-f]{{64}})\.log', re.ASCII)
+_pod = re.compile(rf'({_LABEL})_({_DNS})_([0-9a-f]{{32}}|[0-9a-f-]{{36}})', re.ASCII)
+
+
+class Places(NamedTuple):
+    """Where names are looked up."""
+
+    container_logs: str = '/var/log/containers'
+    pod_logs: str = '/var/log/pods'
+    #: Sockets of the system.
+    docker: str = '/run/docker.sock'
+    podman: str = '/run/podman/podman.sock'
+    #: Sockets of users below this directory and their UID.
+    users: str = '/run/user'
+
+
+class _Directory:
+    """The names in a directory, read again only when they changed."""
+
+    def __init__(self, path: str, parse: Callable[[str], tuple[str, ContainerName] | None]) -> None:
+        self._path = path
+        self._parse = parse
+        self._changed = -1.0
+        self._found: dict[str, ContainerName] = {}
+
+    def find(self, key: str) -> ContainerName | None:
+        """Return the names in the entry with this ID."""
+        changed = change_time(self._path)
+        if changed != self._changed:
+            self._found = self._read()
+            self._changed = changed
+        return self._found.get(key)
+
+    def _read(self) -> dict[str, ContainerName]:
+        try:
+            names = list_directory(self._path)
+        except OSError:
+            return {}
+        return dict(filter(None, map(self._parse, names[: 8 * _MAX_NAMES])))
+
+
+class NameLookup:
+    """Finds names by IDs, and remembers them. Threads may share it."""
+
+    def __init__(
+        self,
+        lookups: str = 'files',
+        *,
+        places: Places | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Use one of :data:`LOOKUPS`.
+
+        Raises:
+            ValueError: It is not one of them.
+        """
+        if lookups not in LOOKUPS:
+            raise ValueError(f'{lookups!r} is none of {", ".join(LOOKUPS)}')
+        self.lookups = lookups
+        self._places = places or Places()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._logs = _Directory(self._places.container_logs, parse_container_log)
+        self._pods = _Directory(self._places.pod_logs, parse_pod_log)
+        self._answers: dict[str, tuple[float, ContainerName | None]] = {}
+
+    @property
+    def uses_files(self) -> bool:
+        """Whether names are looked up at all."""
+        return self.lookups != 'none'
+
+    def of_container(self, container_id: str) -> ContainerName | None:
+        """Return names of a container and its pod, from the names of its log."""
+        with self._lock:
+            return self._logs.find(container_id)
+
+    def of_pod(self, uid: str) -> ContainerName | None:
+        """Return the name of a pod, from the name of its directory of logs."""
+        with self._lock:
+            return self._pods.find(uid)
+
+    def from_sockets(self, container_id: str, runtime: str, uid: str | None) -> str | None:
+        """Return the name of a container from Docker or Podman; ``None`` if unknown.
+
+        Args:
+            container_id: The ID, 64 digits.
+            runtime: ``'docker'``, ``'podman'`` or ``'container'``.
+            uid: User whose containers these are; ``None``: the system's.
+        """
+        if self.lookups != 'sockets':
+            return None
+        now = self._clock()
+        with self._lock:
+            at, known = self._answers.get(container_id, (now - 2 * KEPT_SECONDS, None))
+        if now - at < KEPT_SECONDS:
+            return None if known is None else known.name
+        from nvitop.owner.sockets import container_name
+
+        name = None
+        for path in self._sockets(runtime, uid):
+            name = container_name(path, container_id)
+            if name is not None:
+                break
+        answer = ContainerName(container_id, runtime, name)
+        with self._lock:
+            if len(self._answers) >= _MAX_NAMES:
+                self._answers.clear()
+            self._answers[container_id] = (now, answer)
+        return name
+
+    def _sockets(self, runtime: str, uid: str | None) -> Iterable[str]:
+        """Return the sockets that may know a container."""
+        places = self._places
+        if uid is not None:
+            docker, podman = (
+                f'{places.users}/{uid}/{each}' for each in ('docker.sock', 'podman/podman.sock')
+            )
+        else:
+            docker, podman = places.docker, places.podman
+        return {'docker': (docker,), 'podman': (podman,)}.get(runtime, (docker, podman))
+
+
+def parse_container_log(name: str) -> tuple[str, ContainerName] | None:
+    """Parse an entry of ``/var/log/containers``: ``POD_NAMESPACE_CONTAINER-ID.log``.
+
+    Returns the ID and the names, ``None`` for other names.
+    """
+    match = _log.fullmatch(name)
+    if match is None:
+        return None
+    pod, namespace, container, container_id = match.groups()
+    return container_id, ContainerName(container_id, '', container, f'{namespace}/{pod}')
+
+
+def parse_pod_log(name: str) -> tuple[str, ContainerName] | None:
+    """Parse an entry of ``/var/log/pods``: ``NAMESPACE_POD_UID``.
+
+    Returns the UID and the names, ``None`` for other names.
+    """
+    match = _pod.fullmatch(name)
+    if match is None:
+        return None
+    namespace, pod, uid = match.groups()
+    return uid, ContainerName('', '', None, f'{namespace}/{pod}', uid)

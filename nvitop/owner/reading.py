@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the owner of a process from ``/proc``.
+
+:func:`read_cgroup` takes one short read and is fit for every sample. :func:`read_owner` also reads
+ancestors, arguments, environment, mounts and names, which may take long for a process that hangs in
+the kernel.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Iterable
+
+from nvitop.api.process import procfs
+from nvitop.namedtuple import NamedTuple
+from nvitop.owner.ancestors import (
+    Ancestor,
+    ContainerName,
+    ancestor_layers,
+    container_names,
+    parse_step_title,
+    tmux_name,
+    wants_cmdline,
+)
+from nvitop.owner.cgroup import parse_cgroup
+from nvitop.owner.files import is_simulated, read_file, read_text
+from nvitop.owner.mounts import parse_mountinfo
+from nvitop.owner.names import NameLookup
+from nvitop.owner.statements import cmdline_layers, environ_layers, parse_environ
+from nvitop.owner.types import CONTAINERS, Layer, Owner, clean_name, make_owner
+from nvitop.platforms import LINUX
+from nvitop.platforms.users import name_of_user
+
+#: Reasons why there is no owner, for people.
+EXITED = 'the process has exited'
+HIDDEN = 'the process is hidden from this user (hidepid)'
+ELSEWHERE = 'the PID belongs to another PID namespace'
+NOT_LINUX = 'only Linux has control groups'
+
+#: Maximum number of ancestors that are read.
+_MAX_ANCESTORS = 64
+#: Login UID of a process that no login started.
+_NO_LOGIN = 2**32 - 1
+#: The UID map outside of user namespaces.
+_ALL_USERS = ['0', '0', '4294967295']
+
+
+class OwnerReading(NamedTuple):
+    """An owner, or the reason why there is none."""
+
+    owner: Owner | None
+    #: The reason in words, ``''`` if there is an owner.
+    reason: str = ''
+    #: The text of its cgroup, to notice changes.
+    cgroup: str = ''
+
+
+def read_cgroup(pid: int) -> OwnerReading:
+    """Return what a process belongs to according to its cgroup. Never raises."""
+    if not LINUX:
+        return OwnerReading(None, NOT_LINUX)
+    try:
+        text = read_file(pid, 'cgroup').decode('utf-8', 'replace')
+    except (OSError, OverflowError) as error:
+        return _missing(pid, error)
+    return OwnerReading(parse_cgroup(text), cgroup=text)
+
+
+def _missing(pid: int, error: Exception) -> OwnerReading:
+    if isinstance(error, PermissionError) or procfs.is_hidden(pid):
+        return OwnerReading(None, HIDDEN)
+    if isinstance(error, (FileNotFoundError, ProcessLookupError, OverflowError)):
+        if isinstance(error, FileNotFoundError) and procfs.read_start_ticks(pid) is not None:
+            return OwnerReading(Owner())  # a kernel without cgroups
+        return OwnerReading(None, EXITED)
+    return OwnerReading(None, str(error))
+
+
+def read_owner(pid: int, names: NameLookup | None = None) -> OwnerReading:
+    """Return what a process belongs to, from everything that this user may read. Never raises.
+
+    Args:
+        pid: The process.
+        names: How to look up names; ``None``: in files that every user may read.
+    """
+    reading = read_cgroup(pid)
+    if reading.owner is None:
+        return reading
+    names = names if names is not None else _usual_names()
+    reader = _Details(pid, reading.owner, reading.cgroup, names)
+    return reading._replace(owner=reader.owner())
+
+
+class _Details:
+    """Reads the layers of one process that are not in its cgroup."""
+
+    def __init__(self, pid: int, owner: Owner, cgroup: str, names: NameLookup) -> None:
+        self._pid = pid
+        self._owner = owner
+        self._cgroup = cgroup
+        self._names = names
+        self._chain = [] if is_simulated(pid) else _ancestors(pid)
+        self._cmdline = _cmdline(pid)
+        try:
+            self._environ = parse_environ(read_file(pid, 'environ'))
+        except OSError:
+            self._environ = {}
+
+    def owner(self) -> Owner:
+        """Return the owner with all layers."""
+        is_known = any(each.kind in ('pod', *CONTAINERS) for each in self._owner.layers)
+        layers = [
+            *self._owner.layers,
+            *ancestor_layers(self._chain),
+            *(() if is_known else self._mounts()),
+            *environ_layers(self._environ),
+            *cmdline_layers(self._cmdline, self._environ),
+            *_login(self._pid),
+        ]
+        named = [self._named(layer) for layer in layers]
+        return make_owner(_without_repetitions(named), is_deleted=self._owner.is_deleted)
+
+    def _mounts(self) -> tuple[Layer, ...]:
+        is_users = read_text(self._pid, 'uid_map').split() != _ALL_USERS
+        return parse_mountinfo(read_text(self._pid, 'mountinfo'), is_users=is_users)
+
+    def _named(self, layer: Layer) -> Layer:
+        """Return a layer with its name, as far as it can be found."""
+        if layer.kind == 'slurm' and layer.source == 'cgroup':
+            return layer if layer.id.isdecimal() else self._with_job_id(layer)
+        if layer.kind == 'tmux' and layer.name is None:
+            server = next((each for each in self._chain if str(each.pid) == layer.id), None)
+            return layer._replace(name=tmux_name(server, layer.detail))
+        if layer.is_statement or not self._names.uses_files:
+            return layer
+        if layer.kind == 'pod':
+            return layer._replace(name=self._pod_name(layer))
+        if layer.kind in CONTAINERS and len(layer.id) == 64:
+            return self._named_container(layer)
+        return layer
+
+    def _with_job_id(self, layer: Layer) -> Layer:
+        """Return a Slurm layer with the number of the job in place of its SLUID."""
+        known = next((each for each in ancestor_layers(self._chain) if each.kind == 'slurm'), None)
+        if known is not None:
+            return layer._replace(id=known.id)
+        title = _title_of_step_daemon(self._cgroup, layer)
+        step = parse_step_title(title) if title else None
+        return layer if step is None else layer._replace(id=step[0])
+
+    def _pod_name(self, pod: Layer) -> str | None:
+        container = self._owner.find(*CONTAINERS)
+        found = None if container is None else self._container_name(container)
+        if found is None or found.pod_name is None or found.pod_uid not in (None, pod.id):
+            found = self._names.of_pod(pod.id)
+        return None if found is None else found.pod_name
+
+    def _named_container(self, layer: Layer) -> Layer:
+        found = self._container_name(layer)
+        if found is not None:
+            kind = found.runtime or layer.kind if layer.kind == 'container' else layer.kind
+            layer = layer._replace(kind=kind, name=found.name)
+        if layer.name is None and layer.kind in ('docker', 'podman', 'container'):
+            users = next((each.id for each in self._owner.layers if each.kind == 'user'), None)
+            name = self._names.from_sockets(layer.id, layer.kind, users if layer.claim else None)
+            layer = layer._replace(name=name)
+        return layer
+
+    def _container_name(self, layer: Layer) -> ContainerName | None:
+        found = self._names.of_container(layer.id)
+        if found is not None:
+            return found
+        watching = (each for each in container_names(self._chain) if each.container_id == layer.id)
+        return next(watching, None)
+
+
+def _ancestors(pid: int) -> list[Ancestor]:
+    """Return the ancestors of a process, the parent first."""
+    chain: list[Ancestor] = []
+    seen = {0, pid}
+    stat = _stat(pid)
+    while stat is not None and stat.parent_pid not in seen and len(chain) < _MAX_ANCESTORS:
+        pid = stat.parent_pid
+        seen.add(pid)
+        stat = _stat(pid)
+        if stat is not None:
+            chain.append(_ancestor(pid, stat.name))
+    return chain
+
+
+def _stat(pid: int) -> procfs.Stat | None:
+    try:
+        return procfs.read_stat(pid)
+    except procfs.UNREADABLE:
+        return None
+
+
+def _ancestor(pid: int, name: str) -> Ancestor:
+    if not wants_cmdline(name):
+        return Ancestor(pid, name)
+    return Ancestor(pid, name, _cmdline(pid), name == 'slurmstepd' and _is_roots(pid))
+
+
+def _is_roots(pid: int) -> bool:
+    """Return whether only root of the host can have started a process."""
+    try:
+        uid = procfs.read_uid(pid)
+    except procfs.UNREADABLE:
+        return False
+    owner = read_cgroup(pid).owner
+    return uid == 0 and owner is not None and owner.find('pod', *CONTAINERS) is None
+
+
+def _cmdline(pid: int) -> list[str]:
+    try:
+        return procfs.read_cmdline(pid)
+    except OSError:
+        return []
+
+
+def _login(pid: int) -> tuple[Layer, ...]:
+    text = read_text(pid, 'loginuid').strip()
+    if not text.isdecimal() or int(text) == _NO_LOGIN:
+        return ()
+    name = name_of_user(int(text))
+    return (Layer('login', text, clean_name(name) if name != text else None, 'loginuid'),)
+
+
+def _without_repetitions(layers: Iterable[Layer]) -> tuple[Layer, ...]:
+    """Leave out layers that add nothing to the ones before."""
+    kept: list[Layer] = []
+    for layer in layers:
+        same = [each for each in kept if each.kind == layer.kind and layer.id in ('', each.id)]
+        adds_name = layer.name is not None and not any(each.name for each in same)
+        adds_detail = layer.detail and not any(each.detail for each in same)
+        if not same or adds_name or adds_detail:
+            kept.append(layer)
+    return tuple(kept)
+
+
+def _title_of_step_daemon(cgroup: str, layer: Layer) -> str | None:
+    """Return the title of the daemon of a job step, found by the processes in its cgroup.
+
+    None if there is no cgroup file system, or its root is that of another cgroup namespace.
+    """
+    for line in cgroup.split('\n'):
+        path = line.split(':', 2)[-1]
+        at = path.find(f'/{layer.id}/step_{layer.detail}/')
+        if at < 0 or '/..' in path:
+            continue
+        directory = f'{path[:at]}/{layer.id}/step_{layer.detail}/slurm'
+        for mount in _cgroup_mounts():
+            try:
+                with open(f'{mount}{directory}/cgroup.procs', encoding='ascii') as file:
+                    pids = file.read(4096).split()
+            except (OSError, ValueError):
+                continue
+            for pid in pids[:4]:
+                cmdline = _cmdline(int(pid))
+                if cmdline and parse_step_title(cmdline[0]):
+                    return cmdline[0]
+    return None
+
+
+def _cgroup_mounts() -> list[str]:
+    """Return where the root of a cgroup file system of version 2 is mounted."""
+    mounts = []
+    for line in read_text(os.getpid(), 'mountinfo').split('\n'):
+        fields = line.split(' ')
+        if ' - cgroup2 ' in line and len(fields) > 4 and fields[3] == '/' and '\\' not in fields[4]:
+            mounts.append(fields[4])
+    return mounts
+
+
+_usual: list[NameLookup] = []
+
+
+def _usual_names() -> NameLookup:
+    """Return the lookup that all callers without one share."""
+    if not _usual:
+        _usual.append(NameLookup())
+    return _usual[0]

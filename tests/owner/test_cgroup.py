@@ -1,0 +1,221 @@
+"""Owners in the text of /proc/PID/cgroup."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.owner import Owner, parse_cgroup
+from nvitop.owner.types import CONTAINERS, JOBS, KINDS, Layer
+from tests.owner.values import CONTAINER, OUTER, POD, corpus, filled, is_safe, values_of
+
+CORPUS = corpus()
+
+
+@pytest.mark.parametrize(('text', 'values'), CORPUS)
+def test_cgroups_of_the_corpus(text: str, values: str) -> None:
+    assert values_of(parse_cgroup(text)) == values
+
+
+@pytest.mark.parametrize(
+    ('path', 'values'),
+    [
+        # runtimes
+        ('<U>/user.slice/docker-<C>.scope', 'runtime=docker container=<C> uid=1000'),
+        ('/docker/<D>/docker/<C>/init.scope', 'runtime=docker container=<C> outer=<D>'),
+        ('/a-parent/<C>', 'runtime=container container=<C>'),
+        ('/k8s.io/<C>', 'runtime=containerd container=<C>'),
+        ('/libpod_parent/<D>/libpod-<C>', 'runtime=podman container=<C> podman_pod=<D>'),
+        ('/machine.slice/libpod-conmon-<C>.scope', 'runtime=podman monitor=<C>'),
+        ('/system.slice/x.service/libpod-payload-<C>/system.slice/y.service',
+         'runtime=podman container=<C> unit=y.service'),
+        ('/ecs/<S>/<S>-2226870159', ''),
+        # pods
+        ('/kubepods/pod<P>/<C>', 'pod=<P> qos=guaranteed runtime=container container=<C>'),
+        ('/kubepods/burstable/pod<S>', 'pod=<S> qos=burstable'),
+        ('/k3s.service/kubepods/besteffort/pod<P>/<C>',
+         'pod=<P> qos=besteffort runtime=container container=<C>'),
+        ('/../../pod<P>/<C>', 'pod=<P> runtime=container container=<C>'),
+        ('/podman/pod<P>', ''),
+        ('/kubepods.slice/kubepods-pod<P>.slice', ''),
+        # jobs
+        ('/system.slice/n-1.x_slurmstepd.scope/s5K1KKYAYG5D00/step_batch/user/task_0',
+         'job=slurm:s5K1KKYAYG5D00 step=batch'),
+        ('/system.slice/slurmstepd.scope/sILOU1KYAYG5D0/step_0', 'unit=slurmstepd.scope'),
+        ('/system.slice/slurmstepd.scope/job_7x', 'unit=slurmstepd.scope'),
+        ('/system.slice/slurmstepd.scope/system', 'unit=slurmstepd.scope'),
+        ('<U>/app.slice/slurmstepd.scope/job_77/step_0', 'unit=slurmstepd.scope uid=1000'),
+        ('<U>/slurm/uid_0/job_77/step_0', 'uid=1000'),
+        ('<U>/torque/1.x', 'uid=1000'),
+        ('<U>/oar-5.service', 'unit=oar-5.service uid=1000'),
+        ('/slurm/uid_7/s5K1KKYAYG5D00', 'uid=7'),
+        ('/torque/12[3].server.example.org', 'job=torque:12[3].server.example.org'),
+        ('/htcondor/condor_execute_slot2/x', ''),
+        ('/system.slice/condor.service/htcondor/condor_var_lib_condor_execute_slot1_1@a.b',
+         'job=htcondor:slot1_1@a.b'),
+        ('<U>/app.slice/imp-shell-0-f0OIl.service', 'unit=imp-shell-0-f0OIl.service uid=1000'),
+        ('/ray-node_a1/user/workers', 'ray=a1'),
+        # machines
+        ('/lxc.monitor.web', 'runtime=lxc monitor=web'),
+        ('/lxc.payload/web/init.scope', 'runtime=lxc container=web'),
+        (r'/machine.slice/systemd-nspawn@a\x2db.service/payload', 'runtime=nspawn container=a-b'),
+        ('/machine.slice/systemd-nspawn@a.service/supervisor', 'unit=systemd-nspawn@a.service'),
+        (r'/machine.slice/machine-qemu\x2d3\x2da\x2d22.04.scope', 'runtime=vm container=a-22.04'),
+        (r'/machine.slice/machine-a\x1bb.scope', r'unit=machine-a\x1bb.scope'),
+        ('<U>/machine-x.scope', 'unit=machine-x.scope uid=1000'),
+        ('/system.slice/singularity-oci-web.scope', 'runtime=apptainer container=web'),
+        # units and sessions
+        ('/system.slice/a.service/b.scope', 'unit=b.scope'),
+        ('/user.slice/user-1000.slice/session-c2.scope', 'session=c2 uid=1000'),
+        ('/system.slice/session-3.scope', ''),
+        ('<U>/init.scope', 'uid=1000'),
+        ('/system.slice/odd:name.service', 'unit=odd:name.service'),
+        ('/system.slice/.service', ''),
+    ],
+)  # fmt: skip
+def test_variants(path: str, values: str) -> None:
+    expected = filled(values)
+    assert values_of(parse_cgroup(f'0::{filled(path)}')) == expected
+    # Seen from a cgroup namespace, from a removed cgroup, and as one of several hierarchies.
+    assert values_of(parse_cgroup(f'0::/../..{filled(path)}\n')) == expected
+    deleted = parse_cgroup(f'0::{filled(path)} (deleted)')
+    assert values_of(deleted) == (f'{expected} deleted=1' if expected else '')
+    hybrid = f'12:pids:/\n4:memory:{filled(path)}\n1:name=systemd:/user.slice\n0::/'
+    assert values_of(parse_cgroup(hybrid)) == expected
+
+
+@pytest.mark.parametrize(
+    'wrong',
+    [CONTAINER[:-1], f'{CONTAINER}0', CONTAINER.upper(), CONTAINER[:32], f'{CONTAINER[:-1]}g', 'é'],
+)
+def test_container_ids_have_an_exact_shape(wrong: str) -> None:
+    for pattern in ('/docker/{}', '/{}', '/system.slice/docker-{}.scope', '/kubepods/pod1/{}'):
+        owner = parse_cgroup('0::' + pattern.format(wrong))
+        assert owner.container_id is None
+
+
+@pytest.mark.parametrize('path', ['/docker/<C>\x1b[2J', '/docker/<C>\r', '/docker-<C>.scope\u202e'])
+def test_ids_with_other_characters_are_ignored(path: str) -> None:
+    assert parse_cgroup(f'0::{filled(path)}') == Owner()
+
+
+def test_best_hierarchy_counts() -> None:
+    lines = [
+        '0::/user.slice/user-5.slice',
+        '9:a:/user.slice/user-5.slice/session-3.scope',
+        '8:b:/system.slice/a.service',
+        f'7:c:/system.slice/crio-conmon-{CONTAINER}.scope',
+        f'6:d:/docker/{CONTAINER}',
+        f'5:e:/kubepods/pod{POD}',
+        '4:f:/slurm/uid_5/job_42',
+        '3:g:/slurm/uid_5/job_42/step_0',
+    ]
+    kinds = ['user', 'session', 'unit', 'monitor', 'docker', 'pod', 'slurm', 'slurm']
+    for count, kind in enumerate(kinds, 1):
+        assert parse_cgroup('\n'.join(lines[:count])).kind == kind
+        assert parse_cgroup('\n'.join(reversed(lines[:count]))).kind == kind
+    assert str(parse_cgroup('\n'.join(lines))) == 'slurm 42.0'
+
+
+def test_layers_go_from_the_outermost_to_the_innermost() -> None:
+    owner = parse_cgroup(filled('0::/a.service/libpod-<D>/kubepods.slice/kubepods-pod<Q>.slice'))
+    assert owner.layers == (
+        Layer('podman', OUTER),
+        Layer('pod', POD, claim=True, detail='guaranteed'),
+    )
+    assert (owner.kind, owner.id, owner.name, owner.claim) == ('pod', POD, None, True)
+
+
+def test_users_can_claim_what_is_below_them() -> None:
+    assert parse_cgroup(filled('0::<U>/user.slice/libpod-<C>.scope')).claim
+    assert parse_cgroup(filled('0::<U>/app.slice/a.service')).claim
+    assert not parse_cgroup(filled('0::/machine.slice/libpod-<C>.scope')).claim
+    # Root of a container can make any tree inside of it.
+    inside = parse_cgroup(filled('0::/docker/<C>/system.slice/slurmstepd.scope/job_1/step_0'))
+    assert (str(inside), inside.claim) == ('slurm 1.0', True)
+
+
+@pytest.mark.parametrize(
+    ('path', 'text'),
+    [
+        ('/slurm/uid_5/job_42', 'slurm 42'),
+        ('/system.slice/slurmstepd.scope/job_1392969/step_batch', 'slurm 1392969.batch'),
+        ('/pbs_jobs.service/jobs/12345.pbs', 'pbs 12345.pbs'),
+        ('/kubepods/pod<P>/<C>', 'pod 5ba385ca'),
+        ('/kubepods/pod<S>/<C>', 'pod 712b37831be4'),
+        ('/docker/<C>', 'docker 4f797c539e6c'),
+        ('/lxc.payload.web1', 'lxc web1'),
+        ('/machine.slice/libpod-conmon-<C>.scope', 'podman monitor 4f797c539e6c'),
+        ('/system.slice/ollama.service', 'unit ollama.service'),
+        ('/user.slice/user-1000.slice/session-3.scope', 'session 3'),
+        ('/user.slice/user-1000.slice', 'user 1000'),
+        ('/', '-'),
+    ],
+)
+def test_text_of_an_owner(path: str, text: str) -> None:
+    assert str(parse_cgroup(f'0::{filled(path)}')) == text
+
+
+def test_plain_owners_say_no_more_than_the_user() -> None:
+    plain = ('/', '/user.slice/user-5.slice', '/user.slice/user-5.slice/session-3.scope')
+    assert all(parse_cgroup(f'0::{path}').is_plain for path in plain)
+    assert not parse_cgroup('0::/a.service').is_plain
+
+
+HEX = re.compile('[0-9a-f]{64}')
+POD_UID = re.compile('[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
+OTHER = re.compile(r'[A-Za-z0-9][A-Za-z0-9:_.\\@+\[\]-]*', re.ASCII)
+
+
+def check_shapes(owner: Owner) -> None:
+    for layer in owner.layers:
+        assert layer.kind in KINDS
+        is_container = layer.kind in CONTAINERS[:6] or layer.kind == 'podman-pod'
+        shape = HEX if is_container else POD_UID if layer.kind == 'pod' else OTHER
+        assert shape.fullmatch(layer.id)
+        if layer.kind in (*JOBS, 'user', 'session'):
+            assert layer.id.isascii()
+    assert is_safe(str(owner))
+
+
+@given(st.one_of(st.text(), st.binary().map(lambda content: content.decode('utf-8', 'replace'))))
+def test_any_text_is_parsed(text: str) -> None:
+    for each in (text, f'0::/{text}', f'0::/docker/{text}', f'1:a:/slurm/uid_1/job_{text}'):
+        check_shapes(parse_cgroup(each))
+
+
+PARTS = sorted({part for text, _ in CORPUS for part in re.split('[/\n]', text)})
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=40), st.text(max_size=3))
+def test_parts_in_any_order_have_ids_of_exact_shape(parts: list[str], odd: str) -> None:
+    check_shapes(parse_cgroup('0::/' + '/'.join(parts)))
+    check_shapes(parse_cgroup('\n'.join(f'{number}:a:/{p}' for number, p in enumerate(parts))))
+    check_shapes(parse_cgroup('0::/' + odd.join(parts)))
+
+
+def test_prefixes_of_the_corpus_have_ids_of_exact_shape() -> None:
+    for text, _ in CORPUS:
+        for end in range(len(text)):
+            check_shapes(parse_cgroup(text[:end]))
+
+
+@pytest.mark.parametrize(
+    'part', ['a', 'docker', f'pod{POD}', '-' * 200, 'a-kubepods', '\\x2d' * 60]
+)
+def test_longest_paths_are_parsed_in_a_moment(part: str) -> None:
+    path = '/' + '/'.join([part] * (4095 // (len(part) + 1)))
+    text = ''.join(f'{number}:a:{path}\n' for number in range(12))
+    seconds = min(timed(text) for _ in range(3))
+    assert seconds < 0.3
+
+
+def timed(text: str) -> float:
+    import time
+
+    begin = time.process_time()
+    check_shapes(parse_cgroup(text))
+    return time.process_time() - begin

@@ -1,0 +1,189 @@
+"""Names of containers and pods by their IDs."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import socket
+import sys
+import threading
+import time
+from typing import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.owner import NameLookup
+from nvitop.owner import sockets as sockets_module
+from nvitop.owner.names import KEPT_SECONDS, Places, parse_container_log, parse_pod_log
+from nvitop.owner.sockets import container_name
+from tests.owner.values import CONTAINER, OUTER, POD, is_safe
+from tests.sampling.fakes import Clock
+
+posix = pytest.mark.skipif(sys.platform == 'win32', reason='needs sockets with a path')
+
+
+def test_names_in_logs(tmp_path: pathlib.Path) -> None:
+    logs, pods = tmp_path / 'containers', tmp_path / 'pods'
+    lookup = NameLookup(places=Places(container_logs=str(logs), pod_logs=str(pods)))
+    assert lookup.of_container(CONTAINER) is None
+    assert lookup.of_pod(POD) is None
+    logs.mkdir()
+    (pods / f'ml_train-0_{POD}').mkdir(parents=True)
+    (logs / f'train-0_ml_main-{CONTAINER}.log').touch()
+    (logs / f'{CONTAINER}.log').touch()
+    found = lookup.of_container(CONTAINER)
+    assert found is not None
+    assert (found.name, found.pod_name, found.runtime) == ('main', 'ml/train-0', '')
+    pod = lookup.of_pod(POD)
+    assert pod is not None
+    assert pod.pod_name == 'ml/train-0'
+    assert lookup.of_container(OUTER) is None
+
+
+def test_directory_is_read_only_when_it_changed(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def list_directory(path: str) -> list[str]:
+        read.append(path)
+        return os.listdir(path)
+
+    monkeypatch.setattr('nvitop.owner.names.list_directory', list_directory)
+    lookup = NameLookup(places=Places(container_logs=str(tmp_path)))
+    for _ in range(3):
+        assert lookup.of_container(CONTAINER) is None
+    assert len(read) == 1
+    (tmp_path / f'train-0_ml_main-{CONTAINER}.log').touch()
+    os.utime(tmp_path, (1, 1))
+    assert lookup.of_container(CONTAINER) is not None
+    assert len(read) == 2
+
+
+@given(st.text())
+def test_any_entry_is_parsed(name: str) -> None:
+    assert parse_container_log(name) is None
+    assert parse_pod_log(name) is None
+    found = parse_container_log(f'{name}_ml_main-{CONTAINER}.log')
+    assert found is None or is_safe(found[1].pod_name or '')
+
+
+def test_unknown_setting_is_refused() -> None:
+    with pytest.raises(ValueError, match='none of none, files, sockets'):
+        NameLookup('all')
+
+
+class Daemon:
+    """A program that answers each request on a socket with the same bytes."""
+
+    def __init__(self, path: pathlib.Path, answer: bytes, *, is_silent: bool = False) -> None:
+        self.requests: list[bytes] = []
+        self._answer = answer
+        self._is_silent = is_silent
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        self._listener.listen(8)
+        self._held: list[socket.socket] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.requests.append(connection.recv(4096))
+            if self._is_silent:
+                self._held.append(connection)
+                continue
+            with connection:
+                try:
+                    connection.sendall(self._answer)
+                except OSError:
+                    continue
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._listener.close()
+        for connection in self._held:
+            connection.close()
+
+
+def response(body: object, status: str = '200 OK') -> bytes:
+    return f'HTTP/1.1 {status}\r\nServer: x\r\n\r\n'.encode() + json.dumps(body).encode()
+
+
+@pytest.fixture
+def short() -> Iterator[pathlib.Path]:
+    """A directory whose path is short enough for sockets."""
+    import shutil
+    import tempfile
+
+    path = pathlib.Path(tempfile.mkdtemp(dir='/tmp'))
+    yield path
+    shutil.rmtree(path)
+
+
+@posix
+@pytest.mark.parametrize(
+    ('answer', 'name'),
+    [
+        (response({'Id': CONTAINER, 'Name': '/web'}), 'web'),
+        (response({'Id': CONTAINER, 'Name': 'web'}), 'web'),
+        (response({'Id': OUTER, 'Name': '/web'}), None),
+        (response({'Id': CONTAINER, 'Name': '/\x1b[2J'}), None),
+        (response({'Id': CONTAINER, 'Name': ['web']}), None),
+        (response({'message': 'no such container'}, '404 Not Found'), None),
+        (response(['web']), None),
+        (response({})[:-1], None),
+        (b'[' * 10_000, None),
+        (b'HTTP/1.1 200 OK\r\n\r\n' + b'[' * 100_000, None),
+        (b'', None),
+    ],
+)
+def test_name_from_a_socket(short: pathlib.Path, answer: bytes, name: str | None) -> None:
+    daemon = Daemon(short / 'docker.sock', answer)
+    assert container_name(str(short / 'docker.sock'), CONTAINER) == name
+    assert daemon.requests[0].startswith(f'GET /containers/{CONTAINER}/json '.encode())
+    daemon.close()
+
+
+@posix
+def test_silent_socket_costs_a_limited_time(
+    short: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets_module, 'TIMEOUT_SECONDS', 0.05)
+    daemon = Daemon(short / 'docker.sock', b'', is_silent=True)
+    begin = time.monotonic()
+    assert container_name(str(short / 'docker.sock'), CONTAINER) is None
+    assert time.monotonic() - begin < 5.0
+    daemon.close()
+    assert container_name(str(short / 'missing.sock'), CONTAINER) is None
+
+
+@posix
+def test_sockets_are_used_only_on_request(short: pathlib.Path) -> None:
+    daemon = Daemon(short / 'docker.sock', response({'Id': CONTAINER, 'Name': '/web'}))
+    (short / '1000' / 'podman').mkdir(parents=True)
+    rootless = Daemon(
+        short / '1000' / 'podman' / 'podman.sock', response({'Id': OUTER, 'Name': 'mine'})
+    )
+    places = Places(docker=str(short / 'docker.sock'), podman='/missing', users=str(short))
+    clock = Clock()
+    for lookups in ('none', 'files'):
+        lookup = NameLookup(lookups, places=places)
+        assert lookup.from_sockets(CONTAINER, 'docker', None) is None
+    assert daemon.requests == []
+    lookup = NameLookup('sockets', places=places, clock=clock)
+    for _ in range(3):
+        assert lookup.from_sockets(CONTAINER, 'docker', None) == 'web'
+        assert lookup.from_sockets(OUTER, 'podman', '1000') == 'mine'
+    assert (len(daemon.requests), len(rootless.requests)) == (1, 1)
+    clock.turn(KEPT_SECONDS)
+    assert lookup.from_sockets(CONTAINER, 'docker', None) == 'web'
+    assert len(daemon.requests) == 2
+    daemon.close()
+    rootless.close()

@@ -1,0 +1,243 @@
+"""Owners of processes in a directory like /proc."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+from typing import Mapping
+
+import psutil
+import pytest
+
+from nvitop.owner import NameLookup, Owner, read_owner
+from nvitop.owner.names import Places
+from nvitop.owner.reading import ELSEWHERE, EXITED, HIDDEN, read_cgroup
+from nvitop.owner.types import Layer
+from tests.owner.values import CONTAINER, OUTER, POD, filled, is_safe
+
+pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
+
+PID = 4242
+KERNEL = '1b2c3d4e-0000-4000-8000-000000000001'
+
+
+class Proc:
+    """A directory like ``/proc``."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+
+    def add(
+        self,
+        pid: int,
+        cgroup: str = '0::/',
+        *,
+        name: str = 'python3',
+        parent: int = 0,
+        cmdline: str = 'python3 train.py',
+        environ: str | None = None,
+        uid: int = 1000,
+        files: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add a process. Arguments and variables are separated by ``|``."""
+        directory = self.path / str(pid)
+        directory.mkdir(exist_ok=True)
+        stat = f'{pid} ({name}) S {parent} ' + '0 ' * 17 + f'{pid} ' + '0 ' * 30
+        contents = {
+            'cgroup': filled(cgroup) + '\n',
+            'stat': stat,
+            'status': f'Name:\tx\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n',
+            'cmdline': cmdline.replace('|', '\0') + '\0',
+            'uid_map': '         0          0 4294967295\n',
+            **(files or {}),
+        }
+        if environ is not None:
+            contents['environ'] = environ.replace('|', '\0')
+        for file, content in contents.items():
+            (directory / file).write_text(content, encoding='utf-8')
+
+
+@pytest.fixture
+def proc(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Proc:
+    monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path))
+    return Proc(tmp_path)
+
+
+def owner_of(pid: int, names: NameLookup | None = None) -> Owner:
+    reading = read_owner(pid, names or NameLookup(places=Places('/missing', '/missing')))
+    assert reading.owner is not None, reading.reason
+    return reading.owner
+
+
+def test_layers_from_all_sources(proc: Proc) -> None:
+    proc.add(1, name='systemd')
+    proc.add(20, name='sshd', parent=1, cmdline='sshd: alice@pts/0')
+    proc.add(30, name='tmux: server', parent=20, cmdline='tmux|new|-s|main')
+    proc.add(
+        PID,
+        '0::/user.slice/user-1000.slice/session-3.scope',
+        parent=30,
+        cmdline=f'python3|-m|ipykernel_launcher|-f|/x/kernel-{KERNEL}.json',
+        environ='TMUX=/tmp/t,30,0|JPY_SESSION_NAME=work/analysis.ipynb|HOME=/root',
+        files={'loginuid': '0'},
+    )
+    owner = owner_of(PID)
+    assert [(str(layer), layer.source, layer.claim) for layer in owner.layers] == [
+        ('user 1000', 'cgroup', False),
+        ('session 3', 'cgroup', False),
+        ('ssh alice@pts/0', 'parent', True),
+        ('tmux server 30', 'parent', True),
+        ('tmux main', 'environ', True),
+        ('nb analysis.ipynb', 'environ', True),
+        ('login root', 'loginuid', False),
+    ]
+    assert str(owner) == 'nb analysis.ipynb'
+    assert owner.login_user == 'root'
+
+
+def test_job_of_a_process_that_left_its_cgroup(proc: Proc) -> None:
+    """As with pam_systemd, and on clusters without cgroups."""
+    proc.add(1, name='systemd')
+    daemon = '0::/system.slice/slurmd.service'
+    proc.add(20, daemon, name='slurmstepd', parent=1, cmdline='slurmstepd: [42.0]', uid=0)
+    proc.add(30, name='bash', parent=20)
+    for cgroup in ('0::/user.slice/user-1000.slice/session-3.scope', daemon):
+        proc.add(PID, cgroup, parent=30)
+        owner = owner_of(PID)
+        assert (str(owner), owner.source, owner.claim) == ('slurm 42.0', 'parent', False)
+
+
+@pytest.mark.parametrize(
+    ('uid', 'cgroup'), [(1000, '0::/'), (0, '0::/docker/<C>'), (0, '0::/kubepods/pod<P>/<C>')]
+)
+def test_users_and_containers_cannot_pose_as_a_step_daemon(
+    proc: Proc, uid: int, cgroup: str
+) -> None:
+    proc.add(20, cgroup, name='slurmstepd', cmdline='slurmstepd: [42.0]', uid=uid)
+    proc.add(PID, cgroup, parent=20)
+    assert owner_of(PID).job_id is None
+
+
+def test_sluid_becomes_the_job_id(proc: Proc) -> None:
+    scope = '/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0'
+    proc.add(PID, f'0::{scope}/user/task_0')
+    assert str(owner_of(PID)) == 'slurm s5K1KKYAYG5D00.0'
+    # The process is not below the daemon, which is found in the cgroup of the step.
+    proc.add(20, f'0::{scope}/slurm', name='slurmstepd', cmdline='slurmstepd: [42.0]', uid=0)
+    mount = proc.path / 'cgroup'
+    (mount / scope[1:] / 'slurm').mkdir(parents=True)
+    (mount / scope[1:] / 'slurm' / 'cgroup.procs').write_text('20\n')
+    mounts = f'30 20 0:27 / {mount} rw - cgroup2 none rw\n'
+    proc.add(os.getpid(), files={'mountinfo': mounts})
+    assert str(owner_of(PID)) == 'slurm 42.0'
+    proc.add(PID, f'0::{scope}/user/task_0', parent=20)
+    (mount / scope[1:] / 'slurm' / 'cgroup.procs').unlink()
+    assert str(owner_of(PID)) == 'slurm 42.0'
+
+
+def test_podman_container_is_named_by_its_monitor(proc: Proc) -> None:
+    command = 'conmon|--api-version|1|-c|{}|-u|{}|-n|{}|--exit-dir|/x'
+    proc.add(20, name='conmon', cmdline=command.format(CONTAINER, CONTAINER, 'web'))
+    proc.add(30, name='conmon', parent=20, cmdline=command.format(CONTAINER, CONTAINER, 'fake'))
+    proc.add(PID, '0::/machine.slice/libpod-<C>.scope/container', parent=30)
+    owner = owner_of(PID)
+    assert (str(owner), owner.container_name, owner.container_id) == (
+        'podman web',
+        'web',
+        CONTAINER,
+    )
+    assert str(owner_of(PID, NameLookup('none'))) == 'podman 4f797c539e6c'
+    proc.add(PID, '0::/machine.slice/libpod-<D>.scope/container', parent=30)
+    assert str(owner_of(PID)) == 'podman 9ec39b91f3d7'
+
+
+def test_pod_is_named_by_its_monitor_and_its_logs(proc: Proc, tmp_path: pathlib.Path) -> None:
+    name = f'k8s_main_train-0_ml_{POD}_2'
+    proc.add(20, name='conmon', cmdline=f'conmon|-c|{CONTAINER}|-n|{name}')
+    proc.add(PID, '0::/kubepods.slice/kubepods-pod<Q>.slice/crio-<C>.scope', parent=20)
+    owner = owner_of(PID)
+    assert (str(owner), owner.pod_name, owner.pod_uid) == ('pod ml/train-0', 'ml/train-0', POD)
+    assert (owner.container_name, owner.container_id) == ('main', CONTAINER)
+    # The name of another pod is not taken.
+    proc.add(PID, '0::/kubepods/pod<S>/<C>', parent=20)
+    assert str(owner_of(PID)) == 'pod 712b37831be4'
+    (tmp_path / 'logs').mkdir()
+    (tmp_path / 'logs' / f'train-1_ml_main-{OUTER}.log').touch()
+    lookup = NameLookup(places=Places(container_logs=str(tmp_path / 'logs')))
+    proc.add(PID, '0::/kubepods/pod<P>/<D>')
+    owner = owner_of(PID, lookup)
+    assert (str(owner), owner.container_name) == ('pod ml/train-1', 'main')
+
+
+def test_shim_shows_whose_container_it_is(proc: Proc) -> None:
+    shim = 'containerd-shim-runc-v2|-namespace|{}|-id|{}'
+    for namespace, kind in (('moby', 'docker'), ('default', 'containerd')):
+        proc.add(20, name='containerd-shim', cmdline=shim.format(namespace, CONTAINER))
+        proc.add(PID, '4:memory:/<C>', parent=20)
+        assert owner_of(PID).kind == kind
+
+
+def test_container_without_a_cgroup(proc: Proc) -> None:
+    mounts = '21 20 0:5 / /.singularity.d/libs rw - tmpfs tmpfs rw\n'
+    proc.add(PID, '0::/user.slice/user-5.slice/session-1.scope', files={'mountinfo': mounts})
+    owner = owner_of(PID)
+    assert (str(owner), owner.source, owner.claim) == ('apptainer', 'mountinfo', False)
+    rootless = {'mountinfo': mounts, 'uid_map': '1000 1000 1\n'}
+    proc.add(PID, '0::/', environ='APPTAINER_CONTAINER=/x/torch.sif', files=rootless)
+    owner = owner_of(PID)
+    assert (str(owner), owner.claim) == ('apptainer torch.sif', True)
+
+
+def test_process_with_no_more_than_a_cgroup(proc: Proc) -> None:
+    (proc.path / str(PID)).mkdir()
+    (proc.path / str(PID) / 'cgroup').write_text('0::/a.service\n')
+    assert str(owner_of(PID)) == 'unit a.service'
+
+
+def test_missing_owners_have_a_reason(proc: Proc, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_owner(2**22 + 1).reason == EXITED
+    assert read_owner(2**70).reason == EXITED
+    proc.add(PID)
+    (proc.path / str(PID) / 'cgroup').unlink()
+    assert read_cgroup(PID).owner == Owner()  # a kernel without cgroups
+    (proc.path / str(PID) / 'stat').unlink()
+
+    def refuse(pid: int, number: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, 'kill', refuse)
+    (proc.path / str(PID) / 'status').unlink()
+    for file in (proc.path / str(PID)).iterdir():
+        file.unlink()
+    (proc.path / str(PID)).rmdir()
+    assert read_owner(PID).reason == HIDDEN
+
+
+def test_loops_of_parents_end(proc: Proc) -> None:
+    proc.add(20, parent=30)
+    proc.add(30, parent=20)
+    proc.add(PID, parent=20)
+    assert owner_of(PID) == Owner()
+
+
+def test_hostile_names_are_cleaned(proc: Proc) -> None:
+    proc.add(20, name='screen', cmdline='SCREEN|-S|a\x1b[2J\u202e')
+    proc.add(PID, parent=20, environ=f'STY=21.b\x1b]0;x\x07{"y" * 5000}')
+    owner = owner_of(PID)
+    assert [layer.kind for layer in owner.layers] == ['screen', 'screen']
+    assert all(is_safe(layer.name or '') for layer in owner.layers)
+    assert len(str(owner)) < 300
+
+
+def test_reason_for_other_namespaces_names_them() -> None:
+    assert 'PID namespace' in ELSEWHERE
+
+
+def test_layers_that_add_nothing_are_left_out(proc: Proc) -> None:
+    scope = '0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0'
+    proc.add(20, scope, name='slurmstepd', cmdline='slurmstepd: [42.0]', uid=0)
+    proc.add(PID, scope, parent=20, environ='SLURM_JOB_ID=42|SLURM_STEP_ID=0')
+    assert owner_of(PID).layers == (Layer('slurm', '42', detail='0'),)
+    proc.add(PID, scope, parent=20, environ='SLURM_JOB_ID=42|SLURM_JOB_NAME=train')
+    assert [layer.source for layer in owner_of(PID).layers] == ['cgroup', 'environ']

@@ -1,0 +1,69 @@
+"""Values of an owner as ``name=value``, and placeholders for long IDs."""
+
+from __future__ import annotations
+
+import pathlib
+
+from nvitop.owner.types import CONTAINERS, JOBS, Owner
+from nvitop.printable import printable
+
+CONTAINER = '4f797c539e6c745de61a93ca3ff892358ecbcaccd8414d5db545c38428142970'
+OUTER = '9ec39b91f3d70e1beff50a308f77067065ea6be0d91a3378375056cd4422cf3d'
+POD = '5ba385ca-b6e6-4246-bd66-d48d429dbc12'
+PLACES = {
+    '<C>': CONTAINER,
+    '<D>': OUTER,
+    '<P>': POD,
+    '<Q>': POD.replace('-', '_'),
+    '<S>': '712b37831be464ccc2fb1553ef89aa91',
+    '<U>': '/user.slice/user-1000.slice/user@1000.service',
+}
+
+
+def filled(text: str) -> str:
+    """Return a text with the IDs in place of the placeholders."""
+    for place, value in PLACES.items():
+        text = text.replace(place, value)
+    return text
+
+
+def is_safe(text: str) -> bool:
+    """Return whether a text can be printed in a terminal."""
+    return printable(text) == text
+
+
+def values_of(owner: Owner) -> str:
+    """Return the values of an owner in one line."""
+    values: dict[str, str] = {}
+    for layer in owner.layers:
+        if layer.kind in JOBS:
+            values.update(job=f'{layer.kind}:{layer.id}', step=layer.detail)
+        elif layer.kind == 'pod':
+            values.update(pod=layer.id, qos=layer.detail)
+        elif layer.kind in CONTAINERS:
+            values.update(runtime=layer.kind, container=layer.id, outer=values.get('container', ''))
+        elif layer.kind == 'monitor':
+            values.update(runtime=layer.detail, monitor=layer.id)
+        else:
+            values[{'user': 'uid', 'podman-pod': 'podman_pod'}.get(layer.kind, layer.kind)] = (
+                layer.id
+            )
+    if owner.is_deleted:
+        values['deleted'] = '1'
+    return ' '.join(f'{name}={values[name]}' for name in _ORDER if values.get(name))
+
+
+_ORDER = (
+    *('job', 'step', 'pod', 'qos', 'runtime', 'container', 'outer', 'monitor', 'podman_pod'),
+    *('ray', 'unit', 'session', 'uid', 'deleted'),
+)
+
+
+def corpus() -> list[tuple[str, str]]:
+    """Return texts of ``/proc/PID/cgroup`` and their values."""
+    path = pathlib.Path(__file__).parent / 'cgroups.tsv'
+    rows = [line.split('\t') for line in path.read_text(encoding='utf-8').splitlines()]
+    return [
+        (filled(text.replace('\\n', '\n').replace('\\\\', '\\')), filled(values))
+        for text, values in (row for row in rows if not row[0].startswith('#'))
+    ]
