@@ -48,25 +48,13 @@ def is_simulated(pid: int) -> bool:
     return _simulation('process_file', pid, 'cgroup') is not None
 
 
-def list_directory(path: str) -> list[str]:
-    """Return the names in a directory.
-
-    Raises:
-        OSError: There is no such directory, or this user may not read it.
-    """
-    simulated = _simulation('directory', path)
-    return simulated if isinstance(simulated, list) else os.listdir(path)
-
-
-def change_time(path: str) -> float:
-    """Return when the names in a directory changed; 0.0 if it cannot be read."""
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return 0.0
+def simulated_container_logs() -> list[str]:
+    """Return the names of the logs of containers of a simulated machine."""
+    names: list[str] = _simulation('container_logs') or []
+    return names
 
 
 def _simulation(function: str, *arguments: object) -> Any:
-    """Return what a simulated machine has in place of a file, ``None`` if there is nothing."""
+    """Return what a simulated machine has in place of a file; ``None``: nothing."""
     simulation = sys.modules.get('nvitop.simulation')
     return None if simulation is None else getattr(simulation, function)(*arguments)

@@ -8,14 +8,15 @@ itself; they need its socket, which is used only if the user asks for it.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
-from typing import Callable, Iterable
+from typing import Callable, Iterable, Optional, Tuple
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.owner.ancestors import ContainerName
-from nvitop.owner.files import change_time, list_directory
+from nvitop.owner.files import simulated_container_logs
 
 #: Settings: no lookups, files that every user may read, or the sockets of Docker and Podman too.
 LOOKUPS = ('none', 'files', 'sockets')
@@ -43,29 +44,32 @@ class Places(NamedTuple):
     users: str = '/run/user'
 
 
+_Parse = Callable[[str], Optional[Tuple[str, ContainerName]]]
+
+
 class _Directory:
     """The names in a directory, read again only when they changed."""
 
-    def __init__(self, path: str, parse: Callable[[str], tuple[str, ContainerName] | None]) -> None:
+    def __init__(self, path: str, parse: _Parse) -> None:
         self._path = path
         self._parse = parse
-        self._changed = -1.0
+        self._changed = -1
         self._found: dict[str, ContainerName] = {}
 
     def find(self, key: str) -> ContainerName | None:
         """Return the names in the entry with this ID."""
-        changed = change_time(self._path)
-        if changed != self._changed:
-            self._found = self._read()
-            self._changed = changed
+        try:
+            changed = os.stat(self._path).st_mtime_ns
+            if changed != self._changed:
+                self._found = _parsed(os.listdir(self._path), self._parse)
+                self._changed = changed
+        except OSError:
+            return None
         return self._found.get(key)
 
-    def _read(self) -> dict[str, ContainerName]:
-        try:
-            names = list_directory(self._path)
-        except OSError:
-            return {}
-        return dict(filter(None, map(self._parse, names[: 8 * _MAX_NAMES])))
+
+def _parsed(names: list[str], parse: _Parse) -> dict[str, ContainerName]:
+    return dict(filter(None, map(parse, names[: 8 * _MAX_NAMES])))
 
 
 class NameLookup:
@@ -99,7 +103,10 @@ class NameLookup:
         return self.lookups != 'none'
 
     def of_container(self, container_id: str) -> ContainerName | None:
-        """Return names of a container and its pod, from the names of its log."""
+        """Return names of a container and its pod, from the name of its log."""
+        simulated = _parsed(simulated_container_logs(), parse_container_log)
+        if container_id in simulated:
+            return simulated[container_id]
         with self._lock:
             return self._logs.find(container_id)
 

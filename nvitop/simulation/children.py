@@ -34,6 +34,10 @@ class FixedPids:
         """The PID of a process."""
         return FIRST_FIXED_PID + task.number
 
+    def number(self, pid: int) -> int | None:
+        """The number of the process with this PID."""
+        return pid - FIRST_FIXED_PID
+
 
 class GivenPids:
     """PIDs given by the caller for the first processes of the scenario; the others do not exist."""
@@ -44,6 +48,10 @@ class GivenPids:
     def pid(self, task: Task) -> int | None:
         """The PID of a process."""
         return self._pids[task.number] if task.number < len(self._pids) else None
+
+    def number(self, pid: int) -> int | None:
+        """:data:`None`: these processes have files of their own in ``/proc``."""
+        return None
 
 
 class Children:
@@ -59,6 +67,8 @@ class Children:
         self._owner = os.getpid()
         self._swept = -SWEEP_SECONDS
         self._children: dict[int, subprocess.Popen[bytes]] = {}
+        #: Number of the process by PID.
+        self._numbers: dict[int, int] = {}
         self._is_closed = False
         self._read_end, self._write_end = os.pipe()
 
@@ -79,10 +89,16 @@ class Children:
                 child = self._children[task.number] = start_child(
                     task, self._world.visible_devices(task), self._read_end
                 )
+                self._numbers[child.pid] = task.number
             if task.spec.state == 'running' and child.poll() is not None:
                 task.ended = t
                 return None
             return child.pid
+
+    def number(self, pid: int) -> int | None:
+        """The number of the process with this PID; :data:`None` if it is no child."""
+        numbers = self._numbers
+        return numbers[pid] if pid in numbers else FixedPids().number(pid)
 
     def _end_old(self, t: float) -> None:
         if 0.0 <= t - self._swept < SWEEP_SECONDS:
@@ -115,7 +131,7 @@ def start_child(task: Task, visible_devices: str, pipe: int) -> subprocess.Popen
     """Start the child of a process. It exits when the other end of *pipe* is closed."""
     command = list(task.spec.command)
     options: dict[str, Any] = {
-        'env': {**os.environ, 'CUDA_VISIBLE_DEVICES': visible_devices},
+        'env': {**os.environ, **_variables(task), 'CUDA_VISIBLE_DEVICES': visible_devices},
         'stderr': subprocess.DEVNULL,
         **_user_options(task.spec.user),
     }
@@ -133,6 +149,11 @@ def start_child(task: Task, visible_devices: str, pipe: int) -> subprocess.Popen
     if not is_zombie:
         _arguments(child)
     return child
+
+
+def _variables(task: Task) -> dict[str, str]:
+    items = (item.partition('=') for item in task.spec.environ)
+    return {name: value for name, _, value in items}
 
 
 def _start_shell(

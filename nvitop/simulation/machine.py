@@ -248,6 +248,35 @@ def _use(machine: Machine | None) -> None:
     libcuda.use_library(None if machine is None else machine.cuda)
 
 
+def process_file(pid: int, name: str) -> bytes | None:
+    """Return the content of a file in ``/proc`` of a process of the active machine.
+
+    The child of a process can neither change its control group nor its mounts, so these are
+    simulated. :data:`None` for other processes, and for PIDs that the caller or the scenario gave.
+    """
+    with _running_lock:
+        task = _running[-1].world.task_of(pid) if _running else None
+    if task is None:
+        return None
+    spec = task.spec
+    login_uid = '' if spec.login_uid is None else f'{spec.login_uid}'
+    contents = {
+        'cgroup': f'{spec.cgroup}\n',
+        'environ': '\0'.join(spec.environ),
+        'mountinfo': spec.mountinfo,
+        'loginuid': login_uid,
+        'uid_map': '0 0 4294967295\n',
+    }
+    return contents[name].encode('utf-8', 'surrogateescape') if name in contents else None
+
+
+def container_logs() -> list[str]:
+    """Return the names of the logs of containers of the active machine."""
+    with _running_lock:
+        tasks = _running[-1].world.tasks if _running else []
+    return [task.spec.container_log for task in tasks if task.spec.container_log]
+
+
 def simulated() -> str:
     """Name of the scenario of the active machine; ``''`` if there is none."""
     with _running_lock:

@@ -175,8 +175,10 @@ def _processes(table: TomlTable, gpus: tuple[Gpu, ...]) -> Iterator[ProcessSpec]
         gpu = next(iter(group), 0)
         values = table.read(PROCESS_KEYS, rank)  # waves have another phase for each rank
         del values['shared'], values['count']
-        words = (word.replace('{gpu}', f'{gpu}') for word in values['command'])
-        values['command'] = tuple(word.replace('{rank}', f'{rank}') for word in words)
+        for name in ('command', 'environ'):
+            words = (word.replace('{gpu}', f'{gpu}') for word in values.get(name, ()))
+            values[name] = tuple(word.replace('{rank}', f'{rank}') for word in words)
+        values['cgroup'] = values['cgroup'].replace('{rank}', f'{rank}')
         values['gpus'] = group
         yield ProcessSpec(**values)
 

@@ -58,6 +58,12 @@ class ProcessSpec(NamedTuple):
     encoder: Signal
     decoder: Signal
     state: str
+    #: What ``/proc`` shows of it.
+    cgroup: str = '0::/'
+    environ: tuple[str, ...] = ()
+    mountinfo: str = ''
+    login_uid: int | None = None
+    container_log: str = ''
     mig: int | None = None
     start: float = -math.inf
     stop: float = math.inf

@@ -265,6 +265,11 @@ PROCESS_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('from', 'seconds', None, 'time at which it starts', field='start'),
     ScenarioKey('until', 'seconds', None, 'time at which it exits', field='stop'),
     ScenarioKey('state', 'choice', 'running', '`gone`: listed by the driver, unknown to the system', _words('running', 'zombie', 'gone')),
+    ScenarioKey('cgroup', 'text', '0::/', 'content of its `/proc/PID/cgroup`'),
+    ScenarioKey('environ', 'strings', None, 'variables of its environment, such as `"SLURM_JOB_ID=42"`'),
+    ScenarioKey('mountinfo', 'text', '', 'content of its `/proc/PID/mountinfo`'),
+    ScenarioKey('login_uid', 'integer', None, 'ID of the user who logged in'),
+    ScenarioKey('container_log', 'text', '', 'name of its log in `/var/log/containers`'),
     ScenarioKey('pid', 'integer', None, 'PID that the driver reports, even an impossible one', high=MAX_PID),
 )
 

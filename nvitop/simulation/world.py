@@ -73,11 +73,19 @@ class Pids(Protocol):
         """The PID of a process; :data:`None` if it does not exist."""
         ...
 
+    def number(self, pid: int) -> int | None:
+        """The number of the process that has this PID instead of a process of the system."""
+        ...
+
 
 class NoPids:
     """PIDs for a machine without processes."""
 
     def pid(self, task: Task) -> int | None:
+        """:data:`None`."""
+        return None
+
+    def number(self, pid: int) -> int | None:
         """:data:`None`."""
         return None
 
@@ -324,6 +332,13 @@ class World:
     def pid_of(self, task: Task) -> int | None:
         """The PID of a process; :data:`None` if it does not exist."""
         return task.spec.pid if task.spec.pid is not None else self.pids.pid(task)
+
+    def task_of(self, pid: int) -> Task | None:
+        """The process that has this PID instead of a process of the system."""
+        number = self.pids.number(pid)
+        if number is None or not 0 <= number < len(self.tasks):
+            return None
+        return self.tasks[number]
 
     def visible_devices(self, task: Task) -> str:
         """Value of ``CUDA_VISIBLE_DEVICES`` for a process: its own devices."""

@@ -47,12 +47,13 @@ def test_directory_is_read_only_when_it_changed(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
+    list_directory = os.listdir
 
-    def list_directory(path: str) -> list[str]:
+    def listdir(path: str) -> list[str]:
         read.append(path)
-        return os.listdir(path)
+        return list_directory(path)
 
-    monkeypatch.setattr('nvitop.owner.names.list_directory', list_directory)
+    monkeypatch.setattr(os, 'listdir', listdir)
     lookup = NameLookup(places=Places(container_logs=str(tmp_path)))
     for _ in range(3):
         assert lookup.of_container(CONTAINER) is None

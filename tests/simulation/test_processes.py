@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any, Callable
 
+import psutil
 import pynvml
 import pytest
 
@@ -311,3 +313,60 @@ def test_gpm_metrics_of_a_mig_device_refer_to_its_slices(start: Start) -> None:
     metrics.metrics[0].metricId = pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL
     pynvml.nvmlGpmMetricsGet(metrics)
     assert metrics.metrics[0].value == pytest.approx(70.0)
+
+
+def test_files_of_processes_are_simulated() -> None:
+    source = """
+[[gpu]]
+model = "H100"
+count = 2
+
+[[process]]
+command = ["python3", "train.py"]
+cgroup = "0::/job_{rank}"
+environ = ["RANK={rank}", "A=b=c"]
+mountinfo = "1 2 3"
+login_uid = 1000
+container_log = "x.log"
+
+[[process]]
+command = ["bare"]
+gpus = [0]
+
+[[process]]
+command = ["given"]
+gpus = [0]
+pid = 1
+cgroup = "0::/x"
+"""
+    assert simulation.process_file(1, 'cgroup') is None
+    assert simulation.container_logs() == []
+    scenario = simulation.parse_scenario(source, name='files')
+    with simulation.machine(scenario, processes='fixed'):
+        first = FIRST_FIXED_PID
+        expected = {
+            'cgroup': b'0::/job_1\n',
+            'environ': b'RANK=1\0A=b=c',
+            'mountinfo': b'1 2 3',
+            'loginuid': b'1000',
+        }
+        for name, content in expected.items():
+            assert simulation.process_file(first + 1, name) == content
+        assert simulation.process_file(first + 2, 'cgroup') == b'0::/\n'
+        assert simulation.process_file(first + 2, 'loginuid') == b''
+        for pid in (1, first - 1, first + 4):
+            assert simulation.process_file(pid, 'cgroup') is None
+        assert simulation.process_file(first, 'stat') is None
+        assert simulation.container_logs() == ['x.log'] * 2
+    with simulation.machine(scenario, processes=[5]):
+        assert simulation.process_file(5, 'cgroup') is None
+
+
+@pytest.mark.skipif(sys.platform == 'win32', reason='needs the environment of a process')
+def test_children_have_the_variables_of_the_scenario() -> None:
+    source = '[[gpu]]\nmodel = "H100"\n[[process]]\ncommand = ["a"]\nenviron = ["RANK={rank}"]\n'
+    with simulation.machine(simulation.parse_scenario(source, name='environ')) as machine:
+        pid = machine.world.pid_of(machine.world.tasks[0])
+        assert pid is not None
+        assert psutil.Process(pid).environ()['RANK'] == '0'
+        assert simulation.process_file(pid, 'environ') == b'RANK=0'
