@@ -285,6 +285,9 @@ def test_getters_have_docstrings(machine: simulation.Machine) -> None:
             assert doc, name
             assert doc.split('\n')[0].rstrip().endswith(('.', ':')), f'{name}: {doc}'
             assert method.__name__ in (name, *aliases(kind, name)), name
+            is_sourced = any(source in doc for source in ('NVML: ', 'CUDA: ', ':meth:'))
+            is_measured = 'NaType' in return_annotation(kind, name)
+            assert is_sourced or not is_measured or kind is MigDevice, f'{name}: {doc}'
 
 
 def aliases(kind: type[Device], name: str) -> list[str]:

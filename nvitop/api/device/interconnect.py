@@ -133,6 +133,8 @@ class InterconnectMixin(DeviceBase):
 
         Fewer lanes always count. A lower generation counts only while the GPU does not save power
         (performance state P0 to P2, or unknown). ``NA`` if there is nothing to compare.
+
+        NVML: the functions of :meth:`pcie_link_width` and :meth:`pcie_link_generation`
         """
         is_narrow = _is_below(self.pcie_link_width(), self.max_pcie_link_width())
         is_slow = _is_below(self.pcie_link_generation(), self.max_pcie_link_generation())

@@ -69,6 +69,8 @@ class MemoryMixin(DeviceBase):
         """Whether the device uses the memory of the host (GB10, Thor).
 
         The driver reports ``Not Supported`` or a total of 0 for the memory of such a device.
+
+        NVML: ``nvmlDeviceGetMemoryInfo``
         """
         return self._remembered('unified memory', self._find_unified_memory) is True
 
@@ -127,12 +129,12 @@ class MemoryMixin(DeviceBase):
         return bytes2human(self.memory_reserved())
 
     def memory_percent(self) -> float | NaType:
-        """Allocated memory in percent of the total, to one decimal place."""
+        """Allocated memory in percent of the total, to one decimal place; see :meth:`memory_info`."""
         info = self.memory_info()
         return _percent(info.used, info.total)
 
     def memory_usage(self) -> str:
-        """Allocated and installed memory as text, such as ``'1234MiB / 80.00GiB'``."""
+        """Allocated and installed memory as text: ``'1234MiB / 80.00GiB'``; see :meth:`memory_info`."""
         info = self.memory_info()
         return f'{bytes2human(info.used)} / {bytes2human(info.total)}'
 
@@ -174,11 +176,14 @@ class MemoryMixin(DeviceBase):
         return bytes2human(self.bar1_memory_free())
 
     def bar1_memory_percent(self) -> float | NaType:
-        """Mapped part of the BAR1 window in percent, to one decimal place."""
+        """Mapped part of the BAR1 window in percent; see :meth:`bar1_memory_info`."""
         info = self.bar1_memory_info()
         return _percent(info.used, info.total)
 
     def bar1_memory_usage(self) -> str:
-        """Mapped part and size of the BAR1 window as text, such as ``'3072KiB / 128.0MiB'``."""
+        """Mapped part and size of the BAR1 window as text; see :meth:`bar1_memory_info`.
+
+        An example is ``'3072KiB / 128.0MiB'``.
+        """
         info = self.bar1_memory_info()
         return f'{bytes2human(info.used)} / {bytes2human(info.total)}'

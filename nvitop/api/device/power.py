@@ -122,7 +122,10 @@ class PowerMixin(DeviceBase):
         return self._power_limit_constraint(1)
 
     def power_status(self) -> str:
-        """Power draw and limit as text, in W: ``'30W / 250W'``, ``'N/A / N/A'`` if both are unknown."""
+        """Power draw and limit as text, in W: ``'30W / 250W'``, ``'N/A / N/A'`` if both are unknown.
+
+        NVML: the functions of :meth:`power_usage` and :meth:`power_limit`
+        """
         usage, limit = (
             f'{round(value / 1000)}W' if isinstance(value, int) else NA
             for value in (self.power_usage(), self.power_limit())
