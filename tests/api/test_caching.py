@@ -10,15 +10,8 @@ import pytest
 
 from nvitop.api import caching
 from nvitop.api.caching import ttl_cache
+from tests.clock import Clock
 from tests.patience import PATIENCE
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 
 from nvitop import ResourceMetricCollector, simulation
 from nvitop.sampling import watchdog
+from tests.clock import Clock
 from tests.collector.machines import NEVER, machine
 from tests.patience import PATIENCE
-from tests.sampling.fakes import Clock
 
 
 @pytest.fixture(autouse=True)

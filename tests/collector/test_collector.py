@@ -19,9 +19,9 @@ from nvitop.api.utils import Snapshot
 from nvitop.collector.process_tree import ProcessTreeFilter
 from nvitop.collector.statistics import Statistics, TagBuffer
 from nvitop.sampling import watchdog
+from tests.clock import Clock
 from tests.collector.machines import NEVER, ONE_GPU, child, machine, sampling_threads, scopes
 from tests.patience import PATIENCE, wait_until
-from tests.sampling.fakes import Clock
 
 #: NVML calls per GPU and tick of nvitop 1.7.2, and the share of it that is allowed here.
 UPSTREAM_CALLS, SHARE = 29, 0.4

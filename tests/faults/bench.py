@@ -13,7 +13,7 @@ from nvitop.api.metrics import METRICS, METRICS_BY_NAME
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from nvitop.sampling.watchdog import Watchdog
-from tests.sampling.fakes import Clock
+from tests.clock import Clock
 
 #: Time between two samples, so that everything is due each time.
 TICK_SECONDS = 10.0

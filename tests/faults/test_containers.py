@@ -21,8 +21,8 @@ from nvitop.gui.signals import differs, send_signal
 from nvitop.sampling import source as source_module
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, ProcessSample
+from tests.clock import Clock
 from tests.ran import Ran
-from tests.sampling.fakes import Clock
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 

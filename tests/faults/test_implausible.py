@@ -13,9 +13,9 @@ from nvitop.api.device import Device
 from nvitop.query.command import main as query
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
+from tests.clock import Clock
 from tests.faults.bench import Bench
 from tests.ran import Ran
-from tests.sampling.fakes import Clock
 
 _GPU = '[[gpu]]\nmodel = "H100"\n'
 _OTHERS = '[[gpu]]\ncount = 2\nmodel = "H100"\n'

@@ -20,9 +20,9 @@ from nvitop.api.process import procfs
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from nvitop.sampling.watchdog import Watchdog
+from tests.clock import Clock
 from tests.faults.bench import VARYING, Bench
 from tests.faults.matrix import CASES
-from tests.sampling.fakes import Clock
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
 

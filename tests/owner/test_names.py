@@ -19,8 +19,8 @@ from nvitop.owner import NameLookup
 from nvitop.owner import sockets as sockets_module
 from nvitop.owner.names import KEPT_SECONDS, Places, parse_container_log, parse_pod_log
 from nvitop.owner.sockets import container_name
+from tests.clock import Clock
 from tests.owner.values import CONTAINER, OUTER, POD, is_safe
-from tests.sampling.fakes import Clock
 
 posix = pytest.mark.skipif(sys.platform == 'win32', reason='needs sockets with a path')
 

@@ -9,8 +9,8 @@ from nvitop import simulation
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample, Problem, Sample
 from nvitop.sampling.watchdog import Watchdog
+from tests.clock import Clock
 from tests.patience import PATIENCE
-from tests.sampling.fakes import Clock
 
 #: Interval (seconds) of the slow tier.
 SLOW_TICK = 5.0

@@ -1,8 +1,7 @@
-"""A manual clock, and values to measure."""
+"""Samples of devices and processes."""
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from nvitop.sampling.types import (
@@ -13,22 +12,6 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-
-
-class Clock:
-    """A manual clock; turning it wakes threads that wait on its condition."""
-
-    def __init__(self, now: float = 100.0) -> None:
-        self.now = now
-        self.condition = threading.Condition()
-
-    def __call__(self) -> float:
-        return self.now
-
-    def turn(self, seconds: float) -> None:
-        with self.condition:
-            self.now += seconds
-            self.condition.notify_all()
 
 
 def device_key(index: int = 0) -> DeviceKey:

@@ -6,7 +6,7 @@ import pytest
 
 from nvitop.api import host
 from nvitop.sampling.host import HostReader
-from tests.sampling.fakes import Clock
+from tests.clock import Clock
 
 
 class Cpu:

@@ -14,7 +14,8 @@ from nvitop.sampling.plan import (
     metrics_due,
 )
 from nvitop.sampling.types import Demand
-from tests.sampling.fakes import Clock, process_key
+from tests.clock import Clock
+from tests.sampling.fakes import process_key
 
 NOTHING = Demand(processes=False)
 EVERYTHING = Due(fast=True, slow=True, processes=True, host=True)

@@ -13,8 +13,9 @@ from nvitop.sampling import process as module
 from nvitop.sampling.device import ProcessRecord
 from nvitop.sampling.process import ProcessReader
 from nvitop.sampling.types import HostSample, ProcessKey, ProcessSample
+from tests.clock import Clock
 from tests.patience import PATIENCE
-from tests.sampling.fakes import Clock, device_key
+from tests.sampling.fakes import device_key
 
 ME = HostSample(username='me')
 START = 1.7e9

@@ -14,8 +14,8 @@ from nvitop.sampling.plan import REPORT_METRICS
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample
 from tests.api.machines import needs_gpm
+from tests.clock import Clock
 from tests.sampling.bench import SLOW_TICK, Bench, gpu, labels, problems_of, statuses
-from tests.sampling.fakes import Clock
 
 NO_PROCESSES = Demand(processes=False)
 

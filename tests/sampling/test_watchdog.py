@@ -7,8 +7,8 @@ import pytest
 
 from nvitop.sampling import watchdog
 from nvitop.sampling.watchdog import Watchdog
+from tests.clock import Clock
 from tests.patience import PATIENCE
-from tests.sampling.fakes import Clock
 
 LIMIT = 2.0
 
