@@ -48,7 +48,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.api.__init__': ('nvitop.api', 'nvitop.collector', 'nvitop.simulation'),
     # Another path of the same module, for programs written for nvitop 1.
     'nvitop.api.collector': ('nvitop.collector',),
-    'nvitop.api': ('nvitop.api',),
+    'nvitop.api': ('nvitop.api', 'nvitop.owner'),
     'nvitop.owner': ('nvitop.api.host', 'nvitop.api.process.procfs'),
     'nvitop.owner.types': (),
     'nvitop.owner.cgroup': ('nvitop.owner.types',),

@@ -8,6 +8,7 @@ itself; they need its socket, which is used only if the user asks for it.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import threading
@@ -154,6 +155,16 @@ class NameLookup:
         else:
             docker, podman = places.docker, places.podman
         return {'docker': (docker,), 'podman': (podman,)}.get(runtime, (docker, podman))
+
+
+@functools.lru_cache(maxsize=None)
+def lookup_names(lookups: str = 'files') -> NameLookup:
+    """Return the lookup that all callers with this setting share.
+
+    Raises:
+        ValueError: It is none of :data:`LOOKUPS`.
+    """
+    return NameLookup(lookups)
 
 
 def parse_container_log(name: str) -> tuple[str, ContainerName] | None:

@@ -25,7 +25,7 @@ from nvitop.owner.ancestors import (
 from nvitop.owner.cgroup import parse_cgroup
 from nvitop.owner.files import is_simulated, read_file, read_text
 from nvitop.owner.mounts import parse_mountinfo
-from nvitop.owner.names import NameLookup
+from nvitop.owner.names import NameLookup, lookup_names
 from nvitop.owner.statements import cmdline_layers, environ_layers, parse_environ
 from nvitop.owner.types import CONTAINERS, Layer, Owner, clean_name, make_owner
 from nvitop.platforms import LINUX
@@ -82,12 +82,13 @@ def read_owner(pid: int, names: NameLookup | None = None) -> OwnerReading:
     Args:
         pid: The process.
         names: How to look up names; ``None``: in files that every user may read.
+
+    The process may exit meanwhile, and its PID may be reused; compare its start time.
     """
     reading = read_cgroup(pid)
     if reading.owner is None:
         return reading
-    names = names if names is not None else _usual_names()
-    reader = _Details(pid, reading.owner, reading.cgroup, names)
+    reader = _Details(pid, reading.owner, reading.cgroup, names or lookup_names())
     return reading._replace(owner=reader.owner())
 
 
@@ -270,13 +271,3 @@ def _cgroup_mounts() -> list[str]:
         if ' - cgroup2 ' in line and len(fields) > 4 and fields[3] == '/' and '\\' not in fields[4]:
             mounts.append(fields[4])
     return mounts
-
-
-_usual: list[NameLookup] = []
-
-
-def _usual_names() -> NameLookup:
-    """Return the lookup that all callers without one share."""
-    if not _usual:
-        _usual.append(NameLookup())
-    return _usual[0]

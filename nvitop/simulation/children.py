@@ -96,7 +96,7 @@ class Children:
             return child.pid
 
     def number(self, pid: int) -> int | None:
-        """The number of the process with this PID; :data:`None` if it is no child."""
+        """The number of the process with this PID; :data:`None` if it is not a child."""
         numbers = self._numbers
         return numbers[pid] if pid in numbers else FixedPids().number(pid)
 

@@ -58,7 +58,7 @@ class ProcessSpec(NamedTuple):
     encoder: Signal
     decoder: Signal
     state: str
-    #: What ``/proc`` shows of it.
+    #: Contents of its files in ``/proc``.
     cgroup: str = '0::/'
     environ: tuple[str, ...] = ()
     mountinfo: str = ''

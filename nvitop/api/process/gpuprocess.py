@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from nvitop.api.process.hostprocess import HostProcess
+    from nvitop.owner.types import Owner
 
 _T = TypeVar('_T')
 _U = TypeVar('_U')
@@ -61,8 +62,7 @@ class GpuProcess:
     """A process on one device: what it uses there, and what it is on the host.
 
     Created by ``Device.processes()``. There is one object per process (PID and start time) and
-    device as long as a reference to it exists. Other attributes are those of the host process, such
-    as ``process.num_threads()``.
+    device as long as a reference to it exists. Other attributes are those of the host process.
 
     Methods that read the host raise :class:`psutil.NoSuchProcess` and :class:`psutil.AccessDenied`,
     except inside :meth:`failsafe`, where they return a text or :data:`~nvitop.NA` instead. Creating
@@ -373,6 +373,13 @@ class GpuProcess:
     def command(self) -> str:
         """Return the command line as text, quoted for the shell; failsafe like :meth:`cmdline`."""
         return command_join(self.cmdline())
+
+    def owner(self, names: str = 'files') -> Owner | NaType:
+        """Return the job, pod, container, unit or session; see :meth:`HostProcess.owner`.
+
+        In snapshots, ``owner`` is read on first use.
+        """
+        return self._host.owner(names)
 
     # Snapshots
 

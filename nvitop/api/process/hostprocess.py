@@ -19,12 +19,15 @@ from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
 from nvitop.api.process.linux import LinuxProcess
 from nvitop.api.timing import timed
-from nvitop.api.utils import NA, Snapshot, timedelta2human
+from nvitop.api.utils import NA, NaType, Snapshot, timedelta2human
 from nvitop.platforms import LINUX
 from nvitop.platforms.users import name_of_user, without_domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from nvitop.owner.reading import OwnerReading
+    from nvitop.owner.types import Owner
 
 #: A PID that no system assigns, but that every system accepts in queries.
 _NO_PID = 2**31 - 1
@@ -203,19 +206,49 @@ class HostProcess(psutil.Process):
         """Return the child processes; with ``recursive`` all descendants."""
         return [HostProcess(child.pid) for child in super().children(recursive)]
 
+    def owner(self, names: str = 'files') -> Owner | NaType:
+        """Return the batch job, pod, container, unit or session that the process belongs to.
+
+        :data:`~nvitop.NA` if the process has exited, is hidden from this user, or belongs to another
+        PID namespace, and on other systems than Linux; see :meth:`owner_reading` for the reason.
+
+        Args:
+            names: Where to find names of containers: ``'files'`` that every user may read,
+                ``'sockets'`` of Docker and Podman too, or ``'none'``.
+
+        Raises:
+            ValueError: ``names`` is something else.
+        """
+        owner = self.owner_reading(names).owner
+        return NA if owner is None else owner
+
+    def owner_reading(self, names: str = 'files') -> OwnerReading:
+        """Return the result of :meth:`owner` with the reason if there is none."""
+        from nvitop.owner.names import lookup_names
+        from nvitop.owner.reading import ELSEWHERE, EXITED, OwnerReading, read_owner
+
+        lookup = lookup_names(names)
+        if not self.is_here:
+            return OwnerReading(None, ELSEWHERE)
+        reading = read_owner(self.pid, lookup)
+        # Another process may have got the PID while it was read.
+        if reading.owner is not None and not self.is_running():
+            return OwnerReading(None, EXITED)
+        return reading
+
     def as_snapshot(self, attrs: Iterable[str] | None = None, ad_value: Any = None) -> Snapshot:
         """Return all values, or those of ``attrs``, at one moment as a :class:`~nvitop.Snapshot`.
 
         Names are those of :meth:`psutil.Process.as_dict` and ``command``, ``running_time``,
-        ``running_time_human``, ``running_time_in_seconds``. ``ad_value`` replaces what this user may
-        not read.
+        ``running_time_human``, ``running_time_in_seconds``, and ``owner`` if it is in ``attrs``.
+        ``ad_value`` replaces what this user may not read.
 
         Raises:
             ValueError: One of ``attrs`` is unknown.
         """
         wanted = None if attrs is None else set(attrs)
-        extra = _EXTRA if wanted is None else _EXTRA & wanted
-        known = None if wanted is None else wanted - _EXTRA
+        extra = _EXTRA if wanted is None else {*_EXTRA, 'owner'} & wanted
+        known = None if wanted is None else wanted - extra
         with self.oneshot():
             # as_dict() takes an empty set for everything.
             items = {} if known == set() else self.as_dict(known, ad_value)
