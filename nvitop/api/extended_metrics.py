@@ -159,6 +159,7 @@ EXTENDED_METRICS: tuple[Metric, ...] = (
 LISTS: tuple[Metric, ...] = (
     _extended('supported_clocks', '', 'rows', None, 'combinations of clocks that can be set'),
     _extended('retired_pages', '', 'rows', None, 'retired pages of device memory', method='retired_page_list'),
+    _extended('nvlink_link_throughputs', '', 'rows', None, 'traffic of each NVLink in KiB/s, from and to the GPU', method='nvlink_throughput', begin='begin_nvlink_throughput'),
     _extended('accounted_processes', '', 'rows', None, 'accounts of processes, including exited ones'),
 )
 # fmt: on

@@ -218,6 +218,7 @@ METRICS: tuple[Metric, ...] = (
     _metric('pcie_link_width', '', 'int', 'shown', 'pcie.link.width.current', 'current number of PCIe lanes', detail=True),
     _metric('max_pcie_link_width', '', 'int', 'static', 'pcie.link.width.max', 'highest number of PCIe lanes of GPU and system'),
     _metric('pcie_link_down_trained', '', 'bool', 'shown', None, 'whether the PCIe link is slower or narrower than GPU and system support', method='is_pcie_link_down_trained', detail=True),
+    _metric('pcie_replays', 'count', 'int', 'shown', None, 'PCIe packets sent again because of transmission errors', method='pcie_replay_counter', counter=True),
     _metric('pcie_tx_throughput', 'KiB/s', 'int', 'shown', None, 'PCIe traffic from the GPU', detail=True, history=True, graph='PCIE TX', snapshot=True, begin='begin_pcie_throughput'),
     _metric('pcie_rx_throughput', 'KiB/s', 'int', 'shown', None, 'PCIe traffic to the GPU', detail=True, history=True, graph='PCIE RX', snapshot=True, begin='begin_pcie_throughput'),
     _metric('nvlink_link_count', 'count', 'int', 'static', None, 'number of NVLinks'),
@@ -243,6 +244,7 @@ METRICS: tuple[Metric, ...] = (
     _metric('remapped_rows_pending', '', 'bool', 'shown', 'remapped_rows.pending', 'whether a remapping waits for a GPU reset'),
     _metric('remapped_rows_failure', '', 'bool', 'shown', 'remapped_rows.failure', 'whether a remapping failed; then replace the board'),
     # GPM: Hopper and newer
+    _metric('gpm_graphics_active', '%', 'float', 'shown', None, 'share of time in which a graphics or compute engine was busy', mig=True, history=True, begin='begin_gpm'),
     _metric('gpm_sm_active', '%', 'float', 'shown', None, 'share of time in which an SM had a warp, mean over SMs', mig=True, history=True, graph='SM ACTIVE', begin='begin_gpm'),
     _metric('gpm_sm_occupancy', '%', 'float', 'shown', None, 'resident warps / possible warps', mig=True, history=True, begin='begin_gpm'),
     _metric('gpm_tensor_active', '%', 'float', 'shown', None, 'share of time in which tensor cores were busy', mig=True, history=True, graph='TENSOR ACTIVE', begin='begin_gpm'),

@@ -149,6 +149,7 @@ class DeviceSample(NamedTuple):
     pcie_link_generation: int | None = None
     pcie_link_width: int | None = None
     pcie_link_down_trained: bool | None = None
+    pcie_replays: int | None = None
     pcie_tx_throughput_kib_per_s: int | None = None
     pcie_rx_throughput_kib_per_s: int | None = None
     nvlink_tx_throughput_kib_per_s: int | None = None
@@ -173,6 +174,7 @@ class DeviceSample(NamedTuple):
     remapped_rows_pending: bool | None = None
     remapped_rows_failure: bool | None = None
     # GPM
+    gpm_graphics_active_percent: float | None = None
     gpm_sm_active_percent: float | None = None
     gpm_sm_occupancy_percent: float | None = None
     gpm_tensor_active_percent: float | None = None
@@ -230,6 +232,43 @@ class HostProcessSample(NamedTuple):
     running_time_seconds: float | None = None
 
 
+class NetworkSample(NamedTuple):
+    """A network interface; its counters start at boot."""
+
+    name: str
+    sent_bytes: int
+    received_bytes: int
+    sent_packets: int
+    received_packets: int
+
+
+class DiskSample(NamedTuple):
+    """A disk or partition; its counters start at boot."""
+
+    name: str
+    read_bytes: int
+    written_bytes: int
+
+
+class FilesystemSample(NamedTuple):
+    """A mounted local file system. The percentage leaves out blocks reserved for root."""
+
+    mount_point: str
+    total_bytes: int
+    used_bytes: int
+    free_bytes: int
+    used_percent: float
+
+
+class HostIo(NamedTuple):
+    """Input and output of the host, and its free memory without caches."""
+
+    memory_free_bytes: int | None = None
+    networks: tuple[NetworkSample, ...] = ()
+    disks: tuple[DiskSample, ...] = ()
+    filesystems: tuple[FilesystemSample, ...] = ()
+
+
 class HostSample(NamedTuple):
     """Values measured on the host."""
 
@@ -248,6 +287,8 @@ class HostSample(NamedTuple):
     swap_used_bytes: int | None = None
     swap_percent: float | None = None
     uptime_seconds: float | None = None
+    #: Empty unless the demand includes it.
+    io: HostIo = HostIo()
 
 
 #: A device as a whole.
@@ -267,7 +308,7 @@ WHATS: dict[str, frozenset[str]] = {
     ),
     'host': frozenset(
         {'hostname', 'username', 'is_superuser', 'cpu_count', 'cpu_percent', 'load_average'}
-        | {'memory', 'swap', 'uptime', PROCESSES}
+        | {'memory', 'swap', 'uptime', 'io', PROCESSES}
     ),
     'process': frozenset({'command'}),
     'monitor': frozenset({'source', 'on_sample'}),
@@ -345,7 +386,7 @@ EMPTY_SAMPLE = Sample(timestamp=0.0)
 class Demand(NamedTuple):
     """The values that the viewer shows now. Nothing else is measured."""
 
-    #: Metrics of tier *shown* that are on the screen, by name, for all devices.
+    #: Metrics of tier *shown* or *extended* that are on the screen, by name, for all devices.
     shown_metrics: tuple[str, ...] = ()
     #: Keys of the processes whose CPU %, memory and command are on the screen; ``None``: all.
     visible_processes: tuple[ProcessKey, ...] | None = None
@@ -353,3 +394,5 @@ class Demand(NamedTuple):
     #: Whether encoder and decoder utilization of processes are shown.
     process_codec: bool = False
     host_processes: bool = False
+    #: Whether network interfaces, disks and file systems of the host are shown.
+    host_io: bool = False

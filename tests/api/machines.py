@@ -41,6 +41,7 @@ video_clock = 1100
 power_usage = 312.5
 power_limit = 600
 pcie_width = 8
+pcie_replays = 7
 pcie_tx = "200 MiB"
 pcie_rx = "300 MiB"
 nvlink_tx = "10 MiB"

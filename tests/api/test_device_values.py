@@ -194,6 +194,7 @@ def test_modes_and_pcie_link(device: Device) -> None:
     assert (Device(2).performance_state(), Device(2).persistence_mode()) == ('P8', 'Disabled')
     assert (device.pcie_link_generation(), device.max_pcie_link_generation()) == (5, 5)
     assert (device.pcie_link_width(), device.max_pcie_link_width()) == (8, 16)
+    assert device.pcie_replay_counter() == 7
 
 
 @pytest.mark.parametrize(('word', 'text'), [('wddm', 'WDDM'), ('wdm', 'WDM'), ('mcdm', 'MCDM')])
@@ -435,6 +436,7 @@ def test_gpm_measures_between_two_samples(machine: simulation.Machine, device: D
     assert metrics.pcie_tx == pytest.approx(PCIE.tx, rel=0.01)
     assert metrics.nvlink_rx == pytest.approx(18 * NVLINK.rx, rel=0.01)
     assert 0 < metrics.sm_occupancy < metrics.sm_active <= 100
+    assert device.gpm_graphics_active() == metrics.graphics_active > metrics.sm_active
     assert (device.gpm_sm_active(), device.gpm_sm_occupancy()) == metrics[:2]
     assert (device.gpm_tensor_active(), device.gpm_dram_active()) == metrics[2:4]
     assert device.is_gpm_supported()

@@ -34,11 +34,20 @@ class GpmMetrics(NamedTuple):
     pcie_rx: int | NaType = NA
     nvlink_tx: int | NaType = NA
     nvlink_rx: int | NaType = NA
+    #: Percent of time during which a graphics or compute engine was busy.
+    graphics_active: float | NaType = NA
 
 
-#: Numbers of NVML_GPM_METRIC_… in the order of GpmMetrics: first percentages, then MiB/s.
-_PERCENTAGES = (2, 3, 5, 10)
-_TRAFFIC = (20, 21, 61, 60)
+#: Fields of GpmMetrics → numbers of NVML_GPM_METRIC_…, in percent.
+_PERCENTAGES = {
+    'graphics_active': 1,
+    'sm_active': 2,
+    'sm_occupancy': 3,
+    'tensor_active': 5,
+    'dram_active': 10,
+}
+#: Fields of GpmMetrics → numbers of NVML_GPM_METRIC_…, in MiB/s.
+_TRAFFIC = {'pcie_tx': 20, 'pcie_rx': 21, 'nvlink_tx': 61, 'nvlink_rx': 60}
 
 
 #: Samples without a reference, each with the library that allocated it.
@@ -74,17 +83,21 @@ def _compare(earlier: _Sample, later: _Sample, seconds: float) -> GpmMetrics:
     request.version = libnvml.NVML_GPM_METRICS_GET_VERSION
     request.numMetrics = len(_PERCENTAGES) + len(_TRAFFIC)
     request.sample1, request.sample2 = earlier.pointer, later.pointer
-    for metric, number in zip(request.metrics, _PERCENTAGES + _TRAFFIC):
+    numbers = {**_PERCENTAGES, **_TRAFFIC}
+    for metric, number in zip(request.metrics, numbers.values()):
         metric.metricId = number
     if libnvml.nvmlQuery('nvmlGpmMetricsGet', request) is NA:
         return GpmMetrics()
-    metrics = request.metrics[: request.numMetrics]
-    values = [m.value if m.nvmlReturn == 0 and 0 <= m.value < math.inf else None for m in metrics]
-    percentages, traffic = values[: len(_PERCENTAGES)], values[len(_PERCENTAGES) :]
-    return GpmMetrics(
-        *(NA if v is None or v > 100 else round(v, 1) for v in percentages),
-        *(NA if v is None else round(v * KiB) for v in traffic),
-    )
+    found: dict[str, Any] = {}
+    for field, metric in zip(numbers, request.metrics):
+        value = metric.value
+        if metric.nvmlReturn != 0 or not 0 <= value < math.inf:
+            continue
+        if field in _TRAFFIC:
+            found[field] = round(value * KiB)
+        elif value <= 100:
+            found[field] = round(value, 1)
+    return GpmMetrics(**found)
 
 
 class GpmMixin(DeviceBase):
@@ -160,6 +173,10 @@ class GpmMixin(DeviceBase):
 
     def _fill_gpm_sample(self, pointer: Any) -> None:
         libnvml.nvmlQuery('nvmlGpmSampleGet', self._handle, pointer, ignore_errors=False)
+
+    def gpm_graphics_active(self) -> float | NaType:
+        """Percent of time during which an engine was busy, like utilization; see :meth:`gpm_metrics`."""
+        return self.gpm_metrics().graphics_active
 
     def gpm_sm_active(self) -> float | NaType:
         """Percent of time during which an SM had a warp, averaged over SMs; see :meth:`gpm_metrics`."""

@@ -212,6 +212,13 @@ class InterconnectMixin(DeviceBase):
         is_known = any(value is not NA for value, _ in values)
         return values if is_known else None
 
+    def pcie_replay_counter(self) -> int | NaType:
+        """Number of PCIe packets that were sent again because of transmission errors.
+
+        NVML: ``nvmlDeviceGetPcieReplayCounter``
+        """
+        return self._number('nvmlDeviceGetPcieReplayCounter')
+
     def nvlink_link_count(self) -> int | NaType:
         """Number of NVLinks of the GPU, active or not; 0 or ``NA`` without NVLink. Queried once.
 
