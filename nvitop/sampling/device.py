@@ -95,7 +95,7 @@ class DeviceReader:
         self._unsupported: set[str] = set()
         #: Metrics that had a value at some time.
         self._measured: set[str] = set()
-        #: Metrics of tier *shown* that are shown now.
+        #: Metrics of tier *shown* or *extended* that are shown now.
         self._shown: frozenset[Metric] = frozenset()
 
     @property
@@ -117,21 +117,34 @@ class DeviceReader:
             values = self._query_all(self._begin(self._supported(metrics, due)))
             if due.processes:
                 self._read_processes(utilization=not due.skips_process_utilization)
-        extended = [m.field for m in metrics if m.tier == 'extended' and m.field in values]
-        if extended:
-            values['extended'] = tuple((field, values.pop(field)) for field in extended)
-        shown = frozenset(metric for metric in metrics if metric.tier == 'shown')
+        shown = frozenset(metric for metric in metrics if metric.tier in ('shown', 'extended'))
         if due.fast:
-            for metric in self._shown - shown:
-                values[metric.field] = None
-                self._problems.pop(metric.name, None)
-            if any(map(_is_gpm, self._shown)) and not any(map(_is_gpm, shown)):
-                self.device.release_gpm()
+            self._drop_hidden(shown, values)
             self._shown = shown
         else:
             self._shown |= shown
+        self._move_extended(metrics, values, keeps_others=not due.fast)
         self._problems.pop(STATUS, None)
         self.sample = self.sample._replace(status='ok', reason='', **values)
+
+    def _drop_hidden(self, shown: frozenset[Metric], values: dict[str, Any]) -> None:
+        """Drop the values of metrics that are no longer shown."""
+        for metric in self._shown - shown:
+            self._problems.pop(metric.name, None)
+            if metric.tier == 'shown':
+                values[metric.field] = None
+        if any(map(_is_gpm, self._shown)) and not any(map(_is_gpm, shown)):
+            self.device.release_gpm()
+
+    def _move_extended(
+        self, metrics: Sequence[Metric], values: dict[str, Any], *, keeps_others: bool
+    ) -> None:
+        """Move the values of extended metrics from ``values`` to their place in a sample."""
+        before = dict(self.sample.extended) if keeps_others else {}
+        fields = [m.field for m in metrics if m.tier == 'extended' and m.field in values]
+        found = {**before, **{field: values.pop(field) for field in fields}}
+        if found or self.sample.extended:
+            values['extended'] = tuple(found.items())
 
     def lose(self, status: DeviceStatus, reason: str) -> None:
         """Drop all measured values; the reason replaces the other problems."""

@@ -10,7 +10,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Callable, Collection
 
-from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric, metrics_of_tier
+from nvitop.api.metrics import METRICS, Metric, metrics_of_tier
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import Demand
 
@@ -61,7 +61,7 @@ class Due(NamedTuple):
 
     fast: bool = False
     slow: bool = False
-    #: Metrics of tier *shown*, by name.
+    #: Metrics of tier *shown* or *extended*, by name.
     shown: tuple[str, ...] = ()
     #: The process lists, and CPU % and memory of the processes in view.
     processes: bool = False
@@ -87,6 +87,9 @@ class Due(NamedTuple):
 
 def metrics_named(names: Collection[str]) -> tuple[Metric, ...]:
     """Return the metrics of these names, including extended ones, in the order of the table."""
+    if not names:
+        return ()
+    names = frozenset(names)
     found = tuple(metric for metric in METRICS if metric.name in names)
     if len(found) == len(names):
         return found
@@ -96,15 +99,14 @@ def metrics_named(names: Collection[str]) -> tuple[Metric, ...]:
 
 
 def metrics_due(due: Due) -> tuple[Metric, ...]:
-    """Return the metrics to query now, in the order fast, slow, shown; static ones are left out."""
+    """Return the metrics to query now: fast, slow, shown, extended; static ones are left out."""
     if due.metrics is not None:
         return tuple(metric for metric in metrics_named(due.metrics) if metric.tier != 'static')
-    # A shown metric of another tier is queried anyway.
-    shown = (METRICS_BY_NAME[name] for name in due.shown if name in METRICS_BY_NAME)
     return (
         *(FAST if due.fast else ()),
         *(SLOW if due.slow else ()),
-        *(metric for metric in shown if metric.tier == 'shown'),
+        # A shown metric of another tier is queried anyway.
+        *(m for m in metrics_named(due.shown) if m.tier in ('shown', 'extended')),
     )
 
 

@@ -20,7 +20,15 @@ from nvitop.sampling.process import (
     without_measurements,
 )
 from nvitop.sampling.selection import DeviceSelection, DeviceSelector
-from nvitop.sampling.types import PROCESSES, Cost, Demand, Problem, ProcessKey, Sample
+from nvitop.sampling.types import (
+    PROCESSES,
+    Cost,
+    Demand,
+    HostIo,
+    Problem,
+    ProcessKey,
+    Sample,
+)
 from nvitop.sampling.watchdog import Watchdog, silence, time_limit
 
 #: Metrics read together with the processes: the memory they are a part of, and where they run.
@@ -111,6 +119,8 @@ class LiveSource:
         #: Why the processes could not be read the last time.
         self._process_failures: tuple[Problem, ...] = ()
         self._stuck_readers = 0
+        self._host_io = HostIo()
+        self._host_io_failures: tuple[Problem, ...] = ()
         self._sequence = 0
 
     @property
@@ -191,6 +201,7 @@ class LiveSource:
                 self._plan.add_second_reading(shown=self._driver.begun)
         if due.host:
             self._host.read()
+            self._read_host_io(demand)
         if due.processes or due.new_processes or due.host_processes:
             reading = self._read_processes(demand, due)
             if reading.begun and is_planned:
@@ -208,7 +219,7 @@ class LiveSource:
             driver_version=driver.driver_version,
             cuda_driver_version=driver.cuda_driver_version,
             simulated=_simulated(),
-            host=self._host.sample,
+            host=self._host.sample._replace(io=self._host_io),
             devices=self._driver.devices,
             processes=reading.processes,
             host_processes=reading.host_processes if demand.host_processes else (),
@@ -217,6 +228,7 @@ class LiveSource:
                 *self._process_failures,
                 *reading.problems,
                 *self._host.problems,
+                *self._host_io_failures,
             ),
             cost=self._cost(started, calls),
             processes_monotonic=self._processes_monotonic,
@@ -226,6 +238,23 @@ class LiveSource:
         """Return the cost since then."""
         spent = self._clock() - started
         return Cost(spent, libnvml.call_count() - calls, time.process_time())
+
+    def _read_host_io(self, demand: Demand) -> None:
+        """Read input and output of the host, without waiting long for a file system that hangs."""
+        self._host_io, self._host_io_failures = HostIo(), ()
+        if not demand.host_io:
+            return
+        from nvitop.sampling.host_io import read_host_io  # imports psutil
+
+        outcome = self._watchdog.run({'host io': read_host_io}, limit=self._limit)['host io']
+        if outcome.value is not None:
+            self._host_io = outcome.value
+        elif outcome.timed_out:
+            reason = silence(outcome.silent_seconds)
+            self._host_io_failures = (Problem('host', 'io', reason, 'timed out'),)
+        else:
+            reason = f'{type(outcome.error).__name__}: {outcome.error}'
+            self._host_io_failures = (Problem('host', 'io', reason, 'error'),)
 
     def _read_processes(self, demand: Demand, due: Due) -> ProcessReading:
         """Read the processes; return nothing if the system does not respond."""

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from nvitop.api import host
 from nvitop.sampling.host import HostReader
+from nvitop.sampling.host_io import read_host_io
+from nvitop.sampling.types import FilesystemSample
 from tests.clock import Clock
 
 
@@ -103,3 +106,22 @@ def test_a_value_that_cannot_be_read_does_not_affect_the_others(
     monkeypatch.undo()
     reader.read()
     assert reader.problems == ()
+
+
+def test_io_lists_interfaces_disks_and_readable_file_systems(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def disk_usage(path: str) -> Any:
+        if path == '/private':
+            raise PermissionError(path)
+        return SimpleNamespace(total=100, used=60, free=30, percent=66.7)
+
+    partitions = [SimpleNamespace(mountpoint=path) for path in ('/', '/private')]
+    monkeypatch.setattr(host, 'disk_partitions', lambda **_: partitions)
+    monkeypatch.setattr(host, 'disk_usage', disk_usage)
+    monkeypatch.setattr(host, 'disk_io_counters', lambda **_: None)
+    io = read_host_io()
+    assert io.filesystems == (FilesystemSample('/', 100, 60, 30, 66.7),)
+    assert io.disks == ()
+    assert all(network.received_bytes >= 0 for network in io.networks)
+    assert io.memory_free_bytes

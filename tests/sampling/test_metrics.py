@@ -102,8 +102,10 @@ def test_columns_of_a_metric_fit_together(metric: Metric) -> None:
         assert metric.history
     if metric.history or metric.collector:
         assert metric.is_number
-    if metric.detail or metric.begin:
+    if metric.detail:
         assert metric.tier == 'shown'
+    if metric.begin:
+        assert metric.tier in ('shown', 'extended')
     if metric.maximum:
         assert METRICS_BY_NAME[metric.maximum].unit == metric.unit
 

@@ -10,9 +10,10 @@ import pytest
 from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.sampling import host_io
 from nvitop.sampling.plan import REPORT_METRICS
 from nvitop.sampling.source import LiveSource
-from nvitop.sampling.types import Demand, DeviceSample
+from nvitop.sampling.types import Demand, DeviceSample, HostIo
 from tests.api.machines import needs_gpm
 from tests.clock import Clock
 from tests.sampling.bench import SLOW_TICK, Bench, gpu, labels, problems_of, statuses
@@ -310,6 +311,34 @@ if hasattr(libnvml, 'nvmlGpmMetricsGet'):  # not with an old binding
 
 def rates(device: DeviceSample) -> list[object]:
     return [getattr(device, METRICS_BY_NAME[name].field) for name in RATES]
+
+
+def test_extended_metrics_are_measured_only_while_shown(bench: Bench) -> None:
+    names = ('ecc', 'nvlink_link_throughputs')
+    bench.demand = Demand(shown_metrics=names)
+    assert gpu(bench.sample(), 0).extended == (('ecc', 'Enabled'),)
+    extended = dict(gpu(bench.sample(0.25), 0).extended)  # the second reading of the rates
+    assert extended['ecc'] == 'Enabled'
+    rows = extended['nvlink_link_throughputs']
+    assert isinstance(rows, tuple)
+    assert len(rows) == 18
+    assert dict(gpu(bench.sample(0.75), 0).extended).keys() == set(names)
+    bench.demand = Demand()
+    assert gpu(bench.sample(1.0), 0).extended == ()
+
+
+def test_input_and_output_of_the_host_is_read_only_while_shown(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    io = HostIo(memory_free_bytes=5)
+    monkeypatch.setattr(host_io, 'read_host_io', lambda: io)
+    assert bench.sample().host.io == HostIo()
+    bench.demand = Demand(host_io=True)
+    assert bench.sample(1.0).host.io == io
+    monkeypatch.setattr(host_io, 'read_host_io', lambda: int('x'))
+    sample = bench.sample(1.0)
+    assert sample.host.io == HostIo()
+    assert [p.what for p in sample.problems if p.subject == 'host'] == ['io']
 
 
 def test_rates_of_all_gpus_begin_together_and_are_read_soon_after(bench: Bench) -> None:
