@@ -136,7 +136,6 @@ EXTENDED_METRICS: tuple[Metric, ...] = (
     _extended('remapping_banks_none', 'count', 'int', 'remapped_rows.histogram.none', 'memory banks with no spare rows left'),
     _extended('reset_required', '', 'bool', 'reset_status.reset_required', 'whether the GPU must be reset before it can be used', method='is_reset_required'),
     _extended('drain_and_reset_recommended', '', 'bool', 'reset_status.drain_and_reset_recommended', 'whether the GPU should be reset once its work is done', method='is_drain_and_reset_recommended'),
-    _extended('recovery_action', '', 'str', 'gpu_recovery_action', 'action that makes the GPU usable again'),
     # fabric and platform
     _extended('fabric_state', '', 'str', 'fabric.state', 'progress of the GPU in joining its NVLink fabric'),
     _extended('fabric_status', '', 'str', 'fabric.status', 'result of joining the fabric: Success, or the error'),

@@ -43,7 +43,8 @@ def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Mess
 
 def _failed_queries(sample: Sample) -> list[str]:
     """Return queries that failed, by subject and reason, without those that a device does not support."""
-    failed = [p for p in sample.problems if p.kind in ('error', 'impossible') and p.device]
+    kinds = ('error', 'impossible', 'reset needed')
+    failed = [p for p in sample.problems if p.kind in kinds and p.device]
     failed = [p for p in failed if p.what != 'status']  # reported for the device
     names: dict[tuple[str, str], list[str]] = {}
     for line in problem_lines(count_problems((), failed, 0.0)):

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 T = TypeVar('T')
 
 PROGRAM = 'nvitop query'
+#: Kinds of problems of single values that are failures.
+_FAILED = frozenset({'error', 'impossible', 'reset needed'})
 #: Seconds of ``-l`` without a number, as in nvidia-smi.
 DEFAULT_PERIOD = 5.0
 
@@ -356,7 +358,7 @@ def find_problems(sample: Sample) -> dict[str, str]:
             found[f'{device.key.label} {device.status}'] = text
     for problem in sample.problems:
         is_shared = problem.subject in ('driver', 'host')
-        is_failure = problem.is_failure if is_shared else problem.kind in ('error', 'impossible')
+        is_failure = problem.is_failure if is_shared else problem.kind in _FAILED
         if (is_failure and problem.what != STATUS) or (
             problem.device and problem.what == PROCESSES
         ):

@@ -323,6 +323,8 @@ class DeviceReader:
         kind: ProblemKind = 'na' if is_lasting else 'error'
         if _errors.is_denied(error):
             kind = 'denied'
+        elif _errors.is_reset_required(error):
+            kind = 'reset needed'
         reason = str(error)
         if kind == 'na' and what in _NOT_WITH_MIG:
             reason += ' (MIG)' if is_mig or self.device.is_mig_mode_enabled() else ''

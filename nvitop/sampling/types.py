@@ -22,9 +22,11 @@ DeviceStatus = Literal['ok', 'lost', 'timed out', 'error']
 #: cannot be read; ``foreign``: a PID of another PID namespace (container).
 ProcessStatus = Literal['running', 'zombie', 'gone', 'no permission', 'foreign']
 #: ``na``: the device has no such value; ``denied``: this user may not read it; ``error``: it could not
-#: be read; ``impossible``: an implausible value was dropped; ``lost``; ``timed out``; ``slow``: the
-#: device responds, but late.
-ProblemKind = Literal['na', 'denied', 'error', 'impossible', 'lost', 'timed out', 'slow']
+#: be read; ``impossible``: an implausible value was dropped; ``reset needed``: the device must be
+#: reset first; ``lost``; ``timed out``; ``slow``: the device responds, but late.
+ProblemKind = Literal[
+    'na', 'denied', 'error', 'impossible', 'reset needed', 'lost', 'timed out', 'slow'
+]
 
 
 class DeviceKey(NamedTuple):
@@ -150,6 +152,7 @@ class DeviceSample(NamedTuple):
     pcie_link_width: int | None = None
     pcie_link_down_trained: bool | None = None
     pcie_replays: int | None = None
+    nvlink_down_count: int | None = None
     pcie_tx_throughput_kib_per_s: int | None = None
     pcie_rx_throughput_kib_per_s: int | None = None
     nvlink_tx_throughput_kib_per_s: int | None = None
@@ -173,6 +176,8 @@ class DeviceSample(NamedTuple):
     remapped_rows_uncorrectable: int | None = None
     remapped_rows_pending: bool | None = None
     remapped_rows_failure: bool | None = None
+    #: What makes the GPU usable again, ``'None'`` if it is usable: ``'GPU Reset'``.
+    recovery_action: str | None = None
     # GPM
     gpm_graphics_active_percent: float | None = None
     gpm_sm_active_percent: float | None = None

@@ -243,6 +243,17 @@ class DeviceBase:
         self._missing.reason = error
         return [(NA, 0)] * len(fields)
 
+    def _field_readings(self, fields: list[tuple[int, int]]) -> list[Reading]:
+        """Query field values in one call; return each with the reason if it is missing."""
+        values = self._fields(fields)
+        return [
+            Reading(value, None if value is not NA else self._field_reason(field))
+            for field, (value, _) in zip(fields, values)
+        ]
+
+    def _field_reason(self, field: tuple[int, int]) -> Reason | None:
+        return _field_error(self._handle, field) or self._missing.reason
+
     def _field(self, field: int, scope: int = 0, *, maximum: int = MAX_UINT) -> int | NaType:
         """Query one field value, a number from 0 to ``maximum``."""
         return self._in_range(self._fields([(field, scope)])[0][0], maximum)

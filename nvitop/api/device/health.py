@@ -1,15 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory errors and repairs: ECC errors, retired pages, remapped rows."""
+"""Memory errors and repairs, links that are down, and what a GPU needs to recover."""
 
 from __future__ import annotations
 
-from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase
+from nvitop.api import libnvml
+from nvitop.api.device.base import MAX_ULONGLONG, once_in_oneshot
+from nvitop.api.device.interconnect import InterconnectMixin
+from nvitop.api.libnvml._errors import is_unsupported
+from nvitop.api.reading import Reading
 from nvitop.api.utils import NA, NaType
 from nvitop.namedtuple import NamedTuple
 
 _CORRECTED, _UNCORRECTED = 0, 1
 _VOLATILE, _AGGREGATE = 0, 1
 _SINGLE_BIT, _DOUBLE_BIT = 0, 1
+# Pairs of the number of NVML_FI_DEV_… and a scope; older bindings lack the names.
+_REMAPPED_PENDING, _REMAPPED_FAILURE, _RECOVERY_ACTION = (144, 0), (145, 0), (230, 0)
+_FIELD_NVLINK_STATE = 165
+_NVLINK_INACTIVE = 0
+_RECOVERY_ACTIONS = {
+    0: 'None',
+    1: 'GPU Reset',
+    2: 'Node Reboot',
+    3: 'Drain P2P',
+    4: 'Drain and Reset',
+    5: 'Recover IMEX Domain',
+    6: 'Bus Reset',
+    7: 'System Reboot',
+}
 
 
 class RemappedRows(NamedTuple):
@@ -24,8 +42,11 @@ class RemappedRows(NamedTuple):
     failure: bool | NaType = NA
 
 
-class HealthMixin(DeviceBase):
-    """Error counts; ``NA`` without ECC memory (most GeForce boards) and while ECC is disabled."""
+class HealthMixin(InterconnectMixin):
+    """Faults of a GPU.
+
+    ECC errors are ``NA`` without ECC memory (most GeForce boards) and while ECC is disabled.
+    """
 
     def _ecc_errors(self, error: int, counter: int) -> int | NaType:
         return self._number('nvmlDeviceGetTotalEccErrors', error, counter, maximum=MAX_ULONGLONG)
@@ -96,9 +117,59 @@ class HealthMixin(DeviceBase):
         return self.remapped_rows().uncorrectable
 
     def remapped_rows_pending(self) -> bool | NaType:
-        """Whether a remapping takes effect at the next GPU reset, see :meth:`remapped_rows`."""
-        return self.remapped_rows().pending
+        """Whether a remapping takes effect at the next GPU reset; ``NA`` before Ampere.
+
+        NVML: ``NVML_FI_DEV_REMAPPED_PENDING`` · nvidia-smi: ``remapped_rows.pending``
+        """
+        return self._flag(_REMAPPED_PENDING)
 
     def remapped_rows_failure(self) -> bool | NaType:
-        """Whether a remapping has failed and the board should be replaced, see :meth:`remapped_rows`."""
-        return self.remapped_rows().failure
+        """Whether a remapping has failed, so that the board should be replaced; ``NA`` before Ampere.
+
+        NVML: ``NVML_FI_DEV_REMAPPED_FAILURE`` · nvidia-smi: ``remapped_rows.failure``
+        """
+        return self._flag(_REMAPPED_FAILURE)
+
+    def recovery_action(self) -> str:
+        """Action that makes the GPU usable again, such as ``'GPU Reset'``; ``'None'`` if it is usable.
+
+        NVML: ``NVML_FI_DEV_GET_GPU_RECOVERY_ACTION`` · nvidia-smi: ``gpu_recovery_action``
+        """
+        action = self._health_field(_RECOVERY_ACTION)
+        return _RECOVERY_ACTIONS.get(action, NA) if isinstance(action, int) else NA
+
+    def nvlink_down_count(self) -> int | NaType:
+        """Number of NVLinks that are down, or connected to nothing; ``NA`` without NVLink.
+
+        NVML: ``NVML_FI_DEV_NVLINK_GET_STATE`` · nvidia-smi: ``nvlink --status``
+        """
+        states = [self._health_field(link) for link in self._nvlink_states()]
+        if not states and self._missing.reason is None:
+            self._missing.reason = libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
+        known = [state for state in states if state is not NA]
+        return known.count(_NVLINK_INACTIVE) if known else NA
+
+    def _nvlink_states(self) -> list[tuple[int, int]]:
+        states = self._remembered('NVLink states', self._find_nvlink_states)
+        return [] if isinstance(states, NaType) else states
+
+    def _find_nvlink_states(self) -> list[tuple[int, int]] | NaType:
+        self._missing.reason = None
+        count = self.nvlink_link_count()
+        if isinstance(count, int):
+            return [(_FIELD_NVLINK_STATE, link) for link in range(count)]
+        return [] if is_unsupported(self._missing.reason, or_invalid=True) else NA
+
+    @once_in_oneshot
+    def _health_fields(self) -> dict[tuple[int, int], Reading]:
+        """Query all fields about health in one call."""
+        fields = [_RECOVERY_ACTION, _REMAPPED_PENDING, _REMAPPED_FAILURE, *self._nvlink_states()]
+        return dict(zip(fields, self._field_readings(fields)))
+
+    def _health_field(self, field: tuple[int, int]) -> int | NaType:
+        value, self._missing.reason = self._health_fields()[field]
+        return self._in_range(value)
+
+    def _flag(self, field: tuple[int, int]) -> bool | NaType:
+        value = self._health_field(field)
+        return bool(value) if isinstance(value, int) else NA

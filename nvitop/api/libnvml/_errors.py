@@ -23,6 +23,7 @@ LIBRARY_NOT_FOUND = 12
 FUNCTION_NOT_FOUND = 13
 CORRUPTED_INFOROM = 14
 GPU_IS_LOST = 15
+RESET_REQUIRED = 16
 LIB_RM_VERSION_MISMATCH = 18
 IN_USE = 19
 ARGUMENT_VERSION_MISMATCH = 25
@@ -40,6 +41,11 @@ _HARMLESS = _LASTING | {INVALID_ARGUMENT, NOT_FOUND}
 def is_lost(error: object) -> bool:
     """Return whether the GPU, or the whole driver, is gone for now."""
     return _has_code(error, _LOST)
+
+
+def is_reset_required(error: object) -> bool:
+    """Return whether the GPU must be reset before it can be used."""
+    return _has_code(error, {RESET_REQUIRED})
 
 
 def is_unreachable(error: object) -> bool:

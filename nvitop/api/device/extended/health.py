@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory repairs in detail, and what a GPU needs to recover."""
+"""Memory repairs in detail, and whether a GPU needs a reset."""
 
 from __future__ import annotations
 
@@ -9,17 +9,7 @@ from nvitop.namedtuple import NamedTuple
 
 _SINGLE_BIT, _DOUBLE_BIT = 0, 1
 # Numbers of NVML_FI_DEV_…; older bindings lack the names.
-_FIELD_RESET_STATUS, _FIELD_DRAIN_AND_RESET_STATUS, _FIELD_RECOVERY_ACTION = 226, 227, 230
-_RECOVERY_ACTIONS = {
-    0: 'None',
-    1: 'GPU Reset',
-    2: 'Node Reboot',
-    3: 'Drain P2P',
-    4: 'Drain and Reset',
-    5: 'Recover IMEX Domain',
-    6: 'Bus Reset',
-    7: 'System Reboot',
-}
+_FIELD_RESET_STATUS, _FIELD_DRAIN_AND_RESET_STATUS = 226, 227
 
 
 class RemappingHistogram(NamedTuple):
@@ -117,11 +107,3 @@ class ExtendedHealthMixin(DeviceBase):
         · nvidia-smi: ``reset_status.drain_and_reset_recommended``
         """
         return self._field_flag(_FIELD_DRAIN_AND_RESET_STATUS)
-
-    def recovery_action(self) -> str:
-        """Action that makes the GPU usable again, such as ``'GPU Reset'``; ``'None'`` if it is usable.
-
-        NVML: ``NVML_FI_DEV_GET_GPU_RECOVERY_ACTION`` · nvidia-smi: ``gpu_recovery_action``
-        """
-        action = self._field(_FIELD_RECOVERY_ACTION)
-        return _RECOVERY_ACTIONS.get(action, NA) if isinstance(action, int) else NA
