@@ -37,6 +37,7 @@ ANYONE = (
 )
 #: Package or module → prefixes that it may import in addition to itself and ANYONE. The longest match applies.
 ROOMS: dict[str, tuple[str, ...]] = {
+    'nvitop.health': ('nvitop.sampling.types',),
     'nvitop.lazy': (),
     'nvitop.namedtuple': (),
     'nvitop.platforms': (),

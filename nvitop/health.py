@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with the devices of a sample, how severe it is, and what to do.
+
+Pure rules: nothing here calls a driver. Each rule looks at one device and returns findings.
+
+>>> [finding.words for finding in findings(sample)]
+['too hot', 'slowed down by heat']
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Callable, Iterable, Iterator, Literal
+
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.types import DeviceKey, DeviceSample, Problem, Sample
+
+#: ``info``: normal, but worth knowing; ``warning``: slower or less reliable than it should be;
+#: ``critical``: not usable, or it damages results or itself.
+Severity = Literal['info', 'warning', 'critical']
+Kind = Literal[
+    'lost',
+    'not_responding',
+    'failing',
+    'reboot_needed',
+    'reset_needed',
+    'recovery_needed',
+    'memory_errors',
+    'remap_failed',
+    'hot',
+    'thermal_slowdown',
+    'power_brake',
+    'hardware_slowdown',
+    'slow',
+    'remap_pending',
+    'nvlink_down',
+    'pcie_link',
+    'implausible',
+    'thermal_cap',
+    'power_cap',
+]
+
+
+class Finding(NamedTuple):
+    """A rule that applies to a device."""
+
+    device: DeviceKey
+    kind: Kind
+    severity: Severity
+    #: What is wrong: ``'too hot'``.
+    words: str
+    #: The values that show it: ``'91 °C, slows down at 89 °C'``.
+    evidence: str
+    #: What to do, ``''`` if nothing.
+    action: str
+    #: Short word for the row of the device: ``'HOT'``.
+    mark: str
+
+
+class _Label(NamedTuple):
+    """How a kind of findings is called."""
+
+    mark: str
+    #: After a number of GPUs: ``'1 lost'``.
+    counted: str
+
+
+#: All kinds of findings, the most important first.
+KINDS: dict[Kind, _Label] = {
+    'lost': _Label('LOST', 'lost'),
+    'not_responding': _Label('HUNG', 'not responding'),
+    'failing': _Label('FAIL', 'failing'),
+    'reboot_needed': _Label('REBOOT', 'to reboot'),
+    'reset_needed': _Label('RESET', 'to reset'),
+    'recovery_needed': _Label('RECOVER', 'to recover'),
+    'memory_errors': _Label('ECC', 'with ECC errors'),
+    'remap_failed': _Label('REMAP', 'with failed remapping'),
+    'hot': _Label('HOT', 'hot'),
+    'thermal_slowdown': _Label('HOT', 'hot'),
+    'power_brake': _Label('BRAKE', 'with power brake'),
+    'hardware_slowdown': _Label('HW', 'slowed by hardware'),
+    'slow': _Label('SLOW', 'slow'),
+    'remap_pending': _Label('REMAP', 'with pending remapping'),
+    'nvlink_down': _Label('NVLINK', 'with NVLinks down'),
+    'pcie_link': _Label('PCIE', 'with slow PCIe link'),
+    'implausible': _Label('ODD', 'with implausible values'),
+    'thermal_cap': _Label('TEMP', 'at its temperature limit'),
+    'power_cap': _Label('PWR', 'at its power limit'),
+}
+_IMPORTANCE: dict[str, int] = {kind: place for place, kind in enumerate(KINDS)}
+_SEVERITIES: tuple[Severity, ...] = ('critical', 'warning', 'info')
+
+#: A GPU this close (°C) to its slowdown threshold is nearly too hot.
+NEARLY_HOT_CELSIUS = 5
+#: GPU utilization from which a GPU counts as busy: links of idle GPUs save power.
+BUSY_PERCENT = 10
+#: Performance states in which a GPU is ready for work.
+_BUSY_STATES = ('P0', 'P1', 'P2')
+#: Maximum number of implausible values in the evidence.
+_MAX_VALUES = 3
+
+_RESET = 'Stop its processes, then reset it: nvidia-smi --gpu-reset -i {index}'
+_COOL = 'Check fans, airflow and room temperature; lowering the power limit helps meanwhile'
+#: Recovery action of the driver → kind, words, what to do.
+_RECOVERY: dict[str, tuple[Kind, str, str]] = {
+    'GPU Reset': ('reset_needed', 'needs a reset', _RESET),
+    'Bus Reset': ('reset_needed', 'needs a reset of its bus', 'Reset its bus, or reboot'),
+    'Drain and Reset': (
+        'reset_needed',
+        'needs a reset soon',
+        f'Start no new work on it. {_RESET}',
+    ),
+    'Node Reboot': ('reboot_needed', 'needs a reboot of the machine', 'Reboot the machine'),
+    'System Reboot': ('reboot_needed', 'needs a reboot of the system', 'Reboot the system'),
+    'Drain P2P': (
+        'recovery_needed',
+        'needs a stop of peer-to-peer traffic',
+        'Stop the processes that use it together with other GPUs',
+    ),
+    'Recover IMEX Domain': (
+        'recovery_needed',
+        'needs a recovery of its IMEX domain',
+        'Restart the IMEX service on all nodes of the domain',
+    ),
+}
+
+
+class _Case(NamedTuple):
+    """A device, its failures, and what is known from the other devices."""
+
+    device: DeviceSample
+    problems: tuple[Problem, ...]
+    #: Names of the products of which some GPU has an active NVLink.
+    linked_products: frozenset[str]
+
+    def finding(
+        self, kind: Kind, severity: Severity, words: str, evidence: str, action: str = ''
+    ) -> Finding:
+        """Make a finding about the device."""
+        key = self.device.key
+        return Finding(
+            key,
+            kind,
+            severity,
+            words,
+            evidence,
+            action.replace('{index}', str(key.physical_index)),
+            KINDS[kind].mark,
+        )
+
+
+def findings(sample: Sample) -> tuple[Finding, ...]:
+    """Return what is wrong with the devices of a sample, by device, the most severe first.
+
+    A value that is not available never leads to a finding.
+    """
+    problems: dict[DeviceKey, list[Problem]] = {}
+    for problem in sample.problems:
+        if isinstance(problem.subject, DeviceKey) and problem.is_failure:
+            problems.setdefault(problem.subject, []).append(problem)
+    linked = frozenset(
+        device.info.name or ''
+        for device in sample.devices
+        if _active_links(device) > 0  # None of them may be wired in other machines.
+    )
+    found: list[Finding] = []
+    for device in sample.devices:
+        case = _Case(device, tuple(problems.get(device.key, ())), linked)
+        rules = _RULES if device.status == 'ok' else _RULES_WITHOUT_VALUES
+        found += sorted((f for rule in rules for f in rule(case)), key=importance)
+    return tuple(found)
+
+
+def importance(finding: Finding) -> tuple[int, int]:
+    """Return a sort key: the most severe finding first."""
+    return _SEVERITIES.index(finding.severity), _IMPORTANCE[finding.kind]
+
+
+def is_wrong(finding: Finding) -> bool:
+    """Return whether something is wrong: the severity is not just ``'info'``."""
+    return finding.severity != 'info'
+
+
+def worst_findings(found: Iterable[Finding]) -> dict[DeviceKey, Finding]:
+    """Return the most severe finding of each device that has any."""
+    worst: dict[DeviceKey, Finding] = {}
+    for finding in found:
+        before = worst.get(finding.device)
+        if before is None or importance(finding) < importance(before):
+            worst[finding.device] = finding
+    return worst
+
+
+def health_status(found: Iterable[Finding]) -> Literal['ok', 'warning', 'critical']:
+    """Return the highest severity of the findings about a device, ``'ok'`` if nothing is wrong."""
+    severities = {finding.severity for finding in found}
+    if 'critical' in severities:
+        return 'critical'
+    return 'warning' if 'warning' in severities else 'ok'
+
+
+def headline(found: Iterable[Finding]) -> str:
+    """Return how many GPUs have which problem, ``''`` if none: ``'2 GPUs: 1 lost, 1 hot'``.
+
+    A GPU with several problems counts once, with its most severe one, MIG devices included.
+    """
+    worst: dict[int, Finding] = {}
+    for finding in filter(is_wrong, found):
+        index = finding.device.physical_index
+        if index not in worst or importance(finding) < importance(worst[index]):
+            worst[index] = finding
+    if not worst:
+        return ''
+    kinds = (finding.kind for finding in sorted(worst.values(), key=importance))
+    counts = Counter(KINDS[kind].counted for kind in kinds)
+    parts = ', '.join(f'{count} {words}' for words, count in counts.items())
+    return f'{len(worst)} {"GPU" if len(worst) == 1 else "GPUs"}: {parts}'
+
+
+# Rules
+
+
+def _unusable(case: _Case) -> Iterator[Finding]:
+    status, reason = case.device.status, case.device.reason
+    if status == 'lost':
+        action = 'Reboot, or reset it. If it is lost again, check power, cooling and seating'
+        yield case.finding('lost', 'critical', 'lost', reason, action)
+    elif status == 'timed out':
+        action = 'Stop its processes. If it does not recover, reboot'
+        yield case.finding('not_responding', 'critical', 'not responding', reason, action)
+    elif status == 'error':
+        action = 'Look for NVRM in the kernel log, then reset it or reboot'
+        yield case.finding('failing', 'critical', 'fails all queries', reason, action)
+
+
+def _slow(case: _Case) -> Iterator[Finding]:
+    for problem in case.problems:
+        if problem.kind == 'slow':
+            action = 'Check the programs that query it; it may be about to hang'
+            yield case.finding('slow', 'warning', 'responds slowly', problem.reason, action)
+
+
+def _recovery(case: _Case) -> Iterator[Finding]:
+    name = case.device.recovery_action
+    if name is None or name == 'None':
+        for problem in case.problems:
+            if problem.kind == 'reset needed':
+                evidence = f'{_name(problem.what)}: {problem.reason}'
+                yield case.finding('reset_needed', 'critical', 'needs a reset', evidence, _RESET)
+                return
+        return
+    unknown: tuple[Kind, str, str] = ('recovery_needed', 'needs recovery', 'See the kernel log')
+    kind, words, action = _RECOVERY.get(name, unknown)
+    yield case.finding(kind, 'critical', words, f'recovery action: {name}', action)
+
+
+def _temperature(case: _Case) -> Iterator[Finding]:
+    device, info = case.device, case.device.info
+    now = device.temperature_celsius
+    slowdown = info.temperature_slowdown_threshold_celsius
+    normal = info.max_temperature_threshold_celsius
+    if now is None:
+        return
+    if slowdown is not None and now >= slowdown:
+        evidence = f'{now} °C, slows down at {slowdown} °C'
+        yield case.finding('hot', 'critical', 'too hot', evidence, _COOL)
+    elif slowdown is not None and now >= slowdown - NEARLY_HOT_CELSIUS:
+        evidence = f'{now} °C, slows down at {slowdown} °C'
+        yield case.finding('hot', 'warning', 'nearly too hot', evidence, _COOL)
+    elif slowdown is None and normal is not None and now > normal:
+        evidence = f'{now} °C, keeps its clocks up to {normal} °C'
+        yield case.finding('hot', 'warning', 'too hot for its full clocks', evidence, _COOL)
+
+
+def _throttling(case: _Case) -> Iterator[Finding]:
+    reasons = case.device.clock_event_reasons or ()
+    evidence = _clocks(case.device)
+    if 'hw_thermal_slowdown' in reasons:
+        yield case.finding('thermal_slowdown', 'warning', 'slowed down by heat', evidence, _COOL)
+    if 'hw_power_brake_slowdown' in reasons:
+        words = 'slowed down by the power brake'
+        action = 'Check the power supply, its cables and the power budget of the rack'
+        yield case.finding('power_brake', 'warning', words, evidence, action)
+    if 'hw_slowdown' in reasons and not {'hw_thermal_slowdown', 'hw_power_brake_slowdown'} & {
+        *reasons
+    }:
+        words, action = 'slowed down by hardware', 'Check cooling and power supply'
+        yield case.finding('hardware_slowdown', 'warning', words, evidence, action)
+    if 'sw_thermal_slowdown' in reasons:
+        words = 'clocks lowered to hold the temperature'
+        yield case.finding('thermal_cap', 'info', words, evidence)
+    if 'sw_power_cap' in reasons:
+        words = 'clocks lowered to hold the power limit'
+        yield case.finding('power_cap', 'info', words, evidence)
+
+
+def _memory(case: _Case) -> Iterator[Finding]:
+    device = case.device
+    errors = device.total_volatile_uncorrected_ecc_errors
+    if errors:
+        evidence = f'{errors} uncorrected ECC errors since the driver was loaded'
+        action = f'Results may be wrong. {_RESET}'
+        yield case.finding(
+            'memory_errors', 'critical', 'uncorrected memory errors', evidence, action
+        )
+    if device.remapped_rows_failure:
+        evidence = 'a memory row could not be remapped'
+        action = 'Run the field diagnostics and have the board replaced'
+        yield case.finding('remap_failed', 'critical', 'memory repair failed', evidence, action)
+    if device.remapped_rows_pending:
+        evidence = 'a memory row will be remapped at the next reset'
+        action = 'Running work is not affected. When convenient, reset it: '
+        action += 'nvidia-smi --gpu-reset -i {index}'
+        yield case.finding('remap_pending', 'warning', 'memory repair pending', evidence, action)
+
+
+def _pcie(case: _Case) -> Iterator[Finding]:
+    device, info = case.device, case.device.info
+    generation, width = device.pcie_link_generation, device.pcie_link_width
+    top_generation, top_width = info.max_pcie_link_generation, info.max_pcie_link_width
+    is_slow = generation and top_generation and generation < top_generation
+    is_narrow = width and top_width and width < top_width
+    if not (is_slow or is_narrow) or not _is_busy(device):
+        return
+    evidence = f'{_link(generation, width)}, possible {_link(top_generation, top_width)}'
+    words = 'PCIe link is narrow' if is_narrow else 'PCIe link is slow'
+    action = 'Check the seating of the board, risers and cables, and the settings of the slot'
+    yield case.finding('pcie_link', 'warning', words, evidence, action)
+
+
+def _nvlink(case: _Case) -> Iterator[Finding]:
+    device = case.device
+    total, active = device.info.nvlink_link_count or 0, _active_links(device)
+    is_used = (device.info.name or '') in case.linked_products
+    if active < 0 or active == total or not is_used or device.mig_mode == 'Enabled':
+        return
+    evidence = f'{total - active} of {total} links are down'
+    action = 'See nvidia-smi nvlink --status; check the NVSwitches and the fabric manager'
+    yield case.finding('nvlink_down', 'warning', 'NVLinks are down', evidence, action)
+
+
+def _implausible(case: _Case) -> Iterator[Finding]:
+    values = [
+        f'{_name(problem.what)}: {problem.reason}'
+        for problem in case.problems
+        if problem.kind == 'impossible'
+    ]
+    if values:
+        evidence = '; '.join(values[:_MAX_VALUES])
+        if len(values) > _MAX_VALUES:
+            evidence += f'; {len(values) - _MAX_VALUES} more'
+        action = 'These values are dropped. If this lasts, update or reload the driver'
+        yield case.finding('implausible', 'warning', 'implausible values', evidence, action)
+
+
+_Rule = Callable[[_Case], Iterator[Finding]]
+_RULES_WITHOUT_VALUES: tuple[_Rule, ...] = (_unusable,)
+_RULES: tuple[_Rule, ...] = (
+    _slow,
+    _recovery,
+    _temperature,
+    _throttling,
+    _memory,
+    _pcie,
+    _nvlink,
+    _implausible,
+)
+
+
+def _is_busy(device: DeviceSample) -> bool:
+    """Return whether a device has work, judged by its performance state if its load is unknown."""
+    utilization, state = device.gpu_utilization_percent, device.performance_state
+    if utilization is not None:
+        return utilization >= BUSY_PERCENT and state in (None, *_BUSY_STATES)
+    return state in _BUSY_STATES
+
+
+def _active_links(device: DeviceSample) -> int:
+    """Return the number of active NVLinks, -1 if it is not known."""
+    total, down = device.info.nvlink_link_count, device.nvlink_down_count
+    return -1 if total is None or down is None else total - down
+
+
+def _name(metric: str) -> str:
+    return metric.replace('_', ' ')
+
+
+def _clocks(device: DeviceSample) -> str:
+    now, top = device.sm_clock_mhz, device.info.max_sm_clock_mhz
+    parts = []
+    if now is not None:
+        parts.append(f'SM clock {now} MHz' if top is None else f'SM clock {now} of {top} MHz')
+    if device.power_usage_mw is not None and device.power_limit_mw:
+        parts.append(f'{device.power_usage_mw / 1000:.0f} of {device.power_limit_mw / 1000:.0f} W')
+    if device.temperature_celsius is not None:
+        parts.append(f'{device.temperature_celsius} °C')
+    return ', '.join(parts)
+
+
+def _link(generation: int | None, width: int | None) -> str:
+    return f'{"" if generation is None else f"Gen{generation} "}{"" if width is None else f"x{width}"}'.strip()

@@ -1,0 +1,271 @@
+"""Rules about the health of devices: plain samples in, findings out."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from nvitop import simulation
+from nvitop.health import (
+    KINDS,
+    Finding,
+    Kind,
+    findings,
+    headline,
+    health_status,
+    is_wrong,
+    worst_findings,
+)
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, ProblemKind, Sample
+
+BUSY: dict[str, Any] = {'gpu_utilization_percent': 90, 'performance_state': 'P0'}
+INFO = DeviceInfo(
+    DeviceKey(3, -1, 'GPU-3'),
+    3,
+    name='NVIDIA H100',
+    max_sm_clock_mhz=1980,
+    temperature_slowdown_threshold_celsius=89,
+    max_temperature_threshold_celsius=83,
+    max_pcie_link_generation=5,
+    max_pcie_link_width=16,
+    nvlink_link_count=18,
+)
+
+
+def device(index: int = 3, info: dict[str, Any] | None = None, **values: Any) -> DeviceSample:
+    key = DeviceKey(index, -1, f'GPU-{index}')
+    return DeviceSample(key, INFO._replace(key=key, physical_index=index, **(info or {})), **values)
+
+
+def found(
+    *devices: DeviceSample, problems: tuple[tuple[str, str, ProblemKind], ...] = ()
+) -> tuple[Finding, ...]:
+    failures = tuple(Problem(devices[0].key, what, reason, kind) for what, reason, kind in problems)
+    return findings(Sample(1.0, devices=devices, problems=failures))
+
+
+def outcome(*devices: DeviceSample, **options: Any) -> list[tuple[str, str, str]]:
+    return [(f.kind, f.severity, f.evidence) for f in found(*devices, **options)]
+
+
+def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None:
+    healthy = device(
+        **BUSY,
+        temperature_celsius=60,
+        clock_event_reasons=(),
+        pcie_link_generation=5,
+        pcie_link_width=16,
+        nvlink_down_count=0,
+        total_volatile_uncorrected_ecc_errors=0,
+        remapped_rows_pending=False,
+        remapped_rows_failure=False,
+        recovery_action='None',
+    )
+    assert found(healthy, DeviceSample(DeviceKey(4), DeviceInfo(DeviceKey(4), 4))) == ()
+
+
+@pytest.mark.parametrize(
+    ('values', 'expected'),
+    [
+        ({'status': 'lost', 'reason': 'GPU is lost'}, ('lost', 'critical', 'GPU is lost')),
+        (
+            {'status': 'timed out', 'reason': 'no response for 9 s'},
+            ('not_responding', 'critical', 'no response for 9 s'),
+        ),
+        ({'status': 'error', 'reason': 'Unknown Error'}, ('failing', 'critical', 'Unknown Error')),
+        (
+            {'recovery_action': 'GPU Reset'},
+            ('reset_needed', 'critical', 'recovery action: GPU Reset'),
+        ),
+        (
+            {'recovery_action': 'Drain and Reset'},
+            ('reset_needed', 'critical', 'recovery action: Drain and Reset'),
+        ),
+        (
+            {'recovery_action': 'Node Reboot'},
+            ('reboot_needed', 'critical', 'recovery action: Node Reboot'),
+        ),
+        (
+            {'recovery_action': 'Drain P2P'},
+            ('recovery_needed', 'critical', 'recovery action: Drain P2P'),
+        ),
+        ({'temperature_celsius': 91}, ('hot', 'critical', '91 °C, slows down at 89 °C')),
+        ({'temperature_celsius': 89}, ('hot', 'critical', '89 °C, slows down at 89 °C')),
+        ({'temperature_celsius': 84}, ('hot', 'warning', '84 °C, slows down at 89 °C')),
+        (
+            {'clock_event_reasons': ('hw_slowdown', 'hw_thermal_slowdown'), 'sm_clock_mhz': 1005},
+            ('thermal_slowdown', 'warning', 'SM clock 1005 of 1980 MHz'),
+        ),
+        (
+            {'clock_event_reasons': ('hw_slowdown', 'hw_power_brake_slowdown')},
+            ('power_brake', 'warning', ''),
+        ),
+        ({'clock_event_reasons': ('hw_slowdown',)}, ('hardware_slowdown', 'warning', '')),
+        (
+            {
+                'clock_event_reasons': ('sw_power_cap',),
+                'power_usage_mw': 699_600,
+                'power_limit_mw': 700_000,
+            },
+            ('power_cap', 'info', '700 of 700 W'),
+        ),
+        (
+            {'clock_event_reasons': ('sw_thermal_slowdown',), 'temperature_celsius': 83},
+            ('thermal_cap', 'info', '83 °C'),
+        ),
+        (
+            {'total_volatile_uncorrected_ecc_errors': 3},
+            ('memory_errors', 'critical', '3 uncorrected ECC errors since the driver was loaded'),
+        ),
+        (
+            {'remapped_rows_pending': True},
+            ('remap_pending', 'warning', 'a memory row will be remapped at the next reset'),
+        ),
+        (
+            {'remapped_rows_failure': True},
+            ('remap_failed', 'critical', 'a memory row could not be remapped'),
+        ),
+        (
+            {**BUSY, 'pcie_link_generation': 5, 'pcie_link_width': 8},
+            ('pcie_link', 'warning', 'Gen5 x8, possible Gen5 x16'),
+        ),
+        (
+            {**BUSY, 'pcie_link_generation': 3, 'pcie_link_width': 16},
+            ('pcie_link', 'warning', 'Gen3 x16, possible Gen5 x16'),
+        ),
+        ({'nvlink_down_count': 2}, ('nvlink_down', 'warning', '2 of 18 links are down')),
+    ],
+    ids=lambda value: '' if isinstance(value, dict) else f'{value[0]}-{value[1]}',
+)
+def test_each_rule_has_its_severity_and_evidence(
+    values: dict[str, Any], expected: tuple[str, str, str]
+) -> None:
+    assert outcome(device(**values)) == [expected]
+    (finding,) = found(device(**values))
+    assert finding.device == DeviceKey(3, -1, 'GPU-3')
+    assert finding.mark == KINDS[finding.kind].mark
+    assert finding.words
+    assert bool(finding.action) == (finding.severity != 'info')
+    assert '{' not in finding.action
+
+
+@pytest.mark.parametrize(
+    ('problem', 'expected'),
+    [
+        (
+            ('status', 'slow: takes 0.4 s to respond', 'slow'),
+            ('slow', 'warning', 'slow: takes 0.4 s to respond'),
+        ),
+        (
+            ('processes', 'GPU requires restart', 'reset needed'),
+            ('reset_needed', 'critical', 'processes: GPU requires restart'),
+        ),
+        (
+            ('power_usage', '4200000000 mW cannot be true', 'impossible'),
+            ('implausible', 'warning', 'power usage: 4200000000 mW cannot be true'),
+        ),
+    ],
+    ids=lambda value: value[0],
+)
+def test_problems_of_a_device_lead_to_findings(
+    problem: tuple[str, str, ProblemKind], expected: tuple[str, str, str]
+) -> None:
+    assert outcome(device(), problems=(problem,)) == [expected]
+
+
+def test_missing_and_failing_values_are_no_findings() -> None:
+    missing: tuple[tuple[str, str, ProblemKind], ...]
+    missing = (('fan_speed', 'Not Supported', 'na'), ('temperature', 'Unknown Error', 'error'))
+    assert found(device(), problems=missing) == ()
+
+
+def test_evidence_names_at_most_three_implausible_values() -> None:
+    names = ('gpu_utilization', 'power_usage', 'fan_speed', 'sm_clock', 'memory_used')
+    (finding,) = found(device(), problems=tuple((name, '9', 'impossible') for name in names))
+    assert finding.evidence == 'gpu utilization: 9; power usage: 9; fan speed: 9; 2 more'
+
+
+def test_without_a_slowdown_threshold_the_temperature_for_full_clocks_counts() -> None:
+    info: dict[str, Any] = {'temperature_slowdown_threshold_celsius': None}
+    expected = ('hot', 'warning', '84 °C, keeps its clocks up to 83 °C')
+    assert outcome(device(info=info, temperature_celsius=84)) == [expected]
+    assert outcome(device(info=info, temperature_celsius=83)) == []
+
+
+@pytest.mark.parametrize(
+    ('load', 'is_reported'),
+    [
+        ({'gpu_utilization_percent': 10, 'performance_state': 'P2'}, True),
+        ({'gpu_utilization_percent': 9, 'performance_state': 'P0'}, False),
+        ({'gpu_utilization_percent': 90, 'performance_state': 'P8'}, False),
+        ({'gpu_utilization_percent': 90}, True),
+        ({'performance_state': 'P0'}, True),  # a partitioned GPU has no utilization
+        ({}, False),
+    ],
+)
+def test_a_slow_pcie_link_counts_only_under_load(load: dict[str, Any], is_reported: bool) -> None:
+    link: dict[str, Any] = {'pcie_link_generation': 1, 'pcie_link_width': 16}
+    assert bool(found(device(**load, **link))) is is_reported
+
+
+def test_unused_nvlinks_are_normal_unless_a_gpu_of_the_same_kind_has_links() -> None:
+    unwired = device(3, nvlink_down_count=18)
+    assert found(unwired, device(4, nvlink_down_count=18)) == ()
+    assert outcome(unwired, device(4, nvlink_down_count=0)) == [
+        ('nvlink_down', 'warning', '18 of 18 links are down')
+    ]
+    assert found(device(3, nvlink_down_count=2, mig_mode='Enabled')) == ()
+
+
+def test_a_lost_device_has_no_other_findings() -> None:
+    lost = device(status='lost', reason='GPU is lost')
+    assert len(found(lost, problems=(('status', 'GPU is lost', 'lost'),))) == 1
+
+
+def test_findings_are_in_order_of_devices_and_severity() -> None:
+    both = device(temperature_celsius=85, total_volatile_uncorrected_ecc_errors=1)
+    kinds = [f.kind for f in found(device(1, nvlink_down_count=1), both)]
+    assert kinds == ['nvlink_down', 'memory_errors', 'hot']
+
+
+def test_the_headline_counts_each_gpu_once() -> None:
+    hot = device(2, temperature_celsius=95, clock_event_reasons=('hw_thermal_slowdown',))
+    mig = DeviceKey(1, 0, 'MIG')
+    sample = found(
+        device(1, status='lost'),
+        DeviceSample(mig, DeviceInfo(mig, 1), 'lost'),
+        hot,
+        device(4, clock_event_reasons=('hw_thermal_slowdown',)),
+        device(5, clock_event_reasons=('sw_power_cap',)),
+    )
+    assert headline(sample) == '3 GPUs: 1 lost, 2 hot'
+    assert headline(found(hot)) == '1 GPU: 1 hot'
+    assert headline(found(device(5, clock_event_reasons=('sw_power_cap',)))) == ''
+
+
+def test_status_and_worst_finding_of_a_device() -> None:
+    hot = found(device(temperature_celsius=95, remapped_rows_pending=True))
+    assert worst_findings(hot)[DeviceKey(3, -1, 'GPU-3')].kind == 'hot'
+    assert health_status(hot) == 'critical'
+    assert health_status(found(device(remapped_rows_pending=True))) == 'warning'
+    assert health_status(found(device(clock_event_reasons=('sw_power_cap',)))) == 'ok'
+
+
+def test_each_kind_has_a_row() -> None:
+    assert set(KINDS) == set(get_args(Kind))
+
+
+def test_the_scenario_of_faults_shows_a_fault_of_each_gpu() -> None:
+    kinds: dict[int, set[str]] = {}
+    with simulation.machine('faults', processes='fixed'):
+        for finding in filter(is_wrong, findings(LiveSource().complete_sample())):
+            kinds.setdefault(finding.device.physical_index, set()).add(finding.kind)
+    assert kinds == {
+        1: {'lost'},
+        2: {'hot', 'thermal_slowdown'},
+        5: {'memory_errors', 'remap_pending', 'nvlink_down', 'pcie_link'},
+        6: {'implausible'},
+        7: {'reset_needed'},
+    }
