@@ -215,11 +215,19 @@ def _decoder_of_type(name: str) -> Decoder:
             return lambda stored: tuple(map(item, _list(stored)))
         decoders = [_decoder_of(each) for each in (*items, last)]
         return lambda stored: _fixed(decoders, _list(stored))
-    named = getattr(types, name)
+    named = _class_named(name)
     if hasattr(named, '_fields'):
         return _decoder_of_class(named)
     words, unknown = frozenset(get_args(named)), _UNKNOWN_WORDS[name]
     return lambda stored: stored if _str(stored) in words else unknown
+
+
+def _class_named(name: str) -> Any:
+    if name in ('Layer', 'Owner'):
+        from nvitop.owner import types as owner_types  # loaded only to read samples
+
+        return getattr(owner_types, name)
+    return getattr(types, name)
 
 
 def _fixed(decoders: list[Decoder], stored: list[Any]) -> tuple[Any, ...]:

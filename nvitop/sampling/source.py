@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Callable, Collection, Hashable, Iterable, Protocol
+from typing import TYPE_CHECKING, Callable, Collection, Hashable, Iterable, Protocol
 
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
@@ -27,9 +27,13 @@ from nvitop.sampling.types import (
     HostIo,
     Problem,
     ProcessKey,
+    ProcessSample,
     Sample,
 )
 from nvitop.sampling.watchdog import Watchdog, silence, time_limit
+
+if TYPE_CHECKING:
+    from nvitop.sampling.owner import OwnerReader
 
 #: Metrics read together with the processes: the memory they are a part of, and where they run.
 _FIRST_METRICS = frozenset(
@@ -84,6 +88,7 @@ class LiveSource:
         wall_clock: Seconds since the epoch.
         sleep: How :meth:`complete_sample` waits.
         watchdog: Runs the calls that may not return.
+        owner_names: How to look up names of containers: ``'files'``, ``'sockets'`` or ``'none'``.
         on_the_second: Measure when a second of the wall clock begins, after the first sample.
     """
 
@@ -97,6 +102,7 @@ class LiveSource:
         wall_clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
         watchdog: Watchdog | None = None,
+        owner_names: str = 'files',
         on_the_second: bool = False,
     ) -> None:
         self._clock = clock
@@ -119,6 +125,9 @@ class LiveSource:
         #: Why the processes could not be read the last time.
         self._process_failures: tuple[Problem, ...] = ()
         self._stuck_readers = 0
+        self._owner_names = owner_names
+        #: Made on first use.
+        self._owners: OwnerReader | None = None
         self._host_io = HostIo()
         self._host_io_failures: tuple[Problem, ...] = ()
         self._sequence = 0
@@ -189,6 +198,8 @@ class LiveSource:
             if remaining > 0:
                 self._sleep(remaining)
             sample = self._measure(demand, Due(new_processes=keys, host=host))
+        if demand.owners:
+            sample = sample._replace(processes=self._with_owners(demand, wait=True))
         cost = self._cost(started, calls)
         return sample._replace(cost=cost)
 
@@ -209,6 +220,7 @@ class LiveSource:
                 self._plan.add_second_reading(self._begun_processes(), tree=is_tree)
         if not demand.processes:
             self._process_reading = ProcessReading()
+        processes = self._with_owners(demand)
         now = self._clock()
         self._sequence += 1
         driver, reading = self._driver.info, self._process_reading
@@ -221,7 +233,7 @@ class LiveSource:
             simulated=_simulated(),
             host=self._host.sample._replace(io=self._host_io),
             devices=self._driver.devices,
-            processes=reading.processes,
+            processes=processes,
             host_processes=reading.host_processes if demand.host_processes else (),
             problems=(
                 *self._driver.problems,
@@ -229,6 +241,7 @@ class LiveSource:
                 *reading.problems,
                 *self._host.problems,
                 *self._host_io_failures,
+                *(self._owners.problems if demand.owners and self._owners is not None else ()),
             ),
             cost=self._cost(started, calls),
             processes_monotonic=self._processes_monotonic,
@@ -294,6 +307,19 @@ class LiveSource:
         self._process_reading = reading
         self._processes_monotonic = self._clock()
         return reading
+
+    def _with_owners(self, demand: Demand, *, wait: bool = False) -> tuple[ProcessSample, ...]:
+        """Return the processes, with their owners if these are shown."""
+        processes, visible = self._process_reading.processes, demand.visible_processes
+        if not demand.owners:
+            return processes
+        if self._owners is None:
+            from nvitop.sampling.owner import OwnerReader  # loaded only if owners are shown
+
+            self._owners = OwnerReader(self._watchdog, names=self._owner_names, clock=self._clock)
+        return self._owners.read(
+            processes, None if visible is None else frozenset(visible), wait=wait
+        )
 
     def _begun_processes(self) -> frozenset[ProcessKey]:
         """Return the processes whose CPU % needs a second reading."""

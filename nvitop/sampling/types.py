@@ -9,9 +9,12 @@ older recordings can still be read.
 
 from __future__ import annotations
 
-from typing import Literal, Tuple, Union
+from typing import TYPE_CHECKING, Literal, Tuple, Union
 
 from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:  # loaded only if there are owners
+    from nvitop.owner.types import Owner
 
 Scalar = Union[None, bool, int, float, str]
 #: Value of a metric.
@@ -217,6 +220,8 @@ class ProcessSample(NamedTuple):
     memory_percent: float | None = None
     host_memory_bytes: int | None = None
     running_time_seconds: float | None = None
+    #: Batch job, pod, container, unit or session; ``None``: not asked for, or not available.
+    owner: Owner | None = None
 
 
 class HostProcessSample(NamedTuple):
@@ -303,6 +308,8 @@ PROCESSES = 'processes'
 GRAPHICS_PROCESSES = 'graphics_processes'
 MPS_PROCESSES = 'mps_processes'
 PROCESS_UTILIZATION = 'process_utilization'
+#: Owners of processes.
+OWNER = 'owner'
 #: Values of :attr:`Problem.what` that are not names of device metrics, by subject.
 WHATS: dict[str, frozenset[str]] = {
     'device': frozenset(
@@ -313,7 +320,7 @@ WHATS: dict[str, frozenset[str]] = {
     ),
     'host': frozenset(
         {'hostname', 'username', 'is_superuser', 'cpu_count', 'cpu_percent', 'load_average'}
-        | {'memory', 'swap', 'uptime', 'io', PROCESSES}
+        | {'memory', 'swap', 'uptime', 'io', PROCESSES, OWNER}
     ),
     'process': frozenset({'command'}),
     'monitor': frozenset({'source', 'on_sample'}),
@@ -398,6 +405,8 @@ class Demand(NamedTuple):
     processes: bool = True
     #: Whether encoder and decoder utilization of processes are shown.
     process_codec: bool = False
+    #: Whether owners of processes are shown.
+    owners: bool = False
     host_processes: bool = False
     #: Whether network interfaces, disks and file systems of the host are shown.
     host_io: bool = False

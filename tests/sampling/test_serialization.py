@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nvitop.owner import Owner, parse_cgroup
 from nvitop.sampling import serialization
 from nvitop.sampling.serialization import SerializationError, dumps, loads, parse, serialize
 from nvitop.sampling.types import (
@@ -51,6 +52,8 @@ FULL = Sample(
     ),
     processes=(
         ProcessSample(PROCESS, type='C', status='zombie', command='python3 träin.py', is_own=True),
+        ProcessSample(PROCESS, owner=parse_cgroup('0::/slurm/uid_5/job_42/step_0 (deleted)')),
+        ProcessSample(PROCESS, owner=Owner()),
     ),
     host_processes=(HostProcessSample(1, 1.0, devices=(GPU, MIG)),),
     problems=(

@@ -1,0 +1,224 @@
+"""Owners in samples: when they are read, and what happens if that hangs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from typing import Any, Callable, Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.owner import reading
+from nvitop.owner.reading import HIDDEN
+from nvitop.owner.types import Layer
+from nvitop.sampling import owner as owner_module
+from nvitop.sampling.owner import CGROUP_SECONDS, OwnerReader
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import Demand, DeviceKey, Problem, ProcessKey, ProcessSample, Sample
+from nvitop.sampling.watchdog import Watchdog
+from tests.clock import Clock
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
+
+GPU = DeviceKey(0, -1, 'GPU-0')
+#: PIDs of no process.
+PIDS = range(2**22 + 1, 2**22 + 21)
+ONE, OTHER = PIDS[:2]
+OWNERS = Demand(owners=True)
+CONTAINER = '4f797c539e6c745de61a93ca3ff892358ecbcaccd8414d5db545c38428142970'
+MACHINE = f"""
+[[gpu]]
+model = "H100"
+[[process]]
+command = ["job"]
+cgroup = "0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0"
+[[process]]
+command = ["pod"]
+cgroup = "0::/kubepods/pod712b37831be464ccc2fb1553ef89aa91/{CONTAINER}"
+container_log = "train-0_ml_main-{CONTAINER}.log"
+[[process]]
+command = ["notebook"]
+cgroup = "0::/user.slice/user-5.slice/session-3.scope"
+environ = ["TMUX=/tmp/tmux-5/default,4242,7"]
+"""
+
+
+def sample_of(pid: int, **values: Any) -> ProcessSample:
+    return ProcessSample(ProcessKey(pid, -1.0, GPU))._replace(**values)
+
+
+def texts(processes: tuple[ProcessSample, ...]) -> list[str]:
+    return [str(process.owner) for process in processes]
+
+
+class Files:
+    """Files of processes, and how often each was read."""
+
+    def __init__(self) -> None:
+        self.cgroups: dict[int, str] = {}
+        self.reads: Counter[str] = Counter()
+        #: PIDs whose environment hangs until :attr:`let_go` is set.
+        self.hanging: set[int] = set()
+        self.let_go = threading.Event()
+
+    def read(self, pid: int, name: str) -> bytes:
+        self.reads[name] += 1
+        if name == 'environ' and pid in self.hanging:
+            assert self.let_go.wait(PATIENCE)
+        if name == 'cgroup' and pid in self.cgroups:
+            return self.cgroups[pid].encode()
+        raise FileNotFoundError
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> Files:
+    files = Files()
+    monkeypatch.setattr(reading, 'read_file', files.read)
+    return files
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def reader(clock: Clock, files: Files) -> Iterator[OwnerReader]:
+    threads: list[threading.Thread] = []
+
+    def start(name: str, target: Callable[[], None]) -> None:
+        threads.append(threading.Thread(target=target, name=name, daemon=True))
+        threads[-1].start()
+
+    yield OwnerReader(Watchdog(start_thread=start, spare_seconds=0.0), clock=clock)
+    files.let_go.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+def samples_of_machine(*demands: Demand) -> list[Sample]:
+    scenario = simulation.parse_scenario(MACHINE, name='owners')
+    with simulation.machine(scenario, processes='fixed'):
+        source = LiveSource()
+        return [source.sample(demand) for demand in demands]
+
+
+def test_owners_are_in_the_sample_only_if_they_are_shown() -> None:
+    before, shown, after = samples_of_machine(Demand(), OWNERS, Demand())
+    assert texts(before.processes) == texts(after.processes) == ['None'] * 3
+    assert texts(shown.processes)[0] == 'slurm 42.0'
+    assert all(process.owner is not None for process in shown.processes)
+
+
+def test_complete_sample_has_names_and_statements() -> None:
+    scenario = simulation.parse_scenario(MACHINE, name='owners')
+    with simulation.machine(scenario, processes='fixed'):
+        sample = LiveSource().complete_sample(OWNERS)
+        assert texts(sample.processes) == ['slurm 42.0', 'pod ml/train-0', 'tmux 7']
+        sample = LiveSource(owner_names='none').complete_sample(OWNERS)
+        assert texts(sample.processes)[1] == 'pod 712b37831be4'
+
+
+def test_cgroup_is_read_once_and_again_only_while_it_is_shown(
+    files: Files, reader: OwnerReader, clock: Clock
+) -> None:
+    files.cgroups = dict.fromkeys(PIDS, '0::/a.service')
+    processes = tuple(map(sample_of, PIDS))
+    visible = {processes[0].key}
+    for _ in range(3):
+        reader.read(processes, visible)
+    assert files.reads['cgroup'] <= 40  # at first, and with everything else
+    assert texts(reader.read(processes, visible, wait=True)) == ['unit a.service'] * 20
+    files.reads.clear()
+    for _ in range(5):
+        clock.turn(CGROUP_SECONDS / 5 - 0.1)
+        reader.read(tuple(processes), visible)
+    assert not files.reads
+    clock.turn(0.5)
+    reader.read(tuple(processes), visible)
+    assert files.reads == Counter(cgroup=1)
+
+
+def test_process_that_was_moved_has_another_owner(
+    files: Files, reader: OwnerReader, clock: Clock
+) -> None:
+    files.cgroups = {ONE: '0::/a.service'}
+    processes = (sample_of(ONE),)
+    assert texts(reader.read(processes, wait=True)) == ['unit a.service']
+    files.cgroups = {ONE: '0::/b.service'}
+    assert texts(reader.read(processes)) == ['unit a.service']
+    clock.turn(CGROUP_SECONDS)
+    assert texts(reader.read(processes)) == ['unit b.service']
+    # After it exited, its row keeps the last owner while it is listed.
+    files.cgroups = {}
+    clock.turn(CGROUP_SECONDS)
+    assert texts(reader.read(processes)) == ['unit b.service']
+    assert reader.read(()) == ()
+    assert texts(reader.read(processes)) == ['None']
+
+
+def test_sample_does_not_wait_for_a_process_that_hangs(
+    files: Files, reader: OwnerReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_module, 'LOOKUP_SECONDS', 0.0)
+    monkeypatch.setattr(owner_module, 'SHORTEST_LIMIT_SECONDS', 0.05)
+    files.cgroups = {ONE: '0::/a.service', OTHER: '0::/docker/' + CONTAINER}
+    files.hanging = {ONE}
+    processes = (sample_of(ONE), sample_of(OTHER))
+    expected = ['unit a.service', 'docker 4f797c539e6c']
+    assert texts(reader.read(processes)) == expected
+    for _ in range(200):
+        assert texts(reader.read(processes)) == expected
+        if files.reads['environ'] == 2:  # the other process was read, by another thread
+            break
+        threading.Event().wait(0.01)
+    else:
+        raise AssertionError('the other process was not read')
+
+
+def test_few_threads_hang(
+    files: Files, reader: OwnerReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner_module, 'LOOKUP_SECONDS', 0.0)
+    monkeypatch.setattr(owner_module, 'SHORTEST_LIMIT_SECONDS', 0.02)
+    files.cgroups = dict.fromkeys(PIDS, '0::/a.service')
+    files.hanging = {*PIDS}
+    processes = tuple(map(sample_of, PIDS))
+    before = threading.active_count()
+    for _ in range(20):
+        reader.read(processes, wait=True)
+    assert threading.active_count() <= before + owner_module.MAX_STUCK + 1
+    assert files.reads['environ'] == owner_module.MAX_STUCK
+
+
+def test_pid_of_another_namespace_is_not_read(files: Files, reader: OwnerReader) -> None:
+    files.cgroups = {ONE: '0::/a.service'}
+    processes = (sample_of(ONE, status='foreign'),)
+    assert texts(reader.read(processes, wait=True)) == ['None']
+    assert not files.reads
+    assert reader.problems == ()
+
+
+def test_hidden_processes_are_a_problem(
+    files: Files, reader: OwnerReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('nvitop.api.process.procfs.is_hidden', lambda pid: True)
+    assert texts(reader.read((sample_of(ONE), sample_of(OTHER)))) == ['None', 'None']
+    assert reader.problems == (Problem('host', 'owner', HIDDEN, 'denied'),)
+
+
+def test_reused_pid_gives_no_owner(
+    files: Files, reader: OwnerReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.cgroups = {ONE: '0::/user.slice/user-5.slice/session-3.scope'}
+    monkeypatch.setattr(owner_module, 'start_time_of', lambda pid: 99.0)
+    monkeypatch.setattr(reading, '_login', lambda pid: (Layer('login', '0'),))
+    for start_time, is_same in ((99.0, True), (98.0, False)):
+        process = ProcessSample(ProcessKey(ONE, start_time, GPU))
+        (found,) = reader.read((process,), wait=True)
+        assert found.owner is not None
+        assert (found.owner.login_user == '0') == is_same
