@@ -50,7 +50,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     # Another path of the same module, for programs written for nvitop 1.
     'nvitop.api.collector': ('nvitop.collector',),
     'nvitop.api': ('nvitop.api', 'nvitop.owner'),
-    'nvitop.owner': ('nvitop.api.host', 'nvitop.api.process.procfs'),
+    'nvitop.owner': ('nvitop.api.host', 'nvitop.api.process.procfs', 'nvitop.api.system'),
     'nvitop.owner.types': (),
     'nvitop.owner.cgroup': ('nvitop.owner.types',),
     'nvitop.sampling.types': ('nvitop.owner.types',),
@@ -86,7 +86,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.callbacks': ('nvitop.api',),
     'nvitop.compat': ('nvitop.api',),
     'nvitop.compat.pynvml_smi.__main__': ('nvitop.api', 'nvitop.compat', 'nvitop.console.outcome'),
-    'nvitop.simulation': ('nvitop.api.libcuda', 'nvitop.api.libnvml'),
+    'nvitop.simulation': (
+        'nvitop.api.host',
+        'nvitop.api.libcuda',
+        'nvitop.api.libnvml',
+        'nvitop.api.process.facts',
+        'nvitop.api.system',
+    ),
     'nvitop.gui.render': (),
     'nvitop.gui.state': (
         'nvitop.sampling.types',

@@ -15,9 +15,9 @@ import threading
 import time
 from typing import Callable, Iterable, Optional, Tuple
 
+from nvitop.api.system import system
 from nvitop.namedtuple import NamedTuple
 from nvitop.owner.ancestors import ContainerName
-from nvitop.owner.files import simulated_container_logs
 
 #: Settings: no lookups, files that every user may read, or the sockets of Docker and Podman too.
 LOOKUPS = ('none', 'files', 'sockets')
@@ -105,9 +105,9 @@ class NameLookup:
 
     def of_container(self, container_id: str) -> ContainerName | None:
         """Return names of a container and its pod, from the name of its log."""
-        simulated = _parsed(simulated_container_logs(), parse_container_log)
-        if container_id in simulated:
-            return simulated[container_id]
+        replacements = _parsed(system().container_logs(), parse_container_log)
+        if container_id in replacements:
+            return replacements[container_id]
         with self._lock:
             return self._logs.find(container_id)
 

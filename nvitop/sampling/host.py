@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Callable, TypeVar
 
 from nvitop.api import host
-from nvitop.platforms.users import is_superuser
+from nvitop.api.system import system
 from nvitop.sampling.types import HostSample, Problem
 
 T = TypeVar('T')
@@ -30,7 +29,7 @@ class HostCpuShare:
         now, last = self._clock(), self._last
         if last is not None and now - last[0] < SHORTEST_CPU_INTERVAL:
             return last[3]
-        busy, whole = host.cpu_seconds()
+        busy, whole = system().cpu_seconds()
         percent = None
         if last is not None and whole > last[2]:
             share = (busy - last[1]) / (whole - last[2])
@@ -47,11 +46,11 @@ class HostReader:
         self._problems: dict[str, Problem] = {}
         self._query('cpu_percent', self._cpu.percent)
         self.sample = HostSample(
-            hostname=self._query('hostname', host.hostname) or '',
-            username=self._query('username', host.getuser) or '',
-            is_superuser=bool(self._query('is_superuser', is_superuser)),
+            hostname=self._query('hostname', system().hostname) or '',
+            username=self._query('username', system().username) or '',
+            is_superuser=bool(self._query('is_superuser', system().is_superuser)),
             wsl=host.WSL or '',
-            cpu_count=self._query('cpu_count', os.cpu_count),
+            cpu_count=self._query('cpu_count', system().cpu_count),
         )
 
     @property
@@ -61,18 +60,18 @@ class HostReader:
 
     def read(self) -> HostSample:
         """Measure now."""
-        memory = self._query('memory', host.memory_usage)
-        swap = self._query('swap', host.swap_usage)
+        memory = self._query('memory', system().memory_usage)
+        swap = self._query('swap', system().swap_usage)
         self.sample = self.sample._replace(
             cpu_percent=self._query('cpu_percent', self._cpu.percent),
-            load_average=self._query('load_average', host.load_average),
+            load_average=self._query('load_average', system().load_average),
             memory_total_bytes=getattr(memory, 'total', None),
             memory_used_bytes=getattr(memory, 'used', None),
             memory_percent=getattr(memory, 'percent', None),
             swap_total_bytes=getattr(swap, 'total', None),
             swap_used_bytes=getattr(swap, 'used', None),
             swap_percent=getattr(swap, 'percent', None),
-            uptime_seconds=self._query('uptime', host.uptime),
+            uptime_seconds=self._query('uptime', system().uptime),
         )
         return self.sample
 

@@ -10,13 +10,14 @@ from nvitop.api import host
 from nvitop.api.process.facts import GONE, HostFacts
 from nvitop.api.process.observed import observed
 from nvitop.api.process.procfs import UNREADABLE, ZOMBIE, in_pid_namespace, uses_gpu
+from nvitop.api.system import system
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, HostProcessSample, Problem, ProcessKey, ProcessSample
 from nvitop.sampling.value import known_value
 
 if TYPE_CHECKING:
-    from nvitop.api.process.observed import ObservedProcess
+    from nvitop.api.process.facts import ObservedProcess
     from nvitop.sampling.device import ProcessRecord
     from nvitop.sampling.types import HostSample, ProcessStatus
 
@@ -126,11 +127,11 @@ class ProcessReader:
         *,
         longest: float = LONGEST_CPU_SECONDS,
         clock: Callable[[], float] = time.monotonic,
-        uptime: Callable[[], float] = host.uptime,
+        uptime: Callable[[], float] | None = None,
     ) -> None:
         self._longest = longest
         self._clock = clock
-        self._uptime = uptime
+        self._uptime = uptime or system().uptime
         self._known: dict[int, _Known] = {}
         #: Readers that got stuck, by the PID at which they are stuck.
         self._stuck: dict[int, ProcessReader] = {}

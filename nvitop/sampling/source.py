@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, Callable, Collection, Hashable, Iterable, Protocol
 
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
+from nvitop.api.system import system
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.host import HostReader
 from nvitop.sampling.plan import Due, Intervals, Plan
@@ -230,7 +230,7 @@ class LiveSource:
             sequence=self._sequence,
             driver_version=driver.driver_version,
             cuda_driver_version=driver.cuda_driver_version,
-            simulated=_simulated(),
+            simulated=system().scenario,
             host=self._host.sample._replace(io=self._host_io),
             devices=self._driver.devices,
             processes=processes,
@@ -282,7 +282,7 @@ class LiveSource:
                 own,
                 measure=None if due.processes else due.new_processes,
                 tree=due.host_processes,
-                are_real=not _simulated(),
+                are_real=not system().scenario,
             )
 
         # Reading a command line blocks while its process hangs in the kernel, often in a driver.
@@ -325,9 +325,3 @@ class LiveSource:
         """Return the processes whose CPU % needs a second reading."""
         reading = self._process_reading
         return frozenset(s.key for s in reading.processes if s.key.pid in reading.begun)
-
-
-def _simulated() -> str:
-    """Return the name of the scenario, without loading the simulation if none runs."""
-    simulation = sys.modules.get('nvitop.simulation')
-    return str(simulation.simulated()) if simulation is not None else ''

@@ -27,9 +27,7 @@ from typing import Callable, Sequence
 from nvitop.simulation.machine import (
     DEFAULT_SCENARIO,
     Machine,
-    container_logs,
     load,
-    process_file,
     scenario_names,
     simulated,
 )
@@ -41,12 +39,10 @@ __all__ = [
     'Machine',
     'Scenario',
     'ScenarioError',
-    'container_logs',
     'install',
     'load',
     'machine',
     'parse_scenario',
-    'process_file',
     'scenario_names',
     'simulated',
 ]

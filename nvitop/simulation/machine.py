@@ -17,6 +17,7 @@ from nvitop.simulation.physics import GPU_RULES, MIG_RULES
 from nvitop.simulation.reader import TomlTable
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
+from nvitop.simulation.system import SimulatedSystem
 from nvitop.simulation.world import World
 from nvitop.toml import suggestion
 
@@ -87,6 +88,8 @@ class Machine:
         self.driver = nvml_driver(self.world)
         #: The CUDA driver: an object with one plain function per symbol.
         self.cuda = cuda_driver(self.world)
+        #: The operating system, as far as it is simulated.
+        self.system = SimulatedSystem(self.world)
         for fault in self.scenario.faults:
             self.world.faults.add(fault)
 
@@ -241,40 +244,13 @@ class Machine:
 
 
 def _use(machine: Machine | None) -> None:
-    """Connect NVML and the CUDA driver to a machine, or to the real drivers."""
+    """Connect NVML, the CUDA driver and the system to a machine, or to the real ones."""
     from nvitop.api import libcuda, libnvml
+    from nvitop.api.system import use_system
 
     libnvml.use_library(None if machine is None else machine.driver)
     libcuda.use_library(None if machine is None else machine.cuda)
-
-
-def process_file(pid: int, name: str) -> bytes | None:
-    """Return the content of a file in ``/proc`` of a process of the active machine.
-
-    The child of a process can neither change its control group nor its mounts, so these are
-    simulated. :data:`None` for other processes, and for PIDs that the caller or the scenario gave.
-    """
-    with _running_lock:
-        task = _running[-1].world.task_of(pid) if _running else None
-    if task is None:
-        return None
-    spec = task.spec
-    login_uid = '' if spec.login_uid is None else f'{spec.login_uid}'
-    contents = {
-        'cgroup': f'{spec.cgroup}\n',
-        'environ': '\0'.join(spec.environ),
-        'mountinfo': spec.mountinfo,
-        'loginuid': login_uid,
-        'uid_map': '0 0 4294967295\n',
-    }
-    return contents[name].encode('utf-8', 'surrogateescape') if name in contents else None
-
-
-def container_logs() -> list[str]:
-    """Return the names of the logs of containers of the active machine."""
-    with _running_lock:
-        tasks = _running[-1].world.tasks if _running else []
-    return [task.spec.container_log for task in tasks if task.spec.container_log]
+    use_system(None if machine is None else machine.system)
 
 
 def simulated() -> str:

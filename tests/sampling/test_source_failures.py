@@ -11,7 +11,8 @@ from nvitop.api import host
 from nvitop.api.device.window import Window
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.process import HostFacts
-from nvitop.api.process.observed import ObservedProcess, observed
+from nvitop.api.process.facts import ObservedProcess
+from nvitop.api.process.observed import observed
 from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
 from nvitop.sampling.watchdog import FIRST_RETRY_SECONDS
 from tests.patience import wait_until

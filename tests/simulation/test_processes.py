@@ -11,6 +11,7 @@ import pynvml
 import pytest
 
 from nvitop import simulation
+from nvitop.api.system import system
 from nvitop.simulation.children import FIRST_FIXED_PID
 from tests.simulation.conftest import handle, needs, text
 
@@ -339,8 +340,8 @@ gpus = [0]
 pid = 1
 cgroup = "0::/x"
 """
-    assert simulation.process_file(1, 'cgroup') is None
-    assert simulation.container_logs() == []
+    assert system().process_file(1, 'cgroup') is None
+    assert system().container_logs() == []
     scenario = simulation.parse_scenario(source, name='files')
     with simulation.machine(scenario, processes='fixed'):
         first = FIRST_FIXED_PID
@@ -351,15 +352,15 @@ cgroup = "0::/x"
             'loginuid': b'1000',
         }
         for name, content in expected.items():
-            assert simulation.process_file(first + 1, name) == content
-        assert simulation.process_file(first + 2, 'cgroup') == b'0::/\n'
-        assert simulation.process_file(first + 2, 'loginuid') == b''
+            assert system().process_file(first + 1, name) == content
+        assert system().process_file(first + 2, 'cgroup') == b'0::/\n'
+        assert system().process_file(first + 2, 'loginuid') == b''
         for pid in (1, first - 1, first + 4):
-            assert simulation.process_file(pid, 'cgroup') is None
-        assert simulation.process_file(first, 'stat') is None
-        assert simulation.container_logs() == ['x.log'] * 2
+            assert system().process_file(pid, 'cgroup') is None
+        assert system().process_file(first, 'stat') is None
+        assert system().container_logs() == ['x.log'] * 2
     with simulation.machine(scenario, processes=[5]):
-        assert simulation.process_file(5, 'cgroup') is None
+        assert system().process_file(5, 'cgroup') is None
 
 
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs the environment of a process')
@@ -369,4 +370,4 @@ def test_children_have_the_variables_of_the_scenario() -> None:
         pid = machine.world.pid_of(machine.world.tasks[0])
         assert pid is not None
         assert psutil.Process(pid).environ()['RANK'] == '0'
-        assert simulation.process_file(pid, 'environ') == b'RANK=0'
+        assert system().process_file(pid, 'environ') == b'RANK=0'

@@ -8,53 +8,38 @@ as long to import as reading the processes of eight GPUs.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from nvitop.api import host
 from nvitop.api.process import procfs
 from nvitop.api.process.linux import LinuxProcess, since_epoch
+from nvitop.api.system import system
 from nvitop.platforms import LINUX
 
 if TYPE_CHECKING:
-    from nvitop.api.process.facts import HostFacts
-
-
-class ObservedProcess(Protocol):
-    """A process that is read at intervals."""
-
-    @property
-    def pid(self) -> int:
-        """The process ID."""
-
-    def is_same(self) -> bool:
-        """Return whether the PID still belongs to the same process, or still to none."""
-
-    def facts(self) -> HostFacts:
-        """Return what a process list shows. Never raises."""
-
-    def measured_again(self, facts: HostFacts) -> HostFacts:
-        """Return recent values with the CPU usage and the status read again. Never raises."""
-
-    def num_threads(self) -> int:
-        """Return the number of threads."""
+    from nvitop.api.process.facts import ObservedProcess
 
 
 def observed(pid: int) -> ObservedProcess:
     """Return the process with this PID."""
     if LINUX:
-        return LinuxProcess(pid)
+        return system().process(LinuxProcess(pid))
     from nvitop.api.process.hostprocess import HostProcess
 
-    return HostProcess(pid)
+    return system().process(HostProcess(pid))
 
 
 def start_time_of(pid: int) -> float:
-    """Return the start time of a process, equal to :attr:`HostFacts.create_time`.
+    """Return the start time of a process, equal to that of :func:`observed`.
 
     Raises:
         ProcessLookupError, psutil.NoSuchProcess: There is no such process.
         PermissionError, psutil.AccessDenied: The process is hidden from this user.
     """
+    return system().start_time(pid, _actual_start_time(pid))
+
+
+def _actual_start_time(pid: int) -> float:
     if not LINUX:
         from nvitop.api.process.hostprocess import HostProcess
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operating system as samples see it: the host, its processes, and their files.
+
+A simulated machine replaces what its children and this host cannot show, such as other users and
+long running times, by a subclass of :class:`System`. This is the only place where it does so, as
+``use_library`` is for NVML.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from nvitop.api import host
+from nvitop.platforms.users import is_superuser
+
+if TYPE_CHECKING:
+    from nvitop.api.host import CpuSeconds, MemoryUsage
+    from nvitop.api.process.facts import ObservedProcess
+
+
+class System:
+    """What the operating system reports."""
+
+    #: Name of the scenario, ``''`` if the machine is not simulated.
+    scenario = ''
+
+    # Processes
+
+    def process(self, process: ObservedProcess) -> ObservedProcess:
+        """Return the process with the values to show."""
+        return process
+
+    def start_time(self, pid: int, actual: float) -> float:
+        """Return the start time to show of a process that started at ``actual``."""
+        return actual
+
+    def process_file(self, pid: int, name: str) -> bytes | None:
+        """Return the content that replaces that of ``/proc/<pid>/<name>``; ``None``: nothing does."""
+        return None
+
+    def container_logs(self) -> list[str]:
+        """Return names that ``/var/log/containers`` contains in addition."""
+        return []
+
+    # Host
+
+    def hostname(self) -> str:
+        """Return the network name of the host."""
+        return host.hostname()
+
+    def username(self) -> str:
+        """Return the name of the user who runs this program."""
+        return host.getuser()
+
+    def is_superuser(self) -> bool:
+        """Return whether this user may signal the processes of all users."""
+        return is_superuser()
+
+    def cpu_count(self) -> int | None:
+        """Return the number of logical CPUs, ``None`` if unknown."""
+        return os.cpu_count()
+
+    def cpu_seconds(self) -> CpuSeconds:
+        """Return the time of all CPUs since boot."""
+        return host.cpu_seconds()
+
+    def load_average(self) -> tuple[float, float, float] | None:
+        """Return the load average over 1, 5 and 15 min, ``None`` if unknown."""
+        return host.load_average()
+
+    def memory_usage(self) -> MemoryUsage:
+        """Return the memory of the host."""
+        return host.memory_usage()
+
+    def swap_usage(self) -> MemoryUsage:
+        """Return the swap space of the host.
+
+        Raises:
+            OSError, RuntimeError: It is not available.
+        """
+        return host.swap_usage()
+
+    def uptime(self) -> float:
+        """Return the time since boot in seconds."""
+        return host.uptime()
+
+
+_actual = System()
+_current = _actual
+
+
+def system() -> System:
+    """Return the operating system, or the simulated one that replaces it."""
+    return _current
+
+
+def use_system(replacement: System | None) -> None:
+    """Replace the operating system; ``None`` restores it."""
+    global _current
+    _current = _actual if replacement is None else replacement
