@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import threading
 import types
@@ -31,6 +32,21 @@ def test_keys_are_events(keyboard: tuple[PosixInput, int]) -> None:
     source, write = keyboard
     os.write(write, b'og\x1b[A')
     assert source.wait(PATIENCE) == [KeyPressed('o'), KeyPressed('g'), KeyPressed('Up')]
+
+
+def test_more_than_1024_descriptors_can_be_open() -> None:
+    read, write = os.pipe()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    high = 1100
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], high + 1), limits[1]))
+    os.dup2(read, high)
+    source = PosixInput(high, lambda: (100, 30))
+    os.write(write, b'q')
+    assert source.wait(PATIENCE) == [KeyPressed('q')]
+    source.close()
+    for descriptor in (high, read, write):
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_wait_returns_nothing_after_its_timeout(keyboard: tuple[PosixInput, int]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import curses
 import os
-import select
+import selectors
 import signal
 import sys
 import time
@@ -64,12 +64,16 @@ class PosixInput:
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
-        self._has_ended = False
+        # poll takes any descriptor: select fails above 1023, epoll refuses files.
+        self._selector = selectors.PollSelector()
+        for descriptor in (fd, self._wake_read):
+            self._selector.register(descriptor, selectors.EVENT_READ)
         #: Monotonic time of the last read.
         self._read_at = 0.0
 
     def close(self) -> None:
         """Close the pipe."""
+        self._selector.close()
         read, write = self._wake_read, self._wake_write
         # Another file may get these descriptors; a late wake-up must not write to it.
         self._wake_read = self._wake_write = -1
@@ -103,8 +107,7 @@ class PosixInput:
             remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
             if self._decoder.is_waiting:
                 remaining = self._delay if remaining is None else min(self._delay, remaining)
-            fds = [self._wake_read] if self._has_ended else [self._fd, self._wake_read]
-            ready, _, _ = select.select(fds, [], [], remaining)
+            ready = {key.fd for key, _ in self._selector.select(remaining)}
             if not ready:
                 return [*self._decoder.flush()]
             events: list[Event] = []
@@ -125,7 +128,7 @@ class PosixInput:
             data = b''
         if not data:
             # At the end of input the descriptor is always readable, so it is not polled again.
-            self._has_ended = True
+            self._selector.unregister(self._fd)
             return [*self._decoder.flush(), InputEnded()]
         self._read_at = time.monotonic()
         return [*self._decoder.feed(data)]
