@@ -73,6 +73,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.sampling.device_names',
         'nvitop.sampling.types',
     ),
+    'nvitop.exporter': ('nvitop.api.extended_metrics', 'nvitop.health', 'nvitop.sampling.types'),
     'nvitop.console': (),
     'nvitop.console.messages': ('nvitop.api.termcolor',),
     'nvitop.console.terminal': ('nvitop.api.process.observed',),

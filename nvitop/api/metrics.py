@@ -103,6 +103,10 @@ class Metric(NamedTuple):
     collector: bool = False
     #: Method of the device that begins the measurement, if it is measured between two readings.
     begin: str = ''
+    #: Name in the exporter without prefix and unit, if it differs from :attr:`name`, and constant
+    #: labels: ``'remapped_rows{cause=correctable}'``. For text, the label of ``nvitop_gpu_info``.
+    #: Extended metrics are exported only if they have one.
+    exported: str = ''
 
     @property
     def is_number(self) -> bool:
@@ -134,6 +138,8 @@ class ProcessMetric(NamedTuple):
     #: Name of the :class:`nvitop.GpuProcess` method that the collector calls; ``''`` if
     #: :class:`nvitop.ResourceMetricCollector` does not collect it by default.
     collector: str = ''
+    #: Name in the exporter without prefix and unit, if it differs from :attr:`name`.
+    exported: str = ''
 
 
 def _metric(
@@ -161,12 +167,12 @@ METRICS: tuple[Metric, ...] = (
     _metric('index', '', 'int', 'static', 'index', 'index of the GPU in NVML (PCI bus) order', method='physical_index', field='physical_index', mig=True),
     _metric('name', '', 'str', 'static', 'name', 'product name', mig=True, report=True, snapshot=True),
     _metric('uuid', '', 'str', 'static', 'uuid', 'globally unique identifier of the board', mig=True, report=True, snapshot=True),
-    _metric('bus_id', '', 'str', 'static', 'pci.bus_id', 'PCI bus ID, domain:bus:device.function', mig=True, report=True, snapshot=True),
+    _metric('bus_id', '', 'str', 'static', 'pci.bus_id', 'PCI bus ID, domain:bus:device.function', mig=True, report=True, snapshot=True, exported='pci_bus_id'),
     _metric('serial', '', 'str', 'static', 'serial', 'serial number printed on the board'),
     _metric('vbios_version', '', 'str', 'static', 'vbios_version', 'version of the video BIOS'),
     _metric('board_part_number', '', 'str', 'static', None, 'part number of the board'),
     _metric('numa_node', '', 'int', 'static', None, 'NUMA node of the GPU'),
-    _metric('cuda_compute_capability', '', 'str', 'static', 'compute_cap', 'CUDA compute capability, major.minor', snapshot=True),
+    _metric('cuda_compute_capability', '', 'str', 'static', 'compute_cap', 'CUDA compute capability, major.minor', snapshot=True, exported='compute_capability'),
     _metric('architecture', '', 'str', 'static', None, 'architecture, e.g. Hopper'),
     _metric('brand', '', 'str', 'static', None, 'product brand, e.g. GeForce'),
     # memory
@@ -174,13 +180,13 @@ METRICS: tuple[Metric, ...] = (
     _metric('memory_used', 'B', 'int', 'fast', 'memory.used', 'memory allocated by contexts', mig=True, report=True, snapshot=True, collector=True),
     _metric('memory_free', 'B', 'int', 'fast', 'memory.free', 'memory not allocated', mig=True, report=True, snapshot=True, collector=True),
     _metric('memory_reserved', 'B', 'int', 'fast', 'memory.reserved', 'memory reserved by driver and firmware', mig=True),
-    _metric('memory_percent', '%', 'float', 'fast', None, 'memory used / total', mig=True, report=True, history=True, graph='MEM', snapshot=True, collector=True),
+    _metric('memory_percent', '%', 'float', 'fast', None, 'memory used / total', mig=True, report=True, history=True, graph='MEM', snapshot=True, collector=True, exported='memory_used'),
     _metric('bar1_memory_total', 'B', 'int', 'slow', None, 'size of the BAR1 window through which the CPU maps memory', mig=True, report=True),
     _metric('bar1_memory_used', 'B', 'int', 'slow', None, 'mapped part of the BAR1 window', mig=True, report=True),
     _metric('bar1_memory_free', 'B', 'int', 'slow', None, 'unmapped part of the BAR1 window', mig=True),
-    _metric('bar1_memory_percent', '%', 'float', 'slow', None, 'BAR1 used / total', mig=True, report=True, history=True),
+    _metric('bar1_memory_percent', '%', 'float', 'slow', None, 'BAR1 used / total', mig=True, report=True, history=True, exported='bar1_memory_used'),
     # utilization
-    _metric('gpu_utilization', '%', 'int', 'fast', 'utilization.gpu', 'share of time in which a kernel ran', report=True, history=True, graph='UTL', snapshot=True, collector=True),
+    _metric('gpu_utilization', '%', 'int', 'fast', 'utilization.gpu', 'share of time in which a kernel ran', report=True, history=True, graph='UTL', snapshot=True, collector=True, exported='utilization'),
     _metric('memory_utilization', '%', 'int', 'fast', 'utilization.memory', 'share of time in which memory was read or written', report=True, history=True, graph='MBW', snapshot=True, collector=True),
     _metric('encoder_utilization', '%', 'int', 'shown', 'utilization.encoder', 'utilization of the video encoder', detail=True, history=True, graph='ENC', snapshot=True),
     _metric('decoder_utilization', '%', 'int', 'shown', 'utilization.decoder', 'utilization of the video decoder', detail=True, history=True, graph='DEC', snapshot=True),
@@ -193,7 +199,7 @@ METRICS: tuple[Metric, ...] = (
     _metric('default_power_limit', 'W', 'float', 'static', 'power.default_limit', 'power limit after start', divisor=1000),
     _metric('min_power_limit', 'W', 'float', 'static', 'power.min_limit', 'lowest power limit that can be set', divisor=1000),
     _metric('max_power_limit', 'W', 'float', 'static', 'power.max_limit', 'highest power limit that can be set', divisor=1000),
-    _metric('total_energy', 'J', 'float', 'shown', None, 'energy used since the driver was loaded', counter=True, detail=True),
+    _metric('total_energy', 'J', 'float', 'shown', None, 'energy used since the driver was loaded', counter=True, detail=True, exported='energy'),
     _metric('temperature', '°C', 'int', 'fast', 'temperature.gpu', 'temperature of the GPU die', report=True, history=True, graph='TEMP', snapshot=True, collector=True),
     _metric('memory_temperature', '°C', 'int', 'shown', 'temperature.memory', 'temperature of the memory', detail=True, history=True),
     _metric('temperature_slowdown_threshold', '°C', 'int', 'static', None, 'temperature at which the clocks are lowered'),
@@ -201,7 +207,7 @@ METRICS: tuple[Metric, ...] = (
     _metric('max_temperature_threshold', '°C', 'int', 'static', None, 'temperature up to which the GPU keeps its clocks'),
     _metric('max_memory_temperature_threshold', '°C', 'int', 'static', None, 'temperature up to which the memory keeps its clock'),
     _metric('fan_speed', '%', 'int', 'slow', 'fan.speed', 'intended fan speed, may exceed 100', most=1000, report=True, history=True, graph='FAN', snapshot=True, collector=True),
-    _metric('fan_count', 'count', 'int', 'static', None, 'number of fans that the driver controls'),
+    _metric('fan_count', 'count', 'int', 'static', None, 'number of fans that the driver controls', exported='fans'),
     # clocks
     _metric('graphics_clock', 'MHz', 'int', 'shown', 'clocks.current.graphics', 'current graphics (shader) clock', history=True, maximum='max_graphics_clock'),
     _metric('sm_clock', 'MHz', 'int', 'fast', 'clocks.current.sm', 'current SM clock', report=True, history=True, graph='SM CLOCK', maximum='max_sm_clock', snapshot=True),
@@ -211,7 +217,7 @@ METRICS: tuple[Metric, ...] = (
     _metric('max_sm_clock', 'MHz', 'int', 'static', 'clocks.max.sm', 'highest SM clock'),
     _metric('max_memory_clock', 'MHz', 'int', 'static', 'clocks.max.memory', 'highest memory clock'),
     _metric('max_video_clock', 'MHz', 'int', 'static', None, 'highest video clock'),
-    _metric('clock_event_reasons', '', 'list', 'slow', 'clocks_event_reasons.active', 'why the clocks are below their maximum', detail=True),
+    _metric('clock_event_reasons', '', 'list', 'slow', 'clocks_event_reasons.active', 'why the clocks are below their maximum', detail=True, exported='clock_event_active'),
     # interconnect
     _metric('pcie_link_generation', '', 'int', 'slow', 'pcie.link.gen.current', 'current PCIe generation', detail=True),
     _metric('max_pcie_link_generation', '', 'int', 'static', 'pcie.link.gen.max', 'highest PCIe generation of GPU and system'),
@@ -221,27 +227,27 @@ METRICS: tuple[Metric, ...] = (
     _metric('pcie_replays', 'count', 'int', 'shown', None, 'PCIe packets sent again because of transmission errors', method='pcie_replay_counter', counter=True),
     _metric('pcie_tx_throughput', 'KiB/s', 'int', 'shown', None, 'PCIe traffic from the GPU', detail=True, history=True, graph='PCIE TX', snapshot=True, begin='begin_pcie_throughput'),
     _metric('pcie_rx_throughput', 'KiB/s', 'int', 'shown', None, 'PCIe traffic to the GPU', detail=True, history=True, graph='PCIE RX', snapshot=True, begin='begin_pcie_throughput'),
-    _metric('nvlink_link_count', 'count', 'int', 'static', None, 'number of NVLinks'),
-    _metric('nvlink_down_count', 'count', 'int', 'slow', None, 'number of NVLinks that are down or connected to nothing'),
+    _metric('nvlink_link_count', 'count', 'int', 'static', None, 'number of NVLinks', exported='nvlinks'),
+    _metric('nvlink_down_count', 'count', 'int', 'slow', None, 'number of NVLinks that are down or connected to nothing', exported='nvlinks_down'),
     _metric('nvlink_tx_throughput', 'KiB/s', 'int', 'shown', None, 'NVLink traffic from the GPU, all links', method='nvlink_total_tx_throughput', detail=True, history=True, graph='NVLINK TX', begin='begin_nvlink_throughput'),
     _metric('nvlink_rx_throughput', 'KiB/s', 'int', 'shown', None, 'NVLink traffic to the GPU, all links', method='nvlink_total_rx_throughput', detail=True, history=True, graph='NVLINK RX', begin='begin_nvlink_throughput'),
     # modes
     _metric('display_active', '', 'str', 'slow', 'display_active', 'whether a display is initialized on the GPU', report=True, snapshot=True),
     _metric('display_mode', '', 'str', 'shown', 'display_mode', 'whether a display is connected to the GPU', snapshot=True),
     _metric('persistence_mode', '', 'str', 'slow', 'persistence_mode', 'whether the driver stays loaded without clients', report=True, snapshot=True),
-    _metric('current_driver_model', '', 'str', 'slow', 'driver_model.current', 'driver model, Windows only', report=True, snapshot=True),
+    _metric('current_driver_model', '', 'str', 'slow', 'driver_model.current', 'driver model, Windows only', report=True, snapshot=True, exported='driver_model'),
     _metric('performance_state', '', 'str', 'slow', 'pstate', 'performance state, P0 (highest) to P15', report=True, snapshot=True),
     _metric('compute_mode', '', 'str', 'slow', 'compute_mode', 'how many contexts may be created', report=True, snapshot=True),
     _metric('mig_mode', '', 'str', 'slow', 'mig.mode.current', 'whether the GPU is partitioned into MIG devices', report=True, snapshot=True),
     # health
-    _metric('total_volatile_uncorrected_ecc_errors', 'count', 'int', 'slow', 'ecc.errors.uncorrected.volatile.total', 'uncorrected ECC errors since the driver was loaded', counter=True, report=True, snapshot=True),
-    _metric('total_volatile_corrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.corrected.volatile.total', 'corrected ECC errors since the driver was loaded', counter=True),
-    _metric('total_aggregate_uncorrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.uncorrected.aggregate.total', 'uncorrected ECC errors in the life of the board', counter=True),
-    _metric('total_aggregate_corrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.corrected.aggregate.total', 'corrected ECC errors in the life of the board', counter=True),
-    _metric('retired_pages_single_bit_ecc', 'count', 'int', 'shown', 'retired_pages.single_bit_ecc.count', 'pages retired because of several single-bit errors'),
-    _metric('retired_pages_double_bit_ecc', 'count', 'int', 'shown', 'retired_pages.double_bit.count', 'pages retired because of a double-bit error'),
-    _metric('remapped_rows_correctable', 'count', 'int', 'shown', 'remapped_rows.correctable', 'rows remapped because of correctable errors'),
-    _metric('remapped_rows_uncorrectable', 'count', 'int', 'shown', 'remapped_rows.uncorrectable', 'rows remapped because of uncorrectable errors'),
+    _metric('total_volatile_uncorrected_ecc_errors', 'count', 'int', 'slow', 'ecc.errors.uncorrected.volatile.total', 'uncorrected ECC errors since the driver was loaded', counter=True, report=True, snapshot=True, exported='ecc_errors{error=uncorrected,counter=volatile}'),
+    _metric('total_volatile_corrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.corrected.volatile.total', 'corrected ECC errors since the driver was loaded', counter=True, exported='ecc_errors{error=corrected,counter=volatile}'),
+    _metric('total_aggregate_uncorrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.uncorrected.aggregate.total', 'uncorrected ECC errors in the life of the board', counter=True, exported='ecc_errors{error=uncorrected,counter=aggregate}'),
+    _metric('total_aggregate_corrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.corrected.aggregate.total', 'corrected ECC errors in the life of the board', counter=True, exported='ecc_errors{error=corrected,counter=aggregate}'),
+    _metric('retired_pages_single_bit_ecc', 'count', 'int', 'shown', 'retired_pages.single_bit_ecc.count', 'pages retired because of several single-bit errors', exported='retired_pages{cause=single_bit_ecc}'),
+    _metric('retired_pages_double_bit_ecc', 'count', 'int', 'shown', 'retired_pages.double_bit.count', 'pages retired because of a double-bit error', exported='retired_pages{cause=double_bit_ecc}'),
+    _metric('remapped_rows_correctable', 'count', 'int', 'shown', 'remapped_rows.correctable', 'rows remapped because of correctable errors', exported='remapped_rows{cause=correctable}'),
+    _metric('remapped_rows_uncorrectable', 'count', 'int', 'shown', 'remapped_rows.uncorrectable', 'rows remapped because of uncorrectable errors', exported='remapped_rows{cause=uncorrectable}'),
     _metric('remapped_rows_pending', '', 'bool', 'slow', 'remapped_rows.pending', 'whether a remapping waits for a GPU reset'),
     _metric('remapped_rows_failure', '', 'bool', 'slow', 'remapped_rows.failure', 'whether a remapping failed; then replace the board'),
     _metric('recovery_action', '', 'str', 'slow', 'gpu_recovery_action', 'action that makes the GPU usable again'),
@@ -264,7 +270,7 @@ PROCESS_METRICS: tuple[ProcessMetric, ...] = (
     ProcessMetric('running_time', 's', 'float', 'running_time_seconds', None, 'time since it was started', collector='running_time_in_seconds'),
     # on the device
     ProcessMetric('gpu_memory', 'B', 'int', 'gpu_memory_bytes', 'used_gpu_memory', 'device memory it uses', history=True, collector='gpu_memory'),
-    ProcessMetric('gpu_memory_percent', '%', 'float', 'gpu_memory_percent', None, 'device memory it uses / total', collector='gpu_memory_percent'),
+    ProcessMetric('gpu_memory_percent', '%', 'float', 'gpu_memory_percent', None, 'device memory it uses / total', collector='gpu_memory_percent', exported='gpu_memory_used'),
     ProcessMetric('gpu_sm_utilization', '%', 'int', 'gpu_sm_utilization_percent', None, 'its share of the multiprocessors', history=True, collector='gpu_sm_utilization'),
     ProcessMetric('gpu_memory_utilization', '%', 'int', 'gpu_memory_utilization_percent', None, 'its share of the memory bandwidth', collector='gpu_memory_utilization'),
     ProcessMetric('gpu_encoder_utilization', '%', 'int', 'gpu_encoder_utilization_percent', None, 'its share of the video encoder'),
@@ -272,11 +278,23 @@ PROCESS_METRICS: tuple[ProcessMetric, ...] = (
     ProcessMetric('gpu_instance_id', '', 'int', 'gpu_instance_id', None, 'MIG: ID of its GPU instance'),
     ProcessMetric('compute_instance_id', '', 'int', 'compute_instance_id', None, 'MIG: ID of its compute instance'),
     # on the host
-    ProcessMetric('cpu_percent', '%', 'float', 'cpu_percent', None, 'CPU time it uses, 100 % is one CPU', history=True, collector='cpu_percent'),
+    ProcessMetric('cpu_percent', '%', 'float', 'cpu_percent', None, 'CPU time it uses, 100 % is one CPU', history=True, collector='cpu_percent', exported='cpu'),
     ProcessMetric('host_memory', 'B', 'int', 'host_memory_bytes', None, 'resident host memory it uses', history=True, collector='host_memory'),
-    ProcessMetric('memory_percent', '%', 'float', 'memory_percent', None, 'resident host memory it uses / total', collector='host_memory_percent'),
+    ProcessMetric('memory_percent', '%', 'float', 'memory_percent', None, 'resident host memory it uses / total', collector='host_memory_percent', exported='host_memory_used'),
 )
 # fmt: on
+
+#: Reasons for low clocks that have a field in nvidia-smi.
+CLOCK_EVENT_REASONS = (
+    'gpu_idle',
+    'applications_clocks_setting',
+    'sw_power_cap',
+    'hw_slowdown',
+    'sync_boost',
+    'sw_thermal_slowdown',
+    'hw_thermal_slowdown',
+    'hw_power_brake_slowdown',
+)
 
 #: The metrics of devices by name, without the extended ones.
 METRICS_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}

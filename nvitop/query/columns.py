@@ -9,7 +9,13 @@ import re
 from typing import Any, Callable, Iterable, Tuple, Union
 
 from nvitop.api.extended_metrics import EXTENDED_METRICS
-from nvitop.api.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
+from nvitop.api.metrics import (
+    CLOCK_EVENT_REASONS,
+    METRICS,
+    PROCESS_METRICS,
+    Metric,
+    ProcessMetric,
+)
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample, ProcessSample, Sample, Scalar
 
@@ -102,18 +108,6 @@ _COMPUTE_APPS_ALIASES = {**_PROCESS_ALIASES, 'name': 'process_name'}
 
 #: Metrics that show whether a device responds: cheap, and supported by all.
 _SIGN_OF_LIFE = ('memory_used',)
-
-#: Reasons for low clocks that have a field in nvidia-smi.
-CLOCK_EVENT_REASONS = (
-    'gpu_idle',
-    'applications_clocks_setting',
-    'sw_power_cap',
-    'hw_slowdown',
-    'sync_boost',
-    'sw_thermal_slowdown',
-    'hw_thermal_slowdown',
-    'hw_power_brake_slowdown',
-)
 
 
 # Values

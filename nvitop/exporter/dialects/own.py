@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nvitop's own names: derived from the table of metrics, in the base units of Prometheus."""
+
+from __future__ import annotations
+
+import collections
+import platform
+import re
+from typing import TYPE_CHECKING
+
+from nvitop.api.extended_metrics import EXTENDED_METRICS
+from nvitop.api.metrics import METRICS, PROCESS_METRICS, UNITS, Metric, ProcessMetric
+from nvitop.exporter.identity import device_properties, label_value, user_of
+from nvitop.exporter.tables import (
+    DeviceRow,
+    Dialect,
+    Family,
+    InfoRow,
+    LabelRow,
+    Point,
+    ProcessRow,
+)
+from nvitop.health import KINDS, findings
+from nvitop.version import __version__
+
+if TYPE_CHECKING:
+    from typing import Iterable, Iterator
+
+    from nvitop.exporter.tables import Form, Observation, SeriesType
+    from nvitop.sampling.types import DeviceKey, DeviceSample
+
+DEVICE_PREFIX, PROCESS_PREFIX = 'nvitop_gpu_', 'nvitop_process_'
+_NAME = re.compile(r'(?P<name>\w*)(\{(?P<labels>[^}]*)\})?')
+#: Texts that are exported as numbers.
+_NUMBERS: dict[str, Form] = {'performance_state': 'digits'}
+#: Severity of a finding → value of its series; 0 means that there is none.
+SEVERITIES = {'info': 1, 'warning': 2, 'critical': 3}
+HEALTH_HELP = 'severity of a finding: 0 none, 1 info, 2 warning, 3 critical'
+#: Help of series that several metrics share.
+_SHARED_HELP = {
+    'clock_event': 'time in which the reason lowered the clocks',
+    'ecc_errors': 'ECC errors since the driver was loaded (volatile) or in the life of the board',
+    'remapped_rows': 'memory rows remapped because of errors',
+    'retired_pages': 'memory pages retired because of errors',
+}
+#: Unit of process metrics → base unit. A metric of kind ``time`` is in seconds, too.
+_PROCESS_UNITS = {'B': 'bytes', '%': 'ratio', 's': 'seconds'}
+
+#: Labels of all series of devices. MIG devices have those of their GPU and further ones.
+LABELS = (
+    LabelRow('gpu', 'index'),
+    LabelRow('uuid', 'gpu_uuid'),
+    LabelRow('gpu_instance', 'gpu_instance_id'),
+    LabelRow('compute_instance', 'compute_instance_id'),
+    LabelRow('mig_uuid', 'mig_uuid'),
+)
+
+
+def device_row(metric: Metric) -> DeviceRow | None:
+    """Return the row of a metric; ``None`` if it has no series."""
+    form = 'reasons' if metric.kind == 'list' else _NUMBERS.get(metric.name, 'number')
+    if form == 'number' and (not metric.is_number or metric.name in ('index', 'numa_node')):
+        return None
+    match = _NAME.fullmatch(metric.exported)
+    assert match is not None, metric.exported
+    unit = UNITS[metric.unit]
+    parts = [
+        match['name'] or metric.name,
+        unit.base,
+        'total' if metric.counter else '',
+    ]
+    pairs = (pair.partition('=') for pair in (match['labels'] or '').split(',') if pair)
+    return DeviceRow(
+        DEVICE_PREFIX + '_'.join(filter(None, parts)),
+        (metric.name,),
+        _SHARED_HELP.get(match['name'], metric.help),
+        'counter' if metric.counter else 'gauge',
+        unit.scale,
+        tuple((label, value) for label, _, value in pairs),
+        form,
+    )
+
+
+def process_row(metric: ProcessMetric) -> ProcessRow | None:
+    """Return the row of a metric of processes; ``None`` if it has no series."""
+    unit = 'seconds' if metric.kind == 'time' else _PROCESS_UNITS.get(metric.unit)
+    if unit is None:
+        return None
+    name = metric.exported or metric.name
+    scale = 0.01 if unit == 'ratio' else 1.0
+    return ProcessRow(f'{PROCESS_PREFIX}{name}_{unit}', metric.name, metric.help, scale)
+
+
+def _info_labels() -> tuple[LabelRow, ...]:
+    texts = [metric for metric in METRICS if metric.kind == 'str' and metric.name != 'uuid']
+    return (
+        *(LabelRow(m.exported or m.name, m.name) for m in texts if m.name not in _NUMBERS),
+        LabelRow('numa_node', 'numa_node'),
+        LabelRow('driver_version', 'driver_version'),
+        LabelRow('cuda_version', 'cuda_version'),
+        LabelRow('mig', 'mig_index'),
+        LabelRow('mig_profile', 'mig_profile'),
+    )
+
+
+def _others(observation: Observation) -> Iterator[Family]:
+    yield from _states(observation)
+    if observation.options.users:
+        yield from _users(observation)
+    yield from _about_the_exporter(observation)
+
+
+def _states(observation: Observation) -> Iterator[Family]:
+    """Yield the series of devices that also exist while a device does not respond."""
+    labeled = _labeled(observation)
+    up, problems = [], []
+    for device, labels in labeled:
+        up.append(Point(labels, float(device.status == 'ok')))
+        if device.status != 'ok':
+            texts = {'status': device.status, 'reason': label_value(device.reason)}
+            problems.append(Point({**labels, **texts}, 1.0))
+    yield from _family('up', 'gauge', 'whether the GPU responds', up)
+    yield from _family('problem_info', 'info', 'why the GPU does not respond', problems)
+    severities = {
+        (finding.device, finding.kind): SEVERITIES[finding.severity]
+        for finding in reversed(findings(observation.sample))  # the most severe one of a kind
+    }
+    health = [
+        Point({**labels, 'kind': kind}, float(severities.get((device.key, kind), 0)))
+        for device, labels in labeled
+        for kind in KINDS
+        if not device.key.is_mig or (device.key, kind) in severities
+    ]
+    yield from _family('health', 'gauge', HEALTH_HELP, health)
+
+
+def _labeled(observation: Observation) -> list[tuple[DeviceSample, dict[str, str]]]:
+    sample = observation.sample
+    gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
+    found = []
+    for device in sample.devices:
+        gpu = gpus.get(device.key.physical_index)
+        properties = device_properties(sample, device, gpu, observation.options)
+        labels = {row.name: properties[row.key] for row in LABELS if row.key in properties}
+        found.append((device, labels))
+    return found
+
+
+def _users(observation: Observation) -> Iterator[Family]:
+    sample = observation.sample
+    if observation.has_fresh_processes:
+        labels = {d.key: names for d, names in _labeled(observation) if d.status == 'ok'}
+        memory: dict[tuple[DeviceKey, str], float] = {}
+        pids: dict[tuple[DeviceKey, str], set[int]] = collections.defaultdict(set)
+        for process in sample.processes:
+            key = process.key.device, user_of(process)
+            if key[0] in labels:
+                pids[key].add(process.key.pid)
+                if process.gpu_memory_bytes is not None:
+                    memory[key] = memory.get(key, 0) + process.gpu_memory_bytes
+        yield from _user_family(
+            'gpu_memory_bytes',
+            'device memory that the processes of a user use',
+            [Point({'user': user, **labels[key]}, value) for (key, user), value in memory.items()],
+        )
+        yield from _user_family(
+            'gpu_processes',
+            'number of processes of a user on a GPU',
+            [
+                Point({'user': user, **labels[key]}, float(len(found)))
+                for (key, user), found in pids.items()
+            ],
+        )
+    yield from _user_family(
+        'gpu_seconds_total',
+        'time for which a user has had processes on GPUs, added over GPUs',
+        [Point({'user': user}, seconds) for user, seconds in observation.user_seconds.items()],
+        'counter',
+    )
+
+
+def _about_the_exporter(observation: Observation) -> Iterator[Family]:
+    sample = observation.sample
+    versions = {'version': __version__, 'python': platform.python_version()}
+    yield Family('nvitop_build_info', 'info', 'versions of the exporter', (Point(versions, 1.0),))
+    if sample.simulated:
+        labels = {'scenario': label_value(sample.simulated)}
+        text = 'the machine is simulated: these are not its GPUs'
+        yield Family('nvitop_simulation_info', 'info', text, (Point(labels, 1.0),))
+    is_collected = observation.is_fresh and not any(
+        problem.subject == 'driver' and problem.is_failure for problem in sample.problems
+    )
+    rows: list[tuple[str, SeriesType, str, float]] = [
+        (
+            'last_collect_success',
+            'gauge',
+            'whether the driver responds and the last sample is recent',
+            float(is_collected),
+        ),
+        (
+            'last_collect_timestamp_seconds',
+            'gauge',
+            'when the last sample was taken',
+            sample.timestamp,
+        ),
+        (
+            'last_collect_duration_seconds',
+            'gauge',
+            'time that the last sample took',
+            sample.cost.seconds,
+        ),
+        (
+            'collect_failures_total',
+            'counter',
+            'number of samples for which the driver did not respond',
+            float(observation.failures),
+        ),
+    ]
+    for name, kind, text, value in rows:
+        yield Family(f'nvitop_{name}', kind, text, (Point({}, value),))
+
+
+def _family(name: str, kind: SeriesType, text: str, points: list[Point]) -> Iterator[Family]:
+    if points:
+        yield Family(DEVICE_PREFIX + name, kind, text, tuple(points))
+
+
+def _user_family(
+    name: str, text: str, points: list[Point], kind: SeriesType = 'gauge'
+) -> Iterator[Family]:
+    if points:
+        yield Family(f'nvitop_user_{name}', kind, text, tuple(points))
+
+
+def _known(rows: Iterable[DeviceRow | None]) -> tuple[DeviceRow, ...]:
+    return tuple(row for row in rows if row is not None)
+
+
+DIALECTS = (
+    Dialect(
+        name='own',
+        help='names of nvitop: base units, nvitop_gpu_…',
+        devices=_known(
+            device_row(metric)
+            for metric in (*METRICS, *(metric for metric in EXTENDED_METRICS if metric.exported))
+        ),
+        labels=LABELS,
+        device_info=(
+            InfoRow(f'{DEVICE_PREFIX}info', 'properties of the GPU or MIG device', _info_labels()),
+        ),
+        processes=tuple(
+            row for metric in PROCESS_METRICS for row in [process_row(metric)] if row is not None
+        ),
+        process_labels=(LabelRow('pid', 'pid'),),
+        process_info=(
+            InfoRow(
+                f'{PROCESS_PREFIX}info',
+                'properties of the process',
+                (
+                    LabelRow('user', 'user'),
+                    LabelRow('name', 'name'),
+                    LabelRow('type', 'type'),
+                    LabelRow('status', 'status'),
+                ),
+            ),
+        ),
+        up=f'{DEVICE_PREFIX}up',
+        problems=f'{DEVICE_PREFIX}problem_info',
+        others=_others,
+    ),
+)

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Families of series from a sample, for one or several dialects. Pure."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import TYPE_CHECKING, TypeVar
+
+from nvitop.exporter.dialects import dialect
+from nvitop.exporter.identity import device_properties, process_properties
+from nvitop.exporter.tables import Family, Point
+from nvitop.exporter.values import device_reader, process_reader
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.types import Demand, DeviceSample, HostSample, ProcessSample
+
+if TYPE_CHECKING:
+    from typing import Iterable, Iterator, Mapping, Sequence
+
+    from nvitop.exporter.tables import (
+        DeviceRow,
+        Dialect,
+        LabelRow,
+        Observation,
+        ProcessRow,
+        SeriesOptions,
+        SeriesType,
+    )
+    from nvitop.exporter.values import ReadDevice, ReadProcess
+    from nvitop.sampling.types import DeviceKey, Sample
+#: Maximum number of processes with series of their own; those with most GPU memory come first.
+MAX_PROCESSES = 500
+#: Metrics that are measured only on request, because profilers cannot use the same counters.
+PROFILING_METRICS_BEGIN = 'begin_gpm'
+
+
+Described = TypeVar('Described', DeviceSample, ProcessSample)
+
+
+class _Compiled(NamedTuple):
+    """A dialect with a function for each row."""
+
+    devices: tuple[tuple[DeviceRow, ReadDevice], ...]
+    processes: tuple[tuple[ProcessRow, ReadProcess], ...]
+
+
+@functools.lru_cache(maxsize=None)
+def _compiled(name: str) -> _Compiled:
+    table = dialect(name)
+    return _Compiled(
+        tuple((row, device_reader(row)) for row in table.devices),
+        tuple((row, process_reader(row)) for row in table.processes),
+    )
+
+
+def demand_of(names: Iterable[str], options: SeriesOptions, *, profiling: bool = False) -> Demand:
+    """Return what is measured for the series of these dialects.
+
+    Args:
+        names: Names of the dialects.
+        options: Which series are made.
+        profiling: Whether to use the hardware counters of Hopper and newer (GPM).
+    """
+    from nvitop.exporter.values import ALL_METRICS
+
+    tables = [dialect(name) for name in names]
+    wanted = frozenset(itertools.chain.from_iterable(table.metrics for table in tables))
+    shown = [
+        metric.name
+        for metric in ALL_METRICS.values()
+        if metric.name in wanted
+        and metric.tier in ('shown', 'extended')
+        and (profiling or metric.begin != PROFILING_METRICS_BEGIN)
+    ]
+    processes = options.processes or any(table.has_processes for table in tables)
+    return Demand(
+        shown_metrics=tuple(shown),
+        # Without series of processes, only their users and GPU memory are needed.
+        visible_processes=None if processes else (),
+        processes=processes or options.users,
+        process_codec=processes,
+        host_io=any(table.has_host for table in tables),
+    )
+
+
+def without_values(sample: Sample, reason: str) -> Sample:
+    """Return a sample that is too old: its devices do not respond, and nothing has a value."""
+    devices = [
+        DeviceSample(device.key, device.info, 'timed out', reason)
+        if device.status == 'ok'
+        else device
+        for device in sample.devices
+    ]
+    host = HostSample(hostname=sample.host.hostname)
+    return sample._replace(devices=tuple(devices), processes=(), host=host)
+
+
+def make_families(names: Iterable[str], observation: Observation) -> list[Family]:
+    """Return the families of these dialects, each name once."""
+    found: dict[str, Family] = {}
+    for name in names:
+        for family in _families_of(dialect(name), observation):
+            known = found.get(family.name)
+            if known is not None:
+                family = known._replace(points=(*known.points, *family.points))
+            found[family.name] = family
+    return list(found.values())
+
+
+def _families_of(table: Dialect, observation: Observation) -> Iterator[Family]:
+    described = _distinct(
+        (device, _labels(table.labels, properties), properties)
+        for device, properties in _devices(table, observation)
+    )
+    for info in table.device_info:
+        points = [
+            Point({**labels, **_labels(info.labels, properties)}, 1.0)
+            for _, labels, properties in described
+        ]
+        yield from _family(info.name, info.type, info.help, points)
+    for row, read in _compiled(table.name).devices:
+        points = [
+            Point({**labels, **dict(more)} if more else labels, value)
+            for device, labels, _ in described
+            for more, value in read(device)
+        ]
+        yield from _family(row.name, row.type, row.help, points)
+    if table.has_processes or observation.options.processes:
+        devices = {device.key: labels for device, labels, _ in described}
+        yield from _process_families(table, observation, devices)
+    if table.others is not None:
+        yield from table.others(observation)
+
+
+def _family(name: str, kind: SeriesType, text: str, points: Sequence[Point]) -> Iterator[Family]:
+    if points:
+        yield Family(name, kind, text, tuple(points))
+
+
+def _devices(
+    table: Dialect, observation: Observation
+) -> Iterator[tuple[DeviceSample, Mapping[str, str]]]:
+    """Yield the devices that respond, with their properties."""
+    sample = observation.sample
+    gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
+    for device in sample.devices:
+        if device.status == 'ok' and (table.has_mig or not device.key.is_mig):
+            gpu = gpus.get(device.key.physical_index)
+            yield device, device_properties(sample, device, gpu, observation.options)
+
+
+def _labels(rows: Iterable[LabelRow], properties: Mapping[str, str]) -> dict[str, str]:
+    return {row.name: properties[row.key] for row in rows if row.key in properties}
+
+
+def _distinct(
+    described: Iterable[tuple[Described, dict[str, str], Mapping[str, str]]],
+) -> list[tuple[Described, dict[str, str], Mapping[str, str]]]:
+    """Leave out what has the same labels as another one, as compute instances have in DCGM."""
+    found: dict[tuple[str, ...], tuple[Described, dict[str, str], Mapping[str, str]]] = {}
+    for one in described:
+        found.setdefault(tuple(itertools.chain.from_iterable(one[1].items())), one)
+    return list(found.values())
+
+
+def _process_families(
+    table: Dialect, observation: Observation, devices: Mapping[DeviceKey, Mapping[str, str]]
+) -> Iterator[Family]:
+    described = _distinct(
+        (process, {**labels, **_labels(table.process_labels, properties)}, properties)
+        for process in exported_processes(observation)
+        for labels in [devices.get(process.key.device)]
+        if labels is not None
+        for properties in [process_properties(process, observation.options)]
+    )
+    for info in table.process_info:
+        points = [
+            Point({**labels, **_labels(info.labels, properties)}, 1.0)
+            for _, labels, properties in described
+        ]
+        yield from _family(info.name, info.type, info.help, points)
+    for row, read in _compiled(table.name).processes:
+        values = [(labels, read(process)) for process, labels, _ in described]
+        points = [Point(labels, value) for labels, value in values if value is not None]
+        yield from _family(row.name, 'gauge', row.help, points)
+
+
+def exported_processes(observation: Observation) -> list[ProcessSample]:
+    """Return the processes that have series: those with most GPU memory, up to a maximum."""
+    if not observation.has_fresh_processes:
+        return []
+    processes = observation.sample.processes
+    if len(processes) <= MAX_PROCESSES:
+        return list(processes)
+    return sorted(processes, key=lambda process: -(process.gpu_memory_bytes or 0))[:MAX_PROCESSES]

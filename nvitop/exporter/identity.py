@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Properties of devices and processes that become values of labels, and the way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nvitop.api.metrics import METRICS
+from nvitop.printable import printable
+
+if TYPE_CHECKING:
+    from typing import Mapping
+
+    from nvitop.exporter.tables import SeriesOptions
+    from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
+
+#: Maximum length of the value of a label. Names of processes and users come from strangers.
+MAX_LABEL_LENGTH = 128
+#: Name of the user of processes whose user is not known.
+UNKNOWN_USER = '(unknown)'
+#: Metrics whose texts become labels: their names.
+TEXT_METRICS = tuple(metric for metric in METRICS if metric.kind == 'str')
+
+
+def label_value(value: object) -> str:
+    """Return a value as the text of a label: printable, and not longer than a limit."""
+    text = printable(str(value)[: MAX_LABEL_LENGTH + 1])
+    return text if len(text) <= MAX_LABEL_LENGTH else f'{text[: MAX_LABEL_LENGTH - 1]}…'
+
+
+def device_properties(
+    sample: Sample, device: DeviceSample, gpu: DeviceSample | None, options: SeriesOptions
+) -> dict[str, str]:
+    """Return the properties of a device as texts of labels; unknown ones are left out.
+
+    Keys are the names of text metrics, and:
+
+    - ``index``, ``label``, ``device_file``: ``'0'``, ``'0'`` or ``'0:1'``, ``'nvidia0'``;
+    - ``uuid``: of the device; ``gpu_uuid``, ``gpu_name``: of the GPU, also for a MIG device;
+    - ``bare_uuid``: the UUID of the GPU in lower case without ``GPU-``;
+    - ``mig_index``, ``mig_uuid``, ``mig_profile``, ``gpu_instance_id``, ``compute_instance_id``:
+      of MIG devices only;
+    - ``hostname``, ``driver_version``, ``cuda_version``, ``numa_node``, ``vendor``.
+
+    Args:
+        sample: The sample that contains the device.
+        device: The GPU or MIG device.
+        gpu: The GPU of a MIG device, ``None`` if it is not known.
+        options: The name of the host, if it is replaced.
+    """
+    key, info = device.key, device.info
+    parent = gpu.info if gpu is not None else info
+    gpu_uuid = gpu.key.uuid if gpu is not None else ('' if key.is_mig else key.uuid)
+    found: dict[str, Any] = {
+        metric.name: getattr(info if metric.tier == 'static' else device, metric.field)
+        for metric in TEXT_METRICS
+    }
+    found.update(
+        index=key.physical_index,
+        label=key.label,
+        device_file=f'nvidia{key.physical_index}',
+        uuid=key.uuid or None,
+        gpu_uuid=gpu_uuid or None,
+        bare_uuid=bare_uuid(gpu_uuid) or None,
+        gpu_name=parent.name,
+        bus_id=parent.bus_id,
+        numa_node=info.numa_node,
+        vendor='NVIDIA',
+        hostname=options.hostname or sample.host.hostname or None,
+        driver_version=sample.driver_version,
+        cuda_version=sample.cuda_driver_version,
+    )
+    if key.is_mig:
+        found.update(
+            mig_index=key.mig_index,
+            mig_uuid=key.uuid or None,
+            mig_profile=info.mig_profile,
+            gpu_instance_id=info.gpu_instance_id,
+            compute_instance_id=info.compute_instance_id,
+        )
+    return {name: label_value(value) for name, value in found.items() if value is not None}
+
+
+def bare_uuid(uuid: str) -> str:
+    """Return a UUID in lower case without the prefix ``GPU-``."""
+    return uuid.lower()[4:] if uuid[:4].upper() == 'GPU-' else uuid.lower()
+
+
+def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[str, str]:
+    """Return the properties of a process as texts of labels; unknown ones are left out.
+
+    Keys are ``pid``, ``user``, ``name``, ``type`` and ``status``, and ``command``: the command line if
+    the options ask for it, otherwise the name.
+    """
+    found: Mapping[str, Any] = {
+        'pid': process.key.pid,
+        'user': user_of(process),
+        'name': process.name,
+        'type': process.type,
+        'status': process.status,
+        'command': process.command if options.commands else process.name,
+    }
+    return {name: label_value(value) for name, value in found.items() if value is not None}
+
+
+def user_of(process: ProcessSample) -> str:
+    """Return the user of a process as the text of a label."""
+    return label_value(process.username) if process.username else UNKNOWN_USER

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples from series: the way back from what an exporter wrote to what nvitop shows. Pure."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+from nvitop.api.metrics import METRICS, Metric
+from nvitop.exporter.dialects import dialect
+from nvitop.exporter.identity import UNKNOWN_USER
+from nvitop.exporter.values import (
+    ALL_METRICS,
+    ALL_PROCESS_METRICS,
+    REASON_LABEL,
+    is_reversible,
+    metric_value,
+    process_value,
+)
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.types import (
+    DeviceInfo,
+    DeviceKey,
+    DeviceSample,
+    HostSample,
+    ProcessKey,
+    ProcessSample,
+    Sample,
+)
+
+if TYPE_CHECKING:
+    from typing import Iterable, Mapping
+
+    from nvitop.exporter.tables import DeviceRow, Dialect, InfoRow, LabelRow, ProcessRow
+    from nvitop.sampling.types import DeviceStatus, ProcessStatus
+
+#: Text metrics by name.
+_TEXTS: dict[str, Metric] = {metric.name: metric for metric in METRICS if metric.kind == 'str'}
+_DEVICE_STATUSES = ('ok', 'lost', 'timed out', 'error')
+_PROCESS_STATUSES = ('running', 'zombie', 'gone', 'no permission', 'foreign')
+
+
+class Series(NamedTuple):
+    """One series and its value, as a server returns it."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+class _Index(NamedTuple):
+    """The rows of a dialect by the name of their series."""
+
+    devices: dict[str, list[DeviceRow]]
+    processes: dict[str, ProcessRow]
+    device_info: dict[str, InfoRow]
+    process_info: dict[str, InfoRow]
+
+
+@functools.lru_cache(maxsize=None)
+def _index(name: str) -> _Index:
+    table = dialect(name)
+    devices: dict[str, list[DeviceRow]] = {}
+    for row in table.devices:
+        if is_reversible(row):
+            devices.setdefault(row.name, []).append(row)
+    return _Index(
+        devices,
+        {row.name: row for row in table.processes},
+        {row.name: row for row in table.device_info},
+        {row.name: row for row in table.process_info},
+    )
+
+
+def series_names(name: str) -> frozenset[str]:
+    """Return the names of all series from which samples of a dialect are read."""
+    table, index = dialect(name), _index(name)
+    others = {table.up, table.problems} - {''}
+    return frozenset({*others}.union(*index))
+
+
+class _DeviceSeries:
+    """Properties and values of one device, from its series."""
+
+    def __init__(self, properties: dict[str, str]) -> None:
+        self.properties = properties
+        #: Raw values by name of the metric.
+        self.values: dict[str, Any] = {}
+        self.reasons: list[str] | None = None
+        self.is_up = True
+        self.status: DeviceStatus = 'error'
+        self.reason = ''
+        #: PID → properties and values by name of the metric.
+        self.processes: dict[int, tuple[dict[str, str], dict[str, Any]]] = {}
+
+
+def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) -> Sample:
+    """Return the sample of one host from the series of a dialect; other series are ignored.
+
+    Values that the dialect does not have are ``None``. A value that is not a number is left out.
+
+    Args:
+        name: Name of the dialect.
+        series: Series of one host.
+        timestamp: When they were measured, in seconds since the epoch.
+    """
+    table, index = dialect(name), _index(name)
+    found: dict[tuple[str, ...], _DeviceSeries] = {}
+    for one in series:
+        is_known = one.name in index.devices or one.name in index.processes
+        is_known |= one.name in index.device_info or one.name in index.process_info
+        if (is_known or one.name in (table.up, table.problems)) and math.isfinite(one.value):
+            identity = tuple(one.labels.get(label.name, '') for label in table.labels)
+            device = found.get(identity)
+            if device is None:
+                device = found[identity] = _DeviceSeries(_properties(table.labels, one.labels))
+            _add(table, index, device, one)
+    return _sample(list(found.values()), timestamp)
+
+
+def _properties(rows: Iterable[LabelRow], labels: Mapping[str, str]) -> dict[str, str]:
+    return {row.key: labels[row.name] for row in rows if labels.get(row.name)}
+
+
+def _add(table: Dialect, index: _Index, device: _DeviceSeries, one: Series) -> None:
+    name, labels = one.name, one.labels
+    if name == table.up:
+        device.is_up = bool(one.value)
+    elif name == table.problems:
+        status = labels.get('status', '')
+        device.status = cast('DeviceStatus', status) if status in _DEVICE_STATUSES else 'error'
+        device.reason = labels.get('reason', '')
+    elif name in index.device_info:
+        device.properties.update(_properties(index.device_info[name].labels, labels))
+    elif name in index.devices:
+        _add_value(index.devices[name], device, one)
+    else:
+        pid = labels.get('pid', '')
+        if pid.isdecimal():
+            properties, values = device.processes.setdefault(int(pid), ({}, {}))
+            properties.update(_properties(table.process_labels, labels))
+            if name in index.process_info:
+                properties.update(_properties(index.process_info[name].labels, labels))
+            else:
+                row = index.processes[name]
+                values[row.metric] = process_value(row, one.value)
+
+
+def _add_value(rows: list[DeviceRow], device: _DeviceSeries, one: Series) -> None:
+    for row in rows:
+        if all(one.labels.get(label) == value for label, value in row.labels):
+            if row.form in ('reasons', 'reason'):
+                device.reasons = device.reasons if device.reasons is not None else []
+                reason = row.item or one.labels.get(REASON_LABEL, '')
+                if one.value and reason not in device.reasons:
+                    device.reasons.append(reason)
+            else:
+                device.values[row.metrics[0]] = metric_value(row, one.value)
+            return
+
+
+def _sample(found: list[_DeviceSeries], timestamp: float) -> Sample:
+    keys = _keys(found)
+    order = sorted(range(len(found)), key=lambda number: keys[number])
+    known = {name: value for device in found for name, value in device.properties.items()}
+    return Sample(
+        timestamp,
+        driver_version=known.get('driver_version'),
+        cuda_driver_version=known.get('cuda_version'),
+        host=HostSample(hostname=known.get('hostname', '')),
+        devices=tuple(_device(keys[number], found[number]) for number in order),
+        processes=tuple(
+            process for number in order for process in _processes(keys[number], found[number])
+        ),
+    )
+
+
+def _keys(found: list[_DeviceSeries]) -> list[DeviceKey]:
+    """Return the identity of each device. Those without an index get one in the order of UUIDs."""
+    uuids = sorted({device.properties.get('bare_uuid', '') for device in found})
+    migs: dict[int, int] = {}
+    keys = []
+    for device in found:
+        properties = device.properties
+        label, _, mig_label = properties.get('label', '').partition(':')
+        index = _number(label or properties.get('index', ''))
+        if index is None:
+            index = device.values.get('index', uuids.index(properties.get('bare_uuid', '')))
+        mig = _number(mig_label or properties.get('mig_index', ''))
+        if mig is None and ('mig_uuid' in properties or 'gpu_instance_id' in properties):
+            mig = migs.get(index, 0)
+        if mig is not None:
+            migs[index] = max(mig + 1, migs.get(index, 0))
+        keys.append(DeviceKey(int(index), -1 if mig is None else mig, _uuid(properties, mig)))
+    return keys
+
+
+def _uuid(properties: Mapping[str, str], mig: int | None) -> str:
+    if mig is not None:
+        return properties.get('mig_uuid') or properties.get('uuid', '')
+    uuid = properties.get('uuid') or properties.get('gpu_uuid', '')
+    return uuid or (f'GPU-{properties["bare_uuid"]}' if 'bare_uuid' in properties else '')
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def _device(key: DeviceKey, found: _DeviceSeries) -> DeviceSample:
+    properties = found.properties
+    info: dict[str, Any] = {'key': key, 'physical_index': key.physical_index}
+    values: dict[str, Any] = {}
+    extended: list[tuple[str, Any]] = []
+    for name, value in found.values.items():
+        metric = ALL_METRICS[name]
+        if metric.tier == 'extended':
+            extended.append((metric.field, value))
+        else:
+            (info if metric.tier == 'static' else values)[metric.field] = value
+    for name, text in properties.items():
+        if name in _TEXTS:
+            metric = _TEXTS[name]
+            (info if metric.tier == 'static' else values)[metric.field] = text
+    info['uuid'] = key.uuid or None
+    info.setdefault('name', properties.get('gpu_name'))
+    info['mig_profile'] = properties.get('mig_profile')
+    for name in ('numa_node', 'gpu_instance_id', 'compute_instance_id'):
+        info[name] = _number(properties.get(name, ''))
+    if found.reasons is not None:
+        values['clock_event_reasons'] = tuple(found.reasons)
+    if not found.is_up:
+        return DeviceSample(key, DeviceInfo(**info), found.status, found.reason)
+    return DeviceSample(key, DeviceInfo(**info), **values, extended=tuple(extended))
+
+
+def _processes(key: DeviceKey, found: _DeviceSeries) -> Iterable[ProcessSample]:
+    for pid, (properties, values) in sorted(found.processes.items()):
+        fields = {
+            ALL_PROCESS_METRICS[name].field: value
+            for name, value in values.items()
+            if name != 'start_time'
+        }
+        status = properties.get('status', '')
+        yield ProcessSample(
+            ProcessKey(pid, float(values.get('start_time', -1.0)), key),
+            type=properties.get('type'),
+            status=cast('ProcessStatus', status) if status in _PROCESS_STATUSES else 'running',
+            username=None if properties.get('user') == UNKNOWN_USER else properties.get('user'),
+            name=properties.get('name'),
+            command=properties.get('command'),
+            **fields,
+        )

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types of the tables of series, and of the families that are made from them.
+
+A *dialect* is the set of names that one exporter uses. Its tables are plain data that can be read in
+both directions: :mod:`nvitop.exporter.families` makes series from samples, and
+:mod:`nvitop.exporter.reading` makes samples from series.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Callable, Iterable, Literal, Mapping
+
+    from nvitop.sampling.types import Sample
+
+    #: Type of a series. ``unknown`` is for counters whose names do not end in ``_total``, which
+    #: OpenMetrics does not allow.
+    SeriesType = Literal['gauge', 'counter', 'info', 'unknown']
+    #: How a series is made from the value of a metric:
+    #: ``number``: the value × scale, several metrics are added;
+    #: ``digits``: the number in a text, 0 for ``P0``;
+    #: ``switch``: 1 for Enabled, Active, Yes and True, 0 for their opposites;
+    #: ``reasons``: a series for each clock event reason, 1 or 0, with the label *item*;
+    #: ``reason``: 1 if the list contains *item*, otherwise 0;
+    #: ``column``, ``mean``: number *item* of each row of a list, with the label ``link``; or their mean.
+    Form = Literal['number', 'digits', 'switch', 'reasons', 'reason', 'column', 'mean']
+
+
+class DeviceRow(NamedTuple):
+    """Series of devices."""
+
+    #: Name as Prometheus stores it.
+    name: str
+    #: Names of the metrics in :data:`nvitop.api.metrics.METRICS`.
+    metrics: tuple[str, ...]
+    help: str
+    type: SeriesType = 'gauge'
+    #: Value in the unit of the metric × scale = value of the series.
+    scale: float = 1.0
+    #: Constant labels.
+    labels: tuple[tuple[str, str], ...] = ()
+    form: Form = 'number'
+    item: str = ''
+
+
+class ProcessRow(NamedTuple):
+    """Series of processes on devices."""
+
+    name: str
+    #: Name of the metric in :data:`nvitop.api.metrics.PROCESS_METRICS`.
+    metric: str
+    help: str
+    scale: float = 1.0
+
+
+class LabelRow(NamedTuple):
+    """A label whose value identifies or describes a device or process."""
+
+    #: Name of the label.
+    name: str
+    #: The property, a key of :func:`nvitop.exporter.identity.device_properties` or
+    #: :func:`~nvitop.exporter.identity.process_properties`. Without a value there is no label.
+    key: str
+
+
+class InfoRow(NamedTuple):
+    """Series with the constant value 1 that carry texts in their labels."""
+
+    name: str
+    help: str
+    #: Labels in addition to those of other series.
+    labels: tuple[LabelRow, ...]
+    type: SeriesType = 'info'
+
+
+class Dialect(NamedTuple):
+    """Names, units and labels of one exporter."""
+
+    #: Value of ``--names``.
+    name: str
+    #: One line for the help.
+    help: str
+    devices: tuple[DeviceRow, ...]
+    #: Labels of all series of devices.
+    labels: tuple[LabelRow, ...]
+    device_info: tuple[InfoRow, ...] = ()
+    processes: tuple[ProcessRow, ...] = ()
+    #: Labels of all series of processes in addition to those of devices.
+    process_labels: tuple[LabelRow, ...] = ()
+    process_info: tuple[InfoRow, ...] = ()
+    #: Whether series of processes belong to the dialect, so that they need not be asked for.
+    has_processes: bool = False
+    #: Whether MIG devices have series of their own.
+    has_mig: bool = True
+    #: Whether the dialect has series of the host.
+    has_host: bool = False
+    #: Name of the series that is 1 for devices that respond and 0 for others.
+    up: str = ''
+    #: Name of the series with labels ``status`` and ``reason`` for devices that do not respond.
+    problems: str = ''
+    #: Makes the other series.
+    others: Callable[[Observation], Iterable[Family]] | None = None
+
+    @property
+    def metrics(self) -> frozenset[str]:
+        """Names of the metrics that the series of devices are made from."""
+        return frozenset(name for row in self.devices for name in row.metrics)
+
+
+class Point(NamedTuple):
+    """One series and its value."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+class Family(NamedTuple):
+    """Series with the same name."""
+
+    #: Name as Prometheus stores it.
+    name: str
+    type: SeriesType
+    help: str
+    points: tuple[Point, ...]
+
+
+class SeriesOptions(NamedTuple):
+    """Which series are made."""
+
+    #: Sums for each user.
+    users: bool = True
+    #: Series for each process, in all dialects.
+    processes: bool = False
+    #: Whether series with information about a process have its command line, which may hold secrets.
+    commands: bool = False
+    #: Whether series with information about a process name the job, container or unit it belongs to.
+    owners: bool = False
+    #: Value of labels with the name of the host; ``''``: the name that the host has.
+    hostname: str = ''
+
+
+class Observation(NamedTuple):
+    """A sample with the state of the exporter: everything that series are made from."""
+
+    sample: Sample
+    options: SeriesOptions = SeriesOptions()
+    #: Whether the sample was taken within the last intervals. If not, it has no values, see
+    #: :func:`nvitop.exporter.families.without_values`.
+    is_fresh: bool = True
+    #: Whether its processes were measured within the last intervals.
+    has_fresh_processes: bool = True
+    #: Seconds for which each user has held GPUs since the exporter was started, added over GPUs.
+    user_seconds: Mapping[str, float] = {}
+    #: Number of samples that could not be taken since the exporter was started.
+    failures: int = 0

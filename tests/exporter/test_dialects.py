@@ -1,0 +1,273 @@
+"""The tables of names, and what they make of samples."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from nvitop.api.metrics import METRICS
+from nvitop.exporter.dialects import DIALECT_NAMES, dialect
+from nvitop.exporter.dialects.own import DEVICE_PREFIX
+from nvitop.exporter.families import MAX_PROCESSES, make_families, without_values
+from nvitop.exporter.reading import Series, read_sample, series_names
+from nvitop.exporter.tables import Family, Observation, SeriesOptions
+from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS
+from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
+from tests.exporter.machines import EVERYTHING, observed, sample_of
+from tests.sampling.fakes import device_sample, process_sample
+
+SCENARIOS = ('dgx-h100', 'mig', 'faults', 'old-driver', 'spark', 'workstation', 'empty')
+
+#: Fields that no dialect has, and those that are checked in another way.
+NOT_EXPORTED = ('info', 'extended', 'key', 'uuid', 'is_unified_memory', 'is_own')
+
+of_dialects = pytest.mark.parametrize('name', DIALECT_NAMES)
+on_machines = pytest.mark.parametrize('scenario', SCENARIOS)
+
+
+def families(observation: Observation, *names: str) -> dict[str, Family]:
+    return {family.name: family for family in make_families(names or ('own',), observation)}
+
+
+def series(observation: Observation, *names: str) -> dict[str, dict[str, float]]:
+    """Return values by name of the series and text of the labels."""
+    return {
+        family.name: {
+            ','.join(f'{name}={value}' for name, value in sorted(point.labels.items())): point.value
+            for point in family.points
+        }
+        for family in make_families(names or ('own',), observation)
+    }
+
+
+@of_dialects
+def test_rows_name_existing_metrics_and_valid_series(name: str) -> None:
+    table = dialect(name)
+    assert table.metrics <= ALL_METRICS.keys()
+    assert {row.metric for row in table.processes} <= ALL_PROCESS_METRICS.keys()
+    names = {row.name for row in table.devices} | {row.name for row in table.processes}
+    names |= {info.name for info in (*table.device_info, *table.process_info)}
+    assert all(re.fullmatch(r'[a-zA-Z_]\w*', one) for one in names)
+    assert len({(row.name, row.labels, row.item) for row in table.devices}) == len(table.devices)
+    for row in table.devices:
+        assert row.type != 'counter' or row.name.lower().endswith('_total')
+
+
+def test_every_metric_is_exported_under_its_own_name() -> None:
+    table = dialect('own')
+    labels = {label.key for info in table.device_info for label in info.labels}
+    labels |= {label.key.replace('gpu_uuid', 'uuid') for label in table.labels}
+    assert {metric.name for metric in METRICS} <= table.metrics | labels
+    assert all(row.name.startswith(DEVICE_PREFIX) for row in table.devices)
+
+
+@on_machines
+def test_no_series_exists_twice_with_all_dialects_at_once(scenario: str) -> None:
+    made = make_families(DIALECT_NAMES, observed(scenario))
+    assert len({family.name for family in made}) == len(made)
+    for family in made:
+        labels = [tuple(sorted(point.labels.items())) for point in family.points]
+        assert len(set(labels)) == len(labels), family.name
+
+
+@on_machines
+@of_dialects
+def test_samples_are_read_back_from_series(scenario: str, name: str) -> None:
+    observation = observed(scenario)
+    sample = observation.sample
+    made = make_families([name], observation)
+    again = read_sample(
+        name,
+        [
+            Series(family.name, point.labels, point.value)
+            for family in made
+            for point in family.points
+        ],
+    )
+    table = dialect(name)
+    known = {device.key[:2]: device for device in sample.devices}
+    expected = [
+        device
+        for device in sample.devices
+        if (device.status == 'ok' or table.up) and (table.has_mig or not device.key.is_mig)
+    ]
+    # Two compute instances of one GPU instance are one device for DCGM.
+    assert len(again.devices) == len(expected) - (scenario == 'mig' and name.startswith('dcgm'))
+    for device in again.devices:
+        if not (device.key.is_mig and name.startswith('dcgm')):  # which does not name its UUID
+            check_device(device, known[device.key[:2]])
+    check_processes(again, sample, has_status=name != 'nvidia-smi')
+
+
+def check_device(device: DeviceSample, original: DeviceSample) -> None:
+    """Check that everything that is known was read correctly."""
+    assert device.key.uuid.lower() == original.key.uuid.lower()
+    assert (device.status, device.reason) == (original.status, original.reason)
+    for mine, other in ((device, original), (device.info, original.info)):
+        for field, value in zip(mine._fields, mine):
+            if value is not None and field not in NOT_EXPORTED:
+                assert value == pytest.approx(getattr(other, field)), field
+    assert {*device.extended} <= {*original.extended}
+
+
+def check_processes(again: Sample, original: Sample, *, has_status: bool) -> None:
+    known = {process.key[0]: process for process in original.processes}
+    for process in again.processes:
+        for field, value in zip(process._fields, process):
+            if value is not None and field not in NOT_EXPORTED:
+                expected = getattr(known[process.key.pid], field)
+                is_number = isinstance(value, float)
+                same = pytest.approx(expected) if is_number else expected
+                assert value == same or (field == 'status' and not has_status), field
+
+
+def test_names_for_reading_include_all_series_of_devices() -> None:
+    names = series_names('own')
+    assert {'nvitop_gpu_up', 'nvitop_gpu_info', 'nvitop_gpu_power_usage_watts'} <= names
+    assert 'nvitop_build_info' not in names
+
+
+def test_reading_ignores_what_it_cannot_understand() -> None:
+    labels = {'gpu': '0', 'uuid': 'GPU-1'}
+    sample = read_sample(
+        'own',
+        [
+            Series('other', labels, 1.0),
+            Series('nvitop_gpu_temperature_celsius', labels, float('nan')),
+            Series('nvitop_gpu_power_usage_watts', {'gpu': 'x' * 20}, 5.0),
+            Series('nvitop_process_gpu_memory_bytes', {**labels, 'pid': 'x'}, 5.0),
+        ],
+    )
+    assert [device.power_usage_mw for device in sample.devices] == [5000, None]
+    assert sample.processes == ()
+
+
+# Devices
+
+
+def test_units_are_base_units_without_noise() -> None:
+    device = device_sample(
+        power_usage_mw=312_345, gpu_utilization_percent=70, pcie_tx_throughput_kib_per_s=3
+    )
+    values = series(Observation(Sample(0.0, devices=(device,))))
+    labels = 'gpu=0,uuid=' + device.key.uuid
+    assert values['nvitop_gpu_power_usage_watts'][labels] == 312.345
+    assert values['nvitop_gpu_utilization_ratio'][labels] == 0.7
+    assert values['nvitop_gpu_pcie_tx_throughput_bytes_per_second'][labels] == 3072
+
+
+def test_mig_devices_have_the_labels_of_their_gpu_and_their_own() -> None:
+    used = families(observed('mig'))['nvitop_gpu_memory_used_bytes']
+    gpu, first, *_ = [dict(point.labels) for point in used.points if point.labels['gpu'] == '0']
+    mig_uuid = first.pop('mig_uuid')
+    assert mig_uuid.startswith('MIG-')
+    assert first.pop('gpu_instance') == '2'
+    assert first.pop('compute_instance')
+    assert first == gpu
+
+
+def test_a_gpu_that_does_not_respond_has_no_values() -> None:
+    sample = sample_of('faults')
+    lost = next(device for device in sample.devices if device.status == 'lost')
+    for name in DIALECT_NAMES:
+        made = make_families([name], observed('faults'))
+        for family in made:
+            if family.name not in ('nvitop_gpu_up', 'nvitop_gpu_problem_info', 'nvitop_gpu_health'):
+                indices = {
+                    point.labels.get('gpu', point.labels.get('index')) for point in family.points
+                }
+                assert lost.key.label not in indices or family.name == 'hw_status'
+    up = families(observed('faults'))['nvitop_gpu_up']
+    assert {point.value for point in up.points if point.labels['gpu'] == '1'} == {0.0}
+
+
+def test_old_samples_have_no_values_but_say_that_gpus_do_not_respond() -> None:
+    sample = without_values(sample_of('dgx-h100'), 'no sample for 20 s')
+    made = families(Observation(sample, EVERYTHING, is_fresh=False), *DIALECT_NAMES)
+    assert {point.value for point in made['nvitop_gpu_up'].points} == {0.0}
+    assert made['nvitop_gpu_problem_info'].points[0].labels['reason'] == 'no sample for 20 s'
+    assert made['nvitop_last_collect_success'].points[0].value == 0.0
+    assert {name for name in made if 'used' in name or 'utilization' in name} == set()
+
+
+def test_findings_have_a_severity_for_each_kind() -> None:
+    health = series(observed('faults'))['nvitop_gpu_health']
+    of_kind = {
+        (labels.partition(',')[0], labels.partition('kind=')[2].partition(',')[0]): value
+        for labels, value in health.items()
+    }
+    assert of_kind['gpu=1', 'lost'] == 3
+    assert of_kind['gpu=2', 'hot'] == 3
+    assert of_kind['gpu=5', 'remap_pending'] == 2
+    assert {value for (gpu, _), value in of_kind.items() if gpu == 'gpu=0'} <= {0, 1}
+
+
+# Users and processes
+
+
+def test_users_are_summed_up_on_each_device() -> None:
+    device = device_sample()
+    processes = (
+        process_sample(1, username='ada', gpu_memory_bytes=5),
+        process_sample(2, username='ada', gpu_memory_bytes=7),
+        process_sample(3, username=None, gpu_memory_bytes=None),
+    )
+    values = series(Observation(Sample(0.0, devices=(device,), processes=processes)))
+    assert list(values['nvitop_user_gpu_memory_bytes'].values()) == [12]
+    assert sorted(values['nvitop_user_gpu_processes'].values()) == [1, 2]
+    assert any('user=(unknown)' in labels for labels in values['nvitop_user_gpu_processes'])
+    without = families(
+        Observation(Sample(0.0, devices=(device,), processes=processes), SeriesOptions(users=False))
+    )
+    assert not [name for name in without if '_user_' in name]
+
+
+def test_processes_have_series_only_on_request() -> None:
+    observation = observed('dgx-h100')
+    quiet = observation._replace(options=SeriesOptions())
+    for name in DIALECT_NAMES:
+        labels = {
+            label for f in make_families([name], quiet) for p in f.points for label in p.labels
+        }
+        assert ('pid' in labels) == (name == 'nvitop-exporter')
+
+
+def test_command_lines_are_labels_only_on_request() -> None:
+    observation = observed('dgx-h100')
+    for name in ('nvitop-exporter', 'nvidia-smi'):
+        texts = [
+            str(make_families([name], observation._replace(options=options)))
+            for options in (EVERYTHING._replace(commands=False), EVERYTHING)
+        ]
+        assert ['pretrain_gpt.py' in text for text in texts] == [False, True]
+
+
+def test_the_number_of_processes_with_series_is_limited() -> None:
+    device = device_sample()
+    processes = tuple(
+        process_sample(pid, gpu_memory_bytes=pid) for pid in range(1, MAX_PROCESSES + 11)
+    )
+    sample = Sample(0.0, devices=(device,), processes=processes)
+    memory = families(Observation(sample, EVERYTHING))['nvitop_process_gpu_memory_bytes']
+    assert len(memory.points) == MAX_PROCESSES
+    assert min(point.value for point in memory.points) == 11
+
+
+def hostile(text: str) -> ProcessSample:
+    return process_sample(7, username=text, name=text, command=text)
+
+
+@pytest.mark.parametrize(
+    'text', ['a"b\\c\nd\x1b[31m', 'x' * 5000, '\udcff\u202e', '', 'ünï 😀'], ids=repr
+)
+def test_hostile_texts_become_short_printable_labels(text: str) -> None:
+    device = device_sample(0)
+    device = device._replace(info=device.info._replace(name=text))
+    sample = Sample(0.0, devices=(device,), processes=(hostile(text),))
+    for family in make_families(DIALECT_NAMES, Observation(sample, EVERYTHING)):
+        for point in family.points:
+            for value in point.labels.values():
+                assert len(value) <= 128
+                assert value.isprintable()
+                value.encode()
