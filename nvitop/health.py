@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the devices of a sample, how severe it is, and what to do.
+"""Find what is wrong with the devices of a sample, how severe it is, and what to do.
 
 Pure rules: nothing here calls a driver. Each rule looks at one device and returns findings.
 
@@ -47,11 +47,11 @@ class Finding(NamedTuple):
     device: DeviceKey
     kind: Kind
     severity: Severity
-    #: What is wrong: ``'too hot'``.
+    #: Name of the fault: ``'too hot'``.
     words: str
     #: The values that show it: ``'91 °C, slows down at 89 °C'``.
     evidence: str
-    #: What to do, ``''`` if nothing.
+    #: Advice for the user, ``''`` if there is nothing to do.
     action: str
     #: Short word for the row of the device: ``'HOT'``.
     mark: str
@@ -130,7 +130,7 @@ class _Case(NamedTuple):
 
     device: DeviceSample
     problems: tuple[Problem, ...]
-    #: Names of the products of which some GPU has an active NVLink.
+    #: Names of products that have an active NVLink on at least one GPU.
     linked_products: frozenset[str]
 
     def finding(

@@ -175,7 +175,7 @@ def test_problems_of_a_device_lead_to_findings(
     assert outcome(device(), problems=(problem,)) == [expected]
 
 
-def test_missing_and_failing_values_are_no_findings() -> None:
+def test_missing_and_failing_values_make_no_findings() -> None:
     missing: tuple[tuple[str, str, ProblemKind], ...]
     missing = (('fan_speed', 'Not Supported', 'na'), ('temperature', 'Unknown Error', 'error'))
     assert found(device(), problems=missing) == ()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class System:
-    """What the operating system reports."""
+    """Host and processes, as the operating system reports them."""
 
     #: Name of the scenario, ``''`` if the machine is not simulated.
     scenario = ''

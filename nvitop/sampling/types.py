@@ -179,7 +179,7 @@ class DeviceSample(NamedTuple):
     remapped_rows_uncorrectable: int | None = None
     remapped_rows_pending: bool | None = None
     remapped_rows_failure: bool | None = None
-    #: What makes the GPU usable again, ``'None'`` if it is usable: ``'GPU Reset'``.
+    #: Step that makes the GPU usable again, ``'None'`` if it is usable: ``'GPU Reset'``.
     recovery_action: str | None = None
     # GPM
     gpm_graphics_active_percent: float | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulated machine shows of its host and processes in place of the operating system."""
+"""Host and processes of a simulated machine, in place of the operating system."""
 
 from __future__ import annotations
 
