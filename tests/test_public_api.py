@@ -105,6 +105,8 @@ def run(code: str) -> None:
 def test_packages_are_attributes() -> None:
     run('import nvitop; nvitop.select.select_devices; nvitop.api.Device')
     run('import nvitop; nvitop.Device; assert nvitop.api.Device is nvitop.Device')
+    for name in SUBMODULES:
+        run(f'import nvitop.api; assert nvitop.api.{name}.__all__')
 
 
 def test_star_import_leaves_the_version_of_a_program_alone() -> None:

@@ -108,7 +108,7 @@ __all__ = [
 ]
 
 
-def cudaExceptionClass(error_code: int) -> type[CUDAError]:
+def cudaExceptionClass(error_code: int, /) -> type[CUDAError]:
     """Return the subclass of :class:`CUDAError` for a return code; ValueError if it is unknown."""
     if error_code not in ERROR_NAMES:
         raise ValueError(f'unknown error code of the CUDA driver: {error_code!r}')

@@ -114,7 +114,7 @@ __all__ = [
 ]
 
 
-def cudaExceptionClass(error_code: int) -> type[cudaError]:
+def cudaExceptionClass(error_code: int, /) -> type[cudaError]:
     """Return the subclass of :class:`cudaError` for a return code; ValueError if it is unknown."""
     if error_code not in ERROR_NAMES:
         raise ValueError(f'unknown error code of the CUDA runtime: {error_code!r}')

@@ -124,6 +124,7 @@ def test_device_is_found_by_index_nvml_index_and_uuid() -> None:
         (('GPU-0',), {'uuid': 'GPU-0'}),
         ((), {'nvml_index': 0, 'uuid': 'GPU-0'}),
         ((1.0,), {}),
+        (('0',), {}),
         ((True,), {}),
         (((0, 1),), {}),
     ],

@@ -387,7 +387,7 @@ def test_inactive_links_are_left_out_of_mean_and_total(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     ('kib_per_s', 'text'),
-    [(0, '0KiB/s'), (1, '1KiB/s'), (1536, '1.50MiB/s'), (64 * 1024**2, '64.00GiB/s'), (NA, NA)],
+    [(0, '0B/s'), (1, '1KiB/s'), (1536, '1.50MiB/s'), (64 * 1024**2, '64.00GiB/s'), (NA, NA)],
 )
 def test_throughput_is_shown_with_its_unit(kib_per_s: Any, text: str) -> None:
     assert throughput2human(kib_per_s) == text

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from nvitop.api.device.device import Device, MigDevice
+from nvitop.api.device.handles import index_or_uuid
 from nvitop.api.device.uuids import is_mig_device_uuid
 from nvitop.api.device.visible import describe_visible, parse_cuda_visible_devices
 from nvitop.api.utils import NA, NaType
@@ -56,7 +57,8 @@ class CudaDevice(Device):
     ) -> CudaDevice:
         """Find the NVML index, which decides the class."""
         if isinstance(cuda_index, str) and uuid is None:
-            cuda_index, uuid = None, cuda_index
+            _, uuid = index_or_uuid(cuda_index, None, None)
+            cuda_index = None
         if sum(argument is not None for argument in (cuda_index, nvml_index, uuid)) != 1:
             raise TypeError(
                 'a CUDA device needs exactly one of cuda_index, nvml_index and uuid, got '

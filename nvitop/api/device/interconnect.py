@@ -74,7 +74,7 @@ def throughput2human(throughput: int | NaType) -> str:
     """Return a throughput in KiB/s as text, such as ``'1.50MiB/s'``; ``NA`` for ``NA``."""
     if isinstance(throughput, NaType):
         return NA
-    return f'{bytes2human(throughput * KiB, min_unit=KiB)}/s'
+    return f'{bytes2human(throughput * KiB)}/s'
 
 
 def _total(infos: list[ThroughputInfo]) -> ThroughputInfo:
