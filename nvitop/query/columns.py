@@ -58,6 +58,8 @@ class QueryColumn(NamedTuple):
     metrics: tuple[str, ...] = ()
     #: Formats the value in CSV, if not as usual for its kind and unit.
     text: Callable[[Any], str] | None = None
+    #: Whether it needs the owners of processes.
+    owners: bool = False
 
     @property
     def header(self) -> str:
@@ -175,6 +177,17 @@ def _program(row: ProcessQueryRow) -> CellValue:
     """The first word of the command line, or the name."""
     word = _FIRST_WORD.match(row.process.command or '')
     return (word and _QUOTED.sub(r'\1\2', word[1])) or row.process.name
+
+
+def _owner_value(name: str, row: ProcessQueryRow) -> CellValue:
+    owner = row.process.owner
+    if owner is None or (not owner.kind and name != 'login_user'):
+        return None
+    if name == 'owner':
+        return str(owner)
+    field = {'owner_kind': 'kind', 'owner_id': 'id', 'owner_source': 'source', 'job_step': 'step'}
+    value: str | None = getattr(owner, field.get(name, name))
+    return value or None
 
 
 def _process_mig_index(row: ProcessQueryRow) -> CellValue:
@@ -362,9 +375,31 @@ def _process_columns() -> tuple[QueryColumn, ...]:
         _plain('mig_index', 'int', 'index of the MIG device it runs on', _process_mig_index),
         *gpu,
         *map(_of_process_metric, PROCESS_METRICS),
+        *_owner_columns(),
         _plain(
             'process_name', 'str', 'first word of the command line', _program, query='process_name'
         ),
+    )
+
+
+def _owner_columns() -> tuple[QueryColumn, ...]:
+    names = {
+        'owner': 'job, pod, container, unit or session it belongs to, as the monitor shows it',
+        'owner_kind': 'kind of its owner: slurm, pod, docker, unit, session, …',
+        'owner_id': 'ID of its owner',
+        'owner_source': 'where its owner was read: cgroup, parent, mountinfo, cmdline, environ',
+        'job_id': 'ID of the batch job',
+        'job_step': 'step of the batch job',
+        'pod_uid': 'UID of the Kubernetes pod',
+        'pod_name': 'namespace and name of the pod',
+        'container_id': 'ID of the innermost container',
+        'container_name': 'name of the container',
+        'unit': 'systemd unit',
+        'login_user': 'user who logged in, even if it runs as root',
+    }
+    return tuple(
+        _plain(name, 'str', text, functools.partial(_owner_value, name))._replace(owners=True)
+        for name, text in names.items()
     )
 
 

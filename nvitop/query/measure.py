@@ -97,7 +97,10 @@ class QueryRunner:
 
         names = self.query.names
         sample = self.source.complete_sample(
-            Demand(processes=self.query.processes is not None),
+            Demand(
+                processes=self.query.processes is not None,
+                owners=any(column.owners for column in self.query.columns),
+            ),
             metrics=self.query.metrics,
             host=False,
             process_cpu=not names.isdisjoint(_CPU),

@@ -8,6 +8,7 @@ from nvitop.api.device import ClockEventReasons
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import CLOCK_EVENT_REASONS, METRICS, PROCESS_METRICS
 from nvitop.compat.pynvml_smi.names import NVSMI_QUERY_GPU
+from nvitop.owner.types import Layer, make_owner
 from nvitop.query import columns
 from nvitop.query.cell import header_text, value_text
 from nvitop.query.columns import (
@@ -237,6 +238,37 @@ def test_values_of_other_devices() -> None:
 )
 def test_values_of_a_process(name: str, value: CellValue, text: str) -> None:
     assert both(name, ProcessQueryRow(SAMPLE, DEVICES[0], PROCESSES[0])) == (value, text)
+
+
+def test_values_of_an_owner() -> None:
+    layers = (
+        Layer('slurm', '42', detail='0'),
+        Layer('pod', '5ba385ca-b6e6-4246-bd66-d48d429dbc12', 'ml/train-0'),
+        Layer('docker', '4f' * 32, 'web'),
+        Layer('unit', 'ssh.service'),
+        Layer('login', '1000', 'ada', 'loginuid'),
+    )
+    row = ProcessQueryRow(SAMPLE, None, PROCESSES[0]._replace(owner=make_owner(layers)))
+    expected = {
+        'owner': 'slurm 42.0',
+        'owner_kind': 'slurm',
+        'owner_id': '42',
+        'owner_source': 'cgroup',
+        'job_id': '42',
+        'job_step': '0',
+        'pod_uid': '5ba385ca-b6e6-4246-bd66-d48d429dbc12',
+        'pod_name': 'ml/train-0',
+        'container_id': '4f' * 32,
+        'container_name': 'web',
+        'unit': 'ssh.service',
+        'login_user': 'ada',
+    }
+    assert {name: both(name, row)[0] for name in expected} == expected
+    nothing = PROCESSES[0]._replace(owner=make_owner(layers[-1:]))
+    for process in (PROCESSES[0], nothing):
+        known = {name: both(name, row._replace(process=process))[0] for name in expected}
+        login = None if process.owner is None else 'ada'
+        assert known == {**dict.fromkeys(expected), 'login_user': login}
 
 
 def test_values_of_other_processes() -> None:
