@@ -8,8 +8,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Dict, Sequence, Tuple
 
-from nvitop.api import host, libnvml
+from nvitop.api import libnvml
 from nvitop.api.libnvml._log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
+from nvitop.api.system import system
 from nvitop.console import outcome
 from nvitop.console.commands import find_command
 from nvitop.console.driver import driver_errors, simulate, start_driver
@@ -77,7 +78,7 @@ def _show(invocation: Invocation, messages: list[Message]) -> int:
         simulate(options.demo, announce=False)
     start_driver('nvitop', libnvml.nvmlInit)
     if options.users == ():
-        options = options._replace(users=(host.getuser(),))
+        options = options._replace(users=(system().username(),))
     if not _is_utf8(sys.stdout.encoding):
         options = options._replace(ascii=True)
     return show(options, messages)

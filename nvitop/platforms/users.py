@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import sys
@@ -55,16 +54,6 @@ def _known_name_of_user(uid: int) -> str:
 def without_domain(name: str) -> str:
     """Remove the domain from a user name on Windows (psutil returns ``DOMAIN\\name``)."""
     return name.rpartition('\\')[2]
-
-
-def ids_of_user(name: str) -> tuple[int, int] | None:
-    """Return the user ID and group ID of a user, None if the user is unknown."""
-    if sys.platform != 'win32':
-        import pwd
-
-        with contextlib.suppress(KeyError):
-            return pwd.getpwnam(name)[2:4]
-    return None
 
 
 def is_superuser() -> bool:

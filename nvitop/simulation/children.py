@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PIDs for the processes of a scenario: real lightweight children, given numbers, or made-up ones."""
+"""PIDs for the processes of a scenario: real lightweight children, given numbers, or made-up ones.
+
+Each child runs as the user of this program, who can therefore signal it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ import time
 from typing import Any, Sequence
 
 from nvitop.platforms import WINDOWS
-from nvitop.platforms.users import ids_of_user, is_superuser
 from nvitop.simulation.world import Task, World
 
 #: First made-up PID: above the PIDs that Linux assigns by default (32768) and below the maximum
@@ -97,8 +99,11 @@ class Children:
 
     def number(self, pid: int) -> int | None:
         """The number of the process with this PID; :data:`None` if it is not a child."""
-        numbers = self._numbers
-        return numbers[pid] if pid in numbers else FixedPids().number(pid)
+        number = self._numbers.get(pid)
+        if number is None:
+            return FixedPids().number(pid)
+        # The system may give the PID to another process once the child was reaped.
+        return None if self._children[number].returncode is not None else number
 
     def _end_old(self, t: float) -> None:
         if 0.0 <= t - self._swept < SWEEP_SECONDS:
@@ -131,9 +136,8 @@ def start_child(task: Task, visible_devices: str, pipe: int) -> subprocess.Popen
     """Start the child of a process. It exits when the other end of *pipe* is closed."""
     command = list(task.spec.command)
     options: dict[str, Any] = {
-        'env': {**os.environ, **_variables(task), 'CUDA_VISIBLE_DEVICES': visible_devices},
+        'env': {**_environment(task), 'CUDA_VISIBLE_DEVICES': visible_devices},
         'stderr': subprocess.DEVNULL,
-        **_user_options(task.spec.user),
     }
     is_zombie = task.spec.state == 'zombie'
     if not WINDOWS:
@@ -151,9 +155,22 @@ def start_child(task: Task, visible_devices: str, pipe: int) -> subprocess.Popen
     return child
 
 
-def _variables(task: Task) -> dict[str, str]:
+def _environment(task: Task) -> dict[str, str]:
     items = (item.partition('=') for item in task.spec.environ)
-    return {name: value for name, _, value in items}
+    given = {name: value for name, _, value in items}
+    user = task.spec.user
+    if not user or WINDOWS:
+        return {**os.environ, **given}
+    # Yours would be shown as that of another user.
+    return {
+        'HOME': f'/home/{user}',
+        'LANG': 'C.UTF-8',
+        'LOGNAME': user,
+        'PATH': '/usr/local/bin:/usr/bin:/bin',
+        'SHELL': '/bin/bash',
+        'USER': user,
+        **given,
+    }
 
 
 def _start_shell(
@@ -185,14 +202,6 @@ def _rename(command: list[str]) -> str:
     if not name.replace('-', '').replace('.', '').replace('_', '').isalnum():
         return ''
     return f'printf %s {name} >/proc/$$/comm\n'
-
-
-def _user_options(user: str) -> dict[str, Any]:
-    """Options to run as a user, if this process may do so and the system knows the user."""
-    ids = ids_of_user(user) if sys.version_info >= (3, 9) else None
-    if ids is None or not is_superuser():
-        return {}
-    return {'user': ids[0], 'group': ids[1], 'extra_groups': []}
 
 
 def _separate_arguments(child: subprocess.Popen[bytes], command: list[str]) -> None:

@@ -13,6 +13,7 @@ from nvitop.simulation.scenario import (
     Event,
     Fault,
     Gpu,
+    Host,
     Mig,
     ProcessSpec,
     Scenario,
@@ -27,6 +28,7 @@ from nvitop.simulation.schema import (
     GPU_KEYS,
     GPU_KEYS_BY_NAME,
     GPU_TABLE_KEYS,
+    HOST_KEYS,
     MIG_KEYS,
     MIG_VALUES,
     PROCESS_KEYS,
@@ -72,9 +74,8 @@ def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
         where = f'{source}:{error.line}' if error.line else source
         raise ScenarioError(f'{where}: {error}') from error
     top = TomlTable(document.values, source=source, document=document)
-    tables = (
-        ScenarioKey(table, 'table') for table in ('driver', 'gpu', 'process', 'event', 'fault')
-    )
+    names = ('driver', 'host', 'gpu', 'process', 'event', 'fault')
+    tables = (ScenarioKey(table, 'table') for table in names)
     top.check([*FILE_KEYS, *tables])
     head = top.read(FILE_KEYS)
     top.seed = head['seed']
@@ -84,6 +85,7 @@ def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
         name=name,
         **head,
         **_driver(top.table('driver')),
+        host=_host(top.table('host')) if 'host' in top else None,
         gpus=gpus,
         processes=tuple(
             process for table in top.tables('process') for process in _processes(table, gpus)
@@ -98,6 +100,11 @@ def _driver(table: TomlTable) -> dict[str, Any]:
     values = table.read(DRIVER_KEYS)
     major, minor = values['cuda_version'].split('.')[:2]
     return {**values, 'cuda_version': int(major) * 1000 + int(minor) * 10}
+
+
+def _host(table: TomlTable) -> Host:
+    table.check(HOST_KEYS)
+    return Host(**table.read(HOST_KEYS))
 
 
 def _gpus(top: TomlTable) -> Iterator[Gpu]:
@@ -180,6 +187,10 @@ def _processes(table: TomlTable, gpus: tuple[Gpu, ...]) -> Iterator[ProcessSpec]
             values[name] = tuple(word.replace('{rank}', f'{rank}') for word in words)
         values['cgroup'] = values['cgroup'].replace('{rank}', f'{rank}')
         values['gpus'] = group
+        if 'age' in values:
+            if 'start' in values:
+                raise table.error('started', 'cannot be combined with "from"')
+            values['start'] = -values['age']
         yield ProcessSpec(**values)
 
 

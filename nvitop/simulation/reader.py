@@ -19,11 +19,13 @@ UNITS = {
 }  # fmt: skip
 #: Unit of a number in the file → factor to the unit of the driver.
 FACTORS: Mapping[str, float] = {
-    'count': 1, '%': 1, '°C': 1, 'MHz': 1, 'B': 1, 'B/s': 1, 'MB/s': 1, 'W': 1000, 'J': 1000,
+    'count': 1, '%': 1, 'CPU %': 1, '°C': 1, 'MHz': 1, 'B': 1, 'B/s': 1, 'MB/s': 1, 'W': 1000, 'J': 1000,
 }  # fmt: skip
 #: A message lists the allowed keys of a table only if there are at most this many.
 MAX_LISTED_KEYS = 20
 _SIZE = re.compile(r'^\s*(\d+(?:\.\d+)?)\s*([KMGT]B|[KMGT]iB|B)(?:/s)?\s*$')
+_DURATION = re.compile(r'(\d+(?:\.\d+)?) ?(days?|h|min|s)')
+DURATIONS = {'day': 86400.0, 'days': 86400.0, 'h': 3600.0, 'min': 60.0, 's': 1.0}
 _VERSION = re.compile(r'^\d+(\.\d+)+$')
 _INDEX = re.compile(r'\{i(?::0(\d+)d)?\}')
 
@@ -155,6 +157,14 @@ class TomlTable:
             raise self._mismatch(key.name, value, 'a number of seconds, at least 0')
         return float(value)
 
+    def _duration(self, key: ScenarioKey, value: object) -> float:
+        if not isinstance(value, str):
+            return self._seconds(key, value)
+        parts = _DURATION.findall(value)
+        if not parts or _DURATION.sub('', value).strip():
+            raise self._mismatch(key.name, value, 'a duration such as "3 days" or "1 h 30 min"')
+        return sum(float(number) * DURATIONS[unit] for number, unit in parts)
+
     def _texts(self, key: ScenarioKey, value: object) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self._mismatch(key.name, value, 'a list of strings')
@@ -251,6 +261,7 @@ _CONVERTERS: Mapping[str, Callable[[TomlTable, ScenarioKey, object], object]] = 
     'flag': TomlTable._flag,
     'integer': TomlTable._integer,
     'seconds': TomlTable._seconds,
+    'duration': TomlTable._duration,
     'strings': TomlTable._texts,
     'GPUs': TomlTable._gpus,
     'choice': TomlTable._choice,

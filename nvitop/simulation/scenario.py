@@ -49,7 +49,6 @@ class ProcessSpec(NamedTuple):
     command: tuple[str, ...]
     #: Positions of the GPUs that it uses.
     gpus: tuple[int, ...]
-    user: str
     type: str
     #: Bytes; :data:`None`: the driver does not know it.
     memory: Signal | None
@@ -58,6 +57,15 @@ class ProcessSpec(NamedTuple):
     encoder: Signal
     decoder: Signal
     state: str
+    # Values in process lists; None and '' stand for the actual value of its child.
+    user: str = ''
+    #: Percent of one CPU.
+    cpu: Signal | None = None
+    #: Bytes.
+    host_memory: Signal | None = None
+    threads: int | None = None
+    #: Running time (seconds) when the scenario starts.
+    age: float | None = None
     #: Contents of its files in ``/proc``.
     cgroup: str = '0::/'
     environ: tuple[str, ...] = ()
@@ -68,6 +76,23 @@ class ProcessSpec(NamedTuple):
     start: float = -math.inf
     stop: float = math.inf
     pid: int | None = None
+
+
+class Host(NamedTuple):
+    """The host as it is shown: ``[host]``."""
+
+    cpus: int
+    #: Percent of all CPUs, without the processes of the scenario.
+    cpu: Signal
+    memory: Signal
+    memory_base: Signal
+    swap: Signal
+    swap_used: Signal
+    #: Time (seconds) since boot when the scenario starts.
+    uptime: float
+    #: ``''``: that of this host.
+    name: str = ''
+    user: str = ''
 
 
 class Event(NamedTuple):
@@ -115,5 +140,7 @@ class Scenario(NamedTuple):
     processes: tuple[ProcessSpec, ...]
     events: tuple[Event, ...]
     faults: tuple[Fault, ...]
+    #: :data:`None`: the host that runs this program is shown.
+    host: Host | None = None
     #: Names of missing functions, with ``*`` and ``?``.
     hidden: tuple[str, ...] = ()

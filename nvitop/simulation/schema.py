@@ -23,8 +23,9 @@ class ScenarioKey(NamedTuple):
     """One key of a table in a scenario file."""
 
     name: str
-    #: A number that may change with time, by its unit (``count % °C MHz W B B/s MB/s J``), or
-    #: another kind of value: ``text flag choice names integer seconds strings GPUs version``.
+    #: A number that may change with time, by its unit (``count % CPU % °C MHz W B B/s MB/s
+    #: J``), or another kind of value: ``text flag choice names integer seconds duration strings
+    #: GPUs version``.
     kind: str
     #: Value if the file does not give the key, in the notation of the file. :data:`None`: not
     #: available, or computed (:attr:`help` says from what).
@@ -255,13 +256,17 @@ PROCESS_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('shared', 'flag', False, 'one process on all of them instead'),
     ScenarioKey('count', 'integer', 1, 'number of copies'),
     ScenarioKey('mig', 'integer', None, 'index of the MIG device that it uses'),
-    ScenarioKey('user', 'text', '', 'user to run as, if the simulating program may do so and the system knows the user (Python 3.9)'),
+    ScenarioKey('user', 'text', None, 'name of the user to show; computed: yours'),
     ScenarioKey('type', 'choice', 'C', 'compute, graphics, both, or a client of MPS', _words('C', 'G', 'C+G', 'M')),
     ScenarioKey('memory', 'B', 0, 'GPU memory; `"N/A"`: the driver does not know it', can_be_na=True),
     ScenarioKey('sm', '%', 0, 'SM utilization; processes that want more than 100 % of a GPU share it'),
     ScenarioKey('memory_utilization', '%', 0, 'memory utilization; 0: follows `sm`'),
     ScenarioKey('encoder', '%', 0, 'utilization of the video encoder'),
     ScenarioKey('decoder', '%', 0, 'utilization of the video decoder'),
+    ScenarioKey('cpu', 'CPU %', None, 'CPU usage in percent of one CPU; computed: that of its child'),
+    ScenarioKey('host_memory', 'B', None, 'resident memory of the host; computed: that of its child'),
+    ScenarioKey('threads', 'integer', None, 'number of threads; computed: that of its child', low=1),
+    ScenarioKey('started', 'duration', None, 'how long it has been running when the scenario starts', field='age'),
     ScenarioKey('from', 'seconds', None, 'time at which it starts', field='start'),
     ScenarioKey('until', 'seconds', None, 'time at which it exits', field='stop'),
     ScenarioKey('state', 'choice', 'running', '`gone`: listed by the driver, unknown to the system', _words('running', 'zombie', 'gone')),
@@ -271,6 +276,18 @@ PROCESS_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('login_uid', 'integer', None, 'ID of the user who logged in'),
     ScenarioKey('container_log', 'text', '', 'name of its log in `/var/log/containers`'),
     ScenarioKey('pid', 'integer', None, 'PID that the driver reports, even an impossible one', high=MAX_PID),
+)
+
+HOST_KEYS: tuple[ScenarioKey, ...] = (
+    ScenarioKey('name', 'text', None, 'network name; computed: that of this host'),
+    ScenarioKey('user', 'text', None, 'name of the user who runs nvitop; computed: yours'),
+    ScenarioKey('cpus', 'integer', 64, 'number of logical CPUs', low=1),
+    ScenarioKey('cpu', '%', 1, 'CPU usage outside of the processes of the scenario'),
+    ScenarioKey('memory', 'B', '512 GiB', 'installed memory'),
+    ScenarioKey('memory_base', 'B', '6 GiB', 'memory used outside of the processes of the scenario'),
+    ScenarioKey('swap', 'B', 0, 'swap space'),
+    ScenarioKey('swap_used', 'B', 0, 'used swap space'),
+    ScenarioKey('uptime', 'duration', '30 days', 'time since boot when the scenario starts'),
 )
 
 EVENT_KEYS: tuple[ScenarioKey, ...] = (
@@ -313,6 +330,7 @@ TABLES: Mapping[str, tuple[ScenarioKey, ...]] = {
     'gpu': (*GPU_TABLE_KEYS, *GPU_KEYS),
     'gpu.mig': MIG_KEYS,
     'process': PROCESS_KEYS,
+    'host': HOST_KEYS,
     'event': EVENT_KEYS,
     'fault': FAULT_KEYS,
 }

@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host and processes of a simulated machine, in place of the operating system."""
+"""The operating system of a simulated machine: values of the scenario for its host and processes."""
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
+from nvitop.api.host import CpuSeconds, MemoryUsage
 from nvitop.api.system import System
-from nvitop.simulation.world import World
+from nvitop.simulation.world import Task, World
+
+if TYPE_CHECKING:
+    from nvitop.api.process.facts import HostFacts, ObservedProcess
+    from nvitop.simulation.scenario import Host
 
 
 class SimulatedSystem(System):
@@ -13,6 +21,18 @@ class SimulatedSystem(System):
     def __init__(self, world: World) -> None:
         self._world = world
         self.scenario = world.scenario.name
+
+    # Processes
+
+    def process(self, process: ObservedProcess) -> ObservedProcess:
+        """Return the process with the values of the scenario if it is one of its children."""
+        task = self._world.task_of(process.pid)
+        return process if task is None else SimulatedProcess(process, task, self._world, self)
+
+    def start_time(self, pid: int, actual: float) -> float:
+        """Return the start time of a process of the scenario."""
+        task = self._world.task_of(pid)
+        return actual if task is None else self._world.start_time(task, actual)
 
     def process_file(self, pid: int, name: str) -> bytes | None:
         """Return the content of a file of a process of the scenario.
@@ -35,3 +55,133 @@ class SimulatedSystem(System):
     def container_logs(self) -> list[str]:
         """Return the names of the logs of containers of the scenario."""
         return [task.spec.container_log for task in self._world.tasks if task.spec.container_log]
+
+    # Host
+
+    def hostname(self) -> str:
+        """Return the name of the host of the scenario."""
+        host = self._host
+        return super().hostname() if host is None or not host.name else host.name
+
+    def username(self) -> str:
+        """Return the user of the scenario."""
+        host = self._host
+        return super().username() if host is None or not host.user else host.user
+
+    def is_superuser(self) -> bool:
+        """Return whether the user of the scenario is root."""
+        host = self._host
+        return super().is_superuser() if host is None or not host.user else host.user == 'root'
+
+    def cpu_count(self) -> int | None:
+        """Return the number of CPUs of the scenario."""
+        return super().cpu_count() if self._host is None else self._host.cpus
+
+    def cpu_seconds(self) -> CpuSeconds:
+        """Return the CPU time of the scenario: of its processes and of others."""
+        host = self._host
+        if host is None:
+            return super().cpu_seconds()
+        t = self._world.seconds()
+        whole = host.cpus * (host.uptime + t)
+        return CpuSeconds(min(whole, self._busy_seconds(host, -host.uptime, t)), whole)
+
+    def load_average(self) -> tuple[float, float, float] | None:
+        """Return the mean number of busy CPUs over 1, 5 and 15 min."""
+        host = self._host
+        if host is None:
+            return super().load_average()
+        t = self._world.seconds()
+        one, five, fifteen = (
+            round(self._busy_seconds(host, t - seconds, t) / seconds, 2)
+            for seconds in (60.0, 300.0, 900.0)
+        )
+        return one, five, fifteen
+
+    def _busy_seconds(self, host: Host, start: float, stop: float) -> float:
+        """CPU time (seconds) used from *start* to *stop*."""
+        others = host.cpus / 100.0 * (host.cpu.integral(stop) - host.cpu.integral(start))
+        return others + sum(task.cpu_seconds(start, stop) for task in self._world.tasks)
+
+    def memory_usage(self) -> MemoryUsage:
+        """Return the memory of the scenario: of its processes and of others."""
+        host = self._host
+        if host is None:
+            return super().memory_usage()
+        t = self._world.seconds()
+        sizes = (task.host_memory(t) or 0 for task in self._world.tasks if task.runs(t))
+        return _usage(host.memory.value(t), host.memory_base.value(t) + sum(sizes))
+
+    def swap_usage(self) -> MemoryUsage:
+        """Return the swap space of the scenario."""
+        host = self._host
+        if host is None:
+            return super().swap_usage()
+        t = self._world.seconds()
+        return _usage(host.swap.value(t), host.swap_used.value(t))
+
+    def uptime(self) -> float:
+        """Return the time since the host of the scenario was booted."""
+        host = self._host
+        return super().uptime() if host is None else host.uptime + self._world.seconds()
+
+    @property
+    def _host(self) -> Host | None:
+        return self._world.scenario.host
+
+
+def _usage(total: float, used: float) -> MemoryUsage:
+    used = min(used, total)
+    return MemoryUsage(int(total), int(used), round(100.0 * used / total, 1) if total else 0.0)
+
+
+class SimulatedProcess:
+    """A child that is shown with the values of the scenario, as long as it exists."""
+
+    def __init__(self, child: ObservedProcess, task: Task, world: World, system: System) -> None:
+        self._child = child
+        self._task = task
+        self._world = world
+        self._system = system
+
+    @property
+    def pid(self) -> int:
+        """The process ID."""
+        return self._child.pid
+
+    def is_same(self) -> bool:
+        """Return whether the PID still belongs to the child, or still to no process."""
+        return self._child.is_same()
+
+    def facts(self) -> HostFacts:
+        """Return what a process list shows. Never raises."""
+        return self._shown(self._child.facts())
+
+    def measured_again(self, facts: HostFacts) -> HostFacts:
+        """Return recent values with the CPU usage and the status read again. Never raises."""
+        return self._shown(self._child.measured_again(facts))
+
+    def num_threads(self) -> int:
+        """Return the number of threads."""
+        return self._task.spec.threads or self._child.num_threads()
+
+    def _shown(self, facts: HostFacts) -> HostFacts:
+        if not facts.is_running:
+            return facts
+        world, task = self._world, self._task
+        t = world.seconds()
+        cpu, memory, age = task.cpu(t), task.host_memory(t), task.spec.age
+        if task.spec.state == 'zombie':  # its child has not got its name
+            facts = facts._replace(name=os.path.basename(task.spec.command[0]))
+        if task.spec.user:
+            facts = facts._replace(username=task.spec.user)
+        if cpu is not None:
+            facts = facts._replace(cpu_percent=round(cpu, 1))
+        if memory is not None:
+            share = 100.0 * memory / self._system.memory_usage().total
+            facts = facts._replace(host_memory=memory, memory_percent=share)
+        if age is not None:
+            facts = facts._replace(
+                create_time=world.start_time(task, 0.0), running_time_in_seconds=age + t
+            )
+        return facts

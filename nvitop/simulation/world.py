@@ -48,11 +48,13 @@ class Task:
 
     def sm_integral(self, start: float, stop: float) -> float:
         """SM utilization × seconds from *start* to *stop*."""
+        return self.share * self._integral(self.spec.sm, start, stop)
+
+    def _integral(self, signal: Signal, start: float, stop: float) -> float:
+        """The integral of *signal* over the part of a time in which it exists."""
         start = max(start, self.spec.start)
         stop = min(stop, self.spec.stop, self.ended)
-        if stop <= start:
-            return 0.0
-        return self.share * (self.spec.sm.integral(stop) - self.spec.sm.integral(start))
+        return signal.integral(stop) - signal.integral(start) if stop > start else 0.0
 
     def memory_utilization(self, t: float) -> float:
         """Memory utilization in percent: from the scenario, or derived from the SM utilization."""
@@ -64,6 +66,21 @@ class Task:
     def memory(self, t: float) -> int | None:
         """GPU memory in bytes, in whole MiB; :data:`None` if the driver does not know it."""
         return None if self.spec.memory is None else int(self.spec.memory.value(t)) & -MIB
+
+    def cpu(self, t: float) -> float | None:
+        """CPU usage in percent of one CPU; :data:`None`: that of its child."""
+        cpu = self.spec.cpu
+        return None if cpu is None else max(0.0, cpu.value(t))
+
+    def cpu_seconds(self, start: float, stop: float) -> float:
+        """CPU time (seconds) used from *start* to *stop*."""
+        cpu = self.spec.cpu
+        return 0.0 if cpu is None else self._integral(cpu, start, stop) / 100.0
+
+    def host_memory(self, t: float) -> int | None:
+        """Resident memory of the host in bytes; :data:`None`: that of its child."""
+        memory = self.spec.host_memory
+        return None if memory is None else max(0, int(memory.value(t)))
 
 
 class Pids(Protocol):
@@ -289,6 +306,8 @@ class World:
         self.offset = -clock()
         self._wall_clock = wall_clock
         self._advanced = 0.0
+        #: Seconds since the epoch at time 0. It does not change when the wall clock is set.
+        self.began = wall_clock()
         self.gpus = [Node(self, gpu, gpu_rules) for gpu in scenario.gpus]
         for node in self.gpus:
             node.migs = [
@@ -339,6 +358,10 @@ class World:
         if number is None or not 0 <= number < len(self.tasks):
             return None
         return self.tasks[number]
+
+    def start_time(self, task: Task, actual: float) -> float:
+        """Start time (seconds since the epoch) of a process whose child started at *actual*."""
+        return actual if task.spec.age is None else self.began - task.spec.age
 
     def visible_devices(self, task: Task) -> str:
         """Value of ``CUDA_VISIBLE_DEVICES`` for a process: its own devices."""

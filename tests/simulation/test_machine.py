@@ -13,6 +13,9 @@ import pynvml
 import pytest
 
 from nvitop import simulation
+from nvitop.api.process.observed import start_time_of
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import Demand
 from tests.patience import PATIENCE, wait_until
 from tests.programs import run_python
 from tests.simulation.conftest import handle
@@ -69,15 +72,47 @@ def test_call_after_the_machine_stopped_starts_no_process(start: Start) -> None:
     assert children() == []
 
 
-@pytest.mark.skipif(
-    getattr(os, 'geteuid', lambda: 1)() != 0 or sys.version_info < (3, 9),
-    reason='needs root, and Python 3.9',
-)
-def test_root_runs_processes_as_users_that_the_system_knows(start: Start) -> None:
-    text = ONE_PROCESS.format(more='user = "nobody"')
-    text += '[[process]]\ncommand = ["b"]\nuser = "no-such-user"\n'
-    start(text, processes='real')
-    assert sorted(child.username() for child in children()) == ['nobody', 'root']
+@posix_only
+def test_process_is_shown_with_the_values_of_the_scenario_and_runs_as_this_user(
+    start: Start,
+) -> None:
+    text = ONE_PROCESS.format(
+        more='user = "nobody"\ncpu = 3200\nhost_memory = "64 GiB"\nstarted = "2 days 12 h"\nthreads = 130'
+    )
+    machine = start(
+        f'[host]\nname = "node01"\nuser = "ann"\nmemory = "256 GiB"\n{text}', processes='real'
+    )
+    machine.advance(60.0)
+    (child,) = children()
+    source = LiveSource()
+    (process,) = source.complete_sample(Demand()).processes
+    source.refresh()
+    in_tree = source.sample(Demand(host_processes=True)).host_processes
+    assert (process.key.pid, process.username, process.is_own) == (child.pid, 'nobody', False)
+    assert (process.cpu_percent, process.memory_percent) == (3200.0, 25.0)
+    assert process.host_memory_bytes == 64 << 30
+    assert process.running_time_seconds == pytest.approx(60 * 3600 + 60)
+    assert [each.thread_count for each in in_tree if each.pid == child.pid] == [130]
+    assert start_time_of(child.pid) == process.key.start_time
+    assert child.username() == psutil.Process().username()
+
+
+def test_host_panel_shows_the_host_of_the_scenario(start: Start) -> None:
+    machine = start(
+        '[host]\nname = "node01"\nuser = "ann"\ncpus = 100\ncpu = 20\nuptime = "90 days"\n'
+        'memory = "256 GiB"\nmemory_base = "32 GiB"\nswap = "8 GiB"\nswap_used = "2 GiB"\n'
+        '[[gpu]]\n[[process]]\ncommand = ["a"]\ncpu = 1000\nhost_memory = "32 GiB"\n'
+        'started = "1 h"\n'
+    )
+    source = LiveSource()
+    source.complete_sample(Demand())
+    machine.advance(10.0)
+    host = source.complete_sample(Demand()).host
+    assert (host.hostname, host.username, host.is_superuser) == ('node01', 'ann', False)
+    assert (host.cpu_count, host.cpu_percent) == (100, 30.0)
+    assert host.load_average == (30.0, 30.0, 30.0)
+    assert (host.memory_percent, host.swap_percent) == (25.0, 25.0)
+    assert host.uptime_seconds == 90 * 86400 + 10
 
 
 def test_children_are_python_processes_without_a_shell(

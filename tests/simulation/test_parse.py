@@ -17,7 +17,7 @@ FAULT = TWO_GPUS + '[[fault]]\ncall = "nvmlInit*"\n'
 #: Text of a file, and how the message begins.
 MISTAKES = [
     ('[[gpu]\n', '1: is not valid TOML: '),
-    ('[grafics]\n', '1: grafics: unknown key; expected one of description, seed, driver, gpu, '),
+    ('[grafics]\n', '1: grafics: unknown key; expected one of description, seed, driver, host, '),
     (GPU + '\ntemprature = 3\n', "3: gpu[0].temprature: unknown key; did you mean 'temperature'?"),
     (GPU + GPU + 'foo = 1\n', '3: gpu[1].foo: unknown key'),
     ('[driver]\nversoin = "1"\n', "2: driver.versoin: unknown key; did you mean 'version'?"),
@@ -124,6 +124,14 @@ MISTAKES = [
         '5: process[0].pid: expected a number from 0 to 4294967295, got 4294967296',
     ),
     (PROCESS + 'sm = "N/A"\n', "5: process[0].sm: expected a number or a wave, got 'N/A'"),
+    (
+        PROCESS + 'started = "3 weeks"\n',
+        '5: process[0].started: expected a duration such as "3 days" or "1 h 30 min", got',
+    ),
+    (
+        PROCESS + 'from = 5\nstarted = "1 h"\n',
+        '6: process[0].started: cannot be combined with "from"',
+    ),
     (
         PROCESS + 'from = -1\n',
         '5: process[0].from: expected a number of seconds, at least 0, got -1',
