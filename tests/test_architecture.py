@@ -28,6 +28,7 @@ FOREIGN_NAMES = {('nvitop.compat.igpu', 'get_device')}
 ANYONE = (
     'nvitop.version',
     'nvitop.lazy',
+    'nvitop.masking',
     'nvitop.namedtuple',
     'nvitop.printable',
     'nvitop.toml',
@@ -39,6 +40,7 @@ ANYONE = (
 ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.health': ('nvitop.sampling.types',),
     'nvitop.lazy': (),
+    'nvitop.masking': (),
     'nvitop.namedtuple': (),
     'nvitop.platforms': (),
     'nvitop.printable': (),
@@ -83,6 +85,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.console',
         'nvitop.sampling.watchdog',
         'nvitop.simulation',
+    ),
+    'nvitop.recording': ('nvitop.health', 'nvitop.sampling.serialization', 'nvitop.sampling.types'),
+    'nvitop.recording.command': (
+        'nvitop.api',
+        'nvitop.console',
+        'nvitop.recording',
+        'nvitop.sampling',
     ),
     'nvitop.callbacks': ('nvitop.api',),
     'nvitop.compat': ('nvitop.api',),
@@ -160,6 +169,7 @@ ONLY_IN = {
         'nvitop.select',
         'nvitop.console.options',
         'nvitop.query',
+        'nvitop.recording.command',
         'nvitop.simulation',
     ),
     'dataclasses': (),

@@ -6,9 +6,9 @@ import pytest
 
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.environ import is_secret
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed, MousePressed
 from nvitop.gui.state.update import update, update_all
+from nvitop.masking import is_secret
 from tests.gui.drawing import lines_of, state_on, text_of
 from tests.gui.samples import ENVIRONMENT
 

@@ -9,19 +9,8 @@ from nvitop.gui.state.app_state import AppState, EnvironState, Result
 from nvitop.gui.state.events import EnvironmentRead
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.selection import selected_key, selected_process
+from nvitop.masking import MASK, is_secret
 from nvitop.sampling.types import HostProcessSample, ProcessSample
-
-#: Shown in place of every secret, whatever its length.
-MASK = '••••••••'
-
-_SECRET_WORDS = ('TOKEN', 'SECRET', 'PASSWORD', 'PASSWD', 'PASSPHRASE', 'CREDENTIAL')
-_SECRET_ENDS = ('_KEY', 'APIKEY', '_PASS', '_PWD')
-
-
-def is_secret(name: str) -> bool:
-    """Whether the name of a variable looks as if its value were a secret."""
-    name = name.upper()
-    return name.endswith(_SECRET_ENDS) or any(word in name for word in _SECRET_WORDS)
 
 
 def environ_lines(environ: EnvironState) -> tuple[tuple[str, str], ...]:

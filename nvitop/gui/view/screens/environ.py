@@ -7,12 +7,13 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
-from nvitop.gui.state.environ import environ_lines, is_secret
+from nvitop.gui.state.environ import environ_lines
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import shown_key, title_hints
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message
 from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
+from nvitop.masking import is_secret
 
 _NAME = Style(Role.HEADING, bold=True)
 _DIM = Style(Role.DIM)
