@@ -23,6 +23,7 @@ from nvitop.gui.state.help import all_groups
 from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.state.rebinding import USUAL_KEYS
 from nvitop.query.command import make_parser as make_query_parser
+from nvitop.recording.command import make_parser as make_record_parser
 from nvitop.select.command import make_parser as make_select_parser
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -378,6 +379,7 @@ PAGES: dict[str, Sections] = {
     'docs/command-line.md': {
         'nvitop': lambda: options(make_parser()),
         'nvitop query': lambda: options(make_query_parser()),
+        'nvitop record': lambda: options(make_record_parser()),
         'nvisel': lambda: options(make_select_parser()),
     },
     'docs/configuration.md': {'settings': settings, 'actions': actions},

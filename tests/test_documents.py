@@ -49,9 +49,10 @@ NOT_RUN = {
     r'sudo ': 'changes the system',
     r'ssh ': 'needs another machine',
     r'srun ': 'needs Slurm',
+    r'sqlite3 ': 'is not everywhere',
 }
 #: Commands that run until they are interrupted.
-ENDLESS = (r'.* (-l|-lms|--loop)\b',)
+ENDLESS = (r'.* (-l|-lms|--loop)\b', r'nvitop record (?!.*--duration=)')
 #: Pages with text blocks that no command prints.
 DRAWINGS = {'docs/architecture.md'}
 PRINTS_COUNT = 'from nvitop import Device\n\nprint(Device.count())\n'

@@ -36,6 +36,11 @@ COMMANDS = (
         'nvitop.query.command',
         ('--query-', '--help-query-'),
     ),
+    Command(
+        'record',
+        'record GPUs and processes to a file, to look at later',
+        'nvitop.recording.command',
+    ),
 )
 #: Other programs that are installed with ``nvitop``.
 NVISEL = Command('nvisel', 'print the GPUs that are free enough', 'nvitop.select.command')

@@ -18,6 +18,9 @@ ENDING: list[signal.Signals] = [
     getattr(signal, name) for name in ('SIGINT', 'SIGTERM', 'SIGHUP') if hasattr(signal, name)
 ]
 
+#: Signal that asks a service to open its files again; ``None`` on Windows.
+HANGUP: signal.Signals | None = getattr(signal, 'SIGHUP', None)
+
 
 def sysconf(name: str) -> int:
     """Return a POSIX system value; OSError if the platform does not have it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 
 import pytest
@@ -21,8 +22,19 @@ PARSERS: dict[str, ArgumentParser] = {
     )
 }
 METAVARS = {
-    *('CUDA_VISIBLE_DEVICES', 'DEVICE', 'FIELDS', 'FILE', 'FORMAT', 'MS', 'N', 'PERCENT', 'PID'),
-    *('SCENARIO', 'SEC', 'SEP', 'SIZE', 'USERNAME'),
+    *(
+        'CUDA_VISIBLE_DEVICES',
+        'DEVICE',
+        'FIELDS',
+        'FILE',
+        'FORMAT',
+        'MODE',
+        'MS',
+        'N',
+        'PERCENT',
+        'PID',
+    ),
+    *('SCENARIO', 'SEC', 'SEP', 'SIZE', 'TIME', 'USERNAME'),
 }
 
 
@@ -58,7 +70,7 @@ def test_help_fits_80_columns_and_shows_every_option(
         assert ', '.join(action.option_strings) in text
     for command in COMMANDS if name == 'nvitop' else ():
         assert f'       nvitop {command.name} [OPTION ...]\n' in text
-        assert f'  nvitop {command.name}  {command.help}\n' in text
+        assert re.search(f'^  nvitop {command.name} +{re.escape(command.help)}$', text, re.M)
 
 
 @pytest.mark.parametrize('option', ['-V', '--version'])
@@ -88,7 +100,9 @@ def test_arguments_of_options_have_the_same_names_in_all_commands(name: str) -> 
         takes_devices = action.dest == 'only'
         assert (action.metavar == 'DEVICE') == takes_devices
         if takes_devices:
-            assert {'-i', '-o', '--id', '--only'} == set(action.option_strings)
+            # In record, -o is the output.
+            expected = {'-i', '--id', '--only'} | ({'-o'} if name != 'nvitop record' else set())
+            assert set(action.option_strings) == expected
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ function _shtab_nvitop_using
   test "$_shtab_nvitop_cmdpath" = "$argv"
 end
 
-set -g _shtab_nvitop_commands query
-set -g _shtab_nvitop_opts_with_value --config --demo --filename --format --gpu --gpu-util-thresh --id --interval --loop --loop-ms --mem-util-thresh --monitor --only --pid --processes --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --theme --user -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_commands query record
+set -g _shtab_nvitop_opts_with_value --commands --config --demo --duration --filename --format --gpu --gpu-util-thresh --id --interval --keep --keep-usage --loop --loop-ms --max-size --mem-util-thresh --mode --monitor --only --output --pid --processes --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --theme --user -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -115,3 +115,17 @@ complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-remapped-rows -d
 complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-supported-clocks -d 'list the fields of --query-supported-clocks, and exit'
 complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-retired-pages -d 'list the fields of --query-retired-pages, and exit'
 complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-accounted-apps -d 'list the fields of --query-accounted-apps, and exit'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a record -d 'record GPUs and processes to a file, to look at later'
+complete -c nvitop -n '_shtab_nvitop_using record' -s h -l help -d 'show this help and exit'
+complete -c nvitop -n '_shtab_nvitop_using record' -s V -l version -d 'show the version and exit'
+complete -c nvitop -n '_shtab_nvitop_using record' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)'
+complete -c nvitop -n '_shtab_nvitop_using record' -l interval -x -d 'take a sample every TIME, such as 10 or 500ms (default: 10 s)'
+complete -c nvitop -n '_shtab_nvitop_using record' -l duration -x -d 'end after TIME, such as 90s, 12h or 7d (default: never)'
+complete -c nvitop -n '_shtab_nvitop_using record' -s i -l id -l only -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers'
+complete -c nvitop -n '_shtab_nvitop_using record' -l commands -xka "full name none" -d 'keep command lines in full (values that look secret are masked), only the name of the program and its script, or none (default: name); environments are never kept'
+complete -c nvitop -n '_shtab_nvitop_using record' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'record to FILE; - is standard output, for jsonl (default: record.db in /var/lib/nvitop for root, else in ~/.local/state/nvitop)'
+complete -c nvitop -n '_shtab_nvitop_using record' -l format -xka "sqlite jsonl" -d 'write a database, or a line of JSON for each sample; default: jsonl for files that end in .jsonl or .jsonl.gz and for -, else sqlite'
+complete -c nvitop -n '_shtab_nvitop_using record' -l keep -x -d 'delete samples that are older than TIME (default: 14d)'
+complete -c nvitop -n '_shtab_nvitop_using record' -l keep-usage -x -d 'delete the usage of users and GPUs by minute, and events, that are older than TIME (default: 400d)'
+complete -c nvitop -n '_shtab_nvitop_using record' -l max-size -x -d 'delete the oldest samples when the file is larger than SIZE, such as 500M (default: 2G)'
+complete -c nvitop -n '_shtab_nvitop_using record' -l mode -x -d 'set the permissions of the file, such as 644 to let all users replay it (default: 600 for a new file)'

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of ``nvitop record``."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
+
+from nvitop.api import libnvml
+from nvitop.api.utils import human2bytes
+from nvitop.console import outcome
+from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_help_and_version
+from nvitop.console.driver import simulate, start_driver
+from nvitop.console.messages import print_message
+from nvitop.console.outcome import SIGNALED, CommandFailure
+from nvitop.namedtuple import NamedTuple
+from nvitop.platforms.kernel import ENDING, HANGUP
+from nvitop.platforms.machine import state_folder
+from nvitop.recording.lines import STANDARD, LineWriter
+from nvitop.recording.privacy import CHOICES
+from nvitop.recording.recorder import DEFAULT_INTERVAL, RECORDED, Recorder
+from nvitop.recording.schema import RecordingError
+from nvitop.recording.store import Retention
+from nvitop.recording.times import parse_duration
+from nvitop.sampling.plan import intervals
+from nvitop.sampling.sampler import Sampler
+from nvitop.sampling.source import LiveSource
+
+if TYPE_CHECKING:
+    from nvitop.sampling.device_names import DeviceIndex
+    from nvitop.sampling.types import Sample
+
+T = TypeVar('T')
+
+PROGRAM = 'nvitop record'
+FILE_NAME = 'record.db'
+#: Time (seconds) that the end waits for a sample in progress to be written.
+STOP_SECONDS = 5.0
+
+_EXAMPLES = """\
+nvitop record
+nvitop record -o night.db --interval 2 --duration 12h
+nvitop record -o /var/lib/nvitop/record.db --keep 30d --mode 644
+nvitop record -o node7.jsonl.gz --commands full --only 0 1
+"""
+_EXIT_STATUS = {
+    '0': 'the recording was ended by SIGTERM, SIGINT or --duration',
+    '1': 'the file cannot be written, or another process records to it',
+    '2': 'invalid arguments',
+}
+
+
+class RecordOptions(NamedTuple):
+    """A parsed command line."""
+
+    path: str
+    interval: float
+    #: Seconds after which the recording ends; 0: never.
+    duration: float
+    retention: Retention
+    commands: str
+    is_lines: bool
+    mode: int | None
+    only: tuple[str, ...] | None
+
+
+def default_file() -> str:
+    """Return the path of the recording of this user, or of the system for root."""
+    return os.path.join(state_folder(), FILE_NAME)
+
+
+def _checked(parse: Callable[[str], T], text: str) -> T:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _duration(text: str) -> float:
+    return _checked(parse_duration, text)
+
+
+def _interval(text: str) -> float:
+    seconds = _duration(text)
+    if not 0.25 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f'must be from 0.25 s to 1 h, not {text!r}')
+    return seconds
+
+
+def _size(text: str) -> int:
+    size = _checked(human2bytes, text)
+    if size < 1 << 20:
+        raise argparse.ArgumentTypeError(f'must be at least 1M, not {text!r}')
+    return size
+
+
+def _mode(text: str) -> int:
+    try:
+        mode = int(text, 8)
+    except ValueError:
+        mode = -1
+    if not 0 <= mode <= 0o777 or mode & 0o600 != 0o600:
+        raise argparse.ArgumentTypeError(f'expected permissions such as 640 or 644, not {text!r}')
+    return mode
+
+
+def make_parser() -> ArgumentParser:
+    """Make the parser of ``nvitop record``."""
+    parser = ArgumentParser(
+        prog=PROGRAM,
+        usage=['nvitop record [OPTION ...]'],
+        description='Record GPUs and their processes to a file until interrupted. See what happened\n'
+        'with "nvitop replay".',
+        examples=_EXAMPLES,
+        exit_status=_EXIT_STATUS,
+    )
+    group = parser.add_argument_group('general')
+    add_help_and_version(group)
+    add_demo(group)
+    _add_what(parser)
+    _add_where(parser)
+    return parser
+
+
+def _add_what(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('what is recorded')
+    add = group.add_argument
+    add(
+        '--interval',
+        type=_interval,
+        default=DEFAULT_INTERVAL,
+        metavar='TIME',
+        help='take a sample every TIME, such as 10 or 500ms (default: 10 s)',
+    )
+    add(
+        '--duration',
+        type=_duration,
+        default=0.0,
+        metavar='TIME',
+        help='end after TIME, such as 90s, 12h or 7d (default: never)',
+    )
+    add_devices(group, '-i', '--id', '--only')
+    add(
+        '--commands',
+        choices=CHOICES,
+        default='name',
+        help='keep command lines in full (values that look secret are masked), only the name of '
+        'the program and its script, or none (default: name); environments are never kept',
+    )
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group('file').add_argument
+    add(
+        '-o',
+        '--output',
+        metavar='FILE',
+        help=f'record to FILE; - is standard output, for jsonl (default: {FILE_NAME} in '
+        '/var/lib/nvitop for root, else in ~/.local/state/nvitop)',
+    )
+    add(
+        '--format',
+        choices=('sqlite', 'jsonl'),
+        help='write a database, or a line of JSON for each sample; default: jsonl for files that '
+        'end in .jsonl or .jsonl.gz and for -, else sqlite',
+    )
+    add(
+        '--keep',
+        type=_duration,
+        default=Retention().frame_seconds,
+        metavar='TIME',
+        help='delete samples that are older than TIME (default: 14d)',
+    )
+    add(
+        '--keep-usage',
+        type=_duration,
+        default=Retention().usage_seconds,
+        metavar='TIME',
+        help='delete the usage of users and GPUs by minute, and events, that are older than TIME '
+        '(default: 400d)',
+    )
+    add(
+        '--max-size',
+        type=_size,
+        default=Retention().max_bytes,
+        metavar='SIZE',
+        help='delete the oldest samples when the file is larger than SIZE, such as 500M '
+        '(default: 2G)',
+    )
+    add(
+        '--mode',
+        type=_mode,
+        metavar='MODE',
+        help='set the permissions of the file, such as 644 to let all users replay it '
+        '(default: 600 for a new file)',
+    )
+
+
+def parse(arguments: list[str]) -> tuple[RecordOptions, str | None]:
+    """Parse the arguments, and the scenario of a simulation; exit with status 2 if invalid."""
+    parser = make_parser()
+    given = parser.parse(arguments)
+    path = given.output or default_file()
+    named_lines = path == STANDARD or path.endswith(('.jsonl', '.jsonl.gz'))
+    is_lines = named_lines if given.format is None else given.format == 'jsonl'
+    if path == STANDARD and not is_lines:
+        parser.error('standard output takes only --format jsonl')
+    retention = Retention(given.keep, given.keep_usage, given.max_size)
+    options = RecordOptions(
+        path,
+        given.interval,
+        given.duration,
+        retention,
+        given.commands,
+        is_lines,
+        given.mode,
+        given.only,
+    )
+    return options, given.demo
+
+
+def main(arguments: list[str]) -> int:
+    """Run ``nvitop record`` with the arguments after that word; return the exit status."""
+    options, scenario = parse(arguments)
+    return outcome.run(PROGRAM, functools.partial(_run, options, scenario))
+
+
+def _run(options: RecordOptions, scenario: str | None) -> int:
+    with Requests() as requests:
+        if scenario is not None:
+            simulate(scenario)
+        only = start_driver(PROGRAM, functools.partial(_first_calls, options.only))
+        writing = Writing(open_sink(options), requests.end)
+        source = LiveSource(intervals(options.interval), only=only)
+        sampler = Sampler(source, writing.take, demand=RECORDED)
+        name = 'standard output' if options.path == STANDARD else options.path
+        print(f'{PROGRAM}: recording to {name}; Ctrl-C ends', file=sys.stderr, flush=True)
+        try:
+            sampler.start()
+            requests.wait_for_end(options.duration or None, writing.request_reopen)
+        finally:
+            sampler.stop(STOP_SECONDS)
+            writing.close()
+    return 0
+
+
+def _first_calls(names: tuple[str, ...] | None) -> tuple[DeviceIndex, ...] | None:
+    """Initialize NVML and find the devices."""
+    from nvitop.sampling.device_names import require_devices
+
+    libnvml.nvmlInit()
+    return None if names is None else require_devices(names)
+
+
+def open_sink(options: RecordOptions) -> Recorder | LineWriter:
+    """Open the file.
+
+    Raises:
+        CommandFailure: It cannot be opened.
+    """
+    try:
+        if options.path == default_file():
+            os.makedirs(os.path.dirname(options.path), mode=0o755, exist_ok=True)
+        if options.is_lines:
+            return LineWriter(options.path, commands=options.commands, mode=options.mode)
+        return Recorder(
+            options.path,
+            interval_seconds=options.interval,
+            retention=options.retention,
+            commands=options.commands,
+            mode=options.mode,
+            on_message=functools.partial(print_message, PROGRAM),
+        )
+    except RecordingError as error:
+        raise CommandFailure(str(error)) from None
+    except OSError as error:
+        raise CommandFailure(f'cannot make {error.filename}: {error.strerror}') from None
+
+
+class Writing:
+    """Samples on their way from the thread of the sampler into a sink."""
+
+    def __init__(self, sink: Recorder | LineWriter, on_error: Callable[[], None]) -> None:
+        self._sink = sink
+        self._on_error = on_error
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._is_reopen_requested = False
+        #: The failure that ended the recording early.
+        self.error: Exception | None = None
+
+    def request_reopen(self) -> None:
+        """Open the file again before the next sample."""
+        self._is_reopen_requested = True
+
+    def take(self, sample: Sample) -> None:
+        """Write a sample; called by the sampler."""
+        with self._lock:
+            if self._is_closed or self.error is not None:
+                return
+            try:
+                if self._is_reopen_requested:
+                    self._is_reopen_requested = False
+                    self._sink.reopen()
+                self._sink.write(sample)
+            except (OSError, RecordingError) as error:
+                self.error = error
+                self._on_error()
+
+    def close(self) -> None:
+        """Finish the file.
+
+        Raises:
+            BrokenPipeError: The reader of the pipe has gone.
+            CommandFailure: The file cannot be written.
+        """
+        with self._lock:
+            self._is_closed = True
+            error = self.error
+            try:
+                self._sink.close()
+            except OSError as failure:
+                error = error or failure
+        if isinstance(error, BrokenPipeError):
+            raise error
+        if isinstance(error, OSError):
+            raise CommandFailure(f'cannot write: {error.strerror}')
+        if error is not None:
+            raise CommandFailure(str(error))
+
+
+class Requests:
+    """Requests to a service, by signals and from threads, within its ``with`` block."""
+
+    def __init__(self) -> None:
+        # Unlike other queues, it can be used by signal handlers.
+        self._queue: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._is_ending = False
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Requests:
+        if threading.current_thread() is threading.main_thread():
+            for number in ENDING:
+                # Signals that the parent ignores (nohup, background jobs) stay ignored.
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: object) -> None:
+        if number == HANGUP:
+            self._queue.put('reopen')
+            return
+        if self._is_ending:
+            os._exit(SIGNALED + number)  # a second request: the driver or the disk hangs
+        self._is_ending = True
+        self.end()
+
+    def end(self) -> None:
+        """Request the end."""
+        self._queue.put('end')
+
+    def wait_for_end(self, seconds: float | None, on_reopen: Callable[[], None]) -> None:
+        """Block until the end is requested or the time is over."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while True:
+            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                if self._queue.get(timeout=remaining) == 'end':
+                    return
+            except queue.Empty:
+                return
+            on_reopen()

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples as lines of JSON, in a file, a pipe, or a gzip file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+
+from nvitop.platforms.private_files import open_private
+from nvitop.recording.frames import FrameError, text_of
+from nvitop.recording.privacy import CommandFilter
+from nvitop.recording.schema import RecordingError
+from nvitop.sampling.types import Sample
+
+#: Window bits of zlib for the gzip format.
+_GZIP = 31
+#: Name of standard input and output.
+STANDARD = '-'
+
+
+class LineWriter:
+    """A sink that appends a line of JSON for each sample.
+
+    After each line the file is complete up to there, gzip files included.
+    """
+
+    def __init__(self, path: str, *, commands: str = 'name', mode: int | None = None) -> None:
+        """Open or create a file; ``'-'`` is standard output, and ``.gz`` compresses.
+
+        Raises:
+            RecordingError: The file cannot be opened.
+        """
+        self.path = path
+        self._commands = CommandFilter(commands)
+        self._mode = mode
+        self._open()
+
+    def _open(self) -> None:
+        self._stream = (
+            zlib.compressobj(6, zlib.DEFLATED, _GZIP) if self.path.endswith('.gz') else None
+        )
+        if self.path == STANDARD:
+            sys.stdout.flush()
+            self._descriptor = sys.stdout.fileno()
+            return
+        try:
+            self._descriptor = open_private(self.path)
+            if self._mode is not None:
+                os.chmod(self.path, self._mode)
+            os.lseek(self._descriptor, 0, os.SEEK_END)
+        except OSError as error:
+            raise RecordingError(f'cannot open {self.path}: {error.strerror}') from None
+
+    def write(self, sample: Sample) -> None:
+        """Append a sample; one that is too large is left out.
+
+        Raises:
+            OSError: The file cannot be written; it ends with the last whole line.
+        """
+        try:
+            data = text_of(self._commands.apply(sample)) + b'\n'
+        except FrameError:
+            return
+        if self._stream is not None:
+            data = self._stream.compress(data) + self._stream.flush(zlib.Z_SYNC_FLUSH)
+        self._write_all(data)
+
+    def _write_all(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+    def flush(self) -> None:
+        """Do nothing: every line is written at once."""
+
+    def reopen(self) -> None:
+        """Close the file and open its path again, as after it was moved away.
+
+        Raises:
+            RecordingError: It cannot be opened again.
+        """
+        self.close()
+        self._open()
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._stream is not None:
+            self._write_all(self._stream.flush())
+        if self.path != STANDARD:
+            os.close(self._descriptor)

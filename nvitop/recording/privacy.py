@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shortening command lines, which may hold secrets, before they are recorded."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from nvitop.masking import WORD, mask_command
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.types import ProcessSample, Sample
+
+#: Values of ``--commands``.
+CHOICES = ('full', 'name', 'none')
+#: Maximum length (characters) of a short command.
+MAX_SHORT = 80
+
+#: Programs whose first argument is a script that says more than their own name.
+_INTERPRETER = re.compile(r'(python|pypy|perl|ruby|node|bash|sh|zsh|java|Rscript|julia)[\d.]*')
+
+
+def short_command(command: str | None, name: str | None) -> str:
+    """Return the name of a program, and of the script or module that it runs: ``python3 train.py``."""
+    words = WORD.findall((command or '')[:1000])
+    if not words:
+        return (name or '')[:MAX_SHORT]
+    program = _base(words[0])
+    if not _INTERPRETER.fullmatch(program):
+        return program[:MAX_SHORT]
+    for at, word in enumerate(words[1:], 1):
+        if word in ('-m', '-jar') and at + 1 < len(words):
+            return f'{program} {word} {_base(words[at + 1])}'[:MAX_SHORT]
+        if word in ('-c', '-e', '-'):
+            break
+        if not word.startswith('-'):
+            return f'{program} {_base(word)}'[:MAX_SHORT]
+    return program[:MAX_SHORT]
+
+
+def _base(word: str) -> str:
+    return os.path.basename(word.strip('\'"').rstrip('/')) or word
+
+
+class CommandFilter(NamedTuple):
+    """Reduces the command lines of samples to what may be kept."""
+
+    #: One of :data:`CHOICES`.
+    keep: str = 'name'
+
+    def apply(self, sample: Sample) -> Sample:
+        """Return the sample with commands masked, shortened, or removed."""
+        return sample._replace(
+            processes=tuple(map(self._reduce, sample.processes)),
+            host_processes=tuple(
+                process._replace(command=self._command(process.command))
+                for process in sample.host_processes
+            ),
+        )
+
+    def _reduce(self, process: ProcessSample) -> ProcessSample:
+        if self.keep == 'none':
+            return process._replace(command=self._command(process.command), name=None)
+        return process._replace(command=self._command(process.command, process.name))
+
+    def _command(self, command: str | None, name: str | None = None) -> str | None:
+        if command is None:
+            return None
+        if self.keep == 'full':
+            return mask_command(command)
+        return short_command(command, name) if self.keep == 'name' else ''

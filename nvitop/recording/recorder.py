@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorders take samples and write them to a file; the interval of the samples is theirs to thin."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import Callable, Protocol
+
+from nvitop.api.metrics import METRICS
+from nvitop.platforms.machine import boot_id, machine_hash
+from nvitop.recording.events import EventDetector, RecordedEvent
+from nvitop.recording.frames import FrameEncoder, FrameError, compress
+from nvitop.recording.privacy import CommandFilter
+from nvitop.recording.schema import RecordingError
+from nvitop.recording.store import Retention, Store
+from nvitop.recording.times import format_duration
+from nvitop.recording.usage import MinuteRows, UsageAccount
+from nvitop.sampling.types import Demand, Sample
+
+#: Default time (seconds) between frames.
+DEFAULT_INTERVAL = 10.0
+#: A sample is due this part of the interval early.
+EARLY = 0.1
+#: Before this time (2020) the clock of the machine has not been set yet.
+EARLIEST_TIME = 1577836800.0
+#: Maximum number of minutes and events that wait for a full disk to have room again.
+MAX_PENDING = 1500
+
+#: The metrics in recordings that are not always measured: those that disturb no other program.
+RECORDED_METRICS = tuple(
+    metric.name
+    for metric in METRICS
+    if metric.tier == 'shown' and metric.detail and not metric.begin
+)
+#: The demand of a recorder.
+RECORDED = Demand(
+    shown_metrics=RECORDED_METRICS, process_codec=True, host_processes=True, owners=True
+)
+
+#: Prints a message: kind (``'error'``, ``'warning'``, ``'hint'``) and text.
+Report = Callable[[str, str], None]
+
+
+class Sink(Protocol):
+    """Takes samples. Used by one thread at a time."""
+
+    def write(self, sample: Sample) -> None:
+        """Take a sample."""
+
+    def close(self) -> None:
+        """Finish; no sample follows."""
+
+
+def ignore(kind: str, text: str) -> None:
+    """Print no message."""
+
+
+class Recorder:
+    """A sink that records to SQLite: frames, usage by minute, events.
+
+    It never fails because of the disk: without room it stops writing frames, then usage, reports
+    that once, and continues as soon as there is room.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        interval_seconds: float = DEFAULT_INTERVAL,
+        sample_seconds: float | None = None,
+        retention: Retention | None = None,
+        commands: str = 'name',
+        mode: int | None = None,
+        on_message: Report = ignore,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Open or create a recording.
+
+        Args:
+            path: The file.
+            interval_seconds: Minimum time between frames.
+            sample_seconds: Expected time between samples, if they come faster than frames.
+            retention: When frames and usage are deleted.
+            commands: How much of command lines is kept: ``'full'``, ``'name'`` or ``'none'``.
+            mode: Permissions of the file; ``None``: 0600 for a new file.
+            on_message: Prints messages about the disk.
+            wall_clock: Seconds since the epoch.
+
+        Raises:
+            RecordingError: The file cannot be opened, is not a recording, or has another writer.
+        """
+        self.path = path
+        self.interval_seconds = interval_seconds
+        self._sample_seconds = sample_seconds or interval_seconds
+        self._retention = retention
+        self._mode = mode
+        self._report = on_message
+        self._wall_clock = wall_clock
+        self._commands = CommandFilter(commands)
+        self._usage = UsageAccount(self._sample_seconds)
+        self._detector = EventDetector(self._sample_seconds)
+        self._encoder = FrameEncoder()
+        self._minutes: list[MinuteRows] = []
+        self._events: list[RecordedEvent] = []
+        self._last: Sample | None = None
+        self._last_frame = float('-inf')
+        self._minute = -1
+        #: Why frames and rows are not written now; ``''``: they are.
+        self._frames_stopped = ''
+        self._rows_stopped = ''
+        self._is_clock_reported = False
+        self._run_is_begun = False
+        self._reason = 'stopped'
+        self._store = self._open()
+
+    def _open(self) -> Store:
+        return Store(self.path, mode=self._mode, retention=self._retention)
+
+    def write(self, sample: Sample) -> None:
+        """Take a sample. Problems of the disk are reported, not raised."""
+        if sample.timestamp < EARLIEST_TIME:
+            if not self._is_clock_reported:
+                self._report('warning', 'nothing is recorded until the clock of the machine is set')
+            self._is_clock_reported = True
+            return
+        sample = self._commands.apply(sample)
+        self._usage.add(sample)
+        self._events += self._detector.compare(sample)
+        self._begin_run(sample)
+        self._last = sample
+        minute = int(sample.timestamp // 60)
+        is_new_minute, self._minute = minute != self._minute, minute
+        if is_new_minute:
+            self._minutes += self._usage.take(sample.timestamp)
+        if self._events or (is_new_minute and self._minutes):
+            self._write_rows()
+        elapsed = sample.monotonic - self._last_frame
+        if not 0 <= elapsed < (1 - EARLY) * self.interval_seconds:
+            self._write_frame(sample)
+        if is_new_minute:
+            self._tidy(sample)
+
+    def _begin_run(self, sample: Sample) -> None:
+        if self._run_is_begun:
+            return
+        try:
+            self._store.begin_run(
+                sample.timestamp,
+                self.interval_seconds,
+                boot=boot_id(),
+                meta={'host': sample.host.hostname, 'machine': machine_hash()},
+            )
+        except sqlite3.Error as error:
+            self._stop_rows(error)
+            return
+        self._run_is_begun = True
+        text = f'recording begins, every {format_duration(self.interval_seconds)}'
+        self._events.append(RecordedEvent(sample.timestamp, 'start', text))
+
+    def _write_frame(self, sample: Sample) -> None:
+        if self._frames_stopped or not self._run_is_begun:
+            return
+        try:
+            frame, key = self._encoder.encode(sample)
+            self._store.add_frame(
+                sample.timestamp, frame, None if key is None else compress(key, b'')
+            )
+        except FrameError as error:
+            self._encoder.restart()
+            self._stop_frames(str(error))
+        except sqlite3.Error as error:
+            self._encoder.restart()
+            self._stop_frames(str(error))
+        else:
+            self._last_frame = sample.monotonic
+
+    def _write_rows(self) -> None:
+        """Write minutes and events; keep them for later if that fails."""
+        try:
+            self._store.add_rows(self._minutes, self._events)
+        except sqlite3.Error as error:
+            self._stop_rows(error)
+            del self._minutes[:-MAX_PENDING], self._events[:-MAX_PENDING]
+            return
+        self._minutes, self._events = [], []
+        if self._rows_stopped:
+            self._rows_stopped = ''
+            self._report('warning', f'{self.path}: usage is recorded again')
+
+    def _stop_frames(self, why: str) -> None:
+        """Stop writing frames until the next minute in which there is room."""
+        self._report('warning', f'{self.path}: no frames are recorded until there is room: {why}')
+        self._note(f'no frames are recorded: {why}')
+        self._frames_stopped = why
+
+    def _stop_rows(self, error: sqlite3.Error) -> None:
+        if not self._rows_stopped:
+            self._report('warning', f'{self.path}: not even usage can be recorded: {error}')
+        self._rows_stopped = str(error)
+
+    def _tidy(self, sample: Sample) -> None:
+        try:
+            self._store.note_devices(sample.timestamp, sample.devices)
+            self._store.tidy(sample.timestamp, sample.driver_version)
+        except sqlite3.Error as error:
+            if not self._frames_stopped:
+                self._stop_frames(str(error))
+            return
+        if self._frames_stopped and self._store.has_room():
+            self._frames_stopped = ''
+            self._report('warning', f'{self.path}: frames are recorded again')
+            self._note('frames are recorded again')
+        elif not self._frames_stopped and not self._store.has_room():
+            self._stop_frames('the disk is almost full')
+
+    def _note(self, text: str) -> None:
+        time = self._wall_clock() if self._last is None else self._last.timestamp
+        self._events.append(RecordedEvent(time, 'note', text))
+
+    def flush(self) -> None:
+        """Write the minutes that have begun, too."""
+        self._minutes += self._usage.take()
+        if self._minutes or self._events:
+            self._write_rows()
+
+    def reopen(self) -> None:
+        """Close the file and open its path again, as after it was moved away.
+
+        Raises:
+            RecordingError: It cannot be opened again.
+        """
+        self._reason = 'reopened'
+        self.close()
+        self._reason = 'stopped'
+        self._run_is_begun = False
+        self._encoder.restart()
+        self._store = self._open()
+
+    def close(self) -> None:
+        """Write everything and close the file."""
+        time = self._wall_clock() if self._last is None else self._last.timestamp
+        if self._run_is_begun:
+            self._events.append(RecordedEvent(time, 'stop', f'recording {self._reason}'))
+            self.flush()
+        self._store.close(time, self._reason)
+
+
+__all__ = ['RECORDED', 'Recorder', 'RecordingError', 'Sink', 'ignore']

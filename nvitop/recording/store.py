@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing a recording in SQLite: one writer, any number of readers, safe against crashes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from typing import Iterable, Iterator
+
+from nvitop.namedtuple import NamedTuple
+from nvitop.platforms import private_files
+from nvitop.recording.events import RecordedEvent
+from nvitop.recording.schema import (
+    APPLICATION_ID,
+    DEVICE_SUMS,
+    DEVICE_VALUES,
+    FORMAT,
+    TABLES,
+    USAGE_SUMS,
+    RecordingError,
+)
+from nvitop.recording.usage import MinuteRows, gpu_of
+from nvitop.sampling.types import DeviceSample
+from nvitop.version import __version__
+
+#: Time (milliseconds) for which the writer waits for readers. They never need longer.
+BUSY_MS = 200
+#: Rows deleted and pages freed in one step of tidying.
+ROWS_PER_STEP = 1000
+MINUTES_PER_STEP = 60
+PAGES_PER_STEP = 2000
+#: Space (bytes) that frames leave free on a disk, for the usage tables; at most 1/20 of the disk.
+RESERVED_BYTES = 16 << 20
+#: Number of rows of the device table: machines do not have more devices in their life.
+MAX_DEVICES = 10_000
+
+_MS = 1000.0
+
+
+class Retention(NamedTuple):
+    """How long and how much is kept."""
+
+    #: Seconds for which frames are kept.
+    frame_seconds: float = 14 * 86400.0
+    #: Seconds for which usage, minutes and events are kept.
+    usage_seconds: float = 400 * 86400.0
+    #: Maximum size of the file in bytes; the oldest frames are deleted first.
+    max_bytes: int = 2 << 30
+
+
+class Store:
+    """A recording that is open for writing.
+
+    All methods raise :class:`sqlite3.Error` if the file cannot be written, such as on a full disk;
+    then nothing of the call is stored.
+    """
+
+    def __init__(
+        self, path: str, *, mode: int | None = None, retention: Retention | None = None
+    ) -> None:
+        """Open or create a recording.
+
+        ``mode`` are the permissions of the file, by default 0600 for a new one.
+
+        Raises:
+            RecordingError: The file cannot be opened, is not a recording, or has another writer.
+        """
+        self.path = path
+        self._retention = retention or Retention()
+        self._run = 0
+        self._keyframe = 0
+        self._seen: dict[str, DeviceSample] = {}
+        with contextlib.ExitStack() as stack:
+            self._lock = _lock(path)
+            stack.callback(os.close, self._lock)
+            try:
+                if private_files.is_shared_folder(path):
+                    for suffix in ('-wal', '-shm', '-journal'):
+                        private_files.refuse_trap(path + suffix)
+                os.close(private_files.open_private(path))
+                if mode is not None:
+                    os.chmod(path, mode)
+                self._db = sqlite3.connect(
+                    path, timeout=BUSY_MS / _MS, isolation_level=None, check_same_thread=False
+                )
+                stack.callback(self._db.close)
+                self._prepare()
+            except OSError as error:
+                raise RecordingError(f'cannot open {path}: {error.strerror}') from None
+            except sqlite3.Error as error:
+                raise RecordingError(f'cannot open {path}: {error}') from None
+            stack.pop_all()
+
+    def _prepare(self) -> None:
+        """Make the tables of a new file; check those of an existing one."""
+        db = self._db
+        tables = db.execute('SELECT count(*) FROM sqlite_master').fetchone()[0]
+        if tables:
+            check_format(db, self.path)
+        else:
+            db.execute('PRAGMA auto_vacuum = INCREMENTAL')  # only before the first table
+        # Answers with the mode that is in force: WAL needs shared memory, which NFS lacks.
+        db.execute('PRAGMA journal_mode = WAL')
+        db.execute('PRAGMA synchronous = NORMAL')
+        db.execute('PRAGMA cache_size = -2000')
+        if not tables:
+            with self.transaction():
+                for statement in TABLES.split(';'):
+                    db.execute(statement)
+                db.execute(f'PRAGMA application_id = {APPLICATION_ID}')
+                db.execute(f'PRAGMA user_version = {FORMAT}')
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Store everything inside the block, or nothing if anything fails."""
+        self._db.execute('BEGIN IMMEDIATE')
+        try:
+            yield
+            self._db.execute('COMMIT')
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute('ROLLBACK')
+            raise
+
+    def begin_run(self, time: float, interval: float, *, boot: str, meta: dict[str, str]) -> None:
+        """Begin a run: frames that were taken at one interval by one process."""
+        with self.transaction():
+            for key, value in {**meta, 'version': __version__}.items():
+                self._db.execute('INSERT OR REPLACE INTO meta VALUES (?, ?)', (key, value))
+            row = (int(time * _MS), int(time * _MS), int(interval * _MS), boot, __version__)
+            inserted = self._db.execute(
+                'INSERT INTO run (started, ended, interval_ms, boot, version, reason) '
+                "VALUES (?, ?, ?, ?, ?, 'running')",
+                row,
+            )
+            self._run = int(inserted.lastrowid or 0)
+
+    def add_frame(self, time: float, frame: bytes, key: bytes | None) -> None:
+        """Store a frame; ``key`` is the compressed key frame if it is a new one."""
+        with self.transaction():
+            keyframe = self._keyframe
+            if key is not None:
+                inserted = self._db.execute('INSERT INTO keyframe (z) VALUES (?)', (key,))
+                keyframe = int(inserted.lastrowid or 0)
+            self._db.execute(
+                'INSERT INTO frame (t, run, keyframe, z) VALUES (?, ?, ?, ?)',
+                (int(time * _MS), self._run, keyframe, frame),
+            )
+        self._keyframe = keyframe
+
+    def add_rows(self, minutes: Iterable[MinuteRows], events: Iterable[RecordedEvent]) -> None:
+        """Store minutes and events. A minute that is stored already is added up."""
+        with self.transaction():
+            for rows in minutes:
+                for key, usage in rows.usage.items():
+                    sums = tuple(round(getattr(usage, name)) for name in USAGE_SUMS)
+                    self._add_up('usage', _USAGE_KEYS, (rows.minute, *key), USAGE_SUMS, sums)
+                for gpu, minute in rows.devices.items():
+                    sums = tuple(round(getattr(minute, name)) for name in DEVICE_SUMS)
+                    self._add_up('gpu_minute', _DEVICE_KEYS, (rows.minute, gpu), DEVICE_SUMS, sums)
+                    values = (getattr(minute, name) for name in DEVICE_VALUES)
+                    self._db.execute(_SET_VALUES, (*values, rows.minute, gpu))
+            for event in events:
+                self._db.execute(
+                    'INSERT INTO event (t, run, kind, gpu, code, text) VALUES (?, ?, ?, ?, ?, ?)',
+                    (int(event.time * _MS), self._run, event.kind, *_texts(event)),
+                )
+
+    def _add_up(
+        self,
+        table: str,
+        keys: tuple[str, ...],
+        place: tuple[object, ...],
+        names: tuple[str, ...],
+        sums: tuple[int, ...],
+    ) -> None:
+        # SQLite before 3.24 has no ON CONFLICT DO UPDATE.
+        marks = ', '.join('?' * len(keys))
+        self._db.execute(
+            f'INSERT OR IGNORE INTO {table} ({", ".join(keys)}) VALUES ({marks})', place
+        )
+        changes = ', '.join(f'{name} = {name} + ?' for name in names)
+        where = ' AND '.join(f'{key} = ?' for key in keys)
+        self._db.execute(f'UPDATE {table} SET {changes} WHERE {where}', (*sums, *place))
+
+    def note_devices(self, time: float, devices: Iterable[DeviceSample]) -> None:
+        """Store what the devices are, and that they were there."""
+        now = int(time * _MS)
+        with self.transaction():
+            for device in devices:
+                gpu, info = gpu_of(device), device.info
+                if gpu not in self._seen and len(self._seen) < MAX_DEVICES:
+                    self._db.execute(
+                        'INSERT OR IGNORE INTO device (gpu, first_seen) VALUES (?, ?)', (gpu, now)
+                    )
+                parent = device.key.is_mig
+                self._db.execute(
+                    'UPDATE device SET physical_index = ?, mig_index = ?, parent = ?, name = ?, '
+                    'memory_total_bytes = ?, mig_profile = ?, last_seen = ? WHERE gpu = ?',
+                    (
+                        device.key.physical_index,
+                        device.key.mig_index,
+                        self._parent_of(device) if parent else None,
+                        info.name,
+                        info.memory_total_bytes,
+                        info.mig_profile,
+                        now,
+                        gpu,
+                    ),
+                )
+                self._seen[gpu] = device
+
+    def _parent_of(self, device: DeviceSample) -> str | None:
+        index = device.key.physical_index
+        return next((gpu for gpu, seen in self._seen.items() if seen.key[:2] == (index, -1)), None)
+
+    def tidy(self, time: float, driver: str | None) -> None:
+        """Note that the run still goes on, and delete a little of what is too old or too much."""
+        now = int(time * _MS)
+        with self.transaction():
+            self._db.execute(
+                'UPDATE run SET ended = ?, driver = coalesce(?, driver) WHERE id = ?',
+                (now, driver, self._run),
+            )
+            self._delete_old(time)
+        self._free_pages()
+        # Other users can read the file without the log only if the log is empty.
+        self._db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
+
+    def _delete_old(self, time: float) -> None:
+        db, keep = self._db, self._retention
+        is_too_large = self.size_bytes() > keep.max_bytes
+        oldest = int((time - keep.frame_seconds) * _MS)
+        which = 'ORDER BY id' if is_too_large else f'WHERE t < {oldest} ORDER BY t'
+        deleted = db.execute(
+            f'DELETE FROM frame WHERE id IN (SELECT id FROM frame {which} LIMIT {ROWS_PER_STEP})'
+        ).rowcount
+        if deleted:
+            db.execute(
+                'DELETE FROM keyframe WHERE id < '
+                '(SELECT coalesce((SELECT keyframe FROM frame ORDER BY id LIMIT 1), ?))',
+                (self._keyframe,),
+            )
+        before = int((time - keep.usage_seconds) // 60)
+        for table in ('usage', 'gpu_minute'):
+            first = db.execute(f'SELECT min(minute) FROM {table}').fetchone()[0]
+            if first is not None and (first < before or (is_too_large and not deleted)):
+                until = first + MINUTES_PER_STEP
+                until = until if is_too_large and not deleted else min(until, before)
+                db.execute(f'DELETE FROM {table} WHERE minute < ?', (until,))
+        db.execute(
+            f'DELETE FROM event WHERE id IN (SELECT id FROM event WHERE t < ? LIMIT {ROWS_PER_STEP})',
+            (int((time - keep.usage_seconds) * _MS),),
+        )
+
+    def size_bytes(self) -> int:
+        """Return the size of the file without its free pages."""
+        pages, free, size = (
+            int(self._db.execute(f'PRAGMA {name}').fetchone()[0])
+            for name in ('page_count', 'freelist_count', 'page_size')
+        )
+        return (pages - free) * size
+
+    def _free_pages(self) -> None:
+        self._db.execute(f'PRAGMA incremental_vacuum({PAGES_PER_STEP})').fetchall()
+
+    def has_room(self) -> bool:
+        """Whether the disk has room for frames."""
+        try:
+            usage = shutil.disk_usage(os.path.dirname(os.path.abspath(self.path)))
+        except OSError:
+            return True
+        return usage.free >= min(RESERVED_BYTES, usage.total // 20)
+
+    def close(self, time: float, reason: str) -> None:
+        """End the run and close the file. A file that cannot be written is closed all the same."""
+        with contextlib.suppress(sqlite3.Error), self.transaction():
+            self._db.execute(
+                'UPDATE run SET ended = ?, reason = ? WHERE id = ?',
+                (int(time * _MS), reason, self._run),
+            )
+        with contextlib.suppress(sqlite3.Error):
+            self._db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
+            # A file in WAL mode cannot be opened by readers that may not write next to it. This
+            # fails while others read, and then they keep the log alive.
+            self._db.execute('PRAGMA journal_mode = DELETE').fetchall()
+        self._db.close()
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._lock, 0)
+        os.close(self._lock)
+
+
+_USAGE_KEYS = ('minute', 'gpu', 'user', 'owner_kind', 'owner_id', 'command')
+_DEVICE_KEYS = ('minute', 'gpu')
+_SET_VALUES = (
+    f'UPDATE gpu_minute SET {", ".join(f"{name} = ?" for name in DEVICE_VALUES)} '
+    'WHERE minute = ? AND gpu = ?'
+)
+
+
+def _texts(event: RecordedEvent) -> tuple[str, str, str]:
+    return event.gpu, event.code, event.text
+
+
+def _lock(path: str) -> int:
+    """Lock a recording for writing; return the descriptor that holds the lock.
+
+    Raises:
+        RecordingError: Another process records to the file, or its directory is not writable.
+    """
+    try:
+        descriptor = private_files.open_private(f'{path}.lock')
+    except OSError as error:
+        raise RecordingError(f'cannot write to {path}: {error.strerror}') from None
+    if not private_files.try_lock(descriptor):
+        pid = os.read(descriptor, 20).decode('ascii', 'replace').strip()
+        os.close(descriptor)
+        who = f'process {pid}' if pid.isdecimal() else 'another process'
+        raise RecordingError(f'{who} records to {path} already')
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f'{os.getpid()}\n'.encode('ascii'))
+    return descriptor
+
+
+def check_format(db: sqlite3.Connection, path: str) -> None:
+    """Raise RecordingError unless an SQLite file is a recording of a known format."""
+    if db.execute('PRAGMA application_id').fetchone()[0] != APPLICATION_ID:
+        raise RecordingError(f'{path} is not a recording of nvitop')
+    version = db.execute('PRAGMA user_version').fetchone()[0]
+    if version > FORMAT:
+        raise RecordingError(f'{path} was written by a newer version of nvitop')
+    if version < 1:
+        raise RecordingError(f'{path} is not a recording of nvitop')

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times and durations as people type them."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import datetime, timedelta
+
+_SECONDS = {'ms': 0.001, 's': 1.0, 'm': 60.0, 'h': 3600.0, 'd': 86400.0, 'w': 604800.0}
+_PART = re.compile(r'(\d+(?:\.\d+)?)(ms|s|m|h|d|w)')
+_DURATION = re.compile(f'(?:{_PART.pattern})+')
+_TIME_OF_DAY = re.compile(r'(\d{1,2}):(\d{2})(?::(\d{2}))?')
+_DATE = re.compile(r'(\d{4})-(\d{2})-(\d{2})(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2}))?)?')
+
+#: Longest duration that is accepted (seconds).
+MAX_SECONDS = 1e10
+
+#: Forms of a time, for messages.
+TIME_FORMS = "'14:05', '14:05:30', '2026-11-22 14:05', or back from there: '-30m', '-2h'"
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of ``'10'``, ``'90s'``, ``'1h30m'`` or ``'14d'``.
+
+    Raises:
+        ValueError: It is not a duration.
+    """
+    text = text.strip().lower()
+    try:
+        seconds = float(text)
+    except ValueError:
+        if not _DURATION.fullmatch(text):
+            raise ValueError(
+                f"not a duration: {text!r}; expected forms like '90s', '1h30m' or '14d'"
+            ) from None
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    if not 0 <= seconds <= MAX_SECONDS:
+        raise ValueError(f'not a duration: {text!r}')
+    return seconds
+
+
+def parse_time(text: str, now: float) -> float:
+    """Return the time (seconds since the epoch) that a text means, see :data:`TIME_FORMS`.
+
+    Times are local. A time of day without a date is the last one that is not after ``now``; a
+    negative duration counts back from ``now``.
+
+    Raises:
+        ValueError: It is not a time.
+    """
+    text = text.strip()
+    if text.lower() == 'now':
+        return now
+    if text.startswith(('-', '+')):
+        seconds = parse_duration(text[1:])
+        return now - seconds if text.startswith('-') else now + seconds
+    found = _TIME_OF_DAY.fullmatch(text)
+    try:
+        if found:
+            hour, minute, second = (int(part or 0) for part in found.groups())
+            day = datetime.fromtimestamp(now).date()
+            moment = _local(day.year, day.month, day.day, hour, minute, second)
+            if moment > now:
+                day -= timedelta(days=1)
+                moment = _local(day.year, day.month, day.day, hour, minute, second)
+            return moment
+        found = _DATE.fullmatch(text)
+        if found:
+            return _local(*(int(part or 0) for part in found.groups()))
+    except (ValueError, OverflowError, OSError):
+        pass  # no such hour, no such day
+    raise ValueError(f'not a time: {text!r}; expected {TIME_FORMS}')
+
+
+def _local(year: int, month: int, day: int, hour: int, minute: int, second: int) -> float:
+    """Return a local time; one that a clock change skips is moved ahead, as by :func:`time.mktime`."""
+    datetime(year, month, day, hour, minute, second)  # raises ValueError if there is none
+    return time.mktime((year, month, day, hour, minute, second, 0, 0, -1))
+
+
+def format_time(seconds: float) -> str:
+    """Return a local time for people: ``'2026-11-22 14:05:30'``."""
+    return time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(seconds))
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration for people, in one unit or two: ``'8 min'``, ``'2 h 5 min'``, ``'3 d 4 h'``."""
+    if seconds < 100:
+        return f'{seconds:.2g} s'
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f'{minutes} min'
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f'{hours} h {minutes} min' if minutes else f'{hours} h'
+    days, hours = divmod(hours, 24)
+    return f'{days} d {hours} h' if hours else f'{days} d'

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.recording.frames import (
+    BLOCK_BYTES,
+    KEY_SECONDS,
+    FrameEncoder,
+    FrameError,
+    compress,
+    decompress,
+    parse_text,
+)
+from nvitop.sampling.serialization import dumps
+from nvitop.sampling.types import HostProcessSample, Sample
+from tests.recording.virtual import SimpleMachine, simulated_samples
+from tests.sampling.bench import Bench
+
+
+@given(st.binary(max_size=3000), st.binary(max_size=3000))
+def test_any_text_can_be_compressed_with_any_key(text: bytes, key: bytes) -> None:
+    assert decompress(compress(text * 20, key * 20), key * 20) == text * 20
+
+
+@pytest.mark.parametrize('bench', ['dgx-h100', 'mig', 'old-driver', 'spark'], indirect=True)
+def test_samples_are_read_back_as_they_were(bench: Bench) -> None:
+    encoder = FrameEncoder()
+    key, keys = b'', 0
+    for sample in simulated_samples(bench, 40):
+        frame, new_key = encoder.encode(sample)
+        key, keys = new_key or key, keys + (new_key is not None)
+        assert parse_text(decompress(frame, key)) == sample
+    assert keys < 10
+
+
+def test_key_frames_are_renewed_hourly_and_with_the_devices() -> None:
+    machine, encoder = SimpleMachine(2), FrameEncoder()
+
+    def is_key(seconds: float) -> bool:
+        return encoder.encode(machine.sample(seconds))[1] is not None
+
+    assert [is_key(10), is_key(10), is_key(KEY_SECONDS - 11), is_key(1)] == [1, 0, 0, 1]
+    machine.devices.pop()
+    assert is_key(10)
+    machine.run(1, command=''.join(random.choices('0123456789abcdef', k=9000)))
+    assert [is_key(10), is_key(10)] == [True, False]
+
+
+@given(st.binary(max_size=100), st.integers(0, 99), st.integers(1, 255))
+def test_damaged_frames_are_refused_or_have_another_text(
+    text: bytes, at: int, difference: int
+) -> None:
+    frame = bytearray(compress(text, b'abc'))
+    if frame:
+        frame[at % len(frame)] ^= difference
+        with contextlib.suppress(FrameError):
+            decompress(bytes(frame), b'abc')
+
+
+def test_bombs_are_refused() -> None:
+    with pytest.raises(FrameError):
+        decompress(zlib.compress(bytes(100 << 20)), b'')
+    block = zlib.compress(bytes(BLOCK_BYTES))
+    with pytest.raises(FrameError, match='more than 4 MiB'):
+        decompress(block * 300, b'')
+    with pytest.raises(FrameError, match='damaged'):
+        decompress(zlib.compress(b'') * 100_000, b'')
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        b'',
+        b'null',
+        b'[' * 100_000,
+        b'{"nvitop_sample":' * 1000,
+        b'[' + b'[],' * 400_000 + b'0]',
+        b'"' + b'a' * (5 << 20) + b'"',
+        b'\xff\xfe',
+        b'{"nvitop_sample":2,"timestamp":NaN}',
+        b'{"nvitop_sample":99,"timestamp":1}',
+    ],
+)
+def test_hostile_texts_are_refused(text: bytes) -> None:
+    with pytest.raises(FrameError):
+        parse_text(text)
+
+
+def test_a_sample_with_unknown_fields_is_read() -> None:
+    stored = {**json.loads(dumps(SimpleMachine().sample())), 'from_the_future': {'a': [1]}}
+    assert isinstance(parse_text(json.dumps(stored).encode()), Sample)
+
+
+def test_a_sample_that_is_too_large_loses_its_host_processes_first() -> None:
+    machine = SimpleMachine()
+    sample = machine.sample()
+    tree = tuple(HostProcessSample(pid, 1.0, command='x' * 50_000) for pid in range(100))
+    frame, key = FrameEncoder().encode(sample._replace(host_processes=tree))
+    assert parse_text(decompress(frame, key or b'')) == sample
+    for pid in range(100):
+        machine.run(pid, command='x' * 50_000)
+    with pytest.raises(FrameError, match='more than 4 MiB'):
+        FrameEncoder().encode(machine.sample())

@@ -1,0 +1,142 @@
+"""``nvitop record``: arguments, messages, exit status, and what survives its end."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.recording.command import main
+from nvitop.sampling.serialization import loads
+from tests.patience import PATIENCE, wait_until
+from tests.programs import ROOT
+from tests.ran import Ran
+from tests.recording.virtual import rows
+
+pytestmark = pytest.mark.skipif(sys.platform == 'win32', reason='needs POSIX signals')
+
+
+@pytest.fixture
+def machine() -> Iterator[simulation.Machine]:
+    with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0) as running:
+        yield running
+
+
+def start(*arguments: str, stdout: int | IO[bytes] = subprocess.DEVNULL) -> subprocess.Popen[str]:
+    """Start to record a simulated machine."""
+    return subprocess.Popen(
+        [sys.executable, '-m', 'nvitop', 'record', '--demo', '--interval=0.25', *arguments],
+        cwd=ROOT,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def frame_count(path: Path) -> int:
+    """Return the number of frames in a recording that may not exist yet."""
+    try:
+        count: int = rows(path, 'SELECT count(*) FROM frame')[0][0]
+    except sqlite3.Error:
+        return 0
+    return count
+
+
+def wait_for_frames(path: Path, count: int) -> None:
+    wait_until(lambda: frame_count(path) >= count, f'less than {count} frames in {path.name}')
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['--interval=0'], r"must be from 0\.25 s to 1 h, not '0'"),
+        (['--duration=soon'], "not a duration: 'soon'"),
+        (['--max-size=1'], "must be at least 1M, not '1'"),
+        (['--mode=7'], "expected permissions such as 640 or 644, not '7'"),
+        (['-o', '-', '--format=sqlite'], 'standard output takes only --format jsonl'),
+    ],
+)
+def test_usage_errors(arguments: list[str], message: str) -> None:
+    ran = Ran(main, *arguments)
+    assert ran.status == 2
+    assert re.search(message, ran.err)
+
+
+def test_a_limited_recording(machine: simulation.Machine, tmp_path: Path) -> None:
+    path = tmp_path / 'a.db'
+    ran = Ran(main, '-o', str(path), '--interval=0.25', '--duration=0.4', '--mode=640')
+    assert (ran.status, ran.out) == (0, '')
+    assert ran.err == f'nvitop record: recording to {path}; Ctrl-C ends\n'
+    assert frame_count(path) > 0
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [row[0] for row in rows(path, 'SELECT kind FROM event')] == ['start', 'stop']
+
+
+def test_lines_are_appended_to_gzip_files(machine: simulation.Machine, tmp_path: Path) -> None:
+    path = tmp_path / 'a.jsonl.gz'
+    for _ in range(2):
+        assert Ran(main, '-o', str(path), '--interval=0.25', '--duration=0.1').status == 0
+    with gzip.open(path) as file:
+        samples = [loads(line) for line in file]
+    assert len(samples) >= 2
+    assert len(samples[0].devices) == 8
+
+
+def test_a_file_that_cannot_be_written(machine: simulation.Machine, tmp_path: Path) -> None:
+    ran = Ran(main, '-o', str(tmp_path / 'missing' / 'a.db'))
+    assert ran.status == 1
+    assert re.fullmatch(
+        r'nvitop record: error: cannot write to .*: No such file or directory\n', ran.err
+    )
+
+
+def test_signals_reopen_and_end_a_recording(tmp_path: Path) -> None:
+    path = tmp_path / 'a.db'
+    with start('-o', str(path)) as program:
+        wait_for_frames(path, 2)
+        second = start('-o', str(path))
+        _, message = second.communicate(timeout=PATIENCE)
+        assert second.returncode == 1
+        assert f'process {program.pid} records to {path} already' in message
+        path.rename(tmp_path / 'old.db')
+        program.send_signal(signal.SIGHUP)
+        wait_for_frames(path, 1)
+        program.send_signal(signal.SIGTERM)
+        assert program.wait(PATIENCE) == 0
+    for name, reason in (('old.db', 'reopened'), ('a.db', 'stopped')):
+        assert rows(tmp_path / name, 'SELECT reason FROM run') == [(reason,)]
+        # Readers without permission to write next to the file need a file without a log.
+        assert not (tmp_path / f'{name}-wal').exists()
+        assert sum(row[0] for row in rows(tmp_path / name, 'SELECT observed_ms FROM gpu_minute'))
+
+
+def test_a_reader_that_leaves_ends_the_recording(tmp_path: Path) -> None:
+    with start('-o', '-', stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        assert loads(program.stdout.readline()).sequence > 0
+        program.stdout.close()
+        assert program.wait(PATIENCE) == 0
+        assert program.stderr is not None
+        assert 'Traceback' not in program.stderr.read()
+
+
+@pytest.mark.slow
+def test_no_frame_is_lost_when_the_recorder_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / 'a.db'
+    count = 0
+    for _ in range(8):
+        with start('-o', str(path)) as program:
+            wait_for_frames(path, count + 2)
+            count = frame_count(path)
+            program.kill()
+        assert rows(path, 'PRAGMA integrity_check') == [('ok',)]
+        assert frame_count(path) >= count
+    assert len(rows(path, "SELECT * FROM run WHERE reason = 'running'")) == 8

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.recording.privacy import short_command
+from nvitop.recording.usage import UsageAccount, UsageKey, split
+from nvitop.sampling.types import PROCESSES, Problem
+from tests.recording.virtual import START, SimpleMachine, mig, record, rows, usage
+
+HOUR = 360
+
+
+def recorded(path: Path, machine: SimpleMachine, ticks: int = HOUR, seconds: float = 10.0) -> Path:
+    """Record a machine that changes nothing."""
+    record(path, (machine.sample(seconds) for _ in range(ticks)), interval_seconds=seconds)
+    return path
+
+
+def observed(path: Path) -> int:
+    """Return the time in which leaf devices were observed."""
+    total: int = rows(path, 'SELECT sum(observed_ms) FROM gpu_minute WHERE is_leaf')[0][0]
+    return total
+
+
+def test_used_and_free_time_add_up_to_the_time_of_all_gpus(tmp_path: Path) -> None:
+    machine = SimpleMachine(3)
+    machine.run(1, 0)
+    machine.run(2, 1)
+    machine.run(3, 1, username='bob', gpu_sm_utilization_percent=0)
+    path = recorded(tmp_path / 'a.db', machine)
+    seconds = (HOUR - 1) * 10
+    assert observed(path) == 3 * seconds * 1000
+    by_user = usage(path, 'user')
+    shares = {user: sums['share_ms'] / seconds for user, sums in by_user.items()}
+    assert shares == pytest.approx({'ann': 1500, 'bob': 500, '': 1000}, abs=1)
+    assert by_user['ann']['held_ms'] == 2 * seconds * 1000
+    assert by_user['ann']['busy_ms'] == 2 * seconds * 1000
+    assert by_user['bob']['busy_ms'] == 0
+    assert by_user['bob']['idle_held_ms'] == seconds * 1000
+    assert all(sums['held_ms'] >= sums['busy_ms'] for sums in by_user.values())
+    assert by_user['ann']['memory_byte_ms'] == 2 * seconds * 1000 << 30
+
+
+def test_energy_adds_up_to_the_counter_and_is_divided_by_utilization(tmp_path: Path) -> None:
+    machine = SimpleMachine(1)
+    machine.run(1, gpu_sm_utilization_percent=60)
+    machine.run(2, username='bob', gpu_sm_utilization_percent=20)
+
+    def samples() -> Any:
+        for tick in range(HOUR):
+            machine.set(0, total_energy_joules=5e6 + 1234.5 * tick)
+            yield machine.sample(10)
+
+    record(tmp_path / 'a.db', samples())
+    energies = {user: sums['energy_mj'] for user, sums in usage(tmp_path / 'a.db', 'user').items()}
+    total = 1234_500 * (HOUR - 1)
+    assert sum(energies.values()) == pytest.approx(total, abs=200)
+    assert energies['ann'] == pytest.approx(total * 0.75, abs=100)
+    by_gpu = rows(tmp_path / 'a.db', 'SELECT sum(energy_mj), sum(estimated_mj) FROM gpu_minute')
+    assert by_gpu == [(pytest.approx(total, abs=100), 0)]
+
+
+def test_energy_without_counter_is_estimated_from_the_power(tmp_path: Path) -> None:
+    path = recorded(tmp_path / 'a.db', SimpleMachine(1))
+    total = 100_000 * 10 * (HOUR - 1)
+    found = rows(path, 'SELECT sum(energy_mj), sum(estimated_mj) FROM gpu_minute')
+    assert found == [(total, total)]
+    assert usage(path, 'user')['']['energy_mj'] == total
+
+
+def test_a_restarted_counter_is_bridged_by_the_power(tmp_path: Path) -> None:
+    machine = SimpleMachine(1)
+    joules = [9e6, 9e6 + 1000, 500.0, 1500.0]
+
+    def samples() -> Any:
+        for each in joules:
+            machine.set(0, total_energy_joules=each)
+            yield machine.sample(10)
+
+    record(tmp_path / 'a.db', samples())
+    found = rows(tmp_path / 'a.db', 'SELECT sum(energy_mj), sum(estimated_mj) FROM gpu_minute')
+    assert found == [(3_000_000, 1_000_000)]
+
+
+def test_mig_devices_are_counted_instead_of_their_gpu(tmp_path: Path) -> None:
+    machine = SimpleMachine(1)
+    machine.devices += [mig(machine.devices[0], 0), mig(machine.devices[0], 1)]
+    machine.run(1, 1)
+    machine.run(2, 2, username='bob')
+    machine.processes.pop()
+    path = recorded(tmp_path / 'a.db', machine)
+    seconds = (HOUR - 1) * 10
+    assert observed(path) == 2 * seconds * 1000
+    by_gpu = usage(path, 'gpu', 'user')
+    assert by_gpu['MIG-0-0', 'ann']['share_ms'] == seconds * 1000
+    assert by_gpu['MIG-0-1', '']['share_ms'] == seconds * 1000
+    # Only the GPU has an energy counter.
+    assert by_gpu['MIG-0-0', 'ann']['energy_mj'] == 100_000 * seconds
+    parents = rows(path, "SELECT parent, mig_profile FROM device WHERE gpu LIKE 'MIG-%'")
+    assert parents == [('GPU-0', '3g.40gb')] * 2
+
+
+def test_a_gap_is_neither_used_nor_idle(tmp_path: Path) -> None:
+    machine = SimpleMachine(1)
+    machine.run(1)
+    gaps = [10.0] * 6 + [25.0] + [8 * 3600.0] + [10.0] * 6
+    record(tmp_path / 'a.db', [machine.sample(seconds) for seconds in gaps])
+    assert observed(tmp_path / 'a.db') == (5 * 10 + 25 + 6 * 10) * 1000
+
+
+def test_a_lost_gpu_is_not_observed(tmp_path: Path) -> None:
+    machine = SimpleMachine(2)
+    machine.run(1)
+    samples = [machine.sample(10) for _ in range(6)]
+    machine.set(0, status='lost', reason='GPU is lost')
+    samples += [machine.sample(10) for _ in range(6)]
+    record(tmp_path / 'a.db', samples)
+    by_gpu = {gpu: sums['share_ms'] for gpu, sums in usage(tmp_path / 'a.db', 'gpu').items()}
+    assert by_gpu == {'GPU-0': 50_000, 'GPU-1': 110_000}
+    statuses = rows(tmp_path / 'a.db', "SELECT DISTINCT status FROM gpu_minute WHERE gpu = 'GPU-0'")
+    assert ('lost',) in statuses
+
+
+def test_unknown_process_lists_are_not_idle_time(tmp_path: Path) -> None:
+    machine = SimpleMachine(1)
+    machine.problems = (Problem(machine.devices[0].key, PROCESSES, 'no permission', 'denied'),)
+    path = recorded(tmp_path / 'a.db', machine, 7)
+    assert {user: sums['share_ms'] for user, sums in usage(path, 'user').items()} == {'?': 60_000}
+
+
+@pytest.mark.parametrize(
+    ('values', 'is_held'),
+    [
+        ({}, True),
+        ({'gpu_sm_utilization_percent': 0}, True),
+        ({'gpu_memory_bytes': 1 << 20, 'gpu_sm_utilization_percent': 0}, False),
+        ({'gpu_memory_bytes': None, 'gpu_sm_utilization_percent': None}, True),
+        ({'type': 'G', 'gpu_sm_utilization_percent': 1}, False),
+        ({'type': 'G', 'gpu_sm_utilization_percent': 40}, True),
+        ({'status': 'gone'}, False),
+    ],
+)
+def test_processes_that_hold_a_gpu(tmp_path: Path, values: dict[str, Any], is_held: bool) -> None:
+    machine = SimpleMachine(1)
+    machine.run(1, **values)
+    path = recorded(tmp_path / 'a.db', machine, 7)
+    assert ('ann' in usage(path, 'user')) is is_held
+    assert rows(path, 'SELECT sum(held_ms) FROM gpu_minute') == [(60_000 * is_held,)]
+
+
+@given(st.floats(1e9, 2e9), st.floats(0.01, 500))
+def test_split_times_add_up(end: float, seconds: float) -> None:
+    parts = list(split(end, seconds))
+    assert sum(part for _, part in parts) == pytest.approx(1)
+    assert all(part > 0 for _, part in parts)
+    minutes = [minute for minute, _ in parts]
+    assert minutes == list(range(minutes[0], minutes[0] + len(minutes)))
+    assert minutes[-1] in (end // 60, end // 60 - 1)
+
+
+def test_minutes_are_complete_only_when_they_are_over() -> None:
+    account, machine = UsageAccount(10.0), SimpleMachine(1)
+    for _ in range(5):
+        account.add(machine.sample(10))
+    begun = START // 60
+    assert [rows.minute for rows in account.take(machine.wall)] == [begun]
+    (rest,) = account.take()
+    assert rest.minute == begun + 1
+    assert UsageKey('GPU-0') in rest.usage
+
+
+@pytest.mark.parametrize(
+    ('command', 'short'),
+    [
+        ('python3 /home/ann/train.py --token=abc', 'python3 train.py'),
+        (
+            '/opt/conda/bin/python3.11 -u -m torch.distributed.run x',
+            'python3.11 -m torch.distributed.run',
+        ),
+        ("python -c 'import secret'", 'python'),
+        ('/usr/lib/xorg/Xorg :0', 'Xorg'),
+        ('java -Xmx1g -jar /srv/app.jar', 'java -jar app.jar'),
+        ("'/opt/my tools/run' x", 'run'),
+        ("'unclosed quote", 'unclosed'),
+        ('', 'name'),
+    ],
+)
+def test_short_commands(command: str, short: str) -> None:
+    assert short_command(command, 'name') == short
