@@ -84,7 +84,7 @@ test-bindings: $(VENV)/.made ## run driver tests with old and new NVML bindings,
 	@$(BIN)/python tools/test_matrix.py bindings $(ARGS)
 
 .PHONY: test-peers
-test-peers: $(VENV)/.made ## compare nvitop.compat with pynvml.smi and igpu
+test-peers: $(VENV)/.made ## compare with nvitop 1.7 and its exporter, pynvml.smi and igpu
 	@$(BIN)/python tools/test_matrix.py peers $(ARGS)
 
 # A normal installation, as users have it: import hooks of an editable one would add to the times.

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find what is wrong with the devices of a sample, how severe it is, and what to do.
 
-Pure rules: nothing here calls a driver. Each rule looks at one device and returns findings.
-
->>> [finding.words for finding in findings(sample)]
-['too hot', 'slowed down by heat']
+Pure rules: nothing here calls a driver. Each rule looks at one device and returns findings,
+such as 'too hot' and 'slowed down by heat'.
 """
 
 from __future__ import annotations

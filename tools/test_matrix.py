@@ -28,7 +28,9 @@ NOT_OF_BINDINGS = (
 )  # fmt: skip
 
 #: Packages to compare the compatibility modules with, on the same simulated machines.
-PEERS = ('pynvml==13.0.1', 'igpu==0.1.2')
+PEERS = ('pynvml==13.0.1', 'igpu==0.1.2', 'prometheus-client')
+#: Released nvitop and its exporter. The exporter also runs on this nvitop, whose version it refuses.
+RELEASED = ('nvitop==1.7.2', 'nvitop-exporter==1.7.2')
 
 
 class Environment(NamedTuple):
@@ -88,7 +90,26 @@ def make_environment(name: str, python: str, requirements: list[str]) -> bool:
         subprocess.run([python, str(ROOT / 'tools' / 'make_venv.py'), str(venv)], check=True)
     pip = [str(binary), '-m', 'pip', '--quiet', '--disable-pip-version-check', 'install']
     command = [*pip, '--editable', f'{ROOT}[test]', *requirements]
-    return subprocess.run(command).returncode == 0
+    if subprocess.run(command).returncode:
+        return False
+    if name == 'peers':
+        install_released()
+    return True
+
+
+def install_released() -> None:
+    """Install the released nvitop in an environment of its own, and its exporter also with this one."""
+    released = VENVS / 'released' / 'bin' / 'python'
+    if not released.exists():
+        subprocess.run(
+            [sys.executable, str(ROOT / 'tools' / 'make_venv.py'), str(released.parents[1])],
+            check=True,
+        )
+    install = ['-m', 'pip', '--quiet', '--disable-pip-version-check', 'install']
+    subprocess.run([str(released), *install, *RELEASED], check=True)
+    ours = VENVS / 'peers' / 'bin' / 'python'
+    subprocess.run([str(ours), *install, '--no-deps', RELEASED[1]], check=True)
+    os.environ['NVITOP_PEER'] = str(released)
 
 
 def run_tests(name: str, arguments: list[str]) -> bool:
@@ -120,7 +141,7 @@ def main() -> int:
     what, *arguments = sys.argv[1:]
     if what == 'peers':
         os.environ['NVITOP_TEST_PEERS'] = '1'  # a missing package is an error
-        arguments = ['-W', 'ignore::FutureWarning', *(arguments or ['tests/compat'])]
+        arguments = ['-W', 'ignore::FutureWarning', *(arguments or ['tests/compat', 'tests/peers'])]
     passed: list[str] = []
     failed: list[str] = []
     absent: list[str] = []

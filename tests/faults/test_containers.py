@@ -16,9 +16,9 @@ from nvitop import Device, ResourceMetricCollector, cli, simulation, take_snapsh
 from nvitop.api.libnvml._session import Session
 from nvitop.api.process import procfs
 from nvitop.api.process.linux import memory_total
+from nvitop.api.system import System
 from nvitop.gui.effect_runner import read_environment
 from nvitop.gui.signals import differs, send_signal
-from nvitop.sampling import source as source_module
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, ProcessSample
 from tests.clock import Clock
@@ -67,7 +67,7 @@ def proc(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pa
                 (folder / 'fd' / str(number)).symlink_to(target)
     monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path))
     # Treat the simulated processes as real ones.
-    monkeypatch.setattr(source_module, '_simulated', lambda: '')
+    monkeypatch.setattr('nvitop.sampling.source.system', System)
     monkeypatch.setattr(Session, 'has_real_library', True)
     memory_total.cache_clear()
     yield tmp_path
