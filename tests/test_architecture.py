@@ -105,6 +105,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     'nvitop.gui.render': (),
     'nvitop.gui.state': (
+        'nvitop.health',
         'nvitop.sampling.types',
         'nvitop.gui.layout',
         'nvitop.gui.model',
@@ -118,6 +119,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.sampling.types',
     ),
     'nvitop.gui.view': (
+        'nvitop.health',
         'nvitop.gui.render',
         'nvitop.gui.layout',
         'nvitop.gui.model',
@@ -145,6 +147,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.api',
         'nvitop.console',
         'nvitop.gui.state',
+        'nvitop.health',
         'nvitop.sampling.types',
     ),
     'nvitop.cli': ('nvitop.api', 'nvitop.console', 'nvitop.gui', 'nvitop.sampling'),

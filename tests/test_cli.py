@@ -99,13 +99,13 @@ def test_a_lost_gpu_is_reported_once_not_for_each_mig_device() -> None:
     sample = SAMPLES['mig']
     lost = tuple(device._replace(status='lost', reason='gone') for device in sample.devices)
     texts = [text for _, text in warnings_about(sample._replace(devices=lost))]
-    assert texts == ['GPU 0: gone', 'GPU 1: gone']
+    assert [text.splitlines()[0] for text in texts] == ['GPU 0,1: lost: gone']
 
 
 def test_all_gpus_lost_is_status_1(machine: simulation.Machine) -> None:
     machine.set(lost=True)
     ran = report()
-    assert (ran.status, ran.err.count('warning: GPU ')) == (1, 8)
+    assert (ran.status, ran.err.count('warning: GPU 0-7: lost: ')) == (1, 1)
 
 
 def test_processes_of_another_namespace_are_explained_once() -> None:
@@ -275,9 +275,9 @@ def test_leaving_the_monitor_prints_the_report_of_its_last_sample(
     messages: list[Message] = []
     assert cli.show_monitor(LiveSource(), Options(), messages) == 0
     assert 'NVITOP' in capsys.readouterr().out
-    assert messages == [
-        ('warning', 'GPU 1: GPU is lost'),
-        ('warning', 'GPU 2: the driver has not answered for 12 s'),
+    assert [(kind, text.splitlines()[0]) for kind, text in messages] == [
+        ('warning', 'GPU 1: lost: GPU is lost'),
+        ('warning', 'GPU 2: not responding: the driver has not answered for 12 s'),
     ]
     assert collection == [(True, cli.COLLECTED_AFTER, True)]
 

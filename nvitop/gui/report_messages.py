@@ -9,22 +9,18 @@ from typing import TYPE_CHECKING
 from nvitop.api import libnvml
 from nvitop.console.messages import Message
 from nvitop.console.terminal import is_watched
+from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import count_problems, problem_lines
+from nvitop.health import findings, is_wrong
 
 if TYPE_CHECKING:
     from nvitop.console.options import Options
-    from nvitop.sampling.types import Sample
+    from nvitop.sampling.types import DeviceKey, Sample
 
 
 def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Message]:
     """Return problems of a sample as messages; a driver that does not respond is not queried again."""
-    messages = []
-    failed = [device for device in sample.devices if device.status != 'ok']
-    gpus = {device.key.physical_index for device in failed if not device.key.is_mig}
-    for device in failed:
-        if not device.key.is_mig or device.key.physical_index not in gpus:
-            text = f'GPU {device.key.label}: {device.reason or device.status}'
-            messages.append(Message('warning', text))
+    messages = [Message('warning', text) for text in _wrong_devices(sample)]
     messages += [Message('warning', text) for text in _failed_queries(sample)]
     if any(process.status == 'foreign' for process in sample.processes):
         text = (
@@ -41,9 +37,28 @@ def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Mess
     return messages
 
 
+def _wrong_devices(sample: Sample) -> list[str]:
+    """Return what is wrong with devices, the same problem of several devices once.
+
+    Implausible values are left out: they are among the queries that failed.
+    """
+    gpus = {device.key.physical_index for device in sample.devices if not device.key.is_mig}
+    groups: dict[tuple[str, str, str], list[DeviceKey]] = {}
+    for finding in filter(is_wrong, findings(sample)):
+        if finding.kind == 'implausible':
+            continue
+        if not finding.device.is_mig or finding.device.physical_index not in gpus:
+            key = (finding.words, finding.evidence, finding.action)
+            groups.setdefault(key, []).append(finding.device)
+    return [
+        f'{devices_text(devices)}: {words}: {evidence}\n{action}.'
+        for (words, evidence, action), devices in groups.items()
+    ]
+
+
 def _failed_queries(sample: Sample) -> list[str]:
     """Return queries that failed, by subject and reason, without those that a device does not support."""
-    kinds = ('error', 'impossible', 'reset needed')
+    kinds = ('error', 'impossible')
     failed = [p for p in sample.problems if p.kind in kinds and p.device]
     failed = [p for p in failed if p.what != 'status']  # reported for the device
     names: dict[tuple[str, str], list[str]] = {}

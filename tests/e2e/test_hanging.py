@@ -51,7 +51,7 @@ def test_monitor_responds_and_quits_while_all_calls_hang(tmp_path: pathlib.Path)
         assert program.wait_for_exit() == 0
         program.assert_restored()
         assert 'no response for' in program.text  # in the report printed on exit
-        assert len(re.findall(r'warning: GPU \d: no response for \d+ s', program.errors())) == 3
+        assert re.search(r'warning: GPU 0.*: not responding: no response', program.errors())
 
 
 def use_everything(program: Program, rows: str) -> None:

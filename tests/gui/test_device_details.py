@@ -49,7 +49,12 @@ def test_details_are_below_the_row_of_their_gpu() -> None:
 def test_degraded_link_and_throttled_clocks_are_highlighted() -> None:
     buffer = details_of('h100x8', 120, 60)
     warned = [text for y in range(60) for _, text, s in buffer.row(y) if s.role is Role.WARNING]
-    assert warned == ['!', 'Gen5 x8/Gen5 x16', 'HW thermal slowdown, SW power cap']
+    assert warned == [
+        '[! 1 GPU: 1 hot]',
+        '!',
+        'Gen5 x8/Gen5 x16',
+        'HW thermal slowdown, SW power cap',
+    ]
 
 
 @pytest.mark.parametrize(

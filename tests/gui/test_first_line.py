@@ -64,10 +64,10 @@ def test_click_on_the_header_selects_no_process_below_it() -> None:
 @pytest.mark.parametrize(
     ('width', 'keys', 'left', 'right'),
     [
-        (80, '', 'Tue Jan 02 03:04:05 2024 SIMULATED: lost [! problems]', 'h help  q quit'),
-        (60, '', '03:04:05 SIMULATED: lost [! problems]', 'h help  q quit'),
-        (60, 'z', '03:04:05 SIM [! problems] [FROZEN 03:04:05]', 'h help  q quit'),
-        (40, '', '03:04:05 SIM [! problems]', 'h help  q quit'),
+        (80, '', '03:04:05 SIMULATED: lost [! 2 GPUs: 1 lost, 1 not responding]', 'h help  q quit'),
+        (60, '', '03:04:05 SIM [! 2 GPUs: 1 lost, 1 not responding]', 'q quit'),
+        (60, 'z', '03:04:05 SIM [! 2 GPUs] [FROZEN 03:04:05]', 'h help  q quit'),
+        (40, '', '03:04:05 SIM [! 2 GPUs]', 'h help  q quit'),
         (40, 'z', '03:04:05 SIM [!] [FROZEN 03:04:05]', ''),
         (40, r'z \ p o r t Enter', '03:04:05 SIM [!] [FROZEN] [filter: port]', ''),
         (40, r'z M \ p o r t Enter', '03:04:05 SIM [!] [FROZEN] [filter: port]', ''),
@@ -210,7 +210,7 @@ def test_failures_have_a_badge_for_a_minute() -> None:
 
 @pytest.mark.parametrize(
     ('width', 'hint'),
-    [(71, '] h help  q quit'), (70, ']        q quit'), (63, '] q quit'), (62, 'released]')],
+    [(69, '] h help  q quit'), (68, ']        q quit'), (61, '] q quit'), (60, 'released]')],
 )
 def test_keys_that_do_not_fit_are_left_out_one_by_one(width: int, hint: str) -> None:
     assert lines_on('lost', width, 24, 'z', 'M')[0].endswith(hint)

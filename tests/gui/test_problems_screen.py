@@ -166,8 +166,32 @@ def test_problems_are_listed_with_the_cost_of_nvitop() -> None:
     lines = lines_of(state)
     assert lines[0].startswith('Problems: 2 now, 0 past')
     assert any('device 1' in line and 'GPU is lost' in line for line in lines)
-    assert lines[-3].strip() == 'device 1: status: GPU is lost (now, 2 times since 03:04:05)'
+    assert lines[-3].startswith(
+        ' device 1: lost: GPU is lost (now, 2 times since 03:04:05). Reboot'
+    )
     assert lines[-1] == ' Own cost in the last 10 s: 2.5% CPU, 5 NVML calls/s, 4.0 ms per sample'
+
+
+def test_findings_are_listed_newest_first_with_evidence_and_action() -> None:
+    lost = SAMPLES['lost']
+    first = lost.devices[0]
+    info = first.info._replace(temperature_slowdown_threshold_celsius=89)
+    later = lost._replace(
+        sequence=2,
+        timestamp=NOW + 60,
+        devices=(first._replace(info=info, temperature_celsius=91), *lost.devices[1:]),
+    )
+    state, _ = update(state_on('lost', 120, 24, '!'), SampleArrived(later))
+    lines = [' '.join(line.split()[3:]) for line in lines_of(state)[2:5]]
+    assert lines == [
+        'device 0 too hot 91 °C, slows down at 89 °C',
+        'device 1 lost GPU is lost',
+        'device 2 not responding the driver has not answered for 12 s',
+    ]
+    whole = ' '.join(line.strip() for line in lines_of(state)[-4:-1])
+    assert '(now, since 03:05:05). Check fans' in whole
+    cooled = update(state, SampleArrived(lost._replace(sequence=3, timestamp=NOW + 61)))[0]
+    assert lines_of(cooled)[4].startswith('03:05:05')
 
 
 def test_failed_signal_is_listed_as_a_problem() -> None:

@@ -12,6 +12,7 @@ from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.keymap import USUAL, Keymap
 from nvitop.gui.state.summary import Tally
 from nvitop.gui.state.tree import TreeRow
+from nvitop.health import Finding
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import EMPTY_SAMPLE, ProcessKey, ProcessSample, Sample
 from nvitop.version import __version__
@@ -164,6 +165,11 @@ class AppState(NamedTuple):
     def shown_tally(self) -> Tally:
         """The counts on the screen."""
         return self.frozen_tally if self.frozen is not None else self.tally
+
+    @property
+    def found(self) -> tuple[Finding, ...]:
+        """Findings about the devices on the screen."""
+        return self.shown_tally.found
 
 
 #: A new state and the effects to carry out.

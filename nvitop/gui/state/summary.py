@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
 
 from nvitop.gui.state.ranges import subject_order, subjects_text
+from nvitop.health import Finding, is_wrong
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (
     NO_FAILURES,
@@ -20,6 +21,7 @@ from nvitop.sampling.types import (
 )
 
 if TYPE_CHECKING:
+    from nvitop.health import Severity
     from nvitop.sampling.types import ProblemKind, Subject
 
 #: Maximum number of problems; those not seen for the longest time are forgotten first.
@@ -44,6 +46,10 @@ class ProblemCount(NamedTuple):
     times: int = 1
     #: Whether the latest sample has it.
     is_current: bool = True
+    #: ``None`` unless a rule about the health of devices found it.
+    severity: Severity | None = None
+    #: Advice; ``''`` if there is none.
+    action: str = ''
 
     @property
     def is_failure(self) -> bool:
@@ -64,6 +70,10 @@ class ProblemLine(NamedTuple):
     #: The highest count of any subject.
     times: int
     is_current: bool
+    #: ``None`` unless a rule about the health of devices found it.
+    severity: Severity | None = None
+    #: Advice; ``''`` if there is none.
+    action: str = ''
 
     @property
     def is_failure(self) -> bool:
@@ -72,9 +82,10 @@ class ProblemLine(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Counts over samples."""
+    """Counts over samples, and what is wrong with the devices of the last one."""
 
     problems: tuple[ProblemCount, ...] = ()
+    found: tuple[Finding, ...] = ()
     #: Costs of the last samples, oldest first, with their times on the monotonic clock.
     costs: tuple[tuple[float, Cost], ...] = ()
 
@@ -174,13 +185,14 @@ def _summarize(username: str | None, rows: list[ProcessSample]) -> UserSummary:
 def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemLine, ...]:
     """Return the lines of the problems screen: failures before missing values, present before past.
 
-    The same problem of several devices or processes is one line, with the highest of their counts.
+    Findings about devices come before other failures, the newest first. The same problem of several devices or processes is one line, with the highest of their counts.
     A missing value is never past: it is still missing while its device is lost.
     """
-    groups: dict[tuple[str, str, ProblemKind, bool], list[ProblemCount]] = {}
+    groups: dict[tuple[str, str, str, ProblemKind, bool], list[ProblemCount]] = {}
     for row in counts:
         is_past = row.is_failure and not row.is_current
-        groups.setdefault((row.what, row.reason, row.kind, is_past), []).append(row)
+        key = (row.what, row.reason, row.action, row.kind, is_past)
+        groups.setdefault(key, []).append(row)
     return tuple(_line(rows) for rows in sorted(groups.values(), key=_gravity))
 
 
@@ -195,6 +207,8 @@ def _line(rows: list[ProblemCount]) -> ProblemLine:
         max(row.last for row in rows),
         max(row.times for row in rows),
         any(row.is_current for row in rows),
+        first.severity,
+        first.action,
     )
 
 
@@ -203,10 +217,13 @@ def _gravity(rows: list[ProblemCount]) -> tuple[object, ...]:
     problems of one device are together."""
     first = rows[0]
     is_past = not any(row.is_current for row in rows)
-    is_part = is_past or first.what != STATUS
     subjects = sorted(subject_order(row.subject) for row in rows)
-    place = (-max(row.last for row in rows), subjects, first.what)
-    return (not first.is_failure, first.kind == 'na', is_past, is_part, *place)
+    begin = (not first.is_failure, first.kind == 'na', is_past)
+    if first.severity is not None and not is_past:
+        newest = -max(row.first for row in rows)
+        return (*begin, 0, newest, first.severity, subjects, first.what)
+    order = 2 if is_past or first.what != STATUS else 1
+    return (*begin, order, -max(row.last for row in rows), '', subjects, first.what)
 
 
 class OwnCost(NamedTuple):
@@ -238,26 +255,51 @@ def own_cost(costs: Sequence[tuple[float, Cost]]) -> OwnCost | None:
 
 
 def count_problems(
-    counts: Sequence[ProblemCount], problems: Iterable[Problem], now: float
+    counts: Sequence[ProblemCount],
+    problems: Iterable[Problem],
+    now: float,
+    found: Iterable[Finding] = (),
 ) -> tuple[ProblemCount, ...]:
-    """Return the counts after one more sample: current problems first, then the most recent."""
+    """Return the counts after one more sample: current problems first, then the most recent.
+
+    A device that does not respond is a finding, not a problem as well.
+    """
     table = {_identity(row): row._replace(is_current=False) for row in counts}
-    for problem in problems:
-        subject, what, reason, kind = problem
-        row = table.get(_identity(problem))
-        table[_identity(problem)] = (
-            ProblemCount(subject, what, reason, kind, now, now)
-            if row is None
-            else row._replace(reason=reason, last=now, times=row.times + 1, is_current=True)
-        )
+    for row in _occurrences(problems, now, tuple(filter(is_wrong, found))):
+        before = table.get(_identity(row))
+        if before is not None:
+            row = row._replace(first=before.first, times=before.times + 1)
+        table[_identity(row)] = row
     rows = sorted(table.values(), key=lambda row: (-row.last, subject_order(row.subject), row.what))
     return tuple(rows[:MAX_PROBLEMS])
 
 
-def _identity(problem: Problem | ProblemCount) -> tuple[Subject, str, str]:
-    """Return what makes two problems the same. Times and implausible values in a reason do not."""
-    reason = problem.kind if problem.kind in _VARYING else problem.reason
-    return problem.subject, problem.what, reason
+def _occurrences(
+    problems: Iterable[Problem], now: float, found: Sequence[Finding]
+) -> Iterator[ProblemCount]:
+    explained = set()
+    for finding in found:
+        words, evidence, severity = finding.words, finding.evidence, finding.severity
+        yield ProblemCount(
+            finding.device,
+            words,
+            evidence,
+            'error',
+            now,
+            now,
+            severity=severity,
+            action=finding.action,
+        )
+        explained.add(finding.device)
+    for subject, what, reason, kind in problems:
+        if what != STATUS or subject not in explained:
+            yield ProblemCount(subject, what, reason, kind, now, now)
+
+
+def _identity(row: ProblemCount) -> tuple[Subject, str, str]:
+    """Return what makes two problems the same. Times and measured values in a reason do not."""
+    varies = row.severity is not None or row.kind in _VARYING
+    return row.subject, row.what, row.kind if varies else row.reason
 
 
 def has_failures(counts: Iterable[ProblemCount], now: float) -> bool:

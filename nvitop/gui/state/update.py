@@ -42,6 +42,7 @@ from nvitop.gui.state.needs import binding_for, unmet_need
 from nvitop.gui.state.notices import drop_answers, note_outcome, refuse, replace_notice
 from nvitop.gui.state.selection import keep_selection_seen
 from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_problem
+from nvitop.health import findings
 
 #: Exit status after the terminal was closed.
 HUNG_UP = 129
@@ -178,9 +179,10 @@ def _show_sample(state: AppState, event: SampleArrived) -> AppState:
     sample, before = event.sample, state.sample
     if sample.sequence < before.sequence:
         return state
-    problems = count_problems(state.tally.problems, sample.problems, sample.timestamp)
+    found = findings(sample)
+    problems = count_problems(state.tally.problems, sample.problems, sample.timestamp, found)
     costs = (*state.tally.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
-    after = state._replace(sample=sample, tally=Tally(problems, costs))
+    after = state._replace(sample=sample, tally=Tally(problems, found, costs))
     # Processes are measured less often than devices: most samples repeat them.
     if sample.processes is before.processes and sample.host_processes is before.host_processes:
         return after

@@ -12,10 +12,12 @@ from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.summary import has_failures
 from nvitop.gui.view.format import format_process_type, format_timestamp
 from nvitop.gui.view.widgets.title import Badge
+from nvitop.health import headline, health_status
 
 if TYPE_CHECKING:
     from nvitop.gui.state.app_state import AppState
 
+_ERROR = Style(Role.ERROR, bold=True)
 _WARNING = Style(Role.WARNING, bold=True)
 _KEY = Style(Role.KEY, bold=True)
 _INPUT = Style(Role.INPUT, bold=True)
@@ -25,10 +27,21 @@ _TYPES = ('C', 'C+G', 'G', 'M', None)
 
 
 def header_badges(state: AppState, problems_key: str) -> tuple[Badge, ...]:
-    """Return a badge for recent failures with the key that shows them, then :func:`state_badges`."""
-    troubled = problems_key and has_failures(state.shown_tally.problems, state.timestamp)
-    problems = (_badge(_KEY, f'{problems_key} problems', problems_key),) if troubled else ()
-    return (*problems, *state_badges(state))
+    """Return a badge for what is wrong or failed recently, then :func:`state_badges`.
+
+    It names the key that shows the problems, unless that has none.
+    """
+    return (*_problem_badge(state, problems_key), *state_badges(state))
+
+
+def _problem_badge(state: AppState, key: str) -> tuple[Badge, ...]:
+    text = headline(state.found)
+    if text:
+        style = _ERROR if health_status(state.found) == 'critical' else _WARNING
+        forms = (text, text.partition(':')[0], '')
+        return (_badge(style, *(f'{key or "!"} {form}'.rstrip() for form in forms)),)
+    troubled = key and has_failures(state.shown_tally.problems, state.timestamp)
+    return (_badge(_KEY, f'{key} problems', key),) if troubled else ()
 
 
 def state_badges(state: AppState) -> tuple[Badge, ...]:

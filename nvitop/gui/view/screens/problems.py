@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The problems screen: which values are missing, why and since when, and the cost of nvitop."""
+"""The problems screen: what is wrong since when, why values are missing, and the cost of nvitop."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _text(place: PlacedColumn, line: ProblemLine, state: AppState) -> str:
 
 
 def _in_full(line: ProblemLine, state: AppState, area: Rect) -> str:
-    """Return the whole line in words, with its times if they fit."""
+    """Return the whole line in words, with what to do and then its times, as far as they fit."""
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
     often = f'{line.times} times'
     if line.is_current:
@@ -135,8 +135,9 @@ def _in_full(line: ProblemLine, state: AppState, area: Rect) -> str:
     else:
         times = f'past: once, {last}' if line.times == 1 else f'past: {often}, {first} to {last}'
     text = safe(f'{line.subject}: {line.what}: {line.reason}')
-    with_times = f'{text} ({times})'
-    return with_times if len(wrap(with_times, area.width - 2)) <= area.height else text
+    action = f'. {line.action}' if line.action else ''
+    forms = (f'{text} ({times}){action}', f'{text}{action}', text)
+    return next((form for form in forms if len(wrap(form, area.width - 2)) <= area.height), text)
 
 
 def _style(line: ProblemLine) -> Style:
@@ -144,7 +145,8 @@ def _style(line: ProblemLine) -> Style:
         return _DIM
     if not line.is_failure:
         return PLAIN
-    return Style(Role.WARNING if line.kind in _WARNINGS else Role.ERROR)
+    is_warning = line.severity == 'warning' or line.kind in _WARNINGS
+    return Style(Role.WARNING if is_warning else Role.ERROR)
 
 
 def _seen(layout: ListLayout) -> str:
