@@ -85,6 +85,7 @@ PROCESS_SOURCES: dict[str, tuple[str, str]] = {
     'pid': ('', '`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
     'type': ('', 'the lists that contain the process'),
     'user': ('', 'psutil `username`'),
+    'owner': ('', '`/proc/PID/cgroup`, see [Owners of processes](owners.md)'),
     'gpu_memory': ('B', 'the same lists (`usedGpuMemory`)'),
     'gpu_memory_percent': ('%', '`GPU-MEM` / `memory_total`'),
     'sm': (

@@ -69,6 +69,7 @@ def _run(invocation: Invocation, messages: list[Message]) -> int:
 
 def _show(invocation: Invocation, messages: list[Message]) -> int:
     config = _read_config(invocation)
+    _check_columns(invocation)
     options = merge(config.layer, parse_environment(os.environ), invocation.layer)
     messages += [Message('warning', str(problem)) for problem in config.problems]
     if invocation.prints_config:
@@ -119,6 +120,18 @@ def _read_config(invocation: Invocation) -> Config:
     return read_config(invocation.config, _choices())
 
 
+def _check_columns(invocation: Invocation) -> None:
+    """Check the names of ``--columns``. Raises CommandFailure."""
+    given = invocation.layer.get('columns')
+    if isinstance(given, tuple):
+        from nvitop.console.config import check_names
+
+        try:
+            check_names('columns', given, _choices()['columns'])
+        except ValueError as error:
+            raise CommandFailure(f'--{error}', 2) from None
+
+
 def _print_config(options: Options) -> None:
     from nvitop.console.config import format_config
     from nvitop.gui.state.rebinding import USUAL_KEYS
@@ -141,7 +154,12 @@ def show(options: Options, messages: list[Message]) -> int:
     from nvitop.sampling.source import LiveSource
 
     devices = find_devices(options, messages)
-    source = LiveSource(intervals(options.interval), only=devices, on_the_second=True)
+    source = LiveSource(
+        intervals(options.interval),
+        only=devices,
+        owner_names=options.owner_names,
+        on_the_second=True,
+    )
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if options.monitor and not has_terminal:
         messages.append(Message('error', 'the monitor needs a terminal for input and output'))
@@ -219,10 +237,13 @@ def show_monitor(source: LiveSource, options: Options, messages: list[Message]) 
 
 
 def _report(source: LiveSource, options: Options, messages: list[Message]) -> int:
+    from nvitop.gui.report import shows_owner, view_of
     from nvitop.gui.report_messages import explain_no_device, warnings_about
     from nvitop.sampling.plan import REPORT_METRICS
+    from nvitop.sampling.types import Demand
 
-    sample = source.complete_sample(metrics=REPORT_METRICS)
+    demand = Demand(owners=shows_owner(view_of(options)))
+    sample = source.complete_sample(demand, metrics=REPORT_METRICS)
     try:
         _print_report(sample, options)
     except CommandFailure as failure:

@@ -106,12 +106,17 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.gui.render': (),
     'nvitop.gui.state': (
         'nvitop.health',
+        'nvitop.owner.types',
         'nvitop.sampling.types',
         'nvitop.gui.layout',
         'nvitop.gui.model',
         'nvitop.gui.render.geometry',
     ),
-    'nvitop.gui.model': ('nvitop.console.options', 'nvitop.sampling.types'),
+    'nvitop.gui.model': (
+        'nvitop.console.options',
+        'nvitop.owner.types',
+        'nvitop.sampling.types',
+    ),
     'nvitop.gui.layout': (
         'nvitop.gui.model',
         'nvitop.gui.render.geometry',
@@ -132,6 +137,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.gui.effect_runner': (
         'nvitop.api.host',
         'nvitop.api.process',
+        'nvitop.owner',
         'nvitop.gui.model.effects',
         'nvitop.gui.signals',
         'nvitop.gui.state.events',
@@ -142,7 +148,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.gui.state.events',
         'nvitop.sampling.types',
     ),
-    'nvitop.gui': ('nvitop.console.options', 'nvitop.sampling'),
+    'nvitop.gui': ('nvitop.console.options', 'nvitop.owner.types', 'nvitop.sampling'),
     'nvitop.gui.report_messages': (
         'nvitop.api',
         'nvitop.console',

@@ -318,3 +318,22 @@ def test_options_override_environment_overrides_file(
     assert ran.status == 0
     for line in ('mode = "full"', 'theme = "light"', 'readonly = false'):
         assert f'\n{line}\n' in ran.out
+
+
+OWNERS = """
+[[gpu]]
+model = "H100"
+[[process]]
+command = ["python3", "train.py"]
+cgroup = "0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0"
+"""
+
+
+def test_report_has_owners_only_on_request() -> None:
+    with simulation.machine(simulation.parse_scenario(OWNERS, name='owners')):
+        usual, chosen = report(), report('--columns', 'pid,owner')
+        wrong = report('--columns=pid,ownr')
+    assert 'OWNER' not in usual.out
+    assert 'slurm 42.0' in chosen.out
+    assert wrong.status == 2
+    assert '--columns must be one of gpu, pid, type, user, owner' in wrong.err

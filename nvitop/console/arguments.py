@@ -148,6 +148,17 @@ def add_help_and_version(group: argparse._ActionsContainer) -> None:
     )
 
 
+def add_owner_names(group: argparse._ActionsContainer, default: str | None = None) -> None:
+    """Add the option that limits how names of containers and pods are looked up."""
+    group.add_argument(
+        '--owner-names',
+        choices=('files', 'sockets', 'none'),
+        default=default or argparse.SUPPRESS,
+        help='look up names of containers and pods in files that every user may read, also in the '
+        'sockets of Docker and Podman, or nowhere (default: files)',
+    )
+
+
 def add_demo(group: argparse._ActionsContainer) -> None:
     """Add the option that simulates a machine; see :func:`nvitop.console.driver.simulate`."""
     group.add_argument(

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Collection, Mapping
+from typing import Any, Collection, Mapping, Sequence
 
-from nvitop.console.options import MODES, Options, check_interval, parse_thresholds
+from nvitop.console.options import MODES, OWNER_NAMES, Options, check_interval, parse_thresholds
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms import settings_folder
 
@@ -35,6 +35,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting('readonly', 'readonly', 'bool', 'disable sending signals to processes'),
     Setting('show-host', 'show_host', 'bool', 'show the host panel'),
     Setting('columns', 'columns', 'names', 'columns of the process panel, from left to right'),
+    Setting('owner-names', 'owner_names', 'choice', 'where names of containers and pods are looked up: readable files, also sockets of Docker and Podman, or none', OWNER_NAMES),
     Setting('gpu-utilization-thresholds', 'gpu_thresholds', 'thresholds', 'percentages at which GPU utilization is moderate and heavy'),
     Setting('memory-utilization-thresholds', 'memory_thresholds', 'thresholds', 'percentages at which memory utilization is moderate and heavy'),
     # A table must be last in a file.
@@ -165,11 +166,16 @@ def _check(setting: Setting, value: Any, choices: Choices) -> object:
             raise ValueError(
                 f'{setting.name} must be two whole numbers from 1 to 99, not {value!r}'
             ) from None
+    return check_names(setting.name, value, allowed)
+
+
+def check_names(setting: str, value: Sequence[object], allowed: Collection[str]) -> tuple[str, ...]:
+    """Return words in this order. Raises ValueError if one is not allowed, or there is none."""
     if not value:
-        raise ValueError(f'{setting.name} must name at least one of {", ".join(allowed)}')
-    names = tuple(_one_of(setting.name, item, allowed) for item in value)
+        raise ValueError(f'{setting} must name at least one of {", ".join(allowed)}')
+    names = tuple(_one_of(setting, item, allowed) for item in value)
     if len(set(names)) < len(names):
-        raise ValueError(f'{setting.name} contains a word twice')
+        raise ValueError(f'{setting} contains a word twice')
     return names
 
 

@@ -11,6 +11,7 @@ from nvitop.console.arguments import (
     add_demo,
     add_devices,
     add_help_and_version,
+    add_owner_names,
 )
 from nvitop.console.commands import COMMANDS, command_lines
 from nvitop.namedtuple import NamedTuple
@@ -27,6 +28,9 @@ _EXIT_STATUS = {
     '2': 'invalid arguments',
 }
 
+#: Where names of containers and pods are looked up: in files that every user may read, also in the
+#: sockets of Docker and Podman, or nowhere.
+OWNER_NAMES = ('files', 'sockets', 'none')
 #: Sizes of the device panel; ``auto`` depends on the height of the terminal.
 MODES = ('auto', 'full', 'compact')
 #: Names of the themes; their colors are in ``gui.render.theme``.
@@ -64,6 +68,8 @@ class Options(NamedTuple):
     show_host: bool = True
     #: Columns of the process panel, from left to right; ``None``: the default ones.
     columns: tuple[str, ...] | None = None
+    #: One of :data:`OWNER_NAMES`.
+    owner_names: str = 'files'
     #: Devices to show: indices, ``gpu:mig`` or UUIDs; ``None``: all.
     only: tuple[str, ...] | None = None
     #: Show only the devices in CUDA_VISIBLE_DEVICES.
@@ -270,7 +276,19 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         help='hide the host panel of the monitor (press H to show it)',
     )
     group.add_argument('--host', dest='show_host', action='store_true', help=argparse.SUPPRESS)
+    group.add_argument(
+        '--columns',
+        type=_names,
+        metavar='NAMES',
+        help='show these comma-separated columns of processes, such as pid,user,owner,command',
+    )
+    add_owner_names(group)
     add_demo(group)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return the words of a list. Its caller checks them."""
+    return tuple(text.replace(',', ' ').replace('-', '_').split())
 
 
 def _add_device_filters(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Iterable
+from typing import TYPE_CHECKING, Iterable
 
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
@@ -19,6 +19,9 @@ from nvitop.gui.state.events import (
 )
 from nvitop.sampling.types import HostProcessSample, ProcessSample, Sample
 from nvitop.version import __version__
+
+if TYPE_CHECKING:
+    from nvitop.owner.types import Owner
 
 #: Minimum length of texts that are replaced in the traceback. Shorter ones are in every word.
 _SHORTEST_SECRET = 3
@@ -45,7 +48,18 @@ def _redact_process(process: ProcessSample) -> ProcessSample:
         username=_or_none(process.username),
         name=_or_none(process.name),
         command=_or_none(process.command),
+        owner=None if process.owner is None else _redact_owner(process.owner),
     )
+
+
+def _redact_owner(owner: Owner) -> Owner:
+    from nvitop.owner.types import make_owner
+
+    layers = tuple(
+        layer._replace(id=placeholder(layer.id), name=_or_none(layer.name))
+        for layer in owner.layers
+    )
+    return make_owner(layers, is_deleted=owner.is_deleted)
 
 
 def _redact_host_process(process: HostProcessSample) -> HostProcessSample:

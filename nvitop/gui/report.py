@@ -8,7 +8,7 @@ from nvitop.gui.layout.device import CLASSIC
 from nvitop.gui.layout.main import lay_out_page, report_width
 from nvitop.gui.layout.process import place_columns
 from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState
-from nvitop.gui.model.columns import column_widths
+from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
 from nvitop.gui.render.ansi import to_ansi
 from nvitop.gui.render.ascii import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
@@ -45,6 +45,11 @@ def view_of(options: Options, *, halves: bool = False) -> ViewState:
         readonly=options.readonly,
     )
     return view if options.columns is None else view._replace(columns=options.columns)
+
+
+def shows_owner(view: ViewState) -> bool:
+    """Whether a report has the owners of processes: only if the user chose this column."""
+    return 'owner' in view.columns and view.columns != DEFAULT_COLUMNS
 
 
 def filter_of(options: Options) -> ProcessFilter:
@@ -95,6 +100,8 @@ def draw_report(
     header = header._replace(badges=option_badges(wanted))
     # With ``ascii`` the host has no graphs, which would have no history to show.
     view = view._replace(mode='full', ascii=True)
+    if not shows_owner(view):
+        view = view._replace(columns=tuple(name for name in view.columns if name != 'owner'))
     width = report_width(width, _longest_row(sample, view), has_devices=bool(sample.devices))
     processes = list_processes(sample.processes, wanted, state.sort)
     layout = lay_out_page(sample, processes, state, view, width, _ENDLESS)

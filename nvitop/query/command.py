@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Callable, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_help_and_version
+from nvitop.console.arguments import (
+    ArgumentParser,
+    add_demo,
+    add_devices,
+    add_help_and_version,
+    add_owner_names,
+)
 from nvitop.console.driver import simulate, start_driver
 from nvitop.console.interrupts import Interrupts
 from nvitop.console.messages import print_message
@@ -93,6 +99,7 @@ def make_parser() -> ArgumentParser:
     group.add_argument(
         '--list', action='store_true', help='list all fields with unit and meaning, and exit'
     )
+    add_owner_names(group, default='files')
     add_demo(group)
     _add_selection(parser)
     _add_output(parser)
@@ -202,6 +209,7 @@ def _request(given: argparse.Namespace) -> Request:
         items,
         mig=given.mig,
         compute_only=given.query_compute_apps is not None,
+        owner_names=given.owner_names,
     )
     return Request(query, style, _period(given), given.filename, given.only)
 

@@ -47,6 +47,8 @@ class TableQuery(NamedTuple):
     mig: bool = False
     #: Include only processes with a compute context.
     compute_only: bool = False
+    #: How names of containers are looked up: ``'files'``, ``'sockets'`` or ``'none'``.
+    owner_names: str = 'files'
 
     @property
     def columns(self) -> tuple[QueryColumn, ...]:
@@ -132,6 +134,7 @@ def _source(
         mig_devices=query.mig or query.processes is not None,
         clock=clock,
         sleep=sleep,
+        owner_names=query.owner_names,
     )
 
 

@@ -31,6 +31,7 @@ METAVARS = {
         'MODE',
         'MS',
         'N',
+        'NAMES',
         'PERCENT',
         'PID',
     ),

@@ -24,6 +24,7 @@ from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.events import EnvironmentRead, Event, KeyPressed, Pasted, SampleArrived
 from nvitop.gui.state.update import update
+from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.serialization import parse
 from nvitop.version import __version__
 from tests.gui.samples import SAMPLES
@@ -67,6 +68,14 @@ def test_sample_of_a_report_has_the_same_widths() -> None:
     assert sample == redact_sample(state.sample)
     for before, after in zip(state.sample.processes, sample.processes):
         assert cell_width(before.command or '') == cell_width(after.command or '')
+
+
+def test_owners_in_a_report_have_no_names() -> None:
+    sample = SAMPLES['one']
+    owner = make_owner((Layer('docker', '4f' * 32, 'web'), Layer('pod', '5b', 'ml/train-0')))
+    rows = tuple(process._replace(owner=owner) for process in sample.processes)
+    redacted = redact_sample(sample._replace(processes=rows)).processes[0].owner
+    assert [str(redacted), redacted and redacted.container_name] == ['pod xxxxxxxxxx', 'xxx']
 
 
 @pytest.mark.parametrize(

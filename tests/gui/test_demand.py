@@ -41,6 +41,18 @@ def test_counters_are_read_only_while_their_graph_is_visible(
     assert ('gpm_sm_active' in demand.shown_metrics) is shown
 
 
+def test_owners_are_read_while_they_can_be_seen_or_matter() -> None:
+    def reads_owners(width: int, *keys: str) -> bool:
+        return demand_of(press(state_of(SAMPLES['one'], width=width), *keys)[0]).owners
+
+    assert reads_owners(160)
+    assert not reads_owners(100)
+    assert not reads_owners(160, 't')
+    assert not reads_owners(160, 'C', *['Down'] * 4, 'Space', 'q')
+    assert reads_owners(100, 'o', 'w')
+    assert reads_owners(100, '\\', *'owner:pod')
+
+
 def test_details_are_measured_while_they_are_shown() -> None:
     for keys, shown in (('d', True), ('d d', False), ('d t', False), ('d !', True), ('!', False)):
         state, _ = press(state_of(SAMPLES['one']), *keys.split())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nvitop.gui.state.events import Pasted
 from nvitop.gui.state.filtering import filter_processes, matches, matches_host_process, parse_query
+from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 from tests.gui.driving import MANY, after, press, pressed, state_of, texts
 from tests.gui.samples import with_families
@@ -20,6 +21,9 @@ PROCESS = ProcessSample(
     username='ann',
     name='python3',
     command='python3 Train.py --lr 3e-4',
+    owner=make_owner(
+        (Layer('pod', '5ba385ca-b6e6', 'ml/train-0'), Layer('docker', '4f' * 32, 'Web'))
+    ),
 )
 BARE = ProcessSample(ProcessKey(7, 1.0, DeviceKey(0)))
 
@@ -56,6 +60,11 @@ BARE = ProcessSample(ProcessKey(7, 1.0, DeviceKey(0)))
         ('type:C+G', True),
         ('type:x', True),
         ('type:m', False),
+        ('owner:pod', True),
+        ('owner:train-0', True),
+        ('owner:5ba385ca-b6e6', True),
+        ('owner:web', True),
+        ('owner:slurm', False),
         ('user:ann gpu:1 train', True),
         ('user:ann gpu:2 train', False),
         ('nosuch:thing', False),

@@ -28,8 +28,8 @@ from nvitop.gui.layout.main import (
     report_width,
     scroll_to_process,
 )
-from nvitop.gui.layout.process import place_columns, process_height
-from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, DEFAULT_COLUMNS
+from nvitop.gui.layout.process import has_room_for_owner, place_columns, process_height
+from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, DEFAULT_COLUMNS, MAX_OWNER
 from nvitop.gui.render.geometry import Rect
 from nvitop.sampling.types import DeviceKey
 
@@ -333,7 +333,7 @@ def test_wide_value_takes_room_from_the_command() -> None:
 
 
 def test_hidden_command_takes_no_room() -> None:
-    names = [name for name in DEFAULT_COLUMNS if name != 'command']
+    names = [name for name in DEFAULT_COLUMNS if name not in ('command', 'owner')]
     shown = place_columns([*names, 'gpu_memory_percent'], 79, {})
     assert [p.column.name for p in shown] == [*names, 'gpu_memory_percent']
     # The columns may extend to the empty cell before the right border.
@@ -341,6 +341,27 @@ def test_hidden_command_takes_no_room() -> None:
     assert len(place_columns([*names, 'gpu_memory_percent', 'host_memory'], 79, widths)) == 12
     widths['host_memory'] += 1
     assert len(place_columns([*names, 'gpu_memory_percent', 'host_memory'], 79, widths)) == 11
+
+
+def test_owner_is_shown_by_default_if_it_fits_next_to_the_command() -> None:
+    def placed(width: int, longest: int | None) -> tuple[int, int]:
+        """Return the widths of the owner, 0 if it is hidden, and of the command."""
+        widths = {} if longest is None else {'owner': longest}
+        columns = {each.column.name: each for each in place_columns(DEFAULT_COLUMNS, width, widths)}
+        owner = columns.get('owner')
+        return owner.width if owner else 0, columns['command'].width
+
+    hidden = placed(160, None)[1]
+    assert placed(160, 20) == (20, hidden - 21)
+    assert placed(160, MAX_OWNER) == (40, hidden - 41)
+    assert placed(79, 5)[0] == 0
+    assert placed(110, 20)[0] < 20
+    for width in range(60, 200):
+        owner, command = placed(width, 20)
+        assert (owner == 0 and width < 106) or (owner >= 12 and command >= 28)
+        assert has_room_for_owner(DEFAULT_COLUMNS, width) == (owner > 0)
+    chosen = place_columns(('pid', 'owner', 'command'), 60, {'owner': 20})
+    assert [each.width for each in chosen][1] == 20
 
 
 def test_titles_of_columns_fit() -> None:

@@ -88,7 +88,7 @@ def test_read_only_mode_names_no_other_screen_for_signals() -> None:
 def test_notice_lists_the_keys_that_can_follow_a_prefix(key: str) -> None:
     before = pressed(state_of(MANY), 'Down')
     state, effects = press(before, 'o', key)
-    assert texts(state) == [f'No such keys: o {key}; after o: n p u g s b c m t']
+    assert texts(state) == [f'No such keys: o {key}; after o: n p u w g s b c m t']
     assert (state._replace(notices=()), effects) == (before, (RingBell(),))
     # Esc cancels the prefix without a notice.
     assert press(before, 'o', 'Esc') == (before, ())
@@ -224,6 +224,6 @@ def test_last_column_cannot_be_hidden() -> None:
 
 
 def test_hidden_column_can_be_moved_before_it_is_shown() -> None:
-    state = pressed(state_of(MANY), 'C', 'End', 'Up', *['K'] * 13)
+    state = pressed(state_of(MANY), 'C', 'End', 'Up', *['K'] * 14)
     assert state.view.columns == DEFAULT_COLUMNS
     assert pressed(state, 'Space').view.columns == ('host_memory', *DEFAULT_COLUMNS)

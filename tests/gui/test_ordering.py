@@ -88,7 +88,7 @@ def test_stepping_through_the_orders_wraps_around() -> None:
 
 def test_only_amounts_are_sorted_from_the_highest() -> None:
     rising = [order.name for order in ORDERS if not is_descending(Sort(order.name))]
-    assert rising == ['natural', 'pid', 'username']
+    assert rising == ['natural', 'pid', 'username', 'owner']
     assert is_descending(Sort('pid', reverse=True))
 
 

@@ -16,8 +16,13 @@ from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.view.column_text import CELLS, longest_command
 from nvitop.gui.view.load_style import device_style
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
+from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.types import HostSample, Sample
 from tests.gui.samples import SAMPLES
+
+JOB = make_owner((Layer('session', '3'), Layer('slurm', '42', detail='0')))
+#: Orders by columns that are always shown by default.
+SHOWN_ORDERS = [order.name for order in ORDERS if order.name != 'owner']
 
 
 def panel(
@@ -47,13 +52,14 @@ def row_style(buffer: Buffer, pid: int) -> Style:
 
 def test_every_column_has_a_text() -> None:
     assert set(CELLS) == {column.name for column in COLUMNS}
-    process = SAMPLES['one'].processes[0]
+    process = SAMPLES['one'].processes[0]._replace(owner=JOB)
     texts = {name: text_of(process, None) for name, text_of in CELLS.items()}
     assert texts == {
         'gpu': '0',
         'pid': '4242',
         'type': 'C',
         'user': 'alice',
+        'owner': 'slurm 42.0',
         'gpu_memory': '33.00GiB',
         'gpu_memory_percent': '41.2',
         'sm': '64',
@@ -68,6 +74,22 @@ def test_every_column_has_a_text() -> None:
     }
 
 
+def test_owner_is_shown_if_it_is_more_than_a_session() -> None:
+    sample = SAMPLES['one']
+    (process,) = sample.processes
+    session = process._replace(owner=make_owner((Layer('session', '3'),)))
+    for hidden in (process, session):
+        assert 'OWNER' not in panel(sample._replace(processes=(hidden,)), 160).lines()[3]
+    rows = process._replace(owner=JOB), session, process
+    lines = panel(sample._replace(processes=rows), 160).lines()
+    at = lines[3].index('OWNER')
+    assert [line[at : at + 11].rstrip() for line in lines[5:8]] == [
+        'slurm 42.0',
+        'session 3',
+        'N/A',
+    ]
+
+
 def test_columns_are_drawn_in_the_chosen_order() -> None:
     lines = panel(SAMPLES['one'], columns=('command', 'time', 'sm', 'gpu')).lines()
     assert lines[3] == '│ COMMAND'.ljust(60) + '    TIME %SM  GPU │'
@@ -76,7 +98,7 @@ def test_columns_are_drawn_in_the_chosen_order() -> None:
 
 
 @pytest.mark.parametrize('reverse', [False, True])
-@pytest.mark.parametrize('order', [order.name for order in ORDERS])
+@pytest.mark.parametrize('order', SHOWN_ORDERS)
 def test_sorted_column_is_marked(order: str, reverse: bool) -> None:
     sort = Sort(order, reverse)
     buffer = panel(SAMPLES['one'], sort=sort)
@@ -94,7 +116,7 @@ def test_sorted_column_is_marked(order: str, reverse: bool) -> None:
 
 
 @pytest.mark.parametrize('reverse', [False, True])
-@pytest.mark.parametrize('order', [order.name for order in ORDERS])
+@pytest.mark.parametrize('order', SHOWN_ORDERS)
 def test_title_names_a_hidden_sorted_column(order: str, reverse: bool) -> None:
     sort = Sort(order, reverse)
     title = panel(SAMPLES['one'], columns=('type', 'command'), sort=sort).lines()[2]

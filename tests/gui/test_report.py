@@ -30,7 +30,7 @@ VIEWS = {
     'plain': ViewState(),
     'colorful': ViewState(colorful=True),
     'ascii': ViewState(ascii=True),
-    'columns': ViewState(columns=tuple(column.name for column in COLUMNS)),
+    'columns': ViewState(columns=tuple(each.name for each in COLUMNS if each.name != 'owner')),
 }
 
 #: Machines that no golden frame shows, in each form of the report and drawn in each way.

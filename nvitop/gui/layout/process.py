@@ -7,7 +7,7 @@ import itertools
 from typing import Iterable, Mapping, Sequence
 
 from nvitop.gui.layout.device import CLASSIC, Cells
-from nvitop.gui.model.columns import COLUMNS_BY_NAME, Column
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, DEFAULT_COLUMNS, Column
 from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample
@@ -16,6 +16,9 @@ from nvitop.sampling.types import DeviceKey, ProcessSample
 _TOP_ROWS = 5
 #: Minimum width of the last column, on a narrow screen and on a wide one.
 _NARROW_REST, _REST = 14, 7
+#: Minimum width of the command next to an owner that the user did not choose, and of this owner if it
+#: has to be cut.
+_REST_AFTER_OWNER, _CUT_OWNER = 28, 12
 
 
 class PlacedColumn(NamedTuple):
@@ -150,12 +153,27 @@ def place_columns(
     """Lay out columns in a box of this width.
 
     ``widths`` are those of columns whose values are wider than usual. Columns are dropped by rank
-    until there is room for the command, which takes the rest.
+    until there is room for the command, which takes the rest. Among the default columns, the owner is
+    shown only if ``widths`` has it and the command is wide.
     """
     # Borders on both sides, and an empty cell before the right one.
     rest = _NARROW_REST if width < CLASSIC else _REST
+    cells = Cells(1, width - 3)
     columns = [COLUMNS_BY_NAME[name] for name in names]
-    return place(columns, Cells(1, width - 3), widths, rest=rest)
+    if tuple(names) != DEFAULT_COLUMNS:
+        return place(columns, cells, widths, rest=rest)
+    others = place([each for each in columns if each.name != 'owner'], cells, widths, rest=rest)
+    wanted = widths.get('owner', 0)
+    spare = others[-1].width - COLUMNS_BY_NAME['owner'].gap - _REST_AFTER_OWNER
+    if not wanted or len(others) < len(columns) - 1 or spare < min(wanted, _CUT_OWNER):
+        return others
+    return place(columns, cells, {**widths, 'owner': min(wanted, spare)}, rest=rest)
+
+
+def has_room_for_owner(names: Sequence[str], width: int) -> bool:
+    """Whether the owner is among these columns, and some owners would be shown."""
+    placed = place_columns(names, width, {'owner': _CUT_OWNER})
+    return any(place.column.name == 'owner' for place in placed)
 
 
 def place(

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+import functools
+from typing import TYPE_CHECKING, Sequence
 
-from nvitop.api.utils import duration2human
+from nvitop.api.utils import NA, duration2human
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample
+
+if TYPE_CHECKING:
+    from nvitop.owner.types import Owner
 
 
 class Column(NamedTuple):
@@ -41,6 +45,7 @@ COLUMNS: tuple[Column, ...] = (
     Column('pid', 'PID', 7, 'process ID', order='pid'),
     Column('type', '', 1, f'use of the GPU: {TYPES}', align='<', rank=2),
     Column('user', 'USER', 7, 'owner of the process', order='username', rank=1),
+    Column('owner', 'OWNER', 5, 'job, pod, container, unit or session that it belongs to', align='<', order='owner', rank=10),
     Column('gpu_memory', 'GPU-MEM', 8, 'GPU memory of the process', order='gpu_memory'),
     Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of the device', rank=9),
     Column('sm', '%SM', 3, 'time that its kernels ran, in percent', order='sm_utilization'),
@@ -89,12 +94,14 @@ PROBLEM_COLUMNS: tuple[Column, ...] = (
 
 COLUMNS_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
 
-#: Columns shown by default.
+#: Columns shown by default; the monitor hides the owner while it would say no more than the user, or if
+#: there is no room for it, and a report always does.
 DEFAULT_COLUMNS: tuple[str, ...] = (
     'gpu',
     'pid',
     'type',
     'user',
+    'owner',
     'gpu_memory',
     'sm',
     'gmbw',
@@ -104,16 +111,36 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
     'command',
 )
 
+#: Maximum width of the owner.
+MAX_OWNER = 40
 #: Maximum running time (seconds) that is plausible.
 MAX_RUNNING_SECONDS = 86400 * 1e6
 
 
 def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
-    """Return the widths of the growing columns of the process panel."""
-    return growing_widths(
+    """Return the widths of the growing columns of the process panel.
+
+    ``'owner'`` is left out while all owners are plain sessions.
+    """
+    widths = growing_widths(
         [process.key.pid for process in processes],
         [process.running_time_seconds for process in processes],
     )
+    owners = {process.owner for process in processes if process.owner is not None}
+    if any(not owner.is_plain for owner in owners):
+        widths['owner'] = min(MAX_OWNER, max(len(_owner_text(owner)) for owner in owners))
+    return widths
+
+
+def owner_text(process: ProcessSample) -> str:
+    """Return the owner of a process, safe to draw: ``'slurm 42.0'``; ``'-'`` if it has none."""
+    return str(NA) if process.owner is None else _owner_text(process.owner)
+
+
+# The text takes longer than a look-up, and each draw and each sort needs that of every process.
+@functools.lru_cache(maxsize=4096)
+def _owner_text(owner: Owner) -> str:
+    return str(owner)
 
 
 def growing_widths(pids: Sequence[int], running: Sequence[float | None]) -> dict[str, int]:

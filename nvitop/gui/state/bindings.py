@@ -210,7 +210,7 @@ _BINDINGS: tuple[Binding, ...] = (
     _signal(('Ctrl-C', 'I'), Action.INTERRUPT, 'SIGINT', 'interrupt'),
     _signal(('T',), Action.TERMINATE, 'SIGTERM', 'terminate'),
     _signal(('K', 'k'), Action.KILL, 'SIGKILL', 'kill'),
-    Binding(('\\', 'F4'), Action.FILTER, 'filter as you type: words, user: gpu: pid: type:', _PROCESSES, _PROCESS),
+    Binding(('\\', 'F4'), Action.FILTER, 'filter as you type: words, user: gpu: pid: type: owner:', _PROCESSES, _PROCESS),
     Binding(('F3',), Action.SEARCH, 'search: select the next process with these words', _PROCESSES, _PROCESS),
     # screens
     _opening(('t',), Screen.TREE, 'tree of processes', _MAIN),

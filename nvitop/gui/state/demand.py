@@ -7,8 +7,10 @@ from typing import Collection
 
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME
 from nvitop.gui.layout.main import MainLayout
+from nvitop.gui.layout.process import has_room_for_owner
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.filtering import parse_query
 from nvitop.gui.state.listing import main_layout
 from nvitop.sampling.types import Demand, ProcessKey, Sample
 
@@ -32,7 +34,17 @@ def demand_of(state: AppState) -> Demand:
         visible_processes=_visible(state, layout if screen is Screen.MAIN else None),
         process_codec=screen is Screen.METRICS or not codec.isdisjoint(state.view.columns),
         host_processes=screen is Screen.TREE,
+        owners=_needs_owners(state),
     )
+
+
+def _needs_owners(state: AppState) -> bool:
+    """Whether the screen shows owners, or lists processes by them."""
+    if 'owner' in {prefix for prefix, _ in parse_query(state.query).parts}:
+        return True
+    if state.screen not in (Screen.MAIN, Screen.PROBLEMS):
+        return False
+    return state.main.sort.order == 'owner' or has_room_for_owner(state.view.columns, state.width)
 
 
 def _shown_metrics(state: AppState, layout: MainLayout | None) -> tuple[str, ...]:

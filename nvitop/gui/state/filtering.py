@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Callable, Iterable, Mapping, Sequence, Tuple
 
 from nvitop.gui.model.choices import SPECIAL_COMMANDS
+from nvitop.gui.model.columns import owner_text
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
@@ -23,7 +24,7 @@ class Query(NamedTuple):
 
 
 def parse_query(text: str) -> Query:
-    """Parse the words of a filter, which may have a prefix: ``user: gpu: pid: type:``.
+    """Parse the words of a filter, which may have a prefix: ``user: gpu: pid: type: owner:``.
 
     The case of prefixes does not matter. A prefix without a word, as while it is being typed, matches
     everything.
@@ -58,11 +59,21 @@ def _has_type(process: ProcessSample, word: str) -> bool:
     return word.upper() in (*kinds, process.type) or (word.upper() == 'X' and len(kinds) == 2)
 
 
+def _has_owner(process: ProcessSample, word: str) -> bool:
+    """Whether the owner or one of its layers has a word: ``pod``, ``ml/train-0``, a whole ID."""
+    owner = process.owner
+    if owner is None:
+        return False
+    texts = (owner_text(process), *(text for each in owner.layers for text in (str(each), each.id)))
+    return any(contains(text, word) for text in texts)
+
+
 _FIELDS: dict[str, Callable[[ProcessSample, str], bool]] = {
     'user': lambda process, word: contains(process.username, word),
     'gpu': _has_device,
     'pid': lambda process, word: str(process.key.pid).startswith(word),
     'type': _has_type,
+    'owner': _has_owner,
 }
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Callable, FrozenSet, Iterable, Optional, Sequence, Tuple
 
 from nvitop.gui.model.choices import ProcessFilter, Sort
+from nvitop.gui.model.columns import owner_text
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample
 
@@ -33,6 +34,12 @@ def _username(process: ProcessSample) -> Values:
     return (process.status == 'gone', process.username, process.key.pid, process.key.device)
 
 
+def _owner(process: ProcessSample) -> Values:
+    is_known = process.owner is not None and bool(process.owner.kind)
+    text = owner_text(process) if is_known else None
+    return (text, process.username, process.key.pid, process.key.device)
+
+
 def _by(*fields: str) -> Callable[[ProcessSample], Values]:
     def values(process: ProcessSample) -> Values:
         pid, _, device = process.key
@@ -47,6 +54,7 @@ ORDERS: tuple[Order, ...] = (
     Order('natural', 'n', False, _natural),
     Order('pid', 'p', False, _by()),
     Order('username', 'u', False, _username),
+    Order('owner', 'w', False, _owner),
     Order('gpu_memory', 'g', True, _by('gpu_memory_bytes', 'gpu_sm_utilization_percent', 'cpu_percent')),
     Order('sm_utilization', 's', True, _by('gpu_sm_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
     Order('gpu_memory_utilization', 'b', True, _by('gpu_memory_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterable, Mapping, Optional
 
-from nvitop.gui.model.columns import COLUMNS_BY_NAME
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, owner_text
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.view import format as fmt
 from nvitop.sampling.types import ProcessSample
@@ -32,6 +32,7 @@ CELLS: Mapping[str, CellText] = {
     'pid': lambda process, _: str(process.key.pid),
     'type': lambda process, _: fmt.format_process_type(process.type),
     'user': lambda process, _: fmt.format_user(process.username, _USER),
+    'owner': lambda process, _: owner_text(process),
     'gpu_memory': _gpu_memory,
     'gpu_memory_percent': lambda process, _: fmt.format_cpu_percent(process.gpu_memory_percent),
     'sm': lambda process, _: fmt.format_column_percent(process.gpu_sm_utilization_percent),

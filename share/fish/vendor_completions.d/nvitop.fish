@@ -58,7 +58,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query record
-set -g _shtab_nvitop_opts_with_value --commands --config --demo --duration --filename --format --gpu --gpu-util-thresh --id --interval --keep --keep-usage --loop --loop-ms --max-size --mem-util-thresh --mode --monitor --only --output --pid --processes --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --theme --user -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_opts_with_value --columns --commands --config --demo --duration --filename --format --gpu --gpu-util-thresh --id --interval --keep --keep-usage --loop --loop-ms --max-size --mem-util-thresh --mode --monitor --only --output --owner-names --pid --processes --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --theme --user -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -71,6 +71,8 @@ complete -c nvitop -n _shtab_nvitop_using -l interval -x -d 'measure every SEC s
 complete -c nvitop -n _shtab_nvitop_using -s U -l ascii -l no-unicode -d 'draw with ASCII characters only'
 complete -c nvitop -n _shtab_nvitop_using -l readonly -d 'disable sending signals to processes'
 complete -c nvitop -n _shtab_nvitop_using -l no-host -d 'hide the host panel of the monitor (press H to show it)'
+complete -c nvitop -n _shtab_nvitop_using -l columns -x -d 'show these comma-separated columns of processes, such as pid,user,owner,command'
+complete -c nvitop -n _shtab_nvitop_using -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in files that every user may read, also in the sockets of Docker and Podman, or nowhere (default: files)'
 complete -c nvitop -n _shtab_nvitop_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)'
 complete -c nvitop -n _shtab_nvitop_using -s o -s i -l only -l id -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers; overrides --only-visible'
 complete -c nvitop -n _shtab_nvitop_using -o ov -l only-visible -d 'include only the devices in CUDA_VISIBLE_DEVICES'
@@ -93,6 +95,7 @@ complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' 
 complete -c nvitop -n '_shtab_nvitop_using query' -s h -l help -d 'show this help and exit'
 complete -c nvitop -n '_shtab_nvitop_using query' -s V -l version -d 'show the version and exit'
 complete -c nvitop -n '_shtab_nvitop_using query' -l list -d 'list all fields with unit and meaning, and exit'
+complete -c nvitop -n '_shtab_nvitop_using query' -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in files that every user may read, also in the sockets of Docker and Podman, or nowhere (default: files)'
 complete -c nvitop -n '_shtab_nvitop_using query' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)'
 complete -c nvitop -n '_shtab_nvitop_using query' -l gpu -x -d 'print a row for each GPU; FIELDS are comma-separated names of nvitop or nvidia-smi, or all (default: index, name, utilization.gpu, memory.used, memory.total, temperature.gpu, power.draw)'
 complete -c nvitop -n '_shtab_nvitop_using query' -l processes -x -d 'print a row for each process on each GPU (default: gpu_index, pid, user, gpu_memory, gpu_sm_utilization, command)'
