@@ -34,11 +34,12 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
+from nvitop.sampling.types import LIVE
 
 if TYPE_CHECKING:
     from nvitop.gui.state.app_state import AppState
     from nvitop.gui.term.terminal import Terminal
-    from nvitop.sampling.types import Demand, Sample
+    from nvitop.sampling.types import Demand, Origin, Sample
 
 #: Maximum number of events in a crash report.
 REMEMBERED_EVENTS = 50
@@ -99,9 +100,9 @@ class App:
         self._posted.append(event)
         self.terminal.wake()
 
-    def post_sample(self, sample: Sample) -> None:
+    def post_sample(self, sample: Sample, origin: Origin = LIVE) -> None:
         """Queue a sample. Any thread may call this."""
-        self.post(SampleArrived(sample))
+        self.post(SampleArrived(sample, origin))
 
     def run(self, measuring: Measuring) -> int:
         """Run until the user quits; return the exit status. Raises NoThreadError."""

@@ -26,11 +26,12 @@ from nvitop.platforms.kernel import open_nameless_file
 from nvitop.sampling.history import History
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
+from nvitop.sampling.types import LIVE
 
 if TYPE_CHECKING:
     from nvitop.gui.term.terminal import Terminal
     from nvitop.sampling.source import LiveSource
-    from nvitop.sampling.types import Sample
+    from nvitop.sampling.types import Origin, Sample
 
 
 #: Maximum size (bytes) of captured standard error that is replayed on exit.
@@ -51,8 +52,9 @@ class MonitorExit(NamedTuple):
     crash: str = ''
 
 
-def first_state(options: Options, notices: Sequence[str] = ()) -> AppState:
+def first_state(options: Options, notices: Sequence[str] = (), origin: Origin = LIVE) -> AppState:
     """Return the state set by the options, with notices that are shown for a while."""
+    options = options._replace(readonly=options.readonly or not origin.can_signal)
     until = time.monotonic() + 2 * NOTICE_SECONDS
     keymap, problems = rebind(dict(options.keys)) if options.keys else (USUAL, ())
     notices = (*notices, *problems)
@@ -62,6 +64,7 @@ def first_state(options: Options, notices: Sequence[str] = ()) -> AppState:
         main=MainState(filter=filter_of(options)),
         theme=options.theme,
         notices=tuple(Notice(text, until, is_error=True) for text in notices),
+        origin=origin,
     )
 
 
@@ -85,10 +88,10 @@ def run_monitor(
     every = intervals(options.interval)
     app = App(
         terminal,
-        first_state(options, notices)._replace(captures_mouse=captures_mouse),
+        first_state(options, notices, source.origin)._replace(captures_mouse=captures_mouse),
         history=History(every.devices, every.processes),
     )
-    sampler = Sampler(source, app.post_sample)
+    sampler = Sampler(source, lambda sample: app.post_sample(sample, source.origin))
     status, crash = 1, ''
     try:
         with errors_held_back():

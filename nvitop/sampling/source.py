@@ -21,10 +21,12 @@ from nvitop.sampling.process import (
 )
 from nvitop.sampling.selection import DeviceSelection, DeviceSelector
 from nvitop.sampling.types import (
+    LIVE,
     PROCESSES,
     Cost,
     Demand,
     HostIo,
+    Origin,
     Problem,
     ProcessKey,
     ProcessSample,
@@ -56,6 +58,10 @@ class Source(Protocol):
 
     A source is used by one thread at a time.
     """
+
+    @property
+    def origin(self) -> Origin:
+        """Where the last sample comes from. It may change with each sample."""
 
     def sample(self, demand: Demand) -> Sample:
         """Measure what is due for this demand; the rest of the sample is as before.
@@ -131,6 +137,11 @@ class LiveSource:
         self._host_io = HostIo()
         self._host_io_failures: tuple[Problem, ...] = ()
         self._sequence = 0
+
+    @property
+    def origin(self) -> Origin:
+        """This machine."""
+        return LIVE
 
     @property
     def threads_inside(self) -> int:

@@ -395,6 +395,33 @@ class Sample(NamedTuple):
 EMPTY_SAMPLE = Sample(timestamp=0.0)
 
 
+class Origin(NamedTuple):
+    """Where samples come from, and what can be done with their processes."""
+
+    #: Whether samples show the present; a recording shows the past.
+    is_live: bool = True
+    #: Why processes cannot be signaled; ``''``: they can.
+    no_signals: str = ''
+    #: The machine to which the source is connected; ``''``: this machine, or a file.
+    host: str = ''
+    #: Why no new samples arrive, for people: ``'no samples for 12 s'``; ``''``: they do.
+    trouble: str = ''
+    #: Whether another time can be shown.
+    can_travel: bool = False
+    #: Speed at which a recording is replayed.
+    speed: float = 1.0
+    is_paused: bool = False
+
+    @property
+    def can_signal(self) -> bool:
+        """Whether processes can be signaled."""
+        return not self.no_signals
+
+
+#: Samples of this machine.
+LIVE = Origin()
+
+
 class Demand(NamedTuple):
     """The values that the viewer shows now. Nothing else is measured."""
 

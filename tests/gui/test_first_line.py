@@ -12,7 +12,7 @@ from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.ordering import COMPUTE, GRAPHICS, ONLY_COMPUTE
 from nvitop.gui.state.targets import signal_targets
 from nvitop.gui.state.update import update
-from nvitop.sampling.types import DeviceKey, Problem
+from nvitop.sampling.types import DeviceKey, Origin, Problem
 from tests.gui.drawing import lines_of, lines_on, state_on
 from tests.gui.driving import press
 from tests.gui.samples import NOW, SAMPLES
@@ -246,3 +246,29 @@ def test_signal_keys_are_named_while_a_signal_has_a_target(screen: str) -> None:
         lines = lines_of(seen)
         assert any(line.endswith('T terminate  k kill') for line in lines) is is_named
         assert not screen or lines[0].endswith('h help  t back') is not is_named
+
+
+@pytest.mark.parametrize(
+    ('origin', 'badge'),
+    [
+        (Origin(is_live=False, speed=2.0), '[REPLAY 03:04:05 ×2]'),
+        (Origin(is_live=False, is_paused=True), '[REPLAY 03:04:05 paused]'),
+        (Origin(host='gpu07'), '[gpu07]'),
+        (Origin(host='gpu\x1b[2J07', trouble='no samples for 12 s'), 'no samples for 12 s]'),
+    ],
+)
+@pytest.mark.parametrize('keys', ['', 't', '!'])
+def test_origin_of_samples_is_on_every_screen(origin: Origin, badge: str, keys: str) -> None:
+    state = state_on('h100x8', 120, 24, *keys.split())
+    state, _ = update(state, SampleArrived(state.sample, origin))
+    assert badge in lines_of(state)[0]
+    assert '\x1b' not in lines_of(state)[0]
+
+
+def test_processes_of_another_machine_cannot_be_signaled() -> None:
+    state = state_on('h100x8', 120, 24, 'Down')
+    state = state._replace(
+        view=state.view._replace(readonly=True), origin=Origin(no_signals='they run on gpu07')
+    )
+    assert signal_targets(state) == ()
+    assert 'No signal: they run on gpu07' in lines_of(press(state, 'T')[0])[-1]

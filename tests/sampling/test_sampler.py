@@ -7,7 +7,7 @@ from typing import Callable, List, Tuple
 import pytest
 
 from nvitop.sampling.sampler import ERROR_PAUSE_SECONDS, MIN_PAUSE_SECONDS, Sampler
-from nvitop.sampling.types import Demand, Problem, Sample
+from nvitop.sampling.types import LIVE, Demand, Problem, Sample
 from tests.patience import PATIENCE
 
 Script = List[Tuple[float, Callable[[], None]]]
@@ -45,6 +45,7 @@ class FakeSource:
         self.refreshed = 0
         self.act: Callable[[], None] = lambda: None
         self.due = 0.0
+        self.origin = LIVE
 
     def sample(self, demand: Demand) -> Sample:
         self.calls.append((round(self.time.now, 3), demand))

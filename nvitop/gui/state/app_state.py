@@ -14,7 +14,14 @@ from nvitop.gui.state.summary import Tally
 from nvitop.gui.state.tree import TreeRow
 from nvitop.health import Finding
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import EMPTY_SAMPLE, ProcessKey, ProcessSample, Sample
+from nvitop.sampling.types import (
+    EMPTY_SAMPLE,
+    LIVE,
+    Origin,
+    ProcessKey,
+    ProcessSample,
+    Sample,
+)
 from nvitop.version import __version__
 
 
@@ -134,6 +141,8 @@ class AppState(NamedTuple):
     #: The latest sample, and the one on the screen while the display is frozen.
     sample: Sample = EMPTY_SAMPLE
     frozen: Sample | None = None
+    #: Where they come from.
+    origin: Origin = LIVE
     #: Counts up to each of these samples.
     tally: Tally = Tally()
     frozen_tally: Tally = Tally()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Union
 
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import ProcessKey, Sample
+from nvitop.sampling.types import LIVE, Origin, ProcessKey, Sample
 
 
 class KeyPressed(NamedTuple):
@@ -51,6 +51,7 @@ class SampleArrived(NamedTuple):
     """The sampler took a sample."""
 
     sample: Sample
+    origin: Origin = LIVE
 
 
 class ClockTicked(NamedTuple):

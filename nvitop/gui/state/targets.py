@@ -59,7 +59,7 @@ def has_targets(state: AppState) -> bool:
 def why_no_target(state: AppState) -> str:
     """Return why there are no targets."""
     if state.view.readonly:
-        return 'read-only (--readonly)'
+        return state.origin.no_signals or 'read-only (--readonly)'
     unseen, where = tagged_unseen(state, ())
     if unseen:
         return f'tagged processes are {where}'

@@ -182,7 +182,7 @@ def _show_sample(state: AppState, event: SampleArrived) -> AppState:
     found = findings(sample)
     problems = count_problems(state.tally.problems, sample.problems, sample.timestamp, found)
     costs = (*state.tally.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
-    after = state._replace(sample=sample, tally=Tally(problems, found, costs))
+    after = state._replace(sample=sample, origin=event.origin, tally=Tally(problems, found, costs))
     # Processes are measured less often than devices: most samples repeat them.
     if sample.processes is before.processes and sample.host_processes is before.host_processes:
         return after

@@ -16,13 +16,17 @@ from nvitop.health import headline, health_status
 
 if TYPE_CHECKING:
     from nvitop.gui.state.app_state import AppState
+    from nvitop.sampling.types import Origin
 
 _ERROR = Style(Role.ERROR, bold=True)
 _WARNING = Style(Role.WARNING, bold=True)
 _KEY = Style(Role.KEY, bold=True)
 _INPUT = Style(Role.INPUT, bold=True)
+_ERROR = Style(Role.ERROR, bold=True)
 #: Maximum width of the text of a filter, in cells, if it has to be shortened.
 _QUERY_WIDTH = 40
+#: Maximum width of the name of a host, in cells, if it has to be shortened.
+_HOST_WIDTH = 12
 _TYPES = ('C', 'C+G', 'G', 'M', None)
 
 
@@ -45,8 +49,8 @@ def _problem_badge(state: AppState, key: str) -> tuple[Badge, ...]:
 
 
 def state_badges(state: AppState) -> tuple[Badge, ...]:
-    """Return badges for a frozen display, filters, a released mouse, and keys that are awaited."""
-    badges = []
+    """Return badges for another machine, a frozen display, filters, a released mouse, and keys that are awaited."""
+    badges = [*origin_badges(state.origin, state.shown.timestamp)]
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
         badges.append(_badge(_WARNING, f'FROZEN {time_of_day}', 'FROZEN'))
@@ -62,6 +66,19 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
         following = ' '.join(state.keymap.keys_after(state.screen, state.prefix))
         badges.append(_badge(_KEY, f'{state.prefix} and then {following}', f'{state.prefix} ...'))
     return tuple(badges)
+
+
+def origin_badges(origin: Origin, timestamp: float) -> tuple[Badge, ...]:
+    """Return a badge for the past, or for another machine and why it sends no samples."""
+    if not origin.is_live:
+        pace = 'paused' if origin.is_paused else f'×{origin.speed:g}'
+        time_of_day = format_timestamp(timestamp).split()[3]
+        return (_badge(_WARNING, f'REPLAY {time_of_day} {pace}', f'REPLAY {pace}', 'REPLAY'),)
+    host, trouble = safe(origin.host), safe(origin.trouble)
+    if trouble:
+        forms = [clip(f'{host}: {trouble}'.lstrip(': '), _QUERY_WIDTH), trouble, 'NO SAMPLES']
+        return (_badge(_ERROR, *forms),)
+    return (_badge(_KEY, host, clip(host, _HOST_WIDTH)),) if host else ()
 
 
 def title_badges(state: AppState) -> tuple[Badge, ...]:
