@@ -64,6 +64,8 @@ class Config(NamedTuple):
 
     layer: dict[str, object]
     problems: tuple[ConfigProblem, ...] = ()
+    #: Tables that belong to commands, which check them: name → values.
+    tables: Mapping[str, Mapping[str, Any]] = {}
 
 
 #: A key as the help shows it, except that a letter with Ctrl is in upper case.
@@ -73,6 +75,8 @@ _KEY = re.compile(
     r'|Up|Down|Left|Right|F[1-9]|F1[0-2])|\S)'
 )
 
+#: Tables that belong to commands.
+TABLES = ('fleet',)
 #: Setting → allowed words.
 Choices = Mapping[str, Collection[str]]
 
@@ -111,7 +115,11 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
         return Config({}, (ConfigProblem(path, error.line, str(error)),))
     layer: dict[str, object] = {}
     problems = []
+    tables = {}
     for name, value in document.values.items():
+        if name in TABLES and isinstance(value, dict):
+            tables[name] = value
+            continue
         try:
             setting = _setting(name)
             if setting.kind == 'keys':
@@ -125,7 +133,7 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
                 layer[setting.field] = _check(setting, value, choices)
         except ValueError as error:
             problems.append(ConfigProblem(path, document.line_of((name,)), str(error)))
-    return Config(layer, tuple(problems))
+    return Config(layer, tuple(problems), tables)
 
 
 def _setting(name: str) -> Setting:

@@ -36,6 +36,7 @@ METAVARS = {
         'PID',
     ),
     *('SCENARIO', 'SEC', 'SEP', 'SIZE', 'TIME', 'USERNAME'),
+    *('HOSTS', 'LABEL', 'SELECTOR', 'URL'),
 }
 
 

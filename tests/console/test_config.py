@@ -113,10 +113,10 @@ def test_the_default_file_may_be_missing(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr('nvitop.console.config.default_path', lambda: tmp_path / 'config.toml')
-    assert read_config(None, CHOICES) == ({}, ())
+    assert read_config(None, CHOICES)[:2] == ({}, ())
     for encoding in ('utf-8', 'utf-8-sig'):  # with a byte order mark, as on Windows
         (tmp_path / 'config.toml').write_text('ascii = true', encoding=encoding)
-        assert read_config(None, CHOICES) == ({'ascii': True}, ())
+        assert read_config(None, CHOICES)[:2] == ({'ascii': True}, ())
 
 
 def test_the_default_folder_is_that_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:

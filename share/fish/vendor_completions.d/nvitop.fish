@@ -57,8 +57,8 @@ function _shtab_nvitop_using
   test "$_shtab_nvitop_cmdpath" = "$argv"
 end
 
-set -g _shtab_nvitop_commands query record
-set -g _shtab_nvitop_opts_with_value --columns --commands --config --demo --duration --filename --format --gpu --gpu-util-thresh --id --interval --keep --keep-usage --loop --loop-ms --max-size --mem-util-thresh --mode --monitor --only --output --owner-names --pid --processes --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --theme --user -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_commands query record fleet
+set -g _shtab_nvitop_opts_with_value --columns --commands --config --demo --duration --filename --format --gpu --gpu-util-thresh --host-label --id --interval --keep --keep-usage --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --only --output --owner-names --pid --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --theme --timeout --user -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -132,3 +132,15 @@ complete -c nvitop -n '_shtab_nvitop_using record' -l keep -x -d 'delete samples
 complete -c nvitop -n '_shtab_nvitop_using record' -l keep-usage -x -d 'delete the usage of users and GPUs by minute, and events, that are older than TIME (default: 400d)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l max-size -x -d 'delete the oldest samples when the file is larger than SIZE, such as 500M (default: 2G)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l mode -x -d 'set the permissions of the file, such as 644 to let all users replay it (default: 600 for a new file)'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a fleet -d 'show many machines, from a Prometheus server'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -s h -l help -d 'show this help and exit'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -s V -l version -d 'show the version and exit'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l demo -x -d 'simulate a cluster with HOSTS machines (default: 40)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'read FILE instead of the default file'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l prometheus -x -d 'URL of the server (default: $PROMETHEUS_URL)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l match -x -d 'only series with these labels: '"'"'{cluster="a"}'"'"''
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l host-label -x -d 'the label that names the host (default: automatic)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l interval -x -d 'minimum time between requests (default: 5)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l timeout -x -d 'limit of a request (default: 10)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -s 1 -l once -d 'print the hosts once and exit'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l format -xka "table json csv" -d 'write table, json or csv once (default: table)'

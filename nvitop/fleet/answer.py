@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of the HTTP API as series, and unusable answers as errors in words. Pure."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from nvitop.exporter.reading import Series
+from nvitop.fleet.types import FleetError
+from nvitop.namedtuple import NamedTuple
+from nvitop.printable import printable
+
+if TYPE_CHECKING:
+    from typing import Callable
+
+#: Maximum length of an error message or warning of the server.
+MAX_MESSAGE = 300
+#: Maximum number of warnings.
+MAX_WARNINGS = 5
+_RESULT = re.compile(r'"result"\s*:\s*\[')
+_BETWEEN = re.compile(r'[\s,]*')
+#: Status → what happened, what to try.
+_STATUSES = {
+    401: ('the server requires a login', 'set PROMETHEUS_BEARER_TOKEN_FILE or bearer-token-file'),
+    403: ('the server does not allow this', 'check the token, and X-Scope-OrgID if it needs one'),
+    404: ('there is no Prometheus API at this URL', 'check the path of the URL'),
+    405: ('there is no Prometheus API at this URL', 'check the path of the URL'),
+    407: ('the proxy requires a login', 'set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT'),
+    429: ('too many requests', 'refresh less often: --interval'),
+    500: ('the server failed', ''),
+    502: ('the server behind the proxy does not respond', 'try again later'),
+    503: ('the server is too busy, or the query took too long', 'select fewer hosts: --match'),
+    504: ('the server behind the proxy does not respond', 'select fewer hosts: --match'),
+}
+#: Types of errors in answers → what to try.
+_HINTS = {
+    'bad_data': 'check --match and --host-label',
+    'execution': 'select fewer hosts: --match',
+    'timeout': 'select fewer hosts: --match',
+    'canceled': '',
+    'unavailable': 'try again later',
+}
+
+
+class Answer(NamedTuple):
+    """Series with their values, and notes of the server."""
+
+    series: tuple[Series, ...]
+    warnings: tuple[str, ...] = ()
+
+
+class PastValues(NamedTuple):
+    """A series with its values over time."""
+
+    name: str
+    labels: dict[str, str]
+    #: Seconds since the epoch, value.
+    points: tuple[tuple[float, float], ...]
+
+
+def parse_answer(status: int, content_type: str, body: bytes) -> Answer:
+    """Return the series of an instant query.
+
+    Rows are parsed one by one: one call for the whole would block other threads for too long.
+
+    Raises:
+        FleetError: The answer is an error or something else.
+    """
+    words: dict[str, str] = {}
+    series = []
+
+    def keep(row: Any) -> None:
+        labels = _labels(row, words)
+        with contextlib.suppress(KeyError, TypeError, ValueError, IndexError):  # a histogram
+            series.append(Series(labels.get('__name__', ''), labels, float(row['value'][1])))
+
+    warnings = _read_rows(status, content_type, body, keep)
+    return Answer(tuple(series), warnings)
+
+
+def parse_history(
+    status: int, content_type: str, body: bytes
+) -> tuple[list[PastValues], tuple[str, ...]]:
+    """Return the series of a range query, and the notes of the server.
+
+    Raises:
+        FleetError: The answer is an error or something else.
+    """
+    words: dict[str, str] = {}
+    found = []
+
+    def keep(row: Any) -> None:
+        labels = _labels(row, words)
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            points = tuple((float(time), float(value)) for time, value in row['values'])
+            found.append(PastValues(labels.get('__name__', ''), labels, points))
+
+    warnings = _read_rows(status, content_type, body, keep)
+    return found, warnings
+
+
+def _labels(row: Any, words: dict[str, str]) -> dict[str, str]:
+    """Return the labels of a row, with equal texts stored once."""
+    metric = row.get('metric') if isinstance(row, dict) else None
+    if not isinstance(metric, dict):
+        return {}
+    return {
+        words.setdefault(label, label): words.setdefault(value, value)
+        for label, value in metric.items()
+        if isinstance(value, str)
+    }
+
+
+def _read_rows(
+    status: int, content_type: str, body: bytes, keep: Callable[[Any], None]
+) -> tuple[str, ...]:
+    """Pass each row of the result to a function; return the notes of the server."""
+    text = body.decode('utf-8', 'replace')
+    if status != 200:
+        raise _error(status, text)
+    if text.lstrip()[:1] != '{':
+        raise _not_json(content_type, text)
+    match = _RESULT.search(text)
+    rest = text
+    if match is not None:
+        end = _parse_rows(text, match.end(), keep)
+        rest = f'{text[: match.end()]}{text[end:]}'
+    try:
+        document = json.loads(rest)
+    except (ValueError, RecursionError):
+        raise FleetError(
+            'the answer is cut off', 'try again, or select fewer hosts: --match'
+        ) from None
+    if not isinstance(document, dict) or document.get('status') != 'success':
+        raise _error(status, rest)
+    data = document.get('data')
+    if match is None or not isinstance(data, dict):
+        raise FleetError('the answer is not a result of a query', 'check the path of the URL')
+    return _warnings(document)
+
+
+def _parse_rows(text: str, start: int, keep: Callable[[Any], None]) -> int:
+    """Parse the items of a list one by one; return where the list ends."""
+    parse = json.JSONDecoder().raw_decode
+    place = start
+    try:
+        while True:
+            between = _BETWEEN.match(text, place)
+            assert between is not None
+            place = between.end()
+            if text[place : place + 1] == ']':
+                return place
+            row, place = parse(text, place)
+            keep(row)
+    except (ValueError, RecursionError):
+        return len(text)
+
+
+def _warnings(document: dict[str, Any]) -> tuple[str, ...]:
+    given = document.get('warnings')
+    notes = [_message(note) for note in given] if isinstance(given, list) else []
+    if document.get('isPartial') is True:
+        notes.append('the answer is partial: some servers behind this one do not respond')
+    if len(notes) > MAX_WARNINGS:
+        notes[MAX_WARNINGS:] = [f'and {len(notes) - MAX_WARNINGS} more']
+    return tuple(notes)
+
+
+def _message(text: object) -> str:
+    words = printable(' '.join(str(text)[: 4 * MAX_MESSAGE].split()))
+    return words if len(words) <= MAX_MESSAGE else f'{words[: MAX_MESSAGE - 1]}…'
+
+
+def _error(status: int, text: str) -> FleetError:
+    """Return the error of an answer, with the words of the server if it has any."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None
+    if isinstance(document, dict) and document.get('error'):
+        kind = str(document.get('errorType', ''))
+        words, hint = _STATUSES.get(status, ('the query failed', ''))
+        if status in (200, 400, 422):
+            words, hint = 'the server rejects the query', ''
+        return FleetError(
+            f'{words} ({status}: {_message(document["error"])})', _HINTS.get(kind, hint) or hint
+        )
+    if status in _STATUSES:
+        words, hint = _STATUSES[status]
+        return FleetError(f'{words} ({status})', hint)
+    return FleetError(f'the server answers with status {status}', 'check the URL')
+
+
+def _not_json(content_type: str, text: str) -> FleetError:
+    start = text.lstrip()[:100].lower()
+    if 'html' in content_type or start.startswith(('<!doctype', '<html', '<')):
+        return FleetError(
+            'the server answers with a web page, perhaps to log in',
+            'check the URL and its path, or set a token',
+        )
+    if not text.strip():
+        return FleetError('the answer is empty', 'check the URL')
+    return FleetError('the answer is not JSON', 'check the URL and its path')

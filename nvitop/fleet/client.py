@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests to the HTTP API of Prometheus, over one connection that is kept open."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import ssl
+import time
+import urllib.parse
+import urllib.request
+import zlib
+from typing import TYPE_CHECKING
+
+from nvitop.fleet.answer import Answer, PastValues, parse_answer, parse_history
+from nvitop.fleet.settings import basic_login
+from nvitop.fleet.types import FleetError
+from nvitop.namedtuple import NamedTuple
+from nvitop.version import __version__
+
+if TYPE_CHECKING:
+    from typing import Mapping
+
+    from nvitop.fleet.questions import Question
+    from nvitop.fleet.settings import Settings
+
+#: Maximum size (bytes) of an answer, after decompression.
+MAX_ANSWER = 64 << 20
+#: Maximum number of redirects within a server.
+MAX_REDIRECTS = 3
+_CHUNK = 1 << 16
+_REDIRECTS = (301, 302, 303, 307, 308)
+
+
+class RawAnswer(NamedTuple):
+    """An answer before it is parsed."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+class Client:
+    """A server with the HTTP API of Prometheus. Used by one thread, except :meth:`cancel`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._connection: http.client.HTTPConnection | None = None
+        self._socket: socket.socket | None = None
+        self._is_cancelled = False
+        #: Where redirects within the server led to.
+        self._base = settings.url.rstrip('/')
+        self._context: ssl.SSLContext | None = None
+        #: Number of requests that were sent.
+        self.requests = 0
+
+    def query(self, question: Question) -> tuple[Answer, int]:
+        """Return the answer, and its size in bytes. This is one request.
+
+        Raises:
+            FleetError: There is no usable answer.
+        """
+        raw = self._send('/api/v1/query', {'query': question.expression})
+        return parse_answer(*raw), len(raw.body)
+
+    def query_range(
+        self, question: Question, start: float, end: float, step: float
+    ) -> list[PastValues]:
+        """Return the values of a range of time.
+
+        Raises:
+            FleetError: There is no usable answer.
+        """
+        times = {'start': f'{start:.3f}', 'end': f'{end:.3f}', 'step': f'{step:.3f}'}
+        return parse_history(
+            *self._send('/api/v1/query_range', {'query': question.expression, **times})
+        )[0]
+
+    def cancel(self) -> None:
+        """End the request in progress, and all later ones. Any thread may call this."""
+        self._is_cancelled = True
+        found = self._socket
+        if found is not None:
+            with contextlib.suppress(OSError):
+                found.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close the connection."""
+        connection, self._connection, self._socket = self._connection, None, None
+        if connection is not None:
+            connection.close()
+
+    def _send(self, path: str, parameters: Mapping[str, str]) -> RawAnswer:
+        seconds = self._settings.timeout
+        form = urllib.parse.urlencode({**parameters, 'timeout': f'{max(1, int(seconds))}s'})
+        deadline = time.monotonic() + seconds
+        url = f'{self._base}{path}'
+        for _ in range(MAX_REDIRECTS + 1):
+            answer, place = self._send_once(url, form.encode(), deadline)
+            if answer.status not in _REDIRECTS:
+                if url.endswith(path):
+                    self._base = url[: -len(path)]
+                return answer
+            url = self._redirected(url, place)
+        raise FleetError('the server redirects in a circle', 'check the URL')
+
+    def _redirected(self, url: str, place: str) -> str:
+        """Return where a redirect leads, if it is the same machine: others must not get the login."""
+        target = urllib.parse.urljoin(url, place)
+        before, after = urllib.parse.urlsplit(url), urllib.parse.urlsplit(target)
+        is_safe = after.scheme == before.scheme or after.scheme == 'https'
+        has_api = after.path.endswith(('/api/v1/query', '/api/v1/query_range'))
+        if after.hostname != before.hostname or not is_safe or not has_api:
+            raise FleetError(
+                f'the server redirects to {_shown(target)}',
+                'use the URL of Prometheus itself, or set a token if this is a login page',
+            )
+        self.close()
+        return target
+
+    def _send_once(self, url: str, form: bytes, deadline: float) -> tuple[RawAnswer, str]:
+        """Send a request; send it again if the server closed the connection that was kept open."""
+        was_open = self._connection is not None
+        try:
+            return self._exchange(url, form, deadline)
+        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as error:
+            self.close()
+            if not was_open or self._is_cancelled:
+                raise self._failure(error) from error
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise self._failure(error) from error
+        except FleetError:
+            self.close()
+            raise
+        try:
+            return self._exchange(url, form, deadline)
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise self._failure(error) from error
+
+    def _exchange(self, url: str, form: bytes, deadline: float) -> tuple[RawAnswer, str]:
+        if self._is_cancelled:
+            raise FleetError('canceled')
+        parts = urllib.parse.urlsplit(url)
+        connection, target = self._connect(parts)
+        headers = {
+            'Content-Type': 'application/x-www-form-urlencoded',
+            'Accept': 'application/json',
+            'Accept-Encoding': 'gzip',
+            'User-Agent': f'nvitop/{__version__}',
+            **self._settings.request_headers(parts.hostname or ''),
+        }
+        if target.startswith('http://'):
+            headers.update(_proxy_login(_proxy_of(parts)))
+        self.requests += 1
+        connection.request('POST', target, form, headers)
+        response = connection.getresponse()
+        kind = response.headers.get('Content-Type', '')
+        body = _read(response, deadline)
+        response.close()  # the connection stays open
+        if response.will_close:
+            self.close()
+        return RawAnswer(response.status, kind, body), response.headers.get('Location', '')
+
+    def _connect(self, parts: urllib.parse.SplitResult) -> tuple[http.client.HTTPConnection, str]:
+        """Return the connection, and the target for the request line."""
+        proxy = _proxy_of(parts)
+        target = urllib.parse.urlunsplit(('', '', parts.path, parts.query, ''))
+        if proxy is not None and parts.scheme == 'http':
+            target = urllib.parse.urlunsplit(parts)
+        if self._connection is not None:
+            return self._connection, target
+        host, port = parts.hostname or '', parts.port
+        place = (host, port) if proxy is None else (proxy.hostname or '', proxy.port or 8080)
+        seconds = self._settings.timeout
+        connection: http.client.HTTPConnection
+        if parts.scheme == 'https':
+            context = self._tls()
+            connection = http.client.HTTPSConnection(*place, timeout=seconds, context=context)
+            if proxy is not None:
+                connection.set_tunnel(host, port, _proxy_login(proxy))
+        else:
+            connection = http.client.HTTPConnection(*place, timeout=seconds)
+        connection.connect()
+        self._connection, self._socket = connection, connection.sock
+        if self._is_cancelled:
+            raise FleetError('canceled')
+        return connection, target
+
+    def _tls(self) -> ssl.SSLContext:
+        if self._context is None:
+            settings = self._settings
+            try:
+                self._context = ssl.create_default_context(cafile=settings.ca_file or None)
+                if settings.client_certificate:
+                    self._context.load_cert_chain(
+                        settings.client_certificate, settings.client_key or None
+                    )
+            except (OSError, ssl.SSLError) as error:
+                raise FleetError(
+                    f'the certificates cannot be read: {error.strerror or error}',
+                    'check ca-file, client-certificate and client-key',
+                ) from error
+        return self._context
+
+    def _failure(self, error: Exception) -> FleetError:
+        """Return what happened in words."""
+        if self._is_cancelled:
+            return FleetError('canceled')
+        server = _shown(self._base)
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return FleetError(
+                f'the certificate of {server} is not trusted ({error.verify_message})',
+                'set ca-file to the certificate of its authority',
+            )
+        if isinstance(error, ssl.SSLError):
+            return FleetError(
+                f'no secure connection to {server} ({error.reason or error})',
+                'check http:// or https://, and the client certificate',
+            )
+        if isinstance(error, (socket.timeout, TimeoutError)):
+            seconds = f'{self._settings.timeout:g} s'
+            return FleetError(
+                f'{server} does not respond within {seconds}', 'select fewer hosts: --match'
+            )
+        if isinstance(error, socket.gaierror):
+            return FleetError(f'unknown host in {server}', 'check the URL')
+        if isinstance(error, ConnectionRefusedError):
+            return FleetError(f'no server at {server}', 'check host and port of the URL')
+        if isinstance(error, http.client.IncompleteRead):
+            return FleetError('the answer is cut off', 'try again')
+        if isinstance(error, http.client.HTTPException):
+            return FleetError(f'{server} does not speak HTTP', 'check http:// or https://')
+        words = getattr(error, 'strerror', None) or str(error) or type(error).__name__
+        return FleetError(f'{server} cannot be reached: {words}', 'check the URL and proxies')
+
+
+def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
+    """Read and decompress an answer, up to a size and a time."""
+    inflate = None
+    if response.headers.get('Content-Encoding', '').lower() == 'gzip':
+        inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    body = bytearray()
+    while True:
+        data = response.read1(_CHUNK)
+        if not data:
+            break
+        if inflate is not None:
+            try:
+                data = inflate.decompress(data, MAX_ANSWER + 1 - len(body))
+            except zlib.error:
+                raise FleetError('the compressed answer is damaged', 'try again') from None
+        body += data
+        if len(body) > MAX_ANSWER:
+            raise FleetError(
+                f'the answer is larger than {MAX_ANSWER >> 20} MB', 'select fewer hosts: --match'
+            )
+        if time.monotonic() > deadline:
+            raise socket.timeout('too slow')
+    if response.length:
+        raise http.client.IncompleteRead(b'')
+    return bytes(body)
+
+
+def _proxy_of(parts: urllib.parse.SplitResult) -> urllib.parse.SplitResult | None:
+    """Return the proxy that the environment sets for a URL."""
+    host = parts.hostname or ''
+    proxy = urllib.request.getproxies().get(parts.scheme, '')
+    if not proxy or urllib.request.proxy_bypass(host):
+        return None
+    return urllib.parse.urlsplit(proxy if '://' in proxy else f'http://{proxy}')
+
+
+def _proxy_login(proxy: urllib.parse.SplitResult | None) -> dict[str, str]:
+    if proxy is None or not proxy.username:
+        return {}
+    unquote = urllib.parse.unquote
+    return {
+        'Proxy-Authorization': basic_login(unquote(proxy.username), unquote(proxy.password or ''))
+    }
+
+
+def _shown(url: str) -> str:
+    """Return a URL without user name, password, query and API path."""
+    parts = urllib.parse.urlsplit(url)
+    place = parts.hostname or ''
+    if ':' in place:
+        place = f'[{place}]'
+    with contextlib.suppress(ValueError):
+        place += f':{parts.port}' if parts.port else ''
+    return f'{parts.scheme}://{place}{parts.path.partition("/api/v1/")[0]}'

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of ``nvitop fleet``."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from nvitop.console import outcome
+from nvitop.console.arguments import ArgumentParser, add_help_and_version
+from nvitop.console.config import read_config
+from nvitop.console.messages import print_message
+from nvitop.console.outcome import CommandFailure, writing
+from nvitop.fleet.client import Client
+from nvitop.fleet.output import FORMATS, fleet_text
+from nvitop.fleet.questions import Question, ask
+from nvitop.fleet.settings import (
+    SettingsError,
+    from_environment,
+    from_table,
+    has_login,
+    make_settings,
+)
+from nvitop.fleet.types import FleetError
+
+if TYPE_CHECKING:
+    from nvitop.fleet.questions import Server
+    from nvitop.fleet.settings import Settings
+
+PROGRAM = 'nvitop fleet'
+#: Number of machines of ``--demo``.
+DEMO_HOSTS = 40
+MAX_DEMO_HOSTS = 10_000
+_EXAMPLES = """\
+nvitop fleet --prometheus http://prometheus:9090
+nvitop fleet --match '{cluster="a"}' --host-label node
+nvitop fleet -1 --format json
+nvitop fleet --demo
+"""
+_EXIT_STATUS = {
+    '0': 'success',
+    '1': 'the server does not respond, its answer is unusable, or there is no host',
+    '2': 'invalid arguments or settings',
+}
+
+
+def make_parser() -> ArgumentParser:
+    """Make the parser of ``nvitop fleet``."""
+    parser = ArgumentParser(
+        prog=PROGRAM,
+        usage=['nvitop fleet [OPTION ...]'],
+        description='Show the GPUs of many machines. A Prometheus server, or one with its API,\n'
+        'collects the values from an exporter on each machine. Logins belong into files\n'
+        'or environment variables, see the documentation.',
+        examples=_EXAMPLES,
+        exit_status=_EXIT_STATUS,
+    )
+    group = parser.add_argument_group('general')
+    add_help_and_version(group)
+    group.add_argument(
+        '--demo',
+        nargs='?',
+        const=str(DEMO_HOSTS),
+        metavar='HOSTS',
+        help=f'simulate a cluster with HOSTS machines (default: {DEMO_HOSTS})',
+    )
+    group.add_argument('--config', metavar='FILE', help='read FILE instead of the default file')
+    add = parser.add_argument_group('server').add_argument
+    add('--prometheus', metavar='URL', help='URL of the server (default: $PROMETHEUS_URL)')
+    add('--match', metavar='SELECTOR', help='only series with these labels: \'{cluster="a"}\'')
+    add('--host-label', metavar='LABEL', help='the label that names the host (default: automatic)')
+    add('--interval', metavar='SEC', type=float, help='minimum time between requests (default: 5)')
+    add('--timeout', metavar='SEC', type=float, help='limit of a request (default: 10)')
+    add = parser.add_argument_group('output').add_argument
+    add('-1', '--once', action='store_true', help='print the hosts once and exit')
+    add('--format', choices=FORMATS, help='write table, json or csv once (default: table)')
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Run ``nvitop fleet`` with the arguments after that word; return the exit status."""
+    parser = make_parser()
+    given = parser.parse(arguments)
+    settings = _settings(parser, given)
+    return outcome.run(PROGRAM, functools.partial(_print_once, given, settings))
+
+
+def _settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
+    """Return the settings; exit with status 2 if they are invalid."""
+    config = read_config(given.config, {})
+    for problem in config.problems:
+        print_message(PROGRAM, 'warning', str(problem))
+    if given.prometheus is not None and has_login(given.prometheus):
+        parser.error('other users can read arguments: set the login with PROMETHEUS_URL')
+    names = ('match', 'host_label', 'interval', 'timeout')
+    arguments = {'url': given.prometheus, **{name: getattr(given, name) for name in names}}
+    try:
+        settings = make_settings(
+            from_table(config.tables.get('fleet', {})), from_environment(os.environ), arguments
+        )
+    except SettingsError as error:
+        parser.error(str(error))
+    if not settings.url and given.demo is None:
+        parser.error('no server given: use --prometheus URL or set PROMETHEUS_URL, or try --demo')
+    if given.demo is not None and not (
+        given.demo.isdecimal() and 1 <= int(given.demo[:9]) <= MAX_DEMO_HOSTS
+    ):
+        parser.error(f'--demo: expected a number of hosts up to {MAX_DEMO_HOSTS}')
+    return settings
+
+
+def make_server(demo: str | None, settings: Settings) -> Server:
+    """Return the server, or the simulated one."""
+    if demo is None:
+        return Client(settings)
+    from nvitop.fleet.demo import Cluster, DemoServer
+
+    return DemoServer(Cluster(int(demo)))
+
+
+def _print_once(given: argparse.Namespace, settings: Settings) -> int:
+    server = make_server(given.demo, settings)
+    try:
+        fleet = ask(server, Question('hosts', settings.scope))
+    except FleetError as error:
+        raise CommandFailure(error.line) from None
+    finally:
+        server.close()
+    for warning in fleet.warnings:
+        print_message(PROGRAM, 'warning', warning)
+    with writing():
+        sys.stdout.write(fleet_text(fleet, given.format or 'table', fleet.timestamp))
+        sys.stdout.flush()
+    if not fleet.hosts:
+        print_message(PROGRAM, 'error', no_hosts(settings))
+        return 1
+    return 0
+
+
+def no_hosts(settings: Settings) -> str:
+    """Return why there may be no host."""
+    if settings.match:
+        return f'no series of GPUs match {settings.match}'
+    return 'the server has no series of GPUs; does it scrape an exporter for GPUs?'

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated cluster: the series of its exporters, and a server that answers from them."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from typing import TYPE_CHECKING, Callable
+
+from nvitop.exporter.reading import Series
+from nvitop.fleet.answer import Answer, PastValues
+from nvitop.fleet.names import (
+    HOST_LABELS,
+    INSTANCE,
+    USER_MEMORY,
+    USER_SERIES,
+    XID,
+    bare_uuid,
+    meanings,
+    names_of,
+)
+from nvitop.fleet.promql import ROW, containing, literal
+from nvitop.fleet.queries import HEAT_METRICS
+from nvitop.fleet.questions import GRAPH_METRICS
+from nvitop.fleet.types import IDLE_PERCENT
+from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Iterable, Iterator
+
+    from nvitop.fleet.questions import Question
+
+#: Exporters of the simulated machines, in turn.
+MIXED = ('own', 'dcgm', 'nvidia-smi', 'nvitop-exporter')
+_USERS = ('alice', 'bob', 'carol', 'dave', 'erin', 'frank')
+_MODEL = 'NVIDIA H100 80GB HBM3'
+_GIB = 1 << 30
+_PORTS = {'own': 9101, 'dcgm': 9400, 'nvidia-smi': 9835, 'nvitop-exporter': 8000}
+#: Metrics of a machine.
+_METRICS = ('gpu_utilization', 'memory_used', 'memory_total', 'memory_free', 'power_usage')
+_OTHERS = (
+    *('power_limit', 'temperature', 'memory_utilization', 'sm_clock', 'memory_clock'),
+    'memory_percent',
+)
+
+
+class _Load(NamedTuple):
+    """Work of a GPU."""
+
+    user: str
+    percent: float
+    used_bytes: float
+
+
+class Cluster:
+    """Machines with their exporters. Everything is a function of the time.
+
+    Args:
+        hosts: Number of machines.
+        gpus: Number of GPUs of each machine.
+        dialects: Exporters of the machines, in turn.
+        prefix: Beginning of the names of the machines.
+    """
+
+    def __init__(
+        self,
+        hosts: int = 40,
+        gpus: int = 8,
+        dialects: tuple[str, ...] = ('own',),
+        prefix: str = 'gpu',
+    ) -> None:
+        self.hosts = hosts
+        self.gpus = gpus
+        self._dialects = dialects
+        self._prefix = prefix
+
+    def name(self, host: int) -> str:
+        """Return the name of a machine."""
+        return f'{self._prefix}{host + 1:04d}'
+
+    def dialect(self, host: int) -> str:
+        """Return the exporter of a machine."""
+        return self._dialects[host % len(self._dialects)]
+
+    def series(self, now: float, hosts: Iterable[int] | None = None) -> Iterator[Series]:
+        """Yield the series of some or all machines."""
+        for host in range(self.hosts) if hosts is None else hosts:
+            if not self._is_gone(host, now):
+                for gpu in range(self.gpus):
+                    yield from self._series_of_gpu(host, gpu, now)
+
+    def _is_gone(self, host: int, now: float) -> bool:
+        """Whether a machine is being restarted: one of them, for a minute in three."""
+        return self.hosts > 10 and host == 10 and now % 180 >= 120
+
+    def _is_down(self, host: int, gpu: int) -> bool:
+        return host % 97 == 6 and gpu == 3 and self.dialect(host) == 'own'
+
+    def _load(self, host: int, gpu: int, now: float) -> _Load:
+        job = host * 7919 % 101
+        user = _USERS[job % len(_USERS)]
+        if job % 9 == 4:  # nothing runs
+            return _Load('', 0.0, 0.6 * _GIB)
+        if job % 11 == 5 and gpu >= self.gpus // 2:  # memory is held, and nothing runs
+            return _Load(user, 0.0, 40.0 * _GIB)
+        if job % 7 == 3 and gpu % 2:
+            user = _USERS[(job + 1) % len(_USERS)]
+        wave = math.sin(now / (37 + job % 23) + gpu * (job % 3) / 4 + job)
+        percent = max(6.0, min(100.0, 62 + job % 31 + 18 * wave))
+        return _Load(user, float(round(percent)), (30 + job % 45 + 2 * wave) * _GIB)
+
+    def _series_of_gpu(self, host: int, gpu: int, now: float) -> Iterator[Series]:
+        name, load = self.dialect(host), self._load(host, gpu, now)
+        labels = self._labels(name, host, gpu)
+        if name == 'own':
+            is_up = not self._is_down(host, gpu)
+            yield Series('nvitop_gpu_up', labels, float(is_up))
+            if not is_up:
+                return
+            yield Series('nvitop_gpu_info', {**labels, 'name': _MODEL}, 1.0)
+        elif name == 'nvidia-smi':
+            about = {**labels, 'name': _MODEL, 'index': str(gpu)}
+            yield Series('nvidia_smi_gpu_info', about, 1.0)
+        elif name == 'dcgm':
+            xid = 79.0 if host % 89 == 21 and gpu == 1 else 0.0
+            yield Series(XID, labels, xid)
+        for metric, value in _values(load, host, gpu).items():
+            series = names_of(metric).get(name)
+            if series is not None:
+                meaning = next(
+                    one for one in meanings()[series] if (one.dialect, one.metric) == (name, metric)
+                )
+                yield Series(series, labels, value / meaning.factor)
+        if load.user:
+            yield from _series_of_processes(name, labels, load, 1000 + 10 * host + gpu)
+
+    def _labels(self, name: str, host: int, gpu: int) -> dict[str, str]:
+        hostname, uuid = self.name(host), self.uuid(host, gpu)
+        labels = {INSTANCE: f'{hostname}:{_PORTS[name]}', 'job': name}
+        if name == 'own':
+            return {**labels, 'gpu': str(gpu), 'uuid': uuid}
+        if name == 'dcgm':
+            more = {'UUID': uuid, 'device': f'nvidia{gpu}', 'modelName': _MODEL}
+            return {**labels, 'gpu': str(gpu), 'Hostname': hostname, **more}
+        if name == 'nvidia-smi':
+            return {**labels, 'uuid': bare_uuid(uuid)}
+        return {
+            **labels,
+            'hostname': hostname,
+            'index': str(gpu),
+            'devicename': _MODEL,
+            'uuid': uuid,
+        }
+
+    def uuid(self, host: int, gpu: int) -> str:
+        """Return the UUID of a GPU."""
+        return f'GPU-{host:08x}-0000-4000-8000-{gpu:012x}'
+
+
+def _values(load: _Load, host: int, gpu: int) -> dict[str, float]:
+    """Return the metrics of a GPU in their units."""
+    total = 80.0 * _GIB
+    values = (
+        load.percent,
+        load.used_bytes,
+        total,
+        total - load.used_bytes,
+        round(75 + 6.2 * load.percent),
+        700.0,
+        round(31 + 0.38 * load.percent + (host + gpu) % 5),
+        round(0.6 * load.percent),
+        1980.0 if load.percent else 345.0,
+        2619.0,
+        100 * load.used_bytes / total,
+    )
+    return dict(zip((*_METRICS, *_OTHERS), values))
+
+
+def _series_of_processes(
+    name: str, labels: dict[str, str], load: _Load, pid: int
+) -> Iterator[Series]:
+    if name == 'own':
+        user = {**labels, 'user': load.user}
+        yield Series('nvitop_user_gpu_processes', user, 1.0)
+        yield Series('nvitop_user_gpu_memory_bytes', user, load.used_bytes)
+    elif name == 'nvitop-exporter':
+        process = {**labels, 'pid': str(pid), 'username': load.user}
+        yield Series('process_gpu_memory_MiB', process, load.used_bytes / (1 << 20))
+    elif name == 'nvidia-smi':
+        about = {**labels, 'pid': str(pid), 'process_name': 'python', 'user': load.user}
+        yield Series('nvidia_smi_compute_app_info', about, 1.0)
+
+
+class DemoServer:
+    """Answers the questions of screens from a simulated cluster.
+
+    It understands questions, not PromQL.
+    """
+
+    def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.time) -> None:
+        self._cluster = cluster
+        self._clock = clock
+
+    def query(self, question: Question) -> tuple[Answer, int]:
+        """Return the answer; its size is not known."""
+        now = self._clock()
+        if question.kind == 'host':
+            own = [one for one in self._cluster.series(now) if _is_of(one, question)]
+            seen = Series('', {ROW: 'time'}, now - now % 5) if own else None
+            return Answer((*own, *([seen] if seen is not None else []))), 0
+        measured = now - now % 5
+        return Answer(tuple(evaluate(self._cluster.series(now), question, measured))), 0
+
+    def query_range(
+        self, question: Question, start: float, end: float, step: float
+    ) -> list[PastValues]:
+        """Return the values of the graphs of a host."""
+        wanted = {name for metric in GRAPH_METRICS for name in names_of(metric).values()}
+        found: dict[tuple[str, str], tuple[Series, list[tuple[float, float]]]] = {}
+        moment = start
+        while moment <= end:
+            for one in self._cluster.series(moment):
+                if one.name in wanted and _is_of(one, question):
+                    gpu = one.labels.get('UUID') or one.labels['uuid']
+                    found.setdefault((one.name, gpu), (one, []))[1].append((moment, one.value))
+            moment += step
+        return [
+            PastValues(one.name, dict(one.labels), tuple(points)) for one, points in found.values()
+        ]
+
+    def cancel(self) -> None:
+        """Do nothing: answers are there at once."""
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+_HOSTS = (*HOST_LABELS, INSTANCE)
+_USER_NAMES = frozenset(name for name, _ in USER_SERIES.values())
+#: Metrics that the query of hosts adds over the GPUs of a host.
+_SUMS = ('memory_total', 'memory_free', 'memory_reserved', 'power_usage', 'power_limit')
+
+
+def evaluate(series: Iterable[Series], question: Question, measured: float) -> list[Series]:
+    """Return what a server answers to a question about hosts, GPUs or users."""
+    found = _filtered(list(series), question.scope.filters)
+    if question.kind == 'users':
+        return _rows_of_users(found)
+    hosts = {_host_labels(one): None for one in found}
+    times = [Series('', {**dict(labels), ROW: 'time'}, measured) for labels in hosts]
+    down = [_marked(one, 'down') for one in found if one.name == 'nvitop_gpu_up' and not one.value]
+    if question.kind == 'gpus':
+        metrics = HEAT_METRICS[question.metric][1]
+        wanted = {name for metric in metrics for name in names_of(metric).values()}
+        return [*(_marked(one, 'gpu') for one in found if one.name in wanted), *down, *times]
+    return [*_rows_of_hosts(found), *down, *times]
+
+
+def _marked(one: Series, mark: str) -> Series:
+    return one._replace(labels={**one.labels, ROW: mark})
+
+
+def _host_labels(one: Series) -> tuple[tuple[str, str], ...]:
+    return tuple((label, one.labels[label]) for label in _HOSTS if label in one.labels)
+
+
+def _rows_of_hosts(found: list[Series]) -> Iterator[Series]:
+    metrics = {name: several[0].metric for name, several in meanings().items()}
+    sums: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    users: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    for one in found:
+        metric, key = metrics.get(one.name, ''), (one.name, _host_labels(one))
+        if metric in ('gpu_utilization', 'memory_used'):
+            yield _marked(one, 'gpu')
+        elif metric in _SUMS:
+            sums[key] = sums.get(key, 0.0) + one.value
+        elif metric == 'temperature':
+            sums[key] = max(sums.get(key, 0.0), one.value)
+        elif one.name == XID and one.value:
+            yield _marked(one, 'xid')
+        elif one.name in _USER_NAMES:
+            user = [(name, one.labels[name]) for name in ('user', 'username') if name in one.labels]
+            key = one.name, (*_host_labels(one), *user)
+            users[key] = users.get(key, 0.0) + 1
+    for rows, mark in ((sums, 'sum'), (users, 'user')):
+        for (name, labels), value in rows.items():
+            yield Series(name, {**dict(labels), ROW: mark}, value)
+
+
+def _rows_of_users(found: list[Series]) -> list[Series]:
+    rows = []
+    for one in found:
+        meaning = meanings().get(one.name, (None,))[0]
+        if meaning is not None and meaning.metric == 'gpu_utilization':
+            rows += [_marked(one, 'idle')] if one.value * meaning.factor < IDLE_PERCENT else []
+        if one.name in _USER_NAMES:
+            rows.append(_marked(one, 'processes'))
+            rows.append(_marked(one._replace(value=1.0), 'count'))
+        if one.name in USER_MEMORY:
+            rows.append(_marked(one, 'memory'))
+    return rows
+
+
+def _filtered(found: list[Series], filters: tuple[tuple[str, str], ...]) -> list[Series]:
+    """Return the series of the GPUs that match the filter."""
+    for prefix, word in filters:
+        labels = {
+            'host': _HOSTS,
+            'user': ('user', 'username'),
+            'gpu': ('gpu', 'index'),
+            'model': ('name', 'modelName', 'devicename'),
+        }[prefix]
+        pattern = re.compile(literal(word) if prefix == 'gpu' else containing(word))
+        gpus = {
+            _gpu_of(one)
+            for one in found
+            if any(pattern.fullmatch(one.labels[label]) for label in labels if label in one.labels)
+        }
+        found = [one for one in found if _gpu_of(one) in gpus]
+    return found
+
+
+def _gpu_of(one: Series) -> str:
+    return bare_uuid(one.labels.get('UUID') or one.labels.get('uuid', ''))
+
+
+def _is_of(one: Series, question: Question) -> bool:
+    return any(
+        one.labels.get(exporter.label) == exporter.value for exporter in question.host.exporters
+    )

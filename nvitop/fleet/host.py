@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One host as a sample, so that the ordinary screens can show it. Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from nvitop.exporter.reading import Series, read_sample, series_names
+from nvitop.fleet.names import PREFERENCE, bare_uuid, meanings
+from nvitop.fleet.promql import ROW
+from nvitop.printable import printable
+from nvitop.sampling.types import Sample
+
+if TYPE_CHECKING:
+    from typing import Iterable
+
+    from nvitop.fleet.answer import PastValues
+    from nvitop.fleet.types import FleetHost
+    from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample
+
+
+def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sample:
+    """Return the sample of one host from an answer to ``host_query``.
+
+    A GPU that several exporters report has the values of all of them.
+    """
+    known = list(series)
+    times = [one.value for one in known if one.labels.get(ROW) == 'time']
+    measured = max((time for time in times if math.isfinite(time)), default=timestamp)
+    samples = []
+    for name in PREFERENCE:
+        names = series_names(name)
+        own = [_cleaned(one) for one in known if one.name in names]
+        if own:
+            samples.append(read_sample(name, own, timestamp=measured))
+    if not samples:
+        return Sample(timestamp)
+    sample = samples[0]
+    for other in samples[1:]:
+        sample = _joined(sample, other)
+    return sample._replace(host=sample.host._replace(hostname=host.name))
+
+
+def _cleaned(one: Series) -> Series:
+    """Return a series whose labels can be drawn."""
+    if all(value.isprintable() for value in one.labels.values()):
+        return one
+    return one._replace(labels={label: printable(value) for label, value in one.labels.items()})
+
+
+def _joined(sample: Sample, other: Sample) -> Sample:
+    """Return a sample with the values that only the other one has."""
+    others = {bare_uuid(device.key.uuid): device for device in other.devices}
+    devices = []
+    for device in sample.devices:
+        more = others.pop(bare_uuid(device.key.uuid), None) if device.key.uuid else None
+        devices.append(device if more is None else _filled(device, more))
+    if sample.devices and not any(device.key.uuid for device in sample.devices):
+        others = {}  # probably the same GPUs
+    devices += others.values()
+    devices.sort(key=lambda device: device.key)
+    # The other exporter may use other indices: processes keep the GPU they are on.
+    keys = {bare_uuid(device.key.uuid): device.key for device in devices}
+    processes = sample.processes or tuple(_moved(one, keys) for one in other.processes)
+    return sample._replace(
+        devices=tuple(devices),
+        processes=processes,
+        driver_version=sample.driver_version or other.driver_version,
+        cuda_driver_version=sample.cuda_driver_version or other.cuda_driver_version,
+    )
+
+
+def _moved(process: ProcessSample, keys: dict[str, DeviceKey]) -> ProcessSample:
+    device = keys.get(bare_uuid(process.key.device.uuid), process.key.device)
+    return process._replace(key=process.key._replace(device=device))
+
+
+def _filled(device: DeviceSample, more: DeviceSample) -> DeviceSample:
+    """Return a device with the values that only the other one has."""
+    info = {
+        field: value
+        for field, value in more.info._asdict().items()
+        if value is not None and getattr(device.info, field) is None
+    }
+    values = {
+        field: value
+        for field, value in more._asdict().items()
+        if value is not None and getattr(device, field) is None
+    }
+    return device._replace(info=device.info._replace(**info), **values)
+
+
+def read_history(found: Iterable[PastValues], sample: Sample) -> list[tuple[float, Sample]]:
+    """Return a sample for each moment of an answer to ``history_query``, oldest first.
+
+    They have the devices of a sample and the values of utilization, memory, power and temperature.
+    """
+    moments: dict[float, list[Series]] = {}
+    for one in found:
+        if one.name in meanings():
+            for time, value in one.points:
+                moments.setdefault(time, []).append(Series(one.name, one.labels, value))
+    samples = []
+    for time, series in sorted(moments.items()):
+        parts = [
+            read_sample(name, several, timestamp=time)
+            for name in PREFERENCE
+            for several in [[one for one in series if one.name in series_names(name)]]
+            if several
+        ]
+        past = parts[0] if parts else Sample(time)
+        for other in parts[1:]:
+            past = _joined(past, other)
+        samples.append((time, _with_keys_of(past, sample)))
+    return samples
+
+
+def _with_keys_of(past: Sample, sample: Sample) -> Sample:
+    """Return a sample whose devices are called as in another one: graphs are stored by key."""
+    now = {bare_uuid(device.key.uuid): device for device in sample.devices}
+    devices = []
+    for device in past.devices:
+        same = now.get(bare_uuid(device.key.uuid))
+        if same is not None:
+            devices.append(device._replace(key=same.key, info=same.info))
+    return past._replace(devices=tuple(devices))

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Meanings of the series of all dialects, from the tables of the exporter. Pure."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from nvitop.exporter.dialects import DIALECT_NAMES, dialect
+from nvitop.exporter.values import ALL_METRICS, is_reversible
+from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Iterable
+
+#: Dialects from the most to the least preferred. If several report one GPU, the first one counts.
+PREFERENCE = ('own', 'dcgm-4.9', 'dcgm', 'nvidia-smi', 'nvitop-exporter', 'otel')
+assert set(PREFERENCE) == set(DIALECT_NAMES)
+#: Labels that name the host, the most specific first. ``instance`` has a port and may be an address.
+HOST_LABELS = ('Hostname', 'hostname', 'host', 'node', 'kubernetes_node', 'exported_instance')
+INSTANCE = 'instance'
+#: Dialect → series with the processes of each user on each GPU, and its label with the user.
+USER_SERIES = {
+    'own': ('nvitop_user_gpu_processes', 'user'),
+    'nvitop-exporter': ('process_gpu_memory_MiB', 'username'),
+    'nvidia-smi': ('nvidia_smi_compute_app_info', 'user'),
+}
+#: Series with the number of processes: others have one series per process.
+COUNTING_SERIES = frozenset({'nvitop_user_gpu_processes'})
+#: Series with the memory of a user on a GPU in bytes, or its multiple.
+USER_MEMORY = {'nvitop_user_gpu_memory_bytes': 1.0, 'process_gpu_memory_MiB': float(1 << 20)}
+#: The last Xid error of a GPU.
+XID = 'DCGM_FI_DEV_XID_ERRORS'
+#: Labels of MIG devices. Those of DCGM have the series of their GPU, too.
+MIG_LABELS = ('GPU_I_ID',)
+_IDENTITIES = ('uuid', 'gpu_uuid', 'bare_uuid')
+_INDICES = ('index', 'label')
+
+
+class Meaning(NamedTuple):
+    """Meaning of a series."""
+
+    dialect: str
+    #: Name of the metric in :data:`nvitop.api.metrics.METRICS`.
+    metric: str
+    #: The value × factor is in the unit of the metric: percent, bytes, watts, degrees Celsius.
+    factor: float
+    #: Constant labels, for names that several metrics share.
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+@functools.lru_cache(maxsize=None)
+def meanings() -> dict[str, tuple[Meaning, ...]]:
+    """Return name of the series → what it means, for series of GPUs with a number."""
+    found: dict[str, tuple[Meaning, ...]] = {}
+    for name in PREFERENCE:
+        for row in dialect(name).devices:
+            if is_reversible(row) and row.form == 'number' and row.metrics[0] in ALL_METRICS:
+                meaning = Meaning(name, row.metrics[0], 1.0 / row.scale, row.labels)
+                found[row.name] = (*found.get(row.name, ()), meaning)
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def names_of(metric: str) -> dict[str, str]:
+    """Return dialect → name of its series of a metric."""
+    return {
+        meaning.dialect: name
+        for name, several in meanings().items()
+        for meaning in several
+        if meaning.metric == metric
+    }
+
+
+def constant_labels(metrics: Iterable[str]) -> dict[str, str]:
+    """Return the labels that tell these metrics apart from others with the same names."""
+    wanted = set(metrics)
+    return {
+        label: value
+        for several in meanings().values()
+        for meaning in several
+        if meaning.metric in wanted
+        for label, value in meaning.labels
+    }
+
+
+@functools.lru_cache(maxsize=None)
+def identity_labels() -> tuple[str, ...]:
+    """Return the labels of all dialects with the UUID of a GPU."""
+    return _labels_of(_IDENTITIES)
+
+
+@functools.lru_cache(maxsize=None)
+def index_labels() -> tuple[str, ...]:
+    """Return the labels of all dialects with the index of a GPU."""
+    return _labels_of(_INDICES)
+
+
+def _labels_of(keys: tuple[str, ...]) -> tuple[str, ...]:
+    rows = (row for name in PREFERENCE for row in dialect(name).labels)
+    return tuple(dict.fromkeys(row.name for row in rows if row.key in keys))
+
+
+def label_of(name: str, keys: Iterable[str]) -> tuple[str, str] | None:
+    """Return where a dialect has a property of GPUs: the series with the label, and the label.
+
+    The series is ``''`` if all of them have it. ``None``: the dialect does not have the property.
+    """
+    table, wanted = dialect(name), set(keys)
+    for row in table.labels:
+        if row.key in wanted:
+            return '', row.name
+    for info in table.device_info:
+        for row in info.labels:
+            if row.key in wanted:
+                return info.name, row.name
+    return None
+
+
+def bare_uuid(text: str) -> str:
+    """Return a UUID as all dialects have it in common: in lower case without ``GPU-``."""
+    lower = text.lower()
+    return lower[4:] if lower.startswith('gpu-') else lower

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of PromQL. Every text from outside is quoted, so that it cannot change a query. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Iterable
+
+_ESCAPES = {'\\': '\\\\', '"': '\\"', '\n': '\\n', '\r': '\\r', '\t': '\\t', '\0': '\\x00'}
+#: Characters with a meaning in RE2.
+_SPECIAL = frozenset('\\.+*?()|[]{}^$')
+_MATCHER = re.compile(
+    r'\s*(?P<label>[A-Za-z_]\w*)\s*(?P<operator>=~|!~|!=|=)\s*'
+    r'(?P<value>"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')\s*(?:,|$)',
+    re.ASCII,
+)
+_UNESCAPES = {'n': '\n', 'r': '\r', 't': '\t'}
+LABEL = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
+
+
+class Matcher(NamedTuple):
+    """A condition for a label: ``host=~"gpu.*"``."""
+
+    label: str
+    operator: str
+    #: The text that is meant, not quoted.
+    value: str
+
+    def __str__(self) -> str:
+        return f'{self.label}{self.operator}{quoted(self.value)}'
+
+
+def quoted(text: str) -> str:
+    """Return a text as a string of PromQL: ``'a"b'`` → ``'"a\\\\"b"'``."""
+    return '"' + ''.join(_ESCAPES.get(char, char) for char in text) + '"'
+
+
+def literal(text: str) -> str:
+    """Return a regular expression of RE2 that matches this text only."""
+    return ''.join(f'\\{char}' if char in _SPECIAL else char for char in text)
+
+
+def containing(word: str) -> str:
+    """Return a regular expression for texts with a word; case matters if it has an upper-case letter."""
+    flag = '(?i)' if word == word.lower() else ''
+    return f'{flag}.*{literal(word)}.*'
+
+
+def any_of(names: Iterable[str]) -> str:
+    """Return a regular expression that matches each of these texts."""
+    return '|'.join(literal(name) for name in sorted(set(names)))
+
+
+def vector(names: Iterable[str], matchers: Iterable[Matcher] = ()) -> str:
+    """Return the selector of all series with one of these names that match."""
+    conditions = [Matcher('__name__', '=~', any_of(names)), *matchers]
+    return '{' + ','.join(map(str, conditions)) + '}'
+
+
+def marked(expression: str, mark: str) -> str:
+    """Return an expression whose rows have the label ``nvitop_row``.
+
+    The operator ``or`` ignores names: without different labels, it would drop rows.
+    """
+    return f'label_replace({expression}, "{ROW}", "{mark}", "", "")'
+
+
+#: The label that says which part of a query a row comes from.
+ROW = 'nvitop_row'
+
+
+def parse_selector(text: str) -> tuple[Matcher, ...]:
+    """Parse conditions such as ``{cluster="a", rack=~"r[12]"}``; the braces may be left out.
+
+    Raises:
+        ValueError: The text is something else; the message is for people.
+    """
+    rest = text.strip()
+    if rest.startswith('{') and rest.endswith('}'):
+        rest = rest[1:-1].strip()
+    matchers = []
+    while rest:
+        match = _MATCHER.match(rest)
+        if match is None:
+            raise ValueError(f'expected {{label="value",...}}, not {text!r}')
+        value = re.sub(
+            r'\\(.)', lambda found: _UNESCAPES.get(found[1], found[1]), match['value'][1:-1]
+        )
+        matchers.append(Matcher(match['label'], match['operator'], value))
+        rest = rest[match.end() :].strip()
+    return tuple(matchers)

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The query of each screen: one request, and never all series. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nvitop.exporter.dialects import dialect
+from nvitop.exporter.reading import series_names
+from nvitop.fleet.names import (
+    HOST_LABELS,
+    INSTANCE,
+    MIG_LABELS,
+    PREFERENCE,
+    USER_MEMORY,
+    USER_SERIES,
+    XID,
+    constant_labels,
+    identity_labels,
+    index_labels,
+    label_of,
+    names_of,
+)
+from nvitop.fleet.promql import Matcher, containing, literal, marked, vector
+from nvitop.health import KINDS
+from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Iterable, Mapping
+
+    from nvitop.fleet.types import FleetHost
+
+#: Prefixes of the filter.
+PREFIXES = ('host', 'gpu', 'user', 'model')
+#: Metrics of the heat map: key, title, and the metrics it needs.
+HEAT_METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
+    'utilization': ('GPU utilization', ('gpu_utilization',)),
+    'memory': ('memory in use', ('memory_used', 'memory_total', 'memory_free', 'memory_reserved')),
+    'temperature': ('temperature', ('temperature',)),
+    'power': ('power', ('power_usage',)),
+}
+#: Parts of the memory of GPUs, for exporters that do not report the whole.
+_MEMORY_PARTS = ('memory_free', 'memory_reserved')
+#: Findings that stay until someone repairs something. The others come and go within seconds, and a
+#: series of each kind for each GPU would make the query slow.
+LASTING_KINDS = ('reset_needed', 'reboot_needed', 'remap_failed', 'memory_errors')
+assert set(LASTING_KINDS) <= set(KINDS)
+
+
+class Scope(NamedTuple):
+    """The part of the fleet that is asked for."""
+
+    #: Conditions that all series must match.
+    match: tuple[Matcher, ...] = ()
+    #: The label that names the host; ``''``: found automatically.
+    host_label: str = ''
+    #: Words of the filter with their prefixes.
+    filters: tuple[tuple[str, str], ...] = ()
+    #: The labels that name hosts in the last answer.
+    used_labels: tuple[str, ...] = (INSTANCE,)
+
+    @property
+    def host_labels(self) -> tuple[str, ...]:
+        """The labels that may name the host, the most specific first."""
+        own = (self.host_label,) if self.host_label else ()
+        return tuple(dict.fromkeys((*own, *HOST_LABELS, INSTANCE)))
+
+
+def parse_filter(text: str) -> tuple[tuple[str, str], ...]:
+    """Parse the words of a filter: ``host: gpu: user: model:``, or the name of a host."""
+    parts = []
+    for word in text.split():
+        prefix, colon, rest = word.partition(':')
+        if not colon or prefix.lower() not in PREFIXES:
+            parts.append(('host', word))
+        elif rest:
+            parts.append((prefix.lower(), rest))
+    return tuple(parts)
+
+
+def hosts_query(scope: Scope) -> str:
+    """Return the query of the list of hosts."""
+    hosts = _labels(scope)
+    gpus = _labels(scope, gpus=True)
+    instances = _labels(scope, gpus=True, instances=True)
+    usage, used = _named('gpu_utilization'), _named('memory_used')
+    sums = _merged(
+        _named('memory_total'),
+        *(_named(part, without='memory_total') for part in _MEMORY_PARTS),
+        _named('power_usage'),
+        _named('power_limit'),
+    )
+    users = {name: (series,) for name, (series, _) in USER_SERIES.items()}
+    user_labels = f'{hosts}, user, username'
+    return ' or '.join(
+        (
+            marked(f'max by ({gpus}) ({_select(usage, scope)})', 'gpu'),
+            marked(_summed(gpus, instances, _select(used, scope)), 'used'),
+            marked(_summed(hosts, instances, _select(sums, scope)), 'sum'),
+            marked(f'max by ({hosts}) ({_select(_named("temperature"), scope)})', 'max'),
+            marked(f'count by ({user_labels}) ({_select(users, scope)})', 'user'),
+            *_findings(scope, gpus),
+            _ages(scope),
+        )
+    )
+
+
+def _findings(scope: Scope, gpus: str) -> list[str]:
+    up = {'own': (dialect('own').up,)}
+    failed = _named('remapped_rows_failure')
+    failed.pop('own', None)
+    failed.pop('nvidia-smi', None)
+    xid = dict.fromkeys(('dcgm', 'dcgm-4.9'), (XID,))
+    kinds = Matcher('kind', '=~', '|'.join(LASTING_KINDS))
+    health = _select({'own': ('nvitop_gpu_health',)}, scope, (kinds,))
+    return [
+        marked(f'max by ({gpus}) ({_select(up, scope)}) == 0', 'down'),
+        marked(f'max by ({gpus}, kind) ({health} > 1)', 'health'),
+        marked(f'max by ({gpus}) ({_select(xid, scope)} > 0)', 'xid'),
+        marked(f'max by ({gpus}) ({_select(failed, scope)} > 0)', 'remap'),
+    ]
+
+
+def _ages(scope: Scope) -> str:
+    """Return when the values of each host were measured."""
+    names = {name: (series,) for name in PREFERENCE for series in [_age_name(name)] if series}
+    hosts = ', '.join(scope.host_labels)
+    return marked(f'max by ({hosts}) (timestamp({_select(names, scope)}))', 'time')
+
+
+def _age_name(name: str) -> str:
+    """Return one series of a dialect: ``timestamp`` drops names, so two would look the same."""
+    return dialect(name).up or names_of('gpu_utilization').get(name, '')
+
+
+def gpus_query(scope: Scope, metric: str) -> str:
+    """Return the query of the heat map of a metric, a key of :data:`HEAT_METRICS`."""
+    gpus = _labels(scope, gpus=True)
+    wanted = [_named(one) for one in HEAT_METRICS[metric][1] if one not in _MEMORY_PARTS]
+    if metric == 'memory':
+        wanted += [_named(part, without='memory_total') for part in _MEMORY_PARTS]
+    names = _merged(*wanted)
+    expression = _select(names, scope)
+    up = {'own': (dialect('own').up,)}
+    if metric == 'memory':
+        instances = _labels(scope, gpus=True, instances=True)
+        value = _summed(gpus, instances, expression)
+    else:
+        value = f'max by ({gpus}) ({expression})'
+    down = marked(f'max by ({gpus}) ({_select(up, scope)}) == 0', 'down')
+    return ' or '.join((marked(value, 'gpu'), down, _ages(scope)))
+
+
+def users_query(scope: Scope) -> str:
+    """Return the query of the list of users."""
+    labels = f'{_labels(scope, gpus=True)}, user, username'
+    counts = {name: (series,) for name, (series, _) in USER_SERIES.items()}
+    memory = dict.fromkeys(('own', 'nvitop-exporter'), USER_MEMORY)
+    usage = _select(_named('gpu_utilization'), scope)
+    return ' or '.join(
+        (
+            marked(f'sum by ({labels}) ({_select(counts, scope)})', 'processes'),
+            marked(f'count by ({labels}) ({_select(counts, scope)})', 'count'),
+            marked(f'sum by ({labels}) ({_select(memory, scope)})', 'memory'),
+            marked(f'max by ({_labels(scope, gpus=True)}) ({usage}) < 5', 'idle'),
+        )
+    )
+
+
+def host_query(host: FleetHost, scope: Scope) -> str:
+    """Return the query of everything that is known about one host."""
+    vectors = [
+        vector(_host_names(one.dialect), (*scope.match, Matcher(one.label, '=', one.value)))
+        for one in dict.fromkeys(one._replace(instance='') for one in host.exporters)
+    ]
+    known = {_age_name(one.dialect) for one in host.exporters}
+    labels = dict.fromkeys((one.label, one.value) for one in host.exporters)
+    ages = [vector(known, (*scope.match, Matcher(label, '=', value))) for label, value in labels]
+    seen = marked(f'max(timestamp({" or ".join(ages)}))', 'time')
+    return ' or '.join((*vectors, seen))
+
+
+def _host_names(name: str) -> frozenset[str]:
+    return series_names(name) - {''}
+
+
+def history_query(host: FleetHost, scope: Scope, metrics: Iterable[str]) -> str:
+    """Return the query of a range of values of some metrics of one host."""
+    vectors = []
+    for one in dict.fromkeys(one._replace(instance='') for one in host.exporters):
+        names = {names_of(metric).get(one.dialect, '') for metric in metrics} - {''}
+        if names:
+            vectors.append(vector(names, (*scope.match, Matcher(one.label, '=', one.value))))
+    return ' or '.join(vectors)
+
+
+# Parts
+
+
+def _labels(scope: Scope, *, gpus: bool = False, instances: bool = False) -> str:
+    return ', '.join(
+        (
+            '__name__',
+            *scope.host_labels,
+            *((*identity_labels(), *index_labels()) if gpus else ()),
+            *(MIG_LABELS if instances else ()),
+        )
+    )
+
+
+def _summed(labels: str, instances: str, expression: str) -> str:
+    """Return a sum that counts a GPU once, although several jobs may read its exporter."""
+    return f'sum by ({labels}) (max by ({instances}) ({expression}))'
+
+
+def _named(metric: str, *, without: str = '') -> dict[str, tuple[str, ...]]:
+    """Return dialect → series of a metric, for dialects that lack another metric."""
+    lacking = names_of(without) if without else {}
+    return {name: (series,) for name, series in names_of(metric).items() if name not in lacking}
+
+
+def _merged(*several: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    merged: dict[str, tuple[str, ...]] = {}
+    for names in several:
+        for name, series in names.items():
+            merged[name] = (*merged.get(name, ()), *series)
+    return merged
+
+
+def _allowing(labels: Mapping[str, str]) -> list[Matcher]:
+    """Return conditions that labels have a value or are missing."""
+    return [Matcher(label, '=~', f'{literal(value)}|') for label, value in labels.items()]
+
+
+def _select(
+    names: Mapping[str, Iterable[str]], scope: Scope, more: tuple[Matcher, ...] = ()
+) -> str:
+    """Return the vector of these series (dialect → names) within the scope."""
+    labels = constant_labels(('gpu_utilization', 'memory_used', 'temperature'))
+    base = (*scope.match, Matcher('mig_uuid', '=', ''), *_allowing(labels), *more)
+    base = tuple(one for one in base if _concerns(one, names))
+    others = [part for part in scope.filters if part[0] != 'host']
+    if not others:
+        every = [series for several in names.values() for series in several]
+        found = [vector(every, (*base, *hosts)) for hosts in _host_matchers(scope)]
+    else:
+        found = [
+            expression
+            for name in PREFERENCE
+            if name in names
+            for hosts in _host_matchers(scope)
+            for expression in _filtered(name, names[name], (*base, *hosts), others, scope)
+        ]
+    if not found:
+        return '(vector(0) > 0)'
+    return found[0] if len(found) == 1 else f'({" or ".join(found)})'
+
+
+def _concerns(matcher: Matcher, names: Mapping[str, Iterable[str]]) -> bool:
+    """Leave out conditions for labels that the series cannot have: each costs time."""
+    if matcher.label == 'mig_uuid':
+        return 'own' in names
+    return not matcher.label.startswith('hw_') or 'otel' in names
+
+
+def _host_matchers(scope: Scope) -> list[tuple[Matcher, ...]]:
+    """Return the conditions of the filter for hosts, for each label that may name the host."""
+    words = [word for prefix, word in scope.filters if prefix == 'host']
+    if not words:
+        return [()]
+    labels = [label for label in scope.host_labels if label in scope.used_labels]
+    return [
+        (
+            *(Matcher(earlier, '=', '') for earlier in labels[:place]),
+            *(Matcher(label, '=~', containing(word)) for word in words),
+        )
+        for place, label in enumerate(labels)
+    ]
+
+
+def _filtered(
+    name: str,
+    series: Iterable[str],
+    base: tuple[Matcher, ...],
+    filters: Iterable[tuple[str, str]],
+    scope: Scope,
+) -> list[str]:
+    """Return the vector of a dialect with the other filters; nothing if it lacks the property."""
+    matchers, joins = list(base), []
+    on = ', '.join((*scope.host_labels, *identity_labels()))
+    for prefix, word in filters:
+        if prefix == 'user':
+            if name not in USER_SERIES:
+                return []
+            users, label = USER_SERIES[name]
+            condition = Matcher(label, '=~', containing(word))
+            joins.append(f' and on ({on}) {vector((users,), (*scope.match, condition))}')
+            continue
+        keys = ('index', 'label') if prefix == 'gpu' else ('name', 'gpu_name')
+        place = label_of(name, keys)
+        if place is None:
+            return []
+        info, label = place
+        condition = (
+            Matcher(label, '=', word) if prefix == 'gpu' else Matcher(label, '=~', containing(word))
+        )
+        if info:
+            joins.append(f' and on ({on}) {vector((info,), (*scope.match, condition))}')
+        else:
+            matchers.append(condition)
+    return [f'({vector(series, matchers)}{"".join(joins)})' if joins else vector(series, matchers)]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions of screens to a server: each one is one request."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Callable, Protocol
+
+from nvitop.fleet.queries import (
+    Scope,
+    gpus_query,
+    history_query,
+    host_query,
+    hosts_query,
+    users_query,
+)
+from nvitop.fleet.reading import read_fleet, read_users
+from nvitop.fleet.types import Fleet, FleetHost
+from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from nvitop.fleet.answer import Answer, PastValues
+
+    Kind = Literal['hosts', 'gpus', 'users', 'host', 'history']
+
+#: Metrics in the graphs of a host.
+GRAPH_METRICS = (
+    'gpu_utilization',
+    'memory_used',
+    'memory_total',
+    'memory_percent',
+    'memory_utilization',
+    'power_usage',
+    'temperature',
+)
+
+
+class Question(NamedTuple):
+    """Question of a screen."""
+
+    kind: Kind = 'hosts'
+    scope: Scope = Scope()
+    #: Metric of the heat map.
+    metric: str = 'utilization'
+    #: The host, for ``'host'`` and ``'history'``.
+    host: FleetHost = FleetHost('')
+
+    @property
+    def expression(self) -> str:
+        """The query in PromQL."""
+        if self.kind == 'host':
+            return host_query(self.host, self.scope)
+        if self.kind == 'history':
+            return history_query(self.host, self.scope, GRAPH_METRICS)
+        if self.kind == 'gpus':
+            return gpus_query(self.scope, self.metric)
+        return users_query(self.scope) if self.kind == 'users' else hosts_query(self.scope)
+
+
+class Server(Protocol):
+    """A server with the HTTP API of Prometheus, or a simulated one."""
+
+    def query(self, question: Question) -> tuple[Answer, int]:
+        """Return the answer, and its size in bytes. Raises FleetError."""
+
+    def query_range(
+        self, question: Question, start: float, end: float, step: float
+    ) -> list[PastValues]:
+        """Return the values of a range of time. Raises FleetError."""
+
+    def cancel(self) -> None:
+        """End the request in progress, and all later ones. Any thread may call this."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+def ask(server: Server, question: Question, *, clock: Callable[[], float] = time.time) -> Fleet:
+    """Return the hosts or users of an answer.
+
+    Raises:
+        FleetError: There is no usable answer.
+    """
+    started = clock()
+    answer, size = server.query(question)
+    now = clock()
+    read = read_users if question.kind == 'users' else read_fleet
+    fleet = read(answer.series, question.scope, now)
+    return fleet._replace(warnings=answer.warnings, seconds=now - started, size_bytes=size)
+
+
+def used_labels(fleet: Fleet) -> tuple[str, ...]:
+    """Return the labels that name the hosts of an answer."""
+    return tuple(dict.fromkeys(one.label for host in fleet.hosts for one in host.exporters))

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts, GPUs and users from the series of an answer. Pure.
+
+Several exporters may report one GPU, and one exporter may be known under several names. GPUs are
+joined by UUID and never counted twice.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from nvitop.fleet.names import (
+    COUNTING_SERIES,
+    INSTANCE,
+    PREFERENCE,
+    USER_MEMORY,
+    USER_SERIES,
+    bare_uuid,
+    identity_labels,
+    index_labels,
+    meanings,
+)
+from nvitop.fleet.promql import ROW
+from nvitop.fleet.types import Exporter, Fleet, FleetGpu, FleetHost, FleetUser
+from nvitop.health import KINDS
+from nvitop.printable import printable
+
+if TYPE_CHECKING:
+    from typing import Iterable, Mapping
+
+    from nvitop.exporter.reading import Series
+    from nvitop.fleet.queries import Scope
+
+#: Kind of finding → words.
+COUNTED: dict[str, str] = {kind: label.counted for kind, label in KINDS.items()}
+_RANKS = {name: rank for rank, name in enumerate(PREFERENCE)}
+_USER_DIALECTS = {series: name for name, (series, _) in USER_SERIES.items()}
+#: Values of GPUs: metric → field of :class:`~nvitop.fleet.types.FleetGpu`.
+_GPU_FIELDS = {
+    'gpu_utilization': 'utilization_percent',
+    'memory_used': 'memory_used_bytes',
+    'memory_total': 'memory_total_bytes',
+    'power_usage': 'power_watts',
+    'temperature': 'temperature_celsius',
+}
+_MEMORY_PARTS = ('memory_used', 'memory_free', 'memory_reserved')
+
+
+class _Member:
+    """Values of one host from one exporter."""
+
+    def __init__(self, exporter: Exporter, name: str) -> None:
+        self.exporter = exporter
+        self.name = name
+        #: GPU → metric → value.
+        self.gpus: dict[str, dict[str, float]] = {}
+        self.indices: dict[str, str] = {}
+        #: Metric → value of the host.
+        self.values: dict[str, float] = {}
+        self.findings: dict[str, list[str]] = {}
+        #: User → number of processes or rows.
+        self.users: dict[str, float] = {}
+        self.measured: float | None = None
+
+    def order(self) -> tuple[int, int, str]:
+        """Sort by preference: the exporter with the most GPUs first."""
+        return -len(self.gpus), _RANKS.get(self.exporter.dialect, 99), self.exporter.instance
+
+
+class _Hosts:
+    """The exporters of all hosts."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._labels = scope.host_labels
+        self.members: dict[tuple[str, tuple[str, ...]], _Member] = {}
+        #: Labels of a host → when it was measured.
+        self.times: dict[tuple[str, ...], float] = {}
+
+    def key_of(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the values of all labels that may name the host."""
+        return tuple(labels.get(label, '') for label in self._labels)
+
+    def member(self, dialect: str, labels: Mapping[str, str]) -> _Member:
+        """Return the exporter that a row comes from."""
+        key = self.key_of(labels)
+        found = self.members.get((dialect, key))
+        if found is None:
+            place, value = next(
+                ((label, value) for label, value in zip(self._labels, key) if value),
+                (INSTANCE, ''),
+            )
+            exporter = Exporter(dialect, place, value, labels.get(INSTANCE, ''))
+            found = _Member(exporter, host_name(place, value))
+            self.members[dialect, key] = found
+        return found
+
+
+def host_name(label: str, value: str) -> str:
+    """Return the name of a host: an instance without its port, safe to draw."""
+    if label == INSTANCE:
+        host, colon, port = value.rpartition(':')
+        if colon and port.isdecimal() and (':' not in host or host.endswith(']')):
+            value = host.strip('[]')
+    return printable(value) or '(unnamed)'
+
+
+def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
+    """Return the hosts of an answer to ``hosts_query`` or ``gpus_query``."""
+    hosts = _Hosts(scope)
+    for one in series:
+        if math.isfinite(one.value):
+            _add(hosts, one)
+    for key, member in hosts.members.items():
+        member.measured = hosts.times.get(key[1])
+    groups = _joined(hosts.members.values())
+    found = [_host(name, members) for name, members in groups]
+    return Fleet(tuple(sorted(found, key=lambda host: natural(host.name))), timestamp=timestamp)
+
+
+def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a key that sorts ``gpu9`` before ``gpu10``."""
+    parts: list[tuple[int, int, str]] = []
+    digits = ''
+    for char in f'{text} ':
+        if char.isascii() and char.isdigit():
+            digits += char
+            continue
+        if digits:
+            parts.append((0, int(digits[:18]), digits))
+            digits = ''
+        parts.append((1, 0, char))
+    return tuple(parts)
+
+
+def _add(hosts: _Hosts, one: Series) -> None:
+    labels = one.labels
+    row = labels.get(ROW, '')
+    if row == 'time':
+        hosts.times[hosts.key_of(labels)] = one.value
+    elif row == 'user':
+        dialect = _USER_DIALECTS.get(one.name)
+        if dialect is not None:
+            user = labels.get(USER_SERIES[dialect][1], '')
+            users = hosts.member(dialect, labels).users
+            users[user] = users.get(user, 0) + one.value
+    elif row in ('down', 'health', 'xid', 'remap'):
+        _add_finding(hosts, row, one)
+    else:
+        for meaning in meanings().get(one.name, ()):
+            if all(labels.get(label, value) == value for label, value in meaning.labels):
+                member = hosts.member(meaning.dialect, labels)
+                value = one.value * meaning.factor
+                if row in ('gpu', 'used'):
+                    member.gpus.setdefault(_gpu_id(member, labels), {})[meaning.metric] = value
+                else:
+                    member.values[meaning.metric] = value
+                return
+
+
+def _add_finding(hosts: _Hosts, row: str, one: Series) -> None:
+    dialect = 'own' if one.name.startswith('nvitop_') else 'dcgm'
+    if any(meaning.dialect == 'dcgm-4.9' for meaning in meanings().get(one.name, ())):
+        dialect = 'dcgm-4.9'
+    member = hosts.member(dialect, one.labels)
+    kind = one.labels.get('kind', '')
+    words = {
+        'down': 'not responding',
+        'health': COUNTED.get(kind, printable(kind)),
+        'xid': f'Xid {one.value:g}',
+        'remap': 'with failed remapping',
+    }[row]
+    gpu = _gpu_id(member, one.labels)
+    member.gpus.setdefault(gpu, {})
+    member.findings.setdefault(gpu, []).append(words)
+
+
+def _gpu_id(member: _Member, labels: Mapping[str, str]) -> str:
+    uuid = next((labels[label] for label in identity_labels() if labels.get(label)), '')
+    index = next((labels[label] for label in index_labels() if labels.get(label)), '')
+    gpu = bare_uuid(uuid) if uuid else f'{member.name}#{index}'
+    if index:
+        member.indices[gpu] = printable(index.partition(':')[0][:4])
+    return gpu
+
+
+def _joined(members: Iterable[_Member]) -> list[tuple[str, list[_Member]]]:
+    """Return the exporters of each host. Hosts that share a GPU are one host with two names."""
+    groups: dict[str, list[_Member]] = {}
+    for member in members:
+        groups.setdefault(member.name, []).append(member)
+    parents = {name: name for name in groups}
+
+    def root(name: str) -> str:
+        while parents[name] != name:
+            parents[name] = name = parents[parents[name]]
+        return name
+
+    owners: dict[str, str] = {}
+    for name, several in groups.items():
+        for member in several:
+            for gpu in member.gpus:
+                first, second = root(owners.setdefault(gpu, name)), root(name)
+                if first != second:
+                    # A name that a label gives is better than an address.
+                    has_label = _is_named(groups[second])
+                    kept, other = (second, first) if has_label else (first, second)
+                    parents[other] = kept
+    joined: dict[str, list[_Member]] = {}
+    for name, several in groups.items():
+        joined.setdefault(root(name), []).extend(several)
+    return list(joined.items())
+
+
+def _is_named(members: list[_Member]) -> bool:
+    return any(member.exporter.label != INSTANCE for member in members)
+
+
+def _host(name: str, members: list[_Member]) -> FleetHost:
+    """Return a host. Each value comes from the best exporter that has it."""
+    members.sort(key=_Member.order)
+    gpus: dict[str, dict[str, float]] = {}
+    indices: dict[str, str] = {}
+    findings: dict[str, list[str]] = {}
+    for member in sorted(members, key=lambda one: _RANKS.get(one.exporter.dialect, 99)):
+        for gpu, values in member.gpus.items():
+            kept = gpus.setdefault(gpu, {})
+            for metric, value in {**values, **_memory_of_gpu(values)}.items():
+                kept.setdefault(metric, value)
+        for gpu, index in member.indices.items():
+            indices.setdefault(gpu, index)
+        for gpu, words in member.findings.items():
+            findings.setdefault(gpu, []).extend(words)
+    users: dict[str, float] = {}
+    for member in members:
+        users = users or member.users
+    order = sorted(gpus, key=lambda gpu: (natural(indices.get(gpu, '~')), gpu))
+    measured = [member.measured for member in members if member.measured is not None]
+    power = _sum(members, 'power_usage')
+    return FleetHost(
+        name,
+        gpus=tuple(
+            FleetGpu(
+                gpu,
+                indices.get(gpu, ''),
+                findings=tuple(dict.fromkeys(findings.get(gpu, ()))),
+                **{
+                    field: gpus[gpu][metric]
+                    for metric, field in _GPU_FIELDS.items()
+                    if metric in gpus[gpu]
+                },
+            )
+            for gpu in order
+        ),
+        exporters=tuple(member.exporter for member in members),
+        memory_used_bytes=_sum_of_gpus(gpus.values(), 'memory_used'),
+        memory_total_bytes=_memory_total(members),
+        power_watts=power,
+        power_limit_watts=_sum(members, 'power_limit'),
+        temperature_celsius=max(
+            (m.values['temperature'] for m in members if 'temperature' in m.values), default=None
+        ),
+        users=tuple(
+            printable(user) for user in sorted(users, key=lambda user: (-users[user], user)) if user
+        ),
+        measured=max(measured, default=None),
+    )
+
+
+def _memory_of_gpu(values: Mapping[str, float]) -> dict[str, float]:
+    """Return the memory of a GPU as the sum of its parts, if the exporter does not report it."""
+    if 'memory_total' in values or not {'memory_used', 'memory_free'} <= {*values}:
+        return {}
+    return {'memory_total': sum(values.get(part, 0.0) for part in _MEMORY_PARTS)}
+
+
+def _sum_of_gpus(gpus: Iterable[Mapping[str, float]], metric: str) -> float | None:
+    known = [values[metric] for values in gpus if metric in values]
+    return sum(known) if known else None
+
+
+def _sum(members: list[_Member], metric: str) -> float | None:
+    """Return the sum of a value over exporters that have no GPU in common."""
+    known = [member for member in members if metric in member.values]
+    counted: set[str] = set()
+    parts: list[float] = []
+    for member in known:
+        if not parts or (member.gpus and counted.isdisjoint(member.gpus)):
+            parts.append(member.values[metric])
+            counted.update(member.gpus)
+    return sum(parts) if parts else None
+
+
+def _memory_total(members: list[_Member]) -> float | None:
+    reported = _sum(members, 'memory_total')
+    if reported is not None:
+        return reported
+    parts = _sum(members, 'memory_free'), _sum(members, 'memory_reserved')
+    first = next((member for member in members if 'memory_free' in member.values), None)
+    if first is None or parts[0] is None:
+        return None
+    used = _sum_of_gpus(first.gpus.values(), 'memory_used')
+    return None if used is None else used + parts[0] + (parts[1] or 0.0)
+
+
+class _Usage:
+    """Use of one GPU by one user, as the best exporter reports it."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self.host = ''
+        self.processes: float | None = None
+        self.memory: float | None = None
+
+
+def read_users(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
+    """Return the users of an answer to ``users_query``, those with the most GPUs first."""
+    hosts = _Hosts(scope)
+    usages: dict[tuple[str, str], _Usage] = {}
+    idle = set()
+    for one in series:
+        row = one.labels.get(ROW, '')
+        if not math.isfinite(one.value):
+            continue
+        if row == 'idle':
+            for meaning in meanings().get(one.name, ()):
+                if one.value * meaning.factor < 5:
+                    idle.add(_gpu_id(hosts.member(meaning.dialect, one.labels), one.labels))
+            continue
+        dialect = _USER_DIALECTS.get(one.name, 'own')
+        user = one.labels.get(USER_SERIES[dialect][1], '')
+        if user:
+            member = hosts.member(dialect, one.labels)
+            key = printable(user), _gpu_id(member, one.labels)
+            rank = _RANKS[dialect]
+            usage = usages.get(key)
+            if usage is None or usage.rank > rank:
+                usage = usages[key] = _Usage(rank)
+            if usage.rank == rank:
+                usage.host = member.name
+                _add_usage(usage, row, one)
+    by_user: dict[str, list[tuple[str, _Usage]]] = {}
+    for (user, gpu), usage in usages.items():
+        by_user.setdefault(user, []).append((gpu, usage))
+    users = [_user(name, several, idle) for name, several in by_user.items()]
+    users.sort(key=lambda user: (-user.gpus, user.name))
+    return Fleet(users=tuple(users), timestamp=timestamp)
+
+
+def _add_usage(usage: _Usage, row: str, one: Series) -> None:
+    if row == 'memory' and one.name in USER_MEMORY:
+        usage.memory = max(usage.memory or 0.0, one.value * USER_MEMORY[one.name])
+    elif row == ('processes' if one.name in COUNTING_SERIES else 'count'):
+        usage.processes = max(usage.processes or 0.0, one.value)
+
+
+def _user(name: str, usages: list[tuple[str, _Usage]], idle: set[str]) -> FleetUser:
+    processes = [usage.processes for _, usage in usages if usage.processes is not None]
+    memory = [usage.memory for _, usage in usages if usage.memory is not None]
+    return FleetUser(
+        name,
+        hosts=len({usage.host for _, usage in usages}),
+        gpus=len(usages),
+        processes=int(sum(processes)) if processes else None,
+        memory_bytes=sum(memory) if memory else None,
+        idle_gpus=sum(gpu in idle for gpu, _ in usages),
+    )

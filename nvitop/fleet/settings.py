@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of ``nvitop fleet``: arguments over environment over the table ``[fleet]``. Pure."""
+
+from __future__ import annotations
+
+import base64
+import netrc
+import urllib.parse
+from typing import TYPE_CHECKING, Any
+
+from nvitop.fleet.promql import LABEL, parse_selector
+from nvitop.fleet.queries import Scope
+from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Mapping
+
+#: Default limit (seconds) of a request.
+TIMEOUT = 10.0
+#: Default time (seconds) between requests, and the minimum.
+INTERVAL = 5.0
+
+
+class Settings(NamedTuple):
+    """Where the server is, how to log in, and what to ask for."""
+
+    url: str = ''
+    match: str = ''
+    host_label: str = ''
+    interval: float = INTERVAL
+    timeout: float = TIMEOUT
+    bearer_token: str = ''
+    bearer_token_file: str = ''
+    username: str = ''
+    password: str = ''
+    password_file: str = ''
+    ca_file: str = ''
+    client_certificate: str = ''
+    client_key: str = ''
+    org_id: str = ''
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def scope(self) -> Scope:
+        """Scope of the queries. Raises ValueError if the selector is invalid."""
+        return Scope(parse_selector(self.match), self.host_label)
+
+    def request_headers(self, hostname: str) -> dict[str, str]:
+        """Return the headers that log in. Files are read each time: tokens are replaced."""
+        headers = dict(self.headers)
+        if self.org_id:
+            headers['X-Scope-OrgID'] = self.org_id
+        token = read_secret(self.bearer_token_file) if self.bearer_token_file else self.bearer_token
+        if token:
+            headers['Authorization'] = f'Bearer {token}'
+        elif self.username:
+            password = read_secret(self.password_file) if self.password_file else self.password
+            headers['Authorization'] = basic_login(self.username, password)
+        elif 'Authorization' not in headers:
+            login = _netrc_login(hostname)
+            if login:
+                headers['Authorization'] = login
+        return headers
+
+
+class SettingsError(ValueError):
+    """A setting is invalid; the text is for people."""
+
+
+#: Variable of the environment → setting.
+VARIABLES = {
+    'PROMETHEUS_URL': 'url',
+    'PROMETHEUS_BEARER_TOKEN': 'bearer_token',
+    'PROMETHEUS_BEARER_TOKEN_FILE': 'bearer_token_file',
+    'PROMETHEUS_USERNAME': 'username',
+    'PROMETHEUS_PASSWORD': 'password',
+    'PROMETHEUS_PASSWORD_FILE': 'password_file',
+    'PROMETHEUS_CA_FILE': 'ca_file',
+    'PROMETHEUS_CLIENT_CERTIFICATE': 'client_certificate',
+    'PROMETHEUS_CLIENT_KEY': 'client_key',
+    'PROMETHEUS_ORG_ID': 'org_id',
+}
+#: Keys of the configuration file that set secrets are missing: they belong into files of their own.
+KEYS = (
+    'url',
+    'match',
+    'host-label',
+    'interval',
+    'timeout',
+    'bearer-token-file',
+    'username',
+    'password-file',
+    'ca-file',
+    'client-certificate',
+    'client-key',
+    'org-id',
+    'headers',
+)
+
+
+def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings of the environment. Empty variables do not count."""
+    return {field: environ[name].strip() for name, field in VARIABLES.items() if environ.get(name)}
+
+
+def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the table ``[fleet]``.
+
+    Raises:
+        SettingsError: A key or value is invalid.
+    """
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name = key.replace('_', '-')
+        if name not in KEYS:
+            from nvitop.toml import suggestion
+
+            hint = suggestion(name, KEYS) or ': known are ' + ', '.join(KEYS)
+            raise SettingsError(f'[fleet]: unknown key {key!r}{hint}')
+        if name == 'headers':
+            if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+                raise SettingsError('[fleet]: headers must be a table of texts')
+            found['headers'] = tuple(value.items())
+        elif name in ('interval', 'timeout'):
+            found[name] = value
+        elif not isinstance(value, str):
+            raise SettingsError(f'[fleet]: {key} must be a text, not {value!r}')
+        else:
+            found[name.replace('-', '_')] = value
+    return found
+
+
+def make_settings(*layers: Mapping[str, Any]) -> Settings:
+    """Return the settings of several layers, later ones over earlier ones.
+
+    Raises:
+        SettingsError: A value is invalid.
+    """
+    given = {name: value for layer in layers for name, value in layer.items() if value is not None}
+    settings = Settings(**given)
+    for name, value in (('interval', settings.interval), ('timeout', settings.timeout)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value <= 3600:
+            raise SettingsError(f'{name} must be from 1 to 3600 seconds, not {value!r}')
+    if settings.host_label and not LABEL.fullmatch(settings.host_label):
+        raise SettingsError(
+            f'--host-label must be the name of a label, not {settings.host_label!r}'
+        )
+    try:
+        parse_selector(settings.match)
+    except ValueError as error:
+        raise SettingsError(f'--match: {error}') from None
+    for name, text in settings.headers:
+        if not name.isprintable() or not text.isprintable() or ':' in name or not name:
+            raise SettingsError(f'invalid header {name!r}')
+    return with_login_of_url(settings)
+
+
+def with_login_of_url(settings: Settings) -> Settings:
+    """Return the settings with user name and password of the URL moved out of it.
+
+    Raises:
+        SettingsError: The URL is invalid.
+    """
+    url = settings.url if '://' in settings.url or not settings.url else f'http://{settings.url}'
+    try:
+        parts = urllib.parse.urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise SettingsError(f'invalid URL {settings.url!r}: {error}') from None
+    if not url:
+        return settings
+    if parts.scheme not in ('http', 'https') or not parts.hostname:
+        raise SettingsError(f'invalid URL {settings.url!r}; expected http://HOST:PORT')
+    if not url.isascii() or not url.isprintable() or ' ' in url:
+        raise SettingsError(f'invalid URL {settings.url!r}: only ASCII characters are allowed')
+    host = f'[{parts.hostname}]' if ':' in parts.hostname else parts.hostname
+    place = host if port is None else f'{host}:{port}'
+    path = parts.path.rstrip('/')
+    for suffix in ('/api/v1/query', '/api/v1', '/graph'):
+        if path.endswith(suffix):
+            path = path[: -len(suffix)]
+    settings = settings._replace(url=f'{parts.scheme}://{place}{path}')
+    if parts.username and not settings.username:
+        unquote = urllib.parse.unquote
+        login = (unquote(parts.username), unquote(parts.password or ''))
+        settings = settings._replace(username=login[0], password=login[1])
+    return settings
+
+
+def has_login(url: str) -> bool:
+    """Whether a URL contains a user name or password, which other users see in arguments."""
+    return '@' in url.partition('://')[2].partition('/')[0]
+
+
+def basic_login(username: str, password: str) -> str:
+    """Return the value of the header ``Authorization`` for a user name and password."""
+    return 'Basic ' + base64.b64encode(f'{username}:{password}'.encode()).decode('ascii')
+
+
+def read_secret(path: str) -> str:
+    """Return the first line of a file.
+
+    Raises:
+        FleetError: It cannot be read.
+    """
+    from nvitop.fleet.types import FleetError
+
+    try:
+        with open(path, encoding='utf-8') as file:
+            line = file.readline().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        words = getattr(error, 'strerror', None) or 'not a text'
+        raise FleetError(
+            f'{path} cannot be read: {words}', 'check the file with the secret'
+        ) from None
+    if not line.isprintable():
+        raise FleetError(f'{path} does not contain a token', 'check the file with the secret')
+    return line
+
+
+def _netrc_login(hostname: str) -> str:
+    try:
+        found = netrc.netrc().authenticators(hostname)
+    except (OSError, netrc.NetrcParseError):
+        return ''
+    return basic_login(found[0] or '', found[2] or '') if found and found[2] else ''

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of a fleet as plain immutable tuples. ``None`` means *not available*."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Iterable
+
+#: Below this utilization (percent) a GPU is idle.
+IDLE_PERCENT = 5.0
+#: An idle GPU with more memory in use (bytes) is held by a process.
+HELD_BYTES = 1 << 30
+#: Ages (seconds) of data from which it is late, and from which it is old.
+LATE_SECONDS, OLD_SECONDS = 120.0, 300.0
+
+
+class FleetError(Exception):
+    """Hosts cannot be read from the server; the text is for people."""
+
+    def __init__(self, text: str, hint: str = '') -> None:
+        super().__init__(text)
+        #: Step to try, ``''`` if nothing is known to help.
+        self.hint = hint
+
+    @property
+    def line(self) -> str:
+        """The error and what to try, in one line."""
+        return f'{self}; {self.hint}' if self.hint else str(self)
+
+
+class FleetGpu(NamedTuple):
+    """One GPU, whatever number of exporters report it."""
+
+    #: UUID in lower case without its prefix, or a name made from host and index.
+    id: str
+    #: Index on its host, ``''`` if no exporter reports it.
+    label: str = ''
+    utilization_percent: float | None = None
+    memory_used_bytes: float | None = None
+    memory_total_bytes: float | None = None
+    power_watts: float | None = None
+    temperature_celsius: float | None = None
+    #: Words about faults: ``'lost'``, ``'Xid 79'``.
+    findings: tuple[str, ...] = ()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it does nothing. A GPU without a value is not idle."""
+        return self.utilization_percent is not None and self.utilization_percent < IDLE_PERCENT
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it does nothing while a process keeps its memory."""
+        return self.is_idle and (self.memory_used_bytes or 0) > HELD_BYTES
+
+    @property
+    def memory_percent(self) -> float | None:
+        """Share of its memory in use."""
+        if self.memory_used_bytes is None or not self.memory_total_bytes:
+            return None
+        return 100.0 * self.memory_used_bytes / self.memory_total_bytes
+
+
+class Exporter(NamedTuple):
+    """How a host is called by an exporter of one dialect: ``label="value"``."""
+
+    dialect: str
+    label: str
+    value: str
+    #: Value of the label ``instance``, with its port.
+    instance: str = ''
+
+
+class FleetHost(NamedTuple):
+    """One machine with its GPUs."""
+
+    name: str
+    gpus: tuple[FleetGpu, ...] = ()
+    exporters: tuple[Exporter, ...] = ()
+    memory_used_bytes: float | None = None
+    memory_total_bytes: float | None = None
+    power_watts: float | None = None
+    power_limit_watts: float | None = None
+    #: Temperature of its hottest GPU.
+    temperature_celsius: float | None = None
+    #: Users with processes on its GPUs, those with the most GPUs first.
+    users: tuple[str, ...] = ()
+    #: When its values were measured, in seconds since the epoch; ``None`` if unknown.
+    measured: float | None = None
+    #: When the server stopped having values of it; ``None`` if it has.
+    gone_since: float | None = None
+
+    @property
+    def utilization_percent(self) -> float | None:
+        """Mean utilization of its GPUs."""
+        return mean(gpu.utilization_percent for gpu in self.gpus)
+
+    @property
+    def memory_percent(self) -> float | None:
+        """Share of the memory of its GPUs in use."""
+        if self.memory_used_bytes is None or not self.memory_total_bytes:
+            return None
+        return 100.0 * self.memory_used_bytes / self.memory_total_bytes
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Faults of its GPUs: ``'GPU 3 lost'``."""
+        return tuple(
+            f'GPU {gpu.label or "?"} {words}' for gpu in self.gpus for words in gpu.findings
+        )
+
+    def age(self, now: float) -> float | None:
+        """Return the age of its values in seconds; ``None`` if unknown."""
+        return None if self.measured is None else max(0.0, now - self.measured)
+
+
+class FleetUser(NamedTuple):
+    """One user over all hosts."""
+
+    name: str
+    hosts: int
+    gpus: int
+    processes: int | None = None
+    memory_bytes: float | None = None
+    #: Number of GPUs on which the user is and that do nothing.
+    idle_gpus: int | None = None
+
+
+class Fleet(NamedTuple):
+    """All hosts, or all users, of one answer of the server."""
+
+    hosts: tuple[FleetHost, ...] = ()
+    users: tuple[FleetUser, ...] = ()
+    #: Time of the server, or of this machine if it does not report it.
+    timestamp: float = 0.0
+    #: Notes of the server, such as a partial answer.
+    warnings: tuple[str, ...] = ()
+    #: Duration of the request in seconds, and size of the answer in bytes.
+    seconds: float = 0.0
+    size_bytes: int = 0
+
+    @property
+    def dialects(self) -> tuple[str, ...]:
+        """Names of the dialects that were found."""
+        return tuple(sorted({one.dialect for host in self.hosts for one in host.exporters}))
+
+
+class Totals(NamedTuple):
+    """Sums over hosts."""
+
+    hosts: int = 0
+    gone: int = 0
+    gpus: int = 0
+    utilization_percent: float | None = None
+    memory_used_bytes: float | None = None
+    memory_total_bytes: float | None = None
+    power_watts: float | None = None
+    idle: int = 0
+    held: int = 0
+    faulty: int = 0
+    #: Largest age of the values of a host in seconds.
+    age: float | None = None
+
+    @property
+    def memory_percent(self) -> float | None:
+        """Share of the memory in use."""
+        if self.memory_used_bytes is None or not self.memory_total_bytes:
+            return None
+        return 100.0 * self.memory_used_bytes / self.memory_total_bytes
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that are available."""
+    known = available(values)
+    return sum(known) / len(known) if known else None
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the values that are available, ``None`` if none is."""
+    known = available(values)
+    return sum(known) if known else None
+
+
+def available(values: Iterable[float | None]) -> list[float]:
+    """Return the values that are not ``None``."""
+    return [value for value in values if value is not None]
+
+
+def totals(hosts: tuple[FleetHost, ...], now: float) -> Totals:
+    """Return the sums over hosts; those that are gone are only counted."""
+    present = [host for host in hosts if host.gone_since is None]
+    gpus = [gpu for host in present for gpu in host.gpus]
+    ages = available(host.age(now) for host in present)
+    # Memory counts only where both parts are known: otherwise the share would be wrong.
+    memory = [host for host in present if host.memory_percent is not None]
+    return Totals(
+        hosts=len(present),
+        gone=len(hosts) - len(present),
+        gpus=len(gpus),
+        utilization_percent=mean(gpu.utilization_percent for gpu in gpus),
+        memory_used_bytes=total(host.memory_used_bytes for host in memory),
+        memory_total_bytes=total(host.memory_total_bytes for host in memory),
+        power_watts=total(host.power_watts for host in present),
+        idle=sum(gpu.is_idle for gpu in gpus),
+        held=sum(gpu.is_held for gpu in gpus),
+        faulty=sum(bool(gpu.findings) for gpu in gpus),
+        age=max(ages, default=None),
+    )
+
+
+def remember(previous: tuple[FleetHost, ...], fleet: Fleet) -> Fleet:
+    """Return the fleet with the hosts that it lacks and that were there before.
+
+    They have no values any longer; see :attr:`FleetHost.gone_since`.
+    """
+    names = {host.name for host in fleet.hosts}
+    gone = tuple(
+        host
+        if host.gone_since is not None
+        else FleetHost(host.name, exporters=host.exporters, gone_since=fleet.timestamp)
+        for host in previous
+        if host.name not in names
+    )
+    return fleet._replace(hosts=fleet.hosts + gone) if gone else fleet

@@ -1,0 +1,159 @@
+"""Real servers of Debian with the data of a simulated cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from typing import TYPE_CHECKING, Iterable, Iterator
+
+from nvitop.fleet.demo import Cluster
+from nvitop.fleet.promql import quoted
+
+if TYPE_CHECKING:
+    from nvitop.exporter.reading import Series
+
+#: Seconds between values.
+STEP = 15.0
+
+
+def free_port() -> int:
+    """Return a port that no program listens on."""
+    with socket.socket() as found:
+        found.bind(('127.0.0.1', 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def exposition(
+    moments: Iterable[tuple[float, Iterable[Series]]], *, milliseconds: bool = False
+) -> Iterator[str]:
+    """Yield series as lines of OpenMetrics, or of the older text format with milliseconds."""
+    lines: dict[str, list[str]] = {}
+    for moment, series in moments:
+        time_text = f'{moment * 1000:.0f}' if milliseconds else f'{moment:.3f}'
+        for one in series:
+            labels = ','.join(f'{name}={quoted(value)}' for name, value in one.labels.items())
+            lines.setdefault(one.name, []).append(
+                f'{one.name}{{{labels}}} {one.value} {time_text}\n'
+            )
+    for several in lines.values():
+        yield from several
+    if not milliseconds:
+        yield '# EOF\n'
+
+
+@contextlib.contextmanager
+def started(command: list[str], url: str, log: pathlib.Path) -> Iterator[str]:
+    """Run a server until the end of the block."""
+    with log.open('wb') as file:
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(OSError):
+                query = f'{url}/api/v1/query?query=vector(1)'
+                with urllib.request.urlopen(query, timeout=5) as answer:
+                    if json.load(answer)['status'] == 'success':
+                        break
+            assert process.poll() is None, log.read_text()[-2000:]
+            assert time.monotonic() < deadline, log.read_text()[-2000:]
+            time.sleep(0.1)  # the server starts
+        yield url
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def program(*names: str) -> str | None:
+    """Return the path of the first of these programs that is installed."""
+    return next((path for path in map(shutil.which, names) if path), None)
+
+
+@contextlib.contextmanager
+def prometheus(
+    folder: pathlib.Path, series: Iterable[str] | None = None, config: str = ''
+) -> Iterator[str]:
+    """Run a Prometheus with series in the format of OpenMetrics; yield its URL."""
+    data = folder / 'data'
+    if series is not None:
+        text = folder / 'series.txt'
+        with text.open('w', encoding='utf-8') as file:
+            file.writelines(series)
+        promtool = program('promtool')
+        assert promtool is not None
+        make = [promtool, 'tsdb', 'create-blocks-from', 'openmetrics', str(text), str(data)]
+        subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
+    settings = folder / 'prometheus.yml'
+    settings.write_text(config or 'global: {scrape_interval: 15s}\n')
+    port = free_port()
+    server = program('prometheus')
+    assert server is not None
+    command = [
+        server,
+        f'--config.file={settings}',
+        f'--storage.tsdb.path={data}',
+        f'--web.listen-address=127.0.0.1:{port}',
+        '--storage.tsdb.retention.time=10y',
+        '--log.level=error',
+    ]
+    with started(command, f'http://127.0.0.1:{port}', folder / 'prometheus.log') as url:
+        yield url
+
+
+@contextlib.contextmanager
+def victoria(folder: pathlib.Path) -> Iterator[str]:
+    """Run a VictoriaMetrics without data; yield its URL."""
+    port = free_port()
+    server = program('victoria-metrics')
+    assert server is not None
+    command = [
+        server,
+        f'-storageDataPath={folder / "victoria"}',
+        f'-httpListenAddr=127.0.0.1:{port}',
+        '-search.latencyOffset=1s',
+    ]
+    with started(command, f'http://127.0.0.1:{port}', folder / 'victoria.log') as url:
+        yield url
+
+
+def fill_victoria(url: str, lines: Iterable[str]) -> None:
+    """Send series in the text format of Prometheus, and wait until they can be found."""
+    body = ''.join(lines).encode()
+    request = urllib.request.Request(f'{url}/api/v1/import/prometheus', body, method='POST')
+    with urllib.request.urlopen(request, timeout=60):
+        pass
+    with urllib.request.urlopen(f'{url}/internal/force_flush', timeout=60):
+        pass
+
+
+def recent(
+    cluster: Cluster, now: float, steps: int = 3
+) -> Iterator[tuple[float, Iterable[Series]]]:
+    """Yield the last values of a cluster."""
+    start = now - now % STEP
+    for step in range(steps - 1, -1, -1):
+        moment = start - step * STEP
+        yield moment, cluster.series(moment)
+
+
+def resident_kib(pid: int) -> int:
+    """Return the memory of a process in KiB."""
+    text = pathlib.Path(f'/proc/{pid}/status').read_text()
+    return int(text.split('VmRSS:')[1].split()[0])
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return the environment without settings of servers and proxies."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith('PROMETHEUS_') and not name.lower().endswith('_proxy')
+    }
+    return {**kept, **more}

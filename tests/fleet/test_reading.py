@@ -1,0 +1,133 @@
+"""Hosts, GPUs and users of answers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nvitop.exporter.reading import Series
+from nvitop.fleet.demo import MIXED, Cluster, DemoServer
+from nvitop.fleet.host import read_host
+from nvitop.fleet.promql import ROW, Matcher, parse_selector, quoted
+from nvitop.fleet.queries import Scope, hosts_query, parse_filter
+from nvitop.fleet.questions import Question, ask
+from nvitop.fleet.reading import read_fleet
+from nvitop.fleet.types import Fleet, remember, totals
+
+if TYPE_CHECKING:
+    from nvitop.fleet.types import FleetHost
+
+NOW = 1_795_000_000.0
+UUID = 'GPU-11111111-2222-3333-4444-555555555555'
+
+
+def demo_fleet(hosts: int, **scope: object) -> Fleet:
+    server = DemoServer(Cluster(hosts, dialects=MIXED), clock=lambda: NOW)
+    return ask(server, Question('hosts', Scope(**scope)), clock=lambda: NOW)  # type: ignore[arg-type]
+
+
+def only(hosts: tuple[FleetHost, ...]) -> FleetHost:
+    (host,) = hosts
+    return host
+
+
+def row(name: str, value: float, mark: str = 'gpu', **labels: str) -> Series:
+    return Series(name, {**labels, ROW: mark}, value)
+
+
+def test_hosts_of_four_dialects_have_the_same_values() -> None:
+    fleet = demo_fleet(8)
+    assert fleet.dialects == ('dcgm', 'nvidia-smi', 'nvitop-exporter', 'own')
+    for host in fleet.hosts:
+        assert len(host.gpus) == 8
+        assert host.memory_total_bytes == pytest.approx(8 * 80 * 2**30)
+        assert host.power_watts is not None
+        assert host.temperature_celsius is not None
+
+
+def test_two_exporters_of_one_gpu_are_one_host_and_counted_once() -> None:
+    series = [
+        row('nvitop_gpu_utilization_ratio', 0.5, instance='10.0.0.7:9101', uuid=UUID, gpu='0'),
+        row('nvitop_gpu_memory_used_bytes', 2**30, 'used', instance='10.0.0.7:9101', uuid=UUID),
+        row('nvitop_gpu_power_usage_watts', 300, 'sum', instance='10.0.0.7:9101'),
+        row('DCGM_FI_DEV_GPU_UTIL', 49, instance='x:9400', Hostname='node7', UUID=UUID, gpu='0'),
+        row('DCGM_FI_DEV_POWER_USAGE', 301, 'sum', instance='x:9400', Hostname='node7'),
+        row('nvidia_smi_utilization_gpu_ratio', 0.48, instance='10.0.0.7:9835', uuid=UUID[4:]),
+    ]
+    host = only(read_fleet(series, Scope(), NOW).hosts)
+    assert host.name == 'node7'
+    assert [gpu.utilization_percent for gpu in host.gpus] == [50]
+    assert host.power_watts == 300
+    assert {one.dialect for one in host.exporters} == {'own', 'dcgm', 'nvidia-smi'}
+
+
+def test_nan_and_inf_values_are_left_out() -> None:
+    labels = {'instance': 'a:1', 'uuid': UUID, 'gpu': '0'}
+    series = [
+        row('nvitop_gpu_utilization_ratio', math.nan, **labels),
+        row('nvitop_gpu_memory_used_bytes', math.inf, 'used', **labels),
+        row('nvitop_gpu_up', 0, 'down', **labels),
+    ]
+    host = only(read_fleet(series, Scope(), NOW).hosts)
+    assert host.utilization_percent is None
+    assert host.memory_used_bytes is None
+    assert host.findings == ('GPU 0 not responding',)
+
+
+def test_hosts_that_vanish_stay_without_values() -> None:
+    before = demo_fleet(3)
+    after = remember(before.hosts, Fleet(before.hosts[:2], timestamp=NOW + 10))
+    assert [host.gone_since for host in after.hosts] == [None, None, NOW + 10]
+    assert remember(after.hosts, Fleet(before.hosts[:2], timestamp=NOW + 20)).hosts == after.hosts
+    sums = totals(after.hosts, NOW + 10)
+    assert (sums.hosts, sums.gone, sums.gpus) == (2, 1, 16)
+
+
+def test_users_are_counted_over_hosts() -> None:
+    server = DemoServer(Cluster(20, dialects=('own', 'nvitop-exporter')), clock=lambda: NOW)
+    users = ask(server, Question('users')).users
+    assert {user.name for user in users} <= {'alice', 'bob', 'carol', 'dave', 'erin', 'frank'}
+    assert users[0].gpus >= users[-1].gpus > 0
+    assert all(user.memory_bytes and user.processes == user.gpus for user in users)
+
+
+@pytest.mark.parametrize('place', range(4))
+def test_host_becomes_a_sample(place: int) -> None:
+    server = DemoServer(Cluster(4, dialects=MIXED), clock=lambda: NOW)
+    host = ask(server, Question()).hosts[place]
+    answer, _ = server.query(Question('host', host=host))
+    sample = read_host(answer.series, host, NOW)
+    assert sample.host.hostname == host.name
+    found = [device.gpu_utilization_percent for device in sample.devices]
+    assert found == [gpu.utilization_percent for gpu in host.gpus]
+
+
+def test_filter_becomes_quoted_matchers() -> None:
+    filters = parse_filter('host:a".*} user:bob gpu:3 model:h100 x')
+    assert filters == (
+        ('host', 'a".*}'),
+        ('user', 'bob'),
+        ('gpu', '3'),
+        ('model', 'h100'),
+        ('host', 'x'),
+    )
+    query = hosts_query(Scope(filters=filters))
+    assert r'instance=~"(?i).*a\"\\.\\*\\}.*"' in query
+    assert 'nvitop_user_gpu_processes' in query
+    assert 'modelName' not in query  # only exporters that know users are asked
+
+
+def test_filter_restricts_the_simulated_cluster() -> None:
+    hosts = demo_fleet(40, filters=(('host', 'gpu0007'),)).hosts
+    assert [host.name for host in hosts] == ['gpu0007']
+
+
+def test_selector_is_parsed_and_quoted() -> None:
+    matchers = parse_selector(r'{cluster="a\"b", rack=~"r[12]"}')
+    assert matchers == (Matcher('cluster', '=', 'a"b'), Matcher('rack', '=~', 'r[12]'))
+    assert str(matchers[0]) == r'cluster="a\"b"'
+    assert quoted('a\\"\n') == r'"a\\\"\n"'
+    with pytest.raises(ValueError, match='expected'):
+        parse_selector('{cluster="a"} or vector(1)')
