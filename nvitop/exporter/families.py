@@ -189,7 +189,7 @@ def exported_processes(observation: Observation) -> list[ProcessSample]:
     """Return the processes that have series: those with most GPU memory, up to a maximum."""
     if not observation.has_fresh_processes:
         return []
-    processes = observation.sample.processes
+    processes = [row for row in observation.sample.processes if not row.is_outdated]
     if len(processes) <= MAX_PROCESSES:
-        return list(processes)
+        return processes
     return sorted(processes, key=lambda process: -(process.gpu_memory_bytes or 0))[:MAX_PROCESSES]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
@@ -44,14 +44,6 @@ _NOT_WITH_MIG = {PROCESS_UTILIZATION, 'gpu_utilization', 'memory_utilization'} |
 }
 #: Metrics by which people identify a GPU.
 _IDENTITY = frozenset({'name', 'bus_id'})
-#: Usage of a process whose list cannot be read now.
-_UNKNOWN_USAGE: dict[str, Any] = {
-    'gpu_memory': NA,
-    'gpu_sm_utilization': NA,
-    'gpu_memory_utilization': NA,
-    'gpu_encoder_utilization': NA,
-    'gpu_decoder_utilization': NA,
-}
 
 
 class ProcessRecord(NamedTuple):
@@ -61,6 +53,8 @@ class ProcessRecord(NamedTuple):
     usage: ProcessUsage
     #: Memory of the device.
     memory_total_bytes: int | None = None
+    #: Whether the device has not listed it again since.
+    is_outdated: bool = False
 
 
 class DeviceLostError(Exception):
@@ -291,11 +285,7 @@ class DeviceReader:
         total = known_value(self.device.memory_total()) if usages else None
         records = [ProcessRecord(self.key, usage, total) for usage in usages.values()]
         if failed:  # an unknown list is not empty, but its old numbers are not true now
-            records += [
-                record._replace(usage=record.usage._replace(**_UNKNOWN_USAGE))
-                for record in self.processes
-                if record.usage.pid not in usages
-            ]
+            records += outdated(r for r in self.processes if r.usage.pid not in usages)
         self.processes = tuple(records)
         self._note_utilization(
             is_missing=utilization and any(r.usage.gpu_sm_utilization is NA for r in records)
@@ -337,6 +327,11 @@ class DeviceReader:
 def lost_sample(sample: DeviceSample, status: DeviceStatus, reason: str) -> DeviceSample:
     """Return the sample of a device that does not respond: identity and reason, no measured values."""
     return DeviceSample(sample.key, sample.info, status, reason)
+
+
+def outdated(records: Iterable[ProcessRecord]) -> tuple[ProcessRecord, ...]:
+    """Return processes as last listed by a device that does not list them now."""
+    return tuple(record._replace(is_outdated=True) for record in records)
 
 
 def lost_problem(sample: DeviceSample) -> Problem:

@@ -11,7 +11,7 @@ from typing import Callable
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.device import ProcessRecord
+from nvitop.sampling.device import ProcessRecord, outdated
 from nvitop.sampling.gpu import GpuReader, GpuReading, lost_reading, unread_sample
 from nvitop.sampling.plan import Due
 from nvitop.sampling.selection import DeviceSelection
@@ -165,7 +165,8 @@ class DriverReader:
         detached = () if waits else self._slow()
         outcomes = self._watchdog.run(steps, limit=self._limit, detached=detached)
         for index, outcome in outcomes.items():
-            self._readings[index] = self._reading(index, outcome)
+            last = self._last(index)
+            self._readings[index] = keep_processes(self._reading(index, outcome), last)
         self._find_missing(before)
         self._plan_restart()
 
@@ -224,7 +225,8 @@ class DriverReader:
         if self.info.error:
             self._seconds.clear()
             for index, reading in self._readings.items():
-                self._readings[index] = lost_reading(reading, 'lost', self.info.error)
+                lost = lost_reading(reading, 'lost', self.info.error)
+                self._readings[index] = keep_processes(lost, reading)
             self._plan_restart()
         elif (
             restart
@@ -265,6 +267,16 @@ class DriverReader:
             self._restart_at, self._restart_pause = math.inf, FIRST_RESTART_SECONDS
         elif math.isinf(self._restart_at):
             self._restart_at = self._clock() + self._restart_pause
+
+
+def keep_processes(reading: GpuReading, last: GpuReading) -> GpuReading:
+    """Return a reading with the processes that were last on devices that do not respond now."""
+    silent = {sample.key for sample in reading.devices if sample.status != 'ok'}
+    if not silent:
+        return reading
+    listed = [record for record in reading.processes if record.device not in silent]
+    kept = outdated(record for record in last.processes if record.device in silent)
+    return reading._replace(processes=(*listed, *kept))
 
 
 def merged(before: Due | None, due: Due) -> Due:

@@ -32,6 +32,14 @@ CHECKED_UNSEEN = 128
 #: is read again.
 LASTING_SECONDS = 0.5
 
+#: Usage of a process that its device does not list now.
+_UNKNOWN_USAGE: dict[str, Any] = {
+    'gpu_memory': NA,
+    'gpu_sm_utilization': NA,
+    'gpu_memory_utilization': NA,
+    'gpu_encoder_utilization': NA,
+    'gpu_decoder_utilization': NA,
+}
 #: Properties of a process that was not read.
 _UNREAD = HostFacts(True, NA, NA, NA, None, NA, NA, NA, NA, NA)
 
@@ -145,11 +153,14 @@ class ProcessReader:
         self._turn = 0
         #: For each record of the last reading, the record and its sample if it was off-screen.
         self._unseen: list[tuple[ProcessRecord, ProcessSample] | None] = []
+        #: Start times of processes that their device no longer lists; ``None`` once one has exited.
+        self._outdated: dict[tuple[DeviceKey, int], float | None] = {}
 
     def renewed(self) -> ProcessReader:
         """Return a reader that skips the process at which this one is stuck, while it is stuck."""
         new = ProcessReader(longest=self._longest, clock=self._clock, uptime=self._uptime)
         new._stuck = dict(self._stuck)
+        new._outdated = dict(self._outdated)
         if self._current is not None:
             new._stuck[self._current] = self
         return new
@@ -178,7 +189,7 @@ class ProcessReader:
             are_real: Whether the PIDs are real. If so, and in a container, a process that has no GPU
                 open is not the one that the driver means.
         """
-        records = tuple(records)
+        records = self._without_exited(records)
         self._stuck = {pid: r for pid, r in self._stuck.items() if r._current == pid}
         now = self._clock()
         uptime = self._uptime()
@@ -210,6 +221,9 @@ class ProcessReader:
                 and is_wanted(ProcessKey(pid, before.start_time, record.device)),
                 check=measure is None and (number - self._turn) % len(records) < CHECKED_UNSEEN,
             )
+            if record.is_outdated and self._has_exited(record, known):
+                self._unseen.append(None)
+                continue
             key = ProcessKey(pid, known.start_time, record.device)
             if is_wanted(key) and known.is_begun and known.cpu_percent is None:
                 begun.add(pid)
@@ -219,14 +233,45 @@ class ProcessReader:
         if measure is None:
             self._turn = (self._turn + CHECKED_UNSEEN) % max(1, len(records))
         samples.sort(key=lambda s: (s.key.device, s.username or '', s.key.pid))
-        problems = [
-            Problem(pid, 'command', 'the system does not respond', 'timed out')
-            for pid in self._stuck
-        ]
+        problems = self._stuck_problems()
         parents = _parents(problems) if tree else {}
         host_processes = self._read_tree(records, parents, now, uptime, own, begun) if tree else ()
         self._forget({s.key.pid for s in samples} | {s.pid for s in host_processes})
         return ProcessReading(tuple(samples), host_processes, tuple(problems), frozenset(begun))
+
+    def _stuck_problems(self) -> list[Problem]:
+        reason = 'the system does not respond'
+        return [Problem(pid, 'command', reason, 'timed out') for pid in self._stuck]
+
+    def _without_exited(self, records: Iterable[ProcessRecord]) -> tuple[ProcessRecord, ...]:
+        """Leave out processes that have exited since their device stopped listing them."""
+        start_times: dict[tuple[DeviceKey, int], float | None] = {}
+        kept = []
+        for record in records:
+            if record.is_outdated:
+                place = record.device, record.usage.pid
+                known = self._known.get(record.usage.pid)
+                start_time = -1.0 if known is None else known.start_time
+                start_times[place] = self._outdated.get(place, start_time)
+                if start_times[place] is None:
+                    continue
+            kept.append(record)
+        self._outdated = start_times
+        return tuple(kept)
+
+    def _has_exited(self, record: ProcessRecord, known: _Known) -> bool:
+        """Whether a process that its device no longer lists has exited, and note it.
+
+        This cannot be known of one that was never seen on this system.
+        """
+        place = record.device, record.usage.pid
+        before = self._outdated.get(place)
+        if before is None or before < 0 or known.values is _UNREAD:
+            return False
+        if known.values.is_running and known.start_time == before:
+            return False
+        self._outdated[place] = None
+        return True
 
     def _look(self, pid: int, now: float, *, measure: bool, check: bool = True) -> _Known:
         """Return a process. A new one is read, a known one only to measure it or to check whether
@@ -286,7 +331,7 @@ class ProcessReader:
     ) -> tuple[HostProcessSample, ...]:
         """Read the processes on the devices, their ancestors and their children."""
         devices: dict[int, list[DeviceKey]] = {}
-        for record in records:
+        for record in self._without_exited(records):
             devices.setdefault(record.usage.pid, []).append(record.device)
         wanted = set(devices)
         here = {pid for pid in devices if not self._known[pid].is_stranger}
@@ -331,7 +376,11 @@ def _sample(
     *,
     is_visible: bool,
 ) -> ProcessSample:
-    values, usage, words = known.values, record.usage, known.words
+    values, words = known.values, known.words
+    usage = record.usage
+    status = _status(values, has_memory=bool(known_value(usage.gpu_memory)))
+    if record.is_outdated:
+        usage = usage._replace(**_UNKNOWN_USAGE)
     if words is None:
         words = known.words = _Words(
             known_value(values.username), known_value(values.name), _command(values)
@@ -340,7 +389,7 @@ def _sample(
     return ProcessSample(
         key=key,
         type=known_value(usage.type),
-        status=_status(values, has_memory=bool(memory)),
+        status=status,
         username=words.username,
         is_own=_is_own(values, own),
         name=words.name,
@@ -359,6 +408,7 @@ def _sample(
         memory_percent=known_value(values.memory_percent) if is_visible else None,
         host_memory_bytes=known_value(values.host_memory) if is_visible else None,
         running_time_seconds=_running_time(known, uptime),
+        is_outdated=record.is_outdated,
     )
 
 

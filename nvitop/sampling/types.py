@@ -222,6 +222,9 @@ class ProcessSample(NamedTuple):
     running_time_seconds: float | None = None
     #: Batch job, pod, container, unit or session; ``None``: not asked for, or not available.
     owner: Owner | None = None
+    #: Whether its device has stopped listing its processes (it is lost, hangs, or the query fails),
+    #: so that this process was on it when last seen. It has no values of the device.
+    is_outdated: bool = False
 
 
 class HostProcessSample(NamedTuple):

@@ -43,10 +43,14 @@ def test_monitor_responds_and_quits_while_all_calls_hang(tmp_path: pathlib.Path)
         program.wait_for('signals:')
         orders.hang('nvml*')
         # The first call may not have timed out yet.
-        use_everything(program, rows='server --port|No GPU is responding')
+        use_everything(program, rows='server --port')
         program.wait(lambda: len(re.findall(r'no response for \d+ s', program.text)) == 3)
-        program.wait_for('No GPU is responding: running processes are unknown')
-        use_everything(program, rows='No GPU is responding')  # after the timeout
+        program.wait_for(r'\? +\? .*server --port')
+        program.wait_for('signals:')  # the selection is kept
+        use_everything(program, rows='server --port')  # after the timeout
+        program.press('T', 'SIGTERM')
+        program.type('\x1b')
+        program.wait_until_gone('SIGTERM')
         program.type('q')
         assert program.wait_for_exit() == 0
         program.assert_restored()

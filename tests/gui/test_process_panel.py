@@ -150,6 +150,13 @@ def test_rows_have_the_style_of_their_status() -> None:
     ]
 
 
+def test_processes_of_a_gpu_that_does_not_respond_are_dim_without_its_values() -> None:
+    process = SAMPLES['one'].processes[0]._replace(is_outdated=True, gpu_memory_bytes=None)
+    buffer = panel(SAMPLES['one']._replace(processes=(process,)))
+    assert row_style(buffer, process.key.pid).role is Role.DIM
+    assert buffer.lines()[5].split()[5:9] == ['?', '?', '?', '99.7']
+
+
 def test_gpu_index_has_the_role_of_the_gpu() -> None:
     buffer = panel(SAMPLES['h100x8'], 100)
     roles = [

@@ -289,6 +289,23 @@ def test_samples_of_off_screen_processes_are_reused_between_readings(reader: Ben
     assert [(sample.key.pid, sample.cpu_percent) for sample in third] == [(1, 10.0), (3, None)]
 
 
+def test_a_process_that_is_no_longer_listed_stays_until_it_exits(reader: Bench) -> None:
+    process, other = FakeProcess(7), record(FakeProcess(8))
+    old = record(process)._replace(is_outdated=True)
+    (before, _) = reader.read(record(process), other)
+    (kept, _) = reader.read(old, other, seconds=2.0)
+    assert kept.is_outdated
+    assert not before.is_outdated
+    assert kept.key == before.key
+    assert kept.gpu_memory_bytes is kept.gpu_sm_utilization_percent is None
+    assert (kept.status, kept.cpu_percent) == ('running', 10.0)
+    FakeProcess(7, facts(5.0, create_time=START + 30))  # its PID is used again
+    for _ in range(2):
+        assert [sample.key.pid for sample in reader.read(old, other, seconds=2.0)] == [8]
+    reused = record(FakeProcess.by_pid[7])
+    assert [sample.key.pid for sample in reader.read(reused, other, seconds=2.0)] == [7, 8]
+
+
 @pytest.mark.parametrize('visible', [None, ()])
 def test_a_reused_pid_is_another_process(reader: Bench, visible: Any) -> None:
     reader.read(record(FakeProcess(7)), visible=visible)

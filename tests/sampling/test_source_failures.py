@@ -215,7 +215,8 @@ def test_a_lost_gpu_keeps_its_row_and_recovers(bench: Bench) -> None:
     bench.machine.reset_calls()
     sample = bench.sample(1.0)
     assert bench.machine.calls['nvmlDeviceGetMemoryInfo_v2'] == 7  # it is not queried
-    assert {p.key.device.physical_index for p in sample.processes} == {0, 1, 2, 4, 5, 6}
+    assert [p.key for p in sample.processes] == [p.key for p in before.processes]
+    assert {p.key.device.physical_index for p in sample.processes if p.is_outdated} == {3}
     for _ in range(3):
         sample = bench.sample(SLOW_TICK)
         assert gpu(sample, 3)[:4] == lost[:4]
@@ -226,6 +227,7 @@ def test_a_lost_gpu_keeps_its_row_and_recovers(bench: Bench) -> None:
     assert gpu(sample, 3).persistence_mode is not None
     assert gpu(sample, 3).key == lost.key
     assert 'status' not in problems_of(sample, 3)
+    assert not any(process.is_outdated for process in sample.processes)
 
 
 def test_a_gpu_lost_from_the_start_has_a_row_without_a_name(bench: Bench) -> None:
@@ -376,6 +378,7 @@ def test_a_hanging_gpu_does_not_blind_the_others(bench: Bench) -> None:
     assert hung.memory_used_bytes is None
     assert statuses(sample) == ONE_HUNG
     assert problems_of(sample, 3)['status'].kind == 'timed out'
+    assert [p.key for p in sample.processes] == [p.key for p in before.processes]
     assert bench.source.threads_inside == 1
 
     started = bench.clock.now

@@ -10,6 +10,8 @@ from nvitop.gui.render.width import cell_width
 from nvitop.gui.view import format as fmt
 from nvitop.sampling.types import ProcessSample
 
+#: Text of a value that a device reported before it stopped responding.
+_UNKNOWN = '?'
 _USER = COLUMNS_BY_NAME['user'].width
 
 #: Formats the text of a process on a device with this driver model.
@@ -19,6 +21,13 @@ CellText = Callable[[ProcessSample, Optional[str]], str]
 def _gpu_memory(process: ProcessSample, driver_model: str | None) -> str:
     is_wddm = driver_model == 'WDDM'
     return fmt.format_gpu_memory(process.gpu_memory_bytes, is_wddm=is_wddm)
+
+
+def _of_device(text_of: CellText) -> CellText:
+    """Format a value of the device, which is unknown if it no longer lists the process."""
+    return lambda process, driver_model: (
+        _UNKNOWN if process.is_outdated else text_of(process, driver_model)
+    )
 
 
 def _command(process: ProcessSample, _: str | None = None) -> str:
@@ -33,12 +42,12 @@ CELLS: Mapping[str, CellText] = {
     'type': lambda process, _: fmt.format_process_type(process.type),
     'user': lambda process, _: fmt.format_user(process.username, _USER),
     'owner': lambda process, _: owner_text(process),
-    'gpu_memory': _gpu_memory,
-    'gpu_memory_percent': lambda process, _: fmt.format_cpu_percent(process.gpu_memory_percent),
-    'sm': lambda process, _: fmt.format_column_percent(process.gpu_sm_utilization_percent),
-    'gmbw': lambda process, _: fmt.format_column_percent(process.gpu_memory_utilization_percent),
-    'encoder': lambda process, _: fmt.format_column_percent(process.gpu_encoder_utilization_percent),
-    'decoder': lambda process, _: fmt.format_column_percent(process.gpu_decoder_utilization_percent),
+    'gpu_memory': _of_device(_gpu_memory),
+    'gpu_memory_percent': _of_device(lambda process, _: fmt.format_cpu_percent(process.gpu_memory_percent)),
+    'sm': _of_device(lambda process, _: fmt.format_column_percent(process.gpu_sm_utilization_percent)),
+    'gmbw': _of_device(lambda process, _: fmt.format_column_percent(process.gpu_memory_utilization_percent)),
+    'encoder': _of_device(lambda process, _: fmt.format_column_percent(process.gpu_encoder_utilization_percent)),
+    'decoder': _of_device(lambda process, _: fmt.format_column_percent(process.gpu_decoder_utilization_percent)),
     'cpu': lambda process, _: fmt.format_cpu_percent(process.cpu_percent),
     'memory': lambda process, _: fmt.format_cpu_percent(process.memory_percent),
     'host_memory': lambda process, _: fmt.format_bytes(process.host_memory_bytes),

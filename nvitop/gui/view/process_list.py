@@ -27,6 +27,8 @@ def row_style(
         return Style(Role.ERROR)
     if process.status in ('zombie', 'no permission'):
         return Style(Role.WARNING)
+    if isinstance(process, ProcessSample) and process.is_outdated:
+        return Style(Role.DIM)
     return PLAIN if process.is_own or host.is_superuser else Style(Role.DIM)
 
 
