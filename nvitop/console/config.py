@@ -34,6 +34,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting('ascii', 'ascii', 'bool', 'draw with ASCII characters only'),
     Setting('readonly', 'readonly', 'bool', 'disable sending signals to processes'),
     Setting('show-host', 'show_host', 'bool', 'show the host panel'),
+    Setting('hints', 'hints', 'bool', 'show keys in the last row'),
     Setting('columns', 'columns', 'names', 'columns of the process panel, from left to right'),
     Setting('owner-names', 'owner_names', 'choice', 'where names of containers and pods are looked up: readable files, also sockets of Docker and Podman, or none', OWNER_NAMES),
     Setting('gpu-utilization-thresholds', 'gpu_thresholds', 'thresholds', 'percentages at which GPU utilization is moderate and heavy'),

@@ -66,6 +66,8 @@ class Options(NamedTuple):
     theme: str = 'dark'
     thresholds: Thresholds = Thresholds()
     show_host: bool = True
+    #: Whether the last row of the monitor shows keys.
+    hints: bool = True
     #: Columns of the process panel, from left to right; ``None``: the default ones.
     columns: tuple[str, ...] | None = None
     #: One of :data:`OWNER_NAMES`.
@@ -276,6 +278,13 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         help='hide the host panel of the monitor (press H to show it)',
     )
     group.add_argument('--host', dest='show_host', action='store_true', help=argparse.SUPPRESS)
+    group.add_argument(
+        '--no-hints',
+        dest='hints',
+        action='store_false',
+        help='hide the keys in the last row of the monitor (press m to show them)',
+    )
+    group.add_argument('--hints', dest='hints', action='store_true', help=argparse.SUPPRESS)
     group.add_argument(
         '--columns',
         type=_names,

@@ -28,6 +28,7 @@ from nvitop.gui.state.events import (
     Event,
     FrameDrawn,
     InputAwaited,
+    MousePressed,
     Resized,
     SampleArrived,
 )
@@ -37,6 +38,7 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE
 
 if TYPE_CHECKING:
+    from nvitop.gui.render.buffer import Buffer
     from nvitop.gui.state.app_state import AppState
     from nvitop.gui.term.terminal import Terminal
     from nvitop.sampling.types import Demand, Origin, Sample
@@ -93,6 +95,7 @@ class App:
         self._wall_clock = wall_clock
         self._measuring: Measuring | None = None
         self._drawn: AppState | None = None
+        self._frame: Buffer | None = None
         self._status: int | None = None
 
     def post(self, event: Event) -> None:
@@ -141,6 +144,8 @@ class App:
         return seconds if ready_at is None else min(seconds, max(0.0, ready_at - now))
 
     def _handle(self, event: Event) -> None:
+        if isinstance(event, MousePressed) and self._frame is not None:
+            event = event._replace(keys=self._frame.keys_at(event.x, event.y))
         self.events.append(describe_event(without_typed_text(event, self.state)))
         if isinstance(event, SampleArrived):
             watched = () if self.state.metrics is None else (self.state.metrics,)
@@ -177,6 +182,7 @@ class App:
         if self._measuring is not None:
             self._measuring.demand(demand_of(self.state))
         theme = theme_named(self.state.theme)
-        self.terminal.draw(draw_frame(self.state, self.history), theme)
+        self._frame = draw_frame(self.state, self.history)
+        self.terminal.draw(self._frame, theme)
         self.state, _ = update(self.state, FrameDrawn(self._monotonic()))
         self._drawn = self.state._replace(monotonic=0.0)

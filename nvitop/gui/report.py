@@ -38,6 +38,7 @@ def view_of(options: Options, *, halves: bool = False) -> ViewState:
     view = ViewState(
         mode=options.mode,
         show_host=options.show_host,
+        shows_hints=options.hints,
         thresholds=options.thresholds,
         colorful=options.colorful,
         ascii=options.ascii,

@@ -159,6 +159,24 @@ def _redraws(monitor: Monitor, binding: Binding, keys: str) -> None:
         _home(monitor)
 
 
+@_of(Action.TOGGLE_HINTS)
+def _hides_the_hints(monitor: Monitor, binding: Binding, keys: str) -> None:
+    hints = r'(Quit|Back)\s*\Z'
+    monitor.wait_for(hints)
+    monitor.key(keys)
+    monitor.wait_until_gone(hints)
+    monitor.key(keys)
+    monitor.wait_for(hints)
+
+
+@_of(Action.SORT_MENU)
+def _offers_orders(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for('Sort by: n GPU  p PID')
+    monitor.key('Esc')
+    monitor.wait_until_gone('Sort by:')
+
+
 @_of(Action.NEXT_THEME)
 def _changes_colors(monitor: Monitor, binding: Binding, keys: str) -> None:
     names = [theme.name for theme in THEMES]
@@ -333,7 +351,7 @@ def _asks_before_it_sends(monitor: Monitor, binding: Binding, keys: str) -> None
 @_of(Action.FILTER)
 def _filters(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key(keys)
-    monitor.wait_for(r'\AFilter: ')
+    monitor.wait_for(r'\AFilter:')
     monitor.type('--port')
     monitor.wait(lambda: monitor.row('trainer') < 0 < monitor.row('server'))
     monitor.key('Esc')
@@ -343,11 +361,11 @@ def _filters(monitor: Monitor, binding: Binding, keys: str) -> None:
 @_of(Action.SEARCH)
 def _searches(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key(keys)
-    monitor.wait_for(r'\ASearch: ')
+    monitor.wait_for(r'\ASearch:')
     monitor.type('--port')
     monitor.wait_until_selected('server --port')
     monitor.key('Enter')
-    monitor.wait_until_gone(r'\ASearch: ')
+    monitor.wait_until_gone(r'\ASearch:')
     _home(monitor)
 
 

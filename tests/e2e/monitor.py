@@ -70,7 +70,7 @@ TAG_COLOR = 'brown'  # the name in pyte of yellow
 
 #: Screen → its first line.
 TITLES = {
-    Screen.MAIN: r'\A\w+ \w+ .* SIMULATED: .* h help  q quit',
+    Screen.MAIN: r'\A\w+ \w+ .* SIMULATED: [^\n]*\n',
     Screen.TREE: r'\ATree of processes: [1-9]',
     Screen.ENVIRON: r'\AEnvironment of .*\n \d+ of \d',
     Screen.METRICS: r'\AProcess \d+ on GPU 0',
@@ -110,7 +110,7 @@ class Monitor(Program):
     """The monitor and the contents of its screens."""
 
     def __init__(
-        self, scenario: pathlib.Path, *options: str, columns: int = 104, rows: int = 40
+        self, scenario: pathlib.Path, *options: str, columns: int = 104, rows: int = 41
     ) -> None:
         super().__init__(
             (*NVITOP, '--demo', str(scenario), *options),
@@ -182,7 +182,7 @@ class Monitor(Program):
         """Return the rows of the screen that can be selected."""
         if self.screen is Screen.MAIN:
             return [y for y, line in enumerate(self.lines) if _PROCESS.match(line)]
-        rows = range(_FIRST_LINE, self.emulator.screen.lines)
+        rows = range(_FIRST_LINE, self.emulator.screen.lines - 1)  # the last row has hints
         return [*itertools.takewhile(lambda y: self.lines[y].strip(), rows)]
 
     def cursor(self) -> int | None:

@@ -82,7 +82,7 @@ def test_mouse_works_on_lists(monitors: Monitors, screen: Screen) -> None:
         last = len(monitor.rows_of_list()) - 1
         monitor.wait_for_cursor(min(6, last))
         if screen is Screen.TREE:
-            monitor.click(5, monitor.emulator.screen.lines - 1)
+            monitor.click(5, monitor.emulator.screen.lines - 2)
             monitor.wait_for_cursor(None)
             monitor.select('trainer')
 

@@ -75,7 +75,7 @@ def test_monitor_works_in_tmux(tmp_path: pathlib.Path, monitors: Monitors) -> No
     command = shlex.join([*NVITOP, '--demo', str(monitors.machine.path)])
     command += "; printf 'exit status %s.\\n' $?; exec cat"
     modes = ('alternate_on', 'mouse_standard_flag', 'mouse_sgr_flag', 'cursor_flag')
-    with Pane(tmp_path, command, columns=104, rows=40) as pane:
+    with Pane(tmp_path, command, columns=104, rows=41) as pane:
         pane.wait_for('server --port')
         assert pane.values(*modes) == ['1', '1', '1', '0']
         with monitors.lent() as monitor:
@@ -84,17 +84,17 @@ def test_monitor_works_in_tmux(tmp_path: pathlib.Path, monitors: Monitors) -> No
             still = [y for y, line in enumerate(monitor.lines) if line[0] in '╒╞├╘']
             assert len(still) > 8
             pane.wait(lambda: all(pane.lines[y] == monitor.lines[y].rstrip() for y in still))
-        pane.press('signals:', 'Down')
+        pane.press('T Terminate', 'Down')
         pane.press(' Help: lines 1 to', 'h')
         pane.press(' Help: lines 2 to', 'Down')
         pane.press('server --port', 'q')
         pane.press('Search: castle', 'F3', 'castle')
-        pane.press('h help  q quit', 'Enter')
+        pane.press('q Quit', 'Enter')
         pane.press('renderer --scene=castle', 'T')
         pane.press('Load Average', 'Escape')
         pane.call('resize-window', '-x', '39', '-y', '5')
         pane.wait_for('too small: 40 x 6 needed')
-        pane.call('resize-window', '-x', '104', '-y', '40')
+        pane.call('resize-window', '-x', '104', '-y', '41')
         pane.press('Tree of processes', 't')
         pane.press('server --port', 'q')
         pane.press('exit status 0.', 'q')

@@ -6,7 +6,7 @@ from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
+from nvitop.gui.state.events import Event, KeyPressed, MousePressed, SampleArrived
 from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -48,6 +48,14 @@ def lines_on(machine: str | Sample, width: int, height: int, *keys: str) -> list
 def lines_of(state: AppState, history: History | None = None) -> list[str]:
     """Draw a state; return the text of its rows."""
     return draw_frame(state, history or History()).lines()
+
+
+def click_on(state: AppState, text: str) -> MousePressed:
+    """Return the event of a click on the lowest occurrence of a text."""
+    frame = draw_frame(state, History())
+    y = max(y for y, line in enumerate(frame.lines()) if text in line)
+    x = frame.lines()[y].index(text)
+    return MousePressed(x, y, keys=frame.keys_at(x, y))
 
 
 def text_of(state: AppState, history: History | None = None) -> str:

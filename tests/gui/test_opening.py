@@ -85,11 +85,11 @@ def test_read_only_mode_names_no_other_screen_for_signals() -> None:
 
 
 @pytest.mark.parametrize('key', ['x', 'q', 'Down', 'o', '/'])
-def test_notice_lists_the_keys_that_can_follow_a_prefix(key: str) -> None:
+def test_unknown_key_after_a_prefix_is_reported_and_the_prefix_stays(key: str) -> None:
     before = pressed(state_of(MANY), 'Down')
     state, effects = press(before, 'o', key)
-    assert texts(state) == [f'No such keys: o {key}; after o: n p u w g s b c m t']
-    assert (state._replace(notices=()), effects) == (before, (RingBell(),))
+    assert texts(state) == [f'o {key}: unknown sort key']
+    assert (state._replace(notices=()), effects) == (before._replace(prefix='o'), (RingBell(),))
     # Esc cancels the prefix without a notice.
     assert press(before, 'o', 'Esc') == (before, ())
 

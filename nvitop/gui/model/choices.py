@@ -6,7 +6,7 @@ from __future__ import annotations
 from nvitop.console.options import Thresholds
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import ProcessKey
+from nvitop.sampling.types import DeviceKey, ProcessKey
 
 #: Status of a process → text shown in place of its command.
 SPECIAL_COMMANDS = {
@@ -23,6 +23,8 @@ class ViewState(NamedTuple):
     #: One of :data:`nvitop.console.options.MODES`.
     mode: str = 'auto'
     show_host: bool = True
+    #: Whether the last row shows keys that work now, as options of the monitor set it.
+    shows_hints: bool = False
     #: Whether the details of each device are shown: links, codecs, energy, throttle reasons.
     shows_details: bool = False
     #: Names of the columns of the process panel, from left to right.
@@ -72,7 +74,10 @@ class MainState(NamedTuple):
 
     sort: Sort = Sort()
     filter: ProcessFilter = ProcessFilter()
+    #: The selected process.
     selected: ProcessKey | None = None
+    #: The device that the user chose: only its processes are listed, and graphs show it.
+    selected_device: DeviceKey | None = None
     tagged: frozenset[ProcessKey] = frozenset()
     #: Number of rows of the page above the screen.
     scroll_y: int = 0

@@ -27,6 +27,8 @@ class ScreenSpec(NamedTuple):
 
     #: Keys whose hints are in the first line, by their usual names; ``'K J'`` share one hint.
     hints: tuple[str, ...] = ('h', 'q')
+    #: Keys whose hints are in the last row, if they work; all but the last may be left out.
+    menu: tuple[str, ...] = ('h', 'q')
     #: Rows above the lines of a list (title and headings); ``None`` if the screen is not a list.
     top: int | None = None
     #: Rows below the lines of a list.
@@ -53,14 +55,14 @@ class ScreenSpec(NamedTuple):
 
 # fmt: off
 SCREENS: dict[Screen, ScreenSpec] = {
-    Screen.MAIN: ScreenSpec(selects_processes=True, is_filtered=True, sideways_step=2),
-    Screen.TREE: ScreenSpec(('h', 't'), top=2, selects_processes=True, is_filtered=True, sideways_step=5),
-    Screen.ENVIRON: ScreenSpec(('h', 'e'), top=2, sideways_step=5),
-    Screen.METRICS: ScreenSpec(('+ -', 'h', 'q'), has_cursor=False),
-    Screen.HELP: ScreenSpec(('q',), top=2, has_cursor=False),
+    Screen.MAIN: ScreenSpec(menu=('h', 'Enter', 'T', 'K', 'e', 'Space', '\\', 'F6', 't', 'U', 'd', '!', 'C', 'z', 'q'), selects_processes=True, is_filtered=True, sideways_step=2),
+    Screen.TREE: ScreenSpec(('h', 't'), ('h', 'T', 'K', 'e', 'Space', 'x', '\\', 'U', '!', 'z', 't'), top=2, selects_processes=True, is_filtered=True, sideways_step=5),
+    Screen.ENVIRON: ScreenSpec(('h', 'e'), ('h', 'v', 'Left Right', 'q'), top=2, sideways_step=5),
+    Screen.METRICS: ScreenSpec(('+ -', 'h', 'q'), ('h', '+ -', 'z', 'q'), has_cursor=False),
+    Screen.HELP: ScreenSpec(('q',), ('q',), top=2, has_cursor=False),
     Screen.PROBLEMS: ScreenSpec(top=2, bottom=3),
     Screen.USERS: ScreenSpec(top=2, is_filtered=True),
-    Screen.COLUMNS: ScreenSpec(('Space', 'K J', 'q'), top=2),
+    Screen.COLUMNS: ScreenSpec(('Space', 'K J', 'q'), ('h', 'Space', 'K J', 'q'), top=2),
 }
 # fmt: on
 

@@ -74,6 +74,7 @@ def _translated(buffer: Buffer, translate: Callable[[str], str]) -> Buffer:
     for y in range(buffer.height):
         for x, text, style in buffer.row(y):
             copy.write(x, y, translate(text), style)
+    copy.targets = buffer.targets
     return copy
 
 

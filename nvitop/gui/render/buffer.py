@@ -9,9 +9,20 @@ from typing import Iterable, Tuple
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, cut, safe
+from nvitop.namedtuple import NamedTuple
 
 #: First column, text, style. A plain tuple because a frame has hundreds of them.
 Span = Tuple[int, str, Style]
+
+
+class Target(NamedTuple):
+    """Cells of a row that can be clicked."""
+
+    x: int
+    y: int
+    width: int
+    #: Keys that a click presses, separated by spaces.
+    keys: str
 
 
 class Buffer:
@@ -25,6 +36,8 @@ class Buffer:
         # its spans overlap or are out of order until the row is read.
         self._ends = [0] * height
         self._tangled: set[int] = set()
+        #: Cells that can be clicked; later ones cover earlier ones.
+        self.targets: list[Target] = []
 
     @property
     def area(self) -> Rect:
@@ -68,6 +81,23 @@ class Buffer:
                 self._rows[number] = [*spans]
                 self._ends[number] = self.width
                 self._tangled.discard(number)
+
+    def add_row(self) -> None:
+        """Add an empty row at the bottom."""
+        self.height += 1
+        self._rows.append([])
+        self._ends.append(0)
+
+    def add_target(self, x: int, y: int, width: int, keys: str) -> None:
+        """Let a click on these cells press keys, which are separated by spaces."""
+        self.targets.append(Target(x, y, width, keys))
+
+    def keys_at(self, x: int, y: int) -> str:
+        """Return the keys that a click on a cell presses; ``''`` if it presses none."""
+        for target in reversed(self.targets):
+            if target.y == y and target.x <= x < target.x + target.width:
+                return target.keys
+        return ''
 
     def fill(self, rect: Rect, char: str = ' ', style: Style = PLAIN) -> None:
         """Fill a rectangle with a character that is one cell wide."""

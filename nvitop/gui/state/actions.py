@@ -80,6 +80,10 @@ def _toggle_mouse(state: AppState) -> Result:
     return state._replace(captures_mouse=captured), (CaptureMouse(captured),)
 
 
+def _open_sort_menu(state: AppState) -> Result:
+    return state._replace(prefix=state.keymap.sort_prefix(state.screen)), ()
+
+
 def _sort_step(state: AppState, step: int) -> Result:
     return sort_by(state, Sort(next_order(state.main.sort.order, step))), ()
 
@@ -126,6 +130,8 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.SORT_NEXT: partial(_sort_step, step=1),
     Action.SORT_PREVIOUS: partial(_sort_step, step=-1),
     Action.SORT_REVERSE: _sort_reverse,
+    Action.SORT_MENU: _open_sort_menu,
+    Action.TOGGLE_HINTS: viewing.toggle_hints,
     Action.REVEAL: environ.toggle_secrets,
     Action.CHOOSE: choosing.choose_column,
     Action.MOVE_UP: partial(choosing.move_column, step=-1),

@@ -24,6 +24,9 @@ from nvitop.sampling.types import (
 )
 from nvitop.version import __version__
 
+#: Minimum height of a screen with a row of hints.
+LOWEST_WITH_HINTS = 10
+
 
 class TreeState(NamedTuple):
     """State of the tree screen. Tags of processes on devices are in :class:`MainState`."""
@@ -164,6 +167,12 @@ class AppState(NamedTuple):
     timestamp: float = 0.0
     #: Version of nvitop without its local part.
     version: str = __version__.partition('+')[0]
+
+    @property
+    def body_height(self) -> int:
+        """Number of rows without the one of the hints."""
+        has_hints = self.view.shows_hints and self.height >= LOWEST_WITH_HINTS
+        return self.height - has_hints
 
     @property
     def shown(self) -> Sample:

@@ -55,10 +55,12 @@ class Action(enum.Enum):
     SORT_PREVIOUS = enum.auto()
     SORT_REVERSE = enum.auto()
     SORT_BY = enum.auto()
+    SORT_MENU = enum.auto()
     REVEAL = enum.auto()
     CHOOSE = enum.auto()
     MOVE_UP = enum.auto()
     MOVE_DOWN = enum.auto()
+    TOGGLE_HINTS = enum.auto()
 
 
 class Need(enum.Enum):
@@ -135,12 +137,21 @@ def _opening(
     screen: Screen,
     text: str,
     screens: frozenset[Screen],
+    hint: str,
     needs: tuple[Need, ...] = (),
     refusal: str = '',
 ) -> Binding:
     """Return the binding that opens a screen."""
     return Binding(
-        keys, Action.OPEN, text, screens, _SCREEN, opens=screen, needs=needs, refusal=refusal
+        keys,
+        Action.OPEN,
+        text,
+        screens,
+        _SCREEN,
+        hint=hint,
+        opens=screen,
+        needs=needs,
+        refusal=refusal,
     )
 
 
@@ -164,7 +175,15 @@ def _sort_bindings() -> tuple[Binding, ...]:
         if order.name == 'natural':
             text = 'sort by GPU, user and PID (default)'
         rows.append(
-            Binding((f'o {letter}',), Action.SORT_BY, text, _MAIN, _SORT, argument=order.name)
+            Binding(
+                (f'o {letter}',),
+                Action.SORT_BY,
+                text,
+                _MAIN,
+                _SORT,
+                argument=order.name,
+                hint=titles[order.name],
+            )
         )
         rows.append(
             Binding((f'o {letter.upper()}',), Action.SORT_BY, '', _MAIN, _SORT, f'-{order.name}')
@@ -182,14 +201,15 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('f',), Action.MODE_FULL, 'panels in full', _MAIN, _VIEW),
     Binding(('c',), Action.MODE_COMPACT, 'compact panels', _MAIN, _VIEW),
     Binding(('H',), Action.TOGGLE_HOST, 'hide or show the host panel', _MAIN, _VIEW),
-    Binding(('d',), Action.TOGGLE_DETAILS, 'details of devices: links, throttling, codecs, energy', _MAIN, _VIEW),
+    Binding(('d',), Action.TOGGLE_DETAILS, 'details of devices: links, throttling, codecs, energy', _MAIN, _VIEW, hint='details'),
     Binding(('g',), Action.NEXT_GRAPH, 'next metric in the lower graph of the devices', _MAIN, _VIEW),
     Binding(('G',), Action.NEXT_UPPER_GRAPH, 'next metric in the upper graph of the devices', _MAIN, _VIEW),
     Binding(('+', '='), Action.LONGER_TIME, 'show a longer time in graphs, up to 60 minutes', _GRAPHS, _VIEW, hint='time'),
     Binding(('-', '_'), Action.SHORTER_TIME, 'show a shorter time in graphs', _GRAPHS, _VIEW, hint='time'),
-    Binding(('z',), Action.FREEZE, 'freeze or unfreeze the display', ALL_SCREENS, _VIEW),
+    Binding(('z',), Action.FREEZE, 'freeze or unfreeze the display', ALL_SCREENS, _VIEW, hint='pause'),
     Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'refresh; clear selection and tags', ALL_SCREENS, _VIEW),
     Binding(('L',), Action.NEXT_THEME, 'next theme', ALL_SCREENS, _VIEW),
+    Binding(('m',), Action.TOGGLE_HINTS, 'hide or show the keys in the last row', ALL_SCREENS, _VIEW),
     Binding(('M',), Action.TOGGLE_MOUSE, 'mouse: nvitop, or terminal (to select text)', ALL_SCREENS, _VIEW),
     Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend (resume with fg)', ALL_SCREENS, _VIEW),
     # moving
@@ -205,21 +225,21 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Ctrl-E', '$'), Action.SCROLL_END, 'end of long lines', _WIDE, _MOVE),
     Binding(('Esc',), Action.CLEAR, 'clear the filter, then selection and tags', _PROCESSES, _MOVE),
     # processes
-    Binding(('Space',), Action.TAG, 'tag or untag the process, and go to the next', _PROCESSES, _PROCESS, needs=(Need.PROCESS,), refusal='No tag'),
-    Binding(('x',), Action.TAG_SUBTREE, 'tag or untag the process and its descendants', _TREE, _PROCESS, needs=(Need.PROCESS,), refusal='No tag'),
+    Binding(('Space',), Action.TAG, 'tag or untag the process, and go to the next', _PROCESSES, _PROCESS, hint='tag', needs=(Need.PROCESS,), refusal='No tag'),
+    Binding(('x',), Action.TAG_SUBTREE, 'tag or untag the process and its descendants', _TREE, _PROCESS, hint='tag all below', needs=(Need.PROCESS,), refusal='No tag'),
     _signal(('Ctrl-C', 'I'), Action.INTERRUPT, 'SIGINT', 'interrupt'),
     _signal(('T',), Action.TERMINATE, 'SIGTERM', 'terminate'),
     _signal(('K', 'k'), Action.KILL, 'SIGKILL', 'kill'),
-    Binding(('\\', 'F4'), Action.FILTER, 'filter as you type: words, user: gpu: pid: type: owner:', _PROCESSES, _PROCESS),
-    Binding(('F3',), Action.SEARCH, 'search: select the next process with these words', _PROCESSES, _PROCESS),
+    Binding(('\\', 'F4'), Action.FILTER, 'filter as you type: words, user: gpu: pid: type: owner:', _PROCESSES, _PROCESS, hint='filter'),
+    Binding(('F3',), Action.SEARCH, 'search: select the next process with these words', _PROCESSES, _PROCESS, hint='search'),
     # screens
-    _opening(('t',), Screen.TREE, 'tree of processes', _MAIN),
-    _opening(('e',), Screen.ENVIRON, 'environment of the selected process', _PROCESSES, (Need.NOT_HIDDEN,), 'No environment'),
-    _opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, (Need.PROCESS,), 'No graphs'),
-    _opening(('U',), Screen.USERS, 'summary by user', _PROCESSES),
-    _opening(('!',), Screen.PROBLEMS, 'problems: why values are missing; own cost', ALL_SCREENS - {Screen.PROBLEMS}),
-    _opening(('C',), Screen.COLUMNS, 'choose the columns of processes', _MAIN),
-    Binding(('v',), Action.REVEAL, 'show or hide values that look secret', _ENVIRON, _SCREEN),
+    _opening(('t',), Screen.TREE, 'tree of processes', _MAIN, 'tree'),
+    _opening(('e',), Screen.ENVIRON, 'environment of the selected process', _PROCESSES, 'env', (Need.NOT_HIDDEN,), 'No environment'),
+    _opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (Need.PROCESS,), 'No graphs'),
+    _opening(('U',), Screen.USERS, 'summary by user', _PROCESSES, 'users'),
+    _opening(('!',), Screen.PROBLEMS, 'problems: why values are missing; own cost', ALL_SCREENS - {Screen.PROBLEMS}, 'problems'),
+    _opening(('C',), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
+    Binding(('v',), Action.REVEAL, 'show or hide values that look secret', _ENVIRON, _SCREEN, hint='secrets'),
     Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, _SCREEN, hint='show or hide'),
     Binding(('K', '<'), Action.MOVE_UP, 'move the column to the left', _COLUMNS, _SCREEN, hint='move'),
     Binding(('J', '>'), Action.MOVE_DOWN, 'move the column to the right', _COLUMNS, _SCREEN, hint='move'),
@@ -230,6 +250,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding((',', '<'), Action.SORT_PREVIOUS, 'sort by the previous column', _MAIN, _SORT),
     Binding(('.', '>'), Action.SORT_NEXT, 'sort by the next column', _MAIN, _SORT),
     Binding(('/',), Action.SORT_REVERSE, 'reverse the order', _MAIN, _SORT),
+    Binding(('F6',), Action.SORT_MENU, 'menu of orders', _MAIN, _SORT, hint='sort'),
     *_sort_bindings(),
 )
 # fmt: on

@@ -27,6 +27,8 @@ class MousePressed(NamedTuple):
     x: int
     y: int
     button: int = 1
+    #: Keys that a click on what is drawn there presses, separated by spaces.
+    keys: str = ''
 
 
 class MouseScrolled(NamedTuple):

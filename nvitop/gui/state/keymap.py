@@ -7,7 +7,7 @@ import itertools
 from typing import Iterable
 
 from nvitop.gui.model.screens import Screen
-from nvitop.gui.state.bindings import BINDINGS, Binding
+from nvitop.gui.state.bindings import BINDINGS, Action, Binding
 
 
 class Keymap:
@@ -46,15 +46,28 @@ class Keymap:
             and any(keys.split(' ')[0] == key for keys in binding.keys)
         )
 
+    def sort_prefix(self, screen: Screen) -> str:
+        """Return the first key of sequences that sort; ``''`` if no sequence does."""
+        return next(
+            (
+                keys.partition(' ')[0]
+                for binding in self.bindings
+                if screen in binding.screens and binding.action is Action.SORT_BY
+                for keys in binding.keys
+                if ' ' in keys and self.reaches(screen, keys)
+            ),
+            '',
+        )
+
     def reaches(self, screen: Screen, keys: str) -> bool:
         """Whether keys have a binding that can be reached: the first of two must have none."""
         first, _, second = keys.partition(' ')
         return (screen, keys) in self._table and not (second and (screen, first) in self._table)
 
-    def keys_after(self, screen: Screen, prefix: str) -> tuple[str, ...]:
-        """Return the keys that can follow a prefix, in the order of the table."""
+    def next_keys(self, screen: Screen, prefix: str) -> tuple[tuple[str, str], ...]:
+        """Return the keys that can follow a prefix and what they do, in the order of the table."""
         return tuple(
-            keys[len(prefix) + 1 :]
+            (keys[len(prefix) + 1 :], binding.hint or binding.name)
             for binding in self.bindings
             if screen in binding.screens and binding.help
             for keys in binding.keys

@@ -64,13 +64,17 @@ def lines_layout(state: AppState) -> ListLayout:
         return tree_layout(state).lines
     spec = SCREENS[state.screen]
     bottom = spec.bottom
-    if state.screen is Screen.PROBLEMS and state.width < CLASSIC and state.height >= _LONG_FOOT:
+    if (
+        state.screen is Screen.PROBLEMS
+        and state.width < CLASSIC
+        and state.body_height >= _LONG_FOOT
+    ):
         # A reason that is cut in its line is shown in full below the list.
         bottom += 1
     position = _position(state)
     return lay_out_list(
         state.width,
-        state.height,
+        state.body_height,
         line_count(state),
         top=spec.top or 0,
         bottom=bottom,

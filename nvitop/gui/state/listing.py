@@ -67,7 +67,7 @@ def main_layout(state: AppState) -> MainLayout:
         state.main,
         state.view,
         state.width,
-        state.height,
+        state.body_height,
         state.row_counts,
     )
 
@@ -143,7 +143,7 @@ def tree_layout(state: AppState) -> TreeLayout:
     """Return the layout of the tree screen."""
     return lay_out_tree(
         state.width,
-        state.height,
+        state.body_height,
         len(state.forest),
         state.forest_widths,
         top=SCREENS[Screen.TREE].top or 0,

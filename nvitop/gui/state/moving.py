@@ -35,11 +35,11 @@ def move_by_lines(state: AppState, step: int) -> Result:
 
 def move_by_pages(state: AppState, step: int) -> Result:
     """Move by half screens. The main screen scrolls without changing the selection."""
-    rows = step * max(1, state.height // 2)
+    rows = step * max(1, state.body_height // 2)
     if state.screen is not Screen.MAIN:
         return move_by_lines(state, rows)
     layout = main_layout(state)
-    limit = max(0, layout.page_height - state.height)
+    limit = max(0, layout.page_height - state.body_height)
     wanted = max(0, min(layout.scroll_y + rows, limit))
     if wanted == layout.scroll_y:
         return state, (RingBell(),)

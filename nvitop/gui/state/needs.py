@@ -8,7 +8,7 @@ from typing import Callable
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import Binding, Need
 from nvitop.gui.state.selection import hidden_by_filter, selected_process
-from nvitop.gui.state.targets import signal_targets, why_no_target
+from nvitop.gui.state.targets import has_targets, why_no_target
 
 
 def binding_for(state: AppState, keys: str) -> Binding | None:
@@ -16,6 +16,17 @@ def binding_for(state: AppState, keys: str) -> Binding | None:
     bindings = state.keymap.find_all(state.screen, keys)
     working = (binding for binding in bindings if not unmet_need(state, binding))
     return next(working, bindings[0] if bindings else None)
+
+
+def working_binding(state: AppState, keys: str, met: dict[Need, bool]) -> Binding | None:
+    """Return the first binding of keys whose needs are met; ``met`` keeps them for other keys."""
+    for binding in state.keymap.find_all(state.screen, keys):
+        for need in binding.needs:
+            if need not in met:
+                met[need] = not _REASONS[need](state)
+        if all(met[need] for need in binding.needs):
+            return binding
+    return None
 
 
 def unmet_need(state: AppState, binding: Binding) -> str:
@@ -30,7 +41,7 @@ def _why_no_process(state: AppState) -> str:
 
 
 def _why_no_target(state: AppState) -> str:
-    return '' if signal_targets(state) else why_no_target(state)
+    return '' if has_targets(state) else why_no_target(state)
 
 
 #: Need → why it is not met; ``''`` if it is.

@@ -83,7 +83,7 @@ def _handle(state: AppState, event: Event) -> Result:
     if isinstance(event, Pasted):
         return _paste(state, event.text)
     if isinstance(event, MousePressed):
-        return click(state, event)
+        return _press_all(state, event.keys) if event.keys else click(state, event)
     if isinstance(event, MouseScrolled):
         return scroll(state, event)
     if isinstance(event, SampleArrived):
@@ -133,6 +133,15 @@ def _press(state: AppState, key: str) -> Result:
     return keep_selection_seen(state), effects
 
 
+def _press_all(state: AppState, keys: str) -> Result:
+    """Press keys in a row, which a click on the hint of a key does."""
+    effects: tuple[Effect, ...] = ()
+    for key in keys.split(' ') if state.dialog is None else ():
+        state, more = _press(state, key)
+        effects += more
+    return state, effects
+
+
 def _suspends(state: AppState, key: str) -> bool:
     """Whether a key suspends, whatever is open.
 
@@ -149,8 +158,8 @@ def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
         return _explain_elsewhere(state, key)
     if key == 'Esc':
         return state, ()
-    following = ' '.join(state.keymap.keys_after(state.screen, prefix))
-    return refuse(state, 'No such keys', f'{prefix} {key}; after {prefix}: {following}')
+    what = 'sort key' if prefix == state.keymap.sort_prefix(state.screen) else 'key'
+    return refuse(state._replace(prefix=prefix), f'{prefix} {key}', f'unknown {what}')
 
 
 def _explain_elsewhere(state: AppState, key: str) -> Result:

@@ -36,6 +36,12 @@ def toggle_host(state: AppState) -> Result:
     return state._replace(view=state.view._replace(show_host=was_hidden)), ()
 
 
+def toggle_hints(state: AppState) -> Result:
+    """Show or hide the keys in the last row."""
+    view = state.view._replace(shows_hints=not state.view.shows_hints)
+    return state._replace(view=view), ()
+
+
 def toggle_details(state: AppState) -> Result:
     """Show or hide the details of devices."""
     devices = state.shown.devices

@@ -22,7 +22,6 @@ _ERROR = Style(Role.ERROR, bold=True)
 _WARNING = Style(Role.WARNING, bold=True)
 _KEY = Style(Role.KEY, bold=True)
 _INPUT = Style(Role.INPUT, bold=True)
-_ERROR = Style(Role.ERROR, bold=True)
 #: Maximum width of the text of a filter, in cells, if it has to be shortened.
 _QUERY_WIDTH = 40
 #: Maximum width of the name of a host, in cells, if it has to be shortened.
@@ -49,7 +48,7 @@ def _problem_badge(state: AppState, key: str) -> tuple[Badge, ...]:
 
 
 def state_badges(state: AppState) -> tuple[Badge, ...]:
-    """Return badges for another machine, a frozen display, filters, a released mouse, and keys that are awaited."""
+    """Return badges for another machine, a frozen display, filters, and a released mouse."""
     badges = [*origin_badges(state.origin, state.shown.timestamp)]
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
@@ -62,9 +61,6 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
         badges.append(_badge(_INPUT, f'filter: {query}', f'filter: {shorter}', 'filter'))
     if not state.captures_mouse:
         badges.append(_badge(_WARNING, 'mouse released', 'no mouse'))
-    if state.prefix:
-        following = ' '.join(state.keymap.keys_after(state.screen, state.prefix))
-        badges.append(_badge(_KEY, f'{state.prefix} and then {following}', f'{state.prefix} ...'))
     return tuple(badges)
 
 

@@ -19,7 +19,7 @@ from nvitop.gui.state.dialog import dialog_layout
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.view.badges import header_badges
 from nvitop.gui.view.format import format_timestamp
-from nvitop.gui.view.hints import shown_key, signal_hints, title_hints
+from nvitop.gui.view.hints import draw_hints, draw_next_keys, shown_key, signal_hints, title_hints
 from nvitop.gui.view.panels.header import Header
 from nvitop.gui.view.screens.columns import draw_columns
 from nvitop.gui.view.screens.environ import draw_environ
@@ -57,16 +57,20 @@ _FIELDS: dict[str, tuple[str, Pieces]] = {
 
 def draw_frame(state: AppState, history: History) -> Buffer:
     """Draw a frame; it depends on the arguments and on the time zone of the clock only."""
-    buf = Buffer(state.width, state.height)
-    if state.width < NARROWEST or state.height < LOWEST:
+    buf = Buffer(state.width, state.body_height)
+    is_too_small = buf.width < NARROWEST or buf.height < LOWEST
+    if is_too_small:
         draw_too_small(buf)
     else:
         if state.frozen is not None:
             history = history.until(state.frozen.monotonic)
         _SCREENS[state.screen](buf, state, history)
-        _draw_notices(buf, state)
+    if buf.height < state.height:
+        buf.add_row()
+    if not is_too_small:
         if state.field is not None:
             _draw_field(buf, state, state.field)
+        _draw_bottom(buf, state)
     if state.dialog is not None:
         _draw_signal_dialog(buf, state, state.dialog)
     if state.view.ascii:
@@ -101,8 +105,19 @@ def _details_note(state: AppState) -> tuple[str, ...]:
     return ('not measured before the display was frozen', 'not measured before it was frozen')
 
 
-def _draw_notices(buf: Buffer, state: AppState) -> None:
-    """Draw notices over the last rows, the newest lowest.
+def _draw_bottom(buf: Buffer, state: AppState) -> None:
+    """Draw notices or hints in the last row, or the keys that can follow the last key."""
+    if state.prefix:
+        rows = draw_next_keys(buf, state)
+    else:
+        rows = 0
+        if state.body_height < state.height and not state.notices:
+            draw_hints(buf, buf.height - 1, state)
+    _draw_notices(buf, state, buf.height - rows)
+
+
+def _draw_notices(buf: Buffer, state: AppState, bottom: int) -> None:
+    """Draw notices over the rows above ``bottom``, the newest lowest.
 
     Notices are never cut in part, because the key that helps may be named at their end.
     """
@@ -116,7 +131,7 @@ def _draw_notices(buf: Buffer, state: AppState) -> None:
         if len(texts) > most:
             texts[most - 1 :] = [clip(' '.join(texts[most - 1 :]), buf.width - 2)]
         lines = [*((line, style) for line in texts), *lines]
-    for y, (line, style) in enumerate(lines, buf.height - len(lines)):
+    for y, (line, style) in enumerate(lines, bottom - len(lines)):
         buf.fill(Rect(0, y, buf.width, 1))
         buf.write(1, y, line, style)
 
@@ -129,11 +144,13 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
         count = f'  {len(state.rows)} of {len(state.shown.processes)}'
     right = buf.width - len(count)
     buf.fill(Rect(0, 0, buf.width, 1))
+    buf.targets.clear()  # keys are text now
     x = buf.write(0, 0, label, PLAIN._replace(bold=True))
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)
     x += buf.write(x, 0, ' ', _CURSOR)
     buf.write(right, 0, count)
-    draw_at_right(buf, 0, hint, left=x + 2, right=right)
+    if state.body_height == state.height:
+        draw_at_right(buf, 0, hint, left=x + 2, right=right)
 
 
 def _draw_signal_dialog(buf: Buffer, state: AppState, dialog: SignalDialog) -> None:

@@ -1,22 +1,145 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Hints: keys that work now and what they do, for the first line of a screen."""
+"""Hints: keys that work now and what they do, in the last row or the first line of a screen."""
 
 from __future__ import annotations
 
+from typing import Iterable
+
 from nvitop.gui.model.screens import SCREENS
-from nvitop.gui.render.style import Style
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Style
+from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.bindings import Action, Need
 from nvitop.gui.state.keymap import USUAL
+from nvitop.gui.state.needs import working_binding
 from nvitop.gui.state.targets import has_targets
 from nvitop.gui.view.widgets.title import HINT, KEY
+from nvitop.namedtuple import NamedTuple
+
+#: Empty cells before the first hint and between two hints.
+_MARGIN, _GAP = 1, 2
+_SORT, _REVERSE = 'Sort by:', '(Shift: reverse)'
+#: Purpose of the input line → its keys and what they do.
+_TYPING = {
+    'filter': (('Enter', 'keep'), ('Esc', 'discard'), ('Ctrl-U', 'delete')),
+    'search': (('F3', 'next'), ('Up', 'previous'), ('Enter', 'stay'), ('Esc', 'leave')),
+}
+
+
+class Hint(NamedTuple):
+    """Keys and what they do."""
+
+    #: Keys as they are pressed; several keys have the same effect, or opposite ones.
+    keys: tuple[str, ...]
+    words: str
+
+    @property
+    def shown(self) -> str:
+        """The keys as they are drawn."""
+        return ' '.join(map(format_key, self.keys))
+
+    @property
+    def width(self) -> int:
+        """Number of cells."""
+        return cell_width(self.shown) + 1 + cell_width(self.words)
+
+
+def draw_hints(buf: Buffer, y: int, state: AppState) -> None:
+    """Draw the keys that work now in a row, from left to right, as many as fit, and the last one."""
+    hints = _menu(state)
+    room = buf.width - 2 * _MARGIN
+    while len(hints) > 1 and sum(hint.width + _GAP for hint in hints) - _GAP > room:
+        del hints[-2]
+    x = _MARGIN
+    for hint in hints:
+        _draw_hint(buf, x, y, hint)
+        x += hint.width + _GAP
+
+
+def draw_next_keys(buf: Buffer, state: AppState) -> int:
+    """Draw the keys that can follow the keys pressed so far over the last rows; return their number."""
+    label = _SORT if state.prefix == state.keymap.sort_prefix(state.screen) else state.prefix
+    hints = [
+        Hint((key,), words) for key, words in state.keymap.next_keys(state.screen, state.prefix)
+    ]
+    rows: list[list[Hint]] = [[]]
+    x = start = _MARGIN + cell_width(label) + 1
+    for hint in hints:
+        if x > start and x + hint.width > buf.width:
+            rows.append([])
+            x = start
+        rows[-1].append(hint)
+        x += hint.width + _GAP
+    rows = rows[: max(1, buf.height // 3)]
+    top = buf.height - len(rows)
+    buf.fill(Rect(0, top, buf.width, len(rows)))
+    buf.write(_MARGIN, top, label, PLAIN)
+    for y, row in enumerate(rows, top):
+        x = start
+        for hint in row:
+            _draw_hint(buf, x, y, hint)
+            x += hint.width + _GAP
+    if label == _SORT and x + cell_width(_REVERSE) <= buf.width:
+        buf.write(x, buf.height - 1, _REVERSE, HINT)
+    return len(rows)
+
+
+def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
+    """Draw a hint. A click on a key presses it, a click on the words presses the first key."""
+    for key in hint.keys:
+        width = buf.write(x, y, format_key(key), KEY) + 1
+        buf.add_target(x, y, width, key)
+        x += width
+    buf.add_target(x, y, buf.write(x, y, hint.words, HINT), hint.keys[0])
+
+
+def _menu(state: AppState) -> list[Hint]:
+    """Return the hints of the last row."""
+    if state.field is not None:
+        return [Hint((key,), words.capitalize()) for key, words in _TYPING[state.field.purpose]]
+    hints = []
+    met: dict[Need, bool] = {}
+    for usual in SCREENS[state.screen].menu:
+        keys = [state.keymap.instead_of(state.screen, key) for key in usual.split(' ')]
+        binding = working_binding(state, keys[0], met)
+        if binding is None or not all(keys):
+            continue
+        if binding.action is Action.SORT_MENU:
+            keys = [state.keymap.sort_prefix(state.screen) or keys[0]]
+        hints.append(Hint(tuple(keys), binding.hint.capitalize()))
+    return hints
 
 
 def title_hints(state: AppState) -> tuple[tuple[str, Style], ...]:
-    """Return the hints for the first line of the screen: ``h help  q back``."""
-    return key_hints(state, *SCREENS[state.screen].hints)
+    """Return the hints for the first line of a screen without hints in its last row: ``h help``."""
+    if state.body_height < state.height:
+        return ()
+    return _pieces(state, SCREENS[state.screen].hints)
 
 
-def key_hints(state: AppState, *usual_keys: str, label: str = '') -> tuple[tuple[str, Style], ...]:
+def signal_hints(state: AppState) -> tuple[tuple[str, Style], ...]:
+    """Return a hint with the keys that open the signal dialog, if a signal has any target."""
+    if state.body_height < state.height or not has_targets(state):
+        return ()
+    return _pieces(state, ('Ctrl-C', 'T', 'k'), label='signals: ')
+
+
+def shown_key(state: AppState, usual: str) -> str:
+    """Return the key bound to the action of a default key as it is drawn; ``''`` if there is none."""
+    return format_key(state.keymap.instead_of(state.screen, usual))
+
+
+def format_key(keys: str) -> str:
+    """Return keys as they are drawn: ``^C``, ``op``."""
+    key = keys.replace(' ', '')
+    return f'^{key[5:]}' if key.startswith('Ctrl-') and len(key) == 6 else key
+
+
+def _pieces(
+    state: AppState, usual_keys: Iterable[str], label: str = ''
+) -> tuple[tuple[str, Style], ...]:
     """Return hints for keys, given by their default names; ``'K J'`` share one hint.
 
     A rebound key is shown as what the user chose; an action without a key is left out.
@@ -31,16 +154,3 @@ def key_hints(state: AppState, *usual_keys: str, label: str = '') -> tuple[tuple
     for i, (shown, what) in enumerate(hints):
         pieces += [(shown, KEY), (f' {what}{"  " if i < len(hints) - 1 else ""}', HINT)]
     return tuple(pieces)
-
-
-def shown_key(state: AppState, usual: str) -> str:
-    """Return the key bound to the action of a default key, or ``''`` if there is none."""
-    key = state.keymap.instead_of(state.screen, usual).replace(' ', '')
-    return f'^{key[5:]}' if key.startswith('Ctrl-') and len(key) == 6 else key
-
-
-def signal_hints(state: AppState) -> tuple[tuple[str, Style], ...]:
-    """Return a hint with the keys that open the signal dialog, if a signal has any target."""
-    if not has_targets(state):
-        return ()
-    return key_hints(state, 'Ctrl-C', 'T', 'k', label='signals: ')

@@ -71,6 +71,7 @@ complete -c nvitop -n _shtab_nvitop_using -l interval -x -d 'measure every SEC s
 complete -c nvitop -n _shtab_nvitop_using -s U -l ascii -l no-unicode -d 'draw with ASCII characters only'
 complete -c nvitop -n _shtab_nvitop_using -l readonly -d 'disable sending signals to processes'
 complete -c nvitop -n _shtab_nvitop_using -l no-host -d 'hide the host panel of the monitor (press H to show it)'
+complete -c nvitop -n _shtab_nvitop_using -l no-hints -d 'hide the keys in the last row of the monitor (press m to show them)'
 complete -c nvitop -n _shtab_nvitop_using -l columns -x -d 'show these comma-separated columns of processes, such as pid,user,owner,command'
 complete -c nvitop -n _shtab_nvitop_using -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in files that every user may read, also in the sockets of Docker and Podman, or nowhere (default: files)'
 complete -c nvitop -n _shtab_nvitop_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)'

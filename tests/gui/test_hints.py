@@ -1,0 +1,97 @@
+"""The last row of a screen: keys that work now, and the keys that can follow a prefix."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.gui.model.choices import Sort, ViewState
+from nvitop.gui.model.effects import Quit
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.rebinding import rebind
+from nvitop.gui.state.update import update
+from tests.gui.drawing import click_on, lines_of, state_on
+from tests.gui.ways import way_to
+
+HINTS = ViewState(shows_hints=True)
+
+
+def state_with_hints(
+    keys: str = '', *, width: int = 120, height: int = 30, machine: str = 'h100x8'
+) -> AppState:
+    return state_on(machine, width, height, *keys.split(), view=HINTS)
+
+
+def last_row(keys: str = '', width: int = 120) -> str:
+    return lines_of(state_with_hints(keys, width=width))[-1]
+
+
+def test_last_row_follows_the_selection() -> None:
+    before = ' h Help  e Env  \\ Filter  o Sort  t Tree  U Users  d Details  ! Problems  C Columns  z Pause  q Quit'
+    assert last_row() == before
+    assert 'Enter Graphs  T Terminate  K Kill  e Env  Space Tag' in last_row('Down')
+
+
+def test_last_row_names_the_keys_of_the_line_being_typed() -> None:
+    assert last_row('\\') == ' Enter Keep  Esc Discard  ^U Delete'
+    assert last_row('F3') == ' F3 Next  Up Previous  Enter Stay  Esc Leave'
+
+
+@pytest.mark.parametrize('screen', Screen, ids=lambda screen: screen.value)
+def test_every_screen_names_the_key_that_leaves_it_at_any_width(screen: Screen) -> None:
+    for width in (40, 60, 80, 200):
+        line = last_row(' '.join(way_to(screen)), width)
+        assert line.endswith(' Quit' if screen is Screen.MAIN else ' Back')
+        assert len(line) < width
+
+
+def test_low_screens_and_the_option_have_no_hints() -> None:
+    low = state_with_hints(height=9)
+    assert 'q Quit' not in lines_of(low)[-1]
+    hidden = state_with_hints('m')
+    assert (hidden.body_height, 'q Quit' in lines_of(hidden)[-1]) == (30, False)
+
+
+def test_rebound_keys_are_shown_and_those_without_a_key_are_not() -> None:
+    keymap, _ = rebind({'quit': ['X'], 'open-tree': [], 'sort-by-pid': ['y p']})
+    line = lines_of(state_with_hints()._replace(keymap=keymap))[-1]
+    assert ' X Quit' in line
+    assert 'Tree' not in line
+
+
+def test_click_on_a_hint_presses_its_key() -> None:
+    state = state_with_hints('Down')
+    for words, screen in (('Users', Screen.USERS), ('Graphs', Screen.METRICS)):
+        opened, _ = update(state, click_on(state, words))
+        assert opened.screen is screen
+        back, _ = update(opened, click_on(opened, 'Back'))
+        assert back.screen is Screen.MAIN
+    assert update(state, click_on(state, 'q Quit'))[1] == (Quit(0),)
+
+
+def test_click_behind_a_dialog_presses_nothing() -> None:
+    state = state_with_hints('Down')
+    click = click_on(state, 'Users')
+    dialog, _ = update(state_with_hints('Down T'), click)
+    assert (dialog.screen, dialog.dialog is None) == (Screen.MAIN, False)
+
+
+def test_sort_menu_names_every_order_and_its_words_can_be_clicked() -> None:
+    state = state_with_hints('o')
+    menu = lines_of(state)[-1]
+    assert menu == (
+        ' Sort by: n GPU  p PID  u USER  w OWNER  g GPU-MEM  s %SM  b %GMBW  c %CPU  m %MEM  t TIME'
+        '  (Shift: reverse)'
+    )
+    clicked, _ = update(state, click_on(state, 'GPU-MEM  s'))
+    assert (clicked.main.sort, clicked.prefix) == (Sort('gpu_memory'), '')
+    assert lines_of(state_with_hints('F6'))[-1] == menu
+    # Without a last row, the menu covers the screen.
+    assert lines_of(state_on('h100x8', 120, 30, 'o'))[-1] == menu
+
+
+def test_sort_menu_stays_below_the_notice_about_a_wrong_key() -> None:
+    lines = lines_of(state_with_hints('o y', width=60))
+    assert lines[-3] == ' o y: unknown sort key'
+    assert lines[-2].startswith(' Sort by: n GPU')
+    assert 't TIME' in lines[-1]
