@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Mapping
 
 from nvitop.simulation.scenario import Value
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
+from nvitop.simulation.waveforms import Signal
 from nvitop.simulation.world import MIB, Node, Rule
 
 #: Bytes/s of traffic for each percent of SM utilization.
@@ -93,7 +95,10 @@ def _sm_clock(node: Node, t: float) -> Value:
         return None
     if not _is_busy(node, t) and node.sm(t) < 1.0:
         return round(_number(node, 'idle_clock', t))
-    return 15 * round(top * (1.0 - 0.12 * node.sm(t) / 100.0) / 15)
+    # Power grows faster than the clock, so a low power limit costs less than its share.
+    limit, usual = node.value_at('enforced_power_limit', t), node.value_at('default_power_limit', t)
+    capped = math.sqrt(min(1.0, limit / usual)) if limit and usual else 1.0
+    return 15 * round(top * capped * (1.0 - 0.12 * node.sm(t) / 100.0) / 15)
 
 
 def _video_clock(node: Node, t: float) -> Value:
@@ -110,10 +115,18 @@ def _memory_clock(node: Node, t: float) -> Value:
 
 
 def _temperature(node: Node, t: float) -> Value:
-    idle, hot = _number(node, 'idle_temperature', t), _number(node, 'hot_temperature', t)
+    idle, hot = _number(node, 'idle_temperature', t), _mean(node, 'hot_temperature', t)
     load = node.sm_integral(t - HEAT_SECONDS, t) / HEAT_SECONDS
     # Cards in the middle of a chassis are warmer than those at its ends.
     return round(idle + (hot - idle) * load / 100.0 + (0, 1, 3, 2)[node.spec.position % 4])
+
+
+def _mean(node: Node, name: str, t: float) -> float:
+    """The mean of a given value over the last ``HEAT_SECONDS``."""
+    given = node.given(name, t)
+    if not isinstance(given, Signal):
+        return _number(node, name, t)
+    return (given.integral(t) - given.integral(t - HEAT_SECONDS)) / HEAT_SECONDS
 
 
 def _memory_temperature(node: Node, t: float) -> Value:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 
 from nvitop.simulation.scenario import ScenarioError, Value
 from nvitop.simulation.schema import REQUIRED, WAVE_KEYS, ScenarioKey
-from nvitop.simulation.waveforms import Signal, phase_of
+from nvitop.simulation.waveforms import Pulse, Signal, phase_of
 from nvitop.toml import Part, TomlDocument, suggestion
 
 UNITS = {
@@ -237,7 +237,21 @@ class TomlTable:
             shape=values['shape'],
             noise=table._number('noise', key.kind, values['noise']),
             noise_phase=phase_of(*place, 'noise'),
+            pulses=tuple(table._pulses(key.kind)) if 'pulses' in table else (),
         )
+
+    def _pulses(self, kind: str) -> Iterator[Pulse]:
+        pulses, form = self.content['pulses'], '[period, duration, change, start]'
+        if not isinstance(pulses, list):
+            raise self._mismatch('pulses', pulses, f'[{form}, …]')
+        for pulse in pulses:
+            if not isinstance(pulse, list) or len(pulse) != 4:
+                raise self._mismatch('pulses', pulse, form)
+            seconds = [self._number('pulses', 'count', pulse[i]) for i in (0, 1, 3)]
+            change = self._number('pulses', kind, pulse[2])
+            if not 0 < seconds[1] <= seconds[0]:
+                raise self.error('pulses', f'{pulse!r} needs a duration above 0, up to the period')
+            yield Pulse(seconds[0], seconds[1], change, seconds[2])
 
     def _steps(self, kind: str) -> Iterator[tuple[float, float]]:
         steps, last = self.content['steps'], -math.inf

@@ -317,6 +317,7 @@ WAVE_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('phase', 'seconds', None, 'fraction of the period that has passed at the start, 0 to 1; pseudo-random'),
     ScenarioKey('shape', 'choice', 'sine', 'shape of the wave', _words(*SHAPES)),
     ScenarioKey('noise', 'number', 0, 'amplitude of an added smooth, irregular movement'),
+    ScenarioKey('pulses', 'number', None, '`[[period, duration, change, start], …]`: in each period, the change is added for this duration; one begins at the start'),
     ScenarioKey('steps', 'number', None, 'instead of all others: `[[seconds, value], …]`, each value from its time on'),
 )
 # fmt: on

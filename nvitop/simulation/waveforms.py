@@ -14,6 +14,31 @@ SHAPES = ('sine', 'square', 'triangle', 'saw')
 NOISE = ((3.1, 0.2), (7.3, 0.3), (17.9, 0.5))
 
 
+class Pulse(NamedTuple):
+    """A change of a value for a part of each period."""
+
+    #: Seconds.
+    period: float
+    #: Seconds.
+    duration: float
+    #: Is added to the value.
+    change: float
+    #: Time (seconds) at which one of the pulses begins.
+    start: float
+
+    def value(self, t: float) -> float:
+        """The change at time *t* (seconds)."""
+        return self.change if (t - self.start) % self.period < self.duration else 0.0
+
+    def integral(self, t: float) -> float:
+        """The integral from 0 to *t*; negative before 0."""
+        return self.change * (self._active(t - self.start) - self._active(-self.start))
+
+    def _active(self, seconds: float) -> float:
+        periods, rest = divmod(seconds, self.period)
+        return periods * self.duration + min(rest, self.duration)
+
+
 class Signal(NamedTuple):
     """A number that varies around a mean, or follows steps."""
 
@@ -30,6 +55,7 @@ class Signal(NamedTuple):
     noise_phase: float = 0.0
     #: ``((seconds, value), …)`` in order of time: each value from its time on. Replaces the wave.
     steps: tuple[tuple[float, float], ...] = ()
+    pulses: tuple[Pulse, ...] = ()
 
     def value(self, t: float) -> float:
         """The value at time *t* (seconds)."""
@@ -46,6 +72,8 @@ class Signal(NamedTuple):
         if self.noise:
             for period, weight in NOISE:
                 result += self.noise * weight * math.sin(TAU * (t / period + self.noise_phase))
+        for pulse in self.pulses:
+            result += pulse.value(t)
         return result
 
     def integral(self, t: float) -> float:
@@ -62,7 +90,7 @@ class Signal(NamedTuple):
                 start = math.cos(TAU * self.noise_phase)
                 end = math.cos(TAU * (t / period + self.noise_phase))
                 result += self.noise * weight * period / TAU * (start - end)
-        return result
+        return result + sum(pulse.integral(t) for pulse in self.pulses)
 
     def _integral_of_steps(self, t: float) -> float:
         result = self.steps[0][1] * min(t, self.steps[0][0])
@@ -77,14 +105,16 @@ class Signal(NamedTuple):
         """The lowest possible value."""
         if self.steps:
             return min(value for _, value in self.steps)
-        return self.mean - abs(self.amplitude) - abs(self.noise)
+        pulses = sum(min(0.0, pulse.change) for pulse in self.pulses)
+        return self.mean - abs(self.amplitude) - abs(self.noise) + pulses
 
     @property
     def high(self) -> float:
         """The highest possible value."""
         if self.steps:
             return max(value for _, value in self.steps)
-        return self.mean + abs(self.amplitude) + abs(self.noise)
+        pulses = sum(max(0.0, pulse.change) for pulse in self.pulses)
+        return self.mean + abs(self.amplitude) + abs(self.noise) + pulses
 
 
 def phase_of(*what: object) -> float:

@@ -125,6 +125,14 @@ MISTAKES = [
     ),
     (PROCESS + 'sm = "N/A"\n', "5: process[0].sm: expected a number or a wave, got 'N/A'"),
     (
+        PROCESS + 'sm = { mean = 50, pulses = [[60, 5, -40]] }\n',
+        '5: process[0].sm.pulses: expected [period, duration, change, start], got [60, 5, -40]',
+    ),
+    (
+        PROCESS + 'sm = { mean = 50, pulses = [[60, 70, -40, 0]] }\n',
+        '5: process[0].sm.pulses: [60, 70, -40, 0] needs a duration above 0, up to the period',
+    ),
+    (
         PROCESS + 'started = "3 weeks"\n',
         '5: process[0].started: expected a duration such as "3 days" or "1 h 30 min", got',
     ),

@@ -6,12 +6,13 @@ import math
 
 import pytest
 
-from nvitop.simulation.waveforms import SHAPES, Signal, phase_of
+from nvitop.simulation.waveforms import SHAPES, Pulse, Signal, phase_of
 
 SIGNALS = [
     Signal(5.0),
     *(Signal(50.0, 20.0, period=7.0, phase=0.3, shape=shape) for shape in SHAPES),
     Signal(50.0, 20.0, period=11.0, noise=9.0, noise_phase=0.7),
+    Signal(50.0, 9.0, period=7.0, pulses=(Pulse(10.0, 3.0, -40.0, 2.0),)),
     Signal(0.0, steps=((0.0, 1.0), (2.0, 5.0), (9.5, 0.0))),
     Signal(0.0, steps=((3.0, 4.0), (6.0, 2.0))),
 ]
