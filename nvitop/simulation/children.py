@@ -110,7 +110,8 @@ class Children:
             return
         self._swept = t
         for number, child in self._children.items():
-            if child.poll() is None and not self._world.tasks[number].runs(t):
+            # A zombie must not be polled, which reaps it, before its time is over.
+            if not self._world.tasks[number].runs(t) and child.poll() is None:
                 child.kill()
 
     def close(self) -> None:

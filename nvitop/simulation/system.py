@@ -166,7 +166,7 @@ class SimulatedProcess:
         return self._task.spec.threads or self._child.num_threads()
 
     def _shown(self, facts: HostFacts) -> HostFacts:
-        if not facts.is_running:
+        if not facts.is_running or facts.cmdline is None:  # gone, or hidden from this user
             return facts
         world, task = self._world, self._task
         t = world.seconds()
