@@ -205,7 +205,7 @@ def ask():
     return out.getvalue(), json.loads(rows.getvalue())['processes']
 for name in ('USER', 'LOGNAME', 'LNAME', 'USERNAME'):
     os.environ.pop(name, None)
-with simulation.machine('dgx-h100'):
+with simulation.machine('half-busy'):  # its processes have the users of their children
     ask()  # import everything before permissions are dropped
     os.setgroups([])
     os.setgid(54321)
@@ -226,7 +226,7 @@ def as_unnamed_user(*wrapper: str) -> tuple[str, list[dict[str, object]]]:
 def test_user_without_a_name_sees_processes_of_other_users() -> None:
     text, rows = as_unnamed_user()
     assert 'H100' in text
-    assert len(rows) >= 8
+    assert len(rows) >= 5
     assert all(isinstance(row['pid'], int) and row['gpu_memory'] for row in rows)
 
 
@@ -244,7 +244,7 @@ def test_hidden_processes_are_listed_with_known_values(how: int) -> None:
         pytest.skip('/proc cannot be mounted with hidepid here')
     text, rows = as_unnamed_user(*wrapper)
     assert 'H100' in text
-    assert len(rows) >= 8
+    assert len(rows) >= 5
     for row in rows:
         assert row['gpu_memory']
         assert row['command'] is None
