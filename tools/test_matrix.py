@@ -18,6 +18,13 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).parent.parent
 VENVS = ROOT / '.venvs'
 PYTHONS = ('3.8', '3.9', '3.10', '3.11', '3.12', '3.13')
+#: The Python of `make test` runs all tests, the newest one and the oldest one with the oldest
+#: dependencies do, too. The others run the tests that take little time.
+ALL_TESTS = '3.13'
+SLOWEST = (
+    'delivery', 'e2e', 'faults', 'fuzz', 'platforms', 'test_documents.py', 'test_examples.py',
+    'test_reference.py', 'test_soak.py',
+)  # fmt: skip
 #: Bindings to test, one for each driver generation before the newest.
 BINDINGS = ('11.450.51', '11.525.150', '12.535.133')
 #: Tests that do not depend on the NVML binding: drawing, documents, files and packaging.
@@ -124,7 +131,15 @@ def environments(what: str) -> list[Environment]:
     if what == 'peers':
         return [Environment('peers', sys.executable, list(PEERS))]
     if what == 'pythons':
-        return [Environment(f'python-{version}', find_python(version), []) for version in PYTHONS]
+        return [
+            Environment(
+                f'python-{version}',
+                find_python(version),
+                [],
+                () if version == ALL_TESTS else SLOWEST,
+            )
+            for version in PYTHONS
+        ]
     bindings = {binding: [f'nvidia-ml-py=={binding}'] for binding in BINDINGS}
     bindings['newest'] = ['--upgrade', 'nvidia-ml-py']
     found = [
