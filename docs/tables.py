@@ -16,6 +16,7 @@ from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, PROCESS_METRICS
 from nvitop.console.config import SETTINGS, Setting
 from nvitop.console.options import THEME_NAMES, make_parser
+from nvitop.exporter.command import make_parser as make_exporter_parser
 from nvitop.gui.model.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USER_COLUMNS, Column
 from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.state.app_state import AppState
@@ -381,6 +382,7 @@ PAGES: dict[str, Sections] = {
         'nvitop': lambda: options(make_parser()),
         'nvitop query': lambda: options(make_query_parser()),
         'nvitop record': lambda: options(make_record_parser()),
+        'nvitop exporter': lambda: options(make_exporter_parser()),
         'nvisel': lambda: options(make_select_parser()),
     },
     'docs/configuration.md': {'settings': settings, 'actions': actions},

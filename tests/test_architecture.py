@@ -67,6 +67,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.select.choice',
     ),
     'nvitop.query': ('nvitop.api', 'nvitop.sampling'),
+    'nvitop.query.formats': ('nvitop.exporter', 'nvitop.query'),
     'nvitop.query.output': ('nvitop.console.interrupts',),
     'nvitop.query.command': (
         'nvitop.api',
@@ -78,7 +79,17 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.exporter': ('nvitop.api.extended_metrics', 'nvitop.health', 'nvitop.sampling.types'),
     'nvitop.fleet': ('nvitop.exporter', 'nvitop.health', 'nvitop.sampling.types'),
     'nvitop.fleet.command': ('nvitop.console', 'nvitop.fleet'),
+    'nvitop.exporter.access': (),
+    'nvitop.exporter.server': (),
+    'nvitop.exporter.arguments': ('nvitop.console', 'nvitop.exporter', 'nvitop.sampling.plan'),
+    'nvitop.exporter.command': (
+        'nvitop.console',
+        'nvitop.exporter',
+        'nvitop.recording',
+        'nvitop.sampling',
+    ),
     'nvitop.console': (),
+    'nvitop.console.problems': ('nvitop.console.messages', 'nvitop.sampling.types'),
     'nvitop.console.messages': ('nvitop.api.termcolor',),
     'nvitop.console.terminal': ('nvitop.api.process.observed',),
     'nvitop.console.arguments': ('nvitop.console', 'nvitop.sampling.device_names'),
@@ -175,6 +186,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 ONLY_IN = {
     'curses': ('nvitop.gui.term',),
     'argparse': (
+        'nvitop.exporter.arguments',
         'nvitop.console.arguments',
         'nvitop.cli',
         'nvitop.select',

@@ -31,6 +31,7 @@ NEEDED = (
     r'nvitop-[^/]+\.dist-info/licenses/LICENSE',
     r'nvitop-[^/]+\.dist-info/licenses/COPYING',
     r'nvitop-[^/]+\.data/data/share/man/man1/nvitop\.1',
+    r'nvitop-[^/]+\.data/data/share/man/man1/nvitop-exporter\.1',
     r'nvitop-[^/]+\.data/data/share/man/man1/nvitop-query\.1',
     r'nvitop-[^/]+\.data/data/share/man/man1/nvisel\.1',
     r'nvitop-[^/]+\.data/data/share/bash-completion/completions/nvitop',
@@ -185,7 +186,7 @@ def use(venv: pathlib.Path, home: pathlib.Path) -> None:
         if done.returncode or not re.search(pattern, text, re.MULTILINE):
             errors = done.stderr.decode('utf-8', 'replace')
             raise Failure(f'{" ".join(command)}: status {done.returncode}\n{text}\n{errors}')
-    for page in ('nvitop.1', 'nvitop-query.1', 'nvisel.1'):
+    for page in ('nvitop.1', 'nvitop-exporter.1', 'nvitop-query.1', 'nvisel.1'):
         if not (venv / 'share' / 'man' / 'man1' / page).exists():
             raise Failure(f'{page} is not installed')
 

@@ -28,6 +28,9 @@ class Command(NamedTuple):
         return importlib.import_module(self.module)
 
 
+EXPORTER = Command(
+    'exporter', 'serve GPU and process values to Prometheus', 'nvitop.exporter.command'
+)
 #: Commands of ``nvitop``: ``nvitop NAME``.
 COMMANDS = (
     Command(
@@ -42,6 +45,7 @@ COMMANDS = (
         'nvitop.recording.command',
     ),
     Command('fleet', 'show many machines, from a Prometheus server', 'nvitop.fleet.command'),
+    EXPORTER,
 )
 #: Other programs that are installed with ``nvitop``.
 NVISEL = Command('nvisel', 'print the GPUs that are free enough', 'nvitop.select.command')

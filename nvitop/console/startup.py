@@ -10,7 +10,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from nvitop.console.commands import NVISEL
+from nvitop.console.commands import EXPORTER, NVISEL
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import SIGNALED, CommandFailure, writing
 
@@ -48,6 +48,12 @@ def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn
 def nvisel() -> NoReturn:
     """Run ``nvisel``."""
     run_process(NVISEL.name, lambda: NVISEL.load().main)
+
+
+def nvitop_exporter() -> NoReturn:
+    """Run ``nvitop-exporter``."""
+
+    run_process('nvitop-exporter', lambda: EXPORTER.load().released_main)
 
 
 def _open_closed_streams() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
     #: Type of a series. ``unknown`` is for counters whose names do not end in ``_total``, which
-    #: OpenMetrics does not allow.
+    #: OpenMetrics requires.
     SeriesType = Literal['gauge', 'counter', 'info', 'unknown']
     #: How a series is made from the value of a metric:
     #: ``number``: the value × scale, several metrics are added;

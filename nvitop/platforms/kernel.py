@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import sys
+import time
 from typing import IO, Any, Callable
 
 #: The highest possible PID. On Linux it is the limit of the kernel. `pid_max` may be lower in a
@@ -41,6 +42,15 @@ def wait_until_writable(descriptor: int) -> None:
         poll = select.poll()  # select.select fails for descriptors above 1023
         poll.register(descriptor, select.POLLOUT)
         poll.poll()
+
+
+def wait_for_signals() -> None:
+    """Block until the handler of a signal raises an exception."""
+    while True:
+        if sys.platform == 'win32':
+            time.sleep(1.0)  # Windows handles Ctrl-C between two sleeps
+        else:
+            signal.pause()
 
 
 def open_nameless_file() -> IO[bytes]:

@@ -19,8 +19,8 @@ from nvitop.console.arguments import (
 )
 from nvitop.console.driver import simulate, start_driver
 from nvitop.console.interrupts import Interrupts
-from nvitop.console.messages import print_message
 from nvitop.console.outcome import writing
+from nvitop.console.problems import ProblemReporter
 from nvitop.console.terminal import stdout_width
 from nvitop.namedtuple import NamedTuple
 from nvitop.query.columns import (
@@ -36,17 +36,13 @@ from nvitop.query.list_tables import ListTable, list_tables
 from nvitop.query.listing import QUERIES, help_on, list_of_names
 from nvitop.query.measure import QueryResult, QueryRunner, TableQuery
 from nvitop.query.output import Output
-from nvitop.sampling.types import PROCESSES, STATUS, subject_text
 
 if TYPE_CHECKING:
     from nvitop.sampling.device_names import DeviceIndex
-    from nvitop.sampling.types import Sample
 
 T = TypeVar('T')
 
 PROGRAM = 'nvitop query'
-#: Kinds of problems of single values that are failures.
-_FAILED = frozenset({'error', 'impossible', 'reset needed'})
 #: Seconds of ``-l`` without a number, as in nvidia-smi.
 DEFAULT_PERIOD = 5.0
 
@@ -140,8 +136,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         '--format',
         default='csv',
         metavar='FORMAT',
-        help='write csv, json, jsonl or table (default: csv); csv and table can be followed by '
-        'noheader and nounits, as in csv,noheader',
+        help='write csv, json, jsonl, table or prometheus (default: csv); csv and table can be '
+        'followed by noheader and nounits, as in csv,noheader',
     )
     add(
         '-l',
@@ -201,6 +197,10 @@ def _request(given: argparse.Namespace) -> Request:
         gpu = DEFAULT_DEVICE_NAMES
     if style.kind == 'csv' and [gpu, processes, items].count(None) < 2:
         raise ValueError('CSV holds one table: request only one, or use another --format')
+    if style.kind == 'prometheus' and not given.all:
+        raise ValueError('--format=prometheus needs --all')
+    if style.kind == 'prometheus' and _period(given) is not None:
+        raise ValueError('--format=prometheus prints once; run nvitop exporter to repeat it')
     apps = process_table(compute_apps=given.query_compute_apps is not None)
     gpus = device_table() if given.query_remapped_rows is None else remapped_rows_table()
     query = TableQuery(
@@ -304,7 +304,7 @@ def _run(
         runner = QueryRunner(query, period=request.period, clock=clock, sleep=sleep)
         output = Output(request.path, interrupts)
         form = make_format(query, request.style, for_terminal=output.is_terminal())
-        reporter = _ProblemReporter()
+        reporter = ProblemReporter(PROGRAM)
         started = clock()
         while True:
             result = runner.run()
@@ -340,38 +340,3 @@ def _wait(
 
 def _has_working_gpu(result: QueryResult) -> bool:
     return any(device.status == 'ok' for device in result.sample.devices)
-
-
-class _ProblemReporter:
-    """Prints each problem once for as long as it lasts."""
-
-    def __init__(self) -> None:
-        self._reported: frozenset[str] = frozenset()
-
-    def report(self, sample: Sample) -> None:
-        """Print the problems that the last sample did not have."""
-        found = find_problems(sample)
-        for subject, text in found.items():
-            if subject not in self._reported:
-                print_message(PROGRAM, 'warning', text)
-        self._reported = frozenset(found)
-
-
-def find_problems(sample: Sample) -> dict[str, str]:
-    """Messages about the problems of a sample, by subject."""
-    found: dict[str, str] = {}
-    for device in sample.devices:
-        if device.status != 'ok':
-            text = f'GPU {device.key.label}: {device.reason or device.status}'
-            found[f'{device.key.label} {device.status}'] = text
-    for problem in sample.problems:
-        is_shared = problem.subject in ('driver', 'host')
-        is_failure = problem.is_failure if is_shared else problem.kind in _FAILED
-        if (is_failure and problem.what != STATUS) or (
-            problem.device and problem.what == PROCESSES
-        ):
-            subject = f'{subject_text(problem.subject)}: {problem.what}'
-            found[subject] = f'{subject}: {problem.reason}'
-    if not sample.devices and not found:
-        found['none'] = 'no GPU found: the driver works but reports none'
-    return found

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Version of the JSON structure; raised if programs would misread a change.
 SCHEMA = 1
-KINDS = ('csv', 'json', 'jsonl', 'table')
+KINDS = ('csv', 'json', 'jsonl', 'table', 'prometheus')
 #: Parts of the JSON that a JSON line repeats only if they change.
 CONSTANT_PARTS = ('schema', 'hostname', 'driver_version', 'simulated', 'units')
 
@@ -65,7 +65,7 @@ def parse_style(text: str) -> OutputStyle:
     if len(set(kinds)) > 1:
         raise ValueError(f'{" and ".join(kinds)} cannot be combined')
     kind = kinds[0] if kinds else 'csv'
-    if others and kind.startswith('json'):
+    if others and kind not in ('csv', 'table'):
         raise ValueError(f'{sorted(others)[0]} cannot be combined with {kind}')
     return OutputStyle(kind, 'noheader' not in others, 'nounits' not in others)
 
@@ -78,6 +78,8 @@ def make_format(query: TableQuery, style: OutputStyle, *, for_terminal: bool) ->
         return JsonLinesFormat(query)
     if style.kind == 'table':
         return TableFormat(query, style)
+    if style.kind == 'prometheus':
+        return PrometheusFormat(query)
     return CsvFormat(query, style, for_terminal=for_terminal)
 
 
@@ -164,6 +166,22 @@ def document(query: TableQuery, result: QueryResult) -> dict[str, Any]:
         table, columns = query.items
         made[table.name] = [plain_row(columns, row) for row in result.items]
     return made
+
+
+class PrometheusFormat:
+    """Series that Prometheus reads, with the names of ``nvitop exporter``."""
+
+    def __init__(self, query: TableQuery) -> None:
+        self._query = query
+
+    def pieces(self, result: QueryResult) -> list[str]:
+        """Return one piece."""
+        from nvitop.exporter.exposition import render
+        from nvitop.exporter.families import make_families
+        from nvitop.exporter.tables import Observation, SeriesOptions
+
+        options = SeriesOptions(processes=self._query.processes is not None)
+        return [render(make_families(['own'], Observation(result.sample, options)))]
 
 
 class TableFormat:

@@ -22,21 +22,9 @@ PARSERS: dict[str, ArgumentParser] = {
     )
 }
 METAVARS = {
-    *(
-        'CUDA_VISIBLE_DEVICES',
-        'DEVICE',
-        'FIELDS',
-        'FILE',
-        'FORMAT',
-        'MODE',
-        'MS',
-        'N',
-        'NAMES',
-        'PERCENT',
-        'PID',
-    ),
-    *('SCENARIO', 'SEC', 'SEP', 'SIZE', 'TIME', 'USERNAME'),
-    *('HOSTS', 'LABEL', 'SELECTOR', 'URL'),
+    *('ADDRESS', 'CUDA_VISIBLE_DEVICES', 'DEVICE', 'DIRECTORY', 'FIELDS', 'FILE', 'FORMAT'),
+    *('HOST', 'HOSTS', 'LABEL', 'MODE', 'MS', 'N', 'NAME', 'NAMES', 'PATH', 'PERCENT', 'PID'),
+    *('PORT', 'SCENARIO', 'SEC', 'SELECTOR', 'SEP', 'SIZE', 'TIME', 'URL', 'USERNAME'),
 }
 
 

@@ -48,9 +48,9 @@ def options_in(path: str) -> set[str]:
         return set(re.findall(r'\\fB(-[^\\]+)\\fR', '\n'.join(lines).replace('\\-', '-')))
     if path.endswith('.fish'):
         lines = re.findall(r'^complete -c .*', text, re.MULTILINE)
-        names = re.findall(r' -([slo]) ([\w-]+)', re.sub(r' -d .*', '', '\n'.join(lines)))
+        names = re.findall(r' -([slo]) ([\w.-]+)', re.sub(r' -d .*', '', '\n'.join(lines)))
         return {('--' if kind == 'l' else '-') + name for kind, name in names}
-    return set(re.findall(r'(?<![\w-])--?\w[\w-]*', text))
+    return set(re.findall(r'(?<![\w-])--?\w(?:[\w-]|\.(?=\w))*', text))
 
 
 @pytest.mark.parametrize('file', FILES)

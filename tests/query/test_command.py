@@ -21,8 +21,9 @@ from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.cli import main as nvitop
 from nvitop.console.outcome import InterruptedByUser
+from nvitop.console.problems import find_problems
 from nvitop.query.columns import device_table
-from nvitop.query.command import find_problems, main
+from nvitop.query.command import main
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
 from tests.patience import PATIENCE
 from tests.query.schema_check import violations

@@ -193,9 +193,8 @@ def _rows(*, is_new: bool) -> tuple[DeviceRow, ...]:
     for field in _FIELDS:
         name, scale = (field.new, field.new_scale) if is_new else (field.old, field.old_scale)
         if name:
-            kind: SeriesType = 'gauge'
-            if field.is_counter:
-                kind = 'counter' if name.endswith('_TOTAL') else 'unknown'
+            # The names of counters do not end in "_total", as OpenMetrics requires.
+            kind: SeriesType = 'unknown' if field.is_counter else 'gauge'
             rows.append(DeviceRow(f'DCGM_FI_{name}', field.metrics, field.text, kind, scale))
     return tuple(rows)
 

@@ -57,8 +57,8 @@ function _shtab_nvitop_using
   test "$_shtab_nvitop_cmdpath" = "$argv"
 end
 
-set -g _shtab_nvitop_commands query record fleet
-set -g _shtab_nvitop_opts_with_value --columns --commands --config --demo --duration --filename --format --gpu --gpu-util-thresh --host-label --id --interval --keep --keep-usage --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --only --output --owner-names --pid --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --theme --timeout --user -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_commands query record fleet exporter
+set -g _shtab_nvitop_opts_with_value --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --textfile --theme --timeout --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -103,7 +103,7 @@ complete -c nvitop -n '_shtab_nvitop_using query' -l processes -x -d 'print a ro
 complete -c nvitop -n '_shtab_nvitop_using query' -l all -d 'print all fields of GPUs and processes (in CSV only of GPUs)'
 complete -c nvitop -n '_shtab_nvitop_using query' -s i -s o -l id -l only -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers'
 complete -c nvitop -n '_shtab_nvitop_using query' -l mig -d 'include MIG devices, after their GPU'
-complete -c nvitop -n '_shtab_nvitop_using query' -l format -xka "csv csv,noheader csv,noheader,nounits json jsonl table" -d 'write csv, json, jsonl or table (default: csv); csv and table can be followed by noheader and nounits, as in csv,noheader'
+complete -c nvitop -n '_shtab_nvitop_using query' -l format -xka "csv csv,noheader csv,noheader,nounits json jsonl table" -d 'write csv, json, jsonl, table or prometheus (default: csv); csv and table can be followed by noheader and nounits, as in csv,noheader'
 complete -c nvitop -n '_shtab_nvitop_using query' -s l -l loop -x -d 'repeat every SEC seconds until interrupted (default: 5)'
 complete -c nvitop -n '_shtab_nvitop_using query' -o lms -l loop-ms -x -d 'repeat every MS milliseconds until interrupted'
 complete -c nvitop -n '_shtab_nvitop_using query' -s f -l filename -xka "(__fish_complete_path (commandline -ct))" -d 'write to FILE, which is truncated when the first row is ready'
@@ -145,3 +145,26 @@ complete -c nvitop -n '_shtab_nvitop_using fleet' -l interval -x -d 'minimum tim
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l timeout -x -d 'limit of a request (default: 10)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -s 1 -l once -d 'print the hosts once and exit'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l format -xka "table json csv" -d 'write table, json or csv once (default: table)'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a exporter -d 'serve GPU and process values to Prometheus'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -s h -l help -d 'show this help and exit'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -s V -l version -d 'show the version and exit'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l interval -x -d 'measure every SEC seconds, however often values are scraped (default: 5)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l textfile -xka "(__fish_complete_path (commandline -ct))" -d 'write the series to FILE after each measurement, for the textfile collector of node_exporter; serve no address unless one is given'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l names -x -d 'use the names of own, nvitop-exporter, dcgm, dcgm-4.9, nvidia-smi or otel; may be repeated to have several (default: own)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l processes -d 'add series for each process, at most 500; they end with the process'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l commands -d 'add command lines as labels, which may contain passwords'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l no-users -d 'leave out the sums for each user'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l profiling -d 'add SM activity and occupancy (GPM), which profilers cannot measure meanwhile'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l hostname -l host -s H -x -d 'name of the host in labels (default: the name of this host)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l web.listen-address -x -d 'serve on this address, such as :9836 (all interfaces), localhost:9000 or [::1]:9000; may be repeated (default: 127.0.0.1:9836)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l bind-address -l bind -s B -x -d 'serve on this host'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l port -s p -x -d 'serve on this port'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l web.telemetry-path -x -d 'serve the series at PATH (default: /metrics)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l web.max-requests -x -d 'respond to at most N requests at a time, and to others with status 503 (default: 40)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l web.config.file -xka "(__fish_complete_path (commandline -ct))" -d 'read TLS settings and passwords from FILE, in the format of other exporters; needs the packages PyYAML and bcrypt'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l certfile -xka "(__fish_complete_path (commandline -ct))" -d 'certificate (PEM); needs --keyfile'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l keyfile -xka "(__fish_complete_path (commandline -ct))" -d 'private key of the certificate (PEM)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-cafile -xka "(__fish_complete_path (commandline -ct))" -d 'accept only clients with a certificate that a CA in FILE (PEM) has signed; nvitop-exporter does so only with --client-auth-required'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-capath -x -d 'like --client-cafile, with a directory'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-auth-required -d 'require a client certificate'

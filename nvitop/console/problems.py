@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Problems of samples as messages, for commands that run for long."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nvitop.console.messages import print_message
+from nvitop.sampling.types import PROCESSES, STATUS, subject_text
+
+if TYPE_CHECKING:
+    from nvitop.sampling.types import Sample
+
+#: Kinds of problems of single values that are failures.
+_FAILED = frozenset({'error', 'impossible', 'reset needed'})
+
+
+class ProblemReporter:
+    """Prints each problem once for as long as it lasts.
+
+    Args:
+        program: Begins each message.
+    """
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self._reported: frozenset[str] = frozenset()
+
+    def report(self, sample: Sample) -> None:
+        """Print the problems that the last sample did not have."""
+        found = find_problems(sample)
+        for subject, text in found.items():
+            if subject not in self._reported:
+                print_message(self._program, 'warning', text)
+        self._reported = frozenset(found)
+
+
+def find_problems(sample: Sample) -> dict[str, str]:
+    """Messages about the problems of a sample, by subject."""
+    found: dict[str, str] = {}
+    for device in sample.devices:
+        if device.status != 'ok':
+            text = f'GPU {device.key.label}: {device.reason or device.status}'
+            found[f'{device.key.label} {device.status}'] = text
+    for problem in sample.problems:
+        is_shared = problem.subject in ('driver', 'host')
+        is_failure = problem.is_failure if is_shared else problem.kind in _FAILED
+        if (is_failure and problem.what != STATUS) or (
+            problem.device and problem.what == PROCESSES
+        ):
+            subject = f'{subject_text(problem.subject)}: {problem.what}'
+            found[subject] = f'{subject}: {problem.reason}'
+    if not sample.devices and not found:
+        found['none'] = 'no GPU found: the driver works but reports none'
+    return found

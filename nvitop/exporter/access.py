@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS, client certificates, and passwords. Files are read again when they change."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import ssl
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Callable, Mapping
+
+from nvitop.namedtuple import NamedTuple
+from nvitop.toml import suggestion
+
+if TYPE_CHECKING:
+    from typing import Sequence
+
+#: Seconds between two looks at files.
+_CHECK_SECONDS = 1.0
+#: Maximum number of passwords whose check is remembered: bcrypt takes a tenth of a second.
+_MAX_REMEMBERED = 100
+#: bcrypt ignores what follows, and new releases refuse it.
+_MAX_PASSWORD_BYTES = 72
+#: ``client_auth_type`` → how Python's TLS checks clients. RequireAnyClientCert is not possible.
+_CLIENT_CHECKS = {
+    'NoClientCert': ssl.CERT_NONE,
+    'VerifyClientCertIfGiven': ssl.CERT_OPTIONAL,
+    'RequireAndVerifyClientCert': ssl.CERT_REQUIRED,
+}
+_TLS_VERSIONS = {
+    'TLS12': ssl.TLSVersion.TLSv1_2,
+    'TLS13': ssl.TLSVersion.TLSv1_3,
+}
+#: Section of the web configuration file → its keys.
+_SECTIONS: dict[str, tuple[str, ...]] = {
+    'tls_server_config': (
+        'cert_file',
+        'key_file',
+        'client_auth_type',
+        'client_ca_file',
+        'min_version',
+        'max_version',
+    ),
+    'http_server_config': ('headers', 'http2'),
+    'basic_auth_users': (),
+}
+
+
+class TlsFiles(NamedTuple):
+    """Files and rules for TLS."""
+
+    certificate: str
+    key: str
+    client_ca_file: str | None = None
+    client_ca_path: str | None = None
+    client_check: ssl.VerifyMode = ssl.CERT_NONE
+    minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
+    maximum: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED
+
+    def context(self) -> ssl.SSLContext:
+        """Read the files.
+
+        Raises:
+            ValueError: A file cannot be used; the text names it.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version, context.maximum_version = self.minimum, self.maximum
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except (OSError, ValueError) as error:
+            names = f'{self.certificate} and {self.key}'
+            raise ValueError(f'cannot use certificate and key {names}: {error}') from error
+        if self.client_ca_file or self.client_ca_path:
+            try:
+                context.load_verify_locations(self.client_ca_file, self.client_ca_path)
+            except (OSError, ValueError) as error:
+                name = self.client_ca_file or self.client_ca_path
+                raise ValueError(f'cannot use client certificates of {name}: {error}') from error
+        context.verify_mode = self.client_check
+        return context
+
+
+class WebConfig(NamedTuple):
+    """Settings of the web server."""
+
+    tls: TlsFiles | None = None
+    #: User → bcrypt hash of the password.
+    users: Mapping[str, str] = {}
+    #: Headers of all responses.
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Files whose changes count."""
+        tls = self.tls
+        names = () if tls is None else (tls.certificate, tls.key, tls.client_ca_file)
+        return tuple(name for name in names if name)
+
+
+def read_web_config(path: str) -> WebConfig:
+    """Read a web configuration file as other exporters for Prometheus have (``web-config.yml``).
+
+    Raises:
+        ValueError: It cannot be read or has unknown settings, or a package is missing.
+    """
+    try:
+        import yaml
+    except ImportError:
+        raise ValueError('a web configuration file needs the package PyYAML') from None
+    try:
+        with open(path, encoding='utf-8') as file:
+            content = yaml.safe_load(file)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ValueError(f'cannot read {path}: {error}') from None
+    return parse_web_config({} if content is None else content, path)
+
+
+def parse_web_config(content: object, path: str) -> WebConfig:
+    """Return the settings in the content of a web configuration file.
+
+    Args:
+        content: What the file contains.
+        path: Its name: names of other files are relative to its directory.
+
+    Raises:
+        ValueError: Unknown or invalid settings.
+    """
+    sections = _section(content, tuple(_SECTIONS), path)
+    tls = sections.get('tls_server_config')
+    server = _section(
+        sections.get('http_server_config'), _SECTIONS['http_server_config'], f'{path}: http'
+    )
+    headers = _section(server.get('headers'), (), f'{path}: headers')
+    users = _section(sections.get('basic_auth_users'), (), f'{path}: basic_auth_users')
+    if users:
+        _require_bcrypt(users, path)
+    return WebConfig(
+        None if not tls else _tls_files(tls, path),
+        {str(user): str(hashed) for user, hashed in users.items()},
+        tuple((_header(name, path), _header(value, path)) for name, value in headers.items()),
+    )
+
+
+def _section(content: object, keys: Sequence[str], where: str) -> Mapping[str, Any]:
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ValueError(f'{where}: expected names and values')
+    for key in content:
+        if keys and key not in keys:
+            raise ValueError(f'{where}: unknown setting {key!r}{suggestion(str(key), keys)}')
+    return content
+
+
+def _header(text: object, path: str) -> str:
+    if not isinstance(text, str) or not text.isascii() or not text.isprintable():
+        raise ValueError(f'{path}: invalid header {text!r}')
+    return text
+
+
+def _require_bcrypt(users: Mapping[str, Any], path: str) -> None:
+    try:
+        import bcrypt
+    except ImportError:
+        raise ValueError(f'{path}: basic_auth_users needs the package bcrypt') from None
+    for user, hashed in users.items():
+        try:
+            bcrypt.checkpw(b'', str(hashed).encode())
+        except ValueError:
+            raise ValueError(f'{path}: the password of {user!r} is not a bcrypt hash') from None
+
+
+def _tls_files(content: object, path: str) -> TlsFiles:
+    where = f'{path}: tls_server_config'
+    keys = _section(content, _SECTIONS['tls_server_config'], where)
+    for key in ('cert_file', 'key_file'):
+        if not keys.get(key):
+            raise ValueError(f'{where}: {key} is missing')
+
+    def file(key: str) -> str | None:
+        name = keys.get(key)
+        return None if name is None else os.path.join(os.path.dirname(path), str(name))
+
+    def choice(key: str, choices: Mapping[str, Any], default: Any) -> Any:
+        word = keys.get(key)
+        if word is not None and word not in choices:
+            raise ValueError(f'{where}: {key} must be one of {", ".join(choices)}, not {word!r}')
+        return default if word is None else choices[word]
+
+    ca_file = file('client_ca_file')
+    check = choice('client_auth_type', _CLIENT_CHECKS, ssl.CERT_NONE)
+    if (check is ssl.CERT_NONE) != (ca_file is None):
+        raise ValueError(f'{where}: client_auth_type and client_ca_file need each other')
+    return TlsFiles(
+        str(file('cert_file')),
+        str(file('key_file')),
+        ca_file,
+        client_check=check,
+        minimum=choice('min_version', _TLS_VERSIONS, ssl.TLSVersion.TLSv1_2),
+        maximum=choice('max_version', _TLS_VERSIONS, ssl.TLSVersion.MAXIMUM_SUPPORTED),
+    )
+
+
+class Access:
+    """The settings in force. A changed file that cannot be used is reported and changes nothing.
+
+    Args:
+        read: Reads the settings; raises ValueError.
+        path: The web configuration file, if there is one.
+        on_problem: Gets the text of each problem.
+
+    Raises:
+        ValueError: The settings cannot be used.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], WebConfig],
+        path: str | None = None,
+        *,
+        on_problem: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read = read
+        self._path = path
+        self._on_problem = on_problem
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._checking = threading.Lock()
+        self._remembered: dict[bytes, bool] = {}
+        self._load()
+
+    def _load(self) -> None:
+        config = self._read()
+        context = config.tls.context() if config.tls is not None else None
+        self.config, self._context = config, context
+        self._remembered = {}
+        self._seen = self._times()
+        self._next_check = self._clock() + _CHECK_SECONDS
+
+    def _times(self) -> list[tuple[int, int]]:
+        return [_change_of(name) for name in (self._path, *self.config.files) if name]
+
+    def _refresh(self) -> None:
+        with self._lock:
+            if self._clock() < self._next_check:
+                return
+            self._next_check = self._clock() + _CHECK_SECONDS
+            seen = self._times()
+            if seen == self._seen:
+                return
+            self._seen = seen
+            try:
+                self._load()
+            except ValueError as error:
+                self._on_problem(f'{error}; the previous settings stay in force')
+
+    def tls(self) -> ssl.SSLContext:
+        """Return the context for a new connection."""
+        self._refresh()
+        assert self._context is not None
+        return self._context
+
+    def allows(self, authorization: str) -> bool:
+        """Return whether the header ``Authorization`` has a known user and their password."""
+        self._refresh()
+        users = self.config.users
+        if not users:
+            return True
+        user, password = _credentials(authorization)
+        # The time of the check does not show whether a user exists.
+        hashed = users.get(user) or next(iter(users.values()))
+        remembered = self._remembered
+        key = hashlib.sha256(b'\0'.join((user.encode(), hashed.encode(), password))).digest()
+        with self._lock:
+            result = remembered.get(key)
+        if result is None:
+            import bcrypt
+
+            with self._checking:  # one at a time: wrong passwords must not use all cores
+                result = b'\0' not in password and bcrypt.checkpw(
+                    password[:_MAX_PASSWORD_BYTES], hashed.encode()
+                )
+            with self._lock:
+                if len(remembered) >= _MAX_REMEMBERED:
+                    remembered.pop(
+                        next((k for k, good in remembered.items() if not good), key), None
+                    )
+                if len(remembered) < _MAX_REMEMBERED:
+                    remembered[key] = result
+        return result and any(hmac.compare_digest(user.encode(), one.encode()) for one in users)
+
+
+def _credentials(authorization: str) -> tuple[str, bytes]:
+    scheme, _, encoded = authorization.partition(' ')
+    if scheme.lower() != 'basic':
+        return '', b''
+    try:
+        user, _, password = base64.b64decode(encoded, validate=True).partition(b':')
+    except (binascii.Error, ValueError):
+        return '', b''
+    return user.decode('utf-8', 'replace'), password
+
+
+def _change_of(path: str) -> tuple[int, int]:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_ino

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of ``nvitop exporter`` and ``nvitop-exporter``, and the settings they make."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import ssl
+from typing import TYPE_CHECKING
+
+from nvitop.console.arguments import ArgumentParser, add_demo, add_help_and_version
+from nvitop.exporter.access import TlsFiles, WebConfig, read_web_config
+from nvitop.exporter.dialects import DIALECT_NAMES
+from nvitop.exporter.families import MAX_PROCESSES
+from nvitop.exporter.tables import SeriesOptions
+from nvitop.namedtuple import NamedTuple
+from nvitop.sampling.plan import intervals
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping
+
+#: Address that is served unless options say otherwise, and the port of addresses without one.
+DEFAULT_HOST, DEFAULT_PORT = '127.0.0.1', 9836
+#: Defaults of nvitop-exporter 1.7.
+RELEASED_PORT, RELEASED_INTERVAL, RELEASED_NAMES = 8000, 1.0, ('nvitop-exporter',)
+#: Default time (seconds) between two samples.
+DEFAULT_INTERVAL = 5.0
+DEFAULT_MAX_REQUESTS = 40
+
+PROGRAM, RELEASED_PROGRAM = 'nvitop exporter', 'nvitop-exporter'
+_EXAMPLES = """\
+nvitop exporter
+nvitop exporter --web.listen-address :9836 --names own --names dcgm
+nvitop exporter --textfile /var/lib/node_exporter/nvitop.prom
+nvitop exporter --demo
+"""
+_EXIT_STATUS = {
+    '0': 'ended by SIGTERM or Ctrl-C',
+    '1': 'the address is in use, or a file cannot be used',
+    '2': 'invalid arguments',
+}
+
+
+class ExporterSettings(NamedTuple):
+    """A parsed command line."""
+
+    names: tuple[str, ...]
+    series: SeriesOptions
+    #: Host and port of each address; the host ``''`` means all interfaces.
+    addresses: tuple[tuple[str, int], ...]
+    #: Path of the metrics.
+    path: str
+    #: Seconds between two samples.
+    interval: float
+    max_requests: int
+    profiling: bool
+    #: Web configuration file.
+    config_file: str | None
+    tls: TlsFiles | None
+    textfile: str | None
+    #: Scenario of a simulated machine; ``None``: this machine.
+    demo: str | None
+
+    def web_config(self) -> WebConfig:
+        """Read the settings of the web server.
+
+        Raises:
+            ValueError: They cannot be used.
+        """
+        if self.config_file is not None:
+            return read_web_config(self.config_file)
+        return WebConfig(self.tls)
+
+
+def make_parser(program: str = PROGRAM) -> ArgumentParser:
+    """Make the parser of ``nvitop exporter`` or of ``nvitop-exporter``."""
+    parser = ArgumentParser(
+        prog=program,
+        usage=[f'{program} [OPTION ...]'],
+        description='Serve values of GPUs and their processes to Prometheus.\n'
+        'The command "nvitop-exporter" has the same options, but the defaults of its\n'
+        'release 1.7: --names nvitop-exporter --port 8000 --interval 1.',
+        examples=_EXAMPLES,
+        exit_status=_EXIT_STATUS,
+    )
+    _add_general(parser)
+    _add_series(parser)
+    _add_web(parser, RELEASED_PORT if program == RELEASED_PROGRAM else DEFAULT_PORT)
+    _add_tls(parser)
+    return parser
+
+
+def _add_general(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('general')
+    add_help_and_version(group)
+    add_demo(group)
+    is_released = parser.prog == RELEASED_PROGRAM
+    default = RELEASED_INTERVAL if is_released else DEFAULT_INTERVAL
+    group.add_argument(
+        '--interval',
+        default=str(default),
+        metavar='SEC',
+        help=f'measure every SEC seconds, however often values are scraped (default: {default:g})',
+    )
+    group.add_argument(
+        '--textfile',
+        metavar='FILE',
+        help='write the series to FILE after each measurement, for the textfile collector of '
+        'node_exporter; serve no address unless one is given',
+    )
+
+
+def _add_series(parser: argparse.ArgumentParser) -> None:
+    default = RELEASED_NAMES[0] if parser.prog == RELEASED_PROGRAM else 'own'
+    add = parser.add_argument_group('series').add_argument
+    add(
+        '--names',
+        action='append',
+        metavar='NAMES',
+        help=f'use the names of {", ".join(DIALECT_NAMES[:-1])} or {DIALECT_NAMES[-1]}; may be '
+        f'repeated to have several (default: {default})',
+    )
+    add(
+        '--processes',
+        action='store_true',
+        help=f'add series for each process, at most {MAX_PROCESSES}; they end with the process',
+    )
+    add(
+        '--commands',
+        action='store_true',
+        help='add command lines as labels, which may contain passwords',
+    )
+    add(
+        '--no-users',
+        dest='users',
+        action='store_false',
+        help='leave out the sums for each user',
+    )
+    add(
+        '--profiling',
+        action='store_true',
+        help='add SM activity and occupancy (GPM), which profilers cannot measure meanwhile',
+    )
+    add(
+        '--hostname',
+        '--host',
+        '-H',
+        default='',
+        metavar='NAME',
+        help='name of the host in labels (default: the name of this host)',
+    )
+
+
+def _add_web(parser: argparse.ArgumentParser, port: int) -> None:
+    group = parser.add_argument_group('web server')
+    group.add_argument(
+        '--web.listen-address',
+        dest='listen_address',
+        action='append',
+        metavar='ADDRESS',
+        help=f'serve on this address, such as :{port} (all interfaces), localhost:9000 or '
+        f'[::1]:9000; may be repeated (default: {DEFAULT_HOST}:{port})',
+    )
+    group.add_argument('--bind-address', '--bind', '-B', metavar='HOST', help='serve on this host')
+    group.add_argument('--port', '-p', metavar='PORT', help='serve on this port')
+    group.add_argument(
+        '--web.telemetry-path',
+        dest='path',
+        default='/metrics',
+        metavar='PATH',
+        help='serve the series at PATH (default: /metrics)',
+    )
+    group.add_argument(
+        '--web.max-requests',
+        dest='max_requests',
+        default=str(DEFAULT_MAX_REQUESTS),
+        metavar='N',
+        help='respond to at most N requests at a time, and to others with status 503 '
+        f'(default: {DEFAULT_MAX_REQUESTS})',
+    )
+    group.add_argument(
+        '--web.config.file',
+        dest='config_file',
+        metavar='FILE',
+        help='read TLS settings and passwords from FILE, in the format of other exporters; needs '
+        'the packages PyYAML and bcrypt',
+    )
+
+
+def _add_tls(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group('TLS').add_argument
+    add('--certfile', metavar='FILE', help='certificate (PEM); needs --keyfile')
+    add('--keyfile', metavar='FILE', help='private key of the certificate (PEM)')
+    add(
+        '--client-cafile',
+        metavar='FILE',
+        help='accept only clients with a certificate that a CA in FILE (PEM) has signed; '
+        'nvitop-exporter does so only with --client-auth-required',
+    )
+    add('--client-capath', metavar='DIRECTORY', help='like --client-cafile, with a directory')
+    add(
+        '--client-auth-required',
+        action='store_true',
+        help='require a client certificate',
+    )
+
+
+def parse(parser: ArgumentParser, arguments: list[str]) -> ExporterSettings:
+    """Parse the arguments; exit with status 2 if they are invalid."""
+    given = parser.parse(arguments)
+    try:
+        return _settings(given, is_released=parser.prog == RELEASED_PROGRAM)
+    except ValueError as error:
+        parser.error(str(error))
+
+
+def _settings(given: argparse.Namespace, *, is_released: bool) -> ExporterSettings:
+    tls = _tls_files(given, verifies=not is_released)
+    if tls is not None and given.config_file is not None:
+        raise ValueError('--certfile and --web.config.file cannot be combined')
+    path = given.path
+    if not path.startswith('/') or not path.isprintable() or '?' in path or ' ' in path:
+        raise ValueError(f'--web.telemetry-path must begin with "/", not {path!r}')
+    return ExporterSettings(
+        names=_names(given.names, RELEASED_NAMES if is_released else ('own',)),
+        series=SeriesOptions(
+            users=given.users,
+            processes=given.processes,
+            commands=given.commands,
+            hostname=given.hostname,
+        ),
+        addresses=_addresses(given, RELEASED_PORT if is_released else DEFAULT_PORT),
+        path=path,
+        interval=_interval(given.interval),
+        max_requests=_whole('--web.max-requests', given.max_requests, 1, 10_000),
+        profiling=given.profiling,
+        config_file=given.config_file,
+        tls=tls,
+        textfile=given.textfile,
+        demo=given.demo,
+    )
+
+
+def _names(given: list[str] | None, default: tuple[str, ...]) -> tuple[str, ...]:
+    from nvitop.toml import suggestion
+
+    names = [name for text in given or default for name in text.split(',')]
+    for name in names:
+        if name not in DIALECT_NAMES:
+            hint = suggestion(name, DIALECT_NAMES) or f'; use {", ".join(DIALECT_NAMES)}'
+            raise ValueError(f'--names: unknown names {name!r}{hint}')
+    return tuple(dict.fromkeys(names))
+
+
+def _addresses(given: argparse.Namespace, port: int) -> tuple[tuple[str, int], ...]:
+    if given.listen_address:
+        if given.bind_address is not None or given.port is not None:
+            raise ValueError('--web.listen-address and --bind-address, --port cannot be combined')
+        return tuple(
+            parse_address('--web.listen-address', text, port) for text in given.listen_address
+        )
+    if given.bind_address is None and given.port is None and given.textfile is not None:
+        return ()
+    if given.port is not None:
+        port = _whole('--port', given.port, 0, 65535)
+    host = given.bind_address if given.bind_address is not None else DEFAULT_HOST
+    return ((host.strip('[]'), port),)
+
+
+def parse_address(option: str, text: str, port: int) -> tuple[str, int]:
+    """Return host and port of ``HOST:PORT``, ``[IPV6]:PORT``, ``:PORT`` or ``HOST``.
+
+    Raises:
+        ValueError: The text cannot be an address.
+    """
+    host, colon, number = text.rpartition(':')
+    if not colon or text.endswith(']'):
+        host, number = text, str(port)
+    if host.startswith('[') and host.endswith(']'):
+        host = host[1:-1]
+    elif ':' in host:
+        raise ValueError(f'{option}: write an IPv6 address as [ADDRESS]:PORT, not {text!r}')
+    if not text or '/' in host:
+        raise ValueError(f'{option} must be HOST:PORT or :PORT, not {text!r}')
+    return host, _whole(option, number, 0, 65535)
+
+
+def _whole(option: str, text: str, least: int, most: int) -> int:
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
+    if not least <= number <= most:
+        raise ValueError(f'{option} must be a number from {least} to {most}, not {text!r}')
+    return number
+
+
+def _interval(text: str) -> float:
+    try:
+        value = float(text)
+        intervals(value)
+    except ValueError:
+        value = math.nan
+    if not 0.1 <= value <= 3600:
+        raise ValueError(f'--interval must be from 0.1 to 3600 seconds, not {text!r}')
+    return value
+
+
+def _tls_files(given: argparse.Namespace, *, verifies: bool) -> TlsFiles | None:
+    """Return the files for TLS.
+
+    Args:
+        given: The options.
+        verifies: Whether a CA for client certificates means that clients must have one.
+    """
+    options: Mapping[str, Any] = vars(given)
+    has_ca = bool(given.client_cafile or given.client_capath)
+    if given.client_auth_required and not has_ca:
+        raise ValueError('--client-auth-required needs --client-cafile or --client-capath')
+    if not given.certfile and not given.keyfile:
+        if has_ca:
+            raise ValueError('client certificates need --certfile and --keyfile')
+        return None
+    for option in ('certfile', 'keyfile'):
+        if not options[option]:
+            other = 'keyfile' if option == 'certfile' else 'certfile'
+            raise ValueError(f'--{other} needs --{option}')
+    return TlsFiles(
+        given.certfile,
+        given.keyfile,
+        given.client_cafile,
+        given.client_capath,
+        ssl.CERT_REQUIRED if has_ca and (verifies or given.client_auth_required) else ssl.CERT_NONE,
+    )

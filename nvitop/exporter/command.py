@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``nvitop exporter`` and ``nvitop-exporter``."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import gc
+import sys
+from typing import TYPE_CHECKING
+
+from nvitop.console import outcome
+from nvitop.console.driver import simulate
+from nvitop.console.interrupts import Interrupts
+from nvitop.console.messages import print_message
+from nvitop.console.outcome import CommandFailure, InterruptedByUser
+from nvitop.console.problems import ProblemReporter
+from nvitop.exporter.access import Access
+from nvitop.exporter.arguments import (
+    PROGRAM,
+    RELEASED_PROGRAM,
+    ExporterSettings,
+    make_parser,
+    parse,
+)
+from nvitop.exporter.families import demand_of
+from nvitop.exporter.pages import Pages
+from nvitop.exporter.server import WebServer
+from nvitop.exporter.site import Site
+from nvitop.exporter.textfile import TextFile
+from nvitop.platforms.kernel import wait_for_signals
+from nvitop.sampling.plan import intervals
+from nvitop.sampling.sampler import Sampler
+from nvitop.sampling.source import LiveSource
+
+if TYPE_CHECKING:
+    from typing import Sequence
+
+    from nvitop.recording.recorder import Sink
+    from nvitop.sampling.types import Sample
+
+
+__all__ = ['main', 'make_parser']
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run ``nvitop exporter`` with the arguments after that word; return the exit status."""
+    settings = parse(make_parser(), list(arguments))
+    return outcome.run(PROGRAM, functools.partial(_run, PROGRAM, settings))
+
+
+def released_main() -> int:
+    """Run ``nvitop-exporter`` with the arguments of the process; return the exit status."""
+    settings = parse(make_parser(RELEASED_PROGRAM), sys.argv[1:])
+    return outcome.run(RELEASED_PROGRAM, functools.partial(_run, RELEASED_PROGRAM, settings))
+
+
+def _run(program: str, settings: ExporterSettings) -> int:
+    with Interrupts():
+        try:
+            if settings.demo is not None:
+                simulate(settings.demo)
+            _serve(program, settings)
+        except InterruptedByUser:
+            pass
+    return 0
+
+
+def _serve(program: str, settings: ExporterSettings) -> None:
+    """Measure and serve until a signal ends it."""
+    pages = Pages(settings.names, settings.series, interval=settings.interval)
+    sinks: list[Sink] = [pages]
+    if settings.textfile is not None:
+        sinks.append(_open_textfile(program, settings.textfile, pages))
+    server = _listen(program, settings, pages) if settings.addresses else None
+    reporter = ProblemReporter(program)
+
+    def deliver(sample: Sample) -> None:
+        for sink in sinks:
+            sink.write(sample)
+        reporter.report(sample)
+
+    sampler = Sampler(
+        LiveSource(intervals(settings.interval)),
+        deliver,
+        demand=demand_of(settings.names, settings.series, profiling=settings.profiling),
+    )
+    _collect_garbage()
+    sampler.start()
+    try:
+        if server is not None:
+            server.start()
+        wait_for_signals()
+    finally:
+        if server is not None:
+            server.close()
+        if sampler.stop():
+            for sink in sinks:
+                sink.close()
+
+
+def _open_textfile(program: str, path: str, pages: Pages) -> TextFile:
+    try:
+        return TextFile(path, pages, functools.partial(print_message, program, 'warning'))
+    except OSError as error:
+        raise CommandFailure(f'cannot write {path}: {error.strerror}') from error
+
+
+def _listen(program: str, settings: ExporterSettings, pages: Pages) -> WebServer:
+    """Open the sockets of the web server.
+
+    Raises:
+        CommandFailure: An address or a file cannot be used.
+    """
+    warn = functools.partial(print_message, program, 'warning')
+    try:
+        access = Access(settings.web_config, settings.config_file, on_problem=warn)
+    except ValueError as error:
+        raise CommandFailure(str(error)) from error
+    has_tls = access.config.tls is not None
+    site = Site(pages, settings.path, settings.names, access)
+    server = WebServer(
+        site.respond,
+        tls=access.tls if has_tls else None,
+        max_requests=settings.max_requests,
+    )
+    for host, port in settings.addresses:
+        try:
+            found = server.listen(host, port)
+        except OSError as error:
+            server.close()
+            raise CommandFailure(_explain(host, port, error)) from error
+        for name, number in found:
+            scheme = 'https' if has_tls else 'http'
+            url = f'{scheme}://{f"[{name}]" if ":" in name else name}:{number}{settings.path}'
+            print(f'{program}: listening on {url}', file=sys.stderr, flush=True)
+    return server
+
+
+def _explain(host: str, port: int, error: OSError) -> str:
+    address = f'{f"[{host}]" if ":" in host else host}:{port}'
+    if error.errno == errno.EADDRINUSE:
+        return f'{address} is in use by another program; choose another port'
+    if error.errno == errno.EACCES and port < 1024:
+        return f'cannot serve on {address}: ports below 1024 need privileges'
+    return f'cannot serve on {address}: {error.strerror or error}'
+
+
+def _collect_garbage() -> None:
+    """Turn the collector on, which commands that end soon do without; see startup."""
+    gc.freeze()
+    gc.enable()

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The paths that the exporter serves."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Sequence
+
+from nvitop.exporter.exposition import accepts_gzip, negotiate
+from nvitop.exporter.server import Response
+from nvitop.version import __version__
+
+if TYPE_CHECKING:
+    from typing import Mapping
+
+    from nvitop.exporter.access import Access
+    from nvitop.exporter.pages import Pages
+
+HEALTHY_PATH, READY_PATH = '/-/healthy', '/-/ready'
+_LANDING = """\
+<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>nvitop exporter</title></head>
+<body>
+<h1>nvitop exporter</h1>
+<p>Version {version}. Names: {names}.</p>
+<ul>
+<li><a href="{path}">Metrics</a></li>
+<li><a href="{healthy}">Health</a>: whether this program runs</li>
+<li><a href="{ready}">Readiness</a>: whether values were read</li>
+</ul>
+</body>
+</html>
+"""
+
+
+class Site:
+    """Makes responses to requests.
+
+    Args:
+        pages: Makes the pages with metrics.
+        path: Path of the metrics.
+        names: Names of the dialects, for people.
+        access: Who may read, and the headers of responses; ``None``: everyone.
+    """
+
+    def __init__(
+        self, pages: Pages, path: str, names: Sequence[str], access: Access | None = None
+    ) -> None:
+        self._pages = pages
+        self._path = path
+        self._access = access
+        self._landing = _LANDING.format(
+            version=html.escape(__version__),
+            names=html.escape(', '.join(names)),
+            path=html.escape(path),
+            healthy=HEALTHY_PATH,
+            ready=READY_PATH,
+        ).encode()
+
+    def respond(self, target: str, headers: Mapping[str, str]) -> Response:
+        """Return the response to a request for a path."""
+        access = self._access
+        if access is None:
+            return self._respond(target.partition('?')[0], headers)
+        if not access.allows(headers.get('authorization', '')):
+            more: tuple[tuple[str, str], ...] = (
+                ('WWW-Authenticate', 'Basic realm="nvitop", charset="UTF-8"'),
+            )
+            response = Response(b'unauthorized\n', status=401, headers=more)
+        else:
+            response = self._respond(target.partition('?')[0], headers)
+        return response._replace(headers=(*response.headers, *access.config.headers))
+
+    def _respond(self, path: str, headers: Mapping[str, str]) -> Response:
+        if path == self._path:
+            return self._metrics(headers)
+        if path == '/':
+            return Response(self._landing, 'text/html; charset=utf-8')
+        if path == HEALTHY_PATH:
+            return Response(b'nvitop exporter is healthy\n')
+        if path == READY_PATH:
+            if self._pages.has_sample:
+                return Response(b'nvitop exporter is ready\n')
+            return Response(b'no sample yet\n', status=503)
+        return Response(f'not found; metrics are at {self._path}\n'.encode(), status=404)
+
+    def _metrics(self, headers: Mapping[str, str]) -> Response:
+        media = negotiate(headers.get('accept', ''))
+        is_compressed = accepts_gzip(headers.get('accept-encoding', ''))
+        more = [('Vary', 'Accept, Accept-Encoding')]
+        if is_compressed:
+            more.append(('Content-Encoding', 'gzip'))
+        body = self._pages.page(media, is_compressed=is_compressed)
+        return Response(body, media.name, headers=tuple(more))

@@ -1,0 +1,175 @@
+"""TLS, client certificates and passwords."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import os
+import pathlib
+import shutil
+import ssl
+import subprocess
+
+import pytest
+
+from nvitop.exporter.access import Access, TlsFiles, WebConfig, parse_web_config, read_web_config
+from nvitop.exporter.server import WebServer
+from tests.clock import Clock
+from tests.exporter.test_server import get, make_site, serving
+from tests.patience import PATIENCE
+
+
+@pytest.fixture(scope='module')
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A directory with certificates of a server and a client that sign themselves."""
+    if shutil.which('openssl') is None:
+        pytest.skip('openssl is not installed')
+    directory = tmp_path_factory.mktemp('certificates')
+    for name in ('server', 'client'):
+        make_certificate(directory, name)
+    return directory
+
+
+def make_certificate(directory: pathlib.Path, name: str) -> None:
+    subprocess.run(
+        [
+            *('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'),
+            *('-nodes', '-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'),
+            *('-keyout', f'{directory}/{name}.key', '-out', f'{directory}/{name}.pem'),
+        ],
+        check=True,
+        capture_output=True,
+    )
+
+
+def files(directory: pathlib.Path, **more: object) -> TlsFiles:
+    made = TlsFiles(str(directory / 'server.pem'), str(directory / 'server.key'))
+    return made._replace(**more)  # type: ignore[arg-type]
+
+
+def secure_get(address: tuple[str, int], directory: pathlib.Path, client: str = '') -> int:
+    context = ssl.create_default_context(cafile=str(directory / 'server.pem'))
+    if client:
+        context.load_cert_chain(directory / f'{client}.pem', directory / f'{client}.key')
+    connection = http.client.HTTPSConnection(*address, timeout=PATIENCE, context=context)
+    with contextlib.closing(connection):
+        connection.request('GET', '/-/healthy')
+        with connection.getresponse() as response:
+            return response.status
+
+
+def test_tls(certificates: pathlib.Path) -> None:
+    site, _ = make_site()
+    access = Access(lambda: WebConfig(files(certificates)), on_problem=pytest.fail)
+    with serving(WebServer(site.respond, tls=access.tls)) as address:
+        assert secure_get(address, certificates) == 200
+        with pytest.raises((OSError, http.client.HTTPException)):
+            get(address, '/-/healthy')
+
+
+def test_client_certificates(certificates: pathlib.Path) -> None:
+    site, _ = make_site()
+    tls = files(
+        certificates,
+        client_ca_file=str(certificates / 'client.pem'),
+        client_check=ssl.CERT_REQUIRED,
+    )
+    access = Access(lambda: WebConfig(tls), on_problem=pytest.fail)
+    with serving(WebServer(site.respond, tls=access.tls)) as address:
+        assert secure_get(address, certificates, 'client') == 200
+        for other in ('', 'server'):
+            with pytest.raises((OSError, http.client.HTTPException)):
+                secure_get(address, certificates, other)
+
+
+def test_new_certificates_are_used_and_broken_ones_reported(
+    certificates: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    for path in certificates.iterdir():
+        shutil.copy(path, tmp_path)
+    clock = Clock()
+    problems: list[str] = []
+    access = Access(lambda: WebConfig(files(tmp_path)), on_problem=problems.append, clock=clock)
+    first = access.tls()
+    (tmp_path / 'server.pem').write_text('broken')
+    assert access.tls() is first
+    clock.turn(2.0)
+    assert access.tls() is first
+    assert 'the previous settings stay in force' in problems[0]
+    shutil.copy(certificates / 'client.pem', tmp_path / 'server.pem')
+    shutil.copy(certificates / 'client.key', tmp_path / 'server.key')
+    clock.turn(2.0)
+    assert access.tls() is not first
+
+
+def test_passwords() -> None:
+    bcrypt = pytest.importorskip('bcrypt')
+    hashed = bcrypt.hashpw(b'secret', bcrypt.gensalt(4)).decode()
+    site, _ = make_site(WebConfig(users={'ada': hashed}, headers=(('X-Frame-Options', 'deny'),)))
+
+    def basic(text: str) -> str:
+        return f'Basic {base64.b64encode(text.encode()).decode()}'
+
+    with serving(WebServer(site.respond)) as address:
+        status, _, headers = get(address, '/metrics')
+        assert status == 401
+        assert headers['WWW-Authenticate'].startswith('Basic')
+        assert headers['X-Frame-Options'] == 'deny'
+        for _ in range(2):
+            assert get(address, '/metrics', Authorization=basic('ada:secret'))[0] == 200
+        wrong = [
+            'ada:',
+            'ada:secret2',
+            'bob:secret',
+            ':secret',
+            'ada',
+            'ada:a\0',
+            'ada:' + 'x' * 99,
+        ]
+        for text in [*map(basic, wrong), 'Basic !', 'Basic', 'Bearer x']:
+            assert get(address, '/metrics', Authorization=text)[0] == 401, text
+
+
+def test_web_configuration_file(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip('yaml')
+    path = tmp_path / 'web.yml'
+    path.write_text(
+        'tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n'
+        '  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: /ca.pem\n'
+        '  min_version: TLS13\n'
+        'http_server_config:\n  headers:\n    X-Frame-Options: deny\n'
+    )
+    config = read_web_config(str(path))
+    assert config.headers == (('X-Frame-Options', 'deny'),)
+    assert config.tls == TlsFiles(
+        os.path.join(tmp_path, 'server.pem'),
+        os.path.join(tmp_path, 'server.key'),
+        '/ca.pem',
+        client_check=ssl.CERT_REQUIRED,
+        minimum=ssl.TLSVersion.TLSv1_3,
+    )
+
+
+@pytest.mark.parametrize(
+    ('content', 'words'),
+    [
+        ([], 'expected names and values'),
+        ({'tls_config': {}}, "did you mean 'tls_server_config'?"),
+        ({'tls_server_config': {'cert_file': 'a'}}, 'key_file is missing'),
+        (
+            {'tls_server_config': {'cert_file': 'a', 'key_file': 'b', 'client_auth_type': 'x'}},
+            'client_auth_type must be one of',
+        ),
+        (
+            {'tls_server_config': {'cert_file': 'a', 'key_file': 'b', 'client_ca_file': 'c'}},
+            'need each other',
+        ),
+        ({'http_server_config': {'headers': {'a': 'b\r\nc'}}}, 'invalid header'),
+        ({'basic_auth_users': {'ada': 'secret'}}, 'bcrypt'),
+    ],
+)
+def test_invalid_settings_are_explained(content: object, words: str) -> None:
+    with pytest.raises(ValueError, match=r'web\.yml') as caught:
+        parse_web_config(content, 'web.yml')
+    assert words in str(caught.value)

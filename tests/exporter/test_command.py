@@ -1,0 +1,175 @@
+"""The commands, run as programs on simulated machines."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+from typing import Iterator
+
+import pytest
+
+from nvitop.exporter.arguments import RELEASED_PROGRAM, make_parser, parse
+from nvitop.query.command import main as query
+from tests.exporter.test_server import get
+from tests.ran import Ran
+
+START = {
+    'nvitop exporter': ['-m', 'nvitop', 'exporter'],
+    'nvitop-exporter': [
+        '-c',
+        'from nvitop.console.startup import nvitop_exporter as main; main()',
+    ],
+}
+
+
+@contextlib.contextmanager
+def running(*arguments: str, program: str = 'nvitop exporter') -> Iterator[list[object]]:
+    """Run the exporter; yield the process, its address and its path."""
+    process = subprocess.Popen(
+        [sys.executable, *START[program], '--demo', *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    try:
+        for line in process.stderr:
+            match = re.search(r'listening on https?://\[?(.*?)\]?:(\d+)(/\S*)', line)
+            if match:
+                break
+        else:
+            pytest.fail('the exporter ended')
+        yield [process, (match[1], int(match[2])), match[3]]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.skipif(sys.platform == 'win32', reason='needs signals')
+@pytest.mark.parametrize(
+    ('program', 'name'),
+    [('nvitop exporter', b'nvitop_gpu_up'), ('nvitop-exporter', b'gpu_utilization_Percentage')],
+)
+def test_program_serves_until_it_is_terminated(program: str, name: bytes) -> None:
+    with running('--port=0', '--interval=0.5', program=program) as (process, address, path):
+        assert isinstance(process, subprocess.Popen)
+        while get(address, '/-/ready')[0] != 200:  # type: ignore[arg-type]
+            pass
+        assert name in get(address, path)[1]  # type: ignore[arg-type]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def test_address_in_use_is_one_line_and_status_1(capfd: pytest.CaptureFixture[str]) -> None:
+    from nvitop.exporter.command import main
+
+    with socket.socket() as taken:
+        taken.bind(('127.0.0.1', 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ran = Ran(main, '--port', str(port))
+    assert ran.status == 1
+    assert ran.err == (
+        f'nvitop exporter: error: 127.0.0.1:{port} is in use by another program; '
+        'choose another port\n'
+    )
+
+
+def settings_of(arguments: str, program: str = 'nvitop exporter') -> object:
+    return parse(make_parser(program), arguments.split())
+
+
+def test_defaults() -> None:
+    ours, theirs = parse(make_parser(), []), parse(make_parser(RELEASED_PROGRAM), [])
+    assert (ours.names, ours.addresses, ours.interval) == (('own',), (('127.0.0.1', 9836),), 5.0)
+    assert (theirs.names, theirs.addresses) == (('nvitop-exporter',), (('127.0.0.1', 8000),))
+    assert theirs.interval == 1.0
+
+
+def test_options_of_the_released_program() -> None:
+    settings = parse(
+        make_parser(RELEASED_PROGRAM),
+        [
+            '--host',
+            'h',
+            '--bind',
+            '0.0.0.0',
+            '-p',
+            '5050',
+            '--interval',
+            '2',
+            '--certfile',
+            'c',
+            '--keyfile',
+            'k',
+            '--client-capath',
+            'd',
+            '--client-auth-required',
+        ],
+    )
+    assert settings.addresses == (('0.0.0.0', 5050),)
+    assert settings.series.hostname == 'h'
+    assert settings.tls is not None
+    assert settings.tls.client_ca_path == 'd'
+    assert settings.tls.client_check.name == 'CERT_REQUIRED'
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        (':1', ('', 1)),
+        ('h:2', ('h', 2)),
+        ('h', ('h', 9836)),
+        ('[::1]:3', ('::1', 3)),
+        ('[::]', ('::', 9836)),
+    ],
+)
+def test_addresses(text: str, expected: tuple[str, int]) -> None:
+    assert parse(make_parser(), ['--web.listen-address', text]).addresses == (expected,)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        ('--names own,dcmg', "did you mean 'dcgm'?"),
+        ('--web.listen-address ::1:5', 'write an IPv6 address as [ADDRESS]:PORT'),
+        ('--web.listen-address h:x', "not 'x'"),
+        ('--web.listen-address :1 --port 2', 'cannot be combined'),
+        ('--port 70000', 'from 0 to 65535'),
+        ('--interval nan', 'from 0.1 to 3600'),
+        ('--certfile c', '--certfile needs --keyfile'),
+        ('--client-cafile c', 'client certificates need'),
+        ('--client-auth-required', 'needs --client-cafile'),
+        ('--web.telemetry-path metrics', 'must begin with "/"'),
+        ('--certfile c --keyfile k --web.config.file f', 'cannot be combined'),
+    ],
+)
+def test_invalid_options_are_explained(
+    arguments: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        settings_of(arguments)
+    assert leaving.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_missing_files_are_named(tmp_path: pathlib.Path) -> None:
+    from nvitop.exporter.command import main
+
+    ran = Ran(main, '--port=0', '--certfile', f'{tmp_path}/c', '--keyfile', f'{tmp_path}/k')
+    assert ran.status == 1
+    assert f'{tmp_path}/c' in ran.err
+    ran = Ran(main, '--textfile', f'{tmp_path}/none/x.prom')
+    assert (ran.status, 'cannot write' in ran.err) == (1, True)
+
+
+def test_query_prints_the_same_names() -> None:
+    ran = Ran(query, '--demo', 'dgx-h100', '--all', '--format=prometheus')
+    assert ran.status == 0
+    assert '# TYPE nvitop_gpu_energy_joules_total counter\n' in ran.out
+    assert 'nvitop_process_gpu_memory_bytes{gpu="0"' in ran.out
+    assert Ran(query, '--format=prometheus').err.endswith('--format=prometheus needs --all\n')
