@@ -81,6 +81,7 @@ class App:
         *,
         history: History | None = None,
         runner: EffectRunner | None = None,
+        owner_names: str = 'files',
         monotonic: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
@@ -90,7 +91,7 @@ class App:
         #: Descriptions of the last events, for a crash report.
         self.events: collections.deque[str] = collections.deque(maxlen=REMEMBERED_EVENTS)
         self._posted: collections.deque[Event] = collections.deque()
-        self._runner = runner or EffectRunner(self.post)
+        self._runner = runner or EffectRunner(self.post, owner_names=owner_names)
         self._monotonic = monotonic
         self._wall_clock = wall_clock
         self._measuring: Measuring | None = None

@@ -6,13 +6,17 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from typing import Callable, Iterable, Iterator, Union
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Union
 
 from nvitop.api import host
 from nvitop.api.process.observed import start_time_of
+from nvitop.api.process.procfs import UNREADABLE
 from nvitop.gui.model.effects import ReadEnvironment, SendSignal
 from nvitop.gui.signals import START_TIME_TOLERANCE, is_zombie, send_signal
 from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent
+
+if TYPE_CHECKING:
+    from nvitop.owner.reading import OwnerReading
 
 #: Effects that may block.
 Job = Union[SendSignal, ReadEnvironment]
@@ -25,8 +29,9 @@ class EffectRunner:
     can take forever, and must not prevent killing it.
     """
 
-    def __init__(self, post: Callable[[Event], None]) -> None:
+    def __init__(self, post: Callable[[Event], None], *, owner_names: str = 'files') -> None:
         self._post = post
+        self._owner_names = owner_names
         self._queues: dict[type, queue.Queue[Job]] = {}
 
     def run(self, effect: Job) -> None:
@@ -49,7 +54,7 @@ class EffectRunner:
         while True:
             effect = jobs.get()
             try:
-                for event in carry_out(effect):
+                for event in carry_out(effect, self._owner_names):
                     self._post(event)
             except Exception as error:  # report any error, and continue with the next effect
                 self._fail(effect, error)
@@ -59,13 +64,15 @@ class EffectRunner:
             self._post(event)
 
 
-def carry_out(effect: Job) -> Iterator[Event]:
+def carry_out(effect: Job, owner_names: str = 'files') -> Iterator[Event]:
     """Carry out an effect; yield an event for each result."""
     if isinstance(effect, SendSignal):
         for key in effect.targets:
             yield send_signal(key, effect.signal)
     else:
-        yield read_environment(effect.pid, effect.start_time)
+        event = read_environment(effect.pid, effect.start_time)
+        reading = find_owner(effect.pid, effect.start_time, owner_names)
+        yield event._replace(owner=reading.owner, no_owner=reading.reason)
 
 
 def failures(effect: Job, reason: str) -> Iterator[Event]:
@@ -99,6 +106,21 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
         return EnvironmentRead(pid, start_time, error='permission denied')
     except (OSError, OverflowError, ValueError, host.PsutilError) as error:
         return EnvironmentRead(pid, start_time, error=f'cannot be read: {error}')
+
+
+def find_owner(pid: int, start_time: float, names: str) -> OwnerReading:
+    """Return what a process belongs to, or why that is unknown; PID 0 is nvitop itself."""
+    from nvitop.owner.names import lookup_names
+    from nvitop.owner.reading import ELSEWHERE, EXITED, OwnerReading, read_owner
+
+    if start_time < 0 < pid:
+        return OwnerReading(None, ELSEWHERE)
+    reading = read_owner(pid or os.getpid(), lookup_names(names))
+    try:
+        is_same = not pid or abs(start_time_of(pid) - start_time) <= START_TIME_TOLERANCE
+    except UNREADABLE:
+        is_same = False
+    return reading if is_same or reading.owner is None else OwnerReading(None, EXITED)
 
 
 def _sorted(items: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -90,6 +90,7 @@ def run_monitor(
         terminal,
         first_state(options, notices, source.origin)._replace(captures_mouse=captures_mouse),
         history=History(every.devices, every.processes),
+        owner_names=options.owner_names,
     )
     sampler = Sampler(source, lambda sample: app.post_sample(sample, source.origin))
     status, crash = 1, ''

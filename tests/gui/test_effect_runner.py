@@ -7,6 +7,7 @@ import os
 import queue
 import signal
 import subprocess
+import sys
 import threading
 from typing import Iterator
 
@@ -73,7 +74,9 @@ def test_effects_are_carried_out_in_the_background(child: subprocess.Popen[bytes
     runner.run(ReadEnvironment(child.pid, key.start_time))
     runner.run(SendSignal('SIGKILL', (key, key._replace(start_time=1.0))))
     posted = [events.get(timeout=PATIENCE) for _ in range(3)]
-    assert [event.pid for event in posted if isinstance(event, EnvironmentRead)] == [child.pid]
+    (read,) = (event for event in posted if isinstance(event, EnvironmentRead))
+    assert read.pid == child.pid
+    assert (read.owner is not None) == (sys.platform == 'linux')
     outcomes = [event.outcome for event in posted if isinstance(event, SignalSent)]
     assert outcomes in (['sent', 'reused'], ['sent', 'gone'])
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -86,7 +89,7 @@ def test_failing_effect_is_reported_and_the_next_one_is_carried_out(
 ) -> None:
     carry_out = effect_runner.carry_out
 
-    def broken(effect: Job) -> Iterator[Event]:
+    def broken(effect: Job, owner_names: str) -> Iterator[Event]:
         if isinstance(effect, ReadEnvironment) and effect.pid == 0:
             return carry_out(effect)
         raise ZeroDivisionError('injected')

@@ -9,6 +9,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed, MousePressed
 from nvitop.gui.state.update import update, update_all
 from nvitop.masking import is_secret
+from nvitop.owner.types import Layer, Owner, make_owner
 from tests.gui.drawing import lines_of, state_on, text_of
 from tests.gui.samples import ENVIRONMENT
 
@@ -27,6 +28,38 @@ def test_each_variable_has_one_line() -> None:
     assert lines[0].startswith('Environment of process 4242 (alice, C)')
     assert [line.partition('=')[0] for line in lines[2:21]] == [name for name, _ in ENVIRONMENT]
     assert 'MULTI_LINE=first␤second␉third␛[31mred' in lines
+
+
+def with_owner(height: int, owner: Owner | None, reason: str = '') -> list[str]:
+    state = state_on('one', 80, height, 'Down', 'e')
+    key = state.environ.pid, state.environ.start_time
+    read = EnvironmentRead(*key, ENVIRONMENT, owner=owner, no_owner=reason)
+    return [line.rstrip() for line in lines_of(update(state, read)[0])]
+
+
+def test_layers_of_the_owner_are_above_the_variables() -> None:
+    pod = '5ba385ca-b6e6-4246-bd66-d48d429dbc12'
+    layers = (
+        Layer('pod', pod, 'ml/a\x1b[2Jb', detail='burstable'),
+        Layer('docker', '4f' * 32, claim=True),
+        Layer('jupyter', '1b2c', 'work/a.ipynb', 'environ', claim=True),
+    )
+    lines = with_owner(24, make_owner(layers))
+    assert lines[1:4] == [
+        f' pod ml/a␛[2Jb        from its cgroup: {pod} bu..',
+        f' docker 4f4f4f4f4f4f  from its cgroup, claimed by its user: {"4f" * 8}..',
+        ' nb a.ipynb           from its environment, claimed by the process: work/a.ipy..',
+    ]
+    assert lines[4].startswith(' 1 of 19')
+    assert lines[5] == 'A='
+    # They take a third of a low screen at most.
+    low = with_owner(6, make_owner(layers))
+    assert low[3].startswith(' 1 of 19')
+
+
+def test_missing_owner_has_a_reason() -> None:
+    assert with_owner(24, None, 'it is hidden')[1] == ' Owner  it is hidden'
+    assert with_owner(24, Owner())[1].startswith(' 1 of 19')
 
 
 def test_secrets_are_hidden_until_revealed() -> None:

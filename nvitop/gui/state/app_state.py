@@ -14,6 +14,7 @@ from nvitop.gui.state.summary import Tally
 from nvitop.gui.state.tree import TreeRow
 from nvitop.health import Finding
 from nvitop.namedtuple import NamedTuple
+from nvitop.owner.types import Owner
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,
     LIVE,
@@ -50,6 +51,10 @@ class EnvironState(NamedTuple):
     variables: tuple[tuple[str, str], ...] | None = None
     #: Why they cannot be read.
     error: str = ''
+    #: What the process belongs to; ``None``: unknown.
+    owner: Owner | None = None
+    #: Why its owner is unknown.
+    no_owner: str = ''
     cursor: int = 0
     scroll_y: int = 0
     scroll_x: int = 0

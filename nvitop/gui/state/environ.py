@@ -10,7 +10,31 @@ from nvitop.gui.state.events import EnvironmentRead
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.selection import selected_key, selected_process
 from nvitop.masking import MASK, is_secret
+from nvitop.namedtuple import NamedTuple
+from nvitop.owner.types import Layer
 from nvitop.sampling.types import HostProcessSample, ProcessSample
+
+#: Part of the height of the screen that owners may take.
+_OWNER_SHARE = 3
+#: Source of a layer → its name for people.
+_SOURCES = {
+    'cgroup': 'its cgroup',
+    'parent': 'a process above it',
+    'mountinfo': 'its mounts',
+    'loginuid': 'its login',
+    'cmdline': 'its arguments',
+    'environ': 'its environment',
+}
+
+
+class OwnerLine(NamedTuple):
+    """A line about the owner of the process."""
+
+    text: str
+    #: Where it was read, who can make it up, and its full ID.
+    source: str
+    #: Whether this layer owns the process.
+    is_owner: bool = False
 
 
 def environ_lines(environ: EnvironState) -> tuple[tuple[str, str], ...]:
@@ -19,6 +43,33 @@ def environ_lines(environ: EnvironState) -> tuple[tuple[str, str], ...]:
     if environ.reveals_secrets:
         return variables
     return tuple((name, MASK if value and is_secret(name) else value) for name, value in variables)
+
+
+def owner_lines(state: AppState) -> tuple[OwnerLine, ...]:
+    """Return the lines above the variables: what the process belongs to, as far as there is room."""
+    environ = state.environ
+    if environ.owner is None:
+        lines = [OwnerLine('Owner', environ.no_owner)] if environ.no_owner else []
+    else:
+        best = environ.owner.layer
+        lines = [
+            OwnerLine(str(layer), _source_text(layer), layer is best)
+            for layer in environ.owner.layers
+        ]
+    return tuple(lines[: state.height // _OWNER_SHARE])
+
+
+def _source_text(layer: Layer) -> str:
+    """Return where a layer was read, and the parts of it that its text lacks."""
+    text = f'from {_SOURCES.get(layer.source, layer.source)}'
+    if layer.is_statement:
+        text += ', claimed by the process'
+    elif layer.claim:
+        text += ', claimed by its user'
+    more = [
+        each for each in (layer.name, layer.id, layer.detail) if each and each not in str(layer)
+    ]
+    return f'{text}: {" ".join(more)}' if more else text
 
 
 def begin_reading(before: AppState, state: AppState) -> Result:
@@ -35,7 +86,11 @@ def show_variables(state: AppState, event: EnvironmentRead) -> AppState:
     if event.pid != environ.pid:
         return state
     environ = environ._replace(
-        variables=event.variables, error=event.error, start_time=event.start_time
+        variables=event.variables,
+        error=event.error,
+        start_time=event.start_time,
+        owner=event.owner,
+        no_owner=event.no_owner,
     )
     last = max(0, len(event.variables) - 1)
     return state._replace(environ=environ._replace(cursor=min(environ.cursor, last)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Union
 
 from nvitop.namedtuple import NamedTuple
+from nvitop.owner.types import Owner
 from nvitop.sampling.types import LIVE, Origin, ProcessKey, Sample
 
 
@@ -83,6 +84,10 @@ class EnvironmentRead(NamedTuple):
     start_time: float
     variables: tuple[tuple[str, str], ...] = ()
     error: str = ''
+    #: What the process belongs to; ``None``: unknown.
+    owner: Owner | None = None
+    #: Why its owner is unknown.
+    no_owner: str = ''
 
 
 class SignalSent(NamedTuple):

@@ -10,6 +10,7 @@ from nvitop.gui.layout.list import ListLayout, lay_out_list
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.state.app_state import AppState, ListState
+from nvitop.gui.state.environ import owner_lines
 from nvitop.gui.state.help import help_lines
 from nvitop.gui.state.listing import selected_index, tree_index, tree_layout
 from nvitop.gui.state.selection import select_process, select_tree_row
@@ -71,12 +72,15 @@ def lines_layout(state: AppState) -> ListLayout:
     ):
         # A reason that is cut in its line is shown in full below the list.
         bottom += 1
+    top = spec.top or 0
+    if state.screen is Screen.ENVIRON:
+        top += len(owner_lines(state))
     position = _position(state)
     return lay_out_list(
         state.width,
         state.body_height,
         line_count(state),
-        top=spec.top or 0,
+        top=top,
         bottom=bottom,
         scroll_y=position.scroll_y,
         cursor=position.cursor if spec.has_cursor else None,

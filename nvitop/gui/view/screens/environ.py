@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip_scrolled, cut, safe
+from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
-from nvitop.gui.state.environ import environ_lines
+from nvitop.gui.state.environ import OwnerLine, environ_lines, owner_lines
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import shown_key, title_hints
@@ -17,6 +19,9 @@ from nvitop.masking import is_secret
 
 _NAME = Style(Role.HEADING, bold=True)
 _DIM = Style(Role.DIM)
+_BEST = Style(Role.TEXT, bold=True)
+#: Cells that the source of an owner keeps.
+_SOURCE_WIDTH = 24
 #: Maximum number of characters of a value that can be scrolled into view.
 _LIMIT = 1 << 16
 
@@ -28,7 +33,9 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     badges = title_badges(state)
     title = fit_title(_titles(environ), (), title_room(buf.width, badges))
     draw_title(buf, title, badges, title_hints(state))
-    draw_bar_row(buf, 1, _summary(state))
+    owners = owner_lines(state)
+    _draw_owners(buf, owners)
+    draw_bar_row(buf, 1 + len(owners), _summary(state))
     if environ.error or not environ.variables:
         style = Style(Role.ERROR) if environ.error else _DIM
         draw_message(buf, layout.area, safe(_message(environ)), style)
@@ -36,6 +43,16 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     lines = environ_lines(environ)
     for line in layout.shown:
         _draw_line(buf, layout.row_of(line), lines[line], environ, is_cursor=line == environ.cursor)
+
+
+def _draw_owners(buf: Buffer, lines: Sequence[OwnerLine]) -> None:
+    """Draw what the process belongs to, and where that was read."""
+    longest = max((cell_width(safe(line.text)) for line in lines), default=0)
+    width = max(0, min(longest, buf.width - _SOURCE_WIDTH))
+    for y, line in enumerate(lines, 1):
+        buf.write(1, y, clip(safe(line.text), width), _BEST if line.is_owner else PLAIN)
+        x = 1 + width + 2
+        buf.write(x, y, clip(safe(line.source), max(0, buf.width - x)), _DIM)
 
 
 def _titles(environ: EnvironState) -> tuple[str, ...]:
