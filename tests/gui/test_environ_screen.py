@@ -47,11 +47,11 @@ def test_layers_of_the_owner_are_above_the_variables() -> None:
     lines = with_owner(24, make_owner(layers))
     assert lines[1:4] == [
         f' pod ml/a␛[2Jb        from its cgroup: {pod} bu..',
-        f' docker 4f4f4f4f4f4f  from its cgroup, claimed by its user: {"4f" * 8}..',
+        f' docker 4f4f4f4f4f4f  from its cgroup, claimed by its user: {"4f" * 9}..',
         ' nb a.ipynb           from its environment, claimed by the process: work/a.ipy..',
     ]
     assert lines[4].startswith(' 1 of 19')
-    assert lines[5] == 'A='
+    assert lines[5].startswith('AWS_SECRET_ACCESS_KEY=')
     # They take a third of a low screen at most.
     low = with_owner(6, make_owner(layers))
     assert low[3].startswith(' 1 of 19')

@@ -6,8 +6,10 @@ import pytest
 
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.demand import demand_of
 from nvitop.gui.state.events import KeyPressed, SampleArrived
 from nvitop.gui.state.update import update
+from nvitop.owner.types import Layer, make_owner
 from tests.gui.drawing import frame_on, lines_of, state_on
 from tests.gui.samples import SAMPLES
 
@@ -19,6 +21,21 @@ def test_users_are_listed_with_their_usage() -> None:
     assert lines[0].startswith('5 users of GPUs')
     assert lines[2].split() == ['alice', '4', '284.0GiB', '44.4', '98.5', 'GPU', '0-3']
     assert 'No process is running' in frame_on('no-gpu', 100, 24, 'U').lines()[2]
+
+
+def test_second_key_sums_up_by_owner() -> None:
+    sample = SAMPLES['h100x8']
+    owner = make_owner((Layer('slurm', '42', detail='0'),))
+    rows = tuple(process._replace(owner=owner) for process in sample.processes)
+    state = state_on(sample._replace(processes=rows), 100, 24, 'U', 'U')
+    lines = lines_of(state)
+    assert lines[0].startswith('1 owner of GPUs')
+    assert lines[1].split()[0] == 'OWNER'
+    assert lines[2].startswith(' slurm 42 ')
+    assert demand_of(state).owners
+    first = state_on(sample, 100, 24, 'U', 'U', 'U', 'U')
+    assert lines_of(first)[1].split()[0] == 'USER'
+    assert not demand_of(first).owners
 
 
 def test_title_of_users_counts_processes_with_unknown_memory() -> None:

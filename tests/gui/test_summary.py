@@ -17,6 +17,7 @@ from nvitop.gui.state.summary import (
     total_memory,
     whole_devices,
 )
+from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessKey, ProcessSample
 from tests.gui.samples import MIB, SAMPLES, mig
 
@@ -51,6 +52,24 @@ def test_users_are_summed_over_devices() -> None:
         ('bob', 2, (GPU1,), None, 30.0),
         ('eve', 1, (GPU0,), None, None),
         (None, 1, (GPU0,), 5, None),
+    ]
+
+
+def test_owners_are_summed_like_users() -> None:
+    step, batch = (make_owner((Layer('slurm', '42', detail=each),)) for each in ('0', 'batch'))
+    rows = [
+        process(1, GPU0, 'ann', 10, 40)._replace(owner=step),
+        process(2, GPU1, 'bob', 30, 20)._replace(owner=batch),
+        process(3, GPU1, 'bob', 70, 10)._replace(owner=make_owner((Layer('docker', '4f', 'web'),))),
+        process(4, GPU1, 'bob', 1, 10)._replace(owner=Owner()),
+        process(5, GPU0, 'bob', 5, 10),
+    ]
+    summed = [row[:4] for row in summarize_users(rows, by_owner=True)]
+    assert summed == [
+        ('docker web', 1, (GPU1,), 70),
+        ('slurm 42', 2, (GPU0, GPU1), 40),
+        ('-', 1, (GPU1,), 1),
+        (None, 1, (GPU0,), 5),
     ]
 
 

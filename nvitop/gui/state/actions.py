@@ -93,6 +93,10 @@ def _sort_reverse(state: AppState) -> Result:
     return sort_by(state, sort._replace(reverse=not sort.reverse)), ()
 
 
+def _sum_by_owner(state: AppState) -> Result:
+    return state._replace(sums_by_owner=True, listing=ListState()), ()
+
+
 _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.QUIT: _quit,
     Action.BACK: opening.go_back,
@@ -133,6 +137,7 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.SORT_MENU: _open_sort_menu,
     Action.TOGGLE_HINTS: viewing.toggle_hints,
     Action.REVEAL: environ.toggle_secrets,
+    Action.SUM_BY_OWNER: _sum_by_owner,
     Action.CHOOSE: choosing.choose_column,
     Action.MOVE_UP: partial(choosing.move_column, step=-1),
     Action.MOVE_DOWN: partial(choosing.move_column, step=1),

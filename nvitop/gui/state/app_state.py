@@ -51,7 +51,7 @@ class EnvironState(NamedTuple):
     variables: tuple[tuple[str, str], ...] | None = None
     #: Why they cannot be read.
     error: str = ''
-    #: What the process belongs to; ``None``: unknown.
+    #: Owner of the process; ``None``: unknown.
     owner: Owner | None = None
     #: Why its owner is unknown.
     no_owner: str = ''
@@ -141,6 +141,8 @@ class AppState(NamedTuple):
     #: The process on the metrics screen.
     metrics: ProcessKey | None = None
     listing: ListState = ListState()
+    #: Whether the users screen sums up by owner instead.
+    sums_by_owner: bool = False
     dialog: SignalDialog | None = None
     field: TextField | None = None
     keymap: Keymap = USUAL

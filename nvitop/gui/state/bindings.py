@@ -57,6 +57,7 @@ class Action(enum.Enum):
     SORT_BY = enum.auto()
     SORT_MENU = enum.auto()
     REVEAL = enum.auto()
+    SUM_BY_OWNER = enum.auto()
     CHOOSE = enum.auto()
     MOVE_UP = enum.auto()
     MOVE_DOWN = enum.auto()
@@ -72,6 +73,8 @@ class Need(enum.Enum):
     NOT_HIDDEN = enum.auto()
     #: A process that may be signaled, which there is never with ``--readonly``.
     TARGET = enum.auto()
+    #: A summary by user.
+    BY_USER = enum.auto()
 
 
 class Binding(NamedTuple):
@@ -237,6 +240,7 @@ _BINDINGS: tuple[Binding, ...] = (
     _opening(('e',), Screen.ENVIRON, 'environment of the selected process', _PROCESSES, 'env', (Need.NOT_HIDDEN,), 'No environment'),
     _opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (Need.PROCESS,), 'No graphs'),
     _opening(('U',), Screen.USERS, 'summary by user', _PROCESSES, 'users'),
+    Binding(('U',), Action.SUM_BY_OWNER, 'summary by owner: job, pod, container or unit', frozenset({Screen.USERS}), _SCREEN, hint='by owner', needs=(Need.BY_USER,)),
     _opening(('!',), Screen.PROBLEMS, 'problems: why values are missing; own cost', ALL_SCREENS - {Screen.PROBLEMS}, 'problems'),
     _opening(('C',), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
     Binding(('v',), Action.REVEAL, 'show or hide values that look secret', _ENVIRON, _SCREEN, hint='secrets'),

@@ -42,6 +42,8 @@ def _needs_owners(state: AppState) -> bool:
     """Whether the screen shows owners, or lists processes by them."""
     if 'owner' in {prefix for prefix, _ in parse_query(state.query).parts}:
         return True
+    if state.screen is Screen.USERS:
+        return state.sums_by_owner
     if state.screen not in (Screen.MAIN, Screen.PROBLEMS):
         return False
     return state.main.sort.order == 'owner' or has_room_for_owner(state.view.columns, state.width)

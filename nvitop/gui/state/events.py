@@ -84,7 +84,7 @@ class EnvironmentRead(NamedTuple):
     start_time: float
     variables: tuple[tuple[str, str], ...] = ()
     error: str = ''
-    #: What the process belongs to; ``None``: unknown.
+    #: Owner of the process; ``None``: unknown.
     owner: Owner | None = None
     #: Why its owner is unknown.
     no_owner: str = ''

@@ -26,7 +26,7 @@ _COUNTS: dict[Screen, Callable[[AppState], int]] = {
     Screen.ENVIRON: lambda state: len(state.environ.variables or ()),
     Screen.HELP: lambda state: len(help_lines(state)),
     Screen.PROBLEMS: lambda state: len(problem_lines(state.shown_tally.problems)),
-    Screen.USERS: lambda state: len(summarize_users(state.rows)),
+    Screen.USERS: lambda state: len(summarize_users(state.rows, by_owner=state.sums_by_owner)),
     Screen.COLUMNS: lambda state: len(COLUMNS),
 }
 

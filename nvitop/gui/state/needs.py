@@ -49,4 +49,5 @@ _REASONS: dict[Need, Callable[[AppState], str]] = {
     Need.PROCESS: _why_no_process,
     Need.NOT_HIDDEN: hidden_by_filter,
     Need.TARGET: _why_no_target,
+    Need.BY_USER: lambda state: 'it is by owner already' if state.sums_by_owner else '',
 }

@@ -17,6 +17,8 @@ def open_screen(state: AppState, screen: Screen) -> Result:
     opened = state._replace(
         screen=screen, behind=(*state.behind, state.screen), listing=ListState(), prefix=''
     )
+    if screen is Screen.USERS:
+        opened = opened._replace(sums_by_owner=False)
     prepare = _PREPARE.get(screen)
     return (opened, ()) if prepare is None else prepare(state, opened)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
 
+from nvitop.gui.model.columns import owner_text
 from nvitop.gui.state.ranges import subject_order, subjects_text
 from nvitop.health import Finding, is_wrong
 from nvitop.namedtuple import NamedTuple
+from nvitop.owner.types import JOBS
 from nvitop.sampling.types import (
     NO_FAILURES,
     PROCESSES,
@@ -91,10 +93,10 @@ class Tally(NamedTuple):
 
 
 class UserSummary(NamedTuple):
-    """The processes of one user on all devices."""
+    """The processes of one user, or of one owner, on all devices."""
 
-    #: ``None`` for processes whose user is unknown.
-    username: str | None
+    #: ``None`` for processes whose user or owner is unknown.
+    name: str | None
     processes: int
     devices: tuple[DeviceKey, ...]
     #: ``None`` if the memory of any process is unknown.
@@ -153,19 +155,30 @@ def total_memory(devices: Iterable[DeviceSample]) -> int | None:
     return sum(known) if len(known) == len(sizes) else None
 
 
-def summarize_users(processes: Iterable[ProcessSample]) -> tuple[UserSummary, ...]:
-    """Return the users, most GPU memory first. A process on two devices counts once."""
-    by_user: dict[str | None, list[ProcessSample]] = {}
+def summarize_users(
+    processes: Iterable[ProcessSample], *, by_owner: bool = False
+) -> tuple[UserSummary, ...]:
+    """Return the users or owners, most GPU memory first. A process on two devices counts once.
+
+    The steps of a job are one owner.
+    """
+    groups: dict[str | None, list[ProcessSample]] = {}
     for process in processes:
-        by_user.setdefault(process.username, []).append(process)
-    summaries = [_summarize(name, rows) for name, rows in by_user.items()]
-    summaries.sort(
-        key=lambda row: (row.username is None, -(row.gpu_memory_bytes or 0), row.username or '')
-    )
+        name = _name_of_owner(process) if by_owner else process.username
+        groups.setdefault(name, []).append(process)
+    summaries = [_summarize(name, rows) for name, rows in groups.items()]
+    summaries.sort(key=lambda row: (row.name is None, -(row.gpu_memory_bytes or 0), row.name or ''))
     return tuple(summaries)
 
 
-def _summarize(username: str | None, rows: list[ProcessSample]) -> UserSummary:
+def _name_of_owner(process: ProcessSample) -> str | None:
+    owner = process.owner
+    if owner is None:
+        return None
+    return f'{owner.kind} {owner.id}' if owner.kind in JOBS else owner_text(process)
+
+
+def _summarize(name: str | None, rows: list[ProcessSample]) -> UserSummary:
     memory = [row.gpu_memory_bytes for row in rows]
     known = [size for size in memory if size is not None]
     utilization: dict[DeviceKey, float] = {}
@@ -174,7 +187,7 @@ def _summarize(username: str | None, rows: list[ProcessSample]) -> UserSummary:
             before = utilization.get(row.key.device, 0.0)
             utilization[row.key.device] = min(100.0, before + row.gpu_sm_utilization_percent)
     return UserSummary(
-        username,
+        name,
         len({(row.key.pid, row.key.start_time) for row in rows}),
         tuple(sorted({row.key.device for row in rows})),
         sum(known) if len(known) == len(memory) else None,

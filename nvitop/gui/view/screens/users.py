@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The users screen: processes and memory of each user on the GPUs."""
+"""The users screen: processes and memory of each user, or of each owner, on the GPUs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,16 @@ _REST = 5
 
 def draw_users(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
-    users = summarize_users(state.rows)
+    by_owner = state.sums_by_owner
+    users = summarize_users(state.rows, by_owner=by_owner)
     layout = lines_layout(state)
-    names = [cell_width(fmt.format_user(user.username, _USER_WIDTH)) for user in users]
+    names = [cell_width(fmt.format_user(user.name, _USER_WIDTH)) for user in users]
     width = min(max(names, default=0), max(12, buf.width - 50))
-    places = place(USER_COLUMNS, Cells(0, buf.width), {'user': width}, rest=_REST)
+    columns = [
+        each._replace(title='OWNER') if by_owner and each.name == 'user' else each
+        for each in USER_COLUMNS
+    ]
+    places = place(columns, Cells(0, buf.width), {'user': width}, rest=_REST)
     badges = title_badges(state)
     title = _title(state, len(users), title_room(buf.width, badges))
     draw_title(buf, title, badges, title_hints(state))
@@ -46,8 +51,8 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         if line == state.listing.cursor:
             draw_bar_row(buf, y, text, Style(Role.SELECTED))
         else:
-            is_own = user.username == state.shown.host.username
-            buf.write(0, y, text, _OWN if is_own else PLAIN if user.username else _DIM)
+            is_own = not by_owner and user.name == state.shown.host.username
+            buf.write(0, y, text, _OWN if is_own else PLAIN if user.name else _DIM)
     if not users:
         is_known = state.shown.sequence
         text = no_processes_message(state.shown) if is_known else 'Looking for processes ...'
@@ -58,8 +63,9 @@ def draw_users(buf: Buffer, state: AppState) -> None:
 
 
 def _title(state: AppState, users: int, width: int) -> str:
-    """Return the number of users, and which processes the sums lack, in words that fit."""
-    count = f'{users} {"user" if users == 1 else "users"}' if users else 'Users'
+    """Return the number of users or owners, and which processes the sums lack, in words that fit."""
+    word = 'owner' if state.sums_by_owner else 'user'
+    count = f'{users} {word}{"" if users == 1 else "s"}' if users else f'{word.capitalize()}s'
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
     memory = f'memory of {silent} {"process" if silent == 1 else "processes"} unknown'
     notes = (unknown_note(state.shown), (memory,) if silent else ())
@@ -70,7 +76,7 @@ def _text(place: PlacedColumn, user: UserSummary, total: int | None) -> str:
     name = place.column.name
     memory = user.gpu_memory_bytes
     if name == 'user':
-        return fmt.format_user(user.username, place.width)
+        return fmt.format_user(user.name, place.width)
     if name == 'processes':
         return fmt.format_count(user.processes)
     if name == 'gpu_memory':
