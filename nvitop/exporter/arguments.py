@@ -8,7 +8,7 @@ import math
 import ssl
 from typing import TYPE_CHECKING
 
-from nvitop.console.arguments import ArgumentParser, add_demo, add_help_and_version
+from nvitop.console.arguments import ArgumentParser, add_demo, add_help_and_version, add_owner_names
 from nvitop.exporter.access import TlsFiles, WebConfig, read_web_config
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import MAX_PROCESSES
@@ -58,6 +58,10 @@ class ExporterSettings(NamedTuple):
     config_file: str | None
     tls: TlsFiles | None
     textfile: str | None
+    #: File that gets a recording.
+    recording: str | None
+    #: How names of containers are looked up, see :class:`~nvitop.sampling.source.LiveSource`.
+    owner_names: str
     #: Scenario of a simulated machine; ``None``: this machine.
     demo: str | None
 
@@ -108,11 +112,17 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         help='write the series to FILE after each measurement, for the textfile collector of '
         'node_exporter; serve no address unless one is given',
     )
+    group.add_argument(
+        '--record',
+        metavar='FILE',
+        help='also record to FILE, as nvitop record does, with the same measurements',
+    )
 
 
 def _add_series(parser: argparse.ArgumentParser) -> None:
     default = RELEASED_NAMES[0] if parser.prog == RELEASED_PROGRAM else 'own'
-    add = parser.add_argument_group('series').add_argument
+    group = parser.add_argument_group('series')
+    add = group.add_argument
     add(
         '--names',
         action='append',
@@ -130,6 +140,12 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='add command lines as labels, which may contain passwords',
     )
+    add(
+        '--owners',
+        action='store_true',
+        help='add the jobs, pods, containers and units that processes on a GPU belong to',
+    )
+    add_owner_names(group, 'files')
     add(
         '--no-users',
         dest='users',
@@ -227,6 +243,7 @@ def _settings(given: argparse.Namespace, *, is_released: bool) -> ExporterSettin
             users=given.users,
             processes=given.processes,
             commands=given.commands,
+            owners=given.owners,
             hostname=given.hostname,
         ),
         addresses=_addresses(given, RELEASED_PORT if is_released else DEFAULT_PORT),
@@ -237,6 +254,8 @@ def _settings(given: argparse.Namespace, *, is_released: bool) -> ExporterSettin
         config_file=given.config_file,
         tls=tls,
         textfile=given.textfile,
+        recording=given.record,
+        owner_names=given.owner_names,
         demo=given.demo,
     )
 

@@ -26,6 +26,7 @@ from nvitop.exporter.arguments import (
 from nvitop.exporter.families import demand_of
 from nvitop.exporter.pages import Pages
 from nvitop.exporter.server import WebServer
+from nvitop.exporter.sinks import BackgroundSinks
 from nvitop.exporter.site import Site
 from nvitop.exporter.textfile import TextFile
 from nvitop.platforms.kernel import wait_for_signals
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Sequence
 
     from nvitop.recording.recorder import Sink
-    from nvitop.sampling.types import Sample
+    from nvitop.sampling.types import Demand, Sample
 
 
 __all__ = ['main', 'make_parser']
@@ -69,21 +70,19 @@ def _run(program: str, settings: ExporterSettings) -> int:
 def _serve(program: str, settings: ExporterSettings) -> None:
     """Measure and serve until a signal ends it."""
     pages = Pages(settings.names, settings.series, interval=settings.interval)
-    sinks: list[Sink] = [pages]
-    if settings.textfile is not None:
-        sinks.append(_open_textfile(program, settings.textfile, pages))
+    files = BackgroundSinks(_open_files(program, settings, pages))
     server = _listen(program, settings, pages) if settings.addresses else None
     reporter = ProblemReporter(program)
 
     def deliver(sample: Sample) -> None:
-        for sink in sinks:
-            sink.write(sample)
+        pages.write(sample)
+        files.write(sample)
         reporter.report(sample)
 
     sampler = Sampler(
-        LiveSource(intervals(settings.interval)),
+        LiveSource(intervals(settings.interval), owner_names=settings.owner_names),
         deliver,
-        demand=demand_of(settings.names, settings.series, profiling=settings.profiling),
+        demand=_demand(settings),
     )
     _collect_garbage()
     sampler.start()
@@ -94,16 +93,53 @@ def _serve(program: str, settings: ExporterSettings) -> None:
     finally:
         if server is not None:
             server.close()
-        if sampler.stop():
-            for sink in sinks:
-                sink.close()
+        sampler.stop()
+        files.close()
 
 
-def _open_textfile(program: str, path: str, pages: Pages) -> TextFile:
-    try:
-        return TextFile(path, pages, functools.partial(print_message, program, 'warning'))
-    except OSError as error:
-        raise CommandFailure(f'cannot write {path}: {error.strerror}') from error
+def _demand(settings: ExporterSettings) -> Demand:
+    """Return what is measured."""
+    demand = demand_of(settings.names, settings.series, profiling=settings.profiling)
+    if settings.recording is None:
+        return demand
+    from nvitop.recording.recorder import RECORDED
+
+    return RECORDED._replace(
+        shown_metrics=tuple(dict.fromkeys((*RECORDED.shown_metrics, *demand.shown_metrics))),
+        process_codec=RECORDED.process_codec or demand.process_codec,
+        owners=RECORDED.owners or demand.owners,
+        host_io=RECORDED.host_io or demand.host_io,
+    )
+
+
+def _open_files(program: str, settings: ExporterSettings, pages: Pages) -> list[Sink]:
+    """Open the files that get each sample.
+
+    Raises:
+        CommandFailure: One of them cannot be written.
+    """
+    sinks: list[Sink] = []
+    if settings.textfile is not None:
+        warn = functools.partial(print_message, program, 'warning')
+        try:
+            sinks.append(TextFile(settings.textfile, pages, warn))
+        except OSError as error:
+            raise CommandFailure(f'cannot write {settings.textfile}: {error.strerror}') from error
+    if settings.recording is not None:
+        from nvitop.recording.recorder import DEFAULT_INTERVAL, Recorder
+        from nvitop.recording.schema import RecordingError
+
+        try:
+            recorder = Recorder(
+                settings.recording,
+                interval_seconds=max(settings.interval, DEFAULT_INTERVAL),
+                sample_seconds=settings.interval,
+                on_message=functools.partial(print_message, program),
+            )
+        except RecordingError as error:
+            raise CommandFailure(str(error)) from error
+        sinks.append(recorder)
+    return sinks
 
 
 def _listen(program: str, settings: ExporterSettings, pages: Pages) -> WebServer:

@@ -77,7 +77,8 @@ def demand_of(names: Iterable[str], options: SeriesOptions, *, profiling: bool =
         shown_metrics=tuple(shown),
         # Without series of processes, only their users and GPU memory are needed.
         visible_processes=None if processes else (),
-        processes=processes or options.users,
+        processes=processes or options.users or options.owners,
+        owners=options.owners,
         process_codec=processes,
         host_io=any(table.has_host for table in tables),
     )

@@ -99,8 +99,18 @@ def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[s
         'type': process.type,
         'status': process.status,
         'command': process.command if options.commands else process.name,
+        **owner_properties(process),
     }
     return {name: label_value(value) for name, value in found.items() if value is not None}
+
+
+def owner_properties(process: ProcessSample) -> dict[str, str]:
+    """Return kind, ID and name of the owner as texts of labels; empty if it is not known."""
+    owner = process.owner
+    if owner is None or not owner.kind:
+        return {}
+    texts = {'owner_kind': owner.kind, 'owner_id': owner.id, 'owner_name': owner.name or ''}
+    return {name: label_value(text) for name, text in texts.items()}
 
 
 def user_of(process: ProcessSample) -> str:

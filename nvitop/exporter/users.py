@@ -42,6 +42,8 @@ class UserTime:
         self._last = now
         held: dict[str, set[DeviceKey]] = {}
         for process in sample.processes:
+            if process.is_outdated:
+                continue
             held.setdefault(user_of(process), set()).add(process.key.device)
         for user, devices in held.items():
             self._seconds[user] = self._seconds.get(user, 0.0) + elapsed * len(devices)

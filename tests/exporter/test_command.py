@@ -16,6 +16,7 @@ import pytest
 from nvitop.exporter.arguments import RELEASED_PROGRAM, make_parser, parse
 from nvitop.query.command import main as query
 from tests.exporter.test_server import get
+from tests.patience import wait_until
 from tests.ran import Ran
 
 START = {
@@ -77,6 +78,22 @@ def test_address_in_use_is_one_line_and_status_1(capfd: pytest.CaptureFixture[st
         f'nvitop exporter: error: 127.0.0.1:{port} is in use by another program; '
         'choose another port\n'
     )
+
+
+@pytest.mark.skipif(sys.platform == 'win32', reason='needs signals')
+def test_files_are_written_and_the_textfile_ends_with_the_program(tmp_path: pathlib.Path) -> None:
+    textfile, recording = tmp_path / 'nvitop.prom', tmp_path / 'record.db'
+    options = ['--port=0', '--interval=0.5', f'--textfile={textfile}', f'--record={recording}']
+    with running(*options, '--owners', '--processes') as (process, _, _):
+        assert isinstance(process, subprocess.Popen)
+        wait_until(lambda: b'nvitop_gpu_up' in textfile.read_bytes(), 'no series')
+        text = textfile.read_text()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert re.search(r'nvitop_gpu_owner_info{.*owner_kind="slurm",owner_id="84213', text)
+    assert re.search(r'nvitop_process_info{.*owner_kind="docker"', text)
+    assert recording.stat().st_size > 0
+    assert not textfile.exists()
 
 
 def settings_of(arguments: str, program: str = 'nvitop exporter') -> object:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, PROCESS_METRICS, UNITS, Metric, ProcessMetric
-from nvitop.exporter.identity import device_properties, label_value, user_of
+from nvitop.exporter.identity import (
+    device_properties,
+    label_value,
+    owner_properties,
+    user_of,
+)
 from nvitop.exporter.tables import (
     DeviceRow,
     Dialect,
@@ -33,6 +38,8 @@ DEVICE_PREFIX, PROCESS_PREFIX = 'nvitop_gpu_', 'nvitop_process_'
 _NAME = re.compile(r'(?P<name>\w*)(\{(?P<labels>[^}]*)\})?')
 #: Texts that are exported as numbers.
 _NUMBERS: dict[str, Form] = {'performance_state': 'digits'}
+#: Maximum number of series about owners.
+MAX_OWNERS = 500
 #: Severity of a finding → value of its series; 0 means that there is none.
 SEVERITIES = {'info': 1, 'warning': 2, 'critical': 3}
 HEALTH_HELP = 'severity of a finding: 0 none, 1 info, 2 warning, 3 critical'
@@ -107,6 +114,8 @@ def _others(observation: Observation) -> Iterator[Family]:
     yield from _states(observation)
     if observation.options.users:
         yield from _users(observation)
+    if observation.options.owners:
+        yield from _owners(observation)
     yield from _about_the_exporter(observation)
 
 
@@ -177,6 +186,20 @@ def _users(observation: Observation) -> Iterator[Family]:
         [Point({'user': user}, seconds) for user, seconds in observation.user_seconds.items()],
         'counter',
     )
+
+
+def _owners(observation: Observation) -> Iterator[Family]:
+    if not observation.has_fresh_processes:
+        return
+    labels = {d.key: names for d, names in _labeled(observation) if d.status == 'ok'}
+    found: dict[tuple[tuple[str, str], ...], Point] = {}
+    for process in observation.sample.processes:
+        owner = owner_properties(process)
+        if owner and process.key.device in labels and len(found) < MAX_OWNERS:
+            texts = {**labels[process.key.device], 'user': user_of(process), **owner}
+            found.setdefault(tuple(texts.items()), Point(texts, 1.0))
+    text = 'a job, pod, container, unit or session with processes on the GPU'
+    yield from _family('owner_info', 'info', text, list(found.values()))
 
 
 def _about_the_exporter(observation: Observation) -> Iterator[Family]:
@@ -261,6 +284,9 @@ DIALECTS = (
                     LabelRow('name', 'name'),
                     LabelRow('type', 'type'),
                     LabelRow('status', 'status'),
+                    LabelRow('owner_kind', 'owner_kind'),
+                    LabelRow('owner_id', 'owner_id'),
+                    LabelRow('owner_name', 'owner_name'),
                 ),
             ),
         ),

@@ -58,7 +58,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query record fleet exporter
-set -g _shtab_nvitop_opts_with_value --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --textfile --theme --timeout --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_opts_with_value --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --textfile --theme --timeout --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -151,9 +151,12 @@ complete -c nvitop -n '_shtab_nvitop_using exporter' -s V -l version -d 'show th
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l interval -x -d 'measure every SEC seconds, however often values are scraped (default: 5)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l textfile -xka "(__fish_complete_path (commandline -ct))" -d 'write the series to FILE after each measurement, for the textfile collector of node_exporter; serve no address unless one is given'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l record -xka "(__fish_complete_path (commandline -ct))" -d 'also record to FILE, as nvitop record does, with the same measurements'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l names -x -d 'use the names of own, nvitop-exporter, dcgm, dcgm-4.9, nvidia-smi or otel; may be repeated to have several (default: own)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l processes -d 'add series for each process, at most 500; they end with the process'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l commands -d 'add command lines as labels, which may contain passwords'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l owners -d 'add the jobs, pods, containers and units that processes on a GPU belong to'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in files that every user may read, also in the sockets of Docker and Podman, or nowhere (default: files)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l no-users -d 'leave out the sums for each user'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l profiling -d 'add SM activity and occupancy (GPM), which profilers cannot measure meanwhile'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l hostname -l host -s H -x -d 'name of the host in labels (default: the name of this host)'
