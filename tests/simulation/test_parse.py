@@ -255,7 +255,9 @@ def test_message_about_a_missing_scenario_names_the_known_ones(tmp_path: pathlib
         simulation.ScenarioError, match=r"^unknown scenario 'dgx-h10'; did you mean 'dgx-h100'\?$"
     ):
         simulation.load('dgx-h10')
-    with pytest.raises(simulation.ScenarioError, match=r"'x'; expected one of dgx-h100, .* \.toml"):
+    with pytest.raises(
+        simulation.ScenarioError, match=r"'x'; expected one of cluster-node, .* \.toml"
+    ):
         simulation.load('x')
     with pytest.raises(simulation.ScenarioError, match=r'gone\.toml: No such file'):
         simulation.load(tmp_path / 'gone.toml')
