@@ -9,9 +9,10 @@ long running times, by a subclass of :class:`System`. This is the only place whe
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Mapping
 
 from nvitop.api import host
+from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.users import is_superuser
 
 if TYPE_CHECKING:
@@ -19,11 +20,25 @@ if TYPE_CHECKING:
     from nvitop.api.process.facts import ObservedProcess
 
 
+class Past(NamedTuple):
+    """Values of an earlier moment, by the names of the fields of samples."""
+
+    host: Mapping[str, float]
+    #: By the index of the GPU.
+    devices: Mapping[int, Mapping[str, float | None]]
+    #: By PID.
+    processes: Mapping[int, Mapping[str, float | None]]
+
+
 class System:
     """Host and processes, as the operating system reports them."""
 
     #: Name of the scenario, ``''`` if the machine is not simulated.
     scenario = ''
+
+    def past(self, seconds: float) -> Past | None:
+        """Return the values of this many seconds ago, ``None`` unless a simulation knows them."""
+        return None
 
     # Processes
 

@@ -104,9 +104,11 @@ class App:
         self._posted.append(event)
         self.terminal.wake()
 
-    def post_sample(self, sample: Sample, origin: Origin = LIVE) -> None:
-        """Queue a sample. Any thread may call this."""
-        self.post(SampleArrived(sample, origin))
+    def post_sample(
+        self, sample: Sample, origin: Origin = LIVE, past: tuple[Sample, ...] = ()
+    ) -> None:
+        """Queue a sample, and those before it if it is the first. Any thread may call this."""
+        self.post(SampleArrived(sample, origin, past))
 
     def run(self, measuring: Measuring) -> int:
         """Run until the user quits; return the exit status. Raises NoThreadError."""
@@ -150,7 +152,8 @@ class App:
         self.events.append(describe_event(without_typed_text(event, self.state)))
         if isinstance(event, SampleArrived):
             watched = () if self.state.metrics is None else (self.state.metrics,)
-            self.history.record(event.sample, watched=watched)
+            for sample in (*event.past, event.sample):
+                self.history.record(sample, watched=watched)
         self.state, effects = update(self.state, event)
         for effect in effects:
             self._carry_out(effect)

@@ -24,6 +24,7 @@ from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, termina
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.kernel import open_nameless_file
 from nvitop.sampling.history import History
+from nvitop.sampling.past import past_samples
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.types import LIVE
@@ -92,7 +93,7 @@ def run_monitor(
         history=History(every.devices, every.processes),
         owner_names=options.owner_names,
     )
-    sampler = Sampler(source, lambda sample: app.post_sample(sample, source.origin))
+    sampler = Sampler(source, lambda sample: deliver(sample, source, app))
     status, crash = 1, ''
     try:
         with errors_held_back():
@@ -109,6 +110,12 @@ def run_monitor(
     is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash
     options = options._replace(columns=app.state.view.columns, theme=app.state.theme)
     return MonitorExit(status, sample if is_wanted else None, has_stopped, options, crash)
+
+
+def deliver(sample: Sample, source: LiveSource, app: App) -> None:
+    """Post a sample to the application, the first one with those of a simulated hour before it."""
+    is_first = sample.sequence == 1 and source.origin.is_live
+    app.post_sample(sample, source.origin, tuple(past_samples(sample)) if is_first else ())
 
 
 @contextlib.contextmanager

@@ -7,12 +7,27 @@ import os
 from typing import TYPE_CHECKING
 
 from nvitop.api.host import CpuSeconds, MemoryUsage
-from nvitop.api.system import System
-from nvitop.simulation.world import Task, World
+from nvitop.api.system import Past, System
+from nvitop.simulation.world import Node, Task, World
 
 if TYPE_CHECKING:
     from nvitop.api.process.facts import HostFacts, ObservedProcess
     from nvitop.simulation.scenario import Host
+
+
+#: Field of a device sample → key of a GPU.
+PAST_FIELDS = {
+    'gpu_utilization_percent': 'gpu_utilization',
+    'memory_utilization_percent': 'memory_utilization',
+    'encoder_utilization_percent': 'encoder_utilization',
+    'decoder_utilization_percent': 'decoder_utilization',
+    'power_usage_mw': 'power_usage',
+    'temperature_celsius': 'temperature',
+    'fan_speed_percent': 'fan_speed',
+    'graphics_clock_mhz': 'graphics_clock',
+}
+#: Time (seconds) over which past CPU usage is measured.
+PAST_CPU_SECONDS = 2.0
 
 
 class SimulatedSystem(System):
@@ -21,6 +36,35 @@ class SimulatedSystem(System):
     def __init__(self, world: World) -> None:
         self._world = world
         self.scenario = world.scenario.name
+
+    def past(self, seconds: float) -> Past | None:
+        """Return the values of this many seconds ago, if processes of the scenario ran already."""
+        world, t = self._world, self._world.seconds() - seconds
+        if not any(task.spec.age for task in world.tasks):
+            return None
+        devices = {index: _past_of(node, t) for index, node in enumerate(world.present())}
+        processes = {
+            pid: {
+                'gpu_memory_bytes': task.memory(t),
+                'gpu_sm_utilization_percent': round(task.sm(t)),
+                'cpu_percent': task.cpu(t),
+                'host_memory_bytes': task.host_memory(t),
+            }
+            for task in world.tasks
+            for pid in (world.pid_of(task),)
+            if pid is not None and task.runs(t)
+        }
+        return Past(
+            {} if self._host is None else self._past_host(self._host, t), devices, processes
+        )
+
+    def _past_host(self, host: Host, t: float) -> dict[str, float]:
+        busy = self._busy_seconds(host, t - PAST_CPU_SECONDS, t)
+        return {
+            'cpu_percent': round(min(100.0, 100.0 * busy / PAST_CPU_SECONDS / host.cpus), 1),
+            'memory_percent': self._memory_usage(host, t).percent,
+            'swap_percent': _usage(host.swap.value(t), host.swap_used.value(t)).percent,
+        }
 
     # Processes
 
@@ -108,7 +152,9 @@ class SimulatedSystem(System):
         host = self._host
         if host is None:
             return super().memory_usage()
-        t = self._world.seconds()
+        return self._memory_usage(host, self._world.seconds())
+
+    def _memory_usage(self, host: Host, t: float) -> MemoryUsage:
         sizes = (task.host_memory(t) or 0 for task in self._world.tasks if task.runs(t))
         return _usage(host.memory.value(t), host.memory_base.value(t) + sum(sizes))
 
@@ -128,6 +174,13 @@ class SimulatedSystem(System):
     @property
     def _host(self) -> Host | None:
         return self._world.scenario.host
+
+
+def _past_of(node: Node, t: float) -> dict[str, float | None]:
+    total, used = node.value_at('memory_total', t), node.value_at('memory_used', t)
+    values = {field: node.value_at(key, t) for field, key in PAST_FIELDS.items()}
+    values['sm_clock_mhz'] = values['graphics_clock_mhz']
+    return {**values, 'memory_percent': round(100.0 * used / total, 1) if total else None}
 
 
 def _usage(total: float, used: float) -> MemoryUsage:

@@ -55,6 +55,8 @@ class SampleArrived(NamedTuple):
 
     sample: Sample
     origin: Origin = LIVE
+    #: Earlier samples, for graphs.
+    past: tuple[Sample, ...] = ()
 
 
 class ClockTicked(NamedTuple):
