@@ -68,9 +68,9 @@ def press(state: AppState, *keys: str) -> tuple[AppState, tuple[Effect, ...]]:
 
 
 def read_dialog(state: AppState) -> AppState:
-    """Leave an open dialog on the screen for half a second without a key, so that it is ready."""
+    """Leave an open dialog on the screen until it accepts an answer."""
     now = state.monotonic
-    return after(state, FrameDrawn(now), ClockTicked(now + 0.5, 0.0), InputAwaited(now + 0.5))
+    return after(state, FrameDrawn(now), ClockTicked(now + 0.2, 0.0), InputAwaited(now + 0.2))
 
 
 def dialog_of(state: AppState) -> SignalDialog:

@@ -231,10 +231,10 @@ def test_target_that_is_no_longer_listed_is_marked_and_has_to_be_read(keys: str)
         line_of(rows[1], ', no longer listed'),
         line_of(rows[2]),
     )
-    assert press(state, 'Enter')[1] == ()
+    assert press(state, 'Enter')[1] == (RingBell(),)
     # A sample that changes nothing in the dialog does not delay it.
     state = arrived(read_dialog(state), without(sample, rows[1].key.pid))
-    assert press(state, 'Enter')[1] != ()
+    assert press(state, 'Enter')[1] != (RingBell(),)
 
 
 def test_single_target_has_its_note_in_its_line() -> None:
@@ -298,26 +298,27 @@ def click_on_kill(state: AppState) -> Event:
 
 def test_input_typed_ahead_of_the_dialog_confirms_nothing() -> None:
     state, effects = update_all(asked(), [*_ANSWERS, click_on_kill(asked())])
-    assert effects == ()
+    assert set(effects) == {RingBell()}
     assert state.dialog is not None
     # Time alone is not enough: the dialog must have been drawn.
     state = after(asked(), ClockTicked(1000.0, 0.0), InputAwaited(1000.0))
-    assert update_all(state, _ANSWERS)[1] == ()
+    assert set(update_all(state, _ANSWERS)[1]) == {RingBell()}
 
 
 @pytest.mark.parametrize('answer', [*_ANSWERS, None], ids=str)
-def test_answer_counts_after_the_dialog_was_visible_for_half_a_second(
+def test_answer_counts_after_the_dialog_was_visible_for_a_moment(
     answer: Event | None,
 ) -> None:
     opened = asked()
     answer = answer or click_on_kill(opened)
     state = after(opened, FrameDrawn(100.1))
-    for seconds in (100.2, 100.59):
+    for seconds in (100.2, 100.29):
         state = after(state, InputAwaited(seconds), ClockTicked(seconds, 0.0))
-        assert update(state, answer)[1] == ()
+        # A key that comes too early does nothing, and delays nothing.
+        assert update(state, answer) == (state, (RingBell(),))
     # Input read now may have been typed while the program was blocked.
     state = after(state, ClockTicked(107.0, 0.0))
-    assert update(state, answer)[1] == ()
+    assert update(state, answer) == (state, (RingBell(),))
     sent, effects = update_all(state, (InputAwaited(107.0), answer))
     assert [type(effect) for effect in effects] == [SendSignal]
     assert sent.dialog is None
@@ -325,25 +326,26 @@ def test_answer_counts_after_the_dialog_was_visible_for_half_a_second(
 
 def test_arrows_choose_a_button_without_delaying_the_answer() -> None:
     state = pressed(after(asked('T'), FrameDrawn(100.0)), 'Right', 'Right', 'Left')
-    state = after(state, InputAwaited(100.5), ClockTicked(100.5, 0.0))
+    state = after(state, InputAwaited(100.2), ClockTicked(100.2, 0.0))
     (effect,) = press(state, 'Enter')[1]
     assert isinstance(effect, SendSignal)
     assert effect.signal == 'SIGKILL'
 
 
-@pytest.mark.parametrize('key', ['k', 'K', 'T'])
-def test_key_that_opened_the_dialog_never_confirms_it(key: str) -> None:
-    state = read_dialog(asked(key))
-    state, effects = press(state, *[key] * 50)
-    assert effects == ()
-    assert [type(effect) for effect in press(state, key.swapcase())[1]] == [SendSignal]
+@pytest.mark.parametrize('key', ['k', 'K', 'T', 'I'])
+def test_key_that_opened_the_dialog_confirms_it_like_in_nvitop_1(key: str) -> None:
+    opened = asked(key)
+    assert press(opened, key) == (opened, (RingBell(),))
+    (effect,) = press(read_dialog(opened), key)[1]
+    assert isinstance(effect, SendSignal)
+    assert effect.signal == BUTTONS[dialog_of(opened).button][0]
 
 
 @pytest.mark.parametrize('event', [Resized(90, 30), Suspended(resumed=True)])
 def test_dialog_that_is_drawn_again_has_to_be_read_again(event: Event) -> None:
     state = after(read_dialog(asked()), event)
-    assert press(state, 'Enter')[1] == ()
-    assert press(read_dialog(state), 'Enter')[1] != ()
+    assert press(state, 'Enter')[1] == (RingBell(),)
+    assert press(read_dialog(state), 'Enter')[1] != (RingBell(),)
 
 
 def test_dialog_keeps_its_targets_when_the_list_changes() -> None:
@@ -359,7 +361,7 @@ def test_nothing_can_be_confirmed_without_room_to_name_a_target(width: int, heig
     assert not names_targets(state, dialog_of(state))
     for key in ('Enter', 'Space', 't', 'k', 'i', '1', '2', '3'):
         later, effects = press(state, key)
-        assert effects == ()
+        assert effects == (RingBell(),)
         assert later.dialog is not None
     assert pressed(state, 'Esc').dialog is None
 

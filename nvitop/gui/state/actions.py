@@ -28,12 +28,12 @@ from nvitop.gui.state.selection import clear_selection, toggle_subtree_tags, tog
 _SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
 
 
-def act(state: AppState, binding: Binding, key: str) -> Result:
-    """Carry out the action of a binding whose needs are met, because ``key`` was pressed."""
+def act(state: AppState, binding: Binding) -> Result:
+    """Carry out the action of a binding whose needs are met."""
     if binding.opens is not None:
         return opening.open_screen(state, binding.opens)
     if binding.action in _SIGNALS:
-        return ask_for_signal(state, _SIGNALS[binding.action], key)
+        return ask_for_signal(state, _SIGNALS[binding.action])
     if binding.action is Action.SORT_BY:
         reverse = binding.argument.startswith('-')
         return sort_by(state, Sort(binding.argument.lstrip('-'), reverse)), ()

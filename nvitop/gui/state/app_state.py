@@ -84,11 +84,9 @@ class SignalDialog(NamedTuple):
     #: Index in :data:`BUTTONS`.
     button: int
     scroll_y: int = 0
-    #: The key that opened it, which repeats while it is held down.
-    opened_with: str = ''
-    #: Time on the monotonic clock since which the dialog has been on the screen unchanged and
-    #: unanswered; ``None`` if it has not been drawn yet.
-    quiet_since: float | None = None
+    #: Time on the monotonic clock since which the dialog has been on the screen unchanged; ``None``
+    #: if it has not been drawn yet.
+    drawn_at: float | None = None
     #: Whether it was on the screen long enough to be read, so that a key can answer it.
     is_ready: bool = False
 

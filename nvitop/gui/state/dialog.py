@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.dialog import DialogLayout, lay_out_dialog
-from nvitop.gui.model.effects import SendSignal
+from nvitop.gui.model.effects import RingBell, SendSignal
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.app_state import BUTTONS, AppState, Result, SignalDialog, SignalTarget
 from nvitop.gui.state.notices import refuse
@@ -18,30 +18,30 @@ PREVIOUS_KEYS = ('Left', 'Up', 'Shift-Tab', ',', '<', '[', 'Alt-h', 'Alt-k')
 NEXT_KEYS = ('Right', 'Down', 'Tab', '.', '>', ']', 'Alt-l', 'Alt-j')
 #: Keys that scroll a long list of targets → number of lines.
 SCROLL_KEYS = {'PageUp': -10, 'PageDown': 10, 'Home': -1 << 20, 'End': 1 << 20}
-#: Time (seconds) the dialog must be on the screen without a key before it can be confirmed. Keys
-#: that were typed ahead, pasted, or repeated by holding a key down never confirm it.
-QUIET_SECONDS = 0.5
+#: Time (seconds) the dialog must be on the screen before it can be confirmed. Keys that were typed
+#: ahead or pasted never confirm it.
+PAUSE_SECONDS = 0.2
 #: Minimum width that has room for a PID and the beginning of a user name.
 _NAMED_WIDTH = 20
 _NO_ROOM = 'No room to list the targets (Esc: cancel)'
 _HOT_KEYS = {key: index for index, (_, _, keys) in enumerate(BUTTONS) for key in keys}
 
 
-def ask_for_signal(state: AppState, signal: str, key: str) -> Result:
-    """Open the dialog for the tagged or selected processes, because ``key`` was pressed."""
+def ask_for_signal(state: AppState, signal: str) -> Result:
+    """Open the dialog for the tagged or selected processes."""
     targets = signal_targets(state)
     if not targets:
         return refuse(state, 'No signal', why_no_target(state))
     button = next(i for i, (name, _, _) in enumerate(BUTTONS) if name == signal)
-    return state._replace(dialog=SignalDialog(targets, button, opened_with=key)), ()
+    return state._replace(dialog=SignalDialog(targets, button)), ()
 
 
 def note_drawn(state: AppState, monotonic: float) -> AppState:
     """Note that the dialog has been drawn, so that the user can read it from now on."""
     dialog = state.dialog
-    if dialog is None or dialog.quiet_since is not None:
+    if dialog is None or dialog.drawn_at is not None:
         return state
-    return state._replace(dialog=dialog._replace(quiet_since=monotonic))
+    return state._replace(dialog=dialog._replace(drawn_at=monotonic))
 
 
 def await_answer(state: AppState, since: float) -> AppState:
@@ -50,9 +50,9 @@ def await_answer(state: AppState, since: float) -> AppState:
     No key was waiting to be read at that time.
     """
     dialog = state.dialog
-    if dialog is None or dialog.quiet_since is None or dialog.is_ready:
+    if dialog is None or dialog.drawn_at is None or dialog.is_ready:
         return state
-    is_ready = since - dialog.quiet_since >= QUIET_SECONDS
+    is_ready = since - dialog.drawn_at >= PAUSE_SECONDS
     return state._replace(dialog=dialog._replace(is_ready=is_ready)) if is_ready else state
 
 
@@ -62,9 +62,9 @@ def dialog_ready_at(state: AppState) -> float | None:
     ``None`` if it accepts one already, has not been drawn, or is not open.
     """
     dialog = state.dialog
-    if dialog is None or dialog.quiet_since is None or dialog.is_ready:
+    if dialog is None or dialog.drawn_at is None or dialog.is_ready:
         return None
-    return dialog.quiet_since + QUIET_SECONDS
+    return dialog.drawn_at + PAUSE_SECONDS
 
 
 def require_reading(state: AppState) -> AppState:
@@ -72,7 +72,7 @@ def require_reading(state: AppState) -> AppState:
     dialog = state.dialog
     if dialog is None:
         return state
-    return state._replace(dialog=dialog._replace(quiet_since=None, is_ready=False))
+    return state._replace(dialog=dialog._replace(drawn_at=None, is_ready=False))
 
 
 def require_reading_of_changes(before: AppState, state: AppState) -> AppState:
@@ -95,9 +95,9 @@ def press_in_dialog(state: AppState, dialog: SignalDialog, key: str) -> Result:
         return _scroll(state, dialog, SCROLL_KEYS[key]), ()
     if key in CONFIRM_KEYS:
         return confirm(state, dialog, dialog.button)
-    if key != dialog.opened_with and key.lower() in _HOT_KEYS:
+    if key.lower() in _HOT_KEYS:
         return confirm(state, dialog, _HOT_KEYS[key.lower()])
-    return _wait_longer(state, dialog), ()
+    return state, ()
 
 
 def turn_in_dialog(state: AppState, dialog: SignalDialog, step: int) -> Result:
@@ -114,16 +114,9 @@ def confirm(state: AppState, dialog: SignalDialog, button: int) -> Result:
     if not signal or state.view.readonly:
         return state._replace(dialog=None), ()
     if not dialog.is_ready or not names_targets(state, dialog):
-        return _wait_longer(state, dialog), ()
+        return state, (RingBell(),)
     keys = tuple(target.key for target in dialog.targets)
     return clear_selection(state._replace(dialog=None)), (SendSignal(signal, keys),)
-
-
-def _wait_longer(state: AppState, dialog: SignalDialog) -> AppState:
-    """Restart the waiting time after a key that does not answer: the keyboard was not quiet."""
-    if dialog.is_ready or dialog.quiet_since is None:
-        return state
-    return state._replace(dialog=dialog._replace(quiet_since=state.monotonic))
 
 
 def _scroll(state: AppState, dialog: SignalDialog, lines: int) -> AppState:

@@ -127,7 +127,7 @@ def _press(state: AppState, key: str) -> Result:
     why = unmet_need(state, binding)
     if why:
         return refuse(state, binding.refusal, why)
-    state, effects = act(state, binding, key)
+    state, effects = act(state, binding)
     if binding.is_signal or binding.action in (Action.SCROLL_UP, Action.SCROLL_DOWN):
         return state, effects
     return keep_selection_seen(state), effects
