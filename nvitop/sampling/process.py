@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Iterable
 
 from nvitop.api import host
 from nvitop.api.process.facts import GONE, HostFacts
-from nvitop.api.process.observed import observed
+from nvitop.api.process.observed import name_and_parent, observed, own_line
 from nvitop.api.process.procfs import UNREADABLE, ZOMBIE, in_pid_namespace, uses_gpu
 from nvitop.api.system import system
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import DeviceKey, HostProcessSample, Problem, ProcessKey, ProcessSample
+from nvitop.sampling.types import (
+    DeviceKey,
+    HostProcessSample,
+    ParentProcess,
+    Problem,
+    ProcessKey,
+    ProcessSample,
+)
 from nvitop.sampling.value import known_value
 
 if TYPE_CHECKING:
@@ -228,8 +235,8 @@ class ProcessReader:
             if is_wanted(key) and known.is_begun and known.cpu_percent is None:
                 begun.add(pid)
             sample = _sample(record, key, known, own, uptime, is_visible=is_visible(key))
-            samples.append(sample)
-            self._unseen.append(None if is_visible(key) else (record, sample))
+            samples.append(self._with_parent(sample, now, own))
+            self._unseen.append(None if is_visible(key) else (record, samples[-1]))
         if measure is None:
             self._turn = (self._turn + CHECKED_UNSEEN) % max(1, len(records))
         samples.sort(key=lambda s: (s.key.device, s.username or '', s.key.pid))
@@ -289,6 +296,20 @@ class ProcessReader:
         known = self._known[pid] = _Known(observed(pid), is_stranger=is_stranger)
         self._read_values(known, now)
         return known
+
+    def _with_parent(self, sample: ProcessSample, now: float, own: HostSample) -> ProcessSample:
+        """Return a sample with the parent if the process is a zombie."""
+        if sample.status != 'zombie':
+            return sample
+        _, pid = name_and_parent(sample.key.pid)
+        if pid <= 0:
+            return sample
+        known = self._look(pid, now, measure=False)
+        values = known.values
+        name, username = known_value(values.name), known_value(values.username)
+        is_own = _is_own(values, own) and pid not in own_line()  # a signal would end this program
+        parent = ParentProcess(pid, known.start_time, name, username, is_own)
+        return sample._replace(parent=parent)
 
     def _read_values(self, known: _Known, now: float, *, is_again: bool = False) -> None:
         known.read_at = now
@@ -433,6 +454,7 @@ def _host_sample(
         cpu_percent=known.cpu_percent,
         memory_percent=known_value(values.memory_percent),
         running_time_seconds=_running_time(known, uptime),
+        name=known_value(values.name),
     )
 
 

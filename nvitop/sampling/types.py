@@ -195,6 +195,17 @@ class DeviceSample(NamedTuple):
         return next((value for key, value in self.extended if key == name), None)
 
 
+class ParentProcess(NamedTuple):
+    """The parent of a zombie, which has to collect its exit status."""
+
+    pid: int
+    start_time: float
+    name: str | None = None
+    username: str | None = None
+    #: Whether the user of this program may signal it, and it is neither this program nor its ancestor.
+    is_own: bool = False
+
+
 class ProcessSample(NamedTuple):
     """One process on one leaf device."""
 
@@ -225,6 +236,8 @@ class ProcessSample(NamedTuple):
     #: Whether its device has stopped listing its processes (it is lost, hangs, or the query fails),
     #: so that this process was on it when last seen. It has no values of the device.
     is_outdated: bool = False
+    #: Only of a zombie.
+    parent: ParentProcess | None = None
 
 
 class HostProcessSample(NamedTuple):
@@ -243,6 +256,7 @@ class HostProcessSample(NamedTuple):
     cpu_percent: float | None = None
     memory_percent: float | None = None
     running_time_seconds: float | None = None
+    name: str | None = None
 
 
 class NetworkSample(NamedTuple):

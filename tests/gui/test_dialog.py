@@ -9,7 +9,7 @@ import pytest
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.effects import RingBell, SendSignal
 from nvitop.gui.state.app_state import BUTTONS, AppState
-from nvitop.gui.state.dialog import dialog_layout, dialog_message, names_targets
+from nvitop.gui.state.dialog import buttons_of, dialog_layout, dialog_message, names_targets
 from nvitop.gui.state.events import (
     ClockTicked,
     Event,
@@ -23,7 +23,7 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.targets import has_targets
 from nvitop.gui.state.update import update, update_all
-from nvitop.sampling.types import ProcessSample, Sample
+from nvitop.sampling.types import ParentProcess, ProcessSample, Sample
 from tests.gui.driving import (
     MANY,
     TREE,
@@ -213,6 +213,40 @@ def test_target_without_a_command_is_described_by_its_status(status: Any, comman
     process = MANY.processes[0]._replace(command=None, name=None, status=status)
     state = pressed(state_of(MANY._replace(processes=(process,))), 'Down', 'Space', 'T')
     assert [target.command for target in dialog_of(state).targets] == [command]
+
+
+@pytest.mark.parametrize('screen', ['', 't'])
+def test_dialog_about_a_zombie_offers_to_signal_its_parent(screen: str) -> None:
+    parent = ParentProcess(50, 5.0, 'bash', 'ann', is_own=True)
+    first = TREE.processes[0]
+    zombie = first._replace(status='zombie', name='python3', command=None, parent=parent)
+    hosts = tuple(
+        host._replace(name='bash', command=host.command)
+        if host.pid == 50
+        else host._replace(status='zombie', name='python3')
+        if host.pid == first.key.pid
+        else host
+        for host in TREE.host_processes
+    )
+    sample = TREE._replace(processes=(zombie,), host_processes=hosts)
+    state = pressed(state_of(sample), 'Down', *screen, 'K')
+    pid = first.key.pid
+    notes, target = message(state)
+    assert notes.startswith(f'{pid} has already exited (zombie), and its parent 50 (bash) has not')
+    assert 'python3 <defunct>' in target
+    buttons = buttons_of(dialog_of(state))
+    assert [label for _, label, _ in buttons][3:] == ['Parent 50', 'Cancel']
+    assert buttons[dialog_of(state).button][1] == 'Parent 50'
+    # The dialog about the parent has to be read as well.
+    state, effects = press(read_dialog(state), 'Enter', 'Enter')
+    assert effects == (RingBell(),)
+    assert message(state) == ('', '50 (ann) bash')
+    (effect,) = press(read_dialog(state), 'Enter')[1]
+    assert isinstance(effect, SendSignal)
+    assert (effect.signal, [key[:2] for key in effect.targets]) == ('SIGKILL', [(50, 5.0)])
+    others = zombie._replace(parent=parent._replace(is_own=False))
+    state = pressed(state_of(sample._replace(processes=(others,))), 'Down', 'K')
+    assert buttons_of(dialog_of(state)) == BUTTONS
 
 
 @pytest.mark.parametrize('keys', ['', 'z', 't'])

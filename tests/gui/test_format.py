@@ -85,6 +85,7 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_command('python train.py'), 'python train.py'),
         (f.format_command('python train.py', 'gone'), 'No Such Process'),
         (f.format_command(None, 'zombie'), 'Zombie Process'),
+        (f.format_command(None, 'zombie', name='py\nthon3'), 'py␤thon3 <defunct>'),
         (f.format_command(None, 'no permission'), 'No Permissions'),
         (f.format_command(None, 'foreign'), 'Process of Another PID Namespace'),
         (f.format_command('nginx', 'foreign'), 'nginx'),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from nvitop.api.utils import NA
 from nvitop.sampling import process as module
 from nvitop.sampling.device import ProcessRecord
 from nvitop.sampling.process import ProcessReader
-from nvitop.sampling.types import HostSample, ProcessKey, ProcessSample
+from nvitop.sampling.types import HostSample, ParentProcess, ProcessKey, ProcessSample
 from tests.clock import Clock
 from tests.patience import PATIENCE
 from tests.sampling.fakes import device_key
@@ -51,6 +52,7 @@ class FakeProcess:
     """A process of the host that counts how often it is read; the last one made has the PID."""
 
     by_pid: ClassVar[dict[int, FakeProcess]] = {}
+    parents: ClassVar[dict[int, int]] = {}
 
     def __init__(self, pid: int, known: HostFacts | None = None) -> None:
         self.pid = pid
@@ -82,6 +84,9 @@ def _host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeProcess, 'by_pid', {})
     monkeypatch.setattr(module, 'observed', lambda pid: FakeProcess.by_pid[pid])
     monkeypatch.setattr(module, 'in_pid_namespace', lambda: False)
+    monkeypatch.setattr(
+        module, 'name_and_parent', lambda pid: ('', FakeProcess.parents.get(pid, 0))
+    )
 
 
 def record(process: FakeProcess, device: int = 0, memory: int | None = 1 << 30) -> ProcessRecord:
@@ -287,6 +292,22 @@ def test_samples_of_off_screen_processes_are_reused_between_readings(reader: Ben
     assert [sample.host_memory_bytes for sample in second] == [None, 1 << 20, None]
     third = reader.read(records[0], records[2], visible=one, measure=one, seconds=0.25)
     assert [(sample.key.pid, sample.cpu_percent) for sample in third] == [(1, 10.0), (3, None)]
+
+
+def test_a_zombie_has_its_name_and_its_parent(
+    reader: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeProcess, 'parents', {7: 6})
+    FakeProcess(6, facts(1.0, cmdline=['bash'])._replace(name='bash'))
+    zombie = facts(0.0, cmdline=[])._replace(status='zombie', name='python3')
+    (sample,) = reader.read(record(FakeProcess(7, zombie)))
+    assert (sample.status, sample.name, sample.command) == ('zombie', 'python3', None)
+    assert sample.parent == ParentProcess(6, START, 'bash', ME.username, is_own=True)
+    monkeypatch.setattr(FakeProcess, 'parents', {7: os.getppid()})
+    FakeProcess(os.getppid())
+    (sample,) = reader.read(record(FakeProcess(7, zombie)), seconds=2.0)
+    assert sample.parent is not None
+    assert not sample.parent.is_own
 
 
 def test_a_process_that_is_no_longer_listed_stays_until_it_exits(reader: Bench) -> None:

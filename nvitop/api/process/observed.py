@@ -7,6 +7,7 @@ as long to import as reading the processes of eight GPUs.
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING
 
@@ -50,17 +51,28 @@ def _actual_start_time(pid: int) -> float:
     return since_epoch(stat.start_ticks)
 
 
+@functools.lru_cache(maxsize=None)
+def own_line() -> frozenset[int]:
+    """Return the PIDs of this process and its ancestors."""
+    pids, pid = set(), os.getpid()
+    while pid > 0 and pid not in pids:
+        pids.add(pid)
+        pid = name_and_parent(pid)[1]
+    return frozenset(pids)
+
+
 def names_above(count: int) -> list[str]:
     """Return the program names of up to ``count`` ancestors of this process, the parent first."""
     names: list[str] = []
     pid = os.getppid()
     while pid > 0 and len(names) < count:
-        name, pid = _name_and_parent(pid)
+        name, pid = name_and_parent(pid)
         names.append(name)
     return names
 
 
-def _name_and_parent(pid: int) -> tuple[str, int]:
+def name_and_parent(pid: int) -> tuple[str, int]:
+    """Return the program name of a process and the PID of its parent, ``('', 0)`` if unknown."""
     if not LINUX:
         try:
             process = host.Process(pid)

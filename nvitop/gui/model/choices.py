@@ -17,6 +17,14 @@ SPECIAL_COMMANDS = {
 }
 
 
+def special_command(status: str, name: str | None) -> str | None:
+    """Return the text in place of a command, ``None`` if the command is shown.
+
+    It is not safe to draw yet.
+    """
+    return f'{name} <defunct>' if status == 'zombie' and name else SPECIAL_COMMANDS.get(status)
+
+
 class ViewState(NamedTuple):
     """How things are drawn: set by options, changed by keys."""
 

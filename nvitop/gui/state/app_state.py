@@ -19,6 +19,7 @@ from nvitop.sampling.types import (
     EMPTY_SAMPLE,
     LIVE,
     Origin,
+    ParentProcess,
     ProcessKey,
     ProcessSample,
     Sample,
@@ -75,13 +76,15 @@ class SignalTarget(NamedTuple):
     key: ProcessKey
     username: str
     command: str
+    #: Only of a zombie: signals have no effect on it, but may have on its parent.
+    parent: ParentProcess | None = None
 
 
 class SignalDialog(NamedTuple):
     """The dialog that asks which signal to send."""
 
     targets: tuple[SignalTarget, ...]
-    #: Index in :data:`BUTTONS`.
+    #: Index among the buttons of the dialog.
     button: int
     scroll_y: int = 0
     #: Time on the monotonic clock since which the dialog has been on the screen unchanged; ``None``
@@ -89,8 +92,12 @@ class SignalDialog(NamedTuple):
     drawn_at: float | None = None
     #: Whether it was on the screen long enough to be read, so that a key can answer it.
     is_ready: bool = False
+    #: Index in :data:`BUTTONS` of the signal that was asked for.
+    asked: int = 0
 
 
+#: In place of a signal: the button that asks again, about the parent of a zombie.
+PARENT = 'parent'
 #: The buttons of the signal dialog: signal (``''`` cancels), label, hot keys.
 BUTTONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ('SIGTERM', 'SIGTERM', ('t', '1')),

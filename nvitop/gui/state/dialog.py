@@ -3,13 +3,30 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from nvitop.gui.layout.dialog import DialogLayout, lay_out_dialog
 from nvitop.gui.model.effects import RingBell, SendSignal
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.state.app_state import BUTTONS, AppState, Result, SignalDialog, SignalTarget
+from nvitop.gui.state.app_state import (
+    BUTTONS,
+    PARENT,
+    AppState,
+    Result,
+    SignalDialog,
+    SignalTarget,
+)
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.selection import clear_selection
-from nvitop.gui.state.targets import NOTES, note_on, signal_targets, tagged_unseen, why_no_target
+from nvitop.gui.state.targets import (
+    NO_DEVICE,
+    NOTES,
+    note_on,
+    signal_targets,
+    tagged_unseen,
+    why_no_target,
+)
+from nvitop.sampling.types import ProcessKey
 
 #: Keys of the dialog, in addition to the hot keys of its buttons.
 CANCEL_KEYS = ('n', 'N', 'Esc', 'q', 'Q')
@@ -24,7 +41,6 @@ PAUSE_SECONDS = 0.2
 #: Minimum width that has room for a PID and the beginning of a user name.
 _NAMED_WIDTH = 20
 _NO_ROOM = 'No room to list the targets (Esc: cancel)'
-_HOT_KEYS = {key: index for index, (_, _, keys) in enumerate(BUTTONS) for key in keys}
 
 
 def ask_for_signal(state: AppState, signal: str) -> Result:
@@ -33,7 +49,27 @@ def ask_for_signal(state: AppState, signal: str) -> Result:
     if not targets:
         return refuse(state, 'No signal', why_no_target(state))
     button = next(i for i, (name, _, _) in enumerate(BUTTONS) if name == signal)
-    return state._replace(dialog=SignalDialog(targets, button)), ()
+    dialog = SignalDialog(targets, button, asked=button)
+    if parent_target(dialog) is not None:
+        dialog = dialog._replace(button=[name for name, _, _ in buttons_of(dialog)].index(PARENT))
+    return state._replace(dialog=dialog), ()
+
+
+def buttons_of(dialog: SignalDialog) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """Return the buttons of a dialog, as in :data:`BUTTONS`."""
+    parent = parent_target(dialog)
+    if parent is None:
+        return BUTTONS
+    return (*BUTTONS[:-1], (PARENT, f'Parent {parent.key.pid}', ('p',)), BUTTONS[-1])
+
+
+def parent_target(dialog: SignalDialog) -> SignalTarget | None:
+    """Return the parent of the only target if that is a zombie, and the parent may be signaled."""
+    parent = dialog.targets[0].parent if len(dialog.targets) == 1 else None
+    if parent is None or not parent.is_own or parent.pid <= 1:
+        return None
+    key = ProcessKey(parent.pid, parent.start_time, NO_DEVICE)
+    return SignalTarget(key, parent.username or '?', parent.name or '')
 
 
 def note_drawn(state: AppState, monotonic: float) -> AppState:
@@ -95,14 +131,16 @@ def press_in_dialog(state: AppState, dialog: SignalDialog, key: str) -> Result:
         return _scroll(state, dialog, SCROLL_KEYS[key]), ()
     if key in CONFIRM_KEYS:
         return confirm(state, dialog, dialog.button)
-    if key.lower() in _HOT_KEYS:
-        return confirm(state, dialog, _HOT_KEYS[key.lower()])
+    for button, (_, _, keys) in enumerate(buttons_of(dialog)):
+        if key.lower() in keys:
+            return confirm(state, dialog, button)
     return state, ()
 
 
 def turn_in_dialog(state: AppState, dialog: SignalDialog, step: int) -> Result:
     """Highlight the next (1) or previous (-1) button, wrapping around."""
-    return state._replace(dialog=dialog._replace(button=(dialog.button + step) % len(BUTTONS))), ()
+    button = (dialog.button + step) % len(buttons_of(dialog))
+    return state._replace(dialog=dialog._replace(button=button)), ()
 
 
 def confirm(state: AppState, dialog: SignalDialog, button: int) -> Result:
@@ -110,11 +148,14 @@ def confirm(state: AppState, dialog: SignalDialog, button: int) -> Result:
 
     A signal is sent only if the user had time to read the targets.
     """
-    signal = BUTTONS[button][0]
+    signal = buttons_of(dialog)[button][0]
     if not signal or state.view.readonly:
         return state._replace(dialog=None), ()
     if not dialog.is_ready or not names_targets(state, dialog):
         return state, (RingBell(),)
+    parent = parent_target(dialog)
+    if signal == PARENT and parent is not None:
+        return state._replace(dialog=SignalDialog((parent,), dialog.asked, asked=dialog.asked)), ()
     keys = tuple(target.key for target in dialog.targets)
     return clear_selection(state._replace(dialog=None)), (SendSignal(signal, keys),)
 
@@ -142,7 +183,7 @@ def _layout(state: AppState, dialog: SignalDialog) -> DialogLayout:
     return lay_out_dialog(
         Rect(0, 0, state.width, state.height),
         dialog_message(state, dialog),
-        [label for _, label, _ in BUTTONS],
+        [label for _, label, _ in buttons_of(dialog)],
         scroll_y=dialog.scroll_y,
         fixed=2,
         wrapped=len(dialog.targets) == 1,
@@ -164,11 +205,24 @@ def dialog_message(state: AppState, dialog: SignalDialog) -> tuple[str, ...]:
         counts = []
     unseen, where = tagged_unseen(state, dialog.targets)
     counts.append((unseen, f'more tagged, {where}'))
+    about = [f'{count} {words}' for count, words in counts if count]
     return (
         question,
-        ', '.join(f'{count} {words}' for count, words in counts if count),
+        ', '.join((*_about_zombie(dialog, notes), *about)),
         *(_target_line(target, note) for target, note in zip(dialog.targets, notes)),
     )
+
+
+def _about_zombie(dialog: SignalDialog, notes: Sequence[str]) -> tuple[str, ...]:
+    """Return why a signal to the only target is of no use, if it is a zombie."""
+    if list(notes) != ['zombie']:
+        return ()
+    target = dialog.targets[0]
+    parent = 'its parent'
+    if target.parent is not None:
+        parent += f' {target.parent.pid} ({target.parent.name or "?"})'
+    text = f'{target.key.pid} has already exited (zombie), and {parent} has not collected its exit'
+    return (f'{text} status: a signal to it usually has no effect',)
 
 
 def _target_line(target: SignalTarget, note: str) -> str:

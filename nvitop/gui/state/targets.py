@@ -5,18 +5,27 @@ from __future__ import annotations
 
 from typing import Callable, Iterable
 
-from nvitop.gui.model.choices import SPECIAL_COMMANDS
+from nvitop.gui.model.choices import special_command
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, SignalTarget
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.selection import hidden_by_filter, selected_key, selected_process
 from nvitop.gui.state.summary import unknown_among
-from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
+from nvitop.sampling.types import (
+    DeviceKey,
+    HostProcessSample,
+    ProcessKey,
+    ProcessSample,
+)
 
 #: Device in the key of a target that runs on no device.
 NO_DEVICE = DeviceKey(-1)
 #: Note in the line of a target → words that follow the number of such targets.
-NOTES = {'hidden': 'hidden by the filter', 'no longer listed': 'no longer listed'}
+NOTES = {
+    'hidden': 'hidden by the filter',
+    'no longer listed': 'no longer listed',
+    'zombie': 'already exited',
+}
 #: Status of a process → why it cannot be signaled.
 _OUT_OF_REACH = {
     'gone': 'there is no process {}',
@@ -34,14 +43,14 @@ def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
     targets: dict[tuple[int, float], SignalTarget] = {}
     for process in state.shown.processes if state.main.tagged else ():
         if process.key in state.main.tagged:
-            targets.setdefault(process.key[:2], _target(process))
+            targets.setdefault(process.key[:2], _target(process, state))
     for host in state.shown.host_processes if state.tree.tagged else ():
         if (host.pid, host.start_time) in state.tree.tagged:
-            targets.setdefault((host.pid, host.start_time), _target(host))
+            targets.setdefault((host.pid, host.start_time), _target(host, state))
     if targets or state.main.tagged:
         return tuple(targets.values())
     selected = selected_process(state)
-    return (_target(selected),) if selected is not None and selected.is_own else ()
+    return (_target(selected, state),) if selected is not None and selected.is_own else ()
 
 
 def has_targets(state: AppState) -> bool:
@@ -93,6 +102,11 @@ def note_on(state: AppState) -> Callable[[SignalTarget], str]:
     sample = state.sample
     on_host = {(process.pid, process.start_time) for process in sample.host_processes}
     listed = {process.key[:2] for process in sample.processes} | on_host
+    zombies = {process.key[:2] for process in sample.processes if process.status == 'zombie'} | {
+        (process.pid, process.start_time)
+        for process in sample.host_processes
+        if process.status == 'zombie'
+    }
     in_tree = state.screen is Screen.TREE
     seen = {row.key for row in state.forest} if in_tree else {row.key[:2] for row in state.rows}
 
@@ -100,15 +114,20 @@ def note_on(state: AppState) -> Callable[[SignalTarget], str]:
         is_measured = bool(on_host) or target.key.device != NO_DEVICE
         if is_measured and target.key[:2] not in listed:
             return 'no longer listed'
+        if target.key[:2] in zombies:
+            return 'zombie'
         return 'hidden' if state.query and target.key[:2] not in seen else ''
 
     return note
 
 
-def _target(process: ProcessSample | HostProcessSample) -> SignalTarget:
+def _target(process: ProcessSample | HostProcessSample, state: AppState) -> SignalTarget:
     if isinstance(process, ProcessSample):
-        key, name = process.key, process.name
+        key, parent = process.key, process.parent
     else:
-        key, name = ProcessKey(process.pid, process.start_time, NO_DEVICE), None
-    command = process.command or SPECIAL_COMMANDS.get(process.status) or name or ''
-    return SignalTarget(key, process.username or '?', command)
+        key = ProcessKey(process.pid, process.start_time, NO_DEVICE)
+        place = process.pid, process.start_time
+        parent = next((p.parent for p in state.shown.processes if p.key[:2] == place), None)
+    name = process.name
+    command = process.command or special_command(process.status, name) or name or ''
+    return SignalTarget(key, process.username or '?', command, parent)

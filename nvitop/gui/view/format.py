@@ -8,7 +8,7 @@ from typing import Sequence
 
 from nvitop.api.utils import GiB, KiB, bytes2human, duration2human, utilization2string
 from nvitop.gui.layout.device import product_name
-from nvitop.gui.model.choices import SPECIAL_COMMANDS
+from nvitop.gui.model.choices import special_command
 from nvitop.gui.render.width import clip, clip_left, safe
 
 NOT_AVAILABLE = 'N/A'
@@ -218,11 +218,11 @@ def format_command(
 
     ``limit`` is the maximum length in characters. Views that scroll sideways raise it.
     """
-    special = SPECIAL_COMMANDS.get(status)
+    special = special_command(status, name)
     if command and (special is None or status == 'foreign'):
         return safe(command, limit=limit)
     if special is not None:
-        return special
+        return safe(special, limit=limit)
     return f'[{safe(name, limit=limit)}]' if name else NOT_AVAILABLE
 
 

@@ -13,9 +13,9 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
-from nvitop.gui.state.app_state import BUTTONS, AppState, SignalDialog, TextField
+from nvitop.gui.state.app_state import AppState, SignalDialog, TextField
 from nvitop.gui.state.demand import DETAILS, is_measured
-from nvitop.gui.state.dialog import dialog_layout
+from nvitop.gui.state.dialog import buttons_of, dialog_layout
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.view.badges import header_badges
 from nvitop.gui.view.format import format_timestamp
@@ -154,7 +154,7 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
 
 
 def _draw_signal_dialog(buf: Buffer, state: AppState, dialog: SignalDialog) -> None:
-    buttons = [Button(label, keys[0]) for _, label, keys in BUTTONS]
+    buttons = [Button(label, keys[0]) for _, label, keys in buttons_of(dialog)]
     layout = dialog_layout(state, dialog)
     draw_dialog(
         buf, layout, buttons, current=dialog.button, title='Signal', is_ready=dialog.is_ready

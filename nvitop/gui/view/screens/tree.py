@@ -103,7 +103,9 @@ def _draw_row(
 
 def _command_text(row: TreeRow, place: PlacedColumn, scroll_x: int) -> tuple[str, int]:
     """Return the command after the lines of the tree, and the number of cells of these lines."""
-    text = f'{row.prefix}{fmt.format_command(row.process.command, row.process.status)}'
+    process = row.process
+    command = fmt.format_command(process.command, process.status, name=process.name)
+    text = f'{row.prefix}{command}'
     lines_end = max(0, min(len(row.prefix) - scroll_x, place.width))
     return clip_scrolled(text, scroll_x, place.width), lines_end
 
