@@ -13,6 +13,7 @@ import sys
 from typing import Callable, Iterator, Mapping
 
 import shtab
+from make_dashboard import dashboard
 
 from nvitop.console.arguments import ArgumentParser
 from nvitop.console.commands import COMMANDS, NVISEL, Command
@@ -225,6 +226,7 @@ def contents() -> dict[str, str]:
         made[f'man/man1/{name}.1'] = man_page(make(), summary, release_date())
         for shell, path in (('bash', BASH), ('zsh', ZSH), ('fish', FISH)):
             made[path.format(name)] = completion(make(), shell)
+    made['grafana/nvitop.json'] = dashboard()
     for command in COMMANDS:
         made[f'man/man1/nvitop-{command.name}.1'] = _command_page(command)
     return made
@@ -236,7 +238,9 @@ def _command_page(command: Command) -> str:
 
 def stale(made: Mapping[str, str]) -> list[str]:
     """Files in share/ that are out of date, missing or superfluous."""
-    found = {path.relative_to(SHARE).as_posix() for path in SHARE.rglob('*') if path.is_file()}
+    paths = [path.relative_to(SHARE) for path in SHARE.rglob('*') if path.is_file()]
+    generated = {path.partition('/')[0] for path in made}
+    found = {path.as_posix() for path in paths if path.parts[0] in generated}
     wrong = found - made.keys()
     for path, text in made.items():
         if path not in found or (SHARE / path).read_text(encoding='utf-8') != text:

@@ -1,0 +1,68 @@
+"""The files in share/ for Grafana, Prometheus, systemd and Kubernetes."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import runpy
+from typing import Callable
+
+import pytest
+
+from nvitop.exporter.families import make_families
+from tests.exporter.machines import EVERYTHING, observed
+
+SHARE = pathlib.Path(__file__).parent.parent.parent / 'share'
+dashboard: Callable[[], str] = runpy.run_path(str(SHARE.parent / 'tools' / 'make_dashboard.py'))[
+    'dashboard'
+]
+NAME = re.compile(r'\bnvitop_\w+')
+
+
+def expressions() -> dict[str, str]:
+    """Return the PromQL of each panel and alert."""
+    panels = json.loads(dashboard())['panels']
+    found = {
+        f'{panel["title"]} {target["refId"]}': target['expr']
+        for panel in panels
+        for target in panel.get('targets', ())
+    }
+    alerts = (SHARE / 'prometheus' / 'nvitop-alerts.yml').read_text(encoding='utf-8')
+    found.update(re.findall(r'- alert: (\w+)\n +expr: (.*?)\n +(?:for|labels):', alerts, re.DOTALL))
+    return found
+
+
+def test_dashboard_is_up_to_date() -> None:
+    assert (SHARE / 'grafana' / 'nvitop.json').read_text(encoding='utf-8') == dashboard()
+
+
+def test_panels_have_distinct_places() -> None:
+    panels = json.loads(dashboard())['panels']
+    cells = [
+        (x, y)
+        for place in (panel['gridPos'] for panel in panels)
+        for x in range(place['x'], place['x'] + place['w'])
+        for y in range(place['y'], place['y'] + place['h'])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) == 23
+    assert len({panel['id'] for panel in panels}) == len(panels)
+
+
+@pytest.mark.parametrize('name', expressions())
+def test_expressions_use_series_that_exist(name: str) -> None:
+    made = {
+        family.name
+        for scenario in ('dgx-h100', 'faults')
+        for family in make_families(['own'], observed(scenario, EVERYTHING))
+    }
+    used = set(NAME.findall(re.sub(r'"[^"]*"', '', expressions()[name])))
+    assert used <= made
+
+
+def test_service_can_read_other_processes_and_devices() -> None:
+    text = (SHARE / 'systemd' / 'nvitop-exporter.service').read_text(encoding='utf-8')
+    service = dict(re.findall(r'^(\w+)=(.*)$', text, re.MULTILINE))
+    assert service['DynamicUser'] == 'yes'
+    assert not {'ProtectProc', 'PrivateDevices', 'PrivateUsers', 'DeviceAllow'} & service.keys()
