@@ -44,8 +44,8 @@ COMMANDS = (
         'record GPUs and processes to a file, to look at later',
         'nvitop.recording.command',
     ),
-    Command('fleet', 'show many machines, from a Prometheus server', 'nvitop.fleet.command'),
     EXPORTER,
+    Command('fleet', 'show many machines, from a Prometheus server', 'nvitop.gui.fleet.command'),
 )
 #: Other programs that are installed with ``nvitop``.
 NVISEL = Command('nvisel', 'print the GPUs that are free enough', 'nvitop.select.command')

@@ -48,7 +48,7 @@ class Client:
         self._settings = settings
         self._connection: http.client.HTTPConnection | None = None
         self._socket: socket.socket | None = None
-        self._is_cancelled = False
+        self._is_canceled = False
         #: Where redirects within the server led to.
         self._base = settings.url.rstrip('/')
         self._context: ssl.SSLContext | None = None
@@ -78,8 +78,8 @@ class Client:
         )[0]
 
     def cancel(self) -> None:
-        """End the request in progress, and all later ones. Any thread may call this."""
-        self._is_cancelled = True
+        """End the request in progress, if there is one. Any thread may call this."""
+        self._is_canceled = True
         found = self._socket
         if found is not None:
             with contextlib.suppress(OSError):
@@ -92,6 +92,7 @@ class Client:
             connection.close()
 
     def _send(self, path: str, parameters: Mapping[str, str]) -> RawAnswer:
+        self._is_canceled = False
         seconds = self._settings.timeout
         form = urllib.parse.urlencode({**parameters, 'timeout': f'{max(1, int(seconds))}s'})
         deadline = time.monotonic() + seconds
@@ -126,7 +127,7 @@ class Client:
             return self._exchange(url, form, deadline)
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as error:
             self.close()
-            if not was_open or self._is_cancelled:
+            if not was_open or self._is_canceled:
                 raise self._failure(error) from error
         except (OSError, http.client.HTTPException) as error:
             self.close()
@@ -141,7 +142,7 @@ class Client:
             raise self._failure(error) from error
 
     def _exchange(self, url: str, form: bytes, deadline: float) -> tuple[RawAnswer, str]:
-        if self._is_cancelled:
+        if self._is_canceled:
             raise FleetError('canceled')
         parts = urllib.parse.urlsplit(url)
         connection, target = self._connect(parts)
@@ -185,7 +186,7 @@ class Client:
             connection = http.client.HTTPConnection(*place, timeout=seconds)
         connection.connect()
         self._connection, self._socket = connection, connection.sock
-        if self._is_cancelled:
+        if self._is_canceled:
             raise FleetError('canceled')
         return connection, target
 
@@ -207,7 +208,7 @@ class Client:
 
     def _failure(self, error: Exception) -> FleetError:
         """Return what happened in words."""
-        if self._is_cancelled:
+        if self._is_canceled:
             return FleetError('canceled')
         server = _shown(self._base)
         if isinstance(error, ssl.SSLCertVerificationError):

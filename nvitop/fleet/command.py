@@ -7,7 +7,7 @@ import argparse
 import functools
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable
 
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_help_and_version
@@ -29,6 +29,9 @@ from nvitop.fleet.types import FleetError
 if TYPE_CHECKING:
     from nvitop.fleet.questions import Server
     from nvitop.fleet.settings import Settings
+
+    #: Runs the screens; returns the exit status.
+    Show = Callable[[argparse.Namespace, Settings], int]
 
 PROGRAM = 'nvitop fleet'
 #: Number of machines of ``--demo``.
@@ -80,19 +83,26 @@ def make_parser() -> ArgumentParser:
     return parser
 
 
-def main(arguments: list[str]) -> int:
-    """Run ``nvitop fleet`` with the arguments after that word; return the exit status."""
+def main(arguments: list[str], show: Show | None = None) -> int:
+    """Run ``nvitop fleet`` with the arguments after that word; return the exit status.
+
+    ``show`` runs the screens. Without it, or without a terminal, the hosts are printed once.
+    """
     parser = make_parser()
     given = parser.parse(arguments)
     settings = _settings(parser, given)
-    return outcome.run(PROGRAM, functools.partial(_print_once, given, settings))
+    has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if show is None or given.once or given.format or not has_terminal:
+        return outcome.run(PROGRAM, functools.partial(_print_once, given, settings))
+    return outcome.run(PROGRAM, functools.partial(show, given, settings))
 
 
 def _settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
     """Return the settings; exit with status 2 if they are invalid."""
     config = read_config(given.config, {})
     for problem in config.problems:
-        print_message(PROGRAM, 'warning', str(problem))
+        if problem.line == 0:  # it cannot be read; other problems are about the monitor
+            print_message(PROGRAM, 'warning', str(problem))
     if given.prometheus is not None and has_login(given.prometheus):
         parser.error('other users can read arguments: set the login with PROMETHEUS_URL')
     names = ('match', 'host_label', 'interval', 'timeout')

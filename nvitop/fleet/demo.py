@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import time
@@ -125,13 +126,9 @@ class Cluster:
         elif name == 'dcgm':
             xid = 79.0 if host % 89 == 21 and gpu == 1 else 0.0
             yield Series(XID, labels, xid)
-        for metric, value in _values(load, host, gpu).items():
-            series = names_of(metric).get(name)
-            if series is not None:
-                meaning = next(
-                    one for one in meanings()[series] if (one.dialect, one.metric) == (name, metric)
-                )
-                yield Series(series, labels, value / meaning.factor)
+        values = _values(load, host, gpu)
+        for metric, series, scale in _names_in(name):
+            yield Series(series, labels, values[metric] * scale)
         if load.user:
             yield from _series_of_processes(name, labels, load, 1000 + 10 * host + gpu)
 
@@ -156,6 +153,18 @@ class Cluster:
     def uuid(self, host: int, gpu: int) -> str:
         """Return the UUID of a GPU."""
         return f'GPU-{host:08x}-0000-4000-8000-{gpu:012x}'
+
+
+@functools.lru_cache(maxsize=None)
+def _names_in(dialect: str) -> tuple[tuple[str, str, float], ...]:
+    """Return metric, series and scale of each series of a dialect."""
+    return tuple(
+        (metric, series, 1 / meaning.factor)
+        for metric in (*_METRICS, *_OTHERS)
+        for series in [names_of(metric).get(dialect, '')]
+        for meaning in meanings().get(series, ())
+        if (meaning.dialect, meaning.metric) == (dialect, metric)
+    )
 
 
 def _values(load: _Load, host: int, gpu: int) -> dict[str, float]:
@@ -206,7 +215,7 @@ class DemoServer:
         """Return the answer; its size is not known."""
         now = self._clock()
         if question.kind == 'host':
-            own = [one for one in self._cluster.series(now) if _is_of(one, question)]
+            own = [*self._cluster.series(now, self._places(question))]
             seen = Series('', {ROW: 'time'}, now - now % 5) if own else None
             return Answer((*own, *([seen] if seen is not None else []))), 0
         measured = now - now % 5
@@ -218,16 +227,22 @@ class DemoServer:
         """Return the values of the graphs of a host."""
         wanted = {name for metric in GRAPH_METRICS for name in names_of(metric).values()}
         found: dict[tuple[str, str], tuple[Series, list[tuple[float, float]]]] = {}
+        places = self._places(question)
         moment = start
         while moment <= end:
-            for one in self._cluster.series(moment):
-                if one.name in wanted and _is_of(one, question):
+            for one in self._cluster.series(moment, places):
+                if one.name in wanted:
                     gpu = one.labels.get('UUID') or one.labels['uuid']
                     found.setdefault((one.name, gpu), (one, []))[1].append((moment, one.value))
             moment += step
         return [
             PastValues(one.name, dict(one.labels), tuple(points)) for one, points in found.values()
         ]
+
+    def _places(self, question: Question) -> list[int]:
+        """Return the numbers of the machines with the name of the host."""
+        name = question.host.name
+        return [host for host in range(self._cluster.hosts) if self._cluster.name(host) == name]
 
     def cancel(self) -> None:
         """Do nothing: answers are there at once."""
@@ -323,9 +338,3 @@ def _filtered(found: list[Series], filters: tuple[tuple[str, str], ...]) -> list
 
 def _gpu_of(one: Series) -> str:
     return bare_uuid(one.labels.get('UUID') or one.labels.get('uuid', ''))
-
-
-def _is_of(one: Series, question: Question) -> bool:
-    return any(
-        one.labels.get(exporter.label) == exporter.value for exporter in question.host.exporters
-    )

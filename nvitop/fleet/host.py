@@ -10,7 +10,7 @@ from nvitop.exporter.reading import Series, read_sample, series_names
 from nvitop.fleet.names import PREFERENCE, bare_uuid, meanings
 from nvitop.fleet.promql import ROW
 from nvitop.printable import printable
-from nvitop.sampling.types import Sample
+from nvitop.sampling.types import PROCESSES, Problem, Sample
 
 if TYPE_CHECKING:
     from typing import Iterable
@@ -39,7 +39,17 @@ def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sa
     sample = samples[0]
     for other in samples[1:]:
         sample = _joined(sample, other)
-    return sample._replace(host=sample.host._replace(hostname=host.name))
+    return sample._replace(
+        host=sample.host._replace(hostname=host.name), problems=_unknown_processes(sample)
+    )
+
+
+def _unknown_processes(sample: Sample) -> tuple[Problem, ...]:
+    """Return a problem for each GPU if there is no process: most exporters do not report any."""
+    if sample.processes:
+        return ()
+    reason = 'no exporter reports processes of this GPU'
+    return tuple(Problem(device.key, PROCESSES, reason) for device in sample.devices)
 
 
 def _cleaned(one: Series) -> Series:

@@ -71,7 +71,7 @@ class Server(Protocol):
         """Return the values of a range of time. Raises FleetError."""
 
     def cancel(self) -> None:
-        """End the request in progress, and all later ones. Any thread may call this."""
+        """End the request in progress, if there is one. Any thread may call this."""
 
     def close(self) -> None:
         """Close the connection."""

@@ -22,7 +22,7 @@ from nvitop.fleet.names import (
     meanings,
 )
 from nvitop.fleet.promql import ROW
-from nvitop.fleet.types import Exporter, Fleet, FleetGpu, FleetHost, FleetUser
+from nvitop.fleet.types import Exporter, Fleet, FleetGpu, FleetHost, FleetUser, mean
 from nvitop.health import KINDS
 from nvitop.printable import printable
 
@@ -253,6 +253,7 @@ def _host(name: str, members: list[_Member]) -> FleetHost:
             for gpu in order
         ),
         exporters=tuple(member.exporter for member in members),
+        utilization_percent=_mean_of_gpus(gpus.values(), 'gpu_utilization'),
         memory_used_bytes=_sum_of_gpus(gpus.values(), 'memory_used'),
         memory_total_bytes=_memory_total(members),
         power_watts=power,
@@ -277,6 +278,10 @@ def _memory_of_gpu(values: Mapping[str, float]) -> dict[str, float]:
 def _sum_of_gpus(gpus: Iterable[Mapping[str, float]], metric: str) -> float | None:
     known = [values[metric] for values in gpus if metric in values]
     return sum(known) if known else None
+
+
+def _mean_of_gpus(gpus: Iterable[Mapping[str, float]], metric: str) -> float | None:
+    return mean(values.get(metric) for values in gpus)
 
 
 def _sum(members: list[_Member], metric: str) -> float | None:

@@ -81,6 +81,8 @@ class FleetHost(NamedTuple):
     name: str
     gpus: tuple[FleetGpu, ...] = ()
     exporters: tuple[Exporter, ...] = ()
+    #: Mean utilization of its GPUs.
+    utilization_percent: float | None = None
     memory_used_bytes: float | None = None
     memory_total_bytes: float | None = None
     power_watts: float | None = None
@@ -93,11 +95,6 @@ class FleetHost(NamedTuple):
     measured: float | None = None
     #: When the server stopped having values of it; ``None`` if it has.
     gone_since: float | None = None
-
-    @property
-    def utilization_percent(self) -> float | None:
-        """Mean utilization of its GPUs."""
-        return mean(gpu.utilization_percent for gpu in self.gpus)
 
     @property
     def memory_percent(self) -> float | None:

@@ -57,7 +57,7 @@ function _shtab_nvitop_using
   test "$_shtab_nvitop_cmdpath" = "$argv"
 end
 
-set -g _shtab_nvitop_commands query record fleet exporter
+set -g _shtab_nvitop_commands query record exporter fleet
 set -g _shtab_nvitop_opts_with_value --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --textfile --theme --timeout --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
@@ -133,18 +133,6 @@ complete -c nvitop -n '_shtab_nvitop_using record' -l keep -x -d 'delete samples
 complete -c nvitop -n '_shtab_nvitop_using record' -l keep-usage -x -d 'delete the usage of users and GPUs by minute, and events, that are older than TIME (default: 400d)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l max-size -x -d 'delete the oldest samples when the file is larger than SIZE, such as 500M (default: 2G)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l mode -x -d 'set the permissions of the file, such as 644 to let all users replay it (default: 600 for a new file)'
-complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a fleet -d 'show many machines, from a Prometheus server'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -s h -l help -d 'show this help and exit'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -s V -l version -d 'show the version and exit'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -l demo -x -d 'simulate a cluster with HOSTS machines (default: 40)'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'read FILE instead of the default file'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -l prometheus -x -d 'URL of the server (default: $PROMETHEUS_URL)'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -l match -x -d 'only series with these labels: '"'"'{cluster="a"}'"'"''
-complete -c nvitop -n '_shtab_nvitop_using fleet' -l host-label -x -d 'the label that names the host (default: automatic)'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -l interval -x -d 'minimum time between requests (default: 5)'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -l timeout -x -d 'limit of a request (default: 10)'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -s 1 -l once -d 'print the hosts once and exit'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -l format -xka "table json csv" -d 'write table, json or csv once (default: table)'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a exporter -d 'serve GPU and process values to Prometheus'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -s h -l help -d 'show this help and exit'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -s V -l version -d 'show the version and exit'
@@ -171,3 +159,15 @@ complete -c nvitop -n '_shtab_nvitop_using exporter' -l keyfile -xka "(__fish_co
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-cafile -xka "(__fish_complete_path (commandline -ct))" -d 'accept only clients with a certificate that a CA in FILE (PEM) has signed; nvitop-exporter does so only with --client-auth-required'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-capath -x -d 'like --client-cafile, with a directory'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-auth-required -d 'require a client certificate'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a fleet -d 'show many machines, from a Prometheus server'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -s h -l help -d 'show this help and exit'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -s V -l version -d 'show the version and exit'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l demo -x -d 'simulate a cluster with HOSTS machines (default: 40)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'read FILE instead of the default file'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l prometheus -x -d 'URL of the server (default: $PROMETHEUS_URL)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l match -x -d 'only series with these labels: '"'"'{cluster="a"}'"'"''
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l host-label -x -d 'the label that names the host (default: automatic)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l interval -x -d 'minimum time between requests (default: 5)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l timeout -x -d 'limit of a request (default: 10)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -s 1 -l once -d 'print the hosts once and exit'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l format -xka "table json csv" -d 'write table, json or csv once (default: table)'

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""``nvitop fleet``: the command line of :mod:`nvitop.fleet.command` with its screens."""
+
+from __future__ import annotations
+
+import gc
+import os
+from typing import TYPE_CHECKING
+
+from nvitop.console.config import read_config
+from nvitop.console.options import THEME_NAMES, Options, merge, parse_environment
+from nvitop.console.outcome import CommandFailure
+from nvitop.fleet import command
+from nvitop.fleet.command import make_parser, make_server
+from nvitop.gui.fleet.app import run_fleet
+from nvitop.gui.fleet.state import FleetState
+from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.state.rebinding import USUAL_KEYS
+from nvitop.gui.term.curses import TerminalError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nvitop.fleet.settings import Settings
+
+__all__ = ['main', 'make_parser']
+#: Number of new objects after which garbage is collected.
+_COLLECTED_AFTER = 20_000
+
+
+def main(arguments: list[str]) -> int:
+    """Run ``nvitop fleet`` with the arguments after that word; return the exit status."""
+    return command.main(arguments, _show)
+
+
+def _show(given: argparse.Namespace, settings: Settings) -> int:
+    """Run the screens."""
+    options = _read_options(given.config)
+    is_demo = given.demo is not None
+    server = make_server(given.demo, settings)
+    name = 'simulated cluster' if is_demo else settings.url.partition('://')[2]
+    state = FleetState(scope=settings.scope, server=name, is_demo=is_demo)
+    # A collection over all objects takes longer than a key may wait.
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
+    try:
+        return run_fleet(server, state, options, interval=settings.interval)
+    except TerminalError as error:
+        raise CommandFailure(f'{error}\nTry: nvitop fleet -1') from None
+    except RuntimeError as error:
+        raise CommandFailure(f'no thread can be started: {error}') from None
+
+
+def _read_options(path: str | None) -> Options:
+    """Return the options of the monitor from the configuration file and the environment."""
+    choices = {
+        'theme': THEME_NAMES,
+        'columns': tuple(column.name for column in COLUMNS),
+        'keys': tuple(USUAL_KEYS),
+    }
+    return merge(read_config(path, choices).layer, parse_environment(os.environ))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The keys of the fleet screens: dispatch, hints, help and documentation read this table."""
+
+from __future__ import annotations
+
+import enum
+
+from nvitop.namedtuple import NamedTuple
+
+
+class FleetScreen(enum.Enum):
+    """Fills the terminal. The value is the name shown to people."""
+
+    HOSTS = 'hosts'
+    GPUS = 'GPUs'
+    USERS = 'users'
+    PROBLEMS = 'problems'
+    HELP = 'help'
+
+
+class HostOrder(NamedTuple):
+    """A way to sort hosts."""
+
+    name: str
+    letter: str
+    #: Heading of the column.
+    title: str
+    #: Whether the highest values come first.
+    is_descending: bool = True
+
+
+ORDERS = (
+    HostOrder('host', 'h', 'HOST', is_descending=False),
+    HostOrder('utilization', 'u', 'UTIL'),
+    HostOrder('memory', 'm', 'MEMORY'),
+    HostOrder('power', 'p', 'POWER'),
+    HostOrder('temperature', 't', 'TEMP'),
+    HostOrder('age', 'a', 'AGE'),
+    HostOrder('gpus', 'g', 'GPUS'),
+    HostOrder('idle', 'i', 'idle GPUs'),
+    HostOrder('findings', 'f', 'FINDINGS'),
+)
+ORDERS_BY_NAME = {order.name: order for order in ORDERS}
+
+
+class FleetKey(NamedTuple):
+    """Keys, the screens on which they work, and their action."""
+
+    #: Names as in :class:`~nvitop.gui.state.events.KeyPressed`; two keys in a row: ``'o u'``.
+    keys: tuple[str, ...]
+    #: Name of the action.
+    action: str
+    #: One line for the help; ``''``: not listed.
+    help: str
+    screens: frozenset[FleetScreen]
+    argument: str = ''
+    #: One or two words for the last row; ``''``: not there.
+    hint: str = ''
+
+
+_ALL = frozenset(FleetScreen)
+_HOSTS = frozenset({FleetScreen.HOSTS})
+_VALUES = frozenset({FleetScreen.HOSTS, FleetScreen.GPUS, FleetScreen.USERS})
+_ROWS = frozenset({FleetScreen.HOSTS, FleetScreen.USERS})
+_OTHERS = _ALL - _HOSTS
+
+# fmt: off
+FLEET_KEYS: tuple[FleetKey, ...] = (
+    FleetKey(('Enter',), 'open', 'show the host on the ordinary screens; q comes back', _HOSTS, hint='host'),
+    FleetKey(('Enter',), 'open-user', 'show the hosts of the user', frozenset({FleetScreen.USERS}), hint='hosts of the user'),
+    FleetKey(('g',), 'show', 'all GPUs as a heat map', frozenset({FleetScreen.HOSTS, FleetScreen.USERS}), 'GPUs', 'GPUs'),
+    FleetKey(('g', 'm'), 'next-metric', 'next metric of the heat map', frozenset({FleetScreen.GPUS}), hint='next metric'),
+    FleetKey(('U',), 'show', 'users over all hosts', frozenset({FleetScreen.HOSTS, FleetScreen.GPUS}), 'users', 'users'),
+    FleetKey(('o',), '', '', _HOSTS, hint='sort'),
+    FleetKey(('\\', 'F4'), 'filter', 'filter: words of the name, host: gpu: user: model:', _VALUES, hint='filter'),
+    FleetKey(('z',), 'freeze', 'freeze or unfreeze the display', _VALUES, hint='freeze'),
+    FleetKey(('!',), 'show', 'problems: server, exporters, findings, old data', _ALL - {FleetScreen.PROBLEMS}, 'problems', 'problems'),
+    FleetKey(('h', '?', 'F1'), 'show', 'this help', _ALL - {FleetScreen.HELP}, 'help', 'help'),
+    FleetKey(('Esc',), 'clear', 'clear the filter', _HOSTS),
+    FleetKey(('Esc', 'q', 'Q', 'h', '!', 'U'), 'back', 'back to the hosts', _OTHERS, hint='back'),
+    FleetKey(('q', 'Q'), 'quit', 'quit', _HOSTS, hint='quit'),
+    FleetKey(('r', 'R', 'Ctrl-R', 'F5'), 'refresh', 'refresh', _ALL),
+    FleetKey(('L',), 'next-theme', 'next theme', _ALL),
+    FleetKey(('Ctrl-Z',), 'suspend', 'suspend (resume with fg)', _ALL),
+    FleetKey(('Up', 'Shift-Tab', 'Alt-k', 'k'), 'move', 'previous line', _ALL, '-1'),
+    FleetKey(('Down', 'Tab', 'Alt-j', 'j'), 'move', 'next line', _ALL, '1'),
+    FleetKey(('PageUp', '['), 'page', 'previous page', _ALL, '-1'),
+    FleetKey(('PageDown', ']'), 'page', 'next page', _ALL, '1'),
+    FleetKey(('Home',), 'move', 'first line', _ALL, '-1000000'),
+    FleetKey(('End',), 'move', 'last line', _ALL, '1000000'),
+    FleetKey((',', '<'), 'sort-step', 'sort by the previous column', _HOSTS, '-1'),
+    FleetKey(('.', '>'), 'sort-step', 'sort by the next column', _HOSTS, '1'),
+    FleetKey(('/',), 'sort-reverse', 'reverse the order', _HOSTS),
+    *(FleetKey((f'o {order.letter}',), 'sort', f'sort by {order.title}', _HOSTS, order.name) for order in ORDERS),
+)
+# fmt: on
+
+
+def key_for(screen: FleetScreen, keys: str) -> FleetKey | None:
+    """Return the row of a key on a screen."""
+    for row in FLEET_KEYS:
+        if keys in row.keys and screen in row.screens and row.action:
+            return row
+    return None
+
+
+def is_prefix(screen: FleetScreen, key: str) -> bool:
+    """Whether another key must follow."""
+    start = f'{key} '
+    return any(
+        screen in row.screens and any(each.startswith(start) for each in row.keys)
+        for row in FLEET_KEYS
+    )
+
+
+def hints_of(screen: FleetScreen) -> list[tuple[str, str]]:
+    """Return keys and words for the last row of a screen."""
+    return [(row.keys[0], row.hint) for row in FLEET_KEYS if screen in row.screens and row.hint]
