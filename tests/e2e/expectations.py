@@ -154,7 +154,7 @@ def _redraws(monitor: Monitor, binding: Binding, keys: str) -> None:
     before = monitor.written.count(CLEAR)
     monitor.key(keys)
     monitor.wait(lambda: monitor.written.count(CLEAR) > before)
-    if monitor.screen in (Screen.MAIN, Screen.TREE):
+    if monitor.screen is Screen.MAIN:
         monitor.wait_for_cursor(None)
         _home(monitor)
 
@@ -244,18 +244,18 @@ def _selects_the_last(monitor: Monitor, binding: Binding, keys: str) -> None:
     _home(monitor)
 
 
-@_of(Action.SCROLL_UP, Action.SCROLL_DOWN)
+@_of(Action.SCROLL_UP, Action.SCROLL_DOWN, Action.LINE_UP, Action.LINE_DOWN)
 def _scrolls(monitor: Monitor, binding: Binding, keys: str) -> None:
     if monitor.screen is Screen.MAIN:
         _scrolls_the_page(monitor, binding, keys)
         return
     _home(monitor)
-    if binding.action is Action.SCROLL_DOWN:
+    if binding.action in (Action.SCROLL_DOWN, Action.LINE_DOWN):
         monitor.key(keys)
         monitor.wait(lambda: (monitor.cursor() or 0) > 0)
         _home(monitor)
     else:
-        monitor.key('PageDown')
+        monitor.key('Down')
         monitor.wait(lambda: (monitor.cursor() or 0) > 0)
         monitor.key(keys)
         monitor.wait_for_cursor(0)
@@ -265,8 +265,8 @@ def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.type('fd')  # panels that do not fit
     monitor.wait_for('PCIe TX')
     at = monitor.row('Processes:')
-    if binding.action is Action.SCROLL_UP:
-        monitor.key('PageDown')
+    if binding.action in (Action.SCROLL_UP, Action.LINE_UP):
+        monitor.key(']' if binding.action is Action.LINE_UP else 'PageDown')
         monitor.wait(lambda: monitor.row('Processes:') < at)
         monitor.key(keys)
         monitor.wait(lambda: monitor.row('Processes:') == at)
@@ -275,6 +275,55 @@ def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
         monitor.wait(lambda: monitor.row('Processes:') < at)
     monitor.type('ad')
     monitor.wait_until_gone('PCIe')
+
+
+@_of(Action.SELECT_DEVICE)
+def _selects_a_device(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for(rf'\[GPU {keys}\]|GPU {keys}: there is no such GPU')
+    monitor.key(keys)
+    monitor.wait_until_gone(r'\[GPU \d\]')
+
+
+@_of(Action.NEXT_DEVICE, Action.PREVIOUS_DEVICE)
+def _selects_the_next_device(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for(r'\[GPU 0\]' if binding.action is Action.NEXT_DEVICE else r'\[GPU \d\]')
+    monitor.key('Shift-Tab' if binding.action is Action.NEXT_DEVICE else 'Tab')
+    monitor.wait_until_gone(r'\[GPU \d\]')
+
+
+@_of(Action.SUM_BY_OWNER)
+def _sums_up_by_owner(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for('OWNER')
+    monitor.back()
+    monitor.enter(Screen.USERS)
+
+
+@_of(Action.SHOW_USER)
+def _shows_the_processes_of_a_user(monitor: Monitor, binding: Binding, keys: str) -> None:
+    _home(monitor)
+    monitor.key(keys)
+    monitor.wait_for(r'\[filter: user:\w+\]')
+    monitor.key('Esc')
+    monitor.wait_until_gone('filter:')
+    monitor.screen = Screen.MAIN
+    monitor.enter(Screen.USERS)
+
+
+@_of(Action.SHOW_DEVICE)
+def _shows_the_device_of_a_problem(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for(r'\[GPU \d\]|No GPU: ')
+    if '[GPU ' in monitor.text:
+        monitor.key('Home')
+        monitor.key('Esc')
+        monitor.wait_for_cursor(None)
+        monitor.key('Esc')
+        monitor.wait_until_gone(r'\[GPU \d\]')
+        monitor.screen = Screen.MAIN
+        monitor.enter(Screen.PROBLEMS)
 
 
 def _long_line(monitor: Monitor) -> str:

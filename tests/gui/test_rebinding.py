@@ -46,7 +46,7 @@ def test_bindings_with_the_same_name_have_the_same_action() -> None:
         assert len({binding.action for binding in found}) == 1
     assert next(iter(USUAL_KEYS)) == 'quit'
     assert {'open-tree', 'kill', 'sort-by-pid', 'sort-by-pid-reversed'} <= set(USUAL_KEYS)
-    assert USUAL_KEYS['back'] == ('Esc', 'q', 'Q')
+    assert USUAL_KEYS['back'] == ('Esc', 'q', 'Q', 'F10')
     assert rebound().bindings == BINDINGS
 
 
@@ -68,7 +68,7 @@ def test_key_is_taken_from_its_default_binding_on_the_same_screens_only() -> Non
     assert [keymap.find(screen, 'q') for screen in (Screen.HELP, Screen.TREE)] == [
         USUAL.find(screen, 'q') for screen in (Screen.HELP, Screen.TREE)
     ]
-    for screen in Screen:
+    for screen in set(Screen) - {Screen.HELP}:
         binding = keymap.find(screen, 'z')
         assert binding is not None
         assert binding.name == ('open-tree' if screen is Screen.MAIN else 'freeze')
@@ -109,7 +109,7 @@ def test_first_of_two_actions_gets_the_key() -> None:
     [
         {'quit': []},
         {'back': []},
-        {'help': ['q', 'Q']},
+        {'help': ['q', 'Q', 'F10']},
         {'quit': ['x y'], 'freeze': ['x']},
     ],
 )

@@ -72,7 +72,7 @@ def test_keys_ignore_a_selected_process_that_the_filter_hides(screen: str) -> No
     state = pressed(state_of(with_families(MANY)), *screen, 'Down', '\\', *'#none#', 'Enter')
     selected = state.tree.selected if screen else state.main.selected
     assert selected is not None
-    keys = {'T': 'signal', 'Space': 'tag', 'e': 'environment'}
+    keys = {'T': 'signal', 'e': 'environment'}
     keys.update({'x': 'tag'} if screen else {'Enter': 'graphs'})
     for key, what in keys.items():
         later, effects = press(state, key)
@@ -122,16 +122,16 @@ def test_home_shows_the_beginning_of_the_page_if_the_first_process_is_visible_th
     assert state.main.selected == state.rows[0].key
 
 
-def test_pages_are_half_a_screen_and_end_with_the_page() -> None:
+def test_pages_repeat_a_line_and_end_with_the_page() -> None:
     state = state_of(MANY, height=24)
     limit = main_layout(state).page_height - 24
     state = pressed(state, 'PageDown')
-    assert main_layout(state).scroll_y == 12
-    state, effects = press(state, *['PageDown'] * (limit // 12 + 1))
+    assert main_layout(state).scroll_y == 23
+    state, effects = press(state, *['PageDown'] * (limit // 23 + 1))
     assert (main_layout(state).scroll_y, effects) == (limit, (RingBell(),))
     state, effects = press(state, 'PageUp')
-    assert (main_layout(state).scroll_y, effects) == (limit - 12, ())
-    state, effects = press(state, *['PageUp'] * (limit // 12 + 1))
+    assert (main_layout(state).scroll_y, effects) == (limit - 23, ())
+    state, effects = press(state, *['PageUp'] * (limit // 23 + 1))
     assert (main_layout(state).scroll_y, effects) == (0, (RingBell(),))
 
 

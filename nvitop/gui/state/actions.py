@@ -16,14 +16,18 @@ from nvitop.gui.model.effects import (
     Suspend,
 )
 from nvitop.gui.model.screens import Screen
-from nvitop.gui.state import choosing, environ, moving, opening, typing_keys, viewing
+from nvitop.gui.state import choosing, devices, environ, moving, opening, typing_keys, viewing
 from nvitop.gui.state.app_state import AppState, ListState, Result, TreeState
 from nvitop.gui.state.bindings import Action, Binding
 from nvitop.gui.state.dialog import ask_for_signal
 from nvitop.gui.state.listing import relist, sort_by
 from nvitop.gui.state.notices import replace_notice
 from nvitop.gui.state.ordering import next_order
-from nvitop.gui.state.selection import clear_selection, toggle_subtree_tags, toggle_tag
+from nvitop.gui.state.selection import (
+    clear_selection,
+    toggle_subtree_tags,
+    toggle_tag,
+)
 
 _SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
 
@@ -37,6 +41,8 @@ def act(state: AppState, binding: Binding) -> Result:
     if binding.action is Action.SORT_BY:
         reverse = binding.argument.startswith('-')
         return sort_by(state, Sort(binding.argument.lstrip('-'), reverse)), ()
+    if binding.action is Action.SELECT_DEVICE:
+        return devices.select_by_index(state, int(binding.argument))
     return _ACTIONS[binding.action](state)
 
 
@@ -56,6 +62,8 @@ def _refresh(state: AppState) -> Result:
     if state.screen is Screen.ENVIRON:
         shown = state.environ
         return state, (*effects, ReadEnvironment(shown.pid, shown.start_time))
+    if state.screen is Screen.TREE:
+        return state, effects
     state = clear_selection(state)
     main = state.main._replace(scroll_x=0, scroll_y=0)
     return state._replace(main=main, tree=TreeState(), listing=ListState()), effects
@@ -64,7 +72,10 @@ def _refresh(state: AppState) -> Result:
 def _clear(state: AppState) -> Result:
     if state.query:
         return relist(state._replace(query='')), ()
-    return clear_selection(state), ()
+    cleared = clear_selection(state)
+    if cleared == state and state.main.selected_device is not None:
+        return devices.select_device(state, None), ()
+    return cleared, ()
 
 
 def _tag(state: AppState) -> Result:
@@ -117,6 +128,12 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.TAG_SUBTREE: _tag_subtree,
     Action.SCROLL_UP: partial(moving.move_by_pages, step=-1),
     Action.SCROLL_DOWN: partial(moving.move_by_pages, step=1),
+    Action.LINE_UP: partial(moving.scroll_by_lines, step=-1),
+    Action.LINE_DOWN: partial(moving.scroll_by_lines, step=1),
+    Action.PREVIOUS_DEVICE: partial(devices.select_next_device, step=-1),
+    Action.NEXT_DEVICE: partial(devices.select_next_device, step=1),
+    Action.SHOW_USER: devices.show_user,
+    Action.SHOW_DEVICE: devices.show_device,
     Action.SCROLL_LEFT: partial(moving.move_by_steps, steps=-1),
     Action.SCROLL_RIGHT: partial(moving.move_by_steps, steps=1),
     Action.SCROLL_BEGIN: partial(moving.move_to_edge, direction=-1),

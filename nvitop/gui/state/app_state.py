@@ -129,6 +129,8 @@ class Notice(NamedTuple):
     pids: tuple[int, ...] = ()
     #: Whether it answers a key or click, so that the next one removes it.
     is_answer: bool = False
+    #: A later notice on the same subject replaces it.
+    subject: str = ''
 
 
 class AppState(NamedTuple):

@@ -34,6 +34,11 @@ class Action(enum.Enum):
     TAG_SUBTREE = enum.auto()
     SCROLL_UP = enum.auto()
     SCROLL_DOWN = enum.auto()
+    LINE_UP = enum.auto()
+    LINE_DOWN = enum.auto()
+    SELECT_DEVICE = enum.auto()
+    PREVIOUS_DEVICE = enum.auto()
+    NEXT_DEVICE = enum.auto()
     SCROLL_LEFT = enum.auto()
     SCROLL_RIGHT = enum.auto()
     SCROLL_BEGIN = enum.auto()
@@ -58,6 +63,8 @@ class Action(enum.Enum):
     SORT_MENU = enum.auto()
     REVEAL = enum.auto()
     SUM_BY_OWNER = enum.auto()
+    SHOW_USER = enum.auto()
+    SHOW_DEVICE = enum.auto()
     CHOOSE = enum.auto()
     MOVE_UP = enum.auto()
     MOVE_DOWN = enum.auto()
@@ -124,6 +131,8 @@ _COLUMNS = frozenset({Screen.COLUMNS})
 _GRAPHS = frozenset({Screen.MAIN, Screen.METRICS})
 _PROCESSES = screens_where(lambda spec: spec.selects_processes)
 _LINES = screens_where(lambda spec: spec.has_lines)
+#: Keys of the help only scroll or leave it, because nothing else would be seen.
+_NOT_HELP = ALL_SCREENS - {Screen.HELP}
 _WIDE = screens_where(lambda spec: spec.sideways_step > 0)
 
 _VIEW, _MOVE, _PROCESS, _SCREEN, _SORT = (
@@ -197,7 +206,7 @@ def _sort_bindings() -> tuple[Binding, ...]:
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
     # leaving
-    Binding(('q', 'Q'), Action.QUIT, 'quit, leaving a report on the screen', _MAIN, _VIEW, hint='quit'),
+    Binding(('q', 'Q', 'F10'), Action.QUIT, 'quit, leaving a report on the screen', _MAIN, _VIEW, hint='quit'),
     Binding(('h', '?', 'F1'), Action.HELP, 'this help', ALL_SCREENS - {Screen.HELP}, _VIEW, hint='help', opens=Screen.HELP),
     # view
     Binding(('a',), Action.MODE_AUTO, 'automatic layout', _MAIN, _VIEW),
@@ -209,47 +218,57 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('G',), Action.NEXT_UPPER_GRAPH, 'next metric in the upper graph of the devices', _MAIN, _VIEW),
     Binding(('+', '='), Action.LONGER_TIME, 'show a longer time in graphs, up to 60 minutes', _GRAPHS, _VIEW, hint='time'),
     Binding(('-', '_'), Action.SHORTER_TIME, 'show a shorter time in graphs', _GRAPHS, _VIEW, hint='time'),
-    Binding(('z',), Action.FREEZE, 'freeze or unfreeze the display', ALL_SCREENS, _VIEW, hint='pause'),
-    Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'refresh; clear selection and tags', ALL_SCREENS, _VIEW),
-    Binding(('L',), Action.NEXT_THEME, 'next theme', ALL_SCREENS, _VIEW),
-    Binding(('m',), Action.TOGGLE_HINTS, 'hide or show the keys in the last row', ALL_SCREENS, _VIEW),
-    Binding(('M',), Action.TOGGLE_MOUSE, 'mouse: nvitop, or terminal (to select text)', ALL_SCREENS, _VIEW),
+    Binding(('z',), Action.FREEZE, 'pause or resume', _NOT_HELP, _VIEW, hint='pause'),
+    Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'refresh; clear selection and tags', _NOT_HELP, _VIEW),
+    Binding(('L',), Action.NEXT_THEME, 'next theme', _NOT_HELP, _VIEW),
+    Binding(('m',), Action.TOGGLE_HINTS, 'hide or show the keys in the last row', _NOT_HELP, _VIEW),
+    Binding(('M',), Action.TOGGLE_MOUSE, 'mouse: nvitop, or terminal (to select text)', _NOT_HELP, _VIEW),
     Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend (resume with fg)', ALL_SCREENS, _VIEW),
     # moving
-    Binding(('Up', 'Shift-Tab', 'Alt-k'), Action.SELECT_PREVIOUS, 'previous process or line', _LINES, _MOVE),
-    Binding(('Down', 'Tab', 'Alt-j'), Action.SELECT_NEXT, 'next process or line', _LINES, _MOVE),
+    Binding(('Up', 'Alt-k'), Action.SELECT_PREVIOUS, 'previous process or line', _LINES, _MOVE),
+    Binding(('Down', 'Alt-j'), Action.SELECT_NEXT, 'next process or line', _LINES, _MOVE),
+    Binding(('Shift-Tab',), Action.SELECT_PREVIOUS, '', _LINES - _MAIN, _MOVE),
+    Binding(('Tab',), Action.SELECT_NEXT, '', _LINES - _MAIN, _MOVE),
+    Binding(('Tab',), Action.NEXT_DEVICE, 'select the next GPU: its graph and its processes', _MAIN, _MOVE, hint='GPU'),
+    Binding(('Shift-Tab',), Action.PREVIOUS_DEVICE, 'select the previous GPU', _MAIN, _MOVE),
+    Binding(('0',), Action.SELECT_DEVICE, 'select GPU 0, or none again; 1 to 9 for others', _MAIN, _MOVE, '0'),
+    *(Binding((digit,), Action.SELECT_DEVICE, '', _MAIN, _MOVE, digit) for digit in '123456789'),
     Binding(('Home',), Action.SELECT_FIRST, 'first process or line', _LINES, _MOVE),
     Binding(('End',), Action.SELECT_LAST, 'last process or line', _LINES, _MOVE),
-    Binding(('PageUp', '[', 'Alt-K'), Action.SCROLL_UP, 'scroll up', _LINES, _MOVE),
-    Binding(('PageDown', ']', 'Alt-J'), Action.SCROLL_DOWN, 'scroll down', _LINES, _MOVE),
+    Binding(('PageUp',), Action.SCROLL_UP, 'scroll up by a page', _LINES, _MOVE),
+    Binding(('PageDown',), Action.SCROLL_DOWN, 'scroll down by a page', _LINES, _MOVE),
+    Binding(('[', 'Alt-K'), Action.LINE_UP, 'scroll up by a line', _LINES, _MOVE),
+    Binding((']', 'Alt-J'), Action.LINE_DOWN, 'scroll down by a line', _LINES, _MOVE),
     Binding(('Left', 'Alt-h'), Action.SCROLL_LEFT, 'scroll long lines to the left', _WIDE, _MOVE),
     Binding(('Right', 'Alt-l'), Action.SCROLL_RIGHT, 'scroll long lines to the right', _WIDE, _MOVE),
     Binding(('Ctrl-A', '^'), Action.SCROLL_BEGIN, 'beginning of long lines', _WIDE, _MOVE),
     Binding(('Ctrl-E', '$'), Action.SCROLL_END, 'end of long lines', _WIDE, _MOVE),
-    Binding(('Esc',), Action.CLEAR, 'clear the filter, then selection and tags', _PROCESSES, _MOVE),
+    Binding(('Esc',), Action.CLEAR, 'clear the filter, then selection and tags, then the GPU', _PROCESSES, _MOVE),
     # processes
     Binding(('Space',), Action.TAG, 'tag or untag the process, and go to the next', _PROCESSES, _PROCESS, hint='tag', needs=(Need.PROCESS,), refusal='No tag'),
+    Binding(('Space',), Action.SELECT_FIRST, '', _PROCESSES, _PROCESS),
     Binding(('x',), Action.TAG_SUBTREE, 'tag or untag the process and its descendants', _TREE, _PROCESS, hint='tag all below', needs=(Need.PROCESS,), refusal='No tag'),
     _signal(('Ctrl-C', 'I'), Action.INTERRUPT, 'SIGINT', 'interrupt'),
     _signal(('T',), Action.TERMINATE, 'SIGTERM', 'terminate'),
-    _signal(('K', 'k'), Action.KILL, 'SIGKILL', 'kill'),
+    _signal(('K', 'k', 'F9'), Action.KILL, 'SIGKILL', 'kill'),
     Binding(('\\', 'F4'), Action.FILTER, 'filter as you type: words, user: gpu: pid: type: owner:', _PROCESSES, _PROCESS, hint='filter'),
     Binding(('F3',), Action.SEARCH, 'search: select the next process with these words', _PROCESSES, _PROCESS, hint='search'),
     # screens
     _opening(('t',), Screen.TREE, 'tree of processes', _MAIN, 'tree'),
-    _opening(('e',), Screen.ENVIRON, 'environment of the selected process', _PROCESSES, 'env', (Need.NOT_HIDDEN,), 'No environment'),
+    _opening(('e',), Screen.ENVIRON, 'environment of the selected process', _PROCESSES | {Screen.METRICS}, 'env', (Need.NOT_HIDDEN,), 'No environment'),
     _opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (Need.PROCESS,), 'No graphs'),
-    _opening(('U',), Screen.USERS, 'summary by user', _PROCESSES, 'users'),
-    Binding(('U',), Action.SUM_BY_OWNER, 'summary by owner: job, pod, container or unit', frozenset({Screen.USERS}), _SCREEN, hint='by owner', needs=(Need.BY_USER,)),
-    _opening(('!',), Screen.PROBLEMS, 'problems: why values are missing; own cost', ALL_SCREENS - {Screen.PROBLEMS}, 'problems'),
-    _opening(('C',), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
+    _opening(('U', 'u'), Screen.USERS, 'summary by user', _PROCESSES, 'users'),
+    Binding(('U', 'u'), Action.SUM_BY_OWNER, 'summary by owner: job, pod, container or unit', frozenset({Screen.USERS}), _SCREEN, hint='by owner', needs=(Need.BY_USER,)),
+    _opening(('!',), Screen.PROBLEMS, 'problems: why values are missing; own cost', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
+    _opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
     Binding(('v',), Action.REVEAL, 'show or hide values that look secret', _ENVIRON, _SCREEN, hint='secrets'),
     Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, _SCREEN, hint='show or hide'),
     Binding(('K', '<'), Action.MOVE_UP, 'move the column to the left', _COLUMNS, _SCREEN, hint='move'),
     Binding(('J', '>'), Action.MOVE_DOWN, 'move the column to the right', _COLUMNS, _SCREEN, hint='move'),
-    Binding(('Esc', 'q', 'Q'), Action.BACK, 'back (as does the key that opened it)', ALL_SCREENS - _MAIN - _TREE, _SCREEN, hint='back'),
-    Binding(('t', 'q', 'Q'), Action.BACK, 'back to the main screen', _TREE, _SCREEN, hint='back'),
-    Binding(('Enter',), Action.BACK, '', frozenset({Screen.HELP, Screen.PROBLEMS, Screen.USERS}), _SCREEN),
+    Binding(('Enter',), Action.SHOW_USER, 'processes of the user or owner', frozenset({Screen.USERS}), _SCREEN, hint='processes'),
+    Binding(('Enter',), Action.SHOW_DEVICE, 'go to the GPU of the problem', frozenset({Screen.PROBLEMS}), _SCREEN, hint='GPU'),
+    Binding(('Esc', 'q', 'Q', 'F10'), Action.BACK, 'back (as does the key that opened it)', ALL_SCREENS - _MAIN - _TREE, _SCREEN, hint='back'),
+    Binding(('t', 'q', 'Q', 'F10'), Action.BACK, 'back to the main screen', _TREE, _SCREEN, hint='back'),
     # sorting
     Binding((',', '<'), Action.SORT_PREVIOUS, 'sort by the previous column', _MAIN, _SORT),
     Binding(('.', '>'), Action.SORT_NEXT, 'sort by the next column', _MAIN, _SORT),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from nvitop.api.utils import NA
 from nvitop.gui.model.effects import ReadEnvironment
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, EnvironState, Result
 from nvitop.gui.state.events import EnvironmentRead
 from nvitop.gui.state.notices import refuse
@@ -73,9 +74,15 @@ def _source_text(layer: Layer) -> str:
 
 
 def begin_reading(before: AppState, state: AppState) -> Result:
-    """Show the environment of the process selected ``before``, or of nvitop if there is none."""
-    pid, start_time = selected_key(before) or (0, -1.0)
-    environ = EnvironState(pid, start_time, _owner(selected_process(before)))
+    """Show the environment of the process on the metrics screen or selected ``before``, or of nvitop."""
+    process: ProcessSample | HostProcessSample | None
+    if before.screen is Screen.METRICS and before.metrics is not None:
+        pid, start_time, _ = before.metrics
+        process = next((row for row in before.shown.processes if row.key == before.metrics), None)
+    else:
+        pid, start_time = selected_key(before) or (0, -1.0)
+        process = selected_process(before)
+    environ = EnvironState(pid, start_time, _owner(process))
     return state._replace(environ=environ), (ReadEnvironment(pid, start_time),)
 
 

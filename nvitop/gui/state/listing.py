@@ -16,7 +16,7 @@ from nvitop.gui.state.ordering import is_listed, list_processes
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_among
 from nvitop.gui.state.tree import TreeRow, build_tree
-from nvitop.sampling.types import HostProcessSample, ProcessSample
+from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessSample
 
 #: Maximum width of the devices column of the tree.
 _DEVICES_WIDTH = 16
@@ -24,9 +24,14 @@ _DEVICES_WIDTH = 16
 
 def relist(state: AppState) -> AppState:
     """Build the lists again from the shown sample; drop selection and tags of processes that exited."""
-    found = filter_processes(state.shown.processes, parse_query(state.query))
-    rows = list_processes(found, state.main.filter, state.main.sort)
     main = state.main
+    if main.selected_device not in (None, *(device.key for device in state.shown.devices)):
+        main = main._replace(selected_device=None)
+        state = state._replace(main=main)
+    found = filter_processes(state.shown.processes, parse_query(state.query))
+    if main.selected_device is not None:
+        found = tuple(row for row in found if is_on(row.key.device, main.selected_device))
+    rows = list_processes(found, main.filter, main.sort)
     if main.selected is not None or main.tagged:
         alive = {process.key for process in state.shown.processes}
         if main.selected not in alive:
@@ -51,6 +56,13 @@ def relist(state: AppState) -> AppState:
         tree=tree,
         forest=forest,
         forest_widths=_forest_widths(forest),
+    )
+
+
+def is_on(device: DeviceKey, selected: DeviceKey) -> bool:
+    """Whether a device is the selected one, or a MIG device on it."""
+    return device == selected or (
+        not selected.is_mig and device.physical_index == selected.physical_index
     )
 
 
@@ -81,9 +93,13 @@ def grow_forest(state: AppState) -> tuple[TreeRow, ...]:
     processes = state.shown.host_processes
     if not processes:
         return ()
-    wanted = state.main.filter
-    if wanted != ProcessFilter():
-        rows = (row for row in state.shown.processes if is_listed(row, wanted))
+    wanted, device = state.main.filter, state.main.selected_device
+    if wanted != ProcessFilter() or device is not None:
+        rows = (
+            row
+            for row in state.shown.processes
+            if is_listed(row, wanted) and (device is None or is_on(row.key.device, device))
+        )
         listed = {row.key[:2] for row in rows}
         listed_pids = {pid for pid, _ in listed}
         processes = _with_ancestors(

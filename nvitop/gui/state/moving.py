@@ -10,7 +10,7 @@ from nvitop.gui.model.effects import RingBell
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.environ import environ_lines
-from nvitop.gui.state.lines import current_line, go_to_line, line_count
+from nvitop.gui.state.lines import current_line, go_to_line, line_count, lines_layout
 from nvitop.gui.state.listing import main_layout, tree_layout
 from nvitop.gui.state.selection import selected_key
 
@@ -34,13 +34,19 @@ def move_by_lines(state: AppState, step: int) -> Result:
 
 
 def move_by_pages(state: AppState, step: int) -> Result:
-    """Move by half screens. The main screen scrolls without changing the selection."""
-    rows = step * max(1, state.body_height // 2)
+    """Move by screens. The main screen scrolls without changing the selection."""
+    if state.screen is Screen.MAIN:
+        return scroll_by_lines(state, step * max(1, state.body_height - 1))
+    return move_by_lines(state, step * max(1, len(lines_layout(state).shown) - 1))
+
+
+def scroll_by_lines(state: AppState, step: int) -> Result:
+    """Move by lines. The main screen scrolls without changing the selection."""
     if state.screen is not Screen.MAIN:
-        return move_by_lines(state, rows)
+        return move_by_lines(state, step)
     layout = main_layout(state)
     limit = max(0, layout.page_height - state.body_height)
-    wanted = max(0, min(layout.scroll_y + rows, limit))
+    wanted = max(0, min(layout.scroll_y + step, limit))
     if wanted == layout.scroll_y:
         return state, (RingBell(),)
     return state._replace(main=state.main._replace(scroll_y=wanted)), ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Callable
 
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import Binding, Need
 from nvitop.gui.state.selection import hidden_by_filter, selected_process
@@ -40,6 +41,10 @@ def _why_no_process(state: AppState) -> str:
     return hidden_by_filter(state) or 'select a process first'
 
 
+def _why_hidden(state: AppState) -> str:
+    return '' if state.screen is Screen.METRICS else hidden_by_filter(state)
+
+
 def _why_no_target(state: AppState) -> str:
     return '' if has_targets(state) else why_no_target(state)
 
@@ -47,7 +52,7 @@ def _why_no_target(state: AppState) -> str:
 #: Need → why it is not met; ``''`` if it is.
 _REASONS: dict[Need, Callable[[AppState], str]] = {
     Need.PROCESS: _why_no_process,
-    Need.NOT_HIDDEN: hidden_by_filter,
+    Need.NOT_HIDDEN: _why_hidden,
     Need.TARGET: _why_no_target,
     Need.BY_USER: lambda state: 'it is by owner already' if state.sums_by_owner else '',
 }

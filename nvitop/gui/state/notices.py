@@ -29,15 +29,20 @@ def note_outcome(
 
 def replace_notice(state: AppState, subject: str, text: str) -> AppState:
     """Answer a key with ``subject: text``, which replaces the previous notice on the subject."""
+    return answer(state, subject, f'{subject}: {text}')
+
+
+def answer(state: AppState, subject: str, text: str) -> AppState:
+    """Answer a key with a text, which replaces the previous notice on the subject."""
     others = withdraw_notice(state, subject).notices
     until = state.monotonic + NOTICE_SECONDS
-    notice = Notice(f'{subject}: {text}', until, is_answer=True)
+    notice = Notice(text, until, is_answer=True, subject=subject)
     return state._replace(notices=(*others, notice)[-MAX_NOTICES:])
 
 
 def withdraw_notice(state: AppState, subject: str) -> AppState:
     """Remove the notice on a subject."""
-    others = tuple(n for n in state.notices if not n.text.startswith(f'{subject}: '))
+    others = tuple(notice for notice in state.notices if notice.subject != subject)
     return state._replace(notices=others)
 
 

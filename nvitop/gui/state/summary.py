@@ -76,6 +76,8 @@ class ProblemLine(NamedTuple):
     severity: Severity | None = None
     #: Advice; ``''`` if there is none.
     action: str = ''
+    #: The first of the devices that share it.
+    device: DeviceKey | None = None
 
     @property
     def is_failure(self) -> bool:
@@ -222,6 +224,7 @@ def _line(rows: list[ProblemCount]) -> ProblemLine:
         any(row.is_current for row in rows),
         first.severity,
         first.action,
+        min((row.subject for row in rows if isinstance(row.subject, DeviceKey)), default=None),
     )
 
 

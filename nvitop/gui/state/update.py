@@ -39,7 +39,8 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.listing import relist
 from nvitop.gui.state.mouse import click, scroll
 from nvitop.gui.state.needs import binding_for, unmet_need
-from nvitop.gui.state.notices import drop_answers, note_outcome, refuse, replace_notice
+from nvitop.gui.state.notices import answer, drop_answers, note_outcome, refuse, replace_notice
+from nvitop.gui.state.opening import go_back
 from nvitop.gui.state.selection import keep_selection_seen
 from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_problem
 from nvitop.health import findings
@@ -48,6 +49,9 @@ from nvitop.health import findings
 HUNG_UP = 129
 #: Signal → exit status, as in shells.
 _STATUSES = {'SIGHUP': HUNG_UP, 'SIGQUIT': 131, 'SIGTERM': 143}
+
+#: Actions that scroll away from the selection.
+_SCROLLING = (Action.SCROLL_UP, Action.SCROLL_DOWN, Action.LINE_UP, Action.LINE_DOWN)
 
 _OUTCOMES = {
     'sent': 'sent',
@@ -128,7 +132,7 @@ def _press(state: AppState, key: str) -> Result:
     if why:
         return refuse(state, binding.refusal, why)
     state, effects = act(state, binding)
-    if binding.is_signal or binding.action in (Action.SCROLL_UP, Action.SCROLL_DOWN):
+    if binding.is_signal or binding.action in _SCROLLING:
         return state, effects
     return keep_selection_seen(state), effects
 
@@ -164,15 +168,31 @@ def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
 
 def _explain_elsewhere(state: AppState, key: str) -> Result:
     """Name the other screens on which a key works."""
+    if state.screen is Screen.HELP:
+        return go_back(state)
     bindings = state.keymap.elsewhere(state.screen, key)
     if state.view.readonly and bindings and all(binding.is_signal for binding in bindings):
         return refuse(state, bindings[0].refusal, unmet_need(state, bindings[0]))
     screens = frozenset().union(*(binding.screens for binding in bindings))
     if not screens:
-        return state, ()
-    names = ', '.join(screen.value for screen in Screen if screen in screens)
-    where = 'on every other screen' if len(screens) == len(Screen) - 1 else f'in {names}'
-    return replace_notice(state, 'Not here', f'{key} works {where}'), ()
+        help_key = state.keymap.instead_of(state.screen, 'h')
+        hint = f'; {help_key} lists the keys' if help_key else ''
+        return answer(state, 'key', f'{key}: unknown key{hint}'), ()
+    places = ', '.join(_place(state, screen) for screen in Screen if screen in screens)
+    return answer(state, 'key', f'{key} works only in {places}'), ()
+
+
+def _place(state: AppState, screen: Screen) -> str:
+    """Return the name of a screen, and the key of the main screen that opens it."""
+    keys = (
+        key
+        for binding in state.keymap.bindings
+        if binding.opens is screen and Screen.MAIN in binding.screens
+        for key in binding.keys
+    )
+    key = next(keys, '')
+    article = 'the main screen' if screen is Screen.MAIN else f'the {screen.value}'
+    return f'{article} ({key})' if key else article
 
 
 def _paste(state: AppState, text: str) -> Result:

@@ -55,6 +55,8 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
         badges.append(_badge(_WARNING, f'FROZEN {time_of_day}', 'FROZEN'))
     is_limited = SCREENS[state.screen].is_filtered
     badges += option_badges(state.main.filter) if is_limited else ()
+    if state.main.selected_device is not None and is_limited:
+        badges.append(_badge(_INPUT, f'GPU {state.main.selected_device.label}'))
     if state.query and is_limited:
         query = safe(state.query)
         shorter = clip(query, _QUERY_WIDTH)

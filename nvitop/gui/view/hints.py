@@ -104,7 +104,7 @@ def _menu(state: AppState) -> list[Hint]:
     for usual in SCREENS[state.screen].menu:
         keys = [state.keymap.instead_of(state.screen, key) for key in usual.split(' ')]
         binding = working_binding(state, keys[0], met)
-        if binding is None or not all(keys):
+        if binding is None or not binding.hint or not all(keys):
             continue
         if binding.action is Action.SORT_MENU:
             keys = [state.keymap.sort_prefix(state.screen) or keys[0]]

@@ -7,7 +7,7 @@ from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
-from nvitop.sampling.types import HostProcessSample, HostSample, ProcessSample, Sample
+from nvitop.sampling.types import DeviceKey, HostProcessSample, HostSample, ProcessSample, Sample
 
 
 def row_style(
@@ -50,9 +50,11 @@ def no_processes_message(sample: Sample) -> str:
     return 'No process is running on the GPUs that respond'
 
 
-def limits_of(wanted: ProcessFilter, query: str) -> str:
+def limits_of(wanted: ProcessFilter, query: str, device: DeviceKey | None = None) -> str:
     """Return what leaves processes out of the lists, for messages."""
     if wanted == ProcessFilter():
+        if device is not None:
+            return f'{"the filter and " if query else ""}GPU {device.label}'
         return 'the filter'
     return 'the options and the filter' if query else 'the options'
 

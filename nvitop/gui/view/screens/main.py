@@ -56,7 +56,7 @@ def draw_main(
     if layout.is_too_small:
         draw_too_small(buf)
         return
-    selected = state.selected.device if state.selected else None
+    selected = state.selected_device or (state.selected.device if state.selected else None)
     draw_device_panel(
         buf,
         layout.devices,
@@ -76,7 +76,7 @@ def draw_main(
     listed = ProcessList(
         processes,
         len(sample.processes) if sample.sequence else None,
-        limits_of(state.filter, query),
+        limits_of(state.filter, query, state.selected_device),
         state.sort,
         state.selected,
         state.tagged,

@@ -65,7 +65,8 @@ def _titles(state: AppState, rows: tuple[TreeRow, ...]) -> tuple[str, ...]:
 def _empty_message(state: AppState) -> str:
     if state.shown.host_processes:
         return no_match_message(
-            len(state.shown.host_processes), limits_of(state.main.filter, state.query)
+            len(state.shown.host_processes),
+            limits_of(state.main.filter, state.query, state.main.selected_device),
         )
     if state.frozen is not None:
         reason = 'Not measured: the display was frozen before the tree was opened'

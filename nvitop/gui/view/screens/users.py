@@ -57,7 +57,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         is_known = state.shown.sequence
         text = no_processes_message(state.shown) if is_known else 'Looking for processes ...'
         if state.shown.processes:
-            limits = limits_of(state.main.filter, state.query)
+            limits = limits_of(state.main.filter, state.query, state.main.selected_device)
             text = f'No GPU process matches {limits}'
         draw_message(buf, layout.area, text, _DIM)
 

@@ -1,0 +1,74 @@
+"""Selecting a GPU, and going from users and problems to their processes."""
+
+from __future__ import annotations
+
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.filtering import parse_query
+from nvitop.sampling.types import DeviceKey
+from tests.gui.drawing import lines_of, state_on
+from tests.gui.driving import press, pressed, state_of, texts
+from tests.gui.samples import SAMPLES
+
+EIGHT = SAMPLES['h100x8']
+
+
+def devices_of(keys: str) -> set[DeviceKey]:
+    return {row.key.device for row in pressed(state_of(EIGHT), *keys.split()).rows}
+
+
+def test_digits_select_a_gpu_and_its_processes() -> None:
+    key = EIGHT.processes[0].key.device
+    index = str(key.physical_index)
+    assert devices_of(index) == {key}
+    assert len(devices_of(f'{index} {index}')) > 1
+    assert '[GPU 7]' in lines_of(state_on('h100x8', 120, 30, '7'))[0]
+    assert texts(pressed(state_of(EIGHT), '9')) == ['GPU 9: there is no such GPU']
+
+
+def test_tab_selects_all_devices_in_turn_and_none() -> None:
+    state = state_of(EIGHT)
+    chosen = []
+    for _ in range(9):
+        state = pressed(state, 'Tab')
+        chosen.append(state.main.selected_device)
+    assert chosen == [*(device.key for device in EIGHT.devices), None]
+    assert pressed(state, 'Shift-Tab').main.selected_device == EIGHT.devices[-1].key
+
+
+def test_selecting_a_gpu_drops_a_selected_process_on_another_one() -> None:
+    state = pressed(state_of(EIGHT), 'Down')
+    assert state.main.selected is not None
+    first = state.main.selected.device.physical_index
+    assert pressed(state, str(first)).main.selected == state.main.selected
+    assert pressed(state, str(first + 1)).main.selected is None
+
+
+def test_esc_deselects_the_gpu_last() -> None:
+    state = pressed(state_of(EIGHT), '0', 'Down', '\\', 'p', 'Enter')
+    for _ in range(2):
+        state = pressed(state, 'Esc')
+        assert state.main.selected_device is not None
+    assert (state.query, state.main.selected) == ('', None)
+    assert pressed(state, 'Esc').main.selected_device is None
+
+
+def test_enter_on_a_user_shows_their_processes() -> None:
+    state = pressed(state_of(EIGHT), '\\', *'user:x', 'Ctrl-U', 'Enter', 'U', 'Enter')
+    assert state.screen is Screen.MAIN
+    (part,) = parse_query(state.query).parts
+    assert part[0] == 'user'
+    assert {row.username for row in state.rows} == {part[1]}
+
+
+def test_enter_on_a_problem_selects_its_gpu() -> None:
+    lost = next(d.key for d in SAMPLES['lost'].devices if d.status != 'ok')
+    state = pressed(state_of(SAMPLES['lost']), '!', 'Enter')
+    assert (state.screen, state.main.selected_device) == (Screen.MAIN, lost)
+
+
+def test_f_keys_do_what_users_of_other_monitors_expect() -> None:
+    state = pressed(state_of(EIGHT), 'Down')
+    assert pressed(state, 'F2').screen is Screen.COLUMNS
+    assert pressed(state, 'u').screen is Screen.USERS
+    assert pressed(state, 'F9').dialog is not None
+    assert press(state, 'F10')[1] == press(state, 'q')[1]
