@@ -268,7 +268,7 @@ def evaluate(series: Iterable[Series], question: Question, measured: float) -> l
     if question.kind == 'gpus':
         metrics = HEAT_METRICS[question.metric][1]
         wanted = {name for metric in metrics for name in names_of(metric).values()}
-        return [*(_marked(one, 'gpu') for one in found if one.name in wanted), *down, *times]
+        return [*(one for one in found if one.name in wanted), *down, *times]
     return [*_rows_of_hosts(found), *down, *times]
 
 
@@ -287,7 +287,7 @@ def _rows_of_hosts(found: list[Series]) -> Iterator[Series]:
     for one in found:
         metric, key = metrics.get(one.name, ''), (one.name, _host_labels(one))
         if metric in ('gpu_utilization', 'memory_used'):
-            yield _marked(one, 'gpu')
+            yield one
         elif metric in _SUMS:
             sums[key] = sums.get(key, 0.0) + one.value
         elif metric == 'temperature':

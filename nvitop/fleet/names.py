@@ -85,19 +85,20 @@ def constant_labels(metrics: Iterable[str]) -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=None)
-def identity_labels() -> tuple[str, ...]:
-    """Return the labels of all dialects with the UUID of a GPU."""
-    return _labels_of(_IDENTITIES)
+def identity_labels(name: str = '') -> tuple[str, ...]:
+    """Return the labels with the UUID of a GPU: of one dialect, or of all."""
+    return _labels_of(_IDENTITIES, name)
 
 
 @functools.lru_cache(maxsize=None)
 def index_labels() -> tuple[str, ...]:
     """Return the labels of all dialects with the index of a GPU."""
-    return _labels_of(_INDICES)
+    return _labels_of(_INDICES, '')
 
 
-def _labels_of(keys: tuple[str, ...]) -> tuple[str, ...]:
-    rows = (row for name in PREFERENCE for row in dialect(name).labels)
+def _labels_of(keys: tuple[str, ...], only: str) -> tuple[str, ...]:
+    names = (only,) if only else PREFERENCE
+    rows = (row for name in names for row in dialect(name).labels)
     return tuple(dict.fromkeys(row.name for row in rows if row.key in keys))
 
 

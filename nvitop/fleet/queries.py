@@ -63,7 +63,11 @@ class Scope(NamedTuple):
     def host_labels(self) -> tuple[str, ...]:
         """The labels that may name the host, the most specific first."""
         own = (self.host_label,) if self.host_label else ()
-        return tuple(dict.fromkeys((*own, *HOST_LABELS, INSTANCE)))
+        every = tuple(dict.fromkeys((*own, *HOST_LABELS, INSTANCE)))
+        if not self.filters:
+            return every
+        # Filters make queries long, and servers limit their length.
+        return tuple(label for label in every if label in (*own, *self.used_labels, INSTANCE))
 
 
 def parse_filter(text: str) -> tuple[tuple[str, str], ...]:
@@ -82,21 +86,20 @@ def hosts_query(scope: Scope) -> str:
     """Return the query of the list of hosts."""
     hosts = _labels(scope)
     gpus = _labels(scope, gpus=True)
+    # Rows of GPUs are most of the answer. They have no mark, because marks cost time.
     instances = _labels(scope, gpus=True, instances=True)
-    usage, used = _named('gpu_utilization'), _named('memory_used')
-    sums = _merged(
-        _named('memory_total'),
-        *(_named(part, without='memory_total') for part in _MEMORY_PARTS),
-        _named('power_usage'),
-        _named('power_limit'),
+    rows = _merged(_named('gpu_utilization'), _named('memory_used'))
+    memory = _merged(
+        _named('memory_total'), *(_named(part, without='memory_total') for part in _MEMORY_PARTS)
     )
+    power = _merged(_named('power_usage'), _named('power_limit'))
     users = {name: (series,) for name, (series, _) in USER_SERIES.items()}
     user_labels = f'{hosts}, user, username'
     return ' or '.join(
         (
-            marked(f'max by ({gpus}) ({_select(usage, scope)})', 'gpu'),
-            marked(_summed(gpus, instances, _select(used, scope)), 'used'),
-            marked(_summed(hosts, instances, _select(sums, scope)), 'sum'),
+            f'max by ({instances}) ({_select(rows, scope)})',
+            marked(f'sum by ({hosts}, job) ({_select(memory, scope)})', 'sum'),
+            marked(_summed(hosts, gpus, _select(power, scope)), 'power'),
             marked(f'max by ({hosts}) ({_select(_named("temperature"), scope)})', 'max'),
             marked(f'count by ({user_labels}) ({_select(users, scope)})', 'user'),
             *_findings(scope, gpus),
@@ -125,7 +128,11 @@ def _ages(scope: Scope) -> str:
     """Return when the values of each host were measured."""
     names = {name: (series,) for name in PREFERENCE for series in [_age_name(name)] if series}
     hosts = ', '.join(scope.host_labels)
-    return marked(f'max by ({hosts}) (timestamp({_select(names, scope)}))', 'time')
+    # One GPU of each host is enough, if the exporter numbers them.
+    first: tuple[Matcher, ...] = (Matcher('gpu', '=~', '0|'), Matcher('index', '=~', '0|'))
+    if any(prefix == 'gpu' for prefix, _ in scope.filters):
+        first = ()
+    return marked(f'max by ({hosts}) (timestamp({_select(names, scope, first)}))', 'time')
 
 
 def _age_name(name: str) -> str:
@@ -142,13 +149,9 @@ def gpus_query(scope: Scope, metric: str) -> str:
     names = _merged(*wanted)
     expression = _select(names, scope)
     up = {'own': (dialect('own').up,)}
-    if metric == 'memory':
-        instances = _labels(scope, gpus=True, instances=True)
-        value = _summed(gpus, instances, expression)
-    else:
-        value = f'max by ({gpus}) ({expression})'
+    instances = _labels(scope, gpus=True, instances=True)
     down = marked(f'max by ({gpus}) ({_select(up, scope)}) == 0', 'down')
-    return ' or '.join((marked(value, 'gpu'), down, _ages(scope)))
+    return ' or '.join((f'max by ({instances}) ({expression})', down, _ages(scope)))
 
 
 def users_query(scope: Scope) -> str:
@@ -209,7 +212,7 @@ def _labels(scope: Scope, *, gpus: bool = False, instances: bool = False) -> str
 
 
 def _summed(labels: str, instances: str, expression: str) -> str:
-    """Return a sum that counts a GPU once, although several jobs may read its exporter."""
+    """Return a sum that counts a GPU once, although it may have several series."""
     return f'sum by ({labels}) (max by ({instances}) ({expression}))'
 
 
@@ -287,7 +290,7 @@ def _filtered(
 ) -> list[str]:
     """Return the vector of a dialect with the other filters; nothing if it lacks the property."""
     matchers, joins = list(base), []
-    on = ', '.join((*scope.host_labels, *identity_labels()))
+    on = ', '.join((*scope.host_labels, *identity_labels(name)))
     for prefix, word in filters:
         if prefix == 'user':
             if name not in USER_SERIES:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nvitop.fleet.names import (
     COUNTING_SERIES,
     INSTANCE,
+    MIG_LABELS,
     PREFERENCE,
     USER_MEMORY,
     USER_SERIES,
@@ -44,6 +45,7 @@ _GPU_FIELDS = {
     'power_usage': 'power_watts',
     'temperature': 'temperature_celsius',
 }
+_INSTANCE_SUMS = ('memory_used', 'memory_total', 'memory_free', 'memory_reserved')
 _MEMORY_PARTS = ('memory_used', 'memory_free', 'memory_reserved')
 
 
@@ -151,11 +153,24 @@ def _add(hosts: _Hosts, one: Series) -> None:
             if all(labels.get(label, value) == value for label, value in meaning.labels):
                 member = hosts.member(meaning.dialect, labels)
                 value = one.value * meaning.factor
-                if row in ('gpu', 'used'):
-                    member.gpus.setdefault(_gpu_id(member, labels), {})[meaning.metric] = value
-                else:
-                    member.values[meaning.metric] = value
+                if not row:
+                    gpu = member.gpus.setdefault(_gpu_id(member, labels), {})
+                    _add_to_gpu(gpu, meaning.metric, value, labels)
+                else:  # several jobs may read one exporter
+                    known = member.values.get(meaning.metric, value)
+                    member.values[meaning.metric] = max(known, value)
                 return
+
+
+def _add_to_gpu(
+    gpu: dict[str, float], metric: str, value: float, labels: Mapping[str, str]
+) -> None:
+    """Add a value. The instances of a GPU (MIG) share its memory; other values are the largest."""
+    is_instance = any(labels.get(label) for label in MIG_LABELS)
+    if is_instance and metric in _INSTANCE_SUMS:
+        gpu[metric] = gpu.get(metric, 0.0) + value
+    else:
+        gpu[metric] = max(gpu.get(metric, value), value)
 
 
 def _add_finding(hosts: _Hosts, row: str, one: Series) -> None:

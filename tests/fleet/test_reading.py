@@ -33,8 +33,8 @@ def only(hosts: tuple[FleetHost, ...]) -> FleetHost:
     return host
 
 
-def row(name: str, value: float, mark: str = 'gpu', **labels: str) -> Series:
-    return Series(name, {**labels, ROW: mark}, value)
+def row(name: str, value: float, mark: str = '', **labels: str) -> Series:
+    return Series(name, {**labels, ROW: mark} if mark else labels, value)
 
 
 def test_hosts_of_four_dialects_have_the_same_values() -> None:
@@ -50,7 +50,7 @@ def test_hosts_of_four_dialects_have_the_same_values() -> None:
 def test_two_exporters_of_one_gpu_are_one_host_and_counted_once() -> None:
     series = [
         row('nvitop_gpu_utilization_ratio', 0.5, instance='10.0.0.7:9101', uuid=UUID, gpu='0'),
-        row('nvitop_gpu_memory_used_bytes', 2**30, 'used', instance='10.0.0.7:9101', uuid=UUID),
+        row('nvitop_gpu_memory_used_bytes', 2**30, instance='10.0.0.7:9101', uuid=UUID),
         row('nvitop_gpu_power_usage_watts', 300, 'sum', instance='10.0.0.7:9101'),
         row('DCGM_FI_DEV_GPU_UTIL', 49, instance='x:9400', Hostname='node7', UUID=UUID, gpu='0'),
         row('DCGM_FI_DEV_POWER_USAGE', 301, 'sum', instance='x:9400', Hostname='node7'),
@@ -67,7 +67,7 @@ def test_nan_and_inf_values_are_left_out() -> None:
     labels = {'instance': 'a:1', 'uuid': UUID, 'gpu': '0'}
     series = [
         row('nvitop_gpu_utilization_ratio', math.nan, **labels),
-        row('nvitop_gpu_memory_used_bytes', math.inf, 'used', **labels),
+        row('nvitop_gpu_memory_used_bytes', math.inf, **labels),
         row('nvitop_gpu_up', 0, 'down', **labels),
     ]
     host = only(read_fleet(series, Scope(), NOW).hosts)
