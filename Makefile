@@ -87,6 +87,11 @@ test-bindings: $(VENV)/.made ## run driver tests with old and new NVML bindings,
 test-peers: $(VENV)/.made ## compare with nvitop 1.7 and its exporter, pynvml.smi and igpu
 	@$(BIN)/python tools/test_matrix.py peers $(ARGS)
 
+# NVITOP_SCRAPES=100000 for a longer check that memory does not grow.
+.PHONY: test-exporter
+test-exporter: $(VENV)/.made ## test the exporter with Prometheus and promtool, if installed, and with nvitop-exporter 1.7
+	@$(BIN)/python tools/test_matrix.py exporter $(ARGS)
+
 # A normal installation, as users have it: import hooks of an editable one would add to the times.
 .PHONY: bench
 bench: ## measure times and costs; PEER=DIRECTORY of an environment with another nvitop, RUNS=31 for less noise

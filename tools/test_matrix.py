@@ -36,6 +36,8 @@ NOT_OF_BINDINGS = (
 
 #: Packages to compare the compatibility modules with, on the same simulated machines.
 PEERS = ('pynvml==13.0.1', 'igpu==0.1.2', 'prometheus-client')
+#: Packages for the tests of the exporter: a parser to compare with, and those of its extra.
+EXPORTER = ('prometheus-client', 'bcrypt', 'PyYAML')
 #: Released nvitop and its exporter. The exporter also runs on this nvitop, whose version it refuses.
 RELEASED = ('nvitop==1.7.2', 'nvitop-exporter==1.7.2')
 
@@ -99,12 +101,12 @@ def make_environment(name: str, python: str, requirements: list[str]) -> bool:
     command = [*pip, '--editable', f'{ROOT}[test]', *requirements]
     if subprocess.run(command).returncode:
         return False
-    if name == 'peers':
-        install_released()
+    if name in ('peers', 'exporter'):
+        install_released(name)
     return True
 
 
-def install_released() -> None:
+def install_released(name: str) -> None:
     """Install the released nvitop in an environment of its own, and its exporter also with this one."""
     released = VENVS / 'released' / 'bin' / 'python'
     if not released.exists():
@@ -114,8 +116,9 @@ def install_released() -> None:
         )
     install = ['-m', 'pip', '--quiet', '--disable-pip-version-check', 'install']
     subprocess.run([str(released), *install, *RELEASED], check=True)
-    ours = VENVS / 'peers' / 'bin' / 'python'
-    subprocess.run([str(ours), *install, '--no-deps', RELEASED[1]], check=True)
+    ours = VENVS / name / 'bin' / 'python'
+    if name == 'peers':
+        subprocess.run([str(ours), *install, '--no-deps', RELEASED[1]], check=True)
     os.environ['NVITOP_PEER'] = str(released)
 
 
@@ -130,6 +133,8 @@ def environments(what: str) -> list[Environment]:
     """Return the environments of one kind."""
     if what == 'peers':
         return [Environment('peers', sys.executable, list(PEERS))]
+    if what == 'exporter':
+        return [Environment('exporter', sys.executable, list(EXPORTER))]
     if what == 'pythons':
         return [
             Environment(
@@ -152,11 +157,14 @@ def environments(what: str) -> list[Environment]:
 
 
 def main() -> int:
-    """Run the environments of one kind: ``pythons``, ``bindings`` or ``peers``."""
+    """Run the environments of one kind: ``pythons``, ``bindings``, ``peers`` or ``exporter``."""
     what, *arguments = sys.argv[1:]
     if what == 'peers':
         os.environ['NVITOP_TEST_PEERS'] = '1'  # a missing package is an error
         arguments = ['-W', 'ignore::FutureWarning', *(arguments or ['tests/compat', 'tests/peers'])]
+    if what == 'exporter':
+        os.environ['NVITOP_PROMETHEUS'] = '1'
+        arguments = arguments or ['-s', 'tests/exporter', 'tests/prometheus']
     passed: list[str] = []
     failed: list[str] = []
     absent: list[str] = []

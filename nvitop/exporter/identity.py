@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 #: Maximum length of the value of a label. Names of processes and users come from strangers.
 MAX_LABEL_LENGTH = 128
-#: Name of the user of processes whose user is not known.
-UNKNOWN_USER = '(unknown)'
+#: Text of labels for processes whose user or command is not known.
+UNKNOWN = '(unknown)'
 #: Metrics whose texts become labels: their names.
 TEXT_METRICS = tuple(metric for metric in METRICS if metric.kind == 'str')
 
@@ -98,7 +98,7 @@ def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[s
         'name': process.name,
         'type': process.type,
         'status': process.status,
-        'command': process.command if options.commands else process.name,
+        'command': (process.command if options.commands else process.name) or UNKNOWN,
         **owner_properties(process),
     }
     return {name: label_value(value) for name, value in found.items() if value is not None}
@@ -115,4 +115,4 @@ def owner_properties(process: ProcessSample) -> dict[str, str]:
 
 def user_of(process: ProcessSample) -> str:
     """Return the user of a process as the text of a label."""
-    return label_value(process.username) if process.username else UNKNOWN_USER
+    return label_value(process.username) if process.username else UNKNOWN

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from nvitop.api.metrics import METRICS, Metric
 from nvitop.exporter.dialects import dialect
-from nvitop.exporter.identity import UNKNOWN_USER
+from nvitop.exporter.identity import UNKNOWN
 from nvitop.exporter.values import (
     ALL_METRICS,
     ALL_PROCESS_METRICS,
@@ -246,8 +246,8 @@ def _processes(key: DeviceKey, found: _DeviceSeries) -> Iterable[ProcessSample]:
             ProcessKey(pid, float(values.get('start_time', -1.0)), key),
             type=properties.get('type'),
             status=cast('ProcessStatus', status) if status in _PROCESS_STATUSES else 'running',
-            username=None if properties.get('user') == UNKNOWN_USER else properties.get('user'),
+            username=None if properties.get('user') == UNKNOWN else properties.get('user'),
             name=properties.get('name'),
-            command=properties.get('command'),
+            command=None if properties.get('command') == UNKNOWN else properties.get('command'),
             **fields,
         )

@@ -24,11 +24,12 @@ def expressions() -> dict[str, str]:
     """Return the PromQL of each panel and alert."""
     panels = json.loads(dashboard())['panels']
     found = {
-        f'{panel["title"]} {target["refId"]}': target['expr']
+        f'{panel["id"]} {panel["title"]} {target["refId"]}': target['expr']
         for panel in panels
         for target in panel.get('targets', ())
     }
     alerts = (SHARE / 'prometheus' / 'nvitop-alerts.yml').read_text(encoding='utf-8')
+    alerts = alerts.replace('>-\n', '')
     found.update(re.findall(r'- alert: (\w+)\n +expr: (.*?)\n +(?:for|labels):', alerts, re.DOTALL))
     return found
 

@@ -105,8 +105,13 @@ def statuses() -> dict[str, int]:
     return found
 
 
-def series() -> list[str]:
-    """Return name and labels of the series of the released exporter, without the values of labels."""
+def known_series() -> list[str]:
+    """Return the series of the released exporter that have a value."""
+    return series(missing=False)
+
+
+def series(*, missing: bool = True) -> list[str]:
+    """Return name and labels of the series of the released exporter."""
     from nvitop_exporter import PrometheusExporter
     from prometheus_client import CollectorRegistry
 
@@ -125,7 +130,7 @@ def series() -> list[str]:
         f'{sample.name}{sorted(item for item in sample.labels.items() if item[0] not in moving)}'
         for family in registry.collect()
         for sample in family.samples
-        if not sample.name.endswith('_created')
+        if not sample.name.endswith('_created') and (missing or sample.value == sample.value)
     )
 
 
@@ -134,4 +139,10 @@ if __name__ == '__main__':
     del sys.path[0]  # the directory of this file
     if SCENARIOS:
         install(ROOT, *SCENARIOS)
-    json.dump({'names': names, 'statuses': statuses, 'series': series}[WHAT](), sys.stdout)
+    described: dict[str, Callable[[], Any]] = {
+        'names': names,
+        'statuses': statuses,
+        'series': series,
+        'known-series': known_series,
+    }
+    json.dump(described[WHAT](), sys.stdout)

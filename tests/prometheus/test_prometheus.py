@@ -1,0 +1,353 @@
+"""The exporter, scraped by a real Prometheus (`make test-exporter`).
+
+One Prometheus scrapes exporters of all simulated machines while the module runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gzip
+import importlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from typing import Any, Iterator
+
+import pytest
+
+from nvitop.exporter.dialects import DIALECT_NAMES
+from tests.exporter.test_shipped import SHARE, expressions
+from tests.patience import PATIENCE
+
+if 'NVITOP_PROMETHEUS' not in os.environ:
+    pytest.skip('NOTHING WAS SCRAPED (make test-exporter)', allow_module_level=True)
+if not shutil.which('prometheus') or not shutil.which('promtool'):
+    pytest.skip('NOTHING WAS SCRAPED: Prometheus is not installed', allow_module_level=True)
+
+#: Interpreter with nvitop and nvitop-exporter 1.7.2.
+PEER = os.environ.get('NVITOP_PEER', '')
+ROOT = SHARE.parent
+PROGRAM = ROOT / 'tests' / 'peers' / 'program.py'
+
+#: A GPU that is held but idle, and one whose values do not change.
+HELD = """
+[driver]
+version = "580.65.06"
+cuda = "13.0"
+[[gpu]]
+count = 2
+model = "H100"
+[[process]]
+gpus = [0, 1]
+user = "ann"
+command = ["python3", "notebook.py"]
+memory = "40 GiB"
+sm = 0
+"""
+#: Name of the machine → scenario; ``None``: a machine without a driver.
+MACHINES: dict[str, str | None] = {
+    'dgx-h100': 'dgx-h100',
+    'mig': 'mig',
+    'faults': 'faults',
+    'old-driver': 'old-driver',
+    'cluster-node': 'cluster-node',
+    'none': None,
+    'held': HELD,
+}
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(('127.0.0.1', 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def fetch(url: str, **headers: str) -> bytes:
+    request = urllib.request.Request(
+        url, headers={k.replace('_', '-'): v for k, v in headers.items()}
+    )
+    with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+        body: bytes = response.read()
+        return gzip.decompress(body) if response.headers['Content-Encoding'] == 'gzip' else body
+
+
+def wait_for(condition: Any, what: str, process: subprocess.Popen[bytes] | None = None) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with contextlib.suppress(OSError):
+            if condition():
+                return
+        assert process is None or process.poll() is None, what
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def parser(name: str) -> Any:
+    """Return a parser of prometheus-client; it has no complete types."""
+    module: Any = importlib.import_module(f'prometheus_client.{name}')
+    return module.text_string_to_metric_families
+
+
+class Machine:
+    """An exporter with all dialects."""
+
+    def __init__(self, scenario: str | None, directory: pathlib.Path, name: str) -> None:
+        if scenario is not None and '\n' in scenario:
+            (directory / f'{name}.toml').write_text(scenario)
+            scenario = str(directory / f'{name}.toml')
+        self.scenario = scenario
+        self.port = free_port()
+        self.url = f'http://127.0.0.1:{self.port}'
+        command = [sys.executable, '-m', 'nvitop', 'exporter', '--port', str(self.port)]
+        command += ['--interval=1', '--processes', '--commands', '--owners', '--profiling']
+        command += [f'--names={",".join(DIALECT_NAMES)}']
+        command += [] if scenario is None else ['--demo', scenario]
+        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope='module')
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Machine]]:
+    directory = tmp_path_factory.mktemp('machines')
+    found = {name: Machine(scenario, directory, name) for name, scenario in MACHINES.items()}
+    try:
+        for name, machine in found.items():
+            url = f'{machine.url}/-/ready'
+            wait_for(functools.partial(fetch, url), f'{name} is not ready', machine.process)
+        yield found
+    finally:
+        for machine in found.values():
+            machine.process.terminate()
+        assert {machine.process.wait(PATIENCE) for machine in found.values()} == {0}
+
+
+@pytest.fixture(scope='module')
+def prometheus(
+    machines: dict[str, Machine], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    directory = tmp_path_factory.mktemp('prometheus')
+    targets = [
+        {'targets': [f'127.0.0.1:{machine.port}'], 'labels': {'machine': name}}
+        for name, machine in machines.items()
+    ]
+    targets.append({'targets': [f'127.0.0.1:{free_port()}'], 'labels': {'machine': 'down'}})
+    config = {
+        'global': {'scrape_interval': '1s', 'scrape_timeout': '1s', 'evaluation_interval': '1s'},
+        'rule_files': [str(SHARE / 'prometheus' / 'nvitop-alerts.yml')],
+        'scrape_configs': [{'job_name': 'nvitop', 'static_configs': targets}],
+    }
+    (directory / 'prometheus.yml').write_text(json.dumps(config))  # JSON is YAML
+    port = free_port()
+    command = ['prometheus', f'--config.file={directory}/prometheus.yml']
+    command += [f'--storage.tsdb.path={directory}/data', f'--web.listen-address=127.0.0.1:{port}']
+    with open(directory / 'log', 'wb') as log:
+        process = subprocess.Popen(command, stderr=log)
+    url = f'http://127.0.0.1:{port}'
+    try:
+        wait_for(lambda: fetch(f'{url}/-/ready'), 'Prometheus does not start')
+        # Rates need some scrapes.
+        wait_for(
+            lambda: len(query(url, 'count_over_time(nvitop_build_info[1m]) > 9')) == len(machines),
+            'Prometheus does not scrape all machines',
+        )
+        yield url
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+def query(url: str, expression: str) -> list[Any]:
+    text = urllib.parse.urlencode({'query': expression})
+    found: list[Any] = json.loads(fetch(f'{url}/api/v1/query?{text}'))['data']['result']
+    return found
+
+
+def test_prometheus_accepts_all_series(prometheus: str) -> None:
+    targets = json.loads(fetch(f'{prometheus}/api/v1/targets'))['data']['activeTargets']
+    assert len(targets) == len(MACHINES) + 1
+    for target in targets:
+        is_up = target['labels']['machine'] != 'down'
+        assert (target['health'] == 'up') == is_up, target['lastError']
+
+
+@pytest.mark.parametrize('name', expressions())
+def test_panels_and_alerts_have_data(prometheus: str, name: str) -> None:
+    expression = re.sub(r'\$\w+', '.*', expressions()[name])
+    assert query(prometheus, expression), expression
+
+
+def test_alerts_are_about_the_machines_with_faults(prometheus: str) -> None:
+    found = {
+        alert: {row['metric']['machine'] for row in query(prometheus, expression)}
+        for alert, expression in expressions().items()
+        if alert.startswith('Nvitop')
+    }
+    assert found.pop('NvitopExporterDown') == {'down'}
+    assert found.pop('NvitopExporterStale') == {'none'}
+    assert found.pop('NvitopGpuIdleButHeld') >= {'held'}
+    # A GPU of dgx-h100 has a pending remapping, too.
+    assert {alert for alert, names in found.items() if names - {'dgx-h100'} != {'faults'}} == set()
+
+
+def test_promtool_finds_nothing_in_metrics_and_rules(machines: dict[str, Machine]) -> None:
+    for machine in machines.values():
+        page = fetch(f'{machine.url}/metrics')
+        own = [block for block in page.split(b'# HELP ') if block.startswith(b'nvitop_')]
+        # nvitop_info is a name of nvitop-exporter.
+        own = [block for block in own if not block.startswith(b'nvitop_info ')]
+        assert own
+        checked = subprocess.run(
+            ['promtool', 'check', 'metrics'],
+            input=b''.join(b'# HELP ' + block for block in own),
+            capture_output=True,
+            check=False,
+        )
+        assert (checked.returncode, checked.stdout, checked.stderr) == (0, b'', b'')
+    for command in ('check rules nvitop-alerts.yml', 'test rules nvitop-alerts-test.yml'):
+        subprocess.run(['promtool', *command.split()], cwd=SHARE / 'prometheus', check=True)
+
+
+def test_strict_parser_reads_all_dialects(machines: dict[str, Machine]) -> None:
+    strict, plain = parser('openmetrics.parser'), parser('parser')
+    accept = 'application/openmetrics-text; version=1.0.0'
+    for machine in machines.values():
+        text = fetch(f'{machine.url}/metrics', Accept=accept, Accept_Encoding='gzip').decode()
+        read = [{sample.name for sample in family.samples} for family in strict(text)]
+        assert {'nvitop_build_info'} in read
+        text = fetch(f'{machine.url}/metrics').decode()
+        names = {sample.name for family in plain(text) for sample in family.samples}
+        assert names == set().union(*read)
+
+
+def test_values_equal_those_of_nvitop_query(machines: dict[str, Machine]) -> None:
+    plain = parser('parser')
+    machine = machines['held']
+    command = [sys.executable, '-m', 'nvitop', 'query', '--demo', str(machine.scenario)]
+    printed = subprocess.run(
+        [*command, '--all', '--format=json'], capture_output=True, check=True, text=True
+    ).stdout
+    devices = json.loads(printed)['devices']
+    page = {
+        (sample.name, sample.labels.get('gpu')): sample.value
+        for family in plain(fetch(f'{machine.url}/metrics').decode())
+        for sample in family.samples
+    }
+    for device in devices:
+        for column, name, scale in (
+            ('memory_used', 'memory_used_bytes', 1),
+            ('memory_total', 'memory_total_bytes', 1),
+            ('gpu_utilization', 'utilization_ratio', 0.01),
+            ('power_limit', 'power_limit_watts', 1),
+            ('max_sm_clock', 'max_sm_clock_hertz', 1e6),
+        ):
+            value = page[f'nvitop_gpu_{name}', str(device['index'])]
+            assert value == pytest.approx(device[column] * scale), column
+
+
+@pytest.mark.parametrize('name', ['dgx-h100', 'old-driver'])
+def test_names_and_labels_are_those_of_the_released_exporter(
+    machines: dict[str, Machine], name: str
+) -> None:
+    plain = parser('parser')
+    assert PEER, 'nvitop-exporter 1.7.2 is not installed'
+    printed = subprocess.run(
+        [PEER, str(PROGRAM), str(ROOT), 'known-series', name],
+        stdout=subprocess.PIPE,
+        check=True,
+        cwd='/',
+    ).stdout
+    theirs: dict[str, set[tuple[str, ...]]] = {}
+    for line in json.loads(printed):
+        series, _, labels = line.partition('[')
+        theirs.setdefault(series, set()).add(tuple(sorted(re.findall(r"\('(\w+)', ", labels))))
+    ours: dict[str, set[tuple[str, ...]]] = {}
+    for family in plain(fetch(f'{machines[name].url}/metrics').decode()):
+        for sample in family.samples:
+            labels_of = {*sample.labels} - {'pid'}  # left out there, because it differs
+            ours.setdefault(sample.name, set()).add(tuple(sorted(labels_of)))
+    assert theirs
+    assert {series: ours.get(series) for series in theirs} == theirs
+    prefixes = ('gpu_', 'host_', 'process_')
+    assert {one for one in ours if one.startswith(prefixes)} <= theirs.keys()
+
+
+def test_lost_gpu_loses_its_series_and_returns(tmp_path: pathlib.Path) -> None:
+    scenario = """
+    [driver]
+    version = "580.65.06"
+    cuda = "13.0"
+    [[gpu]]
+    count = 2
+    model = "H100"
+    [[event]]
+    at = 3
+    gpus = [1]
+    set = { lost = true }
+    [[fault]]
+    call = "nvmlDeviceGetUtilizationRates"
+    gpu = 0
+    delay = 1000
+    from = 6
+    until = 12
+    """
+    machine = Machine(scenario, tmp_path, 'lost')
+
+    def values() -> dict[str, bool]:
+        page = fetch(f'{machine.url}/metrics').decode()
+        return {
+            gpu: f'nvitop_gpu_temperature_celsius{{gpu="{gpu}"' in page
+            and bool(re.search(f'nvitop_gpu_up{{gpu="{gpu}".*}} 1', page))
+            for gpu in '01'
+        }
+
+    try:
+        wait_for(lambda: values() == {'0': True, '1': True}, 'no values')
+        wait_for(lambda: values() == {'0': True, '1': False}, 'the lost GPU has values')
+        wait_for(lambda: values() == {'0': False, '1': False}, 'the hung GPU has values')
+        started = time.monotonic()
+        assert fetch(f'{machine.url}/metrics')
+        assert time.monotonic() - started < 1.0
+    finally:
+        machine.process.kill()
+        machine.process.wait(PATIENCE)
+
+
+@pytest.mark.skipif(not os.path.isdir('/proc/self'), reason='needs /proc')
+def test_many_scrapes_do_not_need_more_memory(machines: dict[str, Machine]) -> None:
+    import http.client
+
+    machine = machines['dgx-h100']
+
+    def resident() -> int:
+        text = pathlib.Path(f'/proc/{machine.process.pid}/statm').read_text()
+        return int(text.split()[1]) * 4096
+
+    connection = http.client.HTTPConnection('127.0.0.1', machine.port, timeout=PATIENCE)
+
+    def scrape(count: int) -> list[float]:
+        times = []
+        for _ in range(count):
+            started = time.perf_counter()
+            connection.request('GET', '/metrics', headers={'Accept-Encoding': 'gzip'})
+            assert connection.getresponse().read()
+            times.append(time.perf_counter() - started)
+        return times
+
+    scrape(2000)
+    before = resident()
+    times = sorted(scrape(int(os.environ.get('NVITOP_SCRAPES', '10000'))))
+    connection.close()
+    grown = resident() - before
+    print(
+        f'\np99 of a scrape: {times[len(times) * 99 // 100] * 1000:.1f} ms, growth: {grown} bytes'
+    )
+    assert grown < 4 << 20
