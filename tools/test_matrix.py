@@ -29,9 +29,9 @@ SLOWEST = (
 BINDINGS = ('11.450.51', '11.525.150', '12.535.133')
 #: Tests that do not depend on the NVML binding: drawing, documents, files and packaging.
 NOT_OF_BINDINGS = (
-    'delivery', 'e2e', 'fuzz', 'gui', 'platforms', 'test_architecture.py', 'console',
-    'test_documents.py', 'test_examples.py', 'test_reference.py',
-    'test_soak.py', 'test_windows.py',
+    'callbacks', 'console', 'delivery', 'e2e', 'exporter', 'faults', 'fleet', 'fuzz', 'gui', 'owner',
+    'platforms', 'recording', 'test_architecture.py', 'test_cli.py', 'test_documents.py',
+    'test_examples.py', 'test_reference.py', 'test_soak.py', 'test_windows.py',
 )  # fmt: skip
 
 #: Packages to compare the compatibility modules with, on the same simulated machines.
