@@ -19,12 +19,14 @@ from nvitop.console.options import THEME_NAMES, make_parser
 from nvitop.exporter.command import make_parser as make_exporter_parser
 from nvitop.gui.model.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USER_COLUMNS, Column
 from nvitop.gui.model.graphs import GRAPHS
+from nvitop.gui.replay_command import make_parser as make_replay_parser
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import all_groups
 from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.state.rebinding import USUAL_KEYS
 from nvitop.query.command import make_parser as make_query_parser
 from nvitop.recording.command import make_parser as make_record_parser
+from nvitop.sampling.types import Origin
 from nvitop.select.command import make_parser as make_select_parser
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -159,7 +161,7 @@ def code(text: str) -> str:
 
 def keys() -> Iterator[str]:
     """Yield every key, from the groups of the help screen."""
-    for group in all_groups(AppState()):
+    for group in all_groups(AppState(origin=Origin(is_live=False, can_travel=True))):
         if group.kind == 'legend':
             continue
         yield f'## {group.heading}'
@@ -301,7 +303,7 @@ def first_keys() -> Iterator[str]:
     """Yield the table of the most important keys."""
     entries = [
         entry
-        for group in all_groups(AppState())
+        for group in all_groups(AppState(origin=Origin(is_live=False, can_travel=True)))
         if group.heading in ('View', 'Moving and selecting', 'Processes', 'Screens')
         or group.heading.startswith('Sorting')
         for entry in group.entries
@@ -382,6 +384,7 @@ PAGES: dict[str, Sections] = {
         'nvitop': lambda: options(make_parser()),
         'nvitop query': lambda: options(make_query_parser()),
         'nvitop record': lambda: options(make_record_parser()),
+        'nvitop replay': lambda: options(make_replay_parser()),
         'nvitop exporter': lambda: options(make_exporter_parser()),
         'nvisel': lambda: options(make_select_parser()),
     },

@@ -68,10 +68,7 @@ def _run(invocation: Invocation, messages: list[Message]) -> int:
 
 
 def _show(invocation: Invocation, messages: list[Message]) -> int:
-    config = _read_config(invocation)
-    _check_columns(invocation)
-    options = merge(config.layer, parse_environment(os.environ), invocation.layer)
-    messages += [Message('warning', str(problem)) for problem in config.problems]
+    options = read_options(invocation, messages)
     if invocation.prints_config:
         _print_config(options)
         return exit_status(messages)
@@ -83,6 +80,14 @@ def _show(invocation: Invocation, messages: list[Message]) -> int:
     if not _is_utf8(sys.stdout.encoding):
         options = options._replace(ascii=True)
     return show(options, messages)
+
+
+def read_options(invocation: Invocation, messages: list[Message]) -> Options:
+    """Merge the arguments with the environment and the configuration file."""
+    config = _read_config(invocation)
+    _check_columns(invocation)
+    messages += [Message('warning', str(problem)) for problem in config.problems]
+    return merge(config.layer, parse_environment(os.environ), invocation.layer)
 
 
 def _keep_warning(messages: list[Message], text: str, kind: str) -> None:
@@ -215,21 +220,27 @@ def _device_count() -> int:
     return count if isinstance(count, int) else 0
 
 
-def show_monitor(source: LiveSource, options: Options, messages: list[Message]) -> int:
-    """Run the monitor, then print the report of its last sample."""
+def leave_garbage() -> None:
+    """Collect garbage rarely: a collection over all objects takes longer than a key may wait.
+
+    Cycles arise only from failures, so new objects are collected rarely and existing ones never.
+    """
     import gc
 
-    from nvitop.gui.monitor import run_monitor
-    from nvitop.gui.report_messages import warnings_about
-
-    # A collection over all objects takes longer than a key may wait. Cycles arise only from
-    # failures, so new objects are collected rarely and the existing ones never.
     gc.freeze()
     gc.set_threshold(COLLECTED_AFTER)
     gc.enable()
+
+
+def show_monitor(source: LiveSource, options: Options, messages: list[Message]) -> int:
+    """Run the monitor, then print the report of its last sample."""
+    from nvitop.gui.monitor import run_monitor
+    from nvitop.gui.report_messages import warnings_about
+
+    leave_garbage()
     ended = run_monitor(source, options, notices=[message.text for message in messages])
     if ended.sample is not None:
-        _print_report(ended.sample, ended.options)
+        print_report(ended.sample, ended.options)
         messages += warnings_about(ended.sample, driver_responds=ended.has_stopped)
     if ended.crash:
         messages.append(Message('error', ended.crash))
@@ -245,7 +256,7 @@ def _report(source: LiveSource, options: Options, messages: list[Message]) -> in
     demand = Demand(owners=shows_owner(view_of(options)))
     sample = source.complete_sample(demand, metrics=REPORT_METRICS)
     try:
-        _print_report(sample, options)
+        print_report(sample, options)
     except CommandFailure as failure:
         messages.append(Message('error', str(failure)))
     messages += warnings_about(sample, driver_responds=not source.threads_inside)
@@ -255,7 +266,8 @@ def _report(source: LiveSource, options: Options, messages: list[Message]) -> in
     return exit_status(messages) or int(not has_working_gpu)
 
 
-def _print_report(sample: Sample, options: Options) -> None:
+def print_report(sample: Sample, options: Options) -> None:
+    """Print the report of a sample."""
     from nvitop.gui.render.ansi import color_depth
     from nvitop.gui.render.ascii import lacks_fine_blocks
     from nvitop.gui.report import report_text

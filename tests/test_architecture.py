@@ -100,7 +100,12 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.sampling.watchdog',
         'nvitop.simulation',
     ),
-    'nvitop.recording': ('nvitop.health', 'nvitop.sampling.serialization', 'nvitop.sampling.types'),
+    'nvitop.recording': (
+        'nvitop.health',
+        'nvitop.sampling.history',
+        'nvitop.sampling.serialization',
+        'nvitop.sampling.types',
+    ),
     'nvitop.recording.command': (
         'nvitop.api',
         'nvitop.console',
@@ -121,6 +126,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.gui.state': (
         'nvitop.health',
         'nvitop.owner.types',
+        'nvitop.recording.times',
+        'nvitop.sampling.history',
         'nvitop.sampling.types',
         'nvitop.gui.layout',
         'nvitop.gui.model',
@@ -162,7 +169,20 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.gui.state.events',
         'nvitop.sampling.types',
     ),
-    'nvitop.gui': ('nvitop.console.options', 'nvitop.owner.types', 'nvitop.sampling'),
+    'nvitop.gui': (
+        'nvitop.console.options',
+        'nvitop.owner.types',
+        'nvitop.recording.replay',
+        'nvitop.sampling',
+    ),
+    'nvitop.gui.replay_command': (
+        'nvitop.cli',
+        'nvitop.console',
+        'nvitop.gui',
+        'nvitop.query',
+        'nvitop.recording',
+        'nvitop.sampling',
+    ),
     'nvitop.gui.fleet': ('nvitop.console.options', 'nvitop.fleet', 'nvitop.gui', 'nvitop.sampling'),
     'nvitop.gui.fleet.keys': (),
     'nvitop.gui.fleet.lines': (

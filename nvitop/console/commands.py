@@ -44,6 +44,7 @@ COMMANDS = (
         'record GPUs and processes to a file, to look at later',
         'nvitop.recording.command',
     ),
+    Command('replay', 'show the screens of a recording', 'nvitop.gui.replay_command'),
     EXPORTER,
     Command('fleet', 'show many machines, from a Prometheus server', 'nvitop.gui.fleet.command'),
 )

@@ -19,6 +19,7 @@ from nvitop.gui.model.effects import (
     RingBell,
     SendSignal,
     Suspend,
+    Travel,
 )
 from nvitop.gui.render.theme import THEMES, theme_named
 from nvitop.gui.state.demand import demand_of
@@ -67,6 +68,10 @@ class Measuring(Protocol):
         """Measure everything now."""
 
 
+def _stay(unit: str, amount: float) -> None:
+    """Show no other time."""
+
+
 class App:
     """One run of the monitor.
 
@@ -84,7 +89,9 @@ class App:
         owner_names: str = 'files',
         monotonic: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
+        travel: Callable[[str, float], None] | None = None,
     ) -> None:
+        self._travel = travel or _stay
         self.terminal = terminal
         self.state = state._replace(themes=tuple(theme.name for theme in THEMES))
         self.history = history or History()
@@ -105,10 +112,16 @@ class App:
         self.terminal.wake()
 
     def post_sample(
-        self, sample: Sample, origin: Origin = LIVE, past: tuple[Sample, ...] = ()
+        self,
+        sample: Sample,
+        origin: Origin = LIVE,
+        past: tuple[Sample, ...] = (),
+        *,
+        history: History | None = None,
+        message: str = '',
     ) -> None:
-        """Queue a sample, and those before it if it is the first. Any thread may call this."""
-        self.post(SampleArrived(sample, origin, past))
+        """Queue a sample, with news of the source about it. Any thread may call this."""
+        self.post(SampleArrived(sample, origin, past, history, message))
 
     def run(self, measuring: Measuring) -> int:
         """Run until the user quits; return the exit status. Raises NoThreadError."""
@@ -152,8 +165,10 @@ class App:
         self.events.append(describe_event(without_typed_text(event, self.state)))
         if isinstance(event, SampleArrived):
             watched = () if self.state.metrics is None else (self.state.metrics,)
-            for sample in (*event.past, event.sample):
-                self.history.record(sample, watched=watched)
+            self.history = event.history or self.history
+            if event.sample is not self.state.sample:
+                for sample in (*event.past, event.sample):
+                    self.history.record(sample, watched=watched)
         self.state, effects = update(self.state, event)
         for effect in effects:
             self._carry_out(effect)
@@ -164,6 +179,10 @@ class App:
         elif isinstance(effect, (SendSignal, ReadEnvironment)):
             self._runner.run(effect)
         elif isinstance(effect, Refresh):
+            if self._measuring is not None:
+                self._measuring.refresh()
+        elif isinstance(effect, Travel):
+            self._travel(effect.unit, effect.amount)
             if self._measuring is not None:
                 self._measuring.refresh()
         elif isinstance(effect, CaptureMouse):

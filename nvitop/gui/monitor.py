@@ -31,7 +31,8 @@ from nvitop.sampling.types import LIVE
 
 if TYPE_CHECKING:
     from nvitop.gui.term.terminal import Terminal
-    from nvitop.sampling.source import LiveSource
+    from nvitop.recording.replay import ReplaySource
+    from nvitop.sampling.source import MonitoredSource
     from nvitop.sampling.types import Origin, Sample
 
 
@@ -70,13 +71,14 @@ def first_state(options: Options, notices: Sequence[str] = (), origin: Origin = 
 
 
 def run_monitor(
-    source: LiveSource,
+    source: MonitoredSource,
     options: Options,
     *,
     notices: Sequence[str] = (),
+    replay: ReplaySource | None = None,
     terminal: Terminal | None = None,
 ) -> MonitorExit:
-    """Run the monitor.
+    """Run the monitor; ``replay`` is the source if it can show other times.
 
     Raises TerminalError if the terminal cannot be used, NoThreadError if no thread can measure.
     """
@@ -86,14 +88,15 @@ def run_monitor(
     max_colors = 0 if os.environ.get('NO_COLOR') else 256
     captures_mouse = terminal is not None or not holds_escape_back(os.environ)
     terminal = terminal or terminal_here(max_colors, captures_mouse=captures_mouse)
-    every = intervals(options.interval)
+    every = intervals(options.interval if replay is None else replay.interval())
     app = App(
         terminal,
         first_state(options, notices, source.origin)._replace(captures_mouse=captures_mouse),
         history=History(every.devices, every.processes),
         owner_names=options.owner_names,
+        travel=None if replay is None else replay.travel,
     )
-    sampler = Sampler(source, lambda sample: deliver(sample, source, app))
+    sampler = Sampler(source, lambda sample: deliver(sample, source, app, replay))
     status, crash = 1, ''
     try:
         with errors_held_back():
@@ -112,8 +115,14 @@ def run_monitor(
     return MonitorExit(status, sample if is_wanted else None, has_stopped, options, crash)
 
 
-def deliver(sample: Sample, source: LiveSource, app: App) -> None:
+def deliver(
+    sample: Sample, source: MonitoredSource, app: App, replay: ReplaySource | None = None
+) -> None:
     """Post a sample to the application, the first one with those of a simulated hour before it."""
+    if replay is not None:
+        news = replay.take_delivery()
+        app.post_sample(sample, news.origin, history=news.history, message=news.message)
+        return
     is_first = sample.sequence == 1 and source.origin.is_live
     app.post_sample(sample, source.origin, tuple(past_samples(sample)) if is_first else ())
 

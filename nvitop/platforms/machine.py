@@ -34,6 +34,11 @@ def state_folder() -> str:
     return os.path.join(state, 'nvitop')
 
 
+def default_recording() -> str:
+    """Return the path of the recording of this machine."""
+    return os.path.join(state_folder(), 'record.db')
+
+
 def _read(path: str) -> str:
     try:
         with open(path, encoding='ascii', errors='replace') as file:

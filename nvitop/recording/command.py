@@ -22,7 +22,7 @@ from nvitop.console.messages import print_message
 from nvitop.console.outcome import SIGNALED, CommandFailure
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.kernel import ENDING, HANGUP
-from nvitop.platforms.machine import state_folder
+from nvitop.platforms.machine import default_recording
 from nvitop.recording.lines import STANDARD, LineWriter
 from nvitop.recording.privacy import CHOICES
 from nvitop.recording.recorder import DEFAULT_INTERVAL, RECORDED, Recorder
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 T = TypeVar('T')
 
 PROGRAM = 'nvitop record'
-FILE_NAME = 'record.db'
 #: Time (seconds) that the end waits for a sample in progress to be written.
 STOP_SECONDS = 5.0
 
@@ -69,11 +68,6 @@ class RecordOptions(NamedTuple):
     is_lines: bool
     mode: int | None
     only: tuple[str, ...] | None
-
-
-def default_file() -> str:
-    """Return the path of the recording of this user, or of the system for root."""
-    return os.path.join(state_folder(), FILE_NAME)
 
 
 def _checked(parse: Callable[[str], T], text: str) -> T:
@@ -162,7 +156,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
         '-o',
         '--output',
         metavar='FILE',
-        help=f'record to FILE; - is standard output, for jsonl (default: {FILE_NAME} in '
+        help='record to FILE; - is standard output, for jsonl (default: record.db in '
         '/var/lib/nvitop for root, else in ~/.local/state/nvitop)',
     )
     add(
@@ -207,7 +201,7 @@ def parse(arguments: list[str]) -> tuple[RecordOptions, str | None]:
     """Parse the arguments, and the scenario of a simulation; exit with status 2 if invalid."""
     parser = make_parser()
     given = parser.parse(arguments)
-    path = given.output or default_file()
+    path = given.output or default_recording()
     named_lines = path == STANDARD or path.endswith(('.jsonl', '.jsonl.gz'))
     is_lines = named_lines if given.format is None else given.format == 'jsonl'
     if path == STANDARD and not is_lines:
@@ -266,7 +260,7 @@ def open_sink(options: RecordOptions) -> Recorder | LineWriter:
         CommandFailure: It cannot be opened.
     """
     try:
-        if options.path == default_file():
+        if options.path == default_recording():
             os.makedirs(os.path.dirname(options.path), mode=0o755, exist_ok=True)
         if options.is_lines:
             return LineWriter(options.path, commands=options.commands, mode=options.mode)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from nvitop.recording.usage import DeviceMinute, Usage
 
 #: Tells recordings from other SQLite files: "nvto".
@@ -57,3 +59,14 @@ CREATE INDEX event_t ON event (t)
 
 class RecordingError(Exception):
     """A recording cannot be written or read; the text is for people."""
+
+
+def check_format(db: sqlite3.Connection, path: str) -> None:
+    """Raise RecordingError unless an SQLite file is a recording of a known format."""
+    if db.execute('PRAGMA application_id').fetchone()[0] != APPLICATION_ID:
+        raise RecordingError(f'{path} is not a recording of nvitop')
+    version = db.execute('PRAGMA user_version').fetchone()[0]
+    if version > FORMAT:
+        raise RecordingError(f'{path} was written by a newer version of nvitop')
+    if version < 1:
+        raise RecordingError(f'{path} is not a recording of nvitop')

@@ -20,6 +20,7 @@ from nvitop.recording.schema import (
     TABLES,
     USAGE_SUMS,
     RecordingError,
+    check_format,
 )
 from nvitop.recording.usage import MinuteRows, gpu_of
 from nvitop.sampling.types import DeviceSample
@@ -322,14 +323,3 @@ def _lock(path: str) -> int:
     os.ftruncate(descriptor, 0)
     os.write(descriptor, f'{os.getpid()}\n'.encode('ascii'))
     return descriptor
-
-
-def check_format(db: sqlite3.Connection, path: str) -> None:
-    """Raise RecordingError unless an SQLite file is a recording of a known format."""
-    if db.execute('PRAGMA application_id').fetchone()[0] != APPLICATION_ID:
-        raise RecordingError(f'{path} is not a recording of nvitop')
-    version = db.execute('PRAGMA user_version').fetchone()[0]
-    if version > FORMAT:
-        raise RecordingError(f'{path} was written by a newer version of nvitop')
-    if version < 1:
-        raise RecordingError(f'{path} is not a recording of nvitop')

@@ -40,11 +40,11 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
-def parse_time(text: str, now: float) -> float:
+def parse_time(text: str, now: float, *, same_day: bool = False) -> float:
     """Return the time (seconds since the epoch) that a text means, see :data:`TIME_FORMS`.
 
-    Times are local. A time of day without a date is the last one that is not after ``now``; a
-    negative duration counts back from ``now``.
+    Times are local. A time of day without a date is the last one that is not after ``now``, or on
+    the same day; a negative duration counts back from ``now``.
 
     Raises:
         ValueError: It is not a time.
@@ -61,7 +61,7 @@ def parse_time(text: str, now: float) -> float:
             hour, minute, second = (int(part or 0) for part in found.groups())
             day = datetime.fromtimestamp(now).date()
             moment = _local(day.year, day.month, day.day, hour, minute, second)
-            if moment > now:
+            if moment > now and not same_day:
                 day -= timedelta(days=1)
                 moment = _local(day.year, day.month, day.day, hour, minute, second)
             return moment

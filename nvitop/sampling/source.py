@@ -77,6 +77,14 @@ class Source(Protocol):
         """Make everything due now."""
 
 
+class MonitoredSource(Source, Protocol):
+    """A source for the monitor."""
+
+    @property
+    def threads_inside(self) -> int:
+        """Number of threads inside calls now; unless it is 0, leave the process by ``os._exit``."""
+
+
 class LiveSource:
     """This machine: its GPUs through NVML, its host and processes through psutil.
 

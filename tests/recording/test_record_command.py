@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import signal
 import sqlite3
@@ -77,7 +78,8 @@ def test_a_limited_recording(machine: simulation.Machine, tmp_path: Path) -> Non
     assert ran.err == f'nvitop record: recording to {path}; Ctrl-C ends\n'
     assert frame_count(path) > 0
     assert path.stat().st_mode & 0o777 == 0o640
-    assert [row[0] for row in rows(path, 'SELECT kind FROM event')] == ['start', 'stop']
+    kinds = [row[0] for row in rows(path, 'SELECT kind FROM event ORDER BY t, id')]
+    assert {'start', 'stop'} <= {*kinds}
 
 
 def test_lines_are_appended_to_gzip_files(machine: simulation.Machine, tmp_path: Path) -> None:
@@ -140,3 +142,37 @@ def test_no_frame_is_lost_when_the_recorder_is_killed(tmp_path: Path) -> None:
         assert rows(path, 'PRAGMA integrity_check') == [('ok',)]
         assert frame_count(path) >= count
     assert len(rows(path, "SELECT * FROM run WHERE reason = 'running'")) == 8
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    sys.platform == 'win32' or os.geteuid() != 0, reason='only root can become another user'
+)
+def test_another_user_reads_a_recording_that_is_written_or_closed(tmp_path: Path) -> None:
+    path = tmp_path / 'a.db'
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+
+    def frames_of_other_user() -> int:
+        code = (
+            'import os, sqlite3, sys\n'
+            'os.setuid(65534)\n'
+            'from nvitop.recording.opening import open_recording\n'
+            'print(open_recording(sys.argv[1]).span().last)'
+        )
+        done = subprocess.run(
+            [sys.executable, '-c', code, str(path)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        return int(done.stdout or -1)
+
+    with start('-o', str(path), '--mode=644') as program:
+        wait_for_frames(path, 2)
+        assert frames_of_other_user() >= 2
+        program.terminate()
+        assert program.wait(PATIENCE) == 0
+    assert frames_of_other_user() == frame_count(path)

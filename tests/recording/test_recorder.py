@@ -207,6 +207,7 @@ def test_symbolic_links_in_shared_directories_are_refused(tmp_path: Path, suffix
     assert victim.read_text() == 'important'
 
 
+@pytest.mark.slow
 def test_old_frames_and_usage_are_deleted_in_small_steps(tmp_path: Path) -> None:
     machine, path = SimpleMachine(), tmp_path / 'a.db'
     keep = Retention(frame_seconds=3600.0, usage_seconds=7200.0)
@@ -224,6 +225,7 @@ def test_old_frames_and_usage_are_deleted_in_small_steps(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.slow
 def test_a_large_file_loses_its_oldest_frames_and_shrinks(tmp_path: Path) -> None:
     machine, path = SimpleMachine(), tmp_path / 'a.db'
     recorder = Recorder(str(path), retention=Retention(max_bytes=1 << 20))

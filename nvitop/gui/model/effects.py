@@ -39,6 +39,16 @@ class CaptureMouse(NamedTuple):
     captured: bool
 
 
+class Travel(NamedTuple):
+    """Show another time; a SampleArrived or PastShown event follows."""
+
+    #: ``'frame'``, ``'seconds'``, ``'time'`` (seconds since the epoch), ``'end'``, ``'event'``,
+    #: ``'speed'`` or ``'pause'``.
+    unit: str
+    #: How far; the sign is the direction.
+    amount: float
+
+
 class RingBell(NamedTuple):
     """Ring the bell: a key had no effect."""
 
@@ -51,4 +61,6 @@ class Redraw(NamedTuple):
     """Draw every row again, whatever the terminal shows."""
 
 
-Effect = Union[Quit, SendSignal, ReadEnvironment, Refresh, CaptureMouse, RingBell, Suspend, Redraw]
+Effect = Union[
+    Quit, SendSignal, ReadEnvironment, Refresh, CaptureMouse, Travel, RingBell, Suspend, Redraw
+]

@@ -28,6 +28,7 @@ from nvitop.gui.state.selection import (
     toggle_subtree_tags,
     toggle_tag,
 )
+from nvitop.gui.state.traveling import travel
 
 _SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
 
@@ -155,6 +156,19 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.TOGGLE_HINTS: viewing.toggle_hints,
     Action.REVEAL: environ.toggle_secrets,
     Action.SUM_BY_OWNER: _sum_by_owner,
+    Action.PREVIOUS_FRAME: partial(travel, unit='frame', amount=-1),
+    Action.NEXT_FRAME: partial(travel, unit='frame', amount=1),
+    Action.PREVIOUS_MINUTE: partial(travel, unit='seconds', amount=-60),
+    Action.NEXT_MINUTE: partial(travel, unit='seconds', amount=60),
+    Action.PREVIOUS_HOUR: partial(travel, unit='seconds', amount=-3600),
+    Action.NEXT_HOUR: partial(travel, unit='seconds', amount=3600),
+    Action.GO_TO_TIME: partial(typing_keys.open_field, purpose='time'),
+    Action.FIRST_FRAME: partial(travel, unit='end', amount=-1),
+    Action.LAST_FRAME: partial(travel, unit='end', amount=1),
+    Action.PREVIOUS_EVENT: partial(travel, unit='event', amount=-1),
+    Action.NEXT_EVENT: partial(travel, unit='event', amount=1),
+    Action.FASTER: partial(travel, unit='speed', amount=1),
+    Action.SLOWER: partial(travel, unit='speed', amount=-1),
     Action.CHOOSE: choosing.choose_column,
     Action.MOVE_UP: partial(choosing.move_column, step=-1),
     Action.MOVE_DOWN: partial(choosing.move_column, step=1),

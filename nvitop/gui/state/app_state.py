@@ -110,7 +110,7 @@ BUTTONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 class TextField(NamedTuple):
     """A line being typed."""
 
-    #: ``'filter'`` or ``'search'``.
+    #: ``'filter'``, ``'search'`` or ``'time'``.
     purpose: str
     text: str = ''
     #: The filter that Esc restores.

@@ -65,6 +65,19 @@ class Action(enum.Enum):
     SUM_BY_OWNER = enum.auto()
     SHOW_USER = enum.auto()
     SHOW_DEVICE = enum.auto()
+    PREVIOUS_FRAME = enum.auto()
+    NEXT_FRAME = enum.auto()
+    PREVIOUS_MINUTE = enum.auto()
+    NEXT_MINUTE = enum.auto()
+    PREVIOUS_HOUR = enum.auto()
+    NEXT_HOUR = enum.auto()
+    GO_TO_TIME = enum.auto()
+    FIRST_FRAME = enum.auto()
+    LAST_FRAME = enum.auto()
+    PREVIOUS_EVENT = enum.auto()
+    NEXT_EVENT = enum.auto()
+    FASTER = enum.auto()
+    SLOWER = enum.auto()
     CHOOSE = enum.auto()
     MOVE_UP = enum.auto()
     MOVE_DOWN = enum.auto()
@@ -82,6 +95,12 @@ class Need(enum.Enum):
     TARGET = enum.auto()
     #: A summary by user.
     BY_USER = enum.auto()
+    #: Samples of other times.
+    PAST = enum.auto()
+    #: A recording that is replayed.
+    RECORDING = enum.auto()
+    #: Processes of this machine that run now.
+    HERE = enum.auto()
 
 
 class Binding(NamedTuple):
@@ -135,11 +154,12 @@ _LINES = screens_where(lambda spec: spec.has_lines)
 _NOT_HELP = ALL_SCREENS - {Screen.HELP}
 _WIDE = screens_where(lambda spec: spec.sideways_step > 0)
 
-_VIEW, _MOVE, _PROCESS, _SCREEN, _SORT = (
+_VIEW, _MOVE, _PROCESS, _SCREEN, _TIME, _SORT = (
     'View',
     'Moving and selecting',
     'Processes',
     'Screens',
+    'Other times',
     'Sorting',
 )
 
@@ -174,6 +194,14 @@ def _signal(keys: tuple[str, ...], action: Action, name: str, hint: str) -> Bind
     return Binding(
         keys, action, text, _PROCESSES, _PROCESS, hint=hint, needs=needs, refusal='No signal'
     )
+
+
+def _travel(
+    keys: tuple[str, ...], action: Action, text: str, hint: str, need: Need = Need.PAST
+) -> Binding:
+    """Return a binding that shows another time."""
+    needs = (need,)
+    return Binding(keys, action, text, _NOT_HELP, _TIME, hint=hint, needs=needs, refusal='Time')
 
 
 def _sort_bindings() -> tuple[Binding, ...]:
@@ -255,7 +283,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('F3',), Action.SEARCH, 'search: select the next process with these words', _PROCESSES, _PROCESS, hint='search'),
     # screens
     _opening(('t',), Screen.TREE, 'tree of processes', _MAIN, 'tree'),
-    _opening(('e',), Screen.ENVIRON, 'environment of the selected process', _PROCESSES | {Screen.METRICS}, 'env', (Need.NOT_HIDDEN,), 'No environment'),
+    _opening(('e',), Screen.ENVIRON, 'environment of the selected process', _PROCESSES | {Screen.METRICS}, 'env', (Need.HERE, Need.NOT_HIDDEN), 'No environment'),
     _opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (Need.PROCESS,), 'No graphs'),
     _opening(('U', 'u'), Screen.USERS, 'summary by user', _PROCESSES, 'users'),
     Binding(('U', 'u'), Action.SUM_BY_OWNER, 'summary by owner: job, pod, container or unit', frozenset({Screen.USERS}), _SCREEN, hint='by owner', needs=(Need.BY_USER,)),
@@ -269,6 +297,23 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Enter',), Action.SHOW_DEVICE, 'go to the GPU of the problem', frozenset({Screen.PROBLEMS}), _SCREEN, hint='GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), Action.BACK, 'back (as does the key that opened it)', ALL_SCREENS - _MAIN - _TREE, _SCREEN, hint='back'),
     Binding(('t', 'q', 'Q', 'F10'), Action.BACK, 'back to the main screen', _TREE, _SCREEN, hint='back'),
+    Binding(('Esc', 'q', 'Q'), Action.BACK, 'back (as does the key that opened it)', ALL_SCREENS - _MAIN - _TREE, _SCREEN, hint='back'),
+    Binding(('t', 'q', 'Q'), Action.BACK, 'back to the main screen', _TREE, _SCREEN, hint='back'),
+    Binding(('Enter',), Action.BACK, '', frozenset({Screen.HELP, Screen.PROBLEMS, Screen.USERS}), _SCREEN),
+    # time
+    _travel(('(',), Action.PREVIOUS_FRAME, 'previous sample, and pause', 'step'),
+    _travel((')',), Action.NEXT_FRAME, 'next sample, and pause', 'step'),
+    _travel(('{',), Action.PREVIOUS_MINUTE, 'a minute back', 'minute'),
+    _travel(('}',), Action.NEXT_MINUTE, 'a minute ahead', 'minute'),
+    _travel(('Alt-{',), Action.PREVIOUS_HOUR, 'an hour back', 'hour'),
+    _travel(('Alt-}',), Action.NEXT_HOUR, 'an hour ahead', 'hour'),
+    _travel(('b',), Action.GO_TO_TIME, 'go to a time: 14:05, 2026-11-22 14:05, -30m', 'go to'),
+    _travel(('B',), Action.FIRST_FRAME, 'first sample', 'first'),
+    _travel(('E',), Action.LAST_FRAME, 'last sample', 'last'),
+    _travel(('N',), Action.PREVIOUS_EVENT, 'previous event of a recording', 'event', Need.RECORDING),
+    _travel(('n',), Action.NEXT_EVENT, 'next event of a recording', 'event', Need.RECORDING),
+    _travel(('S',), Action.FASTER, 'replay faster', 'speed', Need.RECORDING),
+    _travel(('s',), Action.SLOWER, 'replay slower', 'speed', Need.RECORDING),
     # sorting
     Binding((',', '<'), Action.SORT_PREVIOUS, 'sort by the previous column', _MAIN, _SORT),
     Binding(('.', '>'), Action.SORT_NEXT, 'sort by the next column', _MAIN, _SORT),

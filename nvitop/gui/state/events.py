@@ -7,6 +7,7 @@ from typing import Union
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.owner.types import Owner
+from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Origin, ProcessKey, Sample
 
 
@@ -57,6 +58,10 @@ class SampleArrived(NamedTuple):
     origin: Origin = LIVE
     #: Earlier samples, for graphs.
     past: tuple[Sample, ...] = ()
+    #: The history before the sample, if it does not follow the previous sample.
+    history: History | None = None
+    #: A message of the source, for people.
+    message: str = ''
 
 
 class ClockTicked(NamedTuple):

@@ -9,7 +9,7 @@ from nvitop.gui.layout.help import HelpEntry, HelpGroup, HelpPart, lay_out_help
 from nvitop.gui.model.columns import TYPES
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import BUTTONS, AppState
-from nvitop.gui.state.bindings import BINDINGS, Binding
+from nvitop.gui.state.bindings import BINDINGS, Binding, Need
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
 
 _NOTES = {'Sorting': 'Sorting (after o, an upper-case letter reverses the order)'}
@@ -90,9 +90,18 @@ def dialog_group() -> HelpGroup:
     )
 
 
+def _is_listed(state: AppState, binding: Binding) -> bool:
+    """Whether a binding can work with the present source of samples."""
+    origin = state.origin
+    return (Need.PAST not in binding.needs or origin.can_travel) and (
+        Need.RECORDING not in binding.needs or not origin.is_live
+    )
+
+
 def all_groups(state: AppState) -> tuple[HelpGroup, ...]:
     """Return all groups of the help screen."""
-    keys = key_groups(state.keymap.bindings, readonly=state.view.readonly)
+    bindings = (each for each in state.keymap.bindings if _is_listed(state, each))
+    keys = key_groups(bindings, readonly=state.view.readonly)
     return (*keys, _TYPING, dialog_group(), _MOUSE, legend(state))
 
 

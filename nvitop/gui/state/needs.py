@@ -55,4 +55,7 @@ _REASONS: dict[Need, Callable[[AppState], str]] = {
     Need.NOT_HIDDEN: _why_hidden,
     Need.TARGET: _why_no_target,
     Need.BY_USER: lambda state: 'it is by owner already' if state.sums_by_owner else '',
+    Need.PAST: lambda state: '' if state.origin.can_travel else 'no samples are kept',
+    Need.RECORDING: lambda state: 'only in a recording' if state.origin.is_live else '',
+    Need.HERE: lambda state: state.origin.no_signals,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Typing a line: the filter, and the search that moves the selection."""
+"""Typing a line: the filter, the search that moves the selection, and a time to go to."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from nvitop.gui.state.filtering import matches, matches_host_process, parse_quer
 from nvitop.gui.state.lines import current_line, go_to_line
 from nvitop.gui.state.listing import relist, uses_of_devices
 from nvitop.gui.state.notices import replace_notice, withdraw_notice
+from nvitop.gui.state.traveling import go_to_time
 
 #: Maximum number of characters.
 MAX_LENGTH = 200
@@ -16,18 +17,20 @@ _NOT_FOUND = 'Not found'
 
 
 def open_field(state: AppState, purpose: str) -> Result:
-    """Begin to type a ``'filter'``, which starts with the present one, or a ``'search'``."""
+    """Begin to type a ``'filter'``, which starts with the present one, a ``'search'`` or a ``'time'``."""
     text = state.query if purpose == 'filter' else ''
     return state._replace(field=TextField(purpose, text, before=state.query)), ()
 
 
 def press(state: AppState, field: TextField, key: str) -> Result:
     """Handle a key while a line is typed."""
+    if key == 'Enter' and field.purpose == 'time':
+        return go_to_time(state, field.text)
     if key == 'Enter':
         return state._replace(field=None), ()
     if key in ('Esc', 'Ctrl-C'):
         return _close(state, field), ()
-    if key in ('Up', 'Down', 'F3'):
+    if key in ('Up', 'Down', 'F3') and field.purpose != 'time':
         return find(state, field.text, -1 if key == 'Up' else 1), ()
     if key == 'Backspace':
         return _change(state, field, field.text[:-1]), ()
@@ -52,12 +55,16 @@ def _change(state: AppState, field: TextField, text: str) -> AppState:
     state = state._replace(field=field._replace(text=text))
     if field.purpose == 'search':
         return find(state, text, 0)
+    if field.purpose == 'time':
+        return state
     return relist(state._replace(query=text))
 
 
 def _close(state: AppState, field: TextField) -> AppState:
     """Discard what was typed."""
     state = state._replace(field=None, query=field.before)
+    if field.purpose == 'time':
+        return state
     return withdraw_notice(state, _NOT_FOUND) if field.purpose == 'search' else relist(state)
 
 

@@ -206,8 +206,16 @@ def _paste(state: AppState, text: str) -> Result:
 
 def _show_sample(state: AppState, event: SampleArrived) -> AppState:
     sample, before = event.sample, state.sample
-    if sample.sequence < before.sequence:
+    if event.message:
+        state = replace_notice(state, 'Time', event.message)
+    if sample is before:
+        return state._replace(origin=event.origin)
+    if event.history is not None:
+        state = state._replace(tally=Tally())
+    elif sample.sequence < before.sequence:
         return state
+    if not event.origin.is_live:
+        state = state._replace(timestamp=float(int(sample.timestamp)))
     found = findings(sample)
     problems = count_problems(state.tally.problems, sample.problems, sample.timestamp, found)
     costs = (*state.tally.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
@@ -221,7 +229,8 @@ def _show_sample(state: AppState, event: SampleArrived) -> AppState:
 
 def _set_clocks(state: AppState, event: ClockTicked) -> AppState:
     notices = tuple(notice for notice in state.notices if notice.until > event.monotonic)
-    return state._replace(monotonic=event.monotonic, timestamp=event.timestamp, notices=notices)
+    timestamp = event.timestamp if state.origin.is_live else state.timestamp
+    return state._replace(monotonic=event.monotonic, timestamp=timestamp, notices=notices)
 
 
 def _show_outcome(state: AppState, event: SignalSent) -> AppState:

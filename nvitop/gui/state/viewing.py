@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.device import CLASSIC, ONE_BAR
-from nvitop.gui.model.effects import Redraw
+from nvitop.gui.model.effects import Redraw, Travel
 from nvitop.gui.model.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, Result
@@ -55,7 +55,9 @@ def toggle_details(state: AppState) -> Result:
 
 
 def toggle_freeze(state: AppState) -> Result:
-    """Freeze the display, or show the latest sample again."""
+    """Freeze the display, or show the latest sample again; pause or run a replay."""
+    if not state.origin.is_live:
+        return state, (Travel('pause', 0.0),)
     if state.frozen is None:
         return state._replace(frozen=state.sample, frozen_tally=state.tally), ()
     return relist(state._replace(frozen=None)), ()

@@ -41,6 +41,7 @@ _MARK = Style(Role.KEY, bold=True)
 #: Purpose of the input line → its label, and a hint about its keys.
 _FIELDS: dict[str, tuple[str, Pieces]] = {
     'filter': ('Filter: ', (('Enter', KEY), (' keep  ', HINT), ('Esc', KEY), (' discard', HINT))),
+    'time': ('Time: ', (('Enter', KEY), (' go  ', HINT), ('Esc', KEY), (' discard', HINT))),
     'search': (
         'Search: ',
         (

@@ -24,6 +24,7 @@ _SORT, _REVERSE = 'Sort by:', '(Shift: reverse)'
 #: Purpose of the input line → its keys and what they do.
 _TYPING = {
     'filter': (('Enter', 'keep'), ('Esc', 'discard'), ('Ctrl-U', 'delete')),
+    'time': (('Enter', 'go'), ('Esc', 'discard'), ('Ctrl-U', 'delete')),
     'search': (('F3', 'next'), ('Up', 'previous'), ('Enter', 'stay'), ('Esc', 'leave')),
 }
 

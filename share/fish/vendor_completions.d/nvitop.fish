@@ -57,8 +57,8 @@ function _shtab_nvitop_using
   test "$_shtab_nvitop_cmdpath" = "$argv"
 end
 
-set -g _shtab_nvitop_commands query record exporter fleet
-set -g _shtab_nvitop_opts_with_value --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --textfile --theme --timeout --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_commands query record replay exporter fleet
+set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --export --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --textfile --theme --timeout --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -133,6 +133,17 @@ complete -c nvitop -n '_shtab_nvitop_using record' -l keep -x -d 'delete samples
 complete -c nvitop -n '_shtab_nvitop_using record' -l keep-usage -x -d 'delete the usage of users and GPUs by minute, and events, that are older than TIME (default: 400d)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l max-size -x -d 'delete the oldest samples when the file is larger than SIZE, such as 500M (default: 2G)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l mode -x -d 'set the permissions of the file, such as 644 to let all users replay it (default: 600 for a new file)'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a replay -d 'show the screens of a recording'
+complete -c nvitop -n '_shtab_nvitop_using replay' -s h -l help -d 'show this help and exit'
+complete -c nvitop -n '_shtab_nvitop_using replay' -s V -l version -d 'show the version and exit'
+complete -c nvitop -n '_shtab_nvitop_using replay' -l at -x -d 'begin at TIME, such as 14:05, "2026-11-22 14:05" or =-2h, which counts back from the end (default: the beginning; for a report, the end)'
+complete -c nvitop -n '_shtab_nvitop_using replay' -l until -x -d 'export samples until TIME (default: the end)'
+complete -c nvitop -n '_shtab_nvitop_using replay' -s 1 -l once -d 'print a report of that time, and exit'
+complete -c nvitop -n '_shtab_nvitop_using replay' -l export -xka "csv jsonl" -d 'print samples as a table of GPUs or as lines of JSON'
+complete -c nvitop -n '_shtab_nvitop_using replay' -l theme -xka "dark light mono colorblind" -d 'theme of the screen'
+complete -c nvitop -n '_shtab_nvitop_using replay' -l ascii -s U -d 'draw with ASCII characters only'
+complete -c nvitop -n '_shtab_nvitop_using replay' -l no-config -d 'ignore the configuration file'
+complete -c nvitop -n '_shtab_nvitop_using replay; and test $_shtab_nvitop_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the recordings'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a exporter -d 'serve GPU and process values to Prometheus'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -s h -l help -d 'show this help and exit'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -s V -l version -d 'show the version and exit'

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The command line of ``nvitop replay``."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, Iterator
+
+from nvitop.cli import leave_garbage, print_report, read_options
+from nvitop.console import outcome
+from nvitop.console.arguments import ArgumentParser, add_help_and_version
+from nvitop.console.messages import Message, exit_status, print_messages
+from nvitop.console.options import THEME_NAMES, Invocation, Options
+from nvitop.console.outcome import CommandFailure, writing
+from nvitop.namedtuple import NamedTuple
+from nvitop.platforms.machine import default_recording
+from nvitop.recording.frames import FrameError
+from nvitop.recording.opening import open_recordings
+from nvitop.recording.reader import Recording
+from nvitop.recording.replay import ReplaySource
+from nvitop.recording.schema import RecordingError
+from nvitop.recording.times import parse_time
+
+if TYPE_CHECKING:
+    from nvitop.sampling.types import Sample
+
+PROGRAM = 'nvitop replay'
+EXPORTS = ('csv', 'jsonl')
+#: Columns of the exported table.
+EXPORTED = (
+    'timestamp,index,mig_index,uuid,name,status,utilization.gpu,utilization.memory,memory.used,'
+    'memory.total,temperature.gpu,power.draw,clocks.sm,clocks.mem'
+)
+
+_EXAMPLES = """\
+nvitop replay                            watch the recording of this machine
+nvitop replay night.db --at 03:00        begin at 3 a.m.
+nvitop replay night.db -1 --at=-30m      print one report
+nvitop replay night.db --export csv --at 02:00 --until 03:00
+"""
+_EXIT_STATUS = {
+    '0': 'success',
+    '1': 'a file cannot be read, or has no samples of that time',
+    '2': 'invalid arguments',
+}
+
+
+class ReplayOptions(NamedTuple):
+    """A parsed command line."""
+
+    paths: tuple[str, ...]
+    at: str | None
+    until: str | None
+    once: bool
+    #: One of :data:`EXPORTS`, or ``None``.
+    export: str | None
+    #: Values that the command line sets of :class:`~nvitop.console.options.Options`.
+    invocation: Invocation
+
+
+def make_parser() -> ArgumentParser:
+    """Make the parser of ``nvitop replay``."""
+    parser = ArgumentParser(
+        prog=PROGRAM,
+        usage=['nvitop replay [OPTION ...] [FILE ...]'],
+        description='Show the screens of a recording of "nvitop record", or print what it holds.\n'
+        'FILE is a database, lines of JSON (.jsonl, .jsonl.gz), or - for standard input;\n'
+        'the default is the recording of this machine. Several files are joined.',
+        examples=_EXAMPLES,
+        exit_status=_EXIT_STATUS,
+    )
+    group = parser.add_argument_group('general')
+    add_help_and_version(group)
+    group.add_argument('paths', nargs='*', metavar='FILE', help='the recordings')
+    add = parser.add_argument_group('time').add_argument
+    add(
+        '--at',
+        metavar='TIME',
+        help='begin at TIME, such as 14:05, "2026-11-22 14:05" or =-2h, which counts back from the '
+        'end (default: the beginning; for a report, the end)',
+    )
+    add('--until', metavar='TIME', help='export samples until TIME (default: the end)')
+    add = parser.add_argument_group('output').add_argument
+    add('-1', '--once', action='store_true', help='print a report of that time, and exit')
+    add('--export', choices=EXPORTS, help='print samples as a table of GPUs or as lines of JSON')
+    add('--theme', choices=THEME_NAMES, help='theme of the screen')
+    add('--ascii', '-U', action='store_true', help='draw with ASCII characters only')
+    add('--no-config', action='store_true', help='ignore the configuration file')
+    return parser
+
+
+def parse(arguments: list[str]) -> ReplayOptions:
+    """Parse the arguments; exit with status 2 if they are invalid."""
+    parser = make_parser()
+    given = parser.parse(arguments)
+    for text in filter(None, (given.at, given.until)):
+        try:
+            parse_time(text, 0.0)
+        except ValueError as error:
+            parser.error(str(error))
+    if given.until and not given.export:
+        parser.error('--until needs --export')
+    layer: dict[str, object] = {'readonly': True}
+    layer.update({'theme': given.theme} if given.theme else {})
+    layer.update({'ascii': True} if given.ascii else {})
+    return ReplayOptions(
+        tuple(given.paths) or (default_recording(),),
+        given.at,
+        given.until,
+        given.once,
+        given.export,
+        Invocation(layer, reads_config=not given.no_config),
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Run ``nvitop replay`` with the arguments after that word; return the exit status."""
+    options = parse(arguments)
+    return outcome.run(PROGRAM, functools.partial(_run, options))
+
+
+def _run(options: ReplayOptions) -> int:
+    try:
+        recording = open_recordings(options.paths)
+        try:
+            return _show(recording, options)
+        finally:
+            recording.close()
+    except RecordingError as error:
+        raise CommandFailure(str(error)) from None
+
+
+def _show(recording: Recording, options: ReplayOptions) -> int:
+    if options.export:
+        with writing():
+            for piece in export(recording, options):
+                sys.stdout.write(piece)
+            sys.stdout.flush()
+        return 0
+    messages: list[Message] = []
+    shown = read_options(options.invocation, messages)
+    if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print_report(sample_at(recording, options.at), shown)
+    else:
+        _show_monitor(recording, options, shown, messages)
+    print_messages(PROGRAM, messages)
+    return exit_status(messages)
+
+
+def _show_monitor(
+    recording: Recording, options: ReplayOptions, shown: Options, messages: list[Message]
+) -> None:
+    from nvitop.gui.app import NoThreadError
+    from nvitop.gui.monitor import run_monitor
+    from nvitop.gui.term.curses import TerminalError
+
+    leave_garbage()
+    at = None if options.at is None else _moment(recording, options.at)
+    source = ReplaySource(recording, at=at)
+    notices = [message.text for message in messages]
+    try:
+        ended = run_monitor(source, shown, notices=notices, replay=source)
+    except (TerminalError, NoThreadError) as error:
+        raise CommandFailure(str(error)) from None
+    if ended.sample is not None:
+        print_report(ended.sample, ended.options)
+    if ended.crash:
+        messages.append(Message('error', ended.crash))
+
+
+def _moment(recording: Recording, text: str) -> float:
+    """Return the time that a text means, counted from the end of the recording."""
+    return parse_time(text, recording.span().last_time)
+
+
+def sample_at(recording: Recording, at: str | None) -> Sample:
+    """Return the last sample that is not after a time; ``None``: the last one.
+
+    Raises:
+        RecordingError: There is none, or it is damaged.
+    """
+    span = recording.span()
+    moment = span.last_time if at is None else _moment(recording, at)
+    if moment < span.first_time:
+        raise RecordingError(f'the recording begins after {at}')
+    try:
+        return recording.sample(recording.at(moment))
+    except FrameError as error:
+        raise RecordingError(f'cannot read the sample: {error}') from None
+
+
+def export(recording: Recording, options: ReplayOptions) -> Iterator[str]:
+    """Yield the samples of a span as pieces of text; damaged ones are left out."""
+    from nvitop.query.columns import device_table
+    from nvitop.query.formats import make_format, parse_style
+    from nvitop.query.measure import TableQuery, make_rows
+    from nvitop.sampling.serialization import dumps
+
+    query = TableQuery(devices=device_table().find(EXPORTED), mig=True)
+    table = make_format(query, parse_style('csv'), for_terminal=False)
+    span = recording.span()
+    first = span.first_time if options.at is None else _moment(recording, options.at)
+    last = span.last_time if options.until is None else _moment(recording, options.until)
+    frame: int | None = recording.at(first)
+    while frame is not None:
+        moment = recording.time_of(frame)
+        if moment > last + 0.0005:
+            return
+        if moment >= first - 0.0005:
+            try:
+                sample = recording.sample(frame)
+            except FrameError:
+                pass
+            else:
+                is_table = options.export == 'csv'
+                yield from (
+                    table.pieces(make_rows(query, sample)) if is_table else (f'{dumps(sample)}\n',)
+                )
+        frame = recording.neighbor(frame, 1)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading lines of JSON: files, gzip files and pipes."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import tempfile
+import zlib
+from array import array
+from typing import BinaryIO, Iterator
+
+from nvitop.recording.events import RecordedEvent
+from nvitop.recording.frames import (
+    MAX_TEXT_BYTES,
+    FrameError,
+    compress,
+    decompress,
+    parse_text,
+)
+from nvitop.recording.reader import KEYS_KEPT, Span
+from nvitop.recording.schema import RecordingError
+from nvitop.sampling.types import Sample
+
+#: Maximum number of frames, and the number of frames for each key frame.
+MAX_FRAMES = 500_000
+FRAMES_PER_KEY = 360
+_CHUNK = 64 << 10
+_GZIP = 31
+_TIME = re.compile(rb'"timestamp":\s*(-?\d{1,12}(?:\.\d{1,9})?)\d*[,}]')
+#: Number of bytes at the beginning of a line in which its time is.
+_HEAD = 200
+
+
+class LineRecording:
+    """Lines of JSON, copied to a temporary file of compressed frames.
+
+    Lines that are not samples are ignored, such as an incomplete last one.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Read a file; ``'-'`` is standard input.
+
+        Raises:
+            RecordingError: It cannot be read, is not a recording, or holds no sample.
+        """
+        self.path = 'standard input' if path == '-' else path
+        self._times = array('d')
+        self._offsets = array('q', [0])
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        self._keys: dict[int, bytes] = {}
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._file.close)
+            try:
+                if path == '-':
+                    self._copy(sys.stdin.buffer)
+                else:
+                    with open(path, 'rb') as file:
+                        self._copy(file)
+            except OSError as error:
+                raise RecordingError(f'cannot read {self.path}: {error.strerror}') from None
+            if not self._times:
+                raise RecordingError(f'{self.path} holds no samples')
+            stack.pop_all()
+
+    def _copy(self, file: BinaryIO) -> None:
+        key = b''
+        for line in lines_of(file):
+            found = _TIME.search(line, 0, _HEAD)
+            if found is None or len(self._times) >= MAX_FRAMES:
+                self._refuse_first()
+                continue
+            if not self._times or line[-1:] != b'}':
+                try:
+                    parse_text(line)
+                except FrameError as error:
+                    if not self._times:
+                        raise RecordingError(f'cannot read {self.path}: {error}') from None
+                    continue
+            if len(self._times) % FRAMES_PER_KEY == 0:
+                key = line
+            is_key = len(self._times) % FRAMES_PER_KEY == 0
+            blob = compress(line, b'' if is_key else key)
+            self._file.write(blob)
+            self._times.append(float(found.group(1)))
+            self._offsets.append(self._offsets[-1] + len(blob))
+
+    def _refuse_first(self) -> None:
+        if not self._times:
+            raise RecordingError(f'{self.path} is not a recording of nvitop')
+
+    def span(self) -> Span:
+        """Return the ends."""
+        return Span(0, len(self._times) - 1, self._times[0], self._times[-1])
+
+    def at(self, moment: float) -> int:
+        """Return the last frame that is not after a time, or the first frame."""
+        found = (i for i in range(len(self._times) - 1, -1, -1) if self._times[i] <= moment)
+        return next(found, 0)
+
+    def neighbor(self, frame: int, step: int) -> int | None:
+        """Return the next (1) or previous (-1) frame; ``None``: there is none."""
+        return frame + step if 0 <= frame + step < len(self._times) else None
+
+    def time_of(self, frame: int) -> float:
+        """Return when a frame was taken."""
+        return self._times[frame]
+
+    def sample(self, frame: int) -> Sample:
+        """Return the sample of a frame; raise FrameError if it is damaged."""
+        first = frame - frame % FRAMES_PER_KEY
+        key = self._keys.get(first)
+        if key is None:
+            if len(self._keys) >= KEYS_KEPT:
+                self._keys.clear()
+            key = self._keys[first] = decompress(self._read(first), b'')
+        return parse_text(key if frame == first else decompress(self._read(frame), key))
+
+    def _read(self, frame: int) -> bytes:
+        self._file.seek(self._offsets[frame])
+        return self._file.read(self._offsets[frame + 1] - self._offsets[frame])
+
+    def frames_before(self, frame: int, moment: float, most: int) -> list[int]:
+        """Return at most ``most`` frames up to a frame, none before a time, oldest first."""
+        begin = max(0, frame + 1 - most)
+        return [i for i in range(begin, frame + 1) if self._times[i] >= moment]
+
+    def event(self, moment: float, step: int) -> RecordedEvent | None:
+        """Return ``None``: lines have no events."""
+        return None
+
+    def interval(self, frame: int) -> float:
+        """Return the shortest time between the frames around a frame."""
+        near = self._times[max(0, frame - 5) : frame + 6]
+        return min((b - a for a, b in zip(near, near[1:]) if b > a), default=1.0)
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        self._file.close()
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file that may be compressed by gzip, without line ends.
+
+    A file that was cut off ends at its last readable byte.
+
+    Raises:
+        RecordingError: A line is larger than any sample.
+    """
+    rest = b''
+    for data in _unpacked(file):
+        *lines, rest = (rest + data).split(b'\n')
+        yield from filter(None, lines)
+        if len(rest) > MAX_TEXT_BYTES:
+            raise RecordingError(f'a line of more than {MAX_TEXT_BYTES >> 20} MiB')
+    if rest:
+        yield rest
+
+
+def _unpacked(file: BinaryIO) -> Iterator[bytes]:
+    """Yield pieces of bounded size."""
+    data = file.read(_CHUNK)
+    if data[:2] != b'\x1f\x8b':
+        while data:
+            yield data
+            data = file.read(_CHUNK)
+        return
+    stream = zlib.decompressobj(_GZIP)
+    try:
+        while data:
+            yield stream.decompress(data, 16 * _CHUNK)
+            data = stream.unconsumed_tail or stream.unused_data or file.read(_CHUNK)
+            if stream.eof:
+                stream = zlib.decompressobj(_GZIP)
+    except zlib.error:
+        return  # damaged from here on

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opening recordings; several are read as one, such as one file for each day."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from nvitop.recording.events import RecordedEvent
+from nvitop.recording.line_reader import LineRecording
+from nvitop.recording.reader import DatabaseRecording, Recording, Span
+from nvitop.recording.schema import RecordingError
+from nvitop.sampling.types import Sample
+
+#: The frames of the recording at index ``i`` are numbered from here times ``i``.
+_STRIDE = 1 << 40
+_SQLITE = b'SQLite format 3\x00'
+
+
+class JoinedRecording:
+    """Recordings in the order of their first samples."""
+
+    def __init__(self, parts: Sequence[Recording]) -> None:
+        self._parts = sorted(parts, key=lambda part: part.span().first_time)
+
+    def _part(self, frame: int) -> tuple[int, int]:
+        """Return the index of the recording of a frame, and its number there."""
+        return divmod(frame, _STRIDE)
+
+    def span(self) -> Span:
+        """Return the present ends; the last one moves while a file is being written."""
+        first, last = self._parts[0].span(), self._parts[-1].span()
+        base = (len(self._parts) - 1) * _STRIDE
+        return Span(first.first, base + last.last, first.first_time, last.last_time)
+
+    def at(self, moment: float) -> int:
+        """Return the last frame that is not after a time, or the first frame."""
+        begun = (
+            i for i, part in reversed([*enumerate(self._parts)]) if part.span().first_time <= moment
+        )
+        i = next(begun, 0)
+        return i * _STRIDE + self._parts[i].at(moment)
+
+    def neighbor(self, frame: int, step: int) -> int | None:
+        """Return the next (1) or previous (-1) frame; ``None``: there is none."""
+        i, number = self._part(frame)
+        found = self._parts[i].neighbor(number, step)
+        if found is None:
+            i += step
+            if not 0 <= i < len(self._parts):
+                return None
+            span = self._parts[i].span()
+            found = span.first if step > 0 else span.last
+        return i * _STRIDE + found
+
+    def time_of(self, frame: int) -> float:
+        """Return when a frame was taken."""
+        i, number = self._part(frame)
+        return self._parts[i].time_of(number)
+
+    def sample(self, frame: int) -> Sample:
+        """Return the sample of a frame; raise FrameError if it is damaged."""
+        i, number = self._part(frame)
+        return self._parts[i].sample(number)
+
+    def frames_before(self, frame: int, moment: float, most: int) -> list[int]:
+        """Return at most ``most`` frames up to a frame, none before a time, oldest first."""
+        i, number = self._part(frame)
+        found = [i * _STRIDE + each for each in self._parts[i].frames_before(number, moment, most)]
+        while i > 0 and len(found) < most and self._parts[i].span().first_time > moment:
+            i -= 1
+            part = self._parts[i]
+            before = part.frames_before(part.span().last, moment, most - len(found))
+            found = [*(i * _STRIDE + each for each in before), *found]
+        return found
+
+    def event(self, moment: float, step: int) -> RecordedEvent | None:
+        """Return the next (1) or previous (-1) event after or before a time."""
+        events = [part.event(moment, step) for part in self._parts]
+        known = [event for event in events if event is not None]
+        nearest = min if step > 0 else max
+        return nearest(known, key=lambda event: event.time) if known else None
+
+    def interval(self, frame: int) -> float:
+        """Return the seconds between the frames around a frame."""
+        i, number = self._part(frame)
+        return self._parts[i].interval(number)
+
+    def close(self) -> None:
+        """Close the files."""
+        for part in self._parts:
+            part.close()
+
+
+def open_recording(path: str) -> Recording:
+    """Open a recording for reading: SQLite, or lines of JSON; ``'-'`` is standard input.
+
+    Raises:
+        RecordingError: It cannot be read, is not a recording, or holds no sample.
+    """
+    if path == '-':
+        return LineRecording(path)
+    try:
+        with open(path, 'rb') as file:
+            is_database = file.read(len(_SQLITE)) == _SQLITE
+    except OSError as error:
+        raise RecordingError(f'cannot open {path}: {error.strerror}') from None
+    return DatabaseRecording(path) if is_database else LineRecording(path)
+
+
+def open_recordings(paths: Sequence[str]) -> Recording:
+    """Open one recording, or several as one.
+
+    Raises:
+        RecordingError: One of them cannot be read, is not a recording, or holds no sample.
+    """
+    parts = [open_recording(path) for path in paths]
+    return parts[0] if len(parts) == 1 else JoinedRecording(parts)

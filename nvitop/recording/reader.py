@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading recordings, which may be damaged, hostile, or still being written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections import OrderedDict
+from typing import Protocol
+from urllib.parse import quote
+
+from nvitop.namedtuple import NamedTuple
+from nvitop.recording.events import RecordedEvent
+from nvitop.recording.frames import FrameError, decompress, parse_text
+from nvitop.recording.schema import RecordingError, check_format
+from nvitop.sampling.types import Sample
+
+#: Maximum size (bytes) of a compressed frame or key frame that is read.
+MAX_FRAME_BYTES = 4 << 20
+#: Number of key frames that are kept.
+KEYS_KEPT = 3
+#: Maximum time (seconds) of a query: recordings have indexes.
+QUERY_SECONDS = 5.0
+#: Number of virtual machine instructions of SQLite between two checks of the time.
+_INSTRUCTIONS = 100_000
+#: Maximum number of characters in an event that are read.
+MAX_EVENT_TEXT = 500
+_MS = 1000.0
+_TABLES = ('event', 'frame', 'keyframe', 'run')
+
+
+class Span(NamedTuple):
+    """The numbers and times of the first and the last frame."""
+
+    first: int
+    last: int
+    first_time: float
+    last_time: float
+
+
+class Recording(Protocol):
+    """Frames in the order in which they were taken. Their numbers increase, with gaps.
+
+    Methods raise :class:`RecordingError` if the file cannot be read.
+    """
+
+    def span(self) -> Span:
+        """Return the present ends; the last one moves while the file is being written."""
+
+    def at(self, moment: float) -> int:
+        """Return the last frame that is not after a time, or the first frame."""
+
+    def neighbor(self, frame: int, step: int) -> int | None:
+        """Return the next (1) or previous (-1) frame; ``None``: there is none."""
+
+    def time_of(self, frame: int) -> float:
+        """Return when a frame was taken."""
+
+    def sample(self, frame: int) -> Sample:
+        """Return the sample of a frame; raise FrameError if it is damaged."""
+
+    def frames_before(self, frame: int, moment: float, most: int) -> list[int]:
+        """Return at most ``most`` frames up to a frame, none before a time, oldest first."""
+
+    def event(self, moment: float, step: int) -> RecordedEvent | None:
+        """Return the next (1) or previous (-1) event after or before a time."""
+
+    def interval(self, frame: int) -> float:
+        """Return the seconds between the frames around a frame."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+class DatabaseRecording:
+    """A recording in SQLite. It is used by one thread at a time."""
+
+    def __init__(self, path: str) -> None:
+        """Open a recording for reading.
+
+        Raises:
+            RecordingError: It cannot be read, is not a recording, or holds no frame.
+        """
+        self.path = path
+        self._keys: OrderedDict[int, bytes] = OrderedDict()
+        self._deadline = 0.0
+        with contextlib.ExitStack() as stack:
+            try:
+                self._db = _connect(path)
+                stack.callback(self._db.close)
+                self._db.set_progress_handler(self._is_too_slow, _INSTRUCTIONS)
+                self._start_limit()
+                check_format(self._db, path)
+                marks = ', '.join('?' * len(_TABLES))
+                statement = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
+                # Views and virtual tables could compute for hours.
+                (count,) = self._db.execute(f'{statement} ({marks})', _TABLES).fetchone()
+                if count != len(_TABLES):
+                    raise RecordingError(f'{path} is not a recording of nvitop')
+            except sqlite3.Error as error:
+                raise RecordingError(f'cannot read {path}: {error}') from None
+            self.span()
+            stack.pop_all()
+
+    def _is_too_slow(self) -> int:
+        return int(time.monotonic() > self._deadline)
+
+    def _start_limit(self) -> None:
+        self._deadline = time.monotonic() + QUERY_SECONDS
+
+    def _one(self, statement: str, *values: object) -> tuple[object, ...]:
+        """Return the first row of a query, ``()`` if there is none."""
+        rows = self._all(f'{statement} LIMIT 1', *values)
+        return rows[0] if rows else ()
+
+    def _all(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+        self._start_limit()
+        try:
+            return self._db.execute(statement, values).fetchall()
+        except (sqlite3.Error, OverflowError) as error:
+            raise RecordingError(f'cannot read {self.path}: {error}') from None
+
+    def span(self) -> Span:
+        """Return the present ends; the last one moves while the file is being written."""
+        first = self._one('SELECT id, t FROM frame ORDER BY id')
+        last = self._one('SELECT id, t FROM frame ORDER BY id DESC')
+        if not first or not last:
+            raise RecordingError(f'{self.path} holds no samples')
+        return Span(_int(first[0]), _int(last[0]), _int(first[1]) / _MS, _int(last[1]) / _MS)
+
+    def at(self, moment: float) -> int:
+        """Return the last frame that is not after a time, or the first frame."""
+        row = self._one(
+            'SELECT id FROM frame WHERE t <= ? ORDER BY t DESC, id DESC', _milliseconds(moment)
+        )
+        return _int(row[0]) if row else self.span().first
+
+    def neighbor(self, frame: int, step: int) -> int | None:
+        """Return the next (1) or previous (-1) frame; ``None``: there is none."""
+        where = 'id > ? ORDER BY id' if step > 0 else 'id < ? ORDER BY id DESC'
+        row = self._one(f'SELECT id FROM frame WHERE {where}', frame)
+        return _int(row[0]) if row else None
+
+    def time_of(self, frame: int) -> float:
+        """Return when a frame was taken."""
+        row = self._one('SELECT t FROM frame WHERE id = ?', frame)
+        if not row:
+            raise RecordingError(f'{self.path}: the frame has been deleted')
+        return _int(row[0]) / _MS
+
+    def sample(self, frame: int) -> Sample:
+        """Return the sample of a frame; raise FrameError if it is damaged."""
+        row = self._one(
+            'SELECT keyframe, CASE WHEN length(z) <= ? THEN z END FROM frame WHERE id = ?',
+            MAX_FRAME_BYTES,
+            frame,
+        )
+        if not row:
+            raise FrameError('the frame has been deleted')
+        return parse_text(decompress(_blob(row[1]), self._key(_int(row[0]))))
+
+    def _key(self, number: int) -> bytes:
+        key = self._keys.get(number)
+        if key is None:
+            row = self._one(
+                'SELECT CASE WHEN length(z) <= ? THEN z END FROM keyframe WHERE id = ?',
+                MAX_FRAME_BYTES,
+                number,
+            )
+            key = self._keys[number] = decompress(_blob(row[0]) if row else b'', b'')
+            if len(self._keys) > KEYS_KEPT:
+                self._keys.popitem(last=False)
+        return key
+
+    def frames_before(self, frame: int, moment: float, most: int) -> list[int]:
+        """Return at most ``most`` frames up to a frame, none before a time, oldest first."""
+        rows = self._all(
+            f'SELECT id FROM frame WHERE id <= ? AND t >= ? ORDER BY id DESC LIMIT {most:d}',
+            frame,
+            _milliseconds(moment),
+        )
+        return [_int(row[0]) for row in reversed(rows)]
+
+    def event(self, moment: float, step: int) -> RecordedEvent | None:
+        """Return the next (1) or previous (-1) event after or before a time."""
+        where = '> ? ORDER BY t, id' if step > 0 else '< ? ORDER BY t DESC, id DESC'
+        row = self._one(
+            f'SELECT t, substr(kind, 1, 20), substr(text, 1, {MAX_EVENT_TEXT}) FROM event '
+            f"WHERE kind NOT IN ('start', 'stop', 'note') AND t {where}",
+            _milliseconds(moment),
+        )
+        return RecordedEvent(_int(row[0]) / _MS, str(row[1]), str(row[2])) if row else None
+
+    def interval(self, frame: int) -> float:
+        """Return the seconds between the frames around a frame."""
+        row = self._one(
+            'SELECT interval_ms FROM run WHERE id = (SELECT run FROM frame WHERE id = ?)', frame
+        )
+        return max(0.001, _int(row[0]) / _MS) if row else 1.0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    """Open a database that this user may not be able to write."""
+    address = f'file:{quote(os.path.abspath(path))}?mode=ro'
+    try:
+        return _checked(address)
+    except sqlite3.OperationalError:
+        # Reading a file in WAL mode needs files next to it. Without a log, all is in the file.
+        if os.path.exists(f'{path}-wal'):
+            raise
+        return _checked(f'{address}&immutable=1')
+
+
+def _checked(address: str) -> sqlite3.Connection:
+    db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        for pragma in ('trusted_schema = OFF', 'cell_size_check = ON', 'mmap_size = 0'):
+            db.execute(f'PRAGMA {pragma}').fetchall()
+        db.execute('SELECT count(*) FROM sqlite_master').fetchall()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _int(value: object) -> int:
+    """Return an integer of a table that may hold anything."""
+    if not isinstance(value, int):
+        raise RecordingError('the recording is damaged')
+    return value
+
+
+def _blob(value: object) -> bytes:
+    if not isinstance(value, bytes):
+        raise FrameError('damaged frame')
+    return value
+
+
+def _milliseconds(moment: float) -> int:
+    """Return a time as stored; those beyond the range of SQLite are moved into it."""
+    return round(max(-1e15, min(1e15, moment * _MS)))

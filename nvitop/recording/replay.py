@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recording as a source of samples: it plays, pauses, and jumps to other times."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import time
+from typing import Callable, ClassVar
+
+from nvitop.namedtuple import NamedTuple
+from nvitop.recording.frames import FrameError
+from nvitop.recording.reader import Recording
+from nvitop.recording.schema import RecordingError
+from nvitop.recording.times import format_time
+from nvitop.recording.usage import MAX_INTERVALS
+from nvitop.sampling.history import History
+from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
+
+#: Speeds, slowest first.
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+#: Time (seconds) before a frame that its graphs show.
+HISTORY_SECONDS = 3600.0
+#: Maximum number of frames considered for graphs; how many of the newest ones are all read; and how
+#: many of the older ones, evenly spread.
+MOST_FRAMES = 20_000
+NEWEST_FRAMES = 180
+OLDER_FRAMES = 120
+#: Longest time (seconds) that a gap without frames lasts when it is replayed.
+LONGEST_GAP = 2.0
+#: Time (seconds) between two looks for new frames at the end of the recording.
+LOOK_SECONDS = 1.0
+#: Maximum number of damaged frames that are skipped in a row.
+MOST_SKIPPED = 50
+#: Time (seconds) by which two clocks may differ between two frames of one start of the system.
+_CLOCK_ERROR = 5.0
+
+NO_SIGNALS = 'the processes are those of a recording'
+
+
+class Delivery(NamedTuple):
+    """News that come with a sample."""
+
+    origin: Origin
+    #: The history before the sample, if it is not the one of the previous samples.
+    history: History | None = None
+    #: A message about what happened, for people.
+    message: str = ''
+
+
+class ReplaySource:
+    """Replays a recording, at the pace at which it was taken or at another one.
+
+    :meth:`travel` may be called by any thread; wake the sampler afterwards. Everything else is used by
+    the thread of the sampler.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        at: float | None = None,
+        is_paused: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin at a time; ``None``: at the first frame."""
+        self._recording = recording
+        self._clock = clock
+        self._requests: collections.deque[tuple[str, float]] = collections.deque()
+        span = recording.span()
+        self._frame = span.first if at is None else recording.at(at)
+        self._speed = 1.0
+        self._is_paused = is_paused
+        self._sample = EMPTY_SAMPLE
+        self._timeline = Timeline()
+        #: Time of the event that was jumped to: its frame may be older.
+        self._event_time: float | None = None
+        self._sequence = 0
+        self._due = 0.0
+        self._next: tuple[int, float] | None = None
+        self._history: History | None = None
+        self._messages: list[str] = []
+
+    @property
+    def threads_inside(self) -> int:
+        """Return 0: there is no driver."""
+        return 0
+
+    @property
+    def origin(self) -> Origin:
+        """The past."""
+        return Origin(
+            is_live=False,
+            no_signals=NO_SIGNALS,
+            can_travel=True,
+            speed=self._speed,
+            is_paused=self._is_paused,
+        )
+
+    def interval(self) -> float:
+        """Return the seconds between the frames now."""
+        return self._recording.interval(self._frame)
+
+    def travel(self, unit: str, amount: float) -> None:
+        """Request a step. Any thread may call this.
+
+        ``unit`` is ``'frame'``, ``'seconds'``, ``'time'`` (seconds since the epoch), ``'end'``,
+        ``'event'``, ``'speed'`` or ``'pause'``; the sign of ``amount`` is the direction.
+        """
+        self._requests.append((unit, amount))
+
+    def take_delivery(self) -> Delivery:
+        """Return what comes with the last sample, once."""
+        history, self._history = self._history, None
+        messages, self._messages = self._messages, []
+        return Delivery(self.origin, history, '; '.join(messages))
+
+    def refresh(self) -> None:
+        """Do nothing: the past does not change."""
+
+    def next_due(self) -> float:
+        """Return when the next frame is due, on the monotonic clock."""
+        return self._due
+
+    def sample(self, demand: Demand) -> Sample:
+        """Return the sample of the present time of the replay, whatever the demand is."""
+        now = self._clock()
+        if not self._sequence:
+            self._jump(self._frame, 1)
+            self._next = None
+        elif self._requests:
+            while self._requests:
+                self._carry_out(*self._requests.popleft())
+            self._next = None
+        elif not self._is_paused and now >= self._due:
+            self._play(now)
+        self._plan(now)
+        return self._sample
+
+    def _carry_out(self, unit: str, amount: float) -> None:
+        position, self._event_time = self._event_time, None
+        if unit == 'event':
+            self._travel_to_event(amount, position)
+        else:
+            self._TRAVELS[unit](self, amount)
+
+    # Playing
+
+    def _play(self, now: float) -> None:
+        """Show the frame that is due; skip those that a high speed leaves no time for."""
+        late = (now - self._due) * self._speed
+        target = self._next or self._following()
+        if target is None:
+            return
+        frame = target[0]
+        for _ in range(MOST_FRAMES):
+            following = self._recording.neighbor(frame, 1)
+            if following is None:
+                break
+            wait = self._wait_between(frame, following)
+            if wait > late:
+                break
+            late -= wait
+            frame = following
+        self._step_to(frame, 1)
+
+    def _plan(self, now: float) -> None:
+        """Decide when the next frame is due."""
+        if self._is_paused:
+            self._due = float('inf')
+            return
+        following = self._following()
+        if following is None:
+            self._due = now + LOOK_SECONDS
+            self._next = None
+            return
+        if following == self._next and self._due < float('inf'):
+            return
+        self._next = following
+        self._due = now + following[1] / self._speed
+
+    def _following(self) -> tuple[int, float] | None:
+        frame = self._recording.neighbor(self._frame, 1)
+        return None if frame is None else (frame, self._wait_between(self._frame, frame))
+
+    def _wait_between(self, frame: int, following: int) -> float:
+        """Return the seconds between two frames; gaps are shortened."""
+        times = self._recording.time_of
+        seconds = times(following) - times(frame)
+        longest = max(LONGEST_GAP, MAX_INTERVALS * self.interval())
+        return max(0.0, seconds if seconds <= longest else LONGEST_GAP)
+
+    # Showing a frame
+
+    def _step_to(self, frame: int, direction: int) -> None:
+        """Show one of the next frames, which continues the history."""
+        found = self._readable(frame, direction)
+        if found is not None:
+            self._show(*found)
+
+    def _show(self, frame: int, recorded: Sample) -> None:
+        self._sequence += 1
+        self._sample = self._timeline.place(recorded)._replace(sequence=self._sequence)
+        self._frame = frame
+
+    def _jump(self, frame: int, direction: int) -> None:
+        """Show any frame, with the history before it."""
+        found = self._readable(frame, direction)
+        if found is None:
+            return
+        since = found[1].timestamp - HISTORY_SECONDS
+        frames = self._recording.frames_before(found[0], since, MOST_FRAMES)[:-1]
+        older, newest = frames[:-NEWEST_FRAMES], frames[-NEWEST_FRAMES:]
+        stride = max(1, -(-len(older) // OLDER_FRAMES))
+        slot = self._recording.interval(found[0])
+        self._history, self._timeline = History(slot, slot), Timeline()
+        for each in (*older[::stride], *newest):
+            with contextlib.suppress(FrameError):
+                self._history.record(self._timeline.place(self._recording.sample(each)))
+        self._show(*found)
+
+    def _readable(self, frame: int, direction: int) -> tuple[int, Sample] | None:
+        """Return the first frame in a direction that is not damaged, and its sample."""
+        found: int | None = frame
+        for _ in range(MOST_SKIPPED):
+            if found is None:
+                break
+            try:
+                return found, self._recording.sample(found)
+            except FrameError as error:
+                self._messages.append(str(error))
+                found = self._recording.neighbor(found, direction)
+        if not self._sequence:
+            raise RecordingError(f'no sample can be read: {self._messages[-1]}')
+        return None
+
+    # Requests
+
+    def _travel_frames(self, amount: float) -> None:
+        self._is_paused = True
+        step = 1 if amount > 0 else -1
+        frame = self._recording.neighbor(self._frame, step)
+        if frame is None:
+            self._messages.append('no earlier sample' if step < 0 else 'no later sample')
+        elif step > 0:
+            self._step_to(frame, 1)
+        else:
+            self._jump(frame, -1)
+
+    def _travel_seconds(self, amount: float) -> None:
+        self._travel_to(self._recording.time_of(self._frame) + amount)
+
+    def _travel_to(self, moment: float) -> None:
+        frame = self._recording.at(moment)
+        span = self._recording.span()
+        if not span.first_time <= moment <= span.last_time:
+            times = f'{format_time(span.first_time)} to {format_time(span.last_time)}'
+            self._messages.append(f'the recording is from {times}')
+        if frame != self._frame:
+            self._jump(frame, -1)
+
+    def _travel_to_end(self, amount: float) -> None:
+        span = self._recording.span()
+        self._jump(span.first if amount < 0 else span.last, 1 if amount < 0 else -1)
+
+    def _travel_to_event(self, amount: float, position: float | None) -> None:
+        """Show the sample at the next or previous event after the one at ``position``."""
+        shown = self._recording.time_of(self._frame) if position is None else position
+        event = self._recording.event(shown, 1 if amount > 0 else -1)
+        if event is None:
+            self._messages.append('no later event' if amount > 0 else 'no earlier event')
+            self._event_time = position
+            return
+        self._is_paused = True
+        self._jump(self._recording.at(event.time), -1)
+        self._event_time = event.time
+        self._messages.append(f'{format_time(event.time)} {event.text}')
+
+    def _change_speed(self, amount: float) -> None:
+        at = SPEEDS.index(self._speed) + (1 if amount > 0 else -1)
+        if 0 <= at < len(SPEEDS):
+            self._speed = SPEEDS[at]
+        self._is_paused = False
+
+    def _pause(self, amount: float) -> None:
+        self._is_paused = not self._is_paused
+
+    _TRAVELS: ClassVar[dict[str, Callable[[ReplaySource, float], None]]] = {
+        'frame': _travel_frames,
+        'seconds': _travel_seconds,
+        'time': _travel_to,
+        'end': _travel_to_end,
+        'speed': _change_speed,
+        'pause': _pause,
+    }
+
+
+class Timeline:
+    """Puts the samples of several starts of the system on one monotonic clock."""
+
+    def __init__(self) -> None:
+        self._last: Sample | None = None
+        self._offset = 0.0
+
+    def place(self, sample: Sample) -> Sample:
+        """Return a sample that follows the previous one, on the common clock."""
+        last, self._last = self._last, sample
+        if last is not None:
+            monotonic, wall = sample.monotonic - last.monotonic, sample.timestamp - last.timestamp
+            is_same_start = monotonic > 0 and (wall <= 0 or monotonic <= wall + _CLOCK_ERROR)
+            if not is_same_start:
+                self._offset += max(0.001, wall) - monotonic
+        if not self._offset:
+            return sample
+        return sample._replace(
+            monotonic=sample.monotonic + self._offset,
+            processes_monotonic=sample.processes_monotonic + self._offset,
+        )

@@ -1,0 +1,351 @@
+"""Replaying recordings: the screens of the past, and ways through time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Iterable
+
+import pytest
+
+from nvitop import simulation
+from nvitop.gui.app import App
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.replay_command import main
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import ClockTicked, Event, KeyPressed, SampleArrived
+from nvitop.gui.state.update import update, update_all
+from nvitop.gui.term.headless import HeadlessTerminal
+from nvitop.gui.view.frame import draw_frame
+from nvitop.recording.lines import LineWriter
+from nvitop.recording.opening import open_recording, open_recordings
+from nvitop.recording.replay import NO_SIGNALS, SPEEDS, ReplaySource
+from nvitop.recording.times import format_time
+from nvitop.sampling.history import History
+from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
+from tests.clock import Clock
+from tests.ran import Ran
+from tests.recording.virtual import START, SimpleMachine, record, simulated_samples
+from tests.sampling.bench import Bench
+
+INTERVAL = 2.0
+#: Keys that lead to each screen.
+SCREENS = ('', 't', 'U', '!', 'Down Enter', 'd')
+Row = object
+#: Calls hang in one of them, for minutes of the test.
+SCENARIOS = [
+    pytest.param(name, marks=[pytest.mark.slow] if name == 'faults' else [])
+    for name in simulation.scenario_names()
+]
+
+
+class Viewer:
+    """The state and the history of a monitor, without a terminal."""
+
+    def __init__(self, size: tuple[int, int], keys: str = '') -> None:
+        self.state = AppState(*size, view=ViewState(readonly=True))
+        self.history = History(INTERVAL, INTERVAL)
+        self.keys = keys
+
+    def show(self, event: SampleArrived) -> list[Row]:
+        """Draw a sample; return all rows but the first, which has the clock and the badges."""
+        self.history = event.history or self.history
+        self.history.record(event.sample)
+        stamp = float(int(event.sample.timestamp))
+        events: list[Event] = [event, ClockTicked(event.sample.monotonic, stamp)]
+        events += map(KeyPressed, self.keys.split())
+        self.keys = ''
+        self.state, _ = update_all(self.state, events)
+        buffer = draw_frame(self.state, self.history)
+        return [tuple(buffer.row(y)) for y in range(1, buffer.height)]
+
+
+class Replay:
+    """A replay on a manual clock."""
+
+    def __init__(self, path: Path, at: float | None = None) -> None:
+        self.clock = Clock(0.0)
+        self.recording = open_recording(str(path))
+        self.source = ReplaySource(self.recording, at=at, clock=self.clock)
+
+    def next(self, seconds: float = 0.0) -> SampleArrived:
+        """Return what the source shows ``seconds`` later."""
+        self.clock.turn(seconds)
+        sample = self.source.sample(Demand())
+        news = self.source.take_delivery()
+        return SampleArrived(sample, news.origin, (), news.history, news.message)
+
+    def travel(self, unit: str, amount: float) -> SampleArrived:
+        """Return what the source shows after a step."""
+        self.source.travel(unit, amount)
+        return self.next()
+
+    def close(self) -> None:
+        self.recording.close()
+
+
+def ticks(machine: SimpleMachine, count: int, seconds: float = 10.0) -> Iterable[Sample]:
+    """Yield samples whose power is the number of the sample in W."""
+    for tick in range(count):
+        machine.set(0, power_usage_mw=1000 * tick)
+        yield machine.sample(seconds)
+
+
+def tick_of(event: SampleArrived) -> int:
+    """Return the number of a sample of :func:`ticks`."""
+    return (event.sample.devices[0].power_usage_mw or 0) // 1000
+
+
+@pytest.fixture
+def hour(tmp_path: Path) -> Path:
+    """Return a recording of an hour, with a lost GPU from minute 30 to minute 40."""
+    machine, path = SimpleMachine(2), tmp_path / 'hour.db'
+
+    def samples() -> Iterable[Sample]:
+        for tick, sample in enumerate(ticks(machine, 361)):
+            machine.set(1, status='lost' if 180 <= tick + 1 < 240 else 'ok')
+            yield sample
+
+    record(path, list(samples()))
+    return path
+
+
+@pytest.mark.parametrize('bench', SCENARIOS, indirect=True)
+def test_replayed_screens_equal_the_live_ones(bench: Bench, tmp_path: Path) -> None:
+    samples = list(simulated_samples(bench, 8, INTERVAL))
+    path = tmp_path / 'a.db'
+    record(path, samples, interval_seconds=INTERVAL, commands='full')
+    for keys in SCREENS:
+        live, past = (Viewer((120, 60), keys) for _ in range(2))
+        replay = Replay(path)
+        for number, sample in enumerate(samples):
+            expected = live.show(SampleArrived(sample, LIVE._replace(no_signals=NO_SIGNALS)))
+            replayed = replay.travel('frame', 1) if number else replay.next()
+            assert replayed.sample._replace(sequence=sample.sequence) == sample
+            assert past.show(replayed) == expected, (keys, number)
+        replay.close()
+
+
+@pytest.mark.parametrize('bench', ['dgx-h100'], indirect=True)
+def test_graphs_are_filled_after_a_jump(bench: Bench, tmp_path: Path) -> None:
+    samples = list(simulated_samples(bench, 90, INTERVAL))
+    record(tmp_path / 'a.db', samples, interval_seconds=INTERVAL, commands='full')
+    live = Viewer((180, 60))
+    for sample in samples:
+        expected = live.show(SampleArrived(sample))
+    replay = Replay(tmp_path / 'a.db', at=samples[-1].timestamp)
+    past = Viewer((180, 60))
+    past.state = past.state._replace(sample=samples[0])
+    arrived = replay.next()
+    assert past.show(arrived) == expected
+    # Steps back and ahead lead to the same screen again.
+    past.show(replay.travel('seconds', -60))
+    assert past.state.sample.timestamp == pytest.approx(samples[-31].timestamp)
+    assert past.show(replay.travel('end', 1)) == expected
+    replay.close()
+
+
+def test_a_replay_keeps_the_pace_of_the_recording(hour: Path) -> None:
+    replay = Replay(hour)
+    assert tick_of(replay.next()) == 0
+    assert [tick_of(replay.next(5.0)) for _ in range(4)] == [0, 1, 1, 2]
+    assert replay.travel('speed', 1).origin.speed == 2.0
+    assert [tick_of(replay.next(5.0)) for _ in range(2)] == [3, 4]
+    assert replay.travel('pause', 0).origin.is_paused
+    assert tick_of(replay.next(1000.0)) == 4
+    replay.travel('pause', 0)
+    for _ in SPEEDS:
+        replay.travel('speed', 1)
+    # At 64 times the speed, a late frame skips those that are over.
+    assert tick_of(replay.next(1.0)) in (10, 11)
+    assert replay.source.origin.speed == 64.0
+    replay.close()
+
+
+def test_ways_through_time(hour: Path) -> None:
+    replay = Replay(hour, at=START + 1800)
+    assert tick_of(replay.next()) == 179
+    assert [tick_of(replay.travel('frame', step)) for step in (1, 1, -1)] == [180, 181, 180]
+    assert replay.source.origin.is_paused
+    assert tick_of(replay.travel('seconds', -60)) == 174
+    assert tick_of(replay.travel('seconds', 3600)) == 360
+    assert tick_of(replay.travel('time', START + 100)) == 9
+    assert tick_of(replay.travel('end', -1)) == 0
+    assert replay.travel('frame', -1).message == 'no earlier sample'
+    lost = replay.travel('event', 1)
+    assert tick_of(lost) == 180
+    assert lost.message == f'{format_time(START + 1810)} device 1: lost'
+    assert tick_of(replay.travel('event', 1)) == 240
+    assert replay.travel('event', 1).message == 'no later event'
+    assert tick_of(replay.travel('event', -1)) == 180
+    replay.close()
+
+
+def test_a_gap_is_replayed_in_two_seconds(tmp_path: Path) -> None:
+    machine = SimpleMachine()
+    samples = [machine.sample(10), machine.sample(10), machine.sample(8 * 3600), machine.sample(10)]
+    record(tmp_path / 'a.db', samples)
+    replay = Replay(tmp_path / 'a.db')
+    shown = [replay.next(seconds).sample.timestamp for seconds in (0, 10, 2, 10)]
+    assert shown == [sample.timestamp for sample in samples]
+    replay.close()
+
+
+def test_a_recording_that_grows_is_followed(tmp_path: Path) -> None:
+    machine, path = SimpleMachine(), tmp_path / 'a.db'
+    record(path, [machine.sample(10)])
+    replay = Replay(path)
+    first = replay.next()
+    assert replay.next(10.0).sample is first.sample
+    record(path, [machine.sample(10)])
+    assert replay.next(10.0).sample.timestamp > first.sample.timestamp
+    replay.close()
+
+
+def test_starts_of_the_system_share_one_time_line(tmp_path: Path) -> None:
+    machine = SimpleMachine()
+    samples = [*ticks(machine, 3)]
+    machine.monotonic = 5.0
+    samples += [*ticks(machine, 3)]
+    record(tmp_path / 'a.db', samples)
+    replay = Replay(tmp_path / 'a.db', at=samples[-1].timestamp)
+    arrived = replay.next()
+    assert arrived.history is not None
+    arrived.history.record(arrived.sample)
+    key = arrived.sample.devices[0].key
+    values = arrived.history.values(key, 'power_usage', 60.0, 6)
+    assert [value for value in values if value is not None][-5:] != []
+    assert arrived.sample.monotonic == pytest.approx(samples[0].monotonic + 50)
+    replay.close()
+
+
+def test_keys_of_a_replay(hour: Path) -> None:
+    replay = Replay(hour, at=START + 1800)
+    terminal = HeadlessTerminal(120, 40)
+    app = App(terminal, AppState(), travel=replay.source.travel)
+    app._handle(replay.next())
+
+    def press(keys: str) -> int:
+        for key in keys.split():
+            app._handle(KeyPressed(key))
+        app._handle(replay.next())
+        return tick_of(SampleArrived(app.state.sample))
+
+    assert [press(keys) for keys in ('(', ')', '{', '}', 'E', 'B')] == [178, 179, 173, 179, 360, 0]
+    assert press('n') == 180
+    assert app.state.notices[-1].text.endswith('device 1: lost')
+    time_of_day = format_time(START + 600)[11:]
+    assert press(f'b {" ".join(time_of_day)} Enter') == 59
+    assert press('b - 1 m Enter') == 53
+    assert press('b x Enter') == 53
+    assert "not a time: 'x'" in app.state.notices[-1].text
+    app._handle(KeyPressed('Esc'))
+    assert press('S') == 53
+    assert app.state.origin.speed == 2.0
+    assert press('z') == 53
+    assert app.state.origin.is_paused
+    assert app.state.frozen is None
+    assert press('Down T') == 53
+    assert app.state.dialog is None
+    replay.close()
+
+
+def test_live_monitor_lists_no_keys_of_recordings() -> None:
+    state, _ = update(AppState(height=200), SampleArrived(EMPTY_SAMPLE._replace(sequence=1)))
+    state, _ = update(state, KeyPressed('n'))
+    assert 'only in a recording' in state.notices[-1].text
+    state, _ = update(state, KeyPressed('h'))
+    assert 'next event' not in '\n'.join(draw_frame(state, History()).lines())
+
+
+@pytest.mark.parametrize('name', ['a.jsonl', 'a.jsonl.gz'])
+def test_lines_of_json_are_replayed(tmp_path: Path, name: str) -> None:
+    machine, path = SimpleMachine(), tmp_path / name
+    samples = [*ticks(machine, 800)]
+    writer = LineWriter(str(path), commands='full')
+    for sample in samples:
+        writer.write(sample)
+    writer.close()
+    recording = open_recording(str(path))
+    assert [recording.sample(frame) for frame in range(800)] == samples
+    assert recording.interval(5) == pytest.approx(10.0)
+    recording.close()
+    replay = Replay(path, at=samples[400].timestamp)
+    assert tick_of(replay.next()) == 400
+    assert tick_of(replay.travel('seconds', -600)) == 340
+    replay.close()
+
+
+def test_several_files_are_one_recording(tmp_path: Path) -> None:
+    machine = SimpleMachine()
+    samples = [*ticks(machine, 30)]
+    for day in range(3):
+        record(tmp_path / f'{day}.db', samples[10 * day : 10 * day + 10])
+    recording = open_recordings([str(tmp_path / f'{day}.db') for day in (2, 0, 1)])
+    found: int | None = recording.at(0)
+    frames = []
+    while found is not None:
+        frames.append(found)
+        found = recording.neighbor(found, 1)
+    assert [recording.sample(each) for each in frames] == samples
+    assert recording.frames_before(frames[25], samples[5].timestamp, 100) == frames[5:26]
+    assert recording.frames_before(frames[25], 0, 8) == frames[18:26]
+    assert recording.neighbor(frames[20], -1) == frames[19]
+    assert recording.at(samples[17].timestamp) == frames[17]
+    assert recording.span().last_time == pytest.approx(samples[-1].timestamp, abs=0.001)
+    recording.close()
+
+
+def test_reports_and_exports_of_a_recording(hour: Path) -> None:
+    ran = Ran(main, str(hour), '-1', '--no-config', '--at=-30m')
+    assert ran.status == 0
+    assert '180W' in ran.out
+    span = ('--at', format_time(START + 60), '--until', format_time(START + 80))
+    table = Ran(main, str(hour), '--export=csv', *span)
+    lines = table.out.splitlines()
+    assert lines[0].startswith('timestamp, index, mig_index')
+    assert len(lines) == 1 + 3 * 2
+    samples = Ran(main, str(hour), '--export=jsonl', *span)
+    assert len([json.loads(line) for line in samples.out.splitlines()]) == 3
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'status', 'message'),
+    [
+        (['missing.db'], 1, 'cannot open missing.db: No such file or directory'),
+        (['hour.db', '-1', '--at=2001-01-01'], 1, 'the recording begins after 2001-01-01'),
+        (['hour.db', '--at=noon'], 2, "not a time: 'noon'"),
+        (['hour.db', '--until=12:00'], 2, '--until needs --export'),
+    ],
+)
+def test_messages(
+    hour: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    status: int,
+    message: str,
+) -> None:
+    monkeypatch.chdir(hour.parent)
+    ran = Ran(main, *arguments)
+    assert ran.status == status
+    assert ran.err.startswith(f'nvitop replay: error: {message}')
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_file_that_was_cut_off_is_read_to_its_last_line(tmp_path: Path) -> None:
+    path, cut = tmp_path / 'a.jsonl.gz', tmp_path / 'b.jsonl.gz'
+    writer = LineWriter(str(path))
+    for sample in ticks(SimpleMachine(), 50):
+        writer.write(sample)
+    writer.close()
+    whole = gzip.decompress(path.read_bytes())
+    cut.write_bytes(path.read_bytes()[:-300])
+    recording = open_recording(str(cut))
+    assert 20 < recording.span().last < 49
+    recording.close()
+    (tmp_path / 'c.jsonl').write_bytes(whole[: len(whole) * 2 // 3])
+    recording = open_recording(str(tmp_path / 'c.jsonl'))
+    assert 20 < recording.span().last < 49
+    recording.sample(recording.span().last)
+    recording.close()
