@@ -56,8 +56,8 @@ class Scope(NamedTuple):
     host_label: str = ''
     #: Words of the filter with their prefixes.
     filters: tuple[tuple[str, str], ...] = ()
-    #: The labels that name hosts in the last answer.
-    used_labels: tuple[str, ...] = (INSTANCE,)
+    #: The labels that name hosts in the last answer, each with the dialect.
+    used_labels: tuple[tuple[str, str], ...] = ()
 
     @property
     def host_labels(self) -> tuple[str, ...]:
@@ -67,7 +67,8 @@ class Scope(NamedTuple):
         if not self.filters:
             return every
         # Filters make queries long, and servers limit their length.
-        return tuple(label for label in every if label in (*own, *self.used_labels, INSTANCE))
+        used = (*own, *(label for _, label in self.used_labels), INSTANCE)
+        return tuple(label for label in every if label in used)
 
 
 def parse_filter(text: str) -> tuple[tuple[str, str], ...]:
@@ -251,7 +252,7 @@ def _select(
             expression
             for name in PREFERENCE
             if name in names
-            for hosts in _host_matchers(scope)
+            for hosts in _host_matchers(scope, name)
             for expression in _filtered(name, names[name], (*base, *hosts), others, scope)
         ]
     if not found:
@@ -266,12 +267,13 @@ def _concerns(matcher: Matcher, names: Mapping[str, Iterable[str]]) -> bool:
     return not matcher.label.startswith('hw_') or 'otel' in names
 
 
-def _host_matchers(scope: Scope) -> list[tuple[Matcher, ...]]:
+def _host_matchers(scope: Scope, dialect_name: str = '') -> list[tuple[Matcher, ...]]:
     """Return the conditions of the filter for hosts, for each label that may name the host."""
     words = [word for prefix, word in scope.filters if prefix == 'host']
     if not words:
         return [()]
-    labels = [label for label in scope.host_labels if label in scope.used_labels]
+    used = {label for name, label in scope.used_labels if dialect_name in ('', name)}
+    labels = [label for label in scope.host_labels if label in used] or [INSTANCE]
     return [
         (
             *(Matcher(earlier, '=', '') for earlier in labels[:place]),

@@ -91,6 +91,7 @@ def ask(server: Server, question: Question, *, clock: Callable[[], float] = time
     return fleet._replace(warnings=answer.warnings, seconds=now - started, size_bytes=size)
 
 
-def used_labels(fleet: Fleet) -> tuple[str, ...]:
-    """Return the labels that name the hosts of an answer."""
-    return tuple(dict.fromkeys(one.label for host in fleet.hosts for one in host.exporters))
+def used_labels(fleet: Fleet) -> tuple[tuple[str, str], ...]:
+    """Return the labels that name the hosts of an answer, each with the dialect."""
+    pairs = {(one.dialect, one.label) for host in fleet.hosts for one in host.exporters}
+    return tuple(sorted(pairs))

@@ -1,0 +1,108 @@
+"""A fake server: answers requests as a test says, and keeps them."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import http.server
+import json
+import threading
+import urllib.parse
+from typing import Any, Iterator, NamedTuple
+
+
+class Received(NamedTuple):
+    """A request."""
+
+    target: str
+    headers: dict[str, str]
+    form: dict[str, str]
+    #: Number of the connection.
+    connection: int
+
+
+class Reply(NamedTuple):
+    """An answer: status, body, and headers."""
+
+    status: int = 200
+    body: bytes = b''
+    headers: tuple[tuple[str, str], ...] = (('Content-Type', 'application/json'),)
+    #: The body is shorter than announced.
+    cut: bool = False
+    #: Wait for this before answering.
+    until: threading.Event | None = None
+    compressed: bool = False
+
+
+def result(*rows: tuple[dict[str, str], str], **more: object) -> bytes:
+    """Return the JSON of an answer with these rows."""
+    found = [{'metric': labels, 'value': [1.0, value]} for labels, value in rows]
+    data = {'resultType': 'vector', 'result': found}
+    return json.dumps({'status': 'success', 'data': data, **more}).encode()
+
+
+def one_host(**more: object) -> bytes:
+    """Return the JSON of an answer with one host."""
+    labels = {'__name__': 'nvitop_gpu_utilization_ratio', 'instance': 'gpu01:9101', 'uuid': 'GPU-1'}
+    return result((labels, '0.5'), **more)
+
+
+class FakeServer:
+    """The replies that are still to be given, and the requests so far."""
+
+    def __init__(self) -> None:
+        self.replies: list[Reply] = []
+        self.received: list[Received] = []
+        self.url = ''
+        self._connections: dict[Any, int] = {}
+
+    def next_reply(self) -> Reply:
+        """Return the next reply; the last one is repeated."""
+        return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+
+    def connection(self, address: object) -> int:
+        """Return the number of a connection."""
+        return self._connections.setdefault(address, len(self._connections))
+
+
+@contextlib.contextmanager
+def fake_server() -> Iterator[FakeServer]:
+    """Run a fake server for the block."""
+    fake = FakeServer()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = 'HTTP/1.1'
+
+        def do_POST(self) -> None:
+            length = int(self.headers['Content-Length'])
+            form = dict(urllib.parse.parse_qsl(self.rfile.read(length).decode()))
+            number = fake.connection(self.client_address)
+            fake.received.append(Received(self.path, dict(self.headers.items()), form, number))
+            reply = fake.next_reply()
+            if reply.until is not None:
+                reply.until.wait(30)
+            body = gzip.compress(reply.body) if reply.compressed else reply.body
+            with contextlib.suppress(OSError):
+                self.send_response(reply.status)
+                for name, value in reply.headers:
+                    self.send_header(name, value)
+                if reply.compressed:
+                    self.send_header('Content-Encoding', 'gzip')
+                self.send_header('Content-Length', str(len(body) + 100 * reply.cut))
+                self.end_headers()
+                self.wfile.write(body)
+            self.close_connection = self.close_connection or reply.cut
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
+        server.daemon_threads = True
+        fake.url = f'http://127.0.0.1:{server.server_address[1]}'
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield fake
+        finally:
+            server.shutdown()
+            thread.join()

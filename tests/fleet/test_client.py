@@ -1,0 +1,246 @@
+"""Requests, logins, and every way in which an answer can be unusable."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Iterator
+
+import pytest
+
+from nvitop.fleet import client as client_module
+from nvitop.fleet.answer import parse_answer
+from nvitop.fleet.client import Client
+from nvitop.fleet.questions import Question, ask
+from nvitop.fleet.settings import (
+    SettingsError,
+    from_environment,
+    from_table,
+    make_settings,
+)
+from nvitop.fleet.types import Fleet, FleetError
+from nvitop.gui.fleet import command
+from tests.fleet.fake import FakeServer, Reply, fake_server, one_host, result
+
+if TYPE_CHECKING:
+    import pathlib
+
+HTML = (('Content-Type', 'text/html'),)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
+    for name in ('http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'):
+        monkeypatch.delenv(name, raising=False)
+    with fake_server() as running:
+        yield running
+
+
+def asked(server: FakeServer, *replies: Reply, **settings: object) -> Fleet:
+    server.replies = list(replies)
+    client = Client(make_settings({'url': server.url, 'timeout': 2, **settings}))
+    try:
+        return ask(client, Question())
+    finally:
+        client.close()
+
+
+def test_requests_share_one_connection(server: FakeServer) -> None:
+    server.replies = [Reply(body=one_host(), compressed=True)]
+    client = Client(make_settings({'url': f'{server.url}/prometheus/'}))
+    for _ in range(3):
+        assert [host.name for host in ask(client, Question()).hosts] == ['gpu01']
+    client.close()
+    assert {one.connection for one in server.received} == {0}
+    assert [one.target for one in server.received] == ['/prometheus/api/v1/query'] * 3
+    assert server.received[0].headers['Accept-Encoding'] == 'gzip'
+
+
+UNUSABLE = {
+    'login page': (Reply(200, b'<!doctype html><form>', HTML), 'web page, perhaps to log in'),
+    '401': (Reply(401, b'Unauthorized'), 'requires a login'),
+    '403': (Reply(403, b'no org id'), 'does not allow'),
+    'wrong path': (Reply(404, b'404 page not found'), 'no Prometheus API at this URL'),
+    'bad query': (
+        Reply(400, b'{"status":"error","errorType":"bad_data","error":"parse \\u001b[31merror"}'),
+        'rejects the query (400: parse',
+    ),
+    'execution': (
+        Reply(422, b'{"status":"error","errorType":"execution","error":"too many samples"}'),
+        'too many samples); select fewer hosts',
+    ),
+    'busy': (
+        Reply(503, b'{"status":"error","errorType":"timeout","error":"query timed out"}'),
+        'too busy, or the query took too long',
+    ),
+    'proxy': (Reply(502, b'<html>bad gateway', HTML), 'behind the proxy does not respond'),
+    'cut JSON': (Reply(body=one_host()[:-20]), 'cut off'),
+    'cut body': (Reply(body=one_host(), cut=True), 'cut off'),
+    'empty': (Reply(body=b''), 'empty'),
+    'text': (Reply(body=b'hello'), 'not JSON'),
+    'other JSON': (Reply(body=b'{"status":"success","data":{}}'), 'not a result'),
+    'deep JSON': (Reply(body=b'{"a":' * 100_000), 'cut off'),
+    'damaged gzip': (
+        Reply(body=b'no gzip', headers=(('Content-Encoding', 'gzip'),)),
+        'damaged',
+    ),
+    'login elsewhere': (
+        Reply(302, headers=(('Location', 'https://login.example/start?secret=1'),)),
+        'redirects to https://login.example/start;',
+    ),
+    'circle': (Reply(307, headers=(('Location', '/x/api/v1/query'),)), 'in a circle'),
+}
+
+
+@pytest.mark.parametrize('name', UNUSABLE)
+def test_unusable_answer_is_one_line_in_words(server: FakeServer, name: str) -> None:
+    reply, words = UNUSABLE[name]
+    with pytest.raises(FleetError) as caught:
+        asked(server, reply)
+    assert words in caught.value.line
+    assert caught.value.line.isprintable()
+
+
+def test_too_large_answer_is_not_read(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client_module.MAX_ANSWER == 64 << 20
+    monkeypatch.setattr(client_module, 'MAX_ANSWER', 1 << 20)
+    with pytest.raises(FleetError, match='larger than 1 MB'):
+        asked(server, Reply(body=b' ' * (1 << 24), compressed=True))
+
+
+def test_slow_server_is_given_up(server: FakeServer) -> None:
+    never = threading.Event()
+    with pytest.raises(FleetError, match='does not respond within 1 s'):
+        asked(server, Reply(until=never), timeout=1)
+    never.set()
+
+
+def test_request_can_be_canceled(server: FakeServer) -> None:
+    never = threading.Event()
+    server.replies = [Reply(until=never)]
+    client = Client(make_settings({'url': server.url}))
+    errors = []
+
+    def run() -> None:
+        with pytest.raises(FleetError) as caught:
+            ask(client, Question())
+        errors.append(str(caught.value))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while not server.received:
+        threading.Event().wait(0.01)
+    client.cancel()
+    thread.join(10)
+    never.set()
+    assert errors == ['canceled']
+    server.replies = [Reply(body=one_host())]
+    assert ask(client, Question()).hosts
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ('url', 'words'),
+    [
+        ('http://127.0.0.1:9', 'no server at http://127.0.0.1:9'),
+        ('http://no-such-host.invalid', 'unknown host'),
+        ('https://{place}', 'no secure connection'),
+    ],
+)
+def test_unreachable_server_is_explained(server: FakeServer, url: str, words: str) -> None:
+    place = server.url.partition('//')[2]
+    with pytest.raises(FleetError, match=words):
+        ask(Client(make_settings({'url': url.format(place=place), 'timeout': 2})), Question())
+
+
+def test_redirect_within_the_server_is_followed_once(server: FakeServer) -> None:
+    server.replies = [
+        Reply(308, headers=(('Location', '/prometheus/api/v1/query'),)),
+        Reply(body=one_host()),
+    ]
+    client = Client(make_settings({'url': server.url}))
+    assert ask(client, Question()).hosts
+    assert ask(client, Question()).hosts
+    client.close()
+    assert [one.target for one in server.received] == [
+        '/api/v1/query',
+        '/prometheus/api/v1/query',
+        '/prometheus/api/v1/query',
+    ]
+
+
+def test_warnings_and_partial_answers_are_kept(server: FakeServer) -> None:
+    fleet = asked(server, Reply(body=one_host(warnings=['store 3 \x1b is down'], isPartial=True)))
+    assert fleet.warnings[0] == 'store 3 � is down'
+    assert 'partial' in fleet.warnings[1]
+
+
+def test_values_that_are_not_numbers_are_accepted() -> None:
+    answer = parse_answer(
+        200, '', result(({'a': 'x'}, 'NaN'), ({'a': 'y'}, '+Inf'), ({'a': 'z'}, 'nonsense'))
+    )
+    assert [one.labels['a'] for one in answer.series] == ['x', 'y']
+
+
+def test_logins_come_from_environment_and_files(server: FakeServer, tmp_path: pathlib.Path) -> None:
+    token = tmp_path / 'token'
+    token.write_text('first\n')
+    given = from_environment(
+        {'PROMETHEUS_BEARER_TOKEN_FILE': str(token), 'PROMETHEUS_ORG_ID': 'team-a'}
+    )
+    asked(server, Reply(body=one_host()), **given, headers=(('X-Extra', 'yes'),))
+    token.write_text('second\n')
+    asked(server, Reply(body=one_host()), **given)
+    first, second = (one.headers for one in server.received)
+    assert first['Authorization'] == 'Bearer first'
+    assert (first['X-Scope-OrgID'], first['X-Extra']) == ('team-a', 'yes')
+    assert second['Authorization'] == 'Bearer second'
+    asked(server, Reply(body=one_host()), username='u', password='p')
+    assert server.received[-1].headers['Authorization'] == 'Basic dTpw'
+
+
+def test_proxy_gets_the_whole_url(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('http_proxy', server.url.replace('//', '//me:secret@'))
+    monkeypatch.setenv('no_proxy', '')
+    server.replies = [Reply(body=one_host())]
+    client = Client(make_settings({'url': 'http://prometheus.example:9090'}))
+    assert ask(client, Question()).hosts
+    client.close()
+    (received,) = server.received
+    assert received.target == 'http://prometheus.example:9090/api/v1/query'
+    assert received.headers['Proxy-Authorization'] == 'Basic bWU6c2VjcmV0'
+
+
+def test_wrong_settings_are_explained() -> None:
+    with pytest.raises(SettingsError, match="unknown key 'mach'; did you mean 'match'"):
+        from_table({'mach': ''})
+    with pytest.raises(SettingsError, match='expected http://HOST:PORT'):
+        make_settings({'url': 'ftp://x'})
+    with pytest.raises(SettingsError, match='--match: expected'):
+        make_settings({'url': 'x', 'match': '{a}'})
+    with pytest.raises(SettingsError, match='timeout must be'):
+        make_settings({'timeout': 'x'})
+    assert make_settings({'url': 'prometheus:9090/graph'}).url == 'http://prometheus:9090'
+
+
+def test_command_prints_hosts_and_explains_failures(
+    server: FakeServer, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+) -> None:
+    config = tmp_path / 'config.toml'
+    config.write_text(f'ascii = true\n[fleet]\nurl = "{server.url}"\n')
+    arguments = ['--config', str(config), '-1', '--format', 'csv']
+    server.replies = [Reply(body=one_host()), Reply(body=result()), Reply(503)]
+    assert command.main(arguments) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith('gpu01,1,50.0,')
+    assert command.main(arguments) == 1
+    assert 'does it scrape an exporter' in capsys.readouterr().err
+    assert command.main(arguments) == 1
+    assert capsys.readouterr().err.count('\n') == 1
+
+
+def test_login_in_arguments_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        command.main(['--prometheus', 'http://me:secret@host'])
+    assert leaving.value.code == 2
+    error = capsys.readouterr().err
+    assert 'PROMETHEUS_URL' in error
+    assert 'secret' not in error
