@@ -161,3 +161,11 @@ def test_any_screen_is_drawn_safely_and_inside(
         spans = buffer.row(row.y)
         assert spans[0][:2] == (0, '│')
         assert cell_width(spans[-1][1]) + spans[-1][0] == layout.processes.area.width
+
+
+def test_process_hidden_by_the_filter_marks_no_gpu() -> None:
+    state = state_on('h100x8', 120, 40, *['Down'] * 4, '\\', *'gpu:5', 'Enter')
+    assert state.main.selected is not None
+    nothing = state._replace(main=state.main._replace(selected=None))
+    frame, expected = draw_frame(state, History()), draw_frame(nothing, History())
+    assert [frame.row(y) for y in range(40)] == [expected.row(y) for y in range(40)]

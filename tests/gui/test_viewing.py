@@ -9,7 +9,7 @@ import pytest
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.effects import Redraw, Refresh, RingBell
-from nvitop.gui.state.demand import DETAILS
+from nvitop.gui.state.demand import DETAILS, demand_of
 from nvitop.gui.state.listing import main_layout
 from nvitop.sampling.types import DeviceKey, Problem
 from tests.gui.driving import MANY, arrived, press, pressed, state_of, texts
@@ -153,11 +153,24 @@ def test_frozen_display_refuses_values_that_were_not_measured() -> None:
     nothing: dict[str, Any] = dict.fromkeys(fields)
     devices = tuple(device._replace(**nothing) for device in measured.devices)
     unmeasured = state_of(measured._replace(devices=devices), 160, 80)
-    state, effects = press(unmeasured, 'z', 'd')
+    frozen = pressed(unmeasured, 'z')._replace(samples_to_complete=0)
+    state, effects = press(frozen, 'd')
     assert (state.view.shows_details, effects) == (False, (RingBell(),))
     why = 'the display was frozen before they were measured (z: unfreeze)'
     assert texts(state) == [f'No details: {why}']
     assert texts(pressed(state, 'z', 'd', 'd')) == []
+    # They are measured right after freezing.
+    state = pressed(unmeasured, 'z')
+    assert set(DETAILS) <= set(demand_of(state).shown_metrics)
+    state = pressed(arrived(state, measured._replace(processes=())), 'd')
+    assert state.view.shows_details
+    assert [d.total_energy_joules for d in state.shown.devices] == [
+        d.total_energy_joules for d in measured.devices
+    ]
+    assert state.shown.processes == measured.processes
+    for _ in range(2):
+        state = arrived(state, measured)
+    assert not set(DETAILS) & set(demand_of(pressed(state, 'd')).shown_metrics)
     state = pressed(unmeasured, 'z', *'g' * 6)
     assert texts(state) == []
     state = pressed(state, 'g')

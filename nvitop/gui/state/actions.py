@@ -16,7 +16,16 @@ from nvitop.gui.model.effects import (
     Suspend,
 )
 from nvitop.gui.model.screens import Screen
-from nvitop.gui.state import choosing, devices, environ, moving, opening, typing_keys, viewing
+from nvitop.gui.state import (
+    choosing,
+    devices,
+    environ,
+    freezing,
+    moving,
+    opening,
+    typing_keys,
+    viewing,
+)
 from nvitop.gui.state.app_state import AppState, ListState, Result, TreeState
 from nvitop.gui.state.bindings import Action, Binding
 from nvitop.gui.state.dialog import ask_for_signal
@@ -118,7 +127,7 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.MODE_FULL: partial(viewing.choose_mode, mode='full', already='in full already'),
     Action.MODE_COMPACT: partial(viewing.choose_mode, mode='compact', already='compact already'),
     Action.REFRESH: _refresh,
-    Action.FREEZE: viewing.toggle_freeze,
+    Action.FREEZE: freezing.toggle_freeze,
     Action.SUSPEND: _suspend,
     Action.SELECT_PREVIOUS: partial(moving.move_by_lines, step=-1),
     Action.SELECT_NEXT: partial(moving.move_by_lines, step=1),

@@ -158,6 +158,10 @@ class AppState(NamedTuple):
     #: The latest sample, and the one on the screen while the display is frozen.
     sample: Sample = EMPTY_SAMPLE
     frozen: Sample | None = None
+    #: The frozen sample with details that were measured right after it, and the number of samples
+    #: that may still add some.
+    completed: Sample | None = None
+    samples_to_complete: int = 0
     #: Where they come from.
     origin: Origin = LIVE
     #: Counts up to each of these samples.
@@ -191,7 +195,7 @@ class AppState(NamedTuple):
     @property
     def shown(self) -> Sample:
         """The sample on the screen."""
-        return self.frozen if self.frozen is not None else self.sample
+        return self.completed or self.frozen or self.sample
 
     @property
     def shown_tally(self) -> Tally:

@@ -50,9 +50,9 @@ def _needs_owners(state: AppState) -> bool:
 
 
 def _shown_metrics(state: AppState, layout: MainLayout | None) -> tuple[str, ...]:
+    shown = DETAILS if (state.view.shows_details and layout) or state.samples_to_complete else ()
     if layout is None:
-        return ()
-    shown = DETAILS if state.view.shows_details else ()
+        return shown
     panel = layout.host.graphs
     if panel is None or panel.upper is None:
         return shown

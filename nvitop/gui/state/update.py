@@ -36,6 +36,7 @@ from nvitop.gui.state.events import (
     Suspended,
     Terminated,
 )
+from nvitop.gui.state.freezing import complete_details
 from nvitop.gui.state.listing import relist
 from nvitop.gui.state.mouse import click, scroll
 from nvitop.gui.state.needs import binding_for, unmet_need
@@ -220,6 +221,7 @@ def _show_sample(state: AppState, event: SampleArrived) -> AppState:
     problems = count_problems(state.tally.problems, sample.problems, sample.timestamp, found)
     costs = (*state.tally.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
     after = state._replace(sample=sample, origin=event.origin, tally=Tally(problems, found, costs))
+    after = complete_details(after, sample)
     # Processes are measured less often than devices: most samples repeat them.
     if sample.processes is before.processes and sample.host_processes is before.host_processes:
         return after

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.device import CLASSIC, ONE_BAR
-from nvitop.gui.model.effects import Redraw, Travel
+from nvitop.gui.model.effects import Redraw
 from nvitop.gui.model.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, Result
-from nvitop.gui.state.demand import DETAILS, was_frozen_before
-from nvitop.gui.state.listing import main_layout, relist
+from nvitop.gui.state.demand import DETAILS, is_measured, was_frozen_before
+from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.notices import refuse, replace_notice
 
 #: Minutes shown by the width of a graph; 0: one second per column of dots.
@@ -47,20 +47,12 @@ def toggle_details(state: AppState) -> Result:
     devices = state.shown.devices
     if devices and all(device.key.is_mig for device in devices) and not state.view.shows_details:
         return refuse(state, 'No details', 'MIG devices have none, and no GPU is shown')
-    if not state.view.shows_details and was_frozen_before(state, DETAILS):
+    is_missing = state.frozen is not None and not is_measured(state.shown, DETAILS)
+    if is_missing and not state.view.shows_details and not state.samples_to_complete:
         why = f'the display was frozen before they were measured{way_to_run(state)}'
         return refuse(state, 'No details', why)
     view = state.view._replace(shows_details=not state.view.shows_details)
     return state._replace(view=view), ()
-
-
-def toggle_freeze(state: AppState) -> Result:
-    """Freeze the display, or show the latest sample again; pause or run a replay."""
-    if not state.origin.is_live:
-        return state, (Travel('pause', 0.0),)
-    if state.frozen is None:
-        return state._replace(frozen=state.sample, frozen_tally=state.tally), ()
-    return relist(state._replace(frozen=None)), ()
 
 
 def next_theme(state: AppState) -> Result:

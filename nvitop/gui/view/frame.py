@@ -17,6 +17,7 @@ from nvitop.gui.state.app_state import AppState, SignalDialog, TextField
 from nvitop.gui.state.demand import DETAILS, is_measured
 from nvitop.gui.state.dialog import buttons_of, dialog_layout
 from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.selection import hidden_by_filter
 from nvitop.gui.view.badges import header_badges
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.hints import draw_hints, draw_next_keys, shown_key, signal_hints, title_hints
@@ -91,7 +92,9 @@ def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
         _details_note(state),
         state.query,
     )
-    draw_main(buf, arranged, state.shown, state.main, state.view, header, history=history)
+    # A selected process that the filter hides must not mark a GPU: keys ignore it.
+    main = state.main._replace(selected=None) if hidden_by_filter(state) else state.main
+    draw_main(buf, arranged, state.shown, main, state.view, header, history=history)
     # If only the bottom border is below the screen, nothing is hidden.
     if arranged.layout.page_height - arranged.layout.scroll_y > buf.height + 1:
         buf.write(buf.width - 1, buf.height - 1, _MORE_BELOW, _MARK)
@@ -101,7 +104,7 @@ def _details_note(state: AppState) -> tuple[str, ...]:
     """Return why devices have no details, the longest form first; ``()`` if they have."""
     if not state.view.shows_details or is_measured(state.shown, DETAILS):
         return ()
-    if state.frozen is None:
+    if state.frozen is None or state.samples_to_complete:
         return ('not measured yet',)
     return ('not measured before the display was frozen', 'not measured before it was frozen')
 
