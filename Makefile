@@ -75,6 +75,13 @@ faults: $(VENV)/.made ## make driver functions fail: CASES=1200 of 13212 cases (
 	@$(BIN)/python -m tests.faults.product $(CASES) --seed $(SEED)
 	@NVITOP_FAULT_CASES=$(CASES:all=5120) NVITOP_FAULT_SEED=$(SEED) $(PYTEST) -m slow tests/faults $(ARGS)
 
+# As root, in mounts of its own: real processes in real control groups. -rs lists what was not tested.
+.PHONY: test-owners
+test-owners: $(VENV)/.made ## find owners of real processes in real control groups and containers, as root
+	@if unshare --mount --propagation private true 2>/dev/null; then \
+	    NVITOP_REAL_OWNERS=1 unshare --mount --propagation private $(PYTEST) -m slow -rs tests/owner $(ARGS); \
+	else echo 'NOT TESTED: owners of real processes; this needs root and namespaces'; fi
+
 .PHONY: test-pythons
 test-pythons: $(VENV)/.made ## run the tests on every other installed Python, 3.8 to 3.13
 	@$(BIN)/python tools/test_matrix.py pythons $(ARGS)

@@ -1,0 +1,414 @@
+"""Owners of real processes in real control groups, for ``make test-owners``.
+
+The tests need root and a private mount namespace. They make directories below one of their own in
+the control groups of the machine, and remove them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, Callable, Iterator
+
+import psutil
+import pytest
+
+from nvitop import NA, HostProcess
+from nvitop.owner.reading import HIDDEN, read_owner
+from nvitop.sampling.owner import CGROUP_SECONDS, OwnerReader
+from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
+from nvitop.sampling.watchdog import Watchdog
+from tests.clock import Clock
+from tests.e2e.monitor import NOBODY, bystander
+from tests.e2e.program import NVITOP, Program, environment
+from tests.owner.values import CONTAINER, OUTER, POD, filled, is_safe
+from tests.patience import PATIENCE
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        sys.platform != 'linux' or 'NVITOP_REAL_OWNERS' not in os.environ,
+        reason='NOT TESTED: needs root and a private mount namespace, see `make test-owners`',
+    ),
+]
+
+#: Directory of these tests below the root of a hierarchy.
+HOME = f'nvitop-test-{os.getpid()}'
+JOB = '/system.slice/slurmstepd.scope/job_42/step_0/user/task_0'
+
+
+class Hierarchy:
+    """A hierarchy of control groups, mounted for these tests only."""
+
+    def __init__(self, path: pathlib.Path, *arguments: str) -> None:
+        path.mkdir()
+        self.path = path
+        done = subprocess.run(
+            ['mount', *arguments, 'none', str(path)], capture_output=True, check=False
+        )
+        if done.returncode:
+            pytest.skip(f'NOT TESTED: cannot mount control groups: {done.stderr.decode().strip()}')
+
+    def directory(self, path: str | bytes) -> bytes:
+        """Make a directory for a path such as ``/system.slice/a.service``."""
+        made = os.fsencode(self.path / HOME) + b'/' + os.fsencode(path).strip(b'/')
+        os.makedirs(made, exist_ok=True)
+        return made
+
+    def put(self, pid: int, path: str | bytes) -> None:
+        """Move a process to a path."""
+        with open(os.path.join(self.directory(path), b'cgroup.procs'), 'w') as file:
+            file.write(str(pid))
+
+    def close(self) -> None:
+        """Remove all directories, and unmount it."""
+        for folder, _, _ in os.walk(os.fsencode(self.path / HOME), topdown=False):
+            deadline = time.monotonic() + PATIENCE
+            while os.path.exists(folder):  # until its last process has exited
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
+                assert time.monotonic() < deadline, folder
+        subprocess.run(['umount', str(self.path)], check=True)
+
+
+@pytest.fixture
+def groups(tmp_path: pathlib.Path) -> Iterator[Hierarchy]:
+    """The hierarchy of version 2."""
+    made = Hierarchy(tmp_path / 'cgroup2', '-t', 'cgroup2')
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def named(tmp_path: pathlib.Path) -> Iterator[Hierarchy]:
+    """A hierarchy of version 1 without controllers."""
+    options = ['-t', 'cgroup', '-o', f'none,name={HOME}']
+    made = Hierarchy(tmp_path / 'named', *options)
+    yield made
+    made.close()
+
+
+def owner_text(pid: int) -> str:
+    owner = HostProcess(pid).owner()
+    assert owner is not NA
+    return str(owner)
+
+
+def in_child(function: Callable[[], str]) -> str:
+    """Return what a function returns in a forked process."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if not pid:
+        text = 'failed'
+        try:
+            text = function()
+        finally:
+            os.write(writer, text.encode())
+            os._exit(0)
+    os.close(writer)
+    with open(reader, encoding='utf-8') as file:
+        text = file.read()
+    os.waitpid(pid, 0)
+    return text
+
+
+def owner_seen_by_other_user(pid: int) -> str:
+    """Return the owner of a process as another user without privileges sees it."""
+
+    def text() -> str:
+        os.setuid(NOBODY)
+        return owner_text(pid)
+
+    return in_child(text)
+
+
+@pytest.mark.parametrize(
+    ('path', 'text'),
+    [
+        (JOB, 'slurm 42.0'),
+        ('/system.slice/node7_slurmstepd.scope/job_7/step_batch/user/task_0', 'slurm 7.batch'),
+        ('/pbs_jobs.service/jobs/12345.pbs', 'pbs 12345.pbs'),
+        ('/system.slice/docker-<C>.scope', 'docker 4f797c539e6c'),
+        ('/docker/<D>/kubepods/besteffort/pod<P>/<C>', 'pod 5ba385ca'),
+        ('/machine.slice/libpod-<C>.scope/container', 'podman 4f797c539e6c'),
+        (
+            '/kubepods.slice/kubepods-burstable-pod<Q>.slice/cri-containerd-<C>.scope',
+            'pod 5ba385ca',
+        ),
+        ('/kubepods.slice/kubepods-pod<Q>.slice/crio-<C>.scope', 'pod 5ba385ca'),
+        ('/system.slice/ollama.service', 'unit ollama.service'),
+        ('/user.slice/user-1000.slice/session-3.scope', 'session 3'),
+        ('<U>/app.slice/slurmstepd.scope/job_1/step_0', 'unit slurmstepd.scope'),
+        ('/lxc.payload.web1/system.slice', 'lxc web1'),
+    ],
+)
+def test_layouts_of_version_2(groups: Hierarchy, path: str, text: str) -> None:
+    with bystander('trainer') as child:
+        groups.put(child.pid, filled(path))
+        assert owner_text(child.pid) == text
+        # As another user, of a process of root.
+        assert owner_seen_by_other_user(child.pid) == text
+
+
+def test_layouts_of_version_1(groups: Hierarchy, named: Hierarchy) -> None:
+    with bystander('trainer') as child:
+        groups.put(child.pid, '/system.slice/slurmd.service')
+        named.put(child.pid, '/slurm/uid_1000/job_99/step_batch/task_0')
+        assert owner_text(child.pid) == 'slurm 99.batch'
+        named.put(child.pid, f'/docker/{CONTAINER}')
+        assert owner_text(child.pid) == 'docker 4f797c539e6c'
+
+
+def test_private_namespaces(groups: Hierarchy) -> None:
+    """A reader in a cgroup namespace sees paths that begin with ``/..``."""
+    path = os.fsdecode(groups.directory('/a/b'))
+    inside = ['sh', '-c', 'echo $$ > "$0/cgroup.procs"; exec unshare --cgroup "$@"', path]
+    code = 'import sys, nvitop; print(nvitop.HostProcess(*map(int, sys.argv[1:])).owner())'
+    reader = [*inside, sys.executable, '-c', code]
+    with bystander('trainer') as child:
+        groups.put(child.pid, JOB)
+        assert run(*inside, 'tail', '-n1', f'/proc/{child.pid}/cgroup').startswith('0::/../..')
+        assert run(*reader, str(child.pid)) == 'slurm 42.0\n'
+    # Its own cgroup is the root of its namespace: nothing is known.
+    assert run(*reader) == '-\n'
+
+
+def run(*command: str) -> str:
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment()
+    ).stdout
+
+
+def test_removed_cgroup_of_a_zombie(groups: Hierarchy) -> None:
+    child = subprocess.Popen(['cat'], stdin=subprocess.PIPE)
+    path = f'/system.slice/docker-{CONTAINER}.scope'
+    groups.put(child.pid, path)
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    os.rmdir(groups.directory(path))
+    owner = read_owner(child.pid).owner
+    child.wait()
+    child.stdin and child.stdin.close()
+    assert owner is not None
+    assert (str(owner), owner.is_deleted) == ('docker 4f797c539e6c', True)
+
+
+def test_sluid_is_resolved_by_the_step_daemon(groups: Hierarchy) -> None:
+    scope = '/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0'
+    with bystander('slurmstepd: [42.0]') as daemon, bystander('trainer') as child:
+        groups.put(daemon.pid, f'{scope}/slurm')
+        groups.put(child.pid, f'{scope}/user/task_0')
+        assert owner_text(child.pid) == 'slurm 42.0'
+    with bystander('trainer') as child:
+        groups.put(child.pid, f'{scope}/user/task_0')
+        assert owner_text(child.pid) == 'slurm s5K1KKYAYG5D00.0'
+
+
+def test_moved_process_is_noticed_within_ten_seconds(groups: Hierarchy) -> None:
+    clock = Clock()
+    reader = OwnerReader(Watchdog('test-owners', clock=clock), clock=clock)
+    with bystander('trainer') as child:
+        key = ProcessKey(child.pid, HostProcess(child.pid).create_time(), DeviceKey(0))
+        processes = (ProcessSample(key),)
+        texts = []
+        for path in ('/system.slice/a.service', JOB):
+            groups.put(child.pid, path)
+            texts.append(str(reader.read(processes, wait=True)[0].owner))
+        clock.turn(CGROUP_SECONDS)
+        texts.append(str(reader.read(processes, wait=True)[0].owner))
+    assert texts == ['unit a.service', 'unit a.service', 'slurm 42.0']
+
+
+def test_hidden_processes_have_a_reason(tmp_path: pathlib.Path) -> None:
+    proc = tmp_path / 'proc'
+    proc.mkdir()
+    run('mount', '-t', 'proc', '-o', 'hidepid=2', 'proc', str(proc))
+    tmp_path.chmod(0o755)
+
+    def reason(pid: int) -> str:
+        psutil.PROCFS_PATH = str(proc)
+        os.setuid(NOBODY)
+        return read_owner(pid).reason
+
+    try:
+        with bystander('trainer') as child:
+            assert in_child(lambda: reason(child.pid)) == HIDDEN
+    finally:
+        run('umount', str(proc))
+
+
+def machine_with(tmp_path: pathlib.Path, *children: subprocess.Popen[bytes]) -> str:
+    """Return a scenario with these processes, each on a GPU of its own."""
+    text = f'[[gpu]]\ncount = {len(children)}\nmodel = "H100"\n'
+    for gpu, child in enumerate(children):
+        text += f'[[process]]\ngpus = [{gpu}]\ncommand = ["given"]\npid = {child.pid}\n'
+    path = tmp_path / 'machine.toml'
+    path.write_text(text)
+    return str(path)
+
+
+def test_query_report_and_monitor_show_owners(groups: Hierarchy, tmp_path: pathlib.Path) -> None:
+    with bystander('trainer') as job, bystander('server', NOBODY) as pod:
+        groups.put(job.pid, JOB)
+        groups.put(pod.pid, filled('/kubepods/burstable/pod<P>/<C>'))
+        machine = machine_with(tmp_path, job, pod)
+        columns = 'owner,owner_kind,job_id,pod_uid,container_id'
+        rows = run(
+            *(sys.executable, '-m', 'nvitop', 'query', '--demo', machine),
+            *('--processes', columns, '--format=csv,noheader'),
+        ).splitlines()
+        assert rows == [
+            'slurm 42.0, slurm, 42, [N/A], [N/A]',
+            f'pod 5ba385ca, pod, [N/A], {POD}, {CONTAINER}',
+        ]
+        report = run(*NVITOP, '-1', '--demo', machine, '--columns=pid,owner')
+        assert re.search(rf'{job.pid} slurm 42\.0', report)
+        with Program((*NVITOP, '--demo', machine), columns=160, rows=40) as monitor:
+            monitor.wait_for(r'OWNER(.|\n)*slurm 42\.0(.|\n)*pod 5ba385ca')
+            monitor.type('\\owner:pod\r')
+            monitor.wait_until_gone('slurm 42')
+            assert 'pod 5ba385ca' in monitor.text
+            monitor.press('\x1b', 'slurm 42')
+            monitor.press('UU', r'\A2 owners(.|\n)*slurm 42 ')
+            monitor.type('q')
+            monitor.wait_for('COMMAND')
+            monitor.press('\x1b[B', 'trainer')
+            monitor.press('e', r'slurm 42\.0 +from its cgroup')
+            monitor.press('q', 'COMMAND')
+            assert monitor.leave() == 0
+
+
+def test_hostile_names_reach_no_screen(groups: Hierarchy, tmp_path: pathlib.Path) -> None:
+    names = [
+        b'/evil-\x1b[2J\x1b]0;x\x07.service',
+        b'/\xff\xfe\xc2\x9b31m.scope',
+        '/\u202ereversed.service'.encode(),
+        b'/docker-' + b'\x1b' * 64 + b'.scope',
+        b'/' + b'/'.join([b'a' * 200] * 15) + b'/z.service',
+        b'/system.slice/slurmstepd.scope/job_42\x1b/step_0',
+        b'/kubepods/pod' + POD.upper().encode() + b'/' + OUTER.upper().encode(),
+    ]
+    with contextlib.ExitStack() as stack:
+        children = [stack.enter_context(bystander('trainer')) for _ in names]
+        for child, name in zip(children, names):
+            groups.put(child.pid, name)
+        readings = [read_owner(child.pid) for child in children]
+        assert all(is_safe(str(reading.owner)) for reading in readings)
+        assert str(readings[4].owner) == 'unit z.service'
+        machine = machine_with(tmp_path, *children)
+        for arguments in (('-1', '--columns=pid,owner'), ('query', '--processes=all')):
+            text = run(sys.executable, '-m', 'nvitop', *arguments, '--demo', machine)
+            assert is_safe(text.replace('\n', ''))
+        with Program((*NVITOP, '--demo', machine), columns=160, rows=40) as monitor:
+            monitor.wait_for(r'OWNER(.|\n)*unit z\.service')
+            assert b'\x1b]0;x' not in monitor.written
+            assert '\u202e' not in monitor.text
+            assert monitor.leave() == 0
+
+
+RUNTIMES = [('crun', '--cgroup-manager=cgroupfs'), ('runc',)]
+
+
+@pytest.fixture
+def sys_groups() -> Iterator[None]:
+    """Version 2 alone in the usual place, as runtimes expect it."""
+    place = '/sys/fs/cgroup'
+    run('mount', '-t', 'cgroup2', 'none', place)
+    yield
+    run('umount', place)
+
+
+def bundle(path: pathlib.Path, place: str) -> None:
+    """Write a container that sleeps, with the programs of this machine."""
+    run('sh', '-c', 'cd "$0" && runc spec', str(path))
+    config: dict[str, Any] = json.loads((path / 'config.json').read_text())
+    config['process'].update(terminal=False, args=['/bin/sh', '-c', 'sleep 300'])
+    config['process'].pop('rlimits', None)
+    config['linux'].update(cgroupsPath=place)
+    for key in ('seccomp', 'resources'):
+        config['linux'].pop(key, None)
+    mounts = [mount for mount in config['mounts'] if mount['type'] in ('proc', 'tmpfs')]
+    for name in ('/bin', '/lib', '/lib64', '/usr'):
+        if os.path.isdir(name):
+            bind = {'destination': name, 'type': 'bind', 'source': name, 'options': ['rbind', 'ro']}
+            mounts.append(bind)
+    config['mounts'] = mounts
+    (path / 'rootfs').mkdir()
+    (path / 'config.json').write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize('runtime', RUNTIMES, ids=lambda runtime: runtime[0])
+@pytest.mark.usefixtures('sys_groups')
+def test_real_container(
+    groups: Hierarchy, tmp_path: pathlib.Path, runtime: tuple[str, ...]
+) -> None:
+    missing = [name for name in ('runc', runtime[0]) if not shutil.which(name)]
+    if missing:
+        pytest.skip(f'NOT TESTED: {", ".join(missing)} is not installed')
+    bundle(tmp_path, f'/{HOME}/docker/{CONTAINER}')
+    runtime = (*runtime, '--root', str(tmp_path / 'state'))
+    with (tmp_path / 'errors').open('wb') as errors:
+        started = subprocess.run(
+            [*runtime, 'run', '--detach', '--bundle', str(tmp_path), CONTAINER],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            timeout=PATIENCE,
+            check=False,
+        )
+    if started.returncode:
+        pytest.skip(f'NOT TESTED: no container here: {(tmp_path / "errors").read_text().strip()}')
+    try:
+        pid = json.loads(run(*runtime, 'state', CONTAINER))['pid']
+        assert owner_text(pid) == 'docker 4f797c539e6c'
+        assert owner_seen_by_other_user(pid) == 'docker 4f797c539e6c'
+    finally:
+        run(*runtime, 'delete', '--force', CONTAINER)
+
+
+@pytest.mark.usefixtures('sys_groups')
+def test_podman_names_its_container(groups: Hierarchy, tmp_path: pathlib.Path) -> None:
+    runroot = tempfile.mkdtemp(prefix='podman-')  # at most 50 characters
+    if not shutil.which('podman'):
+        pytest.skip('NOT TESTED: podman is not installed')
+    root = tmp_path / 'root'
+    mounted = []
+    for name in ('bin', 'lib', 'lib64', 'usr'):
+        (root / name).mkdir(parents=True)
+        if os.path.isdir(f'/{name}'):
+            run('mount', '--rbind', f'/{name}', str(root / name))
+            mounted.append(str(root / name))
+    podman = [
+        *('podman', '--root', str(tmp_path / 'storage'), '--runroot', runroot),
+        *('--storage-driver=vfs', '--cgroup-manager=cgroupfs', '--events-backend=file'),
+    ]
+    try:
+        started = subprocess.run(
+            [
+                *podman,
+                *('run', '--detach', '--network=none', '--name=web', '--privileged'),
+                # The default limits may be higher than those of this process.
+                *('--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024', '--pids-limit=-1'),
+                *(f'--cgroup-parent=/{HOME}', '--rootfs', str(root), 'sleep', '300'),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        if started.returncode:
+            pytest.skip(f'NOT TESTED: podman cannot run here: {started.stderr.strip()[-200:]}')
+        pid = int(run(*podman, 'inspect', '--format={{.State.Pid}}', 'web'))
+        assert owner_text(pid) == 'podman web'
+    finally:
+        subprocess.run([*podman, 'rm', '--force', 'web'], capture_output=True, check=False)
+        shutil.rmtree(runroot, ignore_errors=True)
+        run('umount', '--recursive', *mounted)
