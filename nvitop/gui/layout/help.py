@@ -9,9 +9,9 @@ from nvitop.gui.render.width import cell_width, clip, wrap
 from nvitop.namedtuple import NamedTuple
 
 #: Minimum width of the screen for two columns.
-_TWO_COLUMNS = 150
+_TWO_COLUMNS = 100
 #: Width of a narrow column; width of the keys in it, and in others. Longer keys have a line of their own.
-_NARROW, _FEW_KEYS, _KEYS = 60, 9, 19
+_NARROW, _FEW_KEYS, _KEYS = 60, 13, 19
 _INDENT, _GAP = 2, 2
 
 
@@ -47,8 +47,14 @@ def lay_out_help(groups: Sequence[HelpGroup], width: int) -> tuple[tuple[HelpPar
     if width < _TWO_COLUMNS:
         return tuple(tuple(line) for line in _column(groups, width - 1))
     half = (width - _GAP) // 2
-    left = _column(groups[: _half(groups)], half)
-    right = _column(groups[_half(groups) :], half)
+    lines_of_both = _column(groups, half)
+    middle = (len(lines_of_both) + 1) // 2
+    # Neither an entry nor a heading and its first entry are separated.
+    while middle < len(lines_of_both) and not _begins(lines_of_both, middle):
+        middle += 1
+    left, right = lines_of_both[:middle], lines_of_both[middle:]
+    if right and not right[0]:
+        del right[0]
     lines = []
     for i in range(max(len(left), len(right))):
         line = list(left[i]) if i < len(left) else []
@@ -58,10 +64,12 @@ def lay_out_help(groups: Sequence[HelpGroup], width: int) -> tuple[tuple[HelpPar
     return tuple(lines)
 
 
-def _half(groups: Sequence[HelpGroup]) -> int:
-    """Return the number of groups in the left column, so that both are about equally long."""
-    sizes = [len(group.entries) + 2 for group in groups]
-    return min(range(len(groups) + 1), key=lambda i: abs(sum(sizes[:i]) - sum(sizes[i:])))
+def _begins(lines: Sequence[Sequence[HelpPart]], index: int) -> bool:
+    """Whether a column may begin with a line: an empty one, or the keys of an entry."""
+    line, above = lines[index], lines[index - 1]
+    if not line:
+        return True
+    return line[0].kind == 'keys' and bool(above) and above[0].kind != 'heading'
 
 
 def _column(groups: Sequence[HelpGroup], width: int) -> list[list[HelpPart]]:
@@ -78,7 +86,7 @@ def _column(groups: Sequence[HelpGroup], width: int) -> list[list[HelpPart]]:
 
 def _entry(entry: HelpEntry, kind: str, width: int, keys_width: int) -> list[list[HelpPart]]:
     """Return the lines of an entry: the text to the right of the keys, or below them."""
-    x = _INDENT + keys_width + _GAP
+    x = _INDENT + keys_width + _GAP if entry.keys else _INDENT
     off = entry.is_disabled
     keys = HelpPart(_INDENT, clip(entry.keys, width - _INDENT), 'keys', off)
     texts = [[HelpPart(x, line, kind, off)] for line in wrap(entry.text, max(2, width - x))]
