@@ -111,6 +111,7 @@ bench: ## measure times and costs; PEER=DIRECTORY of an environment with another
 	@$(BENCH) -m benchmarks.nvisel --runs $(RUNS) $(PEER:%=%/bin/nvisel)
 	@$(BENCH) -m benchmarks.snapshots --runs $(RUNS) $(PEER:%=%/bin/python)
 	@$(BENCH) -m benchmarks.collector --seconds $(RUNS) $(PEER:%=%/bin/python)
+	@$(BENCH) -m benchmarks.exporter --seconds $(RUNS) $(PEER:%=%/bin/nvitop-exporter)
 	@$(BENCH) -m benchmarks.tick
 	@$(BENCH) -m benchmarks.growth
 	@$(BENCH) -m benchmarks.render

@@ -17,6 +17,10 @@ from nvitop.api.metrics import METRICS, METRICS_BY_NAME, PROCESS_METRICS
 from nvitop.console.config import SETTINGS, Setting
 from nvitop.console.options import THEME_NAMES, make_parser
 from nvitop.exporter.command import make_parser as make_exporter_parser
+from nvitop.exporter.dialects import DIALECT_NAMES, dialect
+from nvitop.exporter.exposition import UNITS
+from nvitop.exporter.families import make_families
+from nvitop.exporter.tables import DeviceRow, Observation, SeriesOptions
 from nvitop.gui.model.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USER_COLUMNS, Column
 from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.replay_command import make_parser as make_replay_parser
@@ -24,9 +28,18 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import all_groups
 from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.state.rebinding import USUAL_KEYS
+from nvitop.owner.types import Owner
 from nvitop.query.command import make_parser as make_query_parser
 from nvitop.recording.command import make_parser as make_record_parser
-from nvitop.sampling.types import Origin
+from nvitop.sampling.types import (
+    DeviceInfo,
+    DeviceKey,
+    DeviceSample,
+    Origin,
+    ProcessKey,
+    ProcessSample,
+    Sample,
+)
 from nvitop.select.command import make_parser as make_select_parser
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -248,6 +261,90 @@ def metrics() -> Iterator[str]:
     yield from table(heading, rows)
 
 
+def dialects() -> Iterator[str]:
+    """Yield the table of dialects of the exporter."""
+    rows = ((code(name), dialect(name).help) for name in DIALECT_NAMES)
+    yield from table(('`--names`', 'names'), rows)
+
+
+def own_series() -> Iterator[str]:
+    """Yield the table of series of GPUs."""
+    own = dialect('own')
+    rows = [
+        (
+            code(row.name + _labels(row)),
+            row.help,
+            row.type,
+            _unit(row.name),
+            code(row.metrics[0]),
+        )
+        for row in own.devices
+    ]
+    yield from table(('series', 'meaning', 'type', 'unit', 'source'), rows)
+
+
+def _labels(row: DeviceRow) -> str:
+    labels = [*(f'{name}="{value}"' for name, value in row.labels)]
+    labels += ['reason'] if row.form == 'reasons' else []
+    return f'{{{",".join(labels)}}}' if labels else ''
+
+
+def _unit(name: str) -> str:
+    name = name[: -len('_total')] if name.endswith('_total') else name
+    found = [unit for unit in UNITS if name.endswith(f'_{unit}')]
+    return found[0].replace('_per_', '/') if found else ''
+
+
+def process_series() -> Iterator[str]:
+    """Yield the table of series of processes."""
+    rows = [
+        (code(row.name), row.help, 'gauge', _unit(row.name), code(row.metric))
+        for row in dialect('own').processes
+    ]
+    yield from table(('series', 'meaning', 'type', 'unit', 'source'), rows)
+
+
+def other_series() -> Iterator[str]:
+    """Yield the table of series that are not made from one metric."""
+    own = dialect('own')
+    known = {row.name for row in (*own.devices, *own.processes)}
+    device = DeviceKey(0, -1, 'GPU-0')
+    good = DeviceSample(device, DeviceInfo(device, 0))
+    bad = good._replace(status='lost')
+    owner = Owner('docker', 'id', 'web')
+    process = ProcessSample(
+        ProcessKey(1, 0.0, device),
+        gpu_memory_bytes=1,
+        username='ann',
+        owner=owner,
+        name='python',
+        type='C',
+    )
+    sample = Sample(0.0, simulated='demo', devices=(good,), processes=(process,))
+    options = SeriesOptions(processes=True, owners=True)
+    lost = Observation(sample._replace(devices=(bad,)), options)
+    found = {
+        family.name: family
+        for family in make_families(['own'], lost)
+        + make_families(['own'], Observation(sample, options, user_seconds={'ann': 1.0}))
+        if family.name not in known
+    }
+    rows = [
+        (
+            code(family.name),
+            family.help,
+            family.type,
+            ', '.join(code(label) for label in family.points[0].labels if label not in _COMMON),
+        )
+        for family in found.values()
+    ]
+    yield from table(('series', 'meaning', 'type', 'labels'), rows)
+
+
+#: Labels that all series of GPUs have.
+_COMMON = ('gpu', 'uuid')
+
+
 def extended_metrics() -> Iterator[str]:
     """Yield the table of extended device metrics."""
     heading = ('name', 'meaning', 'unit', '`nvidia-smi --query-gpu`')
@@ -387,6 +484,12 @@ PAGES: dict[str, Sections] = {
         'nvitop replay': lambda: options(make_replay_parser()),
         'nvitop exporter': lambda: options(make_exporter_parser()),
         'nvisel': lambda: options(make_select_parser()),
+    },
+    'docs/exporter.md': {
+        'dialects': dialects,
+        'own series': own_series,
+        'process series': process_series,
+        'other series': other_series,
     },
     'docs/configuration.md': {'settings': settings, 'actions': actions},
     'docs/reference/metrics.md': {

@@ -50,11 +50,12 @@ NOT_RUN = {
     r'ssh ': 'needs another machine',
     r'srun ': 'needs Slurm',
     r'sqlite3 ': 'is not everywhere',
+    r'nvitop exporter': 'serves a port that may be in use; see tests/exporter',
 }
 #: Commands that run until they are interrupted.
 ENDLESS = (r'.* (-l|-lms|--loop)\b', r'nvitop record (?!.*--duration=)')
 #: Pages with text blocks that no command prints.
-DRAWINGS = {'docs/architecture.md'}
+DRAWINGS = {'docs/architecture.md', 'docs/exporter.md'}
 PRINTS_COUNT = 'from nvitop import Device\n\nprint(Device.count())\n'
 TRAINS = 'import os\n\nos.environ["CUDA_VISIBLE_DEVICES"]\n'
 #: Page → files that its commands read.
@@ -157,6 +158,11 @@ def check_toml(block: Block, shell: Shell) -> None:
     assert 'checked.toml' not in complaints, f'{block.where}: {complaints}'
 
 
+def shipped_yaml() -> str:
+    """Return the text of the YAML files in share/."""
+    return '\n'.join(path.read_text('utf-8') for path in (ROOT / 'share').rglob('*.yml'))
+
+
 def run_page(page: str, folder: pathlib.Path) -> None:
     """Run the blocks of a page in order, in one folder and one namespace."""
     shell = Shell(folder)
@@ -178,6 +184,8 @@ def run_page(page: str, folder: pathlib.Path) -> None:
                 check_toml(block, shell)
             elif block.language == 'json':
                 json.loads(block.text)
+            elif block.language == 'yaml':
+                assert block.text.strip() in shipped_yaml(), f'{block.where} is not in share/'
             elif block.language == 'ini':
                 configparser.ConfigParser(strict=False).read_string(block.text)
             elif block.language == 'text' and block.follows_python:

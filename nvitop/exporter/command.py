@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Demand, Sample
 
 
+#: Number of new objects after which garbage is collected: cycles arise only from failures.
+COLLECTED_AFTER = 20_000
+
 __all__ = ['main', 'make_parser']
 
 
@@ -185,4 +188,5 @@ def _explain(host: str, port: int, error: OSError) -> str:
 def _collect_garbage() -> None:
     """Turn the collector on, which commands that end soon do without; see startup."""
     gc.freeze()
+    gc.set_threshold(COLLECTED_AFTER)
     gc.enable()

@@ -113,8 +113,10 @@ def _openmetrics_head(family: Family) -> list[str]:
 def _labels(labels: Mapping[str, str]) -> str:
     if not labels:
         return ''
-    pairs = [f'{name}="{value.translate(_ESCAPED)}"' for name, value in labels.items()]
-    return f'{{{",".join(pairs)}}}'
+    text = '",'.join([f'{name}="{value}' for name, value in labels.items()])
+    if '\\' in text or '\n' in text or text.count('"') != 2 * len(labels) - 1:
+        text = '",'.join([f'{name}="{v.translate(_ESCAPED)}' for name, v in labels.items()])
+    return f'{{{text}"}}'
 
 
 def _number(value: float) -> str:
