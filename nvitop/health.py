@@ -88,6 +88,32 @@ KINDS: dict[Kind, _Label] = {
 _IMPORTANCE: dict[str, int] = {kind: place for place, kind in enumerate(KINDS)}
 _SEVERITIES: tuple[Severity, ...] = ('critical', 'warning', 'info')
 
+#: Metrics that the rules read.
+RULE_METRICS: tuple[str, ...] = (
+    'name',
+    'recovery_action',
+    'temperature',
+    'temperature_slowdown_threshold',
+    'max_temperature_threshold',
+    'clock_event_reasons',
+    'sm_clock',
+    'max_sm_clock',
+    'power_usage',
+    'power_limit',
+    'total_volatile_uncorrected_ecc_errors',
+    'remapped_rows_pending',
+    'remapped_rows_failure',
+    'pcie_link_generation',
+    'pcie_link_width',
+    'max_pcie_link_generation',
+    'max_pcie_link_width',
+    'nvlink_link_count',
+    'nvlink_down_count',
+    'mig_mode',
+    'gpu_utilization',
+    'performance_state',
+)
+
 #: A GPU this close (°C) to its slowdown threshold is nearly too hot.
 NEARLY_HOT_CELSIUS = 5
 #: GPU utilization from which a GPU counts as busy: links of idle GPUs save power.

@@ -66,7 +66,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.sampling.watchdog',
         'nvitop.select.choice',
     ),
-    'nvitop.query': ('nvitop.api', 'nvitop.sampling'),
+    'nvitop.query': ('nvitop.api', 'nvitop.health', 'nvitop.sampling'),
     'nvitop.query.formats': ('nvitop.exporter', 'nvitop.query'),
     'nvitop.query.output': ('nvitop.console.interrupts',),
     'nvitop.query.command': (

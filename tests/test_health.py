@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, get_args
 
 import pytest
 
 from nvitop import simulation
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.health import (
     KINDS,
+    RULE_METRICS,
     Finding,
     Kind,
     findings,
@@ -19,6 +22,7 @@ from nvitop.health import (
 )
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, ProblemKind, Sample
+from tests.documents import ROOT
 
 BUSY: dict[str, Any] = {'gpu_utilization_percent': 90, 'performance_state': 'P0'}
 INFO = DeviceInfo(
@@ -253,8 +257,14 @@ def test_status_and_worst_finding_of_a_device() -> None:
     assert health_status(found(device(clock_event_reasons=('sw_power_cap',)))) == 'ok'
 
 
-def test_each_kind_has_a_row() -> None:
+def test_each_kind_has_a_row_and_is_documented() -> None:
     assert set(KINDS) == set(get_args(Kind))
+    page = (ROOT / 'docs/health.md').read_text(encoding='utf-8')
+    assert set(re.findall('^. `([a-z_]+)`', page, re.MULTILINE)) == set(KINDS)
+
+
+def test_metrics_of_the_rules_exist() -> None:
+    assert set(RULE_METRICS) <= set(METRICS_BY_NAME)
 
 
 def test_the_scenario_of_faults_shows_a_fault_of_each_gpu() -> None:

@@ -16,6 +16,7 @@ from nvitop.api.metrics import (
     Metric,
     ProcessMetric,
 )
+from nvitop.health import RULE_METRICS, Finding, findings, health_status, is_wrong
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample, ProcessSample, Sample, Scalar
 
@@ -234,6 +235,14 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 
+def _wrong(row: DeviceQueryRow) -> list[Finding]:
+    return [f for f in findings(row.sample) if f.device == row.device.key and is_wrong(f)]
+
+
+def _health_findings(row: DeviceQueryRow) -> tuple[str, ...]:
+    return tuple(f'{finding.words}: {finding.evidence}' for finding in _wrong(row))
+
+
 # The columns
 
 
@@ -291,6 +300,9 @@ def _sample_columns() -> tuple[QueryColumn, ...]:
 
 def _state_columns() -> tuple[QueryColumn, ...]:
     states = 'ok, lost, timed out or error'
+    rules = (*_SIGN_OF_LIFE, *RULE_METRICS)
+    judged = 'ok, warning or critical; see health_findings'
+    problems = 'problems found by the rules about health, with the values that show them'
     fields = (
         ('mig_profile', 'str', 'profile of a MIG device'),
         ('gpu_instance_id', 'int', 'GPU instance ID of a MIG device'),
@@ -299,6 +311,10 @@ def _state_columns() -> tuple[QueryColumn, ...]:
     return (
         _plain('status', 'str', states, 'device.status', metrics=_SIGN_OF_LIFE),
         _plain('reason', 'str', 'reason why it is not ok', _reason, metrics=_SIGN_OF_LIFE),
+        _plain(
+            'health_status', 'str', judged, lambda row: health_status(_wrong(row)), metrics=rules
+        ),
+        _plain('health_findings', 'list', problems, _health_findings, metrics=rules),
         _plain('mig_index', 'int', 'index of a MIG device on its GPU', _mig_index),
         *(
             # Read together with the name of a MIG device.

@@ -285,7 +285,7 @@ def test_unavailable_values_of_every_column_have_a_text() -> None:
     key = DeviceKey(0)
     empty = DeviceQueryRow(SAMPLE, DeviceSample(key, DeviceInfo(key, 0)))
     known = {'timestamp', 'driver_version', 'cuda_driver_version', 'count', 'index', 'status'}
-    known.add('hostname')
+    known |= {'hostname', 'health_status', 'health_findings'}
     for column in device_table().columns:
         text = value_text(column, column.value(empty), units=True)
         assert (text == '[N/A]') == (column.name not in known), column.name

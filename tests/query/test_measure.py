@@ -13,9 +13,12 @@ import pytest
 from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.device import Device
+from nvitop.health import findings
 from nvitop.query import query_devices, query_processes
 from nvitop.query.columns import device_table, process_table
-from nvitop.query.measure import QueryRunner, TableQuery
+from nvitop.query.measure import QueryRunner, TableQuery, plain_row
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import Sample
 
 #: Calls that every query makes.
 ALWAYS = {
@@ -146,6 +149,24 @@ def test_mig_devices_are_measured_only_on_request() -> None:
         assert found['nvmlDeviceGetMemoryInfo'] == 4 + 5
         found = calls_for(machine, query._replace(only=((0, 2),)))
         assert found['nvmlDeviceGetMemoryInfo'] == 1
+
+
+def test_health_columns_measure_all_that_the_rules_read() -> None:
+    def wrong(sample: Sample) -> set[tuple[int, str]]:
+        # These need the failures of queries that only a complete sample makes.
+        others = ('implausible', 'reset_needed')
+        return {
+            (f.device.physical_index, f.words) for f in findings(sample) if f.kind not in others
+        }
+
+    columns = device_table().find('health_status, health_findings')
+    with simulation.machine('faults', processes='fixed'):
+        result = QueryRunner(TableQuery(devices=columns)).run()
+        assert wrong(result.sample) == wrong(LiveSource().complete_sample())
+    rows = [plain_row(columns, row) for row in result.devices or ()]
+    assert rows[0] == {'health_status': 'ok', 'health_findings': ()}
+    assert rows[2]['health_status'] == 'critical'
+    assert 'too hot: 91 °C, slows down at 89 °C' in str(rows[2]['health_findings'])
 
 
 def test_only_cpu_percent_waits_for_a_second_reading(
