@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Demand, Sample
 
 
+#: Time (seconds) for which the sampler may run while a scrape waits for the interpreter.
+SWITCH_SECONDS = 0.001
 #: Number of new objects after which garbage is collected: cycles arise only from failures.
 COLLECTED_AFTER = 20_000
 
@@ -88,6 +90,7 @@ def _serve(program: str, settings: ExporterSettings) -> None:
         demand=_demand(settings),
     )
     _collect_garbage()
+    sys.setswitchinterval(SWITCH_SECONDS)
     sampler.start()
     try:
         if server is not None:

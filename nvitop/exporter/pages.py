@@ -19,6 +19,8 @@ from nvitop.sampling.types import EMPTY_SAMPLE, Sample
 FRESH_INTERVALS = 3
 #: Least time (seconds) for which a value is exported: one slow call must not remove it.
 FRESH_SECONDS = 3.0
+#: Time (seconds) for which a format that no client uses is still made.
+KEPT_SECONDS = 60.0
 #: Favors speed: a higher level makes pages a sixth smaller and takes three times as long.
 _GZIP_LEVEL = 1
 
@@ -31,10 +33,18 @@ class _State(NamedTuple):
     has_fresh_processes: bool
 
 
+class _Made(NamedTuple):
+    """Pages of one state, by format and whether they are compressed."""
+
+    state: _State
+    pages: dict[tuple[MediaType, bool], bytes]
+
+
 class Pages:
     """Makes pages from samples; a sink of the sampler.
 
-    Scrapes never wait for the driver.
+    Scrapes never wait for the driver. Formats that clients use are made when a sample arrives; until they
+    are ready, clients get the previous ones.
 
     Args:
         names: Names of the dialects.
@@ -59,10 +69,13 @@ class Pages:
         self._users = UserTime(self._longest_age)
         self._user_seconds: dict[str, float] = {}
         self._failures = 0
-        #: Guards the pages, not the sample, so that the sampler never waits for a page.
+        #: Guards pages that are made for a client.
         self._lock = threading.Lock()
-        self._made_from = _State(EMPTY_SAMPLE, False, False)
-        self._pages: dict[tuple[MediaType, bool], bytes] = {}
+        self._made = _Made(_State(EMPTY_SAMPLE, False, False), {})
+        #: Format → when a client last got it.
+        self._used: dict[tuple[MediaType, bool], float] = {}
+        #: Whether the pages of the last sample are being made.
+        self._is_preparing = False
 
     @property
     def has_sample(self) -> bool:
@@ -74,31 +87,56 @@ class Pages:
         self._users.add(sample)
         self._user_seconds = self._users.totals()
         self._failures += not has_driver(sample)
-        self._sample = sample
+        now = self._clock()
+        wanted = [key for key, used in list(self._used.items()) if now - used <= KEPT_SECONDS]
+        self._is_preparing = bool(wanted)
+        try:
+            self._sample = sample
+            made = _Made(self._state(sample), {})
+            for key in wanted:
+                self._add(made, *key)
+            if wanted:
+                self._made = made
+        finally:
+            self._is_preparing = False
 
     def close(self) -> None:
         """Do nothing: pages need no end."""
 
     def page(self, media: MediaType, *, is_compressed: bool = False) -> bytes:
         """Return the page of the last sample."""
-        with self._lock:
-            state = self._state()
-            if state != self._made_from:
-                self._pages, self._made_from = {}, state
-            page = self._pages.get((media, is_compressed))
-            if page is None:
-                page = self._pages.get((media, False)) or self._make(media, state)
-                self._pages[media, False] = page
-                if is_compressed:
-                    page = self._pages[media, True] = gzip.compress(page, _GZIP_LEVEL)
+        key = media, is_compressed
+        self._used[key] = self._clock()
+        made = self._made
+        page = made.pages.get(key)
+        if page is not None and self._is_current(made.state):
             return page
+        with self._lock:
+            state = self._state(self._sample)
+            if state != self._made.state:
+                self._made = _Made(state, {})
+            return self._add(self._made, media, is_compressed)
+
+    def _is_current(self, state: _State) -> bool:
+        is_last = state.sample is self._sample or self._is_preparing
+        return is_last and state == self._state(state.sample)
+
+    def _add(self, made: _Made, media: MediaType, is_compressed: bool) -> bytes:
+        """Make a page, unless it exists."""
+        page = made.pages.get((media, is_compressed))
+        if page is None and is_compressed:
+            page = gzip.compress(self._add(made, media, False), _GZIP_LEVEL)
+        elif page is None:
+            families = make_families(self._names, self._observation(made.state))
+            page = render(families, media).encode()
+        made.pages[media, is_compressed] = page
+        return page
 
     def observation(self) -> Observation:
         """Return what pages are made from now."""
-        return self._observation(self._state())
+        return self._observation(self._state(self._sample))
 
-    def _state(self) -> _State:
-        sample = self._sample
+    def _state(self, sample: Sample) -> _State:
         is_fresh = sample.sequence > 0 and self._is_recent(sample.monotonic)
         return _State(sample, is_fresh, is_fresh and self._is_recent(sample.processes_monotonic))
 
@@ -117,9 +155,6 @@ class Pages:
             user_seconds=self._user_seconds,
             failures=self._failures,
         )
-
-    def _make(self, media: MediaType, state: _State) -> bytes:
-        return render(make_families(self._names, self._observation(state)), media).encode()
 
 
 def has_driver(sample: Sample) -> bool:
