@@ -77,7 +77,7 @@ faults: $(VENV)/.made ## make driver functions fail: CASES=1200 of 13212 cases (
 
 # As root, in mounts of its own: real processes in real control groups. -rs lists what was not tested.
 .PHONY: test-owners
-test-owners: $(VENV)/.made ## find owners of real processes in real control groups and containers, as root
+test-owners: $(VENV)/.made ## find owners of real processes in control groups, containers and Slurm jobs, as root
 	@if unshare --mount --propagation private true 2>/dev/null; then \
 	    NVITOP_REAL_OWNERS=1 unshare --mount --propagation private $(PYTEST) -m slow -rs tests/owner $(ARGS); \
 	else echo 'NOT TESTED: owners of real processes; this needs root and namespaces'; fi
