@@ -10,12 +10,13 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Iterator
+from typing import Callable, Iterator
 
 import psutil
 import pytest
 
-from nvitop import NA, HostProcess
+from nvitop import HostProcess
+from nvitop.owner import Owner
 from tests.patience import PATIENCE
 
 PROGRAMS = ('munged', 'slurmctld', 'slurmd', 'srun', 'sinfo')
@@ -83,7 +84,7 @@ class Cluster:
         (path / 'munge.key').chmod(0o400)
         paths = f'{os.defpath}:/usr/sbin:/sbin'
         self.environ = {'PATH': paths, 'SLURM_CONF': str(path / 'slurm.conf')}
-        self.running: list[subprocess.Popen[bytes]] = []
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
         #: Processes of jobs, and their daemons.
         self.steps: list[psutil.Process] = []
         if list(self.directories()):
@@ -93,24 +94,25 @@ class Cluster:
         """Yield the control groups of Slurm."""
         yield from pathlib.Path('/sys/fs/cgroup').glob('*/slurm*')
 
-    def start(self, *command: str) -> subprocess.Popen[bytes]:
+    def start(self, *command: str) -> None:
         """Start a program that runs until the cluster is stopped."""
         with (self.path / f'{command[0]}.out').open('wb') as output:
             child = subprocess.Popen(
                 command, env=self.environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
-        self.running.append(child)
-        return child
+        self.running[command[0]] = child
 
     def begin(self) -> None:
         """Start the daemons; skip the test if they do not run here."""
         files = {'socket': 'sock', 'key-file': 'key', 'pid-file': 'pid', 'log-file': 'log'}
         options = [f'--{name}={self.path}/munge.{end}' for name, end in files.items()]
         self.start('munged', '--foreground', '--force', f'--seed-file={self.path}/seed', *options)
-        self.wait(lambda: (self.path / 'munge.sock').exists())
+        is_ready = self.wait(lambda: (self.path / 'munge.sock').exists())
         self.start('slurmctld', '-D')
         self.start('slurmd', '-D')
-        self.wait(lambda: 'idle' in self.run('sinfo', '--noheader', '--format=%T'))
+        states = ('sinfo', '--noheader', '--format=%T')
+        if not (is_ready and self.wait(lambda: 'idle' in self.run(*states))):
+            pytest.skip(f'NOT TESTED: Slurm does not run here: {self.errors()}')
 
     def run(self, *command: str) -> str:
         done = subprocess.run(
@@ -118,16 +120,19 @@ class Cluster:
         )
         return done.stdout
 
-    def wait(self, is_reached: object) -> None:
-        """Wait for a condition; skip the test if a daemon exits."""
+    def wait(self, is_reached: Callable[[], object]) -> bool:
+        """Wait for a condition; return false if a program exits or takes too long."""
         deadline = time.monotonic() + PATIENCE / 2
-        assert callable(is_reached)
         while not is_reached():
-            for child in self.running:
-                if child.poll() is not None or time.monotonic() > deadline:
-                    log = (self.path / f'{os.path.basename(str(child.args[0]))}.out').read_text()  # type: ignore[index]
-                    pytest.skip(f'NOT TESTED: Slurm does not run here: {log[-300:]}')
+            has_exited = any(program.poll() is not None for program in self.running.values())
+            if has_exited or time.monotonic() > deadline:
+                return False
             time.sleep(0.1)
+        return True
+
+    def errors(self) -> str:
+        """Return the ends of what the programs wrote."""
+        return ' '.join((self.path / f'{name}.out').read_text()[-200:] for name in self.running)
 
     def stop(self) -> None:
         """Kill all programs and the processes of jobs, and remove their control groups."""
@@ -135,7 +140,7 @@ class Cluster:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(self.steps, PATIENCE)
-        for program in self.running:
+        for program in self.running.values():
             program.kill()
             program.wait(PATIENCE)
         for top in self.directories():
@@ -171,12 +176,12 @@ def test_processes_of_a_real_job(cluster: Cluster) -> None:
         ]
         return bool(sleeping)
 
-    cluster.wait(is_running)
+    assert cluster.wait(is_running), cluster.errors()
     above = sleeping[0].parents()
     cluster.steps += sleeping
     cluster.steps += [each for each in above if each.name() in ('slurmstepd', 'trainer')]
     owner = HostProcess(sleeping[0].pid).owner()
-    assert owner is not NA
+    assert isinstance(owner, Owner)
     sources = [layer.source for layer in owner.layers if layer.kind == 'slurm']
     assert (owner.kind, owner.step, owner.claim) == ('slurm', '0', False)
     assert str(owner.id) == cluster.run('squeue', '--noheader', '--format=%A').strip()
