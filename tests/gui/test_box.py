@@ -64,7 +64,7 @@ def dialog(width: int, height: int, current: int = 0) -> Buffer:
             [
                 '╒═ Signal ═════════╕',
                 '│ Send a signal to │',
-                '│ .. 6 more lines  │',
+                '│ .. 5 more lines  │',
                 '│                  │',
                 '│     SIGTERM      │',
                 '│     SIGKILL      │',

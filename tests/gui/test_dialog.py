@@ -271,6 +271,20 @@ def test_target_that_is_no_longer_listed_is_marked_and_has_to_be_read(keys: str)
     assert press(state, 'Enter')[1] != (RingBell(),)
 
 
+def test_a_long_command_takes_three_lines() -> None:
+    process = MANY.processes[0]._replace(command=' '.join(f'--option-{i}=value' for i in range(99)))
+    state = pressed(state_of(MANY._replace(processes=(process,))), 'Down', 'T')
+    _, _, *lines = dialog_layout(state, dialog_of(state)).lines
+    assert len(lines) == 3
+    assert lines[-1].endswith('..')
+
+
+def test_dialog_warns_about_ancestors_of_nvitop() -> None:
+    sample = TREE._replace(host=TREE.host._replace(own_line=(1, 50, 51)))
+    state = pressed(state_of(sample), 't', 'F3', *'bash', 'Enter', 'T')
+    assert message(state) == ('', '50 (ann, ancestor of nvitop) bash')
+
+
 def test_single_target_has_its_note_in_its_line() -> None:
     state = pressed(state_of(MANY), 'Down', 'T')
     state = arrived(state, without(MANY, MANY.processes[0].key.pid))

@@ -11,6 +11,8 @@ from nvitop.namedtuple import NamedTuple
 
 #: Maximum width of a dialog with paragraphs. Lists may be wider.
 _MAX_WIDTH = 100
+#: Maximum number of lines of a wrapped paragraph, such as a long command.
+_MAX_LINES = 3
 #: Columns between two buttons, if there is room.
 _GAP = 2
 
@@ -73,7 +75,7 @@ def lay_out_dialog(
     body = [
         line
         for paragraph in message[fixed:]
-        for line in (wrap(paragraph, room) if wrapped else [clip(paragraph, room)])
+        for line in (_wrapped(paragraph, room) if wrapped else [clip(paragraph, room)])
     ]
     noun = 'line' if wrapped else ''
     lines, scroll_limit = _fit_lines(head, body, room, text_rows, scroll_y, noun)
@@ -88,6 +90,15 @@ def lay_out_dialog(
     is_cut = len(head) + len(body) > text_rows
     body_rows = text_rows - min(len(head), max(0, text_rows - 2)) - 1 if is_cut else len(body)
     return DialogLayout(box, text, tuple(lines), buttons, scroll_limit, max(0, body_rows))
+
+
+def _wrapped(paragraph: str, room: int) -> list[str]:
+    """Wrap a paragraph to a few lines; the last one is clipped."""
+    lines = wrap(paragraph, room)
+    if len(lines) <= _MAX_LINES:
+        return lines
+    last = _MAX_LINES - 1
+    return [*lines[:last], clip(' '.join(lines[last:]), room)]
 
 
 def _fit_lines(

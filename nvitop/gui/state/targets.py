@@ -25,6 +25,8 @@ NOTES = {
     'hidden': 'hidden by the filter',
     'no longer listed': 'no longer listed',
     'zombie': 'already exited',
+    'first process of the system': 'the first process of the system',
+    'ancestor of nvitop': 'above nvitop, which may end with it',
 }
 #: Status of a process → why it cannot be signaled.
 _OUT_OF_REACH = {
@@ -116,6 +118,10 @@ def note_on(state: AppState) -> Callable[[SignalTarget], str]:
             return 'no longer listed'
         if target.key[:2] in zombies:
             return 'zombie'
+        if target.key.pid == 1:
+            return 'first process of the system'
+        if target.key.pid in sample.host.own_line:
+            return 'ancestor of nvitop'
         return 'hidden' if state.query and target.key[:2] not in seen else ''
 
     return note
