@@ -67,7 +67,7 @@ format: $(VENV)/.made ## format the code and apply automatic fixes
 
 .PHONY: test-slow
 test-slow: $(VENV)/.made ## run the tests that are too slow for each change
-	@$(PYTEST) -m 'slow and not gpu' --ignore=tests/faults $(ARGS)
+	@$(PYTEST) -m 'slow and not gpu' --ignore=tests/faults --ignore=tests/fleet $(ARGS)
 
 # All cases take 40 minutes of CPU time. An interrupted run continues from .faults.jsonl.
 .PHONY: faults
@@ -98,6 +98,10 @@ test-peers: $(VENV)/.made ## compare with nvitop 1.7 and its exporter, pynvml.sm
 .PHONY: test-exporter
 test-exporter: $(VENV)/.made ## test the exporter with Prometheus and promtool, if installed, and with nvitop-exporter 1.7
 	@$(BIN)/python tools/test_matrix.py exporter $(ARGS)
+
+.PHONY: test-fleet
+test-fleet: $(VENV)/.made ## test nvitop fleet with Prometheus and VictoriaMetrics, if installed: 1,000 hosts
+	@$(PYTEST) -m slow -rP tests/fleet $(ARGS)
 
 # A normal installation, as users have it: import hooks of an editable one would add to the times.
 .PHONY: bench

@@ -13,6 +13,13 @@ import time
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from nvitop.fleet.demo import Cluster, DemoServer
+from nvitop.fleet.pace import Pace
+from nvitop.fleet.questions import ask
+from nvitop.fleet.types import totals
+from nvitop.gui.fleet.state import FleetArrived, FleetState
+from nvitop.gui.fleet.state import update as update_fleet
+from nvitop.gui.fleet.view import draw_fleet
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import DEFAULT, Look, Theme, theme_named
 from nvitop.gui.render.width import cell_width
@@ -220,6 +227,15 @@ def draw(picture: Picture) -> Buffer:
     return draw_frame(state, history_of(sample))
 
 
+def draw_fleet_picture() -> Buffer:
+    """Return the list of hosts of a simulated cluster."""
+    server = DemoServer(Cluster(40), clock=lambda: NOW)
+    state = FleetState(110, 30, server='prometheus:9090', timestamp=NOW)
+    fleet = ask(server, state.question, clock=lambda: NOW)
+    event = FleetArrived(state.question, fleet, totals(fleet.hosts, NOW), Pace())
+    return draw_fleet(update_fleet(state, event)[0])
+
+
 def main() -> None:
     """Write all pictures."""
     os.environ['TZ'] = 'UTC'
@@ -228,6 +244,8 @@ def main() -> None:
     for name, picture in PICTURES.items():
         text = to_svg(draw(picture), theme_named('dark'))
         (FOLDER / f'{name}.svg').write_text(text, encoding='utf-8')
+    text = to_svg(draw_fleet_picture(), theme_named('dark'))
+    (FOLDER / 'fleet.svg').write_text(text, encoding='utf-8')
 
 
 if __name__ == '__main__':

@@ -21,6 +21,7 @@ from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.exposition import UNITS
 from nvitop.exporter.families import make_families
 from nvitop.exporter.tables import DeviceRow, Observation, SeriesOptions
+from nvitop.fleet.command import make_parser as make_fleet_parser
 from nvitop.gui.model.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USER_COLUMNS, Column
 from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.replay_command import make_parser as make_replay_parser
@@ -483,6 +484,7 @@ PAGES: dict[str, Sections] = {
         'nvitop record': lambda: options(make_record_parser()),
         'nvitop replay': lambda: options(make_replay_parser()),
         'nvitop exporter': lambda: options(make_exporter_parser()),
+        'nvitop fleet': lambda: options(make_fleet_parser()),
         'nvisel': lambda: options(make_select_parser()),
     },
     'docs/exporter.md': {

@@ -75,6 +75,12 @@ def make_parser() -> ArgumentParser:
     add('--prometheus', metavar='URL', help='URL of the server (default: $PROMETHEUS_URL)')
     add('--match', metavar='SELECTOR', help='only series with these labels: \'{cluster="a"}\'')
     add('--host-label', metavar='LABEL', help='the label that names the host (default: automatic)')
+    add(
+        '--rules',
+        action='store_true',
+        default=None,
+        help='read sums that the server records, for 10,000 hosts; see the documentation',
+    )
     add('--interval', metavar='SEC', type=float, help='minimum time between requests (default: 5)')
     add('--timeout', metavar='SEC', type=float, help='limit of a request (default: 10)')
     add = parser.add_argument_group('output').add_argument
@@ -105,7 +111,7 @@ def _settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
             print_message(PROGRAM, 'warning', str(problem))
     if given.prometheus is not None and has_login(given.prometheus):
         parser.error('other users can read arguments: set the login with PROMETHEUS_URL')
-    names = ('match', 'host_label', 'interval', 'timeout')
+    names = ('match', 'host_label', 'interval', 'timeout', 'rules')
     arguments = {'url': given.prometheus, **{name: getattr(given, name) for name in names}}
     try:
         settings = make_settings(

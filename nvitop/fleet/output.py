@@ -43,15 +43,15 @@ def host_values(host: FleetHost, now: float) -> dict[str, Any]:
     age = host.age(now)
     values = (
         host.name,
-        len(host.gpus),
+        host.counts.gpus,
         rounded(host.utilization_percent, 1),
         rounded(host.memory_used_bytes),
         rounded(host.memory_total_bytes),
         rounded(host.power_watts, 1),
         rounded(host.power_limit_watts, 1),
         rounded(host.temperature_celsius),
-        sum(gpu.is_idle for gpu in host.gpus),
-        sum(gpu.is_held for gpu in host.gpus),
+        host.counts.idle,
+        host.counts.held,
         list(host.users),
         list(host.findings),
         rounded(age, 1),
@@ -119,7 +119,7 @@ def _table(fleet: Fleet, now: float) -> str:
     rows += [
         (
             host.name,
-            str(len(host.gpus)),
+            str(host.counts.gpus),
             percent_text(host.utilization_percent),
             memory_text(host.memory_used_bytes, host.memory_total_bytes),
             power_text(host.power_watts, host.power_limit_watts),

@@ -39,11 +39,12 @@ class Settings(NamedTuple):
     client_key: str = ''
     org_id: str = ''
     headers: tuple[tuple[str, str], ...] = ()
+    rules: bool = False
 
     @property
     def scope(self) -> Scope:
         """Scope of the queries. Raises ValueError if the selector is invalid."""
-        return Scope(parse_selector(self.match), self.host_label)
+        return Scope(parse_selector(self.match), self.host_label, rules=self.rules)
 
     def request_headers(self, hostname: str) -> dict[str, str]:
         """Return the headers that log in. Files are read each time: tokens are replaced."""
@@ -95,6 +96,7 @@ KEYS = (
     'client-key',
     'org-id',
     'headers',
+    'rules',
 )
 
 
@@ -123,6 +125,10 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
             found['headers'] = tuple(value.items())
         elif name in ('interval', 'timeout'):
             found[name] = value
+        elif name == 'rules':
+            if not isinstance(value, bool):
+                raise SettingsError(f'[fleet]: rules must be true or false, not {value!r}')
+            found['rules'] = value
         elif not isinstance(value, str):
             raise SettingsError(f'[fleet]: {key} must be a text, not {value!r}')
         else:

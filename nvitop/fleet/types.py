@@ -75,6 +75,15 @@ class Exporter(NamedTuple):
     instance: str = ''
 
 
+class GpuCounts(NamedTuple):
+    """Numbers of GPUs of a host, if the server reports no values of single GPUs."""
+
+    gpus: int = 0
+    idle: int = 0
+    held: int = 0
+    faulty: int = 0
+
+
 class FleetHost(NamedTuple):
     """One machine with its GPUs."""
 
@@ -95,6 +104,21 @@ class FleetHost(NamedTuple):
     measured: float | None = None
     #: When the server stopped having values of it; ``None`` if it has.
     gone_since: float | None = None
+    #: ``None`` if :attr:`gpus` has all GPUs.
+    recorded: GpuCounts | None = None
+
+    @property
+    def counts(self) -> GpuCounts:
+        """Numbers of its GPUs."""
+        if self.recorded is not None:
+            return self.recorded
+        gpus = self.gpus
+        return GpuCounts(
+            len(gpus),
+            sum(gpu.is_idle for gpu in gpus),
+            sum(gpu.is_held for gpu in gpus),
+            sum(bool(gpu.findings) for gpu in gpus),
+        )
 
     @property
     def memory_percent(self) -> float | None:
@@ -106,6 +130,8 @@ class FleetHost(NamedTuple):
     @property
     def findings(self) -> tuple[str, ...]:
         """Faults of its GPUs: ``'GPU 3 lost'``."""
+        if self.recorded is not None and self.recorded.faulty:
+            return (f'{self.recorded.faulty} not responding',)
         return tuple(
             f'GPU {gpu.label or "?"} {words}' for gpu in self.gpus for words in gpu.findings
         )
@@ -190,23 +216,38 @@ def available(values: Iterable[float | None]) -> list[float]:
 def totals(hosts: tuple[FleetHost, ...], now: float) -> Totals:
     """Return the sums over hosts; those that are gone are only counted."""
     present = [host for host in hosts if host.gone_since is None]
-    gpus = [gpu for host in present for gpu in host.gpus]
+    counts = [host.counts for host in present]
+    usage = [
+        (host.utilization_percent, _number_measured(host))
+        for host, count in zip(present, counts)
+        if host.utilization_percent is not None
+    ]
+    measured = sum(number for _, number in usage)
     ages = available(host.age(now) for host in present)
     # Memory counts only where both parts are known: otherwise the share would be wrong.
     memory = [host for host in present if host.memory_percent is not None]
     return Totals(
         hosts=len(present),
         gone=len(hosts) - len(present),
-        gpus=len(gpus),
-        utilization_percent=mean(gpu.utilization_percent for gpu in gpus),
+        gpus=sum(count.gpus for count in counts),
+        utilization_percent=(
+            sum(percent * number for percent, number in usage) / measured if measured else None
+        ),
         memory_used_bytes=total(host.memory_used_bytes for host in memory),
         memory_total_bytes=total(host.memory_total_bytes for host in memory),
         power_watts=total(host.power_watts for host in present),
-        idle=sum(gpu.is_idle for gpu in gpus),
-        held=sum(gpu.is_held for gpu in gpus),
-        faulty=sum(bool(gpu.findings) for gpu in gpus),
+        idle=sum(count.idle for count in counts),
+        held=sum(count.held for count in counts),
+        faulty=sum(count.faulty for count in counts),
         age=max(ages, default=None),
     )
+
+
+def _number_measured(host: FleetHost) -> int:
+    """Return the number of GPUs whose utilization is known."""
+    if host.recorded is not None:
+        return host.recorded.gpus - host.recorded.faulty
+    return len(available(gpu.utilization_percent for gpu in host.gpus))
 
 
 def remember(previous: tuple[FleetHost, ...], fleet: Fleet) -> Fleet:

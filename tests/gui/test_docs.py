@@ -58,6 +58,12 @@ def test_pictures_are_current(name: str) -> None:
     assert drawn == stored, 'run: make update-docs'
 
 
+def test_picture_of_the_fleet_is_current() -> None:
+    drawn = pictures.to_svg(pictures.draw_fleet_picture(), theme_named('dark'))
+    stored = (DOCS / 'images' / 'fleet.svg').read_text(encoding='utf-8')
+    assert drawn == stored, 'run: make update-docs'
+
+
 @pytest.mark.parametrize('name', charts.CHARTS)
 def test_charts_are_current(name: str) -> None:
     stored = (DOCS / 'images' / f'{name}.svg').read_text(encoding='utf-8')

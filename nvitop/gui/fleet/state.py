@@ -209,9 +209,9 @@ _VALUES: dict[str, Callable[[FleetHost], float | None]] = {
     'power': lambda host: host.power_watts,
     'temperature': lambda host: host.temperature_celsius,
     'age': lambda host: None if host.measured is None else -host.measured,
-    'gpus': lambda host: len(host.gpus),
-    'idle': lambda host: sum(gpu.is_idle for gpu in host.gpus),
-    'findings': lambda host: sum(len(gpu.findings) for gpu in host.gpus),
+    'gpus': lambda host: host.counts.gpus,
+    'idle': lambda host: host.counts.idle,
+    'findings': lambda host: host.counts.faulty,
 }
 
 

@@ -1,0 +1,273 @@
+"""Prometheus and VictoriaMetrics with 1,000 hosts, and the way from the exporter to the screens."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import pathlib
+import select
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import time
+import urllib.request
+from typing import Iterator
+
+import pytest
+
+from nvitop.fleet.client import Client
+from nvitop.fleet.demo import MIXED, Cluster, DemoServer
+from nvitop.fleet.host import read_history, read_host
+from nvitop.fleet.queries import Scope, parse_filter
+from nvitop.fleet.questions import Question, ask, used_labels
+from nvitop.fleet.settings import make_settings
+from nvitop.fleet.types import Fleet
+from tests.fleet.servers import (
+    STEP,
+    environment,
+    exposition,
+    fill_victoria,
+    free_port,
+    program,
+    prometheus,
+    recent,
+    resident_kib,
+    victoria,
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(program('prometheus') is None, reason='NOT INSTALLED: prometheus'),
+]
+HOSTS = 1000
+NVITOP = [sys.executable, '-m', 'nvitop']
+
+
+class Data:
+    """The cluster, and the moment of its last values."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster(HOSTS, dialects=MIXED)
+        now = time.time()
+        # No host restarts at this moment.
+        self.moment = now - now % STEP
+        if self.moment % 180 >= 120:
+            self.moment -= 60
+        self.expected = ask(DemoServer(self.cluster, clock=lambda: self.moment), Question())
+
+
+@pytest.fixture(scope='module')
+def data() -> Data:
+    return Data()
+
+
+@pytest.fixture(scope='module')
+def url(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp('prometheus')
+    with prometheus(folder, exposition(recent(data.cluster, data.moment))) as found:
+        yield found
+
+
+def values(fleet: Fleet) -> list[object]:
+    return [
+        [
+            host.name,
+            [round(gpu.utilization_percent or 0, 6) for gpu in host.gpus],
+            round(host.memory_used_bytes or 0, -6),
+            round(host.memory_total_bytes or 0, -6),
+            round(host.power_watts or 0, 3),
+            host.temperature_celsius,
+            host.users,
+            host.findings,
+        ]
+        for host in fleet.hosts
+    ]
+
+
+def check_all_questions(url: str, data: Data) -> float:
+    """Compare all answers with the cluster; return the median time of the query of hosts."""
+    client = Client(make_settings({'url': url}))
+    seconds = []
+    for _ in range(5):
+        fleet = ask(client, Question())
+        seconds.append(fleet.seconds)
+    assert client.requests == 5
+    assert values(fleet) == values(data.expected)
+    assert {round(host.measured or 0) for host in fleet.hosts} == {data.moment}
+    scope = Scope(used_labels=used_labels(fleet))
+    reference = DemoServer(data.cluster, clock=lambda: data.moment)
+    for text in ('host:gpu0007', 'user:alice', 'gpu:3', 'model:H100', 'user:bob host:gpu00', 'a"b'):
+        filtered = Question('hosts', scope._replace(filters=parse_filter(text)))
+        names = [host.name for host in ask(client, filtered).hosts]
+        assert names == [host.name for host in ask(reference, filtered).hosts], text
+    assert ask(client, Question('users')).users
+    for metric in ('utilization', 'memory', 'temperature', 'power'):
+        gpus = ask(client, Question('gpus', metric=metric)).hosts
+        assert sum(len(host.gpus) for host in gpus) == 8 * HOSTS
+    for host in fleet.hosts[:4]:
+        answer, _ = client.query(Question('host', host=host))
+        sample = read_host(answer.series, host, time.time())
+        found = [device.gpu_utilization_percent for device in sample.devices]
+        assert found == [round(gpu.utilization_percent or 0) for gpu in host.gpus]
+        end = data.moment + 1
+        past = client.query_range(Question('history', host=host), end - 120, end, STEP)
+        assert len(read_history(past, sample)) >= 3
+    client.close()
+    return statistics.median(seconds)
+
+
+def test_prometheus_answers_all_questions(url: str, data: Data) -> None:
+    seconds = check_all_questions(url, data)
+    print(f'\nPrometheus, {HOSTS} hosts: {seconds:.2f} s for the query of hosts with its reading')
+    assert seconds < 3  # usually 0.6 s
+
+
+def test_victoria_metrics_answers_all_questions(data: Data, tmp_path: pathlib.Path) -> None:
+    if program('victoria-metrics') is None:
+        pytest.skip('NOT INSTALLED: victoria-metrics')
+    with victoria(tmp_path) as url:
+        fill_victoria(url, exposition(recent(data.cluster, data.moment), milliseconds=True))
+        seconds = check_all_questions(url, data)
+    print(f'\nVictoriaMetrics, {HOSTS} hosts: {seconds:.2f} s')
+
+
+@contextlib.contextmanager
+def terminal_of(arguments: list[str]) -> Iterator[tuple[int, int]]:
+    """Run nvitop on a terminal; yield its PID and the terminal."""
+    import fcntl
+    import pty
+    import termios
+
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(environment(TERM='xterm-256color'))
+        os.execv(NVITOP[0], [*NVITOP, *arguments])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 50, 160, 0, 0))
+    try:
+        yield pid, terminal
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+def read_until_quiet(terminal: int, seconds: float) -> str:
+    """Return the output until there is none for a time."""
+    parts = []
+    while select.select([terminal], [], [], seconds)[0]:
+        parts.append(os.read(terminal, 1 << 16))
+    return b''.join(parts).decode('utf-8', 'replace')
+
+
+@pytest.mark.skipif(sys.platform == 'win32', reason='needs a pseudo-terminal')
+def test_keys_are_fast_and_memory_is_small(url: str) -> None:
+    with terminal_of(['fleet', '--prometheus', url, '--interval', '1']) as (pid, terminal):
+        output, deadline = '', time.monotonic() + 60
+        while 'gpu0001' not in output:
+            assert time.monotonic() < deadline, output[-2000:]
+            output += read_until_quiet(terminal, 0.2)
+        times = []
+        for number in range(300):
+            started = time.perf_counter()
+            os.write(terminal, b'\x1b[B' if number % 40 < 20 else b'\x1b[A')
+            assert select.select([terminal], [], [], 10)[0]
+            times.append(1000 * (time.perf_counter() - started))
+            read_until_quiet(terminal, 0.03)
+        times.sort()
+        middle, late = times[len(times) // 2], times[int(0.99 * len(times))]
+        memory = resident_kib(pid) / 1024
+    print(f'\nkeys: median {middle:.1f} ms, p99 {late:.1f} ms; {memory:.0f} MiB of memory')
+    assert middle < 20  # usually 4 ms
+    assert memory < 100  # usually 70 MiB
+
+
+@pytest.mark.skipif(sys.platform == 'win32', reason='needs signals')
+def test_from_the_exporter_to_the_hosts(tmp_path: pathlib.Path) -> None:
+    """Simulated machines → exporter → Prometheus → fleet: the numbers are those of nvitop query."""
+    with contextlib.ExitStack() as stack:
+        targets = {}
+        for scenario, names in (('half-busy', ('own', 'dcgm')), ('mig', ('own',))):
+            port = free_port()
+            targets[scenario] = f'localhost:{port}'
+            address = f'--web.listen-address=127.0.0.1:{port}'
+            options = [option for name in names for option in ('--names', name)]
+            command = [*NVITOP, 'exporter', '--demo', scenario, '--interval', '1', address]
+            command += ['--host', scenario, *options]
+            process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment())
+            stack.callback(process.wait, 30)
+            stack.callback(process.terminate)
+        jobs = ','.join(
+            f'{{targets: ["{target}"], labels: {{node: {scenario}}}}}'
+            for scenario, target in targets.items()
+        )
+        config = (
+            'global: {scrape_interval: 1s}\n'
+            f'scrape_configs: [{{job_name: gpus, static_configs: [{jobs}]}}]\n'
+        )
+        url = stack.enter_context(prometheus(tmp_path, config=config))
+        wait_for_series(url, 'count(nvitop_gpu_up)', 9)
+        client = Client(make_settings({'url': url, 'host_label': 'node'}))
+        fleet = ask(client, Question(scope=Scope(host_label='node')))
+        client.close()
+    assert [host.name for host in fleet.hosts] == ['half-busy', 'mig']
+    host = fleet.hosts[0]
+    assert {one.dialect for one in host.exporters} == {'own', 'dcgm'}
+    fields = 'uuid,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu'
+    query = [*NVITOP, 'query', '--demo', 'half-busy', f'--gpu={fields}']
+    query += ['--format', 'csv,noheader,nounits']
+    text = subprocess.run(query, check=True, stdout=subprocess.PIPE, env=environment()).stdout
+    rows = list(csv.reader(io.StringIO(text.decode()), skipinitialspace=True))
+    assert len(host.gpus) == len(rows)
+    for gpu, row in zip(host.gpus, rows):
+        assert gpu.id == row[0].lower().replace('gpu-', '')
+        assert gpu.utilization_percent == pytest.approx(float(row[1]))
+        assert gpu.memory_used_bytes == float(row[2]) * 2**20
+    totals = [sum(float(row[place]) for row in rows) for place in (2, 3, 4)]
+    assert host.memory_total_bytes == totals[1] * 2**20
+    assert host.memory_used_bytes == totals[0] * 2**20
+    assert host.power_watts == pytest.approx(totals[2], rel=1e-3)
+
+
+def test_recorded_sums_are_those_of_the_hosts(tmp_path: pathlib.Path) -> None:
+    """The recording rules, run by promtool and by Prometheus."""
+    promtool = program('promtool')
+    if promtool is None:
+        pytest.skip('NOT INSTALLED: promtool')
+    folder = pathlib.Path(__file__).parent.parent.parent / 'share' / 'prometheus'
+    rules = folder / 'nvitop-fleet-rules.yml'
+    subprocess.run(
+        [promtool, 'test', 'rules', 'nvitop-fleet-rules-test.yml'], cwd=folder, check=True
+    )
+    cluster = Cluster(20)
+    now = time.time()
+    config = f'global: {{evaluation_interval: 1s}}\nrule_files: ["{rules}"]\n'
+    with prometheus(tmp_path, exposition(recent(cluster, now)), config) as url:
+        wait_for_series(url, 'count({__name__=~"nvitop_host:.*:max"})', 36)
+        client = Client(make_settings({'url': url}))
+        hosts = ask(client, Question()).hosts
+        recorded = ask(client, Question(scope=Scope(rules=True))).hosts
+        client.close()
+    assert len(recorded) == len(hosts) >= 19
+    for one, other in zip(recorded, hosts):
+        assert (one.name, one.counts, one.measured) == (other.name, other.counts, other.measured)
+        assert one.utilization_percent == pytest.approx(other.utilization_percent)
+        assert one.memory_percent == pytest.approx(other.memory_percent)
+        assert one.power_watts == pytest.approx(other.power_watts)
+        assert one.temperature_celsius == other.temperature_celsius
+
+
+def wait_for_series(url: str, query: str, least: int) -> None:
+    """Wait until a query returns a number."""
+    deadline = time.monotonic() + 60
+    while True:
+        with urllib.request.urlopen(f'{url}/api/v1/query?query={query}', timeout=10) as answer:
+            found = json.load(answer)['data']['result']
+        if found and int(found[0]['value'][1]) >= least:
+            return
+        assert time.monotonic() < deadline, found
+        time.sleep(0.5)  # Prometheus scrapes every second
