@@ -76,16 +76,19 @@ def _missing(pid: int, error: Exception) -> OwnerReading:
     return OwnerReading(None, str(error))
 
 
-def read_owner(pid: int, names: NameLookup | None = None) -> OwnerReading:
+def read_owner(
+    pid: int, names: NameLookup | None = None, cgroup: OwnerReading | None = None
+) -> OwnerReading:
     """Return what a process belongs to, from everything that this user may read. Never raises.
 
     Args:
         pid: The process.
         names: How to look up names; ``None``: in files that every user may read.
+        cgroup: The result of :func:`read_cgroup`, if it is known already.
 
     The process may exit meanwhile, and its PID may be reused; compare its start time.
     """
-    reading = read_cgroup(pid)
+    reading = cgroup or read_cgroup(pid)
     if reading.owner is None:
         return reading
     reader = _Details(pid, reading.owner, reading.cgroup, names or lookup_names())

@@ -86,6 +86,11 @@ class Owner(NamedTuple):
         return best_layer(self.layers)
 
     @property
+    def group(self) -> str:
+        """Its text without the step of a job: ``slurm 42``."""
+        return f'{self.kind} {self.id}' if self.kind in JOBS else str(self)
+
+    @property
     def is_plain(self) -> bool:
         """Whether it says no more than the name of the user: a session, or nothing."""
         return self.kind in PLAIN

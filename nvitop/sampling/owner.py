@@ -8,8 +8,9 @@ in a thread that no sample waits for.
 
 from __future__ import annotations
 
+import functools
 import time
-from typing import Callable, Container, Iterable, Tuple
+from typing import Callable, Container, Iterable, Mapping, Tuple
 
 from nvitop.api.process.observed import start_time_of
 from nvitop.api.process.procfs import UNREADABLE
@@ -198,10 +199,15 @@ class OwnerReader:
         deadline = self._clock() + WAIT_SECONDS
         while len(self._stuck) < MAX_STUCK:
             if self._lookup is None:
-                wanted = [key for key, known in self._known.items() if not known.is_complete]
+                wanted = {
+                    identity: known.reading
+                    for identity, known in self._known.items()
+                    if not known.is_complete
+                }
                 if not wanted:
                     return
-                self._lookup = _OwnerBatch(wanted, self._read_all, LOOKUP_SECONDS)
+                read = functools.partial(self._read_all, wanted)
+                self._lookup = _OwnerBatch(wanted, read, LOOKUP_SECONDS)
             if not self._run(self._lookup, wait=wait):
                 return
             for identity, reading in list(self._lookup.found.items()):
@@ -210,9 +216,11 @@ class OwnerReader:
             if not wait or self._clock() >= deadline:
                 return
 
-    def _read_all(self, identity: Identity) -> OwnerReading:
+    def _read_all(
+        self, cgroups: Mapping[Identity, OwnerReading], identity: Identity
+    ) -> OwnerReading:
         pid, start_time = identity
-        reading = read_owner(pid, self._names)
+        reading = read_owner(pid, self._names, cgroups[identity])
         try:
             is_same = start_time < 0 or start_time_of(pid) == start_time
         except UNREADABLE:
@@ -223,6 +231,8 @@ class OwnerReader:
         known = self._known.get(identity)
         if known is None:  # it has left the GPU
             return
+        if reading.owner is not None and reading.cgroup != known.reading.cgroup:
+            return  # it was moved meanwhile, and is looked up again
         known.is_complete = True
         if reading.owner is not None and reading != known.reading:
             known.reading = reading

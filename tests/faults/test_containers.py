@@ -188,21 +188,27 @@ def test_exiting_process_has_no_open_files(proc: pathlib.Path) -> None:
 
 
 _WATCHED = """
-import sys
+import os, sys
+from nvitop import cli, select, simulation, take_snapshots, ResourceMetricCollector
 opened = []
 sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == 'open' else None)
-from nvitop import cli, select, simulation, take_snapshots, ResourceMetricCollector
-with simulation.machine('dgx-h100'):
+machine = '[[gpu]]\\nmodel = "H100"\\n[[process]]\\ncommand = ["given"]\\npid = %d' % os.getpid()
+with simulation.machine(simulation.parse_scenario(machine, name='given')):
     cli.main(['-1', '--no-config'])
-    cli.main(['query', '--all'])
+    cli.main(['query', '--gpu=all'])
+    cli.main(['query', '--processes=pid,user,command'])
     select.main(['-f', '1GiB'])
     take_snapshots()
     ResourceMetricCollector().activate('x')
-print([path for path in opened if 'cgroup' in path], file=sys.stderr)
+    nothing = [path for path in opened if path.endswith('/cgroup')]
+    loaded = [name for name in sys.modules if name.startswith('nvitop.owner')]
+    cli.main(['-1', '--no-config', '--columns=pid,owner'])
+once = [path for path in opened if path.endswith('/cgroup')] == [f'/proc/{os.getpid()}/cgroup']
+print(nothing, loaded, once, file=sys.stderr)
 """
 
 
-def test_no_cgroup_is_read() -> None:
+def test_cgroup_is_read_once_and_only_for_owners() -> None:
     done = subprocess.run(
         [sys.executable, '-c', _WATCHED],
         cwd=ROOT,
@@ -213,4 +219,4 @@ def test_no_cgroup_is_read() -> None:
         timeout=100,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[-1] == '[]', done.stderr
+    assert done.stderr.splitlines()[-1] == '[] [] True', done.stderr

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Tuple
+from typing import TYPE_CHECKING, Mapping, Tuple
 
 from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.model.choices import MainState, ViewState
@@ -14,7 +14,6 @@ from nvitop.gui.state.summary import Tally
 from nvitop.gui.state.tree import TreeRow
 from nvitop.health import Finding
 from nvitop.namedtuple import NamedTuple
-from nvitop.owner.types import Owner
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,
     LIVE,
@@ -25,6 +24,9 @@ from nvitop.sampling.types import (
     Sample,
 )
 from nvitop.version import __version__
+
+if TYPE_CHECKING:
+    from nvitop.owner.types import Owner
 
 #: Minimum height of a screen with a row of hints.
 LOWEST_WITH_HINTS = 10

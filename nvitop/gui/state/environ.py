@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nvitop.api.utils import NA
 from nvitop.gui.model.effects import ReadEnvironment
 from nvitop.gui.model.screens import Screen
@@ -12,8 +14,10 @@ from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.selection import selected_key, selected_process
 from nvitop.masking import MASK, is_secret
 from nvitop.namedtuple import NamedTuple
-from nvitop.owner.types import Layer
 from nvitop.sampling.types import HostProcessSample, ProcessSample
+
+if TYPE_CHECKING:
+    from nvitop.owner.types import Layer
 
 #: Part of the height of the screen that owners may take.
 _OWNER_SHARE = 3

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 from nvitop.namedtuple import NamedTuple
-from nvitop.owner.types import Owner
 from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Origin, ProcessKey, Sample
+
+if TYPE_CHECKING:
+    from nvitop.owner.types import Owner
 
 
 class KeyPressed(NamedTuple):

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
 
-from nvitop.gui.model.columns import owner_text
 from nvitop.gui.state.ranges import subject_order, subjects_text
 from nvitop.health import Finding, is_wrong
 from nvitop.namedtuple import NamedTuple
-from nvitop.owner.types import JOBS
 from nvitop.sampling.types import (
     NO_FAILURES,
     PROCESSES,
@@ -174,10 +172,7 @@ def summarize_users(
 
 
 def _name_of_owner(process: ProcessSample) -> str | None:
-    owner = process.owner
-    if owner is None:
-        return None
-    return f'{owner.kind} {owner.id}' if owner.kind in JOBS else owner_text(process)
+    return None if process.owner is None else process.owner.group
 
 
 def _summarize(name: str | None, rows: list[ProcessSample]) -> UserSummary:
