@@ -87,7 +87,9 @@ def read_options(invocation: Invocation, messages: list[Message]) -> Options:
     config = _read_config(invocation)
     _check_columns(invocation)
     messages += [Message('warning', str(problem)) for problem in config.problems]
-    return merge(config.layer, parse_environment(os.environ), invocation.layer)
+    options = merge(config.layer, parse_environment(os.environ), invocation.layer)
+    path = (invocation.config or '') if invocation.reads_config else None
+    return options._replace(config_path=path)
 
 
 def _keep_warning(messages: list[Message], text: str, kind: str) -> None:

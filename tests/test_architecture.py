@@ -157,6 +157,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.gui.term': ('nvitop.gui.render', 'nvitop.gui.state.events'),
     'nvitop.gui.effect_runner': (
         'nvitop.api.host',
+        'nvitop.console.saving',
         'nvitop.api.process',
         'nvitop.owner',
         'nvitop.gui.model.effects',

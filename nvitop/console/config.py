@@ -247,7 +247,7 @@ def format_config(
         if value is None:
             lines.append(f'# {setting.name} = ')
         else:
-            lines.append(f'{setting.name} = {_toml(value)}')
+            lines.append(f'{setting.name} = {format_value(value)}')
     return '\n'.join(lines) + '\n'
 
 
@@ -259,7 +259,7 @@ def _key_lines(
     lines = [f'[{setting.name}]']
     for name, default in {**default_keys, **given}.items():
         mark = '' if name in given else '# '
-        lines.append(f'{mark}{name} = {_toml(given.get(name, default))}')
+        lines.append(f'{mark}{name} = {format_value(given.get(name, default))}')
     return lines
 
 
@@ -269,11 +269,12 @@ def _value_of(options: Options, setting: Setting) -> object:
     return getattr(options, setting.field)
 
 
-def _toml(value: object) -> str:
+def format_value(value: object) -> str:
+    """Format a value in TOML."""
     if isinstance(value, bool):
         return 'true' if value else 'false'
     if isinstance(value, tuple):
-        return f'[{", ".join(_toml(item) for item in value)}]'
+        return f'[{", ".join(format_value(item) for item in value)}]'
     if isinstance(value, str):
         text = value.replace('\\', '\\\\').replace('"', '\\"')
         return f'"{text}"'

@@ -87,6 +87,8 @@ class Options(NamedTuple):
     pids: tuple[int, ...] | None = None
     #: Keys of the monitor from the configuration file: (action, keys).
     keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    #: The configuration file, ``''``: the usual one; ``None``: none is used.
+    config_path: str | None = None
     #: Name or file of the scenario to simulate; ``None``: use the real machine.
     demo: str | None = None
 

@@ -17,6 +17,7 @@ from nvitop.gui.model.effects import (
     Redraw,
     Refresh,
     RingBell,
+    SaveSettings,
     SendSignal,
     Suspend,
     Travel,
@@ -87,6 +88,7 @@ class App:
         history: History | None = None,
         runner: EffectRunner | None = None,
         owner_names: str = 'files',
+        config_path: str | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
         travel: Callable[[str, float], None] | None = None,
@@ -98,7 +100,9 @@ class App:
         #: Descriptions of the last events, for a crash report.
         self.events: collections.deque[str] = collections.deque(maxlen=REMEMBERED_EVENTS)
         self._posted: collections.deque[Event] = collections.deque()
-        self._runner = runner or EffectRunner(self.post, owner_names=owner_names)
+        self._runner = runner or EffectRunner(
+            self.post, owner_names=owner_names, config_path=config_path
+        )
         self._monotonic = monotonic
         self._wall_clock = wall_clock
         self._measuring: Measuring | None = None
@@ -176,7 +180,7 @@ class App:
     def _carry_out(self, effect: Effect) -> None:
         if isinstance(effect, Quit):
             self._status = effect.status
-        elif isinstance(effect, (SendSignal, ReadEnvironment)):
+        elif isinstance(effect, (SendSignal, ReadEnvironment, SaveSettings)):
             self._runner.run(effect)
         elif isinstance(effect, Refresh):
             if self._measuring is not None:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Union
 from nvitop.api import host
 from nvitop.api.process.observed import start_time_of
 from nvitop.api.process.procfs import UNREADABLE
-from nvitop.gui.model.effects import ReadEnvironment, SendSignal
+from nvitop.gui.model.effects import ReadEnvironment, SaveSettings, SendSignal
 from nvitop.gui.signals import START_TIME_TOLERANCE, is_zombie, send_signal
-from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent
+from nvitop.gui.state.events import EnvironmentRead, Event, SettingsSaved, SignalSent
 
 if TYPE_CHECKING:
     from nvitop.owner.reading import OwnerReading
 
 #: Effects that may block.
-Job = Union[SendSignal, ReadEnvironment]
+Job = Union[SendSignal, ReadEnvironment, SaveSettings]
 
 
 class EffectRunner:
@@ -29,8 +29,15 @@ class EffectRunner:
     can take forever, and must not prevent killing it.
     """
 
-    def __init__(self, post: Callable[[Event], None], *, owner_names: str = 'files') -> None:
+    def __init__(
+        self,
+        post: Callable[[Event], None],
+        *,
+        owner_names: str = 'files',
+        config_path: str | None = None,
+    ) -> None:
         self._post = post
+        self._config_path = config_path
         self._owner_names = owner_names
         self._queues: dict[type, queue.Queue[Job]] = {}
 
@@ -54,7 +61,7 @@ class EffectRunner:
         while True:
             effect = jobs.get()
             try:
-                for event in carry_out(effect, self._owner_names):
+                for event in carry_out(effect, self._owner_names, self._config_path):
                     self._post(event)
             except Exception as error:  # report any error, and continue with the next effect
                 self._fail(effect, error)
@@ -64,11 +71,15 @@ class EffectRunner:
             self._post(event)
 
 
-def carry_out(effect: Job, owner_names: str = 'files') -> Iterator[Event]:
+def carry_out(
+    effect: Job, owner_names: str = 'files', config_path: str | None = None
+) -> Iterator[Event]:
     """Carry out an effect; yield an event for each result."""
     if isinstance(effect, SendSignal):
         for key in effect.targets:
             yield send_signal(key, effect.signal)
+    elif isinstance(effect, SaveSettings):
+        yield save(effect, config_path)
     else:
         event = read_environment(effect.pid, effect.start_time)
         reading = find_owner(effect.pid, effect.start_time, owner_names)
@@ -80,9 +91,25 @@ def failures(effect: Job, reason: str) -> Iterator[Event]:
     if isinstance(effect, SendSignal):
         for key in effect.targets:
             yield SignalSent(key, effect.signal, 'failed', reason)
+    elif isinstance(effect, SaveSettings):
+        yield SettingsSaved('', reason)
     else:
         error = f'cannot be read: {reason}'
         yield EnvironmentRead(effect.pid, effect.start_time, error=error)
+
+
+def save(effect: SaveSettings, path: str | None) -> SettingsSaved:
+    """Write settings to the configuration file."""
+    from nvitop.console.saving import save_settings
+
+    if path is None:
+        return SettingsSaved('', 'no configuration file is used (--no-config)')
+    try:
+        return SettingsSaved(save_settings(path, dict(effect.values)))
+    except OSError as error:
+        return SettingsSaved(error.filename or path, error.strerror or str(error))
+    except ValueError as error:
+        return SettingsSaved(path, str(error))
 
 
 def read_environment(pid: int, start_time: float) -> EnvironmentRead:

@@ -94,6 +94,7 @@ def run_monitor(
         first_state(options, notices, source.origin)._replace(captures_mouse=captures_mouse),
         history=History(every.devices, every.processes),
         owner_names=options.owner_names,
+        config_path=options.config_path,
         travel=None if replay is None else replay.travel,
     )
     sampler = Sampler(source, lambda sample: deliver(sample, source, app, replay))

@@ -169,6 +169,13 @@ def _hides_the_hints(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.wait_for(hints)
 
 
+@_of(Action.SAVE_SETTINGS)
+def _saves_settings(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for('^ (Saved|Not saved)')
+    monitor.press('mm', '(Quit|Back) *$')
+
+
 @_of(Action.SORT_MENU)
 def _offers_orders(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key(keys)

@@ -89,7 +89,7 @@ def test_failing_effect_is_reported_and_the_next_one_is_carried_out(
 ) -> None:
     carry_out = effect_runner.carry_out
 
-    def broken(effect: Job, owner_names: str) -> Iterator[Event]:
+    def broken(effect: Job, *_: str | None) -> Iterator[Event]:
         if isinstance(effect, ReadEnvironment) and effect.pid == 0:
             return carry_out(effect)
         raise ZeroDivisionError('injected')

@@ -16,7 +16,7 @@ from nvitop.gui.app import App
 from nvitop.gui.effect_runner import EffectRunner, Job
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.model.effects import ReadEnvironment
+from nvitop.gui.model.effects import ReadEnvironment, SaveSettings
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState, SignalTarget
@@ -198,6 +198,8 @@ class Run(HeadlessTerminal, EffectRunner):
     def run(self, effect: Job) -> None:
         if isinstance(effect, ReadEnvironment):
             self.app.post(EnvironmentRead(effect.pid, effect.start_time, ENVIRONMENT))
+            return
+        if isinstance(effect, SaveSettings):
             return
         self.signals += 1
         assert self.may_confirm

@@ -8,9 +8,11 @@ import pytest
 
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.effects import Redraw, Refresh, RingBell
+from nvitop.gui.model.effects import Redraw, Refresh, RingBell, SaveSettings
 from nvitop.gui.state.demand import DETAILS, demand_of
+from nvitop.gui.state.events import SettingsSaved
 from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey, Problem
 from tests.gui.driving import MANY, arrived, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES, with_details
@@ -185,3 +187,18 @@ def test_frozen_display_refuses_values_that_were_not_measured() -> None:
         state = pressed(state_of(sample, 160, 80), 'z', 'd', *'g' * 7)
         assert state.view.shows_details
         assert texts(state) == []
+
+
+def test_w_saves_the_choices_and_shows_where() -> None:
+    state, (effect,) = press(state_of(SAMPLES['one']), 'c', 'm', 'W')
+    assert isinstance(effect, SaveSettings)
+    assert dict(effect.values) == {
+        'theme': 'dark',
+        'mode': 'compact',
+        'show-host': True,
+        'hints': True,
+    }
+    saved, _ = update(state, SettingsSaved('/home/ann/config.toml'))
+    assert texts(saved)[-1].endswith(' to /home/ann/config.toml')
+    failed, _ = update(saved, SettingsSaved('/config.toml', 'Permission denied'))
+    assert texts(failed) == ['Not saved: /config.toml: Permission denied']

@@ -49,6 +49,13 @@ class Travel(NamedTuple):
     amount: float
 
 
+class SaveSettings(NamedTuple):
+    """Write settings to the configuration file; SettingsSaved follows."""
+
+    #: Names and values, as in :data:`nvitop.console.config.SETTINGS`.
+    values: tuple[tuple[str, object], ...]
+
+
 class RingBell(NamedTuple):
     """Ring the bell: a key had no effect."""
 
@@ -62,5 +69,14 @@ class Redraw(NamedTuple):
 
 
 Effect = Union[
-    Quit, SendSignal, ReadEnvironment, Refresh, CaptureMouse, Travel, RingBell, Suspend, Redraw
+    Quit,
+    SendSignal,
+    ReadEnvironment,
+    SaveSettings,
+    Refresh,
+    CaptureMouse,
+    Travel,
+    RingBell,
+    Suspend,
+    Redraw,
 ]

@@ -163,6 +163,7 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.SORT_REVERSE: _sort_reverse,
     Action.SORT_MENU: _open_sort_menu,
     Action.TOGGLE_HINTS: viewing.toggle_hints,
+    Action.SAVE_SETTINGS: viewing.save_settings,
     Action.REVEAL: environ.toggle_secrets,
     Action.SUM_BY_OWNER: _sum_by_owner,
     Action.PREVIOUS_FRAME: partial(travel, unit='frame', amount=-1),

@@ -82,6 +82,7 @@ class Action(enum.Enum):
     MOVE_UP = enum.auto()
     MOVE_DOWN = enum.auto()
     TOGGLE_HINTS = enum.auto()
+    SAVE_SETTINGS = enum.auto()
 
 
 class Need(enum.Enum):
@@ -250,6 +251,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'refresh, clear the selection', _NOT_HELP, _VIEW),
     Binding(('L',), Action.NEXT_THEME, 'next theme', _NOT_HELP, _VIEW),
     Binding(('m',), Action.TOGGLE_HINTS, 'hide or show the hint line', _NOT_HELP, _VIEW),
+    Binding(('W',), Action.SAVE_SETTINGS, 'save theme, layout, columns', _NOT_HELP, _VIEW, hint='save'),
     Binding(('M',), Action.TOGGLE_MOUSE, 'mouse: nvitop or terminal', _NOT_HELP, _VIEW),
     Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend (resume with fg)', ALL_SCREENS, _VIEW),
     # moving

@@ -99,6 +99,13 @@ class EnvironmentRead(NamedTuple):
     no_owner: str = ''
 
 
+class SettingsSaved(NamedTuple):
+    """Settings were written to the configuration file, or could not be."""
+
+    path: str
+    error: str = ''
+
+
 class SignalSent(NamedTuple):
     """A signal was sent to a process, or failed to be."""
 
@@ -138,6 +145,7 @@ Event = Union[
     FrameDrawn,
     InputAwaited,
     EnvironmentRead,
+    SettingsSaved,
     SignalSent,
     InputEnded,
     Suspended,

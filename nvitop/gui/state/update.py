@@ -32,6 +32,7 @@ from nvitop.gui.state.events import (
     Pasted,
     Resized,
     SampleArrived,
+    SettingsSaved,
     SignalSent,
     Suspended,
     Terminated,
@@ -44,6 +45,7 @@ from nvitop.gui.state.notices import answer, drop_answers, note_outcome, refuse,
 from nvitop.gui.state.opening import go_back
 from nvitop.gui.state.selection import keep_selection_seen
 from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_problem
+from nvitop.gui.state.viewing import note_saved
 from nvitop.health import findings
 
 #: Exit status after the terminal was closed.
@@ -99,6 +101,8 @@ def _handle(state: AppState, event: Event) -> Result:
         return note_drawn(state, event.monotonic), ()
     if isinstance(event, InputAwaited):
         return await_answer(state, event.since), ()
+    if isinstance(event, SettingsSaved):
+        return note_saved(state, event), ()
     if isinstance(event, EnvironmentRead):
         return show_variables(state, event), ()
     if isinstance(event, SignalSent):

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.device import CLASSIC, ONE_BAR
-from nvitop.gui.model.effects import Redraw
+from nvitop.gui.model.columns import DEFAULT_COLUMNS
+from nvitop.gui.model.effects import Redraw, SaveSettings
 from nvitop.gui.model.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.demand import DETAILS, is_measured, was_frozen_before
+from nvitop.gui.state.events import SettingsSaved
 from nvitop.gui.state.listing import main_layout
-from nvitop.gui.state.notices import refuse, replace_notice
+from nvitop.gui.state.notices import answer, refuse, replace_notice
 
 #: Minutes shown by the width of a graph; 0: one second per column of dots.
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
@@ -40,6 +42,27 @@ def toggle_hints(state: AppState) -> Result:
     """Show or hide the keys in the last row."""
     view = state.view._replace(shows_hints=not state.view.shows_hints)
     return state._replace(view=view), ()
+
+
+def save_settings(state: AppState) -> Result:
+    """Write the choices of the view to the configuration file."""
+    view = state.view
+    columns = None if view.columns == DEFAULT_COLUMNS else view.columns
+    values = {
+        'theme': state.theme,
+        'mode': view.mode,
+        'show-host': view.show_host,
+        'hints': view.shows_hints,
+        **({} if columns is None else {'columns': columns}),
+    }
+    return state, (SaveSettings(tuple(values.items())),)
+
+
+def note_saved(state: AppState, event: SettingsSaved) -> AppState:
+    """Show where the settings were written, or why they could not be."""
+    if event.error:
+        return replace_notice(state, 'Not saved', f'{event.path}: {event.error}'.lstrip(': '))
+    return answer(state, 'Not saved', f'Saved theme, layout, columns and hints to {event.path}')
 
 
 def toggle_details(state: AppState) -> Result:
