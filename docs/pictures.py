@@ -20,8 +20,9 @@ from nvitop.fleet.types import totals
 from nvitop.gui.fleet.state import FleetArrived, FleetState
 from nvitop.gui.fleet.state import update as update_fleet
 from nvitop.gui.fleet.view import draw_fleet
+from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.theme import DEFAULT, Look, Theme, theme_named
+from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, EXACT, Look, Theme, theme_named
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
@@ -49,8 +50,9 @@ class Picture(NamedTuple):
 
 
 PICTURES = {
-    'main': Picture('h100x8', 132, 58, 'f'),
-    'narrow': Picture('h100x8', 46, 30),
+    'main': Picture('h100x8', 120, 34),
+    'full': Picture('h100x8', 132, 40, 'f H'),
+    'narrow': Picture('h100x8', 60, 24),
     'details': Picture('h100x8', 132, 28, 'c H d'),
     'tree': Picture('h100x8', 110, 19, 't Down Down Down'),
     'metrics': Picture('h100x8', 123, 30, 'Down Enter'),
@@ -58,7 +60,9 @@ PICTURES = {
 
 
 def color_of(number: int) -> str:
-    """Return the SVG color for a number in the palette of 256 colors."""
+    """Return the SVG color for a color of a look."""
+    if number >= EXACT:
+        return f'#{number - EXACT:06x}'
     if number < 16:
         return f'#{BASIC.split()[number]}'
     if number >= 232:
@@ -184,29 +188,32 @@ def _rectangles(char: str) -> list[tuple[int, int, int, int]]:
     """Return the rectangles of a line or block: left, top, width and height within its cell."""
     if char in _BLOCKS:
         return [(0, 0, CELL_WIDTH * (8 - _BLOCKS.index(char)) // 8, CELL_HEIGHT)]
+    if char in _LEVELS:
+        height = CELL_HEIGHT * (1 + _LEVELS.index(char)) // 8
+        return [(0, CELL_HEIGHT - height, CELL_WIDTH, height)]
+    if char == '■':
+        return [(0, CELL_HEIGHT // 4, CELL_WIDTH, CELL_HEIGHT // 2)]
     if char == '░':
         step = range(0, CELL_HEIGHT, 4)
         return [(dx, dy, 1, 1) for dy in step for dx in range(dy % 8 // 2, CELL_WIDTH, 4)]
     middle_x, middle_y = CELL_WIDTH // 2, CELL_HEIGHT // 2
     left, right, up, down = (char in ends for ends in (_LEFT, _RIGHT, _UP, _DOWN))
     start, end = 0 if left else middle_x, CELL_WIDTH if right else middle_x + 1
-    rows = (middle_y - 1, middle_y + 1) if char in _DOUBLE else (middle_y,)
-    pieces = [(start, y, end - start, 1) for y in rows if left or right]
+    pieces = [(start, middle_y, end - start, 1)] if left or right else []
     top, bottom = 0 if up else middle_y, CELL_HEIGHT if down else middle_y + 1
     return pieces + ([(middle_x, top, 1, bottom - top)] if up or down else [])
 
 
 #: Characters whose runs are drawn as one shape.
-_ENDLESS = '─═█'
-_BLOCKS = '█▉▊▋▌▍▎▏'
+_ENDLESS = '─█■▁▂▃▄▅▆▇'
+_BLOCKS, _LEVELS = '█▉▊▋▌▍▎▏', '▁▂▃▄▅▆▇'
 _FONT = (
     f'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{FONT_SIZE}" '
     'xml:space="preserve"'
 )
-_DOUBLE = '═╒╕╘╛╞╡╤╧╪'
-_LEFT, _RIGHT = '─┐┘┤┬┴┼╴═╕╛╡╤╧╪', '─┌└├┬┴┼╶═╒╘╞╤╧╪'
-_UP, _DOWN = '│└┘├┤┴┼╘╛╞╡╧╪', '│┌┐├┤┬┼╒╕╞╡╤╪'
-_SHAPES = f'[{_BLOCKS}{_DOUBLE}{_LEFT}{_RIGHT}{_UP}{_DOWN}░\u2800-\u28ff]+'
+_LEFT, _RIGHT = '─╮╯┤┬┴┼╴', '─╭╰├┬┴┼╶'
+_UP, _DOWN = '│╰╯├┤┴┼', '│╭╮├┤┬┼'
+_SHAPES = f'[{_BLOCKS}{_LEVELS}{_LEFT}{_RIGHT}{_UP}{_DOWN}■░\u2800-\u28ff]+'
 
 
 def to_svg(buffer: Buffer, theme: Theme) -> str:
@@ -214,14 +221,15 @@ def to_svg(buffer: Buffer, theme: Theme) -> str:
     canvas = Canvas()
     for y in range(buffer.height):
         for x, text, style in buffer.row(y):
-            canvas.write(x, y, text, paint_of(theme.look(style, 256)))
+            canvas.write(x, y, text, paint_of(theme.look(style, ALL_COLORS)))
     return canvas.svg(buffer.width, buffer.height)
 
 
 def draw(picture: Picture) -> Buffer:
     """Return the screen of a picture."""
     sample = with_details(with_families(SAMPLES[picture.machine]))
-    state = AppState(picture.width, picture.height, timestamp=NOW, version=__version__)
+    view = ViewState(colorful=True)
+    state = AppState(picture.width, picture.height, timestamp=NOW, version=__version__, view=view)
     events: list[Event] = [SampleArrived(sample), *map(KeyPressed, picture.keys.split())]
     state, _ = update_all(state, tuple(events))
     return draw_frame(state, history_of(sample))

@@ -22,7 +22,15 @@ from nvitop.exporter.exposition import UNITS
 from nvitop.exporter.families import make_families
 from nvitop.exporter.tables import DeviceRow, Observation, SeriesOptions
 from nvitop.fleet.command import make_parser as make_fleet_parser
-from nvitop.gui.model.columns import COLUMNS, PROBLEM_COLUMNS, TREE_COLUMNS, USER_COLUMNS, Column
+from nvitop.gui.model.columns import (
+    COLUMNS,
+    DEVICE_COLUMNS,
+    PROBLEM_COLUMNS,
+    TREE_COLUMNS,
+    USER_COLUMNS,
+    Column,
+    DeviceColumn,
+)
 from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.replay_command import make_parser as make_replay_parser
 from nvitop.gui.state.app_state import AppState
@@ -45,7 +53,7 @@ from nvitop.select.command import make_parser as make_select_parser
 
 ROOT = pathlib.Path(__file__).parent.parent
 
-#: Heading in the device panel → metrics that it shows.
+#: Heading in the device panel with two rows for each GPU → metrics that it shows.
 DEVICE_CELLS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('GPU', ('index',)),
     ('Name', ('name',)),
@@ -71,19 +79,18 @@ BARS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('UTL', ('gpu_utilization', 'sm_clock')),
     ('PWR', ('power_usage', 'power_limit')),
 )
-#: Title in the device details → metrics that it shows; titles in parentheses are not on the screen.
+#: Column of the device details → metrics that it shows.
 DETAILS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ('Link', ('pcie_link_generation', 'pcie_link_width')),
-    ('Link!', ('pcie_link_down_trained',)),
+    ('LINK', ('pcie_link_generation', 'pcie_link_width', 'pcie_link_down_trained')),
     ('PCIe TX', ('pcie_tx_throughput',)),
     ('PCIe RX', ('pcie_rx_throughput',)),
-    ('Enc', ('encoder_utilization',)),
-    ('Dec', ('decoder_utilization',)),
-    ('NVLink TX', ('nvlink_tx_throughput',)),
-    ('NVLink RX', ('nvlink_rx_throughput',)),
-    ('Mem', ('memory_temperature',)),
-    ('(energy)', ('total_energy',)),
-    ('(last)', ('clock_event_reasons',)),
+    ('ENC', ('encoder_utilization',)),
+    ('DEC', ('decoder_utilization',)),
+    ('NVLINK TX', ('nvlink_tx_throughput',)),
+    ('NVLINK RX', ('nvlink_rx_throughput',)),
+    ('MEM TEMP', ('memory_temperature',)),
+    ('ENERGY', ('total_energy',)),
+    ('CLOCKS HELD DOWN BY', ('clock_event_reasons',)),
 )
 #: Metric → source, if the docstring of its method does not name a function.
 SOURCES = {
@@ -137,8 +144,8 @@ USER_SOURCES: dict[str, tuple[str, str]] = {
 #: Host panel: title, meaning, unit, source.
 HOST: tuple[tuple[str, str, str, str], ...] = (
     (
-        'Load Average',
-        'processes that run or wait for a CPU or disk, averaged over 1, 5 and 15 minutes; `LOAD` is the first',
+        'load',
+        'processes that run or wait for a CPU or disk, averaged over 1, 5 and 15 minutes',
         'count',
         '`getloadavg`',
     ),
@@ -149,13 +156,12 @@ HOST: tuple[tuple[str, str, str, str], ...] = (
         'psutil `cpu_times`',
     ),
     (
-        'UPTIME',
+        'up',
         'time since the machine was started, including sleep',
         'h:m:s',
         'psutil `boot_time`',
     ),
     ('MEM', 'memory that is not available / total', '%', 'psutil `virtual_memory`'),
-    ('USED', 'memory that is not available', 'B', 'psutil `virtual_memory`'),
     ('SWP', 'swap space in use / total', '%', 'psutil `swap_memory`'),
 )
 
@@ -199,8 +205,7 @@ def metric_rows(cells: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[Sequen
             source = ', '.join(dict.fromkeys(code(each) for each in found[:2]))
             source = SOURCES.get(name) or source or 'derived'
             query = code(metric.query) if metric.query else ''
-            title = shown if shown.startswith('(') else code(shown)
-            yield (title, metric.help, metric.unit, source, query)
+            yield (code(shown), metric.help, metric.unit, source, query)
 
 
 def metric_table(cells: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[str]:
@@ -220,7 +225,7 @@ def process_columns() -> Iterator[str]:
     yield from table(('column', 'name', 'meaning', 'unit', 'source', 'sort key'), rows)
 
 
-def column_table(columns: Sequence[Column]) -> Iterator[str]:
+def column_table(columns: Iterable[Column | DeviceColumn]) -> Iterator[str]:
     """Yield a table of columns and their meaning."""
     yield from table(('column', 'meaning'), ((code(c.title), c.help) for c in columns))
 
@@ -468,6 +473,7 @@ PAGES: dict[str, Sections] = {
     'docs/install.md': {'bindings': bindings},
     'docs/keys.md': {'keys': keys},
     'docs/columns.md': {
+        'device columns': lambda: column_table([c for c in DEVICE_COLUMNS if c.title]),
         'device cells': lambda: metric_table(DEVICE_CELLS),
         'bars': lambda: metric_table(BARS),
         'details': lambda: metric_table(DETAILS),

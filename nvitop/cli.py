@@ -272,8 +272,10 @@ def print_report(sample: Sample, options: Options) -> None:
     """Print the report of a sample."""
     from nvitop.gui.render.ansi import color_depth
     from nvitop.gui.render.ascii import lacks_fine_blocks
+    from nvitop.gui.render.theme import resolve_theme
     from nvitop.gui.report import report_text
 
+    options = options._replace(theme=resolve_theme(options.theme, os.environ))
     colors = color_depth(os.environ, is_terminal=sys.stdout.isatty(), force=options.force_color)
     halves = sys.stdout.isatty() and lacks_fine_blocks(os.environ)
     text = report_text(sample, options, width=stdout_width(), colors=colors, halves=halves)

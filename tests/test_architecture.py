@@ -171,6 +171,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.sampling.types',
     ),
     'nvitop.gui': (
+        'nvitop.health',
         'nvitop.console.options',
         'nvitop.owner.types',
         'nvitop.recording.replay',

@@ -90,7 +90,8 @@ def test_a_lost_gpu_keeps_its_row_and_status_0(machine: simulation.Machine) -> N
     machine.set(gpu=3, lost=True)
     ran = report()
     assert ran.status == 0
-    assert ran.out.count('H100 80GB') == 7
+    # The border has the name once.
+    assert ran.out.count('H100 80GB') == 1 + 7
     assert 'lost' in ran.out
     assert ran.err.startswith('nvitop: warning: GPU 3: ')
 
@@ -179,7 +180,7 @@ def test_only_takes_mig_devices() -> None:
 
 def test_an_unknown_device_is_an_error_next_to_known_ones(machine: simulation.Machine) -> None:
     ran = report('-o', '0', '99')
-    assert (ran.status, ran.out.count('H100 80GB')) == (1, 1)
+    assert (ran.status, ran.out.count('H100 80GB')) == (1, 1 + 1)
     assert ran.err == "nvitop: error: unknown device '99': this machine has GPUs 0 to 7\n"
 
 
@@ -222,7 +223,7 @@ def test_the_reason_why_the_only_visible_mig_device_fails_is_reported(
 
 def pids_of(ran: Ran) -> list[str]:
     """PIDs in the process panel."""
-    panel = ran.out[ran.out.index('Processes:') :]
+    panel = ran.out[ran.out.index(' Processes ') :]
     return [line.split()[2] for line in panel.splitlines() if re.match(r'│ +\d', line)]
 
 
@@ -274,7 +275,7 @@ def test_leaving_the_monitor_prints_the_report_of_its_last_sample(
     monkeypatch.setattr(monitor, 'run_monitor', run_monitor)
     messages: list[Message] = []
     assert cli.show_monitor(LiveSource(), Options(), messages) == 0
-    assert 'NVITOP' in capsys.readouterr().out
+    assert 'GPU-Util' in capsys.readouterr().out
     assert [(kind, text.splitlines()[0]) for kind, text in messages] == [
         ('warning', 'GPU 1: lost: GPU is lost'),
         ('warning', 'GPU 2: not responding: the driver has not answered for 12 s'),

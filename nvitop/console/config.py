@@ -29,8 +29,8 @@ class Setting(NamedTuple):
 SETTINGS: tuple[Setting, ...] = (
     Setting('mode', 'mode', 'choice', 'size of the device panel', MODES),
     Setting('interval', 'interval', 'seconds', 'seconds between samples, at least 0.25 (default: devices 1, processes 2)'),
-    Setting('theme', 'theme', 'choice', 'colors'),
-    Setting('colorful', 'colorful', 'bool', 'draw bars and graphs in a color gradient (256 colors or more)'),
+    Setting('theme', 'theme', 'choice', 'colors; auto is dark or light like the background of the terminal'),
+    Setting('colorful', 'colorful', 'bool', 'draw bars and graphs in a color gradient (default: with 256 colors or more, except in the theme classic)'),
     Setting('ascii', 'ascii', 'bool', 'draw with ASCII characters only'),
     Setting('readonly', 'readonly', 'bool', 'disable sending signals to processes'),
     Setting('show-host', 'show_host', 'bool', 'show the host panel'),

@@ -33,8 +33,9 @@ _EXIT_STATUS = {
 OWNER_NAMES = ('files', 'sockets', 'none')
 #: Sizes of the device panel; ``auto`` depends on the height of the terminal.
 MODES = ('auto', 'full', 'compact')
-#: Names of the themes; their colors are in ``gui.render.theme``.
-THEME_NAMES = ('dark', 'light', 'mono', 'colorblind')
+#: Names of the themes; their colors are in ``gui.render.theme``. ``auto`` is dark or light, whatever
+#: the background of the terminal is; ``classic`` has the colors of nvitop 1.7.
+THEME_NAMES = ('auto', 'dark', 'light', 'classic', 'mono', 'colorblind')
 
 
 class Thresholds(NamedTuple):
@@ -58,12 +59,13 @@ class Options(NamedTuple):
     ascii: bool = False
     #: Whether sending signals is disabled.
     readonly: bool = False
-    #: Bars and graphs in a color gradient, if the terminal has at least 256 colors.
-    colorful: bool = False
+    #: Whether bars and graphs have a color gradient if the terminal has at least 256 colors;
+    #: ``None``: in all themes but classic.
+    colorful: bool | None = None
     #: Color the report even if stdout is not a terminal.
     force_color: bool = False
     #: Name of the theme.
-    theme: str = 'dark'
+    theme: str = 'auto'
     thresholds: Thresholds = Thresholds()
     show_host: bool = True
     #: Whether the last row of the monitor shows keys.
@@ -357,7 +359,8 @@ def _add_coloring(parser: argparse.ArgumentParser) -> None:
         '--colorful',
         dest='colorful',
         opposite='--no-colorful',
-        text='draw bars and graphs in a color gradient (256 colors or more)',
+        text='draw bars and graphs in a color gradient (default: if the terminal has at least '
+        '256 colors, except in the theme classic)',
     )
     _add_switch(
         group.add_argument,
@@ -366,7 +369,12 @@ def _add_coloring(parser: argparse.ArgumentParser) -> None:
         opposite='--no-force-color',
         text='color the report even if the output is not a terminal',
     )
-    group.add_argument('--theme', choices=THEME_NAMES, help='set the colors (default: dark)')
+    group.add_argument(
+        '--theme',
+        choices=THEME_NAMES,
+        help='set the colors (default: auto, which is dark or light like the background of '
+        'the terminal; classic has the colors of nvitop 1.7)',
+    )
     group.add_argument(
         '--light',
         dest='theme',

@@ -33,6 +33,7 @@ from nvitop.gui.state.events import (
     MousePressed,
     Resized,
     SampleArrived,
+    TerminalOpened,
 )
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
@@ -131,6 +132,7 @@ class App:
         """Run until the user quits; return the exit status. Raises NoThreadError."""
         self._measuring = measuring
         with self.terminal.opened():
+            self._handle(TerminalOpened(self.terminal.colors))
             self._handle(Resized(*self.terminal.size()))
             try:
                 measuring.start()

@@ -14,6 +14,7 @@ from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.crash import explain_crash, write_crash
 from nvitop.gui.model.choices import MainState
 from nvitop.gui.render.ascii import lacks_fine_blocks
+from nvitop.gui.render.theme import ALL_COLORS, resolve_theme
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice
 from nvitop.gui.state.keymap import USUAL
@@ -64,7 +65,9 @@ def first_state(options: Options, notices: Sequence[str] = (), origin: Origin = 
         keymap=keymap,
         view=view_of(options, halves=lacks_fine_blocks(os.environ)),
         main=MainState(filter=filter_of(options)),
-        theme=options.theme,
+        theme=resolve_theme(options.theme, os.environ),
+        theme_is_auto=options.theme == 'auto',
+        gradient=options.colorful,
         notices=tuple(Notice(text, until, is_error=True) for text in notices),
         origin=origin,
     )
@@ -85,7 +88,7 @@ def run_monitor(
     if not has_utf8_locale():
         options = options._replace(ascii=True)
     # With NO_COLOR, roles are shown by attributes.
-    max_colors = 0 if os.environ.get('NO_COLOR') else 256
+    max_colors = 0 if os.environ.get('NO_COLOR') else ALL_COLORS
     captures_mouse = terminal is not None or not holds_escape_back(os.environ)
     terminal = terminal or terminal_here(max_colors, captures_mouse=captures_mouse)
     every = intervals(options.interval if replay is None else replay.interval())

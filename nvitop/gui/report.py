@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from nvitop.console.options import Options
-from nvitop.gui.layout.device import CLASSIC
+from nvitop.gui.layout.cells import CLASSIC
 from nvitop.gui.layout.main import lay_out_page, report_width
 from nvitop.gui.layout.process import place_columns
-from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState
+from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState, has_gradient
 from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
 from nvitop.gui.render.ansi import to_ansi
 from nvitop.gui.render.ascii import to_ascii, to_halves
@@ -26,6 +26,7 @@ from nvitop.gui.view.column_text import longest_command
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.panels.header import Header
 from nvitop.gui.view.screens.main import MainView, draw_main
+from nvitop.health import findings
 from nvitop.sampling.types import Sample
 
 #: A height larger than that of any page.
@@ -40,7 +41,6 @@ def view_of(options: Options, *, halves: bool = False) -> ViewState:
         show_host=options.show_host,
         shows_hints=options.hints,
         thresholds=options.thresholds,
-        colorful=options.colorful,
         ascii=options.ascii,
         halves=halves,
         readonly=options.readonly,
@@ -73,9 +73,10 @@ def report_text(
 ) -> str:
     """Return the report for a terminal of this width as text with ANSI escape sequences.
 
-    ``colors`` is 0 (plain text), 8, 16 or 256. With ``halves`` no block is finer than a half.
+    ``colors`` is 0 (plain text), 8, 16, 256 or all of 24 bits. With ``halves`` no block is finer than a half.
     """
-    view = view_of(options, halves=halves)._replace(colorful=options.colorful and colors >= 256)
+    view = view_of(options, halves=halves)
+    view = view._replace(colorful=has_gradient(options.theme, colors, options.colorful))
     header = Header(format_timestamp(sample.timestamp))
     buffer = draw_report(sample, width, view, wanted=filter_of(options), header=header)
     if options.ascii:
@@ -99,15 +100,15 @@ def draw_report(
     """
     state = MainState(filter=wanted)
     header = header._replace(badges=option_badges(wanted))
-    # With ``ascii`` the host has no graphs, which would have no history to show.
-    view = view._replace(mode='full', ascii=True)
+    view = view._replace(mode='full')
     if not shows_owner(view):
         view = view._replace(columns=tuple(name for name in view.columns if name != 'owner'))
     width = report_width(width, _longest_row(sample, view), has_devices=bool(sample.devices))
     processes = list_processes(sample.processes, wanted, state.sort)
-    layout = lay_out_page(sample, processes, state, view, width, _ENDLESS)
+    layout = lay_out_page(sample, processes, state, view, width, _ENDLESS, is_report=True)
     buf = Buffer(width, layout.page_height)
-    draw_main(buf, MainView(processes, layout), sample, state, view, header, is_report=True)
+    arranged = MainView(processes, layout, found=findings(sample))
+    draw_main(buf, arranged, sample, state, view, header, is_report=True)
     return buf
 
 

@@ -12,7 +12,7 @@ from nvitop.console.options import Options, Thresholds, merge
 
 DEFAULT_KEYS = {'quit': ('q', 'Q'), 'sort-by-pid': ('o p',), 'filter': ('\\', 'F4'), 'back': ()}
 CHOICES = {
-    'theme': ('dark', 'light'),
+    'theme': ('auto', 'dark', 'light'),
     'columns': ('pid', 'user', 'command'),
     'keys': tuple(DEFAULT_KEYS),
 }
@@ -65,7 +65,7 @@ def test_settings(text: str, layer: dict[str, object]) -> None:
         ('interval = nan', 1, '0.25 seconds or more'),
         ('interval = inf', 1, '0.25 seconds or more'),
         ('interval = 10_000_000', 1, 'below 1000000'),
-        ('theme = "pink"', 1, 'one of dark, light'),
+        ('theme = "pink"', 1, 'one of auto, dark, light'),
         ('readonly = "yes"', 1, 'true or false'),
         ('columns = "pid"', 1, 'must be a list'),
         ('columns = ["pid", "cost"]', 1, 'one of pid, user, command'),

@@ -27,7 +27,7 @@ _ORDERED = {
     'sm_utilization': ('renderer', 'trainer', 'server'),
     'gpu_memory_utilization': ('server', 'trainer', 'renderer'),
 }
-_FULL, _COMPACT = 'Persistence-M', 'Pwr:Usg/Cap'
+_FULL, _COMPACT = 'Persistence-M', '─ Host ─'
 
 
 def _of(*actions: Action) -> Callable[[Expectation], Expectation]:
@@ -72,22 +72,23 @@ def _goes_back(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.enter(here)
 
 
-@_of(Action.MODE_AUTO, Action.MODE_FULL)
-def _enlarges_panels(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.press('c', _COMPACT)
-    monitor.key(keys)
-    monitor.wait_for(_FULL)
-    # A key that changes nothing leaves a notice over the last row, so change the mode.
-    monitor.press('c', _COMPACT)
-    monitor.press('a', _FULL)
+@_of(Action.MODE_AUTO)
+def _draws_panels_by_the_size_of_the_terminal(
+    monitor: Monitor, binding: Binding, keys: str
+) -> None:
+    for key, shown in (('f', _FULL), ('c', _COMPACT)):
+        monitor.press(key, shown)
+        monitor.key(keys)
+        monitor.wait_until_gone(shown)
 
 
-@_of(Action.MODE_COMPACT)
-def _shrinks_panels(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.wait_for(_FULL)
+@_of(Action.MODE_FULL, Action.MODE_COMPACT)
+def _draws_panels_in_one_form(monitor: Monitor, binding: Binding, keys: str) -> None:
+    shown = _FULL if binding.action is Action.MODE_FULL else _COMPACT
     monitor.key(keys)
-    monitor.wait_for(_COMPACT)
-    monitor.press('a', _FULL)
+    monitor.wait_for(shown)
+    monitor.type('a')
+    monitor.wait_until_gone(shown)
 
 
 #: Text that is on the screen after the key, and not after the same key again.
@@ -109,15 +110,15 @@ def _shows(monitor: Monitor, binding: Binding, keys: str) -> None:
 
 @_of(Action.TOGGLE_HOST)
 def _hides_the_host(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.wait_for('Load Average')
+    monitor.wait_for(r'load \d')
     monitor.key(keys)
-    monitor.wait_until_gone('Load Average')
+    monitor.wait_until_gone(r'load \d')
     monitor.key(keys)
-    monitor.wait_for('Load Average')
+    monitor.wait_for(r'load \d')
 
 
 def _graphs(monitor: Monitor) -> list[str]:
-    return re.findall(r'GPU 0 ([A-Z ]+):', monitor.text)
+    return re.findall(r'GPU 0 ([A-Z ]+) (?:\d|N/A|not)', monitor.text)
 
 
 @_of(Action.NEXT_GRAPH, Action.NEXT_UPPER_GRAPH)
@@ -133,20 +134,32 @@ def _plots_another_metric(monitor: Monitor, binding: Binding, keys: str) -> None
     ]
 
 
+def _times(monitor: Monitor) -> list[tuple[int, int, str]]:
+    """Return row, column and text of the times above the graphs at the right."""
+    return [
+        (y, match.start(), match[0])
+        for y, line in enumerate(monitor.lines)
+        for match in re.finditer(r'╴\d+[sm]┬', line)
+        if match.start() > len(line) // 2
+    ]
+
+
 @_of(Action.LONGER_TIME)
 def _plots_a_longer_time(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.wait_until_gone(r'\d min ago')
+    before = _times(monitor)
     monitor.key(keys)
-    monitor.wait_for(r'\d min ago')
+    monitor.wait(lambda: _times(monitor) != before)
     monitor.type('-')
-    monitor.wait_until_gone(r'\d min ago')
+    monitor.wait(lambda: _times(monitor) == before)
 
 
 @_of(Action.SHORTER_TIME)
 def _plots_a_shorter_time(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.press('+', r'\d min ago')
+    before = _times(monitor)
+    monitor.type('+')
+    monitor.wait(lambda: _times(monitor) != before)
     monitor.key(keys)
-    monitor.wait_until_gone(r'\d min ago')
+    monitor.wait(lambda: _times(monitor) == before)
 
 
 @_of(Action.REFRESH)
@@ -187,7 +200,8 @@ def _offers_orders(monitor: Monitor, binding: Binding, keys: str) -> None:
 @_of(Action.NEXT_THEME)
 def _changes_colors(monitor: Monitor, binding: Binding, keys: str) -> None:
     names = [theme.name for theme in THEMES]
-    for name in (*names[1:], names[0]):
+    first = names.index('classic') + 1
+    for name in (*names[first:], *names[:first]):
         monitor.key(keys)
         monitor.wait_for(f'Theme: {name}')
 
@@ -271,15 +285,15 @@ def _scrolls(monitor: Monitor, binding: Binding, keys: str) -> None:
 def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.type('fd')  # panels that do not fit
     monitor.wait_for('PCIe TX')
-    at = monitor.row('Processes:')
+    at = monitor.row('Processes ')
     if binding.action in (Action.SCROLL_UP, Action.LINE_UP):
         monitor.key(']' if binding.action is Action.LINE_UP else 'PageDown')
-        monitor.wait(lambda: monitor.row('Processes:') < at)
+        monitor.wait(lambda: monitor.row('Processes ') < at)
         monitor.key(keys)
-        monitor.wait(lambda: monitor.row('Processes:') == at)
+        monitor.wait(lambda: monitor.row('Processes ') == at)
     else:
         monitor.key(keys)
-        monitor.wait(lambda: monitor.row('Processes:') < at)
+        monitor.wait(lambda: monitor.row('Processes ') < at)
     monitor.type('ad')
     monitor.wait_until_gone('PCIe')
 
@@ -324,12 +338,12 @@ def _shows_the_device_of_a_problem(monitor: Monitor, binding: Binding, keys: str
     monitor.key(keys)
     monitor.wait_for(r'\[GPU \d\]|No GPU: ')
     if '[GPU ' in monitor.text:
+        monitor.screen = Screen.MAIN
         monitor.key('Home')
         monitor.key('Esc')
         monitor.wait_for_cursor(None)
         monitor.key('Esc')
         monitor.wait_until_gone(r'\[GPU \d\]')
-        monitor.screen = Screen.MAIN
         monitor.enter(Screen.PROBLEMS)
 
 

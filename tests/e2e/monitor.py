@@ -70,7 +70,7 @@ TAG_COLOR = 'brown'  # the name in pyte of yellow
 
 #: Screen → its first line.
 TITLES = {
-    Screen.MAIN: r'\A\w+ \w+ .* SIMULATED: [^\n]*\n',
+    Screen.MAIN: r'\A[^\n\[]* SIM[A-Z]*\b',
     Screen.TREE: r'\ATree of processes: [1-9]',
     Screen.ENVIRON: r'\AEnvironment of .*\n \d+ of \d',
     Screen.METRICS: r'\AProcess \d+ on GPU 0',
@@ -113,7 +113,8 @@ class Monitor(Program):
         self, scenario: pathlib.Path, *options: str, columns: int = 104, rows: int = 41
     ) -> None:
         super().__init__(
-            (*NVITOP, '--demo', str(scenario), *options),
+            # In this theme, the selected row is reversed, and colors are those of the palette.
+            (*NVITOP, '--theme=classic', '--demo', str(scenario), *options),
             columns=columns,
             rows=rows,
             variables={'LONG': 'somewhere/' * 30, 'SHOP_TOKEN': 'open sesame'},

@@ -69,19 +69,19 @@ def use_everything(program: Program, rows: str) -> None:
     program.type('\x1b')
     program.wait_until_gone('Filter:')
     program.resize(80, 30)
-    program.wait_for('^╘═{77,78}╛$')
+    program.wait_for('^╰─{78}╯$')
     program.type('H')
-    program.wait_until_gone('Load Average')
-    program.press('H', 'Load Average')
+    program.wait_until_gone(r'load \d')
+    program.press('H', r'load \d')
     program.resize(104, 44)
-    program.wait_for('^╘═{77}╧═+╛$')
+    program.wait_for('^╰─{102}╯$')
     program.press('t', r'\ATree of processes')
     program.press('q', rows)
 
 
 def test_one_hanging_gpu_does_not_affect_the_others(tmp_path: pathlib.Path) -> None:
     with monitor_with_orders(tmp_path, _EIGHT) as (program, orders):
-        program.wait_for(r'\d+C +P0')
+        program.wait_for(r'\d+°C')
         orders.hang('nvmlDevice*', 3)
         program.wait_for('no response')
         assert sorted(temperatures(program)) == [0, 1, 2, 4, 5, 6, 7]
@@ -106,7 +106,7 @@ def wait_for_others(program: Program, before: dict[int, str]) -> None:
 
 def temperatures(program: Program) -> dict[int, str]:
     """Return the temperature of each GPU that responds."""
-    rows = re.findall(r'^│ +(\d) .*\n?.*?(\d+C) +P\d', program.text, re.MULTILINE)
+    rows = re.findall(r'^│ +(\d) .*?(\d+°C)', program.text, re.MULTILINE)
     return {int(gpu): value for gpu, value in rows}
 
 

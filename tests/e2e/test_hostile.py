@@ -54,11 +54,11 @@ def test_commands_cannot_control_the_terminal_from_any_screen(tmp_path: pathlib.
         for keys, pattern in (
             ('\x1b[B', 'train.py'),
             ('t', 'Tree'),
-            ('q', 'GPU-Util'),
+            ('q', 'UTIL'),
             ('U', 'of GPUs'),
-            ('q', 'GPU-Util'),
+            ('q', 'UTIL'),
             ('\r', 'Process'),
-            ('q', 'GPU-Util'),
+            ('q', 'UTIL'),
             ('T', 'SIGTERM'),
         ):
             program.press(keys, pattern)

@@ -29,7 +29,7 @@ def test_click_on_a_row_selects_and_elsewhere_clears(monitors: Monitors, button:
             monitor.click(30, monitor.row(name), button=button)
             monitor.wait_until_selected(name)
         monitor.wait(lambda: not monitor.has_reverse(monitor.row('renderer')))
-        monitor.click(30, monitor.row('Load Average'), button=button)
+        monitor.click(30, monitor.row(' CPU '), button=button)
         monitor.wait_for_cursor(None)
 
 

@@ -27,7 +27,7 @@ SCREENS = {
 _COUNTS = (Screen.PROBLEMS.value, Screen.USERS.value)
 _NUMBER = re.compile(r'(?<![A-Za-z0-9.])\d+(?:\.\d+)?(?![A-Za-z0-9]*-)')
 #: Part of titles about GPUs whose processes are unknown.
-_UNKNOWN = re.compile(r'unknown on GPU [\d:,-]+')
+_UNKNOWN = re.compile(r'(?:unknown|readable) on GPU [\d:,-]+')
 
 
 def without_host(sample: Sample) -> Sample:
@@ -55,6 +55,11 @@ def drawn(sample: Sample, width: int = 200) -> Iterator[tuple[str, str]]:
 def numbers(text: str) -> set[str]:
     """All numbers in a text, except the indices of GPUs whose processes are unknown."""
     return set(_NUMBER.findall(_UNKNOWN.sub('', text)))
+
+
+def is_border(line: str) -> bool:
+    """Whether this is a border: with totals of the devices that respond, or the times of a graph."""
+    return line[:1] in ('╭', '├') or '╴' in line
 
 
 def means(sample: Sample) -> set[str]:
@@ -95,8 +100,8 @@ class Drawings:
             known = self._numbers[tick][where] | allowed
             for line in text.splitlines() if where not in _COUNTS else ():
                 wrong = numbers(line) - known
-                if '╴' in line:
-                    continue  # the scale of a graph
+                if is_border(line):
+                    continue
                 if wrong and not ('MiB/s' in line and all(is_near(n, known) for n in wrong)):
                     yield f'{where}: {", ".join(sorted(wrong))} in {line.strip()}'
 

@@ -21,7 +21,7 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Sample
 from nvitop.sampling.watchdog import Watchdog
 from tests.faults.bench import TICK_SECONDS, Bench
-from tests.faults.drawings import is_near, means, numbers, without_host
+from tests.faults.drawings import is_border, is_near, means, numbers, without_host
 from tests.faults.matrix import FAULTY_TICKS, TICKS, Case
 
 #: Columns and rows, so that everything fits.
@@ -245,8 +245,8 @@ class LiveOracle:
             known |= _sums(sample)
         for line in frame.lines:
             wrong = numbers(_MAXIMUM.sub('', line)) - known
-            if '╴' in line or not wrong:
-                continue  # the scale of a graph
+            if is_border(line) or not wrong:
+                continue
             if not ('MiB/s' in line and all(is_near(n, known) for n in wrong)):
                 yield f'{frame.place}: {", ".join(sorted(wrong))} in {line.strip()}'
 

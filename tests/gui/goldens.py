@@ -30,6 +30,12 @@ LETTERS = {
     Role.MODERATE: 'y',
     Role.HEAVY: 'r',
     Role.UNKNOWN: 'u',
+    Role.ROW_LIGHT: '"',
+    Role.ROW_MODERATE: "'",
+    Role.ROW_HEAVY: '`',
+    Role.IDLE: '/',
+    Role.TRACK: '.',
+    Role.SPREAD: ',',
     Role.CPU: 'c',
     Role.MEMORY: 'm',
     Role.SWAP: 's',
@@ -48,7 +54,7 @@ LETTERS = {
     Role.HEADER: 'l',
     Role.INPUT: 'i',
 }
-_OTHERS = '123456789!#$%&*+-=?@^~'
+_OTHERS = '123456789!#$%&*+-=?@^~αβγδεζηθλμξπρστφχψω'
 
 
 def assert_golden(name: str, buffer: Buffer, *, header: int = 0) -> None:
@@ -108,7 +114,7 @@ def _letter(style: Style, taken: dict[Style, str]) -> str:
     letter = LETTERS.get(style.role, '')
     if letter and style == Style(style.role):
         return letter
-    if letter and style == Style(style.role, bold=True):
+    if letter.isalpha() and style == Style(style.role, bold=True):
         return letter.upper()
     return next(other for other in _OTHERS if other not in taken.values())
 

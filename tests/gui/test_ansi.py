@@ -15,7 +15,7 @@ from nvitop.gui.render.ascii import ascii_text, to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.theme import DEFAULT, THEMES, Look, theme_named
+from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, THEMES, Look, theme_named
 from nvitop.gui.render.width import cell_width, safe
 from tests.gui.anything import HOSTILE
 from tests.gui.screen import shown, shown_lines
@@ -137,7 +137,8 @@ def test_sequences_are_short(writes: list[tuple[int, str, Style]], expected: str
     buffer = Buffer(10, 1)
     for x, text, style in writes:
         buffer.write(x, 0, text, style)
-    assert to_ansi(buffer, DARK, 256) == f'{expected}\n'
+    # The colors of this theme are those of the palette.
+    assert to_ansi(buffer, theme_named('classic'), 256) == f'{expected}\n'
 
 
 def test_light_theme_sets_backgrounds() -> None:
@@ -150,7 +151,8 @@ def test_light_theme_sets_backgrounds() -> None:
     ('environ', 'is_terminal', 'force', 'expected'),
     [
         ('TERM=xterm-256color', True, False, 256),
-        ('TERM=xterm COLORTERM=truecolor', True, False, 256),
+        ('TERM=xterm COLORTERM=truecolor', True, False, ALL_COLORS),
+        ('TERM=screen COLORTERM=truecolor', True, False, 256),
         ('WT_SESSION=1', True, False, 256),
         ('TERM=xterm', True, False, 16),
         ('TERM=linux', True, False, 8),

@@ -11,7 +11,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.view.widgets.box import draw_box, rule
+from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_box, rule
 from nvitop.gui.view.widgets.message import Button, draw_dialog
 from nvitop.gui.view.widgets.text import draw_centered_line, draw_text, draw_within
 
@@ -29,7 +29,7 @@ def test_box_covers_the_screen() -> None:
     buffer = Buffer(12, 4)
     buffer.fill(buffer.area, 'x')
     draw_box(buffer, Rect(1, 0, 10, 4), title='A long title')
-    assert buffer.lines() == ['x╒═ A .. ═╕x', 'x│        │x', 'x│        │x', 'x╘════════╛x']
+    assert buffer.lines() == ['x╭─ A .. ─╮x', 'x│        │x', 'x│        │x', 'x╰────────╯x']
     draw_box(buffer, Rect(0, 0, 1, 1))  # too small
     assert buffer.lines()[0][0] == 'x'
 
@@ -49,20 +49,20 @@ def dialog(width: int, height: int, current: int = 0) -> Buffer:
             (50, 9),
             [
                 '··················································',
-                '···╒═ Signal ═════════════════════════════════╕···',
+                '···╭─ Signal ─────────────────────────────────╮···',
                 '···│ Send a signal to these processes?        │···',
                 '···│                                          │···',
                 '···│ 12345 alice  python 训练模型.py --lr 0.1 │···',
                 '···│                                          │···',
                 '···│  SIGTERM    SIGKILL    SIGINT    Cancel  │···',
-                '···╘══════════════════════════════════════════╛···',
+                '···╰──────────────────────────────────────────╯···',
                 '··················································',
             ],
         ),
         (
             (20, 9),
             [
-                '╒═ Signal ═════════╕',
+                '╭─ Signal ─────────╮',
                 '│ Send a signal to │',
                 '│ .. 5 more lines  │',
                 '│                  │',
@@ -70,7 +70,7 @@ def dialog(width: int, height: int, current: int = 0) -> Buffer:
                 '│     SIGKILL      │',
                 '│      SIGINT      │',
                 '│      Cancel      │',
-                '╘══════════════════╛',
+                '╰──────────────────╯',
             ],
         ),
         ((12, 3), ['············', 'Send a sig..', '············']),
@@ -163,27 +163,38 @@ def test_centered_line_is_in_the_middle() -> None:
 
 
 @pytest.mark.parametrize(
-    ('above', 'below', 'double', 'line'),
+    ('above', 'below', 'line'),
     [
-        ((), (0, 4), True, '╒═══╕'),
-        ((0, 4), (), True, '╘═══╛'),
-        ((0, 4), (0, 4), True, '╞═══╡'),
-        ((0, 2, 4), (0, 2, 4), True, '╞═╪═╡'),
-        ((0, 2, 4), (0, 4), True, '╞═╧═╡'),
-        ((0, 4), (0, 2, 4), True, '╞═╤═╡'),
-        ((0, 4), (0, 4, 7), True, '╞═══╪══╕'),
-        ((0, 4, 7), (0, 4), True, '╞═══╪══╛'),
-        ((0, 2, 4), (0, 2, 4), False, '├─┼─┤'),
-        ((0, 2, 4), (0, 4), False, '├─┴─┤'),
-        ((0, 4), (0, 2, 4), False, '├─┬─┤'),
-        ((), (0, 4), False, '┌───┐'),
-        ((0, 4), (), False, '└───┘'),
+        ((), (0, 4), '╭───╮'),
+        ((0, 4), (), '╰───╯'),
+        ((0, 4), (0, 4), '├───┤'),
+        ((0, 2, 4), (0, 2, 4), '├─┼─┤'),
+        ((0, 2, 4), (0, 4), '├─┴─┤'),
+        ((0, 4), (0, 2, 4), '├─┬─┤'),
     ],
 )
 def test_rule_joins_the_lines_above_and_below(
-    above: tuple[int, ...], below: tuple[int, ...], double: bool, line: str
+    above: tuple[int, ...], below: tuple[int, ...], line: str
 ) -> None:
-    assert rule(above, below, double=double) == line
+    assert rule(above, below) == line
+
+
+@pytest.mark.parametrize(
+    ('width', 'line'),
+    [
+        (50, '├─ 8 × H100 · driver 580 ──── 62% util · 1 idle ─┤'),
+        (34, '├─ 8 × H100 ─ 62% util · 1 idle ─┤'),
+        (24, '├─ 8 × H100 ── 1 idle ─┤'),
+        (10, '├─ 8 .. ─┤'),
+    ],
+)
+def test_notes_in_a_border_yield_by_rank(width: int, line: str) -> None:
+    buffer = Buffer(width, 1)
+    ends = (0, width - 1)
+    left = (Note(('8 × H100', '8 GPUs'), TITLE, 0), Note(('driver 580', '580'), rank=5))
+    right = (Note(('62% util',), rank=1), Note(('1 idle',), rank=2))
+    draw_border(buffer, 0, ends, ends, left, right)
+    assert buffer.lines() == [line]
 
 
 def test_not_available_is_dim_inside_text() -> None:

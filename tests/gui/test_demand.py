@@ -26,7 +26,7 @@ def with_counters(width: int, *keys: str) -> AppState:
         (120, 'f', True),
         (120, 'f H', False),
         (120, 'c', False),
-        (90, 'f', False),
+        (59, '', False),
         (120, 'f t', False),
         (120, 'f h', False),
         (120, 'f Down Enter', False),

@@ -1,4 +1,4 @@
-"""Details below the rows of devices."""
+"""The table of details below the devices."""
 
 from __future__ import annotations
 
@@ -36,34 +36,33 @@ def without_details(sample: Sample) -> Sample:
     return sample._replace(devices=tuple(d._replace(**nothing) for d in sample.devices))
 
 
-def test_details_are_below_the_row_of_their_gpu() -> None:
+def test_details_are_a_table_below_all_gpus() -> None:
     lines = details_of('h100x8', 200, 60).lines()
-    row = next(i for i, line in enumerate(lines) if line.startswith('│   1 '))
-    text = ' '.join(lines[row + 1].split())
-    assert text == (
-        '│ Link Gen5 x16 PCIe TX 12056MiB/s RX 120.6MiB/s Enc 0% Dec 100% '
-        'NVLink TX 117.7GiB/s RX 0KiB/s Mem 65C 666.7kWh SW power cap │'
+    top = next(i for i, line in enumerate(lines) if ' Details ' in line)
+    assert lines[top - 1].startswith('│    7 ')
+    assert lines[top + 1].strip('│ ') == (
+        'GPU  LINK                  PCIe RX    PCIe TX    NVLINK RX   NVLINK TX   ENC  DEC  '
+        'MEM TEMP     ENERGY  CLOCKS HELD DOWN BY'
+    )
+    assert lines[top + 3].strip('│ ') == (
+        '1  Gen5 x16            121 MiB/s 11.8 GiB/s      0 KiB/s 117.7 GiB/s    0% 100%  '
+        '    65°C   666.7kWh  SW power cap'
     )
 
 
 def test_degraded_link_and_throttled_clocks_are_highlighted() -> None:
     buffer = details_of('h100x8', 120, 60)
     warned = [text for y in range(60) for _, text, s in buffer.row(y) if s.role is Role.WARNING]
-    assert warned == [
-        '[! 1 GPU: 1 hot]',
-        '!',
-        'Gen5 x8/Gen5 x16',
-        'HW thermal slowdown, SW power cap',
-    ]
+    assert warned == ['[! 1 GPU: 1 hot]', 'Gen5 x8/Gen5 x16', 'HW thermal, SW power']
 
 
 @pytest.mark.parametrize(
     ('width', 'reasons', 'text'),
     [
-        (160, ('hw_slowdown', 'hw_thermal_slowdown'), 'HW thermal'),
-        (160, ('hw_thermal_slowdown', 'sw_power_cap'), 'HW thermal, SW power'),
-        (160, ('hw_slowdown', 'sw_power_cap'), 'HW slowdown, SW power'),
-        (160, ('hw_slowdown',), 'HW slowdown'),
+        (120, ('hw_slowdown', 'hw_thermal_slowdown'), 'HW thermal'),
+        (120, ('hw_thermal_slowdown', 'sw_power_cap'), 'HW thermal, SW power'),
+        (120, ('hw_slowdown', 'sw_power_cap'), 'HW slowdown, SW power'),
+        (120, ('hw_slowdown',), 'HW slowdown'),
         (200, ('hw_slowdown', 'hw_thermal_slowdown'), 'HW slowdown, HW thermal slowdown'),
     ],
 )
@@ -75,19 +74,20 @@ def test_clock_reasons_are_shortened_to_fit(
     sample = sample._replace(devices=(first, *sample.devices[1:]))
     events = (SampleArrived(sample), KeyPressed('d'))
     state, _ = update_all(AppState(width, 60, timestamp=NOW), events)
-    (line, *_) = [line for line in lines_of(state) if 'PCIe TX' in line]
-    assert line.rstrip(' │').endswith(f'Wh {text}') or line.rstrip(' │').endswith(f'Wh  {text}')
+    lines = lines_of(state)
+    top = next(i for i, line in enumerate(lines) if ' Details ' in line)
+    assert lines[top + 2].rstrip(' │').endswith(f'  {text}')
 
 
 def test_machine_without_nvlink_has_no_nvlink_detail() -> None:
-    assert 'NVLink' in '\n'.join(details_of('h100x8', 100, 60).lines())
-    assert 'NVLink' not in '\n'.join(details_of('workstation', 100, 60).lines())
+    assert 'NVLINK' in '\n'.join(details_of('h100x8', 100, 60).lines())
+    assert 'NVLINK' not in '\n'.join(details_of('workstation', 100, 60).lines())
 
 
 @pytest.mark.parametrize(
     ('width', 'note'),
     [
-        (40, 'not measured before it was frozen'),
+        (40, 'not measured while frozen'),
         (60, 'not measured before the display was frozen'),
         (80, 'not measured before the display was frozen'),
         (160, 'not measured before the display was frozen'),
@@ -102,8 +102,6 @@ def test_frozen_display_explains_missing_details(width: int, note: str) -> None:
     state = state._replace(samples_to_complete=0)
     text = text_of(state)
     assert text.count(note) == 8
-    for name in ('Link', 'PCIe TX', 'Enc', 'Clocks'):
-        assert name not in text
     assert_boxes_close(draw_frame(state, History()))
     state, _ = update(state, KeyPressed('z'))
     text = text_of(state)
@@ -116,7 +114,7 @@ def test_details_that_no_device_supports_are_not_available() -> None:
     state = AppState(120, 80, timestamp=NOW)
     events = (SampleArrived(sample._replace(problems=(missing,))), KeyPressed('d'))
     text = '\n'.join(draw_frame(update_all(state, events)[0], History()).lines())
-    assert text.count('Clocks N/A') == 8
+    assert text.count('N/A  ') >= 8
     assert 'not measured' not in text
 
 
@@ -124,8 +122,8 @@ def test_graph_of_a_metric_that_is_not_measured_explains_it() -> None:
     sample = without_details(with_details(SAMPLES['one']))
     state = AppState(120, 60, timestamp=NOW)
     for problems, title in (
-        ((), 'GPU ENC: not measured'),
-        ((Problem(DeviceKey(0), 'encoder_utilization', 'Not Supported'),), 'GPU ENC: N/A'),
+        ((), 'GPU ENC not measured'),
+        ((Problem(DeviceKey(0), 'encoder_utilization', 'Not Supported'),), 'GPU ENC N/A'),
     ):
         seen, _ = update(state, SampleArrived(sample._replace(problems=problems)))
         seen, _ = press(seen, 'f', *'ggggggg')

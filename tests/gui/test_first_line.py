@@ -51,26 +51,32 @@ def test_header_stays_visible_while_the_page_scrolls(width: int, height: int, ke
         seen |= {*others}
     # Every row can be scrolled out from below the header.
     whole = lines_on('gpus16', width, 99)[1:]
-    assert {line for line in whole if 'GPU' in line or 'python' in line} <= seen
+    assert {line for line in whole if 'python' in line} <= seen
 
 
 def test_click_on_the_header_selects_no_process_below_it() -> None:
     state = state_on('processes200', 60, 20, 'End', 'Esc')
-    assert main_layout(state).processes.at(5, 0) is not None
-    assert update(state, MousePressed(5, 0))[0].main.selected is None
-    assert update(state, MousePressed(5, 1))[0].main.selected is not None
+    first = main_layout(state).processes.rows[0].y
+    for y, is_process in ((0, False), (first - 1, False), (first, True)):
+        selected = update(state, MousePressed(5, y))[0].main.selected
+        assert (selected is not None) is is_process
 
 
 @pytest.mark.parametrize(
     ('width', 'keys', 'left', 'right'),
     [
-        (80, '', '03:04:05 SIMULATED: lost [! 2 GPUs: 1 lost, 1 not responding]', 'h help  q quit'),
-        (60, '', '03:04:05 SIM [! 2 GPUs: 1 lost, 1 not responding]', 'q quit'),
-        (60, 'z', '03:04:05 SIM [! 2 GPUs] [FROZEN 03:04:05]', 'h help  q quit'),
-        (40, '', '03:04:05 SIM [! 2 GPUs]', 'h help  q quit'),
-        (40, 'z', '03:04:05 SIM [!] [FROZEN 03:04:05]', ''),
-        (40, r'z \ p o r t Enter', '03:04:05 SIM [!] [FROZEN] [filter: port]', ''),
-        (40, r'z M \ p o r t Enter', '03:04:05 SIM [!] [FROZEN] [filter: port]', ''),
+        (
+            80,
+            '',
+            '03:04:05  SIMULATED  [! 2 GPUs: 1 lost, 1 not responding]',
+            'h help  q quit',
+        ),
+        (60, '', '03:04:05  SIM  [! 2 GPUs: 1 lost, 1 not responding]', 'q quit'),
+        (60, 'z', '03:04:05  SIM  [! 2 GPUs]  [FROZEN 03:04:05]', 'h help  q quit'),
+        (40, '', '03:04:05  SIM  [! 2 GPUs]', 'q quit'),
+        (40, 'z', '03:04:05  SIM  [!]  [FROZEN 03:04:05]', ''),
+        (40, r'z \ p o r t Enter', '03:04:05  SIM  [!]  [FROZEN]  [filter]', ''),
+        (40, r'z M \ p o r t Enter', '03:04:05  SIM  [!]  [FROZEN]  [filter]', ''),
     ],
 )
 def test_narrow_header_loses_the_least_important_parts_first(
@@ -78,7 +84,7 @@ def test_narrow_header_loses_the_least_important_parts_first(
 ) -> None:
     sample = SAMPLES['lost']._replace(simulated='lost')
     line = lines_on(sample, width, 12, *keys.split())[0]
-    assert line == left + right.rjust(min(width, 79) - len(left) if right else 0)
+    assert line == left + right.rjust(width - len(left) if right else 0)
 
 
 @pytest.mark.parametrize('simulated', ['', 'lost'])
@@ -139,8 +145,6 @@ def test_wide_header_has_whole_badges_and_keys() -> None:
     header = lines_of(state)[0]
     assert f'[filter: {words}]' in header
     assert header.endswith('h help  q quit')
-    # Without badges, the keys end where the device panel ends.
-    assert len(lines_on('one', 240, 40)[0]) == 79
 
 
 def test_badge_is_shown_in_whole_words_or_not_at_all() -> None:
@@ -205,7 +209,7 @@ def test_failures_have_a_badge_for_a_minute() -> None:
 
 @pytest.mark.parametrize(
     ('width', 'hint'),
-    [(69, '] h help  q quit'), (68, ']        q quit'), (61, '] q quit'), (60, 'released]')],
+    [(73, ']  h help  q quit'), (72, ']         q quit'), (65, ']  q quit'), (64, 'released]')],
 )
 def test_keys_that_do_not_fit_are_left_out_one_by_one(width: int, hint: str) -> None:
     assert lines_on('lost', width, 24, 'z', 'M')[0].endswith(hint)
@@ -213,11 +217,10 @@ def test_keys_that_do_not_fit_are_left_out_one_by_one(width: int, hint: str) -> 
 
 def test_signal_keys_that_do_not_fit_are_left_out() -> None:
     state = state_on('processes200', 60, 24, 'Down')
-    for width, end in ((80, '  T terminate  k kill'), (50, 'reach every process')):
-        host = state.sample.host._replace(is_superuser=True)
-        seen = state._replace(sample=state.sample._replace(host=host), width=width)
-        (line,) = [line for line in lines_of(seen) if 'root: signals reach every process' in line]
-        assert line.endswith(end)
+    for width, has_keys in ((80, True), (70, True), (50, False)):
+        seen = state._replace(width=width)
+        (line,) = [line for line in lines_of(seen) if 'Processes' in line]
+        assert ('k kill' in line) is has_keys
 
 
 @pytest.mark.parametrize('screen', ['', 't'])
@@ -239,7 +242,7 @@ def test_signal_keys_are_named_while_a_signal_has_a_target(screen: str) -> None:
     ):
         assert bool(signal_targets(seen)) is is_named
         lines = lines_of(seen)
-        assert any(line.endswith('T terminate  k kill') for line in lines) is is_named
+        assert any('T terminate  k kill' in line for line in lines) is is_named
         assert not screen or lines[0].endswith('h help  t back') is not is_named
 
 

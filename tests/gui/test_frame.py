@@ -163,21 +163,20 @@ def test_clicks_hit_columns_that_have_grown() -> None:
     assert column.name == 'time'
 
 
-def test_page_that_continues_below_the_screen_has_a_mark() -> None:
-    compact = ViewState(mode='compact')
-    page_height = main_layout(state_on('h100x8', 80, 24, view=compact)).page_height
-    for hidden, end in ((3, '▼'), (2, '▼'), (1, '│'), (0, '╛')):
-        state = state_on('h100x8', 80, page_height - hidden, view=compact)
-        assert lines_of(state)[-1].endswith(end)
-    assert '▼' not in lines_on('h100x8', 80, 24, 'End')[-1]
+def test_headings_and_border_of_the_processes_stay_while_they_scroll() -> None:
+    for width, height in ((80, 24), (40, 12), (120, 40)):
+        for keys in ('', 'PageDown PageDown', 'End'):
+            lines = lines_on('processes200', width, height, *keys.split())
+            title = next(y for y, line in enumerate(lines) if ' of 200' in line)
+            assert ' PID ' in lines[title + 1]
+            assert lines[-1] == '╰' + '─' * (width - 2) + '╯'
+        assert '–200 of 200' in lines[title]
 
 
-def test_root_is_not_warned_in_readonly_mode() -> None:
-    sample = SAMPLES['one']
-    sample = sample._replace(host=sample.host._replace(is_superuser=True))
-    for readonly in (False, True):
-        text = text_of(state_of(sample, 80, 24, ViewState(readonly=readonly)))
-        assert ('signals reach every process' in text) is not readonly
+def test_page_without_room_for_the_headings_of_its_processes_has_a_mark() -> None:
+    full = ViewState(mode='full')
+    assert lines_of(state_on('h100x8', 80, 24, view=full))[-1].endswith('▼')
+    assert '▼' not in lines_of(state_on('h100x8', 80, 24, 'End', view=full))[-1]
 
 
 @pytest.mark.parametrize('screen', ['', 't', 'U'])
@@ -199,13 +198,21 @@ def test_titles_name_devices_that_do_not_list_their_processes() -> None:
         devices=(*sample.devices[:7], lost), problems=(*problems, dropped, old)
     )
     for width, pressed, title in (
-        (80, '', '│ Processes: unknown on GPU 2,3,7  '),
-        (80, '\\ g p u : 0 Enter', '│ Processes: 1 of 8, unknown on GPU 2,3,7  '),
+        (
+            80,
+            '',
+            '├─ Processes 8 · 7 GPUs ────────┴────────────────── not readable on GPU 2,3,7 ─┤',
+        ),
+        (
+            80,
+            '\\ g p u : 0 Enter',
+            '├─ Processes 1 · 1 GPU · 7 hidden by the filter ─── not readable on GPU 2,3,7 ─┤',
+        ),
         (80, 'U', '5 users of GPUs, unknown on GPU 2,3,7  '),
-        (40, '', '│ Processes: unknown on GPU 2,3,7 '),
-        # Without a part of the user's name, and without cutting GPU 10 to GPU 1.
-        (40, '\\ g p u : 0 Enter', '│ Processes: 1 of 8, unknown on GPU .. │'),
+        (40, '', '├─ Processes 8 ───────── not readable ─┤'),
     ):
         state, _ = press(state_of(sample, width, 60), *pressed.split())
-        (line,) = [line for line in lines_of(state) if 'unknown on' in line]
+        (line,) = [
+            line for line in lines_of(state) if 'unknown on' in line or 'not readable' in line
+        ]
         assert line.startswith(title)

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.style import Role, Style, gradient
 from nvitop.gui.view.widgets.graph import (
     ASCII,
     BRAILLE,
     Marks,
+    Spread,
     draw_graph,
     graph_bound,
     samples_shown,
@@ -35,23 +36,13 @@ def graph(
     marks: Marks = BRAILLE,
     *,
     bound: float = 100.0,
-    baseline: float = 0.0,
-    downwards: bool = False,
 ) -> str:
     buffer = Buffer(width, height)
-    draw_graph(
-        buffer,
-        buffer.area,
-        values,
-        bound=bound,
-        baseline=baseline,
-        downwards=downwards,
-        marks=marks,
-    )
+    draw_graph(buffer, buffer.area, values, bound=bound, marks=marks)
     return '\n'.join(f'{line:{width}}' for line in buffer.lines())
 
 
-def dot_by_dot(values: list[float], width: int, height: int, bound: float, down: bool) -> str:
+def dot_by_dot(values: list[float], width: int, height: int, bound: float) -> str:
     values = [NAN] * (2 * width) + values
     rows = []
     for row in range(height):
@@ -62,7 +53,7 @@ def dot_by_dot(values: list[float], width: int, height: int, bound: float, down:
                 value = values[len(values) - 2 * (width - column) + side]
                 for dot in range(4):
                     position = 4 * row + dot
-                    height_of_dot = position if down else 4 * height - 1 - position
+                    height_of_dot = 4 * height - 1 - position
                     if value > 0 and value * 4 * height > height_of_dot * bound:
                         code |= DOTS[side][dot]
             line += chr(0x2800 + code) if code else ' '
@@ -75,23 +66,20 @@ def dot_by_dot(values: list[float], width: int, height: int, bound: float, down:
     st.integers(1, 12),
     st.sampled_from([1, 2, 4, 8, 64, 128]),
     st.sampled_from([64.0, 128.0]),
-    st.booleans(),
 )
 def test_graph_has_the_expected_dots(
-    values: list[float], width: int, height: int, bound: float, down: bool
+    values: list[float], width: int, height: int, bound: float
 ) -> None:
     # The quotients of these heights and bounds are exact, so that no dot depends on rounding.
-    drawn = graph(values, width, height, bound=bound, downwards=down)
-    assert drawn == dot_by_dot(values, width, height, bound, down)
+    drawn = graph(values, width, height, bound=bound)
+    assert drawn == dot_by_dot(values, width, height, bound)
 
 
-def test_graphs_in_both_directions_and_in_ascii() -> None:
+def test_graphs_in_braille_and_in_ascii() -> None:
     values = [0.0, 0.1, 12.5, 25.0, 50.0, 75.0, 100.0, 200.0]
     assert graph(values, 6, 2) == '    ⢠⣿\n  ⢀⣠⣿⣿'
-    assert graph(values, 4, 2, downwards=True) == '⠈⠙⣿⣿\n  ⠘⣿'
     # In ASCII, graphs do not use the character of borders.
     assert graph(values, 8, 2, ASCII) == '     .::\n ...::::'
-    assert graph(values, 8, 1, baseline=50.0) == '      ⢠⣿'.rjust(8)
 
 
 def test_only_the_newest_samples_that_fit_are_drawn() -> None:
@@ -110,7 +98,6 @@ def test_unknown_values_are_blank_and_the_smallest_is_a_dot() -> None:
 def test_gap_is_shaded() -> None:
     gap: list[float | None] = [None, None, 50.0, 50.0, None, None, None, None, 0.0, 0.0, 50.0, 50.0]
     assert graph(gap, 6, 2) == '      \n ⣿░░ ⣿'
-    assert graph(gap, 6, 2, downwards=True) == ' ⣿░░ ⣿\n      '
     assert graph(gap[:8], 6, 1) == '   ⣤░░'
     assert graph(gap, 12, 2, ASCII).splitlines()[1] == '  ::????  ::'
     assert graph(gap, 4, 2) == '    \n░░ ⣿'
@@ -130,13 +117,26 @@ def test_array_of_floats_can_be_drawn() -> None:
     assert buffer.row(0) == ((2, '⣿⣿', Style(Role.CPU)),)
 
 
-def test_rows_have_the_gradient_from_the_baseline() -> None:
-    for downwards in (False, True):
-        buffer = Buffer(2, 4)
-        draw_graph(buffer, buffer.area, [100.0] * 4, colorful=True, downwards=downwards)
-        roles = [buffer.row(y)[0][2].role for y in range(4)]
-        expected = [Role.GRADIENT_1, Role.GRADIENT_4, Role.GRADIENT_7, Role.GRADIENT_10]
-        assert roles == (expected if downwards else expected[::-1])
+def test_rows_have_the_gradient_from_the_bottom() -> None:
+    buffer = Buffer(2, 4)
+    draw_graph(buffer, buffer.area, [100.0] * 4, colorful=True)
+    roles = [buffer.row(y)[0][2].role for y in (3, 2, 1, 0)]
+    assert roles == [gradient(fraction) for fraction in (0.125, 0.375, 0.625, 0.875)]
+
+
+def test_lines_mark_the_bound_and_its_half() -> None:
+    buffer = Buffer(4, 5)
+    draw_graph(buffer, buffer.area, [None, None, 100.0, 100.0], guides=True)
+    assert buffer.lines() == ['⠉⠉⠉⣿', '   ⣿', '⠒⠒⠒⣿', '   ⣿', '   ⣿']
+    assert {style.role for _, text, style in buffer.row(0) if '⠉' in text} == {Role.TRACK}
+
+
+def test_spread_reaches_to_the_highest_and_marks_the_lowest_value() -> None:
+    buffer = Buffer(1, 4)
+    spread = Spread([12.5, 12.5], [100.0, 100.0])
+    draw_graph(buffer, buffer.area, [50.0, 50.0], Style(Role.LIGHT), spread=spread)
+    assert buffer.lines() == ['⣿', '⣿', '⣿', '⣛']
+    assert [buffer.row(y)[0][2].role for y in range(4)] == [*[Role.SPREAD] * 2, *[Role.LIGHT] * 2]
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_bound_leaves_room_above_the_highest_value(
 
 def test_time_axis_marks_are_at_their_times() -> None:
     axis = time_axis(77, 2.0, (30, 60, 120))
-    assert axis == '───────────╴120s├─────────────────────────╴60s├──────────╴30s├───────────────'
+    assert axis == '───────────╴120s┬─────────────────────────╴60s┬──────────╴30s┬───────────────'
     for seconds in (30, 60, 120):
-        mark = axis.index(f'{seconds}s├') + len(f'{seconds}s')
+        mark = axis.index(f'{seconds}s┬') + len(f'{seconds}s')
         assert len(axis) - 1 - mark == seconds / 2
 
 
@@ -170,7 +170,7 @@ def test_time_axis_leaves_out_marks_without_room() -> None:
     assert time_axis(7, 2.0, end='14s ago') == '─' * 7
     assert time_axis(20, 2.0, (30,), end='40s ago') == '40s ago╶────────────'
     axis = time_axis(40, 20.0, (60, 120, 600), in_minutes=True)
-    assert axis == '─────╴10m├───────────────────────╴1m├───'
+    assert axis == '─────╴10m┬───────────────────────╴1m┬───'
 
 
 def test_empty_area_is_not_drawn() -> None:

@@ -7,18 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.console.options import MODES
-from nvitop.gui.layout.device import (
-    AROUND_NAME,
-    CLASSIC,
-    NARROWEST,
-    ONE_BAR,
-    TWO_BARS,
-    Cells,
-    device_height,
-    lay_out_devices,
-    place_details,
-)
-from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT
+from nvitop.gui.layout.cells import CLASSIC, NARROWEST, ONE_BAR, TWO_BARS, Cells, inside
+from nvitop.gui.layout.device import AROUND_NAME, device_height
+from nvitop.gui.layout.device_columns import DeviceTraits, place_device_columns, traits_of
+from nvitop.gui.layout.host import BARS_HEIGHT, FULL_GRAPHS
 from nvitop.gui.layout.list import lay_out_list
 from nvitop.gui.layout.main import (
     LOWEST,
@@ -28,10 +20,17 @@ from nvitop.gui.layout.main import (
     report_width,
     scroll_to_process,
 )
-from nvitop.gui.layout.process import has_room_for_owner, place_columns, process_height
-from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, DEFAULT_COLUMNS, MAX_OWNER
+from nvitop.gui.layout.process import has_room_for_owner, place_columns
+from nvitop.gui.model.columns import (
+    COLUMNS,
+    COLUMNS_BY_NAME,
+    DEFAULT_COLUMNS,
+    DEVICE_COLUMNS,
+    MAX_OWNER,
+)
 from nvitop.gui.render.geometry import Rect
 from nvitop.sampling.types import DeviceKey
+from tests.gui.samples import SAMPLES
 
 
 def gpus(*migs: int) -> tuple[DeviceKey, ...]:
@@ -40,6 +39,17 @@ def gpus(*migs: int) -> tuple[DeviceKey, ...]:
 
 
 KEYS = st.lists(st.sampled_from([0, 0, 0, 1, 3, 7]), max_size=64).map(lambda m: gpus(*m)[:64])
+TRAITS = st.builds(
+    DeviceTraits,
+    columns=st.frozensets(st.sampled_from([column.name for column in DEVICE_COLUMNS])).map(
+        lambda names: names | traits_of(()).columns
+    ),
+    name_width=st.integers(1, 60),
+    power_width=st.integers(3, 6),
+    memory_width=st.integers(4, 8),
+    has_nvlink=st.booleans(),
+    has_slow_links=st.booleans(),
+)
 CONTENTS = st.builds(
     Content,
     devices=KEYS,
@@ -51,6 +61,8 @@ CONTENTS = st.builds(
     column_widths=st.dictionaries(st.sampled_from(['pid', 'time']), st.integers(4, 12)).map(
         lambda widths: (*widths.items(),)
     ),
+    traits=TRAITS,
+    has_details=st.booleans(),
     name_width=st.integers(0, 100),
 )
 LAYOUTS = st.builds(
@@ -59,7 +71,8 @@ LAYOUTS = st.builds(
     st.one_of(st.integers(1, 140), st.integers(1, 500)),
     st.one_of(st.integers(1, 60), st.integers(1, 200)),
     mode=st.sampled_from(MODES),
-    host_height=st.sampled_from([0, COMPACT_HEIGHT, FULL_HEIGHT]),
+    show_host=st.booleans(),
+    with_graphs=st.booleans(),
     scroll_y=st.integers(-5, 2000),
 )
 
@@ -69,46 +82,18 @@ def rects_of(layout: MainLayout) -> list[Rect]:
     rects: list[Rect] = []
     devices, host, processes = layout.devices, layout.host, layout.processes
     for row in devices.rows:
-        places = (*devices.cells, *devices.bars)
-        rects.extend(Rect(cells.x, row.y, cells.width, row.height) for cells in places)
-    parts = (*(host.graphs or ()), *(host.boxes or ()))
+        runs = [*devices.cells, *devices.bars, *(Cells(p.x, p.width) for p in devices.columns)]
+        rects.extend(Rect(run.x, row.y, run.width, row.height) for run in runs)
+    if devices.details is not None:
+        for y in range(devices.details.first_y, devices.area.bottom):
+            rects.extend(Rect(place.x, y, place.width, 1) for place in devices.details.columns)
+    parts = (*(host.graphs or ()), *host.bars)
     rects.extend(part for part in parts if isinstance(part, Rect))
     for place in processes.columns:
         rects.append(Rect(place.x, processes.heading_y, place.width, 1))
         rects.extend(Rect(place.x, row.y, place.width, 1) for row in processes.rows[:3])
     rects.extend(Rect(0, y, layout.width, 1) for y in processes.separators)
-    return rects
-
-
-@pytest.mark.parametrize(
-    ('width', 'height', 'count', 'versions', 'host', 'rows'),
-    [
-        (80, 26, 8, True, True, 4),
-        (80, 24, 8, False, True, 4),
-        (80, 22, 8, False, False, 4),
-        (80, 19, 8, False, False, 1),
-        # If dropping them makes no room for a process, both are kept, and the page scrolls.
-        (80, 18, 8, True, True, 0),
-        (60, 20, 8, False, False, 2),
-        (40, 12, 1, False, False, 1),
-        (40, 12, 8, True, True, 0),
-        (40, 19, 1, True, True, 4),
-    ],
-)
-def test_versions_and_host_are_dropped_for_a_few_processes(
-    width: int, height: int, count: int, versions: bool, host: bool, rows: int
-) -> None:
-    for processes in (0, 1, 4, 50):
-        content = Content(gpus(*[0] * count), (processes,), False, DEFAULT_COLUMNS)
-        layout = lay_out_main(content, width, height)
-        assert layout.devices.has_versions is versions
-        assert layout.host.area.is_empty is not host
-        if processes == 50:
-            assert len(layout.processes.rows) == rows
-        for mode in ('compact', 'full'):
-            whole = lay_out_main(content, width, height, mode=mode)
-            assert whole.devices.has_versions
-            assert not whole.host.area.is_empty
+    return [rect for rect in rects if rect.width]
 
 
 @given(LAYOUTS)
@@ -117,17 +102,17 @@ def test_panels_are_stacked_and_fill_the_page(layout: MainLayout) -> None:
         assert layout.width < NARROWEST or layout.height < LOWEST
         return
     panels = [layout.devices.area, layout.host.area, layout.processes.area]
-    y = -layout.scroll_y
+    y = 1 - min(layout.scroll_y, layout.scroll_limit)
     for area in panels:
         assert (area.x, area.y, area.width) == (0, y, layout.width)
         y = area.bottom
-    assert y == layout.page_height - layout.scroll_y
+    assert y >= layout.height
     assert 0 <= layout.scroll_y <= max(0, layout.page_height - layout.height)
 
 
 @given(LAYOUTS)
 def test_places_are_inside_the_page_and_do_not_overlap(layout: MainLayout) -> None:
-    page = Rect(0, -layout.scroll_y, layout.width, layout.page_height)
+    page = Rect(0, -layout.scroll_y, layout.width, layout.page_height + layout.height)
     rows: dict[int, list[tuple[int, int]]] = {}
     for rect in rects_of(layout):
         assert rect.width > 0
@@ -150,23 +135,11 @@ def test_rows_are_in_order_and_processes_on_the_screen(layout: MainLayout) -> No
     )
     for row in rows:
         assert 0 <= row.y < layout.height
-        assert row.y == layout.processes.row_of(row.process)
+        assert layout.processes.lines.y <= row.y < layout.processes.lines.bottom
+        assert row.y == layout.processes.lines.y + (
+            layout.processes.line_of(row.process) - layout.processes.offset
+        )
         assert row.y not in layout.processes.separators
-
-
-@given(LAYOUTS)
-def test_cells_belong_to_the_row_drawn_there_but_borders_to_none(layout: MainLayout) -> None:
-    devices = {
-        y: row.device for row in layout.devices.rows for y in range(row.y, row.y + row.height)
-    }
-    processes = {row.y: row.process for row in layout.processes.rows}
-    assert devices.keys().isdisjoint(processes)
-    for y in {y + step for y in (*devices, *processes) for step in (-1, 0, 1)}:
-        for at, rows in ((layout.devices.at, devices), (layout.processes.at, processes)):
-            found = [at(x, y) for x in (0, 1, layout.width - 2, layout.width - 1)]
-            assert found == [None, rows.get(y), rows.get(y), None]
-        is_row = y in devices or y in processes
-        assert not (is_row and layout.processes.column_at(layout.width // 2, y))
 
 
 def test_list_has_no_line_above_its_first_or_below_its_last() -> None:
@@ -195,113 +168,96 @@ def test_scrolling_to_a_process_shows_it_and_moves_as_little_as_possible(
         assert scroll == layout.scroll_y
 
 
-@given(st.integers(NARROWEST, 500), st.booleans())
-def test_details_are_inside_their_panel_and_do_not_overlap(width: int, with_nvlink: bool) -> None:
-    lines = place_details(width, with_nvlink=with_nvlink)
-    names = [slot.name for line in lines for slot in line]
-    assert len(names) == len(set(names)) == (7 if with_nvlink else 6)
-    for line in lines:
-        x = 2
-        for slot in line:
-            assert slot.x >= x
-            assert slot.width >= 8
-            x = slot.x + slot.width + 2
-        assert x - 2 <= width - 2
-    assert len(lines) <= (5 if width < CLASSIC else 2)
-    assert len(lines) == 1 or width < 170
-
-
-@pytest.mark.parametrize('migs', [(0,), (0,) * 8, (7, 0), (2, 3, 0, 0)])
-@pytest.mark.parametrize('form', ['full', 'compact', 'dense', 'narrow'])
-def test_details_make_the_rows_of_gpus_higher(migs: tuple[int, ...], form: str) -> None:
-    keys = gpus(*migs)
-    details = place_details(100, with_nvlink=True)
-    layout = lay_out_devices(0, 100, keys, form, details)
-    plain = lay_out_devices(0, 100, keys, form)
-    assert layout.area.height == plain.area.height + len(details) * len(migs)
-    for row, before in zip(layout.rows, plain.rows):
-        below = 0 if keys[row.device].is_mig else len(details)
-        assert (row.details, row.height) == (below, before.height + below)
-    for row, following in zip(layout.rows, layout.rows[1:]):
-        assert following.y == row.y + row.height + following.separated
-
-
 @pytest.mark.parametrize('migs', [(), (0,), (0,) * 8, (7, 0), (2, 3, 0, 0)])
-def test_heights_follow_the_documented_formula(migs: tuple[int, ...]) -> None:
+def test_heights_of_the_device_panel(migs: tuple[int, ...]) -> None:
     n, m, e = len(migs), sum(migs), sum(map(bool, migs))
     keys = gpus(*migs)
-    compact = 4 + 2 * (n + 1) + m + e
-    assert device_height(keys, 'compact') == (compact if n else 6)
-    assert device_height(keys, 'full') == (compact + n + 1 if n else 6)
-    assert device_height(keys, 'dense') == (7 + n + m if n else 6)
-    for groups in [(), (1,), (3, 2), (1,) * 9]:
-        p = sum(groups)
-        assert process_height(groups, separated=False) == 1 + max(6, 5 + p)
-        assert process_height(groups, separated=True) == process_height(
-            groups, separated=False
-        ) + max(0, len(groups) - 1)
+    # A border and a row of headings; in full two of them, a line, and lines between GPUs.
+    assert device_height(keys, 'rows') == 2 + n + m
+    assert device_height(keys, 'full') == (4 + 2 * n + m + (n - 1) + e if n else 2)
+    for form in ('rows', 'full') if n else ():
+        assert device_height(keys, form, details=True) == device_height(keys, form) + 2 + n
 
 
 @pytest.mark.parametrize(
-    ('height', 'device', 'host', 'separated'),
+    ('width', 'height', 'processes', 'host'),
     [
-        # Two GPUs with three processes each: full 13 + 12 + 13, compact 10 + 2, grouped 13.
-        (38, 'full', 12, True),
-        (37, 'compact', 12, True),
-        (35, 'compact', 12, True),
-        (34, 'compact', 2, True),
-        (25, 'compact', 2, True),
-        (24, 'compact', 2, False),
-        (22, 'compact', 2, False),
-        (21, 'dense', 2, False),
-        (LOWEST, 'dense', 2, False),
+        (120, 40, 9, 14),
+        (120, 40, 2000, 8),
+        (180, 60, 9, 27),
+        (80, 24, 9, 2),
+        (60, 20, 9, 2),
+        (80, 16, 9, 0),
+        (59, 60, 9, 2),
     ],
 )
-def test_automatic_mode_shrinks_panels_step_by_step(
-    height: int, device: str, host: int, separated: bool
+def test_graphs_take_the_room_that_processes_leave(
+    width: int, height: int, processes: int, host: int
 ) -> None:
-    content = Content(gpus(0, 0), (3, 3), True, DEFAULT_COLUMNS)
-    layout = lay_out_main(content, 80, height)
-    assert layout.devices.form == device
+    content = Content(gpus(*[0] * 8), (processes,), True, DEFAULT_COLUMNS)
+    layout = lay_out_main(content, width, height)
     assert layout.host.area.height == host
-    assert bool(layout.processes.separators) is separated
+    assert len(layout.processes.rows) >= 1
+    assert lay_out_main(content, width, height, show_host=False).host.area.is_empty
 
 
 def test_modes_force_the_forms_except_on_a_narrow_screen() -> None:
     content = Content(gpus(0, 0), (3, 3), True, DEFAULT_COLUMNS)
-    for mode, form, host in [('full', 'full', 12), ('compact', 'compact', 2)]:
-        for height in (LOWEST, 24, 200):
-            layout = lay_out_main(content, 79, height, mode=mode)
-            assert (layout.devices.form, layout.host.area.height) == (form, host)
-            assert bool(layout.processes.separators) is (mode == 'full')
+    for height in (24, 200):
+        layout = lay_out_main(content, 79, height, mode='full')
+        assert (layout.devices.form, layout.host.area.height) == ('full', FULL_GRAPHS)
+        assert layout.processes.groups == (3,)
+        layout = lay_out_main(content, 79, height, mode='compact')
+        assert (layout.devices.form, layout.host.area.height) == ('rows', BARS_HEIGHT)
+        assert layout.processes.groups == ()
     for mode in MODES:
-        layout = lay_out_main(content, 78, 200, mode=mode)
-        assert (layout.devices.form, layout.host.area.height) == ('narrow', 2)
-        assert layout.processes.separators == ()
+        assert lay_out_main(content, 78, 200, mode=mode).devices.form == 'rows'
+
+
+@given(st.integers(NARROWEST, 400), TRAITS)
+def test_device_columns_keep_bars_and_their_percentages(width: int, traits: DeviceTraits) -> None:
+    places = {place.column.name: place for place in place_device_columns(width, traits)}
+    room = inside(width)
+    for bar, percent in (
+        ('memory_bar', 'memory_percent'),
+        ('utilization_bar', 'utilization_percent'),
+    ):
+        assert places[bar].width >= 3
+        assert places[percent].x == places[bar].right + 1
+    # Both bars have one scale.
+    assert abs(places['memory_bar'].width - places['utilization_bar'].width) <= 1
+    assert room.x <= places['index'].x
+    assert max(place.right for place in places.values()) == room.right
+    assert set(places) <= traits.columns | {'memory_bar', 'utilization_bar'}
+
+
+def test_more_columns_are_shown_on_a_wider_screen() -> None:
+    traits = traits_of(SAMPLES['h100x8'].devices)
+    shown = {
+        width: {place.column.name for place in place_device_columns(width, traits)}
+        for width in (40, 60, 80, 120, 240)
+    }
+    assert shown[60] - shown[40] == {'power', 'sparkline'}
+    assert shown[120] - shown[80] == {'memory', 'performance'}
+    assert shown[240] > shown[120] > shown[80] >= shown[60] > shown[40]
 
 
 @pytest.mark.parametrize(
     ('width', 'cells', 'bars'),
     [
-        (NARROWEST, [(1, 38)], []),
-        (CLASSIC - 1, [(1, 76)], []),
         (CLASSIC, [(1, 31), (33, 22), (56, 22)], []),
         (ONE_BAR - 1, [(1, 51), (53, 22), (76, 22)], []),
         (ONE_BAR, [(1, 31), (33, 22), (56, 22)], [(80, 18)]),
         (TWO_BARS - 1, [(1, 31), (33, 22), (56, 22)], [(80, 40)]),
         (TWO_BARS, [(1, 31), (33, 22), (56, 22)], [(80, 18), (101, 20)]),
-        (130, [(1, 31), (33, 22), (56, 22)], [(80, 22), (105, 23)]),
     ],
 )
-def test_cells_and_bars_at_the_breakpoints(
+def test_cells_and_bars_of_the_full_form(
     width: int, cells: list[tuple[int, int]], bars: list[tuple[int, int]]
 ) -> None:
-    layout = lay_out_main(Content(gpus(0)), width, 50).devices
+    layout = lay_out_main(Content(gpus(0)), width, 50, mode='full').devices
     assert list(layout.cells) == [Cells(*c) for c in cells]
     assert list(layout.bars) == [Cells(*c) for c in bars]
-    # One border after the last cell or bar with its padding, in the last column.
-    right = layout.bars[-1].right + 1 if bars else layout.cells[-1].right
-    assert right == width - 1
 
 
 @pytest.mark.parametrize('name', [0, 19, 20, 23, 28, 42, 96])
@@ -314,10 +270,8 @@ def test_bars_shrink_for_names(name: int) -> None:
         right = devices.bars[-1].right + 1 if devices.bars else devices.cells[-1].right
         assert right == width - 1
         assert all(bar.width >= 14 for bar in devices.bars)
-        # Names get no more room than they need; the graphs of the host are as wide as the cells.
+        # Names get no more room than they need.
         assert width < ONE_BAR or rooms[width] <= max(19, name)
-        assert layout.host.graphs is not None
-        assert layout.host.graphs.cpu.right == devices.cells[-1].right
     # A name that fits at 80 fits at any greater width, except just above the next breakpoint.
     whole = [width for width, room in rooms.items() if room >= name]
     assert name > 28 or {*range(105, 251)} <= {*whole}

@@ -59,7 +59,7 @@ def test_graphs_show_current_and_highest_values() -> None:
     assert ' GPU-MEM: 33.00GiB (41.2%)  max: 33.00GiB (41.2%) ' in text
     assert ' HOST-MEM: 31.00GiB (1.5%)  max: 31.00GiB (1.5%) ' in text
     assert ' GPU-SM: 64%  max: 64% ' in text
-    assert '╴60s├' in text
+    assert '╴60s┬' in text
 
 
 def test_current_value_never_exceeds_the_highest_value() -> None:

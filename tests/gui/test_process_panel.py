@@ -7,17 +7,23 @@ from typing import Any
 import pytest
 
 from nvitop.console.options import Thresholds
-from nvitop.gui.layout.process import group_sizes, lay_out_processes, place_columns
+from nvitop.gui.layout.process import (
+    group_sizes,
+    lay_out_processes,
+    place_columns,
+    process_height,
+)
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS, column_widths
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.view.column_text import CELLS, longest_command
-from nvitop.gui.view.load_style import device_style
+from nvitop.gui.view.load_style import row_role
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
 from nvitop.owner.types import Layer, make_owner
-from nvitop.sampling.types import HostSample, Sample
+from nvitop.sampling.types import Sample
 from tests.gui.samples import SAMPLES
 
 JOB = make_owner((Layer('session', '3'), Layer('slurm', '42', detail='0')))
@@ -34,10 +40,11 @@ def panel(
     listed = ProcessList(sample.processes, len(sample.processes))._replace(**fields)
     places = place_columns(columns, width, column_widths(listed.processes))
     groups = group_sizes(listed.processes)
-    layout = lay_out_processes(0, width, groups, places, separated=True, screen_height=500)
-    buffer = Buffer(width, layout.area.height)
-    styles = {device.key: device_style(device, Thresholds()) for device in sample.devices}
-    draw_process_panel(buffer, layout, listed, sample, styles)
+    area = Rect(0, 0, width, process_height(groups, separated=True))
+    layout = lay_out_processes(area, groups, places, separated=True)
+    buffer = Buffer(width, area.height)
+    styles = {device.key: Style(row_role(device, Thresholds())) for device in sample.devices}
+    draw_process_panel(buffer, layout, listed, sample, styles, ())
     return buffer
 
 
@@ -79,11 +86,11 @@ def test_owner_is_shown_if_it_is_more_than_a_session() -> None:
     (process,) = sample.processes
     session = process._replace(owner=make_owner((Layer('session', '3'),)))
     for hidden in (process, session):
-        assert 'OWNER' not in panel(sample._replace(processes=(hidden,)), 160).lines()[3]
+        assert 'OWNER' not in panel(sample._replace(processes=(hidden,)), 160).lines()[1]
     rows = process._replace(owner=JOB), session, process
     lines = panel(sample._replace(processes=rows), 160).lines()
-    at = lines[3].index('OWNER')
-    assert [line[at : at + 11].rstrip() for line in lines[5:8]] == [
+    at = lines[1].index('OWNER')
+    assert [line[at : at + 11].rstrip() for line in lines[2:5]] == [
         'slurm 42.0',
         'session 3',
         'N/A',
@@ -92,9 +99,9 @@ def test_owner_is_shown_if_it_is_more_than_a_session() -> None:
 
 def test_columns_are_drawn_in_the_chosen_order() -> None:
     lines = panel(SAMPLES['one'], columns=('command', 'time', 'sm', 'gpu')).lines()
-    assert lines[3] == '│ COMMAND'.ljust(60) + '    TIME %SM  GPU │'
-    assert lines[5][:12] == '│ python3 tr'
-    assert lines[5][60:] == ' 3:25:07  64    0 │'
+    assert lines[1] == '│ COMMAND'.ljust(60) + '    TIME %SM  GPU │'
+    assert lines[2][:12] == '│ python3 tr'
+    assert lines[2][60:] == ' 3:25:07  64    0 │'
 
 
 @pytest.mark.parametrize('reverse', [False, True])
@@ -102,7 +109,7 @@ def test_columns_are_drawn_in_the_chosen_order() -> None:
 def test_sorted_column_is_marked(order: str, reverse: bool) -> None:
     sort = Sort(order, reverse)
     buffer = panel(SAMPLES['one'], sort=sort)
-    marked = [text for _, text, style in buffer.row(3) if style.underline and style.bold]
+    marked = [text for _, text, style in buffer.row(1) if style.underline and style.bold]
     if sort == Sort():
         assert marked == []
     else:
@@ -110,8 +117,8 @@ def test_sorted_column_is_marked(order: str, reverse: bool) -> None:
         title = next(column.title for column in COLUMNS if column.order == order)
         assert marked == [title + ('▲' if rising is not reverse else '▼')]
     # The mark is in the gap, so that no heading moves.
-    plain = panel(SAMPLES['one']).lines()[3]
-    shown = buffer.lines()[3].replace('▲', ' ').replace('▼', ' ')
+    plain = panel(SAMPLES['one']).lines()[1]
+    shown = buffer.lines()[1].replace('▲', ' ').replace('▼', ' ')
     assert shown == plain
 
 
@@ -119,22 +126,22 @@ def test_sorted_column_is_marked(order: str, reverse: bool) -> None:
 @pytest.mark.parametrize('order', SHOWN_ORDERS)
 def test_title_names_a_hidden_sorted_column(order: str, reverse: bool) -> None:
     sort = Sort(order, reverse)
-    title = panel(SAMPLES['one'], columns=('type', 'command'), sort=sort).lines()[2]
+    title = panel(SAMPLES['one'], columns=('type', 'command'), sort=sort).lines()[0]
     if sort == Sort():
-        assert title.startswith('│ Processes:  ')
+        assert 'by' not in title
     else:
         heading = next(column.title for column in COLUMNS if column.order == order)
         rising = order in {'natural', 'pid', 'username'}
         arrow = '▲' if rising is not reverse else '▼'
-        assert title.startswith(f'│ Processes: by {heading}{arrow}  ')
+        assert title.startswith(f'╭─ Processes 1 · by {heading}{arrow} ─')
     # A visible heading has the mark already.
-    assert panel(SAMPLES['one'], sort=sort).lines()[2].startswith('│ Processes:  ')
+    assert 'by' not in panel(SAMPLES['one'], sort=sort).lines()[0]
 
 
 def test_title_has_both_the_counts_and_the_hidden_sorted_column() -> None:
     columns = ('pid', 'command')
-    title = panel(SAMPLES['one'], columns=columns, total=8, sort=Sort('time')).lines()[2]
-    assert title.startswith('│ Processes: 1 of 8 by TIME▼  ')
+    title = panel(SAMPLES['one'], columns=columns, total=8, sort=Sort('time')).lines()[0]
+    assert title.startswith('╭─ Processes 1 · 7 hidden by the filter · by TIME▼ ─')
 
 
 def test_rows_have_the_style_of_their_status() -> None:
@@ -154,18 +161,18 @@ def test_processes_of_a_gpu_that_does_not_respond_are_dim_without_its_values() -
     process = SAMPLES['one'].processes[0]._replace(is_outdated=True, gpu_memory_bytes=None)
     buffer = panel(SAMPLES['one']._replace(processes=(process,)))
     assert row_style(buffer, process.key.pid).role is Role.DIM
-    assert buffer.lines()[5].split()[5:9] == ['?', '?', '?', '99.7']
+    assert buffer.lines()[2].split()[5:9] == ['?', '?', '?', '99.7']
 
 
-def test_gpu_index_has_the_role_of_the_gpu() -> None:
-    buffer = panel(SAMPLES['h100x8'], 100)
-    roles = [
-        style.role
-        for y in range(buffer.height)
-        for x, text, style in buffer.row(y)
-        if x == 1 and text.strip().isdigit()
-    ]
-    assert roles == [*[Role.HEAVY] * 4, Role.MODERATE, Role.MODERATE, Role.LIGHT, Role.LIGHT]
+def test_title_shows_the_position_in_a_longer_list() -> None:
+    sample = SAMPLES['processes200']
+    places = place_columns(DEFAULT_COLUMNS, 79, column_widths(sample.processes))
+    layout = lay_out_processes(Rect(0, 5, 79, 20), (200,), places, separated=False, offset=100)
+    buffer = Buffer(79, 25)
+    listed = ProcessList(sample.processes, 200)
+    draw_process_panel(buffer, layout, listed, sample, {}, ())
+    assert buffer.lines()[5].startswith('╭─ Processes 101–117 of 200 ')
+    assert buffer.lines()[6].startswith('│ GPU ')
 
 
 def test_long_values_are_cut_or_widen_their_column() -> None:
@@ -194,7 +201,7 @@ def test_longest_command_is_measured_in_cells() -> None:
     [
         (60, 503, '   N/A  No Permissions'),
         # Columns are hidden only if the text needs their room.
-        (60, 504, '   N/A No Such Process'),
+        (60, 504, '   N/A  No Such Process'),
         (60, 505, ' Process of Another..'),
         (79, 504, '   N/A   N/A        No Such Process'),
         (79, 505, ' Process of Another PID Namespace'),
@@ -209,7 +216,7 @@ def test_status_in_place_of_a_command_hides_other_columns_only_if_needed(
         line for line in panel(SAMPLES['odd-processes'], width).lines() if f' {pid} ' in line
     ]
     assert line.rstrip(' │').endswith(end)
-    assert line.endswith(' │')
+    assert line.endswith('│')
 
 
 @pytest.mark.parametrize(
@@ -231,40 +238,14 @@ def test_empty_list_shows_the_reason(fields: dict[str, Any], wsl: str, message: 
     sample = SAMPLES['no-gpu']
     sample = sample._replace(host=sample.host._replace(wsl=wsl))
     lines = panel(sample, **fields).lines()
-    assert lines[5] == f'│ {message}'.ljust(78) + '│'
-
-
-@pytest.mark.parametrize(
-    ('host', 'title', 'role'),
-    [
-        (HostSample('dgx', 'alice'), 'alice@dgx', Role.USER),
-        (HostSample('dgx', 'root', is_superuser=True), 'root@dgx', Role.ROOT),
-        (HostSample('pc', 'bob', wsl='Ubuntu'), 'bob@pc (WSL)', Role.USER),
-        (HostSample('h' * 50, 'u' * 50), f'{"u" * 30}+@{"h" * 30}+', Role.USER),
-    ],
-)
-def test_title_has_user_and_host(host: HostSample, title: str, role: Role) -> None:
-    buffer = panel(SAMPLES['no-gpu']._replace(host=host))
-    assert buffer.lines()[2].endswith(f' {title} │')
-    styles = {text: style for _, text, style in buffer.row(2)}
-    user, _, name = title.partition('@')
-    assert styles[user] == Style(role, bold=True)
-    assert styles[name] == Style(Role.HOST, bold=True)
-
-
-def test_notes_come_before_hints() -> None:
-    hints = [('hint', Style(Role.KEY))]
-    line = panel(SAMPLES['one'], notes=[('note', Style(Role.WARNING))], hints=hints).lines()[0]
-    assert line == ' note'.ljust(75) + 'hint'
-    line = panel(SAMPLES['one'], notes=[('n' * 75, Style())], hints=hints).lines()[0]
-    assert line == ' ' + 'n' * 75
+    assert lines[2] == f'│ {message}'.ljust(78) + '│'
 
 
 @pytest.mark.parametrize('scroll_x', [0, 1, 6, 12, 30, 5000])
 def test_scrolling_sideways_keeps_the_borders(scroll_x: int) -> None:
     lines = panel(SAMPLES['hostile'], 79, scroll_x=scroll_x).lines()
-    assert {line[-1] for line in lines[1:]} <= set('╕│╡╛')
-    assert all('..' in line for line in lines[5:6])
+    assert {line[-1] for line in lines} <= set('╮│┤╯')
+    assert '..' in lines[2]
 
 
 def test_number_cut_at_its_left_end_is_marked() -> None:
@@ -272,11 +253,11 @@ def test_number_cut_at_its_left_end_is_marked() -> None:
     busy = sample.processes[0]._replace(cpu_percent=100.0)
     for scroll_x in range(1, 30):
         lines = panel(sample._replace(processes=(busy,)), 79, scroll_x=scroll_x).lines()
-        assert {line[43:45] for line in (lines[3], lines[5])} == {'..'}
+        assert {line[43:45] for line in (lines[1], lines[2])} == {'..'}
 
 
 def test_title_names_a_sorted_column_that_is_scrolled_away() -> None:
     sort = Sort('cpu_percent')
-    for scroll_x, title in ((0, 'Processes:'), (2, 'Processes: by %CPU▼')):
+    for scroll_x, is_named in ((0, False), (2, True)):
         lines = panel(SAMPLES['processes200'], 79, sort=sort, scroll_x=scroll_x).lines()
-        assert lines[2][2:].split('  ')[0] == title
+        assert (' by %CPU▼ ' in lines[0]) is is_named

@@ -91,7 +91,7 @@ def test_help_and_hints_show_the_configured_keys() -> None:
     assert screen_of(state)[0].split()[-4:] == ['F2', 'help', 'X', 'quit']
     selected, _ = press(state, 'Down')
     hint = next(line for line in screen_of(selected) if 'signals: ' in line)
-    assert hint.split() == ['signals:', '^C', 'interrupt', '^K', 'kill']
+    assert 'signals: ^C interrupt  ^K kill' in hint
     lines = screen_of(press(state, 'F2')[0])
     parts = [part.text for line in help_lines(state) for part in line]
     assert parts[parts.index('quit, leaving a report') - 1] == 'X'

@@ -8,17 +8,28 @@ import pytest
 
 from nvitop.console.options import THEME_NAMES, Options
 from nvitop.gui.render.style import GRADIENT, PLAIN, Role, Style, gradient
-from nvitop.gui.render.theme import DEFAULT, THEMES, Look, Theme, theme_named
+from nvitop.gui.render.theme import (
+    ALL_COLORS,
+    DEFAULT,
+    EXACT,
+    THEMES,
+    Look,
+    Theme,
+    resolve_theme,
+    theme_named,
+)
 
-PALETTES = (8, 16, 256)
+PALETTES = (8, 16, 256, ALL_COLORS)
 #: Roles of ordinary text, which differ by their place and the attributes set by views.
-ORDINARY = {Role.TEXT, Role.BORDER, Role.HEADING}
+ORDINARY = {Role.TEXT}
+#: Hues of red: no measured value has one in the new themes.
+RED_INDICES = {1, 9, 124, 160, 161, 196, 197, 203, 204}
 
 themes = pytest.mark.parametrize('theme', THEMES, ids=[theme.name for theme in THEMES])
 
 
 def test_themes_by_name() -> None:
-    assert tuple(theme.name for theme in THEMES) == THEME_NAMES
+    assert ('auto', *(theme.name for theme in THEMES)) == THEME_NAMES
     assert all(theme_named(theme.name) is theme for theme in THEMES)
     assert theme_named(Options().theme) is THEMES[0]
     with pytest.raises(KeyError):
@@ -30,8 +41,8 @@ def test_themes_by_name() -> None:
 def test_colors_are_in_the_palette(theme: Theme, colors: int) -> None:
     for role in Role:
         look = theme.look(Style(role), colors)
-        assert DEFAULT <= look.foreground < colors, role
-        assert DEFAULT <= look.background < colors, role
+        for color in (look.foreground, look.background):
+            assert DEFAULT <= color < (2 * EXACT if colors == ALL_COLORS else colors), role
         if theme.name == 'mono':
             assert (look.foreground, look.background) == (DEFAULT, DEFAULT), role
 
@@ -43,18 +54,21 @@ def test_roles_that_must_differ_look_different(theme: Theme, colors: int) -> Non
         return theme.look(Style(role), colors)
 
     with_colors = colors and theme.name != 'mono'
-    assert all(
-        (look(role) == Look()) == (role in ORDINARY) for role in (*ORDINARY, Role.DIM, Role.HEAVY)
-    )
-    loads = [look(Role.LIGHT), look(Role.MODERATE), look(Role.HEAVY)]
-    assert len(set(loads)) == (3 if with_colors else 2)
+    assert look(Role.TEXT) == Look() != look(Role.DIM)
+    if with_colors:
+        loads = [look(Role.LIGHT), look(Role.MODERATE), look(Role.HEAVY)]
+        assert len(set(loads)) == 3
+        assert look(Role.ERROR) not in loads or theme.name == 'classic'
     rows = [PLAIN.role, Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED]
     assert len({look(role) for role in rows}) == 4
     # A tagged zombie must look tagged, because it gets a signal.
     assert look(Role.TAGGED) not in {look(Role.WARNING), look(Role.ERROR)}
     selected = look(Role.SELECTED)
     assert selected.reverse or selected.background != DEFAULT
-    assert look(Role.ERROR) not in {look(Role.TEXT), look(Role.SUCCESS)}
+    assert (
+        look(Role.ERROR) not in {look(Role.TEXT), look(Role.WARNING), look(Role.IDLE)}
+        or not with_colors
+    )
     assert look(Role.USER) != look(Role.ROOT)
     if with_colors:
         assert len({look(Role.CPU), look(Role.MEMORY), look(Role.SWAP)}) == 3
@@ -64,6 +78,7 @@ def test_roles_that_must_differ_look_different(theme: Theme, colors: int) -> Non
 def test_gradient_has_three_zones_or_many_colors(theme: Theme) -> None:
     few = [theme.look(Style(role), 16) for role in GRADIENT]
     many = [theme.look(Style(role), 256) for role in GRADIENT]
+    exact = [theme.look(Style(role), ALL_COLORS) for role in GRADIENT]
     if theme.name == 'mono':
         assert set(few) == set(many) == {Look()}
     else:
@@ -71,6 +86,9 @@ def test_gradient_has_three_zones_or_many_colors(theme: Theme) -> None:
         assert few[0].foreground == theme.look(Style(Role.LIGHT), 16).foreground
         assert few[-1].foreground == theme.look(Style(Role.HEAVY), 16).foreground
         assert len(set(many)) >= 6
+        assert len(set(exact)) == len(GRADIENT)
+        if theme.name != 'classic':
+            assert {look.foreground for look in (*few, *many)}.isdisjoint(RED_INDICES)
 
 
 def test_gradient_covers_all_percentages() -> None:
@@ -93,6 +111,23 @@ def test_light_theme_has_black_text_on_colored_rows() -> None:
     for role in (Role.SELECTED, Role.SELECTED_TAGGED, Role.SELECTED_TREE, Role.HEADER):
         for colors in PALETTES:
             look = light.look(Style(role), colors)
-            assert look.foreground in {0, 16}
             assert look.background > 0
             assert not look.reverse
+
+
+@pytest.mark.parametrize(
+    ('theme', 'colorfgbg', 'resolved'),
+    [
+        ('auto', '', 'dark'),
+        ('auto', '15;0', 'dark'),
+        ('auto', '0;15', 'light'),
+        ('auto', '0;default;15', 'light'),
+        ('auto', '12;8', 'dark'),
+        ('auto', 'nonsense', 'dark'),
+        ('classic', '0;15', 'classic'),
+    ],
+)
+def test_automatic_theme_is_that_of_the_background(
+    theme: str, colorfgbg: str, resolved: str
+) -> None:
+    assert resolve_theme(theme, {'COLORFGBG': colorfgbg}) == resolved

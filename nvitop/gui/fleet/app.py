@@ -182,6 +182,11 @@ class _KeptOpen:
         self.ring = terminal.ring
         self.suspend = terminal.suspend
 
+    @property
+    def colors(self) -> int:
+        """Number of colors of the terminal."""
+        return self._terminal.colors
+
     def opened(self) -> ContextManager[None]:
         """Do nothing."""
         return contextlib.nullcontext()

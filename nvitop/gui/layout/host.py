@@ -1,87 +1,92 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Layout of the host panel."""
+"""Layout of the host panel: bars of CPU and memory, or graphs of the host and of the devices."""
 
 from __future__ import annotations
 
-from nvitop.gui.layout.device import CLASSIC
+from nvitop.gui.layout.cells import CLASSIC, Cells, inside
 from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 
-#: Heights of its two forms. The last line of the device panel is the top of the full one.
-FULL_HEIGHT, COMPACT_HEIGHT = 12, 2
-
-_UPPER_ROWS, _MEMORY_ROWS, _LOWER_ROWS = 5, 4, 5
-_LOAD_AVERAGE = len('( Load Average: 12.34 12.34 12.34 )')
-_SHORT_LOAD_AVERAGE = len('( LOAD: 12.34 )')
+#: Height of the form with bars, and minimum height of the form with graphs. The first row of both is
+#: the top border, which is the bottom border of the device panel.
+BARS_HEIGHT, LEAST_GRAPHS = 2, 8
+#: Height of the graphs in the full mode.
+FULL_GRAPHS = 12
+#: Minimum width of the screen for graphs of the devices next to those of the host.
+_BESIDE = 60
+#: Rows of the bars of memory and swap below the graph of the CPU.
+_BAR_ROWS = 2
+#: Minimum rows of the graphs of the devices for two of them.
+_TWO_GRAPHS = 5
+#: Cells between two bars.
+_GAP = 3
 
 
 class HostGraphs(NamedTuple):
-    """The full form: graphs that grow up and down from the line between them."""
+    """The form with graphs. The title of a graph is in the line above it."""
 
     cpu: Rect
+    #: Bars of one row each.
     memory: Rect
     swap: Rect
-    #: Row of the line with the times.
-    time_y: int
-    #: The two graphs of the devices, if there is room for them.
+    #: Column of the line between host and devices; the graphs of the devices, the upper one if there
+    #: is room for both.
+    middle_x: int | None = None
     upper: Rect | None = None
     lower: Rect | None = None
 
 
-class HostBoxes(NamedTuple):
-    """The compact form: two lines of boxes."""
-
-    cpu: Rect
-    load: Rect
-    memory: Rect
-    swap: Rect
-
-
 class HostLayout(NamedTuple):
-    """Places in the host panel. Both forms are ``None`` while it is hidden."""
+    """Places in the host panel. Both forms are empty while it is hidden."""
 
     area: Rect
     graphs: HostGraphs | None = None
-    boxes: HostBoxes | None = None
+    #: Bars in one row: CPU, memory and swap.
+    bars: tuple[Rect, ...] = ()
+
+    @property
+    def uprights(self) -> tuple[int, ...]:
+        """Columns of the vertical lines below the top border."""
+        if self.area.is_empty:
+            return ()
+        middle = () if self.graphs is None else (self.graphs.middle_x,)
+        return (0, *(x for x in middle if x is not None), self.area.width - 1)
 
 
-def lay_out_host(y: int, width: int, *, height: int, box: int) -> HostLayout:
-    """Lay out a panel of this size that begins at row ``y``. The height determines the form.
-
-    ``box`` is the width of the device panel without bars: ``width`` if there is nothing to its right.
-    """
+def lay_out_host(y: int, width: int, height: int) -> HostLayout:
+    """Lay out a panel of this size that begins at row ``y``. The height determines the form."""
     area = Rect(0, y, width, height)
-    if height == FULL_HEIGHT:
-        return HostLayout(area, graphs=_graphs(y, width, box))
-    if height == COMPACT_HEIGHT:
-        return HostLayout(area, boxes=_boxes(y, width))
+    if height >= LEAST_GRAPHS:
+        return HostLayout(area, graphs=_graphs(area))
+    if height >= BARS_HEIGHT:
+        return HostLayout(area, bars=_bars(y + 1, width))
     return HostLayout(area)
 
 
-def _graphs(y: int, width: int, box: int) -> HostGraphs:
-    left = box - 2
-    time_y = y + _UPPER_ROWS
-    graphs = HostGraphs(
-        cpu=Rect(1, y, left, _UPPER_ROWS),
-        memory=Rect(1, time_y + 1, left, _MEMORY_ROWS),
-        swap=Rect(1, time_y + 1 + _MEMORY_ROWS, left, 1),
-        time_y=time_y,
-    )
-    if box == width:
+def _graphs(area: Rect) -> HostGraphs:
+    inner = Rect(1, area.y + 1, area.width - 2, area.height - 1)
+    if area.width < _BESIDE:
+        return _host_graphs(inner)
+    # The devices get more room than the host.
+    left, right = inner.split_left(min(inner.width * 2 // 5, 76))
+    middle_x = left.right
+    right = right.inset(1, 0, 0, 0)
+    graphs = _host_graphs(left)._replace(middle_x=middle_x, lower=right)
+    if right.height < _TWO_GRAPHS:
         return graphs
-    right = width - box - 1
-    return graphs._replace(
-        upper=Rect(box, y, right, _UPPER_ROWS),
-        lower=Rect(box, time_y + 1, right, _LOWER_ROWS),
-    )
+    upper, rest = right.split_top((right.height - 1) // 2)
+    return graphs._replace(upper=upper, lower=rest.inset(0, 1, 0, 0))
 
 
-def _boxes(y: int, width: int) -> HostBoxes:
-    right = _LOAD_AVERAGE if width >= CLASSIC - 19 else _SHORT_LOAD_AVERAGE
-    left = width - 2 - right
-    return HostBoxes(
-        cpu=Rect(0, y, left, 1),
-        load=Rect(left + 2, y, right, 1),
-        memory=Rect(0, y + 1, left, 1),
-        swap=Rect(left + 2, y + 1, right, 1),
-    )
+def _host_graphs(inner: Rect) -> HostGraphs:
+    cpu, below = inner.split_top(inner.height - _BAR_ROWS)
+    memory, swap = below.inset(1, 0).split_top(1)
+    return HostGraphs(cpu, memory, swap)
+
+
+def _bars(y: int, width: int) -> tuple[Rect, ...]:
+    cells = inside(width)
+    count = 3 if width >= CLASSIC else 2
+    each = (cells.width - _GAP * (count - 1)) // count
+    runs = [Cells(cells.x + i * (each + _GAP), each) for i in range(count)]
+    return tuple(Rect(run.x, y, run.width, 1) for run in runs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Iterable, Mapping
 
-from nvitop.gui.layout.device import CLASSIC, Cells
+from nvitop.gui.layout.cells import CLASSIC, Cells
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model.columns import TREE_COLUMNS
 from nvitop.gui.render.geometry import Rect

@@ -4,26 +4,21 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Mapping, Sequence
 
-from nvitop.gui.layout.device import (
-    CLASSIC,
-    COMPACT,
-    DENSE,
-    FULL,
-    NARROW,
-    NARROWEST,
-    ONE_BAR,
-    VERSION_ROWS,
-    Details,
-    DeviceLayout,
-    device_height,
-    lay_out_devices,
-    place_details,
-    product_name,
+from nvitop.gui.layout.cells import CLASSIC, NARROWEST, ONE_BAR
+from nvitop.gui.layout.device import FULL, ROWS, DeviceLayout, device_height, lay_out_devices
+from nvitop.gui.layout.device_columns import DeviceTraits, product_name, traits_of
+from nvitop.gui.layout.host import (
+    BARS_HEIGHT,
+    FULL_GRAPHS,
+    LEAST_GRAPHS,
+    HostLayout,
+    lay_out_host,
 )
-from nvitop.gui.layout.host import COMPACT_HEIGHT, FULL_HEIGHT, HostLayout, lay_out_host
 from nvitop.gui.layout.process import (
+    TOP_ROWS,
     ProcessLayout,
     group_sizes,
     lay_out_processes,
@@ -39,8 +34,16 @@ from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
 
 #: Minimum height of the main screen.
 LOWEST = 6
-#: Rows of processes that should stay visible in automatic mode.
+#: Rows of processes that are visible before other panels get more than they need.
 _FEW_PROCESSES = 4
+#: Rows of processes that are visible next to graphs, and by which the graphs yield to processes.
+_SOME_PROCESSES, _STEP = 6, 4
+#: Minimum width of the screen for graphs.
+GRAPHS_WIDTH = 60
+#: Share of the screen that graphs get at most.
+_MOST_GRAPHS = 0.45
+#: Share of the screen that processes get at most by scrolling the other panels away.
+_MOST_PROCESSES = 2 / 3
 #: Maximum width of a report, unless commands need more.
 _REPORT_WIDTH = 140
 
@@ -57,7 +60,9 @@ class Content(NamedTuple):
     columns: tuple[str, ...] = ()
     #: Widths of columns whose values are wider than usual.
     column_widths: tuple[tuple[str, int], ...] = ()
-    details: Details = ()
+    traits: DeviceTraits = DeviceTraits()
+    #: Whether details of devices are shown.
+    has_details: bool = False
     #: Width of the longest name of a GPU.
     name_width: int = 0
 
@@ -80,16 +85,19 @@ def count_rows(rows: Sequence[ProcessSample]) -> RowCounts:
 
 
 class MainLayout(NamedTuple):
-    """Places of the panels from top to bottom.
+    """Places of the panels from top to bottom, below the first line of the screen.
 
-    Rows above the screen are negative, rows below it are at least its height.
+    The page scrolls in two steps: first devices and host leave the screen, as far as the list of
+    processes needs their room, then the list scrolls in its panel.
     """
 
     width: int
     height: int
-    #: Rows of all panels, and how many of them are above the screen.
+    #: Rows of the first line and of all panels with all processes; 0 if there is room for none.
     page_height: int
     scroll_y: int
+    #: Number of rows by which devices and host are scrolled at most.
+    scroll_limit: int
     devices: DeviceLayout
     host: HostLayout
     processes: ProcessLayout
@@ -103,51 +111,32 @@ class MainLayout(NamedTuple):
 class _Forms(NamedTuple):
     device: str
     host_height: int
-    separated: bool
-    versions: bool = True
+    separated: bool = False
 
 
-def _forms(content: Content, width: int, height: int, *, mode: str, host_height: int) -> _Forms:
-    """Choose the forms of the panels. ``host_height`` is the height of the largest host panel."""
-    compact_host = min(host_height, COMPACT_HEIGHT)
-    grouped = content.is_grouped
-    if mode == 'full' and width >= CLASSIC:
-        return _Forms(FULL, host_height, grouped)
-    if mode != 'auto':
-        return _Forms(NARROW if width < CLASSIC else COMPACT, compact_host, False)
-    if width < CLASSIC:
-        return _squeezed(content, height, _Forms(NARROW, compact_host, False))
-    processes = process_height(content.groups, separated=grouped)
-    full = device_height(content.devices, FULL, len(content.details))
-    compact = device_height(content.devices, COMPACT, len(content.details))
-    separated = grouped and height >= compact + compact_host + processes
-    if height < compact + compact_host + process_height((_FEW_PROCESSES,), separated=False):
-        return _squeezed(content, height, _Forms(DENSE, compact_host, separated))
-    return _Forms(
-        FULL if height >= full + host_height + processes else COMPACT,
-        host_height if height >= compact + host_height + processes else compact_host,
-        separated,
-    )
+def _forms(
+    content: Content, width: int, height: int, *, mode: str, show_host: bool, with_graphs: bool
+) -> _Forms:
+    """Choose the forms of the panels.
 
-
-def _squeezed(content: Content, height: int, forms: _Forms) -> _Forms:
-    """Drop the versions, then the host panel, if too few processes would be visible otherwise.
-
-    The choice depends on devices and screen only, so that panels do not jump when a process starts
-    or exits.
+    The choice depends on devices and screen, and on the number of processes only in large steps, so
+    that panels rarely jump when a process starts or exits.
     """
-    devices = device_height(content.devices, forms.device, len(content.details))
-    few = process_height((_FEW_PROCESSES,), separated=False) - 1
-    if not content.devices or height >= devices + forms.host_height + few:
-        return forms
-    forms = forms._replace(versions=False)
-    devices -= VERSION_ROWS
-    if height >= devices + forms.host_height + few:
-        return forms
-    one = process_height((1,), separated=False) - 1
-    if height >= devices + one:
-        return forms._replace(host_height=0)
-    return forms._replace(versions=True)
+    if mode == 'full' and width >= CLASSIC:
+        graphs = FULL_GRAPHS if with_graphs else BARS_HEIGHT
+        return _Forms(FULL, graphs if show_host else 0, content.is_grouped)
+    if not show_host:
+        return _Forms(ROWS, 0)
+    below = height - 1 - device_height(content.devices, ROWS, details=content.has_details)
+    around = process_height((), separated=False) - 1
+    if mode == 'auto' and with_graphs and width >= GRAPHS_WIDTH:
+        count = max(1, sum(content.groups))
+        spare = below - around - _STEP * math.ceil(count / _STEP)
+        graphs = max(LEAST_GRAPHS, min(spare, int(height * _MOST_GRAPHS)))
+        if below - graphs >= around + _SOME_PROCESSES:
+            return _Forms(ROWS, graphs)
+    has_room = below - BARS_HEIGHT >= around + _FEW_PROCESSES
+    return _Forms(ROWS, BARS_HEIGHT if has_room else 0)
 
 
 # Cached: a key needs the layout up to four times, and most keys do not change it.
@@ -158,50 +147,59 @@ def lay_out_main(
     height: int,
     *,
     mode: str = 'auto',
-    host_height: int = FULL_HEIGHT,
+    show_host: bool = True,
+    with_graphs: bool = True,
     scroll_y: int = 0,
+    fills: bool = True,
 ) -> MainLayout:
     """Lay out a screen of this size.
 
-    ``host_height`` is the height of the largest host panel allowed, 0 to hide it. ``scroll_y`` is
-    limited by the end of the page.
+    ``scroll_y`` is limited by the end of the page. The process panel ends at the end of the screen
+    if it ``fills`` it, otherwise after the last process.
     """
     if width < NARROWEST or height < LOWEST:
         return _nothing(width, height)
-    forms = _forms(content, width, height, mode=mode, host_height=host_height)
-    heights = (
-        device_height(content.devices, forms.device, len(content.details), versions=forms.versions),
-        forms.host_height,
-        process_height(content.groups, separated=forms.separated),
-    )
-    page_height = sum(heights)
+    forms = _forms(content, width, height, mode=mode, show_host=show_host, with_graphs=with_graphs)
+    devices_height = device_height(content.devices, forms.device, details=content.has_details)
+    above = devices_height + forms.host_height
+    all_processes = process_height(content.groups, separated=forms.separated)
+    page_height = 1 + above + all_processes
     scroll_y = max(0, min(scroll_y, page_height - height))
-    y = -scroll_y
-    devices = lay_out_devices(
-        y,
-        width,
-        content.devices,
-        forms.device,
-        content.details,
-        versions=forms.versions,
-        name_width=content.name_width,
-    )
+    limit = _scroll_limit(above, all_processes, height)
+    y = 1 - min(scroll_y, limit)
+    top = y + above
+    bottom = height if fills else top + all_processes
     return MainLayout(
         width,
         height,
         page_height,
         scroll_y,
-        devices,
-        lay_out_host(y + heights[0], width, height=heights[1], box=devices.cells[-1].right + 1),
-        lay_out_processes(
-            y + heights[0] + heights[1],
+        limit,
+        lay_out_devices(
+            y,
             width,
+            content.devices,
+            forms.device,
+            content.traits,
+            details=content.has_details,
+            name_width=content.name_width,
+        ),
+        lay_out_host(y + devices_height, width, forms.host_height),
+        lay_out_processes(
+            Rect(0, top, width, max(TOP_ROWS + 1, bottom - top)),
             content.groups,
             place_columns(content.columns, width, dict(content.column_widths)),
             separated=forms.separated,
-            screen_height=height,
+            offset=scroll_y - min(scroll_y, limit),
         ),
     )
+
+
+def _scroll_limit(above: int, processes: int, height: int) -> int:
+    """Return the number of rows ``above`` the processes that can leave the screen."""
+    room = height - 1
+    wanted = min(processes, max(TOP_ROWS + 1 + _FEW_PROCESSES, int(room * _MOST_PROCESSES)))
+    return max(0, min(above, above + wanted - room))
 
 
 def lay_out_page(
@@ -212,12 +210,18 @@ def lay_out_page(
     width: int,
     height: int,
     counts: RowCounts | None = None,
+    *,
+    is_report: bool = False,
 ) -> MainLayout:
     """Lay out devices and host of a sample, and these rows of its processes.
 
-    ``counts`` are those of the rows, if they are known already.
+    ``counts`` are those of the rows, if they are known already. A report has no graphs, and is as
+    high as it needs to be.
     """
     counts = counts or count_rows(rows)
+    traits = traits_of(sample.devices)
+    if is_report:
+        traits = traits._replace(columns=traits.columns - {'sparkline'})
     is_natural = main.sort.order == 'natural'
     content = Content(
         tuple(device.key for device in sample.devices),
@@ -225,18 +229,19 @@ def lay_out_page(
         is_natural,
         view.columns,
         tuple(counts.column_widths.items()),
-        _details(sample, width) if view.shows_details else (),
+        traits,
+        view.shows_details,
         _name_width(sample),
     )
-    # Graphs need more than ASCII characters.
-    host_height = COMPACT_HEIGHT if view.ascii else FULL_HEIGHT
     return lay_out_main(
         content,
         width,
         height,
         mode=view.mode,
-        host_height=host_height if view.show_host else 0,
+        show_host=view.show_host,
+        with_graphs=not is_report,
         scroll_y=main.scroll_y,
+        fills=not is_report,
     )
 
 
@@ -247,30 +252,25 @@ def _name_width(sample: Sample) -> int:
     return max(map(cell_width, drawn), default=0)
 
 
-def _details(sample: Sample, width: int) -> Details:
-    with_nvlink = any(device.info.nvlink_link_count for device in sample.devices)
-    return place_details(width, with_nvlink=with_nvlink)
-
-
 def _nothing(width: int, height: int) -> MainLayout:
     """Return the layout of a screen too small for any panel."""
     nowhere = Rect(0, 0, 0, 0)
-    devices = DeviceLayout(nowhere, NARROW, 0, 0, (), (), ())
-    processes = ProcessLayout(nowhere, (), (), ())
-    return MainLayout(width, height, 0, 0, devices, HostLayout(nowhere), processes)
+    devices = DeviceLayout(nowhere, ROWS)
+    processes = ProcessLayout(nowhere, ())
+    return MainLayout(width, height, 0, 0, 0, devices, HostLayout(nowhere), processes)
 
 
-def scroll_to_process(layout: MainLayout, process: int, *, covered: int = 0) -> int:
-    """Return the ``scroll_y`` nearest to the present one at which a process is visible.
-
-    The first ``covered`` rows of the screen show something else.
-    """
-    row = layout.processes.row_of(process) + layout.scroll_y
-    return max(row + 1 - layout.height, min(layout.scroll_y, row - covered))
+def scroll_to_process(layout: MainLayout, process: int) -> int:
+    """Return the ``scroll_y`` nearest to the present one at which a process is visible."""
+    line = layout.processes.line_of(process)
+    # The row of the first process if nothing is scrolled.
+    first_y = layout.processes.lines.y + min(layout.scroll_y, layout.scroll_limit)
+    lowest = first_y + line + 1 - (layout.height - 1)
+    return max(lowest, min(layout.scroll_y, layout.scroll_limit + line))
 
 
 def report_width(terminal: int, longest_row: int, *, has_devices: bool) -> int:
-    """Return the width of a report: that of box and bars, more if commands need it.
+    """Return the width of a report: that of cells and bars, more if commands need it.
 
     ``longest_row`` is the width at which no process is cut. A terminal narrower than the narrowest
     form wraps the report.

@@ -6,14 +6,14 @@ from __future__ import annotations
 import itertools
 from typing import Iterable, Mapping, Sequence
 
-from nvitop.gui.layout.device import CLASSIC, Cells
+from nvitop.gui.layout.cells import CLASSIC, Cells
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, DEFAULT_COLUMNS, Column
 from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample
 
-#: Rows above the processes: empty line, border, title, headings, line.
-_TOP_ROWS = 5
+#: Rows above the processes: border with title, headings.
+TOP_ROWS = 2
 #: Minimum width of the last column, on a narrow screen and on a wide one.
 _NARROW_REST, _REST = 14, 7
 #: Minimum width of the command next to an owner that the user did not choose, and of this owner if it
@@ -43,29 +43,31 @@ class ProcessLine(NamedTuple):
 
 
 class ProcessLayout(NamedTuple):
-    """Places in the process panel. ``area.y`` may be negative while the page is scrolled."""
+    """Places in the process panel. Its borders and headings stay while the list scrolls.
+
+    The panel may be below the screen in part while the page is not scrolled.
+    """
 
     area: Rect
     columns: tuple[PlacedColumn, ...]
     #: Only the rows on the screen.
-    rows: tuple[ProcessLine, ...]
-    #: Rows of the lines between GPUs, on the screen or not.
-    separators: tuple[int, ...]
-
-    @property
-    def box(self) -> Rect:
-        """Place of the panel without the line above its border."""
-        return self.area.split_top(1)[1]
+    rows: tuple[ProcessLine, ...] = ()
+    #: Rows on the screen of the lines between GPUs.
+    separators: tuple[int, ...] = ()
+    #: Number of lines (processes, and lines between GPUs) above the first one on the screen.
+    offset: int = 0
+    #: Index of each process before which there is a line.
+    groups: tuple[int, ...] = ()
 
     @property
     def heading_y(self) -> int:
         """The row of the headings."""
-        return self.area.y + 3
+        return self.area.y + 1
 
     @property
-    def first_y(self) -> int:
-        """The row of the first process."""
-        return self.area.y + _TOP_ROWS
+    def lines(self) -> Rect:
+        """The rows for processes."""
+        return self.area.inset(0, TOP_ROWS, 0, 1)
 
     @property
     def fixed(self) -> tuple[PlacedColumn, ...]:
@@ -77,12 +79,9 @@ class ProcessLayout(NamedTuple):
         """The columns that scroll sideways as one text."""
         return self.columns[len(self.fixed) :]
 
-    def row_of(self, process: int) -> int:
-        """Return the row of a process, on the screen or not."""
-        y = self.first_y + process
-        for separator in self.separators:
-            y += separator <= y
-        return y
+    def line_of(self, process: int) -> int:
+        """Return the number of lines above a process in the whole list."""
+        return process + sum(first <= process for first in self.groups)
 
     def at(self, x: int, y: int) -> int | None:
         """Return the index of the process in this cell of the screen."""
@@ -117,34 +116,37 @@ def group_sizes(processes: Iterable[ProcessSample]) -> tuple[int, ...]:
 
 def process_height(groups: Sequence[int], *, separated: bool) -> int:
     """Return the height of the panel for groups of these sizes."""
-    rows = sum(groups) + (max(0, len(groups) - 1) if separated else 0)
-    return _TOP_ROWS + 1 + max(1, rows)
+    lines = sum(groups) + (max(0, len(groups) - 1) if separated else 0)
+    return TOP_ROWS + max(1, lines) + 1
 
 
 def lay_out_processes(
-    y: int,
-    width: int,
+    area: Rect,
     groups: Sequence[int],
     columns: Sequence[PlacedColumn],
     *,
     separated: bool,
-    screen_height: int,
+    offset: int = 0,
 ) -> ProcessLayout:
-    """Lay out the processes in a panel of this width that begins at row ``y``."""
-    area = Rect(0, y, width, process_height(groups, separated=separated))
+    """Lay out the processes in a panel with this area, without the first ``offset`` lines."""
+    layout = ProcessLayout(area, tuple(columns), offset=offset)
+    places = layout.lines
     rows: list[ProcessLine] = []
     separators: list[int] = []
-    row_y = y + _TOP_ROWS
+    firsts: list[int] = []
+    y = places.y - offset
     first = 0
     for size in groups if separated else (sum(groups),):
         if first:
-            separators.append(row_y)
-            row_y += 1
-        visible = range(max(0, -row_y), min(size, screen_height - row_y))
-        rows.extend(ProcessLine(first + i, row_y + i) for i in visible)
+            firsts.append(first)
+            if places.y <= y < places.bottom:
+                separators.append(y)
+            y += 1
+        visible = range(max(0, places.y - y), min(size, places.bottom - y))
+        rows.extend(ProcessLine(first + i, y + i) for i in visible)
         first += size
-        row_y += size
-    return ProcessLayout(area, tuple(columns), tuple(rows), tuple(separators))
+        y += size
+    return layout._replace(rows=tuple(rows), separators=tuple(separators), groups=tuple(firsts))
 
 
 def place_columns(
@@ -156,9 +158,8 @@ def place_columns(
     until there is room for the command, which takes the rest. Among the default columns, the owner is
     shown only if ``widths`` has it and the command is wide.
     """
-    # Borders on both sides, and an empty cell before the right one.
     rest = _NARROW_REST if width < CLASSIC else _REST
-    cells = Cells(1, width - 3)
+    cells = Cells(1, width - 2 - (width >= CLASSIC))
     columns = [COLUMNS_BY_NAME[name] for name in names]
     if tuple(names) != DEFAULT_COLUMNS:
         return place(columns, cells, widths, rest=rest)

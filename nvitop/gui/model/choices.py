@@ -40,13 +40,23 @@ class ViewState(NamedTuple):
     #: All columns, hidden ones too, in the order the user chose; empty if the user chose none.
     column_order: tuple[str, ...] = ()
     thresholds: Thresholds = Thresholds()
-    #: Draw bars and graphs in a gradient instead of one color.
+    #: Draw bars and graphs in a gradient instead of one color, see :func:`has_gradient`.
     colorful: bool = False
     #: The screen is converted to ASCII, so leave out what needs other characters.
     ascii: bool = False
     #: The screen is converted to half blocks, without braille.
     halves: bool = False
     readonly: bool = False
+
+
+def has_gradient(theme: str, colors: int, wanted: bool | None) -> bool:
+    """Return whether bars and graphs have a gradient in a theme on a terminal with this many colors.
+
+    ``wanted`` is the user's choice, ``None`` for the usual one of the theme.
+    """
+    if colors < 256 or theme == 'mono':
+        return False
+    return theme != 'classic' if wanted is None else wanted
 
 
 class Sort(NamedTuple):

@@ -36,6 +36,22 @@ class Column(NamedTuple):
     rank: int = 0
 
 
+class DeviceColumn(NamedTuple):
+    """A column of the device panel. ``view.panels.device_row`` draws it.
+
+    ``layout.device_columns`` decides which columns are shown and how wide they are.
+    """
+
+    name: str
+    title: str
+    #: One line of help: meaning and unit.
+    help: str
+    #: ``'>'``, or ``'<'`` for text and bars.
+    align: str = '>'
+    #: Whether it belongs to the column before it, and so needs only one empty cell between them.
+    continues: bool = False
+
+
 #: Meaning of the letters in the type column.
 TYPES = 'C compute, G graphics, X both, M MPS client'
 
@@ -51,7 +67,7 @@ COLUMNS: tuple[Column, ...] = (
     Column('sm', '%SM', 3, 'time that its kernels ran, in percent', order='sm_utilization'),
     Column('gmbw', '%GMBW', 5, 'time that it accessed GPU memory, in percent', order='gpu_memory_utilization', rank=6),
     Column('encoder', '%ENC', 4, 'utilization of the video encoder', rank=7),
-    Column('decoder', '%DEC', 4, 'utilization of the video decoder', rank=7),
+    Column('decoder', '%DEC', 4, 'utilization of the video decoder', rank=9),
     Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', order='cpu_percent', scrolls=True, rank=3),
     Column('memory', '%MEM', 5, 'resident memory in percent of the memory of the host', order='memory_percent', scrolls=True, rank=5),
     Column('host_memory', 'HOST-MEM', 8, 'resident memory', scrolls=True, rank=8),
@@ -61,6 +77,42 @@ COLUMNS: tuple[Column, ...] = (
 # fmt: on
 
 # fmt: off
+#: Columns of the device panel with one row for each device, from left to right.
+DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
+    DeviceColumn('index', 'GPU', 'index of the GPU and of the MIG device'),
+    DeviceColumn('mark', '', '`!` if something is wrong with it', '<'),
+    DeviceColumn('name', 'NAME', 'product name, if there are different ones', '<'),
+    DeviceColumn('temperature', 'TEMP', 'temperature of the GPU'),
+    DeviceColumn('fan', 'FAN', 'fan speed; MAX from 100 % on'),
+    DeviceColumn('performance', 'PERF', 'performance state', '<'),
+    DeviceColumn('power', 'POWER', 'power draw and limit'),
+    DeviceColumn('memory_bar', 'MEM', 'used memory in percent; with enough room also used and installed memory', '<'),
+    DeviceColumn('memory_percent', '', 'used memory in percent', continues=True),
+    DeviceColumn('memory', '', 'used memory, and all memory'),
+    DeviceColumn('utilization_bar', 'UTIL', 'share of time in which a kernel ran', '<'),
+    DeviceColumn('utilization_percent', '', 'share of time in which a kernel ran, in percent', continues=True),
+    DeviceColumn('clock', 'CLOCK', 'SM clock, and what is wrong or why it is low (`HOT`, `PWR`); `idle` if no process uses the GPU', '<'),
+    DeviceColumn('memory_clock', 'MEM CLK', 'memory clock'),
+    DeviceColumn('encoder', 'ENC', 'utilization of the video encoder'),
+    DeviceColumn('decoder', 'DEC', 'utilization of the video decoder'),
+    DeviceColumn('pcie_rx', 'PCIe RX', 'PCIe traffic to the GPU'),
+    DeviceColumn('pcie_tx', 'PCIe TX', 'PCIe traffic from the GPU'),
+    DeviceColumn('sparkline', 'LAST', 'utilization in the last minutes, at the left the oldest', '<'),
+)
+#: Columns of the details of devices.
+DETAIL_COLUMNS: tuple[Column, ...] = (
+    Column('index', 'GPU', 4, 'index of the GPU', gap=0),
+    Column('link', 'LINK', 8, 'PCIe generation and lanes; if they are lower than possible, also the highest ones', align='<', gap=2, rank=2),
+    Column('pcie_rx', 'PCIe RX', 10, 'PCIe traffic to the GPU', gap=2, rank=3),
+    Column('pcie_tx', 'PCIe TX', 10, 'PCIe traffic from the GPU', rank=4),
+    Column('nvlink_rx', 'NVLINK RX', 11, 'NVLink traffic to the GPU', gap=2, rank=5),
+    Column('nvlink_tx', 'NVLINK TX', 11, 'NVLink traffic from the GPU', rank=6),
+    Column('encoder', 'ENC', 4, 'utilization of the video encoder', gap=2, rank=9),
+    Column('decoder', 'DEC', 4, 'utilization of the video decoder', rank=9),
+    Column('memory_temperature', 'MEM TEMP', 8, 'temperature of the memory; ``host`` if it has no memory of its own', gap=2, rank=7),
+    Column('energy', 'ENERGY', 9, 'energy used since the driver was loaded', gap=2, rank=8),
+    Column('reasons', 'CLOCKS HELD DOWN BY', 0, 'why the clocks are low', align='<', gap=2),
+)
 #: Columns of the tree screen.
 TREE_COLUMNS: tuple[Column, ...] = (
     Column('pid', 'PID', 7, 'process ID', gap=0),

@@ -6,8 +6,6 @@ from __future__ import annotations
 from nvitop.api.metrics import METRICS_BY_NAME, Metric, metrics_of_tier
 from nvitop.namedtuple import NamedTuple
 
-#: Units that are shown differently: unit of the table → unit, divisor.
-_UNITS = {'°C': ('C', 1), 'KiB/s': ('MiB/s', 1024)}
 #: Units whose values are drawn on a scale up to 100.
 _UP_TO_100 = frozenset({'%', '°C'})
 
@@ -19,7 +17,6 @@ class Graph(NamedTuple):
     metric: str
     title: str
     unit: str
-    divisor: int
     #: Field of the device's sample or info that holds the value at the top; ``''`` if there is none.
     top_field: str
     #: The value at the top if there is no such field; 0: scale to the highest value shown.
@@ -27,10 +24,9 @@ class Graph(NamedTuple):
 
 
 def _graph(metric: Metric) -> Graph:
-    unit, divisor = _UNITS.get(metric.unit, (metric.unit, metric.divisor))
     top_field = METRICS_BY_NAME[metric.maximum].field if metric.maximum else ''
     top = 100.0 if metric.unit in _UP_TO_100 else 0.0
-    return Graph(metric.name, metric.graph, unit, divisor, top_field, top)
+    return Graph(metric.name, metric.graph, metric.unit, top_field, top)
 
 
 #: In the order in which a key cycles through them: first the metrics that are always measured.

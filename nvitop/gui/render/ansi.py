@@ -7,7 +7,7 @@ from typing import Mapping
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Style
-from nvitop.gui.render.theme import DEFAULT, Look, Theme
+from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, EXACT, Look, Theme
 from nvitop.gui.render.width import cell_width
 
 RESET = '\x1b[0m'
@@ -25,7 +25,7 @@ _EIGHT_COLORS = ('linux', 'vt', 'ansi', 'cygwin')
 
 
 def color_depth(environ: Mapping[str, str], *, is_terminal: bool, force: bool = False) -> int:
-    """Return the number of colors to use: 0, 8, 16 or 256.
+    """Return the number of colors to use: 0, 8, 16, 256, or all of 24 bits.
 
     ``force`` is the user's option. Otherwise, nonempty ``ANSI_COLORS_DISABLED`` and ``NO_COLOR``
     disable colors, nonempty ``FORCE_COLOR`` enables them (in this order), and the default is colors
@@ -37,15 +37,23 @@ def color_depth(environ: Mapping[str, str], *, is_terminal: bool, force: bool = 
             return 0
         if not environ.get('FORCE_COLOR') and (term == 'dumb' or not is_terminal):
             return 0
+    if has_all_colors(environ):
+        return ALL_COLORS
     if environ.get('COLORTERM') or environ.get('WT_SESSION') or '256color' in term:
         return 256
     return 8 if term.startswith(_EIGHT_COLORS) else 16
 
 
+def has_all_colors(environ: Mapping[str, str]) -> bool:
+    """Return whether the terminal shows any color of 24 bits. GNU screen does not pass them on."""
+    is_screen = environ.get('TERM', '').startswith('screen') and not environ.get('TMUX')
+    return environ.get('COLORTERM', '').lower() in ('truecolor', '24bit') and not is_screen
+
+
 def to_ansi(buffer: Buffer, theme: Theme, colors: int) -> str:
     """Return the rows of a buffer as lines that end in a newline.
 
-    ``colors`` is 0 (plain text), 8, 16 or 256. Each line begins and ends with the terminal's
+    ``colors`` is 0 (plain text), 8, 16, 256 or all of 24 bits. Each line begins and ends with the terminal's
     default look, so lines can be separated. Invisible spaces at the end of a line are left out.
     """
     if colors == 0:
@@ -64,11 +72,11 @@ def to_ansi(buffer: Buffer, theme: Theme, colors: int) -> str:
                 pieces.append((' ' * (x - column), _PLAIN))
             pieces.append((text, look))
             column = x + cell_width(text)
-        lines.append(_line(pieces, codes, colors))
+        lines.append(_line(pieces, codes))
     return ''.join(lines)
 
 
-def _line(pieces: list[tuple[str, Look]], codes: dict[tuple[Look, Look], str], colors: int) -> str:
+def _line(pieces: list[tuple[str, Look]], codes: dict[tuple[Look, Look], str]) -> str:
     while pieces and not _shows_on_spaces(pieces[-1][1]):
         text, look = pieces.pop()
         text = text.rstrip(' ')
@@ -83,7 +91,7 @@ def _line(pieces: list[tuple[str, Look]], codes: dict[tuple[Look, Look], str], c
         ):
             change = codes.get((current, look))
             if change is None:
-                change = codes[current, look] = _change(current, look, colors)
+                change = codes[current, look] = change_of_look(current, look)
             parts.append(change)
             current = look
         parts.append(text)
@@ -95,7 +103,7 @@ def _shows_on_spaces(look: Look) -> bool:
     return look.reverse or look.underline or look.background != DEFAULT
 
 
-def _change(old: Look, new: Look, colors: int) -> str:
+def change_of_look(old: Look, new: Look) -> str:
     """Return the shortest sequence that switches a terminal from one look to another."""
     lost = any(getattr(old, name) and not getattr(new, name) for name, _ in _ATTRIBUTES)
     if new == _PLAIN:
@@ -121,4 +129,7 @@ def _color(color: int, base: int) -> str:
         return str(base + color)
     if color < 16:
         return str(base + 60 + color - 8)
-    return f'{base + 8};5;{color}'
+    if color < EXACT:
+        return f'{base + 8};5;{color}'
+    color -= EXACT
+    return f'{base + 8};2;{color >> 16};{color >> 8 & 255};{color & 255}'

@@ -14,16 +14,30 @@ class Role(enum.IntEnum):
     TEXT = 0
     DIM = enum.auto()
     BORDER = enum.auto()
+    #: A title in a border or in the first line of a screen; headings of columns in a panel.
     TITLE = enum.auto()
     HEADING = enum.auto()
-    #: Percentage below the first threshold, between the two, from the second on, and unknown.
+    #: Measured percentage below the first threshold, between the two, from the second on, and
+    #: unknown, if there is no gradient.
     LIGHT = enum.auto()
     MODERATE = enum.auto()
     HEAVY = enum.auto()
     UNKNOWN = enum.auto()
+    #: Text about a device with such a percentage. Most themes draw it as ordinary text.
+    ROW_LIGHT = enum.auto()
+    ROW_MODERATE = enum.auto()
+    ROW_HEAVY = enum.auto()
+    #: A device that no process uses.
+    IDLE = enum.auto()
+    #: The empty part of a bar, and lines at 50 % and 100 % of a graph.
+    TRACK = enum.auto()
+    #: The part of a graph above the mean: values of single devices.
+    SPREAD = enum.auto()
+    #: Measured percentages of the host, if there is no gradient.
     CPU = enum.auto()
     MEMORY = enum.auto()
     SWAP = enum.auto()
+    #: Something is wrong: a lost or hot device, a failed action. No other role is red.
     ERROR = enum.auto()
     WARNING = enum.auto()
     #: An action succeeded: a signal was sent.
@@ -57,6 +71,14 @@ class Role(enum.IntEnum):
     GRADIENT_9 = enum.auto()
     GRADIENT_10 = enum.auto()
     GRADIENT_11 = enum.auto()
+    GRADIENT_12 = enum.auto()
+    GRADIENT_13 = enum.auto()
+    GRADIENT_14 = enum.auto()
+    GRADIENT_15 = enum.auto()
+    GRADIENT_16 = enum.auto()
+    GRADIENT_17 = enum.auto()
+    GRADIENT_18 = enum.auto()
+    GRADIENT_19 = enum.auto()
 
 
 #: The steps of the gradient, from 0 % to 100 %.

@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Named themes: role → colors and attributes, for terminals with 0, 8, 16 and 256 colors."""
+"""Named themes: role → colors and attributes, for terminals with any number of colors."""
 
 from __future__ import annotations
 
-from typing import Mapping
+from typing import Mapping, Tuple
 
 from nvitop.gui.render.style import GRADIENT, Role, Style
 from nvitop.namedtuple import NamedTuple
 
 DEFAULT = -1
+#: Number of colors of a terminal that shows any color (24 bits).
+ALL_COLORS = 1 << 24
+#: Added to a color that is not an index of the palette but red, green and blue (``0xRRGGBB``).
+EXACT = 1 << 24
 
 
 class Look(NamedTuple):
-    """How a terminal shows a cell. Colors are indices of its palette; -1 is its default."""
+    """How a terminal shows a cell.
+
+    Colors are indices of its palette, or :data:`EXACT` + ``0xRRGGBB``; -1 is its default.
+    """
 
     foreground: int = DEFAULT
     background: int = DEFAULT
@@ -24,16 +31,18 @@ class Look(NamedTuple):
     blink: bool = False
 
 
-class Paint(NamedTuple):
-    """The colors and attributes of a role in a theme, with one color for each size of palette."""
+#: A color for terminals with 8 colors (0 black, 1 red, 2 green, 3 yellow, 4 blue, 5 magenta, 6 cyan,
+#: 7 white), with 16 (those, and from 8 on their bright variants), and with more (one of those, or
+#: :data:`EXACT` + ``0xRRGGBB``).
+Color = Tuple[int, int, int]
+NO_COLOR: Color = (DEFAULT, DEFAULT, DEFAULT)
 
-    #: With 8 colors: 0 black, 1 red, 2 green, 3 yellow, 4 blue, 5 magenta, 6 cyan, 7 white.
-    basic: int = DEFAULT
-    #: With 16 colors: those 8, and from 8 on their bright variants.
-    bright: int = DEFAULT
-    #: With 256 colors: those 16, the color cube from 16 on, and grays from 232 on.
-    extended: int = DEFAULT
-    background: int = DEFAULT
+
+class Paint(NamedTuple):
+    """The colors and attributes of a role in a theme."""
+
+    foreground: Color = NO_COLOR
+    background: Color = NO_COLOR
     bold: bool = False
     dim: bool = False
     underline: bool = False
@@ -45,14 +54,22 @@ class Theme(NamedTuple):
 
     name: str
     paints: Mapping[Role, Paint]
+    #: Colors (``0xRRGGBB``) of the gradient at equal distances, from 0 % to 100 %; empty: none.
+    stops: tuple[int, ...] = ()
+    #: The gradient in the palette of 256 colors; empty: the colors nearest to the stops.
+    palette: tuple[int, ...] = ()
 
     def look(self, style: Style, colors: int) -> Look:
         """Return how a terminal with this many colors shows a style; with 0, by attributes alone."""
-        paints = self.paints if colors >= 8 else _MONO
-        paint = paints.get(style.role, _PLAIN)
+        if colors < 8:
+            paint = _MONO.get(style.role, _PLAIN)
+        elif style.role >= Role.GRADIENT_0 and self.stops:
+            paint = self._gradient_paint(style.role - Role.GRADIENT_0, colors)
+        else:
+            paint = self.paints.get(style.role, _PLAIN)
         return Look(
-            foreground=paint[0 if colors < 16 else 1 if colors < 256 else 2],
-            background=paint.background,
+            foreground=_color_of(paint.foreground, colors),
+            background=_color_of(paint.background, colors),
             bold=style.bold or paint.bold,
             dim=style.dim or paint.dim,
             underline=style.underline or paint.underline,
@@ -61,134 +78,256 @@ class Theme(NamedTuple):
             blink=style.blink,
         )
 
+    def _gradient_paint(self, step: int, colors: int) -> Paint:
+        """Return a step of the gradient. With fewer than 256 colors it has three, a third each."""
+        few = self.paints[(Role.LIGHT, Role.MODERATE, Role.HEAVY)[3 * step // len(GRADIENT)]]
+        if colors < ALL_COLORS and self.palette:
+            index = self.palette[step * len(self.palette) // len(GRADIENT)]
+            return Paint((*few.foreground[:2], index))
+        place = step / (len(GRADIENT) - 1) * (len(self.stops) - 1)
+        left = min(int(place), len(self.stops) - 2)
+        red, green, blue = (
+            round(a + (b - a) * (place - left))
+            for a, b in zip(_parts(self.stops[left]), _parts(self.stops[left + 1]))
+        )
+        return _paint(red << 16 | green << 8 | blue, *few.foreground[:2])
+
 
 _PLAIN = Paint()
+#: Levels of red, green and blue in the color cube of 256 colors.
+_CUBE = (0, 95, 135, 175, 215, 255)
 
 
-def _gradient(low: Paint, middle: Paint, high: Paint, extended: str) -> dict[Role, Paint]:
-    """Return the paints of the gradient: a color for each step if there are 256, else 3 zones."""
-    colors = [int(color) for color in extended.split()]
-    third = len(GRADIENT) // 3
-    zones = [low] * third + [middle] * third + [high] * third
-    return {
-        role: zone._replace(extended=color, bold=False)
-        for role, zone, color in zip(GRADIENT, zones, colors)
-    }
+def _parts(rgb: int) -> tuple[int, int, int]:
+    return rgb >> 16, rgb >> 8 & 255, rgb & 255
+
+
+def _nearest_step(part: int) -> int:
+    return min(range(6), key=lambda step: abs(_CUBE[step] - part))
+
+
+def nearest_extended(rgb: int) -> int:
+    """Return the color of the 256-color palette nearest to a color, outside the first 16."""
+    parts = _parts(rgb)
+    steps = [_nearest_step(part) for part in parts]
+    gray = max(0, min(23, round((sum(parts) / 3 - 8) / 10)))
+    candidates = (
+        ([_CUBE[step] for step in steps], 16 + 36 * steps[0] + 6 * steps[1] + steps[2]),
+        ([8 + 10 * gray] * 3, 232 + gray),
+    )
+    return min(candidates, key=lambda c: sum((a - b) ** 2 for a, b in zip(c[0], parts)))[1]
+
+
+def _color_of(color: Color, colors: int) -> int:
+    """Return the color for a terminal with this many colors."""
+    basic, bright, exact = color
+    if colors < 256:
+        return basic if colors < 16 else bright
+    if exact < EXACT or colors >= ALL_COLORS:
+        return exact
+    return nearest_extended(exact - EXACT)
+
+
+def _color(rgb: int, basic: int, bright: int | None = None) -> Color:
+    return basic, basic if bright is None else bright, EXACT + rgb
+
+
+def _paint(rgb: int, basic: int, bright: int | None = None, *, bold: bool = False) -> Paint:
+    return Paint(_color(rgb, basic, bright), bold=bold)
+
+
+def _palette(basic: int, bright: int | None = None, *, bold: bool = False) -> Paint:
+    """Return a paint in a color that the user chose for the palette of the terminal."""
+    bright = basic if bright is None else bright
+    return Paint((basic, bright, bright), bold=bold)
 
 
 _MONO: Mapping[Role, Paint] = {
     Role.DIM: Paint(dim=True),
+    Role.BORDER: Paint(dim=True),
     Role.TITLE: Paint(bold=True),
-    Role.HEAVY: Paint(bold=True),
     Role.UNKNOWN: Paint(dim=True),
+    Role.TRACK: Paint(dim=True),
+    Role.SPREAD: Paint(dim=True),
+    Role.IDLE: Paint(bold=True),
     Role.ERROR: Paint(bold=True),
     Role.WARNING: Paint(bold=True),
     Role.KEY: Paint(bold=True),
     Role.USER: Paint(bold=True),
     Role.ROOT: Paint(bold=True, underline=True),
-    Role.HOST: Paint(bold=True),
     Role.SELECTED: Paint(reverse=True),
     Role.TAGGED: Paint(bold=True, underline=True),
     Role.SELECTED_TAGGED: Paint(reverse=True, bold=True, underline=True),
-    Role.TREE: Paint(bold=True),
+    Role.TREE: Paint(dim=True),
     Role.SELECTED_TREE: Paint(reverse=True),
-    Role.HEADER: Paint(reverse=True),
+    Role.HEADER: Paint(bold=True, underline=True),
     Role.INPUT: Paint(bold=True),
 }
 
-_GREEN, _YELLOW, _RED = Paint(2, 2, 2), Paint(3, 3, 3), Paint(1, 9, 9)
+_TEAL, _GREEN, _AMBER = _paint(0x25A18E, 6), _paint(0x7AC74F, 2), _paint(0xEEB34C, 3)
+_RED, _YELLOW, _BLUE = _paint(0xFF6B6B, 1, 9), _paint(0xE6C07B, 3), _paint(0x74B0E4, 6)
 _DARK: Mapping[Role, Paint] = {
     Role.DIM: Paint(dim=True),
+    Role.BORDER: _paint(0x545B68, DEFAULT, 8),
     Role.TITLE: Paint(bold=True),
-    Role.LIGHT: _GREEN,
-    Role.MODERATE: _YELLOW,
-    Role.HEAVY: _RED,
+    Role.HEADING: _paint(0x8D95A3, DEFAULT),
+    Role.LIGHT: _TEAL,
+    Role.MODERATE: _GREEN,
+    Role.HEAVY: _AMBER,
     Role.UNKNOWN: Paint(dim=True),
-    Role.CPU: Paint(6, 6, 6),
-    Role.MEMORY: Paint(5, 5, 5),
-    Role.SWAP: Paint(4, 12, 12),
+    Role.IDLE: _GREEN,
+    Role.TRACK: _paint(0x3C424E, DEFAULT, 8),
+    Role.SPREAD: _paint(0x46606B, 4, 8),
+    Role.CPU: _TEAL,
+    Role.MEMORY: _paint(0xB48EAD, 5),
+    Role.SWAP: _paint(0x5E81AC, 4, 12),
     Role.ERROR: _RED,
     Role.WARNING: _YELLOW,
     Role.SUCCESS: _GREEN,
-    Role.KEY: Paint(5, 5, 5, bold=True),
-    Role.USER: Paint(5, 5, 5, bold=True),
-    Role.ROOT: Paint(3, 3, 3, bold=True),
-    Role.HOST: Paint(2, 2, 2, bold=True),
-    Role.SELECTED: Paint(6, 6, 6, reverse=True),
-    Role.TAGGED: Paint(3, 3, 3, bold=True),
-    Role.SELECTED_TAGGED: Paint(3, 3, 3, reverse=True),
-    Role.TREE: Paint(2, 2, 2, bold=True),
-    Role.SELECTED_TREE: Paint(2, 2, 2, reverse=True),
-    Role.HEADER: Paint(6, 6, 6, reverse=True),
-    Role.INPUT: Paint(6, 6, 6, bold=True),
-    **_gradient(_GREEN, _YELLOW, _RED, '77 77 113 113 149 149 185 179 179 173 173 167'),
+    Role.KEY: _BLUE._replace(bold=True),
+    Role.USER: Paint(bold=True),
+    Role.ROOT: _YELLOW._replace(bold=True),
+    Role.SELECTED: Paint(_color(0xFFFFFF, 0), _color(0x24527A, 6)),
+    Role.TAGGED: _YELLOW._replace(bold=True),
+    Role.SELECTED_TAGGED: Paint(_color(0xF2D08A, 0), _color(0x24527A, 3), bold=True),
+    Role.TREE: _paint(0x6E7683, DEFAULT, 8),
+    Role.SELECTED_TREE: Paint(_color(0xFFFFFF, 0), _color(0x24527A, 6)),
+    Role.HEADER: Paint(_color(0xC9CED6, 0), _color(0x2B303A, 7), bold=True),
+    Role.INPUT: _BLUE._replace(bold=True),
 }
 
-# On white, the terminal's own green, yellow and cyan are too pale: use darker ones if there are
-# any. Text on colored bars is black.
-_DARK_GREEN, _OCHRE, _DARK_RED = Paint(2, 2, 28), Paint(3, 3, 130), Paint(1, 1, 160)
+# On white, the same hues have to be darker.
+_DARK_TEAL, _DARK_GREEN, _BROWN = _paint(0x13806F, 6), _paint(0x3C8A1E, 2), _paint(0xA86A00, 3)
+_DARK_RED, _OCHRE, _DARK_BLUE = _paint(0xC62828, 1), _paint(0x8A6100, 3), _paint(0x1D63A8, 4)
 _LIGHT: Mapping[Role, Paint] = {
     **_DARK,
-    Role.LIGHT: _DARK_GREEN,
-    Role.MODERATE: _OCHRE,
-    Role.HEAVY: _DARK_RED,
-    Role.CPU: Paint(6, 6, 30),
-    Role.MEMORY: Paint(5, 5, 127),
-    Role.SWAP: Paint(4, 4, 26),
+    Role.BORDER: _paint(0xB4BAC4, DEFAULT, 7),
+    Role.HEADING: _paint(0x636B78, DEFAULT),
+    Role.LIGHT: _DARK_TEAL,
+    Role.MODERATE: _DARK_GREEN,
+    Role.HEAVY: _BROWN,
+    Role.IDLE: _DARK_GREEN,
+    Role.TRACK: _paint(0xD6DAE0, DEFAULT, 7),
+    Role.SPREAD: _paint(0xA9C3C6, 6, 7),
+    Role.CPU: _DARK_TEAL,
+    Role.MEMORY: _paint(0x8A3B8F, 5),
+    Role.SWAP: _paint(0x2B5A9E, 4),
     Role.ERROR: _DARK_RED,
     Role.WARNING: _OCHRE,
     Role.SUCCESS: _DARK_GREEN,
-    Role.KEY: Paint(5, 5, 127, bold=True),
-    Role.USER: Paint(5, 5, 127, bold=True),
-    Role.ROOT: Paint(3, 3, 130, bold=True),
-    Role.HOST: Paint(2, 2, 28, bold=True),
-    Role.SELECTED: Paint(0, 0, 16, background=6),
-    Role.TAGGED: Paint(3, 3, 130, bold=True),
-    Role.SELECTED_TAGGED: Paint(0, 0, 16, background=3),
-    Role.TREE: Paint(2, 2, 28, bold=True),
-    Role.SELECTED_TREE: Paint(0, 0, 16, background=2),
-    Role.HEADER: Paint(0, 0, 16, background=6),
-    Role.INPUT: Paint(6, 6, 30, bold=True),
-    **_gradient(_DARK_GREEN, _OCHRE, _DARK_RED, '28 28 64 64 64 100 100 94 94 130 124 160'),
+    Role.KEY: _DARK_BLUE._replace(bold=True),
+    Role.ROOT: _OCHRE._replace(bold=True),
+    Role.SELECTED: Paint(_color(0x000000, 0), _color(0xC9E0F7, 6)),
+    Role.TAGGED: _OCHRE._replace(bold=True),
+    Role.SELECTED_TAGGED: Paint(_color(0x6B4A00, 0), _color(0xC9E0F7, 3), bold=True),
+    Role.TREE: _paint(0x8C94A0, DEFAULT, 8),
+    Role.SELECTED_TREE: Paint(_color(0x000000, 0), _color(0xC9E0F7, 6)),
+    Role.HEADER: Paint(_color(0x30353D, 0), _color(0xE7EAEE, 7), bold=True),
+    Role.INPUT: _DARK_BLUE._replace(bold=True),
 }
 
-# Blue, yellow and vermilion also differ in lightness, so they can be distinguished without seeing
-# a difference between red and green. High values and errors are bold in addition.
-_BLUE, _LEMON, _VERMILION = Paint(6, 14, 75), Paint(3, 11, 227), Paint(1, 9, 166, bold=True)
+# Blue, green and yellow that also differ in lightness (as in the palette viridis) look different even to
+# people who cannot distinguish red and green. Errors are vermilion and bold.
+_VIOLET, _SEA, _LEMON = _paint(0x5E7CE2, 6, 14), _paint(0x22A884, 2), _paint(0xFDE725, 3, 11)
+_VERMILION, _SKY, _ORANGE = (
+    _paint(0xF0662B, 1, 9, bold=True),
+    _paint(0x6FC0F5, 6, 14),
+    _paint(0xF5C04A, 3),
+)
 _COLORBLIND: Mapping[Role, Paint] = {
     **_DARK,
-    Role.LIGHT: _BLUE,
-    Role.MODERATE: _LEMON,
-    Role.HEAVY: _VERMILION,
-    Role.CPU: Paint(7, 15, 255),
-    Role.MEMORY: Paint(5, 13, 175),
-    Role.SWAP: Paint(4, 12, 33),
+    Role.LIGHT: _VIOLET,
+    Role.MODERATE: _SEA,
+    Role.HEAVY: _LEMON,
+    Role.IDLE: _SKY,
+    Role.CPU: _paint(0xE4E4E4, 7, 15),
+    Role.MEMORY: _paint(0xD7A1D7, 5, 13),
+    Role.SWAP: _paint(0x3E7FD6, 4, 12),
     Role.ERROR: _VERMILION,
-    Role.WARNING: Paint(3, 11, 214),
-    Role.SUCCESS: _BLUE,
-    Role.KEY: Paint(5, 13, 175, bold=True),
-    Role.USER: Paint(5, 13, 175, bold=True),
-    Role.ROOT: Paint(3, 11, 214, bold=True),
-    Role.HOST: Paint(6, 14, 75, bold=True),
-    Role.SELECTED: Paint(6, 14, 75, reverse=True),
-    Role.TAGGED: Paint(3, 11, 227, bold=True),
-    Role.SELECTED_TAGGED: Paint(3, 11, 227, reverse=True),
-    Role.TREE: Paint(6, 14, 75, bold=True),
-    Role.SELECTED_TREE: Paint(6, 14, 75, reverse=True),
-    Role.HEADER: Paint(7, 15, 255, reverse=True),
-    Role.INPUT: Paint(7, 15, 255, bold=True),
-    **_gradient(_BLUE, _LEMON, _VERMILION, '25 32 74 74 151 185 221 178 178 172 172 166'),
+    Role.WARNING: _ORANGE,
+    Role.SUCCESS: _SKY,
+    Role.KEY: _SKY._replace(bold=True),
+    Role.ROOT: _ORANGE._replace(bold=True),
+    Role.TAGGED: _paint(0xFDE725, 3, 11, bold=True),
+    Role.INPUT: _SKY._replace(bold=True),
+}
+
+# The colors of nvitop 1.7: those of the palette, for whole rows, and red for high values.
+_OLD_GREEN, _OLD_YELLOW, _OLD_RED = _palette(2), _palette(3), _palette(1, 9)
+_CYAN, _MAGENTA = _palette(6), _palette(5)
+_CLASSIC: Mapping[Role, Paint] = {
+    Role.DIM: Paint(dim=True),
+    Role.TITLE: Paint(bold=True),
+    Role.LIGHT: _OLD_GREEN,
+    Role.MODERATE: _OLD_YELLOW,
+    Role.HEAVY: _OLD_RED,
+    Role.UNKNOWN: Paint(dim=True),
+    Role.ROW_LIGHT: _OLD_GREEN,
+    Role.ROW_MODERATE: _OLD_YELLOW,
+    Role.ROW_HEAVY: _OLD_RED,
+    Role.IDLE: _OLD_GREEN,
+    Role.TRACK: Paint(dim=True),
+    Role.SPREAD: Paint(dim=True),
+    Role.CPU: _CYAN,
+    Role.MEMORY: _MAGENTA,
+    Role.SWAP: _palette(4, 12),
+    Role.ERROR: _OLD_RED,
+    Role.WARNING: _OLD_YELLOW,
+    Role.SUCCESS: _OLD_GREEN,
+    Role.KEY: _MAGENTA._replace(bold=True),
+    Role.USER: _MAGENTA._replace(bold=True),
+    Role.ROOT: _OLD_YELLOW._replace(bold=True),
+    Role.HOST: _OLD_GREEN._replace(bold=True),
+    Role.SELECTED: _CYAN._replace(reverse=True),
+    Role.TAGGED: _OLD_YELLOW._replace(bold=True),
+    Role.SELECTED_TAGGED: _OLD_YELLOW._replace(reverse=True),
+    Role.TREE: _OLD_GREEN._replace(bold=True),
+    Role.SELECTED_TREE: _OLD_GREEN._replace(reverse=True),
+    Role.HEADER: _CYAN._replace(reverse=True, bold=True),
+    Role.INPUT: _CYAN._replace(bold=True),
 }
 
 #: All themes, in the order in which the monitor cycles through them.
 THEMES: tuple[Theme, ...] = (
-    Theme('dark', _DARK),
-    Theme('light', _LIGHT),
+    Theme(
+        'dark',
+        _DARK,
+        (0x2F6F9F, 0x25A18E, 0x7AC74F, 0xD9C64A, 0xEEB34C),
+        (25, 31, 37, 36, 72, 71, 107, 113, 149, 185, 179, 215),
+    ),
+    Theme(
+        'light',
+        _LIGHT,
+        (0x2A6CA8, 0x13806F, 0x3C8A1E, 0x8A7A00, 0xB36B00),
+        (25, 24, 30, 29, 28, 64, 100, 136, 130),
+    ),
+    Theme('classic', _CLASSIC, (0x5FD75F, 0x87D75F, 0xAFD75F, 0xD7AF5F, 0xD7875F, 0xD75F5F)),
     Theme('mono', _MONO),
-    Theme('colorblind', _COLORBLIND),
+    Theme(
+        'colorblind',
+        _COLORBLIND,
+        (0x5E5FC4, 0x3B7BC0, 0x22A884, 0x7AD151, 0xFDE725),
+        (61, 67, 73, 72, 71, 77, 113, 149, 185, 221, 227),
+    ),
 )
 
 
+def resolve_theme(name: str, environ: Mapping[str, str]) -> str:
+    """Return the name of a theme; ``auto`` is light if ``COLORFGBG`` says that the background is.
+
+    That variable ends with the background, an index of the palette with 16 colors.
+    """
+    if name != 'auto':
+        return name
+    background = environ.get('COLORFGBG', '').rpartition(';')[2]
+    return (
+        'light' if background == '7' or (background.isdecimal() and int(background) > 8) else 'dark'
+    )
+
+
 def theme_named(name: str) -> Theme:
-    """Return the theme of this name; raise KeyError if there is none."""
-    return {theme.name: theme for theme in THEMES}[name]
+    """Return the theme of this name; raise KeyError if there is none.
+
+    ``auto`` is dark unless :func:`resolve_theme` has replaced it.
+    """
+    return {'auto': THEMES[0], **{theme.name: theme for theme in THEMES}}[name]

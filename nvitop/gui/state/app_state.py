@@ -179,6 +179,11 @@ class AppState(NamedTuple):
     #: The filter as typed.
     query: str = ''
     theme: str = 'dark'
+    #: Whether the background of the terminal chooses between dark and light.
+    theme_is_auto: bool = False
+    #: Number of colors of the terminal, and whether the user wants a gradient; ``None``: as usual.
+    colors: int = 0
+    gradient: bool | None = None
     themes: tuple[str, ...] = ('dark',)
     captures_mouse: bool = True
     notices: tuple[Notice, ...] = ()

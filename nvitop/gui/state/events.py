@@ -53,6 +53,18 @@ class Resized(NamedTuple):
     height: int
 
 
+class TerminalOpened(NamedTuple):
+    """The terminal was opened and shows this many colors."""
+
+    colors: int
+
+
+class BackgroundReported(NamedTuple):
+    """The terminal reported the color of its background."""
+
+    is_light: bool
+
+
 class SampleArrived(NamedTuple):
     """The sampler took a sample."""
 
@@ -140,6 +152,8 @@ Event = Union[
     MousePressed,
     MouseScrolled,
     Resized,
+    TerminalOpened,
+    BackgroundReported,
     SampleArrived,
     ClockTicked,
     FrameDrawn,

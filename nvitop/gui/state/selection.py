@@ -44,8 +44,7 @@ def select_process(state: AppState, index: int | None) -> AppState:
     layout = main_layout(state)
     if layout.is_too_small:
         return state
-    # The first line of the screen covers the page.
-    scroll_y = scroll_to_process(layout, index, covered=1)
+    scroll_y = scroll_to_process(layout, index)
     return state._replace(main=state.main._replace(scroll_y=scroll_y))
 
 

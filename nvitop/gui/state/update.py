@@ -20,6 +20,7 @@ from nvitop.gui.state.dialog import (
 )
 from nvitop.gui.state.environ import show_variables
 from nvitop.gui.state.events import (
+    BackgroundReported,
     ClockTicked,
     EnvironmentRead,
     Event,
@@ -35,6 +36,7 @@ from nvitop.gui.state.events import (
     SettingsSaved,
     SignalSent,
     Suspended,
+    TerminalOpened,
     Terminated,
 )
 from nvitop.gui.state.freezing import complete_details
@@ -45,7 +47,7 @@ from nvitop.gui.state.notices import answer, drop_answers, note_outcome, refuse,
 from nvitop.gui.state.opening import go_back
 from nvitop.gui.state.selection import keep_selection_seen
 from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_problem
-from nvitop.gui.state.viewing import note_saved
+from nvitop.gui.state.viewing import note_saved, open_terminal, report_background
 from nvitop.health import findings
 
 #: Exit status after the terminal was closed.
@@ -95,6 +97,10 @@ def _handle(state: AppState, event: Event) -> Result:
         return scroll(state, event)
     if isinstance(event, SampleArrived):
         return _show_sample(state, event), ()
+    if isinstance(event, TerminalOpened):
+        return open_terminal(state, event), ()
+    if isinstance(event, BackgroundReported):
+        return report_background(state, event)
     if isinstance(event, ClockTicked):
         return _set_clocks(state, event), ()
     if isinstance(event, FrameDrawn):

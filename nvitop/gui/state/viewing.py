@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.device import CLASSIC, ONE_BAR
+from nvitop.gui.layout.cells import CLASSIC
+from nvitop.gui.layout.main import GRAPHS_WIDTH
+from nvitop.gui.model.choices import has_gradient
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.model.effects import Redraw, SaveSettings
 from nvitop.gui.model.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.demand import DETAILS, is_measured, was_frozen_before
-from nvitop.gui.state.events import SettingsSaved
+from nvitop.gui.state.events import BackgroundReported, SettingsSaved, TerminalOpened
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.notices import answer, refuse, replace_notice
 
@@ -33,8 +35,7 @@ def toggle_host(state: AppState) -> Result:
     was_hidden = not state.view.show_host
     shown = state._replace(view=state.view._replace(show_host=True))
     if main_layout(shown).host.area.is_empty:
-        key = state.keymap.instead_of(state.screen, 'c')
-        return refuse(shown, 'No room for the host', f'{key}, then scroll')
+        return refuse(shown, 'No room', 'the host panel needs a higher screen')
     return state._replace(view=state.view._replace(show_host=was_hidden)), ()
 
 
@@ -78,11 +79,31 @@ def toggle_details(state: AppState) -> Result:
     return state._replace(view=view), ()
 
 
+def set_theme(state: AppState, theme: str) -> AppState:
+    """Draw with a theme."""
+    colorful = has_gradient(theme, state.colors, state.gradient)
+    return state._replace(theme=theme, view=state.view._replace(colorful=colorful))
+
+
+def open_terminal(state: AppState, event: TerminalOpened) -> AppState:
+    """Use the colors of the terminal."""
+    return set_theme(state._replace(colors=event.colors), state.theme)
+
+
+def report_background(state: AppState, event: BackgroundReported) -> Result:
+    """Draw with the theme for the background of the terminal, unless the user chose one."""
+    theme = 'light' if event.is_light else 'dark'
+    if not state.theme_is_auto or theme == state.theme:
+        return state, ()
+    return set_theme(state, theme), (Redraw(),)
+
+
 def next_theme(state: AppState) -> Result:
     """Draw with the next theme."""
     themes = state.themes
     at = themes.index(state.theme) if state.theme in themes else -1
-    state = state._replace(theme=themes[(at + 1) % len(themes)])
+    state = set_theme(state, themes[(at + 1) % len(themes)])
+    state = state._replace(theme_is_auto=False)
     return replace_notice(state, 'Theme', state.theme), (Redraw(),)
 
 
@@ -90,7 +111,7 @@ def next_graph(state: AppState, *, is_upper: bool) -> Result:
     """Plot the next metric in the upper or lower graph of the devices."""
     panel = main_layout(state).host.graphs
     if panel is None or panel.upper is None:
-        return refuse(state, 'No graphs of GPUs', _way_to_graphs(state, ONE_BAR))
+        return refuse(state, 'No graphs of GPUs', _way_to_graphs(state))
     graphs = state.main.graphs
     names = [graph.metric for graph in GRAPHS]
     shown = graphs.upper if is_upper else graphs.lower
@@ -107,7 +128,7 @@ def next_graph(state: AppState, *, is_upper: bool) -> Result:
 def change_time(state: AppState, step: int) -> Result:
     """Let graphs show a longer (1) or shorter (-1) time."""
     if state.screen is Screen.MAIN and main_layout(state).host.graphs is None:
-        return refuse(state, 'No graphs', _way_to_graphs(state, CLASSIC))
+        return refuse(state, 'No graphs', _way_to_graphs(state))
     graphs = state.main.graphs
     bases = _time_bases(state)
     at = bases.index(graphs.minutes) + step
@@ -123,15 +144,13 @@ def way_to_run(state: AppState) -> str:
     return f' ({key}: unfreeze)' if key else ''
 
 
-def _way_to_graphs(state: AppState, width: int) -> str:
-    """Return what is needed to see graphs that need a screen of this width.
+def _way_to_graphs(state: AppState) -> str:
+    """Return what is needed to see graphs, in a text for which the narrowest screen has room.
 
-    What no key can change comes first. The narrowest screen has room for the text.
+    What no key can change comes first.
     """
-    if state.view.ascii:
-        return 'not in ASCII'
-    if state.width < width:
-        return f'{width} columns needed'
+    if state.width < GRAPHS_WIDTH:
+        return f'{GRAPHS_WIDTH} columns needed'
     if not state.view.show_host:
         return f'press {state.keymap.instead_of(state.screen, "H")} to show the host panel'
     return f'press {state.keymap.instead_of(state.screen, "f")} for panels in full'

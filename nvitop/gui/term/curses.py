@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Iterator, Protocol
 
 from nvitop.gui.render.style import Style
-from nvitop.gui.render.theme import DEFAULT, Look
+from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, Look
 
 if TYPE_CHECKING:
     from typing import ContextManager
@@ -53,9 +53,10 @@ class CursesTerminal(abc.ABC):
     Subclasses for each platform read the keys and do what curses cannot do.
     """
 
-    def __init__(self, *, max_colors: int = 256, captures_mouse: bool = True) -> None:
+    def __init__(self, *, max_colors: int = ALL_COLORS, captures_mouse: bool = True) -> None:
         self._max_colors = max_colors
-        self._colors = 0
+        #: Number of colors of the terminal, once it is open.
+        self.colors = 0
         self._screen: curses.window | None = None
         self._input: Input | None = None
         self._rows: list[tuple[Span, ...]] = []
@@ -136,13 +137,13 @@ class CursesTerminal(abc.ABC):
             curses.endwin()
 
     def _start_colors(self) -> None:
-        self._colors = 0
+        self.colors = 0
         with contextlib.suppress(curses.error):
             curses.start_color()
             curses.use_default_colors()
             for depth in (8, 16, 256):
                 if curses.COLORS >= depth <= self._max_colors:
-                    self._colors = depth
+                    self.colors = depth
 
     def size(self) -> tuple[int, int]:
         """Return columns and rows from the terminal, because curses is stale after a resize."""
@@ -217,7 +218,7 @@ class CursesTerminal(abc.ABC):
         attribute = self._attributes.get(style)
         if attribute is None:
             assert self._theme is not None
-            attribute = self._attributes[style] = self._make(self._theme.look(style, self._colors))
+            attribute = self._attributes[style] = self._make(self._theme.look(style, self.colors))
         return attribute
 
     def _make(self, look: Look) -> int:
@@ -232,7 +233,7 @@ class CursesTerminal(abc.ABC):
         ):
             if wanted:
                 attribute |= flag
-        if self._colors and (look.foreground, look.background) != (DEFAULT, DEFAULT):
+        if self.colors and (look.foreground, look.background) != (DEFAULT, DEFAULT):
             attribute |= curses.color_pair(self._pair(look.foreground, look.background))
         return attribute
 

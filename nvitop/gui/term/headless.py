@@ -32,6 +32,7 @@ class HeadlessTerminal:
         self.is_open = False
         self.mouse_captured = True
         self.bells = 0
+        self.colors = 0
         self.suspensions = 0
 
     @property

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 class Terminal(Protocol):
     """A screen and a source of events. Only :meth:`wake` may be called from any thread."""
 
+    @property
+    def colors(self) -> int:
+        """Number of colors it shows, once it is open: 0, 8, 16, 256, or all of 24 bits."""
+
     def opened(self) -> ContextManager[None]:
         """Take over the terminal for the block, and restore it afterwards in any case."""
 

@@ -7,7 +7,7 @@ import time
 from typing import Sequence
 
 from nvitop.api.utils import GiB, KiB, bytes2human, duration2human, utilization2string
-from nvitop.gui.layout.device import product_name
+from nvitop.gui.layout.device_columns import product_name
 from nvitop.gui.model.choices import special_command
 from nvitop.gui.render.width import clip, clip_left, safe
 
@@ -34,11 +34,52 @@ def format_gib(size_bytes: float | None) -> str:
     return NOT_AVAILABLE if size_bytes is None else bytes2human(size_bytes, min_unit=GiB)
 
 
+def format_part(used_bytes: float | None, total_bytes: float | None) -> str:
+    """Format used and all bytes in one unit: ``331/2048 GiB``, ``0.7/23.5 GiB``; ``''`` if unknown."""
+    if used_bytes is None or total_bytes is None:
+        return ''
+    digits = 0 if total_bytes >= 100 * GiB else 1
+    return f'{used_bytes / GiB:.{digits}f}/{total_bytes / GiB:.{digits}f} GiB'
+
+
 def format_throughput(kib_per_s: float | None) -> str:
     """Format KiB/s in the unit that fits: ``512KiB/s``, ``12.50GiB/s``."""
     if kib_per_s is None or _is_missing(kib_per_s):
         return NOT_AVAILABLE
     return f'{bytes2human(kib_per_s * KiB, min_unit=KiB)}/s'
+
+
+_RATE_UNITS = ('KiB/s', 'MiB/s', 'GiB/s', 'TiB/s')
+
+
+def format_rate(kib_per_s: float | None) -> str:
+    """Format KiB/s in at most 10 characters, in the unit that fits: ``54.0 GiB/s``, ``0 KiB/s``."""
+    return format_rate_like(kib_per_s, kib_per_s)
+
+
+def format_rate_like(kib_per_s: float | None, highest: float | None) -> str:
+    """Format KiB/s in the unit that fits the highest value of a column: ``54.0 GiB/s``."""
+    if kib_per_s is None or highest is None or _is_missing(kib_per_s):
+        return NOT_AVAILABLE
+    unit = 0
+    while highest >= 999.5 and unit < len(_RATE_UNITS) - 1:
+        highest /= 1024
+        unit += 1
+    digits = 1 if unit >= 2 and highest < 999.5 else 0
+    return f'{kib_per_s / 1024**unit:.{digits}f} {_RATE_UNITS[unit]}'
+
+
+def format_measured(unit: str, value: float | None) -> str:
+    """Format a raw value of a metric with this unit: ``62%``, ``63°C``, ``608 W``, ``1770 MHz``."""
+    if value is None or _is_missing(value):
+        return NOT_AVAILABLE
+    if unit == '%':
+        return format_share(value)
+    if unit == 'KiB/s':
+        return format_rate(value)
+    if unit == 'W':
+        return f'{value / 1000:.0f} W'
+    return f'{value:.0f}{"" if unit == "°C" else " "}{unit}'
 
 
 def format_energy(joules: float | None) -> str:
@@ -71,6 +112,13 @@ def format_short_percent(percent: float | None) -> str:
     if percent is None or _is_missing(percent):
         return NOT_AVAILABLE
     return 'MAX' if percent >= 100 else f'{min(99, round(percent))}%'
+
+
+def format_share(percent: float | None) -> str:
+    """Format a whole percentage in at most 4 characters: ``7%``, ``100%``; more than 999 is ``999%``."""
+    if percent is None or _is_missing(percent):
+        return NOT_AVAILABLE
+    return f'{min(999, round(percent))}%'
 
 
 def format_column_percent(percent: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from nvitop.gui.layout.device import NARROWEST
+from nvitop.gui.layout.cells import NARROWEST
 from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.ascii import to_ascii, to_halves
@@ -91,12 +91,13 @@ def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
         state.row_counts.has_foreign,
         _details_note(state),
         state.query,
+        state.found,
     )
     # A selected process that the filter hides must not mark a GPU: keys ignore it.
     main = state.main._replace(selected=None) if hidden_by_filter(state) else state.main
     draw_main(buf, arranged, state.shown, main, state.view, header, history=history)
-    # If only the bottom border is below the screen, nothing is hidden.
-    if arranged.layout.page_height - arranged.layout.scroll_y > buf.height + 1:
+    # Otherwise the border of the processes shows the position.
+    if arranged.layout.processes.heading_y >= buf.height:
         buf.write(buf.width - 1, buf.height - 1, _MORE_BELOW, _MARK)
 
 
@@ -106,7 +107,7 @@ def _details_note(state: AppState) -> tuple[str, ...]:
         return ()
     if state.frozen is None or state.samples_to_complete:
         return ('not measured yet',)
-    return ('not measured before the display was frozen', 'not measured before it was frozen')
+    return ('not measured before the display was frozen', 'not measured while frozen')
 
 
 def _draw_bottom(buf: Buffer, state: AppState) -> None:

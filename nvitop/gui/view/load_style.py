@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Roles and styles of utilization percentages."""
+"""Roles and styles of measured percentages, and of text about a device."""
 
 from __future__ import annotations
 
 from nvitop.console.options import Thresholds
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.render.style import Role, Style, gradient
 from nvitop.sampling.types import DeviceSample
 
-#: Styles of the host's percentages, which do not depend on their values.
-CPU, MEMORY, SWAP = Style(Role.CPU), Style(Role.MEMORY), Style(Role.SWAP)
+#: Role of the text of a device → role of its text in most themes' ordinary color.
+_ROWS = {
+    Role.LIGHT: Role.ROW_LIGHT,
+    Role.MODERATE: Role.ROW_MODERATE,
+    Role.HEAVY: Role.ROW_HEAVY,
+    Role.UNKNOWN: Role.TEXT,
+}
 
 
 def load_role(percent: float | None, thresholds: tuple[int, int]) -> Role:
@@ -19,6 +25,20 @@ def load_role(percent: float | None, thresholds: tuple[int, int]) -> Role:
     if percent < moderate:
         return Role.LIGHT
     return Role.MODERATE if percent < heavy else Role.HEAVY
+
+
+def load_style(percent: float | None, thresholds: tuple[int, int], view: ViewState) -> Style:
+    """Return the style of a measured percentage and its bar."""
+    if view.colorful and percent is not None:
+        return Style(gradient(percent / 100))
+    return Style(load_role(percent, thresholds))
+
+
+def host_style(percent: float | None, role: Role, view: ViewState) -> Style:
+    """Return the style of a percentage of the host, which has a ``role`` if there is no gradient."""
+    if percent is None:
+        return Style(Role.UNKNOWN)
+    return Style(gradient(percent / 100)) if view.colorful else Style(role)
 
 
 def device_role(device: DeviceSample, thresholds: Thresholds) -> Role:
@@ -32,13 +52,7 @@ def device_role(device: DeviceSample, thresholds: Thresholds) -> Role:
     return max(gpu, memory)
 
 
-def device_style(
-    device: DeviceSample, thresholds: Thresholds, *, is_selected: bool | None = None
-) -> Style:
-    """Return the style of the row of a device, and of its index in other panels.
-
-    ``is_selected`` says whether the selected process runs on it, ``None`` that none is selected.
-    """
-    return Style(
-        device_role(device, thresholds), bold=is_selected is True, dim=is_selected is False
-    )
+def row_role(device: DeviceSample, thresholds: Thresholds) -> Role:
+    """Return the role of text about a device: of its row, and of its index in other panels."""
+    role = device_role(device, thresholds)
+    return _ROWS.get(role, role)

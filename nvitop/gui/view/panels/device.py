@@ -1,37 +1,49 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The device panel: one or two rows for each GPU and MIG device, with bars next to them."""
+"""The device panel: a row for each GPU and MIG device, or two in the full form, and their details."""
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, AbstractSet, Mapping, Sequence
 
-from nvitop.gui.layout.device import Cells, DeviceLayout
+from nvitop.gui.layout.cells import Cells
+from nvitop.gui.layout.device import FULL, DeviceLayout
+from nvitop.gui.layout.device_columns import PlacedDeviceColumn
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer, Span
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, fit, safe
-from nvitop.gui.view.load_style import device_style
-from nvitop.gui.view.panels.device_bars import draw_bars, has_wide_bar
-from nvitop.gui.view.panels.device_cells import (
-    LABEL,
-    Traits,
-    device_cells,
-    headings,
-    lost_cells,
-    traits_of,
-)
-from nvitop.gui.view.panels.header import Header, draw_header, draw_versions
-from nvitop.gui.view.widgets.box import draw_rule, draw_uprights
+from nvitop.gui.view.load_style import row_role
+from nvitop.gui.view.panels.device_state import RowState
+from nvitop.gui.view.panels.device_totals import machine_notes, total_notes
+from nvitop.gui.view.widgets.box import draw_border, draw_rule, draw_uprights
+from nvitop.gui.view.widgets.sparkline import CELL_SECONDS, Sparkline, make_sparkline, span_text
 from nvitop.gui.view.widgets.text import draw_text
+from nvitop.health import Finding
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
 if TYPE_CHECKING:
-    from nvitop.gui.layout.device import Details
+    from nvitop.gui.view.panels.device_cells import Traits
+    from nvitop.sampling.history import History
 
 _HEADING = Style(Role.HEADING)
-_FAILING = Style(Role.WARNING, bold=True)
+_ERROR = Style(Role.ERROR, bold=True)
+_NO_FINDINGS: Mapping[DeviceKey, Finding] = {}
+
+
+class DeviceList(NamedTuple):
+    """Contents of the panel in addition to the sample."""
+
+    #: The most severe finding of each device that has any.
+    findings: Mapping[DeviceKey, Finding] = _NO_FINDINGS
+    #: Devices that processes use; ``None`` if this is not known.
+    used: AbstractSet[DeviceKey] | None = None
+    #: The device of the selected process, and the selected device.
+    marked: DeviceKey | None = None
+    selected: DeviceKey | None = None
+    #: Why there are no details, the longest form first.
+    details_note: tuple[str, ...] = ()
 
 
 class _Shape(NamedTuple):
@@ -39,12 +51,10 @@ class _Shape(NamedTuple):
 
     form: str
     width: int
+    columns: tuple[PlacedDeviceColumn, ...]
     cells: tuple[Cells, ...]
     bars: tuple[Cells, ...]
-    details: Details
-    #: Why there are no details, the longest form first.
-    details_note: tuple[str, ...]
-    traits: Traits
+    traits: Traits | None
     view: ViewState
 
 
@@ -53,103 +63,96 @@ def draw_device_panel(
     layout: DeviceLayout,
     sample: Sample,
     view: ViewState,
-    header: Header,
+    listed: DeviceList,
     *,
-    joints_below: tuple[int, ...] = (),
-    selected: DeviceKey | None = None,
-    details_note: tuple[str, ...] = (),
+    history: History | None = None,
 ) -> None:
-    """Draw the panel.
-
-    ``joints_below`` are the columns of vertical lines that a panel below joins to the last line,
-    ``selected`` is the device of the selected process, and ``details_note`` says why there are no
-    details.
-    """
+    """Draw the panel without its bottom border, which belongs to the panel below."""
     devices = sample.devices
-    traits = traits_of(devices)
-    draw_header(buf, layout.area.y, sample, header)
-    _draw_top(buf, layout, sample, header.version)
-    box = _uprights(layout.cells)
-    y = layout.heading_y
-    if not devices:
-        outer = (box[0], box[-1])
-        draw_uprights(buf, y, outer)
-        buf.write(2, y, clip(_no_devices_message(sample), outer[1] - 3))
-        draw_rule(buf, y + 1, outer, joints_below, double=True)
-        return
-    for texts in headings(layout.form, layout.cells[0].width, traits):
-        _draw_cells(buf, y, layout.cells, texts, _HEADING)
-        draw_uprights(buf, y, box[-1:])
-        y += 1
-    width = layout.area.width
-    shape = _Shape(
-        layout.form, width, layout.cells, layout.bars, layout.details, details_note, traits, view
+    ends = (0, layout.area.width - 1)
+    inner = _inner_uprights(layout)
+    idle = [device.key for device in devices if _is_idle(device, listed.used, devices)]
+    draw_border(
+        buf, layout.area.y, (), inner or ends, machine_notes(sample), total_notes(sample, len(idle))
     )
-    failing = {problem.device for problem in sample.problems if problem.is_failure}
-    above = box
-    for i, row in enumerate(layout.rows):
+    if not devices:
+        buf.write(2, layout.heading_y, clip(_no_devices_message(sample), ends[1] - 3))
+        draw_uprights(buf, layout.heading_y, ends)
+        return
+    shape = _Shape(
+        layout.form, layout.area.width, layout.columns, layout.cells, layout.bars, None, view
+    )
+    if layout.form == FULL:
+        # Imported on use: only reports and the full mode have this form.
+        from nvitop.gui.view.panels.device_cells import traits_of
+
+        shape = shape._replace(traits=traits_of(devices))
+        _draw_full_headings(buf, layout, shape, devices[0])
+    else:
+        _draw_headings(buf, layout, history)
+        draw_uprights(buf, layout.heading_y, ends)
+    above = inner
+    for row in layout.rows:
         device = devices[row.device]
         below = _row_uprights(layout, device)
-        if i == 0:
-            draw_rule(buf, y, above, below, double=True)
-        elif row.separated:
+        if row.separated:
             draw_rule(buf, row.y - 1, above, below)
-        if row.y + row.height > 0 and row.y < buf.height:
-            is_selected = None if selected is None else _is_part_of(selected, device.key)
-            style = device_style(device, view.thresholds, is_selected=is_selected)
-            is_failing = device.key in failing and device.status == 'ok'
-            buf.paste(row.y, device_rows(shape, device, style, row.height, row.details, is_failing))
-        above = (0, layout.area.width - 1) if row.details else below
-    draw_rule(buf, layout.bottom_y, above, joints_below, double=True)
-
-
-def _draw_top(buf: Buffer, layout: DeviceLayout, sample: Sample, version: str) -> None:
-    """Draw the border above the headings, with the versions if there is room for them."""
-    box = _uprights(layout.cells)
-    outer = (box[0], box[-1])
-    top = layout.area.y + 1
-    if layout.has_versions:
-        draw_rule(buf, top, (), outer, double=True)
-        draw_versions(buf, top + 1, outer[1] + 1, sample, version)
-        draw_rule(buf, top + 2, outer, box)
-    else:
-        draw_rule(buf, top, (), box, double=True)
-
-
-# Cached because a key changes at most the style of a few devices between two samples.
-@functools.lru_cache(maxsize=256)
-def device_rows(
-    shape: _Shape,
-    device: DeviceSample,
-    style: Style,
-    height: int,
-    details: int,
-    is_failing: bool,
-) -> tuple[tuple[Span, ...], ...]:
-    """Return the spans of one device: ``height`` rows, the last ``details`` of them for details."""
-    buf = Buffer(shape.width, height)
-    _draw_device(buf, shape, device, style)
-    if is_failing:
-        buf.write(shape.cells[0].x + LABEL, 0, '!', _FAILING)
-    _draw_details(buf, height - details, shape, device)
-    return tuple(map(buf.row, range(height)))
-
-
-def _draw_details(buf: Buffer, y: int, shape: _Shape, device: DeviceSample) -> None:
-    lines = range(y, buf.height)
-    for line in lines:
-        draw_uprights(buf, line, (0,))
-    if lines and device.status == 'ok':
+        above = below
+        if row.y + row.height <= 0 or row.y >= buf.height:
+            continue
+        state = RowState(
+            listed.findings.get(device.key),
+            device.key in idle,
+            device.key == listed.selected,
+            listed.marked is not None and _contains(device.key, listed.marked),
+            _sparkline(layout, device, history, view),
+        )
+        buf.paste(row.y, device_rows(shape, device, state, row.height))
+    if layout.details is not None:
         from nvitop.gui.view.panels.device_details import draw_details  # imported only if shown
 
-        draw_details(buf, y, shape.details, device, note=shape.details_note)
-    for line in lines:
-        draw_uprights(buf, line, (shape.width - 1,))
+        draw_details(buf, layout.details, ends, above, devices, view, note=listed.details_note)
 
 
-def _is_part_of(selected: DeviceKey, key: DeviceKey) -> bool:
-    """Return whether ``key`` is the selected device or the GPU that contains it."""
-    return selected == key or (not key.is_mig and selected.physical_index == key.physical_index)
+def bottom_uprights(layout: DeviceLayout, devices: Sequence[DeviceSample]) -> tuple[int, ...]:
+    """Return the columns of the vertical lines that end at the bottom of the panel."""
+    if layout.details is not None or not devices:
+        return (0, layout.area.width - 1)
+    return _row_uprights(layout, devices[-1])
+
+
+def _inner_uprights(layout: DeviceLayout) -> tuple[int, ...]:
+    """Return the columns of all vertical lines of the full form."""
+    cells = [cell.right for cell in layout.cells]
+    bars = [bar.right + 1 for bar in layout.bars]
+    return (0, *cells, *bars) if cells else ()
+
+
+def _row_uprights(layout: DeviceLayout, device: DeviceSample) -> tuple[int, ...]:
+    """Return the columns of the vertical lines in the rows of a device."""
+    inner = _inner_uprights(layout)
+    if not inner:
+        return (0, layout.area.width - 1)
+    if device.status == 'ok':
+        return inner
+    # The reason is written across the cells.
+    return (0, *inner[len(layout.cells) :])
+
+
+def _is_idle(
+    device: DeviceSample, used: AbstractSet[DeviceKey] | None, devices: Sequence[DeviceSample]
+) -> bool:
+    """Return whether no process uses a device, as far as the driver reports processes."""
+    if used is None or device.status != 'ok' or (device.gpu_utilization_percent or 0) >= 5:
+        return False
+    if not device.key.is_mig and any(_contains(device.key, d.key) for d in devices if d.key.is_mig):
+        return False
+    return not any(_contains(device.key, key) for key in used)
+
+
+def _contains(key: DeviceKey, other: DeviceKey) -> bool:
+    """Return whether ``key`` is the other device or the GPU that contains it."""
+    return key == other or (not key.is_mig and key.physical_index == other.physical_index)
 
 
 def _no_devices_message(sample: Sample) -> str:
@@ -159,42 +162,84 @@ def _no_devices_message(sample: Sample) -> str:
     return ': '.join(['No GPU is visible', *reasons[:1]])
 
 
-def _uprights(cells: Sequence[Cells]) -> tuple[int, ...]:
-    return (cells[0].x - 1, *(each.right for each in cells))
+def _cell_seconds(history: History) -> float:
+    """Return the seconds in a cell of a sparkline."""
+    return max(CELL_SECONDS, history.device_slot)
 
 
-def _row_uprights(layout: DeviceLayout, device: DeviceSample) -> tuple[int, ...]:
-    """Return the columns of the vertical lines in the row of a device."""
-    box = _uprights(layout.cells)
-    if device.status != 'ok':
-        box = (box[0], box[-1])
-    bars = layout.bars
-    if not bars:
-        return box
-    if has_wide_bar(device):
-        return (*box, bars[-1].right + 1)
-    return (*box, *(bar.right + 1 for bar in bars))
+def _sparkline(
+    layout: DeviceLayout, device: DeviceSample, history: History | None, view: ViewState
+) -> Sparkline:
+    place = next((p for p in layout.columns if p.column.name == 'sparkline'), None)
+    if place is None or history is None or device.key.is_mig:
+        return ()
+    seconds = _cell_seconds(history)
+    values = history.recent(device.key, 'gpu_utilization', seconds, place.width)
+    return make_sparkline(values, ascii_only=view.ascii)
 
 
-def _draw_cells(
-    buf: Buffer, y: int, cells: Sequence[Cells], texts: Sequence[str], style: Style
+def _draw_headings(buf: Buffer, layout: DeviceLayout, history: History | None) -> None:
+    for place in layout.columns:
+        title = place.column.title
+        if place.column.name == 'sparkline' and history is not None:
+            title = span_text(place.width * _cell_seconds(history), place.width)
+        x = place.x if place.column.align == '<' else place.right - len(title)
+        buf.write(x, layout.heading_y, title, _HEADING)
+
+
+def _draw_full_headings(
+    buf: Buffer, layout: DeviceLayout, shape: _Shape, first: DeviceSample
 ) -> None:
-    """Write the cells of a row, each after its left border."""
-    for each, text in zip(cells, texts):
-        draw_uprights(buf, y, (each.x - 1,))
-        draw_text(buf, each.x, y, fit(text, each.width), style)
+    from nvitop.gui.view.panels.device_cells import headings
+
+    assert shape.traits is not None
+    uprights = _inner_uprights(layout)
+    for y, texts in enumerate(headings(layout.cells[0].width, shape.traits), layout.heading_y):
+        for cell, text in zip(layout.cells, texts):
+            draw_text(buf, cell.x, y, fit(text, cell.width), _HEADING)
+        draw_uprights(buf, y, uprights)
+    below = _row_uprights(layout, first)
+    draw_rule(buf, layout.heading_y + layout.heading_height, uprights, below)
 
 
-def _draw_device(buf: Buffer, shape: _Shape, device: DeviceSample, style: Style) -> None:
-    cells = shape.cells
-    first, right = cells[0].width, cells[-1].right
-    if device.status == 'ok':
-        lines = device_cells(device, shape.form, first, shape.traits)
+# Cached because a key changes at most the style of a few devices between two samples.
+@functools.lru_cache(maxsize=256)
+def device_rows(
+    shape: _Shape, device: DeviceSample, state: RowState, height: int
+) -> tuple[tuple[Span, ...], ...]:
+    """Return the spans of the rows of one device."""
+    buf = Buffer(shape.width, height)
+    ends = (0, shape.width - 1)
+    if shape.form == FULL:
+        _draw_full(buf, shape, device, state)
     else:
-        cells = (Cells(cells[0].x, right - cells[0].x),)
-        lines = lost_cells(device, shape.form, cells[0].width, first)
-    for i, texts in enumerate(lines):
-        _draw_cells(buf, i, cells, texts, style)
-        draw_uprights(buf, i, (right,))
-        if shape.bars:
-            draw_bars(buf, i, shape.bars, device, style, form=shape.form, view=shape.view)
+        # Imported on use: wide reports have the other form.
+        from nvitop.gui.view.panels.device_row import draw_device_row
+
+        draw_device_row(buf, 0, shape.columns, device, state, shape.view)
+        draw_uprights(buf, 0, ends)
+    return tuple(map(buf.row, range(height)))
+
+
+def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState) -> None:
+    from nvitop.gui.view.panels.device_bars import draw_bars
+    from nvitop.gui.view.panels.device_cells import LABEL, device_cells, lost_cells
+
+    assert shape.traits is not None
+    cells = shape.cells
+    style = Style(row_role(device, shape.view.thresholds), bold=state.is_marked)
+    if device.status == 'ok':
+        lines = device_cells(device, cells[0].width, shape.traits)
+    else:
+        first = cells[0].width
+        cells = (Cells(cells[0].x, cells[-1].right - cells[0].x),)
+        lines = lost_cells(device, cells[0].width, first)
+    for y, texts in enumerate(lines):
+        draw_uprights(buf, y, (0,))
+        for cell, text in zip(cells, texts):
+            draw_text(buf, cell.x, y, fit(text, cell.width), style)
+            draw_uprights(buf, y, (cell.right,))
+        draw_bars(buf, y, shape.bars, device, state, shape.view)
+        draw_uprights(buf, y, (shape.width - 1,))
+    if device.status != 'ok' or state.is_wrong:
+        buf.write(cells[0].x, 0, f'{device.key.label:>{LABEL}}!', _ERROR)

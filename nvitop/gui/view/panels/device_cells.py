@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Texts in the three cells of the device panel.
+"""Texts in the three cells of the full form of the device panel.
 
-The full form has two lines for a GPU and one for a MIG device. The letters mark the cells of each
-field; a wider box widens the first cell::
+There are two lines for a GPU and one for a MIG device. The letters mark the cells of each field; a
+wider box widens the first cell::
 
     │ GPU  Name        Persistence-M│ Bus-Id        Disp.A │ Volatile Uncorr. ECC │
     │ Fan  Temp  Perf  Pwr:Usage/Cap│         Memory-Usage │ GPU-Util  Compute M. │
-    ╞═══════════════════════════════╪══════════════════════╪══════════════════════╡
+    ├───────────────────────────────┼──────────────────────┼──────────────────────┤
     │llll  nnnnnnnnnnnnnnnnnnnn sss │ bbbbbbbbbbbbbbbb ddd │ eeeeeeeeeeeeeeeeeeee │
     │ fff  tttt  pppp wwwwwwwwwwwww │ mmmmmmmmmmmmmmmmmmmm │ uuuuuuu  ccccccccccc │
     │llll rrrrrrrrrrrr @ GI/CI:iiii │ mmmmmmmmmmmmmmmmmmmm │ BAR1: uuuuuuuu / ppp │
-
-The compact and the dense form have one line for each device::
-
-    │ GPU Fan Temp Perf Pwr:Usg/Cap │         Memory-Usage │ GPU-Util  Compute M. │
-    │llll fff tttt pppwwwwwwwwwwwww │ mmmmmmmmmmmmmmmmmmmm │ uuuuuuu  ccccccccccc │
 """
 
 from __future__ import annotations
 
-from nvitop.gui.layout.device import AROUND_NAME, DENSE, FULL, NARROW
+from nvitop.gui.layout.device import AROUND_NAME
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.view import format as fmt
 from nvitop.namedtuple import NamedTuple
@@ -34,8 +29,6 @@ _MEMORY, _MEMORY_TOTAL, _UTILIZATION, _COMPUTE_MODE = 20, 8, 7, 11
 _MIG_INSTANCE, _BAR1, _BAR1_PERCENT = 4, 8, 3
 #: Cells of a performance state in the compact form.
 _SHORT_PERFORMANCE = 3
-#: Cells that a name keeps in the row of a lost device, so that the reasons align.
-_LEAST_NAME = 19
 
 _PERSISTENCE, _DRIVER_MODEL = 'Persistence-M', 'TCC/WDDM '
 _USAGE_HEADINGS = ['         Memory-Usage ', ' GPU-Util  Compute M. ']
@@ -48,8 +41,6 @@ class Traits(NamedTuple):
     has_mig: bool
     #: Whether any device has a driver model (Windows).
     has_driver_model: bool
-    #: Whether any power limit has four digits, which take a cell from the performance state.
-    has_kilowatts: bool
 
 
 def traits_of(devices: tuple[DeviceSample, ...]) -> Traits:
@@ -57,18 +48,11 @@ def traits_of(devices: tuple[DeviceSample, ...]) -> Traits:
     return Traits(
         any(device.mig_mode is not None for device in devices),
         any(device.current_driver_model is not None for device in devices),
-        any(len(fmt.format_power(device.power_limit_mw)) >= len('1000W') for device in devices),
     )
 
 
-def headings(form: str, width: int, traits: Traits) -> list[list[str]]:
+def headings(width: int, traits: Traits) -> list[list[str]]:
     """Return the headings by line; ``width`` is that of the first cell."""
-    if form == NARROW:
-        from nvitop.gui.view.panels import device_narrow  # few terminals are that narrow
-
-        return [[device_narrow.heading(width)]]
-    if form != FULL:
-        return [[_spread(' GPU Fan Temp Perf', 'Pwr:Usg/Cap ', width), *_USAGE_HEADINGS]]
     right = _DRIVER_MODEL if traits.has_driver_model else _PERSISTENCE
     ecc = ' MIG M.   Uncorr. ECC ' if traits.has_mig else ' Volatile Uncorr. ECC '
     return [
@@ -77,43 +61,30 @@ def headings(form: str, width: int, traits: Traits) -> list[list[str]]:
     ]
 
 
-def device_cells(device: DeviceSample, form: str, width: int, traits: Traits) -> list[list[str]]:
+def device_cells(device: DeviceSample, width: int, traits: Traits) -> list[list[str]]:
     """Return the texts of a device that responds, by line; ``width`` is that of the first cell."""
-    if form == NARROW:
-        from nvitop.gui.view.panels import device_narrow
-
-        return [[device_narrow.row(device, width)]]
-    if device.key.is_mig:
-        return [_mig_cells(device, width)]
-    if form == FULL:
-        return _full_cells(device, width, traits)
-    return [_compact_cells(device, width, traits)]
+    return [_mig_cells(device, width)] if device.key.is_mig else _full_cells(device, width, traits)
 
 
-def lost_cells(device: DeviceSample, form: str, width: int, first: int) -> list[list[str]]:
+def lost_cells(device: DeviceSample, width: int, first: int) -> list[list[str]]:
     """Return the row of a device that does not respond: its name, and the reason across the row.
 
     ``width`` is that of the row, ``first`` that of the first cell of other rows.
     """
     reason = safe(device.reason or device.status)
     label = f'{device.key.label:>{LABEL}}'
-    if device.key.is_mig or form in (DENSE, NARROW):
-        return [[_with_reason(f'{label} ', reason, width)]]
+    if device.key.is_mig:
+        return [[_with_reason(f'{label}  ', reason, width)]]
     if device.info.name is None:
         # It has never responded: its name would only repeat the reason.
-        lines = [[_with_reason(f'{label}  ', reason, width)]]
-        return [*lines, ['']] if form == FULL else lines
+        return [[_with_reason(f'{label}  ', reason, width)], ['']]
     name = fmt.format_device_name(device.info.name, first - AROUND_NAME)
-    if form == FULL:
-        bus_id = fmt.format_word(device.info.bus_id)
-        indent = ' ' * (LABEL + 2)
-        # The bus ID begins in the same column as those of other rows.
-        return [
-            [f'{label}  {pad(name, first - LABEL)}{bus_id}'],
-            [_with_reason(indent, reason, width)],
-        ]
-    room = max(_LEAST_NAME, cell_width(name))
-    return [[_with_reason(f'{label} {pad(name, room)}  ', reason, width)]]
+    bus_id = fmt.format_word(device.info.bus_id)
+    # The bus ID begins in the same column as those of other rows.
+    return [
+        [f'{label}  {pad(name, first - LABEL)}{bus_id}'],
+        [_with_reason(' ' * (LABEL + 2), reason, width)],
+    ]
 
 
 def _with_reason(left: str, reason: str, width: int) -> str:
@@ -150,18 +121,6 @@ def _full_cells(device: DeviceSample, width: int, traits: Traits) -> list[list[s
         ],
         [_spread(left, f'{_power(device, _POWER)} ', width), *_usage_cells(device)],
     ]
-
-
-def _compact_cells(device: DeviceSample, width: int, traits: Traits) -> list[str]:
-    fan, temperature, performance = _fan_temperature_performance(device)
-    # Kilowatts begin right after a performance state of two characters.
-    align = '<' if traits.has_kilowatts else '>'
-    room = _POWER - (len(performance) == _SHORT_PERFORMANCE)
-    left = (
-        f'{device.key.label:>{LABEL}} {fan:>{_FAN}} {temperature:>{_TEMPERATURE}} '
-        f'{performance:{align}{_SHORT_PERFORMANCE}}'
-    )
-    return [_spread(left, f'{_power(device, room)} ', width), *_usage_cells(device)]
 
 
 def _mig_cells(device: DeviceSample, width: int) -> list[str]:

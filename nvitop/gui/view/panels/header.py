@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The line above the device panel (clock, badges, keys) and the line of versions in it."""
+"""The first line of the main screen: version, clock, badges, user and host, keys."""
 
 from __future__ import annotations
 
-from nvitop.gui.layout.device import CLASSIC
+import itertools
+
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
-from nvitop.gui.view.format import format_word
-from nvitop.gui.view.widgets.box import draw_uprights
-from nvitop.gui.view.widgets.text import draw_text
 from nvitop.gui.view.widgets.title import Badge, draw_at_right, fit_badges
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import Sample
+from nvitop.sampling.types import HostSample, Sample
 from nvitop.version import __version__
 
 _TITLE = Style(Role.TITLE, bold=True)
 _SIMULATED = Style(Role.WARNING, bold=True)
-#: Cells of the driver and CUDA versions if even their shortest forms are too long.
-_LONGEST_VERSION = 12
+#: Cells before a badge, and before user and host.
+_GAP = 2
+#: Maximum width of the name of the user and of that of the host.
+_NAME_WIDTH = 24
 
 
 class Header(NamedTuple):
-    """Contents of the line above the panel, and the version of nvitop."""
+    """Contents of the line."""
 
     #: Date and time.
     clock: str = ''
@@ -30,51 +30,54 @@ class Header(NamedTuple):
     badges: tuple[Badge, ...] = ()
     #: Pieces of the hint at the right end of the line, each with its style.
     hint: tuple[tuple[str, Style], ...] = ()
-    #: Pieces of the hint above the processes, about signals.
+    #: Pieces of the hint in the border of the processes, about signals.
     signal_hint: tuple[tuple[str, Style], ...] = ()
     version: str = __version__.partition('+')[0]
 
 
 def draw_header(buf: Buffer, y: int, sample: Sample, header: Header) -> None:
-    """Draw the line above the panel."""
-    clock = header.clock
-    name = f'SIMULATED: {safe(sample.simulated)}'
-    forms: tuple[str, ...] = (name, 'SIMULATED', 'SIM') if sample.simulated else ()
-    machine = 1 + cell_width(name) if sample.simulated else 0
-    hint_width = sum(cell_width(text) for text, _ in header.hint)
-    badges = [1 + cell_width(badge.forms[0]) for badge in header.badges]
-    room = buf.width - sum(badges) - 1 - hint_width
-    # The date and the name of the simulated machine yield to badges and keys. That the machine is
-    # simulated is shown at every width.
-    if cell_width(clock) + machine > room:
-        clock = next((part for part in clock.split() if ':' in part), clock)
-    while len(forms) > 1 and cell_width(clock) + 1 + cell_width(forms[0]) > room:
-        forms = forms[1:]
-    simulated = (Badge(forms, _SIMULATED),) if forms else ()
-    x = 1 + buf.write(0, y, clock, width=buf.width)
-    for text, style in fit_badges((*simulated, *header.badges), buf.width - x + 1):
-        x += 1 + buf.write(x, y, text, style)
-    # The hint ends where the panel ends, or at the edge of the screen if badges reach further.
-    right = buf.width if x + hint_width > CLASSIC else min(buf.width, CLASSIC)
-    draw_at_right(buf, y, header.hint, left=x, right=right)
-
-
-def draw_versions(buf: Buffer, y: int, width: int, sample: Sample, version: str) -> None:
-    """Draw the versions of nvitop, driver and CUDA in a box of this width, as fully as they fit."""
-    driver, cuda = map(format_word, (sample.driver_version, sample.cuda_driver_version))
-    room = width - 4  # a border and a space at each side
-    for left, middle, right in (
-        (f'NVITOP {version}', f'Driver Version: {driver}', f'CUDA Driver Version: {cuda}'),
-        (f'NVITOP {version}', f'Driver: {driver}', f'CUDA: {cuda}'),
-        (f'NVITOP {version}', driver, f'CUDA {cuda}'),
-        ('NVITOP', clip(driver, _LONGEST_VERSION), clip(f'CUDA {cuda}', _LONGEST_VERSION)),
+    """Draw the line. Version, date, user and host yield to badges and keys."""
+    owner = _owner(sample.host)
+    owner_width = _width(owner) + _GAP if owner else 0
+    hint_width = _width(header.hint) + _GAP if header.hint else 0
+    badge_width = sum(_GAP + cell_width(badge.forms[0]) for badge in header.badges)
+    time = next((part for part in header.clock.split() if ':' in part), header.clock)
+    # That the machine is simulated is shown at every width.
+    name = safe(sample.simulated)
+    simulated = (f'SIMULATED: {name}', 'SIMULATED', 'SIM') if name else ('',)
+    version = f'nvitop {header.version}'
+    room = buf.width - hint_width - badge_width
+    clocks = ((version, header.clock), (version, time), ('', time))
+    for (title, clock), form, with_owner in (
+        *itertools.product(clocks[:1], simulated[:2], (True,)),
+        *itertools.product(clocks, simulated[1:] or simulated, (False,)),
     ):
-        space = room - len(left) - cell_width(middle) - cell_width(right)
-        if space >= 2:
+        left = '  '.join(filter(None, (title, clock)))
+        needed = cell_width(left) + (cell_width(form) + _GAP if form else 0)
+        if needed + (owner_width if with_owner else 0) <= room:
             break
-    draw_uprights(buf, y, (0,))
-    x = 2 + buf.write(2, y, left, _TITLE)
-    x += space // 2
-    x += draw_text(buf, x, y, middle)
-    draw_text(buf, x + space - space // 2, y, right)
-    draw_uprights(buf, y, (width - 1,))
+    x = buf.write(0, y, title, _TITLE)
+    x += buf.write(x, y, left[len(title) :], width=buf.width - x)
+    badges = (Badge((form,), _SIMULATED),) if form else ()
+    for text, style in fit_badges((*badges, *header.badges), buf.width - x, gap=_GAP):
+        x += _GAP + buf.write(x + _GAP, y, text, style)
+    right = buf.width
+    draw_at_right(buf, y, header.hint, left=x + _GAP)
+    if with_owner and owner_width <= right - hint_width - x:
+        x = right - hint_width - owner_width + _GAP
+        for text, style in owner:
+            x += buf.write(x, y, text, style)
+
+
+def _width(pieces: tuple[tuple[str, Style], ...]) -> int:
+    return sum(cell_width(text) for text, _ in pieces)
+
+
+def _owner(host: HostSample) -> tuple[tuple[str, Style], ...]:
+    """Return pieces for ``user@host``."""
+    if not (host.username or host.hostname):
+        return ()
+    user = clip(safe(host.username), _NAME_WIDTH, '+')
+    name = clip(safe(host.hostname), _NAME_WIDTH, '+') + (' (WSL)' if host.wsl else '')
+    role = Role.ROOT if host.is_superuser else Role.USER
+    return (user, Style(role)), ('@', Style(Role.DIM)), (name, Style(Role.HOST))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The full form of the host panel: graphs of the host and of the devices."""
+"""The form of the host panel with graphs of the host and of the devices."""
 
 from __future__ import annotations
 
 import math
-from typing import Iterable, Sequence
+from typing import Callable, Iterable, Sequence
 
 from nvitop.gui.layout.host import HostGraphs, HostLayout
 from nvitop.gui.model.choices import GraphState, ViewState
@@ -12,25 +12,34 @@ from nvitop.gui.model.graphs import GRAPHS_BY_METRIC, Graph
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.render.width import clip
 from nvitop.gui.state.demand import is_measured
 from nvitop.gui.state.summary import whole_devices
 from nvitop.gui.view import format as fmt
-from nvitop.gui.view.load_style import CPU, MEMORY, SWAP, load_role
-from nvitop.gui.view.widgets.box import draw_rule, draw_uprights
-from nvitop.gui.view.widgets.graph import draw_graph, graph_bound
+from nvitop.gui.view.load_style import host_style, load_style
+from nvitop.gui.view.panels.host_bars import draw_host_bar, host_notes
+from nvitop.gui.view.widgets.box import (
+    TITLE,
+    Note,
+    draw_border,
+    draw_notes,
+    draw_rule,
+    draw_uprights,
+)
+from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, Spread, graph_bound
 from nvitop.gui.view.widgets.graph_window import GraphWindow
-from nvitop.gui.view.widgets.text import draw_text
+from nvitop.gui.view.widgets.plot import Scale, draw_plot, draw_times, graph_area
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import DEVICE_FIELDS, HOST, History
-from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample
+from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
+
+_Values = Sequence['float | None']
 
 
 class DeviceGraphs(NamedTuple):
     """Contents of the graphs of the devices: the mean of these devices."""
 
     keys: tuple[DeviceKey, ...]
-    #: Beginning of the titles: ``'AVG GPU'``, ``'GPU 3'``.
+    #: Beginning of the titles: ``'AVG'``, ``'GPU 3'``.
     prefix: str = ''
     state: GraphState = GraphState()
     #: The GPU of a selected MIG device, for metrics that MIG devices do not have.
@@ -50,7 +59,7 @@ def select_graphs(
     if selected in keys and whole != (selected,):
         gpu = next((key for key in whole if key.physical_index == selected.physical_index), None)
         return DeviceGraphs((selected,), f'GPU {selected.label}', state, gpu)
-    return DeviceGraphs(whole, 'AVG GPU' if len(whole) > 1 else 'GPU', state)
+    return DeviceGraphs(whole, 'AVG' if len(whole) > 1 else 'GPU', state)
 
 
 def _of_metric(graphs: DeviceGraphs, metric: str, sample: Sample) -> DeviceGraphs:
@@ -68,120 +77,109 @@ def draw_host_graphs(
     places: HostGraphs,
     sample: Sample,
     view: ViewState,
+    above: tuple[int, ...],
     *,
     history: History | None,
     graphs: DeviceGraphs,
 ) -> None:
-    """Draw the full form; without a history, only the current values."""
-    past = GraphWindow(history or History(), graphs.state.minutes)
-    _draw_frame(buf, layout.area, places, past)
-    if history is not None:
-        _draw_host_graphs(buf, places, past, view)
-        _draw_device_graphs(buf, places, past, sample, graphs, view)
-    _draw_host_values(buf, places, sample.host)
+    """Draw the form without its bottom border; without a history, only the current values."""
+    past = GraphWindow(history or History(), graphs.state.minutes, ASCII if view.ascii else BRAILLE)
+    area = layout.area
+    uprights = layout.uprights
+    draw_border(buf, area.y, above, uprights)
+    for y in range(area.y + 1, area.bottom):
+        draw_uprights(buf, y, uprights)
+    _draw_host(buf, area.y, places, past, sample, view)
+    right = (places.middle_x or 0, area.width - 1)
+    for place, metric in ((places.upper, graphs.state.upper), (places.lower, graphs.state.lower)):
+        if place is not None:
+            if place.y - 1 > area.y:
+                line = Buffer(area.width - right[0], 1)
+                ends = (0, line.width - 1)
+                draw_rule(line, 0, ends, ends)
+                for x, text, style in line.row(0):
+                    buf.write(right[0] + x, place.y - 1, text, style)
+            _draw_devices(buf, place, metric, past, sample, graphs, view)
 
 
-def _draw_frame(buf: Buffer, area: Rect, graphs: HostGraphs, past: GraphWindow) -> None:
-    upper = graphs.upper
-    uprights = (0, graphs.cpu.right) if upper is None else (0, graphs.cpu.right, upper.right)
-    for y in range(area.y, area.bottom - 1):
-        if y == graphs.time_y:
-            draw_rule(buf, y, uprights, uprights)
-            for graph in (graphs.cpu, upper):
-                if graph is not None:
-                    buf.write(graph.x, y, past.axis(graph.width), Style(Role.BORDER))
-        else:
-            draw_uprights(buf, y, uprights)
-    draw_rule(buf, area.bottom - 1, uprights, (), double=True)
+def _draw_host(
+    buf: Buffer, y: int, places: HostGraphs, past: GraphWindow, sample: Sample, view: ViewState
+) -> None:
+    """Draw the graph of the CPU with its title in row ``y``, and the bars of memory and swap."""
+    host = sample.host
+    scale = Scale(100.0, fmt.format_share)
+    title = (Note((f'CPU {fmt.format_share(host.cpu_percent)}',), TITLE, 0), *host_notes(host))
+    free = draw_notes(buf, Rect(places.cpu.x - 1, y, places.cpu.width + 2, 1), title)
+    graph = graph_area(places.cpu, scale)
+    draw_times(buf, y, graph, past, free)
+    draw_plot(
+        buf,
+        places.cpu,
+        past.values(HOST, 'cpu_percent', graph.width),
+        scale,
+        host_style(host.cpu_percent, Role.CPU, view),
+        past=past,
+        colorful=view.colorful,
+    )
+    draw_host_bar(buf, places.memory, 'MEM', host, view)
+    draw_host_bar(buf, places.swap, 'SWP', host, view)
 
 
-def _draw_host_graphs(buf: Buffer, graphs: HostGraphs, past: GraphWindow, view: ViewState) -> None:
-    for area, metric, style, downwards in (
-        (graphs.cpu, 'cpu_percent', CPU, False),
-        (graphs.memory, 'memory_percent', MEMORY, True),
-        (graphs.swap, 'swap_percent', SWAP, False),
-    ):
-        values = past.values(HOST, metric, area.width)
-        draw_graph(buf, area, values, style, downwards=downwards, colorful=view.colorful)
-
-
-def _draw_host_values(buf: Buffer, graphs: HostGraphs, host: HostSample) -> None:
-    x, y = graphs.cpu.x, graphs.cpu.y
-    loads = [fmt.format_load(load) for load in host.load_average or (None, None, None)]
-    draw_text(buf, x, y, f' Load Average: {" ".join(loads)} ')
-    draw_text(buf, x, y + 1, f' CPU: {fmt.format_percent(host.cpu_percent)} ', CPU)
-    for area, label, used, percent, style in (
-        (graphs.memory, 'MEM', host.memory_used_bytes, host.memory_percent, MEMORY),
-        (graphs.swap, 'SWP', host.swap_used_bytes, host.swap_percent, SWAP),
-    ):
-        text = f' {label}: {fmt.format_gib(used)} ({fmt.format_percent(percent)}) '
-        draw_text(buf, x, area.bottom - 1, text, style)
-
-
-def _draw_device_graphs(
+def _draw_devices(
     buf: Buffer,
-    areas: HostGraphs,
+    area: Rect,
+    metric: str,
     past: GraphWindow,
     sample: Sample,
     plotted: DeviceGraphs,
     view: ViewState,
 ) -> None:
-    if areas.upper is None or areas.lower is None:
-        return
-    for area, metric, downwards in (
-        (areas.upper, plotted.state.upper, False),
-        (areas.lower, plotted.state.lower, True),
-    ):
-        graphs = _of_metric(plotted, metric, sample)
-        graph = GRAPHS_BY_METRIC[metric]
-        means = _means(past, graphs, metric, area.width)
-        values = [
-            getattr(device, DEVICE_FIELDS[metric])
-            for device in sample.devices
-            if device.key in graphs.keys
-        ]
-        now = _mean(values)
-        top = _top(graph, graphs, sample)
-        bound = top or graph_bound(means, 1e-9, math.inf)
-        style = Style(_graph_role(graph, now, view))
-        draw_graph(
-            buf, area, means, style, bound=bound, downwards=downwards, colorful=view.colorful
-        )
-        y = area.bottom - 1 if downwards else area.y
-        text = f'{graph.title}: {_format_value(graph, now)}'
-        if now is None and not is_measured(sample, (metric,)):
-            text = f'{graph.title}: not measured'
-        # A graph that is scaled to its highest value means nothing without that value.
-        highest = max((mean for mean in (now, *means) if mean is not None), default=None)
-        more = f'  max: {_format_value(graph, highest)}' if not top and highest is not None else ''
-        text = _label(_subjects(graphs, values), text, area.width, more=more)
-        draw_text(buf, area.x, y, text, style)
+    """Draw the graph of a metric, with its title in the row above."""
+    graphs = _of_metric(plotted, metric, sample)
+    graph = GRAPHS_BY_METRIC[metric]
+    rows = [past.values(key, metric, area.width) for key in graphs.keys]
+    means = _means(rows)
+    now = [
+        getattr(device, DEVICE_FIELDS[metric])
+        for device in sample.devices
+        if device.key in graphs.keys
+    ]
+    spread = None
+    if len(rows) > 1:
+        spread = Spread(_extremes(rows, min), _extremes(rows, max))
+    scale = _scale(graph, graphs, sample, spread.highest if spread is not None else means)
+    style = _graph_style(graph, _mean(now), view)
+    place = graph_area(area, scale)
+    line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
+    free = draw_notes(buf, line, _title(graph, graphs, now, sample))
+    draw_times(buf, area.y - 1, place, past, free)
+    # The values are for the width of the area: the newest ones fit into the graph.
+    draw_plot(buf, area, means, scale, style, past=past, spread=spread, colorful=view.colorful)
 
 
-def _subjects(graphs: DeviceGraphs, values: Sequence[float | None]) -> tuple[str, ...]:
-    """Return which devices a value is the mean of, the longest form first.
+def _title(
+    graph: Graph, graphs: DeviceGraphs, now: Sequence[float | None], sample: Sample
+) -> tuple[Note, ...]:
+    """Return whose values are plotted, their mean, and the lowest and the highest one."""
+    known = [value for value in now if value is not None]
+    if not known and not is_measured(sample, (graph.metric,)):
+        return (Note((f'{graphs.prefix} {graph.title} not measured', graph.title), TITLE, 0),)
+    mean = fmt.format_measured(graph.unit, _mean(now))
+    forms = [f'{graphs.prefix} {graph.title} {mean}']
+    if 0 < len(known) < len(now):
+        some = f'{len(known)}/{len(now)}'
+        forms = [f'AVG {graph.title} of {some} GPUs {mean}', f'AVG {graph.title} {some} {mean}']
+    notes = [Note((*forms, f'{graph.title} {mean}', mean), TITLE, 0)]
+    if len(known) > 1:
+        lowest, highest = (fmt.format_measured(graph.unit, end) for end in (min(known), max(known)))
+        notes.append(Note((f'{lowest} – {highest}',)))
+    return tuple(notes)
 
-    If some devices have no value, their number is part of the text.
-    """
-    known = sum(value is not None for value in values)
-    if len(values) > 1 and 0 < known < len(values):
-        some = f'{known}/{len(values)}'
-        return (f'AVG of {some} GPUs', f'AVG {some}', some)
-    return (graphs.prefix,)
 
-
-def _label(subjects: Sequence[str], text: str, width: int, *, more: str = '') -> str:
-    """Return a title with its value and as much else as fits; the value is never cut."""
-    texts = [f' {subjects[0]} {text}{more} ', *(f' {subject} {text} ' for subject in subjects)]
-    texts += [f' {text} ', text]
-    return next((each for each in texts if len(each) <= width), clip(text, width))
-
-
-def _means(past: GraphWindow, graphs: DeviceGraphs, metric: str, width: int) -> list[float | None]:
-    """Return the mean of the known values of all devices for each column of dots."""
-    rows = [past.values(key, metric, width) for key in graphs.keys]
+def _means(rows: Sequence[_Values]) -> list[float | None]:
+    """Return the mean of the known values for each column of dots."""
     if len(rows) <= 1:
-        return rows[0] if rows else []
+        return [*rows[0]] if rows else []
     means: list[float | None] = []
     for column in zip(*rows):
         try:
@@ -191,30 +189,38 @@ def _means(past: GraphWindow, graphs: DeviceGraphs, metric: str, width: int) -> 
     return means
 
 
+def _extremes(
+    rows: Sequence[_Values], pick: Callable[[Iterable[float]], float]
+) -> list[float | None]:
+    """Return the lowest or highest known value for each column of dots."""
+    ends: list[float | None] = []
+    for column in zip(*rows):
+        known = [value for value in column if value is not None]
+        ends.append(pick(known) if known else None)
+    return ends
+
+
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
 
-def _top(graph: Graph, graphs: DeviceGraphs, sample: Sample) -> float:
-    """Return the value at the top for all plotted devices; 0 to fit the highest value."""
-    if not graph.top_field:
-        return graph.top
-    plotted = [device for device in sample.devices if device.key in graphs.keys]
-    tops = [getattr(part, graph.top_field, None) for d in plotted for part in (d, d.info)]
-    return max((top for top in tops if top is not None), default=graph.top)
+def _scale(graph: Graph, graphs: DeviceGraphs, sample: Sample, values: _Values) -> Scale:
+    """Return the scale: up to the maximum of all plotted devices, or to the highest value."""
+    top = graph.top
+    if graph.top_field:
+        plotted = [device for device in sample.devices if device.key in graphs.keys]
+        tops = [getattr(part, graph.top_field, None) for d in plotted for part in (d, d.info)]
+        top = max((top for top in tops if top is not None), default=graph.top)
+    if not top:
+        base = 1024 if graph.unit == 'KiB/s' else 1000
+        top = graph_bound(values, 1.0, math.inf, base=base)
+    return Scale(top, lambda value: fmt.format_measured(graph.unit, value))
 
 
-def _graph_role(graph: Graph, value: float | None, view: ViewState) -> Role:
+def _graph_style(graph: Graph, value: float | None, view: ViewState) -> Style:
     if graph.unit != '%':
-        return Role.TEXT
+        return Style(Role.LIGHT)
     is_memory = graph.metric.startswith('memory')
-    return load_role(value, view.thresholds.memory if is_memory else view.thresholds.gpu)
-
-
-def _format_value(graph: Graph, value: float | None) -> str:
-    if value is None:
-        return fmt.NOT_AVAILABLE
-    if graph.unit == '%':
-        return fmt.format_percent(value)
-    return f'{value / graph.divisor:.0f}{graph.unit}'
+    thresholds = view.thresholds.memory if is_memory else view.thresholds.gpu
+    return load_style(value, thresholds, view)

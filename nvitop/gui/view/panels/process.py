@@ -10,21 +10,19 @@ from nvitop.gui.layout.process import PlacedColumn, ProcessLayout
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.buffer import Buffer, Span
-from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, clip_scrolled, fit, pad, safe
+from nvitop.gui.render.width import clip, clip_scrolled, fit, pad
 from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
 from nvitop.gui.view.column_text import CELLS, CellText
 from nvitop.gui.view.process_list import no_match_message, no_processes_message, row_style
-from nvitop.gui.view.widgets.box import draw_rule, draw_uprights
+from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.text import draw_text, draw_within
 from nvitop.gui.view.widgets.title import draw_at_right
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import DeviceKey, HostSample, ProcessKey, ProcessSample, Sample
+from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample, Sample
 
-_TITLE = Style(Role.TITLE, bold=True)
 _HEADING = Style(Role.HEADING)
 _INCOMPLETE = Style(Role.WARNING, bold=True)
 _SORTED = Style(Role.HEADING, bold=True, underline=True)
@@ -33,8 +31,6 @@ _SAME_PROCESS = '='
 _SAME_STYLE = Style(Role.TEXT, bold=True, blink=True)
 #: States of a process in which nothing but its PID is known.
 _SILENT = ('gone', 'foreign', 'no permission')
-#: Minimum number of cells for user and host at the end of the title.
-_OWNER_WIDTH = 5
 #: Mark of text that has been scrolled sideways.
 _CUT = '..'
 _MARKED = (Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED)
@@ -54,8 +50,9 @@ class ProcessList(NamedTuple):
     tagged: AbstractSet[ProcessKey] = frozenset()
     #: Number of cells by which columns that scroll are moved to the left.
     scroll_x: int = 0
-    #: Pieces of the line above the panel, from its left end and from its right end.
-    notes: Sequence[tuple[str, Style]] = ()
+    #: Warnings at the right of the border.
+    notes: tuple[Note, ...] = ()
+    #: Pieces of a hint in the border.
     hints: Sequence[tuple[str, Style]] = ()
 
 
@@ -108,19 +105,19 @@ def draw_process_panel(
     listed: ProcessList,
     sample: Sample,
     device_styles: Mapping[DeviceKey, Style],
+    above: tuple[int, ...],
 ) -> None:
-    """Draw the panel."""
+    """Draw the panel; ``above`` are the columns of the vertical lines of the panel above."""
     host = sample.host
     area = layout.area
     ends = (0, area.width - 1)
-    _draw_notes(buf, area, listed)
-    draw_rule(buf, area.y + 1, (), ends, double=True)
-    _draw_title(buf, area.y + 2, area.width, listed, sample, _unseen_order(layout, listed))
+    order = _unseen_order(layout, listed)
+    left, right = _title(layout, listed, sample, order), _notes(listed, sample)
+    free = draw_border(buf, area.y, above, ends, left, right)
+    draw_at_right(buf, area.y, listed.hints, left=free[0] + 1, right=free[1])
     _draw_headings(buf, layout, listed)
-    draw_rule(buf, layout.heading_y + 1, ends, ends, double=True)
     for separator in layout.separators:
-        if 0 <= separator < buf.height:
-            draw_rule(buf, separator, ends, ends)
+        draw_rule(buf, separator, ends, ends)
     rows = _rows_of(area.width, layout.fixed, layout.moving, listed.scroll_x)
     driver_models = {device.key: device.current_driver_model for device in sample.devices}
     for row in layout.rows:
@@ -139,18 +136,13 @@ def draw_process_panel(
             is_marked=_is_elsewhere(process, listed.selected),
         )
         buf.paste(row.y, [spans])
+    last = max((row.y for row in layout.rows), default=layout.lines.y - 1)
+    for y in range(last + 1, layout.lines.bottom):
+        draw_uprights(buf, y, ends)
     if not listed.processes:
-        draw_uprights(buf, layout.first_y, ends)
         message = clip(_empty_message(listed, sample), area.width - 4)
-        buf.write(2, layout.first_y, message, Style(Role.DIM))
-    draw_rule(buf, area.bottom - 1, ends, (), double=True)
-
-
-def _draw_notes(buf: Buffer, area: Rect, listed: ProcessList) -> None:
-    x = 1
-    for text, style in listed.notes:
-        x += buf.write(x, area.y, text, style, width=area.width - x)
-    draw_at_right(buf, area.y, listed.hints, left=x + 1, right=area.width)
+        buf.write(2, layout.lines.y, message, Style(Role.DIM))
+    draw_rule(buf, area.bottom - 1, ends, ())
 
 
 def _unseen_order(layout: ProcessLayout, listed: ProcessList) -> str:
@@ -165,47 +157,43 @@ def _unseen_order(layout: ProcessLayout, listed: ProcessList) -> str:
     ]
     if sort == Sort() or sort.order in seen:
         return ''
-    return next(f' by {column.title}' for column in COLUMNS if column.order == sort.order)
+    return next(f'by {column.title}' for column in COLUMNS if column.order == sort.order)
 
 
-def _draw_title(
-    buf: Buffer, y: int, width: int, listed: ProcessList, sample: Sample, order: str
-) -> None:
-    draw_uprights(buf, y, (0,))
-    title = 'Processes:'
+def _title(
+    layout: ProcessLayout, listed: ProcessList, sample: Sample, order: str
+) -> tuple[Note, ...]:
+    """Return which processes are visible, how many GPUs they are on, and their order."""
     count = len(listed.processes)
-    if listed.total is not None and count != listed.total:
-        title = f'Processes: {count} of {listed.total}'
+    rows = layout.rows
+    text = f'Processes {count}' if count else 'Processes'
+    if rows and len(rows) < count:
+        text = f'Processes {rows[0].process + 1}–{rows[-1].process + 1} of {count}'
+    notes = [Note((text, text.replace('Processes ', '')), TITLE, 0)]
+    gpus = len({process.key.device.physical_index for process in listed.processes})
+    if gpus and len(sample.devices) > 1:
+        notes.append(Note((f'{gpus} GPU{"" if gpus == 1 else "s"}',), rank=4))
+    if listed.total is not None and count and count != listed.total:
+        notes.append(Note((f'{listed.total - count} hidden by {listed.limits}',), rank=3))
     if order:
-        title += f'{order}{_arrow(listed.sort)}'
-    x = 2 + buf.write(2, y, title, _TITLE, width=width - 4)
+        notes.append(Note((f'{order}{_arrow(listed.sort)}',), rank=2))
+    return tuple(notes)
+
+
+def _notes(listed: ProcessList, sample: Sample) -> tuple[Note, ...]:
+    """Return warnings about the list."""
     silent = unknown_devices(sample)
+    notes = list(listed.notes)
     if silent:
-        text = f'{"" if title.endswith(":") else ","} unknown on {devices_text(silent)}'
-        x += buf.write(x, y, clip(text, width - 2 - x), _INCOMPLETE)
-    _draw_owner(buf, y, width, x, sample.host)
-    draw_uprights(buf, y, (width - 1,))
-
-
-def _draw_owner(buf: Buffer, y: int, width: int, left: int, host: HostSample) -> None:
-    """Draw ``user@host`` at the right end of the title, if there is room after ``left``."""
-    room = width - 4 - left
-    if room < _OWNER_WIDTH or not (host.username or host.hostname):
-        return
-    name = safe(host.hostname) + (' (WSL)' if host.wsl else '')
-    user = clip(safe(host.username), max(0, room // 2), '+')
-    name = clip(name, max(0, room - 1 - cell_width(user)), '+')
-    role = Role.ROOT if host.is_superuser else Role.USER
-    x = width - 3 - cell_width(user) - cell_width(name)
-    x += buf.write(x, y, user, Style(role, bold=True))
-    x += buf.write(x, y, '@')
-    buf.write(x, y, name, Style(Role.HOST, bold=True))
+        text = f'not readable on {devices_text(silent)}'
+        notes.insert(0, Note((text, 'not readable'), _INCOMPLETE, 1))
+    return tuple(notes)
 
 
 def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> None:
     y = layout.heading_y
     ends = (0, layout.area.width - 1)
-    draw_uprights(buf, y, ends[:1])
+    draw_uprights(buf, y, ends)
     moving = layout.moving
     for place in layout.columns:
         column = place.column
@@ -220,7 +208,6 @@ def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> N
         draw_within(buf, x, y, title, left, ends[1] - 1, style)
     if moving and listed.scroll_x:
         buf.write(moving[0].x, y, _CUT, _HEADING)
-    draw_uprights(buf, y, ends[1:])
 
 
 def _title_x(place: PlacedColumn) -> int:

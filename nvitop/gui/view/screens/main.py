@@ -5,19 +5,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from nvitop.gui.layout.device import NARROWEST
+from nvitop.gui.layout.cells import NARROWEST
 from nvitop.gui.layout.main import LOWEST, MainLayout
 from nvitop.gui.model.choices import MainState, ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.view.load_style import device_style
-from nvitop.gui.view.panels.device import draw_device_panel
+from nvitop.gui.view.load_style import row_role
+from nvitop.gui.view.panels.device import DeviceList, bottom_uprights, draw_device_panel
 from nvitop.gui.view.panels.header import Header, draw_header
-from nvitop.gui.view.panels.host import draw_host_panel, host_uprights
+from nvitop.gui.view.panels.host import draw_host_panel
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
 from nvitop.gui.view.process_list import limits_of
+from nvitop.gui.view.widgets.box import Note
 from nvitop.gui.view.widgets.text import draw_centered_line
+from nvitop.health import Finding, worst_findings
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample, Sample
 
@@ -38,6 +40,8 @@ class MainView(NamedTuple):
     details_note: tuple[str, ...] = ()
     #: The text of the filter.
     query: str = ''
+    #: Findings about the devices.
+    found: tuple[Finding, ...] = ()
 
 
 def draw_main(
@@ -52,27 +56,24 @@ def draw_main(
     is_report: bool = False,
 ) -> None:
     """Draw the screen. A report has neither hints nor warnings, which are about keys."""
-    processes, layout, has_foreign, details_note, query = arranged
+    processes, layout, has_foreign, details_note, query, found = arranged
     if layout.is_too_small:
         draw_too_small(buf)
         return
-    selected = state.selected_device or (state.selected.device if state.selected else None)
-    draw_device_panel(
-        buf,
-        layout.devices,
-        sample,
-        view,
-        header,
-        joints_below=host_uprights(layout.host),
-        selected=selected,
-        details_note=details_note,
+    running_on = state.selected.device if state.selected else None
+    used = frozenset(process.key.device for process in sample.processes)
+    devices = DeviceList(
+        worst_findings(found), used, running_on, state.selected_device, details_note
     )
+    draw_device_panel(buf, layout.devices, sample, view, devices, history=history)
+    selected = state.selected_device or running_on
     graphs = None
     if layout.host.graphs is not None:
         from nvitop.gui.view.panels.host_graphs import select_graphs  # reports have no graphs
 
         graphs = select_graphs(sample.devices, state.graphs, selected)
-    draw_host_panel(buf, layout.host, sample, view, history=history, graphs=graphs)
+    above = bottom_uprights(layout.devices, sample.devices)
+    draw_host_panel(buf, layout.host, sample, view, above, history=history, graphs=graphs)
     listed = ProcessList(
         processes,
         len(sample.processes) if sample.sequence else None,
@@ -81,22 +82,18 @@ def draw_main(
         state.selected,
         state.tagged,
         state.scroll_x,
-        notes=() if is_report else _notes(sample, has_foreign=has_foreign, readonly=view.readonly),
+        notes=() if is_report else _notes(has_foreign=has_foreign),
         hints=header.signal_hint,
     )
     styles = {
-        device.key: device_style(
-            device,
-            view.thresholds,
-            is_selected=None if selected is None else selected == device.key,
-        )
+        device.key: Style(row_role(device, view.thresholds), bold=selected == device.key)
         for device in sample.devices
     }
-    draw_process_panel(buf, layout.processes, listed, sample, styles)
-    if layout.scroll_y:
-        # The header stays visible while the page is scrolled.
-        buf.fill(Rect(0, 0, buf.width, 1))
-        draw_header(buf, 0, sample, header)
+    above = layout.host.uprights or above
+    draw_process_panel(buf, layout.processes, listed, sample, styles, above)
+    # The first line stays visible while the page is scrolled.
+    buf.fill(Rect(0, 0, buf.width, 1))
+    draw_header(buf, 0, sample, header)
 
 
 def draw_too_small(buf: Buffer) -> None:
@@ -105,14 +102,9 @@ def draw_too_small(buf: Buffer) -> None:
     draw_centered_line(buf, buf.area, text if len(text) <= buf.width else 'too small')
 
 
-def _notes(sample: Sample, *, has_foreign: bool, readonly: bool) -> tuple[tuple[str, Style], ...]:
+def _notes(*, has_foreign: bool) -> tuple[Note, ...]:
     """Return warnings about the processes."""
-    notes: list[tuple[str, Style]] = []
-    if sample.host.is_superuser and not readonly:
-        notes += [
-            ('!', _WARNING._replace(bold=True, blink=True)),
-            (' root: signals reach every process  ', _WARNING),
-        ]
-    if has_foreign:
-        notes.append(('another PID namespace: run with --pid=host', _WARNING))
-    return tuple(notes)
+    if not has_foreign:
+        return ()
+    text = 'another PID namespace: run with --pid=host'
+    return (Note((text, 'run with --pid=host'), _WARNING, 2),)

@@ -125,7 +125,7 @@ def _draw_box(buf: Buffer, layout: MetricsLayout, past: GraphWindow) -> None:
     if box.is_empty:
         return
     uprights = layout.uprights
-    draw_rule(buf, box.y, (), uprights, double=True)
+    draw_rule(buf, box.y, (), uprights)
     for y in range(box.y + 1, box.bottom - 1):
         if y == layout.middle_y:
             draw_rule(buf, y, uprights, uprights)
@@ -134,7 +134,7 @@ def _draw_box(buf: Buffer, layout: MetricsLayout, past: GraphWindow) -> None:
                 buf.write(graph.area.x, y, axis, Style(Role.BORDER))
         else:
             draw_uprights(buf, y, uprights)
-    draw_rule(buf, box.bottom - 1, uprights, (), double=True)
+    draw_rule(buf, box.bottom - 1, uprights, ())
 
 
 def _draw_plot(
@@ -162,7 +162,6 @@ def _draw_plot(
         values,
         scale.style,
         bound=bound,
-        downwards=downwards,
         colorful=state.view.colorful,
         marks=past.marks,
     )

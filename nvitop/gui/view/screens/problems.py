@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.device import Cells
+from nvitop.gui.layout.cells import Cells
 from nvitop.gui.layout.list import ListLayout
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model.columns import PROBLEM_COLUMNS, Column

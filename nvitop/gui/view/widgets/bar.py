@@ -1,30 +1,58 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Bars: ``MEM: ███▌ 31.08GiB   38.9%``."""
+"""Bars: ``MEM ■■■■■■■■····  67%  53.3G``."""
 
 from __future__ import annotations
 
-import math
-from typing import Sequence
-
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import GRADIENT, PLAIN, Style, gradient
+from nvitop.gui.render.style import GRADIENT, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip
-from nvitop.gui.view.format import NOT_AVAILABLE, format_percent, format_short_percent
+from nvitop.gui.view.format import format_share
 
-_EIGHTHS = ' ▏▎▍▌▋▊▉█'
+_BLOCK = '■'
+#: The empty part of a bar if its color cannot distinguish it.
+_EMPTY = '·'
 _UNKNOWN = '░'
-#: Cells kept free right of a full bar, for the shortest text: `` MAX``.
-_RESERVED = 4
-#: Minimum number of cells between the text next to the bar and the one at the right end.
-_GAP = 2
+_TRACK, _DIM = Style(Role.TRACK), Style(Role.DIM)
+#: Cells of a percentage, and of the gap before it and before a text.
+_PERCENT, _GAP = 4, 1
+#: Minimum number of cells of a bar, and of one with a text.
+_LEAST, _LEAST_WITH_TEXT = 3, 8
 
 
-def bar_blocks(percent: float, cells: int) -> str:
-    """Return full and eighth blocks for a percentage: at least one eighth, at most ``cells``."""
-    eighths = max(1, min(8 * cells, round(percent / 100 * 8 * cells))) if cells > 0 else 0
-    full, rest = divmod(eighths, 8)
-    return _EIGHTHS[8] * full + (_EIGHTHS[rest] if rest else '')
+def filled_cells(percent: float, cells: int) -> int:
+    """Return the number of filled cells for a percentage: at least one from 0.5 % on."""
+    filled = round(percent / 100 * cells)
+    return max(min(cells, filled), int(percent >= 0.5 and cells > 0))
+
+
+def draw_meter(
+    buf: Buffer, area: Rect, percent: float | None, style: Style, *, colorful: bool = False
+) -> None:
+    """Draw a bar without texts into the first row of ``area``.
+
+    With ``colorful`` the blocks have the colors of the gradient instead of ``style``, and those of
+    the empty part a dim one. An unknown value is shaded.
+    """
+    if area.is_empty:
+        return
+    if percent is None or percent != percent:
+        buf.write(area.x, area.y, _UNKNOWN * area.width, _DIM)
+        return
+    filled = filled_cells(percent, area.width)
+    if not colorful:
+        buf.write(area.x, area.y, _BLOCK * filled, style)
+        buf.write(area.x + filled, area.y, _EMPTY * (area.width - filled), _TRACK)
+        return
+    steps = len(GRADIENT)
+    start = 0
+    while start < filled:
+        step = start * steps // area.width
+        # The first cell of the next step.
+        end = min(filled, -(-(step + 1) * area.width // steps))
+        buf.write(area.x + start, area.y, _BLOCK * (end - start), Style(GRADIENT[step]))
+        start = end
+    buf.write(area.x + filled, area.y, _BLOCK * (area.width - filled), _TRACK)
 
 
 def draw_bar(
@@ -34,67 +62,32 @@ def draw_bar(
     percent: float | None,
     style: Style = PLAIN,
     *,
-    texts: Sequence[str] = (),
-    extra: str | None = None,
+    value_style: Style | None = None,
+    text: str = '',
+    text_width: int = 0,
     colorful: bool = False,
 ) -> None:
-    """Draw a bar into the first row of ``area``.
+    """Draw label, bar, percentage and a text in the first row of ``area``.
 
-    The bar is followed by the first of ``texts`` that fits, else by the percentage (``MAX`` from
-    100 on). ``extra`` is drawn at the right end, or inside a bar that leaves no room there; by
-    default it is the percentage, if that does not follow the bar, and it is never drawn inside.
-    An unknown value has a shaded bar and ``N/A``. With ``colorful`` the blocks have the colors of
-    the gradient.
+    The text is at the right end, in ``text_width`` cells if it is shorter; it is left out if there is
+    no room. ``value_style`` is that of the percentage, by default ``style``.
     """
     if area.is_empty:
         return
-    prefix = f'{label}: '
-    room = area.width - len(prefix) - _RESERVED
-    if room < 1:
-        short = format_short_percent(percent)
-        buf.write(area.x, area.y, clip(f'{label} {short}', area.width), style, width=area.width)
+    value_style = style if value_style is None else value_style
+    text_width = max(text_width, cell_width(text))
+    right = area.right
+    x = area.x + buf.write(area.x, area.y, clip(label, area.width), width=area.width) + 1
+    if text_width and right - x - 2 * _GAP - text_width - _PERCENT - _GAP >= _LEAST_WITH_TEXT:
+        right -= text_width
+        buf.write(right + text_width - cell_width(text), area.y, text)
+        right -= _GAP
+    share = format_share(percent)
+    if right - x < len(share):
         return
-    if percent is None or percent != percent:
-        buf.write(area.x, area.y, f'{prefix}{_UNKNOWN * room} {NOT_AVAILABLE}', style)
-        return
-    blocks = bar_blocks(percent, room)
-    free = area.width - len(prefix) - len(blocks) - 1
-    value, is_percent = _text_after(percent, texts, free)
-    if colorful:
-        style = style._replace(role=gradient(percent / 100))
-    x = area.x + buf.write(area.x, area.y, prefix, style)
-    if colorful:
-        x += _draw_gradient(buf, x, area.y, blocks, room, style)
-        x += buf.write(x, area.y, f' {value}', style)
-    else:
-        x += buf.write(x, area.y, f'{blocks} {value}', style)
-    text = format_percent(percent) if extra is None and not is_percent else extra or ''
-    width = cell_width(text)
-    if area.right - x >= _GAP + width:
-        buf.write(area.right - width, area.y, text, style)
-    elif extra and (begin := blocks.count(_EIGHTHS[8]) - width - 1) > 0:
-        inside = area.x + len(prefix) + begin
-        buf.write(inside, area.y, text, style._replace(reverse=True))
-
-
-def _text_after(percent: float, texts: Sequence[str], free: int) -> tuple[str, bool]:
-    """Return the text that follows the bar, and whether it is the percentage."""
-    if percent < 100:
-        for text in texts:
-            if cell_width(text) <= free:
-                return text, False
-        text = format_percent(percent)
-        if len(text) <= free:
-            return text, True
-    return format_short_percent(percent), True
-
-
-def _draw_gradient(buf: Buffer, x: int, y: int, blocks: str, room: int, style: Style) -> int:
-    """Draw blocks in one span for each step of the gradient; return the number of cells used."""
-    start = 0
-    for step, role in enumerate(GRADIENT, 1):
-        end = min(len(blocks), math.ceil(step * room / len(GRADIENT) - 0.5))
-        if end > start:
-            buf.write(x + start, y, blocks[start:end], style._replace(role=role))
-            start = end
-    return len(blocks)
+    right -= _PERCENT
+    buf.write(
+        right + _PERCENT - len(share), area.y, share, value_style if percent is not None else _DIM
+    )
+    if right - _GAP - x >= _LEAST:
+        draw_meter(buf, Rect(x, area.y, right - _GAP - x, 1), percent, style, colorful=colorful)

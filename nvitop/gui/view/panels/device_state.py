@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""State of a row of the device panel in addition to the values of its device."""
+
+from __future__ import annotations
+
+from nvitop.gui.view.widgets.sparkline import Sparkline
+from nvitop.health import Finding, is_wrong
+from nvitop.namedtuple import NamedTuple
+
+
+class RowState(NamedTuple):
+    """Marks of a row, its selection, and its sparkline."""
+
+    #: The most severe finding about the device.
+    finding: Finding | None = None
+    #: Whether no process uses the device.
+    is_idle: bool = False
+    #: Whether the device is selected, and whether the selected process runs on it.
+    is_selected: bool = False
+    is_marked: bool = False
+    #: The last minutes: pieces and the percentage of their color.
+    sparkline: Sparkline = ()
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether something is wrong with the device."""
+        return self.finding is not None and is_wrong(self.finding)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Plots: a graph with the values of its lines to its left, and the times in the border above it."""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, Sequence
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.view.widgets.box import BORDER
+from nvitop.gui.view.widgets.graph import Spread, draw_graph, samples_shown
+from nvitop.gui.view.widgets.graph_window import GraphWindow
+from nvitop.namedtuple import NamedTuple
+
+_SCALE = Style(Role.HEADING)
+#: Minimum width of a plot with values to the left of its graph.
+_WITH_SCALE = 24
+_find_ticks = re.compile('╴[^╴─]+┬').finditer
+
+
+class Scale(NamedTuple):
+    """The value at the top of a plot."""
+
+    bound: float
+    #: Formats a value on the axis.
+    format: Callable[[float], str]
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The values of the lines at the top and in the middle."""
+        return self.format(self.bound), self.format(self.bound / 2)
+
+
+def graph_area(area: Rect, scale: Scale) -> Rect:
+    """Return the part of a plot for its graph, to the right of the values."""
+    if area.width < _WITH_SCALE:
+        return area
+    return area.inset(max(map(len, scale.labels)) + 1, 0, 0, 0)
+
+
+def draw_plot(
+    buf: Buffer,
+    area: Rect,
+    values: Sequence[float | None],
+    scale: Scale,
+    style: Style = PLAIN,
+    *,
+    past: GraphWindow,
+    spread: Spread | None = None,
+    colorful: bool = False,
+) -> None:
+    """Draw the values of the axis and the graph of ``values``, oldest first."""
+    graph = graph_area(area, scale)
+    if graph.is_empty:
+        return
+    draw_graph(
+        buf,
+        graph,
+        values[-samples_shown(graph.width, past.marks) :],
+        style,
+        bound=scale.bound,
+        spread=spread,
+        colorful=colorful,
+        guides=True,
+        marks=past.marks,
+    )
+    gutter = graph.x - area.x - 1
+    if gutter <= 0:
+        return
+    top, middle = scale.labels
+    buf.write(area.x, area.y, top.rjust(gutter), _SCALE)
+    if area.height > 2:
+        # In the row that has the line; see `draw_graph`.
+        y = area.bottom - 1 - area.height // 2
+        buf.write(area.x, y, middle.rjust(gutter), _SCALE)
+
+
+def draw_times(buf: Buffer, y: int, graph: Rect, past: GraphWindow, free: tuple[int, int]) -> None:
+    """Draw marks of past times into a border over the graph, in its ``free`` columns."""
+    start, end = free
+    for tick in _find_ticks(past.axis(graph.width)):
+        x = graph.x + tick.start()
+        if start < x and x + len(tick[0]) < end:
+            buf.write(x, y, tick[0], BORDER)
