@@ -113,6 +113,7 @@ bench: ## measure times and costs; PEER=DIRECTORY of an environment with another
 	@$(BENCH) -m benchmarks.import_time --runs $(RUNS) $(PEER:%=%/bin/python)
 	@$(BENCH) -m benchmarks.report --runs $(RUNS) $(PEER:%='%/bin/nvitop -1')
 	@$(BENCH) -m benchmarks.nvisel --runs $(RUNS) $(PEER:%=%/bin/nvisel)
+	@$(BENCH) -m benchmarks.owners
 	@$(BENCH) -m benchmarks.snapshots --runs $(RUNS) $(PEER:%=%/bin/python)
 	@$(BENCH) -m benchmarks.collector --seconds $(RUNS) $(PEER:%=%/bin/python)
 	@$(BENCH) -m benchmarks.exporter --seconds $(RUNS) $(PEER:%=%/bin/nvitop-exporter)
