@@ -24,7 +24,7 @@ if counts:
 from nvitop import Device, ResourceMetricCollector
 
 def spent():
-    return sum(nvml_calls.questions.values()) if counts else time.process_time() * 1e3
+    return sum(nvml_calls.queries.values()) if counts else time.process_time() * 1e3
 
 seconds = float(sys.argv[2])
 collector = ResourceMetricCollector(Device.all(), root_pids={1}, interval=1.0)
