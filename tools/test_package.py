@@ -34,6 +34,8 @@ NEEDED = (
     r'nvitop-[^/]+\.data/data/share/man/man1/nvitop-exporter\.1',
     r'nvitop-[^/]+\.data/data/share/man/man1/nvitop-query\.1',
     r'nvitop-[^/]+\.data/data/share/man/man1/nvisel\.1',
+    r'nvitop-[^/]+\.data/data/share/nvitop/grafana/nvitop\.json',
+    r'nvitop-[^/]+\.data/data/share/nvitop/prometheus/nvitop-alerts\.yml',
     r'nvitop-[^/]+\.data/data/share/bash-completion/completions/nvitop',
     r'nvitop-[^/]+\.data/data/share/bash-completion/completions/nvisel',
     r'nvitop-[^/]+\.data/data/share/zsh/site-functions/_nvitop',
