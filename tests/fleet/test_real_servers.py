@@ -124,7 +124,7 @@ def check_all_questions(url: str, data: Data) -> float:
 def test_prometheus_answers_all_questions(url: str, data: Data) -> None:
     seconds = check_all_questions(url, data)
     print(f'\nPrometheus, {HOSTS} hosts: {seconds:.2f} s for the query of hosts with its reading')
-    assert seconds < 3  # usually 0.6 s
+    assert seconds < 10  # usually 0.6 s; other programs may run at the same time
 
 
 def test_victoria_metrics_answers_all_questions(data: Data, tmp_path: pathlib.Path) -> None:
@@ -182,8 +182,8 @@ def test_keys_are_fast_and_memory_is_small(url: str) -> None:
         middle, late = times[len(times) // 2], times[int(0.99 * len(times))]
         memory = resident_kib(pid) / 1024
     print(f'\nkeys: median {middle:.1f} ms, p99 {late:.1f} ms; {memory:.0f} MiB of memory')
-    assert middle < 20  # usually 4 ms
-    assert memory < 100  # usually 70 MiB
+    assert middle < 40  # usually 4 ms
+    assert memory < 80
 
 
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs signals')
@@ -210,7 +210,7 @@ def test_from_the_exporter_to_the_hosts(tmp_path: pathlib.Path) -> None:
             f'scrape_configs: [{{job_name: gpus, static_configs: [{jobs}]}}]\n'
         )
         url = stack.enter_context(prometheus(tmp_path, config=config))
-        wait_for_series(url, 'count(nvitop_gpu_up)', 9)
+        wait_for_series(url, 'count(count(nvitop_gpu_up)by(node))', 2)
         client = Client(make_settings({'url': url, 'host_label': 'node'}))
         fleet = ask(client, Question(scope=Scope(host_label='node')))
         client.close()
