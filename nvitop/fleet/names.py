@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Iterable
 
 #: Dialects from the most to the least preferred. If several report one GPU, the first one counts.
-PREFERENCE = ('own', 'dcgm-4.9', 'dcgm', 'nvidia-smi', 'nvitop-exporter', 'otel')
-assert set(PREFERENCE) == set(DIALECT_NAMES)
+PREFERENCE = ('own', 'dcgm-4.9', 'dcgm', 'nvidia-smi', 'nvitop-exporter', 'otel', 'all-smi')
+assert set(PREFERENCE) == {*DIALECT_NAMES, 'all-smi'}
 #: Labels that name the host, the most specific first. ``instance`` has a port and may be an address.
 HOST_LABELS = ('Hostname', 'hostname', 'host', 'node', 'kubernetes_node', 'exported_instance')
 INSTANCE = 'instance'
@@ -105,9 +105,9 @@ def identity_labels(name: str = '') -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=None)
-def index_labels() -> tuple[str, ...]:
-    """Return the labels of all dialects with the index of a GPU."""
-    return _labels_of(_INDICES, '')
+def index_labels(name: str = '') -> tuple[str, ...]:
+    """Return the labels with the index of a GPU: of one dialect, or of all."""
+    return _labels_of(_INDICES, name)
 
 
 def _labels_of(keys: tuple[str, ...], only: str) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ def _ages(scope: Scope) -> str:
     names = {name: (series,) for name in PREFERENCE for series in [_age_name(name)] if series}
     hosts = ', '.join(scope.host_labels)
     # One GPU of each host is enough, if the exporter numbers them.
-    first: tuple[Matcher, ...] = (Matcher('gpu', '=~', '0|'), Matcher('index', '=~', '0|'))
+    first: tuple[Matcher, ...] = (Matcher('gpu', '=~', '0||[^0-9].*'), Matcher('index', '=~', '0|'))
     if any(prefix == 'gpu' for prefix, _ in scope.filters):
         first = ()
     return marked(f'max by ({hosts}) (timestamp({_select(names, scope, first)}))', 'time')

@@ -232,7 +232,8 @@ def _add_finding(hosts: _Hosts, row: str, one: Series) -> None:
 
 def _gpu_id(member: _Member, labels: Mapping[str, str]) -> str:
     uuid = next((labels[label] for label in identity_labels() if labels.get(label)), '')
-    index = next((labels[label] for label in index_labels() if labels.get(label)), '')
+    known = index_labels(member.exporter.dialect)
+    index = next((labels[label] for label in known if labels.get(label)), '')
     gpu = bare_uuid(uuid) if uuid else f'{member.name}#{index}'
     if index:
         member.indices[gpu] = printable(index.partition(':')[0][:4])

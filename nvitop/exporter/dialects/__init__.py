@@ -18,8 +18,10 @@ _MODULES = {
     'nvidia-smi': 'nvidia_smi',
     'otel': 'otel',
 }
-#: Names of all dialects.
+#: Names of all dialects that the exporter can write.
 DIALECT_NAMES = tuple(_MODULES)
+#: Dialects that are only read.
+_ONLY_READ = {'all-smi': 'all_smi'}
 
 
 def dialect(name: str) -> Dialect:
@@ -28,6 +30,7 @@ def dialect(name: str) -> Dialect:
     Raises:
         KeyError: There is no such dialect.
     """
-    module = importlib.import_module(f'nvitop.exporter.dialects.{_MODULES[name]}')
+    known = {**_MODULES, **_ONLY_READ}
+    module = importlib.import_module(f'nvitop.exporter.dialects.{known[name]}')
     tables: tuple[Dialect, ...] = module.DIALECTS
     return next(table for table in tables if table.name == name)
