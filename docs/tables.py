@@ -373,6 +373,7 @@ def settings() -> Iterator[str]:
     kinds = {
         'bool': '`true` or `false`',
         'seconds': 'seconds',
+        'minutes': 'minutes',
         'thresholds': 'two percentages',
         'names': 'a list of names',
         'keys': 'a table of actions and lists of keys',

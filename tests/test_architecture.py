@@ -174,6 +174,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.health',
         'nvitop.console.options',
         'nvitop.owner.types',
+        'nvitop.recording.recent',
         'nvitop.recording.replay',
         'nvitop.sampling',
     ),

@@ -7,7 +7,14 @@ import os
 import re
 from typing import Any, Collection, Mapping, Sequence
 
-from nvitop.console.options import MODES, OWNER_NAMES, Options, check_interval, parse_thresholds
+from nvitop.console.options import (
+    MODES,
+    OWNER_NAMES,
+    Options,
+    check_interval,
+    check_minutes,
+    parse_thresholds,
+)
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms import settings_folder
 
@@ -18,7 +25,7 @@ class Setting(NamedTuple):
     name: str
     #: Key in a layer of options; see :func:`nvitop.console.options.merge`.
     field: str
-    #: ``'bool'``, ``'seconds'``, ``'choice'``, ``'thresholds'``, ``'names'`` or ``'keys'``.
+    #: ``'bool'``, ``'seconds'``, ``'minutes'``, ``'choice'``, ``'thresholds'``, ``'names'`` or ``'keys'``.
     kind: str
     help: str
     #: Allowed words of a choice or of names; empty: the caller passes them.
@@ -29,6 +36,7 @@ class Setting(NamedTuple):
 SETTINGS: tuple[Setting, ...] = (
     Setting('mode', 'mode', 'choice', 'size of the device panel', MODES),
     Setting('interval', 'interval', 'seconds', 'seconds between samples, at least 0.25 (default: devices 1, processes 2)'),
+    Setting('scroll-back', 'scroll_back', 'minutes', 'minutes of samples that the monitor keeps in memory, to look back at them; 0: none'),
     Setting('theme', 'theme', 'choice', 'colors; auto is dark or light like the background of the terminal'),
     Setting('colorful', 'colorful', 'bool', 'draw bars and graphs in a color gradient (default: with 256 colors or more, except in the theme classic)'),
     Setting('ascii', 'ascii', 'bool', 'draw with ASCII characters only'),
@@ -157,11 +165,12 @@ def _check(setting: Setting, value: Any, choices: Choices) -> object:
         if not isinstance(value, bool):
             raise ValueError(f'{setting.name} must be true or false, not {value!r}')
         return value
-    if setting.kind == 'seconds':
+    if setting.kind in ('seconds', 'minutes'):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ValueError(f'{setting.name} must be a number of seconds, not {value!r}')
+            raise ValueError(f'{setting.name} must be a number of {setting.kind}, not {value!r}')
+        check = check_interval if setting.kind == 'seconds' else check_minutes
         try:
-            return float(check_interval(value))
+            return float(check(value))
         except ValueError as error:
             raise ValueError(f'{setting.name} {error}') from None
     if setting.kind == 'choice':

@@ -38,6 +38,10 @@ MODES = ('auto', 'full', 'compact')
 THEME_NAMES = ('auto', 'dark', 'light', 'classic', 'mono', 'colorblind')
 
 
+#: Maximum number of minutes that are kept in memory.
+MAX_SCROLL_BACK = 1440
+
+
 class Thresholds(NamedTuple):
     """Percentages at which a utilization counts as moderate and as heavy."""
 
@@ -56,6 +60,8 @@ class Options(NamedTuple):
     mode: str = 'auto'
     #: Seconds between samples; ``None``: 1 s for devices, 2 s for processes.
     interval: float | None = None
+    #: Minutes of samples that the monitor keeps in memory; 0: none.
+    scroll_back: float = 60.0
     ascii: bool = False
     #: Whether sending signals is disabled.
     readonly: bool = False
@@ -154,6 +160,21 @@ def check_interval(seconds: float) -> float:
     if not 0.25 <= seconds < 1e6:
         raise ValueError(f'must be 0.25 seconds or more, below 1000000, not {seconds}')
     return seconds
+
+
+def check_minutes(minutes: float) -> float:
+    """Return the minutes of samples to keep. Raises ValueError if they are out of range."""
+    if not 0 <= minutes <= MAX_SCROLL_BACK:
+        raise ValueError(f'must be from 0 to {MAX_SCROLL_BACK} minutes, not {minutes:g}')
+    return minutes
+
+
+def _minutes(text: str) -> float:
+    try:
+        return check_minutes(float(text))
+    except ValueError:
+        words = f'must be a number from 0 to {MAX_SCROLL_BACK}, not {text!r}'
+        raise argparse.ArgumentTypeError(words) from None
 
 
 def _interval(text: str) -> float:
@@ -295,8 +316,18 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         metavar='NAMES',
         help='show these comma-separated columns of processes, such as pid,user,owner,command',
     )
+    _add_scroll_back(group)
     add_owner_names(group)
     add_demo(group)
+
+
+def _add_scroll_back(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        '--scroll-back',
+        type=_minutes,
+        metavar='MINUTES',
+        help='keep samples of the last MINUTES in memory, to look back at them (default: 60)',
+    )
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from nvitop.gui.state.events import (
     FrameDrawn,
     InputAwaited,
     MousePressed,
+    PastShown,
     Resized,
     SampleArrived,
     TerminalOpened,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Buffer
     from nvitop.gui.state.app_state import AppState
     from nvitop.gui.term.terminal import Terminal
+    from nvitop.recording.recent import RecentSamples
     from nvitop.sampling.types import Demand, Origin, Sample
 
 #: Maximum number of events in a crash report.
@@ -70,10 +72,6 @@ class Measuring(Protocol):
         """Measure everything now."""
 
 
-def _stay(unit: str, amount: float) -> None:
-    """Show no other time."""
-
-
 class App:
     """One run of the monitor.
 
@@ -93,8 +91,11 @@ class App:
         monotonic: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
         travel: Callable[[str, float], None] | None = None,
+        recent: RecentSamples | None = None,
     ) -> None:
-        self._travel = travel or _stay
+        self._travel = travel
+        #: The samples that are kept, if the source cannot show other times.
+        self.recent = recent
         self.terminal = terminal
         self.state = state._replace(themes=tuple(theme.name for theme in THEMES))
         self.history = history or History()
@@ -175,6 +176,8 @@ class App:
             if event.sample is not self.state.sample:
                 for sample in (*event.past, event.sample):
                     self.history.record(sample, watched=watched)
+                    if self.recent is not None:
+                        self.recent.add(sample)
         self.state, effects = update(self.state, event)
         for effect in effects:
             self._carry_out(effect)
@@ -188,9 +191,7 @@ class App:
             if self._measuring is not None:
                 self._measuring.refresh()
         elif isinstance(effect, Travel):
-            self._travel(effect.unit, effect.amount)
-            if self._measuring is not None:
-                self._measuring.refresh()
+            self._show_time(effect)
         elif isinstance(effect, CaptureMouse):
             self.terminal.capture_mouse(effect.captured)
         elif isinstance(effect, RingBell):
@@ -201,6 +202,16 @@ class App:
         elif isinstance(effect, Suspend):
             self.terminal.suspend()
             self._handle(Resized(*self.terminal.size()))
+
+    def _show_time(self, effect: Travel) -> None:
+        """Let the source show another time, or show a kept sample."""
+        if self._travel is not None:
+            self._travel(effect.unit, effect.amount)
+            if self._measuring is not None:
+                self._measuring.refresh()
+        elif self.recent is not None:
+            found = self.recent.find(self.state.shown, effect.unit, effect.amount)
+            self._handle(PastShown(found.sample, found.message))
 
     def _draw(self) -> None:
         """Draw the state if it differs from the one on the screen."""

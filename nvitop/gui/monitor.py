@@ -24,6 +24,7 @@ from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.kernel import open_nameless_file
+from nvitop.recording.recent import RecentSamples
 from nvitop.sampling.history import History
 from nvitop.sampling.past import past_samples
 from nvitop.sampling.plan import intervals
@@ -91,6 +92,7 @@ def run_monitor(
     max_colors = 0 if os.environ.get('NO_COLOR') else ALL_COLORS
     captures_mouse = terminal is not None or not holds_escape_back(os.environ)
     terminal = terminal or terminal_here(max_colors, captures_mouse=captures_mouse)
+    seconds = 60 * options.scroll_back
     every = intervals(options.interval if replay is None else replay.interval())
     app = App(
         terminal,
@@ -99,6 +101,7 @@ def run_monitor(
         owner_names=options.owner_names,
         config_path=options.config_path,
         travel=None if replay is None else replay.travel,
+        recent=None if replay is not None or not seconds else RecentSamples(seconds),
     )
     sampler = Sampler(source, lambda sample: deliver(sample, source, app, replay))
     status, crash = 1, ''
@@ -128,7 +131,8 @@ def deliver(
         app.post_sample(sample, news.origin, history=news.history, message=news.message)
         return
     is_first = sample.sequence == 1 and source.origin.is_live
-    app.post_sample(sample, source.origin, tuple(past_samples(sample)) if is_first else ())
+    origin = source.origin._replace(can_travel=app.recent is not None)
+    app.post_sample(sample, origin, tuple(past_samples(sample)) if is_first else ())
 
 
 @contextlib.contextmanager

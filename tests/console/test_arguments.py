@@ -23,7 +23,20 @@ PARSERS: dict[str, ArgumentParser] = {
 }
 METAVARS = {
     *('ADDRESS', 'CUDA_VISIBLE_DEVICES', 'DEVICE', 'DIRECTORY', 'FIELDS', 'FILE', 'FORMAT'),
-    *('HOST', 'HOSTS', 'LABEL', 'MODE', 'MS', 'N', 'NAME', 'NAMES', 'PATH', 'PERCENT', 'PID'),
+    *(
+        'HOST',
+        'HOSTS',
+        'LABEL',
+        'MINUTES',
+        'MODE',
+        'MS',
+        'N',
+        'NAME',
+        'NAMES',
+        'PATH',
+        'PERCENT',
+        'PID',
+    ),
     *('PORT', 'SCENARIO', 'SEC', 'SELECTOR', 'SEP', 'SIZE', 'TIME', 'URL', 'USERNAME'),
 }
 

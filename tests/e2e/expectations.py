@@ -510,3 +510,47 @@ def _sorts(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.wait(lambda: listed() == expected or not expected)
     monitor.type('on')
     monitor.wait_until_gone('[▲▼]')
+
+
+_FROZEN = _SHOWN[Action.FREEZE]
+
+
+def _unfreeze(monitor: Monitor) -> None:
+    monitor.key('E')
+    monitor.wait_until_gone(_FROZEN)
+
+
+@_of(Action.PREVIOUS_FRAME, Action.PREVIOUS_MINUTE, Action.PREVIOUS_HOUR, Action.FIRST_FRAME)
+def _shows_the_past(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for(_FROZEN)
+    _unfreeze(monitor)
+
+
+@_of(Action.NEXT_FRAME, Action.NEXT_MINUTE, Action.NEXT_HOUR, Action.LAST_FRAME)
+def _leaves_the_past(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key('(')
+    monitor.wait_for(_FROZEN)
+    monitor.key(keys)
+    if binding.action is Action.NEXT_FRAME:
+        monitor.key('E')
+    monitor.wait_until_gone(_FROZEN)
+
+
+@_of(Action.GO_TO_TIME)
+def _goes_to_a_time(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for('Time:')
+    monitor.type('-1s')
+    monitor.key('Enter')
+    monitor.wait_for(_FROZEN)
+    _unfreeze(monitor)
+
+
+@_of(Action.PREVIOUS_EVENT, Action.NEXT_EVENT, Action.FASTER, Action.SLOWER)
+def _needs_a_recording(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.key(keys)
+    monitor.wait_for('only in a recording')
+    monitor.key('z')
+    monitor.wait_for(_FROZEN)
+    _unfreeze(monitor)

@@ -78,6 +78,13 @@ class SampleArrived(NamedTuple):
     message: str = ''
 
 
+class PastShown(NamedTuple):
+    """A kept sample is to be shown; ``None``: the latest one again."""
+
+    sample: Sample | None
+    message: str = ''
+
+
 class ClockTicked(NamedTuple):
     """The clocks advanced."""
 
@@ -155,6 +162,7 @@ Event = Union[
     TerminalOpened,
     BackgroundReported,
     SampleArrived,
+    PastShown,
     ClockTicked,
     FrameDrawn,
     InputAwaited,

@@ -31,6 +31,7 @@ from nvitop.gui.state.events import (
     MousePressed,
     MouseScrolled,
     Pasted,
+    PastShown,
     Resized,
     SampleArrived,
     SettingsSaved,
@@ -47,6 +48,7 @@ from nvitop.gui.state.notices import answer, drop_answers, note_outcome, refuse,
 from nvitop.gui.state.opening import go_back
 from nvitop.gui.state.selection import keep_selection_seen
 from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_problem
+from nvitop.gui.state.traveling import show_past
 from nvitop.gui.state.viewing import note_saved, open_terminal, report_background
 from nvitop.health import findings
 
@@ -101,6 +103,8 @@ def _handle(state: AppState, event: Event) -> Result:
         return open_terminal(state, event), ()
     if isinstance(event, BackgroundReported):
         return report_background(state, event)
+    if isinstance(event, PastShown):
+        return show_past(state, event), ()
     if isinstance(event, ClockTicked):
         return _set_clocks(state, event), ()
     if isinstance(event, FrameDrawn):

@@ -58,7 +58,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query record replay exporter fleet
-set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --export --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --textfile --theme --timeout --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --export --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --textfile --theme --timeout --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -73,6 +73,7 @@ complete -c nvitop -n _shtab_nvitop_using -l readonly -d 'disable sending signal
 complete -c nvitop -n _shtab_nvitop_using -l no-host -d 'hide the host panel of the monitor (press H to show it)'
 complete -c nvitop -n _shtab_nvitop_using -l no-hints -d 'hide the keys in the last row of the monitor (press m to show them)'
 complete -c nvitop -n _shtab_nvitop_using -l columns -x -d 'show these comma-separated columns of processes, such as pid,user,owner,command'
+complete -c nvitop -n _shtab_nvitop_using -l scroll-back -x -d 'keep samples of the last MINUTES in memory, to look back at them (default: 60)'
 complete -c nvitop -n _shtab_nvitop_using -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in files that every user may read, also in the sockets of Docker and Podman, or nowhere (default: files)'
 complete -c nvitop -n _shtab_nvitop_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)'
 complete -c nvitop -n _shtab_nvitop_using -s o -s i -l only -l id -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers; overrides --only-visible'

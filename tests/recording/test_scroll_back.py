@@ -1,0 +1,105 @@
+"""Looking back in the live monitor."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.gui.app import App
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived
+from nvitop.gui.term.headless import HeadlessTerminal
+from nvitop.gui.view.frame import draw_frame
+from nvitop.recording.recent import RecentSamples
+from nvitop.sampling.history import History
+from nvitop.sampling.types import LIVE, Sample
+from tests.recording.virtual import SimpleMachine, simulated_samples
+from tests.sampling.bench import Bench
+
+ORIGIN = LIVE._replace(can_travel=True)
+
+
+def app_with(samples: list[Sample]) -> tuple[App, list[list[object]]]:
+    """Return a monitor that has shown these samples, and what it drew below its first row."""
+    app = App(HeadlessTerminal(180, 60), AppState(180, 60), recent=RecentSamples())
+    app.history = History(2.0, 2.0)
+    frames = []
+    for sample in samples:
+        app._handle(ClockTicked(sample.monotonic, float(int(sample.timestamp))))
+        app._handle(SampleArrived(sample, ORIGIN))
+        frames.append(rows_of(app))
+    return app, frames
+
+
+def rows_of(app: App) -> list[object]:
+    """Draw the monitor; return all rows but the first, which has the clock and the badges."""
+    buffer = draw_frame(app.state, app.history)
+    return [tuple(buffer.row(y)) for y in range(1, buffer.height)]
+
+
+def press(app: App, keys: str) -> list[object]:
+    """Press keys; return the rows below the first."""
+    for key in keys.split():
+        app._handle(KeyPressed(key))
+    return rows_of(app)
+
+
+def test_frames_of_the_past_equal_those_that_were_live(bench: Bench) -> None:
+    samples = list(simulated_samples(bench, 70, 2.0))
+    app, frames = app_with(samples)
+    assert press(app, '(') == frames[-2]
+    assert press(app, '( ( )') == frames[-3]
+    assert app.state.frozen == samples[-3]
+    assert press(app, '{') == frames[-33]
+    assert press(app, 'B') == frames[0]
+    assert press(app, '(')[:-3] == frames[0][:-3]
+    assert 'no samples are kept from before' in app.state.notices[-1].text
+    assert press(app, 'b - 3 0 s Enter')[:-3] == frames[0][:-3]
+    for back in ('E', '( z', '( )', '( }'):
+        assert press(app, back) == frames[-1]
+        assert app.state.frozen is None
+
+
+def test_memory_is_bounded_and_an_hour_is_kept() -> None:
+    machine = SimpleMachine(8)
+    kept = RecentSamples()
+    for tick in range(4000):
+        machine.set(tick % 8, power_usage_mw=tick * 7919 % 700_000)
+        kept.add(machine.sample(1.0))
+    assert len(kept) == 3601
+    assert kept.size_bytes < 4 << 20
+    small = RecentSamples(most_bytes=100_000)
+    for _ in range(1000):
+        small.add(machine.sample(1.0))
+    assert 100 < len(small) < 1000
+    assert small.size_bytes <= 100_000
+    found = small.find(machine.sample(), 'seconds', -3600)
+    assert found.sample is not None
+    assert 'no samples are kept' in found.message
+
+
+def test_a_sample_that_repeats_is_kept_once() -> None:
+    kept, sample = RecentSamples(), SimpleMachine().sample(1.0)
+    kept.add(sample)
+    kept.add(sample)
+    assert len(kept) == 1
+
+
+def test_keys_report_that_no_samples_are_kept() -> None:
+    app = App(HeadlessTerminal(80, 24), AppState())
+    app._handle(SampleArrived(SimpleMachine().sample(1.0)))
+    press(app, '(')
+    assert app.state.frozen is None
+    assert 'no samples are kept' in app.state.notices[-1].text
+
+
+@pytest.mark.slow
+def test_samples_of_an_hour_need_at_most_4_mib(bench: Bench) -> None:
+    kept = RecentSamples(most_bytes=1 << 30)
+    for sample in simulated_samples(bench, 1200, 1.0):
+        processes = tuple(
+            process._replace(key=process.key._replace(pid=process.key.pid + 1000 * copy))
+            for copy in range(7)
+            for process in sample.processes
+        )[:50]
+        kept.add(sample._replace(processes=processes, host_processes=()))
+    assert 3 * kept.size_bytes < 4 << 20
