@@ -30,7 +30,7 @@ from nvitop.sampling import watchdog
 if TYPE_CHECKING:
     from nvitop.console.config import Config
     from nvitop.sampling.selection import DeviceSelector
-    from nvitop.sampling.source import LiveSource
+    from nvitop.sampling.source import LiveSource, MonitoredSource
     from nvitop.sampling.types import Sample
 
 #: Maximum time (seconds) to count the GPUs before the monitor starts without the number.
@@ -42,6 +42,12 @@ COLLECTED_AFTER = 20_000
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``nvitop`` and return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if any(word.startswith('--ssh') for word in given[:1]):
+        from nvitop.console.remote import remote_query, run_remotely
+
+        query = remote_query(given)
+        if query is not None:
+            return outcome.run('nvitop', functools.partial(run_remotely, *query))
     selected = find_command(given)
     if selected is not None:
         command, rest = selected
@@ -72,13 +78,15 @@ def _show(invocation: Invocation, messages: list[Message]) -> int:
     if invocation.prints_config:
         _print_config(options)
         return exit_status(messages)
-    if options.demo is not None:
-        simulate(options.demo, announce=False)
-    start_driver('nvitop', libnvml.nvmlInit)
     if options.users == ():
         options = options._replace(users=(system().username(),))
     if not _is_utf8(sys.stdout.encoding):
         options = options._replace(ascii=True)
+    if options.ssh is not None:
+        return show_remote(options, messages)
+    if options.demo is not None:
+        simulate(options.demo, announce=False)
+    start_driver('nvitop', libnvml.nvmlInit)
     return show(options, messages)
 
 
@@ -167,21 +175,43 @@ def show(options: Options, messages: list[Message]) -> int:
         owner_names=options.owner_names,
         on_the_second=True,
     )
+    if _shows_monitor(options, messages) and _has_devices(devices):
+        status = _try_monitor(source, options, messages)
+        if status is not None:
+            return status
+    return _report(source, options, messages)
+
+
+def show_remote(options: Options, messages: list[Message]) -> int:
+    """Do the same for the machine of ``--ssh``."""
+    from nvitop.console.remote import connected
+
+    shows_monitor = _shows_monitor(options, messages)
+    with connected(options, once=not shows_monitor) as (source, sample):
+        status = _try_monitor(source, options, messages) if shows_monitor else None
+        return _finish_report(sample, options, messages) if status is None else status
+
+
+def _shows_monitor(options: Options, messages: list[Message]) -> bool:
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if options.monitor and not has_terminal:
         messages.append(Message('error', 'the monitor needs a terminal for input and output'))
-    elif not options.once and has_terminal and _has_devices(devices):
-        from nvitop.gui.app import NoThreadError
-        from nvitop.gui.term.curses import TerminalError
+    return has_terminal and not options.once
 
-        try:
-            return show_monitor(source, options, messages)
-        except TerminalError as error:
-            messages.append(Message('error', f'{error}\nTry: TERM=xterm-256color nvitop'))
-        except NoThreadError as error:
-            text = f'the monitor cannot run: {error}\nShow the limit of threads: ulimit -u'
-            messages.append(Message('error', text))
-    return _report(source, options, messages)
+
+def _try_monitor(source: MonitoredSource, options: Options, messages: list[Message]) -> int | None:
+    """Run the monitor and return the exit status; ``None`` if it cannot run here."""
+    from nvitop.gui.app import NoThreadError
+    from nvitop.gui.term.curses import TerminalError
+
+    try:
+        return show_monitor(source, options, messages)
+    except TerminalError as error:
+        messages.append(Message('error', f'{error}\nTry: TERM=xterm-256color nvitop'))
+    except NoThreadError as error:
+        text = f'the monitor cannot run: {error}\nShow the limit of threads: ulimit -u'
+        messages.append(Message('error', text))
+    return None
 
 
 def find_devices(options: Options, messages: list[Message]) -> Sequence[DeviceSelector] | None:
@@ -234,7 +264,7 @@ def leave_garbage() -> None:
     gc.enable()
 
 
-def show_monitor(source: LiveSource, options: Options, messages: list[Message]) -> int:
+def show_monitor(source: MonitoredSource, options: Options, messages: list[Message]) -> int:
     """Run the monitor, then print the report of its last sample."""
     from nvitop.gui.monitor import run_monitor
     from nvitop.gui.report_messages import warnings_about
@@ -251,17 +281,25 @@ def show_monitor(source: LiveSource, options: Options, messages: list[Message]) 
 
 def _report(source: LiveSource, options: Options, messages: list[Message]) -> int:
     from nvitop.gui.report import shows_owner, view_of
-    from nvitop.gui.report_messages import explain_no_device, warnings_about
     from nvitop.sampling.plan import REPORT_METRICS
     from nvitop.sampling.types import Demand
 
     demand = Demand(owners=shows_owner(view_of(options)))
     sample = source.complete_sample(demand, metrics=REPORT_METRICS)
+    return _finish_report(sample, options, messages, driver_responds=not source.threads_inside)
+
+
+def _finish_report(
+    sample: Sample, options: Options, messages: list[Message], *, driver_responds: bool = True
+) -> int:
+    """Print the report of a sample, and return the exit status."""
+    from nvitop.gui.report_messages import explain_no_device, warnings_about
+
     try:
         print_report(sample, options)
     except CommandFailure as failure:
         messages.append(Message('error', str(failure)))
-    messages += warnings_about(sample, driver_responds=not source.threads_inside)
+    messages += warnings_about(sample, driver_responds=driver_responds)
     if not sample.devices and not exit_status(messages):
         messages.append(Message('error', explain_no_device(sample, options)))
     has_working_gpu = any(device.status == 'ok' for device in sample.devices)

@@ -99,6 +99,8 @@ class Options(NamedTuple):
     config_path: str | None = None
     #: Name or file of the scenario to simulate; ``None``: use the real machine.
     demo: str | None = None
+    #: Machine to show instead of this one, over ssh.
+    ssh: str | None = None
 
 
 def merge(*layers: Mapping[str, object]) -> Options:
@@ -319,6 +321,15 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
     _add_scroll_back(group)
     add_owner_names(group)
     add_demo(group)
+    _add_ssh(group)
+
+
+def _add_ssh(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        '--ssh',
+        metavar='HOST',
+        help='show another machine over ssh; nvitop must be installed there, too',
+    )
 
 
 def _add_scroll_back(group: argparse._ActionsContainer) -> None:

@@ -149,6 +149,11 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     )
     add('-lms', '--loop-ms', metavar='MS', help='repeat every MS milliseconds until interrupted')
     add(
+        '--samples',
+        action='store_true',
+        help='print whole samples as lines of JSON, for nvitop --ssh and nvitop replay',
+    )
+    add(
         '-f',
         '--filename',
         metavar='FILE',
@@ -180,9 +185,19 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
     if given.list or given.help_on:
         return given, None
     try:
+        if given.samples:
+            _check_samples(given)
+            return given, None
         return given, _request(given)
     except ValueError as error:
         parser.error(str(error))
+
+
+def _check_samples(given: argparse.Namespace) -> None:
+    _period(given)
+    names = ('gpu', 'processes', 'all', *(f'query_{name.replace("-", "_")}' for name in QUERIES))
+    if any(getattr(given, name) for name in names):
+        raise ValueError('--samples prints everything: request nothing else')
 
 
 def _request(given: argparse.Namespace) -> Request:
@@ -275,6 +290,8 @@ def main(
 ) -> int:
     """Run ``nvitop query`` with the arguments after that word; return the exit status."""
     given, request = parse(arguments)
+    if given.samples:
+        return outcome.run(PROGRAM, functools.partial(_run_samples, given))
     if request is None:
         return outcome.run(PROGRAM, functools.partial(_print_lists, given))
     body = functools.partial(_run, request, given.demo, clock, sleep)
@@ -315,6 +332,25 @@ def _run(
                     output.close()
                     return int(not _has_working_gpu(result))
             _wait(started, request.period, clock, sleep)
+
+
+def _run_samples(given: argparse.Namespace) -> int:
+    from nvitop.query.samples import make_source, standard_input, write_sample, write_samples
+
+    period = _period(given)
+    with Interrupts() as interrupts:
+        if given.demo is not None:
+            simulate(given.demo)
+        only = start_driver(PROGRAM, functools.partial(_first_calls, given.only))
+        source = make_source(period, only, given.owner_names)
+        output = Output(given.filename, interrupts)
+        with writing(output.name):
+            if period is None:
+                sample = write_sample(source, output)
+                output.close()
+                return int(not any(device.status == 'ok' for device in sample.devices))
+            write_samples(source, output, standard_input())
+    return 0
 
 
 def _first_calls(names: tuple[str, ...] | None) -> tuple[DeviceIndex, ...] | None:

@@ -75,15 +75,39 @@ def loads(text: str | bytes) -> Sample:
     Raises:
         SerializationError: The text is not JSON, not a sample, or too large.
     """
+    return parse(_loads(text))
+
+
+def _loads(text: str | bytes) -> object:
     import json
 
     if len(text) > MAX_BYTES:
         raise SerializationError(f'more than {MAX_BYTES >> 20} MiB')
     try:
-        stored = json.loads(text)
+        stored: object = json.loads(text)
     except (ValueError, RecursionError):
         raise SerializationError('not JSON') from None
-    return parse(stored)
+    return stored
+
+
+def dumps_demand(demand: types.Demand) -> str:
+    """Return a demand as one line of JSON."""
+    import json
+
+    return json.dumps({'nvitop_demand': VERSION, **_plain(demand)}, separators=(',', ':'))
+
+
+def loads_demand(text: str | bytes) -> types.Demand:
+    """Return the demand in a JSON text.
+
+    Raises:
+        SerializationError: The text is not a demand, or too large.
+    """
+    stored = _loads(text)
+    if not isinstance(stored, dict) or 'nvitop_demand' not in stored:
+        raise SerializationError('not a demand')
+    demand: types.Demand = _decoder_of_class(types.Demand)(stored)
+    return demand
 
 
 def _plain(value: Any) -> Any:

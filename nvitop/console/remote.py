@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nvitop --ssh HOST``: connecting to another machine, and running a query there."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from typing import Iterator, Sequence
+
+from nvitop.console.options import Options
+from nvitop.console.outcome import CommandFailure
+from nvitop.recording.ssh import RemoteError, RemoteSource, ssh_command
+from nvitop.sampling.types import Demand, Sample
+
+#: Time (seconds) to wait for the first sample.
+FIRST_SECONDS = 30.0
+
+
+def remote_query(arguments: Sequence[str]) -> tuple[str, list[str]] | None:
+    """Return host and arguments of ``--ssh HOST query …``; ``None`` if it is something else."""
+    first, _, host = arguments[0].partition('=') if arguments else ('', '', '')
+    if first != '--ssh':
+        return None
+    host, *rest = [host, *arguments[1:]] if host else arguments[1:] or ['']
+    return (host, rest) if rest[:1] == ['query'] else None
+
+
+def run_remotely(host: str, arguments: Sequence[str]) -> int:
+    """Run ``nvitop`` with arguments on another machine; return its exit status.
+
+    Raises:
+        CommandFailure: ssh cannot be run.
+    """
+    sys.stdout.flush()
+    try:
+        return subprocess.call(ssh_command(host, arguments), stdin=subprocess.DEVNULL)
+    except RemoteError as error:
+        raise CommandFailure(str(error), 2) from None
+    except OSError as error:
+        raise CommandFailure(f'cannot run ssh: {error.strerror}') from None
+
+
+@contextlib.contextmanager
+def connected(options: Options, *, once: bool) -> Iterator[tuple[RemoteSource, Sample]]:
+    """Connect to the machine of ``--ssh`` and wait for its first sample.
+
+    Raises:
+        CommandFailure: The machine cannot be watched.
+    """
+    host, interval = options.ssh or '', options.interval or 1.0
+    arguments = ['query', '--samples', f'--owner-names={options.owner_names}']
+    if not once:
+        arguments += ['-l', f'{interval:g}']
+    if options.only is not None:
+        arguments.append(f'--id={",".join(options.only)}')
+    if options.demo is not None:
+        arguments.append(f'--demo={options.demo}' if options.demo else '--demo')
+    try:
+        source = RemoteSource(host, arguments, interval=interval)
+    except RemoteError as error:
+        raise CommandFailure(str(error), 2) from None
+    try:
+        yield source, source.first_sample(Demand(owners=True), FIRST_SECONDS)
+    except RemoteError as error:
+        raise CommandFailure(str(error)) from None
+    finally:
+        source.close()

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another machine as a source of samples, over OpenSSH.
+
+``nvitop query --samples`` runs on that machine and prints a line of JSON for each sample. What the
+screen shows goes the other way as lines of JSON, so nothing else is measured there. How to reach the
+machine (user, port, keys, jump hosts, connection sharing) is up to the configuration of ssh.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import shlex
+import subprocess
+import threading
+import time
+from typing import IO, Callable, Mapping, Sequence
+
+from nvitop.printable import printable
+from nvitop.recording.frames import MAX_TEXT_BYTES, FrameError, parse_text
+from nvitop.sampling.serialization import dumps_demand
+from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
+
+#: Variable with the ssh program and its options, if it is not ``ssh``.
+SSH_VARIABLE = 'NVITOP_SSH'
+#: No prompts, because the screen belongs to the monitor; and an end to connections that went dead.
+OPTIONS = (
+    '-T',
+    *('-o', 'BatchMode=yes'),
+    *('-o', 'ConnectTimeout=10'),
+    *('-o', 'ServerAliveInterval=5'),
+    *('-o', 'ServerAliveCountMax=3'),
+)
+#: A line that is a sample. Before it, shells may print greetings.
+PREFIX = b'{"nvitop_sample"'
+#: Time (seconds) that :meth:`RemoteSource.sample` waits for news.
+WAIT_SECONDS = 0.25
+#: Time (seconds) between two repetitions of the demand.
+DEMAND_SECONDS = 30.0
+#: Age (seconds) of the last sample from which the screen shows it, and from which the connection is
+#: replaced; the intervals between samples are added.
+OLD_SECONDS = 3.0
+DEAD_SECONDS = 30.0
+#: Pauses (seconds) before new connections.
+PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
+#: Time (seconds) for ssh to end.
+END_SECONDS = 1.0
+#: Number of lines of the other machine that are kept to explain a failure.
+KEPT_LINES = 5
+
+#: Exit statuses of ssh itself, and of a shell that does not find a program.
+SSH_FAILED = 255
+NOT_FOUND = 127
+
+
+class RemoteError(Exception):
+    """The other machine cannot be watched; the text is for people."""
+
+
+def ssh_command(
+    host: str, arguments: Sequence[str], environ: Mapping[str, str] = os.environ
+) -> list[str]:
+    """Return the command that runs ``nvitop`` with these arguments on a machine.
+
+    Raises:
+        RemoteError: The name of the host is not one.
+    """
+    if not host or host.startswith('-') or printable(host) != host:
+        raise RemoteError(f'not the name of a host: {printable(host)!r}')
+    program = ' '.join(map(shlex.quote, ['nvitop', *arguments]))
+    # Shells without login often lack the folder where pipx and uv install programs.
+    script = f'PATH="$PATH:$HOME/.local/bin"; exec {program}'
+    ssh = shlex.split(environ.get(SSH_VARIABLE, '')) or ['ssh']
+    return [*ssh, *OPTIONS, '--', host, f'exec sh -c {shlex.quote(script)}']
+
+
+def explain(host: str, status: int, lines: Sequence[str]) -> str:
+    """Explain in one or two lines why ssh or the program on the host ended."""
+    last = lines[-1] if lines else ''
+    if status == SSH_FAILED:
+        if 'Host key verification failed' in last:
+            return f'{last}\nRun "ssh {host}" once to check its key.'
+        return last or f'ssh cannot connect to {host}'
+    if status == NOT_FOUND or 'not found' in last:
+        return (
+            f'nvitop is not installed on {host}, or not on the PATH of a shell without login.\n'
+            f'Check: ssh {host} nvitop --version'
+        )
+    if any('--samples' in line for line in lines):
+        return f'nvitop on {host} is too old: it has no "query --samples". Update it there.'
+    return last.partition('error: ')[2] or last or f'nvitop on {host} ended with status {status}'
+
+
+class _Connection:
+    """One run of ssh: its samples, and why it ended."""
+
+    def __init__(
+        self, command: Sequence[str], on_news: threading.Condition, clock: Callable[[], float]
+    ) -> None:
+        self._news = on_news
+        self._clock = clock
+        self._lines: collections.deque[str] = collections.deque(maxlen=KEPT_LINES)
+        self._sent: Demand | None = None
+        self._sent_at = 0.0
+        #: The last sample, its number, and when it arrived.
+        self.sample: Sample | None = None
+        self.count = 0
+        self.arrived = clock()
+        #: Why no sample can be read from this machine at all.
+        self.refusal = ''
+        try:
+            # A session of its own: ssh neither asks on the terminal nor gets its signals.
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise RemoteError(f'cannot run {command[0]}: {error.strerror}') from None
+        self._threads = [
+            threading.Thread(target=read, args=(output,), daemon=True)
+            for read, output in (
+                (self._read_samples, self._process.stdout),
+                (self._read_messages, self._process.stderr),
+            )
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _read_samples(self, output: IO[bytes]) -> None:
+        with output:
+            for line in iter(lambda: output.readline(MAX_TEXT_BYTES + 1), b''):
+                if line.startswith(PREFIX):
+                    self._take(line)
+                else:
+                    self._keep(line)
+        with self._news:
+            self._news.notify_all()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            sample = parse_text(line)
+        except FrameError as error:
+            self.refusal = str(error)
+            return
+        with self._news:
+            self.sample, self.arrived, self.refusal = sample, self._clock(), ''
+            self.count += 1
+            self._news.notify_all()
+
+    def _read_messages(self, output: IO[bytes]) -> None:
+        with output:
+            for line in iter(lambda: output.readline(4096), b''):
+                self._keep(line)
+
+    def _keep(self, line: bytes) -> None:
+        text = printable(line[:400].decode('utf-8', 'replace').strip())
+        if text and not text.startswith('Warning: Permanently added'):
+            self._lines.append(text)
+
+    def send(self, demand: Demand) -> None:
+        """Send what is shown to the other machine, when that changes and from time to time."""
+        now = self._clock()
+        if demand == self._sent and now - self._sent_at < DEMAND_SECONDS:
+            return
+        self._sent, self._sent_at = demand, now
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):  # it has ended, which is noticed elsewhere
+            self._process.stdin.write(f'{dumps_demand(demand)}\n'.encode())
+            self._process.stdin.flush()
+
+    def ended(self) -> int | None:
+        """Return the exit status of ssh, ``None`` while it runs."""
+        status = self._process.poll()
+        if status is not None:
+            for thread in self._threads:
+                thread.join(END_SECONDS)
+        return status
+
+    def lines(self) -> list[str]:
+        """Return the last lines that are not samples, for messages."""
+        return list(self._lines)
+
+    def close(self) -> None:
+        """End ssh. The other machine sees the end of its input and stops."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # it has ended before
+            self._process.stdin.close()
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for thread in self._threads:
+            thread.join(END_SECONDS)
+
+
+class RemoteSource:
+    """Samples of another machine; connects again when the connection breaks.
+
+    One thread uses it at a time, like every :class:`~nvitop.sampling.source.Source`.
+
+    Args:
+        host: Name of the machine, as for ``ssh``.
+        arguments: Arguments of ``nvitop`` on that machine.
+        interval: Seconds between samples.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        arguments: Sequence[str],
+        *,
+        interval: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._host = host
+        self._command = ssh_command(host, arguments)
+        self._interval = interval
+        self._clock = clock
+        self._news = threading.Condition()
+        self._connection: _Connection | None = None
+        self._failures = 0
+        self._retry_at = 0.0
+        self._trouble = ''
+        self._count = 0
+        self._sequence = 0
+        #: Time of our clock minus the clock of the other machine.
+        self._offset: float | None = None
+        self._last = EMPTY_SAMPLE
+
+    @property
+    def threads_inside(self) -> int:
+        """Return 0: no driver is called here."""
+        return 0
+
+    @property
+    def origin(self) -> Origin:
+        """The other machine, and why nothing new arrives from there."""
+        return Origin(
+            no_signals=f'the processes are on {self._host}', host=self._host, trouble=self._trouble
+        )
+
+    def next_due(self) -> float:
+        """Return that waiting for news is always due."""
+        return 0.0
+
+    def refresh(self) -> None:
+        """Do nothing: samples arrive as they are taken."""
+
+    def sample(self, demand: Demand) -> Sample:
+        """Return the newest sample; wait a moment for it."""
+        connection = self._connected()
+        if connection is None:
+            with self._news:
+                self._news.wait(WAIT_SECONDS)
+            return self._last
+        connection.send(demand)
+        with self._news:
+            self._news.wait_for(
+                lambda: connection.count != self._count or connection.ended() is not None,
+                WAIT_SECONDS,
+            )
+            sample, count, arrived = connection.sample, connection.count, connection.arrived
+        if sample is not None and count != self._count:
+            self._count, self._failures, self._trouble = count, 0, ''
+            self._last = self._placed(sample, arrived)
+        else:
+            self._check(connection)
+        return self._last
+
+    def first_sample(self, demand: Demand, seconds: float) -> Sample:
+        """Return the first sample.
+
+        Raises:
+            RemoteError: None arrives within that time, or the connection fails.
+        """
+        until = self._clock() + seconds
+        while self._clock() < until:
+            sample = self.sample(demand)
+            if sample.sequence:
+                return sample
+            if self._failures:
+                raise RemoteError(self._trouble)
+        raise RemoteError(f'{self._host} sent no sample within {seconds:.0f} s')
+
+    def close(self) -> None:
+        """End the connection; leave no ssh behind."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> _Connection | None:
+        if self._connection is None and self._clock() >= self._retry_at:
+            self._connection = _Connection(self._command, self._news, self._clock)
+            self._count = 0
+        return self._connection
+
+    def _check(self, connection: _Connection) -> None:
+        """Note why nothing arrives, and give up a connection that is dead."""
+        status = connection.ended()
+        age = self._clock() - connection.arrived
+        if status is None and age < DEAD_SECONDS + self._interval:
+            if age > OLD_SECONDS + 2 * self._interval and self._sequence:
+                self._trouble = connection.refusal or f'no samples for {age:.0f} s'
+            return
+        reason = connection.refusal or (
+            f'no samples for {age:.0f} s'
+            if status is None
+            else explain(self._host, status, connection.lines())
+        )
+        pause = PAUSES[min(self._failures, len(PAUSES) - 1)]
+        self._failures += 1
+        self._retry_at = self._clock() + pause
+        self._trouble = reason if not self._sequence else reason.partition('\n')[0]
+        connection.close()
+        self._connection = None
+
+    def _placed(self, sample: Sample, arrived: float) -> Sample:
+        """Return a sample with the next number, on our monotonic clock."""
+        offset = arrived - sample.monotonic
+        # Network delays differ; another start of that machine differs by more.
+        if self._offset is None or abs(offset - self._offset) > DEAD_SECONDS:
+            self._offset = offset
+        self._sequence += 1
+        return sample._replace(
+            sequence=self._sequence,
+            monotonic=sample.monotonic + self._offset,
+            processes_monotonic=sample.processes_monotonic + self._offset,
+        )

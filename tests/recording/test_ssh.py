@@ -1,0 +1,221 @@
+"""Another machine over ssh: a stand-in for ssh that fails in every way, and a real sshd."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Callable, Iterator
+
+import psutil
+import pytest
+
+from nvitop.recording.ssh import RemoteError, RemoteSource, explain, ssh_command
+from nvitop.sampling.serialization import dumps_demand, loads_demand
+from nvitop.sampling.types import Demand, DeviceKey, ProcessKey, Sample
+from tests.patience import PATIENCE, wait_until
+
+pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
+
+SAMPLES = ['query', '--samples', '--demo=half-busy', '-l', '0.5']
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+@pytest.fixture
+def stand_in(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Replace ssh by a script that gets the name of the host in ``$host`` and the command in ``$*``."""
+    programs = tmp_path / 'programs'
+    programs.mkdir()
+    nvitop = programs / 'nvitop'
+    nvitop.write_text(f'#!/bin/sh\nexec {sys.executable} -m nvitop "$@"\n')
+    nvitop.chmod(0o755)
+    monkeypatch.setenv('PATH', f'{programs}:{os.environ["PATH"]}')
+    monkeypatch.setenv('PYTHONPATH', str(ROOT))
+
+    def replace(script: str) -> None:
+        path = tmp_path / 'ssh'
+        path.write_text(
+            f'#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; host=$2; shift 2\n{script}\n'
+        )
+        path.chmod(0o755)
+        monkeypatch.setenv('NVITOP_SSH', str(path))
+
+    return replace
+
+
+def until(source: RemoteSource, condition: Callable[[Sample], object], demand: Demand) -> Sample:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        sample = source.sample(demand)
+        if condition(sample):
+            return sample
+    raise AssertionError(f'still {source.origin}, {sample.sequence}')
+
+
+def watchers() -> list[psutil.Process]:
+    """Processes below this one that take or carry samples."""
+    return [
+        child
+        for child in psutil.Process().children(recursive=True)
+        if child.status() != psutil.STATUS_ZOMBIE and '--samples' in ' '.join(child.cmdline())
+    ]
+
+
+def test_samples_arrive_after_greetings_and_what_is_shown_is_measured(
+    stand_in: Callable[[str], None],
+) -> None:
+    stand_in('echo "Welcome to $host"; echo "{\\"not\\": \\"a sample\\"}"; exec sh -c "$*"')
+    source = RemoteSource('gpu07', SAMPLES, interval=0.5)
+    try:
+        sample = source.first_sample(Demand(), PATIENCE)
+        assert sample.simulated == 'half-busy'
+        assert abs(sample.monotonic - time.monotonic()) < PATIENCE
+        assert source.origin.host == 'gpu07'
+        assert not source.origin.can_signal
+        demand = Demand(shown_metrics=('encoder_utilization',))
+        until(source, lambda s: s.devices[0].encoder_utilization_percent is not None, demand)
+    finally:
+        source.close()
+    assert watchers() == []
+
+
+def test_a_broken_connection_is_reported_and_replaced(stand_in: Callable[[str], None]) -> None:
+    stand_in('exec sh -c "$*"')
+    source = RemoteSource('gpu07', SAMPLES, interval=0.5)
+    try:
+        before = source.first_sample(Demand(), PATIENCE)
+        for process in watchers():
+            process.send_signal(signal.SIGKILL)
+        stale = until(source, lambda _: source.origin.trouble, Demand())
+        assert stale.sequence >= before.sequence  # the last values stay
+        after = until(source, lambda s: not source.origin.trouble, Demand())
+        assert after.sequence > stale.sequence
+    finally:
+        source.close()
+
+
+@pytest.mark.parametrize(
+    ('script', 'words'),
+    [
+        (
+            'echo "ssh: Could not resolve hostname $host" >&2; exit 255',
+            'Could not resolve hostname',
+        ),
+        ('echo "Host key verification failed." >&2; exit 255', 'Run "ssh gpu07" once'),
+        ('echo "root@gpu07: Permission denied (publickey)." >&2; exit 255', 'Permission denied'),
+        ('echo "sh: 1: exec: nvitop: not found" >&2; exit 127', 'nvitop is not installed on gpu07'),
+        (
+            'echo "nvitop query: error: unrecognized arguments: --samples" >&2; exit 2',
+            'nvitop on gpu07 is too old',
+        ),
+        ('echo "nvitop query: error: no \033[31mdriver" >&2; exit 1', 'no �[31mdriver'),
+        ('echo "{\\"nvitop_sample\\": 99}"; exit 1', 'a newer version of nvitop'),
+        ('exit 3', 'nvitop on gpu07 ended with status 3'),
+    ],
+)
+def test_failures_are_explained(stand_in: Callable[[str], None], script: str, words: str) -> None:
+    stand_in(script)
+    source = RemoteSource('gpu07', SAMPLES)
+    with pytest.raises(RemoteError) as caught:
+        source.first_sample(Demand(), PATIENCE)
+    source.close()
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize('host', ['', '-oProxyCommand=touch x', 'a\nb'])
+def test_hosts_cannot_be_options(host: str) -> None:
+    with pytest.raises(RemoteError, match='not the name of a host'):
+        ssh_command(host, SAMPLES)
+
+
+def test_arguments_pass_any_shell() -> None:
+    command = ssh_command('gpu07', ['query', '--id=$(touch x)', "it's"], {})
+    assert command[0] == 'ssh'
+    words = subprocess.run(
+        ['sh', '-c', command[-1].replace('exec nvitop', 'printf "%s|"').replace('exec sh', 'sh')],
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    assert words == b"query|--id=$(touch x)|it's|"
+    assert explain('gpu07', 3, ()) == 'nvitop on gpu07 ended with status 3'
+
+
+def test_demand_is_read_as_it_was_sent() -> None:
+    demand = Demand(
+        shown_metrics=('fan_speed',),
+        visible_processes=(ProcessKey(4, 1.5, DeviceKey(0)),),
+        owners=True,
+    )
+    assert loads_demand(dumps_demand(demand)) == demand
+
+
+# With a real sshd
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(('127.0.0.1', port)) == 0
+
+
+@pytest.fixture(scope='module')
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run sshd on the loopback interface; return the ssh command that reaches it."""
+    server = shutil.which('sshd', path=f'{os.environ["PATH"]}:/usr/sbin')
+    if server is None or shutil.which('ssh') is None:
+        pytest.skip('NOT RUN with a real sshd: openssh-server is not installed')
+    folder = tmp_path_factory.mktemp('sshd')
+    for name in ('host', 'user'):
+        command = ['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', str(folder / name)]
+        subprocess.run(command, check=True)
+    (folder / 'keys').write_text((folder / 'user.pub').read_text())
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        port = probe.getsockname()[1]
+    if os.geteuid() == 0:
+        os.makedirs('/run/sshd', exist_ok=True)
+    (folder / 'config').write_text(
+        f'ListenAddress 127.0.0.1:{port}\nHostKey {folder}/host\nPidFile none\nStrictModes no\n'
+        f'AuthorizedKeysFile {folder}/keys\nUsePAM no\nPasswordAuthentication no\n'
+        f'SetEnv PYTHONPATH={ROOT} PATH={folder}:{os.environ["PATH"]}\n'
+    )
+    nvitop = folder / 'nvitop'
+    nvitop.write_text(f'#!/bin/sh\nexec {sys.executable} -m nvitop "$@"\n')
+    nvitop.chmod(0o755)
+    process = subprocess.Popen([server, '-D', '-e', '-f', str(folder / 'config')])
+    wait_until(lambda: answers(port), 'sshd answers')
+    options = f'-p {port} -i {folder}/user -o StrictHostKeyChecking=no -F none'
+    yield f'ssh {options} -o UserKnownHostsFile={folder}/known'
+    process.terminate()
+    process.wait()
+
+
+def test_a_real_sshd(sshd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('NVITOP_SSH', sshd)
+    source = RemoteSource('127.0.0.1', SAMPLES, interval=0.5)
+    try:
+        sample = source.first_sample(Demand(), PATIENCE)
+        assert len(sample.devices) == 8
+        pid = sample.processes[0].key.pid
+        before = sample.sequence
+        assert until(source, lambda s: s.sequence > before, Demand()).simulated == 'half-busy'
+    finally:
+        source.close()
+    wait_until(lambda: not psutil.pid_exists(pid), 'nvitop on the far side ended')
+
+
+def test_report_and_query_of_a_real_sshd(sshd: str) -> None:
+    environ = {**os.environ, 'NVITOP_SSH': sshd, 'PYTHONPATH': str(ROOT)}
+    program = [sys.executable, '-m', 'nvitop', '--ssh', '127.0.0.1']
+    for arguments, words in (
+        (['-1', '--demo=half-busy'], 'SIMULATED: half-busy'),
+        (['query', '--gpu=index,name', '--demo=half-busy'], '7, NVIDIA H100'),
+    ):
+        done = subprocess.run(
+            [*program, *arguments], env=environ, stdout=subprocess.PIPE, text=True, check=True
+        )
+        assert words in done.stdout
