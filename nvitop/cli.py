@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import TYPE_CHECKING, Dict, Sequence, Tuple
+from typing import TYPE_CHECKING, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml._log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
@@ -15,20 +15,12 @@ from nvitop.console import outcome
 from nvitop.console.commands import find_command
 from nvitop.console.driver import driver_errors, simulate, start_driver
 from nvitop.console.messages import Message, exit_status, print_messages
-from nvitop.console.options import (
-    THEME_NAMES,
-    Invocation,
-    Options,
-    merge,
-    parse_arguments,
-    parse_environment,
-)
+from nvitop.console.options import Invocation, Options, parse_arguments
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.console.terminal import stdout_width
 from nvitop.sampling import watchdog
 
 if TYPE_CHECKING:
-    from nvitop.console.config import Config
     from nvitop.sampling.selection import DeviceSelector
     from nvitop.sampling.source import LiveSource, MonitoredSource
     from nvitop.sampling.types import Sample
@@ -74,9 +66,11 @@ def _run(invocation: Invocation, messages: list[Message]) -> int:
 
 
 def _show(invocation: Invocation, messages: list[Message]) -> int:
+    from nvitop.gui.settings import print_config, read_options
+
     options = read_options(invocation, messages)
     if invocation.prints_config:
-        _print_config(options)
+        print_config(options)
         return exit_status(messages)
     if options.users == ():
         options = options._replace(users=(system().username(),))
@@ -90,70 +84,11 @@ def _show(invocation: Invocation, messages: list[Message]) -> int:
     return show(options, messages)
 
 
-def read_options(invocation: Invocation, messages: list[Message]) -> Options:
-    """Merge the arguments with the environment and the configuration file."""
-    config = _read_config(invocation)
-    _check_columns(invocation)
-    messages += [Message('warning', str(problem)) for problem in config.problems]
-    options = merge(config.layer, parse_environment(os.environ), invocation.layer)
-    path = (invocation.config or '') if invocation.reads_config else None
-    return options._replace(config_path=path)
-
-
 def _keep_warning(messages: list[Message], text: str, kind: str) -> None:
     """Keep a warning of the library to print it last, unless the report shows it anyway."""
     message = Message('warning', text)
     if kind not in (MISSING_FUNCTION, IMPOSSIBLE_PROCESSES) and message not in messages:
         messages.append(message)
-
-
-# Configuration
-
-
-class _Choices(Dict[str, Tuple[str, ...]]):
-    """Allowed words of each setting; the key bindings are imported only if they are needed."""
-
-    def __missing__(self, name: str) -> tuple[str, ...]:
-        if name != 'keys':
-            raise KeyError(name)
-        from nvitop.gui.state.rebinding import USUAL_KEYS
-
-        return tuple(USUAL_KEYS)
-
-
-def _choices() -> dict[str, tuple[str, ...]]:
-    from nvitop.gui.model.columns import COLUMNS
-
-    return _Choices(theme=THEME_NAMES, columns=tuple(column.name for column in COLUMNS))
-
-
-def _read_config(invocation: Invocation) -> Config:
-    from nvitop.console.config import Config, read_config
-
-    if not invocation.reads_config:
-        return Config({})
-    return read_config(invocation.config, _choices())
-
-
-def _check_columns(invocation: Invocation) -> None:
-    """Check the names of ``--columns``. Raises CommandFailure."""
-    given = invocation.layer.get('columns')
-    if isinstance(given, tuple):
-        from nvitop.console.config import check_names
-
-        try:
-            check_names('columns', given, _choices()['columns'])
-        except ValueError as error:
-            raise CommandFailure(f'--{error}', 2) from None
-
-
-def _print_config(options: Options) -> None:
-    from nvitop.console.config import format_config
-    from nvitop.gui.state.rebinding import USUAL_KEYS
-
-    with writing():
-        sys.stdout.write(format_config(options, _choices(), USUAL_KEYS))
-        sys.stdout.flush()
 
 
 def _is_utf8(encoding: str | None) -> bool:

@@ -184,6 +184,11 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.recording.replay',
         'nvitop.sampling',
     ),
+    'nvitop.gui.settings': (
+        'nvitop.console',
+        'nvitop.gui.model.columns',
+        'nvitop.gui.state.rebinding',
+    ),
     'nvitop.gui.replay_command': (
         'nvitop.cli',
         'nvitop.console',

@@ -7,12 +7,13 @@ import functools
 import sys
 from typing import TYPE_CHECKING, Iterator
 
-from nvitop.cli import leave_garbage, print_report, read_options
+from nvitop.cli import leave_garbage, print_report
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_help_and_version
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.options import THEME_NAMES, Invocation, Options
 from nvitop.console.outcome import CommandFailure, writing
+from nvitop.gui.settings import read_options
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.frames import FrameError

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Options of the monitor from arguments, the environment and the configuration file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Dict, Tuple
+
+from nvitop.console.config import Config, check_names, format_config, read_config
+from nvitop.console.messages import Message
+from nvitop.console.options import THEME_NAMES, Invocation, Options, merge, parse_environment
+from nvitop.console.outcome import CommandFailure, writing
+from nvitop.gui.model.columns import COLUMNS
+
+
+def read_options(invocation: Invocation, messages: list[Message]) -> Options:
+    """Merge the arguments with the environment and the configuration file."""
+    config = _read_config(invocation)
+    _check_columns(invocation)
+    messages += [Message('warning', str(problem)) for problem in config.problems]
+    options = merge(config.layer, parse_environment(os.environ), invocation.layer)
+    path = (invocation.config or '') if invocation.reads_config else None
+    return options._replace(config_path=path)
+
+
+class _Choices(Dict[str, Tuple[str, ...]]):
+    """Allowed words of each setting; the key bindings are imported only if they are needed."""
+
+    def __missing__(self, name: str) -> tuple[str, ...]:
+        if name != 'keys':
+            raise KeyError(name)
+        from nvitop.gui.state.rebinding import USUAL_KEYS
+
+        return tuple(USUAL_KEYS)
+
+
+def _choices() -> dict[str, tuple[str, ...]]:
+    return _Choices(theme=THEME_NAMES, columns=tuple(column.name for column in COLUMNS))
+
+
+def _read_config(invocation: Invocation) -> Config:
+    if not invocation.reads_config:
+        return Config({})
+    return read_config(invocation.config, _choices())
+
+
+def _check_columns(invocation: Invocation) -> None:
+    """Check the names of ``--columns``. Raises CommandFailure."""
+    given = invocation.layer.get('columns')
+    if isinstance(given, tuple):
+        try:
+            check_names('columns', given, _choices()['columns'])
+        except ValueError as error:
+            raise CommandFailure(f'--{error}', 2) from None
+
+
+def print_config(options: Options) -> None:
+    """Print the options as a configuration file."""
+    from nvitop.gui.state.rebinding import USUAL_KEYS
+
+    with writing():
+        sys.stdout.write(format_config(options, _choices(), USUAL_KEYS))
+        sys.stdout.flush()
