@@ -47,7 +47,7 @@ NOT_RUN = {
     r'\.ci/run': 'runs everything',
     r'nvidia-smi ': 'part of the driver',
     r'sudo ': 'changes the system',
-    r'ssh ': 'needs another machine',
+    r'(nvitop --)?ssh ': 'needs another machine',
     r'srun ': 'needs Slurm',
     r'sqlite3 ': 'is not everywhere',
     r'nvitop exporter': 'serves a port that may be in use; see tests/exporter',

@@ -58,7 +58,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query record replay exporter fleet
-set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --export --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --textfile --theme --timeout --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --export --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --ssh --textfile --theme --timeout --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -76,6 +76,7 @@ complete -c nvitop -n _shtab_nvitop_using -l columns -x -d 'show these comma-sep
 complete -c nvitop -n _shtab_nvitop_using -l scroll-back -x -d 'keep samples of the last MINUTES in memory, to look back at them (default: 60)'
 complete -c nvitop -n _shtab_nvitop_using -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in files that every user may read, also in the sockets of Docker and Podman, or nowhere (default: files)'
 complete -c nvitop -n _shtab_nvitop_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)'
+complete -c nvitop -n _shtab_nvitop_using -l ssh -x -d 'show another machine over ssh; nvitop must be installed there, too'
 complete -c nvitop -n _shtab_nvitop_using -s o -s i -l only -l id -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers; overrides --only-visible'
 complete -c nvitop -n _shtab_nvitop_using -o ov -l only-visible -d 'include only the devices in CUDA_VISIBLE_DEVICES'
 complete -c nvitop -n _shtab_nvitop_using -s c -l compute -d 'show only processes with a compute context (types C and C+G)'
@@ -107,6 +108,7 @@ complete -c nvitop -n '_shtab_nvitop_using query' -l mig -d 'include MIG devices
 complete -c nvitop -n '_shtab_nvitop_using query' -l format -xka "csv csv,noheader csv,noheader,nounits json jsonl table" -d 'write csv, json, jsonl, table or prometheus (default: csv); csv and table can be followed by noheader and nounits, as in csv,noheader'
 complete -c nvitop -n '_shtab_nvitop_using query' -s l -l loop -x -d 'repeat every SEC seconds until interrupted (default: 5)'
 complete -c nvitop -n '_shtab_nvitop_using query' -o lms -l loop-ms -x -d 'repeat every MS milliseconds until interrupted'
+complete -c nvitop -n '_shtab_nvitop_using query' -l samples -d 'print whole samples as lines of JSON, for nvitop --ssh and nvitop replay'
 complete -c nvitop -n '_shtab_nvitop_using query' -s f -l filename -xka "(__fish_complete_path (commandline -ct))" -d 'write to FILE, which is truncated when the first row is ready'
 complete -c nvitop -n '_shtab_nvitop_using query' -l query-gpu -x -d 'same as --gpu'
 complete -c nvitop -n '_shtab_nvitop_using query' -l query-compute-apps -x -d 'like --processes, but only compute processes'
