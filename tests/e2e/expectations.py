@@ -94,7 +94,7 @@ def _draws_panels_in_one_form(monitor: Monitor, binding: Binding, keys: str) -> 
 #: Text that is on the screen after the key, and not after the same key again.
 _SHOWN = {
     Action.TOGGLE_DETAILS: 'PCIe TX',
-    Action.FREEZE: r'\[FROZEN \d\d:\d\d:\d\d\]',
+    Action.FREEZE: r'\[PAUSED \d\d:\d\d:\d\d\]',
     Action.REVEAL: 'SHOP_TOKEN=open sesame',
 }
 
@@ -211,10 +211,10 @@ def _releases_the_mouse(monitor: Monitor, binding: Binding, keys: str) -> None:
     modes = {MOUSE_BUTTONS, MOUSE_SGR}
     assert modes <= monitor.modes
     monitor.key(keys)
-    monitor.wait_for(r'\[mouse released\]')
+    monitor.wait_for(r'\[mouse: terminal\]')
     assert not modes & monitor.modes
     monitor.key(keys)
-    monitor.wait_until_gone('mouse released')
+    monitor.wait_until_gone('mouse: terminal')
     assert modes <= monitor.modes
 
 

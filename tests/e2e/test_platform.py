@@ -72,9 +72,9 @@ def test_mouse_is_released_in_gnu_screen_by_default(monitors: Monitors) -> None:
     command = (*NVITOP, '--demo', str(monitors.machine.path))
     inside = {'TERM': 'screen', 'STY': '4711.pts-0.host'}
     with Program(command, columns=80, variables=inside) as program:
-        program.wait_for(r'\[mouse released\]')
+        program.wait_for(r'\[mouse: terminal\]')
         assert MOUSE_BUTTONS not in program.modes
         program.type('M')
-        program.wait_until_gone('mouse released')
+        program.wait_until_gone('mouse: terminal')
         assert MOUSE_BUTTONS in program.modes
         assert program.leave() == 0

@@ -99,9 +99,9 @@ def test_small_window_and_back(monitors: Monitors, screen: Screen) -> None:
         monitor.wait_for(r'\A\s*too small: 40 x 6 needed\s*\Z')
         monitor.key('z')  # keys still work
         monitor.resize(104, 40)
-        monitor.wait_for(r'\[FROZEN')
+        monitor.wait_for(r'\[PAUSED')
         monitor.key('z')
-        monitor.wait_until_gone('FROZEN')
+        monitor.wait_until_gone('PAUSED')
         monitor.wait_for(TITLES[screen])
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.events import MousePressed, MouseScrolled
 from nvitop.gui.state.filtering import parse_query
+from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey
-from tests.gui.drawing import lines_of, state_on
+from tests.gui.drawing import click_on, lines_of, state_on
 from tests.gui.driving import press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES
 
@@ -72,3 +75,35 @@ def test_f_keys_do_what_users_of_other_monitors_expect() -> None:
     assert pressed(state, 'u').screen is Screen.USERS
     assert pressed(state, 'F9').dialog is not None
     assert press(state, 'F10')[1] == press(state, 'q')[1]
+
+
+def test_clicks_on_badges_press_their_keys() -> None:
+    state = state_on('h100x8', 120, 30, 'z')
+    running, _ = update(state, click_on(state, 'PAUSED'))
+    assert (state.frozen is None, running.frozen is None) == (False, True)
+    state = state_on('lost', 120, 30)
+    assert update(state, click_on(state, '[! '))[0].screen is Screen.PROBLEMS
+
+
+def test_double_click_shows_graphs_and_right_click_asks_for_a_signal() -> None:
+    state = state_of(EIGHT)
+    row = main_layout(state).processes.rows[0]
+    click = MousePressed(5, row.y)
+    once, _ = update(state, click)
+    assert (once.screen, once.main.selected) == (Screen.MAIN, state.rows[row.process].key)
+    assert update(once, click)[0].screen is Screen.METRICS
+    later = once._replace(monotonic=once.monotonic + 1)
+    assert update(later, click)[0].screen is Screen.MAIN
+    assert update(state, click._replace(button=3))[0].dialog is not None
+
+
+def test_clicks_and_the_wheel_select_gpus() -> None:
+    state = state_of(EIGHT, 120, 40)
+    row = main_layout(state).devices.rows[2]
+    clicked, _ = update(state, MousePressed(5, row.y))
+    assert clicked.main.selected_device == EIGHT.devices[2].key
+    assert update(clicked, MouseScrolled(5, row.y, dy=1))[0].main.selected_device == (
+        EIGHT.devices[3].key
+    )
+    again = clicked._replace(monotonic=clicked.monotonic + 1)
+    assert update(again, MousePressed(5, row.y))[0].main.selected_device is None

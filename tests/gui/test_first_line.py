@@ -72,11 +72,11 @@ def test_click_on_the_header_selects_no_process_below_it() -> None:
             'h help  q quit',
         ),
         (60, '', '03:04:05  SIM  [! 2 GPUs: 1 lost, 1 not responding]', 'q quit'),
-        (60, 'z', '03:04:05  SIM  [! 2 GPUs]  [FROZEN 03:04:05]', 'h help  q quit'),
+        (60, 'z', '03:04:05  SIM  [! 2 GPUs]  [PAUSED 03:04:05]', 'h help  q quit'),
         (40, '', '03:04:05  SIM  [! 2 GPUs]', 'q quit'),
-        (40, 'z', '03:04:05  SIM  [!]  [FROZEN 03:04:05]', ''),
-        (40, r'z \ p o r t Enter', '03:04:05  SIM  [!]  [FROZEN]  [filter]', ''),
-        (40, r'z M \ p o r t Enter', '03:04:05  SIM  [!]  [FROZEN]  [filter]', ''),
+        (40, 'z', '03:04:05  SIM  [!]  [PAUSED 03:04:05]', ''),
+        (40, r'z \ p o r t Enter', '03:04:05  SIM  [!]  [PAUSED]  [filter]', ''),
+        (40, r'z M \ p o r t Enter', '03:04:05  SIM  [!]  [PAUSED]  [filter]', ''),
     ],
 )
 def test_narrow_header_loses_the_least_important_parts_first(
@@ -95,7 +95,7 @@ def test_every_title_has_the_badges_of_a_frozen_and_a_simulated_machine(
     for name in ('lost', 'processes200', 'hostile'):
         sample = SAMPLES[name]._replace(simulated=simulated)
         line = lines_on(sample, 40, 12, 'z', *keys.split())[0]
-        assert '[FROZEN' in line
+        assert '[PAUSED' in line
         assert ('[SIM' in line) is bool(simulated)
 
 
@@ -162,8 +162,8 @@ def test_badge_is_shown_in_whole_words_or_not_at_all() -> None:
 def test_badges_of_the_main_screen_are_never_cut(keys: str, is_list: bool) -> None:
     keys = f'\\ p y t h o n Enter z M {keys}'
     machine = r'SIMULATED: dgx-h100|SIMULATED|SIM|\[SIMULATED\]|\[SIM\]'
-    frozen = r'\[FROZEN( 03:04:05)?\]'
-    others = r'\[filter(: python)?\]|\[mouse released\]|\[no mouse\]'
+    frozen = r'\[PAUSED( 03:04:05)?\]'
+    others = r'\[filter(: python)?\]|\[mouse: terminal\]|\[no mouse\]'
     for width in range(40, 180):
         line = lines_on('simulated', width, 12, *keys.split())[0]
         found = [match[0] for match in re.finditer(f'({machine})|({frozen})|({others})', line)]
@@ -172,7 +172,7 @@ def test_badges_of_the_main_screen_are_never_cut(keys: str, is_list: bool) -> No
         for badge in found:
             rest = rest.replace(badge, '', 1)
         assert '[' not in rest
-    wanted = ['[FROZEN 03:04:05]', *['[filter: python]'] * is_list, '[mouse released]']
+    wanted = ['[PAUSED 03:04:05]', *['[filter: python]'] * is_list, '[mouse: terminal]']
     assert found[1 : 1 + len(wanted)] == wanted
 
 
@@ -209,7 +209,7 @@ def test_failures_have_a_badge_for_a_minute() -> None:
 
 @pytest.mark.parametrize(
     ('width', 'hint'),
-    [(73, ']  h help  q quit'), (72, ']         q quit'), (65, ']  q quit'), (64, 'released]')],
+    [(74, ']  h help  q quit'), (73, ']         q quit'), (66, ']  q quit'), (65, 'terminal]')],
 )
 def test_keys_that_do_not_fit_are_left_out_one_by_one(width: int, hint: str) -> None:
     assert lines_on('lost', width, 24, 'z', 'M')[0].endswith(hint)

@@ -186,6 +186,8 @@ class AppState(NamedTuple):
     gradient: bool | None = None
     themes: tuple[str, ...] = ('dark',)
     captures_mouse: bool = True
+    #: The last click: its row, and its time on the monotonic clock.
+    clicked: tuple[int, float] = (-1, 0.0)
     notices: tuple[Notice, ...] = ()
     #: Monotonic clock and wall clock at the last event.
     monotonic: float = 0.0

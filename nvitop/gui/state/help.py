@@ -51,6 +51,7 @@ _MOUSE = HelpGroup(
     'Mouse',
     (
         HelpEntry('click', 'select, sort, press a hint'),
+        HelpEntry('double click', 'as Enter; right click: send a signal'),
         HelpEntry('wheel', 'move; Shift sideways; Ctrl by 5'),
     ),
 )

@@ -6,12 +6,29 @@ from __future__ import annotations
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.state.app_state import AppState, Result
+from nvitop.gui.state.devices import select_next_device, toggle_device
 from nvitop.gui.state.dialog import confirm, dialog_layout, turn_in_dialog
 from nvitop.gui.state.events import MousePressed, MouseScrolled
 from nvitop.gui.state.lines import go_to_line, lines_layout
 from nvitop.gui.state.listing import main_layout, sort_by
 from nvitop.gui.state.moving import move_by_lines, move_sideways
 from nvitop.gui.state.selection import clear_selection, select_process
+
+#: Maximum time (seconds) between the clicks of a double click.
+DOUBLE_CLICK_SECONDS = 0.4
+
+
+def is_double(state: AppState, event: MousePressed) -> bool:
+    """Whether a click is the second one on the same row within a short time."""
+    y, monotonic = state.clicked
+    return event.y == y and state.monotonic - monotonic <= DOUBLE_CLICK_SECONDS
+
+
+def is_on_line(state: AppState, event: MousePressed) -> bool:
+    """Whether a click selects a line."""
+    if state.screen is Screen.MAIN:
+        return bool(event.y) and main_layout(state).processes.at(event.x, event.y) is not None
+    return SCREENS[state.screen].is_list and lines_layout(state).at(event.y) is not None
 
 
 def click(state: AppState, event: MousePressed) -> Result:
@@ -37,6 +54,9 @@ def _click_main(state: AppState, event: MousePressed) -> AppState:
         sort = state.main.sort
         reverse = not sort.reverse if sort.order == column.order else False
         return sort_by(state, Sort(column.order, reverse))
+    device = layout.devices.at(event.x, event.y)
+    if device is not None:
+        return toggle_device(state, state.shown.devices[device].key)
     index = layout.processes.at(event.x, event.y)
     return clear_selection(state) if index is None else select_process(state, index)
 
@@ -45,6 +65,10 @@ def scroll(state: AppState, event: MouseScrolled) -> Result:
     """Move by lines; with Shift along long lines, with Ctrl five times as far."""
     if state.dialog is not None:
         return turn_in_dialog(state, state.dialog, event.dy or event.dx)
+    if state.screen is Screen.MAIN and event.dy and not event.shift:
+        layout = main_layout(state)
+        if layout.devices.at(event.x, event.y) is not None:
+            return select_next_device(state, event.dy)
     speed = 5 if event.ctrl else 1
     if event.shift or event.dx:
         return move_sideways(state, 2 * speed * (event.dx or event.dy))

@@ -42,7 +42,7 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.freezing import complete_details
 from nvitop.gui.state.listing import relist
-from nvitop.gui.state.mouse import click, scroll
+from nvitop.gui.state.mouse import click, is_double, is_on_line, scroll
 from nvitop.gui.state.needs import binding_for, unmet_need
 from nvitop.gui.state.notices import answer, drop_answers, note_outcome, refuse, replace_notice
 from nvitop.gui.state.opening import go_back
@@ -94,7 +94,7 @@ def _handle(state: AppState, event: Event) -> Result:
     if isinstance(event, Pasted):
         return _paste(state, event.text)
     if isinstance(event, MousePressed):
-        return _press_all(state, event.keys) if event.keys else click(state, event)
+        return _click(state, event)
     if isinstance(event, MouseScrolled):
         return scroll(state, event)
     if isinstance(event, SampleArrived):
@@ -150,6 +150,23 @@ def _press(state: AppState, key: str) -> Result:
     if binding.is_signal or binding.action in _SCROLLING:
         return state, effects
     return keep_selection_seen(state), effects
+
+
+def _click(state: AppState, event: MousePressed) -> Result:
+    """Press the keys of a hint, or select. A double click presses Enter, a right click T."""
+    if event.keys:
+        return _press_all(state, event.keys)
+    key = ''
+    if state.dialog is None and is_on_line(state, event):
+        usual = 'T' if event.button == 3 else 'Enter' if is_double(state, event) else ''
+        key = state.keymap.instead_of(state.screen, usual) if usual else ''
+    if state.dialog is None:
+        state = state._replace(clicked=(-1, 0.0) if key else (event.y, state.monotonic))
+    state, effects = click(state, event)
+    if not key:
+        return state, effects
+    state, more = _press_all(state, key)
+    return state, (*effects, *more)
 
 
 def _press_all(state: AppState, keys: str) -> Result:

@@ -42,9 +42,10 @@ def _problem_badge(state: AppState, key: str) -> tuple[Badge, ...]:
     if text:
         style = _ERROR if health_status(state.found) == 'critical' else _WARNING
         forms = (text, text.partition(':')[0], '')
-        return (_badge(style, *(f'{key or "!"} {form}'.rstrip() for form in forms)),)
+        shown = (f'{key or "!"} {form}'.rstrip() for form in forms)
+        return (_badge(style, *shown, key='!'),)
     troubled = key and has_failures(state.shown_tally.problems, state.timestamp)
-    return (_badge(_KEY, f'{key} problems', key),) if troubled else ()
+    return (_badge(_KEY, f'{key} problems', key, key='!'),) if troubled else ()
 
 
 def state_badges(state: AppState) -> tuple[Badge, ...]:
@@ -52,7 +53,7 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     badges = [*origin_badges(state.origin, state.shown.timestamp)]
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
-        badges.append(_badge(_WARNING, f'FROZEN {time_of_day}', 'FROZEN'))
+        badges.append(_badge(_WARNING, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
     is_limited = SCREENS[state.screen].is_filtered
     badges += option_badges(state.main.filter) if is_limited else ()
     if state.main.selected_device is not None and is_limited:
@@ -60,9 +61,9 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     if state.query and is_limited:
         query = safe(state.query)
         shorter = clip(query, _QUERY_WIDTH)
-        badges.append(_badge(_INPUT, f'filter: {query}', f'filter: {shorter}', 'filter'))
+        badges.append(_badge(_INPUT, f'filter: {query}', f'filter: {shorter}', 'filter', key='Esc'))
     if not state.captures_mouse:
-        badges.append(_badge(_WARNING, 'mouse released', 'no mouse'))
+        badges.append(_badge(_WARNING, 'mouse: terminal', 'no mouse', key='M'))
     return tuple(badges)
 
 
@@ -100,6 +101,6 @@ def option_badges(wanted: ProcessFilter) -> tuple[Badge, ...]:
     return (_badge(_INPUT, text, 'only some'),) if only else ()
 
 
-def _badge(style: Style, *forms: str) -> Badge:
+def _badge(style: Style, *forms: str, key: str = '') -> Badge:
     # Without colors, only the brackets separate badges from each other.
-    return Badge(tuple(f'[{form}]' for form in forms), style)
+    return Badge(tuple(f'[{form}]' for form in forms), style, key)

@@ -18,7 +18,7 @@ from nvitop.gui.state.demand import DETAILS, is_measured
 from nvitop.gui.state.dialog import buttons_of, dialog_layout
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.selection import hidden_by_filter
-from nvitop.gui.view.badges import header_badges
+from nvitop.gui.view.badges import header_badges, title_badges
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.hints import draw_hints, draw_next_keys, shown_key, signal_hints, title_hints
 from nvitop.gui.view.panels.header import Header
@@ -31,7 +31,7 @@ from nvitop.gui.view.screens.problems import draw_problems
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import draw_users
 from nvitop.gui.view.widgets.message import Button, draw_dialog
-from nvitop.gui.view.widgets.title import HINT, KEY, Pieces, draw_at_right
+from nvitop.gui.view.widgets.title import HINT, KEY, Pieces, add_badge_targets, draw_at_right
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
@@ -72,12 +72,21 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     if not is_too_small:
         if state.field is not None:
             _draw_field(buf, state, state.field)
+        else:
+            _add_badges(buf, state)
         _draw_bottom(buf, state)
     if state.dialog is not None:
         _draw_signal_dialog(buf, state, state.dialog)
     if state.view.ascii:
         return to_ascii(buf)
     return to_halves(buf) if state.view.halves else buf
+
+
+def _add_badges(buf: Buffer, state: AppState) -> None:
+    """Let clicks on badges press the keys that they stand for."""
+    badges = (*header_badges(state, '!'), *title_badges(state))
+    keys = [state.keymap.instead_of(state.screen, badge.key) for badge in badges]
+    add_badge_targets(buf, 0, list(zip(badges, keys)))
 
 
 def _draw_main(buf: Buffer, state: AppState, history: History) -> None:

@@ -28,6 +28,8 @@ class Badge(NamedTuple):
     #: The text, from its longest to its shortest form.
     forms: tuple[str, ...]
     style: Style
+    #: The default key that a click on it presses; ``''``: none.
+    key: str = ''
 
 
 def fit_badges(badges: Sequence[Badge], room: int, *, gap: int = 1) -> Pieces:
@@ -47,6 +49,14 @@ def fit_badges(badges: Sequence[Badge], room: int, *, gap: int = 1) -> Pieces:
         shown[i] = next(form for form in badges[i].forms if cell_width(form) <= room)
         room -= cell_width(shown[i])
     return [(text, badges[i].style) for i, text in shown.items()]
+
+
+def add_badge_targets(buf: Buffer, y: int, badges: Sequence[tuple[Badge, str]]) -> None:
+    """Let clicks on the badges that are drawn in a row press keys."""
+    for x, text, _ in tuple(buf.row(y)):
+        key = next((key for badge, key in badges if text in badge.forms), '')
+        if key:
+            buf.add_target(x, y, cell_width(text), key)
 
 
 def title_room(width: int, badges: Sequence[Badge]) -> int:
