@@ -150,6 +150,7 @@ docs: ## build the documentation in docs/_build/html; needs Python 3.11
 update-docs: $(VENV)/.made ## update the tables and pictures in the documentation
 	@$(BIN)/python -m docs.tables
 	@$(BIN)/python -m docs.pictures
+	@$(BIN)/python -m docs.animation
 	@$(BIN)/python -m docs.charts
 
 # A separate environment for the packaging tools, because it is large.

@@ -1,18 +1,20 @@
 """Draw pictures of the real screens for the documentation: ``make update-docs``.
 
-Each picture is a frame of ``draw_frame`` with a stored sample, as SVG. A test fails if one is out of date.
+Each picture is a frame of ``draw_frame`` with a sample of the demo, as SVG. A test fails if one is out of date.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import pathlib
 import re
 import time
-from typing import NamedTuple
+from typing import Iterator, NamedTuple
 from xml.sax.saxutils import escape
 
+from docs.demo import NOW, demo
 from nvitop.fleet.demo import Cluster, DemoServer
 from nvitop.fleet.pace import Pace
 from nvitop.fleet.questions import ask
@@ -28,8 +30,9 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
+from nvitop.sampling.types import Sample
 from nvitop.version import __version__
-from tests.gui.samples import NOW, SAMPLES, history_of, with_details, with_families
 
 FOLDER = pathlib.Path(__file__).parent / 'images'
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 16, 8
@@ -41,21 +44,20 @@ BASIC = '000000 cd3131 0dbc79 d7ba2e 3b8eea c264c8 29b8db e5e5e5 666666 f14c4c 2
 
 
 class Picture(NamedTuple):
-    """Stored sample, size of the screen, and the keys that lead to it."""
+    """Size of a screen, and the keys that lead to it."""
 
-    machine: str
     width: int
     height: int
     keys: str = ''
 
 
 PICTURES = {
-    'main': Picture('h100x8', 120, 34),
-    'full': Picture('h100x8', 132, 40, 'f H'),
-    'narrow': Picture('h100x8', 60, 24),
-    'details': Picture('h100x8', 132, 28, 'c H d'),
-    'tree': Picture('h100x8', 110, 19, 't Down Down Down'),
-    'metrics': Picture('h100x8', 123, 30, 'Down Enter'),
+    'main': Picture(120, 34),
+    'full': Picture(132, 40, 'f H'),
+    'narrow': Picture(60, 24),
+    'details': Picture(132, 34, 'c H d'),
+    'tree': Picture(110, 19, 't Down Down Down'),
+    'metrics': Picture(123, 30, 'Down Enter'),
 }
 
 
@@ -160,28 +162,46 @@ class Canvas:
     def svg(self, columns: int, rows: int) -> str:
         """Return the whole picture."""
         width, height = columns * CELL_WIDTH + 2 * MARGIN, rows * CELL_HEIGHT + 2 * MARGIN
-        for (front, opacity, column), runs in self.dots.items():
-            left = MARGIN + column * CELL_WIDTH // 2
-            for first, last in runs:
-                top = MARGIN + first * CELL_HEIGHT // 4
-                bottom = MARGIN + (last + 1) * CELL_HEIGHT // 4
-                piece = f'M{left} {top}h3v{bottom - top}h-3z'
-                self.shapes.setdefault((front, opacity), []).append(piece)
-        paths = [
-            f'<path fill="{front}"{opacity} d="{"".join(pieces)}"/>'
-            for (front, opacity), pieces in self.shapes.items()
-        ]
         return '\n'.join(
             [
-                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {_FONT}>',
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {FONT}>',
                 f'<rect width="100%" height="100%" rx="6" fill="{BACKGROUND}"/>',
-                *self.backgrounds,
-                *paths,
-                *self.texts,
+                *self.parts(),
                 '</svg>',
                 '',
             ]
         )
+
+    def parts(self) -> list[str]:
+        """Return what was written, as elements of a picture."""
+        paths = [
+            f'<path fill="{front}"{opacity} d="{"".join(pieces)}"/>'
+            for (front, opacity), pieces in self.shapes.items()
+        ]
+        return [*self.backgrounds, *paths, *self._dashes(), *self.texts]
+
+    def _dashes(self) -> Iterator[str]:
+        """Yield the dots: columns of the same height next to each other are one dashed line."""
+        columns: dict[tuple[str, str, int, int], list[int]] = {}
+        for (front, opacity, column), runs in self.dots.items():
+            for first, last in runs:
+                columns.setdefault((front, opacity, first, last), []).append(column)
+        lines: dict[tuple[str, str, int], list[str]] = {}
+        pitch, step = CELL_WIDTH // 2, CELL_HEIGHT // 4
+        for (front, opacity, first, last), numbers in columns.items():
+            pieces = lines.setdefault((front, opacity, (last + 1 - first) * step), [])
+            middle = MARGIN + (first + last + 1) * step // 2
+            for _, run in itertools.groupby(
+                enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0]
+            ):
+                positions = [column for _, column in run]
+                left, width = MARGIN + positions[0] * pitch, len(positions) * pitch - 1
+                pieces.append(f'M{left} {middle}h{width}')
+        for (front, opacity, height), pieces in lines.items():
+            yield (
+                f'<path stroke="{front}"{opacity} stroke-width="{height}" stroke-dasharray="3 1" '
+                f'd="{"".join(pieces)}"/>'
+            )
 
 
 def _rectangles(char: str) -> list[tuple[int, int, int, int]]:
@@ -207,7 +227,7 @@ def _rectangles(char: str) -> list[tuple[int, int, int, int]]:
 #: Characters whose runs are drawn as one shape.
 _ENDLESS = '─█■▁▂▃▄▅▆▇'
 _BLOCKS, _LEVELS = '█▉▊▋▌▍▎▏', '▁▂▃▄▅▆▇'
-_FONT = (
+FONT = (
     f'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{FONT_SIZE}" '
     'xml:space="preserve"'
 )
@@ -227,12 +247,19 @@ def to_svg(buffer: Buffer, theme: Theme) -> str:
 
 def draw(picture: Picture) -> Buffer:
     """Return the screen of a picture."""
-    sample = with_details(with_families(SAMPLES[picture.machine]))
-    view = ViewState(colorful=True)
-    state = AppState(picture.width, picture.height, timestamp=NOW, version=__version__, view=view)
+    sample, history = measured()
+    view, now = ViewState(colorful=True), sample.timestamp
+    state = AppState(picture.width, picture.height, timestamp=now, version=__version__, view=view)
     events: list[Event] = [SampleArrived(sample), *map(KeyPressed, picture.keys.split())]
     state, _ = update_all(state, tuple(events))
-    return draw_frame(state, history_of(sample))
+    return draw_frame(state, history)
+
+
+@functools.lru_cache(maxsize=1)
+def measured() -> tuple[Sample, History]:
+    """Return the newest sample of the demo, and its history."""
+    with demo() as shown:
+        return shown.sample, shown.history
 
 
 def draw_fleet_picture() -> Buffer:

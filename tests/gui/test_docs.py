@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from docs import charts, pictures, tables
+from docs import animation, charts, pictures, tables
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.bindings import BINDINGS
@@ -61,6 +61,11 @@ def test_picture_of_the_fleet_is_current() -> None:
     drawn = pictures.to_svg(pictures.draw_fleet_picture(), theme_named('dark'))
     stored = (DOCS / 'images' / 'fleet.svg').read_text(encoding='utf-8')
     assert drawn == stored, 'run: make update-docs'
+
+
+@pytest.mark.usefixtures('utc')
+def test_moving_picture_is_current() -> None:
+    assert animation.draw() == animation.FILE.read_text(encoding='utf-8'), 'run: make update-docs'
 
 
 @pytest.mark.parametrize('name', charts.CHARTS)

@@ -1,0 +1,123 @@
+"""Draw a moving picture of the monitor for the README: ``make update-docs``.
+
+It is an SVG whose frames are shown in turn. Each different row of text is stored once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Iterator, NamedTuple
+
+from docs.demo import Demo, demo
+from docs.pictures import (
+    BACKGROUND,
+    CELL_HEIGHT,
+    CELL_WIDTH,
+    FOLDER,
+    FONT,
+    MARGIN,
+    Canvas,
+    paint_of,
+)
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.theme import ALL_COLORS, theme_named
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
+from nvitop.gui.state.update import update_all
+from nvitop.gui.view.frame import draw_frame
+from nvitop.version import __version__
+
+FILE = FOLDER / 'demo.svg'
+WIDTH, HEIGHT = 110, 36
+#: Duration (seconds) of a frame.
+FRAME_SECONDS = 1.5
+
+
+class Step(NamedTuple):
+    """Keys that the user presses, and the number of frames until the next step."""
+
+    keys: str
+    frames: int
+
+
+STEPS = (
+    Step('', 3),
+    Step('Down Down Down Down', 2),
+    Step('Enter', 3),
+    Step('q Escape U', 2),
+    Step('q t', 2),
+    Step('q !', 2),
+)
+
+
+def frames(shown: Demo) -> Iterator[Buffer]:
+    """Yield the screens; from one to the next, two seconds pass on the simulated machine."""
+    view = ViewState(colorful=True, shows_hints=True)
+    state = AppState(
+        WIDTH, HEIGHT, timestamp=shown.sample.timestamp, version=__version__, view=view
+    )
+    for step in STEPS:
+        keys: list[Event] = [KeyPressed(key) for key in step.keys.split()]
+        for _ in range(step.frames):
+            state = state._replace(timestamp=shown.sample.timestamp)
+            state, _ = update_all(state, (SampleArrived(shown.sample), *keys))
+            yield draw_frame(state, shown.history)
+            shown.advance(2)
+            keys = []
+
+
+def to_svg(buffers: list[Buffer]) -> str:
+    """Return a moving picture of screens."""
+    theme = theme_named('dark')
+    rows: dict[str, int] = {}
+    groups = []
+    for number, buffer in enumerate(buffers):
+        uses = []
+        for y in range(buffer.height):
+            canvas = Canvas()
+            for x, text, style in buffer.row(y):
+                canvas.write(x, 0, text, paint_of(theme.look(style, ALL_COLORS)))
+            drawn = '\n'.join(canvas.parts())
+            if drawn:
+                index = rows.setdefault(drawn, len(rows))
+                uses.append(f'<use href="#r{index}" y="{y * CELL_HEIGHT}"/>')
+        delay = number * FRAME_SECONDS
+        groups.append(f'<g class="f" style="animation-delay:{delay}s">{"".join(uses)}</g>')
+    width, height = WIDTH * CELL_WIDTH + 2 * MARGIN, HEIGHT * CELL_HEIGHT + 2 * MARGIN
+    total, share = len(buffers) * FRAME_SECONDS, 100.0 / len(buffers)
+    definitions = '\n'.join(f'<g id="r{index}">{drawn}</g>' for drawn, index in rows.items())
+    return '\n'.join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {FONT}>',
+            '<style>',
+            f'.f{{visibility:hidden;animation:f {total}s step-end infinite}}',
+            f'@keyframes f{{0%{{visibility:visible}}{share:.3f}%{{visibility:hidden}}}}',
+            '@media (prefers-reduced-motion:reduce){',
+            '.f{animation:none}.f:first-of-type{visibility:visible}}',
+            '</style>',
+            f'<defs>{definitions}</defs>',
+            f'<rect width="100%" height="100%" rx="6" fill="{BACKGROUND}"/>',
+            *groups,
+            '</svg>',
+            '',
+        ]
+    )
+
+
+def draw() -> str:
+    """Return the moving picture."""
+    with demo() as shown:
+        return to_svg(list(frames(shown)))
+
+
+def main() -> None:
+    """Write the moving picture."""
+    os.environ['TZ'] = 'UTC'
+    time.tzset()
+    FILE.write_text(draw(), encoding='utf-8')
+
+
+if __name__ == '__main__':
+    main()
