@@ -141,6 +141,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     'nvitop.gui.model': (
         'nvitop.console.options',
+        'nvitop.gui.render.width',
         'nvitop.owner.types',
         'nvitop.sampling.types',
     ),

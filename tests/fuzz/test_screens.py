@@ -66,7 +66,10 @@ def state_after(source: Hostile, sample: Sample, width: int, height: int) -> App
             environ = state.environ
             if state.screen is Screen.ENVIRON:
                 variables = source.environment(20)
-                event = EnvironmentRead(environ.pid, environ.start_time, variables)
+                key = environ.pid, environ.start_time
+                event = EnvironmentRead(
+                    *key, variables, owner=source.owner(), no_owner=source.text()
+                )
                 state, _ = update_all(state, (event,))
         else:
             state, _ = update_all(state, (KeyPressed(word),))

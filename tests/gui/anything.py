@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from nvitop.owner.types import KINDS, Layer, Owner, make_owner
 from nvitop.sampling.types import (
     DeviceInfo,
     DeviceKey,
@@ -90,8 +91,18 @@ class Anything:
             type=choice(['C', 'G', 'C+G', 'M', None]),
             status=choice(['running', 'zombie', 'gone', 'no permission', 'foreign']),
             is_own=choice([True, False]),
+            owner=self.owner(),
         )
         return sample
+
+    def owner(self) -> Owner | None:
+        """Return an owner as a recording or another host may have it: with any text in it."""
+        choice = self.random.choice
+        layers = tuple(
+            Layer(choice([*KINDS, self.text()]), self.text(), choice([None, self.text()]))
+            for _ in range(choice([0, 0, 1, 3]))
+        )
+        return choice([None, make_owner(layers)])
 
     def sample(self) -> Sample:
         """Return a machine."""

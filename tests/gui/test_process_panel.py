@@ -97,6 +97,16 @@ def test_owner_is_shown_if_it_is_more_than_a_session() -> None:
     ]
 
 
+def test_owner_of_another_host_is_safe_and_wide_enough() -> None:
+    (process,) = SAMPLES['one'].processes
+    hostile = make_owner((Layer('docker', '4f', 'a\x1b[2J'),))
+    notebook = make_owner((Layer('jupyter', '1b', '分析.ipynb'),))
+    rows = tuple(process._replace(owner=owner) for owner in (hostile, notebook))
+    lines = panel(SAMPLES['one']._replace(processes=rows), 160).lines()
+    assert ' docker a␛[2J ' in lines[-3]
+    assert ' nb 分析.ipynb ' in lines[-2]
+
+
 def test_columns_are_drawn_in_the_chosen_order() -> None:
     lines = panel(SAMPLES['one'], columns=('command', 'time', 'sm', 'gpu')).lines()
     assert lines[1] == '│ COMMAND'.ljust(60) + '    TIME %SM  GPU │'

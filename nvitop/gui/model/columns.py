@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Sequence
 
 from nvitop.api.utils import NA, duration2human
+from nvitop.gui.render.width import cell_width, safe
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample
 
@@ -180,7 +181,7 @@ def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
     )
     owners = {process.owner for process in processes if process.owner is not None}
     if any(not owner.is_plain for owner in owners):
-        widths['owner'] = min(MAX_OWNER, max(len(_owner_text(owner)) for owner in owners))
+        widths['owner'] = min(MAX_OWNER, max(cell_width(_owner_text(owner)) for owner in owners))
     return widths
 
 
@@ -192,7 +193,7 @@ def owner_text(process: ProcessSample) -> str:
 # The text takes longer than a look-up, and each draw and each sort needs that of every process.
 @functools.lru_cache(maxsize=4096)
 def _owner_text(owner: Owner) -> str:
-    return str(owner)
+    return safe(str(owner))
 
 
 def growing_widths(pids: Sequence[int], running: Sequence[float | None]) -> dict[str, int]:
