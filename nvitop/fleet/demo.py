@@ -84,12 +84,14 @@ class Cluster:
         """Return the exporter of a machine."""
         return self._dialects[host % len(self._dialects)]
 
-    def series(self, now: float, hosts: Iterable[int] | None = None) -> Iterator[Series]:
-        """Yield the series of some or all machines."""
+    def series(
+        self, now: float, hosts: Iterable[int] | None = None, *, processes: bool = False
+    ) -> Iterator[Series]:
+        """Yield the series of some or all machines, with those of processes if wanted."""
         for host in range(self.hosts) if hosts is None else hosts:
             if not self._is_gone(host, now):
                 for gpu in range(self.gpus):
-                    yield from self._series_of_gpu(host, gpu, now)
+                    yield from self._series_of_gpu(host, gpu, now, processes=processes)
 
     def _is_gone(self, host: int, now: float) -> bool:
         """Whether a machine is being restarted: one of them, for a minute in three."""
@@ -111,7 +113,9 @@ class Cluster:
         percent = max(6.0, min(100.0, 62 + job % 31 + 18 * wave))
         return _Load(user, float(round(percent)), (30 + job % 45 + 2 * wave) * _GIB)
 
-    def _series_of_gpu(self, host: int, gpu: int, now: float) -> Iterator[Series]:
+    def _series_of_gpu(
+        self, host: int, gpu: int, now: float, *, processes: bool
+    ) -> Iterator[Series]:
         name, load = self.dialect(host), self._load(host, gpu, now)
         labels = self._labels(name, host, gpu)
         if name == 'own':
@@ -130,7 +134,14 @@ class Cluster:
         for metric, series, scale in _names_in(name):
             yield Series(series, labels, values[metric] * scale)
         if load.user:
-            yield from _series_of_processes(name, labels, load, 1000 + 10 * host + gpu)
+            pid = 1000 + 10 * host + gpu
+            yield from _series_of_processes(name, labels, load, pid)
+            if processes and name == 'own':
+                about = {'pid': str(pid), 'user': load.user, 'name': 'python', 'type': 'C'}
+                process = {**labels, 'pid': str(pid)}
+                yield Series('nvitop_process_info', {**labels, **about, 'status': 'running'}, 1.0)
+                yield Series('nvitop_process_gpu_memory_bytes', process, load.used_bytes)
+                yield Series('nvitop_process_gpu_sm_utilization_ratio', process, load.percent / 100)
 
     def _labels(self, name: str, host: int, gpu: int) -> dict[str, str]:
         hostname, uuid = self.name(host), self.uuid(host, gpu)
@@ -215,7 +226,7 @@ class DemoServer:
         """Return the answer; its size is not known."""
         now = self._clock()
         if question.kind == 'host':
-            own = [*self._cluster.series(now, self._places(question))]
+            own = [*self._cluster.series(now, self._places(question), processes=True)]
             seen = Series('', {ROW: 'time'}, now - now % 5) if own else None
             return Answer((*own, *([seen] if seen is not None else []))), 0
         measured = now - now % 5

@@ -42,6 +42,12 @@ def unknown_note(sample: Sample) -> tuple[str, ...]:
 def no_processes_message(sample: Sample) -> str:
     """Return the message of a list without processes; GPUs that do not respond may have some."""
     silent = sum(device.status != 'ok' for device in sample.devices)
+    if (
+        sample.devices
+        and not silent
+        and not {d.key for d in sample.devices} - {*unknown_devices(sample)}
+    ):
+        return 'Running processes are unknown'
     no_driver = any(row.subject == 'driver' and row.is_failure for row in sample.problems)
     if silent == len(sample.devices) and (silent or no_driver):
         return 'No GPU is responding: running processes are unknown'
