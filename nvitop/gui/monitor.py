@@ -91,7 +91,9 @@ def run_monitor(
     # With NO_COLOR, roles are shown by attributes.
     max_colors = 0 if os.environ.get('NO_COLOR') else ALL_COLORS
     captures_mouse = terminal is not None or not holds_escape_back(os.environ)
-    terminal = terminal or terminal_here(max_colors, captures_mouse=captures_mouse)
+    terminal = terminal or terminal_here(
+        max_colors, captures_mouse=captures_mouse, asks_background=options.theme == 'auto'
+    )
     seconds = 60 * options.scroll_back
     every = intervals(options.interval if replay is None else replay.interval())
     app = App(

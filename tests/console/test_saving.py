@@ -38,7 +38,7 @@ def test_settings_replace_their_values_and_keep_everything_else() -> None:
 
 
 def test_default_values_are_written_only_over_others() -> None:
-    assert with_settings('', {'theme': 'dark', 'hints': False}) == 'hints = false\n'
+    assert with_settings('', {'theme': 'auto', 'hints': False}) == 'hints = false\n'
     assert with_settings('hints = false', {'hints': True}) == 'hints = true\n'
 
 

@@ -23,7 +23,7 @@ from tests.fuzz.amount import examples
 from tests.fuzz.texts import Hostile
 from tests.ran import Ran
 
-CHOICES = {'theme': ('dark', 'light'), 'columns': ('pid', 'user', 'command')}
+CHOICES = {'theme': ('auto', 'dark', 'light'), 'columns': ('pid', 'user', 'command')}
 TEXTS = st.one_of(
     st.text(max_size=30), st.integers(0, 1 << 32).map(lambda seed: Hostile(seed).text()[:2000])
 )

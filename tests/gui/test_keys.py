@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.state.events import KeyPressed, MousePressed, MouseScrolled, Pasted
+from nvitop.gui.state.events import (
+    BackgroundReported,
+    KeyPressed,
+    MousePressed,
+    MouseScrolled,
+    Pasted,
+)
 from nvitop.gui.term.keys import MAX_PASTE, Decoder, InputEvent
 
 CASES: list[tuple[bytes, list[InputEvent]]] = [
@@ -129,3 +135,19 @@ def test_any_bytes_are_consumed(chunks: list[bytes]) -> None:
     # The chunks may end inside a character, whose replacement is then the first key.
     events = decoder.feed(b'q') + decoder.flush()
     assert events[-1:] == [KeyPressed('q')]
+
+
+@pytest.mark.parametrize(
+    ('reply', 'is_light'),
+    [
+        (b'\x1b]11;rgb:1e1e/1e1e/1e1e\x07', False),
+        (b'\x1b]11;rgb:ffff/ffff/ffff\x1b\\', True),
+        (b'\x1b]11;rgb:f/f/e\x07', True),
+    ],
+)
+def test_background_that_the_terminal_reports(reply: bytes, is_light: bool) -> None:
+    for split in range(len(reply)):
+        decoder = Decoder()
+        events = [*decoder.feed(reply[:split]), *decoder.feed(reply[split:] + b'x')]
+        assert events == [BackgroundReported(is_light), KeyPressed('x')]
+    assert Decoder().feed(b'\x1b]11;nonsense\x07x') == [KeyPressed('x')]

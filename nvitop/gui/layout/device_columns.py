@@ -69,6 +69,8 @@ _FIELDS = {
     'encoder': 'encoder_utilization_percent',
     'decoder': 'decoder_utilization_percent',
 }
+#: Columns that are shown only if GPUs differ.
+_DIFFERENT = ('performance', 'memory_clock')
 _MAKER = 'NVIDIA '
 
 
@@ -99,6 +101,11 @@ def traits_of(devices: Sequence[DeviceSample]) -> DeviceTraits:
     )
     if any(device.info.max_pcie_link_generation is not None for device in gpus):
         columns.update(('pcie_rx', 'pcie_tx'))
+    for name in _DIFFERENT:
+        if len({getattr(device, _FIELDS[name]) for device in gpus if device.status == 'ok'}) < 2:
+            columns.discard(name)
+    if not any(device.status == 'ok' for device in gpus):
+        columns.update(_FIELDS)
     names = {device.info.name for device in gpus if device.info.name is not None}
     if len(names) > 1:
         columns.add('name')

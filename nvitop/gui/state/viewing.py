@@ -50,7 +50,7 @@ def save_settings(state: AppState) -> Result:
     view = state.view
     columns = None if view.columns == DEFAULT_COLUMNS else view.columns
     values = {
-        'theme': state.theme,
+        'theme': 'auto' if state.theme_is_auto else state.theme,
         'mode': view.mode,
         'show-host': view.show_host,
         'hints': view.shows_hints,

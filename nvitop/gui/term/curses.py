@@ -53,8 +53,15 @@ class CursesTerminal(abc.ABC):
     Subclasses for each platform read the keys and do what curses cannot do.
     """
 
-    def __init__(self, *, max_colors: int = ALL_COLORS, captures_mouse: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        max_colors: int = ALL_COLORS,
+        captures_mouse: bool = True,
+        asks_background: bool = False,
+    ) -> None:
         self._max_colors = max_colors
+        self._asks_background = asks_background
         #: Number of colors of the terminal, once it is open.
         self.colors = 0
         self._screen: curses.window | None = None

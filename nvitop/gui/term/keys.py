@@ -7,9 +7,15 @@ import codecs
 import re
 from typing import Union
 
-from nvitop.gui.state.events import KeyPressed, MousePressed, MouseScrolled, Pasted
+from nvitop.gui.state.events import (
+    BackgroundReported,
+    KeyPressed,
+    MousePressed,
+    MouseScrolled,
+    Pasted,
+)
 
-InputEvent = Union[KeyPressed, MousePressed, MouseScrolled, Pasted]
+InputEvent = Union[BackgroundReported, KeyPressed, MousePressed, MouseScrolled, Pasted]
 
 PASTE_START, PASTE_END = '\x1b[200~', '\x1b[201~'
 #: Maximum length of a paste, in characters; the rest is dropped.
@@ -77,6 +83,8 @@ _CONTROLS = {
 _CSI = re.compile(r'\x1b\[([0-?]*)([ -/]*)([@-~])')
 #: A character that cannot be part of an escape sequence.
 _NOT_IN_SEQUENCE = re.compile(r'[^ -~]')
+#: The reply to a query of the color of the background: 4 to 16 bits of red, green and blue.
+_BACKGROUND = re.compile(r'\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)')
 _SGR_MOUSE = re.compile(r'<(\d+);(\d+);(\d+)')
 
 
@@ -177,6 +185,8 @@ class Decoder:
             return self._take_csi(text, events, final=final)
         if text[1] == 'O':
             return self._take_ss3(text, events, final=final)
+        if text.startswith('\x1b]1') or (text == '\x1b]' and not final):
+            return self._take_reply(text, events, final=final)
         if text[1] == '\x1b':
             # Esc pressed twice, or Esc before a sequence: the first one is a key of its own.
             events.append(KeyPressed('Esc'))
@@ -193,6 +203,17 @@ class Decoder:
         if key:
             events.append(KeyPressed(key))
         return 3
+
+    def _take_reply(self, text: str, events: list[InputEvent], *, final: bool) -> int:
+        """Decode ``ESC ] 11 ; color``, which ends with BEL or ``ESC \\``; drop other replies."""
+        end = next((text.find(mark) + len(mark) for mark in ('\x07', '\x1b\\') if mark in text), 0)
+        if not end:
+            return len(text) if final or len(text) > MAX_SEQUENCE else 0
+        match = _BACKGROUND.match(text)
+        if match is not None:
+            red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in match.groups())
+            events.append(BackgroundReported(0.3 * red + 0.59 * green + 0.11 * blue > 0.5))
+        return end
 
     def _take_csi(self, text: str, events: list[InputEvent], *, final: bool) -> int:
         if text.startswith('\x1b[[') and len(text) > 3:

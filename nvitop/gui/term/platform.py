@@ -11,13 +11,17 @@ if TYPE_CHECKING:
     from nvitop.gui.term.curses import CursesTerminal
 
 
-def terminal_here(max_colors: int, *, captures_mouse: bool = True) -> CursesTerminal:
+def terminal_here(
+    max_colors: int, *, captures_mouse: bool = True, asks_background: bool = False
+) -> CursesTerminal:
     """Return the terminal on standard input and output."""
     if sys.platform == 'win32':
         from nvitop.gui.term.windows import WindowsTerminal as TerminalHere
     else:
         from nvitop.gui.term.posix import PosixTerminal as TerminalHere
-    return TerminalHere(max_colors=max_colors, captures_mouse=captures_mouse)
+    return TerminalHere(
+        max_colors=max_colors, captures_mouse=captures_mouse, asks_background=asks_background
+    )
 
 
 def holds_escape_back(environ: Mapping[str, str]) -> bool:

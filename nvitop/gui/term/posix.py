@@ -27,6 +27,9 @@ READ_SIZE = 1 << 14
 #: Report mouse buttons with any coordinates (SGR), and put marks around pastes.
 MOUSE_ON, MOUSE_OFF = '\x1b[?1000h\x1b[?1006h', '\x1b[?1006l\x1b[?1000l'
 PASTE_ON, PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
+#: Query of the color of the background, and prefixes of terminals that reply or ignore it.
+BACKGROUND_QUERY = '\x1b]11;?\x07'
+_WITH_BACKGROUND = ('xterm', 'tmux', 'rxvt', 'alacritty', 'foot', 'kitty', 'wezterm', 'ghostty')
 
 #: Signals that become events. Ctrl-Z arrives as a key; SIGTSTP comes from other programs only.
 SIGNALS = (
@@ -174,6 +177,12 @@ class PosixTerminal(CursesTerminal):
 
     def _set_modes(self, *, mouse: bool) -> None:
         _write(PASTE_ON + (MOUSE_ON if mouse else MOUSE_OFF))
+
+    def _enter(self) -> None:
+        super()._enter()
+        # The reply is an event. Nothing waits for it.
+        if self._asks_background and os.environ.get('TERM', '').startswith(_WITH_BACKGROUND):
+            _write(BACKGROUND_QUERY)
 
     def _unset_modes(self) -> None:
         _write(MOUSE_OFF + PASTE_OFF)

@@ -205,7 +205,9 @@ def _clock(row: _Row, width: int) -> Pieces:
     if finding is None:
         return ((f'{number} MHz' if width >= 8 and clock is not None else number, row.style),)
     style = _ERROR if row.state.is_wrong else _DIM
-    text = '' if clock is None or width < 8 else f'{number} MHz ' if width >= 14 else f'{number} '
+    text = '' if clock is None else f'{number} MHz ' if width >= 14 else f'{number} '
+    if len(text) + len(finding.mark) > width:
+        text = ''
     return ((text, row.style), (clip(finding.mark, width - len(text), ''), style))
 
 
