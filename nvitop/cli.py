@@ -216,11 +216,12 @@ def show_monitor(source: MonitoredSource, options: Options, messages: list[Messa
 
 def _report(source: LiveSource, options: Options, messages: list[Message]) -> int:
     from nvitop.gui.report import shows_owner, view_of
+    from nvitop.health import RULE_METRICS
     from nvitop.sampling.plan import REPORT_METRICS
     from nvitop.sampling.types import Demand
 
     demand = Demand(owners=shows_owner(view_of(options)))
-    sample = source.complete_sample(demand, metrics=REPORT_METRICS)
+    sample = source.complete_sample(demand, metrics=(*REPORT_METRICS, *RULE_METRICS))
     return _finish_report(sample, options, messages, driver_responds=not source.threads_inside)
 
 

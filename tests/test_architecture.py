@@ -216,7 +216,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
         'nvitop.health',
         'nvitop.sampling.types',
     ),
-    'nvitop.cli': ('nvitop.api', 'nvitop.console', 'nvitop.gui', 'nvitop.sampling'),
+    'nvitop.cli': (
+        'nvitop.api',
+        'nvitop.console',
+        'nvitop.gui',
+        'nvitop.health',
+        'nvitop.sampling',
+    ),
     'nvitop.__main__': ('nvitop.cli', 'nvitop.console.startup'),
     'nvitop.__init__': (
         'nvitop.api',

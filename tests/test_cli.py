@@ -56,9 +56,10 @@ def test_failed_queries_are_reported_with_their_reason(machine: simulation.Machi
     machine.set(gpu=2, memory_used='2 TiB')
     ran = report()
     assert ran.status == 0
-    assert sorted(ran.err.splitlines()) == [
+    temperatures = 'max_temperature_threshold, temperature, temperature_slowdown_threshold'
+    assert [line for line in sorted(ran.err.splitlines()) if ': device' in line] == [
         'nvitop: warning: device 2: memory_percent, memory_used: 2.00TiB of 79.65GiB cannot be true',
-        'nvitop: warning: devices 0-7: temperature: Unknown Error',
+        f'nvitop: warning: devices 0-7: {temperatures}: Unknown Error',
     ]
 
 
@@ -101,6 +102,12 @@ def test_a_lost_gpu_is_reported_once_not_for_each_mig_device() -> None:
     lost = tuple(device._replace(status='lost', reason='gone') for device in sample.devices)
     texts = [text for _, text in warnings_about(sample._replace(devices=lost))]
     assert [text.splitlines()[0] for text in texts] == ['GPU 0,1: lost: gone']
+
+
+def test_a_report_says_what_is_wrong_with_gpus_and_what_to_do() -> None:
+    ran = report_on('faults')
+    assert 'warning: GPU 2: too hot: 91 °C, slows down at 89 °C\nCheck fans, ' in ran.err
+    assert 'warning: GPU 5: NVLinks are down: ' in ran.err
 
 
 def test_all_gpus_lost_is_status_1(machine: simulation.Machine) -> None:
@@ -160,7 +167,7 @@ def test_the_monitor_needs_a_terminal(machine: simulation.Machine) -> None:
     ran = Ran(cli.main, '-m', '--no-config')
     assert ran.status == 1
     assert 'H100' in ran.out
-    assert ran.err == 'nvitop: error: the monitor needs a terminal for input and output\n'
+    assert 'nvitop: error: the monitor needs a terminal for input and output\n' in ran.err
 
 
 # Filters
@@ -170,7 +177,7 @@ def test_only_takes_indices_and_uuids(machine: simulation.Machine) -> None:
     uuid = str(Device(3).uuid())
     ran = report('-o', '1', uuid[:12].lower())
     assert ran.status == 0
-    assert re.findall(r'^│ +(\d+)  H100', ran.out, re.MULTILINE) == ['1', '3']
+    assert re.findall(r'^│ +(\d+)[ !] H100', ran.out, re.MULTILINE) == ['1', '3']
 
 
 def test_only_takes_mig_devices() -> None:
@@ -193,9 +200,9 @@ def test_without_a_known_device_there_is_no_report() -> None:
 def test_only_visible(machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '2,5')
     ran = report('-ov')
-    assert re.findall(r'^│ +(\d+)  H100', ran.out, re.MULTILINE) == ['2', '5']
+    assert re.findall(r'^│ +(\d+)[ !] H100', ran.out, re.MULTILINE) == ['2', '5']
     ran = report('-ov', '-o', '1')
-    assert re.findall(r'^│ +(\d+)  H100', ran.out, re.MULTILINE) == ['1']
+    assert re.findall(r'^│ +(\d+)[ !] H100', ran.out, re.MULTILINE) == ['1']
 
 
 @pytest.mark.parametrize('value', ['', '-1', 'garbage', '0,0', 'MIG-none'])

@@ -65,7 +65,7 @@ def run(
     ],
 )
 def test_closed_streams_do_not_crash(streams: str, status: int, error: str) -> None:
-    done = run(f'nvitop --demo --once {streams}')
+    done = run(f'nvitop --demo half-busy --once {streams}')
     assert (done.returncode, done.stderr) == (status, error)
     assert ('GPU-Util' in done.stdout) == (status == 0)
 
@@ -74,7 +74,7 @@ def test_closed_streams_do_not_crash(streams: str, status: int, error: str) -> N
 @pytest.mark.parametrize(
     'command',
     [
-        'nvitop --demo -1',
+        'nvitop --demo half-busy -1',
         'nvitop --help',
         'nvitop --version',
         'PYTHONUNBUFFERED=1 nvitop --help',
@@ -97,7 +97,12 @@ def test_a_full_disk_is_one_error_message(command: str) -> None:
 
 @pytest.mark.parametrize(
     'command',
-    ['nvitop --demo -1', 'nvitop --help', 'nvitop query --demo -lms 20', 'nvisel --demo -S'],
+    [
+        'nvitop --demo half-busy -1',
+        'nvitop --help',
+        'nvitop query --demo -lms 20',
+        'nvisel --demo -S',
+    ],
 )
 def test_a_closed_pipe_is_not_an_error(command: str) -> None:
     read, write = os.pipe()
@@ -122,11 +127,11 @@ def test_an_unknown_scenario_is_status_2(command: str, variable: bool) -> None:
     assert done.stderr.count('\n') == 1
 
 
-@pytest.mark.parametrize('command', ['nvitop --demo', 'nvitop.cli --demo -1'])
+@pytest.mark.parametrize('command', ['nvitop --demo half-busy', 'nvitop.cli --demo half-busy -1'])
 def test_a_report_goes_to_stdout_and_nothing_to_stderr(command: str) -> None:
     done = run(command)
     assert (done.returncode, done.stderr) == (0, '')
-    assert 'SIMULATED: dgx-h100' in done.stdout
+    assert 'SIMULATED: half-busy' in done.stdout
     assert done.stdout.count('H100 80GB HBM3') == 1 + 8
     assert '\x1b' not in done.stdout
 
@@ -150,7 +155,7 @@ def test_nvisel_chooses_on_a_simulated_machine() -> None:
     ],
 )
 def test_output_without_unicode_is_ascii(environment: dict[str, str]) -> None:
-    done = run('nvitop --demo -1', environment=environment)
+    done = run('nvitop --demo half-busy -1', environment=environment)
     assert (done.returncode, done.stderr) == (0, '')
     assert done.stdout.isascii()
     assert '+----' in done.stdout
@@ -167,7 +172,9 @@ def test_output_without_unicode_is_ascii(environment: dict[str, str]) -> None:
 def test_colors_can_be_forced_and_disabled(
     option: str, environment: dict[str, str], colored: bool
 ) -> None:
-    assert ('\x1b[' in run(f'nvitop --demo -1 {option}', environment=environment).stdout) == colored
+    assert (
+        '\x1b[' in run(f'nvitop --demo half-busy -1 {option}', environment=environment).stdout
+    ) == colored
 
 
 def test_no_driver_is_explained_in_one_message() -> None:
@@ -185,20 +192,24 @@ def test_no_driver_is_explained_in_one_message() -> None:
 def test_watch_is_recognized(tmp_path: pathlib.Path, shell: str) -> None:
     watch = tmp_path / 'watch'
     watch.symlink_to('/bin/sh')
-    script = f'{shell}"nvitop --demo -1; true"; true' if shell else 'nvitop --demo -1; true'
+    script = (
+        f'{shell}"nvitop --demo half-busy -1; true"; true'
+        if shell
+        else 'nvitop --demo half-busy -1; true'
+    )
     done = run(f"{shlex.quote(str(watch))} -c '{script}'")
     assert done.stderr.count('without watch') == 1
 
 
 @pytest.mark.parametrize('home', ['-u HOME', 'HOME=', 'HOME=/dev/null', 'HOME=/nonexistent'])
 def test_no_home_directory_is_needed(home: str) -> None:
-    done = run(f'env {home} nvitop --demo --once')
+    done = run(f'env {home} nvitop --demo half-busy --once')
     assert (done.returncode, done.stderr) == (0, '')
     assert 'GPU-Util' in done.stdout
 
 
 def test_nothing_is_written_to_the_home_directory(tmp_path: pathlib.Path) -> None:
-    done = run('nvitop --demo --once', tmp_path)
+    done = run('nvitop --demo half-busy --once', tmp_path)
     assert (done.returncode, done.stderr) == (0, '')
     assert not list(tmp_path.iterdir())
 
