@@ -322,6 +322,11 @@ def _sums_up_by_owner(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.enter(Screen.USERS)
 
 
+@_of(Action.SHOW_PAGE)
+def _shows_the_page_of_a_device(monitor: Monitor, binding: Binding, keys: str) -> None:
+    raise AssertionError('Enter shows the graphs of a process first')
+
+
 @_of(Action.SHOW_USER)
 def _shows_the_processes_of_a_user(monitor: Monitor, binding: Binding, keys: str) -> None:
     _home(monitor)

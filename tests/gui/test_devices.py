@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.demand import demand_of
 from nvitop.gui.state.events import MousePressed, MouseScrolled
 from nvitop.gui.state.filtering import parse_query
 from nvitop.gui.state.listing import main_layout
@@ -107,3 +108,15 @@ def test_clicks_and_the_wheel_select_gpus() -> None:
     )
     again = clicked._replace(monotonic=clicked.monotonic + 1)
     assert update(again, MousePressed(5, row.y))[0].main.selected_device is None
+
+
+def test_enter_shows_the_page_of_the_selected_gpu() -> None:
+    page = pressed(state_on('h100x8', 120, 40), '3', 'Enter')
+    assert [device.key for device in page.page[0].devices] == [EIGHT.devices[3].key]
+    assert 'pcie_tx_throughput' in demand_of(page).shown_metrics
+    assert len(main_layout(page).devices.rows) == 1
+    following = pressed(page, 'Tab')
+    assert following.page[0].devices[0].key == EIGHT.devices[4].key
+    back = pressed(page, 'Esc')
+    assert (back.main.shows_page, back.main.selected_device) == (False, EIGHT.devices[3].key)
+    assert '\n'.join(lines_of(page)).count('H100') <= 2

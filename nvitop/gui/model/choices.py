@@ -96,6 +96,8 @@ class MainState(NamedTuple):
     selected: ProcessKey | None = None
     #: The device that the user chose: only its processes are listed, and graphs show it.
     selected_device: DeviceKey | None = None
+    #: Whether its page is shown: this device only, with its details.
+    shows_page: bool = False
     tagged: frozenset[ProcessKey] = frozenset()
     #: Number of rows of the page above the screen.
     scroll_y: int = 0

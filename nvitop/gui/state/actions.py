@@ -83,6 +83,8 @@ def _clear(state: AppState) -> Result:
     if state.query:
         return relist(state._replace(query='')), ()
     cleared = clear_selection(state)
+    if cleared == state and state.main.shows_page:
+        return devices.toggle_page(state)
     if cleared == state and state.main.selected_device is not None:
         return devices.select_device(state, None), ()
     return cleared, ()
@@ -142,6 +144,7 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.LINE_DOWN: partial(moving.scroll_by_lines, step=1),
     Action.PREVIOUS_DEVICE: partial(devices.select_next_device, step=-1),
     Action.NEXT_DEVICE: partial(devices.select_next_device, step=1),
+    Action.SHOW_PAGE: devices.toggle_page,
     Action.SHOW_USER: devices.show_user,
     Action.SHOW_DEVICE: devices.show_device,
     Action.SCROLL_LEFT: partial(moving.move_by_steps, steps=-1),

@@ -207,6 +207,21 @@ class AppState(NamedTuple):
         return self.completed or self.frozen or self.sample
 
     @property
+    def page(self) -> tuple[Sample, ViewState]:
+        """Sample and view of the main screen: those of one device while its page is shown."""
+        key = self.main.selected_device
+        if key is None or not self.main.shows_page:
+            return self.shown, self.view
+        devices = tuple(
+            device
+            for device in self.shown.devices
+            if device.key == key
+            or (not key.is_mig and device.key.physical_index == key.physical_index)
+        )
+        view = self.view._replace(shows_details=True, show_host=True, mode='auto')
+        return self.shown._replace(devices=devices), view
+
+    @property
     def shown_tally(self) -> Tally:
         """The counts on the screen."""
         return self.frozen_tally if self.frozen is not None else self.tally

@@ -63,6 +63,7 @@ class Action(enum.Enum):
     SORT_MENU = enum.auto()
     REVEAL = enum.auto()
     SUM_BY_OWNER = enum.auto()
+    SHOW_PAGE = enum.auto()
     SHOW_USER = enum.auto()
     SHOW_DEVICE = enum.auto()
     PREVIOUS_FRAME = enum.auto()
@@ -88,6 +89,8 @@ class Action(enum.Enum):
 class Need(enum.Enum):
     """Condition under which a key works. :mod:`nvitop.gui.state.needs` checks it."""
 
+    #: A selected device.
+    DEVICE = enum.auto()
     #: A selected process.
     PROCESS = enum.auto()
     #: No process that is selected but hidden by the filter.
@@ -295,6 +298,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, _SCREEN, hint='show or hide'),
     Binding(('K', '<'), Action.MOVE_UP, 'move the column to the left', _COLUMNS, _SCREEN, hint='move'),
     Binding(('J', '>'), Action.MOVE_DOWN, 'move the column to the right', _COLUMNS, _SCREEN, hint='move'),
+    Binding(('Enter',), Action.SHOW_PAGE, 'page of the selected GPU', _MAIN, _SCREEN, hint='GPU page', needs=(Need.DEVICE,), refusal='No page'),
     Binding(('Enter',), Action.SHOW_USER, 'show the processes', frozenset({Screen.USERS}), _SCREEN, hint='processes'),
     Binding(('Enter',), Action.SHOW_DEVICE, 'go to the GPU', frozenset({Screen.PROBLEMS}), _SCREEN, hint='GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), Action.BACK, 'back', ALL_SCREENS - _MAIN - _TREE, _SCREEN, hint='back'),

@@ -50,7 +50,7 @@ def _needs_owners(state: AppState) -> bool:
 
 
 def _shown_metrics(state: AppState, layout: MainLayout | None) -> tuple[str, ...]:
-    shown = DETAILS if (state.view.shows_details and layout) or state.samples_to_complete else ()
+    shown = DETAILS if (state.page[1].shows_details and layout) or state.samples_to_complete else ()
     if layout is None:
         return shown
     panel = layout.host.graphs

@@ -14,7 +14,9 @@ from nvitop.sampling.types import DeviceKey
 
 def select_device(state: AppState, key: DeviceKey | None) -> AppState:
     """Select a device, or none. The selected process stays selected if it is on the device."""
-    state = relist(state._replace(main=state.main._replace(selected_device=key)))
+    shows_page = state.main.shows_page and key is not None
+    main = state.main._replace(selected_device=key, shows_page=shows_page)
+    state = relist(state._replace(main=main))
     selected = state.main.selected
     if selected is not None and all(row.key != selected for row in state.rows):
         state = state._replace(main=state.main._replace(selected=None))
@@ -40,6 +42,12 @@ def select_next_device(state: AppState, step: int) -> Result:
     selected = state.main.selected_device
     place = keys.index(selected) if selected in keys else 0
     return select_device(state, keys[(place + step) % len(keys)]), ()
+
+
+def toggle_page(state: AppState) -> Result:
+    """Show or leave the page of the selected device."""
+    main = state.main._replace(shows_page=not state.main.shows_page, scroll_y=0)
+    return state._replace(main=main), ()
 
 
 def show_user(state: AppState) -> Result:

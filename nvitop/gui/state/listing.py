@@ -73,11 +73,12 @@ def sort_by(state: AppState, sort: Sort) -> AppState:
 
 def main_layout(state: AppState) -> MainLayout:
     """Return the layout of the main screen."""
+    sample, view = state.page
     return lay_out_page(
-        state.shown,
+        sample,
         state.rows,
         state.main,
-        state.view,
+        view,
         state.width,
         state.body_height,
         state.row_counts,

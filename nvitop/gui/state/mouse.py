@@ -56,7 +56,7 @@ def _click_main(state: AppState, event: MousePressed) -> AppState:
         return sort_by(state, Sort(column.order, reverse))
     device = layout.devices.at(event.x, event.y)
     if device is not None:
-        return toggle_device(state, state.shown.devices[device].key)
+        return toggle_device(state, state.page[0].devices[device].key)
     index = layout.processes.at(event.x, event.y)
     return clear_selection(state) if index is None else select_process(state, index)
 

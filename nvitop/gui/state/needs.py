@@ -51,6 +51,7 @@ def _why_no_target(state: AppState) -> str:
 
 #: Need → why it is not met; ``''`` if it is.
 _REASONS: dict[Need, Callable[[AppState], str]] = {
+    Need.DEVICE: lambda state: '' if state.main.selected_device else 'select a GPU first',
     Need.PROCESS: _why_no_process,
     Need.NOT_HIDDEN: _why_hidden,
     Need.TARGET: _why_no_target,

@@ -104,7 +104,8 @@ def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
     )
     # A selected process that the filter hides must not mark a GPU: keys ignore it.
     main = state.main._replace(selected=None) if hidden_by_filter(state) else state.main
-    draw_main(buf, arranged, state.shown, main, state.view, header, history=history)
+    sample, view = state.page
+    draw_main(buf, arranged, sample, main, view, header, history=history)
     # Otherwise the border of the processes shows the position.
     if arranged.layout.processes.heading_y >= buf.height:
         buf.write(buf.width - 1, buf.height - 1, _MORE_BELOW, _MARK)

@@ -109,7 +109,7 @@ def _menu(state: AppState) -> list[Hint]:
             continue
         if binding.action is Action.SORT_MENU:
             keys = [state.keymap.sort_prefix(state.screen) or keys[0]]
-        hints.append(Hint(tuple(keys), binding.hint.capitalize()))
+        hints.append(Hint(tuple(keys), binding.hint[:1].upper() + binding.hint[1:]))
     return hints
 
 
