@@ -84,7 +84,7 @@ def read_owner(
     Args:
         pid: The process.
         names: How to look up names; ``None``: in files that every user may read.
-        cgroup: The result of :func:`read_cgroup`, if it is known already.
+        cgroup: The result of ``read_cgroup``, if it is known already.
 
     The process may exit meanwhile, and its PID may be reused; compare its start time.
     """
