@@ -99,6 +99,12 @@ test-peers: $(VENV)/.made ## compare with nvitop 1.7 and its exporter, pynvml.sm
 test-exporter: $(VENV)/.made ## test the exporter with Prometheus and promtool, if installed, and with nvitop-exporter 1.7
 	@$(BIN)/python tools/test_matrix.py exporter $(ARGS)
 
+# Includes kill -9 in the middle of writing, another user, decompression bombs; then sizes and times.
+.PHONY: test-recording
+test-recording: $(VENV)/.made ## test recordings that are killed, hostile or large, and measure size, CPU and seek time
+	@$(PYTEST) -m slow -rs tests/recording $(ARGS)
+	@$(BIN)/python -m benchmarks.recording
+
 .PHONY: test-fleet
 test-fleet: $(VENV)/.made ## test nvitop fleet with Prometheus and VictoriaMetrics, if installed: 1,000 hosts
 	@$(PYTEST) -m slow -rP tests/fleet $(ARGS)

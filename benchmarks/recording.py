@@ -1,0 +1,116 @@
+"""Size, CPU time and seek time of recordings: ``python -m benchmarks.recording``.
+
+Simulated samples of a machine with 8 GPUs, measured on a manual clock, are recorded for a day at
+10 s. A jump reads the frames of its graphs, too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pathlib
+import resource
+import statistics
+import tempfile
+import time
+
+from nvitop.recording.opening import open_recording
+from nvitop.recording.recent import RecentSamples
+from nvitop.recording.recorder import Recorder
+from nvitop.recording.replay import ReplaySource
+from nvitop.recording.store import Retention
+from nvitop.sampling.types import Demand, Sample
+from tests.recording.virtual import simulated_samples
+from tests.sampling.bench import Bench
+
+INTERVAL = 10.0
+DAY = 86400.0
+#: Number of different samples; they are repeated at later times.
+DIFFERENT = 360
+SEEKS = 9
+
+
+def measured_samples() -> list[Sample]:
+    """Return an hour of samples of a simulated machine."""
+    bench = Bench('dgx-h100')
+    with bench.machine:
+        bench.open()
+        samples = list(simulated_samples(bench, DIFFERENT, INTERVAL))
+        bench.join()
+    return samples
+
+
+def later(samples: list[Sample], count: int) -> itertools.chain[Sample]:
+    """Return samples for ``count`` ticks, at later and later times."""
+    span = DIFFERENT * INTERVAL
+    rounds = range(-(-count // DIFFERENT))
+    return itertools.chain.from_iterable(
+        (
+            sample._replace(
+                timestamp=sample.timestamp + number * span,
+                monotonic=sample.monotonic + number * span,
+                processes_monotonic=sample.processes_monotonic + number * span,
+            )
+            for sample in samples
+        )
+        for number in rounds
+    )
+
+
+def record(path: pathlib.Path, samples: list[Sample], days: float) -> float:
+    """Record a number of days; return the CPU seconds."""
+    recorder = Recorder(str(path), interval_seconds=INTERVAL, retention=Retention(30 * DAY))
+    before = time.process_time()
+    for sample in later(samples, round(days * DAY / INTERVAL)):
+        recorder.write(sample)
+    spent = time.process_time() - before
+    recorder.close()
+    return spent
+
+
+def seek_seconds(path: pathlib.Path, days: float) -> float:
+    """Return the median time of a jump with its history."""
+    recording = open_recording(str(path))
+    source = ReplaySource(recording)
+    source.sample(Demand())
+    begin = recording.span().first_time
+    times = []
+    for number in range(SEEKS):
+        source.travel('time', begin + (number + 0.5) * days * DAY / SEEKS)
+        started = time.perf_counter()
+        source.sample(Demand())
+        times.append(time.perf_counter() - started)
+    recording.close()
+    return statistics.median(times)
+
+
+def kept_in_memory(samples: list[Sample]) -> tuple[float, float]:
+    """Return MiB for an hour at one sample per second, and milliseconds per sample."""
+    kept = RecentSamples(most_bytes=1 << 30)
+    before = time.process_time()
+    for number, sample in enumerate(later(samples, 3600)):
+        kept.add(sample._replace(monotonic=float(number), host_processes=()))
+    spent = time.process_time() - before
+    return kept.size_bytes / (1 << 20), 1000 * spent / 3600
+
+
+def main() -> None:
+    """Measure and print."""
+    samples = measured_samples()
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, 'a.db')
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        spent = record(path, samples, 1.0)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+        print(f'a day at 10 s, 8 GPUs, {len(samples[0].processes)} processes:')
+        print(f'  file            {path.stat().st_size / 1e6:8.1f} MB')
+        print(f'  CPU of writing  {100 * spent / DAY:8.3f} % of a core')
+        print(f'  memory growth   {grown / 1024:8.1f} MiB')
+        print(f'  jump to a time  {1000 * seek_seconds(path, 1.0):8.0f} ms')
+    mib, milliseconds = kept_in_memory(samples)
+    print('an hour in memory at 1 s:')
+    print(f'  size            {mib:8.1f} MiB')
+    print(f'  CPU             {milliseconds / 10:8.3f} % of a core')
+
+
+if __name__ == '__main__':
+    main()

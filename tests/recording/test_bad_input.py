@@ -1,0 +1,161 @@
+"""Files that are damaged, hostile, foreign or old."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import sqlite3
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+from nvitop.recording.frames import BLOCK_BYTES, FrameError
+from nvitop.recording.opening import open_recording
+from nvitop.recording.schema import APPLICATION_ID, RecordingError
+from nvitop.sampling.serialization import dumps
+from tests.patience import PATIENCE
+from tests.programs import ROOT
+from tests.recording.virtual import SimpleMachine, record
+
+#: A view whose rows never end, in place of a table.
+ENDLESS_VIEW = """
+DROP TABLE frame;
+CREATE VIEW frame AS
+WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c)
+SELECT id, 1 t, 1 run, 1 keyframe, 1 z FROM c
+"""
+resource: Any = pytest.importorskip('resource')
+FORMAT_1 = Path(__file__).with_name('format1.sql')
+
+
+@contextlib.contextmanager
+def changed(path: Path) -> Iterator[sqlite3.Connection]:
+    """Change a recording with SQL."""
+    db = sqlite3.connect(str(path))
+    try:
+        yield db
+        db.commit()
+    finally:
+        db.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    machine = SimpleMachine(2)
+    machine.run(1)
+    record(tmp_path / 'a.db', [machine.sample(10) for _ in range(20)])
+    return tmp_path / 'a.db'
+
+
+def readable(path: Path) -> int:
+    """Return the number of frames that can be read; 0 if the recording is refused."""
+    count = 0
+    try:
+        recording = open_recording(str(path))
+    except RecordingError:
+        return 0
+    with contextlib.suppress(RecordingError):
+        frame: int | None = recording.span().first
+        while frame is not None:
+            with contextlib.suppress(FrameError):
+                recording.sample(frame)
+                count += 1
+            frame = recording.neighbor(frame, 1)
+    recording.close()
+    return count
+
+
+def test_a_recording_of_format_1_is_read_for_ever(tmp_path: Path) -> None:
+    with changed(tmp_path / 'old.db') as db:
+        db.executescript(FORMAT_1.read_text(encoding='ascii'))
+        db.execute(f'PRAGMA application_id = {APPLICATION_ID}')
+        db.execute('PRAGMA user_version = 1')
+    recording = open_recording(str(tmp_path / 'old.db'))
+    span = recording.span()
+    assert (span.first, span.last) == (1, 3)
+    samples = [recording.sample(frame) for frame in (1, 2, 3)]
+    assert [sample.devices[0].status for sample in samples] == ['ok', 'ok', 'lost']
+    assert samples[0].host.hostname == 'gpu07'
+    assert samples[0].processes[0].command == 'python3 train.py'
+    event = recording.event(samples[0].timestamp, 1)
+    assert event is not None
+    assert event.text == 'device 0: GPU is lost'
+    recording.close()
+
+
+def test_a_recording_that_is_cut_off_anywhere_is_read_or_refused(path: Path) -> None:
+    whole = path.read_bytes()
+    assert readable(path) == 20
+    cut = path.with_name('cut.db')
+    for size in range(0, len(whole), 4096):
+        cut.write_bytes(whole[:size])
+        readable(cut)
+        cut.write_bytes(whole[:size] + bytes(4096) + whole[size + 4096 :])
+        readable(cut)
+
+
+@pytest.mark.parametrize(
+    'statement',
+    [
+        'UPDATE frame SET z = zeroblob(20000000) WHERE id = 1',
+        "UPDATE frame SET z = 'text', keyframe = 'key'",
+        "UPDATE frame SET t = 'now'",
+        'DELETE FROM keyframe',
+        'DROP TABLE event',
+        'DELETE FROM frame',
+        'UPDATE run SET interval_ms = -1',
+        ENDLESS_VIEW,
+    ],
+)
+def test_hostile_databases_are_read_or_refused(path: Path, statement: str) -> None:
+    with changed(path) as db:
+        db.executescript(statement)
+    readable(path)
+
+
+@pytest.mark.slow
+def test_bombs_need_little_memory(path: Path, tmp_path: Path) -> None:
+    block = zlib.compress(bytes(BLOCK_BYTES), 9)
+    with changed(path) as db:
+        db.execute('UPDATE frame SET z = ?', (zlib.compress(bytes(200 << 20), 9),))
+        db.execute('UPDATE keyframe SET z = ?', (block * 10_000,))
+    (tmp_path / 'line.gz').write_bytes(gzip.compress(bytes(500 << 20), 9))
+    head = dumps(SimpleMachine().sample())[:-1].encode()
+    deep = head + b',"x":' + b'[' * 100_000 + b']' * 100_000 + b'}\n'
+    (tmp_path / 'deep.jsonl').write_bytes(deep)
+    wide = head + b',"x":[' + b'[],' * 1_300_000 + b'0]}\n'
+    (tmp_path / 'wide.jsonl').write_bytes(wide)
+    for name in ('a.db', 'line.gz', 'deep.jsonl', 'wide.jsonl'):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        done = subprocess.run(
+            [sys.executable, '-m', 'nvitop', 'replay', '-1', '--no-config', str(tmp_path / name)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 1, name
+        assert done.stderr.startswith('nvitop replay: error: '), done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        assert used == before or used < 100 << 10, f'{name}: {used >> 10} MiB'
+
+
+def test_control_characters_of_a_recording_are_not_printed(tmp_path: Path) -> None:
+    machine = SimpleMachine()
+    machine.run(1, command='\x1b]0;owned\x07 \x1b[2J', username='\x1b[31m')
+    (tmp_path / 'a.jsonl').write_text(dumps(machine.sample()) + '\n', encoding='ascii')
+    done = subprocess.run(
+        [sys.executable, '-m', 'nvitop', 'replay', '-1', '--no-config', str(tmp_path / 'a.jsonl')],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert '\x1b' not in done.stdout
