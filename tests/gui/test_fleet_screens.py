@@ -162,7 +162,7 @@ class Session:
     def __init__(self, server: CountingServer) -> None:
         self.terminal = HeadlessTerminal(100, 30)
         state = FleetState(server='demo')
-        self.app = FleetApp(self.terminal, state, server, Options())
+        self.app = FleetApp(self.terminal, state, server, Options(), interval=60)
         self.status: list[int] = []
         self._thread = threading.Thread(target=lambda: self.status.append(self.app.run()))
 
