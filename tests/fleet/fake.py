@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import http.server
 import json
+import ssl
 import threading
 import urllib.parse
 from typing import Any, Iterator, NamedTuple
@@ -66,8 +67,8 @@ class FakeServer:
 
 
 @contextlib.contextmanager
-def fake_server() -> Iterator[FakeServer]:
-    """Run a fake server for the block."""
+def fake_server(certificate: str = '', key: str = '') -> Iterator[FakeServer]:
+    """Run a fake server for the block, with TLS if it has a certificate (files)."""
     fake = FakeServer()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -98,7 +99,13 @@ def fake_server() -> Iterator[FakeServer]:
 
     with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
         server.daemon_threads = True
-        fake.url = f'http://127.0.0.1:{server.server_address[1]}'
+        scheme = 'http'
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate, key)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            scheme = 'https'
+        fake.url = f'{scheme}://127.0.0.1:{server.server_address[1]}'
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:

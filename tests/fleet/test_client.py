@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import threading
 from typing import TYPE_CHECKING, Iterator
 
@@ -150,6 +152,19 @@ def test_unreachable_server_is_explained(server: FakeServer, url: str, words: st
     place = server.url.partition('//')[2]
     with pytest.raises(FleetError, match=words):
         ask(Client(make_settings({'url': url.format(place=place), 'timeout': 2})), Question())
+
+
+@pytest.mark.skipif(shutil.which('openssl') is None, reason='NOT INSTALLED: openssl')
+def test_certificate_is_checked(tmp_path: pathlib.Path) -> None:
+    certificate, key = str(tmp_path / 'cert.pem'), str(tmp_path / 'key.pem')
+    make = 'openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost'
+    names = ['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', certificate]
+    subprocess.run([*make.split(), *names], check=True, stderr=subprocess.DEVNULL)
+    with fake_server(certificate, key) as server:
+        with pytest.raises(FleetError, match='is not trusted') as caught:
+            asked(server, Reply(body=one_host()))
+        assert caught.value.hint.startswith('set ca-file')
+        assert asked(server, Reply(body=one_host()), ca_file=certificate).hosts
 
 
 def test_redirect_within_the_server_is_followed_once(server: FakeServer) -> None:
