@@ -152,3 +152,9 @@ def test_monitor_starts_with_configured_keys_and_reports_conflicts() -> None:
 def test_letter_bound_to_suspend_can_still_be_typed() -> None:
     state, effects = press(state_with(rebound(suspend=['Z'])), '\\', 'Z')
     assert (state.query, effects) == ('Z', ())
+
+
+def test_configured_key_that_opens_a_screen_also_leaves_it() -> None:
+    opened, _ = press(state_with(rebound(open_tree=['y'])), 'y')
+    assert opened.screen is Screen.TREE
+    assert press(opened, 'y')[0].screen is Screen.MAIN

@@ -77,7 +77,7 @@ def test_keys_ignore_a_selected_process_that_the_filter_hides(screen: str) -> No
     for key, what in keys.items():
         later, effects = press(state, key)
         assert effects == (RingBell(),)
-        assert texts(later) == [f'No {what}: the filter hides {selected[0]}']
+        assert texts(later) == [f'No {what}: {selected[0]} is hidden by the filter; Esc clears it']
         assert later._replace(notices=()) == state
 
 

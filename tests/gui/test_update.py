@@ -66,7 +66,7 @@ def test_ctrl_z_suspends_whatever_is_open(keys: str) -> None:
 def test_paste_outside_of_a_text_field_does_nothing() -> None:
     before = pressed(state_of(MANY), 'Down')
     state, effects = update(before, Pasted('K\r'))
-    assert texts(state) == ['Not pasted: only filter and search accept text']
+    assert texts(state) == ['Paste ignored: only filter and search accept text']
     assert (state._replace(notices=()), effects) == (before, ())
 
 

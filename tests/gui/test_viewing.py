@@ -24,8 +24,8 @@ from tests.gui.samples import SAMPLES, with_details
     ('size', 'key', 'notice'),
     [
         ((60, 20), 'f', 'No panels in full: 79 columns needed'),
-        ((60, 16), 'c', 'Panels: compact already'),
-        ((60, 16), 'a', 'Panels: as large as possible already'),
+        ((60, 16), 'c', 'Panels: already compact'),
+        ((60, 16), 'a', 'Panels: already as large as possible'),
         ((80, 24), 'c', ''),
         ((80, 24), 'f', ''),
         ((120, 60), 'f', ''),

@@ -124,10 +124,10 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.QUIT: _quit,
     Action.BACK: opening.go_back,
     Action.MODE_AUTO: partial(
-        viewing.choose_mode, mode='auto', already='as large as possible already'
+        viewing.choose_mode, mode='auto', already='already as large as possible'
     ),
-    Action.MODE_FULL: partial(viewing.choose_mode, mode='full', already='in full already'),
-    Action.MODE_COMPACT: partial(viewing.choose_mode, mode='compact', already='compact already'),
+    Action.MODE_FULL: partial(viewing.choose_mode, mode='full', already='already full'),
+    Action.MODE_COMPACT: partial(viewing.choose_mode, mode='compact', already='already compact'),
     Action.REFRESH: _refresh,
     Action.FREEZE: freezing.toggle_freeze,
     Action.SUSPEND: _suspend,

@@ -327,7 +327,7 @@ _BINDINGS: tuple[Binding, ...] = (
 # fmt: on
 
 
-def _leaving(bindings: Iterable[Binding]) -> Iterator[Binding]:
+def leaving(bindings: Iterable[Binding]) -> Iterator[Binding]:
     """Yield bindings by which the keys that open a screen also leave it."""
     for binding in bindings:
         if binding.opens is not None:
@@ -336,4 +336,4 @@ def _leaving(bindings: Iterable[Binding]) -> Iterator[Binding]:
 
 
 #: All keys. If several bindings have the same key on a screen, the first whose needs are met counts.
-BINDINGS: tuple[Binding, ...] = (*_BINDINGS, *_leaving(_BINDINGS))
+BINDINGS: tuple[Binding, ...] = (*_BINDINGS, *leaving(_BINDINGS))

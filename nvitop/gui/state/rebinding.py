@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Mapping, Sequence
 
 from nvitop.gui.model.screens import Screen
-from nvitop.gui.state.bindings import BINDINGS, Action, Binding
+from nvitop.gui.state.bindings import BINDINGS, Action, Binding, leaving
 from nvitop.gui.state.keymap import USUAL, Keymap
 
 #: Name of a binding → its default keys: of the first one if several share a name.
@@ -35,6 +35,7 @@ def rebind(keys: Mapping[str, Sequence[str]]) -> tuple[Keymap, tuple[str, ...]]:
             rows.append(binding._replace(keys=tuple(keys[binding.name])))
         else:
             rows += _without(binding, frozenset(taken))
+    rows += leaving(row for row in tuple(rows) if row.name in keys)
     keymap = Keymap(row for row in rows if row.keys)
     stuck = _screens_without_a_way_out(keymap)
     if stuck:

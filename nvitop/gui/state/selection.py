@@ -32,7 +32,7 @@ def hidden_by_filter(state: AppState) -> str:
     key = selected_key(state)
     if not state.query or not is_measured or key is None or selected_process(state) is not None:
         return ''
-    return f'the filter hides {key[0]}'
+    return f'{key[0]} is hidden by the filter; Esc clears it'
 
 
 def select_process(state: AppState, index: int | None) -> AppState:

@@ -232,7 +232,7 @@ def _paste(state: AppState, text: str) -> Result:
     if state.dialog is not None:
         return state, ()
     if state.field is None:
-        return replace_notice(state, 'Not pasted', 'only filter and search accept text'), ()
+        return replace_notice(state, 'Paste ignored', 'only filter and search accept text'), ()
     return typing_keys.insert(state, state.field, text)
 
 
