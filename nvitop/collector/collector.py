@@ -57,7 +57,7 @@ class ResourceMetricCollector:
     are left out of means, and a metric that was never known is NaN. A device or process that is gone
     keeps its values, and the others continue. A GPU that hangs is skipped until it responds.
 
-    Only the metrics in :attr:`DEVICE_METRICS` and :attr:`PROCESS_METRICS` are queried, and those that
+    Only the metrics in ``DEVICE_METRICS`` and ``PROCESS_METRICS`` are queried, and those that
     change slowly (fan speed, power limit) at most every 5 seconds. Without a driver there are no
     devices, and the metrics are those of the host.
 
