@@ -283,6 +283,7 @@ def _scrolls(monitor: Monitor, binding: Binding, keys: str) -> None:
 
 
 def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
+    monitor.resize(104, 30)
     monitor.type('fd')  # panels that do not fit
     monitor.wait_for('PCIe TX')
     at = monitor.row('Processes ')
@@ -296,6 +297,7 @@ def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
         monitor.wait(lambda: monitor.row('Processes ') < at)
     monitor.type('ad')
     monitor.wait_until_gone('PCIe')
+    monitor.resize(104, 41)
 
 
 @_of(Action.SELECT_DEVICE)

@@ -49,7 +49,7 @@ def assert_is_safe(data: bytes) -> None:
 
 
 def test_commands_cannot_control_the_terminal_from_any_screen(tmp_path: pathlib.Path) -> None:
-    with Program((*NVITOP, '--demo', scenario(tmp_path)), columns=300) as program:
+    with Program((*NVITOP, '--theme=dark', '--demo', scenario(tmp_path)), columns=300) as program:
         program.wait_for('train.py')
         for keys, pattern in (
             ('\x1b[B', 'train.py'),
