@@ -23,6 +23,7 @@ from nvitop.gui.state.ordering import (
     sort_processes,
 )
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
+from tests.gui.samples import SAMPLES
 
 
 def process(pid: int, gpu: int = 0, **fields: Any) -> ProcessSample:
@@ -117,3 +118,12 @@ def test_successive_processes_on_a_gpu_and_its_mig_devices_are_a_group() -> None
     listed = [ProcessSample(ProcessKey(i, 1.0, key)) for i, key in enumerate(keys)]
     assert group_sizes(listed) == (3, 1, 1)
     assert group_sizes([]) == ()
+
+
+def test_processes_that_started_together_are_sorted_by_pid() -> None:
+    first = SAMPLES['one'].processes[0]
+    rows = [
+        first._replace(key=first.key._replace(pid=pid), running_time_seconds=100.0 + pid)
+        for pid in (3, 1, 2)
+    ]
+    assert [row.key.pid for row in sort_processes(rows, Sort('time'))] == [1, 2, 3]

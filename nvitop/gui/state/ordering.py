@@ -48,6 +48,13 @@ def _by(*fields: str) -> Callable[[ProcessSample], Values]:
     return values
 
 
+def _time(process: ProcessSample) -> Values:
+    # Running times of processes that started together differ by when they were measured.
+    pid, start_time, device = process.key
+    is_known = process.running_time_seconds is not None and start_time >= 0
+    return (-start_time if is_known else process.running_time_seconds, -pid, device)
+
+
 # fmt: off
 #: ``,`` and ``.`` step through them in this order.
 ORDERS: tuple[Order, ...] = (
@@ -60,7 +67,7 @@ ORDERS: tuple[Order, ...] = (
     Order('gpu_memory_utilization', 'b', True, _by('gpu_memory_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
     Order('cpu_percent', 'c', True, _by('cpu_percent', 'memory_percent')),
     Order('memory_percent', 'm', True, _by('memory_percent', 'cpu_percent')),
-    Order('time', 't', True, _by('running_time_seconds')),
+    Order('time', 't', True, _time),
 )
 # fmt: on
 
