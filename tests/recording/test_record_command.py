@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import re
@@ -40,6 +41,18 @@ def start(*arguments: str, stdout: int | IO[bytes] = subprocess.DEVNULL) -> subp
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+@contextlib.contextmanager
+def running(
+    *arguments: str, stdout: int | IO[bytes] = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[str]]:
+    """Record a simulated machine inside the block; kill the recorder if it still runs then."""
+    with start(*arguments, stdout=stdout) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
 
 
 def frame_count(path: Path) -> int:
@@ -102,7 +115,7 @@ def test_a_file_that_cannot_be_written(machine: simulation.Machine, tmp_path: Pa
 
 def test_signals_reopen_and_end_a_recording(tmp_path: Path) -> None:
     path = tmp_path / 'a.db'
-    with start('-o', str(path)) as program:
+    with running('-o', str(path)) as program:
         wait_for_frames(path, 2)
         second = start('-o', str(path))
         _, message = second.communicate(timeout=PATIENCE)
@@ -121,7 +134,7 @@ def test_signals_reopen_and_end_a_recording(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_leaves_ends_the_recording(tmp_path: Path) -> None:
-    with start('-o', '-', stdout=subprocess.PIPE) as program:
+    with running('-o', '-', stdout=subprocess.PIPE) as program:
         assert program.stdout is not None
         assert loads(program.stdout.readline()).sequence > 0
         program.stdout.close()
@@ -135,7 +148,7 @@ def test_no_frame_is_lost_when_the_recorder_is_killed(tmp_path: Path) -> None:
     path = tmp_path / 'a.db'
     count = 0
     for _ in range(8):
-        with start('-o', str(path)) as program:
+        with running('-o', str(path)) as program:
             wait_for_frames(path, count + 2)
             count = frame_count(path)
             program.kill()
@@ -155,9 +168,9 @@ def test_another_user_reads_a_recording_that_is_written_or_closed(tmp_path: Path
 
     def frames_of_other_user() -> int:
         code = (
-            'import os, sqlite3, sys\n'
-            'os.setuid(65534)\n'
+            'import os, sys\n'
             'from nvitop.recording.opening import open_recording\n'
+            'os.setuid(65534)\n'
             'print(open_recording(sys.argv[1]).span().last)'
         )
         done = subprocess.run(
@@ -170,7 +183,7 @@ def test_another_user_reads_a_recording_that_is_written_or_closed(tmp_path: Path
         )
         return int(done.stdout or -1)
 
-    with start('-o', str(path), '--mode=644') as program:
+    with running('-o', str(path), '--mode=644') as program:
         wait_for_frames(path, 2)
         assert frames_of_other_user() >= 2
         program.terminate()
