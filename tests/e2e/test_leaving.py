@@ -46,8 +46,9 @@ def test_report_on_exit_has_the_chosen_columns_and_theme() -> None:
             program.press('L', f'(?i)theme.*{theme}')
         assert program.leave() == 0
         report = program.written[program.written.rindex(b'\x1b[?1049l') :].decode()
-    assert re.search('│ +PID +USER ', report)
-    assert '│ GPU     PID ' not in report
+    plain = re.sub(r'\x1b\[[0-9;]*m', '', report)
+    assert re.search('│ +PID +USER ', plain)
+    assert '│ GPU     PID ' not in plain
     # Attributes only, without colors.
     assert not re.search(r'\x1b\[[0-9;]*[349][0-7]', report)
 
