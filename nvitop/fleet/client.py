@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import socket
 import ssl
+import threading
 import time
 import urllib.parse
 import urllib.request
@@ -42,13 +43,14 @@ class RawAnswer(NamedTuple):
 
 
 class Client:
-    """A server with the HTTP API of Prometheus. Used by one thread, except :meth:`cancel`."""
+    """A server with the HTTP API of Prometheus. It is sent one request at a time."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._connection: http.client.HTTPConnection | None = None
         self._socket: socket.socket | None = None
         self._is_canceled = False
+        self._lock = threading.Lock()
         #: Where redirects within the server led to.
         self._base = settings.url.rstrip('/')
         self._context: ssl.SSLContext | None = None
@@ -92,7 +94,11 @@ class Client:
             connection.close()
 
     def _send(self, path: str, parameters: Mapping[str, str]) -> RawAnswer:
-        self._is_canceled = False
+        with self._lock:  # a canceled request of another thread may not have ended yet
+            self._is_canceled = False
+            return self._send_form(path, parameters)
+
+    def _send_form(self, path: str, parameters: Mapping[str, str]) -> RawAnswer:
         seconds = self._settings.timeout
         form = urllib.parse.urlencode({**parameters, 'timeout': f'{max(1, int(seconds))}s'})
         deadline = time.monotonic() + seconds

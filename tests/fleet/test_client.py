@@ -39,7 +39,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
 
 def asked(server: FakeServer, *replies: Reply, **settings: object) -> Fleet:
     server.replies = list(replies)
-    client = Client(make_settings({'url': server.url, 'timeout': 2, **settings}))
+    client = Client(make_settings({'url': server.url, 'timeout': 30, **settings}))
     try:
         return ask(client, Question())
     finally:
@@ -151,7 +151,7 @@ def test_request_can_be_canceled(server: FakeServer) -> None:
 def test_unreachable_server_is_explained(server: FakeServer, url: str, words: str) -> None:
     place = server.url.partition('//')[2]
     with pytest.raises(FleetError, match=words):
-        ask(Client(make_settings({'url': url.format(place=place), 'timeout': 2})), Question())
+        ask(Client(make_settings({'url': url.format(place=place), 'timeout': 30})), Question())
 
 
 @pytest.mark.skipif(shutil.which('openssl') is None, reason='NOT INSTALLED: openssl')

@@ -211,6 +211,20 @@ def test_leaving_a_screen_cancels_its_request() -> None:
     assert server.canceled.is_set()
 
 
+def test_refresh_during_a_request_shows_nothing() -> None:
+    server = CountingServer()
+    with Session(server) as session:
+        session.wait_for('gpu0003')
+        server.waits = True
+        session.terminal.press('r')
+        wait_until(lambda: len(server.asked) == 2)
+        server.waits = False
+        session.terminal.press('r')
+        wait_until(lambda: len(server.asked) == 3)
+        session.wait_for('gpu0003')
+        assert not session.app.state.error
+
+
 def test_refresh_is_rare_enough_for_the_server() -> None:
     before = Fleet((FleetHost('a', measured=NOW),))
     after = Fleet((FleetHost('a', measured=NOW + 15),), seconds=0.2)

@@ -116,8 +116,8 @@ class FleetReader:
         except FleetError as error:
             self._finish()
             with self._condition:
-                if self._question != question or self._is_stopping:
-                    return  # canceled
+                if self._question != question or self._is_stopping or not self._due:
+                    return  # canceled, because another question waits
                 self._failures += 1
                 pause = _PAUSES[min(self._failures, len(_PAUSES)) - 1]
                 self._due = self._clock() + max(pause, self._pace.interval)
