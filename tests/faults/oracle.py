@@ -122,32 +122,37 @@ class Oracle:
     ) -> Iterator[str]:
         truth = {(p.key.pid, p.key.device[:2]): p for p in self.truth[tick].processes}
         incomplete = {key[:2] for key, what in reasons if key and what in (*_LISTS, 'status')}
+        silent = {d.key[:2] for d in sample.devices if d.status != 'ok'}
         for process in sample.processes:
             place = (process.key.pid, process.key.device[:2])
+            if process.is_outdated and place[1] not in incomplete | silent:
+                yield f'{place}: outdated without a reason'
             true = truth.pop(place, None)
             if true is None and (process.key.device, 'mig_mode') in reasons:
                 continue  # it may run on a MIG device
             if true is None:
-                yield f'{place}: no such process'
+                if not process.is_outdated:  # it may have exited since
+                    yield f'{place}: no such process'
                 continue
             for field, found in zip(process._fields, process):
                 expected = getattr(true, field)
-                if field == 'key' or found == expected:
+                if field in ('key', 'is_outdated') or found == expected:
                     continue
                 if found is not None:
                     if field != 'type' or place[1] not in incomplete:
                         yield f'{place}: {field}: {found!r}, not {expected!r}'
                 elif not self._is_explained(process, field, reasons):
                     yield f'{place}: {field}: missing without a reason'
-        lost = {d.key[:2] for d in sample.devices if d.status != 'ok'}
         listed = {d.key[:2] for d in sample.devices}
         for place in truth:
-            if place[1] not in incomplete | lost and place[1] in listed:
+            if place[1] not in incomplete | silent and place[1] in listed:
                 yield f'{place}: a process is missing without a reason'
 
     def _is_explained(
         self, process: ProcessSample, field: str, reasons: set[tuple[DeviceKey | None, str]]
     ) -> bool:
+        if process.is_outdated:
+            return True
         whats = {what for key, what in reasons if key == process.key.device}
         if field in _UTILIZATIONS:
             return not whats.isdisjoint({'process_utilization', *_LISTS})

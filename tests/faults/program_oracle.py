@@ -18,7 +18,7 @@ from tests.ran import Ran
 _GROWING = ('total_energy', 'total_energy [J]')
 _IS_NA = frozenset({'[N/A]', 'N/A', ''})
 #: Columns that are not measured.
-_NOT_MEASURED = ('status', 'reason', 'timestamp')
+_NOT_MEASURED = ('status', 'reason', 'timestamp', 'health_status', 'health_findings')
 
 
 class ProgramOracle:
