@@ -24,8 +24,8 @@ HISTORY_SECONDS = 3600.0
 #: Maximum number of frames considered for graphs; how many of the newest ones are all read; and how
 #: many of the older ones, evenly spread.
 MOST_FRAMES = 20_000
-NEWEST_FRAMES = 180
-OLDER_FRAMES = 120
+NEWEST_FRAMES = 120
+OLDER_FRAMES = 100
 #: Longest time (seconds) that a gap without frames lasts when it is replayed.
 LONGEST_GAP = 2.0
 #: Time (seconds) between two looks for new frames at the end of the recording.
