@@ -49,15 +49,19 @@ def screen(hosts: int, width: int, height: int, *keys: str, in_ascii: bool = Fal
         ('40-narrow', lambda: screen(40, 50, 12)),
         ('40-ascii', lambda: screen(40, 80, 12, in_ascii=True)),
         ('40-gpus', lambda: screen(40, 80, 14, 'g', 'm')),
-        ('40-users', lambda: screen(40, 80, 12, 'U')),
         ('40-problems', lambda: screen(40, 80, 24, '!')),
         ('40-help', lambda: screen(40, 90, 44, 'h')),
         ('1000', lambda: screen(1000, 160, 40, 'End')),
-        ('1000-gpus', lambda: screen(1000, 160, 20, 'g')),
     ],
 )
 def test_fleet_goldens(name: str, state: Callable[[], FleetState]) -> None:
     assert_golden(f'fleet-{name}', draw_fleet(state()))
+
+
+def test_users_are_listed_by_number_of_gpus() -> None:
+    lines = draw_fleet(screen(40, 80, 12, 'U')).lines()
+    assert lines[2].split()[:3] == ['USER', 'HOSTS', 'GPUS']
+    assert lines[3].split() == ['alice', '7', '52', '0', '52', '1739', 'GiB']
 
 
 def test_hostile_names_are_drawn_safely() -> None:
