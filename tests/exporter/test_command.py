@@ -13,6 +13,7 @@ from typing import Iterator
 
 import pytest
 
+from nvitop import simulation
 from nvitop.exporter.arguments import RELEASED_PROGRAM, make_parser, parse
 from nvitop.query.command import main as query
 from tests.exporter.test_server import get
@@ -185,7 +186,8 @@ def test_missing_files_are_named(tmp_path: pathlib.Path) -> None:
 
 
 def test_query_prints_the_same_names() -> None:
-    ran = Ran(query, '--demo', 'dgx-h100', '--all', '--format=prometheus')
+    with simulation.machine('dgx-h100'):
+        ran = Ran(query, '--all', '--format=prometheus')
     assert ran.status == 0
     assert '# TYPE nvitop_gpu_energy_joules_total counter\n' in ran.out
     assert 'nvitop_process_gpu_memory_bytes{gpu="0"' in ran.out

@@ -8,12 +8,14 @@ from nvitop import simulation
 from nvitop.api.metrics import METRICS
 from nvitop.console.options import Options
 from nvitop.gui.report import report_text
+from nvitop.health import RULE_METRICS
 from nvitop.sampling import REPORT_METRICS, LiveSource, Sample
 
 
 def without(sample: Sample) -> Sample:
     """Return the sample with only the metrics of a report."""
-    others = [metric for metric in METRICS if metric.name not in REPORT_METRICS]
+    shown = {*REPORT_METRICS, *RULE_METRICS}
+    others = [metric for metric in METRICS if metric.name not in shown]
     facts: dict[str, Any] = {
         m.field: None for m in others if m.tier == 'static' and m.name != 'index'
     }
