@@ -251,6 +251,16 @@ def test_keys_of_a_replay(hour: Path) -> None:
     replay.close()
 
 
+def test_no_time_is_shown_before_the_first_sample(hour: Path) -> None:
+    replay = Replay(hour)
+    state = AppState(origin=replay.source.origin, timestamp=START)
+    state, _ = update(state, ClockTicked(1.0, START + 1))
+    line = draw_frame(state, History()).lines()[0]
+    assert '[REPLAY ×1]' in line
+    assert '1970' not in line
+    replay.close()
+
+
 def test_live_monitor_lists_no_keys_of_recordings() -> None:
     state, _ = update(AppState(height=200), SampleArrived(EMPTY_SAMPLE._replace(sequence=1)))
     state, _ = update(state, KeyPressed('n'))

@@ -262,7 +262,8 @@ def _show_sample(state: AppState, event: SampleArrived) -> AppState:
 
 def _set_clocks(state: AppState, event: ClockTicked) -> AppState:
     notices = tuple(notice for notice in state.notices if notice.until > event.monotonic)
-    timestamp = event.timestamp if state.origin.is_live else state.timestamp
+    is_past = not state.origin.is_live and state.sample.sequence > 0
+    timestamp = state.timestamp if is_past else event.timestamp
     return state._replace(monotonic=event.monotonic, timestamp=timestamp, notices=notices)
 
 

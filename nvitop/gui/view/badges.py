@@ -72,7 +72,8 @@ def origin_badges(origin: Origin, timestamp: float) -> tuple[Badge, ...]:
     if not origin.is_live:
         pace = 'paused' if origin.is_paused else f'×{origin.speed:g}'
         time_of_day = format_timestamp(timestamp).split()[3]
-        return (_badge(_WARNING, f'REPLAY {time_of_day} {pace}', f'REPLAY {pace}', 'REPLAY'),)
+        timed = (f'REPLAY {time_of_day} {pace}',) if timestamp else ()  # 0: no sample yet
+        return (_badge(_WARNING, *timed, f'REPLAY {pace}', 'REPLAY'),)
     host, trouble = safe(origin.host), safe(origin.trouble)
     if trouble:
         forms = [clip(f'{host}: {trouble}'.lstrip(': '), _QUERY_WIDTH), trouble, 'NO SAMPLES']
