@@ -283,7 +283,9 @@ def _scrolls(monitor: Monitor, binding: Binding, keys: str) -> None:
 
 
 def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.resize(104, 30)
+    monitor.key('r')
+    monitor.wait_for_cursor(None)
+    monitor.resize(104, 34)
     monitor.type('fd')  # panels that do not fit
     monitor.wait_for('PCIe TX')
     at = monitor.row('Processes ')

@@ -17,12 +17,13 @@ WITH_SHIFT, WITH_CTRL = 4, 16
 def test_help_lists_all_mouse_actions() -> None:
     (group,) = [group for group in all_groups(AppState()) if group.heading == 'Mouse']
     assert [(entry.keys, entry.text) for entry in group.entries] == [
-        ('click', 'select; on a heading: sort; elsewhere: clear selection'),
-        ('wheel', 'move; with Shift: sideways; with Ctrl: five lines at a time'),
+        ('click', 'select, sort, press a hint'),
+        ('double click', 'as Enter; right click: send a signal'),
+        ('wheel', 'move; Shift sideways; Ctrl by 5'),
     ]
 
 
-@pytest.mark.parametrize('button', [LEFT, MIDDLE, RIGHT])
+@pytest.mark.parametrize('button', [LEFT, MIDDLE])
 def test_click_on_a_row_selects_and_elsewhere_clears(monitors: Monitors, button: int) -> None:
     with monitors.lent() as monitor:
         for name in ('renderer', 'trainer'):
@@ -31,6 +32,14 @@ def test_click_on_a_row_selects_and_elsewhere_clears(monitors: Monitors, button:
         monitor.wait(lambda: not monitor.has_reverse(monitor.row('renderer')))
         monitor.click(30, monitor.row(' CPU '), button=button)
         monitor.wait_for_cursor(None)
+
+
+def test_right_click_asks_which_signal_to_send(monitors: Monitors) -> None:
+    with monitors.lent() as monitor:
+        monitor.click(30, monitor.row('renderer'), button=RIGHT)
+        monitor.wait_for(r'\(\S+\) renderer --scene=castle')
+        monitor.key('Esc')
+        monitor.wait_until_gone('Cancel')
 
 
 def test_wheel_moves_the_selection(monitors: Monitors) -> None:

@@ -16,7 +16,7 @@ LONG = DANGEROUS[:10_240]
 
 
 def test_help_lists_all_keys_of_input_lines() -> None:
-    (group,) = [g for g in all_groups(AppState()) if g.heading.startswith('While typing')]
+    (group,) = [g for g in all_groups(AppState()) if g.heading.startswith('Typing')]
     assert [entry.keys for entry in group.entries] == [
         'Enter',
         'Esc Ctrl-C',

@@ -89,6 +89,8 @@ def update_all(state: AppState, events: Iterable[Event]) -> Result:
 
 
 def _handle(state: AppState, event: Event) -> Result:
+    if isinstance(event, (KeyPressed, MouseScrolled)) and state.clicked[0] >= 0:
+        state = state._replace(clicked=(-1, 0.0))
     if isinstance(event, KeyPressed):
         return _press(state, event.key)
     if isinstance(event, Pasted):
