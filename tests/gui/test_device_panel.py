@@ -119,8 +119,8 @@ def test_finding_marks_its_row_in_red_and_a_limit_in_passing(form: str, width: i
 def test_sparkline_shows_the_last_minutes() -> None:
     history = History()
     sample = machine(gpu(0, 'A'))
-    for second in range(60):
-        device = sample.devices[0]._replace(gpu_utilization_percent=100 * (second >= 32))
+    for second in range(300):
+        device = sample.devices[0]._replace(gpu_utilization_percent=100 * (second >= 160))
         sample = sample._replace(devices=(device,), monotonic=1000.0 + second)
         history.record(sample)
     lines = panel(sample, 120, history=history).lines()

@@ -12,8 +12,8 @@ from nvitop.gui.render.width import cell_width, safe
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample
 
-#: Cells of the shortest sparkline, and of one minute: a cell is four seconds.
-_SHORTEST, _MINUTE = 9, 15
+#: Cells of the shortest sparkline, and of five minutes.
+_SHORTEST, _FIVE_MINUTES = 9, 15
 
 #: Widths of a power draw in watts and of a memory in GiB, and of two of them with their unit.
 _POWER_WIDTH, _BOTH_POWERS = len('700'), len('608/700 W')
@@ -37,10 +37,10 @@ _STEPS: tuple[tuple[str, int], ...] = (
     ('bars', 10),
     ('name', 0),
     ('memory', _MEMORY_WIDTH + 1),
-    ('sparkline', _MINUTE),
+    ('sparkline', _FIVE_MINUTES),
     ('bars', 14),
     ('memory', _BOTH_MEMORIES),
-    ('sparkline', 2 * _MINUTE),
+    ('sparkline', 2 * _FIVE_MINUTES),
     ('clock', 14),
     ('fan', 4),
     ('bars', 18),
@@ -48,11 +48,11 @@ _STEPS: tuple[tuple[str, int], ...] = (
     ('performance', 4),
     ('encoder', 4),
     ('decoder', 4),
-    ('sparkline', 3 * _MINUTE),
+    ('sparkline', 3 * _FIVE_MINUTES),
     ('bars', 24),
     ('pcie_rx', 10),
     ('pcie_tx', 10),
-    ('sparkline', 5 * _MINUTE),
+    ('sparkline', 5 * _FIVE_MINUTES),
 )
 _BARS = ('memory_bar', 'utilization_bar')
 #: Columns that are shown whether or not they have values.

@@ -6,8 +6,9 @@ from __future__ import annotations
 import itertools
 from typing import Sequence, Tuple
 
-#: Seconds of a cell, if measurements are not further apart.
-CELL_SECONDS = 4.0
+#: Seconds of a cell, if measurements are not further apart. A sparkline is written whenever it moves by a
+#: cell, so short cells cost most of the bytes of a monitor at rest.
+CELL_SECONDS = 20.0
 #: Unknown, and levels up to 7/8 of the cell, so that rows do not touch each other.
 _BLOCKS = ' ▁▂▃▄▅▆▇'
 _ASCII = ' _.-=+*#'
