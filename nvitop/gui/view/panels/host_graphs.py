@@ -195,8 +195,11 @@ def _extremes(
     """Return the lowest or highest known value for each column of dots."""
     ends: list[float | None] = []
     for column in zip(*rows):
-        known = [value for value in column if value is not None]
-        ends.append(pick(known) if known else None)
+        try:
+            ends.append(pick(column))
+        except TypeError:  # a None
+            known = [value for value in column if value is not None]
+            ends.append(pick(known) if known else None)
     return ends
 
 
