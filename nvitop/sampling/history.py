@@ -170,14 +170,17 @@ class Ring:
         last, means = self._trails.get(slots, (-1, []))
         if not present - columns <= last < present or len(means) < columns:
             last, means = present - columns - 1, []
-        means = [*means, *(self._mean_of(column, slots) for column in range(last + 1, present))]
+        means = [
+            *means,
+            *(self._mean_of(column, slots, end) for column in range(last + 1, present)),
+        ]
         means = means[-columns - 1 :]
         self._trails[slots] = (present - 1, means)
-        return [*means, self._mean_of(present, slots)][-columns:]
+        return [*means, self._mean_of(present, slots, end)][-columns:]
 
-    def _mean_of(self, column: int, slots: int) -> float | None:
-        """Return the mean of the known values of a column, ``None`` if there are none."""
-        window = self._window(column * slots, (column + 1) * slots - 1)
+    def _mean_of(self, column: int, slots: int, end: int) -> float | None:
+        """Return the mean of the known values of a column up to a slot, ``None`` if there are none."""
+        window = self._window(column * slots, min((column + 1) * slots - 1, end))
         known = [value for value in window if value > _NOT_AVAILABLE]
         return sum(known) / len(known) if known else None
 

@@ -26,8 +26,8 @@ SCREENS = {
 #: Screens whose numbers are counts, times and sums.
 _COUNTS = (Screen.PROBLEMS.value, Screen.USERS.value)
 _NUMBER = re.compile(r'(?<![A-Za-z0-9.])\d+(?:\.\d+)?(?![A-Za-z0-9]*-)')
-#: Part of titles about GPUs whose processes are unknown.
-_UNKNOWN = re.compile(r'(?:unknown|readable) on GPU [\d:,-]+')
+#: Part of titles about GPUs whose processes are unknown, and the time that a sparkline shows.
+_UNKNOWN = re.compile(r'(?:unknown|readable) on GPU [\d:,-]+|LAST \d+ MIN')
 
 
 def without_host(sample: Sample) -> Sample:
