@@ -103,3 +103,12 @@ def test_samples_of_an_hour_need_at_most_4_mib(bench: Bench) -> None:
         )[:50]
         kept.add(sample._replace(processes=processes, host_processes=()))
     assert 3 * kept.size_bytes < 4 << 20
+
+
+def test_present_is_shown_after_a_freeze_and_a_look_back(bench: Bench) -> None:
+    *before, latest = simulated_samples(bench, 4, 2.0)
+    app, _ = app_with(before)
+    press(app, 'z')
+    app._handle(SampleArrived(latest, ORIGIN))
+    press(app, '( E')
+    assert app.state.shown is latest

@@ -32,6 +32,7 @@ def go_to_time(state: AppState, text: str) -> Result:
 def show_past(state: AppState, event: PastShown) -> AppState:
     """Freeze the display at a kept sample, or show the latest one again."""
     sample = event.sample
+    state = state._replace(completed=None, samples_to_complete=0)
     if event.message:
         state = replace_notice(state, 'Time', event.message)
     if sample is None:
