@@ -18,9 +18,7 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).parent.parent
 VENVS = ROOT / '.venvs'
 PYTHONS = ('3.8', '3.9', '3.10', '3.11', '3.12', '3.13')
-#: The Python of `make test` runs all tests, the newest one and the oldest one with the oldest
-#: dependencies do, too. The others run the tests that take little time.
-ALL_TESTS = '3.13'
+#: Tests that only the Python of `make test` and the oldest one with the oldest dependencies run.
 SLOWEST = (
     'delivery', 'e2e', 'faults', 'fuzz', 'platforms', 'test_documents.py', 'test_examples.py',
     'test_reference.py', 'test_soak.py',
@@ -137,12 +135,7 @@ def environments(what: str) -> list[Environment]:
         return [Environment('exporter', sys.executable, list(EXPORTER))]
     if what == 'pythons':
         return [
-            Environment(
-                f'python-{version}',
-                find_python(version),
-                [],
-                () if version == ALL_TESTS else SLOWEST,
-            )
+            Environment(f'python-{version}', find_python(version), [], SLOWEST)
             for version in PYTHONS
         ]
     bindings = {binding: [f'nvidia-ml-py=={binding}'] for binding in BINDINGS}
