@@ -14,7 +14,7 @@ from tests.e2e.monitor import CLEAR
 from tests.e2e.program import DEMO, Program
 
 _KEYS = [key for each in BINDINGS for key in each.keys if key not in ('q', 'Q', 'Ctrl-Z')]
-_SIZES = ((104, 40), (40, 12), (80, 24), (160, 50), (60, 20), (123, 35))
+_SIZES = ((104, 41), (40, 12), (80, 24), (160, 50), (60, 20), (123, 35))
 _WHEEL = (64, 65, 68, 69, 80, 81)
 ROUNDS = 12
 #: Time (seconds) without output after which a frame is complete.

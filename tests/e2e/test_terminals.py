@@ -101,7 +101,7 @@ def test_small_window_and_back(monitors: Monitors, screen: Screen) -> None:
         monitor.resize(39, 5)
         monitor.wait_for(r'\A\s*too small: 40 x 6 needed\s*\Z')
         monitor.key('z')  # keys still work
-        monitor.resize(104, 40)
+        monitor.resize(104, 41)
         monitor.wait_for(r'\[PAUSED')
         monitor.key('z')
         monitor.wait_until_gone('PAUSED')
@@ -117,7 +117,7 @@ def test_all_window_sizes(monitors: Monitors) -> None:
         return any(map(monitor.has_reverse, range(len(monitor.lines))))
 
     with monitors.lent() as monitor:
-        for columns, rows in ((40, 6), (41, 7), (60, 20), (79, 24), (500, 200), (104, 40)):
+        for columns, rows in ((40, 6), (41, 7), (60, 20), (79, 24), (500, 200), (104, 41)):
             monitor.resize(columns, rows)
             monitor.wait(is_filled)
             monitor.key('End')
@@ -132,7 +132,7 @@ def test_margins_of_the_previous_size_are_reset(monitors: Monitors) -> None:
         monitor.wait(lambda: monitor.written.count(CLEAR) >= count)
 
     with monitors.lent() as monitor:
-        for size in ((104, 30), (104, 40)):
+        for size in ((104, 30), (104, 41)):
             monitor.resize(*size)
             # The end of a frame for the previous size arrives late.
             monitor.emulator.feed(b'\x1b[2;9r')

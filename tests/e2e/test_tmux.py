@@ -79,6 +79,8 @@ def test_monitor_works_in_tmux(tmp_path: pathlib.Path, monitors: Monitors) -> No
         pane.wait_for('server --port')
         assert pane.values(*modes) == ['1', '1', '1', '0']
         with monitors.lent() as monitor:
+            monitor.resize(104, 41)
+            monitor.wait(lambda: '╰' in monitor.lines[-2])
             # Compare the borders, which do not change.
             still = [y for y, line in enumerate(monitor.lines) if line[0] in '╭╰']
             assert len(still) == 2
