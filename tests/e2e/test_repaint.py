@@ -8,12 +8,17 @@ import signal
 
 import pytest
 
-from nvitop.gui.state.bindings import BINDINGS
+from nvitop.gui.state.bindings import BINDINGS, Action
 from tests.e2e.keyboard import sequence
 from tests.e2e.monitor import CLEAR
 from tests.e2e.program import DEMO, Program
 
-_KEYS = [key for each in BINDINGS for key in each.keys if key not in ('q', 'Q', 'Ctrl-Z')]
+_KEYS = [
+    key
+    for each in BINDINGS
+    for key in each.keys
+    if each.action is not Action.QUIT and key not in ('q', 'Q', 'F10', 'Ctrl-Z')
+]
 _SIZES = ((104, 41), (40, 12), (80, 24), (160, 50), (60, 20), (123, 35))
 _WHEEL = (64, 65, 68, 69, 80, 81)
 ROUNDS = 12
