@@ -67,7 +67,7 @@ format: $(VENV)/.made ## format the code and apply automatic fixes
 
 .PHONY: test-slow
 test-slow: $(VENV)/.made ## run the tests that are too slow for each change
-	@$(PYTEST) -m 'slow and not gpu' --ignore=tests/faults --ignore=tests/fleet $(ARGS)
+	@$(PYTEST) -m 'slow and not gpu' --ignore=tests/faults --ignore=tests/fleet --ignore=tests/recording $(ARGS)
 
 # All cases take 40 minutes of CPU time. An interrupted run continues from .faults.jsonl.
 .PHONY: faults
