@@ -20,7 +20,7 @@ VENVS = ROOT / '.venvs'
 PYTHONS = ('3.8', '3.9', '3.10', '3.11', '3.12', '3.13')
 #: Tests that only the Python of `make test` and the oldest one with the oldest dependencies run.
 SLOWEST = (
-    'delivery', 'e2e', 'faults', 'fuzz', 'platforms', 'test_documents.py', 'test_examples.py',
+    'delivery', 'e2e', 'faults', 'fuzz', 'gui', 'platforms', 'test_documents.py', 'test_examples.py',
     'test_reference.py', 'test_soak.py',
 )  # fmt: skip
 #: Bindings to test, one for each driver generation before the newest.
