@@ -107,7 +107,7 @@ test-recording: $(VENV)/.made ## test recordings that are killed, hostile or lar
 
 .PHONY: test-fleet
 test-fleet: $(VENV)/.made ## test nvitop fleet with Prometheus and VictoriaMetrics, if installed: 1,000 hosts
-	@$(PYTEST) -m slow -rP tests/fleet $(ARGS)
+	@$(PYTEST) -m slow -rsP tests/fleet $(ARGS)
 
 # A normal installation, as users have it: import hooks of an editable one would add to the times.
 .PHONY: bench

@@ -33,9 +33,7 @@ NOT_OF_BINDINGS = (
 )  # fmt: skip
 
 #: Packages to compare the compatibility modules with, on the same simulated machines.
-PEERS = ('pynvml==13.0.1', 'igpu==0.1.2', 'prometheus-client')
-#: Packages for the tests of the exporter: a parser to compare with, and those of its extra.
-EXPORTER = ('prometheus-client', 'bcrypt', 'PyYAML')
+PEERS = ('pynvml==13.0.1', 'igpu==0.1.2')
 #: Released nvitop and its exporter. The exporter also runs on this nvitop, whose version it refuses.
 RELEASED = ('nvitop==1.7.2', 'nvitop-exporter==1.7.2')
 
@@ -132,7 +130,7 @@ def environments(what: str) -> list[Environment]:
     if what == 'peers':
         return [Environment('peers', sys.executable, list(PEERS))]
     if what == 'exporter':
-        return [Environment('exporter', sys.executable, list(EXPORTER))]
+        return [Environment('exporter', sys.executable, [])]
     if what == 'pythons':
         return [
             Environment(f'python-{version}', find_python(version), [], SLOWEST)

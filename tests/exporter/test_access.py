@@ -11,6 +11,7 @@ import shutil
 import ssl
 import subprocess
 
+import bcrypt
 import pytest
 
 from nvitop.exporter.access import Access, TlsFiles, WebConfig, parse_web_config, read_web_config
@@ -104,7 +105,6 @@ def test_new_certificates_are_used_and_broken_ones_reported(
 
 
 def test_passwords() -> None:
-    bcrypt = pytest.importorskip('bcrypt')
     hashed = bcrypt.hashpw(b'secret', bcrypt.gensalt(4)).decode()
     site, _ = make_site(WebConfig(users={'ada': hashed}, headers=(('X-Frame-Options', 'deny'),)))
 
@@ -132,7 +132,6 @@ def test_passwords() -> None:
 
 
 def test_web_configuration_file(tmp_path: pathlib.Path) -> None:
-    pytest.importorskip('yaml')
     path = tmp_path / 'web.yml'
     path.write_text(
         'tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n'
