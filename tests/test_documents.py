@@ -197,7 +197,7 @@ def run_page(page: str, folder: pathlib.Path) -> None:
                 assert is_drawing or block.language.startswith('{'), f'{block.where} is not run'
 
 
-@pytest.mark.skipif(not shutil.which('bash'), reason='runs commands of a POSIX shell')
+@pytest.mark.skipif(not shutil.which('bash'), reason='NOT TESTED: bash is not installed')
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize('page', PAGES)
 def test_blocks_run(page: str, tmp_path: pathlib.Path) -> None:

@@ -157,7 +157,7 @@ def test_monitor_can_be_suspended_and_resumed() -> None:
         program.assert_restored()
 
 
-@pytest.mark.skipif(not BASH, reason='needs bash')
+@pytest.mark.skipif(not BASH, reason='NOT TESTED: bash is not installed')
 def test_shell_suspends_and_resumes_the_monitor() -> None:
     with Program(
         (BASH, '--norc', '--noprofile', '-i'), variables={'PS1': 'ready> '}, joins_errors=True

@@ -25,7 +25,7 @@ from tests.patience import PATIENCE
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """A directory with certificates of a server and a client that sign themselves."""
     if shutil.which('openssl') is None:
-        pytest.skip('openssl is not installed')
+        pytest.skip('NOT TESTED: openssl is not installed')
     directory = tmp_path_factory.mktemp('certificates')
     for name in ('server', 'client'):
         make_certificate(directory, name)

@@ -114,7 +114,7 @@ def test_ipv6() -> None:
         with serving(WebServer(site.respond), '::1') as address:
             assert get(address, '/-/healthy')[0] == 200
     except OSError as error:
-        pytest.skip(f'no IPv6: {error}')
+        pytest.skip(f'NOT TESTED: no IPv6: {error}')
 
 
 def test_too_many_requests_get_status_503() -> None:

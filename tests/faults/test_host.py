@@ -222,7 +222,9 @@ def as_unnamed_user(*wrapper: str) -> tuple[str, list[dict[str, object]]]:
     return text, rows
 
 
-@pytest.mark.skipif(not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='needs root')
+@pytest.mark.skipif(
+    not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='NOT TESTED: needs root'
+)
 def test_user_without_a_name_sees_processes_of_other_users() -> None:
     text, rows = as_unnamed_user()
     assert 'H100' in text
@@ -235,13 +237,15 @@ def can_hide_processes(wrapper: Sequence[str]) -> bool:
     return bool(UNSHARE) and run('pass', *wrapper).returncode == 0
 
 
-@pytest.mark.skipif(not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='needs root')
+@pytest.mark.skipif(
+    not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='NOT TESTED: needs root'
+)
 @pytest.mark.parametrize('how', [1, 2])
 def test_hidden_processes_are_listed_with_known_values(how: int) -> None:
     mount = f'mount -o remount,hidepid={how} /proc && exec "$@"'
     wrapper = [UNSHARE, '--mount', '--pid', '--fork', '--mount-proc', '/bin/sh', '-c', mount, 'sh']
     if not can_hide_processes(wrapper):
-        pytest.skip('/proc cannot be mounted with hidepid here')
+        pytest.skip('NOT TESTED: /proc cannot be mounted with hidepid here')
     text, rows = as_unnamed_user(*wrapper)
     assert 'H100' in text
     assert len(rows) >= 5

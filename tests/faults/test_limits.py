@@ -54,7 +54,7 @@ def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
 
 def check(program: str, limit: str) -> None:
     if LIMITS[limit][0] > 0 and not IS_ROOT:
-        pytest.skip('needs root to run as a user without processes')
+        pytest.skip('NOT TESTED: needs root to run as a user without processes')
     processes, files = LIMITS[limit]
     done = run(command(program, processes, files))
     assert done.returncode == 0, done.stderr
@@ -88,7 +88,7 @@ def test_every_program_runs_without_threads_and_descriptors(program: str, limit:
     check(program, limit)
 
 
-@pytest.mark.skipif(not IS_ROOT, reason='needs root to run as a user without processes')
+@pytest.mark.skipif(not IS_ROOT, reason='NOT TESTED: needs root to run as a user without processes')
 def test_monitor_without_threads_prints_a_report() -> None:
     with Program(command('monitor', 1, -1), variables={'COLUMNS': '100'}) as monitor:
         assert monitor.wait_for_exit() == 1
@@ -124,7 +124,7 @@ def test_process_without_start_time_is_recognized_later(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not IS_ROOT, reason='needs root to run as another user')
+@pytest.mark.skipif(not IS_ROOT, reason='NOT TESTED: needs root to run as another user')
 @pytest.mark.parametrize('mode', [0o555, 0o000])
 @pytest.mark.parametrize('program', ['report', 'query', 'nvisel'])
 def test_programs_run_with_an_inaccessible_home(
@@ -149,7 +149,7 @@ def test_programs_run_with_an_inaccessible_home(
 def in_mounts(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a shell script in a new mount namespace; skip the test if that is not possible."""
     if not UNSHARE or run([UNSHARE, '-m', 'true']).returncode:
-        pytest.skip('cannot create a mount namespace')
+        pytest.skip('NOT TESTED: cannot create a mount namespace')
     return run([UNSHARE, '-m', '/bin/sh', '-ec', script, 'sh', *arguments])
 
 

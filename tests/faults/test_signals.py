@@ -44,7 +44,7 @@ def has_namespaces() -> bool:
 def run_in_namespace(program: str, *arguments: object) -> dict[str, object]:
     """Run a program in a new PID namespace and return what it prints."""
     if not has_namespaces():
-        pytest.skip('cannot create a PID namespace')
+        pytest.skip('NOT TESTED: cannot create a PID namespace')
     done = subprocess.run(
         [*NAMESPACE, sys.executable, '-m', f'tests.faults.{program}', *map(str, arguments)],
         stdin=subprocess.DEVNULL,

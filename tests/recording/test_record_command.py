@@ -159,7 +159,8 @@ def test_no_frame_is_lost_when_the_recorder_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    sys.platform == 'win32' or os.geteuid() != 0, reason='only root can become another user'
+    sys.platform == 'win32' or os.geteuid() != 0,
+    reason='NOT TESTED: needs root to run as another user',
 )
 def test_another_user_reads_a_recording_that_is_written_or_closed(tmp_path: Path) -> None:
     path = tmp_path / 'a.db'
