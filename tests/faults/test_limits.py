@@ -100,7 +100,7 @@ def test_monitor_without_threads_prints_a_report() -> None:
 @pytest.mark.slow
 def test_monitor_runs_with_few_descriptors() -> None:
     with Program(command('monitor', -1, 8)) as monitor:
-        monitor.wait_for('/ 700W')
+        monitor.wait_for('/700 W')
         assert monitor.leave() == 0
 
 
