@@ -18,8 +18,8 @@ def test_help_lists_all_mouse_actions() -> None:
     (group,) = [group for group in all_groups(AppState()) if group.heading == 'Mouse']
     assert [(entry.keys, entry.text) for entry in group.entries] == [
         ('click', 'select, sort, press a hint'),
-        ('double click', 'as Enter; right click: send a signal'),
-        ('wheel', 'move; Shift sideways; Ctrl by 5'),
+        ('double click', 'open (Enter); right click: send a signal'),
+        ('wheel', 'move; Shift: sideways; Ctrl: by five'),
     ]
 
 

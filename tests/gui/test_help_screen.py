@@ -32,6 +32,12 @@ def test_help_lists_every_key(width: int) -> None:
     assert explained == {binding.action for binding in BINDINGS}
 
 
+def test_help_fits_45_lines_in_two_columns() -> None:
+    state = state_on('one', 120, 60, 'h', view=ViewState(colorful=True))
+    state = state._replace(origin=Origin(can_travel=True))
+    assert len(help_lines(state)) <= 45
+
+
 def test_help_scrolls_line_by_line_to_its_end() -> None:
     state = state_on('one', 80, 24, 'h')
     lines = lines_of(state)
@@ -54,9 +60,9 @@ def test_signal_keys_are_dim_in_readonly_mode() -> None:
 
 def test_help_explains_thresholds_in_their_colors() -> None:
     view = ViewState(thresholds=Thresholds(gpu=(3, 44), memory=(5, 66)))
-    buffer = frame_on('one', 100, 200, 'h', view=view)
+    buffer = frame_on('one', 120, 200, 'h', view=view)
     text = '\n'.join(buffer.lines())
-    assert 'GPU: light, moderate from 3%, heavy from 44%' in text
-    assert 'MEM: light, moderate from 5%, heavy from 66%' in text
+    assert re.search('GPU +light, moderate from 3%, heavy from 44%', text)
+    assert re.search('MEM +light, moderate from 5%, heavy from 66%', text)
     styled = {(word, style.role) for y in range(200) for _, word, style in buffer.row(y)}
     assert {('light', Role.LIGHT), ('moderate', Role.MODERATE), ('heavy', Role.HEAVY)} <= styled

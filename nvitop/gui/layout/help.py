@@ -13,6 +13,8 @@ _TWO_COLUMNS = 100
 #: Width of a narrow column; width of the keys in it, and in others. Longer keys have a line of their own.
 _NARROW, _FEW_KEYS, _KEYS = 60, 13, 19
 _INDENT, _GAP = 2, 2
+#: Mark of the legend that is drawn in all colors of the gradient.
+GRADIENT_SAMPLE = 10 * '■'
 
 
 class HelpEntry(NamedTuple):
@@ -29,12 +31,13 @@ class HelpGroup(NamedTuple):
 
     heading: str
     entries: tuple[HelpEntry, ...]
-    #: Kind of the texts: ``'text'``, or ``'legend'``, whose words have the colors they explain.
+    #: Kind of the texts: ``'text'``, or ``'legend'``, whose words and marks have the colors they
+    #: explain.
     kind: str = 'text'
 
 
 class HelpPart(NamedTuple):
-    """A piece of a line: ``'heading'``, ``'keys'``, ``'text'`` or ``'legend'``."""
+    """A piece of a line: ``'heading'``, ``'keys'``, ``'text'``, ``'legend'`` or ``'mark'``."""
 
     x: int
     text: str
@@ -69,7 +72,7 @@ def _begins(lines: Sequence[Sequence[HelpPart]], index: int) -> bool:
     line, above = lines[index], lines[index - 1]
     if not line:
         return True
-    return line[0].kind == 'keys' and bool(above) and above[0].kind != 'heading'
+    return line[0].kind in ('keys', 'mark') and bool(above) and above[0].kind != 'heading'
 
 
 def _column(groups: Sequence[HelpGroup], width: int) -> list[list[HelpPart]]:
@@ -84,12 +87,16 @@ def _column(groups: Sequence[HelpGroup], width: int) -> list[list[HelpPart]]:
     return lines
 
 
-def _entry(entry: HelpEntry, kind: str, width: int, keys_width: int) -> list[list[HelpPart]]:
+def _entry(entry: HelpEntry, kind: str, width: int, column: int) -> list[list[HelpPart]]:
     """Return the lines of an entry: the text to the right of the keys, or below them."""
-    x = _INDENT + keys_width + _GAP if entry.keys else _INDENT
+    keys_width = cell_width(entry.keys)
+    x = _INDENT + (max(column, keys_width) + _GAP if keys_width else 0)
     off = entry.is_disabled
-    keys = HelpPart(_INDENT, clip(entry.keys, width - _INDENT), 'keys', off)
-    texts = [[HelpPart(x, line, kind, off)] for line in wrap(entry.text, max(2, width - x))]
-    if cell_width(entry.keys) > keys_width:
-        return [[keys], *texts]
-    return [[keys, *texts[0]], *texts[1:]]
+    mark = 'mark' if kind == 'legend' else 'keys'
+    keys = HelpPart(_INDENT, clip(entry.keys, width - _INDENT), mark, off)
+    if keys_width > column and x + cell_width(entry.text) > width:
+        x = _INDENT + column + _GAP
+        return [[keys], *([HelpPart(x, line, kind, off)] for line in wrap(entry.text, width - x))]
+    first, *others = wrap(entry.text, max(2, width - x))
+    lines = [[HelpPart(x, line, kind, off)] for line in others]
+    return [[*([keys] if keys_width else ()), HelpPart(x, first, kind, off)], *lines]

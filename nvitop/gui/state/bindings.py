@@ -284,7 +284,7 @@ _BINDINGS: tuple[Binding, ...] = (
     _signal(('Ctrl-C', 'I'), Action.INTERRUPT, 'SIGINT', 'interrupt'),
     _signal(('T',), Action.TERMINATE, 'SIGTERM', 'terminate'),
     _signal(('K', 'k', 'F9'), Action.KILL, 'SIGKILL', 'kill'),
-    Binding(('\\', 'F4'), Action.FILTER, 'filter as you type: words, user: gpu: pid: type: owner:', _PROCESSES, _PROCESS, hint='filter'),
+    Binding(('\\', 'F4'), Action.FILTER, 'filter: text, user: gpu: pid: type: owner:', _PROCESSES, _PROCESS, hint='filter'),
     Binding(('F3',), Action.SEARCH, 'search: select the next match', _PROCESSES, _PROCESS, hint='search'),
     # screens
     _opening(('t',), Screen.TREE, 'tree of processes', _MAIN, 'tree'),
@@ -292,7 +292,7 @@ _BINDINGS: tuple[Binding, ...] = (
     _opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (Need.PROCESS,), 'No graphs'),
     _opening(('U', 'u'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
     Binding(('U', 'u'), Action.SUM_BY_OWNER, 'by job, pod or container', frozenset({Screen.USERS}), _SCREEN, hint='by owner', needs=(Need.BY_USER,)),
-    _opening(('!',), Screen.PROBLEMS, 'problems and missing values', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
+    _opening(('!',), Screen.PROBLEMS, 'what is wrong, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
     _opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
     Binding(('v',), Action.REVEAL, 'show secrets', _ENVIRON, _SCREEN, hint='secrets'),
     Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, _SCREEN, hint='show or hide'),

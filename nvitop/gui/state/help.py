@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Iterable
 
-from nvitop.gui.layout.help import HelpEntry, HelpGroup, HelpPart, lay_out_help
+from nvitop.gui.layout.help import GRADIENT_SAMPLE, HelpEntry, HelpGroup, HelpPart, lay_out_help
 from nvitop.gui.model.columns import TYPES
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import BUTTONS, AppState
@@ -15,45 +15,60 @@ from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
 _NOTES = {'Sorting': 'Sorting (after o, an upper-case letter reverses the order)'}
 #: Headings of the help screen by use; those that are missing follow.
 _BY_USE = ('Moving and selecting', 'Processes', 'Screens', 'View', 'Sorting')
-#: Actions that share a line of the help screen, and their common text.
-_PAIRS: dict[Action, tuple[Action, str]] = {
-    Action.SELECT_PREVIOUS: (Action.SELECT_NEXT, 'previous, next process or line'),
-    Action.NEXT_DEVICE: (Action.PREVIOUS_DEVICE, 'select the next, previous GPU'),
-    Action.SELECT_FIRST: (Action.SELECT_LAST, 'first, last process or line'),
-    Action.SCROLL_UP: (Action.SCROLL_DOWN, 'scroll by a page'),
-    Action.LINE_UP: (Action.LINE_DOWN, 'scroll by a line'),
-    Action.SCROLL_LEFT: (Action.SCROLL_RIGHT, 'scroll long lines'),
-    Action.SCROLL_BEGIN: (Action.SCROLL_END, 'beginning, end of long lines'),
-    Action.MODE_FULL: (Action.MODE_COMPACT, 'panels in full, compact panels'),
-    Action.NEXT_GRAPH: (Action.NEXT_UPPER_GRAPH, 'next metric of the GPU graphs'),
-    Action.LONGER_TIME: (Action.SHORTER_TIME, 'longer, shorter time in graphs'),
-    Action.SORT_PREVIOUS: (Action.SORT_NEXT, 'sort by the previous, next column'),
-    Action.MOVE_UP: (Action.MOVE_DOWN, 'columns: move to the left, right'),
-    Action.PREVIOUS_FRAME: (Action.NEXT_FRAME, 'previous, next sample'),
-    Action.PREVIOUS_MINUTE: (Action.NEXT_MINUTE, 'a minute back, ahead'),
-    Action.PREVIOUS_HOUR: (Action.NEXT_HOUR, 'an hour back, ahead'),
-    Action.FIRST_FRAME: (Action.LAST_FRAME, 'first, last sample'),
-    Action.PREVIOUS_EVENT: (Action.NEXT_EVENT, 'previous, next event'),
-    Action.FASTER: (Action.SLOWER, 'replay faster, slower'),
+#: Names of bindings that share a line of the help screen → their common text.
+_TOGETHER: dict[tuple[str, ...], str] = {
+    ('select-previous', 'select-next'): 'previous, next process or line',
+    ('next-device', 'previous-device'): 'select the next, previous GPU',
+    ('select-first', 'select-last'): 'first, last process or line',
+    ('scroll-up', 'scroll-down'): 'scroll by a page',
+    ('line-up', 'line-down'): 'scroll by a line',
+    ('scroll-left', 'scroll-right'): 'scroll long lines',
+    ('scroll-begin', 'scroll-end'): 'beginning, end of long lines',
+    ('mode-auto', 'mode-full', 'mode-compact'): 'layout: automatic, full, compact',
+    ('next-graph', 'next-upper-graph'): 'next metric of the GPU graphs',
+    ('longer-time', 'shorter-time'): 'zoom graphs out, in',
+    ('open-metrics', 'show-page', 'show-user', 'show-device'): (
+        'open: process, GPU, user, GPU of a problem'
+    ),
+    ('open-users', 'sum-by-owner'): 'usage by user; by job, pod or container',
+    ('back',): 'back to the main screen (t: from the tree)',
+    ('tag', 'tag-subtree'): 'tag; in the tree, with all descendants',
+    ('open-environ', 'reveal'): 'environment of the process; its secrets',
+    ('choose', 'move-up', 'move-down'): 'columns: show or hide, move left, right',
+    ('toggle-host', 'toggle-hints'): 'hide or show host panel, hint line',
+    ('sort-previous', 'sort-next', 'sort-reverse'): 'previous, next column; reverse order',
+    ('previous-frame', 'next-frame'): 'previous, next sample',
+    ('previous-minute', 'next-minute'): 'a minute back, ahead',
+    ('previous-hour', 'next-hour'): 'an hour back, ahead',
+    ('first-frame', 'last-frame'): 'first, last sample',
+    ('previous-event', 'next-event'): 'previous, next event',
+    ('faster', 'slower'): 'replay faster, slower',
 }
 #: Maximum width of the keys of a line; the others are listed at the end.
 _KEYS_WIDTH = 13
 _TYPING = HelpGroup(
     'Typing a filter or a search',
     (
-        HelpEntry('Enter', 'keep it'),
-        HelpEntry('Esc Ctrl-C', 'discard it'),
+        HelpEntry('Enter Esc', 'keep it, discard it (also Ctrl-C)'),
         HelpEntry('Up Down F3', 'previous or next match'),
-        HelpEntry('Ctrl-U Ctrl-W', 'delete the line, a word'),
+        HelpEntry('Ctrl-U Ctrl-W', 'delete line, word'),
     ),
 )
 _MOUSE = HelpGroup(
     'Mouse',
     (
         HelpEntry('click', 'select, sort, press a hint'),
-        HelpEntry('double click', 'as Enter; right click: send a signal'),
-        HelpEntry('wheel', 'move; Shift sideways; Ctrl by 5'),
+        HelpEntry('double click', 'open (Enter); right click: send a signal'),
+        HelpEntry('wheel', 'move; Shift: sideways; Ctrl: by five'),
     ),
+)
+_MARKS = (
+    HelpEntry('!', 'something is wrong with the GPU'),
+    HelpEntry('►', 'GPU of the selected process'),
+    HelpEntry('=', 'the selected process on another GPU'),
+    HelpEntry('░ ?', 'not available, no longer reported'),
+    HelpEntry('dim', 'not available, or not your process'),
+    HelpEntry('tagged', 'process that a signal goes to'),
 )
 
 
@@ -93,15 +108,16 @@ def brief_groups(bindings: Iterable[Binding], *, readonly: bool = False) -> tupl
     synonyms: list[str] = []
     done: list[Binding] = []
     for binding in listed:
-        if binding in done:
+        if binding in done or binding.action is Action.SORT_MENU:
             continue
         together, text = _together(binding, listed)
         done += together
         if binding.action is Action.SORT_BY:
-            keys = [' '.join({each.keys[0].split(' ')[0]: '' for each in together})]
+            menu = [each.keys[0] for each in listed if each.action is Action.SORT_MENU]
+            keys = [together[0].keys[0].split(' ')[0], *menu]
             text = ', '.join(f'{each.keys[0].split(" ")[-1]} {each.hint}' for each in together)
         else:
-            keys = [each.keys[0].replace(' ', '') for each in together]
+            keys = [*dict.fromkeys(each.keys[0].replace(' ', '') for each in together)]
             synonyms += _synonyms(together, keys)
         is_disabled = readonly and binding.is_signal
         entry = HelpEntry(' '.join(keys), text, is_disabled)
@@ -123,39 +139,40 @@ def _together(binding: Binding, listed: list[Binding]) -> tuple[list[Binding], s
             if each.action is Action.SORT_BY and each.keys[0].startswith(f'{first} ')
         ]
         return same, ''
-    second, text = _PAIRS.get(binding.action, (None, ''))
-    for each in listed:
-        if each.action is second and each.screens == binding.screens:
-            return [binding, each], text
+    for names, text in _TOGETHER.items():
+        if binding.name in names:
+            same = [each for each in listed if each.name in names]
+            if len({*(each.name for each in same)}) == len(names):
+                return sorted(same, key=lambda each: names.index(each.name)), text
     return [binding], format_purpose(binding)
 
 
 def _synonyms(together: list[Binding], keys: list[str]) -> list[str]:
-    """Add the other keys of bindings to those of their line while there is room; return the rest."""
-    if len(together) == 1:
-        for key in together[0].keys[1:]:
-            if len(' '.join([*keys, key])) <= _KEYS_WIDTH:
-                keys.append(key.replace(' ', ''))
-    return [
-        f'{key.replace(" ", "")} {binding.keys[0].replace(" ", "")}'
+    """Add keys that all bindings of a line share to it while there is room; return the rest."""
+    shared = [key for key in together[0].keys if all(key in each.keys for each in together)]
+    for key in (key.replace(' ', '') for key in shared):
+        if key not in keys and len(' '.join([*keys, key])) <= _KEYS_WIDTH:
+            keys.append(key)
+    others = {
+        f'{key.replace(" ", "")} {binding.keys[0].replace(" ", "")}': None
         for binding in together
         for key in binding.keys[1:]
         if key.replace(' ', '') not in keys
-    ]
+    }
+    return list(others)
 
 
 def legend(state: AppState) -> HelpGroup:
-    """Return the meaning of colors and letters."""
+    """Return the meaning of colors, marks and letters."""
     thresholds = state.view.thresholds
-    levels = [
-        HelpEntry('', f'{name}: light, moderate from {low}%, heavy from {high}%')
-        for name, (low, high) in (
-            ('GPU', thresholds.gpu),
-            ('MEM', thresholds.memory),
-        )
-    ]
-    types = HelpEntry('', f'type: {TYPES}')
-    return HelpGroup('Legend', (*levels, types), kind='legend')
+    levels = [HelpEntry(GRADIENT_SAMPLE, 'from 0% to 100%')]
+    if not state.view.colorful:
+        levels = [
+            HelpEntry(name, f'light, moderate from {low}%, heavy from {high}%')
+            for name, (low, high) in (('GPU', thresholds.gpu), ('MEM', thresholds.memory))
+        ]
+    types = HelpEntry('TYPE', TYPES.replace(' client', ''))
+    return HelpGroup('Legend', (*levels, *_MARKS, types), kind='legend')
 
 
 def dialog_group() -> HelpGroup:
@@ -165,10 +182,9 @@ def dialog_group() -> HelpGroup:
     return HelpGroup(
         'Signal dialog',
         (
-            HelpEntry(' '.join(CONFIRM_KEYS), 'press the button'),
-            HelpEntry(hot, f'{names} (also 1 to {len(BUTTONS)})'),
+            HelpEntry(' '.join(CONFIRM_KEYS), 'press the button (arrows, Tab: another)'),
+            HelpEntry(hot, f'{names} (1 to {len(BUTTONS)})'),
             HelpEntry(' '.join(CANCEL_KEYS), 'cancel'),
-            HelpEntry('arrows Tab', 'another button'),
             HelpEntry('PageUp PageDown', 'scroll the targets'),
         ),
     )

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from nvitop.gui.layout.help import GRADIENT_SAMPLE
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import PLAIN, Role, Style, gradient
 from nvitop.gui.render.width import pad
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import help_lines
@@ -20,8 +21,17 @@ _STYLES = {
     'keys': Style(Role.KEY, bold=True),
     'text': PLAIN,
     'legend': PLAIN,
+    'mark': PLAIN,
 }
-_COLORED = {'light': Role.LIGHT, 'moderate': Role.MODERATE, 'heavy': Role.HEAVY}
+_LEVELS = {'light': Role.LIGHT, 'moderate': Role.MODERATE, 'heavy': Role.HEAVY}
+_MARKS = {
+    '!': Style(Role.ERROR, bold=True),
+    '►': Style(Role.KEY, bold=True),
+    '=': Style(Role.TEXT, bold=True),
+    '░ ?': Style(Role.DIM),
+    'dim': Style(Role.DIM),
+    'tagged': Style(Role.TAGGED),
+}
 _DISABLED = Style(Role.DIM)
 _NOTE = 'read-only: dim keys do nothing '
 #: Minimum width of the screen for the note.
@@ -42,7 +52,10 @@ def draw_help(buf: Buffer, state: AppState) -> None:
     for line in layout.shown:
         y = layout.row_of(line)
         for x, text, kind, is_disabled in lines[line]:
-            buf.write(x, y, text, _DISABLED if is_disabled else _STYLES[kind])
-            for word, role in _COLORED.items() if kind == 'legend' else ():
+            style = _MARKS.get(text, PLAIN) if kind == 'mark' else _STYLES[kind]
+            buf.write(x, y, text, _DISABLED if is_disabled else style)
+            for word, role in _LEVELS.items() if kind == 'legend' else ():
                 if word in text:
                     buf.restyle(Rect(x + text.index(word), y, len(word), 1), role=role)
+            for i in range(len(text)) if text == GRADIENT_SAMPLE else ():
+                buf.restyle(Rect(x + i, y, 1, 1), role=gradient((i + 0.5) / len(text)))
