@@ -3,30 +3,25 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import signal
 import threading
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import Any, Iterator, TypeVar
 
 from nvitop.console.outcome import InterruptedByUser
 from nvitop.platforms.kernel import ENDING
 
-if TYPE_CHECKING:
-    from types import FrameType, TracebackType
+Self = TypeVar('Self', bound='SignalHandling')
 
 
-class Interrupts:
-    """Turns signals into :class:`InterruptedByUser`, but delays them while a row is written.
-
-    Its handlers are installed inside its ``with`` block, if that runs in the main thread.
-    """
+class SignalHandling(abc.ABC):
+    """Handles the signals that end a program inside its ``with`` block, if in the main thread."""
 
     def __init__(self) -> None:
-        self._is_delayed = False
-        self._pending = 0
         self._previous: dict[int, Any] = {}
 
-    def __enter__(self) -> Interrupts:
+    def __enter__(self: Self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in ENDING:
                 # Signals that the parent ignores (nohup, background jobs) stay ignored.
@@ -34,16 +29,23 @@ class Interrupts:
                     self._previous[number] = signal.signal(number, self._handle)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:
+    @abc.abstractmethod
+    def _handle(self, number: int, frame: object) -> None: ...
+
+
+class Interrupts(SignalHandling):
+    """Turns signals into :class:`InterruptedByUser`, but delays them while a row is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_delayed = False
+        self._pending = 0
+
+    def _handle(self, number: int, frame: object) -> None:
         # A second signal is not delayed: the reader of a pipe may never read on.
         if self._is_delayed and not self._pending:
             self._pending = number

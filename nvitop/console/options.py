@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Callable, Mapping
+from typing import Mapping
 
 from nvitop.console.arguments import (
     ArgumentParser,
@@ -231,13 +231,19 @@ class _Monitor(argparse.Action):
             namespace.mode = values
 
 
-_Adder = Callable[..., argparse.Action]
-
-
-def _add_switch(add: _Adder, *names: str, dest: str, opposite: str, text: str) -> None:
-    """Add a switch and its opposite, which overrides a configuration file."""
-    add(*names, dest=dest, action='store_true', help=text)
-    add(opposite, dest=dest, action='store_false', help=argparse.SUPPRESS)
+def _add_switch(
+    group: argparse._ArgumentGroup,
+    *names: str,
+    opposite: str,
+    text: str,
+    dest: str | None = None,
+    value: bool = True,
+) -> None:
+    """Add a switch that sets a value, and its opposite, which overrides a configuration file."""
+    actions = ['store_false', 'store_true']
+    switch = group.add_argument(*names, dest=dest, action=actions[value], help=text)
+    hidden = argparse.SUPPRESS
+    group.add_argument(opposite, dest=switch.dest, action=actions[not value], help=hidden)
 
 
 def make_parser() -> ArgumentParser:
@@ -283,35 +289,35 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         help='measure every SEC seconds, 0.25 or more (default: devices 1, processes 2)',
     )
     _add_switch(
-        group.add_argument,
+        group,
         '-U',
         '--ascii',
         '--no-unicode',
-        dest='ascii',
         opposite='--unicode',
         text='draw with ASCII characters only',
     )
     _add_switch(
-        group.add_argument,
+        group,
         '--readonly',
-        dest='readonly',
         opposite='--no-readonly',
         text='disable sending signals to processes',
     )
-    group.add_argument(
+    _add_switch(
+        group,
         '--no-host',
         dest='show_host',
-        action='store_false',
-        help='hide the host panel of the monitor (press H to show it)',
+        opposite='--host',
+        value=False,
+        text='hide the host panel of the monitor (press H to show it)',
     )
-    group.add_argument('--host', dest='show_host', action='store_true', help=argparse.SUPPRESS)
-    group.add_argument(
+    _add_switch(
+        group,
         '--no-hints',
         dest='hints',
-        action='store_false',
-        help='hide the keys in the last row of the monitor (press m to show them)',
+        opposite='--hints',
+        value=False,
+        text='hide the keys in the last row of the monitor (press m to show them)',
     )
-    group.add_argument('--hints', dest='hints', action='store_true', help=argparse.SUPPRESS)
     group.add_argument(
         '--columns',
         type=_names,
@@ -350,10 +356,9 @@ def _add_device_filters(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('device filters')
     add_devices(group, '-o', '-i', '--only', '--id', more='; overrides --only-visible')
     _add_switch(
-        group.add_argument,
+        group,
         '-ov',
         '--only-visible',
-        dest='only_visible',
         opposite='--no-only-visible',
         text='include only the devices in CUDA_VISIBLE_DEVICES',
     )
@@ -368,10 +373,9 @@ def _add_process_filters(parser: argparse.ArgumentParser) -> None:
         ('-G', 'only-graphics', 'with only a graphics context (type G)'),
     ):
         _add_switch(
-            group.add_argument,
+            group,
             short,
             f'--{name}',
-            dest=name.replace('-', '_'),
             opposite=f'--no-{name}',
             text=f'show only processes {kind}',
         )
@@ -397,17 +401,15 @@ def _add_process_filters(parser: argparse.ArgumentParser) -> None:
 def _add_coloring(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('colors')
     _add_switch(
-        group.add_argument,
+        group,
         '--colorful',
-        dest='colorful',
         opposite='--no-colorful',
         text='draw bars and graphs in a color gradient (default: if the terminal has at least '
         '256 colors, except in the theme classic)',
     )
     _add_switch(
-        group.add_argument,
+        group,
         '--force-color',
-        dest='force_color',
         opposite='--no-force-color',
         text='color the report even if the output is not a terminal',
     )

@@ -7,21 +7,21 @@ import argparse
 import functools
 import os
 import queue
-import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Callable, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.api.utils import human2bytes
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_help_and_version
 from nvitop.console.driver import simulate, start_driver
+from nvitop.console.interrupts import SignalHandling
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import SIGNALED, CommandFailure
 from nvitop.namedtuple import NamedTuple
-from nvitop.platforms.kernel import ENDING, HANGUP
+from nvitop.platforms.kernel import HANGUP
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.lines import STANDARD, LineWriter
 from nvitop.recording.privacy import CHOICES
@@ -330,26 +330,14 @@ class Writing:
             raise CommandFailure(str(error))
 
 
-class Requests:
+class Requests(SignalHandling):
     """Requests to a service, by signals and from threads, within its ``with`` block."""
 
     def __init__(self) -> None:
+        super().__init__()
         # Unlike other queues, it can be used by signal handlers.
         self._queue: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._is_ending = False
-        self._previous: dict[int, Any] = {}
-
-    def __enter__(self) -> Requests:
-        if threading.current_thread() is threading.main_thread():
-            for number in ENDING:
-                # Signals that the parent ignores (nohup, background jobs) stay ignored.
-                if signal.getsignal(number) is not signal.SIG_IGN:
-                    self._previous[number] = signal.signal(number, self._handle)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
 
     def _handle(self, number: int, frame: object) -> None:
         if number == HANGUP:

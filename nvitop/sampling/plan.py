@@ -79,11 +79,6 @@ class Due(NamedTuple):
         """Whether device metrics are due."""
         return self.fast or self.slow or bool(self.shown) or bool(self.metrics)
 
-    @property
-    def anything(self) -> bool:
-        """Whether anything is due."""
-        return any(self)
-
 
 def metrics_named(names: Collection[str]) -> tuple[Metric, ...]:
     """Return the metrics of these names, including extended ones, in the order of the table."""

@@ -146,11 +146,6 @@ class Machine:
         if self._children is not None:
             self._children.close()
 
-    @property
-    def is_initialized(self) -> bool:
-        """Whether NVML is initialized."""
-        return self.world.init_count > 0
-
     # Changes by tests
 
     @property

@@ -67,10 +67,10 @@ def test_everything_is_due_at_the_start_and_nothing_right_after(clock: Clock) ->
     demand = Demand(shown_metrics=('total_energy',))
     due = plan.due(demand)
     assert due == EVERYTHING._replace(shown=('total_energy',))
-    assert (due.devices, due.anything) == (True, True)
+    assert (due.devices, any(due)) == (True, True)
     due = plan.due(demand)
     assert due == Due()
-    assert (due.devices, due.anything) == (False, False)
+    assert (due.devices, any(due)) == (False, False)
 
 
 def test_the_groups_share_their_ticks(clock: Clock) -> None:
@@ -145,7 +145,7 @@ def test_processes_shown_again_join_the_ticks_of_devices(clock: Clock) -> None:
     clock.now = 0.4
     assert plan.due(Demand()).processes
     seen = run(plan, clock, Demand(), 3)
-    assert [round(time + 0.4, 3) for time, due in seen if due.anything] == [1, 2, 3]
+    assert [round(time + 0.4, 3) for time, due in seen if any(due)] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

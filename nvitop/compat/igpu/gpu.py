@@ -31,6 +31,29 @@ if TYPE_CHECKING:
 class GPUInfo:
     """A GPU or a MIG device at the time of the last :meth:`update`."""
 
+    #: Index of the GPU; (GPU index, MIG index) of a MIG device.
+    index: Index
+    #: Product name.
+    name: str
+    #: Serial number of the board.
+    serial: str
+    #: Globally unique identifier.
+    uuid: str
+    #: Version of the video BIOS.
+    bios: str
+    #: Memory in MiB.
+    memory: GPUMemoryInfo
+    #: Utilization, fan speed, temperature and performance state.
+    utilization: GPUUtilizationInfo
+    #: PCI location and link.
+    pci: GPUPCIInfo
+    #: Clocks in MHz.
+    clocks: GPUClockInfo
+    #: Power in W.
+    power: GPUPowerInfo
+    #: Compute and graphics processes, including those on MIG devices.
+    processes: GPUProcessesInfo
+
     def __init__(self, device: Device) -> None:
         """Read the values of a device."""
         self._device = device
@@ -42,75 +65,21 @@ class GPUInfo:
         # Some values are only available for the GPU of a MIG device.
         physical = device.parent if isinstance(device, MigDevice) else device
         with device.oneshot():
-            self._name, self._uuid = str(device.name()), str(device.uuid())
-            self._serial, self._bios = str(physical.serial()), str(physical.vbios_version())
-            self._memory = _memory(device)
-            self._utilization = GPUUtilizationInfo(
+            self.index = device.index
+            self.name, self.uuid = str(device.name()), str(device.uuid())
+            self.serial, self.bios = str(physical.serial()), str(physical.vbios_version())
+            self.memory = _memory(device)
+            self.utilization = GPUUtilizationInfo(
                 gpu=float(device.gpu_utilization()),
                 memory=float(device.memory_utilization()),
                 fan=float(physical.fan_speed()),
                 temperature=float(physical.temperature()),
                 performance=str(physical.performance_state()),
             )
-            self._pci = _pci(physical)
-            self._clocks = _clocks(physical)
-            self._power = _power(physical)
-        self._processes = _processes(device)
-
-    @property
-    def index(self) -> Index:
-        """Index of the GPU; (GPU index, MIG index) of a MIG device."""
-        return self._device.index
-
-    @property
-    def name(self) -> str:
-        """Product name."""
-        return self._name
-
-    @property
-    def serial(self) -> str:
-        """Serial number of the board."""
-        return self._serial
-
-    @property
-    def uuid(self) -> str:
-        """Globally unique identifier."""
-        return self._uuid
-
-    @property
-    def bios(self) -> str:
-        """Version of the video BIOS."""
-        return self._bios
-
-    @property
-    def memory(self) -> GPUMemoryInfo:
-        """Memory in MiB."""
-        return self._memory
-
-    @property
-    def utilization(self) -> GPUUtilizationInfo:
-        """Utilization, fan speed, temperature and performance state."""
-        return self._utilization
-
-    @property
-    def pci(self) -> GPUPCIInfo:
-        """PCI location and link."""
-        return self._pci
-
-    @property
-    def clocks(self) -> GPUClockInfo:
-        """Clocks in MHz."""
-        return self._clocks
-
-    @property
-    def power(self) -> GPUPowerInfo:
-        """Power in W."""
-        return self._power
-
-    @property
-    def processes(self) -> GPUProcessesInfo:
-        """Compute and graphics processes, including those on MIG devices."""
-        return self._processes
+            self.pci = _pci(physical)
+            self.clocks = _clocks(physical)
+            self.power = _power(physical)
+        self.processes = _processes(device)
 
     def __str__(self) -> str:
         rows = {

@@ -74,10 +74,6 @@ class Rect(NamedTuple):
             Rect(self.x + width, self.y, self.width - width, self.height),
         )
 
-    def split_right(self, width: int) -> tuple[Rect, Rect]:
-        """Split into the rest and the last ``width`` columns."""
-        return self.split_left(self.width - max(0, min(width, self.width)))
-
     def split_top(self, height: int) -> tuple[Rect, Rect]:
         """Split into the first ``height`` rows and the rest."""
         height = max(0, min(height, self.height))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from typing import Sequence
 
-from nvitop.api.utils import GiB, KiB, bytes2human, duration2human, utilization2string
+from nvitop.api.utils import GiB, bytes2human, duration2human, utilization2string
 from nvitop.gui.layout.device_columns import product_name
 from nvitop.gui.model.choices import special_command
 from nvitop.gui.render.width import clip, clip_left, safe
@@ -29,24 +29,12 @@ def format_bytes(size_bytes: float | None) -> str:
     return NOT_AVAILABLE if size_bytes is None else bytes2human(size_bytes)
 
 
-def format_gib(size_bytes: float | None) -> str:
-    """Format bytes in GiB or a larger unit: ``0.38GiB``."""
-    return NOT_AVAILABLE if size_bytes is None else bytes2human(size_bytes, min_unit=GiB)
-
-
 def format_part(used_bytes: float | None, total_bytes: float | None) -> str:
     """Format used and all bytes in one unit: ``331/2048 GiB``, ``0.7/23.5 GiB``; ``''`` if unknown."""
     if used_bytes is None or total_bytes is None:
         return ''
     digits = 0 if total_bytes >= 100 * GiB else 1
     return f'{used_bytes / GiB:.{digits}f}/{total_bytes / GiB:.{digits}f} GiB'
-
-
-def format_throughput(kib_per_s: float | None) -> str:
-    """Format KiB/s in the unit that fits: ``512KiB/s``, ``12.50GiB/s``."""
-    if kib_per_s is None or _is_missing(kib_per_s):
-        return NOT_AVAILABLE
-    return f'{bytes2human(kib_per_s * KiB, min_unit=KiB)}/s'
 
 
 _RATE_UNITS = ('KiB/s', 'MiB/s', 'GiB/s', 'TiB/s')
@@ -189,20 +177,9 @@ def format_power(mw: float | None) -> str:
     return NOT_AVAILABLE if mw is None or _is_missing(mw) else f'{mw / 1000:.0f}W'
 
 
-def format_short_power(mw: float | None) -> str:
-    """Format milliwatts in at most 5 characters below 1 MW: ``305W``, ``9999W``, ``12kW``."""
-    text = format_power(mw)
-    return text if mw is None or len(text) <= 5 else f'{mw / 1e6:.0f}kW'
-
-
 def format_power_usage(usage_mw: float | None, limit_mw: float | None) -> str:
     """Format the power draw and its limit: ``305W / 400W``."""
     return f'{format_power(usage_mw)} / {format_power(limit_mw)}'
-
-
-def format_clock(mhz: float | None) -> str:
-    """Format a clock: ``1980MHz``."""
-    return NOT_AVAILABLE if mhz is None or _is_missing(mhz) else f'{mhz:.0f}MHz'
 
 
 def format_pcie_link(generation: int | None, lanes: int | None) -> str:
