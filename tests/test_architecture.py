@@ -81,6 +81,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.fleet': ('nvitop.exporter', 'nvitop.health', 'nvitop.sampling.types'),
     'nvitop.fleet.command': ('nvitop.console', 'nvitop.fleet'),
     'nvitop.exporter.access': (),
+    'nvitop.exporter.own_process': ('nvitop.api.host', 'nvitop.api.process', 'nvitop.exporter'),
     'nvitop.exporter.server': (),
     'nvitop.exporter.sinks': ('nvitop.recording.recorder', 'nvitop.sampling.types'),
     'nvitop.exporter.arguments': ('nvitop.console', 'nvitop.exporter', 'nvitop.sampling.plan'),

@@ -10,6 +10,7 @@ from typing import Callable, Sequence
 
 from nvitop.exporter.exposition import MediaType, render
 from nvitop.exporter.families import make_families, without_values
+from nvitop.exporter.own_process import process_families
 from nvitop.exporter.tables import Observation, SeriesOptions
 from nvitop.exporter.users import UserTime
 from nvitop.namedtuple import NamedTuple
@@ -128,6 +129,7 @@ class Pages:
             page = gzip.compress(self._add(made, media, False), _GZIP_LEVEL)
         elif page is None:
             families = make_families(self._names, self._observation(made.state))
+            families += process_families()
             page = render(families, media).encode()
         made.pages[media, is_compressed] = page
         return page

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import sys
 
+import psutil
 import pytest
 
 from nvitop.exporter import pages as pages_module
@@ -45,6 +47,20 @@ def test_without_a_sample_there_is_a_page_about_the_exporter() -> None:
     pages, _ = made()
     assert not pages.has_sample
     assert b'nvitop_last_collect_success 0\n' in pages.page(TEXT)
+
+
+def test_pages_have_the_series_of_a_process_that_exporters_share() -> None:
+    pages, _ = made()
+    found = dict(
+        line.split() for line in pages.page(TEXT).decode().splitlines() if line[:8] == 'process_'
+    )
+    process = psutil.Process()
+    assert float(found['process_start_time_seconds']) == process.create_time()
+    assert 0 < float(found['process_cpu_seconds_total']) <= sum(process.cpu_times()[:2])
+    memory = process.memory_info().rss
+    assert float(found['process_resident_memory_bytes']) == pytest.approx(memory, rel=0.1)
+    if sys.platform == 'linux':
+        assert float(found['process_open_fds']) > 3
 
 
 def test_pages_are_made_once_for_each_sample_and_format() -> None:
