@@ -56,7 +56,7 @@ class Finding(NamedTuple):
 
 
 class _Label(NamedTuple):
-    """How a kind of findings is called."""
+    """Names of a kind of finding."""
 
     mark: str
     #: After a number of GPUs: ``'1 lost'``.
@@ -138,7 +138,7 @@ _RECOVERY: dict[str, tuple[Kind, str, str]] = {
     'System Reboot': ('reboot_needed', 'needs a reboot of the system', 'Reboot the system'),
     'Drain P2P': (
         'recovery_needed',
-        'needs a stop of peer-to-peer traffic',
+        'needs peer-to-peer traffic to stop',
         'Stop the processes that use it together with other GPUs',
     ),
     'Recover IMEX Domain': (
@@ -224,7 +224,7 @@ def health_status(found: Iterable[Finding]) -> Literal['ok', 'warning', 'critica
 
 
 def headline(found: Iterable[Finding]) -> str:
-    """Return how many GPUs have which problem, ``''`` if none: ``'2 GPUs: 1 lost, 1 hot'``.
+    """Return the number of GPUs with each problem, ``''`` if none: ``'2 GPUs: 1 lost, 1 hot'``.
 
     A GPU with several problems counts once, with its most severe one, MIG devices included.
     """

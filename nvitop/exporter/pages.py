@@ -102,7 +102,7 @@ class Pages:
             self._is_preparing = False
 
     def close(self) -> None:
-        """Do nothing: pages need no end."""
+        """Do nothing: pages need not be closed."""
 
     def page(self, media: MediaType, *, is_compressed: bool = False) -> bytes:
         """Return the page of the last sample."""

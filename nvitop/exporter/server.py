@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small HTTP server that no client can block: not a slow, a silent or a hostile one."""
+"""A small HTTP server that slow, silent or hostile clients cannot block."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _shut_down(connection: socket.socket) -> None:
 
 
 class _Reader(io.RawIOBase):
-    """Reads a socket until a moment: a byte now and then does not keep a request alive."""
+    """Reads a socket until a deadline, so that a byte now and then does not keep a request alive."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

@@ -48,7 +48,7 @@ class TextFile:
             self._problem = ''
 
     def close(self) -> None:
-        """Remove the file: its values are not true from now on."""
+        """Remove the file: its values are no longer true."""
         with contextlib.suppress(OSError):
             os.unlink(self._path)
 

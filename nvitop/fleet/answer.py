@@ -191,14 +191,14 @@ def _error(status: int, text: str) -> FleetError:
     if status in _STATUSES:
         words, hint = _STATUSES[status]
         return FleetError(f'{words} ({status})', hint)
-    return FleetError(f'the server answers with status {status}', 'check the URL')
+    return FleetError(f'the server returned status {status}', 'check the URL')
 
 
 def _not_json(content_type: str, text: str) -> FleetError:
     start = text.lstrip()[:100].lower()
     if 'html' in content_type or start.startswith(('<!doctype', '<html', '<')):
         return FleetError(
-            'the server answers with a web page, perhaps to log in',
+            'the server returned a web page, perhaps to log in',
             'check the URL and its path, or set a token',
         )
     if not text.strip():

@@ -56,7 +56,7 @@ def make_parser() -> ArgumentParser:
         prog=PROGRAM,
         usage=['nvitop fleet [OPTION ...]'],
         description='Show the GPUs of many machines. A Prometheus server, or one with its API,\n'
-        'collects the values from an exporter on each machine. Logins belong into files\n'
+        'collects the values from an exporter on each machine. Logins belong in files\n'
         'or environment variables, see the documentation.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,

@@ -127,7 +127,7 @@ def read_history(found: Iterable[PastValues], sample: Sample) -> list[tuple[floa
 
 
 def _with_keys_of(past: Sample, sample: Sample) -> Sample:
-    """Return a sample whose devices are called as in another one: graphs are stored by key."""
+    """Return a sample whose devices have the keys of another one: graphs are stored by key."""
     now = {bare_uuid(device.key.uuid): device for device in sample.devices}
     devices = []
     for device in past.devices:

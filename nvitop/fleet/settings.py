@@ -81,7 +81,7 @@ VARIABLES = {
     'PROMETHEUS_CLIENT_KEY': 'client_key',
     'PROMETHEUS_ORG_ID': 'org_id',
 }
-#: Keys of the configuration file that set secrets are missing: they belong into files of their own.
+#: Keys of the configuration file that set secrets are missing: they belong in files of their own.
 KEYS = (
     'url',
     'match',

@@ -66,7 +66,7 @@ class FleetGpu(NamedTuple):
 
 
 class Exporter(NamedTuple):
-    """How a host is called by an exporter of one dialect: ``label="value"``."""
+    """Name of a host in an exporter of one dialect: ``label="value"``."""
 
     dialect: str
     label: str

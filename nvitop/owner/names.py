@@ -2,8 +2,8 @@
 """Names of containers and pods, found by their IDs.
 
 By default only files that every user may read are used: entries in ``/var/log/containers`` and
-``/var/log/pods``, and the arguments of the processes that watch containers. Docker keeps its names to
-itself; they need its socket, which is used only if the user asks for it.
+``/var/log/pods``, and the arguments of the processes that watch containers. The names
+of Docker are only known to its socket, which is used only if the user asks for it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class NameLookup:
         places: Places | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Use one of :data:`LOOKUPS`.
+        """Set how to look up names, one of :data:`LOOKUPS`.
 
         Raises:
             ValueError: It is not one of them.

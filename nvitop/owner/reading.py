@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the owner of a process from ``/proc``.
 
-:func:`read_cgroup` takes one short read and is fit for every sample. :func:`read_owner` also reads
+:func:`read_cgroup` takes one short read, so every sample can afford it. :func:`read_owner` also reads
 ancestors, arguments, environment, mounts and names, which may take long for a process that hangs in
 the kernel.
 """

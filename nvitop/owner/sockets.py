@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks Docker and Podman for the name of a container, through their sockets.
 
-Who may use these sockets can become root, so this is used only if the user asks for it.
+Users of these sockets can become root, so they are used only if the user asks for it.
 """
 
 from __future__ import annotations

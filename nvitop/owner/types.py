@@ -49,7 +49,7 @@ class Layer(NamedTuple):
 
     @property
     def is_statement(self) -> bool:
-        """Whether the process says it of itself: in its arguments, environment or own mounts."""
+        """Whether the process says it about itself: in its arguments, environment or own mounts."""
         return self.source in ('cmdline', 'environ') or (self.source == 'mountinfo' and self.claim)
 
     def __str__(self) -> str:
@@ -110,7 +110,7 @@ class Owner(NamedTuple):
     def find(self, *kinds: str) -> Layer | None:
         """Return the innermost layer of these kinds.
 
-        What the process says of itself counts only if it is the best layer.
+        What the process says about itself counts only if it is the best layer.
         """
         best = self.layer
         for layer in reversed(self.layers):

@@ -95,7 +95,7 @@ class Need(enum.Enum):
     PROCESS = enum.auto()
     #: No process that is selected but hidden by the filter.
     NOT_HIDDEN = enum.auto()
-    #: A process that may be signaled, which there is never with ``--readonly``.
+    #: A process that may be signaled; never met with ``--readonly``.
     TARGET = enum.auto()
     #: A summary by user.
     BY_USER = enum.auto()

@@ -57,5 +57,5 @@ def drop_answers(before: AppState, after: AppState) -> AppState:
 
 
 def refuse(state: AppState, what: str, why: str) -> Result:
-    """Do nothing, ring the bell and say why. Many terminals do not ring."""
+    """Ring the bell and show why nothing is done. Many terminals do not ring."""
     return replace_notice(state, what, why), (RingBell(),)
