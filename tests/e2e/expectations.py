@@ -175,7 +175,7 @@ def _redraws(monitor: Monitor, binding: Binding, keys: str) -> None:
 @_of(Action.TOGGLE_HINTS)
 def _hides_the_hints(monitor: Monitor, binding: Binding, keys: str) -> None:
     hints = r'(Quit|Back)\s*\Z'
-    monitor.wait_for(hints)
+    monitor.press('mm', hints)  # no longer hidden by the message of an earlier key
     monitor.key(keys)
     monitor.wait_until_gone(hints)
     monitor.key(keys)
