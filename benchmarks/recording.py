@@ -1,14 +1,17 @@
 """Size, CPU time and seek time of recordings: ``python -m benchmarks.recording``.
 
 Simulated samples of a machine with 8 GPUs, measured on a manual clock, are recorded for a day at
-10 s. A jump reads the frames of its graphs, too.
+10 s. Copies of its frames make a week, to which jumps are timed: they read the frames of the graphs,
+too. Then a replay plays the week and keeps its last hour, as the monitor does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import pathlib
 import resource
+import sqlite3
 import statistics
 import tempfile
 import time
@@ -18,7 +21,9 @@ from nvitop.recording.recent import RecentSamples
 from nvitop.recording.recorder import Recorder
 from nvitop.recording.replay import ReplaySource
 from nvitop.recording.store import Retention
+from nvitop.sampling.history import History
 from nvitop.sampling.types import Demand, Sample
+from tests.clock import Clock
 from tests.recording.virtual import simulated_samples
 from tests.sampling.bench import Bench
 
@@ -27,6 +32,9 @@ DAY = 86400.0
 #: Number of different samples; they are repeated at later times.
 DIFFERENT = 360
 SEEKS = 9
+#: Number of samples played, and after how many of them all memory is in use.
+PLAYED = 6000
+SETTLED = 1000
 
 
 def measured_samples() -> list[Sample]:
@@ -67,6 +75,18 @@ def record(path: pathlib.Path, samples: list[Sample], days: float) -> float:
     return spent
 
 
+def copy_day(path: pathlib.Path, days: int) -> None:
+    """Append copies of the frames of a day for ``days`` more days."""
+    with contextlib.closing(sqlite3.connect(str(path))) as db, db:
+        (count,) = db.execute('SELECT max(id) FROM frame').fetchone()
+        for day in range(1, days + 1):
+            db.execute(
+                'INSERT INTO frame (id, t, run, keyframe, z) '
+                'SELECT id + ?, t + ?, run, keyframe, z FROM frame WHERE id <= ?',
+                (day * count, round(1000 * day * DAY), count),
+            )
+
+
 def seek_seconds(path: pathlib.Path, days: float) -> float:
     """Return the median time of a jump with its history."""
     recording = open_recording(str(path))
@@ -81,6 +101,30 @@ def seek_seconds(path: pathlib.Path, days: float) -> float:
         times.append(time.perf_counter() - started)
     recording.close()
     return statistics.median(times)
+
+
+def played(path: pathlib.Path) -> tuple[float, float]:
+    """Play a recording; return milliseconds per sample, and the growth of memory in MiB."""
+    recording = open_recording(str(path))
+    clock, kept = Clock(0.0), RecentSamples()
+    source = ReplaySource(recording, clock=clock)
+    history, settled = History(), 0.0
+    before = time.process_time()
+    for number in range(PLAYED):
+        sample = source.sample(Demand())
+        history = source.take_delivery().history or history
+        history.record(sample)
+        kept.add(sample)
+        clock.turn(INTERVAL)
+        if number == SETTLED:
+            settled = memory_mib()
+    recording.close()
+    return 1000 * (time.process_time() - before) / PLAYED, memory_mib() - settled
+
+
+def memory_mib() -> float:
+    """Return the greatest memory in use so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def kept_in_memory(samples: list[Sample]) -> tuple[float, float]:
@@ -98,14 +142,19 @@ def main() -> None:
     samples = measured_samples()
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, 'a.db')
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        memory = memory_mib()
         spent = record(path, samples, 1.0)
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+        grown = memory_mib() - memory
         print(f'a day at 10 s, 8 GPUs, {len(samples[0].processes)} processes:')
         print(f'  file            {path.stat().st_size / 1e6:8.1f} MB')
         print(f'  CPU of writing  {100 * spent / DAY:8.3f} % of a core')
-        print(f'  memory growth   {grown / 1024:8.1f} MiB')
-        print(f'  jump to a time  {1000 * seek_seconds(path, 1.0):8.0f} ms')
+        print(f'  memory growth   {grown:8.1f} MiB')
+        copy_day(path, 6)
+        print('a week of it, replayed:')
+        print(f'  jump to a time  {1000 * seek_seconds(path, 7.0):8.0f} ms')
+        spent, grown = played(path)
+        print(f'  next sample     {spent:8.1f} ms')
+        print(f'  memory growth   {grown:8.1f} MiB over {PLAYED - SETTLED} samples')
     mib, milliseconds = kept_in_memory(samples)
     print('an hour in memory at 1 s:')
     print(f'  size            {mib:8.1f} MiB')

@@ -176,8 +176,11 @@ class DatabaseRecording:
 
     def frames_before(self, frame: int, moment: float, most: int) -> list[int]:
         """Return at most ``most`` frames up to a frame, none before a time, oldest first."""
+        # "+t" keeps SQLite from an index: the frame that is searched is near.
         rows = self._all(
-            f'SELECT id FROM frame WHERE id <= ? AND t >= ? ORDER BY id DESC LIMIT {most:d}',
+            'SELECT id FROM frame WHERE id <= ? AND id > coalesce((SELECT id FROM frame '
+            f'WHERE id <= ? AND +t < ? ORDER BY id DESC LIMIT 1), 0) ORDER BY id DESC LIMIT {most:d}',
+            frame,
             frame,
             _milliseconds(moment),
         )

@@ -71,7 +71,7 @@ class RecentSamples:
         if last is not None and sample.monotonic <= last.monotonic:
             return
         is_same = last is not None and len(last.infos) == len(infos)
-        if last is not None and is_same and all(a is b for a, b in zip(last.infos, infos)):
+        if last is not None and last.infos == infos:
             infos = last.infos
         bare = tuple(device._replace(info=_NO_INFO) for device in sample.devices)
         text = pickle.dumps(sample._replace(devices=bare), protocol=4)

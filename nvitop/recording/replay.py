@@ -208,7 +208,7 @@ class ReplaySource:
         found = self._readable(frame, direction)
         if found is None:
             return
-        since = found[1].timestamp - HISTORY_SECONDS
+        since = self._recording.time_of(found[0]) - HISTORY_SECONDS
         frames = self._recording.frames_before(found[0], since, MOST_FRAMES)[:-1]
         older, newest = frames[:-NEWEST_FRAMES], frames[-NEWEST_FRAMES:]
         stride = max(1, -(-len(older) // OLDER_FRAMES))

@@ -20,7 +20,8 @@ from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.opening import open_recording, open_recordings
-from nvitop.recording.replay import NO_SIGNALS, SPEEDS, ReplaySource
+from nvitop.recording.reader import DatabaseRecording
+from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPEEDS, ReplaySource
 from nvitop.recording.times import format_time
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
@@ -83,6 +84,23 @@ class Replay:
 
     def close(self) -> None:
         self.recording.close()
+
+
+class CountingRecording(DatabaseRecording):
+    """Counts the instructions of SQLite and the samples that are read."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.instructions = self.samples = 0
+        self._db.set_progress_handler(self._count, 1)
+
+    def _count(self) -> int:
+        self.instructions += 1
+        return 0
+
+    def sample(self, frame: int) -> Sample:
+        self.samples += 1
+        return super().sample(frame)
 
 
 def ticks(machine: SimpleMachine, count: int, seconds: float = 10.0) -> Iterable[Sample]:
@@ -180,6 +198,18 @@ def test_ways_through_time(hour: Path) -> None:
     assert replay.travel('event', 1).message == 'no later event'
     assert tick_of(replay.travel('event', -1)) == 180
     replay.close()
+
+
+def test_a_jump_reads_as_much_of_a_long_recording_as_of_a_short_one(tmp_path: Path) -> None:
+    path, machine, costs = tmp_path / 'a.db', SimpleMachine(), []
+    for _ in range(2):
+        record(path, [*ticks(machine, 600)])
+        recording = CountingRecording(str(path))
+        ReplaySource(recording, at=machine.wall).sample(Demand())
+        costs.append((recording.instructions, recording.samples))
+        recording.close()
+    assert costs[0] == costs[1]
+    assert costs[0][1] <= NEWEST_FRAMES + OLDER_FRAMES + 1
 
 
 def test_a_gap_is_replayed_in_two_seconds(tmp_path: Path) -> None:

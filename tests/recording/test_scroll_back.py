@@ -11,6 +11,7 @@ from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.recent import RecentSamples
 from nvitop.sampling.history import History
+from nvitop.sampling.serialization import dumps, loads
 from nvitop.sampling.types import LIVE, Sample
 from tests.recording.virtual import SimpleMachine, simulated_samples
 from tests.sampling.bench import Bench
@@ -75,6 +76,13 @@ def test_memory_is_bounded_and_an_hour_is_kept() -> None:
     found = small.find(machine.sample(), 'seconds', -3600)
     assert found.sample is not None
     assert 'no samples are kept' in found.message
+
+
+def test_samples_of_another_machine_share_the_properties_of_devices() -> None:
+    machine, kept = SimpleMachine(8), RecentSamples()
+    for _ in range(3):
+        kept.add(loads(dumps(machine.sample(1.0))))
+    assert len({id(entry.infos) for entry in kept._entries}) == 1
 
 
 def test_a_sample_that_repeats_is_kept_once() -> None:
