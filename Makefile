@@ -83,7 +83,7 @@ test-owners: $(VENV)/.made ## find owners of real processes in control groups, c
 	else echo 'NOT TESTED: owners of real processes; this needs root and namespaces'; fi
 
 .PHONY: test-pythons
-test-pythons: $(VENV)/.made ## run the tests on every other installed Python, 3.8 to 3.13
+test-pythons: $(VENV)/.made ## run the tests on every other installed Python, 3.9 to 3.13
 	@$(BIN)/python tools/test_matrix.py pythons $(ARGS)
 
 .PHONY: test-bindings

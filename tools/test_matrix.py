@@ -17,14 +17,17 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).parent.parent
 VENVS = ROOT / '.venvs'
-PYTHONS = ('3.8', '3.9', '3.10', '3.11', '3.12', '3.13')
+#: Python 3.8 runs all tests with the oldest dependencies.
+PYTHONS = ('3.9', '3.10', '3.11', '3.12', '3.13')
 #: Tests that only the Python of `make test` and the oldest one with the oldest dependencies run.
 SLOWEST = (
     'delivery', 'e2e', 'faults', 'fuzz', 'gui', 'platforms', 'test_documents.py', 'test_examples.py',
     'test_reference.py', 'test_soak.py',
 )  # fmt: skip
-#: Bindings to test, one for each driver generation before the newest.
-BINDINGS = ('11.450.51', '11.525.150', '12.535.133')
+#: Bindings to test, one for each driver generation between the oldest and the newest.
+BINDINGS = ('11.525.150', '12.535.133')
+#: The oldest binding, with the oldest dependencies.
+OLDEST_BINDING = '11.450.51'
 #: Tests that do not depend on the NVML binding: drawing, documents, files and packaging.
 NOT_OF_BINDINGS = (
     'callbacks', 'console', 'delivery', 'e2e', 'exporter', 'faults', 'fleet', 'fuzz', 'gui', 'owner',
@@ -143,7 +146,7 @@ def environments(what: str) -> list[Environment]:
         for name, requirements in bindings.items()
     ]
     oldest_python = find_python('3.8') or sys.executable
-    oldest = ['nvidia-ml-py==11.450.51', *oldest_requirements()]
+    oldest = [f'nvidia-ml-py=={OLDEST_BINDING}', *oldest_requirements()]
     return [*found, Environment('oldest-dependencies', oldest_python, oldest)]
 
 
