@@ -28,6 +28,8 @@ IDLE_SECONDS = 60.0
 MAX_CONNECTIONS = 256
 #: Above this number of connections, each is closed after its response.
 MAX_KEPT_CONNECTIONS = 64
+#: Maximum length (bytes) of a request with its headers; a line of it has at most half of that.
+MAX_REQUEST_BYTES = 1 << 17
 #: Maximum length (bytes) of the rest of a request that is read before its connection is closed.
 _MAX_DRAINED = 1 << 16
 
@@ -194,13 +196,19 @@ def _shut_down(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
+class _RequestTooLong(Exception):
+    """A request has more than :data:`MAX_REQUEST_BYTES`."""
+
+
 class _Reader(io.RawIOBase):
-    """Reads a socket until a deadline, so that a byte now and then does not keep a request alive."""
+    """Reads a socket until a deadline and up to a length; a byte now and then extends neither."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         #: Monotonic seconds.
         self.deadline = 0.0
+        #: Number of bytes that may still be read.
+        self.allowance = MAX_REQUEST_BYTES
 
     def readable(self) -> bool:
         return True
@@ -209,8 +217,12 @@ class _Reader(io.RawIOBase):
         remaining = self.deadline - time.monotonic()
         if remaining <= 0:
             raise socket.timeout('the request takes too long')
+        if self.allowance <= 0:
+            raise _RequestTooLong
         self._connection.settimeout(remaining)
-        return self._connection.recv_into(buffer)
+        count = self._connection.recv_into(buffer)
+        self.allowance -= count
+        return count
 
 
 class _HttpConnection(BaseHTTPRequestHandler):
@@ -238,12 +250,10 @@ class _HttpConnection(BaseHTTPRequestHandler):
         with contextlib.suppress(OSError, ValueError):
             self.connection.shutdown(socket.SHUT_WR)
             self._reader.deadline = time.monotonic() + 1.0
-            drained = 0
-            while drained < _MAX_DRAINED:
-                data = self._buffer.read1(_MAX_DRAINED)
-                if not data:
-                    return
-                drained += len(data)
+            self._reader.allowance = _MAX_DRAINED
+            with contextlib.suppress(_RequestTooLong):
+                while self._buffer.read1(_MAX_DRAINED):
+                    pass
 
     def handle_one_request(self) -> None:
         limit = self._server.request_seconds
@@ -253,7 +263,11 @@ class _HttpConnection(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self._reader.deadline = time.monotonic() + limit
-        super().handle_one_request()
+        self._reader.allowance = MAX_REQUEST_BYTES
+        try:
+            super().handle_one_request()
+        except _RequestTooLong:
+            self.send_error(431)
 
     def do_GET(self) -> None:
         """Send a response."""
