@@ -79,17 +79,8 @@ if not TYPE_CHECKING:  # it would hide misspelled names
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            __name__: [
-                'api',
-                'caching',
-                'collector',
-                'device',
-                'process',
-                'select',
-                'termcolor',
-                'utils',
-            ],
-            'nvitop.api': [name for name in __all__ if name != 'select_devices'],
-            'nvitop.select': ['select_devices'],
+            __name__: 'api caching collector device process select termcolor utils',
+            'nvitop.api': ' '.join(name for name in __all__ if name != 'select_devices'),
+            'nvitop.select': 'select_devices',
         },
     )

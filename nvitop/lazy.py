@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping
 
 
 def lazy_names(
     module_name: str,
-    homes: Mapping[str, Sequence[str]],
+    homes: Mapping[str, str],
     **makers: Callable[[], object],
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a module.
@@ -20,11 +20,11 @@ def lazy_names(
 
     Args:
         module_name: The ``__name__`` of the module.
-        homes: Modules and the names to import from them. Names listed for the module itself are its
-            submodules.
+        homes: Modules and the names to import from them, separated by spaces. Names listed for the
+            module itself are its submodules.
         makers: Names and the functions that make their values.
     """
-    home_of = {name: home for home, names in homes.items() for name in names}
+    home_of = {name: home for home, names in homes.items() for name in names.split()}
 
     def find(name: str) -> Any:
         if name in makers:

@@ -324,7 +324,8 @@ def imported_modules(path: pathlib.Path, *, typing_too: bool = True) -> Iterator
                 if isinstance(home, ast.Constant):
                     yield str(home.value)
                 else:  # submodules of this package
-                    yield from (f'{module_name(path)}.{name}' for name in ast.literal_eval(names))
+                    package = module_name(path)
+                    yield from (f'{package}.{name}' for name in ast.literal_eval(names).split())
 
 
 def is_module(name: str) -> bool:

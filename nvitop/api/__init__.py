@@ -113,20 +113,9 @@ if not TYPE_CHECKING:  # it would hide misspelled names
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            __name__: [
-                'caching',
-                'collector',
-                'device',
-                'host',
-                'libcuda',
-                'libcudart',
-                'libnvml',
-                'process',
-                'termcolor',
-                'utils',
-            ],
-            'nvitop.api.caching': ['ttl_cache'],
-            'nvitop.collector': ['ResourceMetricCollector', 'collect_in_background'],
-            'nvitop.api.process': ['GpuProcess', 'HostProcess', 'command_join'],
+            __name__: 'caching collector device host libcuda libcudart libnvml process termcolor utils',
+            'nvitop.api.caching': 'ttl_cache',
+            'nvitop.collector': 'ResourceMetricCollector collect_in_background',
+            'nvitop.api.process': 'GpuProcess HostProcess command_join',
         },
     )

@@ -20,6 +20,5 @@ __all__ = [
 
 if not TYPE_CHECKING:  # it would hide misspelled names
     __getattr__, __dir__ = lazy_names(
-        __name__,
-        {'nvitop.collector.collector': ['ResourceMetricCollector', 'collect_in_background']},
+        __name__, {'nvitop.collector.collector': 'ResourceMetricCollector collect_in_background'}
     )

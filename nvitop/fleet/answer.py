@@ -69,13 +69,10 @@ def parse_answer(status: int, content_type: str, body: bytes) -> Answer:
     Raises:
         FleetError: The answer is an error or something else.
     """
-    words: dict[str, str] = {}
     series = []
 
-    def keep(row: Any) -> None:
-        labels = _labels(row, words)
-        with contextlib.suppress(KeyError, TypeError, ValueError, IndexError):  # a histogram
-            series.append(Series(labels.get('__name__', ''), labels, float(row['value'][1])))
+    def keep(row: Any, labels: dict[str, str]) -> None:
+        series.append(Series(labels.get('__name__', ''), labels, float(row['value'][1])))
 
     warnings = _read_rows(status, content_type, body, keep)
     return Answer(tuple(series), warnings)
@@ -89,14 +86,11 @@ def parse_history(
     Raises:
         FleetError: The answer is an error or something else.
     """
-    words: dict[str, str] = {}
     found = []
 
-    def keep(row: Any) -> None:
-        labels = _labels(row, words)
-        with contextlib.suppress(KeyError, TypeError, ValueError):
-            points = tuple((float(time), float(value)) for time, value in row['values'])
-            found.append(PastValues(labels.get('__name__', ''), labels, points))
+    def keep(row: Any, labels: dict[str, str]) -> None:
+        points = tuple((float(time), float(value)) for time, value in row['values'])
+        found.append(PastValues(labels.get('__name__', ''), labels, points))
 
     warnings = _read_rows(status, content_type, body, keep)
     return found, warnings
@@ -115,9 +109,15 @@ def _labels(row: Any, words: dict[str, str]) -> dict[str, str]:
 
 
 def _read_rows(
-    status: int, content_type: str, body: bytes, keep: Callable[[Any], None]
+    status: int, content_type: str, body: bytes, keep: Callable[[Any, dict[str, str]], None]
 ) -> tuple[str, ...]:
-    """Pass each row of the result to a function; return the notes of the server."""
+    """Pass each row of the result and its labels to a function; return the notes of the server."""
+    words: dict[str, str] = {}
+
+    def take(row: Any) -> None:
+        with contextlib.suppress(KeyError, TypeError, ValueError, IndexError):  # a histogram
+            keep(row, _labels(row, words))
+
     text = body.decode('utf-8', 'replace')
     if status != 200:
         raise _error(status, text)
@@ -126,7 +126,7 @@ def _read_rows(
     match = _RESULT.search(text)
     rest = text
     if match is not None:
-        end = _parse_rows(text, match.end(), keep)
+        end = _parse_rows(text, match.end(), take)
         rest = f'{text[: match.end()]}{text[end:]}'
     try:
         document = json.loads(rest)

@@ -32,6 +32,11 @@ class FleetError(Exception):
         return f'{self}; {self.hint}' if self.hint else str(self)
 
 
+def percent_of(part: float | None, whole: float | None) -> float | None:
+    """Return a part in percent of the whole, ``None`` if one of them is unknown."""
+    return 100.0 * part / whole if part is not None and whole else None
+
+
 class FleetGpu(NamedTuple):
     """One GPU, whatever number of exporters report it."""
 
@@ -60,9 +65,7 @@ class FleetGpu(NamedTuple):
     @property
     def memory_percent(self) -> float | None:
         """Share of its memory in use."""
-        if self.memory_used_bytes is None or not self.memory_total_bytes:
-            return None
-        return 100.0 * self.memory_used_bytes / self.memory_total_bytes
+        return percent_of(self.memory_used_bytes, self.memory_total_bytes)
 
 
 class Exporter(NamedTuple):
@@ -123,9 +126,7 @@ class FleetHost(NamedTuple):
     @property
     def memory_percent(self) -> float | None:
         """Share of the memory of its GPUs in use."""
-        if self.memory_used_bytes is None or not self.memory_total_bytes:
-            return None
-        return 100.0 * self.memory_used_bytes / self.memory_total_bytes
+        return percent_of(self.memory_used_bytes, self.memory_total_bytes)
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -191,9 +192,7 @@ class Totals(NamedTuple):
     @property
     def memory_percent(self) -> float | None:
         """Share of the memory in use."""
-        if self.memory_used_bytes is None or not self.memory_total_bytes:
-            return None
-        return 100.0 * self.memory_used_bytes / self.memory_total_bytes
+        return percent_of(self.memory_used_bytes, self.memory_total_bytes)
 
 
 def mean(values: Iterable[float | None]) -> float | None:

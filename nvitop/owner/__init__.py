@@ -19,10 +19,10 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            'nvitop.owner.cgroup': ['parse_cgroup'],
-            'nvitop.owner.names': ['NameLookup'],
-            'nvitop.owner.reading': ['OwnerReading', 'read_owner'],
-            'nvitop.owner.types': ['Layer', 'Owner'],
+            'nvitop.owner.cgroup': 'parse_cgroup',
+            'nvitop.owner.names': 'NameLookup',
+            'nvitop.owner.reading': 'OwnerReading read_owner',
+            'nvitop.owner.types': 'Layer Owner',
         },
     )
 

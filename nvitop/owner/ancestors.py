@@ -8,10 +8,10 @@ name, but nothing above itself.
 
 from __future__ import annotations
 
-import re
-from typing import Callable, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from nvitop.namedtuple import NamedTuple
+from nvitop.owner.cgroup import shape
 from nvitop.owner.types import Layer, clean_name
 
 
@@ -45,19 +45,15 @@ _MONITORS = ('conmon', 'containerd-shim')
 _TERMINALS = ('tmux: server', 'screen', 'sshd', 'sshd-session', 'code-server', 'node', 'code')
 
 
-def _shape(pattern: str) -> Callable[[str], re.Match[str] | None]:
-    return re.compile(pattern, re.ASCII).fullmatch
-
-
 #: The title of the step daemon: ``slurmstepd: [42.0]``, ``[42.batch]``.
-_step_title = _shape(r'slurmstepd: \[(\d{1,10})(?:\.(\d{1,10}|batch|extern|interactive))?\]\s*')
-_is_container_id = _shape(r'[0-9a-f]{64}')
-_is_container_name = _shape(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,254}')
+_step_title = shape(r'slurmstepd: \[(\d{1,10})(?:\.(\d{1,10}|batch|extern|interactive))?\]\s*')
+_is_container_id = shape(r'[0-9a-f]{64}')
+_is_container_name = shape(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,254}')
 #: The names that the kubelet gives: ``k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT``.
-_kubelet_name = _shape(
+_kubelet_name = shape(
     r'k8s_([a-z0-9-]{1,63})_([a-z0-9.-]{1,253})_([a-z0-9-]{1,63})_([0-9a-f-]{32,36})_\d+'
 )
-_ssh_title = _shape(r'sshd(?:-session)?: ([^\s@]+)@(\S+).*')
+_ssh_title = shape(r'sshd(?:-session)?: ([^\s@]+)@(\S+).*')
 
 
 def wants_cmdline(name: str) -> bool:

@@ -13,7 +13,16 @@ import re
 from typing import Callable, Iterable
 
 from nvitop.namedtuple import NamedTuple
-from nvitop.owner.types import CONTAINERS, JOBS, Layer, Owner, best_layer, make_owner, rank_of
+from nvitop.owner.types import (
+    CONTAINERS,
+    JOBS,
+    Layer,
+    Owner,
+    best_layer,
+    make_owner,
+    rank_of,
+    shape,
+)
 
 _DELETED = ' (deleted)'
 #: Paths are shorter than this in characters; longer ones are not from a kernel.
@@ -28,17 +37,18 @@ _UUID, _UUID_IN_SLICE = '-'.join(_UUID_GROUPS), '_'.join(_UUID_GROUPS)
 _NAME = r'[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}'
 
 
-def _shape(pattern: str) -> Callable[[str], re.Match[str] | None]:
+def shape(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    """Return a function that matches whole texts, with ASCII digits and letters only."""
     return re.compile(pattern, re.ASCII).fullmatch
 
 
-_is_hex64 = _shape(_HEX64)
-_is_name = _shape(_NAME)
-_unit = _shape(r'[A-Za-z0-9:_.\\@-]{1,240}\.(?:service|scope)')
-_no_unit = _shape(r'init\.scope|user@\d+\.service|session-\w+\.scope')
-_user_slice = _shape(r'user-(\d{1,10})\.slice')
-_user_manager = _shape(r'user@(\d{1,10})\.service')
-_session = _shape(r'session-(\w{1,32})\.scope')
+_is_hex64 = shape(_HEX64)
+_is_name = shape(_NAME)
+_unit = shape(r'[A-Za-z0-9:_.\\@-]{1,240}\.(?:service|scope)')
+_no_unit = shape(r'init\.scope|user@\d+\.service|session-\w+\.scope')
+_user_slice = shape(r'user-(\d{1,10})\.slice')
+_user_manager = shape(r'user@(\d{1,10})\.service')
+_session = shape(r'session-(\w{1,32})\.scope')
 
 _RUNTIMES = {
     'docker': 'docker',
@@ -50,43 +60,43 @@ _RUNTIMES = {
     'containerd': 'containerd',
 }
 _PREFIXES = '|'.join(sorted(_RUNTIMES, key=len, reverse=True))
-_container = _shape(rf'({_PREFIXES})-({_HEX64})(?:\.scope)?')
+_container = shape(rf'({_PREFIXES})-({_HEX64})(?:\.scope)?')
 #: The systemd path of a runtime that expected a path of directories: ``SLICE:PREFIX:ID``.
-_mismatched = _shape(rf'([^:]+\.slice):({_PREFIXES}):({_HEX64})')
-_monitor = _shape(rf'(libpod|crio)-conmon-({_HEX64})(?:\.scope)?')
+_mismatched = shape(rf'([^:]+\.slice):({_PREFIXES}):({_HEX64})')
+_monitor = shape(rf'(libpod|crio)-conmon-({_HEX64})(?:\.scope)?')
 #: Parent directory of a bare container ID → runtime.
 _PARENTS = {'docker': 'docker', 'moby': 'docker', 'default': 'containerd', 'k8s.io': 'containerd'}
-_podman_pod = _shape(rf'(?:[\w.\\]+-)*libpod_pod_({_HEX64})\.slice')
+_podman_pod = shape(rf'(?:[\w.\\]+-)*libpod_pod_({_HEX64})\.slice')
 
 #: The hash of a static pod has 32 digits.
-_pod_slice = _shape(
+_pod_slice = shape(
     r'(?:[\w.\\]+-)*kubepods(?:-(besteffort|burstable))?'
     rf'-pod({_UUID_IN_SLICE}|[0-9a-f]{{32}})\.slice'
 )
-_pod_directory = _shape(rf'pod({_UUID}|[0-9a-f]{{32}})')
+_pod_directory = shape(rf'pod({_UUID}|[0-9a-f]{{32}})')
 _QOS = {'besteffort': 'besteffort', 'burstable': 'burstable', 'kubepods': 'guaranteed'}
 
-_slurm_scope = _shape(r'(?:[A-Za-z0-9][A-Za-z0-9.-]*_)?slurmstepd\.scope')
+_slurm_scope = shape(r'(?:[A-Za-z0-9][A-Za-z0-9.-]*_)?slurmstepd\.scope')
 #: A job ID, or since Slurm 26.05 an SLUID: ``s`` and 13 digits of Crockford's base 32.
-_slurm_job = _shape(r'job_(\d{1,10})|(s[0-9A-HJKMNP-TV-Z]{13})')
-_slurm_step = _shape(r'step_(\d{1,10}|batch|extern|interactive)')
-_slurm_v1 = _shape(r'slurm(?:_[A-Za-z0-9][A-Za-z0-9.-]*)?')
-_slurm_uid = _shape(r'uid_(\d{1,10})')
-_pbs_job = _shape(r'\d{1,18}(?:\[\d*\])?(?:\.[A-Za-z0-9][A-Za-z0-9.-]*)?')
-_lsf_job = _shape(r'job\.(\d{1,18})(?:\.\d+)*')
-_condor_slot = _shape(r'condor_[\w.-]*_(slot\d+(?:_\d+)?(?:@[A-Za-z0-9.-]+)?)')
-_oar_unit = _shape(r'oar-(\d{1,18})\.service')
+_slurm_job = shape(r'job_(\d{1,10})|(s[0-9A-HJKMNP-TV-Z]{13})')
+_slurm_step = shape(r'step_(\d{1,10}|batch|extern|interactive)')
+_slurm_v1 = shape(r'slurm(?:_[A-Za-z0-9][A-Za-z0-9.-]*)?')
+_slurm_uid = shape(r'uid_(\d{1,10})')
+_pbs_job = shape(r'\d{1,18}(?:\[\d*\])?(?:\.[A-Za-z0-9][A-Za-z0-9.-]*)?')
+_lsf_job = shape(r'job\.(\d{1,18})(?:\.\d+)*')
+_condor_slot = shape(r'condor_[\w.-]*_(slot\d+(?:_\d+)?(?:@[A-Za-z0-9.-]+)?)')
+_oar_unit = shape(r'oar-(\d{1,18})\.service')
 #: Flux writes its IDs in base 58.
-_flux_unit = _shape(r'imp-shell-\d+-(f[1-9A-HJ-NP-Za-km-z]{1,12})\.service')
-_ray_node = _shape(r'ray-node_(\w{1,64})')
+_flux_unit = shape(r'imp-shell-\d+-(f[1-9A-HJ-NP-Za-km-z]{1,12})\.service')
+_ray_node = shape(r'ray-node_(\w{1,64})')
 
-_garden_id = _shape(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{4,12}')
-_lxc = _shape(rf'lxc\.(payload|monitor)\.({_NAME})')
-_nspawn = _shape(r'systemd-nspawn@(.+)\.service')
-_machine = _shape(r'machine-(.+)\.scope')
-_libvirt = _shape(rf'(qemu|lxc)-\d+-({_NAME})')
-_apptainer = _shape(rf'(?:apptainer|singularity)-(?:(\d{{1,10}})|oci-({_NAME}))\.scope')
-_vm_scope = _shape(rf'({_NAME})\.scope')
+_garden_id = shape(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{4,12}')
+_lxc = shape(rf'lxc\.(payload|monitor)\.({_NAME})')
+_nspawn = shape(r'systemd-nspawn@(.+)\.service')
+_machine = shape(r'machine-(.+)\.scope')
+_libvirt = shape(rf'(qemu|lxc)-\d+-({_NAME})')
+_apptainer = shape(rf'(?:apptainer|singularity)-(?:(\d{{1,10}})|oci-({_NAME}))\.scope')
+_vm_scope = shape(rf'({_NAME})\.scope')
 _ESCAPED = re.compile(r'\\x([0-9a-f]{2})')
 
 #: Units of daemons that keep containers below themselves.

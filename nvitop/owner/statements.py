@@ -7,9 +7,9 @@ layers are therefore claims, which never rank above what the kernel says.
 
 from __future__ import annotations
 
-import re
-from typing import Callable, Iterator, Mapping, Sequence
+from typing import Iterator, Mapping, Sequence
 
+from nvitop.owner.cgroup import shape
 from nvitop.owner.types import Layer, clean_name
 
 #: Variables that are read. No other variable of a process is kept.
@@ -25,26 +25,22 @@ VARIABLES = (
 )
 
 
-def _shape(pattern: str) -> Callable[[str], re.Match[str] | None]:
-    return re.compile(pattern, re.ASCII).fullmatch
-
-
-_is_number = _shape(r'\d{1,18}')
+_is_number = shape(r'\d{1,18}')
 #: Step numbers from 2³¹ on stand for special steps, such as the batch script.
-_is_step = _shape(r'\d{1,9}')
-_is_pbs_id = _shape(r'\d{1,18}(?:\[\d*\])?(?:\.[A-Za-z0-9][A-Za-z0-9.-]*)?')
-_is_slot = _shape(r'slot\d+(?:_\d+)?(?:@[A-Za-z0-9.-]+)?')
+_is_step = shape(r'\d{1,9}')
+_is_pbs_id = shape(r'\d{1,18}(?:\[\d*\])?(?:\.[A-Za-z0-9][A-Za-z0-9.-]*)?')
+_is_slot = shape(r'slot\d+(?:_\d+)?(?:@[A-Za-z0-9.-]+)?')
 #: Flux writes ``ƒ`` before an ID, or ``f`` if the locale has no such character.
-_flux_id = _shape(r'[fƒ]([1-9A-HJ-NP-Za-km-z]{1,12})')
-_is_ray_id = _shape(r'[0-9a-f]{8}')
+_flux_id = shape(r'[fƒ]([1-9A-HJ-NP-Za-km-z]{1,12})')
+_is_ray_id = shape(r'[0-9a-f]{8}')
 _DNS = r'[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'
-_is_pod_name = _shape(rf'{_DNS}(\.{_DNS})*')
-_is_namespace = _shape(_DNS)
-_tmux = _shape(r'(/.+),(\d{1,10}),(\d{1,6})')
-_screen = _shape(r'(\d{1,10})\.(.+)')
-_kernel_file = _shape(r'(?:.*/)?kernel-([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.json')
-_ray_title = _shape(r'ray::(\S{1,200}).*')
-_python = _shape(r'.*/(?:envs/([^/]+)|(\.?venv))/bin/python[\d.]*')
+_is_pod_name = shape(rf'{_DNS}(\.{_DNS})*')
+_is_namespace = shape(_DNS)
+_tmux = shape(r'(/.+),(\d{1,10}),(\d{1,6})')
+_screen = shape(r'(\d{1,10})\.(.+)')
+_kernel_file = shape(r'(?:.*/)?kernel-([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.json')
+_ray_title = shape(r'ray::(\S{1,200}).*')
+_python = shape(r'.*/(?:envs/([^/]+)|(\.?venv))/bin/python[\d.]*')
 #: Number of arguments among which the connection file of a kernel is.
 _MAX_ARGUMENTS = 8
 _KINDS_OF_CONTAINER = {'podman': 'podman', 'lxc': 'lxc', 'systemd-nspawn': 'nspawn'}

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable
 
@@ -245,27 +247,11 @@ def _notebook_text(layer: Layer) -> str:
     return f'nb {name or short_id(layer.id)}'
 
 
-def _tmux_text(layer: Layer) -> str:
-    return f'tmux {layer.name or layer.detail or f"server {layer.id}"}'
-
-
-def _monitor_text(layer: Layer) -> str:
-    return f'{layer.detail} monitor {short_id(layer.id)}'
-
-
-def _kind_text(layer: Layer) -> str:
-    return layer.kind
-
-
-def _ssh_text(layer: Layer) -> str:
-    return f'ssh {layer.name or layer.id}'
-
-
-_FORMATS = {
+_FORMATS: dict[str, Callable[[Layer], str]] = {
     **dict.fromkeys(JOBS, _job_text),
     'jupyter': _notebook_text,
-    'tmux': _tmux_text,
-    'vscode': _kind_text,
-    'monitor': _monitor_text,
-    'ssh': _ssh_text,
+    'tmux': lambda layer: f'tmux {layer.name or layer.detail or f"server {layer.id}"}',
+    'vscode': lambda layer: layer.kind,
+    'monitor': lambda layer: f'{layer.detail} monitor {short_id(layer.id)}',
+    'ssh': lambda layer: f'ssh {layer.name or layer.id}',
 }

@@ -57,24 +57,12 @@ if not TYPE_CHECKING:  # it would hide misspelled names
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            'nvitop.sampling.history': ['History'],
-            'nvitop.sampling.plan': ['REPORT_METRICS', 'Intervals', 'intervals'],
-            'nvitop.sampling.sampler': ['Sampler'],
-            'nvitop.sampling.source': ['LiveSource', 'Source'],
-            'nvitop.sampling.serialization': ['SerializationError', 'parse', 'serialize'],
-            'nvitop.sampling.types': [
-                'EMPTY_SAMPLE',
-                'Cost',
-                'Demand',
-                'DeviceInfo',
-                'DeviceKey',
-                'DeviceSample',
-                'HostProcessSample',
-                'HostSample',
-                'Problem',
-                'ProcessKey',
-                'ProcessSample',
-                'Sample',
-            ],
+            'nvitop.sampling.history': 'History',
+            'nvitop.sampling.plan': 'REPORT_METRICS Intervals intervals',
+            'nvitop.sampling.sampler': 'Sampler',
+            'nvitop.sampling.source': 'LiveSource Source',
+            'nvitop.sampling.serialization': 'SerializationError parse serialize',
+            'nvitop.sampling.types': 'EMPTY_SAMPLE Cost Demand DeviceInfo DeviceKey DeviceSample '
+            'HostProcessSample HostSample Problem ProcessKey ProcessSample Sample',
         },
     )

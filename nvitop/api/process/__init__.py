@@ -17,4 +17,4 @@ __all__ = ['GpuProcess', 'HostFacts', 'HostProcess', 'command_join']
 
 if not TYPE_CHECKING:  # it would hide misspelled names
     # HostProcess needs psutil, which is slow to import.
-    __getattr__, __dir__ = lazy_names(__name__, {'nvitop.api.process.hostprocess': ['HostProcess']})
+    __getattr__, __dir__ = lazy_names(__name__, {'nvitop.api.process.hostprocess': 'HostProcess'})
