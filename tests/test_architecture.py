@@ -104,6 +104,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.console.driver': (
         'nvitop.api',
         'nvitop.console',
+        'nvitop.sampling.device_names',
         'nvitop.sampling.watchdog',
         'nvitop.simulation',
     ),

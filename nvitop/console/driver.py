@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Callable, Iterator, TypeVar
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.console.outcome import CommandFailure
 from nvitop.sampling import watchdog
+
+if TYPE_CHECKING:
+    from nvitop.sampling.device_names import DeviceIndex
 
 T = TypeVar('T')
 
@@ -55,6 +58,23 @@ def start_driver(program: str, first_calls: Callable[[], T], *, limit: float | N
         raise CommandFailure(str(error), 2) from error
     except (AttributeError, OSError) as error:
         raise CommandFailure(libnvml.explain_init_error(error)) from error
+
+
+def start_devices(program: str, names: Iterable[str] | None) -> tuple[DeviceIndex, ...] | None:
+    """Start the driver and find devices by their names; ``None``: all.
+
+    Raises:
+        CommandFailure: As :func:`start_driver`; the status is 2 if a device is unknown.
+    """
+
+    def find() -> tuple[DeviceIndex, ...] | None:
+        from nvitop.sampling.device_names import require_devices
+
+        libnvml.nvmlInit()
+        libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+        return None if names is None else require_devices(names)
+
+    return start_driver(program, find)
 
 
 @contextlib.contextmanager

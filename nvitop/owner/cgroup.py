@@ -13,16 +13,7 @@ import re
 from typing import Callable, Iterable
 
 from nvitop.namedtuple import NamedTuple
-from nvitop.owner.types import (
-    CONTAINERS,
-    JOBS,
-    Layer,
-    Owner,
-    best_layer,
-    make_owner,
-    rank_of,
-    shape,
-)
+from nvitop.owner.types import CONTAINERS, JOBS, Layer, Owner, best_layer, make_owner, rank_of
 
 _DELETED = ' (deleted)'
 #: Paths are shorter than this in characters; longer ones are not from a kernel.

@@ -6,9 +6,8 @@ from __future__ import annotations
 import argparse
 import functools
 import time
-from typing import TYPE_CHECKING, Callable, TypeVar
+from typing import Callable, TypeVar
 
-from nvitop.api import libnvml
 from nvitop.console import outcome
 from nvitop.console.arguments import (
     ArgumentParser,
@@ -17,7 +16,7 @@ from nvitop.console.arguments import (
     add_help_and_version,
     add_owner_names,
 )
-from nvitop.console.driver import simulate, start_driver
+from nvitop.console.driver import simulate, start_devices
 from nvitop.console.interrupts import Interrupts
 from nvitop.console.outcome import writing
 from nvitop.console.problems import ProblemReporter
@@ -36,9 +35,6 @@ from nvitop.query.list_tables import ListTable, list_tables
 from nvitop.query.listing import QUERIES, help_on, list_of_names
 from nvitop.query.measure import QueryResult, QueryRunner, TableQuery
 from nvitop.query.output import Output
-
-if TYPE_CHECKING:
-    from nvitop.sampling.device_names import DeviceIndex
 
 T = TypeVar('T')
 
@@ -316,7 +312,7 @@ def _run(
     with Interrupts() as interrupts:
         if scenario is not None:
             simulate(scenario)
-        only = start_driver(PROGRAM, functools.partial(_first_calls, request.only))
+        only = start_devices(PROGRAM, request.only)
         query = request.query._replace(only=only)
         runner = QueryRunner(query, period=request.period, clock=clock, sleep=sleep)
         output = Output(request.path, interrupts)
@@ -341,7 +337,7 @@ def _run_samples(given: argparse.Namespace) -> int:
     with Interrupts() as interrupts:
         if given.demo is not None:
             simulate(given.demo)
-        only = start_driver(PROGRAM, functools.partial(_first_calls, given.only))
+        only = start_devices(PROGRAM, given.only)
         source = make_source(period, only, given.owner_names)
         output = Output(given.filename, interrupts)
         with writing(output.name):
@@ -351,15 +347,6 @@ def _run_samples(given: argparse.Namespace) -> int:
                 return int(not any(device.status == 'ok' for device in sample.devices))
             write_samples(source, output, standard_input())
     return 0
-
-
-def _first_calls(names: tuple[str, ...] | None) -> tuple[DeviceIndex, ...] | None:
-    """Initialize NVML and find the devices."""
-    from nvitop.sampling.device_names import require_devices
-
-    libnvml.nvmlInit()
-    libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
-    return None if names is None else require_devices(names)
 
 
 def _wait(

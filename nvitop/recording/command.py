@@ -12,11 +12,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable, TypeVar
 
-from nvitop.api import libnvml
 from nvitop.api.utils import human2bytes
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_help_and_version
-from nvitop.console.driver import simulate, start_driver
+from nvitop.console.driver import simulate, start_devices
 from nvitop.console.interrupts import SignalHandling
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import SIGNALED, CommandFailure
@@ -34,7 +33,6 @@ from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
 
 if TYPE_CHECKING:
-    from nvitop.sampling.device_names import DeviceIndex
     from nvitop.sampling.types import Sample
 
 T = TypeVar('T')
@@ -230,7 +228,7 @@ def _run(options: RecordOptions, scenario: str | None) -> int:
     with Requests() as requests:
         if scenario is not None:
             simulate(scenario)
-        only = start_driver(PROGRAM, functools.partial(_first_calls, options.only))
+        only = start_devices(PROGRAM, options.only)
         writing = Writing(open_sink(options), requests.end)
         source = LiveSource(intervals(options.interval), only=only)
         sampler = Sampler(source, writing.take, demand=RECORDED)
@@ -243,14 +241,6 @@ def _run(options: RecordOptions, scenario: str | None) -> int:
             sampler.stop(STOP_SECONDS)
             writing.close()
     return 0
-
-
-def _first_calls(names: tuple[str, ...] | None) -> tuple[DeviceIndex, ...] | None:
-    """Initialize NVML and find the devices."""
-    from nvitop.sampling.device_names import require_devices
-
-    libnvml.nvmlInit()
-    return None if names is None else require_devices(names)
 
 
 def open_sink(options: RecordOptions) -> Recorder | LineWriter:
