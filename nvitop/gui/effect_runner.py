@@ -126,7 +126,7 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
         return EnvironmentRead(pid, start_time, _sorted(host.Process(pid).environ().items()))
     except (ProcessLookupError, host.NoSuchProcess):
         # psutil 5.6 raises this for zombies too.
-        zombie = 'a zombie has no environment: it has exited and waits for its parent'
+        zombie = 'a zombie has no environment'
         error = zombie if is_zombie(pid) else 'the process has exited'
         return EnvironmentRead(pid, start_time, error=error)
     except (PermissionError, host.AccessDenied):

@@ -35,7 +35,7 @@ MOST_SKIPPED = 50
 #: Time (seconds) by which two clocks may differ between two frames of one start of the system.
 _CLOCK_ERROR = 5.0
 
-NO_SIGNALS = 'the processes are those of a recording'
+NO_SIGNALS = 'The processes are those of a recording'
 
 
 class Delivery(NamedTuple):

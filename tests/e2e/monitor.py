@@ -71,7 +71,7 @@ TAG_COLOR = 'brown'  # the name in pyte of yellow
 #: Screen → its first line.
 TITLES = {
     Screen.MAIN: r'\A[^\n\[]* SIM[A-Z]*\b',
-    Screen.TREE: r'\ATree of processes: [1-9]',
+    Screen.TREE: r'\AProcess tree \([1-9]',
     Screen.ENVIRON: r'\AEnvironment of .*\n \d+ of \d',
     Screen.METRICS: r'\AProcess \d+ on GPU 0',
     Screen.HELP: r'\Anvitop .*\n Help: lines',

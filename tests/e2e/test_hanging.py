@@ -75,7 +75,7 @@ def use_everything(program: Program, rows: str) -> None:
     program.press('H', r'load \d')
     program.resize(104, 44)
     program.wait_for('^╰─{102}╯$')
-    program.press('t', r'\ATree of processes')
+    program.press('t', r'\AProcess tree')
     program.press('q', rows)
 
 
@@ -86,7 +86,7 @@ def test_one_hanging_gpu_does_not_affect_the_others(tmp_path: pathlib.Path) -> N
         program.wait_for('no response')
         assert sorted(temperatures(program)) == [0, 1, 2, 4, 5, 6, 7]
         wait_for_others(program, temperatures(program))
-        program.press('t', r'\ATree of processes|\ANo')
+        program.press('t', r'\AProcess tree|\ANo')
         program.press('q', 'no response')
         program.type('q')
         assert program.wait_for_exit() == 0

@@ -67,11 +67,11 @@ def test_all_tagged_processes_get_the_signal_and_an_exited_one_is_reported(
         victims['victim-b'].wait(PATIENCE)
         monitor.type('k')
         assert victims['victim-a'].wait(PATIENCE) == -9
-        monitor.wait_for(f'SIGKILL to {victims["victim-a"].pid}: sent')
-        monitor.wait_for(f'SIGKILL to {victims["victim-b"].pid}: has already exited')
+        monitor.wait_for(f'Sent SIGKILL to {victims["victim-a"].pid}')
+        monitor.wait_for(f'SIGKILL to {victims["victim-b"].pid}: already exited')
         assert victims['saved'].poll() is None
         monitor.press('!', TITLES[Screen.PROBLEMS])
-        monitor.wait_for(rf'process {victims["victim-b"].pid} +SIGKILL +has already exited')
+        monitor.wait_for(rf'process {victims["victim-b"].pid} +SIGKILL +already exited')
 
 
 def test_readonly_monitor_sends_no_signal(tmp_path: pathlib.Path) -> None:

@@ -96,7 +96,7 @@ def test_monitor_works_in_tmux(tmp_path: pathlib.Path, monitors: Monitors) -> No
         pane.call('resize-window', '-x', '39', '-y', '5')
         pane.wait_for('too small: 40 x 6 needed')
         pane.call('resize-window', '-x', '104', '-y', '41')
-        pane.press('Tree of processes', 't')
+        pane.press('Process tree', 't')
         pane.press('server --port', 'q')
         pane.press('exit status 0.', 'q')
         assert pane.values(*modes) == ['0', '0', '0', '1']

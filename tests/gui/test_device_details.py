@@ -87,10 +87,10 @@ def test_machine_without_nvlink_has_no_nvlink_detail() -> None:
 @pytest.mark.parametrize(
     ('width', 'note'),
     [
-        (40, 'not measured while frozen'),
-        (60, 'not measured before the display was frozen'),
-        (80, 'not measured before the display was frozen'),
-        (160, 'not measured before the display was frozen'),
+        (40, 'not measured while paused'),
+        (60, 'paused before details were measured'),
+        (80, 'paused before details were measured'),
+        (160, 'paused before details were measured'),
     ],
 )
 def test_frozen_display_explains_missing_details(width: int, note: str) -> None:

@@ -26,7 +26,7 @@ def test_digits_select_a_gpu_and_its_processes() -> None:
     assert devices_of(index) == {key}
     assert len(devices_of(f'{index} {index}')) > 1
     assert '[GPU 7]' in lines_of(state_on('h100x8', 120, 30, '7'))[0]
-    assert texts(pressed(state_of(EIGHT), '9')) == ['GPU 9: there is no such GPU']
+    assert texts(pressed(state_of(EIGHT), '9')) == ['There is no GPU 9']
 
 
 def test_tab_selects_all_devices_in_turn_and_none() -> None:

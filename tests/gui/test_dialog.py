@@ -143,7 +143,7 @@ def test_subtree_is_tagged_and_untagged_as_a_whole() -> None:
     ('pid', 'why'),
     [
         (503, '503 is not yours; tag it to try'),
-        (504, 'there is no process 504'),
+        (504, 'There is no process 504'),
         (505, '505 is in another PID namespace'),
     ],
 )
@@ -152,7 +152,7 @@ def test_process_that_cannot_be_signaled_is_refused_with_the_reason(
 ) -> None:
     sample = with_families(SAMPLES['odd-processes'])
     state = pressed(state_of(sample), *screen, 'F3', *str(pid), 'Enter', 'T')
-    assert texts(state) == [f'No signal: {why}']
+    assert texts(state) == [why]
 
 
 @pytest.mark.parametrize('is_open', [False, True])
@@ -162,7 +162,7 @@ def test_read_only_sends_nothing(is_open: bool) -> None:
     for key in ('T', 'K', 'k', 'I', 'Ctrl-C', 'Enter', 't', 'Space'):
         assert not any(isinstance(e, SendSignal) for e in press(state, key, 'Enter')[1])
     if not is_open:
-        assert texts(pressed(state, 'T')) == ['No signal: read-only (--readonly)']
+        assert texts(pressed(state, 'T')) == ['Read-only: no signals (--readonly)']
 
 
 @pytest.mark.parametrize('name', ['processes200', 'mig'])
@@ -174,7 +174,10 @@ def test_tags_on_a_lost_gpu_are_kept_and_counted(name: str) -> None:
     tagged = pressed(state_of(sample), 'Home', 'Space', 'End', 'Space')
     assert tagged.main.tagged == {first.key, last.key}
     lost = arrived(tagged, losing(sample, gpu))
-    assert message(pressed(lost, 'T')) == (f'1 more tagged, unknown on GPU {gpu}', line_of(first))
+    assert message(pressed(lost, 'T')) == (
+        f'1 more tagged, not readable on GPU {gpu}',
+        line_of(first),
+    )
     assert message(arrived(pressed(tagged, 'T'), losing(sample, gpu))) == (
         '1 no longer listed',
         line_of(first),
@@ -192,7 +195,7 @@ def test_selected_process_does_not_replace_tagged_ones_that_are_not_listed() -> 
     assert not has_targets(state)
     state = pressed(state, 'T')
     assert state.dialog is None
-    assert texts(state) == ['No signal: tagged processes are unknown on GPU 1']
+    assert texts(state) == ['Tagged processes are not readable on GPU 1']
     assert targets_of(pressed(state, 'Esc', 'Home', 'T')) == [state.rows[0].key.pid]
 
 

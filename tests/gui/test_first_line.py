@@ -102,7 +102,7 @@ def test_every_title_has_the_badges_of_a_frozen_and_a_simulated_machine(
 @pytest.mark.parametrize(
     ('keys', 'title'),
     [
-        ('U', '1 user, 2 GPUs unknown'),
+        ('U', 'Users, 2 GPUs unknown'),
         ('t', 'Tree, 2 GPUs unknown'),
         ('Down e', 'Environment of 100'),
     ],
@@ -151,7 +151,7 @@ def test_badge_is_shown_in_whole_words_or_not_at_all() -> None:
     for width in range(40, 70):
         line = lines_on('simulated', width, 12, '\\', 'p', 'Enter', 'U')[0]
         title, *badges = line.replace('h help', ' ').replace('q back', ' ').split('  ')[:3]
-        assert 'of GPUs' in title
+        assert '(2)' in title
         words = ('', '[SIMULATED]', '[SIM]', '[filter: p]', '[filter]')
         assert all(badge.strip() in words for badge in badges)
 
@@ -183,8 +183,8 @@ def test_badges_of_the_main_screen_are_never_cut(keys: str, is_list: bool) -> No
         (40, 'Enter', 'Process 20100 on GPU 0', 'h help  q back'),
         (60, 'C', 'Columns', 'Space show or hide  K J move  q back'),
         (40, 'C', 'Columns', 'K J move  q back'),
-        (60, 't Down', 'Tree of processes: 16', 'T terminate  k kill'),
-        (40, 't Down', 'Tree of processes: 16', ''),
+        (60, 't Down', 'Process tree (16)', 'T terminate  k kill'),
+        (40, 't Down', 'Process tree (16)', 'T terminate  k kill'),
     ],
 )
 def test_title_names_as_many_keys_as_fit(width: int, keys: str, title: str, hint: str) -> None:
@@ -266,7 +266,7 @@ def test_origin_of_samples_is_on_every_screen(origin: Origin, badge: str, keys: 
 def test_processes_of_another_machine_cannot_be_signaled() -> None:
     state = state_on('h100x8', 120, 24, 'Down')
     state = state._replace(
-        view=state.view._replace(readonly=True), origin=Origin(no_signals='they run on gpu07')
+        view=state.view._replace(readonly=True), origin=Origin(no_signals='They run on gpu07')
     )
     assert signal_targets(state) == ()
-    assert 'No signal: they run on gpu07' in lines_of(press(state, 'T')[0])[-1]
+    assert 'They run on gpu07' in lines_of(press(state, 'T')[0])[-1]

@@ -94,7 +94,7 @@ def test_empty_list_names_the_limits_that_no_process_matches(
     main = state.main._replace(filter=ProcessFilter(users=users))
     state, _ = press(relist(state._replace(main=main)), *keys.split())
     for screen in ('', 't', 'U') if state.field is None else ('',):
-        assert re.search(f' match(es)? {limits}', text_of(press(state, *screen)[0]))
+        assert re.search(f'hidden by {limits}', text_of(press(state, *screen)[0]))
 
 
 def test_notices_cover_at_most_a_third_of_the_screen() -> None:
@@ -111,10 +111,10 @@ def test_long_notice_is_wrapped_or_cut_to_a_third_of_the_screen() -> None:
         state = state_on('h100x8', 40, 12)._replace(notices=notices)
         return lines_of(state)
 
-    long = 'No details: the display was frozen before they were measured (z: unfreeze display)'
+    long = 'Paused before the details of all eight devices were measured (z: resume the display)'
     wrapped = [
-        ' No details: the display was frozen',
-        ' before they were measured (z: unfreeze',
+        ' Paused before the details of all eight',
+        ' devices were measured (z: resume the',
         ' display)',
     ]
     assert last_lines('Theme: mono', long)[-4:] == [' Theme: mono', *wrapped]
@@ -208,7 +208,7 @@ def test_titles_name_devices_that_do_not_list_their_processes() -> None:
             '\\ g p u : 0 Enter',
             '├─ Processes 1 · 1 GPU · 7 hidden by the filter ─── not readable on GPU 2,3,7 ─┤',
         ),
-        (80, 'U', '5 users of GPUs, unknown on GPU 2,3,7  '),
+        (80, 'U', 'GPU usage by user (5), not readable on GPU 2,3,7  '),
         (40, '', '├─ Processes 8 ───────── not readable ─┤'),
     ):
         state, _ = press(state_of(sample, width, 60), *pressed.split())

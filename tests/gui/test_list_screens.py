@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures('utc')
 
 def test_users_are_listed_with_their_usage() -> None:
     lines = frame_on('h100x8', 100, 24, 'U').lines()
-    assert lines[0].startswith('5 users of GPUs')
+    assert lines[0].startswith('GPU usage by user (5)')
     assert lines[2].split() == ['alice', '4', '284.0GiB', '44.4', '98.5', 'GPU', '0-3']
     assert 'No process is running' in frame_on('no-gpu', 100, 24, 'U').lines()[2]
 
@@ -29,7 +29,7 @@ def test_second_key_sums_up_by_owner() -> None:
     rows = tuple(process._replace(owner=owner) for process in sample.processes)
     state = state_on(sample._replace(processes=rows), 100, 24, 'U', 'U')
     lines = lines_of(state)
-    assert lines[0].startswith('1 owner of GPUs')
+    assert lines[0].startswith('GPU usage by owner (1)')
     assert lines[1].split()[0] == 'OWNER'
     assert lines[2].startswith(' slurm 42 ')
     assert demand_of(state).owners
@@ -40,7 +40,7 @@ def test_second_key_sums_up_by_owner() -> None:
 
 def test_title_of_users_counts_processes_with_unknown_memory() -> None:
     sample = SAMPLES['h100x8']._replace(sequence=1)
-    for silent, text in ((0, '5 users of GPUs  '), (1, 'memory of 1 process unknown')):
+    for silent, text in ((0, 'GPU usage by user (5)  '), (1, 'memory of 1 process unknown')):
         rows = tuple(
             process._replace(gpu_memory_bytes=None) if i < silent else process
             for i, process in enumerate(sample.processes)
@@ -59,7 +59,7 @@ def test_filter_applies_to_users() -> None:
     assert 'filter: user:bob' in filtered[0]
     assert [line.split()[0] for line in filtered[2:] if line.strip()] == ['bob']
     assert (
-        'No GPU process matches the filter'
+        'No match: 8 processes hidden by the filter'
         in frame_on('h100x8', 100, 24, '\\', '#', 'Enter', 'U').lines()[2]
     )
 

@@ -89,7 +89,7 @@ def test_every_key_of_the_table_works_or_shows_a_notice(screen: Screen) -> None:
 
 def test_read_only_mode_names_no_other_screen_for_signals() -> None:
     state = state_of(TREE, view=ViewState(readonly=True))._replace(screen=Screen.METRICS)
-    assert texts(pressed(state, 'T')) == ['No signal: read-only (--readonly)']
+    assert texts(pressed(state, 'T')) == ['Read-only: no signals (--readonly)']
     assert texts(pressed(state, 'x')) == ['x works only in the tree (t)']
 
 
@@ -106,9 +106,9 @@ def test_unknown_key_after_a_prefix_is_reported_and_the_prefix_stays(key: str) -
 @pytest.mark.parametrize(
     ('keys', 'notices'),
     [
-        ('T', ['No signal: select or tag a process']),
-        ('t x', ['No tag: select a process first']),
-        ('T Enter', ['No signal: select or tag a process', 'No graphs: select a process first']),
+        ('T', ['Select or tag a process first']),
+        ('t x', ['Select a process first']),
+        ('T Enter', ['Select a process first']),
     ],
 )
 def test_key_whose_need_is_not_met_shows_why(keys: str, notices: list[str]) -> None:
@@ -130,18 +130,18 @@ def test_signal_is_refused_with_the_reason() -> None:
     others = tuple(process._replace(is_own=False) for process in MANY.processes)
     state = pressed(state_of(MANY._replace(processes=others)), 'Down', 'k')
     pid = state.rows[0].key.pid
-    assert texts(state) == [f'No signal: {pid} is not yours; tag it to try']
+    assert texts(state) == [f'{pid} is not yours; tag it to try']
     state = pressed(state_of(MANY), 'Down', 't', 'k')
-    assert texts(state) == ['No signal: the tree has not been measured yet']
+    assert texts(state) == ['The tree has not been measured yet']
 
 
 @pytest.mark.parametrize(
     ('keys', 'notice', 'following'),
     [
         ('! d', 'd works only in the main screen', 'q'),
-        ('z r', 'Not shown: the display is frozen (z: unfreeze)', 'z'),
-        ('f - - - - -', 'Graphs: no shorter time', '+'),
-        ('T', 'No signal: select or tag a process', 'Down'),
+        ('z r', 'Not shown while paused (z: resume)', 'z'),
+        ('f - - - - -', 'Graphs show no shorter time', '+'),
+        ('T', 'Select or tag a process first', 'Down'),
         ('F3 ~ ~ Enter', 'Not found: ~~', 'Down'),
         ('L', 'Theme: mono', 'h'),
     ],
@@ -151,7 +151,7 @@ def test_next_key_removes_the_answer_to_a_key(keys: str, notice: str, following:
     state = after(
         pressed(state, *keys.split()), SignalSent(MANY.processes[0].key, 'SIGTERM', 'sent')
     )
-    outcome = f'SIGTERM to {MANY.processes[0].key.pid}: sent'
+    outcome = f'Sent SIGTERM to {MANY.processes[0].key.pid}'
     assert texts(state) == [notice, outcome]
     # The outcome of a signal is not an answer.
     assert texts(pressed(state, following)) == [outcome]
@@ -183,9 +183,9 @@ def test_environment_of_an_unknown_user_has_a_title(screen: str, title: str) -> 
 @pytest.mark.parametrize(
     ('event', 'notices'),
     [
-        (None, ['No secrets: there are no variables']),
-        (EnvironmentRead(0, -1.0, error='denied'), ['No secrets: there are no variables']),
-        (EnvironmentRead(0, -1.0, (('A', 'b'),)), ['No secrets: no name here looks like one']),
+        (None, ['There are no variables']),
+        (EnvironmentRead(0, -1.0, error='denied'), ['There are no variables']),
+        (EnvironmentRead(0, -1.0, (('A', 'b'),)), ['No name here looks like a secret']),
         (EnvironmentRead(0, -1.0, (('A_TOKEN', 'b'),)), []),
     ],
 )
@@ -227,7 +227,7 @@ def test_column_that_is_hidden_and_shown_again_keeps_its_place(columns: tuple[st
 def test_last_column_cannot_be_hidden() -> None:
     state, effects = press(state_of(MANY, view=ViewState(columns=('pid',))), 'C', 'Space')
     assert (state.view.columns, effects) == (('pid',), (RingBell(),))
-    assert texts(state) == ['Columns: at least one must be shown']
+    assert texts(state) == ['At least one column must be shown']
 
 
 def test_hidden_column_can_be_moved_before_it_is_shown() -> None:

@@ -235,12 +235,12 @@ def test_status_in_place_of_a_command_hides_other_columns_only_if_needed(
         ({'processes': (), 'total': None}, '', 'Looking for processes ...'),
         ({'processes': (), 'total': 0}, '', 'No process is running on a GPU'),
         ({'processes': (), 'total': 0}, 'Ubuntu', 'No process is running on a GPU (in WSL)'),
-        ({'processes': (), 'total': 7}, '', 'None of 7 processes match the filter'),
-        ({'processes': (), 'total': 1}, '', 'The only process does not match the filter'),
+        ({'processes': (), 'total': 7}, '', 'No match: 7 processes hidden by the filter'),
+        ({'processes': (), 'total': 1}, '', 'No match: 1 process hidden by the filter'),
         (
             {'processes': (), 'total': 7, 'limits': 'the options'},
             '',
-            'None of 7 processes match the options',
+            'No match: 7 processes hidden by the options',
         ),
     ],
 )

@@ -100,7 +100,7 @@ def test_filtered_report_shows_how_many_processes_match() -> None:
     lines = draw_report(
         SAMPLES['h100x8'], 100, wanted=ProcessFilter(pids=frozenset()), header=HEADER
     ).lines()
-    assert any('None of 8 processes match the options' in line for line in lines)
+    assert any('No match: 8 processes hidden by the options' in line for line in lines)
 
 
 def test_report_has_neither_hints_nor_warnings_about_keys() -> None:

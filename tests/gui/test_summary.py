@@ -203,9 +203,9 @@ def test_problems_of_a_device_are_listed_together() -> None:
 
 
 def test_signals_that_failed_are_counted_as_problems() -> None:
-    counts = note_problem((), 42, 'SIGTERM', 'has already exited', 5.0)
-    counts = note_problem(counts, 42, 'SIGTERM', 'has already exited', 6.0)
-    counts = note_problem(counts, 43, 'SIGTERM', 'has already exited', 7.0)
+    counts = note_problem((), 42, 'SIGTERM', 'already exited', 5.0)
+    counts = note_problem(counts, 42, 'SIGTERM', 'already exited', 6.0)
+    counts = note_problem(counts, 43, 'SIGTERM', 'already exited', 7.0)
     (line,) = problem_lines(counts)
     assert line.subject == 'processes 42,43'
     assert (line.first, line.last, line.times, line.is_current) == (5.0, 7.0, 2, False)

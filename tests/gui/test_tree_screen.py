@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures('utc')
 
 def test_tree_shows_parents_above_children_and_their_devices() -> None:
     lines = lines_on('h100x8', 120, 40, 't')
-    assert lines[0].startswith('Tree of processes: 16')
+    assert lines[0].startswith('Process tree (16)')
     assert [word in lines[1] for word in ('PID', 'DEVICE', 'NLWP', 'COMMAND')] == [True] * 4
     parent = next(i for i, line in enumerate(lines) if 'torchrun' in line)
     assert 'Host' in lines[parent]
@@ -37,22 +37,23 @@ def test_selected_line_stays_visible_at_every_size() -> None:
 
 def test_empty_tree_shows_the_reason() -> None:
     assert 'Looking for processes ...' in lines_on('nothing-yet', 80, 24, 't')[2]
-    assert 'None of 16 processes' in lines_on('h100x8', 80, 24, 't', '\\', '#')[2]
+    assert 'No match: 16 processes' in lines_on('h100x8', 80, 24, 't', '\\', '#')[2]
 
 
-@pytest.mark.parametrize(('key', 'named'), [('U', '1 user of GPUs'), ('t', 'Tree of processes: 7')])
+@pytest.mark.parametrize(
+    ('key', 'named'), [('U', 'GPU usage by user (1)'), ('t', 'Process tree (7)')]
+)
 def test_users_and_tree_name_gpus_whose_processes_are_unknown(key: str, named: str) -> None:
     first, second, *_ = SAMPLES['mig'].devices
     parts = [device._replace(status='lost') for device in SAMPLES['mig'].devices]
     sixteen = [device._replace(status='lost') for device in SAMPLES['gpus16'].devices[::2]]
-    for devices, text, widths in (
-        (SAMPLES['lost'].devices, ', unknown on GPU 1,2', (40, 80)),
-        ([first._replace(status='timed out')], ', unknown on GPU 0', (40, 80)),
-        (parts[1:2], f', unknown on GPU {second.key.label}', (40, 80)),
+    for devices, text, width in (
+        (SAMPLES['lost'].devices, ', not readable on GPU 1,2', 80),
+        ([first._replace(status='timed out')], ', not readable on GPU 0', 80),
+        (parts[1:2], f', not readable on GPU {second.key.label}', 80),
         # Not the MIG devices of a GPU in addition to the GPU.
-        (parts[:2], ', unknown on GPU 0', (40, 80)),
-        (sixteen, ', 8 GPUs unknown', (40,)),
+        (parts[:2], ', not readable on GPU 0', 80),
+        (sixteen, ', 8 GPUs unknown', 40),
     ):
         sample = with_families(SAMPLES['lost'])._replace(devices=tuple(devices))
-        for width in widths:
-            assert lines_on(sample, width, 24, key)[0].split('  ')[0] == f'{named}{text}'
+        assert lines_on(sample, width, 24, key)[0].split('  ')[0] == f'{named}{text}'

@@ -66,7 +66,7 @@ def test_ctrl_z_suspends_whatever_is_open(keys: str) -> None:
 def test_paste_outside_of_a_text_field_does_nothing() -> None:
     before = pressed(state_of(MANY), 'Down')
     state, effects = update(before, Pasted('K\r'))
-    assert texts(state) == ['Paste ignored: only filter and search accept text']
+    assert texts(state) == ['Paste ignored (press \\ to filter first)']
     assert (state._replace(notices=()), effects) == (before, ())
 
 
@@ -78,7 +78,7 @@ def test_outcome_of_a_signal_is_shown_for_five_seconds() -> None:
     key = MANY.processes[0].key
     state = after(state, SignalSent(key, 'SIGTERM', 'not permitted'))
     assert [(notice.text, notice.is_error) for notice in state.notices] == [
-        (f'SIGTERM to {key.pid}: is not permitted', True)
+        (f'SIGTERM to {key.pid}: not permitted', True)
     ]
     assert after(state, ClockTicked(104.9, 0.0)).notices
     assert not after(state, ClockTicked(105.1, 0.0)).notices
@@ -92,12 +92,12 @@ def test_processes_with_the_same_outcome_share_a_notice() -> None:
         state = after(state, SignalSent(key, 'SIGKILL', outcome))
         if i == 2:
             listed = ', '.join(str(each.pid) for each in keys[:3])
-            assert texts(state) == [f'SIGKILL to {listed}: sent']
+            assert texts(state) == [f'Sent SIGKILL to {listed}']
     state = after(state, SignalSent(keys[0], 'SIGTERM', 'sent'))
     assert texts(state) == [
-        f'SIGKILL to {keys[4].pid}: is not permitted',
-        'SIGKILL to 8 processes: sent',
-        f'SIGTERM to {keys[0].pid}: sent',
+        f'SIGKILL to {keys[4].pid}: not permitted',
+        'Sent SIGKILL to 8 processes',
+        f'Sent SIGTERM to {keys[0].pid}',
     ]
     assert [notice.is_error for notice in state.notices] == [True, False, False]
 
@@ -105,8 +105,10 @@ def test_processes_with_the_same_outcome_share_a_notice() -> None:
 def test_signal_to_a_zombie_is_a_problem() -> None:
     key = MANY.processes[0].key
     state = after(state_of(MANY)._replace(tally=Tally()), SignalSent(key, 'SIGKILL', 'zombie'))
-    assert texts(state) == [f'SIGKILL to {key.pid}: has exited, and waits for its parent']
+    assert texts(state) == [
+        f'SIGKILL to {key.pid}: already exited; its parent has not reaped the zombie'
+    ]
     assert [notice.is_error for notice in state.notices] == [True]
     assert [each.reason for each in state.tally.problems] == [
-        'has exited, and waits for its parent'
+        'already exited; its parent has not reaped the zombie'
     ]

@@ -23,9 +23,9 @@ from tests.gui.samples import SAMPLES, with_details
 @pytest.mark.parametrize(
     ('size', 'key', 'notice'),
     [
-        ((60, 20), 'f', 'No panels in full: 79 columns needed'),
-        ((60, 16), 'c', 'Panels: already compact'),
-        ((60, 16), 'a', 'Panels: already as large as possible'),
+        ((60, 20), 'f', 'Full panels need 79 columns'),
+        ((60, 16), 'c', 'Already compact'),
+        ((60, 16), 'a', 'Already as large as possible'),
         ((80, 24), 'c', ''),
         ((80, 24), 'f', ''),
         ((120, 60), 'f', ''),
@@ -51,7 +51,7 @@ def test_host_panel_is_not_shown_if_it_would_push_all_processes_off_the_screen()
     assert main_layout(state).host.area.is_empty
     state, effects = press(state, 'H')
     assert effects == (RingBell(),)
-    assert texts(state) == ['No room: the host panel needs a higher screen']
+    assert texts(state) == ['The host panel needs a higher screen']
 
 
 def test_mig_devices_alone_have_no_details() -> None:
@@ -59,7 +59,7 @@ def test_mig_devices_alone_have_no_details() -> None:
     alone = sample._replace(devices=sample.devices[1:4])
     state, effects = press(state_of(alone), 'd')
     assert (state.view.shows_details, effects) == (False, (RingBell(),))
-    assert texts(state) == ['No details: MIG devices have none, and no GPU is shown']
+    assert texts(state) == ['MIG devices have no details, and no GPU is shown']
     # Details can be hidden, and a GPU has details.
     shown = state_of(alone, view=ViewState(shows_details=True))
     assert not pressed(shown, 'd').view.shows_details
@@ -74,15 +74,15 @@ def test_mig_devices_alone_have_no_details() -> None:
     [
         (59, 'g', '60 columns needed'),
         (40, 'H g', '60 columns needed'),
-        (120, 'c g', 'press f for panels in full'),
+        (120, 'c g', 'press f for full panels'),
         (59, '+', '60 columns needed'),
-        (80, 'c +', 'press f for panels in full'),
+        (80, 'c +', 'press f for full panels'),
         (120, 'H G', 'press H to show the host panel'),
     ],
 )
 def test_notice_explains_how_to_see_graphs(width: int, keys: str, why: str) -> None:
     state = pressed(state_of(MANY, width=width, height=60), *keys.split())
-    what = 'No graphs' if keys.endswith('+') else 'No graphs of GPUs'
+    what = 'No graphs' if keys.endswith('+') else 'No GPU graphs'
     assert texts(state)[-1] == f'{what}: {why}'
     assert len(texts(state)[-1]) <= width - 2
 
@@ -121,7 +121,7 @@ def test_times_are_longer_or_shorter_than_the_natural_one(
             assert (state.main.graphs.minutes, effects) == (minutes, ())
         state, effects = press(state, key)
         assert (state.main.graphs.minutes, effects) == (times[-1], (RingBell(),))
-        assert texts(state)[-1].startswith('Graphs: no ')
+        assert texts(state)[-1].startswith('Graphs show no ')
         assert pressed(state, *[back] * len(times)).main.graphs.minutes == 0
 
 
@@ -147,8 +147,8 @@ def test_frozen_display_refuses_values_that_were_not_measured() -> None:
     frozen = pressed(unmeasured, 'z')._replace(samples_to_complete=0)
     state, effects = press(frozen, 'd')
     assert (state.view.shows_details, effects) == (False, (RingBell(),))
-    why = 'the display was frozen before they were measured (z: unfreeze)'
-    assert texts(state) == [f'No details: {why}']
+    why = 'Paused before details were measured (z: resume)'
+    assert texts(state) == [why]
     assert texts(pressed(state, 'z', 'd', 'd')) == []
     # They are measured right after freezing.
     state = pressed(unmeasured, 'z')
@@ -165,11 +165,11 @@ def test_frozen_display_refuses_values_that_were_not_measured() -> None:
     state = pressed(unmeasured, 'z', *'g' * 6)
     assert texts(state) == []
     state = pressed(state, 'g')
-    why = 'the display was frozen before ENC was measured (z: unfreeze)'
-    assert texts(state) == [f'No graph: {why}']
+    why = 'Paused before ENC was measured (z: resume)'
+    assert texts(state) == [why]
     state, effects = press(state, 'r')
     assert effects == (Refresh(), Redraw())
-    assert texts(state)[1:] == ['Not shown: the display is frozen (z: unfreeze)']
+    assert texts(state) == ['Not shown while paused (z: resume)']
     # Values that were measured, or cannot be, are shown.
     missing = Problem(DeviceKey(0), 'encoder_utilization', 'Not Supported')
     for sample in (measured, measured._replace(devices=devices, problems=(missing,))):

@@ -30,7 +30,7 @@ from nvitop.gui.state.app_state import AppState, ListState, Result, TreeState
 from nvitop.gui.state.bindings import Action, Binding
 from nvitop.gui.state.dialog import ask_for_signal
 from nvitop.gui.state.listing import relist, sort_by
-from nvitop.gui.state.notices import replace_notice
+from nvitop.gui.state.notices import answer
 from nvitop.gui.state.ordering import next_order
 from nvitop.gui.state.selection import (
     clear_selection,
@@ -67,8 +67,7 @@ def _suspend(state: AppState) -> Result:
 def _refresh(state: AppState) -> Result:
     effects = (Refresh(), Redraw())
     if state.frozen is not None:
-        why = f'the display is frozen{viewing.way_to_run(state)}'
-        state = replace_notice(state, 'Not shown', why)
+        state = answer(state, 'key', f'Not shown while paused{viewing.way_to_run(state)}')
     if state.screen is Screen.ENVIRON:
         shown = state.environ
         return state, (*effects, ReadEnvironment(shown.pid, shown.start_time))
@@ -124,10 +123,10 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.QUIT: _quit,
     Action.BACK: opening.go_back,
     Action.MODE_AUTO: partial(
-        viewing.choose_mode, mode='auto', already='already as large as possible'
+        viewing.choose_mode, mode='auto', already='Already as large as possible'
     ),
-    Action.MODE_FULL: partial(viewing.choose_mode, mode='full', already='already full'),
-    Action.MODE_COMPACT: partial(viewing.choose_mode, mode='compact', already='already compact'),
+    Action.MODE_FULL: partial(viewing.choose_mode, mode='full', already='Already full'),
+    Action.MODE_COMPACT: partial(viewing.choose_mode, mode='compact', already='Already compact'),
     Action.REFRESH: _refresh,
     Action.FREEZE: freezing.toggle_freeze,
     Action.SUSPEND: _suspend,

@@ -124,10 +124,8 @@ class Binding(NamedTuple):
     hint: str = ''
     #: The screen that the action opens.
     opens: Screen | None = None
-    #: All of these must be met; otherwise a notice shows ``refusal`` and the reason.
+    #: All of these must be met; otherwise a notice shows the reason.
     needs: tuple[Need, ...] = ()
-    #: Subject of the notice if a need is not met: ``'No signal'``.
-    refusal: str = ''
 
     @property
     def name(self) -> str:
@@ -175,7 +173,6 @@ def _opening(
     screens: frozenset[Screen],
     hint: str,
     needs: tuple[Need, ...] = (),
-    refusal: str = '',
 ) -> Binding:
     """Return the binding that opens a screen."""
     return Binding(
@@ -187,7 +184,6 @@ def _opening(
         hint=hint,
         opens=screen,
         needs=needs,
-        refusal=refusal,
     )
 
 
@@ -195,9 +191,7 @@ def _signal(keys: tuple[str, ...], action: Action, name: str, hint: str) -> Bind
     """Return the binding that asks for confirmation of a signal."""
     text = f'{name} to tagged or selected'
     needs = (Need.TARGET,)
-    return Binding(
-        keys, action, text, _PROCESSES, _PROCESS, hint=hint, needs=needs, refusal='No signal'
-    )
+    return Binding(keys, action, text, _PROCESSES, _PROCESS, hint=hint, needs=needs)
 
 
 def _travel(
@@ -205,7 +199,7 @@ def _travel(
 ) -> Binding:
     """Return a binding that shows another time."""
     needs = (need,)
-    return Binding(keys, action, text, _NOT_HELP, _TIME, hint=hint, needs=needs, refusal='Time')
+    return Binding(keys, action, text, _NOT_HELP, _TIME, hint=hint, needs=needs)
 
 
 def _sort_bindings() -> tuple[Binding, ...]:
@@ -242,7 +236,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('h', '?', 'F1'), Action.HELP, 'this help', ALL_SCREENS - {Screen.HELP}, _VIEW, hint='help', opens=Screen.HELP),
     # view
     Binding(('a',), Action.MODE_AUTO, 'automatic layout', _MAIN, _VIEW),
-    Binding(('f',), Action.MODE_FULL, 'panels in full', _MAIN, _VIEW),
+    Binding(('f',), Action.MODE_FULL, 'full panels', _MAIN, _VIEW),
     Binding(('c',), Action.MODE_COMPACT, 'compact panels', _MAIN, _VIEW),
     Binding(('H',), Action.TOGGLE_HOST, 'hide or show the host panel', _MAIN, _VIEW),
     Binding(('d',), Action.TOGGLE_DETAILS, 'GPU details: links, throttling', _MAIN, _VIEW, hint='details'),
@@ -278,9 +272,9 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Ctrl-E', '$'), Action.SCROLL_END, 'end of long lines', _WIDE, _MOVE),
     Binding(('Esc',), Action.CLEAR, 'clear filter, selection, GPU', _PROCESSES, _MOVE),
     # processes
-    Binding(('Space',), Action.TAG, 'tag the process, go to the next', _PROCESSES, _PROCESS, hint='tag', needs=(Need.PROCESS,), refusal='No tag'),
+    Binding(('Space',), Action.TAG, 'tag the process, go to the next', _PROCESSES, _PROCESS, hint='tag', needs=(Need.PROCESS,)),
     Binding(('Space',), Action.SELECT_FIRST, '', _PROCESSES, _PROCESS),
-    Binding(('x',), Action.TAG_SUBTREE, 'tag with all descendants', _TREE, _PROCESS, hint='tag all below', needs=(Need.PROCESS,), refusal='No tag'),
+    Binding(('x',), Action.TAG_SUBTREE, 'tag with all descendants', _TREE, _PROCESS, hint='tag all below', needs=(Need.PROCESS,)),
     _signal(('Ctrl-C', 'I'), Action.INTERRUPT, 'SIGINT', 'interrupt'),
     _signal(('T',), Action.TERMINATE, 'SIGTERM', 'terminate'),
     _signal(('K', 'k', 'F9'), Action.KILL, 'SIGKILL', 'kill'),
@@ -288,8 +282,8 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('F3',), Action.SEARCH, 'search: select the next match', _PROCESSES, _PROCESS, hint='search'),
     # screens
     _opening(('t',), Screen.TREE, 'tree of processes', _MAIN, 'tree'),
-    _opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (Need.HERE, Need.NOT_HIDDEN), 'No environment'),
-    _opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (Need.PROCESS,), 'No graphs'),
+    _opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (Need.HERE, Need.NOT_HIDDEN)),
+    _opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (Need.PROCESS,)),
     _opening(('U', 'u'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
     Binding(('U', 'u'), Action.SUM_BY_OWNER, 'by job, pod or container', frozenset({Screen.USERS}), _SCREEN, hint='by owner', needs=(Need.BY_USER,)),
     _opening(('!',), Screen.PROBLEMS, 'what is wrong, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
@@ -298,7 +292,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, _SCREEN, hint='show or hide'),
     Binding(('K', '<'), Action.MOVE_UP, 'move the column to the left', _COLUMNS, _SCREEN, hint='move'),
     Binding(('J', '>'), Action.MOVE_DOWN, 'move the column to the right', _COLUMNS, _SCREEN, hint='move'),
-    Binding(('Enter',), Action.SHOW_PAGE, 'page of the selected GPU', _MAIN, _SCREEN, hint='GPU page', needs=(Need.DEVICE,), refusal='No page'),
+    Binding(('Enter',), Action.SHOW_PAGE, 'page of the selected GPU', _MAIN, _SCREEN, hint='GPU page', needs=(Need.DEVICE,)),
     Binding(('Enter',), Action.SHOW_USER, 'show the processes', frozenset({Screen.USERS}), _SCREEN, hint='processes'),
     Binding(('Enter',), Action.SHOW_DEVICE, 'go to the GPU', frozenset({Screen.PROBLEMS}), _SCREEN, hint='GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), Action.BACK, 'back', ALL_SCREENS - _MAIN - _TREE, _SCREEN, hint='back'),

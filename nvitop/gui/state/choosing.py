@@ -24,7 +24,7 @@ def choose_column(state: AppState) -> Result:
     name = order[state.listing.cursor]
     shown = frozenset(state.view.columns) ^ {name}
     if not shown:
-        return refuse(state, 'Columns', 'at least one must be shown')
+        return refuse(state, 'At least one column must be shown')
     return _arrange(state, order, shown, name), ()
 
 

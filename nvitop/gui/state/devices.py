@@ -33,7 +33,7 @@ def select_by_index(state: AppState, index: int) -> Result:
     for device in state.shown.devices:
         if device.key.physical_index == index:
             return toggle_device(state, device.key), ()
-    return refuse(state, f'GPU {index}', 'there is no such GPU')
+    return refuse(state, f'There is no GPU {index}')
 
 
 def select_next_device(state: AppState, step: int) -> Result:
@@ -55,10 +55,10 @@ def show_user(state: AppState) -> Result:
     prefix, what = ('owner:', 'owner') if state.sums_by_owner else ('user:', 'user')
     users = summarize_users(state.rows, by_owner=state.sums_by_owner)
     if not users:
-        return refuse(state, f'No {what}', 'the list is empty')
+        return refuse(state, 'The list is empty')
     name = users[min(state.listing.cursor, len(users) - 1)].name
     if name is None:
-        return refuse(state, 'No filter', f'the {what} of these processes is unknown')
+        return refuse(state, f'The {what} of these processes is unknown')
     others = (word for word in state.query.split() if not word.lower().startswith(prefix))
     query = ' '.join((*others, *(f'{prefix}{word}' for word in name.split())))
     return relist(_to_main(state)._replace(query=query)), ()
@@ -69,7 +69,7 @@ def show_device(state: AppState) -> Result:
     lines = problem_lines(state.shown_tally.problems)
     subject = lines[min(state.listing.cursor, len(lines) - 1)].device if lines else None
     if subject is None:
-        return refuse(state, 'No GPU', 'this line is not about a single GPU')
+        return refuse(state, 'This line is not about a single GPU')
     return select_device(_to_main(state), subject), ()
 
 

@@ -47,7 +47,7 @@ def ask_for_signal(state: AppState, signal: str) -> Result:
     """Open the dialog for the tagged or selected processes."""
     targets = signal_targets(state)
     if not targets:
-        return refuse(state, 'No signal', why_no_target(state))
+        return refuse(state, why_no_target(state))
     button = next(i for i, (name, _, _) in enumerate(BUTTONS) if name == signal)
     dialog = SignalDialog(targets, button, asked=button)
     if parent_target(dialog) is not None:

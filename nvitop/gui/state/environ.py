@@ -111,9 +111,9 @@ def toggle_secrets(state: AppState) -> Result:
     """Show or hide the values of secrets."""
     environ = state.environ
     if not environ.variables:
-        return refuse(state, 'No secrets', 'there are no variables')
+        return refuse(state, 'There are no variables')
     if not any(is_secret(name) for name, _ in environ.variables):
-        return refuse(state, 'No secrets', 'no name here looks like one')
+        return refuse(state, 'No name here looks like a secret')
     environ = environ._replace(reveals_secrets=not environ.reveals_secrets)
     return state._replace(environ=environ), ()
 

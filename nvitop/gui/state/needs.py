@@ -38,7 +38,7 @@ def unmet_need(state: AppState, binding: Binding) -> str:
 def _why_no_process(state: AppState) -> str:
     if selected_process(state) is not None:
         return ''
-    return hidden_by_filter(state) or 'select a process first'
+    return hidden_by_filter(state) or 'Select a process first'
 
 
 def _why_hidden(state: AppState) -> str:
@@ -51,12 +51,14 @@ def _why_no_target(state: AppState) -> str:
 
 #: Need → why it is not met; ``''`` if it is.
 _REASONS: dict[Need, Callable[[AppState], str]] = {
-    Need.DEVICE: lambda state: '' if state.main.selected_device else 'select a GPU first',
+    Need.DEVICE: lambda state: '' if state.main.selected_device else 'Select a GPU first',
     Need.PROCESS: _why_no_process,
     Need.NOT_HIDDEN: _why_hidden,
     Need.TARGET: _why_no_target,
-    Need.BY_USER: lambda state: 'it is by owner already' if state.sums_by_owner else '',
-    Need.PAST: lambda state: '' if state.origin.can_travel else 'no samples are kept',
-    Need.RECORDING: lambda state: 'only in a recording' if state.origin.is_live else '',
+    Need.BY_USER: lambda state: 'Already by owner' if state.sums_by_owner else '',
+    Need.PAST: lambda state: (
+        '' if state.origin.can_travel else 'No samples of other times are kept'
+    ),
+    Need.RECORDING: lambda state: 'Works only in a recording' if state.origin.is_live else '',
     Need.HERE: lambda state: state.origin.no_signals,
 }

@@ -18,13 +18,19 @@ def note_outcome(
     key = (signal, outcome)
     before = next((notice.pids for notice in state.notices if notice.outcome == key), ())
     pids = (*(each for each in before if each != pid), pid)
-    text = f'{signal} to {", ".join(map(str, pids))}: {outcome}'
+    text = _outcome_text(signal, ', '.join(map(str, pids)), outcome)
     if len(pids) > 1 and len(text) > state.width - 2:
-        text = f'{signal} to {len(pids)} processes: {outcome}'
+        text = _outcome_text(signal, f'{len(pids)} processes', outcome)
     others = tuple(notice for notice in state.notices if notice.outcome != key)
     until = state.monotonic + NOTICE_SECONDS
     notice = Notice(text, until, is_error=is_error, outcome=key, pids=pids)
     return state._replace(notices=(*others, notice)[-MAX_NOTICES:])
+
+
+def _outcome_text(signal: str, targets: str, outcome: str) -> str:
+    return (
+        f'Sent {signal} to {targets}' if outcome == 'sent' else f'{signal} to {targets}: {outcome}'
+    )
 
 
 def replace_notice(state: AppState, subject: str, text: str) -> AppState:
@@ -56,6 +62,6 @@ def drop_answers(before: AppState, after: AppState) -> AppState:
     return after._replace(notices=tuple(n for n in after.notices if not n.is_answer))
 
 
-def refuse(state: AppState, what: str, why: str) -> Result:
+def refuse(state: AppState, why: str, *, subject: str = 'key') -> Result:
     """Ring the bell and show why nothing is done. Many terminals do not ring."""
-    return replace_notice(state, what, why), (RingBell(),)
+    return answer(state, subject, why), (RingBell(),)

@@ -30,7 +30,7 @@ NOTES = {
 }
 #: Status of a process → why it cannot be signaled.
 _OUT_OF_REACH = {
-    'gone': 'there is no process {}',
+    'gone': 'There is no process {}',
     'foreign': '{} is in another PID namespace',
 }
 
@@ -70,18 +70,18 @@ def has_targets(state: AppState) -> bool:
 def why_no_target(state: AppState) -> str:
     """Return why there are no targets."""
     if state.view.readonly:
-        return state.origin.no_signals or 'read-only (--readonly)'
+        return state.origin.no_signals or 'Read-only: no signals (--readonly)'
     unseen, where = tagged_unseen(state, ())
     if unseen:
-        return f'tagged processes are {where}'
+        return f'Tagged processes are {where}'
     key = selected_key(state)
     if key is None:
-        return 'select or tag a process'
+        return 'Select or tag a process first'
     if state.screen is Screen.TREE and not state.shown.host_processes:
-        return 'the tree has not been measured yet'
+        return 'The tree has not been measured yet'
     selected = selected_process(state)
     if selected is None:
-        return hidden_by_filter(state) or 'select or tag a process'
+        return hidden_by_filter(state) or 'Select or tag a process first'
     return _OUT_OF_REACH.get(selected.status, '{} is not yours; tag it to try').format(key[0])
 
 
@@ -91,7 +91,7 @@ def tagged_unseen(state: AppState, targets: Iterable[SignalTarget]) -> tuple[int
     listed = {process.key for process in state.shown.processes}
     unseen = [key for key in state.main.tagged - listed if key[:2] not in others]
     devices = unknown_among((key.device for key in unseen), state.shown)
-    where = f'unknown on {devices_text(devices)}' if devices else 'not listed'
+    where = f'not readable on {devices_text(devices)}' if devices else 'not listed'
     return len({key[:2] for key in unseen}), where
 
 

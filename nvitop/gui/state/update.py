@@ -62,9 +62,9 @@ _SCROLLING = (Action.SCROLL_UP, Action.SCROLL_DOWN, Action.LINE_UP, Action.LINE_
 
 _OUTCOMES = {
     'sent': 'sent',
-    'gone': 'has already exited',
-    'zombie': 'has exited, and waits for its parent',
-    'not permitted': 'is not permitted',
+    'gone': 'already exited',
+    'zombie': 'already exited; its parent has not reaped the zombie',
+    'not permitted': 'not permitted',
     'reused': 'not sent: the PID belongs to another process now',
     'unseen': 'not sent: it was never seen on this system',
     'failed': 'failed',
@@ -147,7 +147,7 @@ def _press(state: AppState, key: str) -> Result:
     state = state._replace(prefix='')
     why = unmet_need(state, binding)
     if why:
-        return refuse(state, binding.refusal, why)
+        return refuse(state, why)
     state, effects = act(state, binding)
     if binding.is_signal or binding.action in _SCROLLING:
         return state, effects
@@ -197,7 +197,7 @@ def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
     if key == 'Esc':
         return state, ()
     what = 'sort key' if prefix == state.keymap.sort_prefix(state.screen) else 'key'
-    return refuse(state._replace(prefix=prefix), f'{prefix} {key}', f'unknown {what}')
+    return refuse(state._replace(prefix=prefix), f'{prefix} {key}: unknown {what}')
 
 
 def _explain_elsewhere(state: AppState, key: str) -> Result:
@@ -206,7 +206,7 @@ def _explain_elsewhere(state: AppState, key: str) -> Result:
         return go_back(state)
     bindings = state.keymap.elsewhere(state.screen, key)
     if state.view.readonly and bindings and all(binding.is_signal for binding in bindings):
-        return refuse(state, bindings[0].refusal, unmet_need(state, bindings[0]))
+        return refuse(state, unmet_need(state, bindings[0]))
     screens = frozenset().union(*(binding.screens for binding in bindings))
     if not screens:
         help_key = state.keymap.instead_of(state.screen, 'h')
@@ -234,7 +234,9 @@ def _paste(state: AppState, text: str) -> Result:
     if state.dialog is not None:
         return state, ()
     if state.field is None:
-        return replace_notice(state, 'Paste ignored', 'only filter and search accept text'), ()
+        key = state.keymap.instead_of(state.screen, '\\')
+        hint = f' (press {key} to filter first)' if key else ''
+        return answer(state, 'Paste ignored', f'Paste ignored{hint}'), ()
     return typing_keys.insert(state, state.field, text)
 
 

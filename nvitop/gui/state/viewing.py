@@ -23,10 +23,10 @@ TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
 def choose_mode(state: AppState, mode: str, already: str) -> Result:
     """Draw the panels in another mode; show ``already`` if this changes nothing."""
     if mode == 'full' and state.width < CLASSIC:
-        return refuse(state, 'No panels in full', f'{CLASSIC} columns needed')
+        return refuse(state, f'Full panels need {CLASSIC} columns')
     changed = state._replace(view=state.view._replace(mode=mode))
     if main_layout(changed) == main_layout(state):
-        return refuse(changed, 'Panels', already)
+        return refuse(changed, already)
     return changed, ()
 
 
@@ -35,7 +35,7 @@ def toggle_host(state: AppState) -> Result:
     was_hidden = not state.view.show_host
     shown = state._replace(view=state.view._replace(show_host=True))
     if main_layout(shown).host.area.is_empty:
-        return refuse(shown, 'No room', 'the host panel needs a higher screen')
+        return refuse(shown, 'The host panel needs a higher screen')
     return state._replace(view=state.view._replace(show_host=was_hidden)), ()
 
 
@@ -70,11 +70,10 @@ def toggle_details(state: AppState) -> Result:
     """Show or hide the details of devices."""
     devices = state.shown.devices
     if devices and all(device.key.is_mig for device in devices) and not state.view.shows_details:
-        return refuse(state, 'No details', 'MIG devices have none, and no GPU is shown')
+        return refuse(state, 'MIG devices have no details, and no GPU is shown')
     is_missing = state.frozen is not None and not is_measured(state.shown, DETAILS)
     if is_missing and not state.view.shows_details and not state.samples_to_complete:
-        why = f'the display was frozen before they were measured{way_to_run(state)}'
-        return refuse(state, 'No details', why)
+        return refuse(state, f'Paused before details were measured{way_to_run(state)}')
     view = state.view._replace(shows_details=not state.view.shows_details)
     return state._replace(view=view), ()
 
@@ -111,7 +110,7 @@ def next_graph(state: AppState, *, is_upper: bool) -> Result:
     """Plot the next metric in the upper or lower graph of the devices."""
     panel = main_layout(state).host.graphs
     if panel is None or panel.upper is None:
-        return refuse(state, 'No graphs of GPUs', _way_to_graphs(state))
+        return refuse(state, f'No GPU graphs: {_way_to_graphs(state)}')
     graphs = state.main.graphs
     names = [graph.metric for graph in GRAPHS]
     shown = graphs.upper if is_upper else graphs.lower
@@ -120,20 +119,20 @@ def next_graph(state: AppState, *, is_upper: bool) -> Result:
     state = state._replace(main=state.main._replace(graphs=graphs))
     if was_frozen_before(state, (metric,)):
         title = GRAPHS_BY_METRIC[metric].title
-        why = f'the display was frozen before {title} was measured{way_to_run(state)}'
-        state = replace_notice(state, 'No graph', why)
+        why = f'Paused before {title} was measured{way_to_run(state)}'
+        state = answer(state, 'key', why)
     return state, ()
 
 
 def change_time(state: AppState, step: int) -> Result:
     """Let graphs show a longer (1) or shorter (-1) time."""
     if state.screen is Screen.MAIN and main_layout(state).host.graphs is None:
-        return refuse(state, 'No graphs', _way_to_graphs(state))
+        return refuse(state, f'No graphs: {_way_to_graphs(state)}')
     graphs = state.main.graphs
     bases = _time_bases(state)
     at = bases.index(graphs.minutes) + step
     if not 0 <= at < len(bases):
-        return refuse(state, 'Graphs', f'no {"longer" if step > 0 else "shorter"} time')
+        return refuse(state, f'Graphs show no {"longer" if step > 0 else "shorter"} time')
     graphs = graphs._replace(minutes=bases[at])
     return state._replace(main=state.main._replace(graphs=graphs)), ()
 
@@ -141,7 +140,7 @@ def change_time(state: AppState, step: int) -> Result:
 def way_to_run(state: AppState) -> str:
     """Return which key shows the latest sample again, in parentheses; ``''`` if there is none."""
     key = state.keymap.instead_of(state.screen, 'z')
-    return f' ({key}: unfreeze)' if key else ''
+    return f' ({key}: resume)' if key else ''
 
 
 def _way_to_graphs(state: AppState) -> str:
@@ -153,7 +152,7 @@ def _way_to_graphs(state: AppState) -> str:
         return f'{GRAPHS_WIDTH} columns needed'
     if not state.view.show_host:
         return f'press {state.keymap.instead_of(state.screen, "H")} to show the host panel'
-    return f'press {state.keymap.instead_of(state.screen, "f")} for panels in full'
+    return f'press {state.keymap.instead_of(state.screen, "f")} for full panels'
 
 
 def _time_bases(state: AppState) -> list[int]:

@@ -117,7 +117,7 @@ def _details_note(state: AppState) -> tuple[str, ...]:
         return ()
     if state.frozen is None or state.samples_to_complete:
         return ('not measured yet',)
-    return ('not measured before the display was frozen', 'not measured while frozen')
+    return ('paused before details were measured', 'not measured while paused')
 
 
 def _draw_bottom(buf: Buffer, state: AppState) -> None:

@@ -36,7 +36,7 @@ def unknown_note(sample: Sample) -> tuple[str, ...]:
     """Return which GPUs do not list their processes, the longest form first; ``()`` if none."""
     unknown = unknown_devices(sample)
     count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
-    return (f'unknown on {devices_text(unknown)}', count) if unknown else ()
+    return (f'not readable on {devices_text(unknown)}', count) if unknown else ()
 
 
 def no_processes_message(sample: Sample) -> str:
@@ -67,6 +67,6 @@ def limits_of(wanted: ProcessFilter, query: str, device: DeviceKey | None = None
 
 def no_match_message(total: int, limits: str) -> str:
     """Return the message of a list if none of ``total`` processes matches the limits."""
-    if total == 1:
-        return f'The only process does not match {limits}'
-    return f'None of {total} processes match {limits}'
+    if limits.startswith('GPU '):
+        return f'No process is running on {limits}'
+    return f'No match: {total} process{"" if total == 1 else "es"} hidden by {limits}'

@@ -45,6 +45,8 @@ class ProcessList(NamedTuple):
     total: int | None = None
     #: Name of the limits that leave out some of them, for messages.
     limits: str = 'the filter'
+    #: The selected device, on which all rows are.
+    device: DeviceKey | None = None
     sort: Sort = Sort()
     selected: ProcessKey | None = None
     tagged: AbstractSet[ProcessKey] = frozenset()
@@ -171,9 +173,12 @@ def _title(
         text = f'Processes {rows[0].process + 1}–{rows[-1].process + 1} of {count}'
     notes = [Note((text, text.replace('Processes ', '')), TITLE, 0)]
     gpus = len({process.key.device.physical_index for process in listed.processes})
-    if gpus and len(sample.devices) > 1:
+    if listed.device is not None:
+        notes.append(Note((f'on GPU {listed.device.label}',), rank=4))
+    elif gpus and len(sample.devices) > 1:
         notes.append(Note((f'{gpus} GPU{"" if gpus == 1 else "s"}',), rank=4))
-    if listed.total is not None and count and count != listed.total:
+    is_limited = not listed.limits.startswith('GPU ')
+    if listed.total is not None and count and count != listed.total and is_limited:
         notes.append(Note((f'{listed.total - count} hidden by {listed.limits}',), rank=3))
     if order:
         notes.append(Note((f'{order}{_arrow(listed.sort)}',), rank=2))

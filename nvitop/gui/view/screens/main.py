@@ -78,6 +78,7 @@ def draw_main(
         processes,
         len(sample.processes) if sample.sequence else None,
         limits_of(state.filter, query, state.selected_device),
+        state.selected_device,
         state.sort,
         state.selected,
         state.tagged,

@@ -36,7 +36,10 @@ _WARNINGS = frozenset({'impossible', 'slow'})
 
 def draw_problems(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
-    lines = problem_lines(state.shown_tally.problems)
+    lines = tuple(
+        line._replace(what=line.what.replace('_', ' '))
+        for line in problem_lines(state.shown_tally.problems)
+    )
     layout = lines_layout(state)
     places = _places(lines, buf.width)
     badges = title_badges(state)
@@ -162,14 +165,14 @@ def _cost(state: AppState, width: int) -> str:
     """Return the cost of nvitop itself, in words that fit."""
     cost = own_cost(state.shown_tally.costs)
     if cost is None:
-        return ' Own cost: not measured yet'
+        return ' nvitop itself: not measured yet'
     cpu = f'{fmt.format_percent(cost.cpu_percent)} CPU'
     calls = f'{cost.nvml_calls_per_second:.0f} NVML calls/s'
     sample = f'{1000 * cost.seconds_per_sample:.1f} ms'
     texts = (
-        f' Own cost in the last {cost.seconds:.0f} s: {cpu}, {calls}, {sample} per sample',
-        f' Own cost: {cpu}, {calls}, {sample} per sample',
-        f' Cost: {cpu}, {calls}',
-        f' Cost: {cpu}',
+        f' nvitop itself in the last {cost.seconds:.0f} s: {cpu}, {calls}, {sample} per sample',
+        f' nvitop itself: {cpu}, {calls}, {sample} per sample',
+        f' nvitop: {cpu}, {calls}',
+        f' nvitop: {cpu}',
     )
     return next((text for text in texts if len(text) <= width), clip(texts[-1], width))

@@ -59,7 +59,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
 def _titles(state: AppState, rows: tuple[TreeRow, ...]) -> tuple[str, ...]:
     total = len(state.shown.host_processes)
     count = f'{len(rows)} of {total}' if len(rows) != total else str(total)
-    return tuple(f'{name}: {count}' if total else name for name in ('Tree of processes', 'Tree'))
+    return tuple(f'{name} ({count})' if total else name for name in ('Process tree', 'Tree'))
 
 
 def _empty_message(state: AppState) -> str:
@@ -69,9 +69,9 @@ def _empty_message(state: AppState) -> str:
             limits_of(state.main.filter, state.query, state.main.selected_device),
         )
     if state.frozen is not None:
-        reason = 'Not measured: the display was frozen before the tree was opened'
+        reason = 'Paused before the tree was measured'
         key = shown_key(state, 'z')
-        return f'{reason} ({key}: unfreeze)' if key else reason
+        return f'{reason} ({key}: resume)' if key else reason
     if state.shown.processes or not state.shown.sequence:
         return 'Looking for processes ...'
     return no_processes_message(state.shown)

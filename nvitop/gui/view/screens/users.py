@@ -16,7 +16,12 @@ from nvitop.gui.state.summary import UserSummary, summarize_users, total_memory
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import title_hints
-from nvitop.gui.view.process_list import limits_of, no_processes_message, unknown_note
+from nvitop.gui.view.process_list import (
+    limits_of,
+    no_match_message,
+    no_processes_message,
+    unknown_note,
+)
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
@@ -58,18 +63,20 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         text = no_processes_message(state.shown) if is_known else 'Looking for processes ...'
         if state.shown.processes:
             limits = limits_of(state.main.filter, state.query, state.main.selected_device)
-            text = f'No GPU process matches {limits}'
+            text = no_match_message(len(state.shown.processes), limits)
         draw_message(buf, layout.area, text, _DIM)
 
 
 def _title(state: AppState, users: int, width: int) -> str:
     """Return the number of users or owners, and which processes the sums lack, in words that fit."""
     word = 'owner' if state.sums_by_owner else 'user'
-    count = f'{users} {word}{"" if users == 1 else "s"}' if users else f'{word.capitalize()}s'
+    count = f' ({users})' if users else ''
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
     memory = f'memory of {silent} {"process" if silent == 1 else "processes"} unknown'
     notes = (unknown_note(state.shown), (memory,) if silent else ())
-    return fit_title((f'{count} of GPUs', count), notes, width)
+    short = f'{word.capitalize()}s'
+    titles = (f'GPU usage by {word}{count}', f'{short}{count}', short)
+    return fit_title(titles, notes, width)
 
 
 def _text(place: PlacedColumn, user: UserSummary, total: int | None) -> str:
