@@ -315,7 +315,7 @@ class Writing:
         if isinstance(error, BrokenPipeError):
             raise error
         if isinstance(error, OSError):
-            raise CommandFailure(f'cannot write: {error.strerror}')
+            raise CommandFailure(f'cannot write to {self._sink.path}: {error.strerror}')
         if error is not None:
             raise CommandFailure(str(error))
 

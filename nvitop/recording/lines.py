@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import zlib
@@ -62,14 +63,27 @@ class LineWriter:
             data = text_of(self._commands.apply(sample)) + b'\n'
         except FrameError:
             return
-        if self._stream is not None:
+        before = self._stream
+        if before is not None:
+            self._stream = before.copy()
             data = self._stream.compress(data) + self._stream.flush(zlib.Z_SYNC_FLUSH)
-        self._write_all(data)
+        try:
+            self._write_all(data)
+        except OSError:
+            self._stream = before
+            raise
 
     def _write_all(self, data: bytes) -> None:
+        """Write everything, or nothing if the disk is full."""
         view = memoryview(data)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+        except OSError:
+            with contextlib.suppress(OSError):  # a pipe
+                end = os.lseek(self._descriptor, len(view) - len(data), os.SEEK_CUR)
+                os.ftruncate(self._descriptor, end)
+            raise
 
     def flush(self) -> None:
         """Do nothing: every line is written at once."""

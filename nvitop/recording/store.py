@@ -320,6 +320,7 @@ def _lock(path: str) -> int:
         os.close(descriptor)
         who = f'process {pid}' if pid.isdecimal() else 'another process'
         raise RecordingError(f'{who} records to {path} already')
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, f'{os.getpid()}\n'.encode('ascii'))
+    with contextlib.suppress(OSError):  # a full disk
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f'{os.getpid()}\n'.encode('ascii'))
     return descriptor

@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -111,6 +112,26 @@ def test_a_file_that_cannot_be_written(machine: simulation.Machine, tmp_path: Pa
     assert re.fullmatch(
         r'nvitop record: error: cannot write to .*: No such file or directory\n', ran.err
     )
+
+
+@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs /dev/full')
+def test_lines_that_cannot_be_written_end_the_recording(machine: simulation.Machine) -> None:
+    ran = Ran(main, '-o', '/dev/full', '--format=jsonl')
+    assert ran.status == 1
+    message = 'nvitop record: error: cannot write to /dev/full: No space left on device'
+    assert ran.err.splitlines()[1:] == [message]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    subprocess.call(['unshare', '--mount', 'true'], stderr=subprocess.DEVNULL) != 0
+    if shutil.which('unshare')
+    else True,
+    reason='needs root and unshare, to mount a small disk',
+)
+def test_files_on_a_full_disk_stay_whole(tmp_path: Path) -> None:
+    code = [sys.executable, '-m', 'tests.recording.full_disk', str(tmp_path)]
+    subprocess.run(['unshare', '--mount', *code], cwd=ROOT, check=True, timeout=PATIENCE)
 
 
 def test_signals_reopen_and_end_a_recording(tmp_path: Path) -> None:
