@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 from typing import Iterable
 
+from nvitop.api.host import procfs_path
 from nvitop.api.process import procfs
+from nvitop.api.system import system
 from nvitop.namedtuple import NamedTuple
 from nvitop.owner.ancestors import (
     Ancestor,
@@ -23,7 +25,6 @@ from nvitop.owner.ancestors import (
     wants_cmdline,
 )
 from nvitop.owner.cgroup import parse_cgroup
-from nvitop.owner.files import is_simulated, read_file, read_text
 from nvitop.owner.mounts import parse_mountinfo
 from nvitop.owner.names import NameLookup, lookup_names
 from nvitop.owner.statements import cmdline_layers, environ_layers, parse_environ
@@ -37,6 +38,9 @@ HIDDEN = 'the process is hidden from this user (hidepid)'
 ELSEWHERE = 'the PID belongs to another PID namespace'
 NOT_LINUX = 'only Linux has control groups'
 
+#: Maximum size (bytes) of what is read of a file. The lines of twelve hierarchies with the longest
+#: possible paths fit in; of an environment and of mounts, the rest is ignored.
+MAX_BYTES = 1 << 17
 #: Maximum number of ancestors that are read.
 _MAX_ANCESTORS = 64
 #: Login UID of a process that no login started.
@@ -274,3 +278,40 @@ def _cgroup_mounts() -> list[str]:
         if ' - cgroup2 ' in line and len(fields) > 4 and fields[3] == '/' and '\\' not in fields[4]:
             mounts.append(fields[4])
     return mounts
+
+
+# Files of processes
+
+
+def read_file(pid: int, name: str) -> bytes:
+    """Read a file of a process, such as ``'cgroup'``.
+
+    Raises:
+        OSError: There is no such process, or this user may not read it.
+    """
+    replacement = system().process_file(pid, name)
+    if replacement is not None:
+        return replacement
+    descriptor = os.open(f'{procfs_path()}/{pid}/{name}', os.O_RDONLY)
+    try:
+        content = os.read(descriptor, 4096)
+        chunk = content
+        while chunk and len(content) < MAX_BYTES:
+            chunk = os.read(descriptor, 1 << 16)
+            content += chunk
+    finally:
+        os.close(descriptor)
+    return content
+
+
+def read_text(pid: int, name: str) -> str:
+    """Read a file of a process as text; ``''`` if it cannot be read."""
+    try:
+        return read_file(pid, name).decode('utf-8', 'replace')
+    except OSError:
+        return ''
+
+
+def is_simulated(pid: int) -> bool:
+    """Return whether a process is one of a simulated machine."""
+    return system().process_file(pid, 'cgroup') is not None

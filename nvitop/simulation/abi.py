@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, Sequence
 
 SUCCESS = 0
 UNINITIALIZED = 1
@@ -139,3 +139,28 @@ def check_version(struct: Any, *allowed: int) -> None:
     """Raise *version mismatch* if the ``version`` field of a struct is not allowed."""
     if struct.version not in allowed:
         raise DriverError(ARGUMENT_VERSION_MISMATCH)
+
+
+# NVML's protocol for lists: a call with size 0 returns the size, a second one fills the array.
+
+
+def room_for(count: object, array: object, wanted: int) -> bool:
+    """Store the size of a list in *count*, and return whether to fill the array.
+
+    Raises *insufficient size* if the array is too short. An empty list always succeeds.
+    """
+    given = target(count).value
+    fill_number(count, wanted)
+    if wanted == 0:
+        return False
+    if array is None or given < wanted:
+        raise DriverError(INSUFFICIENT_SIZE)
+    return True
+
+
+def answer_list(count: object, array: object, numbers: Sequence[int]) -> None:
+    """Return a list of numbers."""
+    if room_for(count, array, len(numbers)):
+        room = target(array)
+        for i, value in enumerate(numbers):
+            room[i] = value

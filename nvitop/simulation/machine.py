@@ -17,7 +17,7 @@ from nvitop.simulation.physics import GPU_RULES, MIG_RULES
 from nvitop.simulation.reader import TomlTable
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
-from nvitop.simulation.system import SimulatedSystem
+from nvitop.simulation.system import simulated_system
 from nvitop.simulation.world import World
 from nvitop.toml import suggestion
 
@@ -89,7 +89,7 @@ class Machine:
         #: The CUDA driver: an object with one plain function per symbol.
         self.cuda = cuda_driver(self.world)
         #: The operating system, as far as it is simulated.
-        self.system = SimulatedSystem(self.world)
+        self.system = simulated_system(self.world)
         for fault in self.scenario.faults:
             self.world.faults.add(fault)
 

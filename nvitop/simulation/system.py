@@ -31,7 +31,7 @@ PAST_CPU_SECONDS = 2.0
 
 
 class SimulatedSystem(System):
-    """The operating system of a simulated machine."""
+    """The operating system of a simulated machine: its processes."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -54,17 +54,11 @@ class SimulatedSystem(System):
             for pid in (world.pid_of(task),)
             if pid is not None and task.runs(t)
         }
-        return Past(
-            {} if self._host is None else self._past_host(self._host, t), devices, processes
-        )
+        return Past(self._past_host(t), devices, processes)
 
-    def _past_host(self, host: Host, t: float) -> dict[str, float]:
-        busy = self._busy_seconds(host, t - PAST_CPU_SECONDS, t)
-        return {
-            'cpu_percent': round(min(100.0, 100.0 * busy / PAST_CPU_SECONDS / host.cpus), 1),
-            'memory_percent': self._memory_usage(host, t).percent,
-            'swap_percent': _usage(host.swap.value(t), host.swap_used.value(t)).percent,
-        }
+    def _past_host(self, t: float) -> dict[str, float]:
+        """Return the values of the host at a time; empty if they are not simulated."""
+        return {}
 
     # Processes
 
@@ -100,80 +94,76 @@ class SimulatedSystem(System):
         """Return the names of the logs of containers of the scenario."""
         return [task.spec.container_log for task in self._world.tasks if task.spec.container_log]
 
-    # Host
+
+class SimulatedHost(SimulatedSystem):
+    """The operating system of a simulated machine with a ``[host]`` of its own."""
+
+    def __init__(self, world: World, host: Host) -> None:
+        super().__init__(world)
+        self._host = host
+
+    def _past_host(self, t: float) -> dict[str, float]:
+        host = self._host
+        busy = self._busy_seconds(t - PAST_CPU_SECONDS, t)
+        return {
+            'cpu_percent': round(min(100.0, 100.0 * busy / PAST_CPU_SECONDS / host.cpus), 1),
+            'memory_percent': self._memory_usage(t).percent,
+            'swap_percent': _usage(host.swap.value(t), host.swap_used.value(t)).percent,
+        }
 
     def hostname(self) -> str:
         """Return the name of the host of the scenario."""
-        host = self._host
-        return super().hostname() if host is None or not host.name else host.name
+        return self._host.name or super().hostname()
 
     def username(self) -> str:
         """Return the user of the scenario."""
-        host = self._host
-        return super().username() if host is None or not host.user else host.user
+        return self._host.user or super().username()
 
     def is_superuser(self) -> bool:
         """Return whether the user of the scenario is root."""
-        host = self._host
-        return super().is_superuser() if host is None or not host.user else host.user == 'root'
+        return self._host.user == 'root' if self._host.user else super().is_superuser()
 
     def cpu_count(self) -> int | None:
         """Return the number of CPUs of the scenario."""
-        return super().cpu_count() if self._host is None else self._host.cpus
+        return self._host.cpus
 
     def cpu_seconds(self) -> CpuSeconds:
         """Return the CPU time of the scenario: of its processes and of others."""
-        host = self._host
-        if host is None:
-            return super().cpu_seconds()
-        t = self._world.seconds()
+        host, t = self._host, self._world.seconds()
         whole = host.cpus * (host.uptime + t)
-        return CpuSeconds(min(whole, self._busy_seconds(host, -host.uptime, t)), whole)
+        return CpuSeconds(min(whole, self._busy_seconds(-host.uptime, t)), whole)
 
     def load_average(self) -> tuple[float, float, float] | None:
         """Return the mean number of busy CPUs over 1, 5 and 15 min."""
-        host = self._host
-        if host is None:
-            return super().load_average()
         t = self._world.seconds()
         one, five, fifteen = (
-            round(self._busy_seconds(host, t - seconds, t) / seconds, 2)
+            round(self._busy_seconds(t - seconds, t) / seconds, 2)
             for seconds in (60.0, 300.0, 900.0)
         )
         return one, five, fifteen
 
-    def _busy_seconds(self, host: Host, start: float, stop: float) -> float:
+    def _busy_seconds(self, start: float, stop: float) -> float:
         """CPU time (seconds) used from *start* to *stop*."""
+        host = self._host
         others = host.cpus / 100.0 * (host.cpu.integral(stop) - host.cpu.integral(start))
         return others + sum(task.cpu_seconds(start, stop) for task in self._world.tasks)
 
     def memory_usage(self) -> MemoryUsage:
         """Return the memory of the scenario: of its processes and of others."""
-        host = self._host
-        if host is None:
-            return super().memory_usage()
-        return self._memory_usage(host, self._world.seconds())
+        return self._memory_usage(self._world.seconds())
 
-    def _memory_usage(self, host: Host, t: float) -> MemoryUsage:
+    def _memory_usage(self, t: float) -> MemoryUsage:
         sizes = (task.host_memory(t) or 0 for task in self._world.tasks if task.runs(t))
-        return _usage(host.memory.value(t), host.memory_base.value(t) + sum(sizes))
+        return _usage(self._host.memory.value(t), self._host.memory_base.value(t) + sum(sizes))
 
     def swap_usage(self) -> MemoryUsage:
         """Return the swap space of the scenario."""
-        host = self._host
-        if host is None:
-            return super().swap_usage()
         t = self._world.seconds()
-        return _usage(host.swap.value(t), host.swap_used.value(t))
+        return _usage(self._host.swap.value(t), self._host.swap_used.value(t))
 
     def uptime(self) -> float:
         """Return the time since the host of the scenario was booted."""
-        host = self._host
-        return super().uptime() if host is None else host.uptime + self._world.seconds()
-
-    @property
-    def _host(self) -> Host | None:
-        return self._world.scenario.host
+        return self._host.uptime + self._world.seconds()
 
 
 def _past_of(node: Node, t: float) -> dict[str, float | None]:
@@ -186,6 +176,12 @@ def _past_of(node: Node, t: float) -> dict[str, float | None]:
 def _usage(total: float, used: float) -> MemoryUsage:
     used = min(used, total)
     return MemoryUsage(int(total), int(used), round(100.0 * used / total, 1) if total else 0.0)
+
+
+def simulated_system(world: World) -> SimulatedSystem:
+    """Make the operating system of a machine."""
+    host = world.scenario.host
+    return SimulatedSystem(world) if host is None else SimulatedHost(world, host)
 
 
 class SimulatedProcess:

@@ -8,12 +8,13 @@ from nvitop.simulation.abi import (
     NOT_FOUND,
     NOT_SUPPORTED,
     DriverError,
+    answer_list,
     check_version,
     fill_number,
     number,
+    room_for,
     target,
 )
-from nvitop.simulation.driver.lists import answer_list, room_for
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.world import Node, Task
 

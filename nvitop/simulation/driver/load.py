@@ -9,11 +9,11 @@ from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
     NOT_SUPPORTED,
     DriverError,
+    answer_list,
     fill_number,
     number,
     target,
 )
-from nvitop.simulation.driver.lists import answer_list
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
 from nvitop.simulation.world import Node

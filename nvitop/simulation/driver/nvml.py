@@ -7,7 +7,6 @@ import fnmatch
 from typing import Callable
 
 from nvitop.simulation.driver import (
-    fabric,
     fields,
     gpm,
     health,
@@ -26,7 +25,7 @@ from nvitop.simulation.driver.versions import newer_symbols
 from nvitop.simulation.world import World
 
 SUBJECTS = (
-    system, identity, memory, load, power, interconnect, modes, health, fabric, fields, gpm,
+    system, identity, memory, load, power, interconnect, modes, health, fields, gpm,
     processes, refused,
 )  # fmt: skip
 ALL_SYMBOLS: dict[str, Symbol] = {

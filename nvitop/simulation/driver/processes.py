@@ -15,10 +15,10 @@ from nvitop.simulation.abi import (
     NOT_SUPPORTED,
     DriverError,
     number,
+    room_for,
     target,
     write_bytes,
 )
-from nvitop.simulation.driver.lists import room_for
 from nvitop.simulation.driver.symbols import NODE, Symbols
 from nvitop.simulation.world import Node, Task
 
