@@ -9,7 +9,6 @@ import sys
 from typing import TYPE_CHECKING, Sequence
 
 from nvitop.api import libnvml
-from nvitop.api.libnvml._log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 from nvitop.api.system import system
 from nvitop.console import outcome
 from nvitop.console.commands import find_command
@@ -18,6 +17,7 @@ from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.options import Invocation, Options, parse_arguments
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.console.terminal import stdout_width
+from nvitop.log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 from nvitop.sampling import watchdog
 
 if TYPE_CHECKING:

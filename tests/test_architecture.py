@@ -28,6 +28,7 @@ FOREIGN_NAMES = {('nvitop.compat.igpu', 'get_device')}
 ANYONE = (
     'nvitop.version',
     'nvitop.lazy',
+    'nvitop.log',
     'nvitop.masking',
     'nvitop.namedtuple',
     'nvitop.printable',
@@ -40,6 +41,7 @@ ANYONE = (
 ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.health': ('nvitop.sampling.types',),
     'nvitop.lazy': (),
+    'nvitop.log': (),
     'nvitop.masking': (),
     'nvitop.namedtuple': (),
     'nvitop.platforms': (),

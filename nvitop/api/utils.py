@@ -7,11 +7,11 @@ import math
 import os
 import re
 import time
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, KeysView
+    from datetime import timedelta
 
 __all__ = [
     'NA',
@@ -198,7 +198,7 @@ SIZE_UNITS: dict[str | None, int] = {
 }
 
 _UNITS = ((MiB, 'MiB'), (GiB, 'GiB'), (TiB, 'TiB'))
-_SIZE = re.compile(r'\s*(\d+)(\.\d*)?\s*(?:([KMGTP])(I?))?B?\s*', re.ASCII | re.IGNORECASE)
+_SIZE = r'\s*(\d+)(\.\d*)?\s*(?:([KMGTP])(I?))?B?\s*'
 
 
 def bytes2human(b: SupportsFloat | str, *, min_unit: int = 1) -> str:
@@ -244,7 +244,7 @@ def human2bytes(s: int | str) -> int:
         if s < 0:
             raise ValueError(f'a size cannot be negative: {s!r}')
         return s
-    match = _SIZE.fullmatch(s)
+    match = re.fullmatch(_SIZE, s, re.ASCII | re.IGNORECASE)
     if match is None:
         raise ValueError(f'not a size: {s!r}')
     whole, fraction, prefix, binary = match.groups()
@@ -268,6 +268,8 @@ def timedelta2human(
     >>> [timedelta2human(timedelta(seconds=s)) for s in (75, 3661, 360_000)]
     ['1:15', '1:01:01', '4.2 days']
     """
+    from datetime import timedelta  # most programs format no durations
+
     if isinstance(dt, timedelta):
         dt = dt.total_seconds()
     if isinstance(dt, (int, float)) and math.isfinite(dt):
@@ -358,9 +360,7 @@ def colored(
 
 
 #: Methods that a snapshot never calls by itself.
-_ACTION = re.compile(
-    r'_|(set|update)_|(kill|terminate|suspend|resume|send_signal|wait)\Z', re.ASCII
-)
+_ACTION = r'_|(set|update)_|(kill|terminate|suspend|resume|send_signal|wait)\Z'
 
 
 class Snapshot:
@@ -398,7 +398,7 @@ class Snapshot:
         return _restore_snapshot, (type(self).__base__, dict(self.__dict__))
 
     def __getattr__(self, name: str) -> Any:
-        if _ACTION.match(name):
+        if re.match(_ACTION, name):
             raise AttributeError(f'{type(self).__name__!r} has no attribute {name!r}')
         value = getattr(self.real, name)
         if callable(value):

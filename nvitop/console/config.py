@@ -78,7 +78,7 @@ class Config(NamedTuple):
 
 
 #: A key as the help shows it, except that a letter with Ctrl is in upper case.
-_KEY = re.compile(
+_KEY = (
     r'(Alt-|Shift-)*'
     r'(Ctrl-[A-Z^_\]\\]|(Ctrl-)?(Enter|Esc|Space|Tab|Backspace|Insert|Delete|Home|End|PageUp|PageDown'
     r'|Up|Down|Left|Right|F[1-9]|F1[0-2])|\S)'
@@ -224,7 +224,11 @@ def _is_key(text: object) -> bool:
     """Whether a text is the name of a key, or of two keys to press in order."""
     if not isinstance(text, str):
         return False
-    return bool(text) and all(map(_KEY.fullmatch, text.split(' '))) and text.count(' ') <= 1
+    return (
+        bool(text)
+        and all(re.fullmatch(_KEY, key) for key in text.split(' '))
+        and text.count(' ') <= 1
+    )
 
 
 def _allowed(setting: Setting, choices: Choices) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ import signal
 import sys
 from typing import Callable, Iterator
 
-from nvitop.console.library_log import library_warnings
 from nvitop.console.messages import print_message
+from nvitop.log import warnings_to
 
 #: Added to the number of the signal that ended a command, as shells do.
 SIGNALED = 128
@@ -36,15 +36,15 @@ def run(
     program: str,
     body: Callable[[], int],
     *,
-    on_library_warning: Callable[[str, str], None] | None = None,
+    on_library_warning: Callable[[str, str], None] = lambda _text, _kind: None,
 ) -> int:
     """Run the body of a command and return its exit status, whatever it raises on purpose.
 
     Warnings of the library are not printed; ``on_library_warning`` gets their text and kind, see
-    :func:`~nvitop.console.library_log.library_warnings`.
+    :func:`~nvitop.log.warnings_to`.
     """
     try:
-        with library_warnings(on_library_warning):
+        with warnings_to(on_library_warning):
             return body()
     except CommandFailure as failure:
         print_message(program, 'error', str(failure))

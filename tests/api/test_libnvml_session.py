@@ -12,9 +12,9 @@ from typing import Any, Iterator
 import pynvml
 import pytest
 
-from nvitop import simulation
+from nvitop import log, simulation
 from nvitop.api import libnvml
-from nvitop.api.libnvml import _log, _session
+from nvitop.api.libnvml import _session
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
@@ -350,7 +350,7 @@ def test_debug_messages_go_to_standard_error_and_never_to_a_file(tmp_path: Path)
     ],
 )
 def test_unknown_log_levels_mean_warning(name: str | None, level: int) -> None:
-    assert _log.parse_level(name) == level
+    assert log.parse_level(name) == level
 
 
 def test_messages_are_not_doubled_once_logging_is_configured() -> None:
@@ -408,7 +408,7 @@ def test_library_is_loaded_from_directories_that_the_loader_does_not_search(
         loaded.append(path)
 
     monkeypatch.setattr(pynvml, 'nvmlInitWithFlags', start)
-    monkeypatch.setattr(_session, 'nvml_elsewhere', lambda: files)
+    monkeypatch.setattr('nvitop.platforms.nvidia_files.nvml_elsewhere', lambda: files)
     monkeypatch.setattr(ctypes, 'CDLL', load)
     if 'good' in files:
         libnvml.nvmlInitWithFlags(3)

@@ -108,7 +108,7 @@ def test_a_report_imports_no_unrelated_package(imported: set[str]) -> None:
 @pytest.mark.skipif(sys.platform != 'linux', reason='elsewhere psutil reads the host')
 def test_a_report_imports_no_slow_module(imported: set[str]) -> None:
     # The simulated driver is Python, and imports modules that a real one does not.
-    assert not within(imported, 'asyncio', 'cachetools', 'psutil', 'wcwidth')
+    assert not within(imported, 'asyncio', 'cachetools', 'logging', 'psutil', 'wcwidth')
 
 
 def test_nvisel_loads_neither_psutil_nor_the_monitor() -> None:

@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import inspect
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -22,13 +21,13 @@ from typing import TYPE_CHECKING
 from nvitop.api import libcuda
 from nvitop.api.device import visible_program
 from nvitop.api.device.visible_rules import digits
+from nvitop.log import debug, warn
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.nvidia_files import cuda_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-LOGGER = logging.getLogger('nvitop.api.device')
 
 #: Time limit in seconds. CUDA takes tens of seconds without persistence mode on many GPUs.
 TIMEOUT_SECONDS = 60.0
@@ -104,16 +103,16 @@ def _ask(value: str | None, order: str | None) -> tuple[str, ...] | None:
     try:
         answer: object = json.loads(_run(environment))
     except subprocess.TimeoutExpired:
-        LOGGER.warning('The CUDA driver did not list its devices within %g s.', TIMEOUT_SECONDS)
+        warn('The CUDA driver did not list its devices within %g s.', TIMEOUT_SECONDS)
         return None
     except (OSError, ValueError) as ex:
-        LOGGER.warning('Cannot query the CUDA driver for its devices: %s', ex)
+        warn('Cannot query the CUDA driver for its devices: %s', ex)
         return None
     if isinstance(answer, list):
         return tuple(map(str, answer))
     if answer == libcuda.CUDA_ERROR_NO_DEVICE:
         return ()
-    log = LOGGER.debug if answer == libcuda.CUDA_ERROR_FILE_NOT_FOUND else LOGGER.warning
+    log = debug if answer == libcuda.CUDA_ERROR_FILE_NOT_FOUND else warn
     log('The CUDA driver did not list its devices: error code %s', answer)
     return None
 

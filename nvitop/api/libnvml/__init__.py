@@ -9,9 +9,10 @@ in several versions are chosen by the abilities of the driver.
 
 from __future__ import annotations
 
+import re
 import sys
 from types import ModuleType, TracebackType
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from nvitop.api.libnvml._binding import (
     BINDING,
@@ -27,13 +28,7 @@ from nvitop.api.libnvml._binding import (
     explain_binding,
     is_constant,
 )
-from nvitop.api.libnvml._explanation import (
-    advise_on_failure,
-    explain_init_error,
-    explain_silence,
-)
 from nvitop.api.libnvml._field_values import nvmlDeviceGetFieldValues, nvmlQueryFieldValues
-from nvitop.api.libnvml._log import LOGGER
 from nvitop.api.libnvml._overrides import (
     nvmlDeviceGetAccountingStats,
     nvmlDeviceGetCount,
@@ -57,7 +52,6 @@ from nvitop.api.libnvml._process_lists import (
 from nvitop.api.libnvml._query import (
     UNKNOWN_FUNCTIONS,
     UNKNOWN_FUNCTIONS_CACHE_SIZE,
-    VERSIONED_PATTERN,
     call_count,
     last_error,
     missing_functions_report,
@@ -75,6 +69,19 @@ from nvitop.api.libnvml._structures import (
     c_nvmlTemperature_v1_t,
 )
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX
+from nvitop.log import logger
+
+if TYPE_CHECKING:
+    import logging
+
+    from nvitop.api.libnvml._explanation import (
+        advise_on_failure,
+        explain_init_error,
+        explain_silence,
+    )
+
+    LOGGER: logging.Logger
+    VERSIONED_PATTERN: re.Pattern[str]
 
 __all__ = [
     'LOGGER',
@@ -223,10 +230,23 @@ class _LibnvmlModule(ModuleType):
         SESSION.exit()
 
 
+def _find(name: str) -> Any:
+    """Return a name that few programs use, or one of the binding."""
+    if name == 'LOGGER':
+        return logger()
+    if name == 'VERSIONED_PATTERN':  # functions and structures that exist in several versions
+        return re.compile(r'^(?P<name>\w+?)(?P<suffix>_v(?P<version>\d+))$')
+    if name in ('advise_on_failure', 'explain_init_error', 'explain_silence'):
+        from nvitop.api.libnvml import _explanation
+
+        return getattr(_explanation, name)
+    return getattr(BINDING, name)
+
+
 def __getattr__(name: str) -> Any:
-    """Return a name of the binding."""
+    """Return a name that is imported or made when it is first used."""
     try:
-        value = getattr(BINDING, name)
+        value = _find(name)
     except AttributeError:
         message = f'module {__name__!r} has no attribute {name!r}'
         raise AttributeError(message) from None

@@ -11,7 +11,6 @@ from typing import Any
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, call_driver, encoded
 from nvitop.api.libnvml._errors import ARGUMENT_VERSION_MISMATCH, UNKNOWN, is_too_new
-from nvitop.api.libnvml._log import LOGGER
 from nvitop.api.libnvml._query import address_of, count_call, override
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.libnvml._structures import (
@@ -20,6 +19,7 @@ from nvitop.api.libnvml._structures import (
     c_nvmlTemperature_v1_t,
     version_of,
 )
+from nvitop.log import debug, warn
 
 #: Maximum number of GPUs that is believed. Drivers support 32; this many can still be listed.
 _MAX_GPUS = 1024
@@ -53,7 +53,7 @@ def _call_newest(newest: str, handle: Any, *args: Any) -> bool:
         if not is_too_new(error):
             raise
         _missing.add(newest)
-        LOGGER.debug('The driver has no %s: using an older entry point.', newest)
+        debug('The driver has no %s: using an older entry point.', newest)
         return False
     code = function(handle, *args)
     if not code:
@@ -149,7 +149,7 @@ def nvmlDeviceGetCount() -> int:
     count = ctypes.c_uint()
     call_driver('nvmlDeviceGetCount_v2', ctypes.byref(count))
     if count.value > _MAX_GPUS:
-        LOGGER.warning('The driver reports %d GPUs, which is impossible.', count.value)
+        warn('The driver reports %d GPUs, which is impossible.', count.value)
         raise NVMLError(UNKNOWN)
     return count.value
 

@@ -15,7 +15,6 @@ from nvitop.api.libnvml._errors import (
     NOT_SUPPORTED,
     is_too_new,
 )
-from nvitop.api.libnvml._log import IMPOSSIBLE_PROCESSES, LOGGER
 from nvitop.api.libnvml._overrides import memory_totals, nvmlDeviceGetMemoryInfo
 from nvitop.api.libnvml._query import address_of, count_call, override
 from nvitop.api.libnvml._session import SESSION
@@ -25,6 +24,7 @@ from nvitop.api.libnvml._structures import (
     c_nvmlProcessInfo_v3_t,
 )
 from nvitop.api.utils import UINT_MAX, ULONGLONG_MAX
+from nvitop.log import IMPOSSIBLE_PROCESSES, debug, warn
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.kernel import MAX_PID
 
@@ -177,7 +177,7 @@ def _choose_methods(name: str) -> tuple[_Method, ...]:
         methods = (methods[3 - int(forced[1])],)
     elif forced and 'NVITOP_NVML_PROCESS_API' not in _warned:
         _warned.add('NVITOP_NVML_PROCESS_API')
-        LOGGER.warning('Ignoring NVITOP_NVML_PROCESS_API=%r: expected v1, v2 or v3.', forced)
+        warn('Ignoring NVITOP_NVML_PROCESS_API=%r: expected v1, v2 or v3.', forced)
     methods = tuple(method for method in methods if _has(name + method.suffix))
     _methods[name] = methods
     return methods
@@ -197,7 +197,7 @@ def _remember(
     layouts = (layout, *(other for other in method.layouts if other is not layout))
     others = tuple(other for other in methods if other is not method)
     _methods[name] = (_Method(method.suffix, layouts), *others)
-    LOGGER.debug('%s%s writes rows of %d bytes.', name, method.suffix, layout.row.size)
+    debug('%s%s writes rows of %d bytes.', name, method.suffix, layout.row.size)
 
 
 def _read(
@@ -304,11 +304,11 @@ def _note(key: tuple[str, int], result: _ListResult) -> list[ProcessInfo]:
     name = key[0]
     if name not in _warned:
         _warned.add(name)
-        LOGGER.warning(
+        warn(
             '%s returned impossible processes: %s.',
             name,
             text,
-            extra={'kind': IMPOSSIBLE_PROCESSES},
+            kind=IMPOSSIBLE_PROCESSES,
         )
     return result.rows
 

@@ -16,9 +16,9 @@ from nvitop.api.libnvml._binding import (
     encoded,
 )
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, UNINITIALIZED, UNKNOWN
-from nvitop.api.libnvml._log import LOGGER, MISSING_FUNCTION
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
+from nvitop.log import MISSING_FUNCTION, warn
 
 F = TypeVar('F', bound=Callable[..., Any])
 
@@ -26,8 +26,6 @@ F = TypeVar('F', bound=Callable[..., Any])
 UNKNOWN_FUNCTIONS: dict[str, NVMLError] = {}
 #: Maximum number of names in :data:`UNKNOWN_FUNCTIONS`.
 UNKNOWN_FUNCTIONS_CACHE_SIZE = 1024
-#: Names of functions and structures that exist in several versions.
-VERSIONED_PATTERN = re.compile(r'^(?P<name>\w+?)(?P<suffix>_v(?P<version>\d+))$')
 
 #: Functions of nvitop that are called instead of the binding's: name → function.
 OVERRIDES: dict[str, Callable[..., Any]] = {}
@@ -297,11 +295,11 @@ def _remember_unknown(name: str) -> None:
     error = NVMLError(FUNCTION_NOT_FOUND)
     if UNKNOWN_FUNCTIONS.setdefault(name, error) is not error:
         return
-    LOGGER.warning(
+    warn(
         'NVML function %s does not exist: %s. Its values are shown as N/A.',
         name,
         'the driver lacks it' if hasattr(BINDING, name) else 'the installed binding lacks it',
-        extra={'kind': MISSING_FUNCTION},
+        kind=MISSING_FUNCTION,
     )
 
 

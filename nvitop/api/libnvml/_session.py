@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, IN_USE, UNINITIALIZED
-from nvitop.api.libnvml._explanation import explain_init_error
-from nvitop.api.libnvml._log import LOGGER
+from nvitop.log import critical, debug
 from nvitop.platforms.kernel import at_fork
-from nvitop.platforms.nvidia_files import nvml_elsewhere
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -74,11 +72,13 @@ class Session:
             _start_driver(flags)
         except (NVMLError_LibraryNotFound, AttributeError) as error:
             if not self._is_reported:
+                from nvitop.api.libnvml._explanation import explain_init_error
+
                 self._is_reported = True
-                LOGGER.critical('%s', explain_init_error(error))
+                critical('%s', explain_init_error(error))
             raise
         self.epoch += 1
-        LOGGER.debug('Initialized NVML with flags %d.', flags)
+        debug('Initialized NVML with flags %d.', flags)
 
     def ensure(self) -> bool:
         """Initialize NVML if necessary. Return False if the process is exiting.
@@ -195,7 +195,7 @@ class Session:
                     try:
                         self.shutdown()
                     except NVMLError as error:
-                        LOGGER.debug('Could not shut NVML down: %s', error)
+                        debug('Could not shut NVML down: %s', error)
 
     def calls_in_flight(self) -> dict[int, str]:
         """Return the NVML function that each other thread is inside, by thread identifier.
@@ -240,7 +240,7 @@ class Session:
             try:
                 self._undo_last()
             except NVMLError as error:
-                LOGGER.debug('Could not shut NVML down: %s', error)
+                debug('Could not shut NVML down: %s', error)
 
     def _wait_until_idle(self, deadline: float) -> bool:
         """Wait until no other thread is inside a call. Return False at the deadline."""
@@ -274,6 +274,8 @@ def _load_from_elsewhere() -> bool:
 
     Once it is loaded, the binding finds it by its name alone.
     """
+    from nvitop.platforms.nvidia_files import nvml_elsewhere
+
     for path in nvml_elsewhere():
         with contextlib.suppress(OSError):  # for another architecture, or broken
             ctypes.CDLL(path)

@@ -40,15 +40,15 @@ def _join(cmdline: tuple[str, ...]) -> str:
 
 
 #: Characters and starts of arguments that must be quoted for :func:`shlex.split` or a shell.
-_SPECIAL_POSIX = re.compile(r'[\s\'"\\$`();<>|&]|\A#|\A\Z')
-_PLAIN_WINDOWS = re.compile(r'[\w@+=:,./\\-]+', re.ASCII)
+_SPECIAL_POSIX = r'[\s\'"\\$`();<>|&]|\A#|\A\Z'
+_PLAIN_WINDOWS = r'[\w@+=:,./\\-]+'
 
 
 def quote_posix(argument: str) -> str:
     """Quote one argument for a POSIX shell, in double quotes if it reads the same in them."""
     if not argument.isprintable():
         return '"' + _escape(re.sub(r'[\\"$`]', r'\\\g<0>', argument)) + '"'
-    if not _SPECIAL_POSIX.search(argument):
+    if not re.search(_SPECIAL_POSIX, argument):
         return argument
     needs_single = '$' in argument or '`' in argument
     if "'" in argument and not needs_single:
@@ -61,7 +61,7 @@ def quote_posix(argument: str) -> str:
 def quote_windows(argument: str) -> str:
     """Quote one argument as Windows programs parse their command line."""
     argument = _escape(argument)
-    if _PLAIN_WINDOWS.fullmatch(argument):
+    if re.fullmatch(_PLAIN_WINDOWS, argument, re.ASCII):
         return argument
     # Backslashes are literal unless a double quote follows them.
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Protocol, TypeVar
 
 from nvitop.api import host
@@ -28,13 +27,13 @@ from nvitop.api.utils import (
     NaType,
     Snapshot,
     bytes2human,
-    duration2human,
     snapshot_of,
     timedelta2human,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from datetime import timedelta
 
     from nvitop.api.process.hostprocess import HostProcess
     from nvitop.owner.types import Owner
@@ -403,10 +402,10 @@ class GpuProcess:
         cmdline = facts.display_cmdline
         seconds = facts.running_time_in_seconds
         running_time: timedelta | NaType = NA
-        running_time_human: str = NA
         if not isinstance(seconds, NaType):
+            from datetime import timedelta
+
             running_time = timedelta(seconds=seconds)
-            running_time_human = duration2human(running_time.total_seconds())
         return snapshot_of(
             self._host,
             {
@@ -421,7 +420,7 @@ class GpuProcess:
                 'host_memory': facts.host_memory,
                 'host_memory_human': bytes2human(facts.host_memory),
                 'running_time': running_time,
-                'running_time_human': running_time_human,
+                'running_time_human': timedelta2human(running_time),
                 'running_time_in_seconds': seconds,
             },
         )

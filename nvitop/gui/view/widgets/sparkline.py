@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 #: Seconds of a cell, if measurements are not further apart. A sparkline is written whenever it moves by a
 #: cell, so short cells cost most of the bytes of a monitor at rest.
@@ -17,7 +17,7 @@ _LEVELS = len(_BLOCKS) - 1
 _COLORS = 4
 
 #: Pieces of a sparkline, each with the percentage that chooses its color; ``None``: unknown.
-Sparkline = Tuple[Tuple[str, 'float | None'], ...]
+Sparkline = Tuple[Tuple[str, Optional[float]], ...]
 
 
 def make_sparkline(percentages: Sequence[float | None], *, ascii_only: bool = False) -> Sparkline:
