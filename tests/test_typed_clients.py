@@ -20,7 +20,13 @@ def test_typed_client_runs() -> None:
         typed_client.main()
 
 
-@pytest.mark.parametrize('options', [(), ('--no-site-packages',)], ids=['stubs', 'no stubs'])
+@pytest.mark.parametrize(
+    'options',
+    [
+        pytest.param((), id='stubs'),
+        pytest.param(('--no-site-packages',), id='no stubs', marks=pytest.mark.slow),
+    ],
+)
 def test_typed_client_is_free_of_type_errors(
     options: tuple[str, ...], tmp_path: pathlib.Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import pytest
@@ -22,6 +23,7 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost, DeviceKey, Problem, Sample
 from tests.gui.goldens import assert_golden
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
@@ -251,7 +253,12 @@ def sample_of(case: Case) -> Sample:
 
 def frame_of(case: Case) -> Buffer:
     """Draw the frame of a case."""
-    return draw_frame(state_after(case), history_of(sample_of(case)))
+    return draw_frame(state_after(case), _history(case.sample))
+
+
+@functools.lru_cache(maxsize=None)
+def _history(sample: str) -> History:
+    return history_of(sample_of(Case('', sample, 80, 24)))
 
 
 def header_rows(case: Case) -> int:

@@ -126,7 +126,7 @@ _ANY_KEYS = st.sampled_from(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(USUAL_KEYS)), st.lists(_ANY_KEYS, max_size=3)))
 def test_every_screen_can_be_left_whatever_the_keys(keys: dict[str, list[str]]) -> None:
     keymap, _ = rebind(keys)
