@@ -220,3 +220,11 @@ def test_halves_have_only_characters_of_the_linux_console() -> None:
         assert [(x, style) for x, _, style in copy.row(y)] == [
             (x, style) for x, _, style in buffer.row(y)
         ]
+
+
+def test_guides_and_empty_parts_of_bars_do_not_look_like_values() -> None:
+    buffer = Buffer(4, 2)
+    for y, role in enumerate((Role.TRACK, Role.LIGHT)):
+        buffer.write(0, y, '⠉⠒⣀■', Style(role))
+    assert to_halves(buffer).lines() == ['····', '▀▀▄■']
+    assert to_ascii(buffer).lines() == ['===.', '===#']

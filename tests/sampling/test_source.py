@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+import pynvml
 import pytest
 
 from nvitop import simulation
@@ -18,6 +19,12 @@ from tests.api.machines import needs_gpm
 from tests.clock import Clock
 from tests.sampling.bench import SLOW_TICK, Bench, gpu, labels, problems_of, statuses
 
+#: Old bindings have the name from before driver 535.
+_EVENT_REASONS = (
+    'nvmlDeviceGetCurrentClocksEventReasons'
+    if hasattr(pynvml, 'nvmlDeviceGetCurrentClocksEventReasons')
+    else 'nvmlDeviceGetCurrentClocksThrottleReasons'
+)
 NO_PROCESSES = Demand(processes=False)
 
 on = pytest.mark.parametrize
@@ -85,7 +92,7 @@ def test_a_tick_makes_these_calls_and_no_others(bench: Bench) -> None:
         'nvmlDeviceGetMigMode': 1,
         'nvmlDeviceGetTotalEccErrors': 1,
         # Only for findings; docs/health.md gives their number.
-        'nvmlDeviceGetCurrentClocksEventReasons': 1,
+        _EVENT_REASONS: 1,
         'nvmlDeviceGetCurrPcieLinkGeneration': 1,
         'nvmlDeviceGetCurrPcieLinkWidth': 1,
         'nvmlDeviceGetFieldValues': 1,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Callable, Mapping
 
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width
 
 _SAME_CELLS = {
@@ -43,6 +44,10 @@ def _halves_of(dots: int) -> str:
     return ' ▀▄█'[bool(dots & _UPPER_DOTS) + 2 * bool(dots & _LOWER_DOTS)]
 
 
+#: Guides of graphs and empty parts of bars, which must not look like values.
+_HALVES_OF_TRACKS = dict.fromkeys(map(ord, '⠉⠒⣀■'), '·')
+_ASCII_OF_TRACKS = {ord('■'): '.'}
+
 _IN_HALVES = {
     **dict.fromkeys(map(ord, '▉▊▋'), '█'),
     **dict.fromkeys(map(ord, '▍▎'), '▌'),
@@ -66,7 +71,7 @@ def lacks_fine_blocks(environ: Mapping[str, str]) -> bool:
 
 def to_halves(buffer: Buffer) -> Buffer:
     """Return a copy in which eighth blocks and braille are replaced by whole and half blocks."""
-    return _translated(buffer, lambda text: text.translate(_IN_HALVES))
+    return _translated(buffer, lambda text: text.translate(_IN_HALVES), _HALVES_OF_TRACKS)
 
 
 def to_ascii(buffer: Buffer) -> Buffer:
@@ -75,13 +80,17 @@ def to_ascii(buffer: Buffer) -> Buffer:
     Box lines become ``- = + |``, blocks ``|``, shades spaces, braille ``=``, triangles ``^ v``. Any
     other character becomes ``?`` in each of its cells. Combining marks are removed.
     """
-    return _translated(buffer, ascii_text)
+    return _translated(buffer, ascii_text, _ASCII_OF_TRACKS)
 
 
-def _translated(buffer: Buffer, translate: Callable[[str], str]) -> Buffer:
+def _translated(
+    buffer: Buffer, translate: Callable[[str], str], tracks: Mapping[int, str]
+) -> Buffer:
     copy = Buffer(buffer.width, buffer.height)
     for y in range(buffer.height):
         for x, text, style in buffer.row(y):
+            if style.role is Role.TRACK:
+                text = text.translate(tracks)
             copy.write(x, y, translate(text), style)
     copy.targets = buffer.targets
     return copy
