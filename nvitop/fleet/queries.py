@@ -106,13 +106,14 @@ def hosts_query(scope: Scope) -> str:
     user_labels = f'{hosts}, user, username'
     return ' or '.join(
         (
-            f'max by ({instances}) ({_select(rows, scope)})',
-            marked(f'sum by ({hosts}, job) ({_select(memory, scope)})', 'sum'),
-            marked(_summed(hosts, gpus, _select(power, scope)), 'power'),
-            marked(f'max by ({hosts}) ({_select(_named("temperature"), scope)})', 'max'),
-            marked(f'count by ({user_labels}) ({_select(users, scope)})', 'user'),
             *_findings(scope, gpus),
             _ages(scope),
+            marked(f'max by ({hosts}) ({_select(_named("temperature"), scope)})', 'max'),
+            marked(f'count by ({user_labels}) ({_select(users, scope)})', 'user'),
+            marked(f'sum by ({hosts}, job) ({_select(memory, scope)})', 'sum'),
+            marked(_summed(hosts, gpus, _select(power, scope)), 'power'),
+            # Last, because a server reads what is on the left of each "or" again.
+            f'max by ({instances}) ({_select(rows, scope)})',
         )
     )
 
@@ -160,7 +161,7 @@ def gpus_query(scope: Scope, metric: str) -> str:
     up = {'own': (dialect('own').up,)}
     instances = _labels(scope, gpus=True, instances=True)
     down = marked(f'max by ({gpus}) ({_select(up, scope)}) == 0', 'down')
-    return ' or '.join((f'max by ({instances}) ({expression})', down, _ages(scope)))
+    return ' or '.join((down, _ages(scope), f'max by ({instances}) ({expression})'))
 
 
 def users_query(scope: Scope) -> str:

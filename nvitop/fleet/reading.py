@@ -82,7 +82,7 @@ class _Hosts:
 
     def key_of(self, labels: Mapping[str, str]) -> tuple[str, ...]:
         """Return the values of all labels that may name the host."""
-        return tuple(labels.get(label, '') for label in self._labels)
+        return tuple([labels.get(label, '') for label in self._labels])
 
     def member(self, dialect: str, labels: Mapping[str, str]) -> _Member:
         """Return the exporter that a row comes from."""
@@ -190,7 +190,9 @@ def _add(hosts: _Hosts, one: Series) -> None:
         _add_finding(hosts, row, one)
     else:
         for meaning in meanings().get(one.name, ()):
-            if all(labels.get(label, value) == value for label, value in meaning.labels):
+            if not meaning.labels or all(
+                labels.get(label, value) == value for label, value in meaning.labels
+            ):
                 member = hosts.member(meaning.dialect, labels)
                 value = one.value * meaning.factor
                 if not row:
