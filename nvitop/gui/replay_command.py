@@ -21,7 +21,7 @@ from nvitop.recording.opening import open_recordings
 from nvitop.recording.reader import Recording
 from nvitop.recording.replay import ReplaySource
 from nvitop.recording.schema import RecordingError
-from nvitop.recording.times import parse_time
+from nvitop.recording.times import format_time, parse_time
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
@@ -166,6 +166,12 @@ def _show_monitor(
         raise CommandFailure(str(error)) from None
     if ended.sample is not None:
         print_report(ended.sample, ended.options)
+        span = recording.span()
+        first, left, last = map(
+            format_time, (span.first_time, ended.sample.timestamp, span.last_time)
+        )
+        text = f"the recording is from {first} to {last}; continue with --at '{left}'"
+        messages.append(Message('hint', text))
     if ended.crash:
         messages.append(Message('error', ended.crash))
 

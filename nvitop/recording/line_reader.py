@@ -11,7 +11,7 @@ import zlib
 from array import array
 from typing import BinaryIO, Iterator
 
-from nvitop.recording.events import RecordedEvent
+from nvitop.recording.events import CLEAR_SECONDS, EventDetector, RecordedEvent
 from nvitop.recording.frames import (
     MAX_TEXT_BYTES,
     FrameError,
@@ -26,6 +26,10 @@ from nvitop.sampling.types import Sample
 #: Maximum number of frames, and the number of frames for each key frame.
 MAX_FRAMES = 500_000
 FRAMES_PER_KEY = 360
+#: Number of blocks of as many frames in which events are searched at a time, and of frames before a
+#: block that are compared to know what had happened already.
+BLOCKS_PER_SEARCH = 50
+MOST_BEFORE = 60
 _CHUNK = 64 << 10
 _GZIP = 31
 _TIME = re.compile(rb'"timestamp":\s*(-?\d{1,12}(?:\.\d{1,9})?)\d*[,}]')
@@ -50,6 +54,7 @@ class LineRecording:
         self._offsets = array('q', [0])
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         self._keys: dict[int, bytes] = {}
+        self._events: dict[int, list[RecordedEvent]] = {}
         with contextlib.ExitStack() as stack:
             stack.callback(self._file.close)
             try:
@@ -127,8 +132,40 @@ class LineRecording:
         return [i for i in range(begin, frame + 1) if self._times[i] >= moment]
 
     def event(self, moment: float, step: int) -> RecordedEvent | None:
-        """Return ``None``: lines have no events."""
-        return None
+        """Return the next (1) or previous (-1) event after or before a time.
+
+        Lines have no events: samples are compared with each other. A long search ends with an event
+        of the kind ``'note'``, from which the next call goes on.
+        """
+        at = self.at(moment) // FRAMES_PER_KEY
+        last = (len(self._times) - 1) // FRAMES_PER_KEY
+        blocks = range(at, last + 1) if step > 0 else range(at, -1, -1)
+        for block in blocks[:BLOCKS_PER_SEARCH]:
+            found = [each for each in self._events_in(block) if (each.time - moment) * step > 0]
+            if found:
+                return found[0] if step > 0 else found[-1]
+        if len(blocks) <= BLOCKS_PER_SEARCH:
+            return None
+        end = blocks[BLOCKS_PER_SEARCH] * FRAMES_PER_KEY + (0 if step > 0 else FRAMES_PER_KEY - 1)
+        text = 'no event up to here; press the key again to continue'
+        return RecordedEvent(self._times[end], 'note', text)
+
+    def _events_in(self, block: int) -> list[RecordedEvent]:
+        """Return the events in a block of frames, which are kept."""
+        found = self._events.get(block)
+        if found is None:
+            found = self._events[block] = []
+            begin = block * FRAMES_PER_KEY
+            detector = EventDetector(self.interval(begin))
+            before = self.frames_before(begin, self._times[begin] - CLEAR_SECONDS, MOST_BEFORE)
+            for frame in (
+                *before[:-1],
+                *range(begin, min(begin + FRAMES_PER_KEY, len(self._times))),
+            ):
+                with contextlib.suppress(FrameError):
+                    events = detector.compare(self.sample(frame))
+                    found += events if frame >= begin else ()
+        return found
 
     def interval(self, frame: int) -> float:
         """Return the shortest time between the frames around a frame."""

@@ -75,6 +75,7 @@ class ReplaySource:
         self._timeline = Timeline()
         #: Time of the event that was jumped to: its frame may be older.
         self._event_time: float | None = None
+        self._is_end_reported = False
         self._sequence = 0
         self._due = 0.0
         self._next: tuple[int, float] | None = None
@@ -129,6 +130,7 @@ class ReplaySource:
             self._jump(self._frame, 1)
             self._next = None
         elif self._requests:
+            self._is_end_reported = False
             while self._requests:
                 self._carry_out(*self._requests.popleft())
             self._next = None
@@ -171,6 +173,9 @@ class ReplaySource:
             return
         following = self._following()
         if following is None:
+            if not self._is_end_reported:
+                self._is_end_reported = True
+                self._messages.append(f'end of the recording: {self._times()}')
             self._due = now + LOOK_SECONDS
             self._next = None
             return
@@ -254,10 +259,13 @@ class ReplaySource:
         frame = self._recording.at(moment)
         span = self._recording.span()
         if not span.first_time <= moment <= span.last_time:
-            times = f'{format_time(span.first_time)} to {format_time(span.last_time)}'
-            self._messages.append(f'the recording is from {times}')
+            self._messages.append(f'the recording is from {self._times()}')
         if frame != self._frame:
             self._jump(frame, -1)
+
+    def _times(self) -> str:
+        span = self._recording.span()
+        return f'{format_time(span.first_time)} to {format_time(span.last_time)}'
 
     def _travel_to_end(self, amount: float) -> None:
         span = self._recording.span()

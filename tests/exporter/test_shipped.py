@@ -6,12 +6,17 @@ import json
 import pathlib
 import re
 import runpy
+import shlex
+import shutil
+import subprocess
 from typing import Callable
 
 import pytest
 
+from nvitop.console.commands import find_command
 from nvitop.exporter.families import make_families
 from tests.exporter.machines import EVERYTHING, observed
+from tests.patience import PATIENCE
 
 SHARE = pathlib.Path(__file__).parent.parent.parent / 'share'
 dashboard: Callable[[], str] = runpy.run_path(str(SHARE.parent / 'tools' / 'make_dashboard.py'))[
@@ -63,8 +68,29 @@ def test_expressions_use_series_that_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize('name', ['exporter', 'record'])
-def test_service_can_read_other_processes_and_devices(name: str) -> None:
+def test_service_starts_its_command_and_can_read_processes_and_devices(name: str) -> None:
     text = (SHARE / 'systemd' / f'nvitop-{name}.service').read_text(encoding='utf-8')
     service = dict(re.findall(r'^(\w+)=(.*)$', text, re.MULTILINE))
+    ((variable, example),) = re.findall(r'^# +(NVITOP_\w+)="(.*)"$', text, re.MULTILINE)
+    started = shlex.split(service['ExecStart'].replace(f'${variable}', example))
+    assert started[:3] == ['/usr/bin/env', 'nvitop', name]
+    found = find_command(started[2:])
+    assert found is not None
+    command, arguments = found
+    command.load().make_parser().parse(arguments)
     assert 'DynamicUser' in service or 'User' in service
     assert not {'ProtectProc', 'PrivateDevices', 'PrivateUsers', 'DeviceAllow'} & service.keys()
+
+
+@pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='needs systemd-analyze')
+def test_systemd_accepts_the_services() -> None:
+    services = sorted(map(str, (SHARE / 'systemd').glob('*.service')))
+    done = subprocess.run(
+        ['systemd-analyze', 'verify', '--man=no', *services],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, '')

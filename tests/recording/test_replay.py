@@ -23,6 +23,7 @@ from nvitop.recording.reader import DatabaseRecording
 from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPEEDS, ReplaySource
 from nvitop.recording.times import format_time
 from nvitop.sampling.history import History
+from nvitop.sampling.serialization import dumps
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
 from tests.clock import Clock
 from tests.ran import Ran
@@ -174,6 +175,9 @@ def test_a_replay_keeps_the_pace_of_the_recording(hour: Path) -> None:
     # At 64 times the speed, a late frame skips those that are over.
     assert tick_of(replay.next(1.0)) in (10, 11)
     assert replay.source.origin.speed == 64.0
+    times = f'{format_time(START + 10)} to {format_time(START + 3610)}'
+    messages = [replay.next(60.0).message for _ in range(3)]
+    assert messages == [f'end of the recording: {times}', '', '']
     replay.close()
 
 
@@ -293,6 +297,21 @@ def test_live_monitor_lists_no_keys_of_recordings() -> None:
     assert 'only in a recording' in state.notices[-1].text
     state, _ = update(state, KeyPressed('h'))
     assert 'next event' not in '\n'.join(draw_frame(state, History()).lines())
+
+
+def test_events_of_lines_of_json_are_those_of_a_database(hour: Path) -> None:
+    database = open_recording(str(hour))
+    lines = hour.with_name('a.jsonl')
+    with lines.open('w') as file:
+        for frame in range(1, 362):
+            file.write(f'{dumps(database.sample(frame))}\n')
+    found = open_recording(str(lines))
+    for moment in (START, START + 1810, START + 2000, START + 2410, START + 5000):
+        for step in (1, -1):
+            event, expected = (each.event(moment, step) for each in (found, database))
+            assert (event and event[:3]) == (expected and expected[:3]), moment
+    database.close()
+    found.close()
 
 
 @pytest.mark.parametrize('name', ['a.jsonl', 'a.jsonl.gz'])
