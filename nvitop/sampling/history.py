@@ -87,7 +87,7 @@ class Ring:
         slot = int(time / self.slot_seconds)
         known = value is not None and not math.isnan(value)
         new = value if known and value is not None else _NOT_AVAILABLE
-        if self._memo:
+        if slot <= self._memo_end:
             self._memo.clear()
         if slot > self.last_slot:
             self._advance(slot)

@@ -238,13 +238,23 @@ def test_other_metrics_have_their_units_and_their_own_top(metric: str, text: str
     assert {style.role for _, t, style in buffer.row(0) if text in t} == {Role.TITLE}
 
 
+def test_graphs_move_every_two_seconds() -> None:
+    sample, history = SAMPLES['h100x8'], History()
+    drawings = []
+    for second in range(6):
+        host = sample.host._replace(cpu_percent=10.0 * second)
+        history.record(sample._replace(host=host, monotonic=1000.0 + second))
+        drawings.append(panel(sample, 120, 12, history))
+    assert drawings[0] == drawings[1] != drawings[2] == drawings[3] != drawings[4] == drawings[5]
+
+
 def test_time_without_measurements_is_a_gap() -> None:
     history = History()
     sample = SAMPLES['one']
     for second in range(40):
         rate = 4000 if not 16 <= second < 26 else None  # another screen was shown
         device = sample.devices[0]._replace(pcie_tx_throughput_kib_per_s=rate)
-        sample = sample._replace(devices=(device,), monotonic=1000.0 + second)
+        sample = sample._replace(devices=(device,), monotonic=1001.0 + second)
         history.record(sample)
     graphs = select_graphs(sample.devices, GraphState(lower='pcie_tx_throughput'), None)
     last = panel(sample, 120, 12, history, graphs)[11]

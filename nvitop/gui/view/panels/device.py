@@ -174,8 +174,11 @@ def _sparkline(
     if place is None or history is None or device.key.is_mig:
         return ()
     seconds = _cell_seconds(history)
-    values = history.recent(device.key, 'gpu_utilization', seconds, place.width)
-    return make_sparkline(values, ascii_only=view.ascii)
+    *complete, present = history.recent(device.key, 'gpu_utilization', seconds, place.width)
+    return (
+        *make_sparkline(tuple(complete), ascii_only=view.ascii),
+        *make_sparkline((present,), ascii_only=view.ascii),
+    )
 
 
 def _draw_headings(buf: Buffer, layout: DeviceLayout, history: History | None) -> None:
@@ -209,15 +212,16 @@ def device_rows(
 ) -> tuple[tuple[Span, ...], ...]:
     """Return the spans of the rows of one device."""
     buf = Buffer(shape.width, height)
-    ends = (0, shape.width - 1)
     if shape.form == FULL:
         _draw_full(buf, shape, device, state)
     else:
         # Imported on use: wide reports have the other form.
         from nvitop.gui.view.panels.device_row import draw_device_row
 
+        # From left to right, so that the buffer does not have to sort the spans.
+        draw_uprights(buf, 0, (0,))
         draw_device_row(buf, 0, shape.columns, device, state, shape.view)
-        draw_uprights(buf, 0, ends)
+        draw_uprights(buf, 0, (shape.width - 1,))
     return tuple(map(buf.row, range(height)))
 
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Callable, Iterable, Sequence
+from typing import Iterable, Optional, Sequence, Tuple
 
 from nvitop.gui.layout.host import HostGraphs, HostLayout
 from nvitop.gui.model.choices import GraphState, ViewState
@@ -32,7 +33,7 @@ from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import DEVICE_FIELDS, HOST, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
-_Values = Sequence['float | None']
+_Values = Tuple[Optional[float], ...]
 
 
 class DeviceGraphs(NamedTuple):
@@ -87,9 +88,11 @@ def draw_host_graphs(
     area = layout.area
     uprights = layout.uprights
     draw_border(buf, area.y, above, uprights)
-    for y in range(area.y + 1, area.bottom):
-        draw_uprights(buf, y, uprights)
+    # From left to right, so that the buffer does not have to sort the spans.
+    _draw_upright(buf, area, uprights[0])
     _draw_host(buf, area.y, places, past, sample, view)
+    for x in uprights[1:-1]:
+        _draw_upright(buf, area, x)
     right = (places.middle_x or 0, area.width - 1)
     for place, metric in ((places.upper, graphs.state.upper), (places.lower, graphs.state.lower)):
         if place is not None:
@@ -100,6 +103,15 @@ def draw_host_graphs(
                 for x, text, style in line.row(0):
                     buf.write(right[0] + x, place.y - 1, text, style)
             _draw_devices(buf, place, metric, past, sample, graphs, view)
+    joints = [place.y - 1 for place in (places.upper, places.lower) if place is not None]
+    _draw_upright(buf, area, uprights[-1], joints)
+
+
+def _draw_upright(buf: Buffer, area: Rect, x: int, joints: Sequence[int] = ()) -> None:
+    """Draw a vertical line below the top border, except in the rows of its joints."""
+    for y in range(area.y + 1, area.bottom):
+        if y not in joints:
+            draw_uprights(buf, y, (x,))
 
 
 def _draw_host(
@@ -137,24 +149,30 @@ def _draw_devices(
     """Draw the graph of a metric, with its title in the row above."""
     graphs = _of_metric(plotted, metric, sample)
     graph = GRAPHS_BY_METRIC[metric]
-    rows = [past.values(key, metric, area.width) for key in graphs.keys]
-    means = _means(rows)
+    rows = tuple(past.values(key, metric, area.width) for key in graphs.keys)
+    means, spread = _combine(rows)
     now = [
         getattr(device, DEVICE_FIELDS[metric])
         for device in sample.devices
         if device.key in graphs.keys
     ]
-    spread = None
-    if len(rows) > 1:
-        spread = Spread(_extremes(rows, min), _extremes(rows, max))
-    scale = _scale(graph, graphs, sample, spread.highest if spread is not None else means)
+    scale = _scale(graph, graphs, sample, spread.highest)
     style = _graph_style(graph, _mean(now), view)
     place = graph_area(area, scale)
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
     free = draw_notes(buf, line, _title(graph, graphs, now, sample))
     draw_times(buf, area.y - 1, place, past, free)
     # The values are for the width of the area: the newest ones fit into the graph.
-    draw_plot(buf, area, means, scale, style, past=past, spread=spread, colorful=view.colorful)
+    draw_plot(
+        buf,
+        area,
+        means,
+        scale,
+        style,
+        past=past,
+        spread=spread if len(rows) > 1 else None,
+        colorful=view.colorful,
+    )
 
 
 def _title(
@@ -176,31 +194,17 @@ def _title(
     return tuple(notes)
 
 
-def _means(rows: Sequence[_Values]) -> list[float | None]:
-    """Return the mean of the known values for each column of dots."""
-    if len(rows) <= 1:
-        return [*rows[0]] if rows else []
-    means: list[float | None] = []
+# Cached because graphs move every two seconds only, and not at a key.
+@functools.lru_cache(maxsize=4)
+def _combine(rows: tuple[_Values, ...]) -> tuple[_Values, Spread]:
+    """Return the mean, and the lowest and the highest known value, for each column of dots."""
+    means, lowest, highest = [], [], []
     for column in zip(*rows):
-        try:
-            means.append(sum(column) / len(column))
-        except TypeError:  # a None, which is too rare to look for it in each column
-            means.append(_mean(column))
-    return means
-
-
-def _extremes(
-    rows: Sequence[_Values], pick: Callable[[Iterable[float]], float]
-) -> list[float | None]:
-    """Return the lowest or highest known value for each column of dots."""
-    ends: list[float | None] = []
-    for column in zip(*rows):
-        try:
-            ends.append(pick(column))
-        except TypeError:  # a None
-            known = [value for value in column if value is not None]
-            ends.append(pick(known) if known else None)
-    return ends
+        known = [value for value in column if value is not None] if None in column else column
+        means.append(sum(known) / len(known) if known else None)
+        lowest.append(min(known) if known else None)
+        highest.append(max(known) if known else None)
+    return tuple(means), Spread(tuple(lowest), tuple(highest))
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -208,7 +212,9 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _scale(graph: Graph, graphs: DeviceGraphs, sample: Sample, values: _Values) -> Scale:
+def _scale(
+    graph: Graph, graphs: DeviceGraphs, sample: Sample, values: Sequence[float | None]
+) -> Scale:
     """Return the scale: up to the maximum of all plotted devices, or to the highest value."""
     top = graph.top
     if graph.top_field:

@@ -14,12 +14,17 @@ _SECONDS, _MINUTES = (10, 30), (60, 120, 300, 600, 900, 1800)
 _IN_MINUTES = 5
 #: Minimum number of cells between two marks.
 _TICK_CELLS = 12
+#: Minimum time (seconds) between two moves of a graph: the time in a cell. Most of its cells change
+#: when it moves, which costs most of the bytes of a monitor at rest.
+_MOVE_SECONDS = 2.0
 
 
 class GraphWindow:
     """The last ``minutes`` before the newest sample; with 0, one second for each column of dots."""
 
     def __init__(self, history: History, minutes: int = 0, marks: Marks = BRAILLE) -> None:
+        if history.device_slot < _MOVE_SECONDS:
+            history = history.until(history.now // _MOVE_SECONDS * _MOVE_SECONDS)
         self.history = history
         self.minutes = minutes
         self.marks = marks
@@ -31,10 +36,10 @@ class GraphWindow:
         """Return the length in seconds for a graph of this width."""
         return width * self._seconds_per_cell(width)
 
-    def values(self, key: Hashable, metric: str, width: int) -> list[float | None]:
+    def values(self, key: Hashable, metric: str, width: int) -> tuple[float | None, ...]:
         """Return the values in a graph of this width, oldest first."""
         columns = samples_shown(width, self.marks)
-        return self.history.values(key, metric, self.seconds(width), columns)
+        return tuple(self.history.values(key, metric, self.seconds(width), columns))
 
     def maximum(self, key: Hashable, metric: str, width: int) -> float | None:
         """Return the highest value in a graph of this width, before values are averaged to dots."""

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import Callable, Sequence
+from typing import Callable
 
-from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.buffer import Buffer, Span
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.view.widgets.box import BORDER
-from nvitop.gui.view.widgets.graph import Spread, draw_graph, samples_shown
+from nvitop.gui.view.widgets.graph import Marks, Spread, draw_graph, samples_shown
 from nvitop.gui.view.widgets.graph_window import GraphWindow
 from nvitop.namedtuple import NamedTuple
 
@@ -43,7 +44,7 @@ def graph_area(area: Rect, scale: Scale) -> Rect:
 def draw_plot(
     buf: Buffer,
     area: Rect,
-    values: Sequence[float | None],
+    values: tuple[float | None, ...],
     scale: Scale,
     style: Style = PLAIN,
     *,
@@ -55,26 +56,58 @@ def draw_plot(
     graph = graph_area(area, scale)
     if graph.is_empty:
         return
+    rows = _plot_rows(
+        area.width,
+        area.height,
+        graph.x - area.x,
+        values,
+        scale.bound,
+        scale.labels,
+        style,
+        spread,
+        past.marks,
+        colorful=colorful,
+    )
+    for y, spans in enumerate(rows, area.y):
+        for x, text, span_style in spans:
+            buf.write(area.x + x, y, text, span_style)
+
+
+# Cached because graphs move every two seconds only, and not at a key.
+@functools.lru_cache(maxsize=16)
+def _plot_rows(
+    width: int,
+    height: int,
+    gutter: int,
+    values: tuple[float | None, ...],
+    bound: float,
+    labels: tuple[str, str],
+    style: Style,
+    spread: Spread | None,
+    marks: Marks,
+    *,
+    colorful: bool,
+) -> tuple[tuple[Span, ...], ...]:
+    """Return the spans of a plot whose graph is to the right of ``gutter`` cells."""
+    buf = Buffer(width, height)
+    if gutter:
+        top, middle = labels
+        buf.write(0, 0, top.rjust(gutter - 1), _SCALE)
+        if height > 2:
+            # In the row that has the line; see `draw_graph`.
+            buf.write(0, height - 1 - height // 2, middle.rjust(gutter - 1), _SCALE)
     draw_graph(
         buf,
-        graph,
-        values[-samples_shown(graph.width, past.marks) :],
+        buf.area.inset(gutter, 0, 0, 0),
+        values[-samples_shown(width - gutter, marks) :],
         style,
-        bound=scale.bound,
+        bound=bound,
         spread=spread,
         colorful=colorful,
         guides=True,
-        marks=past.marks,
+        marks=marks,
     )
-    gutter = graph.x - area.x - 1
-    if gutter <= 0:
-        return
-    top, middle = scale.labels
-    buf.write(area.x, area.y, top.rjust(gutter), _SCALE)
-    if area.height > 2:
-        # In the row that has the line; see `draw_graph`.
-        y = area.bottom - 1 - area.height // 2
-        buf.write(area.x, y, middle.rjust(gutter), _SCALE)
+    return tuple(map(buf.row, range(height)))
 
 
 def draw_times(buf: Buffer, y: int, graph: Rect, past: GraphWindow, free: tuple[int, int]) -> None:

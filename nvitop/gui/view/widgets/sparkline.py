@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from typing import Optional, Sequence, Tuple
+from typing import Optional, Tuple
 
 #: Seconds of a cell, if measurements are not further apart. A sparkline is written whenever it moves by a
 #: cell, so short cells cost most of the bytes of a monitor at rest.
@@ -20,7 +21,9 @@ _COLORS = 4
 Sparkline = Tuple[Tuple[str, Optional[float]], ...]
 
 
-def make_sparkline(percentages: Sequence[float | None], *, ascii_only: bool = False) -> Sparkline:
+# Cached because complete cells do not change.
+@functools.lru_cache(maxsize=128)
+def make_sparkline(percentages: tuple[float | None, ...], *, ascii_only: bool = False) -> Sparkline:
     """Return the pieces of a sparkline of these percentages, oldest first, one in each cell.
 
     A known value is at least the lowest block, so that an idle time differs from an unknown one.
