@@ -28,8 +28,11 @@ from nvitop.recording.recent import RecentSamples
 from nvitop.sampling.history import History
 from nvitop.sampling.past import past_samples
 from nvitop.sampling.plan import intervals
-from nvitop.sampling.sampler import Sampler
+from nvitop.sampling.sampler import STOP_SECONDS, Sampler
 from nvitop.sampling.types import LIVE
+
+#: Maximum time (seconds) to wait for a sample at exit while a driver call hangs.
+_HANGING_SECONDS = 0.1
 
 if TYPE_CHECKING:
     from nvitop.gui.term.terminal import Terminal
@@ -117,7 +120,9 @@ def run_monitor(
             raise
         crash = explain_crash(error, write_crash(error, app.state, app.events))
     finally:
-        has_stopped = sampler.stop() and not source.threads_inside
+        # A sample that waits for a call that hangs does not end soon.
+        seconds = _HANGING_SECONDS if source.threads_inside else STOP_SECONDS
+        has_stopped = sampler.stop(seconds) and not source.threads_inside
     sample = app.state.sample
     is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash
     options = options._replace(columns=app.state.view.columns, theme=app.state.theme)

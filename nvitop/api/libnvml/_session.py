@@ -19,8 +19,8 @@ from nvitop.platforms.kernel import at_fork
 if TYPE_CHECKING:
     from types import FrameType
 
-#: Maximum time that a shutdown waits for driver calls of other threads.
-SHUTDOWN_TIMEOUT_SECONDS = 0.5
+#: Maximum time that a shutdown waits for driver calls of other threads, and that at exit.
+SHUTDOWN_TIMEOUT_SECONDS, EXIT_TIMEOUT_SECONDS = 0.5, 0.1
 _POLL_SECONDS = 0.002
 
 _PACKAGE = __name__.rpartition('.')[0]
@@ -142,15 +142,15 @@ class Session:
                 self.init(each)
 
     def close(self) -> None:
-        """Shut NVML down when the process exits, within half a second and never during a call.
+        """Shut NVML down when the process exits, within 0.1 s and never during a call.
 
         If a thread is still inside a driver call, NVML is not shut down. The operating system
         releases its resources.
         """
-        deadline = time.monotonic() + SHUTDOWN_TIMEOUT_SECONDS
+        deadline = time.monotonic() + EXIT_TIMEOUT_SECONDS
         self._is_leaving = True
         self.ready = False
-        if not self._lock.acquire(timeout=SHUTDOWN_TIMEOUT_SECONDS):
+        if not self._lock.acquire(timeout=EXIT_TIMEOUT_SECONDS):
             return
         try:
             self.ready = False
