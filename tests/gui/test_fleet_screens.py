@@ -15,9 +15,10 @@ from nvitop.fleet.pace import Pace
 from nvitop.fleet.questions import Question, ask
 from nvitop.fleet.types import Fleet, FleetError, FleetHost, totals
 from nvitop.gui.fleet.app import FleetApp
+from nvitop.gui.fleet.keys import FLEET_KEYS, FleetScreen, rebind
 from nvitop.gui.fleet.state import FleetArrived, FleetFailed, FleetState, OpenHost, update
 from nvitop.gui.fleet.view import draw_fleet
-from nvitop.gui.state.events import KeyPressed, Resized
+from nvitop.gui.state.events import KeyPressed, MousePressed, Resized
 from nvitop.gui.term.headless import HeadlessTerminal
 from tests.gui.goldens import assert_golden
 
@@ -110,6 +111,26 @@ def test_filter_is_sent_to_the_server_on_enter() -> None:
 def test_enter_opens_the_selected_host() -> None:
     state, effects = update(screen(40, 100, 20, 'Down', 'Down'), KeyPressed('Enter'))
     assert effects == (OpenHost(state.rows[1]),)
+
+
+def test_clicks_select_and_open_hosts_and_press_hints() -> None:
+    state = screen(40, 120, 30)
+    state, effects = update(state, MousePressed(5, 6))
+    assert (state.selected, effects) == (state.rows[3].name, ())
+    _, effects = update(state, MousePressed(5, 6))
+    assert effects == (OpenHost(state.rows[3]),)
+    x = draw_fleet(state).lines()[-1].index('problems')
+    event = MousePressed(x, 29, keys=draw_fleet(state).keys_at(x, 29))
+    assert update(state, event)[0].screen is FleetScreen.PROBLEMS
+
+
+def test_keys_of_the_configuration_file_apply() -> None:
+    state = screen(40, 120, 30)._replace(keys=rebind({'open-users': ['x'], 'freeze': ['o']}))
+    assert update(state, KeyPressed('x'))[0].screen is FleetScreen.USERS
+    assert update(state, KeyPressed('U'))[0] == state
+    assert update(state, KeyPressed('o'))[0].frozen is not None
+    assert ' x users ' in draw_fleet(state).lines()[-1]
+    assert rebind({'quit': []}) == FLEET_KEYS
 
 
 def test_each_key_costs_little_with_1000_hosts() -> None:

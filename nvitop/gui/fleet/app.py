@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Callable, ContextManager
 
 from nvitop.fleet.source import HostSource
 from nvitop.gui.app import App
+from nvitop.gui.fleet.keys import rebind
 from nvitop.gui.fleet.reader import FleetReader
 from nvitop.gui.fleet.state import (
     FleetEffect,
@@ -23,9 +24,10 @@ from nvitop.gui.fleet.view import draw_fleet
 from nvitop.gui.model.effects import Quit, Redraw, Refresh, Suspend
 from nvitop.gui.monitor import errors_held_back, first_state
 from nvitop.gui.render.ascii import lacks_fine_blocks
+from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import THEMES, theme_named
 from nvitop.gui.state.app_state import Notice
-from nvitop.gui.state.events import ClockTicked, Resized
+from nvitop.gui.state.events import ClockTicked, MousePressed, Resized
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.sampling.history import History
@@ -67,6 +69,7 @@ class FleetApp:
             server, self.post, interval=interval, clock=monotonic, wall_clock=wall_clock
         )
         self._drawn: FleetState | None = None
+        self._frame = Buffer(0, 0)
         self._status: int | None = None
 
     def post(self, event: FleetEvent) -> None:
@@ -99,6 +102,8 @@ class FleetApp:
         self.state, _ = update(self.state, ClockTicked(0.0, float(int(self._wall_clock()))))
 
     def _handle(self, event: FleetEvent) -> None:
+        if isinstance(event, MousePressed):
+            event = event._replace(keys=self._frame.keys_at(event.x, event.y))
         self.state, effects = update(self.state, event)
         for effect in effects:
             self._carry_out(effect)
@@ -121,7 +126,8 @@ class FleetApp:
 
     def _draw(self) -> None:
         if self.state != self._drawn:
-            self.terminal.draw(draw_fleet(self.state), theme_named(self.state.theme))
+            self._frame = draw_fleet(self.state)
+            self.terminal.draw(self._frame, theme_named(self.state.theme))
             self._drawn = self.state
 
     def _open(self, host: FleetHost) -> None:
@@ -207,7 +213,10 @@ def run_fleet(
     if not has_utf8_locale():
         options = options._replace(ascii=True)
     state = state._replace(
-        theme=options.theme, ascii=options.ascii, halves=lacks_fine_blocks(os.environ)
+        theme=options.theme,
+        ascii=options.ascii,
+        halves=lacks_fine_blocks(os.environ),
+        keys=rebind(dict(options.keys)),
     )
     max_colors = 0 if os.environ.get('NO_COLOR') else 256
     captures_mouse = not holds_escape_back(os.environ)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Mapping, Sequence, Tuple
 
 from nvitop.namedtuple import NamedTuple
 
@@ -57,6 +58,27 @@ class FleetKey(NamedTuple):
     #: One or two words for the last row; ``''``: not there.
     hint: str = ''
 
+    @property
+    def name(self) -> str:
+        """Name of the action of the monitor, by which the configuration file gives it other keys."""
+        return _NAMES.get((self.action, self.argument), self.action)
+
+
+#: Action and argument → name of the action of the monitor that does the same, if it differs.
+_NAMES = {
+    ('show', 'users'): 'open-users',
+    ('show', 'problems'): 'open-problems',
+    ('show', 'help'): 'help',
+    ('move', '-1'): 'select-previous',
+    ('move', '1'): 'select-next',
+    ('move', '-1000000'): 'select-first',
+    ('move', '1000000'): 'select-last',
+    ('page', '-1'): 'scroll-up',
+    ('page', '1'): 'scroll-down',
+    ('sort-step', '-1'): 'sort-previous',
+    ('sort-step', '1'): 'sort-next',
+}
+
 
 _ALL = frozenset(FleetScreen)
 _HOSTS = frozenset({FleetScreen.HOSTS})
@@ -73,7 +95,7 @@ FLEET_KEYS: tuple[FleetKey, ...] = (
     FleetKey(('U',), 'show', 'users over all hosts', frozenset({FleetScreen.HOSTS, FleetScreen.GPUS}), 'users', 'users'),
     FleetKey(('o',), '', '', _HOSTS, hint='sort'),
     FleetKey(('\\', 'F4'), 'filter', 'filter: words of the name, host: gpu: user: model:', _VALUES, hint='filter'),
-    FleetKey(('z',), 'freeze', 'freeze or unfreeze the display', _VALUES, hint='freeze'),
+    FleetKey(('z',), 'freeze', 'pause or resume', _VALUES, hint='pause'),
     FleetKey(('!',), 'show', 'problems: server, exporters, findings, old data', _ALL - {FleetScreen.PROBLEMS}, 'problems', 'problems'),
     FleetKey(('h', '?', 'F1'), 'show', 'this help', _ALL - {FleetScreen.HELP}, 'help', 'help'),
     FleetKey(('Esc',), 'clear', 'clear the filter', _HOSTS),
@@ -96,23 +118,49 @@ FLEET_KEYS: tuple[FleetKey, ...] = (
 # fmt: on
 
 
-def key_for(screen: FleetScreen, keys: str) -> FleetKey | None:
+FleetKeys = Tuple[FleetKey, ...]
+
+
+def rebind(keys: Mapping[str, Sequence[str]]) -> FleetKeys:
+    """Return the table with keys of the configuration file; other rows lose these keys.
+
+    If no key would leave a screen, this is the default table.
+    """
+    names = {row.name for row in FLEET_KEYS}
+    taken = frozenset(key for name in names for key in keys.get(name, ()))
+    rows = tuple(
+        row._replace(
+            keys=tuple(keys[row.name])
+            if row.name in keys
+            else tuple(key for key in row.keys if key.split(' ')[0] not in taken)
+        )
+        for row in FLEET_KEYS
+    )
+    ways = {'quit', 'back'}
+    can_leave = {
+        screen for row in rows if row.action in ways and row.keys for screen in row.screens
+    }
+    return rows if can_leave == _ALL else FLEET_KEYS
+
+
+def key_for(rows: FleetKeys, screen: FleetScreen, keys: str) -> FleetKey | None:
     """Return the row of a key on a screen."""
-    for row in FLEET_KEYS:
+    for row in rows:
         if keys in row.keys and screen in row.screens and row.action:
             return row
     return None
 
 
-def is_prefix(screen: FleetScreen, key: str) -> bool:
+def is_prefix(rows: FleetKeys, screen: FleetScreen, key: str) -> bool:
     """Whether another key must follow."""
     start = f'{key} '
     return any(
-        screen in row.screens and any(each.startswith(start) for each in row.keys)
-        for row in FLEET_KEYS
+        screen in row.screens and any(each.startswith(start) for each in row.keys) for row in rows
     )
 
 
-def hints_of(screen: FleetScreen) -> list[tuple[str, str]]:
+def hints_of(rows: FleetKeys, screen: FleetScreen) -> list[tuple[str, str]]:
     """Return keys and words for the last row of a screen."""
-    return [(row.keys[0], row.hint) for row in FLEET_KEYS if screen in row.screens and row.hint]
+    return [
+        (row.keys[0], row.hint) for row in rows if screen in row.screens and row.hint and row.keys
+    ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nvitop.exporter.dialects import dialect
 from nvitop.fleet.output import age_text, counted
 from nvitop.fleet.types import LATE_SECONDS
-from nvitop.gui.fleet.keys import FLEET_KEYS, FleetScreen
+from nvitop.gui.fleet.keys import FleetKeys, FleetScreen
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.namedtuple import NamedTuple
@@ -107,9 +107,9 @@ def _age_line(host: FleetHost, now: float) -> Line | None:
     return Line(f'  {host.name}: {age_text(age)} old', _WARNING)
 
 
-def help_lines() -> list[Line]:
+def help_lines(table: FleetKeys) -> list[Line]:
     """Return all keys, and how to read the screens."""
-    rows = [(' '.join(row.keys), row.help) for row in FLEET_KEYS if row.help]
+    rows = [(' '.join(row.keys), row.help) for row in table if row.help and row.keys]
     width = max(len(keys) for keys, _ in rows)
     legend = (
         ('▁▂▃▄▅▆▇█', 'utilization of one GPU, from 0 % to 100 %'),

@@ -10,8 +10,10 @@ from nvitop.fleet.questions import Question, used_labels
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import Fleet, FleetHost, Totals
 from nvitop.gui.fleet.keys import (
+    FLEET_KEYS,
     ORDERS,
     ORDERS_BY_NAME,
+    FleetKeys,
     FleetScreen,
     is_prefix,
     key_for,
@@ -120,6 +122,7 @@ class FleetState(NamedTuple):
     ascii: bool = False
     halves: bool = False
     is_demo: bool = False
+    keys: FleetKeys = FLEET_KEYS
 
     @property
     def question(self) -> Question:
@@ -156,7 +159,7 @@ def update(state: FleetState, event: FleetEvent) -> Result:
     if isinstance(event, Resized):
         return keep_seen(state._replace(width=event.width, height=event.height)), (Redraw(),)
     if isinstance(event, (MousePressed, MouseScrolled)):
-        return _mouse(state, event), ()
+        return _mouse(state, event)
     if isinstance(event, Pasted) and state.field is not None:
         return _type(state, event.text), ()
     if isinstance(event, Suspended):
@@ -255,7 +258,7 @@ def line_count(state: FleetState) -> int:
 def text_lines(state: FleetState) -> list[Line]:
     """Return the lines of a screen of text."""
     if state.screen is FleetScreen.HELP:
-        return help_lines()
+        return help_lines(state.keys)
     return problem_lines(state.fleet, state.server, state.period, state.error, state.timestamp)
 
 
@@ -311,12 +314,19 @@ def _move(state: FleetState, step: int) -> FleetState:
     return _go_to(state, cursor + step)
 
 
-def _mouse(state: FleetState, event: MousePressed | MouseScrolled) -> FleetState:
+def _mouse(state: FleetState, event: MousePressed | MouseScrolled) -> Result:
+    """Scroll, press the key of a hint, or select a line. A click on the current line opens it."""
     layout = layout_of(state)
     if isinstance(event, MouseScrolled):
-        return keep_seen(state._replace(scroll=max(0, layout.scroll_y + 3 * event.dy)))
+        return keep_seen(state._replace(scroll=max(0, layout.scroll_y + 3 * event.dy))), ()
     line = layout.at(event.y)
-    return state if line is None or state.screen not in _WITH_CURSOR else _go_to(state, line)
+    if event.keys:
+        return _press(state, event.keys)
+    if line is None or state.screen not in _WITH_CURSOR or state.field is not None:
+        return state, ()
+    if line != cursor_of(state):
+        return _go_to(state, line), ()
+    return _open(state, '') if state.screen is FleetScreen.HOSTS else _open_user(state, '')
 
 
 # Keys
@@ -327,9 +337,9 @@ def _press(state: FleetState, key: str) -> Result:
         return _press_in_field(state, state.field, key)
     keys = f'{state.prefix} {key}' if state.prefix else key
     state = state._replace(prefix='')
-    if is_prefix(state.screen, keys):
+    if is_prefix(state.keys, state.screen, keys):
         return state._replace(prefix=keys), ()
-    row = key_for(state.screen, keys)
+    row = key_for(state.keys, state.screen, keys)
     if row is None:
         return state, ()
     return _ACTIONS[row.action](state, row.argument)

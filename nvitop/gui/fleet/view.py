@@ -91,7 +91,7 @@ def _draw_head(buf: Buffer, state: FleetState) -> None:
         badges = [Badge(('[SIMULATED]', '[SIM]'), _WARNING)] if state.is_demo else []
         if state.frozen is not None:
             clock = format_timestamp(state.frozen).split()[3]
-            badges.append(Badge((f'[FROZEN {clock}]', '[FROZEN]'), _WARNING))
+            badges.append(Badge((f'[PAUSED {clock}]', '[PAUSED]'), _WARNING))
         if state.query:
             query = clip(state.query, 40)
             badges.append(Badge((f'[filter: {query}]', '[filter]'), _INPUT))
@@ -151,11 +151,14 @@ def _draw_foot(buf: Buffer, state: FleetState, layout: ListLayout) -> None:
         shown = layout.shown
         where = f'{shown.start + 1}–{shown.stop} of {layout.length}'
     x, right = 1, buf.width - len(where) - 2
-    for key, words in hints_of(state.screen):
+    for key, words in hints_of(state.keys, state.screen):
         if x + len(key) + len(words) + 1 > right:
             break
-        x += buf.write(x, y, key, KEY)
-        x += buf.write(x, y, f' {words}', HINT) + 2
+        width = buf.write(x, y, key, KEY)
+        width += buf.write(x + width, y, f' {words}', HINT)
+        if state.field is None:  # keys are text while the filter is typed
+            buf.add_target(x, y, width, key)
+        x += width + 2
     buf.write(buf.width - len(where) - 1, y, where, HINT)
 
 
