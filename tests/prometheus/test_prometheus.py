@@ -200,6 +200,28 @@ def test_panels_and_alerts_have_data(prometheus: str, name: str) -> None:
     assert query(prometheus, expression), expression
 
 
+@pytest.mark.parametrize(
+    'expression',
+    [
+        'DCGM_FI_DEV_GPU_TEMP',
+        'avg(DCGM_FI_DEV_GPU_TEMP)',
+        'DCGM_FI_DEV_POWER_USAGE',
+        'DCGM_FI_DEV_SM_CLOCK * 1e6',
+        'DCGM_FI_DEV_GPU_UTIL',
+        'DCGM_FI_DEV_FB_USED',
+        'DCGM_FI_DEV_FB_USED / (DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE)',
+        'DCGM_FI_PROF_PIPE_TENSOR_ACTIVE',
+        'rate(DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION[1m])',
+    ],
+)
+def test_series_of_public_dashboards_for_dcgm_have_data(prometheus: str, expression: str) -> None:
+    """Dashboard 12239 selects by instance and gpu."""
+    selected = '{instance=~".+", gpu=~".+", Hostname=~".+", modelName=~".+", machine="dgx-h100"}'
+    found = query(prometheus, re.sub(r'\bDCGM_\w+', lambda name: name[0] + selected, expression))
+    assert len(found) == (1 if expression.startswith('avg') else 8)
+    assert all(float(row['value'][1]) >= 0 for row in found)
+
+
 def test_alerts_are_about_the_machines_with_faults(prometheus: str) -> None:
     found = {
         alert: {row['metric']['machine'] for row in query(prometheus, expression)}
