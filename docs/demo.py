@@ -18,10 +18,11 @@ from nvitop.api.utils import NA
 from nvitop.owner import read_owner
 from nvitop.owner.names import NameLookup
 from nvitop.sampling.history import History
+from nvitop.sampling.idle import IdleTimes
 from nvitop.sampling.past import past_samples
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Cost, Demand, HostProcessSample, ProcessSample, Sample
-from nvitop.simulation.system import SimulatedSystem
+from nvitop.simulation.system import SimulatedHost
 from nvitop.simulation.world import Task
 
 #: Wed May 14 09:32:07 2025 UTC.
@@ -106,7 +107,7 @@ class _Child:
         return 1
 
 
-class _System(SimulatedSystem):
+class _System(SimulatedHost):
     """The host of the scenario, with processes that need no child."""
 
     def process(self, process: ObservedProcess) -> ObservedProcess:
@@ -126,9 +127,12 @@ class Demo:
         )
         self.history = History()
         self._names = NameLookup('files')
-        self.sample = self._measure()
-        for sample in past_samples(self.sample):
+        self._idle_times = IdleTimes()
+        first = self._measure()
+        for sample in past_samples(first):
+            self._idle_times.observe(sample.processes, sample.monotonic)
             self.history.record(sample)
+        self.sample = self._with_idle_times(first)
         self.history.record(self.sample)
 
     def advance(self, seconds: int) -> None:
@@ -136,8 +140,12 @@ class Demo:
         for _ in range(seconds):
             rest = self._machine.world.seconds() % 1.0
             self._machine.advance(1.0 - rest if rest else 1.0)
-            self.sample = self._measure()
+            self.sample = self._with_idle_times(self._measure())
             self.history.record(self.sample)
+
+    def _with_idle_times(self, sample: Sample) -> Sample:
+        self._idle_times.observe(sample.processes, sample.monotonic)
+        return sample._replace(processes=self._idle_times.add_to(sample.processes))
 
     def _measure(self) -> Sample:
         shown = [metric.name for metric in METRICS if metric.tier == 'shown']
@@ -204,7 +212,8 @@ def demo(seconds: int = HOT_SECONDS) -> Iterator[Demo]:
     with machine:
         machine.advance(seconds - RECENT_SECONDS)
         machine.world.pids = _Pids()
-        use_system(_System(machine.world))
+        assert machine.world.scenario.host is not None
+        use_system(_System(machine.world, machine.world.scenario.host))
         libnvml.nvmlInit()
         try:
             shown = Demo(machine)

@@ -113,6 +113,10 @@ PROCESS_SOURCES: dict[str, tuple[str, str]] = {
     'owner': ('', '`/proc/PID/cgroup`, see [Owners of processes](owners.md)'),
     'gpu_memory': ('B', 'the same lists (`usedGpuMemory`)'),
     'gpu_memory_percent': ('%', '`GPU-MEM` / `memory_total`'),
+    'idle': (
+        '',
+        'the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0',
+    ),
     'sm': (
         '%',
         '`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading',
@@ -123,6 +127,7 @@ PROCESS_SOURCES: dict[str, tuple[str, str]] = {
     'cpu': ('% of a core', 'psutil `cpu_percent`'),
     'memory': ('%', 'psutil `memory_percent`'),
     'host_memory': ('B', 'psutil `memory_info().rss`'),
+    'start': ('', 'psutil `create_time`'),
     'time': ('', 'current time − psutil `create_time`'),
     'command': ('', 'psutil `cmdline`, quoted for a shell'),
 }
@@ -139,7 +144,11 @@ USER_SOURCES: dict[str, tuple[str, str]] = {
     'processes': ('count', 'PIDs of the process rows'),
     'gpu_memory': ('B', 'sum of `GPU-MEM`'),
     'gpu_memory_percent': ('%', '`GPU-MEM` / sum of `memory_total`'),
+    'share': ('%', '`%GPUMEM`'),
+    'idle_memory': ('B', 'sum of `GPU-MEM` where `IDLE` is at least a minute'),
     'sm': ('%', 'sum of `%SM` on each device'),
+    'cpu': ('% of a core', 'sum of `%CPU`'),
+    'oldest': ('', 'highest `TIME`'),
     'devices': ('', 'NVML index, PCI bus order'),
 }
 #: Host panel: title, meaning, unit, source.

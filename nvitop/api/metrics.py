@@ -275,6 +275,7 @@ PROCESS_METRICS: tuple[ProcessMetric, ...] = (
     ProcessMetric('gpu_memory_utilization', '%', 'int', 'gpu_memory_utilization_percent', None, 'its share of the memory bandwidth', collector='gpu_memory_utilization'),
     ProcessMetric('gpu_encoder_utilization', '%', 'int', 'gpu_encoder_utilization_percent', None, 'its share of the video encoder'),
     ProcessMetric('gpu_decoder_utilization', '%', 'int', 'gpu_decoder_utilization_percent', None, 'its share of the video decoder'),
+    ProcessMetric('gpu_idle_time', 's', 'float', 'gpu_idle_seconds', None, 'time since it last used the device, as far as observed'),
     ProcessMetric('gpu_instance_id', '', 'int', 'gpu_instance_id', None, 'MIG: ID of its GPU instance'),
     ProcessMetric('compute_instance_id', '', 'int', 'compute_instance_id', None, 'MIG: ID of its compute instance'),
     # on the host

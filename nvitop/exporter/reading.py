@@ -249,5 +249,7 @@ def _processes(key: DeviceKey, found: _DeviceSeries) -> Iterable[ProcessSample]:
             username=None if properties.get('user') == UNKNOWN else properties.get('user'),
             name=properties.get('name'),
             command=None if properties.get('command') == UNKNOWN else properties.get('command'),
+            # Series have the time that was observed, and not whether this was all of it.
+            is_idle_longer='gpu_idle_time' in values,
             **fields,
         )

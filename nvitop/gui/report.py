@@ -8,7 +8,7 @@ from nvitop.gui.layout.cells import CLASSIC
 from nvitop.gui.layout.main import lay_out_page, report_width
 from nvitop.gui.layout.process import place_columns
 from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState, has_gradient
-from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
+from nvitop.gui.model.columns import DEFAULT_COLUMNS, OPTIONAL_COLUMNS, column_widths
 from nvitop.gui.render.ansi import to_ansi
 from nvitop.gui.render.ascii import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
@@ -101,8 +101,9 @@ def draw_report(
     state = MainState(filter=wanted)
     header = header._replace(badges=option_badges(wanted))
     view = view._replace(mode='full')
-    if not shows_owner(view):
-        view = view._replace(columns=tuple(name for name in view.columns if name != 'owner'))
+    if view.columns == DEFAULT_COLUMNS:
+        columns = tuple(name for name in view.columns if name not in OPTIONAL_COLUMNS)
+        view = view._replace(columns=columns)
     width = report_width(width, _longest_row(sample, view), has_devices=bool(sample.devices))
     processes = list_processes(sample.processes, wanted, state.sort)
     layout = lay_out_page(sample, processes, state, view, width, _ENDLESS, is_report=True)

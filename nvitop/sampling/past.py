@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, TypeVar
+from typing import Any, Iterable, Iterator, Mapping, TypeVar
 
 from nvitop.api.system import Past, system
 from nvitop.sampling.history import CAPACITY_SECONDS
@@ -14,6 +14,8 @@ INTERVAL_SECONDS = 10
 #: Interval (seconds) within the last ``RECENT_SECONDS``, which fill a graph of usual width.
 RECENT_INTERVAL_SECONDS = 2
 RECENT_SECONDS = 240
+#: Interval (seconds) of past processes.
+PROCESS_INTERVAL_SECONDS = 60
 
 _T = TypeVar('_T', HostSample, DeviceSample, ProcessSample)
 
@@ -33,6 +35,17 @@ def past_samples(sample: Sample) -> Iterator[Sample]:
         yield _earlier(sample, seconds, past)
 
 
+def past_processes(
+    processes: Iterable[ProcessSample],
+) -> Iterator[tuple[int, tuple[ProcessSample, ...]]]:
+    """Yield how many seconds ago, and the processes of that time, as :func:`past_samples`."""
+    for seconds in range(int(CAPACITY_SECONDS), 0, -PROCESS_INTERVAL_SECONDS):
+        past = system().past(seconds)
+        if past is None:
+            return
+        yield seconds, _earlier_processes(processes, past)
+
+
 def _earlier(sample: Sample, seconds: float, past: Past) -> Sample:
     return sample._replace(
         timestamp=sample.timestamp - seconds,
@@ -44,11 +57,15 @@ def _earlier(sample: Sample, seconds: float, past: Past) -> Sample:
             for device in sample.devices
             if not device.key.is_mig
         ),
-        processes=tuple(
-            _replaced(process, past.processes[process.key.pid])
-            for process in sample.processes
-            if process.key.pid in past.processes
-        ),
+        processes=_earlier_processes(sample.processes, past),
+    )
+
+
+def _earlier_processes(processes: Iterable[ProcessSample], past: Past) -> tuple[ProcessSample, ...]:
+    return tuple(
+        _replaced(process, past.processes[process.key.pid])
+        for process in processes
+        if process.key.pid in past.processes
     )
 
 

@@ -74,6 +74,7 @@ _MEASURED = (
     'memory_percent',
     'host_memory_bytes',
     'running_time_seconds',
+    'gpu_idle_seconds',
 )
 
 

@@ -11,6 +11,8 @@ from nvitop.api.metrics import METRICS
 from nvitop.api.system import system
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.host import HostReader
+from nvitop.sampling.idle import IdleTimes
+from nvitop.sampling.past import past_processes
 from nvitop.sampling.plan import Due, Intervals, Plan
 from nvitop.sampling.process import (
     LONGEST_CPU_SECONDS,
@@ -134,6 +136,7 @@ class LiveSource:
             longest=max(LONGEST_CPU_SECONDS, 3 * every.processes),
             clock=clock,
         )
+        self._idle_times = IdleTimes(2 * every.processes)
         self._processes_monotonic = 0.0
         self._process_reading = ProcessReading()
         #: Why the processes could not be read the last time.
@@ -233,7 +236,7 @@ class LiveSource:
             self._host.read()
             self._read_host_io(demand)
         if due.processes or due.new_processes or due.host_processes:
-            reading = self._read_processes(demand, due)
+            reading = self._read_processes(demand, due, is_planned=is_planned)
             if reading.begun and is_planned:
                 is_tree = due.host_processes and len(reading.host_processes) > 0
                 self._plan.add_second_reading(self._begun_processes(), tree=is_tree)
@@ -288,7 +291,7 @@ class LiveSource:
             reason = f'{type(outcome.error).__name__}: {outcome.error}'
             self._host_io_failures = (Problem('host', 'io', reason, 'error'),)
 
-    def _read_processes(self, demand: Demand, due: Due) -> ProcessReading:
+    def _read_processes(self, demand: Demand, due: Due, *, is_planned: bool) -> ProcessReading:
         """Read the processes; return nothing if the system does not respond."""
         visible = demand.visible_processes
         reader, own = self._processes, self._host.sample
@@ -321,11 +324,21 @@ class LiveSource:
             self._process_reading = without_measurements(self._process_reading)
             return ProcessReading()
         reading = outcome.value
+        if due.processes:
+            self._observe_idle_times(reading.processes, has_past=is_planned)
+        reading = reading._replace(processes=self._idle_times.add_to(reading.processes))
         if not due.host_processes:
             reading = reading._replace(host_processes=self._process_reading.host_processes)
         self._process_reading = reading
         self._processes_monotonic = self._clock()
         return reading
+
+    def _observe_idle_times(self, processes: tuple[ProcessSample, ...], *, has_past: bool) -> None:
+        now = self._clock()
+        if self._idle_times.now is None and has_past:
+            for seconds, past in past_processes(processes):
+                self._idle_times.observe(past, now - seconds)
+        self._idle_times.observe(processes, now)
 
     def _with_owners(self, demand: Demand, *, wait: bool = False) -> tuple[ProcessSample, ...]:
         """Return the processes, with their owners if these are shown."""

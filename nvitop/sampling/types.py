@@ -238,6 +238,11 @@ class ProcessSample(NamedTuple):
     is_outdated: bool = False
     #: Only of a zombie.
     parent: ParentProcess | None = None
+    #: Time since it last used any part of its device, as far as observed: a short use between two
+    #: measurements may go unnoticed. ``None`` if unknown, and when it is seen for the first time.
+    gpu_idle_seconds: float | None = None
+    #: Whether it has been idle since it was first seen, so that the true time may be longer.
+    is_idle_longer: bool = False
 
 
 class HostProcessSample(NamedTuple):

@@ -20,7 +20,7 @@ from tests.sampling.fakes import device_sample, process_sample
 SCENARIOS = ('dgx-h100', 'mig', 'faults', 'old-driver', 'spark', 'workstation', 'empty')
 
 #: Fields that no dialect has, and those that are checked in another way.
-NOT_EXPORTED = ('info', 'extended', 'key', 'uuid', 'is_unified_memory', 'is_own')
+NOT_EXPORTED = ('info', 'extended', 'key', 'uuid', 'is_unified_memory', 'is_own', 'is_idle_longer')
 
 of_dialects = pytest.mark.parametrize('name', DIALECT_NAMES)
 on_machines = pytest.mark.parametrize('scenario', SCENARIOS)

@@ -90,12 +90,26 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_running_time(4 * DAY), '4.0 days'),
         (f.format_uptime(DAY - 1), '23:59:59'),
         (f.format_uptime(1.5 * DAY), '1.5 days'),
+        (f.format_idle_time(9.9), ''),
+        (f.format_idle_time(35), '35s'),
+        (f.format_idle_time(3599, is_longer=True), '>59m'),
+        (f.format_idle_time(9.5 * 3600), '9h'),
+        (f.format_idle_time(3 * DAY), '3d'),
         (f.format_running_time(-1), 'N/A'),
         (f.format_running_time(1e300), 'N/A'),
     ],
 )
 def test_formatted_value(result: str, expected: str) -> None:
     assert result == expected
+
+
+@pytest.mark.parametrize(
+    ('running', 'expected'),
+    [(3600.0, '14:24'), (DAY, 'Jan 20 14:24'), (400 * DAY, 'Jan 20  1970'), (1e300, 'N/A')],
+)
+def test_start_is_as_short_as_it_is_clear(running: float, expected: str) -> None:
+    at_home = 19.6 * DAY + time.timezone
+    assert f.format_start(at_home, running) == expected
 
 
 def test_every_format_accepts_none_and_nan() -> None:

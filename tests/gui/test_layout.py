@@ -27,6 +27,7 @@ from nvitop.gui.model.columns import (
     DEFAULT_COLUMNS,
     DEVICE_COLUMNS,
     MAX_OWNER,
+    OPTIONAL_COLUMNS,
 )
 from nvitop.gui.render.geometry import Rect
 from nvitop.sampling.types import DeviceKey
@@ -287,7 +288,7 @@ def test_wide_value_takes_room_from_the_command() -> None:
 
 
 def test_hidden_command_takes_no_room() -> None:
-    names = [name for name in DEFAULT_COLUMNS if name not in ('command', 'owner')]
+    names = [name for name in DEFAULT_COLUMNS if name not in ('command', *OPTIONAL_COLUMNS)]
     shown = place_columns([*names, 'gpu_memory_percent'], 79, {})
     assert [p.column.name for p in shown] == [*names, 'gpu_memory_percent']
     # The columns may extend to the empty cell before the right border.
@@ -314,6 +315,12 @@ def test_owner_is_shown_by_default_if_it_fits_next_to_the_command() -> None:
         owner, command = placed(width, 20)
         assert (owner == 0 and width < 106) or (owner >= 12 and command >= 28)
         assert has_room_for_owner(DEFAULT_COLUMNS, width) == (owner > 0)
+        both = {
+            each.column.name: each
+            for each in place_columns(DEFAULT_COLUMNS, width, {'owner': 20, 'idle': 4})
+        }
+        assert not {'owner', 'idle'} & {*both} or both['command'].width >= 28
+        assert 'idle' in both or width < 111
     chosen = place_columns(('pid', 'owner', 'command'), 60, {'owner': 20})
     assert [each.width for each in chosen][1] == 20
 

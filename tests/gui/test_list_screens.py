@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from nvitop.gui.render.style import Role
@@ -19,7 +21,11 @@ pytestmark = pytest.mark.usefixtures('utc')
 def test_users_are_listed_with_their_usage() -> None:
     lines = frame_on('h100x8', 100, 24, 'U').lines()
     assert lines[0].startswith('GPU usage by user (5)')
-    assert lines[2].split() == ['alice', '4', '284.0GiB', '44.4', '98.5', 'GPU', '0-3']
+    assert re.sub('[■·]+', '-', lines[2]).split() == [
+        *('alice', '4', '-', '44.4', '284.0GiB', 'N/A', '98.5', '398.8', '3:25:07'),
+        *('GPU', '0-3'),
+    ]
+    assert lines[7].split()[:4:3] == ['Total', '53.0']
     assert 'No process is running' in frame_on('no-gpu', 100, 24, 'U').lines()[2]
 
 
@@ -54,7 +60,7 @@ def test_filter_applies_to_users() -> None:
     names = [
         line.split()[0] for line in frame_on('h100x8', 100, 24, 'U').lines()[2:] if line.strip()
     ]
-    assert len(names) == 5
+    assert (len(names), names[-1]) == (6, 'Total')
     filtered = frame_on('h100x8', 100, 24, '\\', *'user:bob', 'Enter', 'U').lines()
     assert 'filter: user:bob' in filtered[0]
     assert [line.split()[0] for line in filtered[2:] if line.strip()] == ['bob']
@@ -69,7 +75,7 @@ def test_memory_of_users_has_no_percentage_if_total_memory_is_unknown() -> None:
     device = state.sample.devices[0]
     unknown = device._replace(info=device.info._replace(memory_total_bytes=None))
     state = state._replace(sample=state.sample._replace(devices=(unknown,)))
-    assert lines_of(state)[2].split()[:4] == ['alice', '1', '33.00GiB', 'N/A']
+    assert lines_of(state)[2].split()[3:5] == ['N/A', '33.0GiB']
 
 
 def test_memory_of_users_is_in_percent_of_mig_devices_without_their_gpu() -> None:

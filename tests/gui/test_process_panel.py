@@ -14,7 +14,7 @@ from nvitop.gui.layout.process import (
     process_height,
 )
 from nvitop.gui.model.choices import Sort
-from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS, column_widths
+from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS, OPTIONAL_COLUMNS, column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
@@ -28,7 +28,7 @@ from tests.gui.samples import SAMPLES
 
 JOB = make_owner((Layer('session', '3'), Layer('slurm', '42', detail='0')))
 #: Orders by columns that are always shown by default.
-SHOWN_ORDERS = [order.name for order in ORDERS if order.name != 'owner']
+SHOWN_ORDERS = [order.name for order in ORDERS if order.name not in OPTIONAL_COLUMNS]
 
 
 def panel(
@@ -69,6 +69,7 @@ def test_every_column_has_a_text() -> None:
         'owner': 'slurm 42.0',
         'gpu_memory': '33.00GiB',
         'gpu_memory_percent': '41.2',
+        'idle': 'N/A',
         'sm': '64',
         'gmbw': '38',
         'encoder': 'N/A',
@@ -76,6 +77,7 @@ def test_every_column_has_a_text() -> None:
         'cpu': '99.7',
         'memory': '1.5',
         'host_memory': '31.00GiB',
+        'start': 'Jan  1 23:44',
         'time': '3:25:07',
         'command': 'python3 train.py --model llama-70b --lr 3e-4 --epochs 100 --data /datasets/c4',
     }

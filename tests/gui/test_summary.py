@@ -46,7 +46,7 @@ def test_users_are_summed_over_devices() -> None:
             process(5, GPU0, 'eve', None, None),
         ]
     )
-    assert [tuple(row) for row in rows] == [
+    assert [row[:5] for row in rows] == [
         ('ann', 1, (GPU0, GPU1), 40, 40.0),
         # Not 70: the memory of one of the two processes is unknown.
         ('bob', 2, (GPU1,), None, 30.0),
@@ -82,6 +82,18 @@ def test_utilization_of_a_user_is_the_mean_over_devices_of_sums() -> None:
     # The sum may exceed 100 %, because processes are measured over different times.
     (user,) = summarize_users([process(1, GPU0, 'ann', 1, 70), process(2, GPU0, 'ann', 1, 31)])
     assert user.mean_sm_percent == 100.0
+
+
+def test_users_are_summed_on_the_host() -> None:
+    first = process(1, GPU0, 'ann', 10, 0)._replace(cpu_percent=50.0, running_time_seconds=90.0)
+    rows = (
+        first._replace(gpu_idle_seconds=60.0),
+        first._replace(key=first.key._replace(device=GPU1), gpu_idle_seconds=59.0),
+        process(2, GPU0, 'ann', 70, 0)._replace(cpu_percent=5.0, running_time_seconds=3600.0),
+    )
+    (user,) = summarize_users(rows)
+    assert user[-3:] == (10, 55.0, 3600.0)
+    assert summarize_users([rows[-1]])[0].idle_memory_bytes is None
 
 
 def test_shared_memory_counts_once() -> None:

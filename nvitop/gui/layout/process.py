@@ -7,7 +7,12 @@ import itertools
 from typing import Iterable, Mapping, Sequence
 
 from nvitop.gui.layout.cells import CLASSIC, Cells
-from nvitop.gui.model.columns import COLUMNS_BY_NAME, DEFAULT_COLUMNS, Column
+from nvitop.gui.model.columns import (
+    COLUMNS_BY_NAME,
+    DEFAULT_COLUMNS,
+    OPTIONAL_COLUMNS,
+    Column,
+)
 from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample
@@ -155,20 +160,34 @@ def place_columns(
     """Lay out columns in a box of this width.
 
     ``widths`` are those of columns whose values are wider than usual. Columns are dropped by rank
-    until there is room for the command, which takes the rest. Among the default columns, the owner is
-    shown only if ``widths`` has it and the command is wide.
+    until there is room for the command, which takes the rest. Among the default columns, owner and
+    idle time are shown only if ``widths`` has them and the command is wide.
     """
     rest = _NARROW_REST if width < CLASSIC else _REST
     cells = Cells(1, width - 2 - (width >= CLASSIC))
     columns = [COLUMNS_BY_NAME[name] for name in names]
     if tuple(names) != DEFAULT_COLUMNS:
         return place(columns, cells, widths, rest=rest)
-    others = place([each for each in columns if each.name != 'owner'], cells, widths, rest=rest)
-    wanted = widths.get('owner', 0)
-    spare = others[-1].width - COLUMNS_BY_NAME['owner'].gap - _REST_AFTER_OWNER
-    if not wanted or len(others) < len(columns) - 1 or spare < min(wanted, _CUT_OWNER):
-        return others
-    return place(columns, cells, {**widths, 'owner': min(wanted, spare)}, rest=rest)
+    others = [each for each in columns if each.name not in OPTIONAL_COLUMNS]
+    placed = place(others, cells, widths, rest=rest)
+    spare = placed[-1].width - _REST_AFTER_OWNER if len(placed) == len(others) else 0
+    owner, idle = (_needed(name, widths) for name in ('owner', 'idle'))
+    least = min(owner, _needed('owner', {'owner': _CUT_OWNER}))
+    hidden = set(OPTIONAL_COLUMNS)
+    if owner and spare >= least:
+        hidden.remove('owner')
+        spare -= least
+    if idle and spare >= idle:
+        hidden.remove('idle')
+        spare -= idle
+    widths = {**widths, 'owner': min(owner, least + spare) - COLUMNS_BY_NAME['owner'].gap}
+    columns = [each for each in columns if each.name not in hidden]
+    return place(columns, cells, widths, rest=rest)
+
+
+def _needed(name: str, widths: Mapping[str, int]) -> int:
+    """Return the width of an optional column and its gap; 0 if it is not wanted."""
+    return COLUMNS_BY_NAME[name].gap + widths[name] if widths.get(name) else 0
 
 
 def has_room_for_owner(names: Sequence[str], width: int) -> bool:

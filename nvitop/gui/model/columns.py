@@ -65,6 +65,7 @@ COLUMNS: tuple[Column, ...] = (
     Column('owner', 'OWNER', 5, 'job, pod, container, unit or session that it belongs to', align='<', order='owner', rank=10),
     Column('gpu_memory', 'GPU-MEM', 8, 'GPU memory of the process', order='gpu_memory'),
     Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of the device', rank=9),
+    Column('idle', 'IDLE', 4, 'time since it last used the GPU, from 10 s on; > means at least', order='idle', rank=10),
     Column('sm', '%SM', 3, 'time that its kernels ran, in percent', order='sm_utilization'),
     Column('gmbw', '%GMBW', 5, 'time that it accessed GPU memory, in percent', order='gpu_memory_utilization', rank=6),
     Column('encoder', '%ENC', 4, 'utilization of the video encoder', rank=7),
@@ -72,6 +73,7 @@ COLUMNS: tuple[Column, ...] = (
     Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', order='cpu_percent', scrolls=True, rank=3),
     Column('memory', '%MEM', 5, 'resident memory in percent of the memory of the host', order='memory_percent', scrolls=True, rank=5),
     Column('host_memory', 'HOST-MEM', 8, 'resident memory', scrolls=True, rank=8),
+    Column('start', 'START', 12, 'when it was started', scrolls=True, rank=10),
     Column('time', 'TIME', 4, 'running time', gap=2, order='time', scrolls=True, rank=4),
     Column('command', 'COMMAND', 0, 'command line', align='<', gap=2, scrolls=True),
 )
@@ -127,11 +129,15 @@ TREE_COLUMNS: tuple[Column, ...] = (
 )
 #: Columns of the users screen.
 USER_COLUMNS: tuple[Column, ...] = (
-    Column('user', 'USER', 12, 'owner of the processes', align='<', gap=0),
-    Column('processes', 'PROCESSES', 9, 'processes on GPUs; each counts once'),
-    Column('gpu_memory', 'GPU-MEM', 8, 'GPU memory of all processes'),
+    Column('user', 'USER', 10, 'owner of the processes', align='<', gap=0),
+    Column('processes', 'PROCESSES', 9, 'processes on GPUs; each counts once', rank=1),
+    Column('share', 'SHARE', 8, 'bar of %GPUMEM', align='<', gap=2, rank=4),
     Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of all devices', rank=2),
+    Column('gpu_memory', 'GPU-MEM', 9, 'GPU memory of all processes'),
+    Column('idle_memory', 'IDLE-MEM', 8, 'GPU memory of processes that have not used their GPU for a minute', rank=3),
     Column('sm', '%SM', 5, 'time that their kernels ran, in percent; mean of these devices'),
+    Column('cpu', '%CPU', 6, 'CPU time of all processes, in percent of one core', rank=5),
+    Column('oldest', 'OLDEST', 9, 'running time of the process that was started first', rank=6),
     Column('devices', 'DEVICES', 0, 'devices they run on', align='<', gap=2),
 )
 #: Columns of the problems screen.
@@ -147,8 +153,8 @@ PROBLEM_COLUMNS: tuple[Column, ...] = (
 
 COLUMNS_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
 
-#: Columns shown by default; the monitor hides the owner while it would say no more than the user, or if
-#: there is no room for it, and a report always does.
+#: Columns shown by default. The monitor hides the owner while it would say no more than the user, and
+#: the idle time until it is known; both if there is no room for them. A report hides both.
 DEFAULT_COLUMNS: tuple[str, ...] = (
     'gpu',
     'pid',
@@ -156,6 +162,7 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
     'user',
     'owner',
     'gpu_memory',
+    'idle',
     'sm',
     'gmbw',
     'cpu',
@@ -163,6 +170,9 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
     'time',
     'command',
 )
+
+#: Default columns that are shown only if there is room, and never in a report.
+OPTIONAL_COLUMNS = ('owner', 'idle')
 
 #: Maximum width of the owner.
 MAX_OWNER = 40
@@ -173,7 +183,7 @@ MAX_RUNNING_SECONDS = 86400 * 1e6
 def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
     """Return the widths of the growing columns of the process panel.
 
-    ``'owner'`` is left out while all owners are plain sessions.
+    ``'owner'`` is left out while all owners are plain sessions, ``'idle'`` until an idle time is known.
     """
     widths = growing_widths(
         [process.key.pid for process in processes],
@@ -182,6 +192,8 @@ def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
     owners = {process.owner for process in processes if process.owner is not None}
     if any(not owner.is_plain for owner in owners):
         widths['owner'] = min(MAX_OWNER, max(cell_width(_owner_text(owner)) for owner in owners))
+    if any(process.gpu_idle_seconds is not None for process in processes):
+        widths['idle'] = COLUMNS_BY_NAME['idle'].width
     return widths
 
 

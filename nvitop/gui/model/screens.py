@@ -61,7 +61,7 @@ SCREENS: dict[Screen, ScreenSpec] = {
     Screen.METRICS: ScreenSpec(('+ -', 'h', 'q'), ('h', 'e', '+ -', 'z', 'q'), has_cursor=False),
     Screen.HELP: ScreenSpec(('q',), ('q',), top=2, has_cursor=False),
     Screen.PROBLEMS: ScreenSpec(menu=('h', 'Enter', 'z', 'q'), top=2, bottom=3),
-    Screen.USERS: ScreenSpec(menu=('h', 'Enter', 'U', '!', 'z', 'q'), top=2, is_filtered=True),
+    Screen.USERS: ScreenSpec(menu=('h', 'Enter', 'U', '!', 'z', 'q'), top=2, bottom=1, is_filtered=True),
     Screen.COLUMNS: ScreenSpec(('Space', 'K J', 'q'), ('h', 'Space', 'K J', 'q'), top=2),
 }
 # fmt: on

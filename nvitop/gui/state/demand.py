@@ -84,6 +84,8 @@ def _visible(state: AppState, layout: MainLayout | None) -> tuple[ProcessKey, ..
         return None
     if state.screen is Screen.METRICS:
         return (state.metrics,) if state.metrics is not None else ()
+    if state.screen is Screen.USERS:
+        return None
     if layout is None:
         return ()
     main = state.main

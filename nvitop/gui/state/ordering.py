@@ -65,6 +65,7 @@ ORDERS: tuple[Order, ...] = (
     Order('gpu_memory', 'g', True, _by('gpu_memory_bytes', 'gpu_sm_utilization_percent', 'cpu_percent')),
     Order('sm_utilization', 's', True, _by('gpu_sm_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
     Order('gpu_memory_utilization', 'b', True, _by('gpu_memory_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
+    Order('idle', 'i', True, _by('gpu_idle_seconds', 'gpu_memory_bytes')),
     Order('cpu_percent', 'c', True, _by('cpu_percent', 'memory_percent')),
     Order('memory_percent', 'm', True, _by('memory_percent', 'cpu_percent')),
     Order('time', 't', True, _time),

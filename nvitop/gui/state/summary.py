@@ -30,6 +30,8 @@ MAX_PROBLEMS = 500
 _VARYING = frozenset({'timed out', 'slow', 'impossible'})
 #: Time (seconds) after a failure during which the header points to it.
 FAILURE_SECONDS = 60.0
+#: Time (seconds) without using its device after which the memory of a process counts as idle.
+IDLE_SECONDS = 60.0
 #: Number of samples over which the own cost is measured.
 MAX_COSTS = 60
 
@@ -103,6 +105,12 @@ class UserSummary(NamedTuple):
     gpu_memory_bytes: int | None
     #: Mean over devices of the sum over processes with a known utilization.
     mean_sm_percent: float | None
+    #: Memory of idle processes; ``None`` if it is unknown which are idle.
+    idle_memory_bytes: int | None = None
+    #: Sum of the known CPU usage, in percent of one core.
+    cpu_percent: float | None = None
+    #: The longest running time.
+    running_seconds: float | None = None
 
 
 def whole_devices(devices: Iterable[DeviceSample]) -> tuple[DeviceSample, ...]:
@@ -166,7 +174,7 @@ def summarize_users(
     for process in processes:
         name = _name_of_owner(process) if by_owner else process.username
         groups.setdefault(name, []).append(process)
-    summaries = [_summarize(name, rows) for name, rows in groups.items()]
+    summaries = [summarize(name, rows) for name, rows in groups.items()]
     summaries.sort(key=lambda row: (row.name is None, -(row.gpu_memory_bytes or 0), row.name or ''))
     return tuple(summaries)
 
@@ -175,7 +183,8 @@ def _name_of_owner(process: ProcessSample) -> str | None:
     return None if process.owner is None else process.owner.group
 
 
-def _summarize(name: str | None, rows: list[ProcessSample]) -> UserSummary:
+def summarize(name: str | None, rows: Sequence[ProcessSample]) -> UserSummary:
+    """Return the sums of these processes under a name."""
     memory = [row.gpu_memory_bytes for row in rows]
     known = [size for size in memory if size is not None]
     utilization: dict[DeviceKey, float] = {}
@@ -183,12 +192,24 @@ def _summarize(name: str | None, rows: list[ProcessSample]) -> UserSummary:
         if row.gpu_sm_utilization_percent is not None:
             before = utilization.get(row.key.device, 0.0)
             utilization[row.key.device] = min(100.0, before + row.gpu_sm_utilization_percent)
+    # A process has the same values of the host on all its devices.
+    hosts = {(row.key.pid, row.key.start_time): row for row in rows}.values()
+    cpu = [row.cpu_percent for row in hosts if row.cpu_percent is not None]
+    times = [row.running_time_seconds for row in hosts if row.running_time_seconds is not None]
+    idle = [row for row in rows if row.gpu_idle_seconds is not None]
     return UserSummary(
         name,
-        len({(row.key.pid, row.key.start_time) for row in rows}),
+        len(hosts),
         tuple(sorted({row.key.device for row in rows})),
         sum(known) if len(known) == len(memory) else None,
         sum(utilization.values()) / len(utilization) if utilization else None,
+        sum(
+            row.gpu_memory_bytes or 0 for row in idle if (row.gpu_idle_seconds or 0) >= IDLE_SECONDS
+        )
+        if idle
+        else None,
+        sum(cpu) if cpu else None,
+        max(times, default=None),
     )
 
 

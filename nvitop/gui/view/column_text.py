@@ -44,6 +44,7 @@ CELLS: Mapping[str, CellText] = {
     'owner': lambda process, _: owner_text(process),
     'gpu_memory': _of_device(_gpu_memory),
     'gpu_memory_percent': _of_device(lambda process, _: fmt.format_cpu_percent(process.gpu_memory_percent)),
+    'idle': _of_device(lambda process, _: fmt.format_idle_time(process.gpu_idle_seconds, is_longer=process.is_idle_longer)),
     'sm': _of_device(lambda process, _: fmt.format_column_percent(process.gpu_sm_utilization_percent)),
     'gmbw': _of_device(lambda process, _: fmt.format_column_percent(process.gpu_memory_utilization_percent)),
     'encoder': _of_device(lambda process, _: fmt.format_column_percent(process.gpu_encoder_utilization_percent)),
@@ -51,6 +52,7 @@ CELLS: Mapping[str, CellText] = {
     'cpu': lambda process, _: fmt.format_cpu_percent(process.cpu_percent),
     'memory': lambda process, _: fmt.format_cpu_percent(process.memory_percent),
     'host_memory': lambda process, _: fmt.format_bytes(process.host_memory_bytes),
+    'start': lambda process, _: fmt.format_start(process.key.start_time, process.running_time_seconds),
     'time': lambda process, _: fmt.format_running_time(process.running_time_seconds),
     'command': _command,
 }

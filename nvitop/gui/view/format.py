@@ -15,6 +15,11 @@ NOT_AVAILABLE = 'N/A'
 
 _DAYS = ('Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun')
 _MONTHS = ('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec')
+#: Units of idle times, and the shortest idle time that is shown: pauses between two steps are usual.
+_IDLE_UNITS = ((86400, 'd'), (3600, 'h'), (60, 'm'), (1, 's'))
+_IDLE_SECONDS = 10
+#: The year 3000, in seconds since the epoch: some systems cannot format later times.
+_LATEST_SECONDS = 32_503_680_000
 
 
 def _is_missing(value: float | None) -> bool:
@@ -27,6 +32,13 @@ def _is_missing(value: float | None) -> bool:
 def format_bytes(size_bytes: float | None) -> str:
     """Format bytes in binary units, in at most 8 characters below 1000 PiB: ``31.08GiB``."""
     return NOT_AVAILABLE if size_bytes is None else bytes2human(size_bytes)
+
+
+def format_gib(size_bytes: float | None) -> str:
+    """Format bytes for a column in which all values are in GiB: ``68.5GiB``, ``<0.1GiB``."""
+    if size_bytes is None or _is_missing(size_bytes):
+        return NOT_AVAILABLE
+    return '<0.1GiB' if 0 < size_bytes < 0.05 * GiB else f'{size_bytes / GiB:.1f}GiB'
 
 
 def format_part(used_bytes: float | None, total_bytes: float | None) -> str:
@@ -268,6 +280,36 @@ def _format_duration(seconds: float | None, *, in_days: bool) -> str:
     if seconds is None or not 0 <= seconds < 86400 * 1e6:
         return NOT_AVAILABLE
     return duration2human(seconds, in_days=in_days)
+
+
+def format_idle_time(seconds: float | None, *, is_longer: bool = False) -> str:
+    """Format an idle time in one unit: ``35s``, ``5m``, ``9h``, ``12d``; ``''`` below 10 s.
+
+    With ``is_longer``, it is only known to be at least as long: ``>5m``.
+    """
+    if seconds is None or _is_missing(seconds):
+        return NOT_AVAILABLE
+    if seconds < _IDLE_SECONDS:
+        return ''
+    unit, letter = next(each for each in _IDLE_UNITS if seconds >= each[0])
+    return f'{">" if is_longer else ""}{int(min(seconds / unit, 999))}{letter}'
+
+
+def format_start(seconds: float | None, running_seconds: float | None = None) -> str:
+    """Format the local time at which a process started: ``Nov 19 14:02``.
+
+    Today it is ``14:02``, in another year ``Nov 19  2025``. The running time shows what day it is.
+    """
+    if seconds is None or not 0 <= seconds + (running_seconds or 0.0) < _LATEST_SECONDS:
+        return NOT_AVAILABLE
+    t = time.localtime(seconds)
+    day = f'{_MONTHS[t.tm_mon - 1]} {t.tm_mday:2}'
+    now = None if running_seconds is None else time.localtime(seconds + running_seconds)
+    if now is not None and (t.tm_year, t.tm_yday) == (now.tm_year, now.tm_yday):
+        return f'{t.tm_hour:02}:{t.tm_min:02}'
+    if now is not None and t.tm_year != now.tm_year:
+        return f'{day}  {t.tm_year}'
+    return f'{day} {t.tm_hour:02}:{t.tm_min:02}'
 
 
 def format_timestamp(seconds: float) -> str:

@@ -26,6 +26,14 @@ def filled_cells(percent: float, cells: int) -> int:
     return max(min(cells, filled), int(percent >= 0.5 and cells > 0))
 
 
+def bar_text(percent: float | None, cells: int) -> str:
+    """Return a bar as text, for a row in one style."""
+    if percent is None or percent != percent:
+        return _UNKNOWN * cells
+    filled = filled_cells(percent, cells)
+    return _BLOCK * filled + _EMPTY * (cells - filled)
+
+
 def draw_meter(
     buf: Buffer, area: Rect, percent: float | None, style: Style, *, colorful: bool = False
 ) -> None:
@@ -37,12 +45,13 @@ def draw_meter(
     if area.is_empty:
         return
     if percent is None or percent != percent:
-        buf.write(area.x, area.y, _UNKNOWN * area.width, _DIM)
+        buf.write(area.x, area.y, bar_text(percent, area.width), _DIM)
         return
     filled = filled_cells(percent, area.width)
     if not colorful:
-        buf.write(area.x, area.y, _BLOCK * filled, style)
-        buf.write(area.x + filled, area.y, _EMPTY * (area.width - filled), _TRACK)
+        text = bar_text(percent, area.width)
+        buf.write(area.x, area.y, text[:filled], style)
+        buf.write(area.x + filled, area.y, text[filled:], _TRACK)
         return
     steps = len(GRADIENT)
     start = 0
