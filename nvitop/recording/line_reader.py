@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import re
+import statistics
 import sys
 import tempfile
 import zlib
 from array import array
 from typing import BinaryIO, Iterator
 
-from nvitop.recording.events import CLEAR_SECONDS, EventDetector, RecordedEvent
+from nvitop.recording.events import CLEAR_SECONDS, EventDetector, RecordedEvent, with_others
 from nvitop.recording.frames import (
     MAX_TEXT_BYTES,
     FrameError,
@@ -143,7 +144,9 @@ class LineRecording:
         for block in blocks[:BLOCKS_PER_SEARCH]:
             found = [each for each in self._events_in(block) if (each.time - moment) * step > 0]
             if found:
-                return found[0] if step > 0 else found[-1]
+                time = found[0 if step > 0 else -1].time
+                events = [event for event in found if event.time == time]
+                return events[0]._replace(text=with_others(events[0].text, len(events)))
         if len(blocks) <= BLOCKS_PER_SEARCH:
             return None
         end = blocks[BLOCKS_PER_SEARCH] * FRAMES_PER_KEY + (0 if step > 0 else FRAMES_PER_KEY - 1)
@@ -168,9 +171,10 @@ class LineRecording:
         return found
 
     def interval(self, frame: int) -> float:
-        """Return the shortest time between the frames around a frame."""
+        """Return the usual seconds between the frames around a frame."""
         near = self._times[max(0, frame - 5) : frame + 6]
-        return min((b - a for a, b in zip(near, near[1:]) if b > a), default=1.0)
+        times = [b - a for a, b in zip(near, near[1:]) if b > a]
+        return statistics.median(times) if times else 1.0
 
     def close(self) -> None:
         """Delete the temporary file."""

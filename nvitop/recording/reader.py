@@ -12,7 +12,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from nvitop.namedtuple import NamedTuple
-from nvitop.recording.events import RecordedEvent
+from nvitop.recording.events import RecordedEvent, with_others
 from nvitop.recording.frames import FrameError, decompress, parse_text
 from nvitop.recording.schema import RecordingError, check_format
 from nvitop.sampling.types import Sample
@@ -28,6 +28,8 @@ _INSTRUCTIONS = 100_000
 #: Maximum number of characters in an event that are read.
 MAX_EVENT_TEXT = 500
 _MS = 1000.0
+#: Events that replays lead to.
+_SHOWN = "kind NOT IN ('start', 'stop', 'note')"
 _TABLES = ('event', 'frame', 'keyframe', 'run')
 
 
@@ -188,13 +190,16 @@ class DatabaseRecording:
 
     def event(self, moment: float, step: int) -> RecordedEvent | None:
         """Return the next (1) or previous (-1) event after or before a time."""
-        where = '> ? ORDER BY t, id' if step > 0 else '< ? ORDER BY t DESC, id DESC'
+        where = '> ? ORDER BY t, id' if step > 0 else '< ? ORDER BY t DESC, id'
         row = self._one(
             f'SELECT t, substr(kind, 1, 20), substr(text, 1, {MAX_EVENT_TEXT}) FROM event '
-            f"WHERE kind NOT IN ('start', 'stop', 'note') AND t {where}",
+            f'WHERE {_SHOWN} AND t {where}',
             _milliseconds(moment),
         )
-        return RecordedEvent(_int(row[0]) / _MS, str(row[1]), str(row[2])) if row else None
+        if not row:
+            return None
+        (count,) = self._one(f'SELECT count(*) FROM event WHERE {_SHOWN} AND t = ?', row[0])
+        return RecordedEvent(_int(row[0]) / _MS, str(row[1]), with_others(str(row[2]), _int(count)))
 
     def interval(self, frame: int) -> float:
         """Return the seconds between the frames around a frame."""

@@ -190,10 +190,11 @@ class ReplaySource:
 
     def _wait_between(self, frame: int, following: int) -> float:
         """Return the seconds between two frames; gaps are shortened."""
-        times = self._recording.time_of
+        times, interval = self._recording.time_of, self.interval()
         seconds = times(following) - times(frame)
-        longest = max(LONGEST_GAP, MAX_INTERVALS * self.interval())
-        return max(0.0, seconds if seconds <= longest else LONGEST_GAP)
+        if seconds < 0:
+            return interval  # the clock was set back
+        return seconds if seconds <= max(LONGEST_GAP, MAX_INTERVALS * interval) else LONGEST_GAP
 
     # Showing a frame
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import time
 from pathlib import Path
-from typing import Iterable
+from typing import Callable, Iterable
 
 import pytest
 
@@ -20,14 +22,15 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.opening import open_recording, open_recordings
 from nvitop.recording.reader import DatabaseRecording
+from nvitop.recording.recorder import Recorder
 from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPEEDS, ReplaySource
-from nvitop.recording.times import format_time
+from nvitop.recording.times import format_time, parse_time
 from nvitop.sampling.history import History
 from nvitop.sampling.serialization import dumps
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
 from tests.clock import Clock
 from tests.ran import Ran
-from tests.recording.virtual import START, SimpleMachine, record, simulated_samples
+from tests.recording.virtual import START, SimpleMachine, gpu, mig, record, simulated_samples
 from tests.sampling.bench import Bench
 
 INTERVAL = 2.0
@@ -248,6 +251,77 @@ def test_starts_of_the_system_share_one_time_line(tmp_path: Path) -> None:
     assert [value for value in values if value is not None][-5:] != []
     assert arrived.sample.monotonic == pytest.approx(samples[0].monotonic + 50)
     replay.close()
+
+
+def change_mig(machine: SimpleMachine) -> None:
+    """Divide GPU 0, on which a process then runs, and let it start another one."""
+    machine.devices[1:] = [mig(machine.devices[0], 0), mig(machine.devices[0], 1), gpu(1)]
+    machine.processes.clear()
+    machine.run(2, device=2)
+
+
+@pytest.mark.parametrize('name', ['a.db', 'a.jsonl'])
+@pytest.mark.parametrize(
+    ('step', 'change', 'event'),
+    [
+        (-50.0, None, 'clock set back by 50 s'),
+        (1800.0, None, 'clock 30 min ahead'),
+        (0.0, change_mig, 'device 0:0: added, and 1 more'),
+    ],
+    ids=['clock set back', 'clock set ahead', 'mig'],
+)
+def test_changes_of_the_machine_are_replayed_as_they_were_live(
+    tmp_path: Path,
+    name: str,
+    step: float,
+    change: Callable[[SimpleMachine], None] | None,
+    event: str,
+) -> None:
+    machine = SimpleMachine(2)
+    machine.run(1)
+    samples = [*ticks(machine, 10)]
+    if change is not None:
+        change(machine)
+    samples.append(machine.sample(10.0, step=step))
+    samples += ticks(machine, 9)
+    path = tmp_path / name
+    sink = Recorder(str(path)) if name == 'a.db' else LineWriter(str(path))
+    for sample in samples:
+        sink.write(sample)
+    sink.close()
+
+    live, past, replay = Viewer((120, 40)), Viewer((120, 40)), Replay(path)
+    origin = LIVE._replace(no_signals=NO_SIGNALS)
+    for number, sample in enumerate(samples):
+        expected = live.show(SampleArrived(sample, origin))
+        assert past.show(replay.next(10.0 if number else 0.0)) == expected, number
+    past.show(replay.travel('frame', -1))
+    assert past.show(replay.travel('frame', 1)) == expected
+    replay.travel('end', -1)
+    found = replay.travel('event', 1)
+    assert event in found.message
+    assert found.sample.timestamp == samples[10].timestamp
+    replay.close()
+
+
+@pytest.mark.skipif(not hasattr(time, 'tzset'), reason='needs time.tzset')
+def test_the_hour_that_a_day_has_twice_is_replayed_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv('TZ', 'Europe/Berlin')
+        time.tzset()
+        machine = SimpleMachine(start=parse_time('2026-10-25 01:00', 0.0) + 2 * 3600 - 1800)
+        record(tmp_path / 'a.db', [machine.sample(600.0) for _ in range(8)], interval_seconds=600)
+        replay, viewer = Replay(tmp_path / 'a.db'), Viewer((120, 40))
+        shown = []
+        for seconds in (0.0, *[600.0] * 7):
+            viewer.show(replay.next(seconds))
+            shown += re.findall(r'REPLAY (\S+)', draw_frame(viewer.state, History()).lines()[0])
+        replay.close()
+    time.tzset()
+    expected = ['02:40', '02:50', '02:00', '02:10', '02:20', '02:30', '02:40', '02:50']
+    assert shown == [f'{each}:00' for each in expected]
 
 
 def test_keys_of_a_replay(hour: Path) -> None:
