@@ -93,6 +93,12 @@ def test_read_only_mode_names_no_other_screen_for_signals() -> None:
     assert texts(pressed(state, 'x')) == ['x works only in the tree (t)']
 
 
+def test_escape_leaves_the_tree_when_nothing_is_selected() -> None:
+    state = pressed(state_of(TREE), 't', 'Down', 'Esc')
+    assert (state.screen, state.tree.selected) == (Screen.TREE, None)
+    assert pressed(state, 'Esc').screen is Screen.MAIN
+
+
 @pytest.mark.parametrize('key', ['x', 'q', 'Down', 'o', '/'])
 def test_unknown_key_after_a_prefix_is_reported_and_the_prefix_stays(key: str) -> None:
     before = pressed(state_of(MANY), 'Down')

@@ -68,10 +68,11 @@ _FIELDS = {
     'memory_clock': 'memory_clock_mhz',
     'encoder': 'encoder_utilization_percent',
     'decoder': 'decoder_utilization_percent',
-    # Measured only while the details are open: each call takes 20 ms.
     'pcie_rx': 'pcie_rx_throughput_kib_per_s',
     'pcie_tx': 'pcie_tx_throughput_kib_per_s',
 }
+#: Columns that the details also have.
+IN_DETAILS = frozenset({'encoder', 'decoder', 'pcie_rx', 'pcie_tx'})
 #: Columns that are shown only if GPUs differ.
 _DIFFERENT = ('performance', 'memory_clock')
 _MAKER = 'NVIDIA '

@@ -9,7 +9,12 @@ from typing import Mapping, Sequence
 
 from nvitop.gui.layout.cells import CLASSIC, NARROWEST, ONE_BAR
 from nvitop.gui.layout.device import FULL, ROWS, DeviceLayout, device_height, lay_out_devices
-from nvitop.gui.layout.device_columns import DeviceTraits, product_name, traits_of
+from nvitop.gui.layout.device_columns import (
+    IN_DETAILS,
+    DeviceTraits,
+    product_name,
+    traits_of,
+)
 from nvitop.gui.layout.host import (
     BARS_HEIGHT,
     FULL_GRAPHS,
@@ -222,6 +227,8 @@ def lay_out_page(
     traits = traits_of(sample.devices)
     if is_report:
         traits = traits._replace(columns=traits.columns - {'sparkline'})
+    if view.shows_details:
+        traits = traits._replace(columns=traits.columns - IN_DETAILS)
     is_natural = main.sort.order == 'natural'
     content = Content(
         tuple(device.key for device in sample.devices),

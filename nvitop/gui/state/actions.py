@@ -86,6 +86,8 @@ def _clear(state: AppState) -> Result:
         return devices.toggle_page(state)
     if cleared == state and state.main.selected_device is not None:
         return devices.select_device(state, None), ()
+    if cleared == state and state.screen is Screen.TREE:
+        return opening.go_back(state)
     return cleared, ()
 
 
