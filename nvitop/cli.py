@@ -16,6 +16,7 @@ from nvitop.console.driver import driver_errors, simulate, start_driver
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.options import Invocation, Options, parse_arguments
 from nvitop.console.outcome import CommandFailure, writing
+from nvitop.console.startup import collect_garbage_rarely
 from nvitop.console.terminal import stdout_width
 from nvitop.log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 from nvitop.sampling import watchdog
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 #: Maximum time (seconds) to count the GPUs before the monitor starts without the number.
 DEVICE_COUNT_SECONDS = 2.0
-#: Number of new objects after which the monitor collects garbage.
-COLLECTED_AFTER = 20_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -187,24 +186,12 @@ def _device_count() -> int:
     return count if isinstance(count, int) else 0
 
 
-def leave_garbage() -> None:
-    """Collect garbage rarely: a collection over all objects takes longer than a key may wait.
-
-    Cycles arise only from failures, so new objects are collected rarely and existing ones never.
-    """
-    import gc
-
-    gc.freeze()
-    gc.set_threshold(COLLECTED_AFTER)
-    gc.enable()
-
-
 def show_monitor(source: MonitoredSource, options: Options, messages: list[Message]) -> int:
     """Run the monitor, then print the report of its last sample."""
     from nvitop.gui.monitor import run_monitor
     from nvitop.gui.report_messages import warnings_about
 
-    leave_garbage()
+    collect_garbage_rarely()
     ended = run_monitor(source, options, notices=[message.text for message in messages])
     if ended.sample is not None:
         print_report(ended.sample, ended.options)

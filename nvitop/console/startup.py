@@ -17,6 +17,9 @@ from nvitop.console.outcome import SIGNALED, CommandFailure, writing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: Number of new objects after which a program that runs for long collects garbage.
+COLLECTED_AFTER = 20_000
+
 
 def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn:
     """Run a command as a whole process.
@@ -43,6 +46,16 @@ def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn
     # Tearing down the interpreter takes as long as reading eight GPUs, and would wait for threads
     # inside driver calls. The driver releases what a process held when it exits.
     os._exit(status)
+
+
+def collect_garbage_rarely() -> None:
+    """Collect garbage of new objects: a collection over all objects takes longer than a key may wait.
+
+    Cycles arise only from failures. :func:`run_process` turned collections off.
+    """
+    gc.freeze()
+    gc.set_threshold(COLLECTED_AFTER)
+    gc.enable()
 
 
 def nvisel() -> NoReturn:

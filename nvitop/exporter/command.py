@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import functools
-import gc
 import sys
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from nvitop.console.interrupts import Interrupts
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, InterruptedByUser
 from nvitop.console.problems import ProblemReporter
+from nvitop.console.startup import collect_garbage_rarely
 from nvitop.exporter.access import Access
 from nvitop.exporter.arguments import (
     PROGRAM,
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 #: Time (seconds) for which the sampler may run while a scrape waits for the interpreter.
 SWITCH_SECONDS = 0.001
-#: Number of new objects after which garbage is collected: cycles arise only from failures.
-COLLECTED_AFTER = 20_000
 
 __all__ = ['main', 'make_parser']
 
@@ -89,7 +87,7 @@ def _serve(program: str, settings: ExporterSettings) -> None:
         deliver,
         demand=_demand(settings),
     )
-    _collect_garbage()
+    collect_garbage_rarely()
     sys.setswitchinterval(SWITCH_SECONDS)
     sampler.start()
     try:
@@ -186,10 +184,3 @@ def _explain(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EACCES and port < 1024:
         return f'cannot serve on {address}: ports below 1024 need privileges'
     return f'cannot serve on {address}: {error.strerror or error}'
-
-
-def _collect_garbage() -> None:
-    """Turn the collector on, which commands that end soon do without; see startup."""
-    gc.freeze()
-    gc.set_threshold(COLLECTED_AFTER)
-    gc.enable()

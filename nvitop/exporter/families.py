@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nvitop.exporter.tables import (
         DeviceRow,
         Dialect,
+        InfoRow,
         LabelRow,
         Observation,
         ProcessRow,
@@ -113,12 +114,7 @@ def _families_of(table: Dialect, observation: Observation) -> Iterator[Family]:
         (device, _labels(table.labels, properties), properties)
         for device, properties in _devices(table, observation)
     )
-    for info in table.device_info:
-        points = [
-            Point({**labels, **_labels(info.labels, properties)}, 1.0)
-            for _, labels, properties in described
-        ]
-        yield from _family(info.name, info.type, info.help, points)
+    yield from _info_families(table.device_info, described)
     for row, read in _compiled(table.name).devices:
         points = [
             Point({**labels, **dict(more)} if more else labels, value)
@@ -131,6 +127,18 @@ def _families_of(table: Dialect, observation: Observation) -> Iterator[Family]:
         yield from _process_families(table, observation, devices)
     if table.others is not None:
         yield from table.others(observation)
+
+
+def _info_families(
+    rows: Iterable[InfoRow],
+    described: Iterable[tuple[object, Mapping[str, str], Mapping[str, str]]],
+) -> Iterator[Family]:
+    for row in rows:
+        points = [
+            Point({**labels, **_labels(row.labels, properties)}, 1.0)
+            for _, labels, properties in described
+        ]
+        yield from _family(row.name, row.type, row.help, points)
 
 
 def _family(name: str, kind: SeriesType, text: str, points: Sequence[Point]) -> Iterator[Family]:
@@ -174,12 +182,7 @@ def _process_families(
         if labels is not None
         for properties in [process_properties(process, observation.options)]
     )
-    for info in table.process_info:
-        points = [
-            Point({**labels, **_labels(info.labels, properties)}, 1.0)
-            for _, labels, properties in described
-        ]
-        yield from _family(info.name, info.type, info.help, points)
+    yield from _info_families(table.process_info, described)
     for row, read in _compiled(table.name).processes:
         values = [(labels, read(process)) for process, labels, _ in described]
         points = [Point(labels, value) for labels, value in values if value is not None]

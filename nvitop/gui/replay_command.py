@@ -7,12 +7,13 @@ import functools
 import sys
 from typing import TYPE_CHECKING, Iterator
 
-from nvitop.cli import leave_garbage, print_report
+from nvitop.cli import print_report
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_help_and_version
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.options import THEME_NAMES, Invocation, Options
 from nvitop.console.outcome import CommandFailure, writing
+from nvitop.console.startup import collect_garbage_rarely
 from nvitop.gui.settings import read_options
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.machine import default_recording
@@ -156,7 +157,7 @@ def _show_monitor(
     from nvitop.gui.monitor import run_monitor
     from nvitop.gui.term.curses import TerminalError
 
-    leave_garbage()
+    collect_garbage_rarely()
     at = None if options.at is None else _moment(recording, options.at)
     source = ReplaySource(recording, at=at)
     notices = [message.text for message in messages]

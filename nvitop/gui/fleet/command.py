@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from typing import TYPE_CHECKING
 
 from nvitop.console.config import read_config
 from nvitop.console.options import THEME_NAMES, Options, merge, parse_environment
 from nvitop.console.outcome import CommandFailure
+from nvitop.console.startup import collect_garbage_rarely
 from nvitop.fleet import command
 from nvitop.fleet.command import make_parser, make_server
 from nvitop.gui.fleet.app import run_fleet
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from nvitop.fleet.settings import Settings
 
 __all__ = ['main', 'make_parser']
-#: Number of new objects after which garbage is collected.
-_COLLECTED_AFTER = 20_000
 
 
 def main(arguments: list[str]) -> int:
@@ -40,9 +38,7 @@ def _show(given: argparse.Namespace, settings: Settings) -> int:
     server = make_server(given.demo, settings)
     name = 'simulated cluster' if is_demo else settings.url.partition('://')[2]
     state = FleetState(scope=settings.scope, server=name, is_demo=is_demo)
-    # A collection over all objects takes longer than a key may wait.
-    gc.freeze()
-    gc.set_threshold(_COLLECTED_AFTER)
+    collect_garbage_rarely()
     try:
         return run_fleet(server, state, options, interval=settings.interval)
     except TerminalError as error:
