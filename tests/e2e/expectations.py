@@ -305,7 +305,7 @@ def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
 @_of(Action.SELECT_DEVICE)
 def _selects_a_device(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key(keys)
-    monitor.wait_for(rf'\[GPU {keys}\]|GPU {keys}: there is no such GPU')
+    monitor.wait_for(rf'\[GPU {keys}\]|There is no GPU {keys}')
     monitor.key(keys)
     monitor.wait_until_gone(r'\[GPU \d\]')
 
@@ -345,7 +345,7 @@ def _shows_the_processes_of_a_user(monitor: Monitor, binding: Binding, keys: str
 @_of(Action.SHOW_DEVICE)
 def _shows_the_device_of_a_problem(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key(keys)
-    monitor.wait_for(r'\[GPU \d\]|No GPU: ')
+    monitor.wait_for(r'\[GPU \d\]|not about a single GPU')
     if '[GPU ' in monitor.text:
         monitor.screen = Screen.MAIN
         monitor.key('Home')

@@ -76,7 +76,7 @@ TITLES = {
     Screen.METRICS: r'\AProcess \d+ on GPU 0',
     Screen.HELP: r'\Anvitop .*\n Help: lines',
     Screen.PROBLEMS: r'\AProblems: \d',
-    Screen.USERS: r'\A\d+ users? of GPUs',
+    Screen.USERS: r'\AGPU usage by (user|owner)',
     Screen.COLUMNS: r'\AColumns ',
 }
 #: First row of the lines of a list.

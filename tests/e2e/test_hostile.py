@@ -55,7 +55,7 @@ def test_commands_cannot_control_the_terminal_from_any_screen(tmp_path: pathlib.
             ('\x1b[B', 'train.py'),
             ('t', 'Tree'),
             ('q', 'UTIL'),
-            ('U', 'of GPUs'),
+            ('U', 'GPU usage'),
             ('q', 'UTIL'),
             ('\r', 'Process'),
             ('q', 'UTIL'),

@@ -43,7 +43,7 @@ def test_each_signal_reaches_the_named_process(tmp_path: pathlib.Path) -> None:
             monitor.key('Enter')
             monitor.wait_until_gone('Cancel')
             assert victims[name].wait(PATIENCE) == -number
-            monitor.wait_for(f'^ ?{signal} to {pid}: sent')
+            monitor.wait_for(f'^ ?Sent {signal} to {pid}')
             monitor.wait_for_cursor(None)
         assert victims['saved'].poll() is None
         assert monitor.leave() == 0

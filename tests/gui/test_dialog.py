@@ -252,6 +252,17 @@ def test_dialog_about_a_zombie_offers_to_signal_its_parent(screen: str) -> None:
     assert buttons_of(dialog_of(state)) == BUTTONS
 
 
+def test_dialog_about_a_zombie_without_gpu_offers_to_signal_its_parent() -> None:
+    sample = with_families(MANY)
+    child = next(host for host in sample.host_processes if not host.devices and host.parent_pid)
+    parents = [host for host in sample.host_processes if host.is_own and host.devices]
+    child = child._replace(status='zombie', parent_pid=parents[0].pid, pid=99999, is_own=True)
+    sample = sample._replace(host_processes=(*sample.host_processes, child))
+    state = pressed(state_of(sample), 't', 'F3', *'99999', 'Enter', 'T')
+    labels = [label for _, label, _ in buttons_of(dialog_of(state))]
+    assert labels[3:] == [f'Parent {parents[0].pid}', 'Cancel']
+
+
 @pytest.mark.parametrize('keys', ['', 'z', 't'])
 def test_target_that_is_no_longer_listed_is_marked_and_has_to_be_read(keys: str) -> None:
     sample = with_families(MANY)

@@ -14,8 +14,10 @@ from nvitop.gui.state.summary import unknown_among
 from nvitop.sampling.types import (
     DeviceKey,
     HostProcessSample,
+    ParentProcess,
     ProcessKey,
     ProcessSample,
+    Sample,
 )
 
 #: Device in the key of a target that runs on no device.
@@ -134,6 +136,17 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
         key = ProcessKey(process.pid, process.start_time, NO_DEVICE)
         place = process.pid, process.start_time
         parent = next((p.parent for p in state.shown.processes if p.key[:2] == place), None)
+        if parent is None and process.status == 'zombie':
+            parent = _parent_of(process, state.shown)
     name = process.name
     command = process.command or special_command(process.status, name) or name or ''
     return SignalTarget(key, process.username or '?', command, parent)
+
+
+def _parent_of(process: HostProcessSample, sample: Sample) -> ParentProcess | None:
+    """Return the parent of a process in the tree."""
+    for each in sample.host_processes:
+        if each.pid == process.parent_pid:
+            is_own = each.is_own and each.pid not in sample.host.own_line
+            return ParentProcess(each.pid, each.start_time, each.name, each.username, is_own)
+    return None
