@@ -148,11 +148,16 @@ def add_help_and_version(group: argparse._ActionsContainer) -> None:
     )
 
 
+#: Where names of containers and pods are looked up: in files that every user may read, also in the
+#: sockets of Docker and Podman, or nowhere.
+OWNER_NAMES = ('files', 'sockets', 'none')
+
+
 def add_owner_names(group: argparse._ActionsContainer, default: str | None = None) -> None:
     """Add the option that limits how names of containers and pods are looked up."""
     group.add_argument(
         '--owner-names',
-        choices=('files', 'sockets', 'none'),
+        choices=OWNER_NAMES,
         default=default or argparse.SUPPRESS,
         help='look up names of containers and pods in files that every user may read, also in the '
         'sockets of Docker and Podman, or nowhere (default: files)',

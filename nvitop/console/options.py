@@ -28,9 +28,6 @@ _EXIT_STATUS = {
     '2': 'invalid arguments',
 }
 
-#: Where names of containers and pods are looked up: in files that every user may read, also in the
-#: sockets of Docker and Podman, or nowhere.
-OWNER_NAMES = ('files', 'sockets', 'none')
 #: Sizes of the device panel; ``auto`` depends on the height of the terminal.
 MODES = ('auto', 'full', 'compact')
 #: Names of the themes; their colors are in ``gui.render.theme``. ``auto`` is dark or light, whatever
@@ -78,7 +75,7 @@ class Options(NamedTuple):
     hints: bool = True
     #: Columns of the process panel, from left to right; ``None``: the default ones.
     columns: tuple[str, ...] | None = None
-    #: One of :data:`OWNER_NAMES`.
+    #: One of :data:`~nvitop.console.arguments.OWNER_NAMES`.
     owner_names: str = 'files'
     #: Devices to show: indices, ``gpu:mig`` or UUIDs; ``None``: all.
     only: tuple[str, ...] | None = None

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Callable, Collection, Hashable, Iterable, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Collection, Hashable, Iterable, Protocol
 
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
@@ -34,7 +34,7 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-from nvitop.sampling.watchdog import Watchdog, silence, time_limit
+from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence, time_limit
 
 if TYPE_CHECKING:
     from nvitop.sampling.owner import OwnerReader
@@ -282,14 +282,8 @@ class LiveSource:
         from nvitop.sampling.host_io import read_host_io  # imports psutil
 
         outcome = self._watchdog.run({'host io': read_host_io}, limit=self._limit)['host io']
-        if outcome.value is not None:
-            self._host_io = outcome.value
-        elif outcome.timed_out:
-            reason = silence(outcome.silent_seconds)
-            self._host_io_failures = (Problem('host', 'io', reason, 'timed out'),)
-        else:
-            reason = f'{type(outcome.error).__name__}: {outcome.error}'
-            self._host_io_failures = (Problem('host', 'io', reason, 'error'),)
+        self._host_io = outcome.value or self._host_io
+        self._host_io_failures = _failures('io', outcome)
 
     def _read_processes(self, demand: Demand, due: Due, *, is_planned: bool) -> ProcessReading:
         """Read the processes; return nothing if the system does not respond."""
@@ -310,16 +304,11 @@ class LiveSource:
         # Reading a command line blocks while its process hangs in the kernel, often in a driver.
         subject: Hashable = f'processes {self._stuck_readers}'
         outcome = self._watchdog.run({subject: read}, limit=self._limit)[subject]
-        self._process_failures = ()
+        self._process_failures = _failures(PROCESSES, outcome)
         if outcome.timed_out:
             self._processes = reader.renewed()
             self._watchdog.forget(subject)
             self._stuck_readers += 1
-            reason = silence(outcome.silent_seconds)
-            self._process_failures = (Problem('host', PROCESSES, reason, 'timed out'),)
-        elif outcome.error is not None:
-            reason = f'{type(outcome.error).__name__}: {outcome.error}'
-            self._process_failures = (Problem('host', PROCESSES, reason, 'error'),)
         if outcome.value is None:
             self._process_reading = without_measurements(self._process_reading)
             return ProcessReading()
@@ -357,3 +346,13 @@ class LiveSource:
         """Return the processes whose CPU % needs a second reading."""
         reading = self._process_reading
         return frozenset(s.key for s in reading.processes if s.key.pid in reading.begun)
+
+
+def _failures(what: str, outcome: StepOutcome[Any]) -> tuple[Problem, ...]:
+    """Return the problem of a step for the host that failed or did not return; empty if neither."""
+    if outcome.timed_out:
+        return (Problem('host', what, silence(outcome.silent_seconds), 'timed out'),)
+    if outcome.error is None:
+        return ()
+    reason = f'{type(outcome.error).__name__}: {outcome.error}'
+    return (Problem('host', what, reason, 'error'),)

@@ -23,24 +23,24 @@ _WSL_RESTART = (
 )
 
 
-def read_loaded_driver_version(path: str = '/proc/driver/nvidia/version') -> str:
-    """Return the version of the loaded kernel module, ``''`` if it is unknown."""
+def _find_version(path: str, before: str) -> str:
+    """Return the first version after a pattern in a file, ``''`` if there is none."""
     try:
         with open(path, encoding='utf-8', errors='replace') as file:
-            match = re.search(r'(\d+\.\d+(?:\.\d+)?)', file.read())
+            match = re.search(rf'{before}(\d+\.\d+(?:\.\d+)?)', file.read())
     except OSError:
         return ''
     return match.group(1) if match else ''
+
+
+def read_loaded_driver_version(path: str = '/proc/driver/nvidia/version') -> str:
+    """Return the version of the loaded kernel module, ``''`` if it is unknown."""
+    return _find_version(path, '')
 
 
 def read_library_version(path: str = '/proc/self/maps') -> str:
     """Return the version of the NVML library in this process, ``''`` if it is unknown."""
-    try:
-        with open(path, encoding='utf-8', errors='replace') as file:
-            match = re.search(r'libnvidia-ml\.so\.(\d+\.\d+(?:\.\d+)?)', file.read())
-    except OSError:
-        return ''
-    return match.group(1) if match else ''
+    return _find_version(path, r'libnvidia-ml\.so\.')
 
 
 def explain_init_error(error: BaseException) -> str:

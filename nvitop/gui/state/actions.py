@@ -56,14 +56,6 @@ def act(state: AppState, binding: Binding) -> Result:
     return _ACTIONS[binding.action](state)
 
 
-def _quit(state: AppState) -> Result:
-    return state, (Quit(),)
-
-
-def _suspend(state: AppState) -> Result:
-    return state, (Suspend(),)
-
-
 def _refresh(state: AppState) -> Result:
     effects = (Refresh(), Redraw())
     if state.frozen is not None:
@@ -95,17 +87,9 @@ def _tag(state: AppState) -> Result:
     return moving.move_by_lines(toggle_tag(state), 1)[0], ()
 
 
-def _tag_subtree(state: AppState) -> Result:
-    return toggle_subtree_tags(state), ()
-
-
 def _toggle_mouse(state: AppState) -> Result:
     captured = not state.captures_mouse
     return state._replace(captures_mouse=captured), (CaptureMouse(captured),)
-
-
-def _open_sort_menu(state: AppState) -> Result:
-    return state._replace(prefix=state.keymap.sort_prefix(state.screen)), ()
 
 
 def _sort_step(state: AppState, step: int) -> Result:
@@ -122,7 +106,7 @@ def _sum_by_owner(state: AppState) -> Result:
 
 
 _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
-    Action.QUIT: _quit,
+    Action.QUIT: lambda state: (state, (Quit(),)),
     Action.BACK: opening.go_back,
     Action.MODE_AUTO: partial(
         viewing.choose_mode, mode='auto', already='Already as large as possible'
@@ -131,14 +115,14 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.MODE_COMPACT: partial(viewing.choose_mode, mode='compact', already='Already compact'),
     Action.REFRESH: _refresh,
     Action.FREEZE: freezing.toggle_freeze,
-    Action.SUSPEND: _suspend,
+    Action.SUSPEND: lambda state: (state, (Suspend(),)),
     Action.SELECT_PREVIOUS: partial(moving.move_by_lines, step=-1),
     Action.SELECT_NEXT: partial(moving.move_by_lines, step=1),
     Action.SELECT_FIRST: moving.move_to_first,
     Action.SELECT_LAST: moving.move_to_last,
     Action.CLEAR: _clear,
     Action.TAG: _tag,
-    Action.TAG_SUBTREE: _tag_subtree,
+    Action.TAG_SUBTREE: lambda state: (toggle_subtree_tags(state), ()),
     Action.SCROLL_UP: partial(moving.move_by_pages, step=-1),
     Action.SCROLL_DOWN: partial(moving.move_by_pages, step=1),
     Action.LINE_UP: partial(moving.scroll_by_lines, step=-1),
@@ -165,7 +149,10 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.SORT_NEXT: partial(_sort_step, step=1),
     Action.SORT_PREVIOUS: partial(_sort_step, step=-1),
     Action.SORT_REVERSE: _sort_reverse,
-    Action.SORT_MENU: _open_sort_menu,
+    Action.SORT_MENU: lambda state: (
+        state._replace(prefix=state.keymap.sort_prefix(state.screen)),
+        (),
+    ),
     Action.TOGGLE_HINTS: viewing.toggle_hints,
     Action.SAVE_SETTINGS: viewing.save_settings,
     Action.REVEAL: environ.toggle_secrets,
