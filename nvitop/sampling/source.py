@@ -12,7 +12,6 @@ from nvitop.api.system import system
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.host import HostReader
 from nvitop.sampling.idle import IdleTimes
-from nvitop.sampling.past import past_processes
 from nvitop.sampling.plan import Due, Intervals, Plan
 from nvitop.sampling.process import (
     LONGEST_CPU_SECONDS,
@@ -325,6 +324,8 @@ class LiveSource:
     def _observe_idle_times(self, processes: tuple[ProcessSample, ...], *, has_past: bool) -> None:
         now = self._clock()
         if self._idle_times.now is None and has_past:
+            from nvitop.sampling.past import past_processes  # not loaded by reports
+
             for seconds, past in past_processes(processes):
                 self._idle_times.observe(past, now - seconds)
         self._idle_times.observe(processes, now)
