@@ -231,8 +231,7 @@ def _finish_report(
 
 def print_report(sample: Sample, options: Options) -> None:
     """Print the report of a sample."""
-    from nvitop.gui.render.ansi import color_depth
-    from nvitop.gui.render.ascii import lacks_fine_blocks
+    from nvitop.gui.render.ansi import color_depth, lacks_fine_blocks
     from nvitop.gui.render.theme import resolve_theme
     from nvitop.gui.report import report_text
 

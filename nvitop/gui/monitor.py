@@ -13,7 +13,7 @@ from nvitop.console.options import Options
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.crash import explain_crash, write_crash
 from nvitop.gui.model.choices import MainState
-from nvitop.gui.render.ascii import lacks_fine_blocks
+from nvitop.gui.render.ansi import lacks_fine_blocks
 from nvitop.gui.render.theme import ALL_COLORS, resolve_theme
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice

@@ -10,7 +10,6 @@ from nvitop.gui.layout.process import place_columns
 from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState, has_gradient
 from nvitop.gui.model.columns import DEFAULT_COLUMNS, OPTIONAL_COLUMNS, column_widths
 from nvitop.gui.render.ansi import to_ansi
-from nvitop.gui.render.ascii import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.ordering import (
@@ -21,7 +20,6 @@ from nvitop.gui.state.ordering import (
     intersect_types,
     list_processes,
 )
-from nvitop.gui.view.badges import option_badges
 from nvitop.gui.view.column_text import longest_command
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.panels.header import Header
@@ -79,10 +77,10 @@ def report_text(
     view = view._replace(colorful=has_gradient(options.theme, colors, options.colorful))
     header = Header(format_timestamp(sample.timestamp))
     buffer = draw_report(sample, width, view, wanted=filter_of(options), header=header)
-    if options.ascii:
-        buffer = to_ascii(buffer)
-    elif view.halves:
-        buffer = to_halves(buffer)
+    if options.ascii or view.halves:
+        from nvitop.gui.render.ascii import to_ascii, to_halves  # few terminals need it
+
+        buffer = to_ascii(buffer) if options.ascii else to_halves(buffer)
     return to_ansi(buffer, theme_named(options.theme), colors)
 
 
@@ -99,7 +97,10 @@ def draw_report(
     Devices are drawn in full, the host in two lines, and processes in their natural order.
     """
     state = MainState(filter=wanted)
-    header = header._replace(badges=option_badges(wanted))
+    if wanted != _ALL:
+        from nvitop.gui.view.badges import option_badges  # loads much that a report does not show
+
+        header = header._replace(badges=option_badges(wanted))
     view = view._replace(mode='full')
     if view.columns == DEFAULT_COLUMNS:
         columns = tuple(name for name in view.columns if name not in OPTIONAL_COLUMNS)

@@ -23,7 +23,7 @@ from nvitop.gui.fleet.state import (
 from nvitop.gui.fleet.view import draw_fleet
 from nvitop.gui.model.effects import Quit, Redraw, Refresh, Suspend
 from nvitop.gui.monitor import errors_held_back, first_state
-from nvitop.gui.render.ascii import lacks_fine_blocks
+from nvitop.gui.render.ansi import lacks_fine_blocks
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import THEMES, theme_named
 from nvitop.gui.state.app_state import Notice

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Converts a buffer to text with ANSI escape sequences, for reports."""
+"""Abilities of terminals, and buffers as text with ANSI escape sequences, for reports."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ _ATTRIBUTES = (
 )
 #: Prefixes of the names of terminals that have eight colors only.
 _EIGHT_COLORS = ('linux', 'vt', 'ansi', 'cygwin')
+
+
+def lacks_fine_blocks(environ: Mapping[str, str]) -> bool:
+    """Return whether this is the Linux console, whose fonts lack eighth blocks and braille."""
+    return environ.get('TERM') == 'linux'
 
 
 def color_depth(environ: Mapping[str, str], *, is_terminal: bool, force: bool = False) -> int:

@@ -64,11 +64,6 @@ _IN_HALVES = {
 }
 
 
-def lacks_fine_blocks(environ: Mapping[str, str]) -> bool:
-    """Return whether this is the Linux console, whose fonts lack eighth blocks and braille."""
-    return environ.get('TERM') == 'linux'
-
-
 def to_halves(buffer: Buffer) -> Buffer:
     """Return a copy in which eighth blocks and braille are replaced by whole and half blocks."""
     return _translated(buffer, lambda text: text.translate(_IN_HALVES), _HALVES_OF_TRACKS)
