@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any, Mapping, NoReturn, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, TypeVar
 
+from nvitop.api.utils import human2bytes
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.printable import printable
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
     from nvitop.console.commands import Command
+
+T = TypeVar('T')
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -134,6 +137,36 @@ def _epilog(examples: str, exit_status: Mapping[str, str]) -> str:
     width = max(map(len, exit_status))
     statuses = ''.join(f'  {status:{width}}  {text}\n' for status, text in exit_status.items())
     return f'examples:\n{lines}\nexit status:\n{statuses}'
+
+
+def add_general(parser: argparse.ArgumentParser, *, demo: bool = True) -> argparse._ArgumentGroup:
+    """Add the group of the options that every command has; return it."""
+    group = parser.add_argument_group('general')
+    add_help_and_version(group)
+    if demo:
+        add_demo(group)
+    return group
+
+
+def checked(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """Return a type of arguments whose ValueError is shown to the user."""
+
+    def convert(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+@checked
+def size(text: str) -> int:
+    """Return the bytes of ``'4GiB'`` or ``'500M'``."""
+    try:
+        return human2bytes(text)
+    except ValueError:
+        raise ValueError(f'not a size such as 4GiB or 500M: {text!r}') from None
 
 
 def add_help_and_version(group: argparse._ActionsContainer) -> None:

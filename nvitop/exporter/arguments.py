@@ -8,7 +8,7 @@ import math
 import ssl
 from typing import TYPE_CHECKING
 
-from nvitop.console.arguments import ArgumentParser, add_demo, add_help_and_version, add_owner_names
+from nvitop.console.arguments import ArgumentParser, add_general, add_owner_names
 from nvitop.exporter.access import TlsFiles, WebConfig, read_web_config
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import MAX_PROCESSES
@@ -95,9 +95,7 @@ def make_parser(program: str = PROGRAM) -> ArgumentParser:
 
 
 def _add_general(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('general')
-    add_help_and_version(group)
-    add_demo(group)
+    group = add_general(parser)
     is_released = parser.prog == RELEASED_PROGRAM
     default = RELEASED_INTERVAL if is_released else DEFAULT_INTERVAL
     group.add_argument(

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Callable
 
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_help_and_version
+from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.config import read_config
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
@@ -61,8 +61,7 @@ def make_parser() -> ArgumentParser:
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
-    group = parser.add_argument_group('general')
-    add_help_and_version(group)
+    group = add_general(parser, demo=False)
     group.add_argument(
         '--demo',
         nargs='?',

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Iterator
 
 from nvitop.cli import print_report
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_help_and_version
+from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.options import THEME_NAMES, Invocation, Options
 from nvitop.console.outcome import CommandFailure, writing
@@ -72,8 +72,7 @@ def make_parser() -> ArgumentParser:
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
-    group = parser.add_argument_group('general')
-    add_help_and_version(group)
+    group = add_general(parser, demo=False)
     group.add_argument('paths', nargs='*', metavar='FILE', help='the recordings')
     add = parser.add_argument_group('time').add_argument
     add(

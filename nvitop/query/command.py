@@ -13,7 +13,7 @@ from nvitop.console.arguments import (
     ArgumentParser,
     add_demo,
     add_devices,
-    add_help_and_version,
+    add_general,
     add_owner_names,
 )
 from nvitop.console.driver import simulate, start_devices
@@ -86,8 +86,7 @@ def make_parser() -> ArgumentParser:
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
-    group = parser.add_argument_group('general')
-    add_help_and_version(group)
+    group = add_general(parser, demo=False)
     group.add_argument(
         '--list', action='store_true', help='list all fields with unit and meaning, and exit'
     )

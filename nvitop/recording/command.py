@@ -7,14 +7,14 @@ import argparse
 import functools
 import os
 import queue
+import re
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Callable, TypeVar
+from typing import TYPE_CHECKING, Callable
 
-from nvitop.api.utils import human2bytes
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_help_and_version
+from nvitop.console.arguments import ArgumentParser, add_devices, add_general, checked, size
 from nvitop.console.driver import simulate, start_devices
 from nvitop.console.interrupts import SignalHandling
 from nvitop.console.messages import print_message
@@ -34,8 +34,6 @@ from nvitop.sampling.source import LiveSource
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
-
-T = TypeVar('T')
 
 PROGRAM = 'nvitop record'
 #: Time (seconds) that the end waits for a sample in progress to be written.
@@ -68,38 +66,30 @@ class RecordOptions(NamedTuple):
     only: tuple[str, ...] | None
 
 
-def _checked(parse: Callable[[str], T], text: str) -> T:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+_duration = checked(parse_duration)
 
 
-def _duration(text: str) -> float:
-    return _checked(parse_duration, text)
-
-
+@checked
 def _interval(text: str) -> float:
-    seconds = _duration(text)
+    seconds = parse_duration(text)
     if not 0.25 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f'must be from 0.25 s to 1 h, not {text!r}')
+        raise ValueError(f'must be from 0.25 s to 1 h, not {text!r}')
     return seconds
 
 
-def _size(text: str) -> int:
-    size = _checked(human2bytes, text)
-    if size < 1 << 20:
-        raise argparse.ArgumentTypeError(f'must be at least 1M, not {text!r}')
-    return size
+@checked
+def _file_size(text: str) -> int:
+    limit = size(text)
+    if limit < 1 << 20:
+        raise ValueError(f'must be at least 1M, not {text!r}')
+    return limit
 
 
+@checked
 def _mode(text: str) -> int:
-    try:
-        mode = int(text, 8)
-    except ValueError:
-        mode = -1
+    mode = int(text, 8) if re.fullmatch('[0-7]{1,4}', text) else -1
     if not 0 <= mode <= 0o777 or mode & 0o600 != 0o600:
-        raise argparse.ArgumentTypeError(f'expected permissions such as 640 or 644, not {text!r}')
+        raise ValueError(f'expected permissions such as 640 or 644, not {text!r}')
     return mode
 
 
@@ -113,9 +103,7 @@ def make_parser() -> ArgumentParser:
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
-    group = parser.add_argument_group('general')
-    add_help_and_version(group)
-    add_demo(group)
+    add_general(parser)
     _add_what(parser)
     _add_where(parser)
     return parser
@@ -180,7 +168,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
     )
     add(
         '--max-size',
-        type=_size,
+        type=_file_size,
         default=Retention().max_bytes,
         metavar='SIZE',
         help='delete the oldest samples when the file is larger than SIZE, such as 500M '

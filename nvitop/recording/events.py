@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events: what changes between two samples and is worth finding again."""
+"""Events: changes between two samples that replays can jump to."""
 
 from __future__ import annotations
 

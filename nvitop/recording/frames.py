@@ -25,7 +25,7 @@ MAX_TEXT_BYTES = 4 << 20
 #: Maximum number of commas and opening brackets in it, which bounds the memory that parsing takes.
 MAX_MARKS = 300_000
 
-#: A frame that is larger than this part of its key frame calls for a new key frame.
+#: Maximum size of a frame, as a part of its key frame; a larger one becomes a key frame.
 MAX_PART_OF_KEY = 0.5
 #: Time (seconds) after which a new key frame is written anyway.
 KEY_SECONDS = 3600.0
@@ -97,7 +97,7 @@ def parse_text(text: bytes) -> Sample:
 def text_of(sample: Sample) -> bytes:
     """Return the JSON of a sample as ASCII text.
 
-    The host processes of a sample that would be too large to be read again are left out.
+    If the sample would be too large to be read, its host processes are left out.
 
     Raises:
         FrameError: The sample is too large even so.

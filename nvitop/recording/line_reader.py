@@ -34,7 +34,7 @@ MOST_BEFORE = 60
 _CHUNK = 64 << 10
 _GZIP = 31
 _TIME = re.compile(rb'"timestamp":\s*(-?\d{1,12}(?:\.\d{1,9})?)\d*[,}]')
-#: Number of bytes at the beginning of a line in which its time is.
+#: Number of bytes at the beginning of a line that contain its time.
 _HEAD = 200
 
 

@@ -11,7 +11,7 @@ from nvitop.recording.reader import DatabaseRecording, Recording, Span
 from nvitop.recording.schema import RecordingError
 from nvitop.sampling.types import Sample
 
-#: The frames of the recording at index ``i`` are numbered from here times ``i``.
+#: The frames of the recording at index ``i`` have the numbers from ``i * _STRIDE`` on.
 _STRIDE = 1 << 40
 _SQLITE = b'SQLite format 3\x00'
 

@@ -15,7 +15,7 @@ CHOICES = ('full', 'name', 'none')
 #: Maximum length (characters) of a short command.
 MAX_SHORT = 80
 
-#: Programs whose first argument is a script that says more than their own name.
+#: Programs that run a script, whose name is kept with theirs.
 _INTERPRETER = re.compile(r'(python|pypy|perl|ruby|node|bash|sh|zsh|java|Rscript|julia)[\d.]*')
 
 

@@ -18,7 +18,7 @@ MOST_BYTES = 4 << 20
 SAMPLES_PER_KEY = 600
 #: Memory (bytes) of an entry in addition to its data.
 ENTRY_BYTES = 200
-#: zlib looks back no further (bytes).
+#: Size (bytes) of the window of zlib.
 WINDOW_BYTES = 32 << 10
 #: As fast as the first level, because samples hardly differ.
 LEVEL = 6
@@ -26,7 +26,7 @@ LEVEL = 6
 _NOT_KEPT = 'no samples are kept from before'
 
 
-#: In place of properties, until they are put back.
+#: Placeholder for constant properties, which are kept outside of the compressed data.
 _NO_INFO = DeviceInfo(DeviceKey(-1), -1)
 
 
@@ -36,7 +36,7 @@ class KeptSample(NamedTuple):
     timestamp: float
     monotonic: float
     data: bytes
-    #: The sample with which it was compressed.
+    #: The dictionary with which it was compressed.
     key: bytes
     #: Constant properties of its devices, which entries share.
     infos: tuple[DeviceInfo, ...]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorders take samples and write them to a file; the interval of the samples is theirs to thin."""
+"""Sinks that write samples to a file, thinned to an interval of their own."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from nvitop.sampling.types import Demand, Sample
 
 #: Default time (seconds) between frames.
 DEFAULT_INTERVAL = 10.0
-#: A sample is due this part of the interval early.
+#: A frame may be written this part of the interval early.
 EARLY = 0.1
-#: Before this time (2020) the clock of the machine has not been set yet.
+#: An earlier time (before 2020) means that the clock of the machine has not been set.
 EARLIEST_TIME = 1577836800.0
-#: Maximum number of minutes and events that wait for a full disk to have room again.
+#: Maximum number of minutes and events that are kept in memory while the disk is full.
 MAX_PENDING = 1500
 
 #: The metrics in recordings that are not always measured: those that disturb no other program.
@@ -106,7 +106,7 @@ class Recorder:
         self._last: Sample | None = None
         self._last_frame = float('-inf')
         self._minute = -1
-        #: Why frames and rows are not written now; ``''``: they are.
+        #: Why frames and rows are not being written, or ``''``.
         self._frames_stopped = ''
         self._rows_stopped = ''
         self._is_clock_reported = False

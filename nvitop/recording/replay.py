@@ -28,18 +28,18 @@ NEWEST_FRAMES = 120
 OLDER_FRAMES = 100
 #: Longest time (seconds) that a gap without frames lasts when it is replayed.
 LONGEST_GAP = 2.0
-#: Time (seconds) between two looks for new frames at the end of the recording.
+#: Time (seconds) between two checks for new frames at the end of the recording.
 LOOK_SECONDS = 1.0
 #: Maximum number of damaged frames that are skipped in a row.
 MOST_SKIPPED = 50
-#: Time (seconds) by which two clocks may differ between two frames of one start of the system.
+#: Maximum difference (seconds) of the two clocks between two frames of the same boot.
 _CLOCK_ERROR = 5.0
 
 NO_SIGNALS = 'The processes are those of a recording'
 
 
 class Delivery(NamedTuple):
-    """News that come with a sample."""
+    """Values that accompany a sample."""
 
     origin: Origin
     #: The history before the sample, if it is not the one of the previous samples.
@@ -111,7 +111,7 @@ class ReplaySource:
         self._requests.append((unit, amount))
 
     def take_delivery(self) -> Delivery:
-        """Return what comes with the last sample, once."""
+        """Return the values that accompany the last sample, once."""
         history, self._history = self._history, None
         messages, self._messages = self._messages, []
         return Delivery(self.origin, history, '; '.join(messages))
@@ -305,7 +305,7 @@ class ReplaySource:
 
 
 class Timeline:
-    """Puts the samples of several starts of the system on one monotonic clock."""
+    """Puts the samples of several boots on one monotonic clock."""
 
     def __init__(self) -> None:
         self._last: Sample | None = None

@@ -7,7 +7,7 @@ import sqlite3
 
 from nvitop.recording.usage import DeviceMinute, Usage
 
-#: Tells recordings from other SQLite files: "nvto".
+#: Identifies recordings among SQLite files: "nvto".
 APPLICATION_ID = 0x6E76746F
 #: Version of the format. It changes when a reader of the old format would misread the new one.
 FORMAT = 1

@@ -162,7 +162,7 @@ class _Connection:
             self._lines.append(text)
 
     def send(self, demand: Demand) -> None:
-        """Send what is shown to the other machine, when that changes and from time to time."""
+        """Send the demand to the other machine, when it changes and at intervals."""
         now = self._clock()
         if demand == self._sent and now - self._sent_at < DEMAND_SECONDS:
             return

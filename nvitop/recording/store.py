@@ -26,7 +26,7 @@ from nvitop.recording.usage import MinuteRows, gpu_of
 from nvitop.sampling.types import DeviceSample
 from nvitop.version import __version__
 
-#: Time (milliseconds) for which the writer waits for readers. They never need longer.
+#: Maximum time (milliseconds) that the writer waits for readers, which never need longer.
 BUSY_MS = 200
 #: Rows deleted and pages freed in one step of tidying.
 ROWS_PER_STEP = 1000
@@ -34,7 +34,7 @@ MINUTES_PER_STEP = 60
 PAGES_PER_STEP = 2000
 #: Space (bytes) that frames leave free on a disk, for the usage tables; at most 1/20 of the disk.
 RESERVED_BYTES = 16 << 20
-#: Number of rows of the device table: machines do not have more devices in their life.
+#: Maximum number of rows of the device table, many more than a machine ever has devices.
 MAX_DEVICES = 10_000
 
 _MS = 1000.0
@@ -102,7 +102,7 @@ class Store:
             check_format(db, self.path)
         else:
             db.execute('PRAGMA auto_vacuum = INCREMENTAL')  # only before the first table
-        # Answers with the mode that is in force: WAL needs shared memory, which NFS lacks.
+        # SQLite may choose another mode: WAL needs shared memory, which NFS lacks.
         db.execute('PRAGMA journal_mode = WAL')
         db.execute('PRAGMA synchronous = NORMAL')
         db.execute('PRAGMA cache_size = -2000')
@@ -218,7 +218,7 @@ class Store:
         return next((gpu for gpu, seen in self._seen.items() if seen.key[:2] == (index, -1)), None)
 
     def tidy(self, time: float, driver: str | None) -> None:
-        """Note that the run still goes on, and delete a little of what is too old or too much."""
+        """Update the end of the run, and delete some of the rows that are too old or too many."""
         now = int(time * _MS)
         with self.transaction():
             self._db.execute(

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Use of devices by users and programs, as sums per minute that outlive the frames of a recording.
 
-A sample stands for the time since the one before it. If that is longer than 2.5 intervals (the
-machine was suspended, the recorder was stopped or hung), the time counts as not observed: neither as
-used nor as idle.
+A sample covers the time since the previous one. If that is longer than 2.5 intervals (the machine was
+suspended, the recorder was stopped or hung), the time counts as not observed: neither used nor idle.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from nvitop.sampling.types import PROCESSES, DeviceKey, DeviceSample, ProcessSam
 
 #: A gap of more intervals than this is not observed.
 MAX_INTERVALS = 2.5
-#: Utilization (%) from which on a device or a process counts as busy.
+#: Minimum utilization (%) of a busy device or process.
 BUSY_PERCENT = 5
-#: Memory (bytes) from which on a process holds its device. A context alone may need less.
+#: Minimum memory (bytes) of a process that holds its device. A context alone may need less.
 HELD_BYTES = 16 << 20
 
-#: User of the time in which no process holds a device; and of processes of unknown users.
-NOBODY = ''
-UNKNOWN = '?'
+#: User of the time in which no process holds a device, and user of processes whose user is unknown.
+NO_USER = ''
+UNKNOWN_USER = '?'
 
 
 class UsageKey(NamedTuple):
     """A row of the usage table within its minute."""
 
     gpu: str
-    user: str = NOBODY
+    user: str = NO_USER
     owner_kind: str = ''
     owner_id: str = ''
     command: str = ''
@@ -50,7 +49,7 @@ class Usage:
     )
 
     def __init__(self) -> None:
-        #: Time in which a process of the row held the device, was busy on it, and was not.
+        #: Time in which a process of the row held the device, and the busy and idle parts of it.
         self.held_ms = 0.0
         self.busy_ms = 0.0
         self.idle_held_ms = 0.0
@@ -131,7 +130,7 @@ class UsageAccount:
         self._powers: dict[str, int] = {}
 
     def add(self, sample: Sample) -> float:
-        """Count a sample; return the seconds that it stands for, 0 after a gap."""
+        """Count a sample; return the seconds that it covers, 0 after a gap."""
         last, self._last = self._last, sample
         seconds = 0.0 if last is None else sample.monotonic - last.monotonic
         if not 0 < seconds <= MAX_INTERVALS * self.interval:
@@ -263,7 +262,7 @@ def _holders(sample: Sample, device: DeviceSample) -> dict[UsageKey, list[Proces
         if process.key.device == device.key and is_holder(process):
             users.setdefault(usage_key(process), []).append(process)
     if not users and _has_unknown_processes(sample, device.key):
-        users[UsageKey(gpu_of(device), UNKNOWN)] = []
+        users[UsageKey(gpu_of(device), UNKNOWN_USER)] = []
     return users
 
 
@@ -289,7 +288,7 @@ def _divide_energy(sample: Sample, device: DeviceSample, energy: float) -> dict[
     if not any(weights):
         weights = [1.0] * len(processes)
     if not processes:
-        user = UNKNOWN if _has_unknown_processes(sample, device.key) else NOBODY
+        user = UNKNOWN_USER if _has_unknown_processes(sample, device.key) else NO_USER
         return {UsageKey(gpu_of(device), user): energy}
     shares: dict[UsageKey, float] = {}
     for process, weight in zip(processes, weights):
@@ -320,7 +319,7 @@ def usage_key(process: ProcessSample) -> UsageKey:
     device = process.key.device
     return UsageKey(
         device.uuid or device.label,
-        process.username or UNKNOWN,
+        process.username or UNKNOWN_USER,
         '' if process.owner is None else process.owner.kind,
         '' if process.owner is None else process.owner.id,
         command=short_command(process.command, process.name),

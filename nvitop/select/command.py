@@ -12,9 +12,8 @@ from typing import Any, Callable, Sequence
 
 from nvitop.api import host, libnvml
 from nvitop.api.device import Device
-from nvitop.api.utils import human2bytes
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_demo, add_help_and_version
+from nvitop.console.arguments import ArgumentParser, add_general, checked, size
 from nvitop.console.driver import driver_errors, simulate, start_driver
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
@@ -42,17 +41,11 @@ CUDA_ERROR = 3
 TOO_FEW = 4
 
 
+@checked
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
-        raise argparse.ArgumentTypeError(f'not a whole number of 0 or more: {text!r}')
+        raise ValueError(f'not a whole number of 0 or more: {text!r}')
     return int(text)
-
-
-def _size(text: str) -> int:
-    try:
-        return human2bytes(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f'not a size such as 4GiB or 500M: {text!r}') from None
 
 
 def make_parser() -> ArgumentParser:
@@ -65,9 +58,7 @@ def make_parser() -> ArgumentParser:
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
-    group = parser.add_argument_group('general')
-    add_help_and_version(group)
-    add_demo(group)
+    add_general(parser)
     _add_choice(parser)
     _add_limits(parser)
     _add_format(parser)
@@ -108,14 +99,14 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     add(
         '-f',
         '--min-free-memory',
-        type=_size,
+        type=size,
         metavar='SIZE',
         help='require at least SIZE of free memory, for example 4GiB',
     )
     add(
         '-t',
         '--min-total-memory',
-        type=_size,
+        type=size,
         metavar='SIZE',
         help='require at least SIZE of memory',
     )

@@ -63,7 +63,8 @@ _BECOME = (
     'if sys.argv[2]: os.setuid(int(sys.argv[2]))\n'
     "os.execv('/bin/sh', [sys.argv[1], '-c', 'read line'])"
 )
-NOBODY = 65534
+#: Number of the user "nobody".
+OTHER_USER = 65534
 #: Written by curses before a complete screen.
 CLEAR = b'\x1b[H\x1b[2J'
 TAG_COLOR = 'brown'  # the name in pyte of yellow
@@ -266,7 +267,7 @@ def machine_with_two_users(folder: pathlib.Path) -> Iterator[Machine]:
         # The first process of the system belongs to root; root needs a process of another user.
         other = 1
         if os.geteuid() == 0:
-            other = stack.enter_context(bystander('worker', NOBODY)).pid
+            other = stack.enter_context(bystander('worker', OTHER_USER)).pid
         path = folder / 'steady.toml'
         path.write_text(describe_machine([other]), encoding='utf-8')
         yield Machine(path, other)

@@ -27,7 +27,7 @@ from nvitop.sampling.owner import CGROUP_SECONDS, OwnerReader
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 from nvitop.sampling.watchdog import Watchdog
 from tests.clock import Clock
-from tests.e2e.monitor import NOBODY, bystander
+from tests.e2e.monitor import OTHER_USER, bystander
 from tests.e2e.program import NVITOP, Program, environment
 from tests.owner.values import CONTAINER, OUTER, POD, filled, is_safe
 from tests.patience import PATIENCE
@@ -124,7 +124,7 @@ def owner_seen_by_other_user(pid: int) -> str:
     """Return the owner of a process as another user without privileges sees it."""
 
     def text() -> str:
-        os.setuid(NOBODY)
+        os.setuid(OTHER_USER)
         return owner_text(pid)
 
     return in_child(text)
@@ -235,7 +235,7 @@ def test_hidden_processes_have_a_reason(tmp_path: pathlib.Path) -> None:
 
     def reason(pid: int) -> str:
         psutil.PROCFS_PATH = str(proc)
-        os.setuid(NOBODY)
+        os.setuid(OTHER_USER)
         return read_owner(pid).reason
 
     try:
@@ -256,7 +256,7 @@ def machine_with(tmp_path: pathlib.Path, *children: subprocess.Popen[bytes]) -> 
 
 
 def test_query_report_and_monitor_show_owners(groups: Hierarchy, tmp_path: pathlib.Path) -> None:
-    with bystander('trainer') as job, bystander('server', NOBODY) as pod:
+    with bystander('trainer') as job, bystander('server', OTHER_USER) as pod:
         groups.put(job.pid, JOB)
         groups.put(pod.pid, filled('/kubepods/burstable/pod<P>/<C>'))
         machine = machine_with(tmp_path, job, pod)
