@@ -97,7 +97,7 @@ def test_keys_report_that_no_samples_are_kept() -> None:
     app._handle(SampleArrived(SimpleMachine().sample(1.0)))
     press(app, '(')
     assert app.state.frozen is None
-    assert 'no samples are kept' in app.state.notices[-1].text
+    assert 'No samples of other times are kept' in app.state.notices[-1].text
 
 
 @pytest.mark.slow
