@@ -128,6 +128,18 @@ class LazyLibrary:
         if code != 0:
             raise self._error(code)
 
+    def number(self, name: str, *args: object) -> int:
+        """Call a function whose first argument receives a number; return that number."""
+        number = ctypes.c_int()
+        self.call(name, ctypes.byref(number), *args)
+        return number.value
+
+    def text(self, name: str, size: int, *args: object) -> str:
+        """Call a function that writes text into a buffer of this size; return that text."""
+        buffer = ctypes.create_string_buffer(size)
+        self.call(name, buffer, ctypes.c_int(size), *args)
+        return decoded(buffer.value)
+
     def function(self, name: str) -> Any:
         """Return a function of the library, or raise the library's error if it does not exist."""
         library = self._loaded

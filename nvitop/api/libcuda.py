@@ -149,9 +149,7 @@ def cuGetErrorName(error: int) -> str:
     Raises:
         CUDAError_InvalidValue: The driver does not know the code.
     """
-    text = ctypes.c_char_p()
-    _driver.call('cuGetErrorName', ctypes.c_int(error), ctypes.byref(text))
-    return _cuda_binding.decoded(text.value)
+    return _error_text('cuGetErrorName', error)
 
 
 def cuGetErrorString(error: int) -> str:
@@ -160,16 +158,18 @@ def cuGetErrorString(error: int) -> str:
     Raises:
         CUDAError_InvalidValue: The driver does not know the code.
     """
+    return _error_text('cuGetErrorString', error)
+
+
+def _error_text(function: str, error: int) -> str:
     text = ctypes.c_char_p()
-    _driver.call('cuGetErrorString', ctypes.c_int(error), ctypes.byref(text))
+    _driver.call(function, ctypes.c_int(error), ctypes.byref(text))
     return _cuda_binding.decoded(text.value)
 
 
 def cuDriverGetVersion() -> str:
     """Return the newest CUDA version that the driver supports, as ``'major.minor'``."""
-    version = ctypes.c_int()
-    _driver.call('cuDriverGetVersion', ctypes.byref(version))
-    return _cuda_binding.version_text(version.value)
+    return _cuda_binding.version_text(_driver.number('cuDriverGetVersion'))
 
 
 def cuDeviceGetCount() -> int:
@@ -177,9 +177,7 @@ def cuDeviceGetCount() -> int:
 
     ``CUDA_VISIBLE_DEVICES`` counts as it was when :func:`cuInit` was called.
     """
-    count = ctypes.c_int()
-    _driver.call('cuDeviceGetCount', ctypes.byref(count))
-    return count.value
+    return _driver.number('cuDeviceGetCount')
 
 
 def cuDeviceGet(ordinal: int) -> int:
@@ -188,9 +186,7 @@ def cuDeviceGet(ordinal: int) -> int:
     Raises:
         CUDAError_InvalidDevice: There is no visible device with this index.
     """
-    device = ctypes.c_int()
-    _driver.call('cuDeviceGet', ctypes.byref(device), ctypes.c_int(ordinal))
-    return device.value
+    return _driver.number('cuDeviceGet', ctypes.c_int(ordinal))
 
 
 def cuDeviceGetByPCIBusId(pciBusId: str) -> int:
@@ -200,26 +196,17 @@ def cuDeviceGetByPCIBusId(pciBusId: str) -> int:
         CUDAError_InvalidDevice: No visible device has this bus ID.
         CUDAError_InvalidValue: The text is not a bus ID.
     """
-    device = ctypes.c_int()
-    bus_id = ctypes.c_char_p(pciBusId.encode())
-    _driver.call('cuDeviceGetByPCIBusId', ctypes.byref(device), bus_id)
-    return device.value
+    return _driver.number('cuDeviceGetByPCIBusId', ctypes.c_char_p(pciBusId.encode()))
 
 
 def cuDeviceGetPCIBusId(device: int) -> str:
     """Return the bus ID of a device handle, such as ``'0000:1B:00.0'``."""
-    size = _cuda_binding.BUS_ID_SIZE
-    text = ctypes.create_string_buffer(size)
-    _driver.call('cuDeviceGetPCIBusId', text, ctypes.c_int(size), ctypes.c_int(device))
-    return _cuda_binding.decoded(text.value)
+    return _driver.text('cuDeviceGetPCIBusId', _cuda_binding.BUS_ID_SIZE, ctypes.c_int(device))
 
 
 def cuDeviceGetName(device: int) -> str:
     """Return the product name of a device handle, such as ``'NVIDIA H100 80GB HBM3'``."""
-    size = 256
-    text = ctypes.create_string_buffer(size)
-    _driver.call('cuDeviceGetName', text, ctypes.c_int(size), ctypes.c_int(device))
-    return _cuda_binding.decoded(text.value)
+    return _driver.text('cuDeviceGetName', 256, ctypes.c_int(device))
 
 
 def cuDeviceGetUuid(device: int) -> str:

@@ -174,9 +174,7 @@ def cudaPeekAtLastError() -> int:
 
 def cudaDriverGetVersion() -> str:
     """Return the newest CUDA version that the driver supports; ``'0.0'`` without a driver."""
-    version = ctypes.c_int()
-    _runtime.call('cudaDriverGetVersion', ctypes.byref(version))
-    return _cuda_binding.version_text(version.value)
+    return _cuda_binding.version_text(_runtime.number('cudaDriverGetVersion'))
 
 
 def cudaRuntimeGetVersion() -> str:
@@ -185,9 +183,7 @@ def cudaRuntimeGetVersion() -> str:
     Raises:
         cudaError_InsufficientDriver: There is no driver, and the runtime is older than CUDA 12.
     """
-    version = ctypes.c_int()
-    _runtime.call('cudaRuntimeGetVersion', ctypes.byref(version))
-    return _cuda_binding.version_text(version.value)
+    return _cuda_binding.version_text(_runtime.number('cudaRuntimeGetVersion'))
 
 
 def cudaGetDeviceCount() -> int:
@@ -197,9 +193,7 @@ def cudaGetDeviceCount() -> int:
         cudaError_NoDevice: There is no device.
         cudaError_InsufficientDriver: There is no driver.
     """
-    count = ctypes.c_int()
-    _runtime.call('cudaGetDeviceCount', ctypes.byref(count))
-    return count.value
+    return _runtime.number('cudaGetDeviceCount')
 
 
 def cudaDeviceGetByPCIBusId(pciBusId: str) -> int:
@@ -209,18 +203,12 @@ def cudaDeviceGetByPCIBusId(pciBusId: str) -> int:
         cudaError_InvalidDevice: No visible device has this bus ID.
         cudaError_InvalidValue: The text is not a bus ID.
     """
-    device = ctypes.c_int()
-    bus_id = ctypes.c_char_p(pciBusId.encode())
-    _runtime.call('cudaDeviceGetByPCIBusId', ctypes.byref(device), bus_id)
-    return device.value
+    return _runtime.number('cudaDeviceGetByPCIBusId', ctypes.c_char_p(pciBusId.encode()))
 
 
 def cudaDeviceGetPCIBusId(device: int) -> str:
     """Return the bus ID of the device with a CUDA index, such as ``'0000:1B:00.0'``."""
-    size = _cuda_binding.BUS_ID_SIZE
-    text = ctypes.create_string_buffer(size)
-    _runtime.call('cudaDeviceGetPCIBusId', text, ctypes.c_int(size), ctypes.c_int(device))
-    return _cuda_binding.decoded(text.value)
+    return _runtime.text('cudaDeviceGetPCIBusId', _cuda_binding.BUS_ID_SIZE, ctypes.c_int(device))
 
 
 def is_available() -> bool:
