@@ -12,6 +12,8 @@ LIMIT = 4096
 #: Maximum number of combining marks on one character; others are removed.
 MAX_MARKS = 3
 
+#: Maximum length of text whose width is remembered.
+_LONGEST_KNOWN = 256
 _UNKNOWN = '\ufffd'
 # Ranges on which all terminals and tables agree, so that neither wcwidth (25 ms to import) nor a
 # look-up of each character is needed: Latin, Greek, Cyrillic, punctuation, arrows, mathematics,
@@ -40,12 +42,22 @@ def _wide_ones(text: str) -> list[str]:
 
 def cell_width(text: str) -> int:
     """Return the width of safe text in cells: 0 for combining marks, 2 for East Asian wide ones."""
-    if text.isascii() or _all_narrow(text):
+    if text.isascii():
+        return len(text)
+    return _known_width(text) if len(text) <= _LONGEST_KNOWN else _width(text)
+
+
+def _width(text: str) -> int:
+    if _all_narrow(text):
         return len(text)
     if _all_agreed(text):
         return len(text) + len(_wide_ones(text))
     widths = _widths(text)
     return sum(widths[char] for char in text)
+
+
+# Cached because the same borders and bars are in every frame.
+_known_width = functools.lru_cache(maxsize=1024)(_width)
 
 
 def _widths(text: str) -> dict[str, int]:
