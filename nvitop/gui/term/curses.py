@@ -151,6 +151,10 @@ class CursesTerminal(abc.ABC):
             for depth in (8, 16, 256):
                 if curses.COLORS >= depth <= self._max_colors:
                     self.colors = depth
+        if self.colors and self._screen is not None:
+            # Text and blanks have a color pair, even in the default colors: without one, curses would
+            # also reset all attributes after each color, which is an eighth of all bytes.
+            self._screen.bkgdset(' ', curses.color_pair(self._pair(DEFAULT, DEFAULT)))
 
     def size(self) -> tuple[int, int]:
         """Return columns and rows from the terminal, because curses is stale after a resize."""
@@ -240,7 +244,7 @@ class CursesTerminal(abc.ABC):
         ):
             if wanted:
                 attribute |= flag
-        if self.colors and (look.foreground, look.background) != (DEFAULT, DEFAULT):
+        if self.colors:
             attribute |= curses.color_pair(self._pair(look.foreground, look.background))
         return attribute
 
