@@ -222,6 +222,12 @@ def test_series_of_public_dashboards_for_dcgm_have_data(prometheus: str, express
     assert all(float(row['value'][1]) >= 0 for row in found)
 
 
+def test_join_in_the_documentation_has_data(prometheus: str) -> None:
+    text = (ROOT / 'docs' / 'exporter.md').read_text(encoding='utf-8')
+    (join,) = re.findall(r'```text\n(.* group_right .*)\n```', text)
+    assert query(prometheus, join)
+
+
 def test_alerts_are_about_the_machines_with_faults(prometheus: str) -> None:
     found = {
         alert: {row['metric']['machine'] for row in query(prometheus, expression)}
