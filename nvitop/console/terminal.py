@@ -27,3 +27,11 @@ def is_watched() -> bool:
 
     parent, above = (*names_above(2), '', '')[:2]
     return 'watch' in (parent, above if parent in ('sh', 'bash', 'dash', 'zsh') else '')
+
+
+def read_keys_from_terminal() -> None:
+    """Make the terminal standard input, after a pipe there has been read to its end."""
+    with contextlib.suppress(OSError):  # no terminal, or Windows
+        terminal = os.open('/dev/tty', os.O_RDWR)
+        os.dup2(terminal, 0)
+        os.close(terminal)

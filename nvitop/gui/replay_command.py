@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from typing import TYPE_CHECKING, Iterator
 
@@ -14,10 +15,12 @@ from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.options import THEME_NAMES, Invocation, Options
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.console.startup import collect_garbage_rarely
+from nvitop.console.terminal import read_keys_from_terminal
 from nvitop.gui.settings import read_options
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.frames import FrameError
+from nvitop.recording.lines import STANDARD
 from nvitop.recording.opening import open_recordings
 from nvitop.recording.reader import Recording
 from nvitop.recording.replay import ReplaySource
@@ -122,6 +125,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: ReplayOptions) -> int:
+    path = default_recording()
+    if options.paths == (path,) and not os.path.exists(path):
+        raise CommandFailure(f'{path} does not exist; run nvitop record first, or name a FILE')
     try:
         recording = open_recordings(options.paths)
         try:
@@ -141,6 +147,8 @@ def _show(recording: Recording, options: ReplayOptions) -> int:
         return 0
     messages: list[Message] = []
     shown = read_options(options.invocation, messages)
+    if STANDARD in options.paths and not options.once and sys.stdout.isatty():
+        read_keys_from_terminal()
     if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
         print_report(sample_at(recording, options.at), shown)
     else:

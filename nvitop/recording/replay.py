@@ -175,7 +175,8 @@ class ReplaySource:
         if following is None:
             if not self._is_end_reported:
                 self._is_end_reported = True
-                self._messages.append(f'end of the recording: {self._times()}')
+                if not self._messages:
+                    self._messages.append(f'end of the recording: {self._times()}')
             self._due = now + LOOK_SECONDS
             self._next = None
             return

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shlex
+import sys
 import time
 from pathlib import Path
 from typing import Callable, Iterable
@@ -373,6 +375,20 @@ def test_live_monitor_lists_no_keys_of_recordings() -> None:
     assert 'next event' not in '\n'.join(draw_frame(state, History()).lines())
 
 
+@pytest.mark.skipif(sys.platform == 'win32', reason='needs a pseudoterminal')
+def test_lines_from_a_pipe_are_shown_on_the_terminal(tmp_path: Path) -> None:
+    from tests.e2e.program import NVITOP, Program
+
+    path, machine = tmp_path / 'a.jsonl', SimpleMachine()
+    path.write_text(''.join(f'{dumps(sample)}\n' for sample in ticks(machine, 20)), 'ascii')
+    replay = shlex.join([*NVITOP[:3], 'replay', '--no-config', '-'])
+    with Program(['sh', '-c', f'cat {path} | {replay}']) as program:
+        program.press('E', r'REPLAY \d\d:\d\d:\d\d')
+        program.press('B(', 'no earlier sample')
+        assert program.leave() == 0
+        assert 'the recording is from' in program.errors()
+
+
 def test_events_of_lines_of_json_are_those_of_a_database(hour: Path) -> None:
     database = open_recording(str(hour))
     lines = hour.with_name('a.jsonl')
@@ -442,6 +458,7 @@ def test_reports_and_exports_of_a_recording(hour: Path) -> None:
 @pytest.mark.parametrize(
     ('arguments', 'status', 'message'),
     [
+        ([], 1, 'record.db does not exist; run nvitop record first, or name a FILE'),
         (['missing.db'], 1, 'cannot open missing.db: No such file or directory'),
         (['hour.db', '-1', '--at=2001-01-01'], 1, 'the recording begins after 2001-01-01'),
         (['hour.db', '--at=noon'], 2, "not a time: 'noon'"),
@@ -456,6 +473,7 @@ def test_messages(
     message: str,
 ) -> None:
     monkeypatch.chdir(hour.parent)
+    monkeypatch.setattr('nvitop.gui.replay_command.default_recording', lambda: 'record.db')
     ran = Ran(main, *arguments)
     assert ran.status == status
     assert ran.err.startswith(f'nvitop replay: error: {message}')
