@@ -453,11 +453,11 @@ def _chooses_a_column(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key('End')
     # The last line is that of the command.
     monitor.key('Up')
-    monitor.wait_for(r'\[ \] HOST-MEM')
+    monitor.wait_for(r'\[ \] START')
     monitor.key(keys)
-    monitor.wait_for(r'\[[x-]\] HOST-MEM')
+    monitor.wait_for(r'\[[x-]\] START')
     monitor.key(keys)
-    monitor.wait_for(r'\[ \] HOST-MEM')
+    monitor.wait_for(r'\[ \] START')
 
 
 @_of(Action.MOVE_UP, Action.MOVE_DOWN)

@@ -185,7 +185,8 @@ class Monitor(Program):
         if self.screen is Screen.MAIN:
             return [y for y, line in enumerate(self.lines) if _PROCESS.match(line)]
         rows = range(_FIRST_LINE, self.emulator.screen.lines - 1)  # the last row has hints
-        return [*itertools.takewhile(lambda y: self.lines[y].strip(), rows)]
+        is_listed = re.compile(r' *(?!Total)\S').match
+        return [*itertools.takewhile(lambda y: is_listed(self.lines[y]), rows)]
 
     def cursor(self) -> int | None:
         """Return the index of the selected line among the visible ones; for help, the first line."""

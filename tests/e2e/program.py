@@ -99,7 +99,7 @@ class Program(Pseudoterminal):
         deadline = time.monotonic() + timeout
         while not (self.has_drawn() and condition()):
             # A condition may depend on more than the output.
-            if not self.look(0.05) and time.monotonic() > deadline:
+            if not self.look(0.005) and time.monotonic() > deadline:
                 raise AssertionError(
                     f'condition not met within {timeout} s; status {self.process.poll()}, errors '
                     f'{self.errors()!r}, screen:\n{self.text}'
