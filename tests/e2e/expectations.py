@@ -261,7 +261,8 @@ def _selects_the_last(monitor: Monitor, binding: Binding, keys: str) -> None:
     if monitor.screen is Screen.HELP:
         monitor.wait_for(r'Help: lines \d+ to (\d+) of \1$')
     else:
-        monitor.wait_for_cursor(len(monitor.rows_of_list()) - 1)
+        has_total = monitor.screen is Screen.USERS
+        monitor.wait_for_cursor(len(monitor.rows_of_list()) - (2 if has_total else 1))
     _home(monitor)
 
 
@@ -451,7 +452,8 @@ def _searches(monitor: Monitor, binding: Binding, keys: str) -> None:
 @_of(Action.CHOOSE)
 def _chooses_a_column(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key('End')
-    # The last line is that of the command.
+    # The last lines are those of the start and of the command.
+    monitor.key('Up')
     monitor.key('Up')
     monitor.wait_for(r'\[ \] START')
     monitor.key(keys)

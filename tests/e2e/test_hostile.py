@@ -53,7 +53,7 @@ def test_commands_cannot_control_the_terminal_from_any_screen(tmp_path: pathlib.
         program.wait_for('train.py')
         for keys, pattern in (
             ('\x1b[B', 'train.py'),
-            ('t', 'Tree'),
+            ('t', 'Process tree'),
             ('q', 'UTIL'),
             ('U', 'GPU usage'),
             ('q', 'UTIL'),
