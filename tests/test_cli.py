@@ -59,7 +59,7 @@ def test_failed_queries_are_reported_with_their_reason(machine: simulation.Machi
     assert ran.status == 0
     temperatures = 'max_temperature_threshold, temperature, temperature_slowdown_threshold'
     assert [line for line in sorted(ran.err.splitlines()) if ': device' in line] == [
-        'nvitop: warning: device 2: memory_percent, memory_used: 2.00TiB of 79.65GiB cannot be true',
+        'nvitop: warning: device 2: memory_percent, memory_used: 2.00TiB of 79.65GiB is implausible',
         f'nvitop: warning: devices 0-7: {temperatures}: Unknown Error',
     ]
 
@@ -72,8 +72,7 @@ def test_implausible_processes_are_reported_with_their_gpu(tmp_path: pathlib.Pat
         encoding='utf-8',
     )
     assert report_on(str(path)).err == (
-        'nvitop: warning: device 1: processes: '
-        '1 of 1 dropped: PID 4294967295 is outside the range of this system\n'
+        'nvitop: warning: device 1: processes: ignored 1 of 1 entries: invalid PID 4294967295\n'
     )
 
 

@@ -38,7 +38,7 @@ def check_range(value: N, most: float, least: float = 0, unit: str = '') -> N:
         ImpossibleAnswer: The value is outside the range; the message shows it with its unit.
     """
     if not least <= value <= most:
-        raise ImpossibleAnswer(f'{value} {unit}'.rstrip() + ' cannot be true')
+        raise ImpossibleAnswer(f'{value} {unit}'.rstrip() + ' is implausible')
     return value
 
 

@@ -251,11 +251,7 @@ class DeviceReader:
             # Without a first reading, what is measured between two readings has no value.
             had_value = metric.name in self._measured and not metric.begin
             kind: ProblemKind = 'error' if had_value else 'na'
-            text = (
-                'the driver no longer reports a value'
-                if had_value
-                else 'the driver reports no value'
-            )
+            text = 'no longer reported by the driver' if had_value else 'not reported by the driver'
             self._note(metric.name, text, kind)
         elif _errors.is_lost(reason):
             raise DeviceLostError(reason) from reason

@@ -72,7 +72,7 @@ def _gap(what: str, version: str) -> tuple[Problem, ...]:
     if known_value(version) is not None:
         return ()
     error = libnvml.last_error(_VERSION_FUNCTIONS[what])
-    reason = 'the driver reports no value' if error is None else str(error)
+    reason = 'not reported by the driver' if error is None else str(error)
     return (Problem('driver', what, reason),)
 
 

@@ -550,9 +550,9 @@ def test_implausible_value_is_a_reason(machine: simulation.Machine) -> None:
     device = Device(0)
     with device.oneshot():
         for method, text in [
-            ('memory_used', '2.00TiB of 80.00GiB cannot be true'),
-            ('memory_percent', '2.00TiB of 80.00GiB cannot be true'),
-            ('gpu_utilization', '177 cannot be true'),
+            ('memory_used', '2.00TiB of 80.00GiB is implausible'),
+            ('memory_percent', '2.00TiB of 80.00GiB is implausible'),
+            ('gpu_utilization', '177 is implausible'),
         ]:
             value, reason = device.reading(method)
             assert value is NA

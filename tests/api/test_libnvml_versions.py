@@ -197,7 +197,7 @@ def test_impossible_pid_is_dropped_and_logged_once(
         processes = libnvml.nvmlQuery(COMPUTE, handle())
         assert [process.pid for process in processes] == [100, 300]
     reason = libnvml.impossible_answer(COMPUTE, handle())
-    assert reason == f'1 of 3 dropped: PID {pid} is outside the range of this system'
+    assert reason == f'ignored 1 of 3 entries: invalid PID {pid}'
     assert len(caplog.records) == 1
 
 

@@ -153,7 +153,7 @@ WITH_HEADER = ('main-frozen', 'main-typing', 'main-scrolled')
 _FANS = tuple(Problem(DeviceKey(i), 'fan_speed', 'Not Supported') for i in range(8))
 _HUNG = Problem(4242, 'command', 'the system does not respond', 'timed out')
 _LOST = Problem(DeviceKey(3), 'status', 'GPU is lost', 'lost')
-_WRONG = Problem(DeviceKey(6), 'memory_used', '1009317314560 cannot be true', 'impossible')
+_WRONG = Problem(DeviceKey(6), 'memory_used', '1009317314560 is implausible', 'impossible')
 SAMPLES_HERE = {
     **SAMPLES,
     'troubles': SAMPLES['h100x8']._replace(

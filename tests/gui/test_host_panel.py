@@ -182,7 +182,7 @@ def test_mean_is_that_of_devices_with_a_value() -> None:
     history = recorded(sample)
     lines = panel(sample, 130, 12, history)
     assert ' AVG MEM 35% · 0% – 70% ' in lines[0]
-    assert ' AVG UTL of 1/8 GPUs 60% ' in lines[6]
+    assert ' AVG UTL of 1/8 GPUs: 60% ' in lines[6]
     assert column_of(lines[7:12], 128) == '⠉ ⣿⣿⣿'
     unknown = tuple(device._replace(gpu_utilization_percent=None) for device in devices)
     assert ' AVG UTL N/A ' in panel(sample._replace(devices=unknown), 130, 12, History())[6]

@@ -130,7 +130,7 @@ def test_past_problems_stay_with_their_counts() -> None:
     [
         ('status', 'no response for {} s', 'timed out'),
         ('status', 'slow: takes {} s to respond', 'slow'),
-        ('memory_used', '{}TiB cannot be true', 'impossible'),
+        ('memory_used', '{}TiB is implausible', 'impossible'),
     ],
 )
 def test_problem_whose_reason_varies_is_one_problem(what: str, reason: str, kind: Any) -> None:

@@ -459,8 +459,8 @@ GPU = DeviceKey(0)
             ['device 0: processes: Not Supported'],
         ),
         (
-            Problem(GPU, 'memory_used', '7 cannot be true', 'impossible'),
-            ['device 0: memory_used: 7 cannot be true'],
+            Problem(GPU, 'memory_used', '7 is implausible', 'impossible'),
+            ['device 0: memory_used: 7 is implausible'],
         ),
         (Problem(GPU, 'fan_speed', 'Not Supported'), []),
         (Problem(GPU, 'status', 'GPU is lost', 'error'), []),

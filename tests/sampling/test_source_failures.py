@@ -124,7 +124,7 @@ def test_unsupported_metrics_are_queried_only_with_slow_ones(bench: Bench) -> No
 
 
 def test_a_value_that_is_no_longer_reported_is_a_failure(bench: Bench) -> None:
-    missing = ('the driver reports no value', 'na')
+    missing = ('not reported by the driver', 'na')
     bench.machine.set(gpu=2, gpu_utilization=0xFFFFFFFF)
     bench.machine.fail('nvmlDeviceGetUtilizationRates', 'UNKNOWN', gpu=2)
     assert problems_of(bench.sample(1.0), 2)['gpu_utilization'].kind == 'error'
@@ -136,7 +136,7 @@ def test_a_value_that_is_no_longer_reported_is_a_failure(bench: Bench) -> None:
     bench.machine.set(gpu=2, gpu_utilization=0xFFFFFFFF)
     for _ in range(2):
         problem = problems_of(bench.sample(1.0), 2)['gpu_utilization']
-        assert problem[2:] == ('the driver no longer reports a value', 'error')
+        assert problem[2:] == ('no longer reported by the driver', 'error')
 
 
 def test_implausible_values_are_dropped_and_reported(bench: Bench) -> None:
@@ -152,7 +152,7 @@ def test_implausible_values_are_dropped_and_reported(bench: Bench) -> None:
     for what in ('power_usage', 'memory_used', 'gpu_utilization'):
         problem = problems_of(sample, 2)[what]
         assert problem.kind == 'impossible'
-        assert 'cannot be true' in problem.reason
+        assert 'is implausible' in problem.reason
     assert {problem.kind for problem in problems_of(sample, 1).values()} == {'na'}
 
 

@@ -62,7 +62,7 @@ def test_only_a_margin_may_be_negative() -> None:
     (margin,) = metrics_named(['temperature_margin'])
     assert value_of(margin, -6) == -6
     for raw in (-300, 300):
-        with pytest.raises(ImpossibleAnswer, match='°C cannot be true'):
+        with pytest.raises(ImpossibleAnswer, match='°C is implausible'):
             value_of(margin, raw)
 
 

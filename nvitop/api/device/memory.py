@@ -42,7 +42,7 @@ class MemoryMixin(DeviceBase):
             reported, total = bytes2human(part), bytes2human(maximum)
             if reported == total:
                 reported, total = f'{part}B', f'{maximum}B'
-            self._missing.reason = ImpossibleAnswer(f'{reported} of {total} cannot be true')
+            self._missing.reason = ImpossibleAnswer(f'{reported} of {total} is implausible')
             return NA
         return self._in_range(part, maximum)
 

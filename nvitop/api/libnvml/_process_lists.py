@@ -266,7 +266,7 @@ def _check(
     is_fresh = False
     for pid, memory, *rest in layout.row.iter_unpack(memoryview(buffer)[: count * layout.row.size]):
         if not 0 < pid <= MAX_PID:
-            impossible = f'PID {pid} is outside the range of this system'
+            impossible = f'invalid PID {pid}'
             continue
         if memory == ULONGLONG_MAX:
             memory = None
@@ -299,7 +299,8 @@ def _note(key: tuple[str, int], result: _ListResult) -> list[ProcessInfo]:
         if _impossible:
             _impossible.pop(key, None)
         return result.rows
-    text = f'{result.dropped} of {result.dropped + len(result.rows)} dropped: {result.impossible}'
+    total = result.dropped + len(result.rows)
+    text = f'ignored {result.dropped} of {total} entries: {result.impossible}'
     _impossible[key] = text
     name = key[0]
     if name not in _warned:

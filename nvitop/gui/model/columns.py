@@ -58,7 +58,7 @@ TYPES = 'C compute, G graphics, X both, M MPS client'
 
 # fmt: off
 COLUMNS: tuple[Column, ...] = (
-    Column('gpu', 'GPU', 4, 'index of the GPU and of the MIG device', order='natural'),
+    Column('gpu', 'GPU', 4, 'GPU index (GPU:MIG)', order='natural'),
     Column('pid', 'PID', 7, 'process ID', order='pid'),
     Column('type', '', 1, f'use of the GPU: {TYPES}', align='<', rank=2),
     Column('user', 'USER', 7, 'owner of the process', order='username', rank=1),
@@ -82,7 +82,7 @@ COLUMNS: tuple[Column, ...] = (
 # fmt: off
 #: Columns of the device panel with one row for each device, from left to right.
 DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
-    DeviceColumn('index', 'GPU', 'index of the GPU and of the MIG device'),
+    DeviceColumn('index', 'GPU', 'GPU index (GPU:MIG)'),
     DeviceColumn('mark', '', '`!` if something is wrong with it', '<'),
     DeviceColumn('name', 'NAME', 'product name, if there are different ones', '<'),
     DeviceColumn('temperature', 'TEMP', 'temperature of the GPU'),

@@ -186,7 +186,7 @@ def _title(
     forms = [f'{graphs.prefix} {graph.title} {mean}']
     if 0 < len(known) < len(now):
         some = f'{len(known)}/{len(now)}'
-        forms = [f'AVG {graph.title} of {some} GPUs {mean}', f'AVG {graph.title} {some} {mean}']
+        forms = [f'AVG {graph.title} of {some} GPUs: {mean}', f'AVG {graph.title} {some} {mean}']
     notes = [Note((*forms, f'{graph.title} {mean}', mean), TITLE, 0)]
     if len(known) > 1:
         lowest, highest = (fmt.format_measured(graph.unit, end) for end in (min(known), max(known)))
