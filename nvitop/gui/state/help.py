@@ -20,8 +20,7 @@ _TOGETHER: dict[tuple[str, ...], str] = {
     ('select-previous', 'select-next'): 'previous, next process or line',
     ('next-device', 'previous-device'): 'select the next, previous GPU',
     ('select-first', 'select-last'): 'first, last process or line',
-    ('scroll-up', 'scroll-down'): 'scroll by a page',
-    ('line-up', 'line-down'): 'scroll by a line',
+    ('line-up', 'line-down', 'scroll-up', 'scroll-down'): 'scroll by a line, a page',
     ('scroll-left', 'scroll-right'): 'scroll long lines',
     ('scroll-begin', 'scroll-end'): 'beginning, end of long lines',
     ('mode-auto', 'mode-full', 'mode-compact'): 'layout: automatic, full, compact',
@@ -38,8 +37,9 @@ _TOGETHER: dict[tuple[str, ...], str] = {
     ('toggle-host', 'toggle-hints'): 'hide or show host panel, hint line',
     ('sort-previous', 'sort-next', 'sort-reverse'): 'previous, next column; reverse order',
     ('previous-frame', 'next-frame'): 'previous, next sample',
-    ('previous-minute', 'next-minute'): 'a minute back, ahead',
-    ('previous-hour', 'next-hour'): 'an hour back, ahead',
+    ('previous-minute', 'next-minute', 'previous-hour', 'next-hour'): (
+        'a minute, an hour back, ahead'
+    ),
     ('first-frame', 'last-frame'): 'first, last sample',
     ('previous-event', 'next-event'): 'previous, next event',
     ('faster', 'slower'): 'replay faster, slower',
