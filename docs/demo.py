@@ -13,7 +13,7 @@ from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
 from nvitop.api.process.facts import HostFacts, ObservedProcess
-from nvitop.api.system import use_system
+from nvitop.api.system import TreeUsage, system, use_system
 from nvitop.api.utils import NA
 from nvitop.owner import read_owner
 from nvitop.owner.names import NameLookup
@@ -163,7 +163,10 @@ class Demo:
         """Return the process with the values that the sampler cannot measure here."""
         world = self._machine.world
         task, t = world.tasks[PIDS.index(process.key.pid)], world.seconds()
+        usage = system().tree_usage(process.key.pid) or TreeUsage(None, None)
         return process._replace(
+            tree_cpu_percent=usage.cpu_percent,
+            disk_read_kib_per_s=usage.disk_read_kib_per_s,
             owner=read_owner(process.key.pid, self._names).owner,
             gpu_sm_utilization_percent=round(task.sm(t)),
             gpu_memory_utilization_percent=round(task.memory_utilization(t)),

@@ -30,6 +30,14 @@ class Past(NamedTuple):
     processes: Mapping[int, Mapping[str, float | None]]
 
 
+class TreeUsage(NamedTuple):
+    """Host usage of a process and its descendants; ``None`` if unknown."""
+
+    #: Percent of one core.
+    cpu_percent: float | None
+    disk_read_kib_per_s: int | None
+
+
 class System:
     """Host and processes, as the operating system reports them."""
 
@@ -49,6 +57,10 @@ class System:
     def start_time(self, pid: int, actual: float) -> float:
         """Return the start time to show of a process that started at ``actual``."""
         return actual
+
+    def tree_usage(self, pid: int) -> TreeUsage | None:
+        """Return what a simulated process uses with its descendants, ``None`` for any other."""
+        return None
 
     def process_file(self, pid: int, name: str) -> bytes | None:
         """Return the content that replaces that of ``/proc/<pid>/<name>``; ``None``: nothing does."""

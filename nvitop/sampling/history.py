@@ -36,6 +36,8 @@ MAX_PROCESSES = 48
 DEVICE_FIELDS = {metric.name: metric.field for metric in METRICS if metric.history}
 #: Metric → field of ``ProcessSample``.
 PROCESS_FIELDS = {metric.name: metric.field for metric in PROCESS_METRICS if metric.history}
+#: Metric → field of ``ProcessSample``, of the process shown in detail; recorded only while it is.
+DETAIL_FIELDS = {'tree_cpu': 'tree_cpu_percent', 'disk_read': 'disk_read_kib_per_s'}
 #: Fields of ``HostSample``.
 HOST_FIELDS = ('cpu_percent', 'memory_percent', 'swap_percent')
 
@@ -312,11 +314,15 @@ class History:
             for metric, field in PROCESS_FIELDS.items():
                 value = getattr(process, field)
                 self.append(process.key, metric, time, value, slot=self._process_slot)
+            for metric, field in DETAIL_FIELDS.items():
+                value = getattr(process, field)
+                if value is not None:
+                    self.append(process.key, metric, time, value, slot=self._process_slot)
             self._processes[process.key] = time
             self._processes.move_to_end(process.key)
         while len(self._processes) > MAX_PROCESSES:
             key, _ = self._processes.popitem(last=False)
-            self._drop(key, PROCESS_FIELDS)
+            self._drop(key, (*PROCESS_FIELDS, *DETAIL_FIELDS))
 
     def _forget_old_devices(self, time: float) -> None:
         gone = [key for key, seen in self._devices.items() if time - seen > CAPACITY_SECONDS]
@@ -327,7 +333,7 @@ class History:
         """Drop all rings of a key."""
         self._devices.pop(key, None)
         self._processes.pop(key, None)
-        for metrics in (DEVICE_FIELDS, PROCESS_FIELDS, HOST_FIELDS):
+        for metrics in (DEVICE_FIELDS, PROCESS_FIELDS, DETAIL_FIELDS, HOST_FIELDS):
             self._drop(key, metrics)
 
     def _drop(self, key: Hashable, metrics: Iterable[str]) -> None:

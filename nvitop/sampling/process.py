@@ -75,6 +75,8 @@ _MEASURED = (
     'host_memory_bytes',
     'running_time_seconds',
     'gpu_idle_seconds',
+    'tree_cpu_percent',
+    'disk_read_kib_per_s',
 )
 
 

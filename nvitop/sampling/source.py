@@ -37,6 +37,7 @@ from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence, time_limit
 
 if TYPE_CHECKING:
     from nvitop.sampling.owner import OwnerReader
+    from nvitop.sampling.process_tree import TreeReader
 
 #: Metrics read together with the processes: the memory they are a part of, and where they run.
 _FIRST_METRICS = frozenset(
@@ -135,6 +136,8 @@ class LiveSource:
             longest=max(LONGEST_CPU_SECONDS, 3 * every.processes),
             clock=clock,
         )
+        #: Made on first use.
+        self._tree_reader: TreeReader | None = None
         self._idle_times = IdleTimes(2 * every.processes)
         self._processes_monotonic = 0.0
         self._process_reading = ProcessReading()
@@ -288,10 +291,16 @@ class LiveSource:
         """Read the processes; return nothing if the system does not respond."""
         visible = demand.visible_processes
         reader, own = self._processes, self._host.sample
+        detailed = demand.detailed_process
+        if detailed is not None and self._tree_reader is None:
+            from nvitop.sampling.process_tree import TreeReader  # only while graphs are shown
+
+            self._tree_reader = TreeReader(self._clock)
+        tree_reader = self._tree_reader
         records = self._driver.processes
 
         def read() -> ProcessReading:
-            return reader.read(
+            reading = reader.read(
                 records,
                 None if visible is None else frozenset(visible),
                 own,
@@ -299,13 +308,17 @@ class LiveSource:
                 tree=due.host_processes,
                 are_real=not system().scenario,
             )
+            if detailed is None or tree_reader is None:
+                return reading
+            processes = tree_reader.add_to(reading.processes, detailed, is_due=due.processes)
+            return reading._replace(processes=processes)
 
         # Reading a command line blocks while its process hangs in the kernel, often in a driver.
         subject: Hashable = f'processes {self._stuck_readers}'
         outcome = self._watchdog.run({subject: read}, limit=self._limit)[subject]
         self._process_failures = _failures(PROCESSES, outcome)
         if outcome.timed_out:
-            self._processes = reader.renewed()
+            self._processes, self._tree_reader = reader.renewed(), None
             self._watchdog.forget(subject)
             self._stuck_readers += 1
         if outcome.value is None:

@@ -243,6 +243,9 @@ class ProcessSample(NamedTuple):
     gpu_idle_seconds: float | None = None
     #: Whether it has been idle since it was first seen, so that the true time may be longer.
     is_idle_longer: bool = False
+    #: CPU usage and disk reads including descendants; only of ``Demand.detailed_process``.
+    tree_cpu_percent: float | None = None
+    disk_read_kib_per_s: int | None = None
 
 
 class HostProcessSample(NamedTuple):
@@ -459,5 +462,7 @@ class Demand(NamedTuple):
     #: Whether owners of processes are shown.
     owners: bool = False
     host_processes: bool = False
+    #: The process that is measured with its descendants.
+    detailed_process: ProcessKey | None = None
     #: Whether network interfaces, disks and file systems of the host are shown.
     host_io: bool = False

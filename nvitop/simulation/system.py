@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from nvitop.api.host import CpuSeconds, MemoryUsage
-from nvitop.api.system import Past, System
+from nvitop.api.system import Past, System, TreeUsage
 from nvitop.simulation.world import Node, Task, World
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ PAST_FIELDS = {
     'fan_speed_percent': 'fan_speed',
     'graphics_clock_mhz': 'graphics_clock',
 }
+#: Disk reads of a process in KiB/s for each percent of a core that it uses.
+READ_KIB_PER_PERCENT = 160
 #: Time (seconds) over which past CPU usage is measured.
 PAST_CPU_SECONDS = 2.0
 
@@ -49,10 +51,13 @@ class SimulatedSystem(System):
                 'gpu_sm_utilization_percent': round(task.sm(t)),
                 'cpu_percent': task.cpu(t),
                 'host_memory_bytes': task.host_memory(t),
+                'tree_cpu_percent': usage.cpu_percent,
+                'disk_read_kib_per_s': usage.disk_read_kib_per_s,
             }
             for task in world.tasks
             for pid in (world.pid_of(task),)
             if pid is not None and task.runs(t)
+            for usage in (_tree_usage(task, t),)
         }
         return Past(self._past_host(t), devices, processes)
 
@@ -71,6 +76,12 @@ class SimulatedSystem(System):
         """Return the start time of a process of the scenario."""
         task = self._world.task_of(pid)
         return actual if task is None else self._world.start_time(task, actual)
+
+    def tree_usage(self, pid: int) -> TreeUsage | None:
+        """Return CPU usage of a process of the scenario, and disk reads that follow from it."""
+        task = self._world.task_of(pid)
+        usage = None if task is None else _tree_usage(task, self._world.seconds())
+        return None if usage is None or usage.cpu_percent is None else usage
 
     def process_file(self, pid: int, name: str) -> bytes | None:
         """Return the content of a file of a process of the scenario.
@@ -164,6 +175,13 @@ class SimulatedHost(SimulatedSystem):
     def uptime(self) -> float:
         """Return the time since the host of the scenario was booted."""
         return self._host.uptime + self._world.seconds()
+
+
+def _tree_usage(task: Task, t: float) -> TreeUsage:
+    cpu = task.cpu(t)
+    if cpu is None:
+        return TreeUsage(None, None)
+    return TreeUsage(round(cpu, 1), round(cpu * READ_KIB_PER_PERCENT))
 
 
 def _past_of(node: Node, t: float) -> dict[str, float | None]:

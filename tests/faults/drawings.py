@@ -62,6 +62,11 @@ def is_border(line: str) -> bool:
     return line[:1] in ('╭', '├') or '╴' in line
 
 
+def is_scale(line: str, screen: str) -> bool:
+    """Whether this is a row of graphs of a process, whose scales depend on the values in view."""
+    return screen == Screen.METRICS.value and line[:1] == '│'
+
+
 def means(sample: Sample) -> set[str]:
     """Means over devices as the graphs show them, and memory shares of processes."""
     leaves = [d for d in sample.devices if not (d.mig_mode == 'Enabled' and not d.key.is_mig)]
@@ -100,7 +105,7 @@ class Drawings:
             known = self._numbers[tick][where] | allowed
             for line in text.splitlines() if where not in _COUNTS else ():
                 wrong = numbers(line) - known
-                if is_border(line):
+                if is_border(line) or is_scale(line, where):
                     continue
                 if wrong and not ('MiB/s' in line and all(is_near(n, known) for n in wrong)):
                     yield f'{where}: {", ".join(sorted(wrong))} in {line.strip()}'

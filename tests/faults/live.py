@@ -21,7 +21,7 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Sample
 from nvitop.sampling.watchdog import Watchdog
 from tests.faults.bench import TICK_SECONDS, Bench
-from tests.faults.drawings import is_border, is_near, means, numbers, without_host
+from tests.faults.drawings import is_border, is_near, is_scale, means, numbers, without_host
 from tests.faults.matrix import FAULTY_TICKS, TICKS, Case
 
 #: Columns and rows, so that everything fits.
@@ -41,7 +41,7 @@ PLACES: dict[str, tuple[str, ...]] = {
 STAYS = ('details', 'metrics', 'tree', 'details', 'users', 'main')
 #: Ticks at which all places are visited: during the fault, and after the recovery.
 VISITED = frozenset({1, FAULTY_TICKS - 1, TICKS - 1})
-_MAXIMUM = re.compile(r'max: \S+(?: \([^)]*\))?')
+_MAXIMUM = re.compile(r'max \d\S*')
 #: Maximum number of samples of a run.
 _MOST_SAMPLES = 300
 #: Screens with text, counts and times instead of measured numbers.
@@ -245,7 +245,7 @@ class LiveOracle:
             known |= _sums(sample)
         for line in frame.lines:
             wrong = numbers(_MAXIMUM.sub('', line)) - known
-            if is_border(line) or not wrong:
+            if is_border(line) or is_scale(line, frame.screen.value) or not wrong:
                 continue
             if not ('MiB/s' in line and all(is_near(n, known) for n in wrong)):
                 yield f'{frame.place}: {", ".join(sorted(wrong))} in {line.strip()}'
@@ -274,7 +274,7 @@ def _sums(sample: Sample) -> set[str]:
     found = {f'{sum(known) / len(known):.1f}'} if known else set()
     if None not in memory:
         size = sum(filter(None, memory))
-        found.add(f'{size >> 20}')
+        found.add(f'{size / (1 << 30):.1f}')
         if total and None not in total:
             found.add(f'{100 * size / sum(filter(None, total)):.1f}')
     return found

@@ -19,6 +19,8 @@ _NOT_DEMANDED = ('extended',)
 _UTILIZATIONS = tuple(
     f'gpu_{what}_utilization_percent' for what in ('sm', 'memory', 'encoder', 'decoder')
 )
+#: Fields that depend on what was observed before.
+_OBSERVED = ('key', 'is_outdated', 'gpu_idle_seconds', 'is_idle_longer')
 _LISTS = ('processes', 'graphics_processes', 'mps_processes')
 
 
@@ -136,7 +138,7 @@ class Oracle:
                 continue
             for field, found in zip(process._fields, process):
                 expected = getattr(true, field)
-                if field in ('key', 'is_outdated') or found == expected:
+                if field in _OBSERVED or found == expected:
                     continue
                 if found is not None:
                     if field != 'type' or place[1] not in incomplete:

@@ -64,6 +64,15 @@ def test_details_are_documented_and_measured_no_more_often_than_shown() -> None:
     assert {METRICS_BY_NAME[name].tier for name in DETAILS} == {'shown', 'slow'}
 
 
+def test_graphs_of_a_process_measure_what_they_show() -> None:
+    state = state_of(SAMPLES['h100x8'])
+    usual, shown = demand_of(state), demand_of(press(state, 'Down', 'Enter')[0])
+    assert usual.detailed_process is None
+    assert 'pcie_rx_throughput' not in usual.shown_metrics
+    assert shown.detailed_process == SAMPLES['h100x8'].processes[0].key
+    assert shown.shown_metrics == ('pcie_rx_throughput',)
+
+
 def test_only_visible_ones_of_many_processes_are_measured() -> None:
     many = state_of(SAMPLES['processes200'], height=24)
     seen = demand_of(many).visible_processes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.gui.layout.metrics import lay_out_metrics
-from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update, update_all
@@ -52,14 +50,25 @@ def test_each_column_has_its_own_value() -> None:
     assert values['PID'] == '4242'
 
 
-def test_graphs_show_current_and_highest_values() -> None:
+def test_titles_show_current_and_highest_values() -> None:
     _, lines = metrics_of('one', 200, 40)
     text = '\n'.join(lines)
-    assert ' CPU: 99.7%  max: 99.7% ' in text
-    assert ' GPU-MEM: 33.00GiB (41.2%)  max: 33.00GiB (41.2%) ' in text
-    assert ' HOST-MEM: 31.00GiB (1.5%)  max: 31.00GiB (1.5%) ' in text
-    assert ' GPU-SM: 64%  max: 64% ' in text
+    assert ' GPU-SM 64% · max 64% ' in text
+    assert ' CPU 100% · max 100% ' in text
+    assert ' GPU-MEM 33.0/80.0GiB · max 33.0GiB ' in text
+    assert ' HOST-MEM 31.0/2048.0GiB · max 31.0GiB ' in text
     assert '╴60s┬' in text
+    assert lines[0].startswith('Process 4242 on GPU 0, last 1')
+
+
+def test_unknown_values_have_no_graph() -> None:
+    _, lines = metrics_of('one', 200, 60)
+    text = '\n'.join(lines)
+    assert 'DISK READ' not in text
+    _, lines = metrics_of('one', 200, 60, tree_cpu_percent=250.0, disk_read_kib_per_s=4096)
+    text = '\n'.join(lines)
+    assert ' CPU with children 250% ' in text
+    assert ' DISK READ 4 MiB/s ' in text
 
 
 def test_current_value_never_exceeds_the_highest_value() -> None:
@@ -76,50 +85,20 @@ def test_current_value_never_exceeds_the_highest_value() -> None:
     events = (SampleArrived(sample), KeyPressed('Down'), KeyPressed('Enter'))
     state, _ = update_all(state, events)
     assert history.maximum(state.metrics, 'gpu_sm_utilization', 60.0) == 44.0
-    assert ' GPU-SM: 45%  max: 45% ' in '\n'.join(draw_frame(state, history).lines())
+    assert ' GPU-SM 45% · max 45% ' in '\n'.join(draw_frame(state, history).lines())
 
 
-@pytest.mark.parametrize(
-    ('width', 'height', 'keys', 'beginning'),
-    [
-        (200, 40, '+', '5 min ago'),
-        (200, 40, '- -', '1 min ago'),
-        (60, 20, '+', '1 min ago'),
-        (40, 12, '+ + + + + + +', '60 min ago'),
-    ],
-)
-def test_graphs_show_when_they_begin(width: int, height: int, keys: str, beginning: str) -> None:
-    _, lines = metrics_of('one', width, height, *keys.split())
-    axis = next(line for line in lines if line.startswith('├'))
-    # The length of the graph is shown on its axis only, not next to current values.
-    assert axis.count(beginning) == '\n'.join(lines).count(' min') == 2
-    for begin in (1, width // 2 + 1):
-        assert axis[begin:].lstrip('─').startswith(beginning)
+@pytest.mark.parametrize(('keys', 'span'), [('+', '5 min'), ('- -', '1 min')])
+def test_title_shows_the_time_of_graphs(keys: str, span: str) -> None:
+    _, lines = metrics_of('one', 200, 40, *keys.split())
+    assert lines[0].startswith(f'Process 4242 on GPU 0, last {span} ')
 
 
 @pytest.mark.parametrize(('width', 'height'), [(61, 20), (60, 20), (40, 12)])
-def test_narrow_graphs_have_percentages_and_whole_values(width: int, height: int) -> None:
-    _, lines = metrics_of('one', width, height)
-    for begin in (1, width // 2 + 1):
-        marks = [re.match(r' *(\d+)% ', line[begin : begin + 6]) for line in lines[4:-1]]
-        assert sum(mark is not None for mark in marks) >= 2
-    text = '\n'.join(lines)
-    for value in ('CPU: 99.7%', 'HOST-MEM: 31.00GiB', 'GPU-MEM: 33.00GiB', 'GPU-SM: 64%'):
+def test_narrow_graphs_have_current_values(width: int, height: int) -> None:
+    text = '\n'.join(metrics_of('one', width, height)[1])
+    for value in ('GPU-SM 64%', 'CPU 100%', 'GPU-MEM 33.0'):
         assert value in text
-
-
-def test_narrow_graphs_have_percentages_above_a_thousand() -> None:
-    sample = SAMPLES['one']
-    sample = sample._replace(host=sample.host._replace(cpu_count=64))
-    first = sample.processes[0]._replace(cpu_percent=6000.0)
-    sample = sample._replace(processes=(first, *sample.processes[1:]))
-    state = AppState(40, 20, timestamp=NOW)
-    state, _ = update_all(state, (SampleArrived(sample), *map(KeyPressed, ('Down', 'Enter'))))
-    history = History()
-    for i in range(60):
-        history.record(sample._replace(monotonic=i, processes_monotonic=i))
-    lines = draw_frame(state, history).lines()
-    assert any(line.startswith('│4000%') for line in lines)
 
 
 def test_exited_process_keeps_its_graphs() -> None:
@@ -157,18 +136,18 @@ def test_graphs_of_a_frozen_display_do_not_move() -> None:
     assert draw_frame(state, history).lines() != before
 
 
-@given(st.integers(40, 500), st.integers(6, 200))
-def test_graphs_are_inside_their_box_and_do_not_overlap(width: int, height: int) -> None:
-    layout = lay_out_metrics(width, height, {})
-    screen = Rect(0, 3, width, height - 3)
-    cells: set[tuple[int, int]] = set()
+@given(st.integers(40, 500), st.integers(6, 200), st.integers(0, 8))
+def test_graphs_are_inside_their_box_and_do_not_overlap(
+    width: int, height: int, count: int
+) -> None:
+    layout = lay_out_metrics(width, height, {}, count)
+    assert len(layout.graphs) <= count
+    rows: set[tuple[int, int]] = set()
     for graph in layout.graphs:
-        for rect in (graph.area, graph.gutter):
-            assert rect.is_empty or rect.intersect(screen) == rect
-            corners = {(rect.x, rect.y), (rect.right - 1, rect.bottom - 1)}
-            assert rect.is_empty or not cells & corners
-            cells |= set() if rect.is_empty else corners
-        if not layout.box.is_empty:
-            assert graph.area.width >= 10
-            assert graph.area.height >= 1
-            assert graph.area.intersect(layout.box.inset(1, 1)) == graph.area
+        assert graph.width >= 10
+        assert graph.height >= 1
+        assert graph.intersect(layout.box.inset(1, 1)) == graph
+        # The row above has the title.
+        cells = {(x, y) for x in (graph.x, graph.right) for y in range(graph.y - 1, graph.bottom)}
+        assert not cells & rows
+        rows |= cells

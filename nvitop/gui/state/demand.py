@@ -16,6 +16,8 @@ from nvitop.sampling.types import Demand, ProcessKey, Sample
 
 #: Metrics in the details of devices.
 DETAILS: tuple[str, ...] = tuple(metric.name for metric in METRICS if metric.detail)
+#: The traffic that the graphs of a process show.
+PROCESS_TRAFFIC = 'pcie_rx_throughput'
 #: Maximum number of processes that are all measured, visible or not. Then no value is missing just
 #: after scrolling or changing the screen, or in the report printed on exit.
 _FEW_PROCESSES = 64
@@ -34,6 +36,7 @@ def demand_of(state: AppState) -> Demand:
         visible_processes=_visible(state, layout if screen is Screen.MAIN else None),
         process_codec=screen is Screen.METRICS or not codec.isdisjoint(state.view.columns),
         host_processes=screen is Screen.TREE,
+        detailed_process=state.metrics if screen is Screen.METRICS else None,
         owners=_needs_owners(state),
     )
 
@@ -51,6 +54,8 @@ def _needs_owners(state: AppState) -> bool:
 
 def _shown_metrics(state: AppState, layout: MainLayout | None) -> tuple[str, ...]:
     shown = DETAILS if (state.page[1].shows_details and layout) or state.samples_to_complete else ()
+    if state.screen is Screen.METRICS and PROCESS_TRAFFIC not in shown:
+        return (*shown, PROCESS_TRAFFIC)
     if layout is None:
         return shown
     panel = layout.host.graphs

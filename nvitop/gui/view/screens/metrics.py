@@ -4,64 +4,55 @@
 from __future__ import annotations
 
 import math
+from typing import Callable, Iterator
 
-from nvitop.gui.layout.metrics import GraphArea, MetricsLayout, lay_out_metrics
+from nvitop.gui.layout.metrics import MetricsLayout, lay_out_metrics
+from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import column_widths
+from nvitop.gui.model.graphs import GRAPHS_BY_METRIC
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.demand import PROCESS_TRAFFIC
 from nvitop.gui.state.summary import devices_without_list
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.column_text import CELLS
 from nvitop.gui.view.hints import title_hints
-from nvitop.gui.view.load_style import load_role
-from nvitop.gui.view.widgets.box import draw_rule, draw_uprights
-from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, draw_graph, graph_bound
+from nvitop.gui.view.load_style import host_style, load_style
+from nvitop.gui.view.widgets.box import TITLE, Note, draw_notes, draw_rule, draw_uprights
+from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, graph_bound
 from nvitop.gui.view.widgets.graph_window import GraphWindow
+from nvitop.gui.view.widgets.plot import Scale, draw_plot, draw_times, graph_area
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_text, heading_text, row_text
 from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.history import History
-from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample
+from nvitop.sampling.history import DEVICE_FIELDS, History
+from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSample
 
-_DIM = Style(Role.DIM)
-#: Percentages that graphs can be marked with.
-_TICKS = (1, 2, 4, 5, 8, 10, 20, 40, 50, 80, 100, 200, 400, 500, 800, 1000, 2000, 4000, 8000)
-#: Minimum number of rows between two marks.
-_TICK_ROWS = 3
+#: Graphs of the device, after those of the process.
+_DEVICE_METRICS = (PROCESS_TRAFFIC, 'power_usage', 'sm_clock')
 
 
 class _Plot(NamedTuple):
-    """A metric of a process that is plotted."""
+    """A metric that is plotted."""
 
     title: str
-    #: Name of the metric in the history, and name of the field of the sample.
+    #: Key and name of the metric in the history.
+    key: ProcessKey | DeviceKey
     metric: str
-    field: str
-    is_memory: bool = False
-    #: Whether the top fits the highest value, instead of being the maximum possible one.
-    is_fitted: bool = True
-
-
-#: In the order of the layout: upper left, lower left, upper right, lower right.
-_PLOTS = (
-    _Plot('CPU', 'cpu_percent', 'cpu_percent'),
-    _Plot('HOST-MEM', 'host_memory', 'host_memory_bytes', is_memory=True),
-    _Plot('GPU-MEM', 'gpu_memory', 'gpu_memory_bytes', is_memory=True),
-    _Plot('GPU-SM', 'gpu_sm_utilization', 'gpu_sm_utilization_percent', is_fitted=False),
-)
-
-
-class _Scale(NamedTuple):
-    """The range and the style of a plot."""
-
-    #: The value that is 100 %, or ``None`` if it is unknown; and the maximum possible value.
-    whole: float | None
-    most: float
+    now: float | None
+    format: Callable[[float | None], str]
     style: Style
+    #: The highest possible value; the title has it too. ``None``: the graph fits its highest value.
+    top: float | None = None
+    #: Minimum value at the top, and the factor between two units.
+    least: float = 1.0
+    base: int = 1000
+    #: Words before the title if there is room.
+    prefix: str = ''
 
 
 def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
@@ -71,10 +62,18 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         return
     process = next((p for p in state.shown.processes if p.key == key), None)
     device = next((d for d in state.shown.devices if d.key == key.device), None)
-    layout = lay_out_metrics(buf.width, buf.height, column_widths([process] if process else []))
+    plots = [
+        plot
+        for plot in _plots(state, key, process, device)
+        if plot.now is not None or history.last(plot.key, plot.metric) is not None
+    ]
+    widths = column_widths([process] if process else [])
+    layout = lay_out_metrics(buf.width, buf.height, widths, len(plots))
     title = f'{key.pid} on GPU {key.device.label}'
     badges = title_badges(state)
-    title = fit_title((f'Process {title}', title), (), title_room(buf.width, badges))
+    past = GraphWindow(history, state.main.graphs.minutes, ASCII if state.view.ascii else BRAILLE)
+    span = (past.span(layout.graphs[0].width),) if layout.graphs else ()
+    title = fit_title((f'Process {title}', title), (span,), title_room(buf.width, badges))
     draw_title(buf, title, badges, title_hints(state))
     draw_bar_row(buf, layout.heading_y, heading_text(layout.columns))
     if process is None:
@@ -84,14 +83,9 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         driver_model = None if device is None else device.current_driver_model
         texts = [CELLS[place.column.name](process, driver_model) for place in layout.columns]
         draw_text(buf, 0, layout.row_y, row_text(layout.columns, texts, '..'))
-    past = GraphWindow(history, state.main.graphs.minutes, ASCII if state.view.ascii else BRAILLE)
-    _draw_box(buf, layout, past)
-    for plot, graph, scale, is_lower in zip(
-        _PLOTS, layout.graphs, _scales(state, process, device), (False, True, False, True)
-    ):
-        now = getattr(process, plot.field) if process is not None else None
-        downwards = is_lower and not layout.box.is_empty
-        _draw_plot(buf, graph, plot, past, scale, key, now, state, downwards=downwards)
+    _draw_lines(buf, layout)
+    for plot, area in zip(plots, layout.graphs):
+        _draw_plot(buf, area, plot, past, state.view)
 
 
 def _why_missing(state: AppState, key: ProcessKey, device: DeviceSample | None) -> str:
@@ -103,117 +97,92 @@ def _why_missing(state: AppState, key: ProcessKey, device: DeviceSample | None) 
     return 'The process has exited or no longer uses this GPU'
 
 
-def _scales(
-    state: AppState, process: ProcessSample | None, device: DeviceSample | None
-) -> tuple[_Scale, _Scale, _Scale, _Scale]:
-    """Return the scales of the plots, in their order."""
-    host, thresholds = state.shown.host, state.view.thresholds
-    host_total = host.memory_total_bytes
-    device_total = device.info.memory_total_bytes if device else None
-    memory = load_role(process.gpu_memory_percent if process else None, thresholds.memory)
-    sm = load_role(process.gpu_sm_utilization_percent if process else None, thresholds.gpu)
-    return (
-        _Scale(100.0, 100.0 * (host.cpu_count or 1 << 16), Style(Role.CPU)),
-        _Scale(host_total, host_total or math.inf, Style(Role.MEMORY)),
-        _Scale(device_total, device_total or math.inf, Style(memory)),
-        _Scale(100.0, 100.0, Style(sm)),
+def _plots(
+    state: AppState, key: ProcessKey, process: ProcessSample | None, device: DeviceSample | None
+) -> Iterator[_Plot]:
+    """Yield what can be plotted, the most important first: GPU and host in turn."""
+    view, host = state.view, state.shown.host
+    now = process or ProcessSample(key)
+    sm, cpu = now.gpu_sm_utilization_percent, now.cpu_percent
+    memory = device.info.memory_total_bytes if device is not None else None
+    thresholds = view.thresholds
+    gpu = load_style(sm, thresholds.gpu, view)
+    yield _Plot('GPU-SM', key, 'gpu_sm_utilization', sm, fmt.format_share, gpu, top=100.0)
+    style, title = host_style(cpu, Role.CPU, view), 'CPU'
+    metric = 'cpu_percent'
+    if now.tree_cpu_percent is not None:
+        cpu, metric, title = now.tree_cpu_percent, 'tree_cpu', 'CPU with children'
+    yield _Plot(title, key, metric, cpu, _whole_percent, style, least=10.0)
+    style = load_style(now.gpu_memory_percent, thresholds.memory, view)
+    used = now.gpu_memory_bytes
+    yield _Plot('GPU-MEM', key, 'gpu_memory', used, fmt.format_gib, style, memory)
+    read, light = now.disk_read_kib_per_s, Style(Role.LIGHT)
+    yield _Plot('DISK READ', key, 'disk_read', read, fmt.format_rate, light, base=1024)
+    traffic, power, clock = (_device_plot(state, key.device, name) for name in _DEVICE_METRICS)
+    yield from (traffic, power)
+    total, used, style = host.memory_total_bytes, now.host_memory_bytes, Style(Role.MEMORY)
+    yield _Plot('HOST-MEM', key, 'host_memory', used, fmt.format_gib, style, total)
+    yield clock
+
+
+def _device_plot(state: AppState, key: DeviceKey, metric: str) -> _Plot:
+    """Return the plot of a device, or of the whole GPU if a MIG device does not have the metric."""
+    graph = GRAPHS_BY_METRIC[metric]
+    devices = [d for d in state.shown.devices if d.key.physical_index == key.physical_index]
+    devices.sort(key=lambda device: device.key != key)
+    known = [d for d in devices if getattr(d, DEVICE_FIELDS[metric]) is not None]
+    device = known[0] if known else None
+    tops = [getattr(part, graph.top_field, None) for part in (device, device and device.info)]
+    return _Plot(
+        graph.title,
+        key if device is None else device.key,
+        metric,
+        None if device is None else getattr(device, DEVICE_FIELDS[metric]),
+        lambda value: fmt.format_measured(graph.unit, value),
+        Style(Role.LIGHT),
+        next((top for top in tops if top is not None), None) if graph.top_field else None,
+        base=1024 if graph.unit == 'KiB/s' else 1000,
+        prefix=f'GPU {key.physical_index if device is None else device.key.label} ',
     )
 
 
-def _draw_box(buf: Buffer, layout: MetricsLayout, past: GraphWindow) -> None:
+def _whole_percent(value: float | None) -> str:
+    return fmt.NOT_AVAILABLE if value is None else f'{value:.0f}%'
+
+
+def _of_top(now: str, top: str) -> str:
+    """Return a value and the highest possible one, with their unit once if it is the same."""
+    unit = top.lstrip('0123456789.')
+    return f'{now[: -len(unit)]}/{top}' if unit and now.endswith(unit) else f'{now}/{top}'
+
+
+def _draw_lines(buf: Buffer, layout: MetricsLayout) -> None:
     box = layout.box
-    if box.is_empty:
-        return
-    uprights = layout.uprights
-    draw_rule(buf, box.y, (), uprights)
-    for y in range(box.y + 1, box.bottom - 1):
-        if y == layout.middle_y:
-            draw_rule(buf, y, uprights, uprights)
-            for graph in (layout.graphs[0], layout.graphs[2]):
-                axis = past.axis(graph.area.width)
-                buf.write(graph.area.x, y, axis, Style(Role.BORDER))
-        else:
+    for y in range(box.y, box.bottom):
+        uprights = layout.uprights(y)
+        if uprights:
             draw_uprights(buf, y, uprights)
-    draw_rule(buf, box.bottom - 1, uprights, ())
+        else:
+            draw_rule(buf, y, layout.uprights(y - 1), layout.uprights(y + 1))
 
 
-def _draw_plot(
-    buf: Buffer,
-    graph: GraphArea,
-    plot: _Plot,
-    past: GraphWindow,
-    scale: _Scale,
-    key: ProcessKey,
-    now: float | None,
-    state: AppState,
-    *,
-    downwards: bool,
-) -> None:
-    area = graph.area
-    if area.is_empty:
-        return
-    values = past.values(key, plot.metric, area.width)
-    bound = scale.most
-    if plot.is_fitted:
-        bound = graph_bound(values, (scale.whole or 10.0) / 10, scale.most)
-    draw_graph(
-        buf,
-        area,
-        values,
-        scale.style,
-        bound=bound,
-        colorful=state.view.colorful,
-        marks=past.marks,
-    )
+def _draw_plot(buf: Buffer, area: Rect, plot: _Plot, past: GraphWindow, view: ViewState) -> None:
+    """Draw a graph, and its title with the current and the highest value in the row above."""
+    values = past.values(plot.key, plot.metric, area.width)
+    top = plot.top or graph_bound(values, plot.least, math.inf, base=plot.base)
+    scale = Scale(top, plot.format)
+    place = graph_area(area, scale)
     # A past value is the mean of its slot, which can be lower than the latest value in it.
-    highest = past.maximum(key, plot.metric, area.width)
-    highest = highest if now is None or highest is None else max(now, highest)
-    label, x = _label(plot, now, highest, scale, graph)
-    if scale.whole:
-        # If the label needs the room left of the graph, its row has no mark.
-        rows = area.height - (x < area.x)
-        _draw_ticks(buf, graph.gutter, rows, 100.0 * bound / scale.whole, downwards=downwards)
-    draw_text(buf, x, area.bottom - 1 if downwards else area.y, label, scale.style)
-
-
-def _label(
-    plot: _Plot,
-    now: float | None,
-    highest: float | None,
-    scale: _Scale,
-    graph: GraphArea,
-) -> tuple[str, int]:
-    """Return the title with as much of the current and the highest value as fits, and its column."""
-    value = _format_value(plot, now, scale)
-    most = f'  max: {_format_value(plot, highest, scale)}' if highest is not None else ''
-    short = value.split(' ')[0]
-    short_most = most.split(' (')[0]
-    texts = [
-        f' {plot.title}: {text} ' for text in (f'{value}{most}', f'{short}{short_most}', value)
-    ]
-    texts.append(f'{plot.title}: {short}')
-    width = graph.label.width
-    text = next((text for text in texts if len(text) <= width), clip(texts[-1], width))
-    return text, graph.area.x if len(text) <= graph.area.width else graph.label.x
-
-
-def _format_value(plot: _Plot, value: float | None, scale: _Scale) -> str:
-    if not plot.is_memory:
-        return fmt.format_percent(value if value is None or plot.is_fitted else round(value))
-    if value is None or not scale.whole:
-        return fmt.format_bytes(value)
-    return f'{fmt.format_bytes(value)} ({fmt.format_percent(100.0 * value / scale.whole)})'
-
-
-def _draw_ticks(
-    buf: Buffer, gutter: Rect, rows: int, top_percent: float, *, downwards: bool
-) -> None:
-    """Draw percentages left of a graph whose top is ``top_percent``, at the rows they reach."""
-    last = rows - 1 + _TICK_ROWS
-    limit = top_percent
-    for percent in reversed(_TICKS) if not gutter.is_empty else ():
-        row = math.ceil(percent / top_percent * gutter.height) - 1
-        if percent <= limit and 0 < row <= last - _TICK_ROWS:
-            y = gutter.y + row if downwards else gutter.bottom - 1 - row
-            buf.write(gutter.x, y, f'{percent}%'.rjust(gutter.width - 1), _DIM)
-            last, limit = row, percent / 2
+    highest = past.maximum(plot.key, plot.metric, place.width)
+    highest = highest if plot.now is None or highest is None else max(plot.now, highest)
+    now = plot.format(plot.now)
+    has_top = plot.now is not None and plot.top not in (None, 100.0)
+    whole = _of_top(now, plot.format(plot.top)) if has_top else now
+    titles = (f'{plot.prefix}{plot.title}', plot.title)
+    forms = (f'{title} {text}' for title in titles for text in (whole, now))
+    title = Note((*forms, now), TITLE, 0)
+    notes = (title, Note((f'max {plot.format(highest)}',))) if highest is not None else (title,)
+    line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
+    free = draw_notes(buf, line, notes)
+    draw_times(buf, area.y - 1, place, past, free)
+    draw_plot(buf, area, values, scale, plot.style, past=past, colorful=view.colorful)

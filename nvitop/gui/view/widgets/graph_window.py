@@ -36,6 +36,10 @@ class GraphWindow:
         """Return the length in seconds for a graph of this width."""
         return width * self._seconds_per_cell(width)
 
+    def span(self, width: int) -> str:
+        """Return the length in words for a graph of this width."""
+        return f'last {self.minutes} min' if self.minutes else f'last {self.seconds(width):.0f} s'
+
     def values(self, key: Hashable, metric: str, width: int) -> tuple[float | None, ...]:
         """Return the values in a graph of this width, oldest first."""
         columns = samples_shown(width, self.marks)

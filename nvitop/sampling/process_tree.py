@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host usage of a process and its descendants, such as data loaders."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Callable, Sequence
+
+from nvitop.api import host
+from nvitop.api.system import TreeUsage, system
+from nvitop.api.utils import KiB
+
+if TYPE_CHECKING:
+    from nvitop.sampling.types import ProcessKey, ProcessSample
+
+#: Minimum time (seconds) between two readings.
+_SHORTEST_SECONDS = 0.5
+_UNKNOWN = TreeUsage(None, None)
+#: A process by PID and start time → its CPU time (s) and the bytes it has read, ``None`` if unknown.
+_Counters = dict[tuple[int, float], tuple[float, 'int | None']]
+
+
+class TreeReader:
+    """Reads one process and its descendants at intervals."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._key: ProcessKey | None = None
+        self._taken = 0.0
+        self._counters: _Counters = {}
+        self._usage = _UNKNOWN
+
+    def add_to(
+        self, processes: Sequence[ProcessSample], key: ProcessKey, *, is_due: bool
+    ) -> tuple[ProcessSample, ...]:
+        """Return the processes, one of them with its usage, which is read if it is due."""
+        usage = self.read(key) if is_due or self._key != key else self._usage
+        return tuple(
+            each._replace(
+                tree_cpu_percent=usage.cpu_percent,
+                disk_read_kib_per_s=usage.disk_read_kib_per_s,
+            )
+            if each.key == key
+            else each
+            for each in processes
+        )
+
+    def read(self, key: ProcessKey) -> TreeUsage:
+        """Return the usage since the last reading; the first one has none. Never raises."""
+        simulated = system().tree_usage(key.pid)
+        if simulated is not None:
+            return simulated
+        now = self._clock()
+        is_same, seconds = self._key == key, now - self._taken
+        if is_same and seconds < _SHORTEST_SECONDS:
+            return self._usage
+        counters = _read_counters(key.pid)
+        before = self._counters
+        self._key, self._taken, self._counters = key, now, counters
+        self._usage = _usage(before, counters, seconds) if is_same and counters else _UNKNOWN
+        return self._usage
+
+
+def _usage(before: _Counters, after: _Counters, seconds: float) -> TreeUsage:
+    cpu = 0.0
+    read: list[int] = []
+    for each, (cpu_seconds, read_bytes) in after.items():
+        old_seconds, old_bytes = before.get(each, (0.0, 0))
+        cpu += max(0.0, cpu_seconds - old_seconds)
+        if read_bytes is not None and old_bytes is not None:
+            read.append(max(0, read_bytes - old_bytes))
+    return TreeUsage(
+        round(100.0 * cpu / seconds, 1), round(sum(read) / seconds / KiB) if read else None
+    )
+
+
+def _read_counters(pid: int) -> _Counters:
+    """Return the counters of a process and its descendants; nothing if it has exited."""
+    counters: _Counters = {}
+    for each in _with_descendants(pid):
+        try:
+            process = host.Process(each)
+            with process.oneshot():
+                times = process.cpu_times()
+                identity = each, process.create_time()
+        except (OSError, host.PsutilError):
+            continue
+        counters[identity] = times.user + times.system, _read_bytes(process)
+    return counters
+
+
+def _with_descendants(pid: int) -> list[int]:
+    try:
+        children = host.reverse_ppid_map()
+    except (OSError, host.PsutilError):
+        children = {}
+    pids = [pid]
+    for each in pids:
+        pids += (child for child in children.get(each, ()) if child not in pids)
+    return pids
+
+
+def _read_bytes(process: host.Process) -> int | None:
+    """Return the bytes read from disks; ``None`` if this user or system cannot know."""
+    try:
+        return int(process.io_counters().read_bytes)
+    except (AttributeError, NotImplementedError, OSError, host.PsutilError):
+        return None

@@ -1,0 +1,77 @@
+"""Host usage of a process and its descendants."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from nvitop.api import host
+from nvitop.sampling.process_tree import TreeReader
+from nvitop.sampling.types import DeviceKey, ProcessKey
+
+KEY = ProcessKey(7, 1.0, DeviceKey(0))
+MIB = 1 << 20
+
+
+class Host:
+    """Processes with their CPU seconds, and bytes read or ``None`` if they must not be known."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.children = {7: [8], 8: [9], 1: [7, 50]}
+        self.used: dict[int, tuple[float, int | None]] = {}
+        monkeypatch.setattr(host, 'reverse_ppid_map', lambda: self.children)
+        monkeypatch.setattr(host, 'Process', self.process)
+
+    def process(self, pid: int) -> Any:
+        if pid not in self.used:
+            raise ProcessLookupError(pid)
+        cpu, read = self.used[pid]
+        process = MagicMock()
+        process.cpu_times.return_value = MagicMock(user=cpu, system=0.0)
+        process.create_time.return_value = 1.0
+        process.io_counters.return_value.read_bytes = read
+        if read is None:
+            process.io_counters.side_effect = PermissionError
+        return process
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Host:
+    return Host(monkeypatch)
+
+
+def reader() -> TreeReader:
+    """Return a reader on whose clock 2 s pass from one reading to the next."""
+    times = itertools.count(100.0, 2.0)
+    return TreeReader(clock=lambda: next(times))
+
+
+def test_usage_includes_all_descendants(machine: Host) -> None:
+    tree = reader()
+    machine.used = {7: (10.0, 0), 8: (5.0, MIB), 50: (0.0, 0)}
+    assert tree.read(KEY) == (None, None)
+    # Process 9 was started in between, and 50 is a sibling.
+    machine.used = {7: (11.0, 0), 8: (5.5, 3 * MIB), 9: (0.5, 2 * MIB), 50: (9.0, 9 * MIB)}
+    assert tree.read(KEY) == (100.0, 2048)
+    del machine.used[8]
+    assert tree.read(KEY) == (0.0, 0)
+
+
+def test_reads_that_may_not_be_known_are_left_out(machine: Host) -> None:
+    tree = reader()
+    machine.used = {7: (10.0, None)}
+    tree.read(KEY)
+    machine.used = {7: (12.0, None)}
+    assert tree.read(KEY) == (100.0, None)
+
+
+def test_exited_and_other_processes_have_no_usage(machine: Host) -> None:
+    tree = reader()
+    machine.used = {7: (10.0, 0)}
+    tree.read(KEY)
+    assert tree.read(KEY._replace(start_time=2.0)) == (None, None)
+    machine.used = {}
+    assert tree.read(KEY._replace(start_time=2.0)) == (None, None)
