@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
 
 #: Default maximum length of text from outside, in characters.
 LIMIT = 4096
@@ -209,6 +208,8 @@ def safe(text: str, *, limit: int = LIMIT) -> str:
         text = text[: max(0, limit - 2)] + '..'[:limit]
     if (text.isascii() and text.isprintable()) or _all_agreed(text):
         return text
+    import unicodedata  # few texts need it
+
     text = unicodedata.normalize('NFC', text)
     text = text.translate({ord(char): _drawn(char) for char in set(text)})
     text = unicodedata.normalize('NFC', text)
@@ -229,6 +230,8 @@ def _drawn(char: str) -> str:
         return chr(code - 0x1F1E6 + ord('A'))
     if re.match(f'[{_JOINING}]', char):
         return ''
+    import unicodedata
+
     category = unicodedata.category(char)
     if category == 'Me':
         return ''
