@@ -211,7 +211,7 @@ def choose(devices: Any, **given: Any) -> Any:
         return select_devices(cast('list[Device]', devices), **given)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(machines(), criteria())
 def test_the_choice_equals_that_of_the_oracle(
     devices: list[FakeDevice], given: dict[str, Any]

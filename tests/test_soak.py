@@ -101,6 +101,7 @@ def small_runs() -> dict[str, SmallRun]:
     return {name: SmallRun.from_json(*run) for name, run in json.loads(done.stdout).items()}
 
 
+@pytest.mark.slow
 def test_queries_of_a_lost_gpu_do_not_leak(
     small_runs: dict[str, SmallRun],
 ) -> None:
@@ -111,6 +112,7 @@ def test_queries_of_a_lost_gpu_do_not_leak(
     assert [responded[tick] for tick in (10, 30, 47, 60)] == [True, False, False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('when', ['at each tick', 'in each cycle'])
 def test_kept_object_is_a_leak(small_runs: dict[str, SmallRun], when: str) -> None:
     faults = judge(small_runs[f'keep an object {when}'].counts, ticks_missed=0).faults
@@ -118,12 +120,14 @@ def test_kept_object_is_a_leak(small_runs: dict[str, SmallRun], when: str) -> No
     assert 'leaks' in faults[0]
 
 
+@pytest.mark.slow
 def test_drifting_loop_misses_ticks(
     small_runs: dict[str, SmallRun],
 ) -> None:
     assert small_runs['drift'].ticks_missed == pytest.approx(LATE * CYCLES * CYCLE, abs=2)
 
 
+@pytest.mark.slow
 def test_new_thread_is_found(small_runs: dict[str, SmallRun]) -> None:
     faults = judge(small_runs['start a thread'].counts, ticks_missed=0).faults
     assert any('threads' in fault for fault in faults)

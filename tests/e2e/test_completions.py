@@ -58,39 +58,22 @@ def running(shell: str, home: pathlib.Path) -> Iterator[Program]:
 
 
 @pytest.mark.parametrize('shell', SHELLS)
-def test_tab_completes_options_and_their_values(shell: str, tmp_path: pathlib.Path) -> None:
-    with running(shell, tmp_path) as program:
-        program.press('nvitop --them\t', rf'^{PROMPT}nvitop --theme\b')
-        program.press(' colorb\t', r'--theme +colorblind\b')
-
-
-@pytest.mark.parametrize('shell', SHELLS)
-def test_tab_lists_all_values(shell: str, tmp_path: pathlib.Path) -> None:
-    with running(shell, tmp_path) as program:
-        program.type('nvitop --theme \t\t')
-        for theme in ('dark', 'light', 'mono', 'colorblind'):
-            program.wait_for(rf'\b{theme}\b')
-
-
-@pytest.mark.parametrize('shell', SHELLS)
-def test_tab_completes_subcommands(shell: str, tmp_path: pathlib.Path) -> None:
-    with running(shell, tmp_path) as program:
-        program.press('nvitop quer\t', r'nvitop query\b')
-        program.press(' --proc\t', r'nvitop query +--processes\b')
-
-
-@pytest.mark.parametrize('shell', SHELLS)
-def test_tab_completes_scenarios_and_files(shell: str, tmp_path: pathlib.Path) -> None:
+def test_tab_completes(shell: str, tmp_path: pathlib.Path) -> None:
     (tmp_path / 'my-cluster.toml').write_text('')
     with running(shell, tmp_path) as program:
-        program.press('nvitop --demo works\t', r'--demo +workstation\b')
-        program.press('\x15nvitop --demo my-\t', r'--demo +my-cluster\.toml')
-        program.press('\x15nvitop --config my-\t', r'--config +my-cluster\.toml')
-
-
-@pytest.mark.parametrize('shell', SHELLS)
-def test_tab_completes_nvisel(shell: str, tmp_path: pathlib.Path) -> None:
-    with running(shell, tmp_path) as program:
-        program.press('nvisel --min-fr\t', r'nvisel +--min-free-memory\b')
-        program.press('\x15nvisel --format uu\t', r'--format +uuid\b')
+        for keys, pattern in (
+            ('nvitop --them\t', rf'^{PROMPT}nvitop --theme\b'),
+            (' colorb\t', r'--theme +colorblind\b'),
+            ('\x15nvitop quer\t', r'nvitop query\b'),
+            (' --proc\t', r'nvitop query +--processes\b'),
+            ('\x15nvitop --demo works\t', r'--demo +workstation\b'),
+            ('\x15nvitop --demo my-\t', r'--demo +my-cluster\.toml'),
+            ('\x15nvitop --config my-\t', r'--config +my-cluster\.toml'),
+            ('\x15nvisel --min-fr\t', r'nvisel +--min-free-memory\b'),
+            ('\x15nvisel --format uu\t', r'--format +uuid\b'),
+        ):
+            program.press(keys, pattern)
         assert not re.search('command not found|no matches|error', program.text, re.IGNORECASE)
+        program.type('\x15nvitop --theme \t\t')
+        for theme in ('dark', 'light', 'mono', 'colorblind'):
+            program.wait_for(rf'\b{theme}\b')

@@ -99,6 +99,7 @@ def run(project: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.slow
 def test_unused_golden_fails_a_run_of_all_tests(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / 'golden'
     folder.mkdir()
