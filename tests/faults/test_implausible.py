@@ -86,7 +86,7 @@ def test_process_with_an_impossible_pid_is_dropped(pid: int) -> None:
     assert lists == [(device.key, 'impossible') for device in sample.devices]
     assert ran.status == 0
     assert not pid or str(pid) not in ran.out
-    assert f'PID {pid} is outside' in ran.err
+    assert f'invalid PID {pid}' in ran.err
     assert rows['processes'] == []
 
 
