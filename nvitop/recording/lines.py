@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
 import sys
 import zlib
 
@@ -16,6 +17,9 @@ from nvitop.sampling.types import Sample
 
 #: Window bits of zlib for the gzip format.
 _GZIP = 31
+#: An empty block of deflate that is the last one.
+_LAST_BLOCK = b'\x03\0'
+_CHUNK = 64 << 10
 #: Name of standard input and output.
 STANDARD = '-'
 
@@ -49,6 +53,8 @@ class LineWriter:
             self._descriptor = open_private(self.path)
             if self._mode is not None:
                 os.chmod(self.path, self._mode)
+            if self._stream is not None:
+                _end_last_member(self._descriptor)
             os.lseek(self._descriptor, 0, os.SEEK_END)
         except OSError as error:
             raise RecordingError(f'cannot open {self.path}: {error.strerror}') from None
@@ -103,3 +109,23 @@ class LineWriter:
             self._write_all(self._stream.flush())
         if self.path != STANDARD:
             os.close(self._descriptor)
+
+
+def _end_last_member(descriptor: int) -> None:
+    """Complete a gzip file whose writer was killed, so that it can be continued."""
+    stream, crc, size = zlib.decompressobj(_GZIP), 0, 0
+    data = os.read(descriptor, _CHUNK)
+    try:
+        while data:
+            part = stream.decompress(data, 16 * _CHUNK)
+            crc, size = zlib.crc32(part, crc), size + len(part)
+            data = stream.unconsumed_tail or stream.unused_data
+            if stream.eof:
+                stream, crc, size = zlib.decompressobj(_GZIP), 0, 0
+            data = data or os.read(descriptor, _CHUNK)
+        rest = stream.flush()
+    except zlib.error:
+        return  # damaged, or not gzip
+    crc, size = zlib.crc32(rest, crc), size + len(rest)
+    if size:
+        os.write(descriptor, _LAST_BLOCK + struct.pack('<II', crc, size & 0xFFFFFFFF))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shlex
 import sys
@@ -478,6 +479,20 @@ def test_messages(
     assert ran.status == status
     assert ran.err.startswith(f'nvitop replay: error: {message}')
     assert len(ran.err.splitlines()) == 1
+
+
+def test_a_gzip_file_is_continued_after_its_writer_was_killed(tmp_path: Path) -> None:
+    path, machine = tmp_path / 'a.jsonl.gz', SimpleMachine()
+    for _ in range(3):
+        writer = LineWriter(str(path))
+        for sample in ticks(machine, 5):
+            writer.write(sample)
+        os.close(writer._descriptor)
+    LineWriter(str(path)).close()
+    assert len(gzip.decompress(path.read_bytes()).splitlines()) == 15
+    recording = open_recording(str(path))
+    assert recording.span().last == 14
+    recording.close()
 
 
 def test_a_file_that_was_cut_off_is_read_to_its_last_line(tmp_path: Path) -> None:
