@@ -134,9 +134,10 @@ class Pages:
         made.pages[media, is_compressed] = page
         return page
 
-    def observation(self) -> Observation:
-        """Return what pages are made from now."""
-        return self._observation(self._state(self._sample))
+    def file_content(self) -> bytes:
+        """Return the series of the last sample as text, without those about this process."""
+        observation = self._observation(self._state(self._sample))
+        return render(make_families(self._names, observation)).encode()
 
     def _state(self, sample: Sample) -> _State:
         is_fresh = sample.sequence > 0 and self._is_recent(sample.monotonic)

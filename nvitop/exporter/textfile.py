@@ -7,8 +7,6 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Callable
 
-from nvitop.exporter.exposition import TEXT
-
 if TYPE_CHECKING:
     from nvitop.exporter.pages import Pages
     from nvitop.sampling.types import Sample
@@ -39,7 +37,7 @@ class TextFile:
     def write(self, sample: Sample) -> None:
         """Replace the file. ``sample`` was written to the pages before."""
         try:
-            self._replace(self._pages.page(TEXT))
+            self._replace(self._pages.file_content())
         except OSError as error:
             if error.strerror != self._problem:
                 self._problem = error.strerror or str(error)

@@ -93,6 +93,7 @@ def test_files_are_written_and_the_textfile_ends_with_the_program(tmp_path: path
         assert process.wait(30) == 0
     assert re.search(r'nvitop_gpu_owner_info{.*owner_kind="slurm",owner_id="84213', text)
     assert re.search(r'nvitop_process_info{.*owner_kind="docker"', text)
+    assert '\nprocess_' not in text  # node_exporter has series of these names
     assert recording.stat().st_size > 0
     assert not textfile.exists()
 
