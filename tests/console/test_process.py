@@ -75,13 +75,9 @@ def test_closed_streams_do_not_crash(streams: str, status: int, error: str) -> N
     'command',
     [
         'nvitop --demo half-busy -1',
-        'nvitop --help',
-        'nvitop --version',
         'PYTHONUNBUFFERED=1 nvitop --help',
         'nvitop --no-config --print-config',
         'nvitop query --demo',
-        'nvitop query --help',
-        'nvitop query --list',
         'nvitop --help-query-gpu',
         'nvisel --demo',
     ],
@@ -114,8 +110,10 @@ def test_a_closed_pipe_is_not_an_error(command: str) -> None:
     assert [one for one in lines if not one.startswith(('nvitop: simulated', 'CUDA_VISIBLE'))] == []
 
 
-@pytest.mark.parametrize('command', ['nvitop -1 --no-config', 'nvitop query', 'nvisel -S'])
-@pytest.mark.parametrize('variable', [False, True])
+@pytest.mark.parametrize(
+    ('command', 'variable'),
+    [('nvitop -1 --no-config', True), ('nvitop query', False), ('nvisel -S', True)],
+)
 def test_an_unknown_scenario_is_status_2(command: str, variable: bool) -> None:
     demo = 'no-such-scenario'
     if variable:
@@ -201,7 +199,7 @@ def test_watch_is_recognized(tmp_path: pathlib.Path, shell: str) -> None:
     assert done.stderr.count('without watch') == 1
 
 
-@pytest.mark.parametrize('home', ['-u HOME', 'HOME=', 'HOME=/dev/null', 'HOME=/nonexistent'])
+@pytest.mark.parametrize('home', ['-u HOME', 'HOME=/dev/null'])
 def test_no_home_directory_is_needed(home: str) -> None:
     done = run(f'env {home} nvitop --demo half-busy --once')
     assert (done.returncode, done.stderr) == (0, '')
@@ -217,10 +215,8 @@ def test_nothing_is_written_to_the_home_directory(tmp_path: pathlib.Path) -> Non
 @pytest.mark.parametrize(
     'text',
     [
-        'raise ImportError("boom")',
         'def f(:',
         'import a_module_that_does_not_exist',
-        'def nvmlInit(): pass',
         'class NVMLError(Exception): pass',
     ],
 )
