@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import curses
+import importlib
 import io
 import os
+import pkgutil
 import resource
 import sys
 import tempfile
@@ -25,12 +27,21 @@ from nvitop import (
     simulation,
     take_snapshots,
 )
-from nvitop.gui import app, crash, monitor
+from nvitop import gui as gui_package
 from nvitop.query.command import main as query
 
 UNNAMED_USER = 54321
-#: Modules that have to be imported before the limit of descriptors.
-LATE = (app, crash, curses, monitor, tempfile)
+#: Modules that have to be imported before the limits: others need a descriptor, and a checkout that
+#: this user may read.
+LATE = (
+    curses,
+    tempfile,
+    *(
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(gui_package.__path__, 'nvitop.gui.')
+        if module.name != 'nvitop.gui.term.windows'
+    ),
+)
 
 
 def collect() -> int:
