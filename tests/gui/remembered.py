@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from nvitop.gui.layout.main import lay_out_main
 from nvitop.gui.view.panels.device import device_rows
+from nvitop.gui.view.panels.host_graphs import combine
 from nvitop.gui.view.panels.process import process_row
 from nvitop.gui.view.widgets.box import rule
+from nvitop.gui.view.widgets.plot import plot_rows
+from nvitop.gui.view.widgets.sparkline import make_sparkline
 
 
 def forget_rows() -> None:
     """Clear the caches, so that the next frame is drawn from scratch."""
-    for cached in (process_row, device_rows, lay_out_main, rule):
+    for cached in (
+        process_row,
+        device_rows,
+        lay_out_main,
+        rule,
+        combine,
+        plot_rows,
+        make_sparkline,
+    ):
         cached.cache_clear()

@@ -150,7 +150,7 @@ def _draw_devices(
     graphs = _of_metric(plotted, metric, sample)
     graph = GRAPHS_BY_METRIC[metric]
     rows = tuple(past.values(key, metric, area.width) for key in graphs.keys)
-    means, spread = _combine(rows)
+    means, spread = combine(rows)
     now = [
         getattr(device, DEVICE_FIELDS[metric])
         for device in sample.devices
@@ -196,7 +196,7 @@ def _title(
 
 # Cached because graphs move every two seconds only, and not at a key.
 @functools.lru_cache(maxsize=4)
-def _combine(rows: tuple[_Values, ...]) -> tuple[_Values, Spread]:
+def combine(rows: tuple[_Values, ...]) -> tuple[_Values, Spread]:
     """Return the mean, and the lowest and the highest known value, for each column of dots."""
     means, lowest, highest = [], [], []
     for column in zip(*rows):

@@ -56,7 +56,7 @@ def draw_plot(
     graph = graph_area(area, scale)
     if graph.is_empty:
         return
-    rows = _plot_rows(
+    rows = plot_rows(
         area.width,
         area.height,
         graph.x - area.x,
@@ -75,7 +75,7 @@ def draw_plot(
 
 # Cached because graphs move every two seconds only, and not at a key.
 @functools.lru_cache(maxsize=16)
-def _plot_rows(
+def plot_rows(
     width: int,
     height: int,
     gutter: int,
