@@ -452,9 +452,7 @@ def _searches(monitor: Monitor, binding: Binding, keys: str) -> None:
 @_of(Action.CHOOSE)
 def _chooses_a_column(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key('End')
-    # The last lines are those of the start and of the command.
-    monitor.key('Up')
-    monitor.key('Up')
+    monitor.key('Up')  # from the command to the start
     monitor.wait_for(r'\[ \] START')
     monitor.key(keys)
     monitor.wait_for(r'\[[x-]\] START')
