@@ -71,7 +71,7 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_user('alice', 7), 'alice'),
         (f.format_user('christopher', 7), 'christ+'),
         (f.format_user('用户名字', 7), '用户名+'),
-        (f.format_gpu_memory(512 * MIB), '512.0MiB'),
+        (f.format_gpu_memory(512 * MIB), '0.5GiB'),
         (f.format_gpu_memory(None, is_wddm=True), 'WDDM:N/A'),
         (f.format_command('python train.py'), 'python train.py'),
         (f.format_command('python train.py', 'gone'), 'No Such Process'),

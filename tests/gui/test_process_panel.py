@@ -67,7 +67,7 @@ def test_every_column_has_a_text() -> None:
         'type': 'C',
         'user': 'alice',
         'owner': 'slurm 42.0',
-        'gpu_memory': '33.00GiB',
+        'gpu_memory': '33.0GiB',
         'gpu_memory_percent': '41.2',
         'idle': 'N/A',
         'sm': '64',

@@ -245,7 +245,7 @@ def format_user(username: str | None, width: int) -> str:
 
 def format_gpu_memory(size_bytes: float | None, *, is_wddm: bool = False) -> str:
     """Format the device memory of a process: WDDM does not report it, hence ``WDDM:N/A``."""
-    return 'WDDM:N/A' if size_bytes is None and is_wddm else format_bytes(size_bytes)
+    return 'WDDM:N/A' if size_bytes is None and is_wddm else format_gib(size_bytes)
 
 
 def format_command(

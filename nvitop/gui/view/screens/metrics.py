@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Callable, Iterator
 
+from nvitop.gui.layout.cells import CLASSIC
 from nvitop.gui.layout.metrics import MetricsLayout, lay_out_metrics
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import column_widths
@@ -72,7 +73,8 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     title = f'{key.pid} on GPU {key.device.label}'
     badges = title_badges(state)
     past = GraphWindow(history, state.main.graphs.minutes, ASCII if state.view.ascii else BRAILLE)
-    span = (past.span(layout.graphs[0].width),) if layout.graphs else ()
+    has_room = layout.graphs and buf.width >= CLASSIC
+    span = (past.span(layout.graphs[0].width),) if has_room else ()
     title = fit_title((f'Process {title}', title), (span,), title_room(buf.width, badges))
     draw_title(buf, title, badges, title_hints(state))
     draw_bar_row(buf, layout.heading_y, heading_text(layout.columns))
