@@ -213,7 +213,7 @@ def _explain_elsewhere(state: AppState, key: str) -> Result:
         hint = f'; {help_key} lists the keys' if help_key else ''
         return answer(state, 'key', f'{key}: unknown key{hint}'), ()
     places = ', '.join(_place(state, screen) for screen in Screen if screen in screens)
-    return answer(state, 'key', f'{key} works only in {places}'), ()
+    return answer(state, 'key', f'{key} works only {places}'), ()
 
 
 def _place(state: AppState, screen: Screen) -> str:
@@ -225,7 +225,7 @@ def _place(state: AppState, screen: Screen) -> str:
         for key in binding.keys
     )
     key = next(keys, '')
-    article = 'the main screen' if screen is Screen.MAIN else f'the {screen.value}'
+    article = 'on the main screen' if screen is Screen.MAIN else f'in the {screen.value}'
     return f'{article} ({key})' if key else article
 
 
