@@ -261,8 +261,7 @@ def _selects_the_last(monitor: Monitor, binding: Binding, keys: str) -> None:
     if monitor.screen is Screen.HELP:
         monitor.wait_for(r'Help: lines \d+ to (\d+) of \1$')
     else:
-        has_total = monitor.screen is Screen.USERS
-        monitor.wait_for_cursor(len(monitor.rows_of_list()) - (2 if has_total else 1))
+        monitor.wait_for_cursor(len(monitor.rows_of_list()) - 1)
     _home(monitor)
 
 
