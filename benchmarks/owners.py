@@ -10,8 +10,7 @@ import time
 from typing import Callable
 
 from nvitop.owner.cgroup import parse_cgroup
-from nvitop.owner.files import read_file
-from nvitop.owner.reading import read_cgroup, read_owner
+from nvitop.owner.reading import read_cgroup, read_file, read_owner
 
 #: Path of a container in a pod, which takes the longest to parse of the usual ones.
 POD = (

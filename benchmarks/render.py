@@ -130,7 +130,7 @@ def main() -> None:
     measure('graph 77 × 5', lambda: draw_graph(Buffer(77, 5), Rect(0, 0, 77, 5), values))
     measure('graph 250 × 90', lambda: draw_graph(Buffer(250, 90), Rect(0, 0, 250, 90), values))
     area = Rect(0, 0, 40, 1)
-    measure('bar 40', lambda: draw_bar(Buffer(40, 1), area, 'MEM', 38.9, texts=['31.08GiB']))
+    measure('bar 40', lambda: draw_bar(Buffer(40, 1), area, 'MEM', 38.9, text='31.08GiB'))
     measure('bar 40, colorful', lambda: draw_bar(Buffer(40, 1), area, 'MEM', 90.0, colorful=True))
     measure('write of 12 cells', lambda: buffer.write(0, 0, 'some texts..'))
 

@@ -108,6 +108,10 @@ class Workers:
         real = self._real
         return real[task.number].pid if task.number < len(real) else self._unused + task.number
 
+    def number(self, pid: int) -> int | None:
+        """:data:`None`: they are real processes, or none."""
+        return None
+
     def close(self) -> None:
         """Kill all processes."""
         for child in self._real:
