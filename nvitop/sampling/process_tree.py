@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Dict, Optional, Sequence, Tuple
 
 from nvitop.api import host
 from nvitop.api.system import TreeUsage, system
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SHORTEST_SECONDS = 0.5
 _UNKNOWN = TreeUsage(None, None)
 #: A process by PID and start time → its CPU time (s) and the bytes it has read, ``None`` if unknown.
-_Counters = dict[tuple[int, float], tuple[float, 'int | None']]
+_Counters = Dict[Tuple[int, float], Tuple[float, Optional[int]]]
 
 
 class TreeReader:
@@ -102,7 +102,8 @@ def _with_descendants(pid: int) -> list[int]:
 
 def _read_bytes(process: host.Process) -> int | None:
     """Return the bytes read from disks; ``None`` if this user or system cannot know."""
+    io_counters = getattr(process, 'io_counters', None)  # macOS has none
     try:
-        return int(process.io_counters().read_bytes)
+        return None if io_counters is None else int(io_counters().read_bytes)
     except (AttributeError, NotImplementedError, OSError, host.PsutilError):
         return None
