@@ -72,13 +72,13 @@ KINDS: dict[Kind, _Label] = {
     'reset_needed': _Label('RESET', 'to reset'),
     'recovery_needed': _Label('RECOVER', 'to recover'),
     'memory_errors': _Label('ECC', 'with ECC errors'),
-    'remap_failed': _Label('REMAP', 'with failed remapping'),
+    'remap_failed': _Label('REMAP', 'with failed row remapping'),
     'hot': _Label('HOT', 'hot'),
     'thermal_slowdown': _Label('HOT', 'hot'),
     'power_brake': _Label('BRAKE', 'with power brake'),
     'hardware_slowdown': _Label('HW', 'slowed by hardware'),
-    'slow': _Label('SLOW', 'slow'),
-    'remap_pending': _Label('REMAP', 'with pending remapping'),
+    'slow': _Label('LAG', 'slow to respond'),
+    'remap_pending': _Label('REMAP', 'with pending row remapping'),
     'nvlink_down': _Label('NVLINK', 'with NVLinks down'),
     'pcie_link': _Label('PCIE', 'with slow PCIe link'),
     'implausible': _Label('ODD', 'with implausible values'),
@@ -224,8 +224,9 @@ def health_status(found: Iterable[Finding]) -> Literal['ok', 'warning', 'critica
 
 
 def headline(found: Iterable[Finding]) -> str:
-    """Return the number of GPUs with each problem, ``''`` if none: ``'2 GPUs: 1 lost, 1 hot'``.
+    """Return the number of GPUs with each problem: ``'2 GPUs: 1 lost, 1 hot'``, ``''`` if none.
 
+    The problem of a single GPU is named with its index: ``'GPU 5: too hot'``.
     A GPU with several problems counts once, with its most severe one, MIG devices included.
     """
     worst: dict[int, Finding] = {}
@@ -235,10 +236,13 @@ def headline(found: Iterable[Finding]) -> str:
             worst[index] = finding
     if not worst:
         return ''
+    if len(worst) == 1:
+        ((index, finding),) = worst.items()
+        return f'GPU {index}: {finding.words}'
     kinds = (finding.kind for finding in sorted(worst.values(), key=importance))
     counts = Counter(KINDS[kind].counted for kind in kinds)
     parts = ', '.join(f'{count} {words}' for words, count in counts.items())
-    return f'{len(worst)} {"GPU" if len(worst) == 1 else "GPUs"}: {parts}'
+    return f'{len(worst)} GPUs: {parts}'
 
 
 # Rules
@@ -330,12 +334,12 @@ def _memory(case: _Case) -> Iterator[Finding]:
     if device.remapped_rows_failure:
         evidence = 'a memory row could not be remapped'
         action = 'Run the field diagnostics and have the board replaced'
-        yield case.finding('remap_failed', 'critical', 'memory repair failed', evidence, action)
+        yield case.finding('remap_failed', 'critical', 'failed row remapping', evidence, action)
     if device.remapped_rows_pending:
         evidence = 'a memory row will be remapped at the next reset'
         action = 'Running work is not affected. When convenient, reset it: '
         action += 'nvidia-smi --gpu-reset -i {index}'
-        yield case.finding('remap_pending', 'warning', 'memory repair pending', evidence, action)
+        yield case.finding('remap_pending', 'warning', 'pending row remapping', evidence, action)
 
 
 def _pcie(case: _Case) -> Iterator[Finding]:

@@ -159,8 +159,8 @@ def test_each_rule_has_its_severity_and_evidence(
     ('problem', 'expected'),
     [
         (
-            ('status', 'slow: takes 0.4 s to respond', 'slow'),
-            ('slow', 'warning', 'slow: takes 0.4 s to respond'),
+            ('status', 'takes 0.4 s to respond', 'slow'),
+            ('slow', 'warning', 'takes 0.4 s to respond'),
         ),
         (
             ('processes', 'GPU requires restart', 'reset needed'),
@@ -245,7 +245,7 @@ def test_the_headline_counts_each_gpu_once() -> None:
         device(5, clock_event_reasons=('sw_power_cap',)),
     )
     assert headline(sample) == '3 GPUs: 1 lost, 2 hot'
-    assert headline(found(hot)) == '1 GPU: 1 hot'
+    assert headline(found(hot)) == 'GPU 2: too hot'
     assert headline(found(device(5, clock_event_reasons=('sw_power_cap',)))) == ''
 
 

@@ -182,7 +182,7 @@ class DriverReader:
         )
 
     def _slowness(self, index: int) -> list[Problem]:
-        reason = f'slow: takes {self._seconds[index][-1]:.1f} s to respond'
+        reason = f'takes {self._seconds[index][-1]:.1f} s to respond'
         devices = self._readings[index].devices
         return [Problem(sample.key, STATUS, reason, 'slow') for sample in devices]
 

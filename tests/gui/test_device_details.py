@@ -53,7 +53,7 @@ def test_details_are_a_table_below_all_gpus() -> None:
 def test_degraded_link_and_throttled_clocks_are_highlighted() -> None:
     buffer = details_of('h100x8', 120, 60)
     warned = [text for y in range(60) for _, text, s in buffer.row(y) if s.role is Role.WARNING]
-    assert warned == ['[! 1 GPU: 1 hot]', 'Gen5 x8/Gen5 x16', 'HW thermal, SW power']
+    assert warned == ['[! GPU 2: slowed down by heat]', 'Gen5 x8/Gen5 x16', 'HW thermal, SW power']
 
 
 @pytest.mark.parametrize(

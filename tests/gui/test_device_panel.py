@@ -124,7 +124,7 @@ def test_sparkline_shows_the_last_minutes() -> None:
         sample = sample._replace(devices=(device,), monotonic=1000.0 + second)
         history.record(sample)
     lines = panel(sample, 120, history=history).lines()
-    assert ' LAST ' in lines[1]
+    assert ' UTIL 5 MIN' in lines[1]
     assert lines[2].endswith(f'{"▁" * 8}{"▇" * 7} │')
     assert '.' not in lines[2]
     ascii_lines = panel(sample, 120, history=history, view=ViewState(ascii=True)).lines()

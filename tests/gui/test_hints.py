@@ -27,7 +27,7 @@ def last_row(keys: str = '', width: int = 120) -> str:
 
 
 def test_last_row_follows_the_selection() -> None:
-    before = ' h Help  e Env  \\ Filter  o Sort  t Tree  U Users  d Details  ! Problems  C Columns  z Pause  q Quit'
+    before = ' h Help  e Env  \\ Filter  o Sort  t Tree  ! Problems  U Users  d Details  C Columns  z Pause  q Quit'
     assert last_row() == before
     assert 'Enter Graphs  T Terminate  K Kill  e Env  Space Tag' in last_row('Down')
 

@@ -129,7 +129,7 @@ def test_past_problems_stay_with_their_counts() -> None:
     ('what', 'reason', 'kind'),
     [
         ('status', 'no response for {} s', 'timed out'),
-        ('status', 'slow: takes {} s to respond', 'slow'),
+        ('status', 'takes {} s to respond', 'slow'),
         ('memory_used', '{}TiB is implausible', 'impossible'),
     ],
 )

@@ -510,7 +510,7 @@ def sample_with_slow_gpu_3(bench: Bench) -> Sample:
 def test_a_slow_gpu_is_reported_with_its_time(bench: Bench) -> None:
     sample = sample_with_slow_gpu_3(bench)
     problem = problems_of(sample, 3)['status']
-    assert (problem.kind, problem.reason) == ('slow', 'slow: takes 0.4 s to respond')
+    assert (problem.kind, problem.reason) == ('slow', 'takes 0.4 s to respond')
     assert problem.is_failure
     assert statuses(sample) == ['ok'] * 8
     assert [p.device for p in sample.problems if p.kind == 'slow'] == [gpu(sample, 3).key]

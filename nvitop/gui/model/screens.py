@@ -55,7 +55,7 @@ class ScreenSpec(NamedTuple):
 
 # fmt: off
 SCREENS: dict[Screen, ScreenSpec] = {
-    Screen.MAIN: ScreenSpec(menu=('h', 'S s', 'N n', 'Enter', 'T', 'K', 'e', 'Space', '\\', 'F6', 't', 'U', 'd', '!', 'C', 'z', '( )', '{ }', 'b', 'q'), selects_processes=True, is_filtered=True, sideways_step=2),
+    Screen.MAIN: ScreenSpec(menu=('h', 'S s', 'N n', 'Enter', 'T', 'K', 'e', 'Space', '\\', 'F6', 't', '!', 'U', 'd', 'C', 'z', '( )', '{ }', 'b', 'q'), selects_processes=True, is_filtered=True, sideways_step=2),
     Screen.TREE: ScreenSpec(('h', 't'), ('h', 'S s', 'N n', 'T', 'K', 'e', 'Space', 'x', '\\', 'U', '!', 'z', 't'), top=2, selects_processes=True, is_filtered=True, sideways_step=5),
     Screen.ENVIRON: ScreenSpec(('h', 'e'), ('h', 'v', 'Left Right', 'q'), top=2, sideways_step=5),
     Screen.METRICS: ScreenSpec(('+ -', 'h', 'q'), ('h', 'e', '+ -', 'z', 'q'), has_cursor=False),

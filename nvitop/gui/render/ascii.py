@@ -44,8 +44,8 @@ def _halves_of(dots: int) -> str:
     return ' ▀▄█'[bool(dots & _UPPER_DOTS) + 2 * bool(dots & _LOWER_DOTS)]
 
 
-#: Guides of graphs and empty parts of bars, which must not look like values.
-_HALVES_OF_TRACKS = dict.fromkeys(map(ord, '⠉⠒⣀■'), '·')
+#: Guides and spreads of graphs and empty parts of bars, which must not look like values.
+_HALVES_OF_TRACKS = dict.fromkeys((*range(0x2801, 0x2900), ord('■')), '·')
 _ASCII_OF_TRACKS = {ord('■'): '.'}
 
 _IN_HALVES = {
@@ -84,7 +84,7 @@ def _translated(
     copy = Buffer(buffer.width, buffer.height)
     for y in range(buffer.height):
         for x, text, style in buffer.row(y):
-            if style.role is Role.TRACK:
+            if style.role in (Role.TRACK, Role.SPREAD):
                 text = text.translate(tracks)
             copy.write(x, y, translate(text), style)
     copy.targets = buffer.targets

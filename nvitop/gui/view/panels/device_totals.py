@@ -60,10 +60,11 @@ def total_notes(sample: Sample, idle: int) -> tuple[Note, ...]:
 
 
 def _power(gpus: Sequence[DeviceSample]) -> list[Note]:
-    usage = sum(gpu.power_usage_mw or 0 for gpu in gpus)
-    limit = sum(gpu.power_limit_mw or 0 for gpu in gpus)
-    if not usage or not all(gpu.power_limit_mw for gpu in gpus):
+    known = [gpu for gpu in gpus if gpu.power_usage_mw and gpu.power_limit_mw]
+    if not known:
         return []
+    usage = sum(gpu.power_usage_mw or 0 for gpu in known)
+    limit = sum(gpu.power_limit_mw or 0 for gpu in known)
     if limit >= 1e6:
         return [Note((f'{usage / 1e6:.1f}/{limit / 1e6:.1f} kW',), rank=7)]
     return [Note((f'{usage / 1e3:.0f}/{limit / 1e3:.0f} W',), rank=7)]
