@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from nvitop.api import host, libnvml
+from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, once_in_oneshot
 from nvitop.api.reading import ImpossibleAnswer
+from nvitop.api.system import system
 from nvitop.api.utils import NA, NaType, bytes2human
 from nvitop.namedtuple import NamedTuple
 
@@ -59,8 +60,8 @@ class MemoryMixin(DeviceBase):
         """
         info, error = self._answer('nvmlDeviceGetMemoryInfo')
         if self._is_unified(info, error):
-            memory = host.virtual_memory()
-            return MemoryInfo(memory.total, memory.available, memory.total - memory.available)
+            memory = system().memory_usage()
+            return MemoryInfo(memory.total, memory.total - memory.used, memory.used)
         if error is not None:
             return MemoryInfo()
         return self._sizes(info.total, info.free, info.used, getattr(info, 'reserved', NA))
