@@ -58,9 +58,10 @@ def test_failed_queries_are_reported_with_their_reason(machine: simulation.Machi
     ran = report()
     assert ran.status == 0
     temperatures = 'max_temperature_threshold, temperature, temperature_slowdown_threshold'
-    assert [line for line in sorted(ran.err.splitlines()) if ': device' in line] == [
-        'nvitop: warning: device 2: memory_percent, memory_used: 2.00TiB of 79.65GiB is implausible',
-        f'nvitop: warning: devices 0-7: {temperatures}: Unknown Error',
+    assert [line for line in sorted(ran.err.splitlines()) if ': GPU' in line] == [
+        f'nvitop: warning: GPU 0-7: {temperatures}: Unknown Error',
+        'nvitop: warning: GPU 2: memory_percent, memory_used: 2.00TiB of 79.65GiB is implausible',
+        'nvitop: warning: GPU 5: pending row remapping: a memory row will be remapped at the next reset',
     ]
 
 
@@ -72,7 +73,7 @@ def test_implausible_processes_are_reported_with_their_gpu(tmp_path: pathlib.Pat
         encoding='utf-8',
     )
     assert report_on(str(path)).err == (
-        'nvitop: warning: device 1: processes: ignored 1 of 1 entries: invalid PID 4294967295\n'
+        'nvitop: warning: GPU 1: processes: ignored 1 of 1 entries: invalid PID 4294967295\n'
     )
 
 

@@ -119,5 +119,5 @@ def with_others(text: str, count: int) -> str:
 
 
 def _event(sample: Sample, key: DeviceKey, kind: str, what: str, code: str = '') -> RecordedEvent:
-    text = f'device {key.label}: {what}'
+    text = f'GPU {key.label}: {what}'
     return RecordedEvent(sample.timestamp, kind, text, key.uuid or key.label, code)

@@ -378,9 +378,9 @@ class Problem(NamedTuple):
 
 
 def subject_text(subject: Subject) -> str:
-    """Return the subject of a problem for people: ``'device 0:1'``, ``'process 42'``, ``'host'``."""
+    """Return the subject of a problem for people: ``'GPU 0:1'``, ``'process 42'``, ``'host'``."""
     if isinstance(subject, DeviceKey):
-        return f'device {subject.label}'
+        return f'GPU {subject.label}'
     return subject if isinstance(subject, str) else f'process {subject}'
 
 

@@ -27,7 +27,7 @@ SCREENS = {
 _COUNTS = (Screen.PROBLEMS.value, Screen.USERS.value)
 _NUMBER = re.compile(r'(?<![A-Za-z0-9.])\d+(?:\.\d+)?(?![A-Za-z0-9]*-)')
 #: Part of titles about GPUs whose processes are unknown, and the time that a sparkline shows.
-_UNKNOWN = re.compile(r'(?:unknown|readable) on GPU [\d:,-]+|LAST \d+ MIN')
+_UNKNOWN = re.compile(r'(?:unknown|readable) on GPU [\d:,-]+|UTIL \d+ MIN')
 
 
 def without_host(sample: Sample) -> Sample:

@@ -37,7 +37,7 @@ def troubled(width: int, height: int = 24, simulated: str = '') -> AppState:
 
 def test_failures_come_before_missing_values_also_when_over() -> None:
     lines = lines_of(troubled(120))[2:8]
-    assert [line.split('device ')[1].split()[:2] for line in lines] == [
+    assert [line.split('GPU ')[1].split()[:2] for line in lines] == [
         ['1', 'temperature'],
         ['0:2', 'status'],
         ['2', 'power'],
@@ -63,7 +63,7 @@ def test_frozen_problems_do_not_change_except_for_failed_signals() -> None:
     assert any('SIGTERM' in line for line in lines_of(state)[2:10])
     state, _ = update(state, KeyPressed('z'))
     lines = lines_of(state)[2:10]
-    assert any('device 3 ' in line for line in lines)
+    assert any('GPU 3 ' in line for line in lines)
     assert any('SIGTERM' in line for line in lines)
 
 
@@ -120,7 +120,7 @@ def test_whole_text_of_the_cursor_line_loses_its_times_first() -> None:
     for width in range(40, 100):
         state = troubled(width, 12)._replace(tally=Tally(count_problems((), [hot], NOW)))
         text = ' '.join(line.strip() for line in lines_of(state)[-5:-1])
-        assert f'device 3: {what}: Unknown Error' in text
+        assert f'GPU 3: {what}: Unknown Error' in text
         assert text.count('(') == text.count(')')
 
 
@@ -129,7 +129,7 @@ def test_no_text_is_cut_while_there_is_room() -> None:
     parts = [Problem(key, 'mig_mode', 'Not Supported') for key in keys]
     state = troubled(66)._replace(tally=Tally(count_problems((), parts, NOW)))
     line = lines_of(state)[2]
-    assert line.split('  ')[-3:] == ['devices 0:0,0:2,1:0,1:2', 'mig mode', 'Not Supported']
+    assert line.split('  ')[-3:] == ['GPU 0:0,0:2,1:0,1:2', 'mig mode', 'Not Supported']
 
 
 def test_whole_text_says_whether_a_problem_is_over() -> None:
@@ -138,8 +138,8 @@ def test_whole_text_says_whether_a_problem_is_over() -> None:
         lines.append(lines_of(state)[-3].strip())
         state, _ = update(state, KeyPressed('Down'))
     assert lines == [
-        'device 1: temperature: Unknown Error (now, 2 times since 03:04:05)',
-        'device 0:2: status: Invalid Argument (past: once, 03:04:05)',
+        'GPU 1: temperature: Unknown Error (now, 2 times since 03:04:05)',
+        'GPU 0:2: status: Invalid Argument (past: once, 03:04:05)',
     ]
 
 
@@ -165,10 +165,8 @@ def test_problems_are_listed_with_the_cost_of_nvitop() -> None:
     state, _ = update(state, SampleArrived(later))
     lines = lines_of(state)
     assert lines[0].startswith('Problems: 2 now, 0 past')
-    assert any('device 1' in line and 'GPU is lost' in line for line in lines)
-    assert lines[-3].startswith(
-        ' device 1: lost: GPU is lost (now, 2 times since 03:04:05). Reboot'
-    )
+    assert any('GPU 1' in line and 'GPU is lost' in line for line in lines)
+    assert lines[-3].startswith(' GPU 1: lost: GPU is lost (now, 2 times since 03:04:05). Reboot')
     assert (
         lines[-1] == ' nvitop itself in the last 10 s: 2.5% CPU, 5 NVML calls/s, 4.0 ms per sample'
     )
@@ -186,9 +184,9 @@ def test_findings_are_listed_newest_first_with_evidence_and_action() -> None:
     state, _ = update(state_on('lost', 120, 24, '!'), SampleArrived(later))
     lines = [' '.join(line.split()[3:]) for line in lines_of(state)[2:5]]
     assert lines == [
-        'device 0 too hot 91 °C, slows down at 89 °C',
-        'device 1 lost GPU is lost',
-        'device 2 not responding the driver has not answered for 12 s',
+        'GPU 0 too hot 91 °C, slows down at 89 °C',
+        'GPU 1 lost GPU is lost',
+        'GPU 2 not responding the driver has not answered for 12 s',
     ]
     whole = ' '.join(line.strip() for line in lines_of(state)[-4:-1])
     assert '(now, since 03:05:05). Check fans' in whole

@@ -158,8 +158,8 @@ def test_problem_of_several_devices_is_one_line() -> None:
     counts = count_problems(counts, fans, 20.0)
     lines = problem_lines(counts)
     assert [(line.subject, line.what, line.is_current) for line in lines] == [
-        ('device 3', 'status', False),
-        ('devices 0-7', 'fan_speed', True),
+        ('GPU 3', 'status', False),
+        ('GPU 0-7', 'fan_speed', True),
     ]
     assert (lines[1].first, lines[1].last, lines[1].times) == (10.0, 20.0, 2)
     counts = count_problems(counts, [*fans, lost], 30.0)
@@ -173,12 +173,12 @@ def test_missing_value_of_a_lost_device_stays_in_the_line_of_the_others(kind: An
     counts = count_problems((), [*missing, *failing], 10.0)
     counts = count_problems(counts, [*missing[:2], *failing[:2]], 20.0)
     assert [(line.subject, line.what, line.is_current) for line in problem_lines(counts)] == [
-        ('devices 0,1', 'temperature', True),
-        ('device 2', 'temperature', False),
-        ('devices 0-2', 'fan_speed', True),
+        ('GPU 0,1', 'temperature', True),
+        ('GPU 2', 'temperature', False),
+        ('GPU 0-2', 'fan_speed', True),
     ]
     (*_, line) = problem_lines(count_problems(counts, [], 30.0))
-    assert (line.subject, line.is_current) == ('devices 0-2', False)
+    assert (line.subject, line.is_current) == ('GPU 0-2', False)
 
 
 def test_lost_device_is_listed_before_single_values() -> None:
@@ -203,11 +203,11 @@ def test_problems_of_a_device_are_listed_together() -> None:
     problems += [Problem(DeviceKey(i), 'fan_speed', 'Unknown Error', 'error') for i in (2, 3)]
     lines = problem_lines(count_problems((), problems, 10.0))
     assert [line.subject for line in lines if line.what != 'temperature'] == [
-        'device 2',
-        'devices 2,3',
-        'device 2:1',
-        'device 3',
-        'device 10',
+        'GPU 2',
+        'GPU 2,3',
+        'GPU 2:1',
+        'GPU 3',
+        'GPU 10',
         'host',
         'process 4',
     ]
@@ -227,9 +227,9 @@ def test_signals_that_failed_are_counted_as_problems() -> None:
     ('subjects', 'text'),
     [
         (['driver'], 'driver'),
-        ([GPU3], 'device 3'),
-        ([DeviceKey(i) for i in (10, 9, 8, 2)], 'devices 2,8-10'),
-        ([DeviceKey(0, 1), DeviceKey(0, 0), GPU1], 'devices 0:0,0:1,1'),
+        ([GPU3], 'GPU 3'),
+        ([DeviceKey(i) for i in (10, 9, 8, 2)], 'GPU 2,8-10'),
+        ([DeviceKey(0, 1), DeviceKey(0, 0), GPU1], 'GPU 0:0,0:1,1'),
         ([7, 'host', 7], 'process 7, host'),
     ],
 )

@@ -271,7 +271,7 @@ def test_a_machine_without_gpus_is_status_1() -> None:
 def test_a_failed_process_list_is_reported(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'NO_PERMISSION', gpu=0)
     ran = Ran(main, '--processes=pid', '-i', '0')
-    assert ran.err == 'nvitop query: warning: device 0: processes: Insufficient Permissions\n'
+    assert ran.err == 'nvitop query: warning: GPU 0: processes: Insufficient Permissions\n'
 
 
 def test_a_hung_gpu_does_not_block_the_others(machine: simulation.Machine) -> None:
@@ -456,11 +456,11 @@ GPU = DeviceKey(0)
         (Problem('driver', 'cuda_driver_version', 'Not Supported'), []),
         (
             Problem(GPU, 'processes', 'Not Supported'),
-            ['device 0: processes: Not Supported'],
+            ['GPU 0: processes: Not Supported'],
         ),
         (
             Problem(GPU, 'memory_used', '7 is implausible', 'impossible'),
-            ['device 0: memory_used: 7 is implausible'],
+            ['GPU 0: memory_used: 7 is implausible'],
         ),
         (Problem(GPU, 'fan_speed', 'Not Supported'), []),
         (Problem(GPU, 'status', 'GPU is lost', 'error'), []),

@@ -94,12 +94,12 @@ def test_events_of_a_night(tmp_path: Path) -> None:
     record(tmp_path / 'a.db', samples)
     assert events(tmp_path / 'a.db') == [
         ('gap', 'no samples for 8 min'),
-        ('lost', 'device 1: GPU is lost'),
+        ('lost', 'GPU 1: GPU is lost'),
         ('clock', 'clock set back by 60 min'),
         ('driver', 'driver 580.65.06 was replaced by 590.1'),
-        ('recovered', 'device 1: works again'),
-        ('added', 'device 0:0: added'),
-        ('removed', 'device 1: removed'),
+        ('recovered', 'GPU 1: works again'),
+        ('added', 'GPU 0:0: added'),
+        ('removed', 'GPU 1: removed'),
     ]
     times = [sample.timestamp for sample in frames(tmp_path / 'a.db')]
     assert times == [pytest.approx(sample.timestamp) for sample in samples]
@@ -115,7 +115,7 @@ def test_findings_are_events_that_end_a_minute_after_they_were_last_seen(tmp_pat
         samples.append(machine.sample(10))
     record(tmp_path / 'a.db', samples)
     assert [kind for kind, _ in events(tmp_path / 'a.db')] == ['finding', 'cleared']
-    assert 'device 0: too hot (95 °C' in events(tmp_path / 'a.db')[0][1]
+    assert 'GPU 0: too hot (95 °C' in events(tmp_path / 'a.db')[0][1]
 
 
 def test_nothing_is_recorded_before_the_clock_is_set(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def test_ways_through_time(hour: Path) -> None:
     assert replay.travel('frame', -1).message == 'no earlier sample'
     lost = replay.travel('event', 1)
     assert tick_of(lost) == 180
-    assert lost.message == f'{format_time(START + 1810)} device 1: lost'
+    assert lost.message == f'{format_time(START + 1810)} GPU 1: lost'
     assert tick_of(replay.travel('event', 1)) == 240
     assert replay.travel('event', 1).message == 'no later event'
     assert tick_of(replay.travel('event', -1)) == 180
@@ -269,7 +269,7 @@ def change_mig(machine: SimpleMachine) -> None:
     [
         (-50.0, None, 'clock set back by 50 s'),
         (1800.0, None, 'clock 30 min ahead'),
-        (0.0, change_mig, 'device 0:0: added, and 1 more'),
+        (0.0, change_mig, 'GPU 0:0: added, and 1 more'),
     ],
     ids=['clock set back', 'clock set ahead', 'mig'],
 )
@@ -341,7 +341,7 @@ def test_keys_of_a_replay(hour: Path) -> None:
 
     assert [press(keys) for keys in ('(', ')', '{', '}', 'E', 'B')] == [178, 179, 173, 179, 360, 0]
     assert press('n') == 180
-    assert app.state.notices[-1].text.endswith('device 1: lost')
+    assert app.state.notices[-1].text.endswith('GPU 1: lost')
     time_of_day = format_time(START + 600)[11:]
     assert press(f'b {" ".join(time_of_day)} Enter') == 59
     assert press('b - 1 m Enter') == 53

@@ -33,7 +33,7 @@ def join_labels(labels: Iterable[str]) -> str:
 
 
 def subjects_text(subjects: Iterable[Subject]) -> str:
-    """Return the subjects of problems: ``device 3``, ``devices 0-7``, ``process 42, host``."""
+    """Return the subjects of problems: ``GPU 3``, ``GPU 0-7``, ``process 42, host``."""
     devices: set[DeviceKey] = set()
     pids: set[int] = set()
     words: set[str] = set()
@@ -41,7 +41,7 @@ def subjects_text(subjects: Iterable[Subject]) -> str:
     for subject in subjects:
         if isinstance(subject, DeviceKey):
             devices.add(subject)
-            order['device'] = None
+            order['GPU'] = None
         elif isinstance(subject, int):
             pids.add(subject)
             order['process'] = None
@@ -49,7 +49,7 @@ def subjects_text(subjects: Iterable[Subject]) -> str:
             words.add(subject)
             order[subject] = None
     labels = {
-        'device': [key.label for key in sorted(devices)],
+        'GPU': [key.label for key in sorted(devices)],
         'process': [str(pid) for pid in sorted(pids)],
     }
     return ', '.join(_counted(noun, labels[noun]) if noun in labels else noun for noun in order)
@@ -63,5 +63,5 @@ def subject_order(subject: Subject) -> tuple[str, int, int]:
 
 
 def _counted(noun: str, labels: Sequence[str]) -> str:
-    plural = f'{noun}es' if noun.endswith('s') else f'{noun}s'
-    return f'{plural if len(labels) > 1 else noun} {join_labels(labels)}'
+    is_plural = noun == 'process' and len(labels) > 1
+    return f'{"processes" if is_plural else noun} {join_labels(labels)}'

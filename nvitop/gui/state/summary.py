@@ -62,7 +62,7 @@ class ProblemCount(NamedTuple):
 class ProblemLine(NamedTuple):
     """A line of the problems screen: a problem that several subjects may share."""
 
-    #: Text: ``'devices 0-7'``.
+    #: Text: ``'GPU 0-7'``.
     subject: str
     what: str
     reason: str
