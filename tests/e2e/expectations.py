@@ -134,8 +134,10 @@ def _plots_another_metric(monitor: Monitor, binding: Binding, keys: str) -> None
     ]
 
 
-def _times(monitor: Monitor) -> list[tuple[int, int, str]]:
-    """Return row, column and text of the times above the graphs at the right."""
+def _times(monitor: Monitor) -> list[object]:
+    """Return the minutes that graphs of a process show, or place and text of times above others."""
+    if monitor.screen is Screen.METRICS:
+        return re.findall(r', last \d+ min', monitor.text)
     return [
         (y, match.start(), match[0])
         for y, line in enumerate(monitor.lines)

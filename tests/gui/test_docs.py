@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pynvml
 import pytest
 
 from docs import animation, charts, pictures, tables
@@ -63,6 +64,10 @@ def test_picture_of_the_fleet_is_current() -> None:
     assert drawn == stored, 'run: make update-docs'
 
 
+@pytest.mark.skipif(
+    not hasattr(pynvml, 'nvmlDeviceGetNumFans'),
+    reason='NOT TESTED: the picture counts the functions that this old binding lacks',
+)
 @pytest.mark.usefixtures('utc')
 def test_moving_picture_is_current() -> None:
     assert animation.draw() == animation.FILE.read_text(encoding='utf-8'), 'run: make update-docs'
