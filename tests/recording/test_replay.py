@@ -31,6 +31,7 @@ from nvitop.recording.times import format_time, parse_time
 from nvitop.sampling.history import History
 from nvitop.sampling.serialization import dumps
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
+from nvitop.simulation import scenario_names
 from tests.clock import Clock
 from tests.ran import Ran
 from tests.recording.virtual import START, SimpleMachine, gpu, mig, record, simulated_samples
@@ -41,7 +42,10 @@ INTERVAL = 2.0
 SCREENS = ('', 't', 'U', '!', 'Down Enter', 'd')
 Row = object
 #: Calls hang in one of them, for minutes of the test.
-SCENARIOS = ['half-busy', 'mig', 'old-driver', pytest.param('faults', marks=pytest.mark.slow)]
+SCENARIOS = [
+    pytest.param(name, marks=pytest.mark.slow if name == 'faults' else ())
+    for name in scenario_names()
+]
 
 
 class Viewer:
