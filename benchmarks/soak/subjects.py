@@ -39,7 +39,7 @@ KEYS: dict[int, str] = {
     9: '- - - - - - -',
     11: 't',
     13: 'Down x Right w o r k',
-    15: 'Esc Esc Esc t',
+    15: 'Esc Esc Esc',
     17: 'o c',
     19: 'o n',
     25: '!',

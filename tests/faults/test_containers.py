@@ -30,8 +30,8 @@ ROOT = pathlib.Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
 
 OTHER_NAMESPACE = 'pid:[4026532461]'
-#: PIDs that the driver reports. All but the last one exist in the container.
-ON_GPU, NOT_ON_GPU, UNREADABLE, ELSEWHERE = 4242, 4343, 4444, 4545
+#: PIDs that the driver reports. All but the last one, which no process has, exist in the container.
+ON_GPU, NOT_ON_GPU, UNREADABLE, ELSEWHERE = 4242, 4343, 4444, 4194303
 #: PID → open files.
 OPEN = {
     ON_GPU: ('/dev/null', '/dev/nvidiactl', '/dev/nvidia0'),
