@@ -152,6 +152,7 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
         '--separator',
         dest='separator',
         default=',',
+        type=_separator,
         metavar='SEP',
         help='print SEP between devices (default: a comma)',
     )
@@ -266,6 +267,15 @@ def _print(selection: Selection, options: argparse.Namespace) -> int:
     if len(identifiers) < options.min_count:
         raise CommandFailure(too_few(len(identifiers), options.min_count), TOO_FEW)
     return 0
+
+
+@checked
+def _separator(text: str) -> str:
+    try:
+        text.encode('utf-8', 'surrogateescape')
+    except UnicodeEncodeError:
+        raise ValueError(f'not a text that can be printed: {text!r}') from None
+    return text
 
 
 def _joined(identifiers: list[str], separator: str) -> str:

@@ -204,6 +204,7 @@ def test_arguments_of_query_are_parsed(arguments: list[str]) -> None:
 
 @examples(40)
 @given(st.lists(SELECT, max_size=6))
+@example(['-s\ud8a5'])
 def test_arguments_of_nvisel_are_parsed(arguments: list[str]) -> None:
     with simulation.machine('mig', processes='none'):
         assert_exits_properly(Ran(select, *arguments), expected=(0, 1, 2))
