@@ -23,10 +23,15 @@ _Counters = Dict[Tuple[int, float], Tuple[float, Optional[int]]]
 class TreeReader:
     """Reads one process and its descendants at intervals."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
         self._clock = clock
+        self._wall_clock = wall_clock
         self._key: ProcessKey | None = None
-        self._taken = 0.0
+        self._taken = self._taken_wall = 0.0
         self._counters: _Counters = {}
         self._usage = _UNKNOWN
 
@@ -55,16 +60,20 @@ class TreeReader:
         if is_same and seconds < _SHORTEST_SECONDS:
             return self._usage
         counters = _read_counters(key.pid)
-        before = self._counters
+        before, since = self._counters, self._taken_wall
         self._key, self._taken, self._counters = key, now, counters
-        self._usage = _usage(before, counters, seconds) if is_same and counters else _UNKNOWN
+        self._taken_wall = self._wall_clock()
+        is_known = is_same and counters
+        self._usage = _usage(before, counters, seconds, since) if is_known else _UNKNOWN
         return self._usage
 
 
-def _usage(before: _Counters, after: _Counters, seconds: float) -> TreeUsage:
+def _usage(before: _Counters, after: _Counters, seconds: float, since: float) -> TreeUsage:
     cpu = 0.0
     read: list[int] = []
     for each, (cpu_seconds, read_bytes) in after.items():
+        if each not in before and each[1] < since:
+            continue  # older than the reading that missed it, so its usage since then is unknown
         old_seconds, old_bytes = before.get(each, (0.0, 0))
         cpu += max(0.0, cpu_seconds - old_seconds)
         if read_bytes is not None and old_bytes is not None:
@@ -95,8 +104,11 @@ def _with_descendants(pid: int) -> list[int]:
     except (OSError, host.PsutilError):
         children = {}
     pids = [pid]
+    seen = {pid}
     for each in pids:
-        pids += (child for child in children.get(each, ()) if child not in pids)
+        new = [child for child in children.get(each, ()) if child not in seen]
+        pids += new
+        seen.update(new)
     return pids
 
 

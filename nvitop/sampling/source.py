@@ -295,7 +295,7 @@ class LiveSource:
         if detailed is not None and self._tree_reader is None:
             from nvitop.sampling.process_tree import TreeReader  # only while graphs are shown
 
-            self._tree_reader = TreeReader(self._clock)
+            self._tree_reader = TreeReader(self._clock, self._wall_clock)
         tree_reader = self._tree_reader
         records = self._driver.processes
 

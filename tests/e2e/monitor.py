@@ -63,7 +63,7 @@ _BECOME = (
     'if sys.argv[2]: os.setuid(int(sys.argv[2]))\n'
     "os.execv('/bin/sh', [sys.argv[1], '-c', 'read line'])"
 )
-#: Number of the user "nobody".
+#: ID of a user who owns no other process here.
 OTHER_USER = 65534
 #: Written by curses before a complete screen.
 CLEAR = b'\x1b[H\x1b[2J'

@@ -13,7 +13,7 @@ from nvitop.gui.layout.process import (
     place_columns,
     process_height,
 )
-from nvitop.gui.model.choices import Sort
+from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS, OPTIONAL_COLUMNS, column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -22,6 +22,7 @@ from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.view.column_text import CELLS, longest_command
 from nvitop.gui.view.load_style import row_role
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
+from nvitop.gui.view.process_list import Limits
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.types import Sample
 from tests.gui.samples import SAMPLES
@@ -240,7 +241,7 @@ def test_status_in_place_of_a_command_hides_other_columns_only_if_needed(
         ({'processes': (), 'total': 7}, '', 'No match: 7 processes hidden by the filter'),
         ({'processes': (), 'total': 1}, '', 'No match: 1 process hidden by the filter'),
         (
-            {'processes': (), 'total': 7, 'limits': 'the options'},
+            {'processes': (), 'total': 7, 'limits': Limits(ProcessFilter(pids=frozenset({1})))},
             '',
             'No match: 7 processes hidden by the options',
         ),

@@ -22,6 +22,7 @@ class Host:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.children = {7: [8], 8: [9], 1: [7, 50]}
         self.used: dict[int, tuple[float, int | None]] = {}
+        self.started: dict[int, float] = {}
         monkeypatch.setattr(host, 'reverse_ppid_map', lambda: self.children)
         monkeypatch.setattr(host, 'Process', self.process)
 
@@ -31,7 +32,7 @@ class Host:
         cpu, read = self.used[pid]
         process = MagicMock()
         process.cpu_times.return_value = MagicMock(user=cpu, system=0.0)
-        process.create_time.return_value = 1.0
+        process.create_time.return_value = self.started.get(pid, 1.0)
         process.io_counters.return_value.read_bytes = read
         if read is None:
             process.io_counters.side_effect = PermissionError
@@ -46,7 +47,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Host:
 def reader() -> TreeReader:
     """Return a reader on whose clock 2 s pass from one reading to the next."""
     times = itertools.count(100.0, 2.0)
-    return TreeReader(clock=lambda: next(times))
+    return TreeReader(clock=lambda: next(times), wall_clock=lambda: 1.0)
 
 
 def test_usage_includes_all_descendants(machine: Host) -> None:
@@ -58,6 +59,16 @@ def test_usage_includes_all_descendants(machine: Host) -> None:
     assert tree.read(KEY) == (100.0, 2048)
     del machine.used[8]
     assert tree.read(KEY) == (0.0, 0)
+
+
+def test_usage_before_a_process_could_be_read_is_not_counted(machine: Host) -> None:
+    tree = reader()
+    machine.used, machine.started = {7: (10.0, 0)}, {8: 0.5}
+    tree.read(KEY)
+    machine.used = {7: (11.0, 0), 8: (5000.0, 900 * MIB)}  # older than the first reading
+    assert tree.read(KEY) == (50.0, 0)
+    machine.used = {7: (11.0, 0), 8: (5001.0, 900 * MIB)}
+    assert tree.read(KEY) == (50.0, 0)
 
 
 def test_reads_that_may_not_be_known_are_left_out(machine: Host) -> None:

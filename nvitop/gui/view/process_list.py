@@ -7,6 +7,7 @@ from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
+from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, HostProcessSample, HostSample, ProcessSample, Sample
 
 
@@ -56,17 +57,31 @@ def no_processes_message(sample: Sample) -> str:
     return 'No process is running on the GPUs that respond'
 
 
-def limits_of(wanted: ProcessFilter, query: str, device: DeviceKey | None = None) -> str:
-    """Return what leaves processes out of the lists, for messages."""
-    if wanted == ProcessFilter():
-        if device is not None:
-            return f'{"the filter and " if query else ""}GPU {device.label}'
-        return 'the filter'
-    return 'the options and the filter' if query else 'the options'
+class Limits(NamedTuple):
+    """Filters that leave processes out of the lists."""
+
+    options: ProcessFilter = ProcessFilter()
+    query: str = ''
+    #: The selected device.
+    device: DeviceKey | None = None
+
+    @property
+    def is_only_device(self) -> bool:
+        """Whether all processes of the selected device are listed."""
+        return self.device is not None and not self.query and self.options == ProcessFilter()
+
+    @property
+    def text(self) -> str:
+        """The limits for messages."""
+        if self.options == ProcessFilter():
+            if self.device is not None:
+                return f'{"the filter and " if self.query else ""}GPU {self.device.label}'
+            return 'the filter'
+        return 'the options and the filter' if self.query else 'the options'
 
 
-def no_match_message(total: int, limits: str) -> str:
+def no_match_message(total: int, limits: Limits) -> str:
     """Return the message of a list if none of ``total`` processes matches the limits."""
-    if limits.startswith('GPU '):
-        return f'No process is running on {limits}'
-    return f'No match: {total} process{"" if total == 1 else "es"} hidden by {limits}'
+    if limits.is_only_device:
+        return f'No process is running on {limits.text}'
+    return f'No match: {total} process{"" if total == 1 else "es"} hidden by {limits.text}'

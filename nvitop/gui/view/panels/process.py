@@ -16,7 +16,7 @@ from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
 from nvitop.gui.view.column_text import CELLS, CellText
-from nvitop.gui.view.process_list import no_match_message, no_processes_message, row_style
+from nvitop.gui.view.process_list import Limits, no_match_message, no_processes_message, row_style
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.text import draw_text, draw_within
 from nvitop.gui.view.widgets.title import draw_at_right
@@ -43,8 +43,8 @@ class ProcessList(NamedTuple):
     processes: Sequence[ProcessSample]
     #: Number of processes without the filter; ``None`` before the first sample.
     total: int | None = None
-    #: Name of the limits that leave out some of them, for messages.
-    limits: str = 'the filter'
+    #: The filters that leave some of them out.
+    limits: Limits = Limits()
     #: The selected device, on which all rows are.
     device: DeviceKey | None = None
     sort: Sort = Sort()
@@ -177,9 +177,8 @@ def _title(
         notes.append(Note((f'on GPU {listed.device.label}',), rank=4))
     elif gpus and len(sample.devices) > 1:
         notes.append(Note((f'{gpus} GPU{"" if gpus == 1 else "s"}',), rank=4))
-    is_limited = not listed.limits.startswith('GPU ')
-    if listed.total is not None and count and count != listed.total and is_limited:
-        notes.append(Note((f'{listed.total - count} hidden by {listed.limits}',), rank=3))
+    if listed.total is not None and 0 < count != listed.total and not listed.limits.is_only_device:
+        notes.append(Note((f'{listed.total - count} hidden by {listed.limits.text}',), rank=3))
     if order:
         notes.append(Note((f'{order}{_arrow(listed.sort)}',), rank=2))
     return tuple(notes)

@@ -16,7 +16,7 @@ from nvitop.gui.view.panels.device import DeviceList, bottom_uprights, draw_devi
 from nvitop.gui.view.panels.header import Header, draw_header
 from nvitop.gui.view.panels.host import draw_host_panel
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
-from nvitop.gui.view.process_list import limits_of
+from nvitop.gui.view.process_list import Limits
 from nvitop.gui.view.widgets.box import Note
 from nvitop.gui.view.widgets.text import draw_centered_line
 from nvitop.health import Finding, worst_findings
@@ -77,7 +77,7 @@ def draw_main(
     listed = ProcessList(
         processes,
         len(sample.processes) if sample.sequence else None,
-        limits_of(state.filter, query, state.selected_device),
+        Limits(state.filter, query, state.selected_device),
         state.selected_device,
         state.sort,
         state.selected,

@@ -17,7 +17,7 @@ from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import shown_key, signal_hints, title_hints
 from nvitop.gui.view.process_list import (
-    limits_of,
+    Limits,
     no_match_message,
     no_processes_message,
     row_style,
@@ -66,7 +66,7 @@ def _empty_message(state: AppState) -> str:
     if state.shown.host_processes:
         return no_match_message(
             len(state.shown.host_processes),
-            limits_of(state.main.filter, state.query, state.main.selected_device),
+            Limits(state.main.filter, state.query, state.main.selected_device),
         )
     if state.frozen is not None:
         reason = 'Paused before the tree was measured'

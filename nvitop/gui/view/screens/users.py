@@ -22,7 +22,7 @@ from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import title_hints
 from nvitop.gui.view.load_style import load_style
 from nvitop.gui.view.process_list import (
-    limits_of,
+    Limits,
     no_match_message,
     no_processes_message,
     unknown_note,
@@ -85,7 +85,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         is_known = state.shown.sequence
         text = no_processes_message(state.shown) if is_known else 'Looking for processes ...'
         if state.shown.processes:
-            limits = limits_of(state.main.filter, state.query, state.main.selected_device)
+            limits = Limits(state.main.filter, state.query, state.main.selected_device)
             text = no_match_message(len(state.shown.processes), limits)
         draw_message(buf, layout.area, text, _DIM)
 
