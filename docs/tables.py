@@ -14,8 +14,9 @@ from typing import Callable, Iterable, Iterator, Mapping, Sequence
 from nvitop.api.device import Device
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, PROCESS_METRICS
+from nvitop.console.command_line import make_parser
 from nvitop.console.config import SETTINGS, Setting
-from nvitop.console.options import THEME_NAMES, make_parser
+from nvitop.console.options import THEME_NAMES
 from nvitop.exporter.command import make_parser as make_exporter_parser
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.exposition import UNITS

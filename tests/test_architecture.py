@@ -245,9 +245,8 @@ ONLY_IN = {
     'argparse': (
         'nvitop.exporter.arguments',
         'nvitop.console.arguments',
-        'nvitop.cli',
         'nvitop.select',
-        'nvitop.console.options',
+        'nvitop.console.command_line',
         'nvitop.query',
         'nvitop.recording.command',
         'nvitop.fleet.command',

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.console.options import Invocation, Options, merge, parse_arguments
+from nvitop.console.command_line import parse_arguments
+from nvitop.console.options import Invocation, Options, merge
 
 
 @pytest.mark.parametrize(

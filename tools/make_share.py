@@ -16,8 +16,8 @@ import shtab
 from make_dashboard import dashboard
 
 from nvitop.console.arguments import ArgumentParser
+from nvitop.console.command_line import make_parser
 from nvitop.console.commands import COMMANDS, NVISEL, Command
-from nvitop.console.options import make_parser
 from nvitop.simulation import scenario_names
 from nvitop.version import __version__
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, Ty
 
 from nvitop.api.utils import human2bytes
 from nvitop.console.messages import print_message
+from nvitop.console.options import OWNER_NAMES
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.printable import printable
 from nvitop.version import __version__
@@ -179,11 +180,6 @@ def add_help_and_version(group: argparse._ActionsContainer) -> None:
         version=f'%(prog)s {__version__}',
         help='show the version and exit',
     )
-
-
-#: Where names of containers and pods are looked up: in files that every user may read, also in the
-#: sockets of Docker and Podman, or nowhere.
-OWNER_NAMES = ('files', 'sockets', 'none')
 
 
 def add_owner_names(group: argparse._ActionsContainer, default: str | None = None) -> None:

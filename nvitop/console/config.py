@@ -7,9 +7,9 @@ import os
 import re
 from typing import Any, Collection, Mapping, Sequence
 
-from nvitop.console.arguments import OWNER_NAMES
 from nvitop.console.options import (
     MODES,
+    OWNER_NAMES,
     Options,
     check_interval,
     check_minutes,

@@ -9,8 +9,8 @@ import shlex
 import pytest
 
 from nvitop.console.arguments import ArgumentParser
+from nvitop.console.command_line import make_parser
 from nvitop.console.commands import COMMANDS, NVISEL
-from nvitop.console.options import make_parser
 from nvitop.version import __version__
 
 PARSERS: dict[str, ArgumentParser] = {

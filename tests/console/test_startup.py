@@ -42,6 +42,7 @@ def run_and_list_imports(module: str, function: str, *arguments: str) -> tuple[s
             **environment,
             'PYTHONPATH': os.pathsep.join([str(ROOT), *filter(os.path.isdir, sys.path)]),
             'NVITOP_DEMO': 'workstation',
+            'XDG_CONFIG_HOME': os.devnull,
         },
         cwd=ROOT,
         capture_output=True,
@@ -56,7 +57,7 @@ def run_and_list_imports(module: str, function: str, *arguments: str) -> tuple[s
 
 @pytest.fixture(scope='module')
 def imported() -> set[str]:
-    report, names = run_and_list_imports('nvitop.__main__', 'run', '-1', '--no-config')
+    report, names = run_and_list_imports('nvitop.__main__', 'run', '-1')
     assert 'GeForce' in report
     return names
 
@@ -110,7 +111,7 @@ def test_a_report_imports_no_unrelated_package(imported: set[str]) -> None:
 @pytest.mark.skipif(sys.platform != 'linux', reason='elsewhere psutil reads the host')
 def test_a_report_imports_no_slow_module(imported: set[str]) -> None:
     # The simulated driver is Python, and imports modules that a real one does not.
-    assert not within(imported, 'asyncio', 'cachetools', 'logging', 'psutil', 'wcwidth')
+    assert not within(imported, 'argparse', 'asyncio', 'cachetools', 'logging', 'psutil', 'wcwidth')
 
 
 def test_nvisel_loads_neither_psutil_nor_the_monitor() -> None:
