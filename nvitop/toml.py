@@ -58,8 +58,10 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     """``"; did you mean 'name'?"`` if a known word is similar, else ``''``."""
     import difflib  # only needed in error messages
 
-    similar = difflib.get_close_matches(word, list(known), 1)
-    return f'; did you mean {similar[0]!r}?' if similar else ''
+    # Leading hyphens would make all short options similar.
+    names = {name.lstrip('-'): name for name in known}
+    similar = difflib.get_close_matches(word.lstrip('-'), names, 1)
+    return f'; did you mean {names[similar[0]]!r}?' if similar else ''
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -73,10 +75,10 @@ def _parse(text: str) -> dict[str, Any]:
         message = str(error)
         place = _PLACE.search(message)
         if place is None:
-            raise TomlError(f'is not valid TOML: {message}', 0) from None
+            raise TomlError(f'not valid TOML: {message}', 0) from None
         line = int(place.group(1) or text.rstrip().count('\n') + 1)
         message = message.replace(place.group(), '')
-        raise TomlError(f'is not valid TOML: {message}', line) from None
+        raise TomlError(f'not valid TOML: {message}', line) from None
 
 
 def _key_lines(text: str) -> dict[tuple[Part, ...], int]:

@@ -29,7 +29,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         names = ', '.join(action.option_strings)
         if action.nargs == 0:
             return names
-        return f'{names} {self._format_args(action, (action.dest or "").upper())}'
+        return f'{names} {self._format_args(action, (action.dest or "").upper())}'.lstrip()
 
     def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
         (name,) = self._metavar_formatter(action, default_metavar)(1)
@@ -188,8 +188,8 @@ def add_owner_names(group: argparse._ActionsContainer, default: str | None = Non
         '--owner-names',
         choices=OWNER_NAMES,
         default=default or argparse.SUPPRESS,
-        help='look up names of containers and pods in files that every user may read, also in the '
-        'sockets of Docker and Podman, or nowhere (default: files)',
+        help='look up names of containers and pods in world-readable files, also through the sockets '
+        'of Docker and Podman, or not at all (default: files)',
     )
 
 

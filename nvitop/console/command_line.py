@@ -187,7 +187,7 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         '--columns',
         type=_names,
         metavar='NAMES',
-        help='show these comma-separated columns of processes, such as pid,user,owner,command',
+        help='show these columns of processes, comma-separated, such as pid,user,owner,command',
     )
     _add_scroll_back(group)
     add_owner_names(group)
@@ -208,7 +208,7 @@ def _add_scroll_back(group: argparse._ActionsContainer) -> None:
         '--scroll-back',
         type=_minutes,
         metavar='MINUTES',
-        help='keep samples of the last MINUTES in memory, to look back at them (default: 60)',
+        help='keep the samples of the last MINUTES in memory, to look back at (default: 60)',
     )
 
 

@@ -153,7 +153,7 @@ def _setting(name: str) -> Setting:
 
         hint = suggestion(name, SETTINGS_BY_NAME)
         raise ValueError(
-            f'unknown key {name!r}{hint or ": known are " + ", ".join(SETTINGS_BY_NAME)}'
+            f'unknown key {name!r}{hint or "; known keys: " + ", ".join(SETTINGS_BY_NAME)}'
         )
     return setting
 

@@ -137,8 +137,8 @@ def parse_thresholds(words: list[str]) -> tuple[int, int]:
 
 def check_interval(seconds: float) -> float:
     """Return the seconds between samples; raise ValueError if they are out of range."""
-    if not 0.25 <= seconds < 1e6:
-        raise ValueError(f'must be 0.25 seconds or more, below 1000000, not {seconds}')
+    if not 0.25 <= seconds <= 1e6:
+        raise ValueError(f'must be from 0.25 to 1000000 seconds, not {seconds}')
     return seconds
 
 

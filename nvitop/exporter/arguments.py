@@ -82,7 +82,7 @@ def make_parser(program: str = PROGRAM) -> ArgumentParser:
         prog=program,
         usage=[f'{program} [OPTION ...]'],
         description='Serve values of GPUs and their processes to Prometheus.\n'
-        'The command "nvitop-exporter" has the same options, but the defaults of its\n'
+        'The command "nvitop-exporter" has the same options, with the defaults of\n'
         'release 1.7: --names nvitop-exporter --port 8000 --interval 1.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
@@ -102,7 +102,7 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         '--interval',
         default=str(default),
         metavar='SEC',
-        help=f'measure every SEC seconds, however often values are scraped (default: {default:g})',
+        help=f'measure every SEC seconds, regardless of how often values are scraped (default: {default:g})',
     )
     group.add_argument(
         '--textfile',
@@ -126,7 +126,7 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
         action='append',
         metavar='NAMES',
         help=f'use the names of {", ".join(DIALECT_NAMES[:-1])} or {DIALECT_NAMES[-1]}; may be '
-        f'repeated to have several (default: {default})',
+        f'repeated (default: {default})',
     )
     add(
         '--processes',
@@ -153,7 +153,7 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
     add(
         '--profiling',
         action='store_true',
-        help='add SM activity and occupancy (GPM), which profilers cannot measure meanwhile',
+        help='add SM activity and occupancy (GPM); profilers cannot use these counters meanwhile',
     )
     add(
         '--hostname',
@@ -299,7 +299,7 @@ def parse_address(option: str, text: str, port: int) -> tuple[str, int]:
         raise ValueError(f'{option}: write an IPv6 address as [ADDRESS]:PORT, not {text!r}')
     if not text or '/' in host:
         raise ValueError(f'{option} must be HOST:PORT or :PORT, not {text!r}')
-    return host, _whole(option, number, 0, 65535)
+    return host, _whole(f'the port of {option}', number, 0, 65535)
 
 
 def _whole(option: str, text: str, least: int, most: int) -> int:

@@ -56,8 +56,8 @@ def make_parser() -> ArgumentParser:
         prog=PROGRAM,
         usage=['nvitop fleet [OPTION ...]'],
         description='Show the GPUs of many machines. A Prometheus server, or one with its API,\n'
-        'collects the values from an exporter on each machine. Logins belong in files\n'
-        'or environment variables, see the documentation.',
+        'collects the values from an exporter on each machine. Keep passwords in files\n'
+        'or environment variables; see the documentation.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
@@ -123,7 +123,7 @@ def _settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
     if given.demo is not None and not (
         given.demo.isdecimal() and 1 <= int(given.demo[:9]) <= MAX_DEMO_HOSTS
     ):
-        parser.error(f'--demo: expected a number of hosts up to {MAX_DEMO_HOSTS}')
+        parser.error(f'--demo: expected a number of hosts from 1 to {MAX_DEMO_HOSTS}')
     return settings
 
 

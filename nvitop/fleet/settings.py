@@ -117,7 +117,7 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
         if name not in KEYS:
             from nvitop.toml import suggestion
 
-            hint = suggestion(name, KEYS) or ': known are ' + ', '.join(KEYS)
+            hint = suggestion(name, KEYS) or '; known keys: ' + ', '.join(KEYS)
             raise SettingsError(f'[fleet]: unknown key {key!r}{hint}')
         if name == 'headers':
             if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):

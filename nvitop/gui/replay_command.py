@@ -76,13 +76,13 @@ def make_parser() -> ArgumentParser:
         exit_status=_EXIT_STATUS,
     )
     group = add_general(parser, demo=False)
-    group.add_argument('paths', nargs='*', metavar='FILE', help='the recordings')
+    group.add_argument('paths', nargs='*', metavar='FILE', help='recordings to show')
     add = parser.add_argument_group('time').add_argument
     add(
         '--at',
         metavar='TIME',
-        help='begin at TIME, such as 14:05, "2026-11-22 14:05" or =-2h, which counts back from the '
-        'end (default: the beginning; for a report, the end)',
+        help='begin at TIME, such as 14:05 or "2026-11-22 14:05"; --at=-2h means 2 hours before '
+        'the end (default: the beginning; for a report, the end)',
     )
     add('--until', metavar='TIME', help='export samples until TIME (default: the end)')
     add = parser.add_argument_group('output').add_argument

@@ -452,8 +452,9 @@ class QueryTable(NamedTuple):
         nearest: dict[QueryColumn, str] = {}
         for name in difflib.get_close_matches(word.lower(), self.by_name, n=9, cutoff=0.5):
             nearest.setdefault(self.by_name[name], name)
-        names = ' or '.join(repr(name) for name in [*nearest.values()][:3])
-        hint = f'; did you mean {names}?' if nearest else ''
+        *others, last = [repr(name) for name in nearest.values()][:3] or ['']
+        names = f'{", ".join(others)} or {last}' if others else last
+        hint = f'; did you mean {names}?' if names else ''
         return f'unknown field {word!r}{hint}'
 
 

@@ -260,9 +260,9 @@ def _period(given: argparse.Namespace) -> float | None:
     """Seconds between results."""
     if given.loop is not None and given.loop_ms is not None:
         raise ValueError('--loop and --loop-ms cannot be combined')
-    option, text, unit = ('--loop', given.loop, 1.0)
+    option, text, unit, least = ('--loop', given.loop, 1.0, '0.001 seconds')
     if given.loop_ms is not None:
-        option, text, unit = ('--loop-ms', given.loop_ms, 1e-3)
+        option, text, unit, least = ('--loop-ms', given.loop_ms, 1e-3, '1 millisecond')
     if text is None:
         return None
     try:
@@ -270,7 +270,7 @@ def _period(given: argparse.Namespace) -> float | None:
     except ValueError:
         period = 0.0
     if not 1e-3 <= period <= 1e7:
-        raise ValueError(f'{option} must be at least 1 ms, not {text!r}')
+        raise ValueError(f'{option} must be a number, {least} or more, not {text!r}')
     return period
 
 

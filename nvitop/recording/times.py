@@ -17,7 +17,7 @@ _DATE = re.compile(r'(\d{4})-(\d{2})-(\d{2})(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})
 MAX_SECONDS = 1e10
 
 #: Forms of a time, for messages.
-TIME_FORMS = "'14:05', '14:05:30', '2026-11-22 14:05', or back from there: '-30m', '-2h'"
+TIME_FORMS = "'14:05', '14:05:30', '2026-11-22 14:05', or '-30m' to go back"
 
 
 def parse_duration(text: str) -> float:

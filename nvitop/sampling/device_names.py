@@ -185,8 +185,9 @@ def _explain(
     index = _INDEX.fullmatch(name)
     gpu = int(index.group(1)) if index and index.group(2) else -1
     if gpu in known:
-        pairs = ', '.join(f'{gpu}:{mig}' for mig in known[gpu].mig) or 'none'
-        return f'unknown device {name!r}: MIG devices of GPU {gpu}: {pairs}'
+        pairs = ', '.join(f'{gpu}:{mig}' for mig in known[gpu].mig)
+        devices = f'the MIG devices {pairs}' if pairs else 'no MIG devices'
+        return f'unknown device {name!r}: GPU {gpu} has {devices}'
     gpus = f'GPUs 0 to {count - 1}' if count > 1 else ('GPU 0' if count else 'no GPU')
     silence = ''.join(f'; GPU {gpu} is not responding' for gpu in silent)
     return f'unknown device {name!r}: this machine has {gpus}{silence}'

@@ -56,6 +56,6 @@ def test_file_is_created_or_changed_behind_a_link(tmp_path: pathlib.Path) -> Non
 def test_invalid_file_is_left_alone(tmp_path: pathlib.Path) -> None:
     path = tmp_path / 'config.toml'
     path.write_text('theme = \n')
-    with pytest.raises(ValueError, match='is not valid TOML'):
+    with pytest.raises(ValueError, match='not valid TOML'):
         save_settings(str(path), {'theme': 'mono'})
     assert path.read_text() == 'theme = \n'

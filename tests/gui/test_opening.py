@@ -51,10 +51,10 @@ def test_every_screen_has_lines_as_its_row_says(screen: Screen) -> None:
         (
             Screen.TREE,
             'Enter',
-            'Enter works only on the main screen, in the problems (!), in the users (U), in the columns (C)',
+            'Enter works only on the main screen, in the problems (!), in the users (U) and in the columns (C)',
         ),
         (Screen.TREE, 'C', 'C works only on the main screen'),
-        (Screen.METRICS, 'T', 'T works only on the main screen, in the tree (t)'),
+        (Screen.METRICS, 'T', 'T works only on the main screen and in the tree (t)'),
         (Screen.USERS, 'o', 'o works only on the main screen'),
         (Screen.PROBLEMS, 'v', 'v works only in the environment (e)'),
         (Screen.MAIN, 'x', 'x works only in the tree (t)'),

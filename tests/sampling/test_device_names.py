@@ -90,8 +90,8 @@ def test_devices_are_found_by_serial_number(machine: simulation.Machine) -> None
     [
         ('3', "unknown device '3': this machine has GPUs 0 to 2"),
         ('77', "unknown device '77': this machine has GPUs 0 to 2"),  # an index
-        ('2:2', "unknown device '2:2': MIG devices of GPU 2: 2:0, 2:1"),
-        ('0:0', "unknown device '0:0': MIG devices of GPU 0: none"),
+        ('2:2', "unknown device '2:2': GPU 2 has the MIG devices 2:0, 2:1"),
+        ('0:0', "unknown device '0:0': GPU 0 has no MIG devices"),
         ('5:0', "unknown device '5:0': this machine has GPUs 0 to 2"),
         ('GPU-nonsense', "unknown device 'GPU-nonsense': this machine has GPUs 0 to 2"),
         ('1320220000001', "'1320220000001' matches 2 devices"),

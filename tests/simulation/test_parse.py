@@ -16,7 +16,7 @@ FAULT = TWO_GPUS + '[[fault]]\ncall = "nvmlInit*"\n'
 
 #: Text of a file, and how the message begins.
 MISTAKES = [
-    ('[[gpu]\n', '1: is not valid TOML: '),
+    ('[[gpu]\n', '1: not valid TOML: '),
     ('[grafics]\n', '1: grafics: unknown key; expected one of description, seed, driver, host, '),
     (GPU + '\ntemprature = 3\n', "3: gpu[0].temprature: unknown key; did you mean 'temperature'?"),
     (GPU + GPU + 'foo = 1\n', '3: gpu[1].foo: unknown key'),

@@ -212,7 +212,8 @@ def _explain_elsewhere(state: AppState, key: str) -> Result:
         help_key = state.keymap.instead_of(state.screen, 'h')
         hint = f'; {help_key} lists the keys' if help_key else ''
         return answer(state, 'key', f'{key}: unknown key{hint}'), ()
-    places = ', '.join(_place(state, screen) for screen in Screen if screen in screens)
+    *others, last = [_place(state, screen) for screen in Screen if screen in screens]
+    places = f'{", ".join(others)} and {last}' if others else last
     return answer(state, 'key', f'{key} works only {places}'), ()
 
 
