@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Sequence
+from typing import Any
 
 from nvitop.platforms import WINDOWS
 from nvitop.simulation.world import Task, World
@@ -39,21 +39,6 @@ class FixedPids:
     def number(self, pid: int) -> int | None:
         """The number of the process with this PID."""
         return pid - FIRST_FIXED_PID
-
-
-class GivenPids:
-    """PIDs given by the caller for the first processes of the scenario; the others do not exist."""
-
-    def __init__(self, pids: Sequence[int]) -> None:
-        self._pids = tuple(pids)
-
-    def pid(self, task: Task) -> int | None:
-        """The PID of a process."""
-        return self._pids[task.number] if task.number < len(self._pids) else None
-
-    def number(self, pid: int) -> int | None:
-        """:data:`None`: these processes have files of their own in ``/proc``."""
-        return None
 
 
 class Children:

@@ -18,7 +18,7 @@ from nvitop.simulation.reader import TomlTable
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
 from nvitop.simulation.system import simulated_system
-from nvitop.simulation.world import World
+from nvitop.simulation.world import GivenPids, World
 from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Machine:
             elif self._processes != 'none':
                 raise ValueError(f'processes={self._processes!r}: real, fixed, none or PIDs')
         else:
-            world.pids = children.GivenPids(self._processes)
+            world.pids = GivenPids(self._processes)
         with _running_lock:
             _running.append(self)
             _use(self)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Mapping
+from typing import Iterator, Mapping
 
 from nvitop.simulation.scenario import Value
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
@@ -67,16 +67,14 @@ def _memory_utilization(node: Node, t: float) -> Value:
     return _percent(sum(task.memory_utilization(t) for task in node.tasks))
 
 
-def _encoder_utilization(node: Node, t: float) -> Value:
-    if node.value_at('mig_mode', t):
-        return None
-    return _percent(sum(task.spec.encoder.value(t) for task in node.tasks if task.runs(t)))
+def _codec_utilization(name: str) -> Rule:
+    def rule(node: Node, t: float) -> Value:
+        if node.value_at('mig_mode', t):
+            return None
+        loads: Iterator[Signal] = (getattr(task.spec, name) for task in node.tasks if task.runs(t))
+        return _percent(sum(load.value(t) for load in loads))
 
-
-def _decoder_utilization(node: Node, t: float) -> Value:
-    if node.value_at('mig_mode', t):
-        return None
-    return _percent(sum(task.spec.decoder.value(t) for task in node.tasks if task.runs(t)))
+    return rule
 
 
 def _no_load_known(node: Node, t: float) -> Value:
@@ -217,8 +215,8 @@ GPU_RULES: Mapping[str, Rule] = {
     'bar1_used': _bar1_used,
     'gpu_utilization': _gpu_utilization,
     'memory_utilization': _memory_utilization,
-    'encoder_utilization': _encoder_utilization,
-    'decoder_utilization': _decoder_utilization,
+    'encoder_utilization': _codec_utilization('encoder'),
+    'decoder_utilization': _codec_utilization('decoder'),
     'jpeg_utilization': _no_load_known,
     'ofa_utilization': _no_load_known,
     'sm_clock': _sm_clock,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 import uuid
-from typing import Any, Callable, Mapping, Protocol
+from typing import Any, Callable, Mapping, Protocol, Sequence
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, DriverError
@@ -95,15 +95,18 @@ class Pids(Protocol):
         ...
 
 
-class NoPids:
-    """PIDs for a machine without processes."""
+class GivenPids:
+    """PIDs given by the caller for the first processes of the scenario; the others do not exist."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = tuple(pids)
 
     def pid(self, task: Task) -> int | None:
-        """:data:`None`."""
-        return None
+        """The PID of a process."""
+        return self._pids[task.number] if task.number < len(self._pids) else None
 
     def number(self, pid: int) -> int | None:
-        """:data:`None`."""
+        """:data:`None`: these processes have files of their own in ``/proc``."""
         return None
 
 
@@ -146,9 +149,8 @@ class Node:
     def moment(self) -> tuple[int, dict[str, Value], int]:
         """The current tick: its number, the values read in it, and the return code of all calls."""
         world = self.world
-        tick = math.floor(
-            (world.clock() + world.offset) / TICK
-        )  # seconds(), inlined: every call of the driver passes here
+        # seconds(), inlined: every call of the driver passes here
+        tick = math.floor((world.clock() + world.offset) / TICK)
         moment = self._moment
         if moment[0] != tick:
             moment = self._moment = (tick, {}, self._code_at(tick * TICK))
@@ -300,7 +302,7 @@ class World:
         self._gpm_handles = itertools.count(self.base + _GPM_OFFSET)
         #: (GPU, number of processes that the size of a list does not count yet).
         self.growth: list[tuple[int | None, int]] = []
-        self.pids: Pids = NoPids()
+        self.pids: Pids = GivenPids(())
         self.clock = clock
         #: Difference (seconds) between the machine's time and the clock.
         self.offset = -clock()

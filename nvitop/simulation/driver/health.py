@@ -39,16 +39,11 @@ SYMBOLS.add_numbers(
     {
         'nvmlDeviceGetDefaultEccMode': 'ecc_mode',
         'nvmlDeviceGetRetiredPagesPendingStatus': 'retired_pending',
+        'nvmlDeviceGetRemappedRows': (
+            'remapped_correctable remapped_uncorrectable remapped_pending remapped_failure'
+        ),
     },
 )
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetEccMode(node: Node, current: object, pending: object) -> None:
-    """``(device, unsigned *, unsigned *)``."""
-    mode = node.read('ecc_mode')
-    fill_number(current, mode)
-    fill_number(pending, mode)
 
 
 def _ecc_errors(node: Node, error: object, counter: object) -> int:
@@ -108,17 +103,6 @@ def retired_pages(
             target(pages)[i] = 0x10000 * (i + 1)
             if times is not None:
                 target(times)[i] = 1_700_000_000_000_000 + i
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetRemappedRows(
-    node: Node, correctable: object, uncorrectable: object, pending: object, failure: object
-) -> None:
-    """``(device, unsigned * …)``."""
-    fill_number(correctable, node.read('remapped_correctable'))
-    fill_number(uncorrectable, node.read('remapped_uncorrectable'))
-    fill_number(pending, node.read('remapped_pending'))
-    fill_number(failure, node.read('remapped_failure'))
 
 
 @SYMBOLS.add(GPU)

@@ -34,6 +34,7 @@ SYMBOLS.add_numbers(
         'nvmlDeviceGetCurrPcieLinkWidth': 'pcie_width',
         'nvmlDeviceGetMaxPcieLinkWidth': 'max_pcie_width',
         'nvmlDeviceGetPcieReplayCounter': 'pcie_replays',
+        'nvmlDeviceGetPcieLinkMaxSpeed': 'max_pcie_generation',  # the code of the speed per lane
     },
 )
 
@@ -55,12 +56,6 @@ def nvmlDeviceGetPcieThroughput(node: Node, counter: object, throughput: object)
 def nvmlDeviceGetPcieSpeed(node: Node, speed: object) -> None:
     """``(device, unsigned *)``: MT/s per lane."""
     fill_number(speed, PCIE_SPEEDS.get(node.read('pcie_generation'), 0))
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetPcieLinkMaxSpeed(node: Node, speed: object) -> None:
-    """``(device, unsigned *)``: code of the highest speed per lane."""
-    fill_number(speed, node.read('max_pcie_generation'))
 
 
 def link_count(node: Node) -> int:

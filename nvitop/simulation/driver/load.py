@@ -12,7 +12,6 @@ from nvitop.simulation.abi import (
     answer_list,
     fill_number,
     number,
-    target,
 )
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
@@ -33,14 +32,15 @@ SYMBOLS.add_numbers(
         'nvmlDeviceGetPowerState': 'performance_state',
     },
 )
-
-
-@SYMBOLS.add(NODE)
-def nvmlDeviceGetUtilizationRates(node: Node, rates: object) -> None:
-    """``(device, struct *)``."""
-    struct = target(rates)
-    struct.gpu = node.read('gpu_utilization')
-    struct.memory = node.read('memory_utilization')
+SYMBOLS.add_structs(
+    NODE,
+    {
+        'nvmlDeviceGetUtilizationRates': {
+            'gpu': 'gpu_utilization',
+            'memory': 'memory_utilization',
+        },
+    },
+)
 
 
 def _engine(key: str) -> Callable[[Node, object, object], None]:
@@ -76,18 +76,17 @@ def nvmlDeviceGetMaxClockInfo(node: Node, kind: object, clock: object) -> None:
     fill_number(clock, node.read('max_' + _clock_key(kind)))
 
 
-@SYMBOLS.add(GPU, 'nvmlDeviceGetApplicationsClock', 'nvmlDeviceGetDefaultApplicationsClock')
+@SYMBOLS.add(
+    GPU,
+    'nvmlDeviceGetApplicationsClock',
+    'nvmlDeviceGetDefaultApplicationsClock',
+    'nvmlDeviceGetMaxCustomerBoostClock',
+)
 def applications_clock(node: Node, kind: object, clock: object) -> None:
     """``(device, clock type, unsigned *)``: MHz; always the maximum."""
     if not node.read('applications_clocks'):
         raise DriverError(NOT_SUPPORTED)
     fill_number(clock, node.read('max_' + _clock_key(kind)))
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetMaxCustomerBoostClock(node: Node, kind: object, clock: object) -> None:
-    """``(device, clock type, unsigned *)``: MHz."""
-    applications_clock(node, kind, clock)
 
 
 @SYMBOLS.add(GPU)

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Callable
-
 from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
     NOT_FOUND,
@@ -16,6 +14,7 @@ from nvitop.simulation.abi import (
     target,
 )
 from nvitop.simulation.driver.symbols import GPU, NODE, SYSTEM, Symbols
+from nvitop.simulation.scenario import Mig
 from nvitop.simulation.world import Node, World
 
 SYMBOLS = Symbols()
@@ -27,43 +26,28 @@ SYMBOLS.add_numbers(
         'nvmlDeviceGetPersistenceMode': 'persistence_mode',
         'nvmlDeviceGetComputeMode': 'compute_mode',
         'nvmlDeviceGetAccountingMode': 'accounting_mode',
+        # The current and the pending mode.
+        'nvmlDeviceGetDriverModel': 'driver_model driver_model',
+        'nvmlDeviceGetDriverModel_v2': 'driver_model driver_model',
+        'nvmlDeviceGetMigMode': 'mig_mode mig_mode',
+        'nvmlDeviceGetGpuOperationMode': 'gpu_operation_mode gpu_operation_mode',
+        'nvmlDeviceGetGspFirmwareMode': 'gsp_mode gsp_mode',
+        'nvmlDeviceGetEccMode': 'ecc_mode ecc_mode',
     },
 )
-
-
-def _pair(key: str) -> Callable[[Node, object, object], None]:
-    """A body that returns the value of a key as both the current and the pending mode."""
-
-    def read(node: Node, current: object, pending: object) -> None:
-        value = node.read(key)
-        fill_number(current, value)
-        fill_number(pending, value)
-
-    return read
-
-
-SYMBOLS.add(GPU, 'nvmlDeviceGetDriverModel', 'nvmlDeviceGetDriverModel_v2')(_pair('driver_model'))
-SYMBOLS.add(GPU, 'nvmlDeviceGetMigMode')(_pair('mig_mode'))
-SYMBOLS.add(GPU, 'nvmlDeviceGetGpuOperationMode')(_pair('gpu_operation_mode'))
-SYMBOLS.add(GPU, 'nvmlDeviceGetGspFirmwareMode')(_pair('gsp_mode'))
+SYMBOLS.add_structs(
+    GPU,
+    {
+        'nvmlDeviceGetAddressingMode': {'value': 'addressing_mode'},
+        'nvmlDeviceGetC2cModeInfoV': {'isC2cEnabled': 'c2c_mode'},
+    },
+)
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetDramEncryptionMode(node: Node, current: object, pending: object) -> None:
     """``(device, versioned struct *, versioned struct *)``."""
     target(current).encryptionState = target(pending).encryptionState = node.read('dram_encryption')
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetAddressingMode(node: Node, mode: object) -> None:
-    """``(device, versioned struct *)``."""
-    target(mode).value = node.read('addressing_mode')
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetC2cModeInfoV(node: Node, info: object) -> None:
-    """``(device, struct *)``."""
-    target(info).isC2cEnabled = node.read('c2c_mode')
 
 
 @SYMBOLS.add(GPU)
@@ -120,29 +104,29 @@ def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(node: Node, device: object) -> 
     fill_handle(device, node.gpu.address)
 
 
+def _mig_of(node: Node) -> Mig:
+    if node.mig is None:
+        raise DriverError(NOT_SUPPORTED)
+    return node.mig
+
+
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetGpuInstanceId(node: Node, instance: object) -> None:
     """``(MIG device, unsigned *)``."""
-    if node.mig is None:
-        raise DriverError(NOT_SUPPORTED)
-    fill_number(instance, node.mig.gpu_instance)
+    fill_number(instance, _mig_of(node).gpu_instance)
 
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetComputeInstanceId(node: Node, instance: object) -> None:
     """``(MIG device, unsigned *)``."""
-    if node.mig is None:
-        raise DriverError(NOT_SUPPORTED)
-    fill_number(instance, node.mig.compute_instance)
+    fill_number(instance, _mig_of(node).compute_instance)
 
 
 @SYMBOLS.add(NODE, 'nvmlDeviceGetAttributes', 'nvmlDeviceGetAttributes_v2')
 def attributes(node: Node, out: object) -> None:
     """``(MIG device, struct *)``: the resources of its profile."""
-    if node.mig is None:
-        raise DriverError(NOT_SUPPORTED)
-    struct = target(out)
-    compute, gpu = node.mig.compute_slices, node.mig.gpu_slices
+    mig, struct = _mig_of(node), target(out)
+    compute, gpu = mig.compute_slices, mig.gpu_slices
     struct.multiprocessorCount = (node.gpu.value('multiprocessors') or 0) // 7 * compute
     struct.sharedCopyEngineCount = gpu
     struct.sharedDecoderCount = gpu

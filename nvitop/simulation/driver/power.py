@@ -35,7 +35,9 @@ SYMBOLS.add_numbers(
         'nvmlDeviceGetPowerManagementLimit': 'power_limit',
         'nvmlDeviceGetEnforcedPowerLimit': 'enforced_power_limit',
         'nvmlDeviceGetPowerManagementDefaultLimit': 'default_power_limit',
+        'nvmlDeviceGetPowerManagementLimitConstraints': 'min_power_limit max_power_limit',
         'nvmlDeviceGetFanSpeed': 'fan_speed',
+        'nvmlDeviceGetNumFans': 'fan_count',
     },
 )
 
@@ -77,12 +79,6 @@ def nvmlDeviceGetMarginTemperature(node: Node, margin: object) -> None:
     struct.marginTemperature = node.read('temperature_slowdown') - node.read('temperature')
 
 
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetNumFans(node: Node, count: object) -> None:
-    """``(device, unsigned *)``."""
-    fill_number(count, node.read('fan_count'))
-
-
 def _check_fan(node: Node, fan: object) -> None:
     count = node.read('fan_count')
     if count == 0:
@@ -112,13 +108,6 @@ def nvmlDeviceGetPowerManagementMode(node: Node, mode: object) -> None:
     """``(device, unsigned *)``: whether there is a power limit."""
     node.read('power_limit')
     fill_number(mode, 1)
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetPowerManagementLimitConstraints(node: Node, low: object, high: object) -> None:
-    """``(device, unsigned *, unsigned *)``: mW."""
-    fill_number(low, node.read('min_power_limit'))
-    fill_number(high, node.read('max_power_limit'))
 
 
 @SYMBOLS.add(GPU)

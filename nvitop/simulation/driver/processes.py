@@ -8,12 +8,12 @@ from typing import Callable
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import (
-    ARGUMENT_VERSION_MISMATCH,
     INSUFFICIENT_SIZE,
     INVALID_ARGUMENT,
     NOT_FOUND,
     NOT_SUPPORTED,
     DriverError,
+    check_version,
     number,
     room_for,
     target,
@@ -73,9 +73,7 @@ def _rows(node: Node, types: tuple[str, ...]) -> list[ProcessEntry]:
 
 def _lister(types: tuple[str, ...], layout: str) -> Callable[[Node, object, object], None]:
     def list_processes(node: Node, count: object, infos: object) -> None:
-        version = layout
-        if version == 'v3':
-            version = node.world.scenario.process_struct
+        version = node.world.scenario.process_struct if layout == 'v3' else layout
         rows = _rows(node, types)
         if infos is None or target(count).value == 0:
             rows = rows[: max(0, len(rows) - node.world.undercount(node.key))]
@@ -99,8 +97,7 @@ for _name, _types in LISTS.items():
 def nvmlDeviceGetRunningProcessDetailList(node: Node, detail_list: object) -> None:
     """``(device, versioned struct *)``: mode 0 compute, 1 graphics, 2 MPS, 3 all."""
     out = target(detail_list)
-    if out.version not in (0x1000018, 0x2000018):
-        raise DriverError(ARGUMENT_VERSION_MISMATCH)
+    check_version(out, 0x1000018, 0x2000018)
     modes = (*LISTS.values(), ('C', 'G', 'C+G', 'M'))
     if out.mode >= len(modes):
         raise DriverError(INVALID_ARGUMENT)
@@ -164,16 +161,19 @@ def nvmlDeviceGetProcessUtilization(
     found = _samples(node, number(since))
     if room_for(count, samples, len(found)):
         for entry, sample in zip(target(samples), found):
-            for name, value in sample._asdict().items():
-                setattr(entry, name, value)
+            _fill(entry, sample)
+
+
+def _fill(entry: object, sample: Utilization) -> None:
+    for name, value in sample._asdict().items():
+        setattr(entry, name, value)
 
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetProcessesUtilizationInfo(node: Node, info: object) -> None:
     """``(device, versioned struct *)``: samples with JPEG and OFA engines."""
     out = target(info)
-    if out.version != 0x1000018:
-        raise DriverError(ARGUMENT_VERSION_MISMATCH)
+    check_version(out, 0x1000018)
     found = _samples(node, out.lastSeenTimeStamp)
     room = out.processSamplesCount
     out.processSamplesCount = len(found)
@@ -181,6 +181,5 @@ def nvmlDeviceGetProcessesUtilizationInfo(node: Node, info: object) -> None:
         raise DriverError(INSUFFICIENT_SIZE)
     for i, sample in enumerate(found):
         entry = out.procUtilArray[i]
-        for name, value in sample._asdict().items():
-            setattr(entry, name, value)
+        _fill(entry, sample)
         entry.jpgUtil = entry.ofaUtil = 0

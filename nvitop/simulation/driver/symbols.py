@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Mapping, TypeVar
+from typing import Callable, Mapping, Sequence, TypeVar
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import (
@@ -53,14 +53,29 @@ class Symbols:
         return register
 
     def add_numbers(self, kind: str, keys: Mapping[str, str]) -> None:
-        """Register functions ``(device, *number)`` that return the value of a key."""
+        """Register functions ``(device, *number, …)`` that return the values of keys."""
         for name, key in keys.items():
-            self.all.append(Symbol(name, kind, _reader(key)))
+            self.all.append(Symbol(name, kind, _reader(key.split())))
+
+    def add_structs(self, kind: str, fields: Mapping[str, Mapping[str, str]]) -> None:
+        """Register functions ``(device, *struct)`` that return the values of keys in its fields."""
+        for name, keys in fields.items():
+            self.all.append(Symbol(name, kind, _struct_reader(keys)))
 
 
-def _reader(key: str) -> Callable[[Node, object], None]:
+def _reader(keys: Sequence[str]) -> Callable[..., None]:
+    def read(node: Node, *outs: object) -> None:
+        for key, out in zip(keys, outs):
+            fill_number(out, node.read(key))
+
+    return read
+
+
+def _struct_reader(keys: Mapping[str, str]) -> Callable[[Node, object], None]:
     def read(node: Node, out: object) -> None:
-        fill_number(out, node.read(key))
+        struct = target(out)
+        for field, key in keys.items():
+            setattr(struct, field, node.read(key))
 
     return read
 

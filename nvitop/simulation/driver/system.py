@@ -124,33 +124,23 @@ def nvmlDeviceGetHandleByUUIDV(world: World, uuid: object, device: object) -> No
         _give(_node_by_uuid(world, text_of(struct.value.str)), device)
         return
     wanted = bytes(struct.value.bytes).hex()
-    for node in _nodes(world):
-        if node.value('uuid').split('-', 1)[1].replace('-', '') == wanted:
-            _give(node, device)
-            return
-    raise DriverError(NOT_FOUND)
+    found = (n for n in _nodes(world) if n.value('uuid')[4:].replace('-', '') == wanted)
+    _give(next(found, None), device)
 
 
 @SYMBOLS.add(LOOKUP, 'nvmlDeviceGetHandleByPciBusId', 'nvmlDeviceGetHandleByPciBusId_v2')
 def handle_by_bus_id(world: World, bus_id: object, device: object) -> None:
     """``(const char *, handle *)``: the domain may be short or missing."""
     wanted = _bus_parts(text_of(bus_id))
-    for node in world.present():
-        if _bus_parts(node.value('bus_id')) == wanted:
-            _give(node, device)
-            return
-    raise DriverError(NOT_FOUND)
+    found = (node for node in world.present() if _bus_parts(node.value('bus_id')) == wanted)
+    _give(next(found, None), device)
 
 
 @SYMBOLS.add(LOOKUP)
 def nvmlDeviceGetHandleBySerial(world: World, serial: object, device: object) -> None:
     """``(const char *, handle *)``."""
     wanted = text_of(serial)
-    for node in world.present():
-        if node.value('serial') == wanted:
-            _give(node, device)
-            return
-    raise DriverError(NOT_FOUND)
+    _give(next((n for n in world.present() if n.value('serial') == wanted), None), device)
 
 
 @SYMBOLS.add(NODE)
@@ -159,7 +149,9 @@ def nvmlDeviceGetIndex(node: Node, index: object) -> None:
     fill_number(index, node.index())
 
 
-def _give(node: Node, device: object) -> None:
+def _give(node: Node | None, device: object) -> None:
+    if node is None:
+        raise DriverError(NOT_FOUND)
     node.check()
     fill_handle(device, node.address)
 
@@ -170,11 +162,9 @@ def _nodes(world: World) -> list[Node]:
     return [*nodes, *(mig for node in nodes for mig in node.migs if mig.exists(t))]
 
 
-def _node_by_uuid(world: World, uuid: str) -> Node:
-    for node in _nodes(world):
-        if uuid in (node.value('uuid'), _legacy_uuid(node)):
-            return node
-    raise DriverError(NOT_FOUND)
+def _node_by_uuid(world: World, uuid: str) -> Node | None:
+    found = (node for node in _nodes(world) if uuid in (node.value('uuid'), _legacy_uuid(node)))
+    return next(found, None)
 
 
 def _legacy_uuid(node: Node) -> str | None:
