@@ -84,10 +84,9 @@ class LineRecording:
                     if not self._times:
                         raise RecordingError(f'cannot read {self.path}: {error}') from None
                     continue
-            if len(self._times) % FRAMES_PER_KEY == 0:
-                key = line
             is_key = len(self._times) % FRAMES_PER_KEY == 0
             blob = compress(line, b'' if is_key else key)
+            key = line if is_key else key
             self._file.write(blob)
             self._times.append(float(found.group(1)))
             self._offsets.append(self._offsets[-1] + len(blob))

@@ -91,9 +91,6 @@ class LineWriter:
                 os.ftruncate(self._descriptor, end)
             raise
 
-    def flush(self) -> None:
-        """Do nothing: every line is written at once."""
-
     def reopen(self) -> None:
         """Close the file and open its path again, as after it was moved away.
 

@@ -22,10 +22,6 @@ class JoinedRecording:
     def __init__(self, parts: Sequence[Recording]) -> None:
         self._parts = sorted(parts, key=lambda part: part.span().first_time)
 
-    def _part(self, frame: int) -> tuple[int, int]:
-        """Return the index of the recording of a frame, and its number there."""
-        return divmod(frame, _STRIDE)
-
     def span(self) -> Span:
         """Return the present ends; the last one moves while a file is being written."""
         first, last = self._parts[0].span(), self._parts[-1].span()
@@ -42,7 +38,7 @@ class JoinedRecording:
 
     def neighbor(self, frame: int, step: int) -> int | None:
         """Return the next (1) or previous (-1) frame; ``None``: there is none."""
-        i, number = self._part(frame)
+        i, number = divmod(frame, _STRIDE)
         found = self._parts[i].neighbor(number, step)
         if found is None:
             i += step
@@ -54,17 +50,17 @@ class JoinedRecording:
 
     def time_of(self, frame: int) -> float:
         """Return when a frame was taken."""
-        i, number = self._part(frame)
+        i, number = divmod(frame, _STRIDE)
         return self._parts[i].time_of(number)
 
     def sample(self, frame: int) -> Sample:
         """Return the sample of a frame; raise FrameError if it is damaged."""
-        i, number = self._part(frame)
+        i, number = divmod(frame, _STRIDE)
         return self._parts[i].sample(number)
 
     def frames_before(self, frame: int, moment: float, most: int) -> list[int]:
         """Return at most ``most`` frames up to a frame, none before a time, oldest first."""
-        i, number = self._part(frame)
+        i, number = divmod(frame, _STRIDE)
         found = [i * _STRIDE + each for each in self._parts[i].frames_before(number, moment, most)]
         while i > 0 and len(found) < most and self._parts[i].span().first_time > moment:
             i -= 1
@@ -82,7 +78,7 @@ class JoinedRecording:
 
     def interval(self, frame: int) -> float:
         """Return the seconds between the frames around a frame."""
-        i, number = self._part(frame)
+        i, number = divmod(frame, _STRIDE)
         return self._parts[i].interval(number)
 
     def close(self) -> None:

@@ -92,7 +92,9 @@ class DatabaseRecording:
             try:
                 self._db = _connect(path)
                 stack.callback(self._db.close)
-                self._db.set_progress_handler(self._is_too_slow, _INSTRUCTIONS)
+                self._db.set_progress_handler(
+                    lambda: time.monotonic() > self._deadline, _INSTRUCTIONS
+                )
                 self._start_limit()
                 check_format(self._db, path)
                 marks = ', '.join('?' * len(_TABLES))
@@ -105,9 +107,6 @@ class DatabaseRecording:
                 raise RecordingError(f'cannot read {path}: {error}') from None
             self.span()
             stack.pop_all()
-
-    def _is_too_slow(self) -> int:
-        return int(time.monotonic() > self._deadline)
 
     def _start_limit(self) -> None:
         self._deadline = time.monotonic() + QUERY_SECONDS

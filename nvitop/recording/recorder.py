@@ -12,7 +12,6 @@ from nvitop.platforms.machine import boot_id, machine_hash
 from nvitop.recording.events import EventDetector, RecordedEvent
 from nvitop.recording.frames import FrameEncoder, FrameError, compress
 from nvitop.recording.privacy import CommandFilter
-from nvitop.recording.schema import RecordingError
 from nvitop.recording.store import Retention, Store
 from nvitop.recording.times import format_duration
 from nvitop.recording.usage import MinuteRows, UsageAccount
@@ -166,10 +165,7 @@ class Recorder:
             self._store.add_frame(
                 sample.timestamp, frame, None if key is None else compress(key, b'')
             )
-        except FrameError as error:
-            self._encoder.restart()
-            self._stop_frames(str(error))
-        except sqlite3.Error as error:
+        except (FrameError, sqlite3.Error) as error:
             self._encoder.restart()
             self._stop_frames(str(error))
         else:
@@ -218,12 +214,6 @@ class Recorder:
         time = self._wall_clock() if self._last is None else self._last.timestamp
         self._events.append(RecordedEvent(time, 'note', text))
 
-    def flush(self) -> None:
-        """Write the minutes that have begun, too."""
-        self._minutes += self._usage.take()
-        if self._minutes or self._events:
-            self._write_rows()
-
     def reopen(self) -> None:
         """Close the file and open its path again, as after it was moved away.
 
@@ -242,8 +232,6 @@ class Recorder:
         time = self._wall_clock() if self._last is None else self._last.timestamp
         if self._run_is_begun:
             self._events.append(RecordedEvent(time, 'stop', f'recording {self._reason}'))
-            self.flush()
+            self._minutes += self._usage.take()  # also those that have just begun
+            self._write_rows()
         self._store.close(time, self._reason)
-
-
-__all__ = ['RECORDED', 'Recorder', 'RecordingError', 'Sink', 'ignore']

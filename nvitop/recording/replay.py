@@ -60,7 +60,6 @@ class ReplaySource:
         recording: Recording,
         *,
         at: float | None = None,
-        is_paused: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Begin at a time; ``None``: at the first frame."""
@@ -70,7 +69,7 @@ class ReplaySource:
         span = recording.span()
         self._frame = span.first if at is None else recording.at(at)
         self._speed = 1.0
-        self._is_paused = is_paused
+        self._is_paused = False
         self._sample = EMPTY_SAMPLE
         self._timeline = Timeline()
         #: Time of the event that was jumped to: its frame may be older.

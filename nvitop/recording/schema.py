@@ -13,9 +13,9 @@ APPLICATION_ID = 0x6E76746F
 FORMAT = 1
 
 #: Columns of the usage tables that hold sums, and those that hold other values.
-USAGE_SUMS = tuple(Usage.__slots__)
-DEVICE_SUMS = tuple(name for name in DeviceMinute.__slots__ if name.endswith(('_ms', '_mj')))
-DEVICE_VALUES = tuple(name for name in DeviceMinute.__slots__ if name not in DEVICE_SUMS)
+USAGE_SUMS = tuple(sorted(vars(Usage())))
+DEVICE_SUMS = tuple(name for name in sorted(vars(DeviceMinute())) if name.endswith(('_ms', '_mj')))
+DEVICE_VALUES = tuple(sorted(vars(DeviceMinute()).keys() - {*DEVICE_SUMS}))
 
 _SUMS = ' INTEGER NOT NULL DEFAULT 0,\n    '
 

@@ -166,7 +166,14 @@ class Store:
             for event in events:
                 self._db.execute(
                     'INSERT INTO event (t, run, kind, gpu, code, text) VALUES (?, ?, ?, ?, ?, ?)',
-                    (int(event.time * _MS), self._run, event.kind, *_texts(event)),
+                    (
+                        int(event.time * _MS),
+                        self._run,
+                        event.kind,
+                        event.gpu,
+                        event.code,
+                        event.text,
+                    ),
                 )
 
     def _add_up(
@@ -196,14 +203,13 @@ class Store:
                     self._db.execute(
                         'INSERT OR IGNORE INTO device (gpu, first_seen) VALUES (?, ?)', (gpu, now)
                     )
-                parent = device.key.is_mig
                 self._db.execute(
                     'UPDATE device SET physical_index = ?, mig_index = ?, parent = ?, name = ?, '
                     'memory_total_bytes = ?, mig_profile = ?, last_seen = ? WHERE gpu = ?',
                     (
                         device.key.physical_index,
                         device.key.mig_index,
-                        self._parent_of(device) if parent else None,
+                        self._parent_of(device) if device.key.is_mig else None,
                         info.name,
                         info.memory_total_bytes,
                         info.mig_profile,
@@ -226,7 +232,7 @@ class Store:
                 (now, driver, self._run),
             )
             self._delete_old(time)
-        self._free_pages()
+        self._db.execute(f'PRAGMA incremental_vacuum({PAGES_PER_STEP})').fetchall()
         # Other users can read the file without the log only if the log is empty.
         self._db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
 
@@ -264,9 +270,6 @@ class Store:
         )
         return (pages - free) * size
 
-    def _free_pages(self) -> None:
-        self._db.execute(f'PRAGMA incremental_vacuum({PAGES_PER_STEP})').fetchall()
-
     def has_room(self) -> bool:
         """Whether the disk has room for frames."""
         try:
@@ -299,10 +302,6 @@ _SET_VALUES = (
     f'UPDATE gpu_minute SET {", ".join(f"{name} = ?" for name in DEVICE_VALUES)} '
     'WHERE minute = ? AND gpu = ?'
 )
-
-
-def _texts(event: RecordedEvent) -> tuple[str, str, str]:
-    return event.gpu, event.code, event.text
 
 
 def _lock(path: str) -> int:

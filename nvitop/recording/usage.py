@@ -38,16 +38,6 @@ class UsageKey(NamedTuple):
 class Usage:
     """Use of one device by the processes of one row, in one minute."""
 
-    __slots__ = (
-        'busy_ms',
-        'energy_mj',
-        'held_ms',
-        'idle_held_ms',
-        'memory_byte_ms',
-        'share_ms',
-        'sm_percent_ms',
-    )
-
     def __init__(self) -> None:
         #: Time in which a process of the row held the device, and the busy and idle parts of it.
         self.held_ms = 0.0
@@ -64,22 +54,6 @@ class Usage:
 
 class DeviceMinute:
     """One device in one minute."""
-
-    __slots__ = (
-        'busy_ms',
-        'energy_mj',
-        'estimated_mj',
-        'held_ms',
-        'idle_held_ms',
-        'is_leaf',
-        'max_temperature_celsius',
-        'max_utilization_percent',
-        'memory_byte_ms',
-        'observed_ms',
-        'status',
-        'throttled_ms',
-        'utilization_percent_ms',
-    )
 
     def __init__(self) -> None:
         self.observed_ms = 0.0
@@ -343,10 +317,7 @@ def split(end: float, seconds: float) -> Iterator[tuple[int, float]]:
 
 
 def _usage(rows: MinuteRows, key: UsageKey) -> Usage:
-    usage = rows.usage.get(key)
-    if usage is None:
-        usage = rows.usage[key] = Usage()
-    return usage
+    return rows.usage.setdefault(key, Usage())
 
 
 def _sm(process: ProcessSample) -> int:
