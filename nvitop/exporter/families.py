@@ -8,24 +8,22 @@ import itertools
 from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.exporter.dialects import dialect
-from nvitop.exporter.identity import device_properties, process_properties
+from nvitop.exporter.identity import device_properties, process_properties, texts_of
 from nvitop.exporter.tables import Family, Point
 from nvitop.exporter.values import device_reader, process_reader
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import Demand, DeviceSample, HostSample, ProcessSample
 
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Mapping, Sequence
+    from typing import Iterable, Iterator, Mapping
 
     from nvitop.exporter.tables import (
         DeviceRow,
         Dialect,
         InfoRow,
-        LabelRow,
         Observation,
         ProcessRow,
         SeriesOptions,
-        SeriesType,
     )
     from nvitop.exporter.values import ReadDevice, ReadProcess
     from nvitop.sampling.types import DeviceKey, Sample
@@ -98,10 +96,12 @@ def without_values(sample: Sample, reason: str) -> Sample:
 
 
 def make_families(names: Iterable[str], observation: Observation) -> list[Family]:
-    """Return the families of these dialects, each name once."""
+    """Return the families of these dialects that have series, each name once."""
     found: dict[str, Family] = {}
     for name in names:
         for family in _families_of(dialect(name), observation):
+            if not family.points:
+                continue
             known = found.get(family.name)
             if known is not None:
                 family = known._replace(points=(*known.points, *family.points))
@@ -111,7 +111,7 @@ def make_families(names: Iterable[str], observation: Observation) -> list[Family
 
 def _families_of(table: Dialect, observation: Observation) -> Iterator[Family]:
     described = _distinct(
-        (device, _labels(table.labels, properties), properties)
+        (device, texts_of(table.labels, properties), properties)
         for device, properties in _devices(table, observation)
     )
     yield from _info_families(table.device_info, described)
@@ -121,7 +121,7 @@ def _families_of(table: Dialect, observation: Observation) -> Iterator[Family]:
             for device, labels, _ in described
             for more, value in read(device)
         ]
-        yield from _family(row.name, row.type, row.help, points)
+        yield Family(row.name, row.type, row.help, tuple(points))
     if table.has_processes or observation.options.processes:
         devices = {device.key: labels for device, labels, _ in described}
         yield from _process_families(table, observation, devices)
@@ -135,15 +135,10 @@ def _info_families(
 ) -> Iterator[Family]:
     for row in rows:
         points = [
-            Point({**labels, **_labels(row.labels, properties)}, 1.0)
+            Point({**labels, **texts_of(row.labels, properties)}, 1.0)
             for _, labels, properties in described
         ]
-        yield from _family(row.name, row.type, row.help, points)
-
-
-def _family(name: str, kind: SeriesType, text: str, points: Sequence[Point]) -> Iterator[Family]:
-    if points:
-        yield Family(name, kind, text, tuple(points))
+        yield Family(row.name, row.type, row.help, tuple(points))
 
 
 def _devices(
@@ -156,10 +151,6 @@ def _devices(
         if device.status == 'ok' and (table.has_mig or not device.key.is_mig):
             gpu = gpus.get(device.key.physical_index)
             yield device, device_properties(sample, device, gpu, observation.options)
-
-
-def _labels(rows: Iterable[LabelRow], properties: Mapping[str, str]) -> dict[str, str]:
-    return {row.name: properties[row.key] for row in rows if row.key in properties}
 
 
 def _distinct(
@@ -176,7 +167,7 @@ def _process_families(
     table: Dialect, observation: Observation, devices: Mapping[DeviceKey, Mapping[str, str]]
 ) -> Iterator[Family]:
     described = _distinct(
-        (process, {**labels, **_labels(table.process_labels, properties)}, properties)
+        (process, {**labels, **texts_of(table.process_labels, properties)}, properties)
         for process in exported_processes(observation)
         for labels in [devices.get(process.key.device)]
         if labels is not None
@@ -186,7 +177,7 @@ def _process_families(
     for row, read in _compiled(table.name).processes:
         values = [(labels, read(process)) for process, labels, _ in described]
         points = [Point(labels, value) for labels, value in values if value is not None]
-        yield from _family(row.name, 'gauge', row.help, points)
+        yield Family(row.name, 'gauge', row.help, tuple(points))
 
 
 def exported_processes(observation: Observation) -> list[ProcessSample]:

@@ -11,7 +11,7 @@ from nvitop.printable import printable
 if TYPE_CHECKING:
     from typing import Mapping
 
-    from nvitop.exporter.tables import SeriesOptions
+    from nvitop.exporter.tables import Labels, SeriesOptions
     from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
 
 #: Maximum length of the value of a label. Names of processes and users come from strangers.
@@ -79,6 +79,11 @@ def device_properties(
             compute_instance_id=info.compute_instance_id,
         )
     return {name: label_value(value) for name, value in found.items() if value is not None}
+
+
+def texts_of(labels: Labels, properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of labels whose properties have a value."""
+    return {name: properties[key] for name, key in labels.items() if key in properties}
 
 
 def bare_uuid(uuid: str) -> str:

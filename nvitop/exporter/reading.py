@@ -32,7 +32,7 @@ from nvitop.sampling.types import (
 if TYPE_CHECKING:
     from typing import Iterable, Mapping
 
-    from nvitop.exporter.tables import DeviceRow, Dialect, InfoRow, LabelRow, ProcessRow
+    from nvitop.exporter.tables import DeviceRow, Dialect, InfoRow, Labels, ProcessRow
     from nvitop.sampling.types import DeviceStatus, ProcessStatus
 
 #: Text metrics by name.
@@ -111,7 +111,7 @@ def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) 
         is_known = one.name in index.devices or one.name in index.processes
         is_known |= one.name in index.device_info or one.name in index.process_info
         if (is_known or one.name in (table.up, table.problems)) and math.isfinite(one.value):
-            identity = tuple(one.labels.get(label.name, '') for label in table.labels)
+            identity = tuple(one.labels.get(label, '') for label in table.labels)
             device = found.get(identity)
             if device is None:
                 device = found[identity] = _DeviceSeries(_properties(table.labels, one.labels))
@@ -119,8 +119,8 @@ def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) 
     return _sample(list(found.values()), timestamp)
 
 
-def _properties(rows: Iterable[LabelRow], labels: Mapping[str, str]) -> dict[str, str]:
-    return {row.key: labels[row.name] for row in rows if labels.get(row.name)}
+def _properties(rows: Labels, labels: Mapping[str, str]) -> dict[str, str]:
+    return {key: labels[name] for name, key in rows.items() if labels.get(name)}
 
 
 def _add(table: Dialect, index: _Index, device: _DeviceSeries, one: Series) -> None:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     #: ``reason``: 1 if the list contains *item*, otherwise 0;
     #: ``column``, ``mean``: number *item* of each row of a list, with the label ``link``; or their mean.
     Form = Literal['number', 'digits', 'switch', 'reasons', 'reason', 'column', 'mean']
+    #: Name of a label → the property of the device or process that it shows, a key of
+    #: :func:`nvitop.exporter.identity.device_properties` or
+    #: :func:`~nvitop.exporter.identity.process_properties`. Without a value there is no label.
+    Labels = Mapping[str, str]
 
 
 class DeviceRow(NamedTuple):
@@ -57,23 +61,13 @@ class ProcessRow(NamedTuple):
     scale: float = 1.0
 
 
-class LabelRow(NamedTuple):
-    """A label whose value identifies or describes a device or process."""
-
-    #: Name of the label.
-    name: str
-    #: The property, a key of :func:`nvitop.exporter.identity.device_properties` or
-    #: :func:`~nvitop.exporter.identity.process_properties`. Without a value there is no label.
-    key: str
-
-
 class InfoRow(NamedTuple):
     """Series with the constant value 1 that carry texts in their labels."""
 
     name: str
     help: str
     #: Labels in addition to those of other series.
-    labels: tuple[LabelRow, ...]
+    labels: Labels
     type: SeriesType = 'info'
 
 
@@ -86,11 +80,11 @@ class Dialect(NamedTuple):
     help: str
     devices: tuple[DeviceRow, ...]
     #: Labels of all series of devices.
-    labels: tuple[LabelRow, ...]
+    labels: Labels
     device_info: tuple[InfoRow, ...] = ()
     processes: tuple[ProcessRow, ...] = ()
     #: Labels of all series of processes in addition to those of devices.
-    process_labels: tuple[LabelRow, ...] = ()
+    process_labels: Mapping[str, str] = {}
     process_info: tuple[InfoRow, ...] = ()
     #: Whether series of processes belong to the dialect, so that they need not be asked for.
     has_processes: bool = False

@@ -112,8 +112,8 @@ def index_labels(name: str = '') -> tuple[str, ...]:
 
 def _labels_of(keys: tuple[str, ...], only: str) -> tuple[str, ...]:
     names = (only,) if only else PREFERENCE
-    rows = (row for name in names for row in dialect(name).labels)
-    return tuple(dict.fromkeys(row.name for row in rows if row.key in keys))
+    labels = (label for name in names for label in dialect(name).labels.items())
+    return tuple(dict.fromkeys(label for label, key in labels if key in keys))
 
 
 def label_of(name: str, keys: Iterable[str]) -> tuple[str, str] | None:
@@ -122,13 +122,13 @@ def label_of(name: str, keys: Iterable[str]) -> tuple[str, str] | None:
     The series is ``''`` if all of them have it. ``None``: the dialect does not have the property.
     """
     table, wanted = dialect(name), set(keys)
-    for row in table.labels:
-        if row.key in wanted:
-            return '', row.name
+    for label, key in table.labels.items():
+        if key in wanted:
+            return '', label
     for info in table.device_info:
-        for row in info.labels:
-            if row.key in wanted:
-                return info.name, row.name
+        for label, key in info.labels.items():
+            if key in wanted:
+                return info.name, label
     return None
 
 

@@ -56,8 +56,8 @@ def test_rows_name_existing_metrics_and_valid_series(name: str) -> None:
 
 def test_every_metric_is_exported_under_its_own_name() -> None:
     table = dialect('own')
-    labels = {label.key for info in table.device_info for label in info.labels}
-    labels |= {label.key.replace('gpu_uuid', 'uuid') for label in table.labels}
+    labels = {key for info in table.device_info for key in info.labels.values()}
+    labels |= {key.replace('gpu_uuid', 'uuid') for key in table.labels.values()}
     assert {metric.name for metric in METRICS} <= table.metrics | labels
     assert all(row.name.startswith(DEVICE_PREFIX) for row in table.devices)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.exporter.tables import DeviceRow, Dialect, LabelRow
+from nvitop.exporter.tables import DeviceRow, Dialect
 
 
 def _gpu(name: str, metric: str, text: str) -> DeviceRow:
@@ -22,12 +22,12 @@ DIALECTS = (
             _gpu('power_consumption_watts', 'power_usage', 'GPU power consumption in watts'),
             _gpu('frequency_mhz', 'graphics_clock', 'GPU frequency in MHz'),
         ),
-        labels=(
-            LabelRow('gpu', 'name'),
-            LabelRow('exported_instance', 'hostname'),
-            LabelRow('uuid', 'uuid'),
-            LabelRow('index', 'index'),
-        ),
+        labels={
+            'gpu': 'name',
+            'exported_instance': 'hostname',
+            'uuid': 'uuid',
+            'index': 'index',
+        },
         has_mig=False,
     ),
 )

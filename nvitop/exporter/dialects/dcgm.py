@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nvitop.exporter.tables import DeviceRow, Dialect, LabelRow
+from nvitop.exporter.tables import DeviceRow, Dialect
 from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ _MIB, _KIB = 1 << 20, 1024
 class _Field(NamedTuple):
     """A field of DCGM in both generations of names, without ``DCGM_FI_``."""
 
-    metrics: tuple[str, ...]
+    #: Metrics, separated by spaces, that are added.
+    metrics: str
     text: str
     old: str
     new: str
@@ -30,162 +31,36 @@ class _Field(NamedTuple):
     is_counter: bool = False
 
 
-def _field(
-    metric: str,
-    text: str,
-    old: str,
-    new: str,
-    old_scale: float = 1.0,
-    new_scale: float = 1.0,
-    *,
-    is_counter: bool = False,
-) -> _Field:
-    return _Field((metric,), text, old, new, old_scale, new_scale, is_counter)
-
-
+# fmt: off
 _FIELDS = (
-    _field('sm_clock', 'SM clock frequency.', 'DEV_SM_CLOCK', 'DEV_SM_CLOCK_HERTZ', 1, 1e6),
-    _field(
-        'memory_clock', 'Memory clock frequency.', 'DEV_MEM_CLOCK', 'DEV_MEMORY_CLOCK_HERTZ', 1, 1e6
-    ),
-    _field(
-        'memory_temperature',
-        'Memory temperature in Celsius.',
-        'DEV_MEMORY_TEMP',
-        'DEV_MEMORY_TEMP_CELSIUS',
-    ),
-    _field('temperature', 'GPU temperature in Celsius.', 'DEV_GPU_TEMP', 'DEV_GPU_TEMP_CELSIUS'),
-    _field('power_usage', 'Power draw in watts.', 'DEV_POWER_USAGE', 'DEV_BOARD_POWER_WATTS'),
-    _field(
-        'total_energy',
-        'Energy used since the driver was loaded.',
-        'DEV_TOTAL_ENERGY_CONSUMPTION',
-        'DEV_GPU_ENERGY_JOULES_TOTAL',
-        1000,
-        is_counter=True,
-    ),
-    _field(
-        'pcie_replays',
-        'PCIe packets sent again.',
-        'DEV_PCIE_REPLAY_COUNTER',
-        'DEV_PCIE_REPLAY_TOTAL',
-        is_counter=True,
-    ),
-    _field('gpu_utilization', 'GPU utilization.', 'DEV_GPU_UTIL', 'DEV_GPU_UTIL_RATIO', 1, 0.01),
-    _field(
-        'memory_utilization',
-        'Memory utilization.',
-        'DEV_MEM_COPY_UTIL',
-        'DEV_MEMORY_UTIL_RATIO',
-        1,
-        0.01,
-    ),
-    _field(
-        'encoder_utilization', 'Encoder utilization.', 'DEV_ENC_UTIL', 'DEV_ENC_UTIL_RATIO', 1, 0.01
-    ),
-    _field(
-        'decoder_utilization', 'Decoder utilization.', 'DEV_DEC_UTIL', 'DEV_DEC_UTIL_RATIO', 1, 0.01
-    ),
-    _field(
-        'memory_total',
-        'Framebuffer memory.',
-        '',
-        'DEV_FB_CAPACITY_BYTES',
-    ),
-    _field('memory_free', 'Framebuffer memory free.', 'DEV_FB_FREE', 'DEV_FB_FREE_BYTES', 1 / _MIB),
-    _field('memory_used', 'Framebuffer memory used.', 'DEV_FB_USED', 'DEV_FB_USED_BYTES', 1 / _MIB),
-    _field(
-        'memory_reserved',
-        'Framebuffer memory reserved.',
-        'DEV_FB_RESERVED',
-        'DEV_FB_RESERVED_BYTES',
-        1 / _MIB,
-    ),
-    _Field(
-        ('nvlink_tx_throughput', 'nvlink_rx_throughput'),
-        'NVLink traffic of all links, both directions.',
-        'DEV_NVLINK_BANDWIDTH_TOTAL',
-        'DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND',
-        _KIB / 1e6,
-        _KIB,
-    ),
-    _field(
-        'remapped_rows_uncorrectable',
-        'Rows remapped because of uncorrectable errors.',
-        'DEV_UNCORRECTABLE_REMAPPED_ROWS',
-        'DEV_ROW_REMAP_UNCORRECTABLE_TOTAL',
-        is_counter=True,
-    ),
-    _field(
-        'remapped_rows_correctable',
-        'Rows remapped because of correctable errors.',
-        'DEV_CORRECTABLE_REMAPPED_ROWS',
-        'DEV_ROW_REMAP_CORRECTABLE_TOTAL',
-        is_counter=True,
-    ),
-    _field(
-        'remapped_rows_failure',
-        'Whether remapping of rows has failed.',
-        'DEV_ROW_REMAP_FAILURE',
-        'DEV_ROW_REMAP_FAILED',
-    ),
-    _field(
-        'gpm_graphics_active',
-        'Share of time in which the graphics engine was active.',
-        'PROF_GR_ENGINE_ACTIVE',
-        'PROF_GR_ENGINE_UTIL_RATIO',
-        0.01,
-        0.01,
-    ),
-    _field(
-        'gpm_sm_active',
-        'Share of time in which an SM had a warp.',
-        'PROF_SM_ACTIVE',
-        'PROF_SM_UTIL_RATIO',
-        0.01,
-        0.01,
-    ),
-    _field(
-        'gpm_sm_occupancy',
-        'Resident warps / possible warps.',
-        'PROF_SM_OCCUPANCY',
-        'PROF_SM_OCCUPANCY_RATIO',
-        0.01,
-        0.01,
-    ),
-    _field(
-        'gpm_tensor_active',
-        'Share of time in which the tensor pipe was active.',
-        'PROF_PIPE_TENSOR_ACTIVE',
-        'PROF_TENSOR_UTIL_RATIO',
-        0.01,
-        0.01,
-    ),
-    _field(
-        'gpm_dram_active',
-        'Share of time in which the memory interface was active.',
-        'PROF_DRAM_ACTIVE',
-        'PROF_DRAM_UTIL_RATIO',
-        0.01,
-        0.01,
-    ),
-    _field(
-        'pcie_tx_throughput',
-        'PCIe traffic from the GPU in bytes per second.',
-        'PROF_PCIE_TX_BYTES',
-        'PROF_PCIE_TX_BYTES',
-        _KIB,
-        _KIB,
-    ),
-    _field(
-        'pcie_rx_throughput',
-        'PCIe traffic to the GPU in bytes per second.',
-        'PROF_PCIE_RX_BYTES',
-        'PROF_PCIE_RX_BYTES',
-        _KIB,
-        _KIB,
-    ),
+    _Field('sm_clock', 'SM clock frequency.', 'DEV_SM_CLOCK', 'DEV_SM_CLOCK_HERTZ', 1, 1e6),
+    _Field('memory_clock', 'Memory clock frequency.', 'DEV_MEM_CLOCK', 'DEV_MEMORY_CLOCK_HERTZ', 1, 1e6),
+    _Field('memory_temperature', 'Memory temperature in Celsius.', 'DEV_MEMORY_TEMP', 'DEV_MEMORY_TEMP_CELSIUS'),
+    _Field('temperature', 'GPU temperature in Celsius.', 'DEV_GPU_TEMP', 'DEV_GPU_TEMP_CELSIUS'),
+    _Field('power_usage', 'Power draw in watts.', 'DEV_POWER_USAGE', 'DEV_BOARD_POWER_WATTS'),
+    _Field('total_energy', 'Energy used since the driver was loaded.', 'DEV_TOTAL_ENERGY_CONSUMPTION', 'DEV_GPU_ENERGY_JOULES_TOTAL', 1000, is_counter=True),
+    _Field('pcie_replays', 'PCIe packets sent again.', 'DEV_PCIE_REPLAY_COUNTER', 'DEV_PCIE_REPLAY_TOTAL', is_counter=True),
+    _Field('gpu_utilization', 'GPU utilization.', 'DEV_GPU_UTIL', 'DEV_GPU_UTIL_RATIO', 1, 0.01),
+    _Field('memory_utilization', 'Memory utilization.', 'DEV_MEM_COPY_UTIL', 'DEV_MEMORY_UTIL_RATIO', 1, 0.01),
+    _Field('encoder_utilization', 'Encoder utilization.', 'DEV_ENC_UTIL', 'DEV_ENC_UTIL_RATIO', 1, 0.01),
+    _Field('decoder_utilization', 'Decoder utilization.', 'DEV_DEC_UTIL', 'DEV_DEC_UTIL_RATIO', 1, 0.01),
+    _Field('memory_total', 'Framebuffer memory.', '', 'DEV_FB_CAPACITY_BYTES'),
+    _Field('memory_free', 'Framebuffer memory free.', 'DEV_FB_FREE', 'DEV_FB_FREE_BYTES', 1 / _MIB),
+    _Field('memory_used', 'Framebuffer memory used.', 'DEV_FB_USED', 'DEV_FB_USED_BYTES', 1 / _MIB),
+    _Field('memory_reserved', 'Framebuffer memory reserved.', 'DEV_FB_RESERVED', 'DEV_FB_RESERVED_BYTES', 1 / _MIB),
+    _Field('nvlink_tx_throughput nvlink_rx_throughput', 'NVLink traffic of all links, both directions.', 'DEV_NVLINK_BANDWIDTH_TOTAL', 'DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND', _KIB / 1e6, _KIB),
+    _Field('remapped_rows_uncorrectable', 'Rows remapped because of uncorrectable errors.', 'DEV_UNCORRECTABLE_REMAPPED_ROWS', 'DEV_ROW_REMAP_UNCORRECTABLE_TOTAL', is_counter=True),
+    _Field('remapped_rows_correctable', 'Rows remapped because of correctable errors.', 'DEV_CORRECTABLE_REMAPPED_ROWS', 'DEV_ROW_REMAP_CORRECTABLE_TOTAL', is_counter=True),
+    _Field('remapped_rows_failure', 'Whether remapping of rows has failed.', 'DEV_ROW_REMAP_FAILURE', 'DEV_ROW_REMAP_FAILED'),
+    _Field('gpm_graphics_active', 'Share of time in which the graphics engine was active.', 'PROF_GR_ENGINE_ACTIVE', 'PROF_GR_ENGINE_UTIL_RATIO', 0.01, 0.01),
+    _Field('gpm_sm_active', 'Share of time in which an SM had a warp.', 'PROF_SM_ACTIVE', 'PROF_SM_UTIL_RATIO', 0.01, 0.01),
+    _Field('gpm_sm_occupancy', 'Resident warps / possible warps.', 'PROF_SM_OCCUPANCY', 'PROF_SM_OCCUPANCY_RATIO', 0.01, 0.01),
+    _Field('gpm_tensor_active', 'Share of time in which the tensor pipe was active.', 'PROF_PIPE_TENSOR_ACTIVE', 'PROF_TENSOR_UTIL_RATIO', 0.01, 0.01),
+    _Field('gpm_dram_active', 'Share of time in which the memory interface was active.', 'PROF_DRAM_ACTIVE', 'PROF_DRAM_UTIL_RATIO', 0.01, 0.01),
+    _Field('pcie_tx_throughput', 'PCIe traffic from the GPU in bytes per second.', 'PROF_PCIE_TX_BYTES', 'PROF_PCIE_TX_BYTES', _KIB, _KIB),
+    _Field('pcie_rx_throughput', 'PCIe traffic to the GPU in bytes per second.', 'PROF_PCIE_RX_BYTES', 'PROF_PCIE_RX_BYTES', _KIB, _KIB),
 )
+# fmt: on
 
 
 def _rows(*, is_new: bool) -> tuple[DeviceRow, ...]:
@@ -195,22 +70,23 @@ def _rows(*, is_new: bool) -> tuple[DeviceRow, ...]:
         if name:
             # The names of counters do not end in "_total", as OpenMetrics requires.
             kind: SeriesType = 'unknown' if field.is_counter else 'gauge'
-            rows.append(DeviceRow(f'DCGM_FI_{name}', field.metrics, field.text, kind, scale))
+            metrics = tuple(field.metrics.split())
+            rows.append(DeviceRow(f'DCGM_FI_{name}', metrics, field.text, kind, scale))
     return tuple(rows)
 
 
-def _labels(hostname: str, driver: str) -> tuple[LabelRow, ...]:
-    return (
-        LabelRow('gpu', 'index'),
-        LabelRow('UUID', 'gpu_uuid'),
-        LabelRow('pci_bus_id', 'bus_id'),
-        LabelRow('device', 'device_file'),
-        LabelRow('modelName', 'gpu_name'),
-        LabelRow('GPU_I_PROFILE', 'mig_profile'),
-        LabelRow('GPU_I_ID', 'gpu_instance_id'),
-        LabelRow(hostname, 'hostname'),
-        LabelRow(driver, 'driver_version'),
-    )
+def _labels(hostname: str, driver: str) -> dict[str, str]:
+    return {
+        'gpu': 'index',
+        'UUID': 'gpu_uuid',
+        'pci_bus_id': 'bus_id',
+        'device': 'device_file',
+        'modelName': 'gpu_name',
+        'GPU_I_PROFILE': 'mig_profile',
+        'GPU_I_ID': 'gpu_instance_id',
+        hostname: 'hostname',
+        driver: 'driver_version',
+    }
 
 
 DIALECTS = (

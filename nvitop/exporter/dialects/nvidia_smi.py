@@ -16,7 +16,6 @@ from nvitop.exporter.tables import (
     DeviceRow,
     Dialect,
     InfoRow,
-    LabelRow,
     ProcessRow,
 )
 
@@ -96,19 +95,19 @@ DIALECTS = (
         name='nvidia-smi',
         help='names of nvidia_gpu_exporter: nvidia_smi_…',
         devices=tuple(_rows()),
-        labels=(LabelRow('uuid', 'bare_uuid'),),
+        labels={'uuid': 'bare_uuid'},
         device_info=(
             InfoRow(
                 f'{PREFIX}gpu_info',
                 'properties of the GPU',
-                (
-                    LabelRow('name', 'name'),
-                    LabelRow('index', 'index'),
-                    LabelRow('pci_bus_id', 'bus_id'),
-                    LabelRow('driver_version', 'driver_version'),
-                    LabelRow('driver_model_current', 'current_driver_model'),
-                    LabelRow('vbios_version', 'vbios_version'),
-                ),
+                {
+                    'name': 'name',
+                    'index': 'index',
+                    'pci_bus_id': 'bus_id',
+                    'driver_version': 'driver_version',
+                    'driver_model_current': 'current_driver_model',
+                    'vbios_version': 'vbios_version',
+                },
             ),
         ),
         processes=(
@@ -116,12 +115,12 @@ DIALECTS = (
                 f'{PREFIX}compute_app_used_memory_bytes', 'gpu_memory', 'device memory of a process'
             ),
         ),
-        process_labels=(LabelRow('pid', 'pid'),),
+        process_labels={'pid': 'pid'},
         process_info=(
             InfoRow(
                 f'{PREFIX}compute_app_info',
                 'properties of a process',
-                (LabelRow('process_name', 'command'), LabelRow('user', 'user')),
+                {'process_name': 'command', 'user': 'user'},
             ),
         ),
         has_mig=False,

@@ -11,13 +11,12 @@ from nvitop.exporter.tables import (
     Dialect,
     Family,
     InfoRow,
-    LabelRow,
     Point,
     ProcessRow,
 )
 
 if TYPE_CHECKING:
-    from typing import Iterator, Sequence
+    from typing import Iterator
 
     from nvitop.exporter.tables import Observation
     from nvitop.sampling.types import HostSample
@@ -25,6 +24,23 @@ if TYPE_CHECKING:
 _MIB = 1 << 20
 #: KiB/s → MiB/s.
 _MIBPS = 1 / 1024
+#: Name, text, field and unit of the series of network interfaces, disks and file systems.
+_NETWORK_ROWS = (
+    ('net_io_tx_data_MiB', 'network I/O transmitted data (MiB)', 'sent_bytes', _MIB),
+    ('net_io_rx_data_MiB', 'network I/O received data (MiB)', 'received_bytes', _MIB),
+    ('net_io_tx_packets_Packet', 'network I/O transmitted packets', 'sent_packets', 1),
+    ('net_io_rx_packets_Packet', 'network I/O received packets', 'received_packets', 1),
+)
+_DISK_ROWS = (
+    ('disk_io_read_data_MiB', 'disk I/O read data (MiB)', 'read_bytes', _MIB),
+    ('disk_io_write_data_MiB', 'disk I/O write data (MiB)', 'written_bytes', _MIB),
+)
+_FILESYSTEM_ROWS = (
+    ('disk_usage_total_MiB', 'disk usage total (MiB)', 'total_bytes', _MIB),
+    ('disk_usage_used_MiB', 'disk usage used (MiB)', 'used_bytes', _MIB),
+    ('disk_usage_free_MiB', 'disk usage free (MiB)', 'free_bytes', _MIB),
+    ('disk_usage_percent_Percentage', 'disk usage percent (%)', 'used_percent', 1),
+)
 
 
 def _percentage(name: str, text: str, metric: str = '') -> DeviceRow:
@@ -83,10 +99,20 @@ def _host(observation: Observation) -> Iterator[Family]:
     for name, text, value in _host_values(host):
         if value is not None:
             yield Family(f'host_{name}', 'gauge', f'Host {text}.', (Point(labels, float(value)),))
-    for name, text, label, items in _host_io(host):
-        points = [Point({**labels, label: label_value(item)}, value) for item, value in items]
-        if points:
-            yield Family(f'host_{name}', 'gauge', f'Host {text}.', tuple(points))
+    for label, identity, items, rows in (
+        ('interface', 'name', host.io.networks, _NETWORK_ROWS),
+        ('partition', 'name', host.io.disks, _DISK_ROWS),
+        ('mountpoint', 'mount_point', host.io.filesystems, _FILESYSTEM_ROWS),
+    ):
+        for name, text, field, unit in rows:
+            points = tuple(
+                Point(
+                    {**labels, label: label_value(getattr(item, identity))},
+                    getattr(item, field) / unit,
+                )
+                for item in items
+            )
+            yield Family(f'host_{name}', 'gauge', f'Host {text}.', points)
 
 
 def _host_values(host: HostSample) -> list[tuple[str, str, float | None]]:
@@ -117,66 +143,6 @@ def _host_values(host: HostSample) -> list[tuple[str, str, float | None]]:
     return values
 
 
-def _host_io(
-    host: HostSample,
-) -> list[tuple[str, str, str, Sequence[tuple[str, float]]]]:
-    """Return name, text, label, and the items of the label with their values."""
-    io = host.io
-    nets, disks, systems = io.networks, io.disks, io.filesystems
-    net, disk, usage = 'network I/O', 'disk I/O', 'disk usage'
-    return [
-        *(
-            (f'net_io_{name}', f'{net} {text}', 'interface', items)
-            for name, text, items in (
-                (
-                    'tx_data_MiB',
-                    'transmitted data (MiB)',
-                    [(n.name, n.sent_bytes / _MIB) for n in nets],
-                ),
-                (
-                    'rx_data_MiB',
-                    'received data (MiB)',
-                    [(n.name, n.received_bytes / _MIB) for n in nets],
-                ),
-                (
-                    'tx_packets_Packet',
-                    'transmitted packets',
-                    [(n.name, n.sent_packets) for n in nets],
-                ),
-                (
-                    'rx_packets_Packet',
-                    'received packets',
-                    [(n.name, n.received_packets) for n in nets],
-                ),
-            )
-        ),
-        *(
-            (f'disk_io_{name}_data_MiB', f'{disk} {name} data (MiB)', 'partition', items)
-            for name, items in (
-                ('read', [(d.name, d.read_bytes / _MIB) for d in disks]),
-                ('write', [(d.name, d.written_bytes / _MIB) for d in disks]),
-            )
-        ),
-        *(
-            (f'disk_usage_{name}', f'{usage} {text}', 'mountpoint', items)
-            for name, text, items in (
-                (
-                    'total_MiB',
-                    'total (MiB)',
-                    [(s.mount_point, s.total_bytes / _MIB) for s in systems],
-                ),
-                ('used_MiB', 'used (MiB)', [(s.mount_point, s.used_bytes / _MIB) for s in systems]),
-                ('free_MiB', 'free (MiB)', [(s.mount_point, s.free_bytes / _MIB) for s in systems]),
-                (
-                    'percent_Percentage',
-                    'percent (%)',
-                    [(s.mount_point, s.used_percent) for s in systems],
-                ),
-            )
-        ),
-    ]
-
-
 DIALECTS = (
     Dialect(
         name='nvitop-exporter',
@@ -201,12 +167,12 @@ DIALECTS = (
             *_nvlink('nvlink_mean', 'mean NVLink', 'mean'),
             *_nvlink('nvlink', 'NVLink', 'column'),
         ),
-        labels=(
-            LabelRow('hostname', 'hostname'),
-            LabelRow('index', 'label'),
-            LabelRow('devicename', 'name'),
-            LabelRow('uuid', 'uuid'),
-        ),
+        labels={
+            'hostname': 'hostname',
+            'index': 'label',
+            'devicename': 'name',
+            'uuid': 'uuid',
+        },
         processes=(
             ProcessRow('process_running_time_Second', 'running_time', 'Process running time (s).'),
             ProcessRow('process_cpu_percent_Percentage', 'cpu_percent', 'Process CPU percent (%).'),
@@ -236,12 +202,12 @@ DIALECTS = (
                 )
             ),
         ),
-        process_labels=(LabelRow('pid', 'pid'), LabelRow('username', 'user')),
+        process_labels={'pid': 'pid', 'username': 'user'},
         process_info=(
             InfoRow(
                 'process_info_info',
                 'Process information.',
-                (LabelRow('status', 'status'), LabelRow('command', 'command')),
+                {'status': 'status', 'command': 'command'},
             ),
         ),
         has_processes=True,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nvitop.exporter.identity import label_value
-from nvitop.exporter.tables import DeviceRow, Dialect, Family, LabelRow, Point
+from nvitop.exporter.tables import DeviceRow, Dialect, Family, Point
 
 if TYPE_CHECKING:
     from typing import Iterator
@@ -39,8 +39,7 @@ def _status(observation: Observation) -> Iterator[Family]:
         identity = {'hw_id': label_value(device.key.uuid or f'gpu{device.key.label}'), **dict(_GPU)}
         for state, value in (('ok', is_up), ('failed', not is_up)):
             points.append(Point({**identity, 'hw_state': state}, float(value)))
-    if points:
-        yield Family('hw_status', 'gauge', 'whether the GPU works', tuple(points))
+    yield Family('hw_status', 'gauge', 'whether the GPU works', tuple(points))
 
 
 DIALECTS = (
@@ -98,15 +97,15 @@ DIALECTS = (
                 for error in ('corrected', 'uncorrected')
             ),
         ),
-        labels=(
-            LabelRow('hw_id', 'uuid'),
-            LabelRow('hw_name', 'label'),
-            LabelRow('hw_model', 'name'),
-            LabelRow('hw_vendor', 'vendor'),
-            LabelRow('hw_serial_number', 'serial'),
-            LabelRow('hw_driver_version', 'driver_version'),
-            LabelRow('hw_firmware_version', 'vbios_version'),
-        ),
+        labels={
+            'hw_id': 'uuid',
+            'hw_name': 'label',
+            'hw_model': 'name',
+            'hw_vendor': 'vendor',
+            'hw_serial_number': 'serial',
+            'hw_driver_version': 'driver_version',
+            'hw_firmware_version': 'vbios_version',
+        },
         others=_status,
     ),
 )

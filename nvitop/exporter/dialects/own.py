@@ -14,6 +14,7 @@ from nvitop.exporter.identity import (
     device_properties,
     label_value,
     owner_properties,
+    texts_of,
     user_of,
 )
 from nvitop.exporter.tables import (
@@ -21,7 +22,6 @@ from nvitop.exporter.tables import (
     Dialect,
     Family,
     InfoRow,
-    LabelRow,
     Point,
     ProcessRow,
 )
@@ -31,7 +31,7 @@ from nvitop.version import __version__
 if TYPE_CHECKING:
     from typing import Iterable, Iterator
 
-    from nvitop.exporter.tables import Form, Observation, SeriesType
+    from nvitop.exporter.tables import Form, Observation
     from nvitop.sampling.types import DeviceKey, DeviceSample
 
 DEVICE_PREFIX, PROCESS_PREFIX = 'nvitop_gpu_', 'nvitop_process_'
@@ -54,13 +54,13 @@ _SHARED_HELP = {
 _PROCESS_UNITS = {'B': 'bytes', '%': 'ratio', 's': 'seconds'}
 
 #: Labels of all series of devices. MIG devices have those of their GPU and further ones.
-LABELS = (
-    LabelRow('gpu', 'index'),
-    LabelRow('uuid', 'gpu_uuid'),
-    LabelRow('gpu_instance', 'gpu_instance_id'),
-    LabelRow('compute_instance', 'compute_instance_id'),
-    LabelRow('mig_uuid', 'mig_uuid'),
-)
+LABELS = {
+    'gpu': 'index',
+    'uuid': 'gpu_uuid',
+    'gpu_instance': 'gpu_instance_id',
+    'compute_instance': 'compute_instance_id',
+    'mig_uuid': 'mig_uuid',
+}
 
 
 def device_row(metric: Metric) -> DeviceRow | None:
@@ -98,16 +98,16 @@ def process_row(metric: ProcessMetric) -> ProcessRow | None:
     return ProcessRow(f'{PROCESS_PREFIX}{name}_{unit}', metric.name, metric.help, scale)
 
 
-def _info_labels() -> tuple[LabelRow, ...]:
+def _info_labels() -> dict[str, str]:
     texts = [metric for metric in METRICS if metric.kind == 'str' and metric.name != 'uuid']
-    return (
-        *(LabelRow(m.exported or m.name, m.name) for m in texts if m.name not in _NUMBERS),
-        LabelRow('numa_node', 'numa_node'),
-        LabelRow('driver_version', 'driver_version'),
-        LabelRow('cuda_version', 'cuda_version'),
-        LabelRow('mig', 'mig_index'),
-        LabelRow('mig_profile', 'mig_profile'),
-    )
+    return {
+        **{m.exported or m.name: m.name for m in texts if m.name not in _NUMBERS},
+        'numa_node': 'numa_node',
+        'driver_version': 'driver_version',
+        'cuda_version': 'cuda_version',
+        'mig': 'mig_index',
+        'mig_profile': 'mig_profile',
+    }
 
 
 def _others(observation: Observation) -> Iterator[Family]:
@@ -128,19 +128,20 @@ def _states(observation: Observation) -> Iterator[Family]:
         if device.status != 'ok':
             texts = {'status': device.status, 'reason': label_value(device.reason)}
             problems.append(Point({**labels, **texts}, 1.0))
-    yield from _family('up', 'gauge', 'whether the GPU responds', up)
-    yield from _family('problem_info', 'info', 'why the GPU does not respond', problems)
+    yield Family(f'{DEVICE_PREFIX}up', 'gauge', 'whether the GPU responds', tuple(up))
+    text = 'why the GPU does not respond'
+    yield Family(f'{DEVICE_PREFIX}problem_info', 'info', text, tuple(problems))
     severities = {
         (finding.device, finding.kind): SEVERITIES[finding.severity]
         for finding in reversed(findings(observation.sample))  # the most severe one of a kind
     }
-    health = [
+    health = tuple(
         Point({**labels, 'kind': kind}, float(severities.get((device.key, kind), 0)))
         for device, labels in labeled
         for kind in KINDS
         if not device.key.is_mig or (device.key, kind) in severities
-    ]
-    yield from _family('health', 'gauge', HEALTH_HELP, health)
+    )
+    yield Family(f'{DEVICE_PREFIX}health', 'gauge', HEALTH_HELP, health)
 
 
 def _labeled(observation: Observation) -> list[tuple[DeviceSample, dict[str, str]]]:
@@ -150,8 +151,7 @@ def _labeled(observation: Observation) -> list[tuple[DeviceSample, dict[str, str
     for device in sample.devices:
         gpu = gpus.get(device.key.physical_index)
         properties = device_properties(sample, device, gpu, observation.options)
-        labels = {row.name: properties[row.key] for row in LABELS if row.key in properties}
-        found.append((device, labels))
+        found.append((device, texts_of(LABELS, properties)))
     return found
 
 
@@ -167,25 +167,20 @@ def _users(observation: Observation) -> Iterator[Family]:
                 pids[key].add(process.key.pid)
                 if process.gpu_memory_bytes is not None:
                     memory[key] = memory.get(key, 0) + process.gpu_memory_bytes
-        yield from _user_family(
-            'gpu_memory_bytes',
-            'device memory that the processes of a user use',
-            [Point({'user': user, **labels[key]}, value) for (key, user), value in memory.items()],
-        )
-        yield from _user_family(
-            'gpu_processes',
-            'number of processes of a user on a GPU',
-            [
-                Point({'user': user, **labels[key]}, float(len(found)))
-                for (key, user), found in pids.items()
-            ],
-        )
-    yield from _user_family(
-        'gpu_seconds_total',
-        'time for which a user has had processes on GPUs, added over GPUs',
-        [Point({'user': user}, seconds) for user, seconds in observation.user_seconds.items()],
-        'counter',
-    )
+        sizes = ((user, labels[key], size) for (key, user), size in memory.items())
+        counts = ((user, labels[key], len(found)) for (key, user), found in pids.items())
+        for name, text, values in (
+            ('memory_bytes', 'device memory that the processes of a user use', sizes),
+            ('processes', 'number of processes of a user on a GPU', counts),
+        ):
+            points = tuple(
+                Point({'user': user, **gpu}, float(value)) for user, gpu, value in values
+            )
+            yield Family(f'nvitop_user_gpu_{name}', 'gauge', text, points)
+    text = 'time for which a user has had processes on GPUs, added over GPUs'
+    seconds = observation.user_seconds.items()
+    points = tuple(Point({'user': user}, value) for user, value in seconds)
+    yield Family('nvitop_user_gpu_seconds_total', 'counter', text, points)
 
 
 def _owners(observation: Observation) -> Iterator[Family]:
@@ -199,7 +194,7 @@ def _owners(observation: Observation) -> Iterator[Family]:
             texts = {**labels[process.key.device], 'user': user_of(process), **owner}
             found.setdefault(tuple(texts.items()), Point(texts, 1.0))
     text = 'a job, pod, container, unit or session with processes on the GPU'
-    yield from _family('owner_info', 'info', text, list(found.values()))
+    yield Family(f'{DEVICE_PREFIX}owner_info', 'info', text, tuple(found.values()))
 
 
 def _about_the_exporter(observation: Observation) -> Iterator[Family]:
@@ -213,46 +208,16 @@ def _about_the_exporter(observation: Observation) -> Iterator[Family]:
     is_collected = observation.is_fresh and not any(
         problem.subject == 'driver' and problem.is_failure for problem in sample.problems
     )
-    rows: list[tuple[str, SeriesType, str, float]] = [
-        (
-            'last_collect_success',
-            'gauge',
-            'whether the driver responds and the last sample is recent',
-            float(is_collected),
-        ),
-        (
-            'last_collect_timestamp_seconds',
-            'gauge',
-            'when the last sample was taken',
-            sample.timestamp,
-        ),
-        (
-            'last_collect_duration_seconds',
-            'gauge',
-            'time that the last sample took',
-            sample.cost.seconds,
-        ),
-        (
-            'collect_failures_total',
-            'counter',
-            'number of samples for which the driver did not respond',
-            float(observation.failures),
-        ),
-    ]
-    for name, kind, text, value in rows:
-        yield Family(f'nvitop_{name}', kind, text, (Point({}, value),))
-
-
-def _family(name: str, kind: SeriesType, text: str, points: list[Point]) -> Iterator[Family]:
-    if points:
-        yield Family(DEVICE_PREFIX + name, kind, text, tuple(points))
-
-
-def _user_family(
-    name: str, text: str, points: list[Point], kind: SeriesType = 'gauge'
-) -> Iterator[Family]:
-    if points:
-        yield Family(f'nvitop_user_{name}', kind, text, tuple(points))
+    last = {
+        'success': ('whether the driver responds and the last sample is recent', is_collected),
+        'timestamp_seconds': ('when the last sample was taken', sample.timestamp),
+        'duration_seconds': ('time that the last sample took', sample.cost.seconds),
+    }
+    for name, (text, value) in last.items():
+        yield Family(f'nvitop_last_collect_{name}', 'gauge', text, (Point({}, float(value)),))
+    text = 'number of samples for which the driver did not respond'
+    failures = Point({}, float(observation.failures))
+    yield Family('nvitop_collect_failures_total', 'counter', text, (failures,))
 
 
 def _known(rows: Iterable[DeviceRow | None]) -> tuple[DeviceRow, ...]:
@@ -274,20 +239,23 @@ DIALECTS = (
         processes=tuple(
             row for metric in PROCESS_METRICS for row in [process_row(metric)] if row is not None
         ),
-        process_labels=(LabelRow('pid', 'pid'),),
+        process_labels={'pid': 'pid'},
         process_info=(
             InfoRow(
                 f'{PROCESS_PREFIX}info',
                 'properties of the process',
-                (
-                    LabelRow('user', 'user'),
-                    LabelRow('name', 'name'),
-                    LabelRow('type', 'type'),
-                    LabelRow('status', 'status'),
-                    LabelRow('owner_kind', 'owner_kind'),
-                    LabelRow('owner_id', 'owner_id'),
-                    LabelRow('owner_name', 'owner_name'),
-                ),
+                {
+                    name: name
+                    for name in (
+                        'user',
+                        'name',
+                        'type',
+                        'status',
+                        'owner_kind',
+                        'owner_id',
+                        'owner_name',
+                    )
+                },
             ),
         ),
         up=f'{DEVICE_PREFIX}up',
