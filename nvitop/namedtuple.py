@@ -42,6 +42,7 @@ else:
             '__replace__': _replace,
             '_fields': fields,
             '_field_defaults': defaults,
+            '_positions': {field: number for number, field in enumerate(fields)},
             '_make': vars(model)['_make'],
             '_replace': _replace,
             '_asdict': model._asdict,
@@ -66,10 +67,15 @@ else:
 
     def _replace(self, /, **values):
         """Return a copy with other values in some fields."""
-        replaced = self._make(map(values.pop, self._fields, self))
-        if values:
-            raise ValueError(f'Got unexpected field names: {[*values]!r}')
-        return replaced
+        positions = self._positions
+        fields = [*self]
+        try:
+            for field, value in values.items():
+                fields[positions[field]] = value
+        except KeyError:
+            unknown = [field for field in values if field not in positions]
+            raise ValueError(f'Got unexpected field names: {unknown!r}') from None
+        return tuple.__new__(type(self), fields)
 
     class NamedTuple(metaclass=_Maker):
         """Base class of tuples with named and typed fields. Fields with defaults come last."""

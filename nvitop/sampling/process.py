@@ -316,8 +316,7 @@ class ProcessReader:
 
     def _read_values(self, known: _Known, now: float, *, is_again: bool = False) -> None:
         known.read_at = now
-        known.words = None
-        pid = known.host.pid
+        before, pid = known.values, known.host.pid
         if known.is_stranger:
             known.values = GONE
         elif pid in self._stuck:
@@ -327,6 +326,8 @@ class ProcessReader:
             host = known.host
             known.values = host.measured_again(known.values) if is_again else host.facts()
             self._current = None
+        if known.values[:5] != before[:5]:  # what the words depend on
+            known.words = None
         known.is_begun = known_value(known.values.cpu_percent) is not None
         if known.start_time < 0:  # it could not be read before
             create_time = known_value(known.values.create_time)

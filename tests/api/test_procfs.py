@@ -23,7 +23,9 @@ def test_program_name_may_contain_spaces_and_parentheses() -> None:
         b'42 (a) b (c) S 1 42 42 0 -1 4194304 5 0 0 0 150 50 0 0 20 0 1 0 12345 9 7 18446744', 1000
     )
     seconds = 200 / os.sysconf('SC_CLK_TCK')
-    assert stat == procfs.Stat('a) b (c', False, 'sleeping', seconds, 12345, 1000, 1, 1)
+    assert stat == procfs.Stat(
+        'a) b (c', False, 'sleeping', seconds, 12345, 1000, 1, 1, fault_count=5
+    )
 
 
 def test_statuses_are_those_of_psutil() -> None:
@@ -185,3 +187,42 @@ def test_hidden_process_is_running(
     monkeypatch.setattr(os, 'kill', deny)
     facts = HostProcess(child.pid).facts()
     assert (facts.is_running, facts.status, facts.command) == (True, NA, 'No Permissions')
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ('changes', 'reads'),
+    [
+        ({}, []),
+        ({'cpu_seconds': 1.0}, ['memory']),
+        ({'fault_count': 1}, ['memory']),
+        ({'name': 'title'}, ['command', 'memory']),
+        ({'owner': 1}, ['command', 'memory']),
+        ({'taken': 11.0}, ['command', 'memory']),
+    ],
+)
+def test_what_cannot_have_changed_is_not_read_again(
+    changes: dict[str, Any], reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stat = procfs.parse_stat(b'1 (python3) S ' + b'0 ' * 49, owner=os.getuid(), taken=1.0)
+    made: list[str] = []
+
+    def read_cmdline(pid: int) -> list[str]:
+        made.append('command')
+        return ['python3', 'train.py']
+
+    def read_rss(pid: int) -> int:
+        made.append('memory')
+        return 1 << 30
+
+    monkeypatch.setattr(procfs, 'read_cmdline', read_cmdline)
+    monkeypatch.setattr(procfs, 'read_rss', read_rss)
+    monkeypatch.setattr(procfs, 'read_uid', lambda pid: os.getuid())
+    process = linux.LinuxProcess(os.getpid())
+    monkeypatch.setattr(procfs, 'read_stat', lambda pid: stat)
+    process.facts()
+    made.clear()
+    monkeypatch.setattr(procfs, 'read_stat', lambda pid: stat._replace(**{'taken': 3.0, **changes}))
+    facts = process.facts()
+    assert made == reads
+    assert (facts.command, facts.host_memory) == ('python3 train.py', 1 << 30)

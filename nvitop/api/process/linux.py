@@ -9,8 +9,12 @@ import os
 from nvitop.api import host
 from nvitop.api.process import procfs
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
-from nvitop.api.process.procfs import UNREADABLE
+from nvitop.api.process.procfs import UNREADABLE, ZOMBIE
 from nvitop.platforms.users import name_of_user
+
+#: Time (seconds) for which the command line counts as current if name and owner stay the same, and
+#: host memory if the process has not run.
+_LASTING_SECONDS = 10.0
 
 
 class LinuxProcess:
@@ -19,7 +23,18 @@ class LinuxProcess:
     The first read decides which process it is. A PID that does not exist raises nothing here.
     """
 
-    __slots__ = ('_is_identified', '_owner', '_start_ticks', 'cpu', 'pid', 'username_known')
+    __slots__ = (
+        '_cmdline',
+        '_is_identified',
+        '_last',
+        '_owner',
+        '_read_at',
+        '_rss',
+        '_start_ticks',
+        'cpu',
+        'pid',
+        'username_known',
+    )
 
     def __init__(self, pid: int) -> None:
         """Read nothing yet."""
@@ -31,6 +46,12 @@ class LinuxProcess:
         #: Name of the user, ``None`` until it is needed.
         self.username_known: str | None = None
         self._owner = -1
+        #: Last command line, memory in bytes, and the state of the process at that time.
+        self._cmdline: list[str] | None = None
+        self._rss = 0
+        self._last: procfs.Stat | None = None
+        #: When the command line was read.
+        self._read_at = 0.0
 
     def is_same(self) -> bool:
         """Return whether the PID still belongs to the same process, or still to none."""
@@ -61,19 +82,26 @@ class LinuxProcess:
 
     def _read(self) -> HostFacts:
         stat = procfs.cached_stat(self.pid)
-        cmdline = None
-        try:
-            cmdline = procfs.read_cmdline(self.pid)
-            if not cmdline:  # a kernel thread, or the process is exiting
-                stat = procfs.read_stat(self.pid)
-        except PermissionError:
-            pass
+        last, cmdline = self._last, self._cmdline
+        is_current = stat is not None and self._is_current(stat)
+        if not is_current:
+            cmdline = None
+            try:
+                cmdline = procfs.read_cmdline(self.pid)
+                if not cmdline:  # a kernel thread, or the process is exiting
+                    stat = procfs.read_stat(self.pid)
+            except PermissionError:
+                pass
         if not self._is_at(None if stat is None else stat.start_ticks) or stat is None:
             return HIDDEN if stat is None and procfs.is_hidden(self.pid) else GONE
         if self.username_known is None or stat.owner != self._owner:
             self.username_known = name_of_user(procfs.read_uid(self.pid))
             self._owner = stat.owner
-        rss = procfs.read_rss(self.pid)
+        if not is_current or last is None or _has_run(last, stat):
+            self._rss = procfs.read_rss(self.pid)
+        if not is_current:
+            self._read_at = stat.taken
+        self._last, self._cmdline, rss = stat, cmdline, self._rss
         name = stat.name
         if cmdline and stat.is_name_cut:
             full_name = os.path.basename(cmdline[0])
@@ -90,6 +118,21 @@ class LinuxProcess:
             host_memory=rss,
             create_time=since_epoch(stat.start_ticks),
             running_time_in_seconds=running,
+        )
+
+    def _is_current(self, stat: procfs.Stat) -> bool:
+        """Return whether the command line need not be read again.
+
+        Starting another program changes the name, and so do most programs that set a title.
+        """
+        last = self._last
+        return (
+            last is not None
+            and bool(self._cmdline)
+            and stat.taken - self._read_at < _LASTING_SECONDS
+            and stat.name == last.name
+            and stat.owner == last.owner
+            and stat.status != ZOMBIE
         )
 
     def measured_again(self, facts: HostFacts) -> HostFacts:
@@ -114,6 +157,11 @@ class LinuxProcess:
         if stat is None or not self._is_at(stat.start_ticks):
             raise ProcessLookupError(self.pid)
         return stat.thread_count
+
+
+def _has_run(before: procfs.Stat, now: procfs.Stat) -> bool:
+    """Return whether a process has used CPU time or memory meanwhile."""
+    return now.cpu_seconds != before.cpu_seconds or now.fault_count != before.fault_count
 
 
 def since_epoch(start_ticks: int) -> float:
