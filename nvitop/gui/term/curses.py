@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from nvitop.gui.state.events import Event
 
 
-#: Switch intervals of Python threads in seconds, while waiting for events and while handling them.
-#: The sampler yields at once to a key, and does not interrupt its handling until the frame is on
-#: the screen. The default of 5 ms would otherwise be paid on every hand-over between the threads.
-WAITING_SWITCH, HANDLING_SWITCH = 0.0001, 0.05
+#: Switch interval of Python threads in seconds: how long a key waits for a busy thread, each time
+#: that the thread of the screen comes back from a system call. The default of 5 ms is too long.
+SWITCH_SECONDS = 0.001
 
 
 class TerminalError(Exception):
@@ -79,6 +78,7 @@ class CursesTerminal(abc.ABC):
         self._start()
         try:
             self._input = source = self._open_input()
+            sys.setswitchinterval(SWITCH_SECONDS)
             with source.signals_caught():
                 self._enter()
                 yield
@@ -167,10 +167,7 @@ class CursesTerminal(abc.ABC):
     def wait(self, timeout: float | None) -> list[Event]:
         """Block until an event, a wake-up, or a timeout in seconds; return the events."""
         assert self._input is not None
-        sys.setswitchinterval(WAITING_SWITCH)
-        events = self._input.wait(timeout)
-        sys.setswitchinterval(HANDLING_SWITCH)
-        return events
+        return self._input.wait(timeout)
 
     def wake(self) -> None:
         """Make :meth:`wait` return. Any thread may call this."""
@@ -198,8 +195,6 @@ class CursesTerminal(abc.ABC):
             if row != self._rows[y]:
                 self._rows[y] = row
                 self._draw_row(y, row)
-        # Other threads may run while curses writes.
-        sys.setswitchinterval(WAITING_SWITCH)
         self._screen.refresh()
 
     def _draw_row(self, y: int, row: tuple[Span, ...]) -> None:
