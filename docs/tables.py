@@ -453,7 +453,7 @@ DRIVERS = {
 
 def options_as_code(text: str) -> str:
     """Format the options in a help text as code."""
-    return re.sub(r'(?<![\w-])--[a-z][\w-]*', lambda match: code(match.group()), text)
+    return re.sub(r'(?<![\w-])--[a-z][\w-]*(?:=[\w-]+)?', lambda match: code(match.group()), text)
 
 
 def options(parser: argparse.ArgumentParser) -> Iterator[str]:
@@ -473,7 +473,9 @@ def options(parser: argparse.ArgumentParser) -> Iterator[str]:
             argument = '' if action.nargs == 0 else formatter._format_args(action, default)
             names = ', '.join(map(code, action.option_strings))
             text = ' '.join(formatter._expand_help(action).split())
-            rows.append((names + f' {code(argument)}' * bool(argument), options_as_code(text)))
+            rows.append(
+                (f'{names} {code(argument) if argument else ""}'.strip(), options_as_code(text))
+            )
         yield from table(('option', 'meaning'), rows)
         yield ''
 
