@@ -212,9 +212,9 @@ def run_query(machine: Machine, script: Script) -> None:
             raise _Enough
 
     arguments = ['--all', '--mig', '--format=jsonl', '--loop=1', f'--filename={os.devnull}']
-    # The command reports lost GPUs on stderr.
     with contextlib.ExitStack() as stack:
-        nowhere = stack.enter_context(open(os.devnull, 'w', encoding='utf-8'))
+        # Lost GPUs are reported on stderr, which writes each line at once.
+        nowhere = stack.enter_context(open(os.devnull, 'w', buffering=1, encoding='utf-8'))
         stack.enter_context(contextlib.redirect_stderr(nowhere))
         with contextlib.suppress(_Enough):
             command.main(arguments, clock=machine.clock, sleep=sleep)
