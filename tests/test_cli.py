@@ -65,18 +65,6 @@ def test_failed_queries_are_reported_with_their_reason(machine: simulation.Machi
     ]
 
 
-def test_implausible_processes_are_reported_with_their_gpu(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / 'odd.toml'
-    path.write_text(
-        '[[gpu]]\ncount = 2\nmodel = "H100"\n\n'
-        '[[process]]\ngpus = [1]\npid = 4294967295\nmemory = "1 GiB"\ncommand = ["x"]\n',
-        encoding='utf-8',
-    )
-    assert report_on(str(path)).err == (
-        'nvitop: warning: GPU 1: processes: ignored 1 of 1 entries: invalid PID 4294967295\n'
-    )
-
-
 def test_functions_that_the_driver_lacks_are_listed_once() -> None:
     with simulation.machine('old-driver', processes='fixed') as machine:
         machine.hide('nvmlDeviceGetPowerUsage')

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 import gc
 import threading
 import weakref
@@ -8,7 +7,6 @@ from typing import Any, Callable
 
 import pytest
 
-from nvitop.api import caching
 from nvitop.api.caching import ttl_cache
 from tests.clock import Clock
 from tests.patience import PATIENCE
@@ -17,12 +15,6 @@ from tests.patience import PATIENCE
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
-
-
-def test_docstring_examples() -> None:
-    result = doctest.testmod(caching)
-    assert result.attempted
-    assert not result.failed
 
 
 @pytest.mark.parametrize('maxsize', [128, 1, None])

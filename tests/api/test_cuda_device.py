@@ -312,7 +312,9 @@ def test_visible_devices_are_those_of_the_cuda_driver(
     with make_machine(scenario) as machine:
         visible_uuids = getattr(machine.cuda, 'visible_uuids')  # noqa: B009 - made at run time
         uuids = [device.uuid() for device in Device.all()]
-        uuids += [device.uuid() for device in MigDevice.all()]
+        for mig in MigDevice.all():
+            legacy = f'MIG-{mig.parent.uuid()}/{mig.gpu_instance_id()}/{mig.compute_instance_id()}'
+            uuids += [mig.uuid(), legacy]
         short = [uuid[:9] for uuid in uuids[:2]]
         identifiers = ['0', '1', '2', '-1', *uuids, *short]
         values = [None, *map(','.join, itertools.product(identifiers, repeat=2)), *identifiers]

@@ -34,16 +34,6 @@ def utilization(process: GpuProcess) -> tuple[Any, ...]:
     )
 
 
-def test_list_that_grows_during_the_query_needs_two_calls(
-    machine: simulation.Machine,
-) -> None:
-    machine.grow(1)
-    function = 'nvmlDeviceGetComputeRunningProcesses'
-    listed = libnvml.nvmlQuery(function, Device(0).handle)
-    assert {info.pid for info in listed} == {FIRST, FIRST + 1}
-    assert max(n for name, n in machine.calls.items() if name.startswith(function)) == 2
-
-
 def test_all_types_of_processes_are_listed_by_pid(machine: simulation.Machine) -> None:
     device = Device(0)
     processes = device.processes()
@@ -194,12 +184,6 @@ def test_memory_is_summed_over_instances_not_over_lists(device: Device, answers:
     answers.graphics = [Info(7, 12, 1, 0), Info(9, 3), Info(10, None)]
     memory = {pid: process.gpu_memory() for pid, process in device.processes().items()}
     assert memory == {7: 17, 8: NA, 9: 3, 10: NA}
-
-
-@pytest.mark.parametrize('pid', [0, 2**22 + 1, 2**31, 2**32 - 1])
-def test_impossible_pids_do_not_raise(pid: int, device: Device, answers: Answers) -> None:
-    answers.compute = [Info(pid, 1), Info(7, 1)]
-    assert 7 in device.processes()
 
 
 def test_processes_of_a_usage_need_no_driver_call(

@@ -202,6 +202,7 @@ def test_driver_models_of_windows(word: str, text: str) -> None:
     with make_machine(f'[[gpu]]\ndriver_model = "{word}"\ncompute_mode = "prohibited"'):
         device = Device(0)
         assert device.current_driver_model() == device.driver_model() == text
+        assert device.driver_model_pending() == text
         assert device.compute_mode() == 'Prohibited'
 
 
@@ -215,13 +216,6 @@ def test_health(device: Device) -> None:
     assert (device.remapped_rows_pending(), device.remapped_rows_failure()) == (True, False)
     assert device.retired_pages_single_bit_ecc() is NA
     assert Device(2).total_volatile_uncorrected_ecc_errors() is NA
-
-
-def test_retired_pages_are_counted() -> None:
-    text = '[[gpu]]\nmodel = "V100"\nretired_single_bit = 3\nretired_double_bit = 0'
-    with make_machine(text):
-        assert Device(0).retired_pages_single_bit_ecc() == 3
-        assert Device(0).retired_pages_double_bit_ecc() == 0
 
 
 @pytest.mark.parametrize(
@@ -524,28 +518,6 @@ def test_gpm_samples_are_not_given_to_another_driver(machine: simulation.Machine
 
 
 # Windows
-
-
-def test_window_waits_for_the_first_value_only() -> None:
-    now = 0.0
-    slept: list[float] = []
-    read = iter(range(100)).__next__
-
-    class Clocked(Window[int, str]):
-        clock = staticmethod(lambda: now)
-        sleep = staticmethod(slept.append)
-
-    window = Clocked(lambda a, b, seconds: f'{a}-{b}', '', shortest=0.1)
-    assert window.measure(read) == '0-1'
-    assert slept == [0.1]
-    now = 0.05
-    assert window.measure(read) == '0-1'
-    now = 2.0
-    assert window.measure(read) == '1-2'
-    assert window.measure(read, 0.5) == '3-4'
-    assert slept == [0.1, 0.5]
-    now = 2.2
-    assert window.measure(read) == '4-5'
 
 
 def test_window_starts_over_after_a_failed_reading() -> None:

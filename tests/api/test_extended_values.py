@@ -62,12 +62,6 @@ def test_modes(device: Device) -> None:
     assert device.power_management() == 'Enabled'
 
 
-@pytest.mark.parametrize(('word', 'text'), [('wddm', 'WDDM'), ('wdm', 'WDM'), ('mcdm', 'MCDM')])
-def test_pending_driver_model(word: str, text: str) -> None:
-    with make_machine(f'[[gpu]]\ndriver_model = "{word}"'):
-        assert Device(0).driver_model_pending() == text
-
-
 def test_vgpu_capabilities(device: Device) -> None:
     supported = known('Supported', 'nvmlGetVgpuDriverCapabilities')
     assert device.heterogeneous_multi_vgpu() == supported
@@ -188,6 +182,8 @@ def test_retired_pages() -> None:
             RetiredPage(0x20000, 'Single Bit ECC'),
             RetiredPage(0x10000, 'Double Bit ECC'),
         ]
+        assert device.retired_pages_single_bit_ecc() == 2
+        assert device.retired_pages_double_bit_ecc() == 1
         assert device.retired_pages_pending() is False
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import doctest
 import gc
-import importlib
 import os
 import pickle
 import subprocess
@@ -23,11 +21,6 @@ from tests.api.processes import FakeDevice, linux_only, running
 from tests.patience import PATIENCE
 
 IMPOSSIBLE_PIDS = [2**31 - 1, 2**31 + 5, 2**32 - 1, 2**63 + 1, 2**64 - 1]
-
-
-@pytest.mark.parametrize('module', ['command', 'gpuprocess', 'hostprocess'])
-def test_examples_of_docstrings_run(module: str) -> None:
-    assert not doctest.testmod(importlib.import_module(f'nvitop.api.process.{module}')).failed
 
 
 class OtherPlatformProcess(HostProcess):

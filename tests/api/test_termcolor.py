@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import doctest
 import io
 
 import pytest
 
-from nvitop.api import termcolor
 from nvitop.api.termcolor import can_colorize, colored, cprint
 
 
@@ -19,12 +17,6 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ('ANSI_COLORS_DISABLED', 'NO_COLOR', 'FORCE_COLOR'):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv('TERM', 'xterm')
-
-
-def test_docstring_examples() -> None:
-    result = doctest.testmod(termcolor)
-    assert result.attempted
-    assert not result.failed
 
 
 @pytest.mark.parametrize(

@@ -66,15 +66,6 @@ def indices(value: str | None, gpus: tuple[VisibleGpu, ...], *, guess: bool = Fa
         ('+2,01', [2, 1]),
         ('0x1', [0]),
         ('٣', []),
-    ],
-)
-def test_indices(value: str | None, expected: list[Index]) -> None:
-    assert indices(value, PLAIN) == expected
-
-
-@pytest.mark.parametrize(
-    ('value', 'expected'),
-    [
         (A, [0]),
         (f'{C},{A}', [2, 0]),
         ('GPU-c', [2]),
@@ -96,7 +87,7 @@ def test_indices(value: str | None, expected: list[Index]) -> None:
         (A[4:], []),
     ],
 )
-def test_uuids(value: str, expected: list[Index]) -> None:
+def test_indices_and_uuids(value: str | None, expected: list[Index]) -> None:
     assert indices(value, PLAIN) == expected
 
 

@@ -86,7 +86,8 @@ def test_process_with_an_impossible_pid_is_dropped(pid: int) -> None:
     assert lists == [(device.key, 'impossible') for device in sample.devices]
     assert ran.status == 0
     assert not pid or str(pid) not in ran.out
-    assert f'invalid PID {pid}' in ran.err
+    message = f'processes: ignored 1 of 1 entries: invalid PID {pid}\n'
+    assert f'nvitop: warning: GPU 0-2: {message}' in ran.err
     assert rows['processes'] == []
 
 

@@ -99,11 +99,6 @@ def test_fractional_intervals_have_no_phase(interval: float) -> None:
     assert [time for time, _ in seen[:3]] == pytest.approx([0, interval, 2 * interval])
 
 
-def test_a_long_interval_applies_to_everything(clock: Clock) -> None:
-    seen = run(Plan(intervals(30), clock=clock), clock, Demand(), 90)
-    assert seen == [(time, EVERYTHING) for time in (0, 30, 60, 90)]
-
-
 def test_late_ticks_do_not_drift_and_missed_ones_are_skipped(plan: Plan, clock: Clock) -> None:
     for second in range(1, 20):
         clock.now = second + 0.2

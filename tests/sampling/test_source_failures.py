@@ -14,7 +14,6 @@ from nvitop.api.process import HostFacts
 from nvitop.api.process.facts import ObservedProcess
 from nvitop.api.process.observed import observed
 from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
-from nvitop.sampling.watchdog import FIRST_RETRY_SECONDS
 from tests.patience import wait_until
 from tests.sampling.bench import SLOW_TICK, Bench, gpu, labels, problems_of, statuses
 
@@ -94,20 +93,6 @@ def test_a_field_query_that_fails_as_a_whole_is_a_failure(
     assert {problems[name][2:] for name in NVLINKS.shown_metrics} == {(reason, 'error')}
 
 
-def test_a_problem_stays_until_the_value_is_back(bench: Bench) -> None:
-    bench.machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3, times=2)
-    sample = bench.sample()
-    assert gpu(sample, 3).temperature_celsius is None
-    assert problems_of(sample, 3)['temperature'] == Problem(
-        gpu(sample, 3).key, 'temperature', 'Unknown Error', 'error'
-    )
-    assert 'temperature' not in problems_of(sample, 2)
-    bench.machine.heal()
-    sample = bench.sample(1.0)
-    assert gpu(sample, 3).temperature_celsius is not None
-    assert 'temperature' not in problems_of(sample, 3)
-
-
 def test_unsupported_metrics_are_queried_only_with_slow_ones(bench: Bench) -> None:
     bench.machine.fail('nvmlDeviceGetPowerUsage', 'NOT_SUPPORTED', gpu=3)
     bench.sample()
@@ -139,23 +124,6 @@ def test_a_value_that_is_no_longer_reported_is_a_failure(bench: Bench) -> None:
         assert problem[2:] == ('no longer reported by the driver', 'error')
 
 
-def test_implausible_values_are_dropped_and_reported(bench: Bench) -> None:
-    bench.machine.set(
-        gpu=2, power_usage=4_200_000, fan_speed=120, memory_used='2 TiB', gpu_utilization=177
-    )
-    sample = bench.sample()
-    device = gpu(sample, 2)
-    assert device.fan_speed_percent == 120
-    assert (device.power_usage_mw, device.memory_used_bytes, device.memory_percent) == (None,) * 3
-    assert device.gpu_utilization_percent is None
-    assert device.memory_utilization_percent is not None
-    for what in ('power_usage', 'memory_used', 'gpu_utilization'):
-        problem = problems_of(sample, 2)[what]
-        assert problem.kind == 'impossible'
-        assert 'is implausible' in problem.reason
-    assert {problem.kind for problem in problems_of(sample, 1).values()} == {'na'}
-
-
 def test_processes_stay_without_numbers_while_their_list_fails(bench: Bench) -> None:
     before = bench.sample()
     bench.machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'UNKNOWN', gpu=0, times=1)
@@ -165,16 +133,6 @@ def test_processes_stay_without_numbers_while_their_list_fails(bench: Bench) -> 
     assert None not in {p.gpu_memory_bytes for p in sample.processes if p.key.device[0] != 0}
     assert problems_of(sample, 0)['processes'].reason == 'Unknown Error'
     assert 'processes' not in problems_of(bench.sample(2.0), 0)
-
-
-@on('bench', ['faults'], indirect=True)
-def test_an_impossible_pid_is_dropped_and_reported(bench: Bench) -> None:
-    bench.let_go.set()  # slow calls of the scenario return
-    sample = bench.sample()
-    problem = problems_of(sample, 6)['processes']
-    assert problem.kind == 'impossible'
-    assert '4294967295' in problem.reason
-    assert all(process.key.pid < 2**31 for process in sample.processes)
 
 
 def test_processes_keep_their_rows_while_the_host_cannot_list_its_own(
@@ -423,17 +381,6 @@ def test_a_hung_gpu_recovers_after_a_trial(bench: Bench) -> None:
     assert gpu(sample, 3).memory_used_bytes is not None
     assert gpu(sample, 3).persistence_mode is not None
     assert bench.source.threads_inside == 0
-
-
-def test_a_gpu_that_keeps_hanging_takes_at_most_three_threads(bench: Bench) -> None:
-    bench.sample()
-    bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)
-    bench.sample(1.0)
-    bench.machine.heal()
-    bench.machine.delay('nvmlDeviceGet*', 1e-9, gpu=3)  # hangs without turning the clock
-    for _ in range(20):
-        assert statuses(bench.sample(FIRST_RETRY_SECONDS)) == ONE_HUNG
-    assert bench.source.threads_inside == 3
 
 
 def test_hanging_gpus_are_waited_for_together(bench: Bench) -> None:

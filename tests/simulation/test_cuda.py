@@ -33,41 +33,6 @@ def visible() -> list[str]:
     return [libcuda.cuDeviceGetUuid(i) for i in range(libcuda.cuDeviceGetCount())]
 
 
-@pytest.mark.parametrize(
-    ('value', 'indices'),
-    [
-        (None, [0, 1, 2]),
-        ('', []),
-        ('-1', []),
-        ('2,0', [2, 0]),
-        (' 1 , 2', [1, 2]),
-        ('1,3,0', [1]),
-        ('1,-1,0', [1]),
-        ('1,1', []),
-        ('1,{2}', [1]),
-        ('{2},{0}', [2, 0]),
-        ('{2},0', [2]),
-        ('{short1}', [1]),
-        ('GPU-', []),
-        ('gpu-0', []),
-        ('x', []),
-    ],
-)
-def test_cuda_visible_devices_selects_devices(
-    start: Start, monkeypatch: pytest.MonkeyPatch, value: str | None, indices: list[int]
-) -> None:
-    start(THREE)
-    uuids = [uuid(index) for index in range(3)]
-    if value is None:
-        monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
-    else:
-        value = value.replace('{short1}', uuids[1][:12])
-        for index in range(3):
-            value = value.replace(f'{{{index}}}', uuids[index])
-        monkeypatch.setenv('CUDA_VISIBLE_DEVICES', value)
-    assert visible() == [uuids[index][4:] for index in indices]
-
-
 def test_fastest_gpu_is_first_unless_ordered_by_bus_id(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,28 +42,6 @@ def test_fastest_gpu_is_first_unless_ordered_by_bus_id(
     assert visible() == [uuid(1)[4:], uuid(0)[4:]]
     monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
     assert visible() == [uuid(0)[4:], uuid(1)[4:]]
-
-
-def test_a_mig_device_is_the_only_device(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    start('mig')
-    first, third = mig_uuid(0, 0), mig_uuid(0, 2)
-    for value, expected in (
-        (None, first),
-        ('0', first),
-        ('2,0', first),
-        (third, third),
-        (f'{third},{first}', third),
-        (third[:11], third),
-        (f'MIG-{uuid(0)}/9/0', third),
-        (mig_uuid(1, 1), mig_uuid(1, 1)),
-    ):
-        if value is None:
-            monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
-        else:
-            monkeypatch.setenv('CUDA_VISIBLE_DEVICES', value)
-        assert visible() == [expected[4:]], value
-    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '3,2')
-    assert visible() == [uuid(3)[4:], uuid(2)[4:]]
 
 
 def test_uuid_of_a_mig_device_is_that_of_its_gpu_before_r470(

@@ -43,17 +43,6 @@ def children() -> list[psutil.Process]:
 
 
 @posix_only
-def test_real_processes_are_children_with_the_command_line_of_the_scenario(start: Start) -> None:
-    machine = start(ONE_PROCESS.format(more=''), processes='real')
-    (child,) = children()
-    assert listed_pids() == [child.pid]
-    assert ' '.join(child.cmdline()) == '/opt/conda/bin/python3 a script.py --größe -x'
-    machine.stop()
-    assert not child.is_running()
-    assert children() == []
-
-
-@posix_only
 def test_all_children_share_one_pipe(start: Start) -> None:
     before = psutil.Process().num_fds()
     machine = start(ONE_PROCESS.format(more='count = 40'), processes='real')
