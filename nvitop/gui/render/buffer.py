@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import bisect
-from typing import Iterable, Tuple
+import operator
+from typing import Iterable, Sequence, Tuple
 
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
@@ -73,6 +74,21 @@ class Buffer:
         self._rows[y].append((x, text, style))
         self._ends[y] = end
         return cells
+
+    def write_spans(self, x: int, y: int, spans: Sequence[Span]) -> None:
+        """Write spans as returned by :meth:`row`, moved to the right by ``x`` columns."""
+        if not spans or not 0 <= y < self.height:
+            return
+        last, text, _ = spans[-1]
+        start, end = x + spans[0][0], x + last + cell_width(text)
+        if start < 0 or end > self.width:
+            for column, text, style in spans:
+                self.write(x + column, y, text, style)
+            return
+        if start < self._ends[y]:
+            self._tangled.add(y)
+        self._rows[y].extend([(x + column, text, style) for column, text, style in spans])
+        self._ends[y] = end
 
     def paste(self, y: int, rows: Iterable[Iterable[Span]]) -> None:
         """Replace the rows from ``y`` on by whole rows, as returned by :meth:`row`."""
@@ -175,8 +191,14 @@ class Buffer:
         return lines
 
 
+_first_column = operator.itemgetter(0)
+
+
 def _untangled(spans: list[Span]) -> list[Span]:
     """Sort spans given in the order of writing, and cut the parts that later ones cover."""
+    ordered = sorted(spans, key=_first_column)
+    if all(x + cell_width(text) <= after[0] for (x, text, _), after in zip(ordered, ordered[1:])):
+        return ordered
     starts: list[int] = []
     pieces: list[Span] = []
     ends: list[int] = []

@@ -100,8 +100,7 @@ def draw_host_graphs(
                 line = Buffer(area.width - right[0], 1)
                 ends = (0, line.width - 1)
                 draw_rule(line, 0, ends, ends)
-                for x, text, style in line.row(0):
-                    buf.write(right[0] + x, place.y - 1, text, style)
+                buf.write_spans(right[0], place.y - 1, line.row(0))
             _draw_devices(buf, place, metric, past, sample, graphs, view)
     joints = [place.y - 1 for place in (places.upper, places.lower) if place is not None]
     _draw_upright(buf, area, uprights[-1], joints)

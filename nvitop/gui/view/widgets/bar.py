@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from nvitop.gui.render.buffer import Buffer
+import functools
+
+from nvitop.gui.render.buffer import Buffer, Span
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import GRADIENT, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip
@@ -53,15 +55,24 @@ def draw_meter(
         buf.write(area.x, area.y, text[:filled], style)
         buf.write(area.x + filled, area.y, text[filled:], _TRACK)
         return
+    buf.write_spans(area.x, area.y, _gradient_bar(filled, area.width))
+
+
+# Cached because a bar has few forms, and most bars keep theirs from one sample to the next.
+@functools.lru_cache(maxsize=512)
+def _gradient_bar(filled: int, cells: int) -> tuple[Span, ...]:
+    """Return the spans of a bar with the colors of the gradient."""
+    buf = Buffer(cells, 1)
     steps = len(GRADIENT)
     start = 0
     while start < filled:
-        step = start * steps // area.width
+        step = start * steps // cells
         # The first cell of the next step.
-        end = min(filled, -(-(step + 1) * area.width // steps))
-        buf.write(area.x + start, area.y, _BLOCK * (end - start), Style(GRADIENT[step]))
+        end = min(filled, -(-(step + 1) * cells // steps))
+        buf.write(start, 0, _BLOCK * (end - start), Style(GRADIENT[step]))
         start = end
-    buf.write(area.x + filled, area.y, _BLOCK * (area.width - filled), _TRACK)
+    buf.write(filled, 0, _BLOCK * (cells - filled), _TRACK)
+    return buf.row(0)
 
 
 def draw_bar(

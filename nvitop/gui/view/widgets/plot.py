@@ -69,8 +69,7 @@ def draw_plot(
         colorful=colorful,
     )
     for y, spans in enumerate(rows, area.y):
-        for x, text, span_style in spans:
-            buf.write(area.x + x, y, text, span_style)
+        buf.write_spans(area.x, y, spans)
 
 
 # Cached because graphs move every two seconds only, and not at a key.
