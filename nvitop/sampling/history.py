@@ -228,18 +228,14 @@ def _interpolate(values: list[float], max_gap: float) -> None:
     """Fill gaps of at most ``max_gap`` columns linearly."""
     if not math.isnan(sum(values)):  # there are no gaps
         return
-    left = -1
-    for i, value in enumerate(values):
-        if math.isnan(value):
-            continue
-        gap = i - left
-        if left >= 0 and 1 < gap <= max(max_gap, 1.0) + 1.0:
-            start = values[left]
-            if start > _NOT_AVAILABLE and value > _NOT_AVAILABLE:
-                step = (value - start) / gap
-                for j in range(left + 1, i):
-                    values[j] = start + step * (j - left)
-        left = i
+    known = [i for i, value in enumerate(values) if value == value]
+    for left, right in zip(known, known[1:]):
+        if 1 < right - left <= max(max_gap, 1.0) + 1.0:
+            start, end = values[left], values[right]
+            if start > _NOT_AVAILABLE and end > _NOT_AVAILABLE:
+                step = (end - start) / (right - left)
+                for i in range(left + 1, right):
+                    values[i] = start + step * (i - left)
 
 
 class History:

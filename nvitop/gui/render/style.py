@@ -80,6 +80,9 @@ class Role(enum.IntEnum):
     GRADIENT_18 = enum.auto()
     GRADIENT_19 = enum.auto()
 
+    # That of Enum is a Python function, and styles are looked up for each span of a frame.
+    __hash__ = int.__hash__
+
 
 #: The steps of the gradient, from 0 % to 100 %.
 GRADIENT = tuple(role for role in Role if role.name.startswith('GRADIENT_'))

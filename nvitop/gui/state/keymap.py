@@ -82,6 +82,8 @@ class Keymap:
         meant = USUAL.find(screen, usual)
         if meant is None:
             return ''
+        if self is USUAL and self.reaches(screen, usual):
+            return usual
         keys = itertools.chain([usual], (key for found in self.bindings for key in found.keys))
         what = (meant.action, meant.argument, meant.opens)
         return next(

@@ -46,16 +46,30 @@ class DeviceList(NamedTuple):
     details_note: tuple[str, ...] = ()
 
 
-class _Shape(NamedTuple):
+class _Shape:
     """How rows are drawn: everything that is the same for all devices."""
 
-    form: str
-    width: int
-    columns: tuple[PlacedDeviceColumn, ...]
-    cells: tuple[Cells, ...]
-    bars: tuple[Cells, ...]
-    traits: Traits | None
-    view: ViewState
+    def __init__(
+        self,
+        form: str,
+        width: int,
+        columns: tuple[PlacedDeviceColumn, ...],
+        cells: tuple[Cells, ...],
+        bars: tuple[Cells, ...],
+        traits: Traits | None,
+        view: ViewState,
+    ) -> None:
+        self.form = form
+        self.width = width
+        self.columns = columns
+        self.cells = cells
+        self.bars = bars
+        self.traits = traits
+        self.view = view
+
+
+#: Cached so that equal parameters give the same object, which is part of the key of cached rows.
+_shape_of = functools.lru_cache(maxsize=8)(_Shape)
 
 
 def draw_device_panel(
@@ -79,18 +93,19 @@ def draw_device_panel(
         buf.write(2, layout.heading_y, clip(_no_devices_message(sample), ends[1] - 3))
         draw_uprights(buf, layout.heading_y, ends)
         return
-    shape = _Shape(
-        layout.form, layout.area.width, layout.columns, layout.cells, layout.bars, None, view
-    )
+    traits = None
     if layout.form == FULL:
         # Imported on use: only reports and the full mode have this form.
         from nvitop.gui.view.panels.device_cells import traits_of
 
-        shape = shape._replace(traits=traits_of(devices))
-        _draw_full_headings(buf, layout, shape, devices[0])
+        traits = traits_of(devices)
+        _draw_full_headings(buf, layout, traits, devices[0])
     else:
         _draw_headings(buf, layout, history)
         draw_uprights(buf, layout.heading_y, ends)
+    shape = _shape_of(
+        layout.form, layout.area.width, layout.columns, layout.cells, layout.bars, traits, view
+    )
     above = inner
     for row in layout.rows:
         device = devices[row.device]
@@ -191,13 +206,12 @@ def _draw_headings(buf: Buffer, layout: DeviceLayout, history: History | None) -
 
 
 def _draw_full_headings(
-    buf: Buffer, layout: DeviceLayout, shape: _Shape, first: DeviceSample
+    buf: Buffer, layout: DeviceLayout, traits: Traits, first: DeviceSample
 ) -> None:
     from nvitop.gui.view.panels.device_cells import headings
 
-    assert shape.traits is not None
     uprights = _inner_uprights(layout)
-    for y, texts in enumerate(headings(layout.cells[0].width, shape.traits), layout.heading_y):
+    for y, texts in enumerate(headings(layout.cells[0].width, traits), layout.heading_y):
         for cell, text in zip(layout.cells, texts):
             draw_text(buf, cell.x, y, fit(text, cell.width), _HEADING)
         draw_uprights(buf, y, uprights)
