@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from nvitop.gui.render.ansi import color_depth, to_ansi
 from nvitop.gui.render.ascii import ascii_text, to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, THEMES, Look, theme_named
 from nvitop.gui.render.width import cell_width, safe
 from tests.gui.anything import HOSTILE
-from tests.gui.screen import shown, shown_lines
+from tests.gui.screen import shown
 
 DARK = theme_named('dark')
 NAMES = [theme.name for theme in THEMES]
@@ -141,12 +140,6 @@ def test_sequences_are_short(writes: list[tuple[int, str, Style]], expected: str
     assert to_ansi(buffer, theme_named('classic'), 256) == f'{expected}\n'
 
 
-def test_light_theme_sets_backgrounds() -> None:
-    buffer = Buffer(4, 1)
-    buffer.restyle(Rect(0, 0, 2, 1), role=Role.SELECTED)
-    assert to_ansi(buffer, theme_named('light'), 8) == '\x1b[30;46m  \x1b[0m\n'
-
-
 @pytest.mark.parametrize(
     ('environ', 'is_terminal', 'force', 'expected'),
     [
@@ -196,17 +189,6 @@ def test_ascii_text_has_the_same_width(text: str) -> None:
     result = ascii_text(text)
     assert result.isascii()
     assert len(result) == cell_width(text)
-
-
-def test_text_is_the_same_with_and_without_colors() -> None:
-    buffer = drawn([(0, 0, '│ 漢字 │', Style(Role.HEAVY)), (3, 2, 'x', Style(Role.SELECTED))])
-    plain = to_ansi(buffer, DARK, 0)
-    assert plain == '│ 漢字 │\n\n   x\n'
-    assert shown_lines(to_ansi(buffer, DARK, 16)) == [
-        '│ 漢字 │',
-        '',
-        '   x',
-    ]
 
 
 def test_halves_have_only_characters_of_the_linux_console() -> None:

@@ -11,9 +11,9 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_box, rule
+from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_box
 from nvitop.gui.view.widgets.message import Button, draw_dialog
-from nvitop.gui.view.widgets.text import draw_centered_line, draw_text, draw_within
+from nvitop.gui.view.widgets.text import draw_text, draw_within
 
 BUTTONS = (
     Button('SIGTERM', 't'),
@@ -150,33 +150,6 @@ def test_paragraphs_of_a_dialog_are_wrapped_or_cut() -> None:
     wide = Rect(0, 0, 240, 20)
     assert lay_out_dialog(wide, ['word ' * 40], LABELS).box.width <= 100
     assert lay_out_dialog(wide, ['word ' * 40], LABELS, wrapped=False).lines == ('word ' * 40,)
-
-
-def test_centered_line_is_in_the_middle() -> None:
-    buffer = Buffer(11, 4)
-    draw_centered_line(buffer, buffer.area, 'too small')
-    assert buffer.lines() == ['', ' too small', '', '']
-    draw_centered_line(buffer, Rect(0, 3, 7, 1), 'too small')
-    assert buffer.lines()[3] == 'too s..'
-    draw_centered_line(buffer, Rect(0, 0, 0, 1), 'nothing')
-    assert buffer.lines()[0] == ''
-
-
-@pytest.mark.parametrize(
-    ('above', 'below', 'line'),
-    [
-        ((), (0, 4), '╭───╮'),
-        ((0, 4), (), '╰───╯'),
-        ((0, 4), (0, 4), '├───┤'),
-        ((0, 2, 4), (0, 2, 4), '├─┼─┤'),
-        ((0, 2, 4), (0, 4), '├─┴─┤'),
-        ((0, 4), (0, 2, 4), '├─┬─┤'),
-    ],
-)
-def test_rule_joins_the_lines_above_and_below(
-    above: tuple[int, ...], below: tuple[int, ...], line: str
-) -> None:
-    assert rule(above, below) == line
 
 
 @pytest.mark.parametrize(

@@ -107,31 +107,6 @@ def test_buffer_shows_the_same_as_a_grid_of_cells(steps: list[tuple[object, ...]
     assert buffer.lines() == [''.join(c for c, _ in row).rstrip(' ') for row in grid.cells]
 
 
-def test_write_returns_the_number_of_cells_used() -> None:
-    buffer = Buffer(10, 1)
-    x = buffer.write(0, 0, 'GPU ', BOLD)
-    x += buffer.write(x, 0, '漢字', CPU)
-    x += buffer.write(x, 0, 'abcdef')
-    assert x == 14
-    assert buffer.row(0) == ((0, 'GPU ', BOLD), (4, '漢字', CPU), (8, 'ab', PLAIN))
-    assert buffer.lines() == ['GPU 漢字ab']
-
-
-def test_writing_over_half_of_a_wide_character_leaves_a_space() -> None:
-    buffer = Buffer(8, 1)
-    buffer.write(0, 0, '漢字漢字')
-    buffer.write(3, 0, '│')
-    assert buffer.lines() == ['漢 │漢字']
-    buffer.write(6, 0, '│')
-    assert buffer.lines() == ['漢 │漢│']
-
-
-def test_control_characters_cannot_get_into_a_buffer() -> None:
-    buffer = Buffer(12, 1)
-    assert buffer.write(0, 0, '\x1b[2J\n\x9b\u202e') == 7
-    assert buffer.lines() == ['␛[2J␤\ufffd\ufffd']
-
-
 def test_restyle_changes_empty_cells_only_if_it_is_visible() -> None:
     buffer = Buffer(6, 2)
     buffer.write(2, 0, 'ab', CPU)
@@ -146,14 +121,6 @@ def test_restyle_changes_empty_cells_only_if_it_is_visible() -> None:
     assert buffer.row(1) == ((3, '  ', Style(reverse=True)),)
 
 
-def test_restyle_without_changes_does_nothing() -> None:
-    buffer = Buffer(4, 1)
-    buffer.write(0, 0, 'abcd')
-    buffer.restyle(buffer.area)
-    buffer.restyle(Rect(1, 0, 0, 1), bold=True)
-    assert buffer.row(0) == ((0, 'abcd', PLAIN),)
-
-
 def test_fill_covers_only_its_rectangle() -> None:
     buffer = Buffer(5, 3)
     for y in range(3):
@@ -161,16 +128,6 @@ def test_fill_covers_only_its_rectangle() -> None:
     buffer.fill(Rect(3, 1, 9, 9), '·', BOLD)
     assert buffer.lines() == ['abcde', 'abc··', 'abc··']
     assert buffer.row(1) == ((0, 'abc', PLAIN), (3, '··', BOLD))
-
-
-def test_equal_drawings_have_equal_rows() -> None:
-    one, two = Buffer(9, 1), Buffer(9, 1)
-    for buffer in (one, two):
-        buffer.write(0, 0, 'a', BOLD)
-        buffer.write(4, 0, 'b')
-    assert one.row(0) == two.row(0)
-    two.write(4, 0, 'c')
-    assert one.row(0) != two.row(0)
 
 
 def test_paste_replaces_whole_rows() -> None:

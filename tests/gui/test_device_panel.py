@@ -273,14 +273,3 @@ def test_bars_have_the_roles_of_their_own_values() -> None:
             if '■' in text
         ]
         assert tuple(drawn) == expected
-
-
-def test_versions_are_left_out_one_by_one() -> None:
-    sample = SAMPLES['one']._replace(driver_version='550.54.15-very-long')
-    shown = {width: panel(sample, width).lines()[0] for width in (40, 60, 79)}
-    assert 'CUDA' in shown[79]
-    assert 'driver 550' in shown[79]
-    assert 'driver' not in shown[40]
-    for width, line in shown.items():
-        assert len(line) == width
-        assert line.startswith('╭─ ')

@@ -10,8 +10,7 @@ import sys
 import pytest
 
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.style import Role
 from tests.gui import goldens
 from tests.patience import PATIENCE
 
@@ -28,34 +27,6 @@ def test_screen():
     buffer.write(0, 0, 'hello')
     goldens.assert_golden('screen', buffer)
 """
-
-
-def test_golden_screen_has_text_styles_and_a_legend() -> None:
-    buffer = Buffer(20, 3)
-    x = buffer.write(0, 0, '│ ', Style(Role.BORDER))
-    x += buffer.write(x, 0, '漢字', Style(Role.CPU, bold=True))
-    buffer.write(x, 0, ' idle', Style(Role.DIM, underline=True))
-    buffer.write(1, 1, 'plain')
-    buffer.restyle(Rect(0, 2, 3, 1), role=Role.SELECTED)
-    assert goldens.golden_text(buffer).splitlines() == [
-        '20 x 3',
-        '|│ 漢字 idle',
-        ':bbCCCC11111',
-        '| plain',
-        '|',
-        ':xxx',
-        '1 dim underline',
-        'C cpu bold',
-        'b border',
-        'x selected',
-    ]
-    assert goldens.golden_text(buffer, header=2).splitlines() == [
-        '20 x 3',
-        '~ header',
-        '|',
-        ':xxx',
-        'x selected',
-    ]
 
 
 def test_each_role_except_the_gradient_has_its_own_letter() -> None:
@@ -78,18 +49,9 @@ def test_there_are_few_goldens() -> None:
 
 
 def run(project: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        '-m',
-        'pytest',
-        '-q',
-        '-p',
-        'tests.conftest',
-        '-p',
-        'no:cacheprovider',
-    ]
+    options = '-m pytest -q -p tests.conftest -p no:cacheprovider'
     return subprocess.run(
-        [*command, *arguments],
+        [sys.executable, *options.split(), *arguments],
         cwd=project,
         env={**os.environ, 'PYTHONPATH': str(ROOT)},
         capture_output=True,

@@ -54,14 +54,6 @@ def test_unknown_values_are_not_available() -> None:
     assert panel(SAMPLES['missing'], 79, 12)[0].startswith('╭─ CPU N/A ─')
 
 
-def test_hidden_panel_is_not_drawn() -> None:
-    layout = lay_out_host(5, 80, 0)
-    buffer = Buffer(80, 10)
-    draw_host_panel(buffer, layout, SAMPLES['one'], ViewState(), ())
-    assert buffer.lines() == [''] * 10
-    assert layout.uprights == ()
-
-
 def recorded(sample: Sample, seconds: int = 100) -> History:
     """Return a history in which the sample never changed."""
     history = History()

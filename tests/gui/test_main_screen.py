@@ -46,13 +46,6 @@ def test_foreign_processes_are_explained() -> None:
     assert ' another PID namespace: run with --pid=host ─┤' in border
 
 
-def test_ascii_screen_has_ascii_only() -> None:
-    for mode in ('auto', 'full'):
-        state = state_on('h100x8', 123, 70, view=ViewState(ascii=True, mode=mode))
-        assert main_layout(state).host.graphs is not None
-        assert all(line.isascii() for line in lines_of(state, history_of(state.sample)))
-
-
 def test_long_page_scrolls_to_its_end() -> None:
     state = state_with(SAMPLES['processes200'], 100, 30, MainState(scroll_y=10_000), ViewState())
     layout = main_layout(state)

@@ -86,13 +86,6 @@ def test_report_is_the_main_screen_of_the_same_width(scenario: str) -> None:
             assert y in own or report.row(y) == frame.row(y)
 
 
-def test_report_shows_all_of_many_processes() -> None:
-    sample = SAMPLES['processes200']
-    text = '\n'.join(draw_report(sample, 100, header=HEADER).lines())
-    for process in sample.processes:
-        assert f' {process.key.pid} ' in text
-
-
 def test_filtered_report_shows_how_many_processes_match() -> None:
     wanted = ProcessFilter(users=frozenset({'bob'}))
     lines = draw_report(SAMPLES['h100x8'], 100, wanted=wanted, header=HEADER).lines()

@@ -18,7 +18,12 @@ from tests.gui.processes import GPU, key_of
 from tests.patience import PATIENCE
 
 
-def test_signal_reaches_its_process(child: subprocess.Popen[bytes]) -> None:
+@pytest.mark.parametrize('has_pidfd', [True, False])
+def test_signal_reaches_its_process(
+    child: subprocess.Popen[bytes], has_pidfd: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_pidfd:
+        monkeypatch.delattr(os, 'pidfd_open', raising=False)
     key = key_of(child.pid)
     assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'sent')
     assert child.wait(PATIENCE) == -signal.SIGTERM
@@ -33,14 +38,6 @@ def test_reused_pid_gets_no_signal(
     key = key_of(child.pid)._replace(start_time=HostProcess(child.pid).create_time() - 1.0)
     assert send_signal(key, 'SIGKILL').outcome == 'reused'
     assert child.poll() is None
-
-
-def test_signal_is_sent_without_process_descriptors(
-    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(os, 'pidfd_open', raising=False)
-    assert send_signal(key_of(child.pid), 'SIGTERM').outcome == 'sent'
-    child.wait(PATIENCE)
 
 
 def test_exited_process_is_reported(child: subprocess.Popen[bytes]) -> None:

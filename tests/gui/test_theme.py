@@ -20,8 +20,6 @@ from nvitop.gui.render.theme import (
 )
 
 PALETTES = (8, 16, 256, ALL_COLORS)
-#: Roles of ordinary text, which differ by their place and the attributes set by views.
-ORDINARY = {Role.TEXT}
 #: Hues of red: no measured value has one in the new themes.
 RED_INDICES = {1, 9, 124, 160, 161, 196, 197, 203, 204}
 
