@@ -27,9 +27,7 @@ collect_ignore = ['gui/test_posix_input.py'] if sys.platform == 'win32' else []
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        '--update-golden',
-        action='store_true',
-        help='write the current screens to tests/golden',
+        '--update-golden', action='store_true', help='write the current screens to tests/golden'
     )
 
 

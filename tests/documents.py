@@ -188,9 +188,4 @@ class Shell:
 
 
 #: Program → Python arguments that run it.
-_PROGRAMS = {
-    'nvitop': '-m nvitop',
-    'nvisel': '-m nvitop.select',
-    'python': '',
-    'python3': '',
-}
+_PROGRAMS = {'nvitop': '-m nvitop', 'nvisel': '-m nvitop.select', 'python': '', 'python3': ''}

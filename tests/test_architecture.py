@@ -18,9 +18,7 @@ MAX_SUPPRESSIONS_PER_1000_LINES = 2.0
 SUPPRESSION = re.compile(r'#\s*(noqa|type:\s*ignore|pylint:\s*disable|pragma:\s*no cover)')
 
 #: Files that may be longer because they only contain tables.
-TABLES = {
-    'nvitop/api/metrics.py',
-}
+TABLES = {'nvitop/api/metrics.py'}
 
 #: Names that begin with ``get_`` because scripts of other packages expect them.
 FOREIGN_NAMES = {('nvitop.compat.igpu', 'get_device')}
@@ -95,11 +93,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     'nvitop.console': (),
     'nvitop.console.problems': ('nvitop.console.messages', 'nvitop.sampling.types'),
-    'nvitop.console.remote': (
-        'nvitop.console',
-        'nvitop.recording.ssh',
-        'nvitop.sampling.types',
-    ),
+    'nvitop.console.remote': ('nvitop.console', 'nvitop.recording.ssh', 'nvitop.sampling.types'),
     'nvitop.console.messages': ('nvitop.api.termcolor',),
     'nvitop.console.terminal': ('nvitop.api.process.observed',),
     'nvitop.console.arguments': ('nvitop.console', 'nvitop.sampling.device_names'),

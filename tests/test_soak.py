@@ -102,9 +102,7 @@ def small_runs() -> dict[str, SmallRun]:
 
 
 @pytest.mark.slow
-def test_queries_of_a_lost_gpu_do_not_leak(
-    small_runs: dict[str, SmallRun],
-) -> None:
+def test_queries_of_a_lost_gpu_do_not_leak(small_runs: dict[str, SmallRun]) -> None:
     counts, missed, responded = small_runs['query a GPU']
     verdict = judge(counts, ticks_missed=missed)
     assert not verdict.faults
@@ -121,9 +119,7 @@ def test_kept_object_is_a_leak(small_runs: dict[str, SmallRun], when: str) -> No
 
 
 @pytest.mark.slow
-def test_drifting_loop_misses_ticks(
-    small_runs: dict[str, SmallRun],
-) -> None:
+def test_drifting_loop_misses_ticks(small_runs: dict[str, SmallRun]) -> None:
     assert small_runs['drift'].ticks_missed == pytest.approx(LATE * CYCLES * CYCLE, abs=2)
 
 

@@ -170,9 +170,7 @@ def test_gpu_that_is_not_visible_to_cuda_has_no_cuda_device(
 
 
 @pytest.mark.usefixtures('unlike')
-def test_cuda_index_of_a_cuda_device_is_remembered(
-    environment: pytest.MonkeyPatch,
-) -> None:
+def test_cuda_index_of_a_cuda_device_is_remembered(environment: pytest.MonkeyPatch) -> None:
     device, physical = CudaDevice(nvml_index=2), Device(2)
     assert device.cuda_index == physical.cuda_index == 1
     environment.setenv('CUDA_VISIBLE_DEVICES', '1,0')
@@ -218,9 +216,7 @@ def test_repr_and_snapshot_have_the_cuda_index() -> None:
 
 
 @pytest.mark.usefixtures('unlike')
-def test_pickle_is_independent_of_the_environment(
-    environment: pytest.MonkeyPatch,
-) -> None:
+def test_pickle_is_independent_of_the_environment(environment: pytest.MonkeyPatch) -> None:
     device = CudaDevice(2)
     pickled = pickle.dumps(device)
     environment.setenv('CUDA_VISIBLE_DEVICES', '2,0')

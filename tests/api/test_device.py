@@ -156,8 +156,7 @@ def test_devices_from_indices(machine: simulation.Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    ('number', 'text'),
-    [(12040, '12.4'), (11081, '11.8.1'), (9000, '9.0'), (NA, NA), (0, NA)],
+    ('number', 'text'), [(12040, '12.4'), (11081, '11.8.1'), (9000, '9.0'), (NA, NA), (0, NA)]
 )
 def test_cuda_version_number_is_shown_with_dots(number: Any, text: str) -> None:
     assert version_text(number) == text

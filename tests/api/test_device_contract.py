@@ -216,9 +216,7 @@ def test_getters_do_not_raise_for_intermittent_failures(
     check_all(device)
 
 
-def test_metrics_are_methods_of_devices_and_fields_of_samples(
-    machine: simulation.Machine,
-) -> None:
+def test_metrics_are_methods_of_devices_and_fields_of_samples(machine: simulation.Machine) -> None:
     kinds = {'int': int, 'float': float, 'bool': bool, 'str': str, 'list': tuple}
     device = Device(0)
     for metric in METRICS:
@@ -258,9 +256,7 @@ def test_extended_metrics_are_methods_of_devices(
     assert (metric.tier, metric.field, metric.mig) == ('extended', metric.name, False)
 
 
-def test_mig_devices_have_the_metrics_of_the_table(
-    machine: simulation.Machine,
-) -> None:
+def test_mig_devices_have_the_metrics_of_the_table(machine: simulation.Machine) -> None:
     device = Device((1, 2))
     for metric in METRICS:
         value = getattr(device, metric.method)

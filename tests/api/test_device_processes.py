@@ -54,16 +54,12 @@ def test_process_without_a_sample_is_idle(machine: simulation.Machine) -> None:
     assert utilization(Device(0).processes()[FIRST + 1]) == (0, 0, 0, 0)
 
 
-def test_gpu_without_processes_is_not_queried_for_utilization(
-    machine: simulation.Machine,
-) -> None:
+def test_gpu_without_processes_is_not_queried_for_utilization(machine: simulation.Machine) -> None:
     assert Device(2).processes() == {}
     assert machine.calls['nvmlDeviceGetProcessUtilization'] == 0
 
 
-def test_utilization_is_unknown_with_mig(
-    machine: simulation.Machine,
-) -> None:
+def test_utilization_is_unknown_with_mig(machine: simulation.Machine) -> None:
     for device in (Device(1), Device((1, 2))):
         (process,) = device.processes().values()
         assert utilization(process) == (NA, NA, NA, NA)

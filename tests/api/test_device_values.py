@@ -98,9 +98,7 @@ def test_unified_memory_is_the_memory_of_the_host(machine: simulation.Machine) -
     assert not Device(0).is_unified_memory()
 
 
-def test_memory_that_cannot_be_read_is_not_unified(
-    machine: simulation.Machine,
-) -> None:
+def test_memory_that_cannot_be_read_is_not_unified(machine: simulation.Machine) -> None:
     device = Device(0)
     machine.fail('nvmlDeviceGetMemoryInfo*', 'TIMEOUT')
     assert device.memory_info() == MemoryInfo()

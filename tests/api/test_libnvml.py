@@ -12,13 +12,7 @@ import pytest
 
 from nvitop.api import libnvml
 from nvitop.api.utils import NA
-from tests.api.fake_nvml import (
-    NOT_SUPPORTED,
-    FakeLibrary,
-    handle,
-    write_text,
-    write_uint,
-)
+from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_text, write_uint
 from tests.patience import PATIENCE
 
 
@@ -47,9 +41,7 @@ def test_many_threads_initialize_once(library: FakeLibrary) -> None:
     assert library.calls['nvmlInitWithFlags'] == 1
 
 
-def test_failed_query_creates_no_garbage(
-    library: FakeLibrary,
-) -> None:
+def test_failed_query_creates_no_garbage(library: FakeLibrary) -> None:
     library.fail('nvmlDeviceGetFanSpeed', NOT_SUPPORTED)
     device = handle()
     libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device)

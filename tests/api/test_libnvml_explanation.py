@@ -135,9 +135,7 @@ def test_installed_binding_needs_no_explanation() -> None:
     assert libnvml.explain_binding() == ''
 
 
-def test_old_binding_is_rejected(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_old_binding_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     old = ModuleType('pynvml')
     old.__file__ = '/somewhere/pynvml.py'
     for name in ('NVMLError', '_nvmlGetFunctionPointer', 'nvmlLib', 'nvmlInit'):
@@ -152,9 +150,7 @@ def test_old_binding_is_rejected(
     assert 'pipx, uv tool' in text
 
 
-def test_inner_module_of_a_foreign_package_is_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_inner_module_of_a_foreign_package_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     package, inner = ModuleType('pynvml'), ModuleType('pynvml.nvml')
     for name in ('NVMLError', '_nvmlGetFunctionPointer', 'nvmlLib', 'nvmlInitWithFlags'):
         setattr(inner, name, object())

@@ -82,12 +82,7 @@ EXPECTED = [(100, GIB), (200, None), (300, 2 * GIB)]
     ],
 )
 def test_every_layout_of_process_lists_is_read(
-    library: FakeLibrary,
-    symbols: tuple[str, ...],
-    suffix: str,
-    size: int,
-    count: int,
-    clear: bool,
+    library: FakeLibrary, symbols: tuple[str, ...], suffix: str, size: int, count: int, clear: bool
 ) -> None:
     for symbol in symbols:
         library.add(symbol, lambda *args: 0)

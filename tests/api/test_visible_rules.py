@@ -203,8 +203,6 @@ def test_devices_are_distinct_and_at_most_one_is_mig(
 
 
 @pytest.mark.parametrize('gpus', list(itertools.permutations(PLAIN)))
-def test_index_is_a_position_in_pci_order(
-    gpus: tuple[VisibleGpu, ...],
-) -> None:
+def test_index_is_a_position_in_pci_order(gpus: tuple[VisibleGpu, ...]) -> None:
     assert indices('1', gpus) == [gpus[1].nvml_index]
     assert indices(None, gpus) == [gpu.nvml_index for gpu in gpus]

@@ -66,9 +66,7 @@ def test_epochs_have_means_over_their_batches(machine: simulation.Machine) -> No
     assert logs == {'gpu_id: 0/temperature.gpu (C)': 60.0}
 
 
-def test_missing_values_are_nan_under_the_same_names(
-    machine: simulation.Machine,
-) -> None:
+def test_missing_values_are_nan_under_the_same_names(machine: simulation.Machine) -> None:
     callback = logger(1, fan_speed=True, inter_step_time=True)
     machine.fail('nvmlDeviceGetFanSpeed*', 'GPU_IS_LOST')
     first = fit(callback, batches=1)

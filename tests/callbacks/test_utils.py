@@ -105,8 +105,4 @@ def test_scalars_have_the_tag_as_a_prefix() -> None:
 
     add_scalar_dict(Writer(), 'main', {'a/b (%)': 1.5, 'c': 2}, 7, walltime=9.0)
     add_scalar_dict(Writer(), 'm', {'d': 3, 'unavailable': math.nan})
-    assert added == [
-        ('main/a/b (%)', 1.5, 7, 9.0),
-        ('main/c', 2, 7, 9.0),
-        ('m/d', 3, None, None),
-    ]
+    assert added == [('main/a/b (%)', 1.5, 7, 9.0), ('main/c', 2, 7, 9.0), ('m/d', 3, None, None)]

@@ -545,10 +545,7 @@ def test_without_a_driver_the_metrics_are_those_of_the_host() -> None:
     ],
 )
 def test_bad_arguments_are_refused(
-    one_gpu: simulation.Machine,
-    arguments: dict[str, Any],
-    error: type[Exception],
-    message: str,
+    one_gpu: simulation.Machine, arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         ResourceMetricCollector(**arguments)

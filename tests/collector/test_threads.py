@@ -17,9 +17,7 @@ from tests.collector.machines import NEVER, sampling_threads
 from tests.patience import PATIENCE, wait_until
 
 
-def test_samples_are_taken_at_intervals_while_a_tag_is_active(
-    one_gpu: simulation.Machine,
-) -> None:
+def test_samples_are_taken_at_intervals_while_a_tag_is_active(one_gpu: simulation.Machine) -> None:
     collector = ResourceMetricCollector(interval=0.01)
     with collector(tag='t'):
         before = collector.collect()
@@ -77,9 +75,7 @@ def test_metrics_are_delivered_until_the_function_returns_false(
     collector.take_snapshots()  # waits for a sample in progress
 
 
-def test_a_thread_ends_with_its_tag_which_is_not_nested(
-    collector: ResourceMetricCollector,
-) -> None:
+def test_a_thread_ends_with_its_tag_which_is_not_nested(collector: ResourceMetricCollector) -> None:
     got = threading.Event()
     stopped = threading.Event()
 

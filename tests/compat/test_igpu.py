@@ -87,10 +87,7 @@ def test_gpu_that_cannot_be_opened_raises(gpus: simulation.Machine) -> None:
     ],
 )
 def test_visible_devices_follow_the_rules_of_cuda(
-    gpus: simulation.Machine,
-    monkeypatch: pytest.MonkeyPatch,
-    value: str | None,
-    indices: list[int],
+    gpus: simulation.Machine, monkeypatch: pytest.MonkeyPatch, value: str | None, indices: list[int]
 ) -> None:
     monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
     if value is not None:

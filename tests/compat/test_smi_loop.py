@@ -58,9 +58,7 @@ def test_result_waits_for_the_first_query(gpus: simulation.Machine) -> None:
     assert loop.result() == {'count': 2}
 
 
-def test_result_waits_until_the_timeout(
-    gpus: simulation.Machine,
-) -> None:
+def test_result_waits_until_the_timeout(gpus: simulation.Machine) -> None:
     gpus.hang('nvmlDeviceGetCount*')
     loop = nvidia_smi.loop(1, 'count')
     assert loop.result(timeout=0.01) is None

@@ -298,9 +298,7 @@ def test_each_throttle_reason_selects_all(gpus: simulation.Machine) -> None:
     assert first('clocks_throttle_reasons.gpu_idle') == {'clocks_throttle': {'Error': 'N/A'}}
 
 
-def test_throttle_reasons_are_read_with_new_and_old_functions(
-    gpus: simulation.Machine,
-) -> None:
+def test_throttle_reasons_are_read_with_new_and_old_functions(gpus: simulation.Machine) -> None:
     reasons = first('clocks_throttle_reasons.active')
     gpus.hide('nvmlDeviceGet*ClocksThrottleReasons')
     if not hasattr(libnvml, 'nvmlDeviceGetCurrentClocksEventReasons'):

@@ -39,11 +39,7 @@ def machine() -> Iterator[simulation.Machine]:
     ],
 )
 def test_a_driver_that_fails_to_start_is_explained(
-    machine: simulation.Machine,
-    capfd: pytest.CaptureFixture[str],
-    name: str,
-    code: str,
-    words: str,
+    machine: simulation.Machine, capfd: pytest.CaptureFixture[str], name: str, code: str, words: str
 ) -> None:
     machine.fail('nvmlInit*', code)
     assert MAINS[name]([]) == 1

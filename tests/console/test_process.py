@@ -213,12 +213,7 @@ def test_nothing_is_written_to_the_home_directory(tmp_path: pathlib.Path) -> Non
 
 
 @pytest.mark.parametrize(
-    'text',
-    [
-        'def f(:',
-        'import a_module_that_does_not_exist',
-        'class NVMLError(Exception): pass',
-    ],
+    'text', ['def f(:', 'import a_module_that_does_not_exist', 'class NVMLError(Exception): pass']
 )
 def test_a_broken_or_replaced_binding_is_one_message(tmp_path: pathlib.Path, text: str) -> None:
     (tmp_path / 'pynvml.py').write_text(text, encoding='utf-8')

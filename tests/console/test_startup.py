@@ -97,14 +97,7 @@ def test_a_report_imports_only_panels_that_it_shows(imported: set[str]) -> None:
 
 
 def test_a_report_imports_no_unrelated_package(imported: set[str]) -> None:
-    rooms = (
-        'api.libcudart',
-        'api.extended_metrics',
-        'callbacks',
-        'compat',
-        'query',
-        'select',
-    )
+    rooms = ('api.libcudart', 'api.extended_metrics', 'callbacks', 'compat', 'query', 'select')
     assert not within(imported, *(f'nvitop.{room}' for room in rooms))
 
 

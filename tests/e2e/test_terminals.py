@@ -22,12 +22,7 @@ def command_for(monitors: Monitors, *options: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ('terminal', 'has_colors'),
-    [
-        ('xterm', True),
-        ('linux', True),
-        ('vt100', False),
-    ],
+    ('terminal', 'has_colors'), [('xterm', True), ('linux', True), ('vt100', False)]
 )
 def test_terminal_type(monitors: Monitors, terminal: str, has_colors: bool) -> None:
     with Program(command_for(monitors), columns=80, variables={'TERM': terminal}) as program:

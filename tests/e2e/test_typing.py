@@ -17,11 +17,7 @@ LONG = DANGEROUS[:10_240]
 
 def test_help_lists_all_keys_of_input_lines() -> None:
     (group,) = [g for g in all_groups(AppState()) if g.heading.startswith('Typing')]
-    assert [entry.keys for entry in group.entries] == [
-        'Enter Esc',
-        'Up Down F3',
-        'Ctrl-U Ctrl-W',
-    ]
+    assert [entry.keys for entry in group.entries] == ['Enter Esc', 'Up Down F3', 'Ctrl-U Ctrl-W']
 
 
 def begin_filter(monitor: Monitor, text: str = '') -> None:

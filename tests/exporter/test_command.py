@@ -22,10 +22,7 @@ from tests.ran import Ran
 
 START = {
     'nvitop exporter': ['-m', 'nvitop', 'exporter'],
-    'nvitop-exporter': [
-        '-c',
-        'from nvitop.console.startup import nvitop_exporter as main; main()',
-    ],
+    'nvitop-exporter': ['-c', 'from nvitop.console.startup import nvitop_exporter as main; main()'],
 }
 
 
@@ -33,9 +30,7 @@ START = {
 def running(*arguments: str, program: str = 'nvitop exporter') -> Iterator[list[object]]:
     """Run the exporter; yield the process, its address and its path."""
     process = subprocess.Popen(
-        [sys.executable, *START[program], '--demo', *arguments],
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, *START[program], '--demo', *arguments], stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
     try:

@@ -109,11 +109,7 @@ class Run:
         bench = self._bench
         self._terminal = _Terminal(*SIZE)
         app = self._app = App(
-            self._terminal,
-            AppState(),
-            runner=None,
-            monotonic=bench.clock,
-            wall_clock=bench.wall,
+            self._terminal, AppState(), runner=None, monotonic=bench.clock, wall_clock=bench.wall
         )
         app._runner = _AtOnce(app.post)
         source = LiveSource(
@@ -124,10 +120,7 @@ class Run:
             watchdog=Watchdog('nvitop-driver', clock=bench.clock, spare_seconds=0.5),
         )
         self._sampler = Sampler(
-            source,
-            self._on_sample,
-            clock=bench.clock,
-            condition=VirtualWait(self._pass_time),
+            source, self._on_sample, clock=bench.clock, condition=VirtualWait(self._pass_time)
         )
         try:
             self.status = app.run(self._sampler)

@@ -71,10 +71,7 @@ class Oracle:
                 yield f'{name}: missing without a reason'
 
     def _check_device(
-        self,
-        device: DeviceSample,
-        true: DeviceSample,
-        reasons: set[tuple[DeviceKey | None, str]],
+        self, device: DeviceSample, true: DeviceSample, reasons: set[tuple[DeviceKey | None, str]]
     ) -> Iterator[str]:
         label = device.key.label
         if device.key.uuid not in ('', true.key.uuid):

@@ -104,9 +104,7 @@ def test_monitor_runs_with_few_descriptors() -> None:
         assert monitor.leave() == 0
 
 
-def test_process_without_start_time_is_recognized_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_process_without_start_time_is_recognized_later(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_file(process: HostProcess, pid: int, _ignore_nsp: bool = False) -> None:
         init(process, pid, _ignore_nsp)
         process._ident = (pid, None)

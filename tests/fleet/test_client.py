@@ -13,12 +13,7 @@ from nvitop.fleet import client as client_module
 from nvitop.fleet.answer import parse_answer
 from nvitop.fleet.client import Client
 from nvitop.fleet.questions import Question, ask
-from nvitop.fleet.settings import (
-    SettingsError,
-    from_environment,
-    from_table,
-    make_settings,
-)
+from nvitop.fleet.settings import SettingsError, from_environment, from_table, make_settings
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.fleet import command
 from tests.fleet.fake import FakeServer, Reply, fake_server, one_host, result
@@ -81,10 +76,7 @@ UNUSABLE = {
     'text': (Reply(body=b'hello'), 'not JSON'),
     'other JSON': (Reply(body=b'{"status":"success","data":{}}'), 'not a result'),
     'deep JSON': (Reply(body=b'{"a":' * 100_000), 'cut off'),
-    'damaged gzip': (
-        Reply(body=b'no gzip', headers=(('Content-Encoding', 'gzip'),)),
-        'damaged',
-    ),
+    'damaged gzip': (Reply(body=b'no gzip', headers=(('Content-Encoding', 'gzip'),)), 'damaged'),
     'login elsewhere': (
         Reply(302, headers=(('Location', 'https://login.example/start?secret=1'),)),
         'redirects to https://login.example/start;',

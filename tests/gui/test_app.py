@@ -55,10 +55,7 @@ def test_sample_is_drawn() -> None:
 
 
 def test_batch_of_keys_is_drawn_once() -> None:
-    _, terminal, _ = run(
-        send(SampleArrived(sample())),
-        send(*[KeyPressed('Down')] * 20),
-    )
+    _, terminal, _ = run(send(SampleArrived(sample())), send(*[KeyPressed('Down')] * 20))
     assert len(terminal.frames) == 3
 
 

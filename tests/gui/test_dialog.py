@@ -368,9 +368,7 @@ def test_input_typed_ahead_of_the_dialog_confirms_nothing() -> None:
 
 
 @pytest.mark.parametrize('answer', [*_ANSWERS, None], ids=str)
-def test_answer_counts_after_the_dialog_was_visible_for_a_moment(
-    answer: Event | None,
-) -> None:
+def test_answer_counts_after_the_dialog_was_visible_for_a_moment(answer: Event | None) -> None:
     opened = asked()
     answer = answer or click_on_kill(opened)
     state = after(opened, FrameDrawn(100.1))

@@ -74,8 +74,7 @@ def test_secrets_are_hidden_until_revealed() -> None:
 
 
 @pytest.mark.parametrize(
-    'name',
-    ['HF_TOKEN', 'aws_secret_id', 'PGPASSWORD', 'API_KEY', 'a_key', 'DB_PASS', 'MYSQL_PWD'],
+    'name', ['HF_TOKEN', 'aws_secret_id', 'PGPASSWORD', 'API_KEY', 'a_key', 'DB_PASS', 'MYSQL_PWD']
 )
 def test_secret_names(name: str) -> None:
     assert is_secret(name)

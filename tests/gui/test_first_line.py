@@ -65,12 +65,7 @@ def test_click_on_the_header_selects_no_process_below_it() -> None:
 @pytest.mark.parametrize(
     ('width', 'keys', 'left', 'right'),
     [
-        (
-            80,
-            '',
-            '03:04:05  SIMULATED  [! 2 GPUs: 1 lost, 1 not responding]',
-            'h help  q quit',
-        ),
+        (80, '', '03:04:05  SIMULATED  [! 2 GPUs: 1 lost, 1 not responding]', 'h help  q quit'),
         (60, '', '03:04:05  SIM  [! 2 GPUs: 1 lost, 1 not responding]', 'q quit'),
         (60, 'z', '03:04:05  SIM  [! 2 GPUs]  [PAUSED 03:04:05]', 'h help  q quit'),
         (40, '', '03:04:05  SIM  [! 2 GPUs]', 'q quit'),

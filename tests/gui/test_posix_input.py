@@ -135,9 +135,7 @@ def test_signals_become_events(
     assert signal.getsignal(number) == previous
 
 
-def test_signal_caught_by_a_library_is_ignored(
-    keyboard: tuple[PosixInput, int],
-) -> None:
+def test_signal_caught_by_a_library_is_ignored(keyboard: tuple[PosixInput, int]) -> None:
     source, _ = keyboard
     previous = signal.signal(signal.SIGUSR1, lambda *_: None)
     try:

@@ -7,12 +7,7 @@ from typing import Any
 import pytest
 
 from nvitop.console.options import Thresholds
-from nvitop.gui.layout.process import (
-    group_sizes,
-    lay_out_processes,
-    place_columns,
-    process_height,
-)
+from nvitop.gui.layout.process import group_sizes, lay_out_processes, place_columns, process_height
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS, OPTIONAL_COLUMNS, column_widths
 from nvitop.gui.render.buffer import Buffer
@@ -33,10 +28,7 @@ SHOWN_ORDERS = [order.name for order in ORDERS if order.name not in OPTIONAL_COL
 
 
 def panel(
-    sample: Sample,
-    width: int = 79,
-    columns: tuple[str, ...] = DEFAULT_COLUMNS,
-    **fields: Any,
+    sample: Sample, width: int = 79, columns: tuple[str, ...] = DEFAULT_COLUMNS, **fields: Any
 ) -> Buffer:
     listed = ProcessList(sample.processes, len(sample.processes))._replace(**fields)
     places = place_columns(columns, width, column_widths(listed.processes))

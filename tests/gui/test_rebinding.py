@@ -108,12 +108,7 @@ def test_first_of_two_actions_gets_the_key() -> None:
 
 @pytest.mark.parametrize(
     'keys',
-    [
-        {'quit': []},
-        {'back': []},
-        {'help': ['q', 'Q', 'F10']},
-        {'quit': ['x y'], 'freeze': ['x']},
-    ],
+    [{'quit': []}, {'back': []}, {'help': ['q', 'Q', 'F10']}, {'quit': ['x y'], 'freeze': ['x']}],
 )
 def test_keys_that_leave_no_way_out_of_a_screen_are_refused(keys: dict[str, list[str]]) -> None:
     keymap, problems = rebind(keys)

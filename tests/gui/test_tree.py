@@ -49,15 +49,7 @@ def test_branches() -> None:
         process(40, 21),
         process(9, None),
     ]
-    assert drawn(processes) == [
-        '1',
-        '├─ 20',
-        '│  ├─ 30',
-        '│  └─ 31',
-        '└─ 21',
-        '   └─ 40',
-        '9',
-    ]
+    assert drawn(processes) == ['1', '├─ 20', '│  ├─ 30', '│  └─ 31', '└─ 21', '   └─ 40', '9']
 
 
 def test_siblings_are_sorted_by_exit_user_and_pid() -> None:

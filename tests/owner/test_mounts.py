@@ -29,10 +29,7 @@ def mounts(*pairs: str) -> str:
         (['/lib/docker/containers/<C>/hostname /mnt/hostname'], ''),
         (['/containers/storage/overlay-containers/<C>/userdata/hosts /etc/hosts'], 'podman <C>'),
         (['/var/lib/kubelet/pods/<P>/etc-hosts /etc/hosts'], 'pod <P>'),
-        (
-            ['/var/lib/kubelet/pods/<P>/containers/main/0a1b2c3d /dev/termination-log'],
-            'pod <P>',
-        ),
+        (['/var/lib/kubelet/pods/<P>/containers/main/0a1b2c3d /dev/termination-log'], 'pod <P>'),
         (['/var/lib/kubelet/pods/<P>/volumes/x /var/lib/kubelet/pods/<P>/volumes/x'], ''),
         (['/ /.singularity.d/libs'], 'apptainer '),
         (['/ /var/lib/apptainer/mnt/session'], 'apptainer '),

@@ -454,10 +454,7 @@ GPU = DeviceKey(0)
             ['driver: initialization: Driver Not Loaded'],
         ),
         (Problem('driver', 'cuda_driver_version', 'Not Supported'), []),
-        (
-            Problem(GPU, 'processes', 'Not Supported'),
-            ['GPU 0: processes: Not Supported'],
-        ),
+        (Problem(GPU, 'processes', 'Not Supported'), ['GPU 0: processes: Not Supported']),
         (
             Problem(GPU, 'memory_used', '7 is implausible', 'impossible'),
             ['GPU 0: memory_used: 7 is implausible'],

@@ -471,11 +471,7 @@ def test_reports_and_exports_of_a_recording(hour: Path) -> None:
     ],
 )
 def test_messages(
-    hour: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    status: int,
-    message: str,
+    hour: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], status: int, message: str
 ) -> None:
     monkeypatch.chdir(hour.parent)
     monkeypatch.setattr('nvitop.gui.replay_command.default_recording', lambda: 'record.db')

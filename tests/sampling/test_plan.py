@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from nvitop.sampling.plan import (
-    FIRST_CPU_INTERVAL,
-    Due,
-    Intervals,
-    Plan,
-    intervals,
-    metrics_due,
-)
+from nvitop.sampling.plan import FIRST_CPU_INTERVAL, Due, Intervals, Plan, intervals, metrics_due
 from nvitop.sampling.types import Demand
 from tests.clock import Clock
 from tests.sampling.fakes import process_key

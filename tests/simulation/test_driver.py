@@ -179,15 +179,9 @@ def test_utilization_causes_heat_power_and_clocks(start: Start) -> None:
         'sm = { steps = [[0, 0], [100, 100]] }\n'
     )
     machine.advance(99.0)
-    idle = [
-        pynvml.nvmlDeviceGetTemperature(handle(), 0),
-        pynvml.nvmlDeviceGetPowerUsage(handle()),
-    ]
+    idle = [pynvml.nvmlDeviceGetTemperature(handle(), 0), pynvml.nvmlDeviceGetPowerUsage(handle())]
     machine.advance(30.0)
-    busy = [
-        pynvml.nvmlDeviceGetTemperature(handle(), 0),
-        pynvml.nvmlDeviceGetPowerUsage(handle()),
-    ]
+    busy = [pynvml.nvmlDeviceGetTemperature(handle(), 0), pynvml.nvmlDeviceGetPowerUsage(handle())]
     assert idle == [28, 71_000]
     assert busy == [66, 672_000]
     assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 100

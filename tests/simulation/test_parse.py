@@ -101,14 +101,8 @@ MISTAKES = [
         '6: gpu[0].mig[1].size: unknown key',
     ),
     # processes
-    (
-        PROCESS + 'gpus = [2]\n',
-        '5: process[0].gpus: there is no GPU 2; the scenario has 2',
-    ),
-    (
-        PROCESS + 'gpus = "0"\n',
-        '5: process[0].gpus: expected "all" or a list of GPU indices, got ',
-    ),
+    (PROCESS + 'gpus = [2]\n', '5: process[0].gpus: there is no GPU 2; the scenario has 2'),
+    (PROCESS + 'gpus = "0"\n', '5: process[0].gpus: expected "all" or a list of GPU indices, got '),
     (TWO_GPUS + '[[process]]\n', '3: process[0].command: required key is missing: program and '),
     (
         TWO_GPUS + '[[process]]\ncommand = []\n',
