@@ -173,9 +173,9 @@ class Translator(HTML5Translator):
     cell = 0
 
     def visit_table(self, node: Element) -> None:
-        """Collect the headings of a table with more than two columns."""
+        """Collect the headings of a table with more than two columns, or with long options."""
         headings = [entry.astext() for entry in next(iter(node.findall(thead))).findall(entry)]
-        self.labels = headings if len(headings) > 2 else []
+        self.labels = headings if len(headings) > 2 or headings[0] == 'option' else []
         if self.labels:
             node['classes'].append('stacked')
         self.in_table = True

@@ -91,6 +91,8 @@ class Store:
             except OSError as error:
                 raise RecordingError(f'cannot open {path}: {error.strerror}') from None
             except sqlite3.Error as error:
+                if 'not a database' in str(error):
+                    raise RecordingError(f'{path} is not a recording of nvitop') from None
                 raise RecordingError(f'cannot open {path}: {error}') from None
             stack.pop_all()
 
@@ -318,7 +320,7 @@ def _lock(path: str) -> int:
         pid = os.read(descriptor, 20).decode('ascii', 'replace').strip()
         os.close(descriptor)
         who = f'process {pid}' if pid.isdecimal() else 'another process'
-        raise RecordingError(f'{who} records to {path} already')
+        raise RecordingError(f'{who} is already recording to {path}')
     with contextlib.suppress(OSError):  # a full disk
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f'{os.getpid()}\n'.encode('ascii'))

@@ -141,7 +141,7 @@ def test_signals_reopen_and_end_a_recording(tmp_path: Path) -> None:
         second = start('-o', str(path))
         _, message = second.communicate(timeout=PATIENCE)
         assert second.returncode == 1
-        assert f'process {program.pid} records to {path} already' in message
+        assert f'process {program.pid} is already recording to {path}' in message
         path.rename(tmp_path / 'old.db')
         program.send_signal(signal.SIGHUP)
         wait_for_frames(path, 1)

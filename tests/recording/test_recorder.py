@@ -130,7 +130,7 @@ def test_nothing_is_recorded_before_the_clock_is_set(tmp_path: Path) -> None:
 def test_a_second_recorder_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
     path = str(tmp_path / 'a.db')
     recorder = Recorder(path)
-    with pytest.raises(RecordingError, match=f'process {os.getpid()} records to .* already'):
+    with pytest.raises(RecordingError, match=f'process {os.getpid()} is already recording to '):
         Recorder(path)
     recorder.close()
     Recorder(path).close()
@@ -172,7 +172,7 @@ def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     db.close()
     before = [path.read_bytes() for path in (text, database, newer)]
     for path, why in (
-        (text, 'not a database'),
+        (text, 'is not a recording of nvitop'),
         (database, 'is not a recording of nvitop'),
         (newer, 'was written by a newer version of nvitop'),
         (tmp_path / 'missing' / 'a.db', 'No such file or directory'),
