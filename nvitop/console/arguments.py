@@ -143,7 +143,14 @@ def _epilog(examples: str, exit_status: Mapping[str, str]) -> str:
 def add_general(parser: argparse.ArgumentParser, *, demo: bool = True) -> argparse._ArgumentGroup:
     """Add the group of the options that every command has; return it."""
     group = parser.add_argument_group('general')
-    add_help_and_version(group)
+    group.add_argument('-h', '--help', action='help', help='show this help and exit')
+    group.add_argument(
+        '-V',
+        '--version',
+        action='version',
+        version=f'%(prog)s {__version__}',
+        help='show the version and exit',
+    )
     if demo:
         add_demo(group)
     return group
@@ -168,18 +175,6 @@ def size(text: str) -> int:
         return human2bytes(text)
     except ValueError:
         raise ValueError(f'not a size such as 4GiB or 500M: {text!r}') from None
-
-
-def add_help_and_version(group: argparse._ActionsContainer) -> None:
-    """Add the options that every command has."""
-    group.add_argument('-h', '--help', action='help', help='show this help and exit')
-    group.add_argument(
-        '-V',
-        '--version',
-        action='version',
-        version=f'%(prog)s {__version__}',
-        help='show the version and exit',
-    )
 
 
 def add_owner_names(group: argparse._ActionsContainer, default: str | None = None) -> None:

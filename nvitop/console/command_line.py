@@ -9,8 +9,9 @@ from nvitop.console.arguments import (
     ArgumentParser,
     add_demo,
     add_devices,
-    add_help_and_version,
+    add_general,
     add_owner_names,
+    checked,
 )
 from nvitop.console.commands import COMMANDS, command_lines
 from nvitop.console.options import (
@@ -36,28 +37,27 @@ _EXIT_STATUS = {
 }
 
 
+@checked
 def _minutes(text: str) -> float:
     try:
         return check_minutes(float(text))
     except ValueError:
-        words = f'must be a number from 0 to {MAX_SCROLL_BACK}, not {text!r}'
-        raise argparse.ArgumentTypeError(words) from None
+        raise ValueError(f'must be a number from 0 to {MAX_SCROLL_BACK}, not {text!r}') from None
 
 
+@checked
 def _interval(text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f'not a number of seconds: {text!r}') from None
-    try:
-        return check_interval(seconds)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        raise ValueError(f'not a number of seconds: {text!r}') from None
+    return check_interval(seconds)
 
 
+@checked
 def _pid(text: str) -> int:
     if not (text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f'not a PID: {text!r}')
+        raise ValueError(f'not a PID: {text!r}')
     return int(text)
 
 
@@ -134,8 +134,7 @@ def make_parser() -> ArgumentParser:
 
 
 def _add_general(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group('general')
-    add_help_and_version(group)
+    group = add_general(parser, demo=False)
     modes = group.add_mutually_exclusive_group()
     modes.add_argument('-1', '--once', action='store_true', help='print a report and exit')
     modes.add_argument(

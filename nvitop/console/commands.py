@@ -63,8 +63,9 @@ def find_command(arguments: Sequence[str]) -> tuple[Command, list[str]] | None:
     return None
 
 
-def command_lines(commands: Sequence[Command] = (*COMMANDS, NVISEL)) -> str:
-    """Names and help lines of commands, one per line, for a help text."""
+def command_lines() -> str:
+    """Names and help lines of all commands, one per line, for a help text."""
+    commands = (*COMMANDS, NVISEL)
     names = [
         command.name if command is NVISEL else f'nvitop {command.name}' for command in commands
     ]

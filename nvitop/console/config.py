@@ -232,10 +232,7 @@ def _is_key(text: object) -> bool:
 
 
 def _allowed(setting: Setting, choices: Choices) -> tuple[str, ...]:
-    try:
-        return setting.choices or tuple(choices[setting.name])
-    except KeyError:
-        return ()
+    return setting.choices or tuple(choices.get(setting.name, ()))
 
 
 def _one_of(name: str, value: object, allowed: Collection[str]) -> str:

@@ -8,15 +8,15 @@ import os
 import sys
 
 
-def stdout_width(fallback: int = 79) -> int:
-    """Number of columns of stdout: ``COLUMNS`` if it is set, else that of the terminal."""
+def stdout_width() -> int:
+    """Number of columns of stdout: ``COLUMNS`` if it is set, else that of the terminal, else 79."""
     with contextlib.suppress(ValueError):
         columns = int(os.environ.get('COLUMNS', ''))
         if columns > 0:
             return columns
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        return os.get_terminal_size(sys.stdout.fileno()).columns or fallback
-    return fallback
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 79
+    return 79
 
 
 def is_watched() -> bool:

@@ -230,6 +230,6 @@ def export(recording: Recording, options: ReplayOptions) -> Iterator[str]:
             else:
                 is_table = options.export == 'csv'
                 yield from (
-                    table.pieces(make_rows(query, sample)) if is_table else (f'{dumps(sample)}\n',)
+                    table(make_rows(query, sample)) if is_table else (f'{dumps(sample)}\n',)
                 )
         frame = recording.neighbor(frame, 1)

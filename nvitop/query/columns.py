@@ -68,10 +68,6 @@ class QueryColumn(NamedTuple):
         return self.query or self.name
 
 
-class UnknownNameError(ValueError):
-    """Unknown column; the message suggests similar names."""
-
-
 #: Columns if none are given.
 DEFAULT_DEVICE_NAMES = (
     'index, name, utilization.gpu, memory.used, memory.total, temperature.gpu, power.draw'
@@ -429,12 +425,12 @@ class QueryTable(NamedTuple):
         """Find columns by names that are separated by commas or spaces; ``all``: all columns.
 
         Raises:
-            UnknownNameError: Unknown column, or none given.
+            ValueError: Unknown column, or none given.
         """
         words = names or ''
         words = words.replace(',', ' ').split() if isinstance(words, str) else list(words)
         if not words:
-            raise UnknownNameError('no field given')
+            raise ValueError('no field given')
         columns: list[QueryColumn] = []
         for word in words:
             if word == 'all':
@@ -442,7 +438,7 @@ class QueryTable(NamedTuple):
                 continue
             column = self.by_name.get(word) or self.by_name.get(word.lower())
             if column is None:
-                raise UnknownNameError(self._unknown(word))
+                raise ValueError(self._unknown(word))
             columns.append(column)
         return tuple(columns)
 

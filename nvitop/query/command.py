@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import functools
 import time
-from typing import Callable, TypeVar
+from typing import TYPE_CHECKING, Callable, TypeVar
 
 from nvitop.console import outcome
 from nvitop.console.arguments import (
@@ -33,8 +33,11 @@ from nvitop.query.columns import (
 from nvitop.query.formats import OutputStyle, make_format, parse_style
 from nvitop.query.list_tables import ListTable, list_tables
 from nvitop.query.listing import QUERIES, help_on, list_of_names
-from nvitop.query.measure import QueryResult, QueryRunner, TableQuery
+from nvitop.query.measure import QueryRunner, TableQuery
 from nvitop.query.output import Output
+
+if TYPE_CHECKING:
+    from nvitop.sampling.types import Sample
 
 T = TypeVar('T')
 
@@ -322,10 +325,10 @@ def _run(
             result = runner.run()
             reporter.report(result.sample)
             with writing(output.name):
-                output.write(form.pieces(result))
+                output.write(form(result))
                 if request.period is None:
                     output.close()
-                    return int(not _has_working_gpu(result))
+                    return _status(result.sample)
             _wait(started, request.period, clock, sleep)
 
 
@@ -343,7 +346,7 @@ def _run_samples(given: argparse.Namespace) -> int:
             if period is None:
                 sample = write_sample(source, output)
                 output.close()
-                return int(not any(device.status == 'ok' for device in sample.devices))
+                return _status(sample)
             write_samples(source, output, standard_input())
     return 0
 
@@ -360,5 +363,5 @@ def _wait(
         sleep(remaining)
 
 
-def _has_working_gpu(result: QueryResult) -> bool:
-    return any(device.status == 'ok' for device in result.sample.devices)
+def _status(sample: Sample) -> int:
+    return int(not any(device.status == 'ok' for device in sample.devices))

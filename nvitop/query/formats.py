@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from typing import TYPE_CHECKING, Any, Protocol, Sequence
+from typing import TYPE_CHECKING, Any, Callable, List, Sequence
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable
@@ -42,11 +43,8 @@ class OutputStyle(NamedTuple):
     units: bool = True
 
 
-class Format(Protocol):
-    """Formats one result after another."""
-
-    def pieces(self, result: QueryResult) -> list[str]:
-        """Return text in pieces; each one is to be written as a whole or not at all."""
+#: Formats one result after another: text in pieces, each to be written as a whole or not at all.
+Format = Callable[['QueryResult'], List[str]]
 
 
 def parse_style(text: str) -> OutputStyle:
@@ -73,22 +71,20 @@ def parse_style(text: str) -> OutputStyle:
 def make_format(query: TableQuery, style: OutputStyle, *, for_terminal: bool) -> Format:
     """Make the format of a style; for a terminal, control characters are replaced."""
     if style.kind == 'json':
-        return JsonFormat(query)
+        return functools.partial(_json, query)
     if style.kind == 'jsonl':
-        return JsonLinesFormat(query)
+        return _JsonLines(query).pieces
     if style.kind == 'table':
-        return TableFormat(query, style)
+        return _Table(query, style).pieces
     if style.kind == 'prometheus':
-        return PrometheusFormat(query)
-    return CsvFormat(query, style, for_terminal=for_terminal)
+        return functools.partial(_series, query)
+    return _Csv(query, style, for_terminal=for_terminal).pieces
 
 
-class CsvFormat:
+class _Csv:
     """CSV like that of nvidia-smi; fields with commas, quotes or line breaks are quoted."""
 
-    def __init__(
-        self, query: TableQuery, style: OutputStyle, *, for_terminal: bool = False
-    ) -> None:
+    def __init__(self, query: TableQuery, style: OutputStyle, *, for_terminal: bool) -> None:
         self._query = query
         self._style = style
         self._for_terminal = for_terminal
@@ -118,18 +114,12 @@ def _line(cells: list[str]) -> str:
     return cells[0] + ''.join(others) + '\n'
 
 
-class JsonFormat:
-    """One indented JSON object per result, in ASCII."""
-
-    def __init__(self, query: TableQuery) -> None:
-        self._query = query
-
-    def pieces(self, result: QueryResult) -> list[str]:
-        """Return one piece."""
-        return [json.dumps(document(self._query, result), indent=2) + '\n']
+def _json(query: TableQuery, result: QueryResult) -> list[str]:
+    """Return one indented JSON object, in ASCII."""
+    return [json.dumps(document(query, result), indent=2) + '\n']
 
 
-class JsonLinesFormat:
+class _JsonLines:
     """One JSON object per line; constant parts are in the first line only."""
 
     def __init__(self, query: TableQuery) -> None:
@@ -168,23 +158,17 @@ def document(query: TableQuery, result: QueryResult) -> dict[str, Any]:
     return made
 
 
-class PrometheusFormat:
-    """Series that Prometheus reads, with the names of ``nvitop exporter``."""
+def _series(query: TableQuery, result: QueryResult) -> list[str]:
+    """Return series that Prometheus reads, with the names of ``nvitop exporter``."""
+    from nvitop.exporter.exposition import render
+    from nvitop.exporter.families import make_families
+    from nvitop.exporter.tables import Observation, SeriesOptions
 
-    def __init__(self, query: TableQuery) -> None:
-        self._query = query
-
-    def pieces(self, result: QueryResult) -> list[str]:
-        """Return one piece."""
-        from nvitop.exporter.exposition import render
-        from nvitop.exporter.families import make_families
-        from nvitop.exporter.tables import Observation, SeriesOptions
-
-        options = SeriesOptions(processes=self._query.processes is not None)
-        return [render(make_families(['own'], Observation(result.sample, options)))]
+    options = SeriesOptions(processes=query.processes is not None)
+    return [render(make_families(['own'], Observation(result.sample, options)))]
 
 
-class TableFormat:
+class _Table:
     """Aligned columns for people."""
 
     def __init__(self, query: TableQuery, style: OutputStyle) -> None:

@@ -71,11 +71,8 @@ def write_samples(source: LiveSource, output: Output, demands: BinaryIO | None) 
 class _Viewer:
     """The program at the other end of a stream."""
 
-    def __init__(
-        self, on_demand: Callable[[Demand], None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, on_demand: Callable[[Demand], None]) -> None:
         self._on_demand = on_demand
-        self._clock = clock
         self._last: float | None = None
         self._has_left = False
 
@@ -83,7 +80,7 @@ class _Viewer:
         """Whether a viewer was there and no longer is."""
         if self._last is None:
             return False
-        return self._has_left or self._clock() - self._last > VIEWER_SECONDS
+        return self._has_left or time.monotonic() - self._last > VIEWER_SECONDS
 
     def listen(self, demands: BinaryIO) -> None:
         """Pass demands on until the end of the input; ignore what is not a demand."""
@@ -96,7 +93,7 @@ class _Viewer:
                 demand = loads_demand(line)
             except SerializationError:
                 continue
-            self._last = self._clock()
+            self._last = time.monotonic()
             self._on_demand(demand)
 
 

@@ -32,7 +32,7 @@ def written(query: TableQuery, style: str, sample: Sample, *, for_terminal: bool
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory, 'written')
         output = Output(str(path))
-        output.write(form.pieces(make_rows(query, sample)))
+        output.write(form(make_rows(query, sample)))
         output.close()
         return path.read_bytes()
 

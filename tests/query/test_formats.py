@@ -30,7 +30,7 @@ def text(
     query: TableQuery, style: str, sample: Sample = SAMPLE, *, for_terminal: bool = False
 ) -> str:
     form = make_format(query, parse_style(style), for_terminal=for_terminal)
-    return ''.join(form.pieces(make_rows(query, sample)))
+    return ''.join(form(make_rows(query, sample)))
 
 
 def test_csv_of_gpus() -> None:
@@ -53,8 +53,8 @@ def test_csv_without_header_and_units() -> None:
 def test_the_header_of_csv_is_written_once() -> None:
     form = make_format(GPUS, OutputStyle(), for_terminal=False)
     rows = make_rows(GPUS, SAMPLE)
-    assert len(form.pieces(rows)) == 4
-    assert len(form.pieces(rows)) == 3
+    assert len(form(rows)) == 4
+    assert len(form(rows)) == 3
 
 
 def test_csv_of_processes_reads_back() -> None:
@@ -169,7 +169,7 @@ def test_json_names_a_simulated_machine() -> None:
 def test_json_lines_repeat_constant_parts_only_after_a_change() -> None:
     form = make_format(BOTH, OutputStyle('jsonl'), for_terminal=False)
     samples = [SAMPLE, SAMPLE, SAMPLE._replace(driver_version='590'), SAMPLE._replace()]
-    pieces = [form.pieces(make_rows(BOTH, sample)) for sample in samples]
+    pieces = [form(make_rows(BOTH, sample)) for sample in samples]
     lines = [json.loads(piece) for (piece,) in pieces]
     assert all(piece.count('\n') == 1 for (piece,) in pieces)
     varying = {'timestamp', 'devices', 'processes'}
