@@ -8,7 +8,7 @@ import itertools
 from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.exporter.dialects import dialect
-from nvitop.exporter.identity import device_properties, process_properties, texts_of
+from nvitop.exporter.identity import described_devices, process_properties, texts_of
 from nvitop.exporter.tables import Family, Point
 from nvitop.exporter.values import device_reader, process_reader
 from nvitop.namedtuple import NamedTuple
@@ -145,12 +145,9 @@ def _devices(
     table: Dialect, observation: Observation
 ) -> Iterator[tuple[DeviceSample, Mapping[str, str]]]:
     """Yield the devices that respond, with their properties."""
-    sample = observation.sample
-    gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
-    for device in sample.devices:
+    for device, properties in described_devices(observation.sample, observation.options):
         if device.status == 'ok' and (table.has_mig or not device.key.is_mig):
-            gpu = gpus.get(device.key.physical_index)
-            yield device, device_properties(sample, device, gpu, observation.options)
+            yield device, properties
 
 
 def _distinct(

@@ -9,7 +9,7 @@ from nvitop.api.metrics import METRICS
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
-    from typing import Mapping
+    from typing import Iterator, Mapping
 
     from nvitop.exporter.tables import Labels, SeriesOptions
     from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
@@ -79,6 +79,16 @@ def device_properties(
             compute_instance_id=info.compute_instance_id,
         )
     return {name: label_value(value) for name, value in found.items() if value is not None}
+
+
+def described_devices(
+    sample: Sample, options: SeriesOptions
+) -> Iterator[tuple[DeviceSample, dict[str, str]]]:
+    """Yield the devices of a sample, also those that do not respond, with their properties."""
+    gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
+    for device in sample.devices:
+        gpu = gpus.get(device.key.physical_index)
+        yield device, device_properties(sample, device, gpu, options)
 
 
 def texts_of(labels: Labels, properties: Mapping[str, str]) -> dict[str, str]:

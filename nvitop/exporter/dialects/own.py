@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, PROCESS_METRICS, UNITS, Metric, ProcessMetric
 from nvitop.exporter.identity import (
-    device_properties,
+    described_devices,
     label_value,
     owner_properties,
     texts_of,
@@ -145,14 +145,8 @@ def _states(observation: Observation) -> Iterator[Family]:
 
 
 def _labeled(observation: Observation) -> list[tuple[DeviceSample, dict[str, str]]]:
-    sample = observation.sample
-    gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
-    found = []
-    for device in sample.devices:
-        gpu = gpus.get(device.key.physical_index)
-        properties = device_properties(sample, device, gpu, observation.options)
-        found.append((device, texts_of(LABELS, properties)))
-    return found
+    devices = described_devices(observation.sample, observation.options)
+    return [(device, texts_of(LABELS, properties)) for device, properties in devices]
 
 
 def _users(observation: Observation) -> Iterator[Family]:
