@@ -160,7 +160,6 @@ class _Case(NamedTuple):
     def finding(
         self, kind: Kind, severity: Severity, words: str, evidence: str, action: str = ''
     ) -> Finding:
-        """Make a finding about the device."""
         key = self.device.key
         return Finding(
             key,
@@ -208,10 +207,8 @@ def is_wrong(finding: Finding) -> bool:
 def worst_findings(found: Iterable[Finding]) -> dict[DeviceKey, Finding]:
     """Return the most severe finding of each device that has any."""
     worst: dict[DeviceKey, Finding] = {}
-    for finding in found:
-        before = worst.get(finding.device)
-        if before is None or importance(finding) < importance(before):
-            worst[finding.device] = finding
+    for finding in sorted(found, key=importance):
+        worst.setdefault(finding.device, finding)
     return worst
 
 
@@ -230,17 +227,14 @@ def headline(found: Iterable[Finding]) -> str:
     A GPU with several problems counts once, with its most severe one, MIG devices included.
     """
     worst: dict[int, Finding] = {}
-    for finding in filter(is_wrong, found):
-        index = finding.device.physical_index
-        if index not in worst or importance(finding) < importance(worst[index]):
-            worst[index] = finding
+    for finding in sorted(filter(is_wrong, found), key=importance):
+        worst.setdefault(finding.device.physical_index, finding)
     if not worst:
         return ''
     if len(worst) == 1:
         ((index, finding),) = worst.items()
         return f'GPU {index}: {finding.words}'
-    kinds = (finding.kind for finding in sorted(worst.values(), key=importance))
-    counts = Counter(KINDS[kind].counted for kind in kinds)
+    counts = Counter(KINDS[finding.kind].counted for finding in worst.values())
     parts = ', '.join(f'{count} {words}' for words, count in counts.items())
     return f'{len(worst)} GPUs: {parts}'
 

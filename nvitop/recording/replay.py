@@ -55,6 +55,9 @@ class ReplaySource:
     the thread of the sampler.
     """
 
+    #: There is no driver whose calls could hang.
+    threads_inside = 0
+
     def __init__(
         self,
         recording: Recording,
@@ -80,11 +83,6 @@ class ReplaySource:
         self._next: tuple[int, float] | None = None
         self._history: History | None = None
         self._messages: list[str] = []
-
-    @property
-    def threads_inside(self) -> int:
-        """Return 0: there is no driver."""
-        return 0
 
     @property
     def origin(self) -> Origin:

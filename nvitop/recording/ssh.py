@@ -173,7 +173,6 @@ class _Connection:
             self._process.stdin.flush()
 
     def ended(self) -> int | None:
-        """Return the exit status of ssh, ``None`` while it runs."""
         status = self._process.poll()
         if status is not None:
             for thread in self._threads:
@@ -181,7 +180,6 @@ class _Connection:
         return status
 
     def lines(self) -> list[str]:
-        """Return the last lines that are not samples, for messages."""
         return list(self._lines)
 
     def close(self) -> None:
@@ -210,6 +208,9 @@ class RemoteSource:
         clock: Monotonic seconds.
     """
 
+    #: No driver is called here.
+    threads_inside = 0
+
     def __init__(
         self,
         host: str,
@@ -232,11 +233,6 @@ class RemoteSource:
         #: Time of our clock minus the clock of the other machine.
         self._offset: float | None = None
         self._last = EMPTY_SAMPLE
-
-    @property
-    def threads_inside(self) -> int:
-        """Return 0: no driver is called here."""
-        return 0
 
     @property
     def origin(self) -> Origin:

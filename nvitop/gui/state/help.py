@@ -9,7 +9,7 @@ from nvitop.gui.layout.help import GRADIENT_SAMPLE, HelpEntry, HelpGroup, HelpPa
 from nvitop.gui.model.columns import TYPES
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import BUTTONS, AppState
-from nvitop.gui.state.bindings import BINDINGS, Action, Binding, Need
+from nvitop.gui.state.bindings import Action, Binding, Need
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
 
 _NOTES = {'Sorting': 'Sorting (after o, an upper-case letter reverses the order)'}
@@ -85,9 +85,7 @@ def format_purpose(binding: Binding) -> str:
     return f'{where[0] if len(where) == 1 else "other screens"}: {binding.help}'
 
 
-def key_groups(
-    bindings: Iterable[Binding] = BINDINGS, *, readonly: bool = False
-) -> tuple[HelpGroup, ...]:
+def key_groups(bindings: Iterable[Binding], *, readonly: bool) -> tuple[HelpGroup, ...]:
     """Return the listed bindings by heading."""
     groups: dict[str, list[HelpEntry]] = {}
     for binding in bindings:
@@ -101,7 +99,7 @@ def key_groups(
     )
 
 
-def brief_groups(bindings: Iterable[Binding], *, readonly: bool = False) -> tuple[HelpGroup, ...]:
+def brief_groups(bindings: Iterable[Binding], *, readonly: bool) -> tuple[HelpGroup, ...]:
     """Return the listed bindings in fewer lines, by use, and other keys with the same effect."""
     listed = [binding for binding in bindings if binding.help and binding.keys]
     groups: dict[str, list[HelpEntry]] = {heading: [] for heading in _BY_USE}
