@@ -102,7 +102,6 @@ def _serve(program: str, settings: ExporterSettings) -> None:
 
 
 def _demand(settings: ExporterSettings) -> Demand:
-    """Return what is measured."""
     demand = demand_of(settings.names, settings.series, profiling=settings.profiling)
     if settings.recording is None:
         return demand

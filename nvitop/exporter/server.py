@@ -270,7 +270,6 @@ class _HttpConnection(BaseHTTPRequestHandler):
             self.send_error(431)
 
     def do_GET(self) -> None:
-        """Send a response."""
         if not self._server.slots.acquire(blocking=False):
             self._send(
                 Response(b'too many requests\n', status=503, headers=(('Retry-After', '1'),))

@@ -140,7 +140,6 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
 
 
 def _versions() -> list[str]:
-    """Return the versions of installed dependencies."""
     from importlib import metadata
 
     found = []

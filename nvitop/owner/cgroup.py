@@ -155,7 +155,6 @@ class _PathReader:
         self._is_users = False
 
     def layers(self) -> tuple[Layer, ...]:
-        """Return the layers of the path."""
         while self._at < len(self._parts):
             found = self._next()
             for layer in found.layers:
@@ -191,7 +190,6 @@ class _PathReader:
         layers.append(layer._replace(claim=True) if may_be_made_up else layer)
 
     def _following(self, count: int = 1) -> str:
-        """Return a part after the current one."""
         at = self._at + count
         return self._parts[at] if at < len(self._parts) else ''
 
@@ -299,7 +297,6 @@ class _PathReader:
         return None
 
     def _bare(self, container_id: str) -> Layer:
-        """Return the layer of a container ID without a prefix."""
         before = self._before()
         if before == 'libpod_parent':
             return Layer('podman-pod', container_id)

@@ -115,7 +115,6 @@ class _Details:
             self._environ = {}
 
     def owner(self) -> Owner:
-        """Return the owner with all layers."""
         is_known = any(each.kind in ('pod', *CONTAINERS) for each in self._owner.layers)
         layers = [
             *self._owner.layers,

@@ -228,7 +228,6 @@ def _request(given: argparse.Namespace) -> Request:
 
 
 def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[QueryColumn, ...]] | None:
-    """The requested list with several rows per GPU."""
     requested = [
         (one, names)
         for option, one in list_tables().items()

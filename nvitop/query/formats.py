@@ -82,7 +82,7 @@ def make_format(query: TableQuery, style: OutputStyle, *, for_terminal: bool) ->
 
 
 class _Csv:
-    """CSV like that of nvidia-smi; fields with commas, quotes or line breaks are quoted."""
+    """CSV like that of nvidia-smi: a piece for each row, and the header the first time."""
 
     def __init__(self, query: TableQuery, style: OutputStyle, *, for_terminal: bool) -> None:
         self._query = query
@@ -91,7 +91,6 @@ class _Csv:
         self._has_header = not style.header
 
     def pieces(self, result: QueryResult) -> list[str]:
-        """Return a piece for each row, and the header the first time."""
         pieces = []
         for columns, rows in _tables(self._query, result):
             if not self._has_header:
@@ -127,7 +126,6 @@ class _JsonLines:
         self._known: dict[str, Any] = {}
 
     def pieces(self, result: QueryResult) -> list[str]:
-        """Return one piece."""
         whole = document(self._query, result)
         constant = {key: whole[key] for key in CONSTANT_PARTS if key in whole}
         left_out = constant if constant == self._known else {}
@@ -169,7 +167,7 @@ def _series(query: TableQuery, result: QueryResult) -> list[str]:
 
 
 class _Table:
-    """Aligned columns for people."""
+    """Aligned columns for people: a piece for each table, with an empty line between tables."""
 
     def __init__(self, query: TableQuery, style: OutputStyle) -> None:
         self._query = query
@@ -177,7 +175,6 @@ class _Table:
         self._is_first = True
 
     def pieces(self, result: QueryResult) -> list[str]:
-        """Return a piece for each table, with an empty line between tables."""
         pieces = []
         for columns, rows in _tables(self._query, result):
             lines = self._lines(columns, rows)

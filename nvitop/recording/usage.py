@@ -217,7 +217,6 @@ class _Tick:
 
 
 def _ticks(sample: Sample, energies: dict[str, tuple[float, bool]]) -> list[_Tick]:
-    """Return one tick for each device."""
     with_mig = {device.key.physical_index for device in sample.devices if device.key.is_mig}
     ticks = []
     for device in sample.devices:

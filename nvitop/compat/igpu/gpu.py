@@ -187,7 +187,6 @@ def _mib(size: int | NaType) -> float:
 
 
 def _parent(process: GpuProcess) -> tuple[int | None, str]:
-    """Return PID and name of the parent of a process."""
     try:
         pid = process.host.ppid()
         parent = process.host.parent()

@@ -44,12 +44,10 @@ def _plain(value: Any) -> object:
 
 
 def _get(method: str, *args: int, show: Callable[[Any], object] = _plain) -> Read:
-    """Read a getter of :class:`nvitop.Device`."""
     return lambda gpu: show(gpu.read(method, *args))
 
 
 def _word(method: str, words: Mapping[str, str] = _WORDS, unknown: str = 'Unknown') -> Read:
-    """Read a getter that returns a word."""
 
     def read(gpu: SmiGpu) -> object:
         word = gpu.read(method, unknown=unknown)

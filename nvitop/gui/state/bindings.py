@@ -174,7 +174,6 @@ def _opening(
     hint: str,
     needs: tuple[Need, ...] = (),
 ) -> Binding:
-    """Return the binding that opens a screen."""
     return Binding(
         keys,
         Action.OPEN,
@@ -188,7 +187,6 @@ def _opening(
 
 
 def _signal(keys: tuple[str, ...], action: Action, name: str, hint: str) -> Binding:
-    """Return the binding that asks for confirmation of a signal."""
     text = f'{name} to tagged or selected'
     needs = (Need.TARGET,)
     return Binding(keys, action, text, _PROCESSES, _PROCESS, hint=hint, needs=needs)
@@ -197,7 +195,6 @@ def _signal(keys: tuple[str, ...], action: Action, name: str, hint: str) -> Bind
 def _travel(
     keys: tuple[str, ...], action: Action, text: str, hint: str, need: Need = Need.PAST
 ) -> Binding:
-    """Return a binding that shows another time."""
     needs = (need,)
     return Binding(keys, action, text, _NOT_HELP, _TIME, hint=hint, needs=needs)
 

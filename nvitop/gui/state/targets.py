@@ -144,7 +144,6 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
 
 
 def _parent_of(process: HostProcessSample, sample: Sample) -> ParentProcess | None:
-    """Return the parent of a process in the tree."""
     for each in sample.host_processes:
         if each.pid == process.parent_pid:
             is_own = each.is_own and each.pid not in sample.host.own_line
