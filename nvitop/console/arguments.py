@@ -199,27 +199,41 @@ def add_demo(group: argparse._ActionsContainer) -> None:
     )
 
 
-class _Devices(argparse.Action):
-    """Collects names of devices, separated by spaces or commas."""
+def storing(
+    store: Callable[[argparse.Namespace, str, Any], None],
+) -> type[argparse.Action]:
+    """Return the action that stores values by a function, whose ValueError is shown to the user.
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        from nvitop.sampling.device_names import EXPECTED, is_device_name, split_names
+    The function gets the namespace, the destination and the values.
+    """
 
-        assert isinstance(values, list)
-        names = split_names(values)
-        if not names:
-            parser.error(f'argument {option_string}: no device given')
-        for name in names:
-            if not is_device_name(name):
-                parser.error(f'argument {option_string}: expected {EXPECTED}, not {name!r}')
-        previous = getattr(namespace, self.dest, None) or ()
-        setattr(namespace, self.dest, (*previous, *names))
+    class _Storing(argparse.Action):
+        def __call__(
+            self,
+            parser: argparse.ArgumentParser,
+            namespace: argparse.Namespace,
+            values: object,
+            option_string: str | None = None,
+        ) -> None:
+            try:
+                store(namespace, self.dest, values)
+            except ValueError as error:
+                parser.error(f'argument {option_string}: {error}')
+
+    return _Storing
+
+
+def _store_devices(namespace: argparse.Namespace, dest: str, words: list[str]) -> None:
+    """Add names of devices, separated by spaces or commas."""
+    from nvitop.sampling.device_names import EXPECTED, is_device_name, split_names
+
+    names = split_names(words)
+    if not names:
+        raise ValueError('no device given')
+    for name in names:
+        if not is_device_name(name):
+            raise ValueError(f'expected {EXPECTED}, not {name!r}')
+    setattr(namespace, dest, (*(getattr(namespace, dest, None) or ()), *names))
 
 
 def add_devices(group: argparse._ActionsContainer, *names: str, more: str = '') -> None:
@@ -228,7 +242,7 @@ def add_devices(group: argparse._ActionsContainer, *names: str, more: str = '') 
         *names,
         dest='only',
         nargs='+',
-        action=_Devices,
+        action=storing(_store_devices),
         metavar='DEVICE',
         help='include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or '
         f'serial numbers{more}',

@@ -12,6 +12,7 @@ from nvitop.console.arguments import (
     add_general,
     add_owner_names,
     checked,
+    storing,
 )
 from nvitop.console.commands import COMMANDS, command_lines
 from nvitop.console.options import (
@@ -61,39 +62,18 @@ def _pid(text: str) -> int:
     return int(text)
 
 
-class _Thresholds(argparse.Action):
-    """Store two percentages, the lower one first."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        assert isinstance(values, list)
-        try:
-            setattr(namespace, self.dest, parse_thresholds(values))
-        except ValueError:
-            parser.error(
-                f'argument {option_string}: needs two whole numbers from 1 to 99, '
-                f'not {" ".join(values)!r}'
-            )
+def _store_thresholds(namespace: argparse.Namespace, dest: str, words: list[str]) -> None:
+    try:
+        setattr(namespace, dest, parse_thresholds(words))
+    except ValueError:
+        text = f'needs two whole numbers from 1 to 99, not {" ".join(words)!r}'
+        raise ValueError(text) from None
 
 
-class _Monitor(argparse.Action):
-    """``--monitor [MODE]``: without a mode, the other layers set it."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        namespace.monitor = True
-        if values is not None:
-            namespace.mode = values
+def _store_monitor(namespace: argparse.Namespace, dest: str, mode: str | None) -> None:
+    namespace.monitor = True
+    if mode is not None:  # otherwise the other layers set it
+        namespace.mode = mode
 
 
 def _add_switch(
@@ -142,7 +122,7 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         '--monitor',
         nargs='?',
         choices=MODES,
-        action=_Monitor,
+        action=storing(_store_monitor),
         help='run the monitor with device panels of this size (default: auto, which depends on '
         'the height of the terminal)',
     )
@@ -298,7 +278,7 @@ def _add_coloring(parser: argparse.ArgumentParser) -> None:
             f'--{half}-util-thresh',
             dest={'gpu': 'gpu_thresholds', 'mem': 'memory_thresholds'}[half],
             nargs=2,
-            action=_Thresholds,
+            action=storing(_store_thresholds),
             metavar='PERCENT',
             help=f'color {name} utilization as moderate and as heavy from these values on, 1 to 99 '
             f'(default: {default})',

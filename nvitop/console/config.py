@@ -232,7 +232,10 @@ def _is_key(text: object) -> bool:
 
 
 def _allowed(setting: Setting, choices: Choices) -> tuple[str, ...]:
-    return setting.choices or tuple(choices.get(setting.name, ()))
+    try:
+        return setting.choices or tuple(choices[setting.name])
+    except KeyError:
+        return ()
 
 
 def _one_of(name: str, value: object, allowed: Collection[str]) -> str:

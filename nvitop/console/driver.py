@@ -60,12 +60,17 @@ def start_driver(program: str, first_calls: Callable[[], T], *, limit: float | N
         raise CommandFailure(libnvml.explain_init_error(error)) from error
 
 
-def start_devices(program: str, names: Iterable[str] | None) -> tuple[DeviceIndex, ...] | None:
-    """Start the driver and find devices by their names; ``None``: all.
+def start_devices(
+    program: str, names: Iterable[str] | None, demo: str | None
+) -> tuple[DeviceIndex, ...] | None:
+    """Start the driver, or that of the scenario ``demo``, and find devices by names; ``None``: all.
 
     Raises:
-        CommandFailure: As :func:`start_driver`; the status is 2 if a device is unknown.
+        CommandFailure: As :func:`simulate` and :func:`start_driver`; the status is 2 if a device is
+            unknown.
     """
+    if demo is not None:
+        simulate(demo)
 
     def find() -> tuple[DeviceIndex, ...] | None:
         from nvitop.sampling.device_names import require_devices

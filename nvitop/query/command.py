@@ -16,7 +16,7 @@ from nvitop.console.arguments import (
     add_general,
     add_owner_names,
 )
-from nvitop.console.driver import simulate, start_devices
+from nvitop.console.driver import start_devices
 from nvitop.console.interrupts import Interrupts
 from nvitop.console.outcome import writing
 from nvitop.console.problems import ProblemReporter
@@ -311,9 +311,7 @@ def _run(
     sleep: Callable[[float], None],
 ) -> int:
     with Interrupts() as interrupts:
-        if scenario is not None:
-            simulate(scenario)
-        only = start_devices(PROGRAM, request.only)
+        only = start_devices(PROGRAM, request.only, scenario)
         query = request.query._replace(only=only)
         runner = QueryRunner(query, period=request.period, clock=clock, sleep=sleep)
         output = Output(request.path, interrupts)
@@ -336,9 +334,7 @@ def _run_samples(given: argparse.Namespace) -> int:
 
     period = _period(given)
     with Interrupts() as interrupts:
-        if given.demo is not None:
-            simulate(given.demo)
-        only = start_devices(PROGRAM, given.only)
+        only = start_devices(PROGRAM, given.only, given.demo)
         source = make_source(period, only, given.owner_names)
         output = Output(given.filename, interrupts)
         with writing(output.name):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Callable
 
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_devices, add_general, checked, size
-from nvitop.console.driver import simulate, start_devices
+from nvitop.console.driver import start_devices
 from nvitop.console.interrupts import SignalHandling
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import SIGNALED, CommandFailure
@@ -214,9 +214,7 @@ def main(arguments: list[str]) -> int:
 
 def _run(options: RecordOptions, scenario: str | None) -> int:
     with Requests() as requests:
-        if scenario is not None:
-            simulate(scenario)
-        only = start_devices(PROGRAM, options.only)
+        only = start_devices(PROGRAM, options.only, scenario)
         writing = Writing(open_sink(options), requests.end)
         source = LiveSource(intervals(options.interval), only=only)
         sampler = Sampler(source, writing.take, demand=RECORDED)
