@@ -195,7 +195,7 @@ class Translator(HTML5Translator):
         """Add the heading of the column to a cell."""
         super().visit_entry(node)
         if self.labels and self.cell and node.astext():
-            label = html.escape(self.labels[self.cell])
+            label = html.escape(self.labels[self.cell]) if len(self.labels) > 2 else ''
             self.body[-1] = self.body[-1].replace('<td', f'<td data-label="{label}"', 1)
         self.cell += 1
 
