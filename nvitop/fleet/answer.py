@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ MAX_MESSAGE = 300
 #: Maximum number of warnings.
 MAX_WARNINGS = 5
 _RESULT = re.compile(r'"result"\s*:\s*\[')
-_BETWEEN = re.compile(r'[\s,]*')
+_BETWEEN = ', \t\r\n'
 #: Status → what happened, what to try.
 _STATUSES = {
     401: ('the server requires a login', 'set PROMETHEUS_BEARER_TOKEN_FILE or bearer-token-file'),
@@ -96,27 +95,18 @@ def parse_history(
     return found, warnings
 
 
-def _labels(row: Any, words: dict[str, str]) -> dict[str, str]:
-    """Return the labels of a row, with equal texts stored once."""
-    metric = row.get('metric') if isinstance(row, dict) else None
-    if not isinstance(metric, dict):
-        return {}
-    return {
-        words.setdefault(label, label): words.setdefault(value, value)
-        for label, value in metric.items()
-        if isinstance(value, str)
-    }
-
-
 def _read_rows(
     status: int, content_type: str, body: bytes, keep: Callable[[Any, dict[str, str]], None]
 ) -> tuple[str, ...]:
     """Pass each row of the result and its labels to a function; return the notes of the server."""
-    words: dict[str, str] = {}
 
     def take(row: Any) -> None:
-        with contextlib.suppress(KeyError, TypeError, ValueError, IndexError):  # a histogram
-            keep(row, _labels(row, words))
+        try:
+            labels = row['metric']
+            if {*map(type, labels.values())} <= {str}:
+                keep(row, labels)
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+            pass  # a histogram
 
     text = body.decode('utf-8', 'replace')
     if status != 200:
@@ -148,14 +138,13 @@ def _parse_rows(text: str, start: int, keep: Callable[[Any], None]) -> int:
     place = start
     try:
         while True:
-            between = _BETWEEN.match(text, place)
-            assert between is not None
-            place = between.end()
-            if text[place : place + 1] == ']':
+            while text[place] in _BETWEEN:
+                place += 1
+            if text[place] == ']':
                 return place
             row, place = parse(text, place)
             keep(row)
-    except (ValueError, RecursionError):
+    except (ValueError, IndexError, RecursionError):
         return len(text)
 
 

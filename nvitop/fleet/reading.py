@@ -8,6 +8,7 @@ joined by UUID and never counted twice.
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from nvitop.fleet.names import (
@@ -34,18 +35,12 @@ if TYPE_CHECKING:
     from nvitop.exporter.reading import Series
     from nvitop.fleet.queries import Scope
 
+#: Digits are converted in groups: the conversion of thousands would take long.
+_DIGITS = re.compile('([0-9]{1,18})')
 #: Kind of finding → words.
 COUNTED: dict[str, str] = {kind: label.counted for kind, label in KINDS.items()}
 _RANKS = {name: rank for rank, name in enumerate(PREFERENCE)}
 _USER_DIALECTS = {series: name for name, (series, _) in USER_SERIES.items()}
-#: Values of GPUs: metric → field of :class:`~nvitop.fleet.types.FleetGpu`.
-_GPU_FIELDS = {
-    'gpu_utilization': 'utilization_percent',
-    'memory_used': 'memory_used_bytes',
-    'memory_total': 'memory_total_bytes',
-    'power_usage': 'power_watts',
-    'temperature': 'temperature_celsius',
-}
 _INSTANCE_SUMS = ('memory_used', 'memory_total', 'memory_free', 'memory_reserved')
 _MEMORY_PARTS = ('memory_used', 'memory_free', 'memory_reserved')
 
@@ -76,13 +71,13 @@ class _Hosts:
 
     def __init__(self, scope: Scope) -> None:
         self._labels = scope.host_labels
-        self.members: dict[tuple[str, tuple[str, ...]], _Member] = {}
+        self.members: dict[tuple[str, tuple[str | None, ...]], _Member] = {}
         #: Labels of a host → when it was measured.
-        self.times: dict[tuple[str, ...], float] = {}
+        self.times: dict[tuple[str | None, ...], float] = {}
 
-    def key_of(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+    def key_of(self, labels: Mapping[str, str]) -> tuple[str | None, ...]:
         """Return the values of all labels that may name the host."""
-        return tuple([labels.get(label, '') for label in self._labels])
+        return tuple(map(labels.get, self._labels))
 
     def member(self, dialect: str, labels: Mapping[str, str]) -> _Member:
         """Return the exporter that a row comes from."""
@@ -111,7 +106,7 @@ def host_name(label: str, value: str) -> str:
 def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
     """Return the hosts of an answer to ``hosts_query`` or ``gpus_query``."""
     hosts = _Hosts(scope)
-    recorded: dict[tuple[str, ...], dict[str, float]] = {}
+    recorded: dict[tuple[str | None, ...], dict[str, float]] = {}
     for one in series:
         if not math.isfinite(one.value):
             continue
@@ -131,7 +126,7 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
 
 
 def _read_recorded(
-    hosts: _Hosts, recorded: Mapping[tuple[str, ...], Mapping[str, float]], timestamp: float
+    hosts: _Hosts, recorded: Mapping[tuple[str | None, ...], Mapping[str, float]], timestamp: float
 ) -> Fleet:
     """Return the hosts whose sums the server has recorded."""
     found = []
@@ -160,19 +155,11 @@ def _read_recorded(
     return Fleet(tuple(sorted(found, key=lambda host: natural(host.name))), timestamp=timestamp)
 
 
-def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+def natural(text: str) -> tuple[list[str | int], str]:
     """Return a key that sorts ``gpu9`` before ``gpu10``."""
-    parts: list[tuple[int, int, str]] = []
-    digits = ''
-    for char in f'{text} ':
-        if char.isascii() and char.isdigit():
-            digits += char
-            continue
-        if digits:
-            parts.append((0, int(digits[:18]), digits))
-            digits = ''
-        parts.append((1, 0, char))
-    return tuple(parts)
+    parts: list[str | int] = [*_DIGITS.split(text)]
+    parts[1::2] = [int(digits) for digits in parts[1::2]]
+    return parts, text
 
 
 def _add(hosts: _Hosts, one: Series) -> None:
@@ -208,8 +195,7 @@ def _add_to_gpu(
     gpu: dict[str, float], metric: str, value: float, labels: Mapping[str, str]
 ) -> None:
     """Add a value. The instances of a GPU (MIG) share its memory; other values are the largest."""
-    is_instance = any(labels.get(label) for label in MIG_LABELS)
-    if is_instance and metric in _INSTANCE_SUMS:
+    if metric in _INSTANCE_SUMS and _first(labels, MIG_LABELS):
         gpu[metric] = gpu.get(metric, 0.0) + value
     else:
         gpu[metric] = max(gpu.get(metric, value), value)
@@ -233,13 +219,24 @@ def _add_finding(hosts: _Hosts, row: str, one: Series) -> None:
 
 
 def _gpu_id(member: _Member, labels: Mapping[str, str]) -> str:
-    uuid = next((labels[label] for label in identity_labels() if labels.get(label)), '')
-    known = index_labels(member.exporter.dialect)
-    index = next((labels[label] for label in known if labels.get(label)), '')
-    gpu = bare_uuid(uuid) if uuid else f'{member.name}#{index}'
+    uuid = _first(labels, identity_labels())
+    gpu = bare_uuid(uuid)
+    if uuid and gpu in member.indices:
+        return gpu
+    index = _first(labels, index_labels(member.exporter.dialect))
+    gpu = gpu or f'{member.name}#{index}'
     if index:
         member.indices[gpu] = printable(index.partition(':')[0][:4])
     return gpu
+
+
+def _first(labels: Mapping[str, str], names: Iterable[str]) -> str:
+    """Return the first of these labels that has a value, ``''`` if none has."""
+    for name in names:
+        value = labels.get(name)
+        if value:
+            return value
+    return ''
 
 
 def _joined(members: Iterable[_Member]) -> list[tuple[str, list[_Member]]]:
@@ -282,9 +279,7 @@ def _host(name: str, members: list[_Member]) -> FleetHost:
     findings: dict[str, list[str]] = {}
     for member in sorted(members, key=lambda one: _RANKS.get(one.exporter.dialect, 99)):
         for gpu, values in member.gpus.items():
-            kept = gpus.setdefault(gpu, {})
-            for metric, value in {**values, **_memory_of_gpu(values)}.items():
-                kept.setdefault(metric, value)
+            gpus[gpu] = {**values, **_memory_of_gpu(values), **gpus.get(gpu, {})}
         for gpu, index in member.indices.items():
             indices.setdefault(gpu, index)
         for gpu, words in member.findings.items():
@@ -298,17 +293,7 @@ def _host(name: str, members: list[_Member]) -> FleetHost:
     return FleetHost(
         name,
         gpus=tuple(
-            FleetGpu(
-                gpu,
-                indices.get(gpu, ''),
-                findings=tuple(dict.fromkeys(findings.get(gpu, ()))),
-                **{
-                    field: gpus[gpu][metric]
-                    for metric, field in _GPU_FIELDS.items()
-                    if metric in gpus[gpu]
-                },
-            )
-            for gpu in order
+            _gpu(gpu, indices.get(gpu, ''), gpus[gpu], findings.get(gpu, ())) for gpu in order
         ),
         exporters=tuple(member.exporter for member in members),
         utilization_percent=_mean_of_gpus(gpus.values(), 'gpu_utilization'),
@@ -323,6 +308,19 @@ def _host(name: str, members: list[_Member]) -> FleetHost:
             printable(user) for user in sorted(users, key=lambda user: (-users[user], user)) if user
         ),
         measured=max(measured, default=None),
+    )
+
+
+def _gpu(gpu: str, label: str, values: Mapping[str, float], findings: Iterable[str]) -> FleetGpu:
+    return FleetGpu(
+        gpu,
+        label,
+        utilization_percent=values.get('gpu_utilization'),
+        memory_used_bytes=values.get('memory_used'),
+        memory_total_bytes=values.get('memory_total'),
+        power_watts=values.get('power_usage'),
+        temperature_celsius=values.get('temperature'),
+        findings=tuple(dict.fromkeys(findings)),
     )
 
 
