@@ -7,7 +7,6 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase
-from nvitop.api.libnvml._extended_structures import read_sram_ecc_status
 from nvitop.api.utils import NA, NaType
 
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ class EccMixin(DeviceBase):
         return self._word('nvmlDeviceGetEccMode', item=1)
 
     def _sram(self, name: str) -> int | NaType:
+        from nvitop.api.libnvml._extended_structures import read_sram_ecc_status
+
         return self._in_range(getattr(self._query(read_sram_ecc_status), name, NA), MAX_ULONGLONG)
 
     def sram_volatile_parity_errors(self) -> int | NaType:

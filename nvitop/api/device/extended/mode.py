@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from nvitop.api.device.base import ENABLED, DeviceBase
 from nvitop.api.device.mode import DRIVER_MODELS
-from nvitop.api.libnvml._extended_structures import read_gsp_modes
 from nvitop.api.utils import NA
 
 #: NVML's number of a GPU operation mode → its name.
@@ -53,19 +52,24 @@ class ExtendedModeMixin(DeviceBase):
         """
         return self._word('nvmlDeviceGetAddressingMode', _ADDRESSING_MODES)
 
+    def _gsp_mode(self, *, item: int) -> str:
+        from nvitop.api.libnvml._extended_structures import read_gsp_modes
+
+        return self._word(read_gsp_modes, item=item)
+
     def gsp_mode(self) -> str:
         """Whether driver work runs on the GPU's own processor (GSP); ``NA`` before R520.
 
         NVML: ``nvmlDeviceGetGspFirmwareMode`` · nvidia-smi: ``gsp.mode.current``
         """
-        return self._word(read_gsp_modes, item=0)
+        return self._gsp_mode(item=0)
 
     def gsp_mode_default(self) -> str:
         """Default of :meth:`gsp_mode`.
 
         NVML: ``nvmlDeviceGetGspFirmwareMode`` · nvidia-smi: ``gsp.mode.default``
         """
-        return self._word(read_gsp_modes, item=1)
+        return self._gsp_mode(item=1)
 
     def dram_encryption(self) -> str:
         """Whether the memory is encrypted; ``NA`` for GPUs without encryption, and before R570.

@@ -258,6 +258,5 @@ def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState
             draw_text(buf, cell.x, y, fit(text, cell.width), style)
             draw_uprights(buf, y, (cell.right,))
         draw_bars(buf, y, shape.bars, device, state, shape.view)
-        draw_uprights(buf, y, (shape.width - 1,))
     if device.status != 'ok' or state.is_wrong:
         buf.write(cells[0].x, 0, f'{device.key.label:>{LABEL}}!', _ERROR)
