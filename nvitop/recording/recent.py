@@ -4,42 +4,78 @@
 from __future__ import annotations
 
 import collections
+import io
 import pickle
 import zlib
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.recording.times import format_time
-from nvitop.sampling.types import DeviceInfo, DeviceKey, Sample
+from nvitop.sampling.types import Sample
 
 #: Default time (seconds) that is kept, and the maximum memory for it in bytes.
 KEPT_SECONDS = 3600.0
 MOST_BYTES = 4 << 20
-#: Number of samples for each key sample.
-SAMPLES_PER_KEY = 600
+#: Number of samples in a block. Longer ones are smaller, and take longer to load.
+SAMPLES_PER_BLOCK = 10
 #: Memory (bytes) of an entry in addition to its data.
 ENTRY_BYTES = 200
-#: Size (bytes) of the window of zlib.
-WINDOW_BYTES = 32 << 10
-#: As fast as the first level, because samples hardly differ.
-LEVEL = 6
+#: The fastest level of zlib.
+LEVEL = 1
 
 _NOT_KEPT = 'no samples are kept from before'
 
 
-#: Placeholder for constant properties, which are kept outside of the compressed data.
-_NO_INFO = DeviceInfo(DeviceKey(-1), -1)
+class _Block:
+    """Successive samples in one compressed stream, in which what they share is only once."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self._compressor = zlib.compressobj(LEVEL)
+        # The samples and their pickler while others can be added.
+        self._samples: list[Sample] = []
+        self._pickler: pickle.Pickler | None = pickle.Pickler(self, protocol=4)
+
+    def write(self, data: bytes) -> None:
+        """Append what the pickler writes."""
+        self.data += self._compressor.compress(data)
+
+    def add(self, sample: Sample) -> int:
+        """Append a sample; return its index."""
+        assert self._pickler is not None
+        self._pickler.dump(sample)
+        self._samples.append(sample)
+        return len(self._samples) - 1
+
+    def complete(self) -> None:
+        """Keep the compressed data only."""
+        self.data += self._compressor.flush()
+        self._samples = []
+        self._pickler = None
+
+    def load(self, index: int) -> Sample:
+        """Return a sample."""
+        if self._samples:
+            return self._samples[index]
+        # The data was made by this process and never left it.
+        unpickler = pickle.Unpickler(io.BytesIO(zlib.decompress(self.data)))
+        for _ in range(index):
+            unpickler.load()
+        sample: Sample = unpickler.load()
+        return sample
 
 
 class KeptSample(NamedTuple):
-    """A compressed sample."""
+    """Where a sample is kept."""
 
     timestamp: float
     monotonic: float
-    data: bytes
-    #: The dictionary with which it was compressed.
-    key: bytes
-    #: Constant properties of its devices, which entries share.
-    infos: tuple[DeviceInfo, ...]
+    block: _Block
+    #: Its number in the block, from 0.
+    number: int
+
+    def load(self) -> Sample:
+        """Return the sample."""
+        return self.block.load(self.number)
 
 
 class FoundSample(NamedTuple):
@@ -57,7 +93,7 @@ class RecentSamples:
         self._seconds = seconds
         self._most_bytes = most_bytes
         self._entries: collections.deque[KeptSample] = collections.deque()
-        self._key, self._uses = b'', 0
+        self._block = _Block()
         #: Memory in use.
         self.size_bytes = 0
 
@@ -66,34 +102,29 @@ class RecentSamples:
 
     def add(self, sample: Sample) -> None:
         """Keep a sample; a later one than the samples before."""
-        infos = tuple(device.info for device in sample.devices)
-        last = self._entries[-1] if self._entries else None
-        if last is not None and sample.monotonic <= last.monotonic:
+        if self._entries and sample.monotonic <= self._entries[-1].monotonic:
             return
-        is_same = last is not None and len(last.infos) == len(infos)
-        if last is not None and last.infos == infos:
-            infos = last.infos
-        bare = tuple(device._replace(info=_NO_INFO) for device in sample.devices)
-        text = pickle.dumps(sample._replace(devices=bare), protocol=4)
-        if self._uses % SAMPLES_PER_KEY == 0 or not is_same:
-            self._key, self._uses = text[:WINDOW_BYTES], 0
-            self.size_bytes += len(self._key)
-        self._uses += 1
-        stream = zlib.compressobj(LEVEL, zdict=self._key)
-        data = stream.compress(text) + stream.flush()
-        self._entries.append(KeptSample(sample.timestamp, sample.monotonic, data, self._key, infos))
-        self.size_bytes += len(data) + ENTRY_BYTES
+        block = self._block
+        before = len(block.data)
+        index = block.add(sample)
+        if index == SAMPLES_PER_BLOCK - 1:
+            block.complete()
+            self._block = _Block()
+        self._entries.append(KeptSample(sample.timestamp, sample.monotonic, block, index))
+        self.size_bytes += len(block.data) - before + ENTRY_BYTES
         oldest = sample.monotonic - self._seconds
-        while self._entries[0].monotonic < oldest or self.size_bytes > self._most_bytes:
-            if len(self._entries) == 1:
+        while len(self._entries) > SAMPLES_PER_BLOCK:
+            if self._entries[SAMPLES_PER_BLOCK].monotonic > oldest and (
+                self.size_bytes <= self._most_bytes
+            ):
                 break
-            self._drop()
+            self._drop_block()
 
-    def _drop(self) -> None:
-        entry = self._entries.popleft()
-        self.size_bytes -= len(entry.data) + ENTRY_BYTES
-        if self._entries[0].key is not entry.key:
-            self.size_bytes -= len(entry.key)
+    def _drop_block(self) -> None:
+        self.size_bytes -= len(self._entries[0].block.data)
+        for _ in range(SAMPLES_PER_BLOCK):
+            self._entries.popleft()
+            self.size_bytes -= ENTRY_BYTES
 
     def find(self, shown: Sample, unit: str, amount: float) -> FoundSample:
         """Return the sample that is a step away from the one on the screen.
@@ -104,17 +135,17 @@ class RecentSamples:
         if not self._entries:
             return FoundSample(None)
         if unit == 'end':
-            return FoundSample(None if amount > 0 else _load(self._entries[0]))
+            return FoundSample(None if amount > 0 else self._entries[0].load())
         if unit == 'frame':
             return self._neighbor(shown, int(amount))
         moment = amount if unit == 'time' else shown.timestamp + amount
         if moment < self._entries[0].timestamp:
             message = f'{_NOT_KEPT} {format_time(self._entries[0].timestamp)}'
-            return FoundSample(_load(self._entries[0]), message)
+            return FoundSample(self._entries[0].load(), message)
         if moment >= self._entries[-1].timestamp:
             return FoundSample(None)
         found = next(entry for entry in reversed(self._entries) if entry.timestamp <= moment)
-        return FoundSample(_load(found))
+        return FoundSample(found.load())
 
     def _neighbor(self, shown: Sample, step: int) -> FoundSample:
         if step > 0:
@@ -122,17 +153,9 @@ class RecentSamples:
             following = next(later, None)
             if following is None or following is self._entries[-1]:
                 return FoundSample(None)
-            return FoundSample(_load(following))
+            return FoundSample(following.load())
         earlier = (e for e in reversed(self._entries) if e.monotonic < shown.monotonic)
         found = next(earlier, None)
         if found is None:
             return FoundSample(shown, f'{_NOT_KEPT} {format_time(self._entries[0].timestamp)}')
-        return FoundSample(_load(found))
-
-
-def _load(entry: KeptSample) -> Sample:
-    stream = zlib.decompressobj(zdict=entry.key)
-    # The data was made by this process and never left it.
-    sample: Sample = pickle.loads(stream.decompress(entry.data) + stream.flush())
-    devices = (device._replace(info=info) for device, info in zip(sample.devices, entry.infos))
-    return sample._replace(devices=tuple(devices))
+        return FoundSample(found.load())
