@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any, Union
 from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
-    from typing import TypeVar
-
     from nvitop.api import libnvml
-
-    N = TypeVar('N', int, float)
 
     #: Why a value is missing.
     Reason = Union[libnvml.NVMLError, 'ImpossibleAnswer']
@@ -31,15 +27,9 @@ class Reading(NamedTuple):
     reason: Reason | None = None
 
 
-def check_range(value: N, most: float, least: float = 0, unit: str = '') -> N:
-    """Return ``value`` if it is between ``least`` and ``most``.
-
-    Raises:
-        ImpossibleAnswer: The value is outside the range; the message shows it with its unit.
-    """
-    if not least <= value <= most:
-        raise ImpossibleAnswer(f'{value} {unit}'.rstrip() + ' is implausible')
-    return value
+def implausible(value: float, unit: str = '') -> ImpossibleAnswer:
+    """Return the reason for refusing a number that is out of range."""
+    return ImpossibleAnswer(f'{value} {unit}'.rstrip() + ' is implausible')
 
 
 # The public path, as shown in tracebacks, pickles and the documentation.

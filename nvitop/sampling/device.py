@@ -112,23 +112,26 @@ class DeviceReader:
             if due.processes:
                 self._read_processes(utilization=not due.skips_process_utilization)
         shown = frozenset(metric for metric in metrics if metric.tier in ('shown', 'extended'))
-        if due.fast:
-            self._drop_hidden(shown, values)
-            self._shown = shown
-        else:
-            self._shown |= shown
-        self._move_extended(metrics, values, keeps_others=not due.fast)
+        if shown or self._shown:
+            self._keep_shown(shown, values, keeps_others=not due.fast)
+            self._move_extended(metrics, values, keeps_others=not due.fast)
         self._problems.pop(STATUS, None)
         self.sample = self.sample._replace(status='ok', reason='', **values)
 
-    def _drop_hidden(self, shown: frozenset[Metric], values: dict[str, Any]) -> None:
-        """Drop the values of metrics that are no longer shown."""
+    def _keep_shown(
+        self, shown: frozenset[Metric], values: dict[str, Any], *, keeps_others: bool
+    ) -> None:
+        """Note what is shown; unless others are kept, drop the values of what no longer is."""
+        if keeps_others:
+            self._shown |= shown
+            return
         for metric in self._shown - shown:
             self._problems.pop(metric.name, None)
             if metric.tier == 'shown':
                 values[metric.field] = None
         if any(map(_is_gpm, self._shown)) and not any(map(_is_gpm, shown)):
             self.device.release_gpm()
+        self._shown = shown
 
     def _move_extended(
         self, metrics: Sequence[Metric], values: dict[str, Any], *, keeps_others: bool
@@ -148,20 +151,19 @@ class DeviceReader:
         self._shown = frozenset()
 
     def _supported(self, metrics: Sequence[Metric], due: Due) -> list[Metric]:
-        return [
-            metric
-            for metric in metrics
-            if (metric.mig or not self.key.is_mig)
-            and (due.slow or metric.name not in self._unsupported)
-        ]
+        if self.key.is_mig:
+            metrics = [metric for metric in metrics if metric.mig]
+        skipped = () if due.slow else self._unsupported
+        return [metric for metric in metrics if metric.name not in skipped]
 
     def _begin(self, metrics: list[Metric]) -> list[Metric]:
         """Begin measurements between two readings; return the metrics that can be read now.
 
         Without this, each GPU would wait for its own second reading, one after another.
         """
-        running = {metric.begin for metric in self._shown}
-        missing = {metric.begin for metric in metrics} - running - {''}
+        missing = {metric.begin for metric in metrics} - {''}
+        if missing:
+            missing -= {metric.begin for metric in self._shown}
         for method in missing:
             getattr(self.device, method)()
         self.begun = frozenset(metric.name for metric in metrics if metric.begin in missing)

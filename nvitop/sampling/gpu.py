@@ -167,10 +167,10 @@ class GpuReader:
                 self._is_layout_known = False
         readers = [reader for reader in self._all() if self._is_wanted(reader)]
         return GpuReading(
-            tuple(reader.sample for reader in readers),
-            tuple(record for reader in readers for record in reader.processes),
-            tuple(problem for reader in readers for problem in reader.problems),
-            frozenset(name for reader in readers for name in reader.begun),
+            tuple([reader.sample for reader in readers]),
+            tuple([record for reader in readers for record in reader.processes]),
+            tuple([problem for reader in readers for problem in reader.problems]),
+            frozenset().union(*[reader.begun for reader in readers]),
         )
 
     def _find_mig_devices(self, gpu: DeviceReader) -> None:

@@ -6,6 +6,7 @@ Pure bookkeeping over an injected clock; :mod:`nvitop.sampling.source` runs the 
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from typing import TYPE_CHECKING, Callable, Collection
@@ -93,6 +94,7 @@ def metrics_named(names: Collection[str]) -> tuple[Metric, ...]:
     return found + tuple(metric for metric in (*EXTENDED_METRICS, *LISTS) if metric.name in names)
 
 
+@functools.lru_cache(maxsize=32)
 def metrics_due(due: Due) -> tuple[Metric, ...]:
     """Return the metrics to query now: fast, slow, shown, extended; static ones are left out."""
     if due.metrics is not None:

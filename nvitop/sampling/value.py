@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeVar
 
-from nvitop.api.reading import ImpossibleAnswer, check_range
-from nvitop.api.utils import NaType
+from nvitop.api.reading import ImpossibleAnswer, implausible
+from nvitop.api.utils import NA, NaType
 
 if TYPE_CHECKING:
     from nvitop.api.metrics import Metric
@@ -30,8 +30,14 @@ def value_of(metric: Metric, raw: object) -> Value:
     Raises:
         ImpossibleAnswer: The value is not a number, or implausible; the message shows it.
     """
-    if raw is None or isinstance(raw, NaType):
+    if raw is None or raw is NA:
         return None
+    if metric.kind in ('int', 'float'):
+        if isinstance(raw, (int, float)) and metric.least <= raw <= metric.most:
+            return raw
+        if not isinstance(raw, (int, float)) or not math.isfinite(raw):
+            raise ImpossibleAnswer(f'{raw!r} is not a number')
+        raise implausible(raw, _RAW_UNITS.get(metric.unit, metric.unit))
     if metric.kind == 'list':
         return tuple(str(name) for name in getattr(raw, 'names', ()))
     if metric.kind == 'rows' and isinstance(raw, list):
@@ -40,6 +46,4 @@ def value_of(metric: Metric, raw: object) -> Value:
         return '.'.join(map(str, raw)) if isinstance(raw, tuple) else str(raw)
     if metric.kind == 'bool':
         return bool(raw)
-    if not isinstance(raw, (int, float)) or not math.isfinite(raw):
-        raise ImpossibleAnswer(f'{raw!r} is not a number')
-    return check_range(raw, metric.most, metric.least, _RAW_UNITS.get(metric.unit, metric.unit))
+    raise ImpossibleAnswer(f'{raw!r} is not of kind {metric.kind}')

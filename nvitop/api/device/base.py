@@ -13,7 +13,7 @@ from nvitop.api import libnvml
 from nvitop.api.device.board import Board, board_of
 from nvitop.api.libnvml import nvmlQuery
 from nvitop.api.libnvml._errors import is_unsupported
-from nvitop.api.reading import ImpossibleAnswer, Reading, check_range
+from nvitop.api.reading import Reading, implausible
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
 
 if TYPE_CHECKING:
@@ -198,11 +198,11 @@ class DeviceBase:
 
     def _in_range(self, value: object, maximum: int = MAX_UINT) -> int | NaType:
         """Return ``value`` if it is a number from 0 to ``maximum``."""
-        if isinstance(value, int) and (value <= maximum or value not in _UNKNOWN):
-            try:
-                return check_range(value, maximum)
-            except ImpossibleAnswer as error:
-                self._missing.reason = error.with_traceback(None)
+        if isinstance(value, int):
+            if 0 <= value <= maximum:
+                return value
+            if value not in _UNKNOWN:
+                self._missing.reason = implausible(value)
         return NA
 
     def _word(

@@ -143,10 +143,18 @@ class HealthMixin(InterconnectMixin):
 
         NVML: ``NVML_FI_DEV_NVLINK_GET_STATE`` · nvidia-smi: ``nvlink --status``
         """
-        states = [self._health_field(link) for link in self._nvlink_states()]
-        if not states and self._missing.reason is None:
-            self._missing.reason = libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
-        known = [state for state in states if state is not NA]
+        links = self._nvlink_states()
+        if not links:
+            if self._missing.reason is None:
+                self._missing.reason = libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
+            return NA
+        fields = self._health_fields()
+        self._missing.reason = fields[links[-1]].reason
+        known = [
+            state
+            for state in map(self._in_range, [fields[link].value for link in links])
+            if state is not NA
+        ]
         return known.count(_NVLINK_INACTIVE) if known else NA
 
     def _nvlink_states(self) -> list[tuple[int, int]]:

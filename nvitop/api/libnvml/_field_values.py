@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import time
 from typing import Any, Sequence, Tuple, Union
 
 from nvitop.api.libnvml._binding import call_driver
 from nvitop.api.libnvml._errors import UNKNOWN
-from nvitop.api.libnvml._query import note_error, nvmlQuery, override
+from nvitop.api.libnvml._query import key_of, note_error_of, nvmlQuery, override
 from nvitop.api.libnvml._structures import FieldValue
 from nvitop.api.utils import NA, NaType
 
 #: A field ID, or a field ID and its scope, such as a link number.
 Field = Union[int, Tuple[int, int]]
 
+_NAME = 'nvmlDeviceGetFieldValues'
 #: Members of the union, indexed by ``NVML_VALUE_TYPE_…``.
 _MEMBERS = ('dVal', 'uiVal', 'ulVal', 'ullVal', 'sllVal', 'siVal', 'usVal')
 
@@ -28,15 +30,23 @@ def nvmlDeviceGetFieldValues(handle: Any, fieldIds: Sequence[Field]) -> Sequence
         NVMLError: The call as a whole failed.
     """
     count = len(fieldIds)
+    request = _request(tuple(fieldIds))
+    values = type(request).from_buffer_copy(request)
+    call_driver(_NAME, handle, ctypes.c_int(count), ctypes.byref(values))
+    return values[:count]
+
+
+@functools.lru_cache(maxsize=64)
+def _request(fields: tuple[Field, ...]) -> ctypes.Array[FieldValue]:
+    """Return the structures that ask for these fields."""
     # Some drivers write one entry too many.
-    values = (FieldValue * (count + 1))()
-    for value, field in zip(values, fieldIds):
+    values = (FieldValue * (len(fields) + 1))()
+    for value, field in zip(values, fields):
         if isinstance(field, int):
             value.fieldId = field
         else:
             value.fieldId, value.scopeId = field
-    call_driver('nvmlDeviceGetFieldValues', handle, ctypes.c_int(count), ctypes.byref(values))
-    return values[:count]
+    return values
 
 
 def nvmlQueryFieldValues(
@@ -59,16 +69,17 @@ def nvmlQueryFieldValues(
     """
     values = nvmlQuery(nvmlDeviceGetFieldValues, handle, field_ids, default=None)
     now = int(time.time() * 1_000_000)
+    address, rest = key_of(_NAME, (handle,))
     if values is None:
         for field in field_ids:  # drop the reasons of previous calls
-            note_error('nvmlDeviceGetFieldValues', (handle, field), 0)
+            note_error_of(_NAME, (address, (*rest, field)), 0)
         return [(NA, now)] * len(field_ids)
     results: list[tuple[float | int | NaType, int]] = []
     for field, value in zip(field_ids, values):
         code = value.nvmlReturn
         if not code and value.valueType >= len(_MEMBERS):
             code = UNKNOWN
-        note_error('nvmlDeviceGetFieldValues', (handle, field), code)
+        note_error_of(_NAME, (address, (*rest, field)), code)
         if code:
             results.append((NA, now))
         else:

@@ -124,8 +124,10 @@ def nvmlQuery(
             return _default_or_raise(
                 _error_of(failure), func, args, default, ignore_errors, ignore_function_not_found
             )
-    if _errors and _name(func) in _errors:
-        note_error(_name(func), args, 0)
+    if _errors:
+        name = func if isinstance(func, str) else _name(func)
+        if name in _errors:
+            note_error(name, args, 0)
     return result.decode('utf-8', 'replace') if isinstance(result, bytes) else result
 
 
@@ -175,7 +177,7 @@ def last_error(func: Callable[..., Any] | str, handle: Any = None, *args: Any) -
     errors = _errors.get(name)
     if not errors:
         return None
-    address, rest = _key(name, (handle, *args) if handle is not None else args)
+    address, rest = key_of(name, (handle, *args) if handle is not None else args)
     value = errors.get((address, rest))
     if value is None and not args:
         # Most recent first: a repeated error moves to the end.
@@ -241,8 +243,8 @@ def address_of(handle: Any) -> int:
         return 0
 
 
-def _key(name: str, args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
-    """Return the key that distinguishes the calls of one function."""
+def key_of(name: str, args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
+    """Return what distinguishes the calls of one function: address in the handle, other arguments."""
     address = address_of(args[0]) if args else 0
     rest = args[1:] if address else args
     rest = rest[: _SINCE_FUNCTIONS.get(name)]
@@ -276,11 +278,14 @@ def _default_or_raise(
 
 def note_error(name: str, args: tuple[Any, ...], code: int) -> None:
     """Keep the return code of a call as the reason for a missing value; 0 means success."""
-    if not code and name not in _errors:
-        return
+    if code or _errors.get(name):
+        note_error_of(name, key_of(name, args), code)
+
+
+def note_error_of(name: str, key: tuple[int, tuple[Any, ...]], code: int) -> None:
+    """Do the same for a call given by its :func:`key_of`."""
     # Each step is atomic. A lock could be held forever in a forked child.
     errors = _errors.setdefault(name, {})
-    key = _key(name, args)
     errors.pop(key, None)
     if not code:
         return
