@@ -30,6 +30,19 @@ def sysconf(name: str) -> int:
     return os.sysconf(name)
 
 
+def cpu_nanoseconds(pid: int) -> int | None:
+    """Return the CPU time of a process; ``None`` if it does not exist, and on other systems than Linux.
+
+    This reads the clock of ``clock_getcpuclockid(3)``, much faster than a file of ``/proc``.
+    """
+    if sys.platform != 'linux':
+        return None
+    try:
+        return time.clock_gettime_ns(~pid << 3 | 2)
+    except (OSError, OverflowError):
+        return None
+
+
 def at_fork(**hooks: Callable[[], Any]) -> None:
     """Register hooks with :func:`os.register_at_fork`. Windows does not fork."""
     if sys.platform != 'win32':

@@ -253,6 +253,7 @@ def test_changed_owner_is_noticed(
 ) -> None:
     process = HostProcess(child.pid)
     process.facts()
+    monkeypatch.setattr(linux, 'cpu_nanoseconds', lambda pid: None)  # as if it were running
     monkeypatch.setattr(linux, 'name_of_user', lambda uid: 'alice')
     assert process.facts().username != 'alice'
     real = procfs.read_stat

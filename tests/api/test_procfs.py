@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import Any
+import time
+from typing import Any, Callable
 
 import psutil
 import pytest
@@ -23,9 +24,7 @@ def test_program_name_may_contain_spaces_and_parentheses() -> None:
         b'42 (a) b (c) S 1 42 42 0 -1 4194304 5 0 0 0 150 50 0 0 20 0 1 0 12345 9 7 18446744', 1000
     )
     seconds = 200 / os.sysconf('SC_CLK_TCK')
-    assert stat == procfs.Stat(
-        'a) b (c', False, 'sleeping', seconds, 12345, 1000, 1, 1, fault_count=5
-    )
+    assert stat == procfs.Stat('a) b (c', False, 'sleeping', seconds, 12345, 1000, 1, 1)
 
 
 def test_statuses_are_those_of_psutil() -> None:
@@ -95,7 +94,7 @@ def test_pid_namespace_is_read(tmp_path: pathlib.Path, monkeypatch: pytest.Monke
 
 @pytest.fixture
 def stats_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ``stat`` files that were opened."""
+    """The ``stat`` files that were opened. They are read as if processes were running."""
     paths: list[str] = []
     real = os.open
 
@@ -105,6 +104,7 @@ def stats_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return real(path, *args, **options)
 
     monkeypatch.setattr(os, 'open', open_)
+    monkeypatch.setattr(linux, 'cpu_nanoseconds', lambda pid: None)
     return paths
 
 
@@ -191,38 +191,47 @@ def test_hidden_process_is_running(
 
 @linux_only
 @pytest.mark.parametrize(
-    ('changes', 'reads'),
+    ('nanoseconds', 'changes', 'reads'),
     [
-        ({}, []),
-        ({'cpu_seconds': 1.0}, ['memory']),
-        ({'fault_count': 1}, ['memory']),
-        ({'name': 'title'}, ['command', 'memory']),
-        ({'owner': 1}, ['command', 'memory']),
-        ({'taken': 11.0}, ['command', 'memory']),
+        (5, {}, []),
+        (5, {'taken': 31.0}, ['stat', 'cmdline', 'statm']),
+        (6, {}, ['stat', 'statm']),
+        (6, {'name': 'title'}, ['stat', 'cmdline', 'statm']),
+        (6, {'owner': 1}, ['stat', 'cmdline', 'statm', 'status']),
+        (6, {'taken': 11.0}, ['stat', 'cmdline', 'statm']),
+        (None, {}, ['stat', 'statm']),
     ],
 )
-def test_what_cannot_have_changed_is_not_read_again(
-    changes: dict[str, Any], reads: list[str], monkeypatch: pytest.MonkeyPatch
+def test_only_what_may_have_changed_is_read_again(
+    nanoseconds: int | None,
+    changes: dict[str, Any],
+    reads: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stat = procfs.parse_stat(b'1 (python3) S ' + b'0 ' * 49, owner=os.getuid(), taken=1.0)
+    stat = procfs.parse_stat(b'1 (python3) S ' + b'0 ' * 49, owner=0, taken=1.0)
+    values: dict[str, Any] = {'cmdline': ['python3', 'a.py'], 'statm': 1 << 30, 'status': 0}
     made: list[str] = []
 
-    def read_cmdline(pid: int) -> list[str]:
-        made.append('command')
-        return ['python3', 'train.py']
+    def reader(file: str) -> Callable[[int], Any]:
+        def read(pid: int) -> Any:
+            made.append(file)
+            return values[file]
 
-    def read_rss(pid: int) -> int:
-        made.append('memory')
-        return 1 << 30
+        return read
 
-    monkeypatch.setattr(procfs, 'read_cmdline', read_cmdline)
-    monkeypatch.setattr(procfs, 'read_rss', read_rss)
-    monkeypatch.setattr(procfs, 'read_uid', lambda pid: os.getuid())
-    process = linux.LinuxProcess(os.getpid())
-    monkeypatch.setattr(procfs, 'read_stat', lambda pid: stat)
-    process.facts()
-    made.clear()
-    monkeypatch.setattr(procfs, 'read_stat', lambda pid: stat._replace(**{'taken': 3.0, **changes}))
-    facts = process.facts()
-    assert made == reads
-    assert (facts.command, facts.host_memory) == ('python3 train.py', 1 << 30)
+    for function, file in (
+        ('stat', 'stat'),
+        ('cmdline', 'cmdline'),
+        ('rss', 'statm'),
+        ('uid', 'status'),
+    ):
+        monkeypatch.setattr(procfs, f'read_{function}', reader(file))
+    process = linux.LinuxProcess(1)
+    for now, used in ((stat, 5), (stat._replace(**{'taken': 3.0, **changes}), nanoseconds)):
+        values['stat'] = now
+        made.clear()
+        monkeypatch.setattr(linux, 'cpu_nanoseconds', lambda pid, used=used: used)
+        monkeypatch.setattr(time, 'monotonic', lambda now=now: now.taken)
+        facts = process.facts()
+    assert sorted(made) == sorted(reads)
+    assert (facts.command, facts.host_memory, facts.cpu_percent) == ('python3 a.py', 1 << 30, 0.0)

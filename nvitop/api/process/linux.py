@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 
 from nvitop.api import host
 from nvitop.api.process import procfs
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
 from nvitop.api.process.procfs import UNREADABLE, ZOMBIE
+from nvitop.platforms.kernel import cpu_nanoseconds
 from nvitop.platforms.users import name_of_user
 
-#: Time (seconds) for which the command line counts as current if name and owner stay the same, and
-#: host memory if the process has not run.
-_LASTING_SECONDS = 10.0
+#: Time (seconds) for which a command line counts as current if name and owner stay the same.
+_CMDLINE_SECONDS = 10.0
+#: Time (seconds) for which the values of a process that has not run count as current: only its
+#: memory can change, by swapping.
+_IDLE_SECONDS = 30.0
 
 
 class LinuxProcess:
@@ -25,12 +29,14 @@ class LinuxProcess:
 
     __slots__ = (
         '_cmdline',
+        '_cmdline_of',
+        '_cmdline_taken',
+        '_facts',
         '_is_identified',
-        '_last',
+        '_nanoseconds',
         '_owner',
-        '_read_at',
-        '_rss',
         '_start_ticks',
+        '_stat',
         'cpu',
         'pid',
         'username_known',
@@ -46,12 +52,14 @@ class LinuxProcess:
         #: Name of the user, ``None`` until it is needed.
         self.username_known: str | None = None
         self._owner = -1
-        #: Last command line, memory in bytes, and the state of the process at that time.
+        #: Command line, the name and owner that the process had then, and when it was read.
         self._cmdline: list[str] | None = None
-        self._rss = 0
-        self._last: procfs.Stat | None = None
-        #: When the command line was read.
-        self._read_at = 0.0
+        self._cmdline_of = ('', -1)
+        self._cmdline_taken = 0.0
+        #: CPU time just before the values were read, the values, and what they were read from.
+        self._nanoseconds: int | None = None
+        self._facts: HostFacts | None = None
+        self._stat: procfs.Stat | None = None
 
     def is_same(self) -> bool:
         """Return whether the PID still belongs to the same process, or still to none."""
@@ -73,35 +81,52 @@ class LinuxProcess:
 
     def facts(self) -> HostFacts:
         """Return what a process list shows, from a few short reads. Never raises."""
+        nanoseconds = cpu_nanoseconds(self.pid)
+        if nanoseconds is not None and nanoseconds == self._nanoseconds:
+            facts = self._unchanged(time.monotonic())
+            if facts is not None:
+                return facts
+        self._nanoseconds, self._facts = nanoseconds, None
         try:
-            return self._read()
+            self._facts = self._read()
         except (FileNotFoundError, ProcessLookupError):
             return GONE
         except UNREADABLE:
             return HIDDEN
+        return self._facts
+
+    def _unchanged(self, now: float) -> HostFacts | None:
+        """Return the values of a process that has not run since they were read, unless too old."""
+        facts, stat = self._facts, self._stat
+        if facts is None or stat is None or now - stat.taken >= _IDLE_SECONDS:
+            return None
+        running = self.running_seconds()
+        return facts._replace(
+            cpu_percent=self.cpu.percent(stat.cpu_seconds, now, running),
+            running_time_in_seconds=running,
+        )
 
     def _read(self) -> HostFacts:
-        stat = procfs.cached_stat(self.pid)
-        last, cmdline = self._last, self._cmdline
-        is_current = stat is not None and self._is_current(stat)
-        if not is_current:
-            cmdline = None
+        stat = self._stat = procfs.cached_stat(self.pid)
+        cmdline = self._cmdline
+        if not cmdline or stat is None or not self._is_cmdline_current(stat):
+            cmdline = self._cmdline = None
             try:
                 cmdline = procfs.read_cmdline(self.pid)
                 if not cmdline:  # a kernel thread, or the process is exiting
-                    stat = procfs.read_stat(self.pid)
+                    stat = self._stat = procfs.read_stat(self.pid)
             except PermissionError:
                 pass
+            if stat is not None:
+                self._cmdline, self._cmdline_of = cmdline, (stat.name, stat.owner)
+                self._cmdline_taken = stat.taken
         if not self._is_at(None if stat is None else stat.start_ticks) or stat is None:
+            self._stat = None
             return HIDDEN if stat is None and procfs.is_hidden(self.pid) else GONE
         if self.username_known is None or stat.owner != self._owner:
             self.username_known = name_of_user(procfs.read_uid(self.pid))
             self._owner = stat.owner
-        if not is_current or last is None or _has_run(last, stat):
-            self._rss = procfs.read_rss(self.pid)
-        if not is_current:
-            self._read_at = stat.taken
-        self._last, self._cmdline, rss = stat, cmdline, self._rss
+        rss = procfs.read_rss(self.pid)
         name = stat.name
         if cmdline and stat.is_name_cut:
             full_name = os.path.basename(cmdline[0])
@@ -120,18 +145,14 @@ class LinuxProcess:
             running_time_in_seconds=running,
         )
 
-    def _is_current(self, stat: procfs.Stat) -> bool:
+    def _is_cmdline_current(self, stat: procfs.Stat) -> bool:
         """Return whether the command line need not be read again.
 
         Starting another program changes the name, and so do most programs that set a title.
         """
-        last = self._last
         return (
-            last is not None
-            and bool(self._cmdline)
-            and stat.taken - self._read_at < _LASTING_SECONDS
-            and stat.name == last.name
-            and stat.owner == last.owner
+            stat.taken - self._cmdline_taken < _CMDLINE_SECONDS
+            and (stat.name, stat.owner) == self._cmdline_of
             and stat.status != ZOMBIE
         )
 
@@ -157,11 +178,6 @@ class LinuxProcess:
         if stat is None or not self._is_at(stat.start_ticks):
             raise ProcessLookupError(self.pid)
         return stat.thread_count
-
-
-def _has_run(before: procfs.Stat, now: procfs.Stat) -> bool:
-    """Return whether a process has used CPU time or memory meanwhile."""
-    return now.cpu_seconds != before.cpu_seconds or now.fault_count != before.fault_count
 
 
 def since_epoch(start_ticks: int) -> float:

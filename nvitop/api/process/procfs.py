@@ -73,8 +73,6 @@ class Stat(NamedTuple):
     parent_pid: int = 0
     #: When the CPU time was read, in seconds of :func:`time.monotonic`.
     taken: float = 0.0
-    #: Number of page faults, without which memory does not grow.
-    fault_count: int = 0
 
 
 @functools.lru_cache(maxsize=None)
@@ -174,7 +172,6 @@ def parse_stat(content: bytes, owner: int = 0, taken: float = 0.0) -> Stat:
         int(fields[17]),
         int(fields[1]),
         taken,
-        int(fields[7]) + int(fields[9]),
     )
 
 
