@@ -12,14 +12,22 @@ from tests.patience import PATIENCE
 ROOT = Path(__file__).parent.parent
 
 
-def run_python(code: str, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run a program that can import nvitop and the tests."""
+def run_program(
+    *arguments: str, cwd: Path = ROOT, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Run Python with arguments; it can import nvitop and the tests."""
     return subprocess.run(
-        [sys.executable, '-c', code],
+        [sys.executable, *arguments],
         cwd=cwd,
-        env={**os.environ, 'PYTHONPATH': str(ROOT), **environ},
+        env={**os.environ, 'PYTHONPATH': str(ROOT), 'PYTHONIOENCODING': 'utf-8', **environ},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
-        text=True,
+        encoding='utf-8',
         timeout=PATIENCE,
         check=False,
     )
+
+
+def run_python(code: str, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a program."""
+    return run_program('-c', code, cwd=cwd, **environ)

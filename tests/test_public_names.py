@@ -10,7 +10,7 @@ import pytest
 
 import nvitop
 from nvitop import simulation
-from nvitop.api import libnvml, process
+from nvitop.api import libnvml
 from nvitop.api.device import CudaDevice, CudaMigDevice, Device, MigDevice, PhysicalDevice
 from tests.api.machines import machine as make_machine
 
@@ -242,14 +242,3 @@ def test_process_snapshot_fields() -> None:
         (first, *_) = nvitop.take_snapshots().gpu_processes
     assert type(first).__name__ == 'GpuProcessSnapshot'
     assert set(PROCESS_FIELDS.split()) <= set(first)
-
-
-def test_process_instances_are_shared() -> None:
-    own = process.HostProcess()
-    assert process.HostProcess.INSTANCES[own.pid] is own
-    with make_machine():
-        device = Device(0)
-        there = process.GpuProcess(own.pid, device)
-        assert process.GpuProcess.INSTANCES[own.pid, device] is there
-    with process.HostProcess.INSTANCE_LOCK, process.GpuProcess.INSTANCE_LOCK:
-        assert process.HostProcess(own.pid) is own

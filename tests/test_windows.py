@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
 
-from tests.patience import PATIENCE
+from tests.programs import run_program
 
-ROOT = pathlib.Path(__file__).parent.parent
 PROGRAM = pathlib.Path(__file__).parent / 'program_on_windows.py'
 SCENARIO = """\
 [driver]
@@ -42,15 +39,8 @@ def scenario(tmp_path: pathlib.Path) -> str:
 
 def run(*arguments: str, demo: str = '') -> str:
     """Run a program in the emulation; return its output and fail on any other message."""
-    done = subprocess.run(
-        [sys.executable, '-W', 'error', str(PROGRAM), *arguments],
-        cwd=ROOT,
-        env={**os.environ, 'PYTHONPATH': str(ROOT), 'NVITOP_DEMO': demo, 'PYTHONUTF8': '1'},
-        capture_output=True,
-        text=True,
-        encoding='utf-8',
-        timeout=PATIENCE,
-    )
+    program = ('-W', 'error', str(PROGRAM))
+    done = run_program(*program, *arguments, NVITOP_DEMO=demo, PYTHONUTF8='1')
     errors = done.stderr.splitlines()
     expected = ('nvitop: simulated machine', 'CUDA_VISIBLE_DEVICES=')
     others = [line for line in errors if not line.startswith(expected)]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
-import subprocess
-import sys
 import threading
 from typing import Any, Iterator
 
@@ -17,8 +14,7 @@ from nvitop.compat.pynvml_smi import LoopAsync, nvidia_smi
 from nvitop.compat.pynvml_smi.loop import next_due
 from tests.compat.machines import machine
 from tests.patience import PATIENCE
-
-ROOT = pathlib.Path(__file__).parent.parent.parent
+from tests.programs import run_python
 
 
 @pytest.fixture
@@ -155,12 +151,5 @@ def test_program_exits_while_a_loop_runs() -> None:
         'from nvitop.compat.pynvml_smi import nvidia_smi\n'
         "print(nvidia_smi.loop(1, 'count').result())\n"
     )
-    finished = subprocess.run(
-        [sys.executable, '-c', code],
-        env={'NVITOP_DEMO': 'empty', 'PATH': '/usr/bin:/bin'},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    finished = run_python(code, NVITOP_DEMO='empty')
     assert (finished.stdout, finished.returncode) == ("{'count': 0}\n", 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -16,9 +15,7 @@ from nvitop.compat.pynvml_smi import nvidia_smi
 from nvitop.compat.pynvml_smi.__main__ import main
 from nvitop.compat.pynvml_smi.text import format_tree, tree_to_xml
 from tests.compat.machines import machine
-from tests.patience import PATIENCE
-
-ROOT = pathlib.Path(__file__).parent.parent.parent
+from tests.programs import run_program
 
 
 def elements(text: str) -> list[ET.Element]:
@@ -30,32 +27,6 @@ def elements(text: str) -> list[ET.Element]:
 
 def texts(element: ET.Element, path: str) -> list[str | None]:
     return [found.text for found in element.findall(path)]
-
-
-def test_text_has_a_line_for_each_value() -> None:
-    tree = {
-        'timestamp': 'now',
-        'gpu': [
-            {'a': 1, 'b': {'c': 2.5, 'd': None}, 'none': [], 'clocks': [3, 2]},
-            {'a': 'x', 'rows': [{'e': 1}, {'e': 2}]},
-        ],
-    }
-    assert format_tree(tree) == (
-        '  timestamp: now\n'
-        '  gpu: [1 of 2]\n'
-        '    a: 1\n'
-        '    b:\n'
-        '      c: 2.5\n'
-        '      d: None\n'
-        '    none: \n'
-        '    clocks: 3, 2\n'
-        '  gpu: [2 of 2]\n'
-        '    a: x\n'
-        '    rows: [1 of 2]\n'
-        '      e: 1\n'
-        '    rows: [2 of 2]\n'
-        '      e: 2\n'
-    )
 
 
 @pytest.mark.parametrize(('results', 'text'), [('help', 'help'), ({}, ''), (None, 'None')])
@@ -178,14 +149,7 @@ def test_any_process_name_is_escaped_in_xml(name: str) -> None:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, '-m', 'nvitop.compat.pynvml_smi', *arguments],
-        env={'NVITOP_DEMO': 'old-driver', 'PATH': '/usr/bin:/bin'},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    return run_program('-m', 'nvitop.compat.pynvml_smi', *arguments, NVITOP_DEMO='old-driver')
 
 
 def test_module_prints_a_query() -> None:

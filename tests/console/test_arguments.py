@@ -21,24 +21,10 @@ PARSERS: dict[str, ArgumentParser] = {
         NVISEL.load().make_parser(),
     )
 }
-METAVARS = {
-    *('ADDRESS', 'CUDA_VISIBLE_DEVICES', 'DEVICE', 'DIRECTORY', 'FIELDS', 'FILE', 'FORMAT'),
-    *(
-        'HOST',
-        'HOSTS',
-        'LABEL',
-        'MINUTES',
-        'MODE',
-        'MS',
-        'N',
-        'NAME',
-        'NAMES',
-        'PATH',
-        'PERCENT',
-        'PID',
-    ),
-    *('PORT', 'SCENARIO', 'SEC', 'SELECTOR', 'SEP', 'SIZE', 'TIME', 'URL', 'USERNAME'),
-}
+METAVARS = """
+    ADDRESS CUDA_VISIBLE_DEVICES DEVICE DIRECTORY FIELDS FILE FORMAT HOST HOSTS LABEL MINUTES MODE MS N
+    NAME NAMES PATH PERCENT PID PORT SCENARIO SEC SELECTOR SEP SIZE TIME URL USERNAME
+"""
 
 
 def shown_actions(parser: ArgumentParser) -> list[argparse.Action]:
@@ -99,7 +85,7 @@ def test_examples_of_the_help_can_be_parsed(name: str) -> None:
 @pytest.mark.parametrize('name', PARSERS)
 def test_arguments_of_options_have_the_same_names_in_all_commands(name: str) -> None:
     for action in shown_actions(PARSERS[name]):
-        assert action.metavar is None or action.metavar in METAVARS
+        assert action.metavar is None or action.metavar in METAVARS.split()
         takes_devices = action.dest == 'only'
         assert (action.metavar == 'DEVICE') == takes_devices
         if takes_devices:

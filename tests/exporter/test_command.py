@@ -105,26 +105,11 @@ def test_defaults() -> None:
 
 
 def test_options_of_the_released_program() -> None:
-    settings = parse(
-        make_parser(RELEASED_PROGRAM),
-        [
-            '--host',
-            'h',
-            '--bind',
-            '0.0.0.0',
-            '-p',
-            '5050',
-            '--interval',
-            '2',
-            '--certfile',
-            'c',
-            '--keyfile',
-            'k',
-            '--client-capath',
-            'd',
-            '--client-auth-required',
-        ],
+    given = (
+        '--host h --bind 0.0.0.0 -p 5050 --interval 2 --certfile c --keyfile k '
+        '--client-capath d --client-auth-required'
     )
+    settings = parse(make_parser(RELEASED_PROGRAM), given.split())
     assert settings.addresses == (('0.0.0.0', 5050),)
     assert settings.series.hostname == 'h'
     assert settings.tls is not None

@@ -6,7 +6,6 @@ import os
 import pathlib
 import pickle
 import re
-import subprocess
 import sys
 from typing import Iterator
 
@@ -23,9 +22,8 @@ from nvitop.gui.signals import differs, send_signal
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, ProcessSample
 from tests.clock import Clock
+from tests.programs import run_python
 from tests.ran import Ran
-
-ROOT = pathlib.Path(__file__).parent.parent.parent
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
 
@@ -210,14 +208,6 @@ print(nothing, loaded, once, file=sys.stderr)
 
 
 def test_cgroup_is_read_once_and_only_for_owners() -> None:
-    done = subprocess.run(
-        [sys.executable, '-c', _WATCHED],
-        cwd=ROOT,
-        env={'PYTHONPATH': str(ROOT), 'PATH': os.environ['PATH'], 'PYTHONIOENCODING': 'utf-8'},
-        capture_output=True,
-        text=True,
-        encoding='utf-8',
-        timeout=100,
-    )
+    done = run_python(_WATCHED)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1] == '[] [] True', done.stderr

@@ -13,6 +13,7 @@ from typing import Sequence
 import pytest
 
 from tests.patience import PATIENCE
+from tests.programs import run_program
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 UNSHARE = shutil.which('unshare') or ''
@@ -179,14 +180,7 @@ def test_children_of_a_process_that_uses_nvml_can_use_it(
     program.write_text(_CHILDREN.replace('{method!r}', repr(method)), encoding='utf-8')
     scenario = tmp_path / 'still.toml'
     scenario.write_text(_STILL, encoding='utf-8')
-    done = subprocess.run(
-        [sys.executable, '-W', 'ignore', str(program), method, str(scenario)],
-        cwd=ROOT,
-        env={'PYTHONPATH': str(ROOT), 'PATH': os.environ['PATH']},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    done = run_program('-W', 'ignore', str(program), method, str(scenario))
     assert (done.returncode, done.stdout) == (0, 'done\n'), done.stderr
 
 

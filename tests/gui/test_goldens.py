@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
 from tests.gui import goldens
-from tests.patience import PATIENCE
+from tests.programs import run_program
 
-ROOT = pathlib.Path(__file__).parent.parent.parent
 PROJECT_TEST = """
 import pathlib
 from nvitop.gui.render.buffer import Buffer
@@ -50,15 +47,7 @@ def test_there_are_few_goldens() -> None:
 
 def run(project: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     options = '-m pytest -q -p tests.conftest -p no:cacheprovider'
-    return subprocess.run(
-        [sys.executable, *options.split(), *arguments],
-        cwd=project,
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    return run_program(*options.split(), *arguments, cwd=project)
 
 
 @pytest.mark.slow

@@ -11,12 +11,7 @@ from nvitop.gui.layout.process import group_sizes
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.state.ordering import (
-    COMPUTE,
-    GRAPHICS,
-    ONLY_COMPUTE,
-    ONLY_GRAPHICS,
     ORDERS,
-    intersect_types,
     is_descending,
     list_processes,
     next_order,
@@ -101,12 +96,6 @@ def test_only_amounts_are_sorted_from_the_highest() -> None:
         (ProcessFilter(users=frozenset()), []),
         (ProcessFilter(pids=frozenset({14, 11, 99})), [11, 14]),
         (ProcessFilter(users=frozenset({'zoe'}), pids=frozenset({11, 12})), [12]),
-        (ProcessFilter(types=COMPUTE), [12, 10, 14]),
-        (ProcessFilter(types=ONLY_COMPUTE), [13, 10, 14]),
-        (ProcessFilter(types=GRAPHICS), [11, 12]),
-        (ProcessFilter(types=ONLY_GRAPHICS), [11]),
-        (ProcessFilter(types=intersect_types(COMPUTE, None, GRAPHICS)), [12]),
-        (ProcessFilter(types=intersect_types(None, None)), [11, 12, 13, 10, 14]),
     ],
 )
 def test_all_restrictions_apply(wanted: ProcessFilter, listed: list[int]) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import time
 import unicodedata
 
@@ -27,7 +25,7 @@ from nvitop.gui.render.width import (
 )
 from tests.gui.anything import HOSTILE
 from tests.gui.screen import shown
-from tests.patience import PATIENCE
+from tests.programs import run_python
 
 SAFE = HOSTILE.map(safe)
 FORBIDDEN = re.compile(
@@ -127,10 +125,8 @@ def test_wcwidth_is_not_imported_for_common_characters() -> None:
         'clip(text, 9); assert cell_width(text) == 33, cell_width(text)\n'
         "print('wcwidth' in sys.modules)"
     )
-    run = subprocess.run(
-        [sys.executable, '-c', code], capture_output=True, text=True, timeout=PATIENCE
-    )
-    assert (run.stdout, run.stderr) == ('False\n', '')
+    done = run_python(code)
+    assert (done.stdout, done.stderr) == ('False\n', '')
 
 
 @given(SAFE, st.integers(0, 30), st.integers(0, 30))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import sqlite3
-import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -17,8 +16,7 @@ from nvitop.recording.frames import BLOCK_BYTES, MAX_MARKS, FrameError
 from nvitop.recording.opening import open_recording
 from nvitop.recording.schema import APPLICATION_ID, RecordingError
 from nvitop.sampling.serialization import dumps
-from tests.patience import PATIENCE
-from tests.programs import ROOT
+from tests.programs import run_program
 from tests.recording.virtual import SimpleMachine, record
 
 #: A view whose rows never end, in place of a table.
@@ -143,14 +141,7 @@ def test_bombs_need_little_memory(path: Path, tmp_path: Path) -> None:
     names = ('a.db', 'line.gz', 'deep.jsonl', 'wide.jsonl', 'largest.jsonl')
     for name in names:
         replay = ['-m', 'nvitop', 'replay', '-1', '--no-config', str(tmp_path / name)]
-        done = subprocess.run(
-            [sys.executable, '-c', PEAK_MEMORY, sys.executable, *replay],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        done = run_program('-c', PEAK_MEMORY, sys.executable, *replay)
         if name == 'largest.jsonl':
             assert (done.returncode, done.stderr) == (0, '')
         else:
@@ -158,18 +149,3 @@ def test_bombs_need_little_memory(path: Path, tmp_path: Path) -> None:
             assert done.stderr.startswith('nvitop replay: error: '), done.stderr
             assert len(done.stderr.splitlines()) == 1
         assert int(done.stdout) < 64 << 10, f'{name}: {int(done.stdout) >> 10} MiB'
-
-
-def test_control_characters_of_a_recording_are_not_printed(tmp_path: Path) -> None:
-    machine = SimpleMachine()
-    machine.run(1, command='\x1b]0;owned\x07 \x1b[2J', username='\x1b[31m')
-    (tmp_path / 'a.jsonl').write_text(dumps(machine.sample()) + '\n', encoding='ascii')
-    done = subprocess.run(
-        [sys.executable, '-m', 'nvitop', 'replay', '-1', '--no-config', str(tmp_path / 'a.jsonl')],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    )
-    assert '\x1b' not in done.stdout

@@ -20,7 +20,7 @@ from nvitop import simulation
 from nvitop.recording.command import main
 from nvitop.sampling.serialization import loads
 from tests.patience import PATIENCE, wait_until
-from tests.programs import ROOT
+from tests.programs import ROOT, run_program
 from tests.ran import Ran
 from tests.recording.virtual import rows
 
@@ -195,15 +195,7 @@ def test_another_user_reads_a_recording_that_is_written_or_closed(tmp_path: Path
             'os.setuid(65534)\n'
             'print(open_recording(sys.argv[1]).span().last)'
         )
-        done = subprocess.run(
-            [sys.executable, '-c', code, str(path)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        return int(done.stdout or -1)
+        return int(run_program('-c', code, str(path)).stdout or -1)
 
     with running('-o', str(path), '--mode=644') as program:
         wait_for_frames(path, 2)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -18,7 +16,7 @@ from nvitop.api.metrics import (
     ProcessMetric,
 )
 from nvitop.sampling.types import ProcessSample
-from tests.patience import PATIENCE
+from tests.programs import run_python
 
 ALL_METRICS = (*METRICS, *EXTENDED_METRICS, *LISTS)
 
@@ -67,8 +65,8 @@ with simulation.machine('workstation', processes='none') as machine:
 
 
 def test_one_row_of_the_table_adds_a_metric_everywhere() -> None:
-    program = [sys.executable, '-c', PROGRAM]
-    done = subprocess.run(program, stdout=subprocess.PIPE, check=True, timeout=PATIENCE)
+    done = run_python(PROGRAM)
+    assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         'query': 44,
         'report': True,
