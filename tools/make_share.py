@@ -200,7 +200,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
         for action in actions:
             names = ', '.join(f'\\fB{_roff(option)}\\fR' for option in action.option_strings)
             values = '' if action.nargs == 0 else formatter._format_args(action, action.dest)
-            yield from ('.TP', f'{names} \\fI{_roff(values)}\\fR' if values else names)
+            yield from ('.TP', f'{names} \\fI{_roff(values)}\\fR'.lstrip() if values else names)
             yield _roff(action.help or '')
 
 
