@@ -104,14 +104,14 @@ class DeviceReader:
             DeviceLostError: The device no longer responds.
         """
         metrics = metrics_due(due)
+        shown = frozenset(metric for metric in metrics if metric.tier in ('shown', 'extended'))
         with self.device.oneshot():
             if due.slow or self._is_new:
                 self._read_instance()
             self._read_static(self._static_due(due))
-            values = self._query_all(self._begin(self._supported(metrics, due)))
+            values = self._query_all(self._begin(self._supported(metrics, due), shown))
             if due.processes:
                 self._read_processes(utilization=not due.skips_process_utilization)
-        shown = frozenset(metric for metric in metrics if metric.tier in ('shown', 'extended'))
         if shown or self._shown:
             self._keep_shown(shown, values, keeps_others=not due.fast)
             self._move_extended(metrics, values, keeps_others=not due.fast)
@@ -156,14 +156,16 @@ class DeviceReader:
         skipped = () if due.slow else self._unsupported
         return [metric for metric in metrics if metric.name not in skipped]
 
-    def _begin(self, metrics: list[Metric]) -> list[Metric]:
+    def _begin(self, metrics: list[Metric], shown: frozenset[Metric]) -> list[Metric]:
         """Begin measurements between two readings; return the metrics that can be read now.
 
         Without this, each GPU would wait for its own second reading, one after another.
         """
-        missing = {metric.begin for metric in metrics} - {''}
-        if missing:
-            missing -= {metric.begin for metric in self._shown}
+        self.begun = frozenset()
+        if not shown:  # all others are measured at one time
+            return metrics
+        running = {metric.begin for metric in self._shown}
+        missing = {metric.begin for metric in metrics} - running - {''}
         for method in missing:
             getattr(self.device, method)()
         self.begun = frozenset(metric.name for metric in metrics if metric.begin in missing)

@@ -16,7 +16,7 @@ from typing import (
     TYPE_CHECKING,
     Container,
     Hashable,
-    Iterable,
+    Mapping,
     Sequence,
 )
 
@@ -39,7 +39,7 @@ PROCESS_FIELDS = {metric.name: metric.field for metric in PROCESS_METRICS if met
 #: Metric → field of ``ProcessSample``, of the process shown in detail; recorded only while it is.
 DETAIL_FIELDS = {'tree_cpu': 'tree_cpu_percent', 'disk_read': 'disk_read_kib_per_s'}
 #: Fields of ``HostSample``.
-HOST_FIELDS = ('cpu_percent', 'memory_percent', 'swap_percent')
+HOST_FIELDS = {field: field for field in ('cpu_percent', 'memory_percent', 'swap_percent')}
 
 #: Statuses of processes that never have a CPU %.
 _WITHOUT_CPU = frozenset({'gone', 'foreign', 'no permission'})
@@ -249,7 +249,8 @@ class History:
         #: Seconds of a slot of devices and host.
         self.device_slot = max(1.0, device_interval)
         self._process_slot = max(1.0, process_interval)
-        self._rings: dict[tuple[Hashable, str], Ring] = {}
+        #: By key and metric.
+        self._rings: dict[Hashable, dict[str, Ring]] = {}
         self._devices: dict[Hashable, float] = {}
         self._processes: OrderedDict[Hashable, float] = OrderedDict()
         self._processes_time = 0.0
@@ -260,9 +261,10 @@ class History:
         self, key: Hashable, metric: str, time: float, value: float | None, *, slot: float = 1.0
     ) -> None:
         """Add one value; see :meth:`Ring.append`."""
-        ring = self._rings.get((key, metric))
+        rings = self._rings.setdefault(key, {})
+        ring = rings.get(metric)
         if ring is None:
-            ring = self._rings[(key, metric)] = Ring(slot)
+            ring = rings[metric] = Ring(slot)
         ring.append(time, value)
         self.now = max(self.now, time)
 
@@ -274,26 +276,34 @@ class History:
         that never have one.
         """
         time = sample.monotonic
-        self._record_host(time, sample.host)
+        self._append_fields(HOST, HOST_FIELDS, time, sample.host, self.device_slot)
         for device in sample.devices:
-            self._record_device(time, device)
+            self._append_fields(device.key, DEVICE_FIELDS, time, device, self.device_slot)
+            self._devices[device.key] = time
         if sample.processes_monotonic > self._processes_time:
             self._processes_time = sample.processes_monotonic
             self._record_processes(sample.processes_monotonic, sample.processes, watched)
         self._forget_old_devices(time)
 
-    def _record_host(self, time: float, host: HostSample) -> None:
-        self.append(HOST, 'cpu_percent', time, host.cpu_percent, slot=self.device_slot)
-        self.append(HOST, 'memory_percent', time, host.memory_percent, slot=self.device_slot)
-        self.append(HOST, 'swap_percent', time, host.swap_percent, slot=self.device_slot)
-
-    def _record_device(self, time: float, device: DeviceSample) -> None:
-        key, slot = device.key, self.device_slot
-        self._devices[key] = time
-        for metric, field in DEVICE_FIELDS.items():
-            value = getattr(device, field)
-            if value is not None or (key, metric) in self._rings:
-                self.append(key, metric, time, value, slot=slot)
+    def _append_fields(
+        self,
+        key: Hashable,
+        fields: Mapping[str, str],
+        time: float,
+        values: HostSample | DeviceSample | ProcessSample,
+        slot: float,
+    ) -> None:
+        """Append the values of metrics, each from its first value on."""
+        rings = self._rings.setdefault(key, {})
+        for metric, field in fields.items():
+            value = getattr(values, field)
+            ring = rings.get(metric)
+            if ring is None:
+                if value is None:
+                    continue
+                ring = rings[metric] = Ring(slot)
+            ring.append(time, value)
+        self.now = max(self.now, time)
 
     def _record_processes(
         self, time: float, processes: Sequence[ProcessSample], watched: Container[Hashable]
@@ -307,18 +317,16 @@ class History:
             if process.cpu_percent is None and process.status in _WITHOUT_CPU
         )
         for process in itertools.islice(itertools.chain(first, measured, unknown), MAX_PROCESSES):
-            for metric, field in PROCESS_FIELDS.items():
-                value = getattr(process, field)
-                self.append(process.key, metric, time, value, slot=self._process_slot)
+            key, slot = process.key, self._process_slot
+            self._append_fields(key, PROCESS_FIELDS, time, process, slot)
             for metric, field in DETAIL_FIELDS.items():
                 value = getattr(process, field)
                 if value is not None:
-                    self.append(process.key, metric, time, value, slot=self._process_slot)
-            self._processes[process.key] = time
-            self._processes.move_to_end(process.key)
+                    self.append(key, metric, time, value, slot=slot)
+            self._processes[key] = time
+            self._processes.move_to_end(key)
         while len(self._processes) > MAX_PROCESSES:
-            key, _ = self._processes.popitem(last=False)
-            self._drop(key, (*PROCESS_FIELDS, *DETAIL_FIELDS))
+            self.forget(next(iter(self._processes)))
 
     def _forget_old_devices(self, time: float) -> None:
         gone = [key for key, seen in self._devices.items() if time - seen > CAPACITY_SECONDS]
@@ -327,14 +335,8 @@ class History:
 
     def forget(self, key: Hashable) -> None:
         """Drop all rings of a key."""
-        self._devices.pop(key, None)
-        self._processes.pop(key, None)
-        for metrics in (DEVICE_FIELDS, PROCESS_FIELDS, DETAIL_FIELDS, HOST_FIELDS):
-            self._drop(key, metrics)
-
-    def _drop(self, key: Hashable, metrics: Iterable[str]) -> None:
-        for metric in metrics:
-            self._rings.pop((key, metric), None)
+        for remembered in (self._devices, self._processes, self._rings):
+            remembered.pop(key, None)
 
     def until(self, now: float) -> History:
         """Return the rings as of ``now``, for a frozen display; nothing is copied."""
@@ -344,11 +346,11 @@ class History:
 
     def known_keys(self) -> set[Hashable]:
         """Return the keys that have rings."""
-        return {key for key, _ in self._rings}
+        return set(self._rings)
 
     def metrics(self, key: Hashable) -> tuple[str, ...]:
         """Return the metrics that have a ring for ``key``."""
-        return tuple(metric for each, metric in self._rings if each == key)
+        return tuple(self._rings.get(key, ()))
 
     def values(
         self, key: Hashable, metric: str, seconds: float, columns: int
@@ -358,7 +360,7 @@ class History:
         See :meth:`Ring.values`. All graphs end at the newest value of the whole history, so the end
         of a metric that is no longer measured moves to the left.
         """
-        ring = self._rings.get((key, metric))
+        ring = self._rings.get(key, {}).get(metric)
         if ring is None:
             return [None] * max(0, columns)
         gap = max(10.0, 3 * ring.slot_seconds)
@@ -368,19 +370,19 @@ class History:
         self, key: Hashable, metric: str, column_seconds: float, columns: int
     ) -> list[float | None]:
         """Return means of the last ``columns`` columns, see :meth:`Ring.recent`."""
-        ring = self._rings.get((key, metric))
+        ring = self._rings.get(key, {}).get(metric)
         return [None] * columns if ring is None else ring.recent(self.now, column_seconds, columns)
 
     def last(self, key: Hashable, metric: str) -> float | None:
         """Return the newest value (mean of its slot), ``None`` if unknown."""
-        ring = self._rings.get((key, metric))
+        ring = self._rings.get(key, {}).get(metric)
         if ring is None or ring.last_slot < 0:
             return None
         return ring.values(ring.last_slot * ring.slot_seconds, ring.slot_seconds, 1)[0]
 
     def maximum(self, key: Hashable, metric: str, seconds: float) -> float | None:
         """Return the highest mean of a slot within the last ``seconds``, ``None`` if none is known."""
-        ring = self._rings.get((key, metric))
+        ring = self._rings.get(key, {}).get(metric)
         if ring is None:
             return None
         columns = max(1, round(seconds / ring.slot_seconds))

@@ -74,8 +74,6 @@ _UNKNOWN = (UINT_MAX, ULONGLONG_MAX)
 MAX_UINT = UINT_MAX - 1
 MAX_ULONGLONG = ULONGLONG_MAX - 1
 
-_WARN: dict[str, Any] = {}
-_DO_NOT_WARN = {'ignore_function_not_found': True}
 
 #: NVML's number of a feature state → its name.
 ENABLED = {0: 'Disabled', 1: 'Enabled'}
@@ -146,11 +144,12 @@ class DeviceBase:
         if handle is None:
             self._missing.reason = self._loss
             return NA, self._loss
-        if options is None:
-            is_optional = function in _OPTIONAL_FUNCTIONS or not isinstance(function, str)
-            options = _DO_NOT_WARN if is_optional else _WARN
         try:
-            value = nvmlQuery(function, handle, *args, **options)
+            if options is None:
+                is_optional = function in _OPTIONAL_FUNCTIONS or not isinstance(function, str)
+                value = nvmlQuery(function, handle, *args, ignore_function_not_found=is_optional)
+            else:
+                value = nvmlQuery(function, handle, *args, **options)
             if value is not NA:
                 return value, None
             error = libnvml.last_error(function, handle, *args)
