@@ -41,12 +41,10 @@ class Site:
         pages: Makes the pages with metrics.
         path: Path of the metrics.
         names: Names of the dialects, for people.
-        access: Who may read, and the headers of responses; ``None``: everyone.
+        access: Who may read, and the headers of responses.
     """
 
-    def __init__(
-        self, pages: Pages, path: str, names: Sequence[str], access: Access | None = None
-    ) -> None:
+    def __init__(self, pages: Pages, path: str, names: Sequence[str], access: Access) -> None:
         self._pages = pages
         self._path = path
         self._access = access
@@ -60,17 +58,12 @@ class Site:
 
     def respond(self, target: str, headers: Mapping[str, str]) -> Response:
         """Return the response to a request for a path."""
-        access = self._access
-        if access is None:
-            return self._respond(target.partition('?')[0], headers)
-        if not access.allows(headers.get('authorization', '')):
-            more: tuple[tuple[str, str], ...] = (
-                ('WWW-Authenticate', 'Basic realm="nvitop", charset="UTF-8"'),
-            )
-            response = Response(b'unauthorized\n', status=401, headers=more)
-        else:
+        if self._access.allows(headers.get('authorization', '')):
             response = self._respond(target.partition('?')[0], headers)
-        return response._replace(headers=(*response.headers, *access.config.headers))
+        else:
+            challenge = ('WWW-Authenticate', 'Basic realm="nvitop", charset="UTF-8"')
+            response = Response(b'unauthorized\n', status=401, headers=(challenge,))
+        return response._replace(headers=(*response.headers, *self._access.config.headers))
 
     def _respond(self, path: str, headers: Mapping[str, str]) -> Response:
         if path == self._path:

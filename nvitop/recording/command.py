@@ -64,6 +64,8 @@ class RecordOptions(NamedTuple):
     is_lines: bool
     mode: int | None
     only: tuple[str, ...] | None
+    #: Scenario of a simulated machine; ``None``: this machine.
+    demo: str | None
 
 
 _duration = checked(parse_duration)
@@ -183,8 +185,8 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parse(arguments: list[str]) -> tuple[RecordOptions, str | None]:
-    """Parse the arguments, and the scenario of a simulation; exit with status 2 if invalid."""
+def parse(arguments: list[str]) -> RecordOptions:
+    """Parse the arguments; exit with status 2 if they are invalid."""
     parser = make_parser()
     given = parser.parse(arguments)
     path = given.output or default_recording()
@@ -193,7 +195,7 @@ def parse(arguments: list[str]) -> tuple[RecordOptions, str | None]:
     if path == STANDARD and not is_lines:
         parser.error('standard output takes only --format jsonl')
     retention = Retention(given.keep, given.keep_usage, given.max_size)
-    options = RecordOptions(
+    return RecordOptions(
         path,
         given.interval,
         given.duration,
@@ -202,19 +204,18 @@ def parse(arguments: list[str]) -> tuple[RecordOptions, str | None]:
         is_lines,
         given.mode,
         given.only,
+        given.demo,
     )
-    return options, given.demo
 
 
 def main(arguments: list[str]) -> int:
     """Run ``nvitop record`` with the arguments after that word; return the exit status."""
-    options, scenario = parse(arguments)
-    return outcome.run(PROGRAM, functools.partial(_run, options, scenario))
+    return outcome.run(PROGRAM, functools.partial(_run, parse(arguments)))
 
 
-def _run(options: RecordOptions, scenario: str | None) -> int:
+def _run(options: RecordOptions) -> int:
     with Requests() as requests:
-        only = start_devices(PROGRAM, options.only, scenario)
+        only = start_devices(PROGRAM, options.only, options.demo)
         writing = Writing(open_sink(options), requests.end)
         source = LiveSource(intervals(options.interval), only=only)
         sampler = Sampler(source, writing.take, demand=RECORDED)

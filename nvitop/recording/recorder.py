@@ -92,7 +92,7 @@ class Recorder:
         self.path = path
         self.interval_seconds = interval_seconds
         self._sample_seconds = sample_seconds or interval_seconds
-        self._retention = retention
+        self._retention = retention or Retention()
         self._mode = mode
         self._report = on_message
         self._wall_clock = wall_clock

@@ -161,7 +161,7 @@ class ReplaySource:
                 break
             late -= wait
             frame = following
-        self._step_to(frame, 1)
+        self._step_to(frame)
 
     def _plan(self, now: float) -> None:
         """Decide when the next frame is due."""
@@ -196,9 +196,9 @@ class ReplaySource:
 
     # Showing a frame
 
-    def _step_to(self, frame: int, direction: int) -> None:
+    def _step_to(self, frame: int) -> None:
         """Show one of the next frames, which continues the history."""
-        found = self._readable(frame, direction)
+        found = self._readable(frame, 1)
         if found is not None:
             self._show(*found)
 
@@ -247,7 +247,7 @@ class ReplaySource:
         if frame is None:
             self._messages.append('no earlier sample' if step < 0 else 'no later sample')
         elif step > 0:
-            self._step_to(frame, 1)
+            self._step_to(frame)
         else:
             self._jump(frame, -1)
 

@@ -58,9 +58,7 @@ class Store:
     then nothing of the call is stored.
     """
 
-    def __init__(
-        self, path: str, *, mode: int | None = None, retention: Retention | None = None
-    ) -> None:
+    def __init__(self, path: str, *, mode: int | None, retention: Retention) -> None:
         """Open or create a recording.
 
         ``mode`` are the permissions of the file, by default 0600 for a new one.
@@ -69,7 +67,7 @@ class Store:
             RecordingError: The file cannot be opened, is not a recording, or has another writer.
         """
         self.path = path
-        self._retention = retention or Retention()
+        self._retention = retention
         self._run = 0
         self._keyframe = 0
         self._seen: dict[str, DeviceSample] = {}
