@@ -165,6 +165,8 @@ class _Context:
             return
         fill_number(size, node.value('memory_total') - (node.value('memory_reserved') or 0))
 
+    cuDeviceTotalMem_v2 = cuDeviceTotalMem
+
     def cuDeviceGetUuid(self, uuid: object, device: object) -> None:
         """Return the UUID of the GPU, even for a MIG device."""
         _fill_uuid(uuid, self.device(device).gpu)
@@ -210,20 +212,14 @@ def _fill_uuid(uuid: object, node: Node) -> None:
         out[i] = byte if not isinstance(out[i], bytes) else raw[i : i + 1]
 
 
-FUNCTIONS = (
-    'cuInit', 'cuDriverGetVersion', 'cuDeviceGetCount', 'cuDeviceGet', 'cuDeviceGetName',
-    'cuDeviceTotalMem', 'cuDeviceGetUuid', 'cuDeviceGetUuid_v2', 'cuDeviceGetPCIBusId',
-    'cuDeviceGetByPCIBusId', 'cuGetErrorName', 'cuGetErrorString',
-)  # fmt: skip
-
-
 def cuda_driver(world: World) -> Driver:
     """Create the CUDA driver of a machine."""
     context = _Context(world)
     functions: dict[str, Callable[..., object]] = {
-        name: _bind(world, name, getattr(context, name)) for name in FUNCTIONS
+        name: _bind(world, name, getattr(context, name))
+        for name in vars(_Context)
+        if name.startswith('cu')
     }
-    functions['cuDeviceTotalMem_v2'] = _bind(world, 'cuDeviceTotalMem_v2', context.cuDeviceTotalMem)
     world.faults.know(functions)
     functions['visible_uuids'] = context.visible_uuids
     return Driver(functions)

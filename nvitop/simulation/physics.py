@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import math
-from typing import Iterator, Mapping
+from typing import Callable, Mapping
 
 from nvitop.simulation.scenario import Value
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
 from nvitop.simulation.waveforms import Signal
-from nvitop.simulation.world import MIB, Node, Rule
+from nvitop.simulation.world import MIB, Node, Rule, Task
 
 #: Bytes/s of traffic for each percent of SM utilization.
 PCIE_TX_PER_PERCENT = 14.0e6
@@ -57,41 +57,29 @@ def _percent(value: float) -> int:
     return round(min(100.0, max(0.0, value)))
 
 
-def _gpu_utilization(node: Node, t: float) -> Value:
-    return None if node.value_at('mig_mode', t) else _percent(node.sm(t))
+def _utilization(load: Callable[[Task, float], float]) -> Rule:
+    """The utilization by all processes, which the driver does not report in MIG mode."""
 
-
-def _memory_utilization(node: Node, t: float) -> Value:
-    if node.value_at('mig_mode', t):
-        return None
-    return _percent(sum(task.memory_utilization(t) for task in node.tasks))
-
-
-def _codec_utilization(name: str) -> Rule:
     def rule(node: Node, t: float) -> Value:
         if node.value_at('mig_mode', t):
             return None
-        loads: Iterator[Signal] = (getattr(task.spec, name) for task in node.tasks if task.runs(t))
-        return _percent(sum(load.value(t) for load in loads))
+        return _percent(sum(load(task, t) for task in node.tasks if task.runs(t)))
 
     return rule
 
 
-def _no_load_known(node: Node, t: float) -> Value:
-    return None if node.value_at('mig_mode', t) else 0
-
-
-def _is_busy(node: Node, t: float) -> bool:
-    return any(
+def _is_idle(node: Node, t: float) -> bool:
+    is_used = any(
         task.runs(t) and ('C' in task.spec.type or task.spec.type == 'M') for task in node.tasks
     )
+    return not is_used and node.sm(t) < 1.0
 
 
 def _sm_clock(node: Node, t: float) -> Value:
     top: float | None = node.value_at('max_sm_clock', t)
     if top is None:
         return None
-    if not _is_busy(node, t) and node.sm(t) < 1.0:
+    if _is_idle(node, t):
         return round(_number(node, 'idle_clock', t))
     # Power grows faster than the clock, so a low power limit costs less than its share.
     limit, usual = node.value_at('enforced_power_limit', t), node.value_at('default_power_limit', t)
@@ -107,8 +95,9 @@ def _video_clock(node: Node, t: float) -> Value:
 
 def _memory_clock(node: Node, t: float) -> Value:
     idle = node.value_at('idle_memory_clock', t)
-    is_idle = idle is not None and not _is_busy(node, t) and node.sm(t) < 1.0
-    clock: Value = idle if is_idle else node.value_at('max_memory_clock', t)
+    clock: Value = (
+        idle if idle is not None and _is_idle(node, t) else node.value_at('max_memory_clock', t)
+    )
     return clock
 
 
@@ -156,14 +145,12 @@ def _power_usage(node: Node, t: float) -> Value:
 
 
 def _performance_state(node: Node, t: float) -> Value:
-    if _is_busy(node, t) or node.sm(t) >= 1.0:
-        return 0
-    return round(_number(node, 'idle_performance_state', t))
+    return round(_number(node, 'idle_performance_state', t)) if _is_idle(node, t) else 0
 
 
 def _clock_event_reasons(node: Node, t: float) -> Value:
     reasons = 0
-    if not _is_busy(node, t) and node.sm(t) < 1.0:
+    if _is_idle(node, t):
         reasons |= CLOCK_EVENT_REASONS['gpu-idle']
     limit = node.value_at('enforced_power_limit', t)
     power = node.value_at('power_usage', t)
@@ -213,12 +200,12 @@ GPU_RULES: Mapping[str, Rule] = {
     'board_id': lambda node, t: int(str(node.value_at('bus_id', t)).split(':')[1], 16) << 8,
     'memory_used': _memory_used,
     'bar1_used': _bar1_used,
-    'gpu_utilization': _gpu_utilization,
-    'memory_utilization': _memory_utilization,
-    'encoder_utilization': _codec_utilization('encoder'),
-    'decoder_utilization': _codec_utilization('decoder'),
-    'jpeg_utilization': _no_load_known,
-    'ofa_utilization': _no_load_known,
+    'gpu_utilization': _utilization(Task.sm),
+    'memory_utilization': _utilization(Task.memory_utilization),
+    'encoder_utilization': _utilization(lambda task, t: task.spec.encoder.value(t)),
+    'decoder_utilization': _utilization(lambda task, t: task.spec.decoder.value(t)),
+    'jpeg_utilization': _utilization(lambda task, t: 0.0),
+    'ofa_utilization': _utilization(lambda task, t: 0.0),
     'sm_clock': _sm_clock,
     'graphics_clock': _same_as('sm_clock'),
     'memory_clock': _memory_clock,
