@@ -59,7 +59,7 @@ def test_esc_deselects_the_gpu_last() -> None:
 def test_enter_on_a_user_shows_their_processes() -> None:
     state = pressed(state_of(EIGHT), '\\', *'user:x', 'Ctrl-U', 'Enter', 'U', 'Enter')
     assert state.screen is Screen.MAIN
-    (part,) = parse_query(state.query).parts
+    (part,) = parse_query(state.query)
     assert part[0] == 'user'
     assert {row.username for row in state.rows} == {part[1]}
 

@@ -73,17 +73,14 @@ DIALECTS = (
                 'temperature',
                 hw_sensor_location='memory',
             ),
-            _gpu(
-                'temperature_limit_celsius',
-                'temperature_slowdown_threshold',
-                'limit of the temperature',
-                hw_limit_type='high.degraded',
-            ),
-            _gpu(
-                'temperature_limit_celsius',
-                'temperature_shutdown_threshold',
-                'limit of the temperature',
-                hw_limit_type='high.critical',
+            *(
+                _gpu(
+                    'temperature_limit_celsius',
+                    f'temperature_{name}_threshold',
+                    'limit of the temperature',
+                    hw_limit_type=f'high.{severity}',
+                )
+                for name, severity in (('slowdown', 'degraded'), ('shutdown', 'critical'))
             ),
             _gpu('fan_speed_ratio', 'fan_speed', 'intended fan speed', 0.01),
             *(

@@ -43,7 +43,7 @@ def demand_of(state: AppState) -> Demand:
 
 def _needs_owners(state: AppState) -> bool:
     """Whether the screen shows owners, or lists processes by them."""
-    if 'owner' in {prefix for prefix, _ in parse_query(state.query).parts}:
+    if 'owner' in {prefix for prefix, _ in parse_query(state.query)}:
         return True
     if state.screen is Screen.USERS:
         return state.sums_by_owner

@@ -10,17 +10,14 @@ from typing import Callable, Iterable, Mapping, Sequence, Tuple
 
 from nvitop.gui.model.choices import SPECIAL_COMMANDS
 from nvitop.gui.model.columns import owner_text
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 #: Processes on devices by PID and start time.
 Uses = Mapping[Tuple[int, float], Sequence[ProcessSample]]
 
 
-class Query(NamedTuple):
-    """A parsed filter. Each part is a prefix (``''`` if it has none) and a word."""
-
-    parts: tuple[tuple[str, str], ...] = ()
+#: A parsed filter: a prefix (``''`` if there is none) and a word for each part.
+Query = Sequence[Tuple[str, str]]
 
 
 def parse_query(text: str) -> Query:
@@ -37,7 +34,7 @@ def parse_query(text: str) -> Query:
                 parts.append((prefix.lower(), rest))
         else:
             parts.append(('', word))
-    return Query(tuple(parts))
+    return tuple(parts)
 
 
 def contains(text: str | None, word: str) -> bool:
@@ -91,7 +88,7 @@ def matches(process: ProcessSample, query: Query) -> bool:
     """Whether a process matches all words of the query."""
     return all(
         _FIELDS[prefix](process, word) if prefix else _has_word(process, word)
-        for prefix, word in query.parts
+        for prefix, word in query
     )
 
 
@@ -99,7 +96,7 @@ def matches_host_process(process: HostProcessSample, query: Query, uses: Uses) -
     """Whether a process of the tree matches, by itself or as a process on a device."""
     rows = uses.get((process.pid, process.start_time), ())
     return any(matches(row, query) for row in rows) or all(
-        _has_host_part(process, prefix, word) for prefix, word in query.parts
+        _has_host_part(process, prefix, word) for prefix, word in query
     )
 
 
@@ -118,6 +115,6 @@ def _has_host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
 
 def filter_processes(processes: Iterable[ProcessSample], query: Query) -> tuple[ProcessSample, ...]:
     """Return the processes that match, in the same order."""
-    if not query.parts:
+    if not query:
         return tuple(processes)
     return tuple(process for process in processes if matches(process, query))

@@ -111,7 +111,7 @@ def grow_forest(state: AppState) -> tuple[TreeRow, ...]:
             ),
         )
     query = parse_query(state.query)
-    if query.parts:
+    if query:
         uses = uses_of_devices(state)
         processes = _with_ancestors(
             processes, lambda process: matches_host_process(process, query, uses)

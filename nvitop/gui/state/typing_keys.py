@@ -75,7 +75,7 @@ def find(state: AppState, text: str, step: int) -> AppState:
     """
     query = parse_query(text)
     state = withdraw_notice(state, _NOT_FOUND)
-    if not query.parts:
+    if not query:
         return state
     if state.screen is Screen.TREE:
         uses = uses_of_devices(state)
