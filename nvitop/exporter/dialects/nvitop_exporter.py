@@ -18,12 +18,14 @@ from nvitop.exporter.tables import (
 if TYPE_CHECKING:
     from typing import Iterator
 
-    from nvitop.exporter.tables import Observation
+    from nvitop.exporter.tables import Form, Observation
     from nvitop.sampling.types import HostSample
 
 _MIB = 1 << 20
 #: KiB/s → MiB/s.
 _MIBPS = 1 / 1024
+#: Metric with the traffic of each link.
+_LINKS = 'nvlink_link_throughputs'
 #: Name, text, field and unit of the series of network interfaces, disks and file systems.
 _NETWORK_ROWS = (
     ('net_io_tx_data_MiB', 'network I/O transmitted data (MiB)', 'sent_bytes', _MIB),
@@ -57,32 +59,16 @@ def _clock(domain: str, title: str) -> DeviceRow:
     return DeviceRow(f'gpu_clock_{domain}_MHz', (f'{domain}_clock',), f'GPU {title} clock (MHz).')
 
 
-def _traffic(link: str, title: str) -> tuple[DeviceRow, DeviceRow]:
-    rows = [
-        DeviceRow(
+def _traffic(link: str, title: str, metric: str, form: Form = 'number') -> Iterator[DeviceRow]:
+    for column, (direction, verb) in enumerate((('tx', 'transmit'), ('rx', 'receive'))):
+        yield DeviceRow(
             f'gpu_{link}_{direction}_throughput_MiBps',
-            (f'{link.replace("_total", "")}_{direction}_throughput',),
+            (metric.format(direction),),
             f'GPU {title} {verb} throughput (MiB/s).',
             scale=_MIBPS,
+            form=form,
+            item='' if form == 'number' else str(column),
         )
-        for direction, verb in (('tx', 'transmit'), ('rx', 'receive'))
-    ]
-    return rows[0], rows[1]
-
-
-def _nvlink(name: str, title: str, form: str) -> tuple[DeviceRow, DeviceRow]:
-    rows = [
-        DeviceRow(
-            f'gpu_{name}_{direction}_throughput_MiBps',
-            ('nvlink_link_throughputs',),
-            f'GPU {title} {verb} throughput (MiB/s).',
-            scale=_MIBPS,
-            form='column' if form == 'column' else 'mean',
-            item=str(column),
-        )
-        for column, (direction, verb) in enumerate((('tx', 'transmit'), ('rx', 'receive')))
-    ]
-    return rows[0], rows[1]
 
 
 def _host(observation: Observation) -> Iterator[Family]:
@@ -162,10 +148,10 @@ DIALECTS = (
             DeviceRow('gpu_power_limit_W', ('power_limit',), 'GPU power limit (W).'),
             DeviceRow('gpu_temperature_C', ('temperature',), 'GPU temperature (C).'),
             _percentage('fan_speed', 'GPU fan speed (%).'),
-            *_traffic('pcie', 'PCIe'),
-            *_traffic('nvlink_total', 'total NVLink'),
-            *_nvlink('nvlink_mean', 'mean NVLink', 'mean'),
-            *_nvlink('nvlink', 'NVLink', 'column'),
+            *_traffic('pcie', 'PCIe', 'pcie_{}_throughput'),
+            *_traffic('nvlink_total', 'total NVLink', 'nvlink_{}_throughput'),
+            *_traffic('nvlink_mean', 'mean NVLink', _LINKS, 'mean'),
+            *_traffic('nvlink', 'NVLink', _LINKS, 'column'),
         ),
         labels={
             'hostname': 'hostname',
