@@ -119,7 +119,7 @@ def test_clicks_select_and_open_hosts_and_press_hints() -> None:
     assert (state.selected, effects) == (state.rows[3].name, ())
     _, effects = update(state, MousePressed(5, 6))
     assert effects == (OpenHost(state.rows[3]),)
-    x = draw_fleet(state).lines()[-1].index('problems')
+    x = draw_fleet(state).lines()[-1].index('Problems')
     event = MousePressed(x, 29, keys=draw_fleet(state).keys_at(x, 29))
     assert update(state, event)[0].screen is FleetScreen.PROBLEMS
 
@@ -129,7 +129,7 @@ def test_keys_of_the_configuration_file_apply() -> None:
     assert update(state, KeyPressed('x'))[0].screen is FleetScreen.USERS
     assert update(state, KeyPressed('U'))[0] == state
     assert update(state, KeyPressed('o'))[0].frozen is not None
-    assert ' x users ' in draw_fleet(state).lines()[-1]
+    assert ' x Users ' in draw_fleet(state).lines()[-1]
     assert rebind({'quit': []}) == FLEET_KEYS
 
 

@@ -161,6 +161,5 @@ def is_prefix(rows: FleetKeys, screen: FleetScreen, key: str) -> bool:
 
 def hints_of(rows: FleetKeys, screen: FleetScreen) -> list[tuple[str, str]]:
     """Return keys and words for the last row of a screen."""
-    return [
-        (row.keys[0], row.hint) for row in rows if screen in row.screens and row.hint and row.keys
-    ]
+    shown = [row for row in rows if screen in row.screens and row.hint and row.keys]
+    return [(row.keys[0], row.hint[0].upper() + row.hint[1:]) for row in shown]

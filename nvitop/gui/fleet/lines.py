@@ -80,7 +80,7 @@ def problem_lines(fleet: Fleet, server: str, period: float, error: str, now: flo
         for name in {one.dialect for one in host.exporters if host.gone_since is None}:
             counts[name] = counts.get(name, 0) + 1
     for name, count in sorted(counts.items()):
-        lines.append(Line(f'  {name}: {counted(count, "host")}, {dialect(name).help}'))
+        lines.append(Line(f'  {name}: {counted(count, "host")} ({dialect(name).help})'))
     if not counts:
         lines.append(Line('  none found', _DIM))
     lines += [Line(''), Line('GPUs', _HEADING)]
@@ -99,8 +99,8 @@ def problem_lines(fleet: Fleet, server: str, period: float, error: str, now: flo
 
 def _age_line(host: FleetHost, now: float) -> Line | None:
     if host.gone_since is not None:
-        text = f'  {host.name}: gone {age_text(now - host.gone_since)}'
-        return Line(f'{text}; the server has no values of it', _WARNING)
+        text = f'  {host.name}: gone for {age_text(now - host.gone_since)}'
+        return Line(f'{text}; the server has no current values', _WARNING)
     age = host.age(now)
     if age is None or age < LATE_SECONDS:
         return None

@@ -319,7 +319,7 @@ def _heights(state: FleetState) -> str:
 
 def _draw_heat(buf: Buffer, state: FleetState, layout: ListLayout) -> None:
     title, _ = HEAT_METRICS[state.metric]
-    draw_bar_row(buf, 2, clip(f' {title} of each GPU', buf.width))
+    draw_bar_row(buf, 2, clip(f' {title[0].upper()}{title[1:]}: one block per GPU', buf.width))
     hosts = state.gpus.hosts
     if not hosts or state.gpus_metric != state.metric:
         draw_message(buf, layout.area, '' if state.error else 'Waiting for the answer ...', _DIM)
