@@ -298,8 +298,13 @@ def type_checking_only(tree: ast.Module) -> set[ast.AST]:
     return nodes
 
 
-def imported_modules(path: pathlib.Path, *, typing_too: bool = True) -> Iterator[str]:
-    """Yield the modules that a file imports, lazy imports included."""
+@functools.lru_cache(maxsize=None)
+def imported_modules(path: pathlib.Path, *, typing_too: bool = True) -> tuple[str, ...]:
+    """Return the modules that a file imports, lazy imports included."""
+    return tuple(_imported_modules(path, typing_too=typing_too))
+
+
+def _imported_modules(path: pathlib.Path, *, typing_too: bool) -> Iterator[str]:
     tree = tree_of(path)
     hidden = set() if typing_too else type_checking_only(tree)
     for node in ast.walk(tree):
@@ -324,6 +329,7 @@ def imported_modules(path: pathlib.Path, *, typing_too: bool = True) -> Iterator
                     yield from (f'{package}.{name}' for name in ast.literal_eval(names).split())
 
 
+@functools.lru_cache(maxsize=None)
 def is_module(name: str) -> bool:
     path = ROOT.joinpath(*name.split('.'))
     return path.with_suffix('.py').exists() or (path / '__init__.py').exists()

@@ -12,10 +12,11 @@ from nvitop.recording.usage import UsageAccount, UsageKey, split
 from nvitop.sampling.types import PROCESSES, Problem
 from tests.recording.virtual import START, SimpleMachine, mig, record, rows, usage
 
-HOUR = 360
+#: Samples of ten minutes.
+TICKS = 60
 
 
-def recorded(path: Path, machine: SimpleMachine, ticks: int = HOUR, seconds: float = 10.0) -> Path:
+def recorded(path: Path, machine: SimpleMachine, ticks: int = TICKS, seconds: float = 10.0) -> Path:
     """Record a machine that changes nothing."""
     record(path, (machine.sample(seconds) for _ in range(ticks)), interval_seconds=seconds)
     return path
@@ -33,7 +34,7 @@ def test_used_and_free_time_add_up_to_the_time_of_all_gpus(tmp_path: Path) -> No
     machine.run(2, 1)
     machine.run(3, 1, username='bob', gpu_sm_utilization_percent=0)
     path = recorded(tmp_path / 'a.db', machine)
-    seconds = (HOUR - 1) * 10
+    seconds = (TICKS - 1) * 10
     assert observed(path) == 3 * seconds * 1000
     by_user = usage(path, 'user')
     shares = {user: sums['share_ms'] / seconds for user, sums in by_user.items()}
@@ -52,13 +53,13 @@ def test_energy_adds_up_to_the_counter_and_is_divided_by_utilization(tmp_path: P
     machine.run(2, username='bob', gpu_sm_utilization_percent=20)
 
     def samples() -> Any:
-        for tick in range(HOUR):
+        for tick in range(TICKS):
             machine.set(0, total_energy_joules=5e6 + 1234.5 * tick)
             yield machine.sample(10)
 
     record(tmp_path / 'a.db', samples())
     energies = {user: sums['energy_mj'] for user, sums in usage(tmp_path / 'a.db', 'user').items()}
-    total = 1234_500 * (HOUR - 1)
+    total = 1234_500 * (TICKS - 1)
     assert sum(energies.values()) == pytest.approx(total, abs=200)
     assert energies['ann'] == pytest.approx(total * 0.75, abs=100)
     by_gpu = rows(tmp_path / 'a.db', 'SELECT sum(energy_mj), sum(estimated_mj) FROM gpu_minute')
@@ -67,7 +68,7 @@ def test_energy_adds_up_to_the_counter_and_is_divided_by_utilization(tmp_path: P
 
 def test_energy_without_counter_is_estimated_from_the_power(tmp_path: Path) -> None:
     path = recorded(tmp_path / 'a.db', SimpleMachine(1))
-    total = 100_000 * 10 * (HOUR - 1)
+    total = 100_000 * 10 * (TICKS - 1)
     found = rows(path, 'SELECT sum(energy_mj), sum(estimated_mj) FROM gpu_minute')
     assert found == [(total, total)]
     assert usage(path, 'user')['']['energy_mj'] == total
@@ -94,7 +95,7 @@ def test_mig_devices_are_counted_instead_of_their_gpu(tmp_path: Path) -> None:
     machine.run(2, 2, username='bob')
     machine.processes.pop()
     path = recorded(tmp_path / 'a.db', machine)
-    seconds = (HOUR - 1) * 10
+    seconds = (TICKS - 1) * 10
     assert observed(path) == 2 * seconds * 1000
     by_gpu = usage(path, 'gpu', 'user')
     assert by_gpu['MIG-0-0', 'ann']['share_ms'] == seconds * 1000
