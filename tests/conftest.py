@@ -1,14 +1,16 @@
-"""Options and checks for golden screens, a Hypothesis profile, and default signal handlers."""
+"""Shared fixtures, checks for golden screens, a Hypothesis profile, and default signal handlers."""
 
 from __future__ import annotations
 
 import signal
 import sys
-from typing import Any
+from typing import Any, Iterator
 
 import hypothesis
 import pytest
 
+from nvitop import simulation
+from tests.clock import Clock
 from tests.fuzz import amount
 from tests.gui import goldens
 
@@ -23,6 +25,19 @@ hypothesis.settings.load_profile('patient')
 
 #: Tests that can be imported only on POSIX.
 collect_ignore = ['gui/test_posix_input.py'] if sys.platform == 'win32' else []
+
+
+@pytest.fixture
+def machine() -> Iterator[simulation.Machine]:
+    """A machine with eight GPUs, constant values, and processes that do not exist."""
+    with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0) as running:
+        yield running
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that tests turn by hand."""
+    return Clock()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

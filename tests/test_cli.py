@@ -32,12 +32,6 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('COLUMNS', '100')
 
 
-@pytest.fixture
-def machine() -> Iterator[simulation.Machine]:
-    with simulation.machine('dgx-h100', processes='fixed') as made:
-        yield made
-
-
 def report(*arguments: str) -> Ran:
     """Print the report of the simulated machine."""
     return Ran(cli.main, '-1', '--no-config', *arguments)

@@ -12,11 +12,6 @@ from tests.clock import Clock
 from tests.patience import PATIENCE
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 @pytest.mark.parametrize('maxsize', [128, 1, None])
 def test_results_are_kept_until_they_expire(clock: Clock, maxsize: int | None) -> None:
     calls = []

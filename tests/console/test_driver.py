@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import threading
-from typing import Callable, Iterator
+from typing import Callable
 
 import pytest
 
@@ -19,12 +19,6 @@ MAINS: dict[str, Callable[[list[str]], int]] = {
     'nvitop query': query.main,
     'nvisel': select.main,
 }
-
-
-@pytest.fixture
-def machine() -> Iterator[simulation.Machine]:
-    with simulation.machine('dgx-h100', processes='fixed') as running:
-        yield running
 
 
 @pytest.mark.parametrize('name', MAINS)

@@ -17,6 +17,7 @@ from nvitop.fleet.settings import SettingsError, from_environment, from_table, m
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.fleet import command
 from tests.fleet.fake import FakeServer, Reply, fake_server, one_host, result
+from tests.patience import wait_until
 
 if TYPE_CHECKING:
     import pathlib
@@ -121,8 +122,7 @@ def test_request_can_be_canceled(server: FakeServer) -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    while not server.received:
-        threading.Event().wait(0.01)
+    wait_until(lambda: server.received, 'a request')
     client.cancel()
     thread.join(10)
     never.set()

@@ -21,6 +21,7 @@ from nvitop.gui.fleet.view import draw_fleet
 from nvitop.gui.state.events import KeyPressed, MousePressed, Resized
 from nvitop.gui.term.headless import HeadlessTerminal
 from tests.gui.goldens import assert_golden
+from tests.patience import wait_until
 
 pytestmark = pytest.mark.usefixtures('utc')
 NOW = 1_795_000_000.0
@@ -174,13 +175,6 @@ class CountingServer:
         pass
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
-
-
 class Session:
     """An application on a terminal in memory."""
 
@@ -201,7 +195,7 @@ class Session:
         assert self.status == [0]
 
     def wait_for(self, text: str) -> None:
-        wait_until(lambda: text in '\n'.join(self.terminal.screen.lines()))
+        wait_until(lambda: text in '\n'.join(self.terminal.screen.lines()), text)
 
 
 def test_each_screen_is_one_request_and_a_host_has_graphs() -> None:
@@ -216,7 +210,7 @@ def test_each_screen_is_one_request_and_a_host_has_graphs() -> None:
         session.terminal.press('q')
         session.wait_for('FLEET')
         session.terminal.press('U')
-        wait_until(lambda: 'users' in server.asked)
+        wait_until(lambda: 'users' in server.asked, 'users')
         session.terminal.press('Esc')
     assert set(server.asked) == {'hosts', 'host', 'history', 'users'}
     assert len(server.asked) <= 6
@@ -229,7 +223,7 @@ def test_leaving_a_screen_cancels_its_request() -> None:
         server.waits = True
         session.terminal.press('g')
         session.wait_for('Waiting')
-        wait_until(lambda: 'gpus' in server.asked)
+        wait_until(lambda: 'gpus' in server.asked, 'gpus')
         server.waits = False
         session.terminal.press('Esc')
         session.wait_for('gpu0001')
@@ -242,10 +236,10 @@ def test_refresh_during_a_request_shows_nothing() -> None:
         session.wait_for('gpu0003')
         server.waits = True
         session.terminal.press('r')
-        wait_until(lambda: len(server.asked) == 2)
+        wait_until(lambda: len(server.asked) == 2, 'a request')
         server.waits = False
         session.terminal.press('r')
-        wait_until(lambda: len(server.asked) == 3)
+        wait_until(lambda: len(server.asked) == 3, 'another request')
         session.wait_for('gpu0003')
         assert not session.app.state.error
 

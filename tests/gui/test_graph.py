@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style, gradient
 from nvitop.gui.view.widgets.graph import (
     ASCII,
@@ -106,11 +105,6 @@ def test_gap_is_shaded() -> None:
     assert buffer.row(0)[-1] == (1, '░', Style(Role.DIM))
 
 
-def test_graph_is_blank_before_the_first_value() -> None:
-    assert graph([None] * 6 + [50.0, 50.0], 4, 1) == '   ⣤'
-    assert graph([None] * 8, 4, 1) == '    '
-
-
 def test_array_of_floats_can_be_drawn() -> None:
     buffer = Buffer(4, 1)
     draw_graph(buffer, buffer.area, array.array('f', [100.0] * 4), Style(Role.CPU))
@@ -171,10 +165,3 @@ def test_time_axis_leaves_out_marks_without_room() -> None:
     assert time_axis(20, 2.0, (30,), end='40s ago') == '40s ago╶────────────'
     axis = time_axis(40, 20.0, (60, 120, 600), in_minutes=True)
     assert axis == '─────╴10m┬───────────────────────╴1m┬───'
-
-
-def test_empty_area_is_not_drawn() -> None:
-    buffer = Buffer(3, 3)
-    draw_graph(buffer, Rect(0, 0, 0, 3), [50.0])
-    draw_graph(buffer, Rect(0, 0, 3, 0), [50.0])
-    assert buffer.lines() == ['', '', '']

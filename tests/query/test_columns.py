@@ -11,7 +11,6 @@ from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import CLOCK_EVENT_REASONS, METRICS, PROCESS_METRICS
 from nvitop.compat.pynvml_smi.names import NVSMI_QUERY_GPU
 from nvitop.owner.types import Layer, make_owner
-from nvitop.query import columns
 from nvitop.query.cell import header_text, value_text
 from nvitop.query.columns import (
     CellValue,
@@ -294,8 +293,6 @@ def test_unavailable_values_of_every_column_have_a_text() -> None:
 def test_reasons_for_low_clocks_are_those_of_the_library() -> None:
     names = [name.lower() for name in ClockEventReasons.__members__]
     assert set(CLOCK_EVENT_REASONS) < set(names)
-    bits = f'0x{sum(map(int, ClockEventReasons)):016X}'
-    assert columns._bits(names) == bits
 
 
 def test_the_time_of_a_sample_is_local() -> None:

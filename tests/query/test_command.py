@@ -31,10 +31,9 @@ from tests.ran import Ran
 
 
 @pytest.fixture
-def machine() -> Iterator[simulation.Machine]:
-    with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0) as running:
-        running.set(gpu_utilization=50, power_usage=100.5, temperature=40)
-        yield running
+def machine(machine: simulation.Machine) -> simulation.Machine:
+    machine.set(gpu_utilization=50, power_usage=100.5, temperature=40)
+    return machine
 
 
 def test_csv(machine: simulation.Machine) -> None:

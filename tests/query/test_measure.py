@@ -6,7 +6,6 @@ import collections
 import copy
 import pickle
 import re
-from typing import Iterator
 
 import pytest
 
@@ -29,12 +28,6 @@ ALWAYS = {
     'nvmlSystemGetDriverVersion',
     'nvmlSystemGetCudaDriverVersion',
 }
-
-
-@pytest.fixture
-def machine() -> Iterator[simulation.Machine]:
-    with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0) as running:
-        yield running
 
 
 def calls_for(machine: simulation.Machine, query: TableQuery) -> dict[str, int]:

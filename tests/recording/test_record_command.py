@@ -27,12 +27,6 @@ from tests.recording.virtual import rows
 pytestmark = pytest.mark.skipif(sys.platform == 'win32', reason='needs POSIX signals')
 
 
-@pytest.fixture
-def machine() -> Iterator[simulation.Machine]:
-    with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0) as running:
-        yield running
-
-
 def start(*arguments: str, stdout: int | IO[bytes] = subprocess.DEVNULL) -> subprocess.Popen[str]:
     """Start to record a simulated machine."""
     return subprocess.Popen(

@@ -81,11 +81,6 @@ def files(monkeypatch: pytest.MonkeyPatch) -> Files:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def reader(clock: Clock, files: Files) -> Iterator[OwnerReader]:
     threads: list[threading.Thread] = []
 

@@ -270,20 +270,6 @@ def test_gpu_has_fans_or_none(start: Start) -> None:
         pynvml.nvmlDeviceGetFanSpeed(handle())
 
 
-def test_list_is_filled_in_a_second_call(start: Start) -> None:
-    machine = start()
-    clocks = pynvml.nvmlDeviceGetSupportedGraphicsClocks(handle(), 2619)
-    assert clocks[0] == 1980
-    assert clocks == sorted(clocks, reverse=True)
-    call = machine.driver.__dict__['nvmlDeviceGetSupportedMemoryClocks']
-    count = ctypes.c_uint(0)
-    assert call(handle(), ctypes.byref(count), None) == 7
-    assert count.value == 1
-    room = (ctypes.c_uint * 1)()
-    assert call(handle(), ctypes.byref(count), room) == 0
-    assert room[0] == 2619
-
-
 def test_pci_struct_before_r396_has_the_short_bus_id(start: Start) -> None:
     machine = start()
     info = pynvml.nvmlPciInfo_v2_t()
