@@ -7,7 +7,7 @@ import re
 import pytest
 
 from nvitop.gui.model.screens import Screen
-from tests.e2e.monitor import CLEAR, TITLES, Monitors
+from tests.e2e.monitor import TITLES, Monitors
 from tests.e2e.program import NVITOP, Program
 
 BORDER = '─ '
@@ -117,17 +117,3 @@ def test_all_window_sizes(monitors: Monitors) -> None:
             monitor.key('Esc')
             monitor.wait(lambda: not has_selection())
         monitor.wait_for(TITLES[Screen.MAIN])
-
-
-def test_margins_of_the_previous_size_are_reset(monitors: Monitors) -> None:
-    def wait_for_clear(count: int) -> None:
-        monitor.wait(lambda: monitor.written.count(CLEAR) >= count)
-
-    with monitors.lent() as monitor:
-        for size in ((104, 30), (104, 41)):
-            monitor.resize(*size)
-            # The end of a frame for the previous size arrives late.
-            monitor.emulator.feed(b'\x1b[2;9r')
-            before = monitor.written.count(CLEAR)
-            wait_for_clear(before + 1)
-            assert monitor.emulator.screen.margins in (None, (0, size[1] - 1))

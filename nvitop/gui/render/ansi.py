@@ -10,7 +10,7 @@ from nvitop.gui.render.style import Style
 from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, EXACT, Look, Theme
 from nvitop.gui.render.width import cell_width
 
-RESET = '\x1b[0m'
+RESET = '\x1b[m'
 _PLAIN = Look()
 _ATTRIBUTES = (
     ('bold', '1'),
@@ -82,7 +82,7 @@ def to_ansi(buffer: Buffer, theme: Theme, colors: int) -> str:
 
 
 def _line(pieces: list[tuple[str, Look]], codes: dict[tuple[Look, Look], str]) -> str:
-    while pieces and not _shows_on_spaces(pieces[-1][1]):
+    while pieces and not shows_on_spaces(pieces[-1][1]):
         text, look = pieces.pop()
         text = text.rstrip(' ')
         if text:
@@ -92,7 +92,7 @@ def _line(pieces: list[tuple[str, Look]], codes: dict[tuple[Look, Look], str]) -
     parts = []
     for text, look in pieces:
         if look != current and not (
-            text.isspace() and not _shows_on_spaces(look) and not _shows_on_spaces(current)
+            text.isspace() and not shows_on_spaces(look) and not shows_on_spaces(current)
         ):
             change = codes.get((current, look))
             if change is None:
@@ -104,7 +104,8 @@ def _line(pieces: list[tuple[str, Look]], codes: dict[tuple[Look, Look], str]) -
     return ''.join(parts)
 
 
-def _shows_on_spaces(look: Look) -> bool:
+def shows_on_spaces(look: Look) -> bool:
+    """Return whether a space in this look differs from an empty cell."""
     return look.reverse or look.underline or look.background != DEFAULT
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import Sequence
 
 #: Default maximum length of text from outside, in characters.
 LIMIT = 4096
@@ -73,6 +74,20 @@ def _char_width(char: str) -> int:
     from wcwidth import wcwidth
 
     return max(0, wcwidth(char))
+
+
+def cells_of(text: str) -> Sequence[str]:
+    """Return the characters of safe text by cell, with their marks; a wide one is followed by ``''``."""
+    if text.isascii() or _all_narrow(text):
+        return text
+    widths = _widths(text)
+    cells: list[str] = []
+    for char in text:
+        if widths[char]:
+            cells.extend((char, '')[: widths[char]])
+        elif cells:
+            cells[-1 if cells[-1] else -2] += char
+    return cells
 
 
 def cut(text: str, start: int, width: int) -> str:

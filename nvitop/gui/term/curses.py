@@ -115,10 +115,6 @@ class CursesTerminal(abc.ABC):
         """Have the terminal report nothing."""
 
     @abc.abstractmethod
-    def _let_all_lines_scroll(self, height: int) -> None:
-        """Set the scroll margins that curses assumes."""
-
-    @abc.abstractmethod
     def suspend(self) -> None:
         """Restore the terminal and stop; return when the shell continues the program."""
 
@@ -187,7 +183,6 @@ class CursesTerminal(abc.ABC):
                 curses.resize_term(buffer.height, buffer.width)
             self._rows = []
         if len(self._rows) != buffer.height:
-            self._let_all_lines_scroll(buffer.height)
             self._screen.clear()
             self._rows = [()] * buffer.height
         for y in range(buffer.height):

@@ -242,8 +242,5 @@ class WindowsTerminal(CursesTerminal):
     def _unset_modes(self) -> None:
         """Do nothing: curses disables the mouse."""
 
-    def _let_all_lines_scroll(self, height: int) -> None:
-        """Do nothing: all lines of a console scroll."""
-
     def suspend(self) -> None:
         """Do nothing: Windows cannot stop programs."""

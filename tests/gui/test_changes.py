@@ -1,0 +1,97 @@
+"""Frames written as changes of the last frame, judged by a terminal emulator."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pyte
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.changes import ChangeWriter
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.theme import THEMES, theme_named
+
+WIDTH, HEIGHT = 30, 4
+DARK = theme_named('dark')
+STYLES = (PLAIN, Style(Role.ERROR), Style(Role.SELECTED), Style(Role.TITLE, underline=True))
+TEXTS = st.sampled_from(('a', 'ab', ' ', '     ', '12 34', '■■', '世界', 'e\u0301', '·'))
+WRITES = st.tuples(st.integers(0, WIDTH), st.integers(0, HEIGHT), TEXTS, st.sampled_from(STYLES))
+
+
+def frame(writes: list[tuple[int, int, str, Style]]) -> Buffer:
+    buffer = Buffer(WIDTH, HEIGHT)
+    for x, y, text, style in writes:
+        buffer.write(x, y, text, style)
+    return buffer
+
+
+def cells(screen: pyte.Screen) -> list[list[tuple[object, ...]]]:
+    """Return the visible cells of a screen: colors of spaces without a background are not."""
+    rows = []
+    for y in range(HEIGHT):
+        row: list[tuple[object, ...]] = []
+        for x in range(WIDTH):
+            char = screen.buffer[y][x]
+            is_blank = char.data == ' ' and char.bg == 'default' and not char.underscore
+            row.append((' ',) if is_blank else tuple(char))
+        rows.append(row)
+    return rows
+
+
+@given(st.lists(st.lists(WRITES, max_size=6), max_size=4))
+def test_changes_show_the_same_as_a_new_screen(
+    frames: list[list[tuple[int, int, str, Style]]],
+) -> None:
+    screen = pyte.Screen(WIDTH, HEIGHT)
+    stream = pyte.Stream(screen)
+    writer = ChangeWriter(256)
+    for writes in frames:
+        stream.feed(writer.changes(frame(writes), DARK))
+        whole = pyte.Screen(WIDTH, HEIGHT)
+        pyte.Stream(whole).feed(ChangeWriter(256).changes(frame(writes), DARK))
+        assert cells(screen) == cells(whole)
+        texts = [unicodedata.normalize('NFC', line) for line in frame(writes).lines()]
+        assert [line.rstrip(' ') for line in screen.display] == texts
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'written'),
+    [
+        # The cursor is moved from one change to the next, and down a column.
+        ([(2, 0, 'abc', PLAIN)], [(2, 0, 'axc', PLAIN)], '\x1b[1;4Hx'),
+        ([(0, 0, 'a' * 20, PLAIN)], [(0, 0, 'b' + 'a' * 18 + 'b', PLAIN)], '\x1b[1;1Hb\x1b[18Cb'),
+        (
+            [(0, 0, 'a', PLAIN), (0, 1, 'a', PLAIN)],
+            [(0, 0, 'b', PLAIN), (0, 1, 'b', PLAIN)],
+            '\x1b[1;1Hb\n\bb',
+        ),
+        # A short gap is written again.
+        ([(0, 0, 'abcde', PLAIN)], [(0, 0, 'xbcdy', PLAIN)], '\x1b[1;1Hxbcdy'),
+        # The end of a row is cleared.
+        ([(0, 0, 'abcdef', PLAIN)], [(0, 0, 'a', PLAIN)], '\x1b[1;2H\x1b[K'),
+        # A space needs no color.
+        ([(0, 0, 'ab', Style(Role.ERROR))], [(0, 0, ' b', Style(Role.ERROR))], '\x1b[1;1H '),
+    ],
+)
+def test_only_changes_are_written(
+    before: list[tuple[int, int, str, Style]],
+    after: list[tuple[int, int, str, Style]],
+    written: str,
+) -> None:
+    writer = ChangeWriter(256)
+    writer.changes(frame([(0, 3, '.', PLAIN), *before]), DARK)
+    assert writer.changes(frame([(0, 3, '.', PLAIN), *after]), DARK) == written
+
+
+def test_another_theme_and_a_forgotten_screen_are_written_completely() -> None:
+    writer = ChangeWriter(256, ['bold'])
+    buffer = frame([(0, 0, 'a', Style(bold=True))])
+    first = writer.changes(buffer, DARK)
+    assert first == '\x1b[m\x1b[H\x1b[2J\x1b[1;1Ha'
+    assert writer.changes(buffer, DARK) == ''
+    writer.forget()
+    assert writer.changes(buffer, DARK) == first
+    assert writer.changes(buffer, THEMES[1]) == first
