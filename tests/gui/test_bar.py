@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import GRADIENT, Role, Style
+from nvitop.gui.render.style import GRADIENT, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.view.widgets.bar import draw_bar, filled_cells
 
@@ -72,4 +72,4 @@ def test_colorful_bar_has_the_gradient_up_to_its_value_and_a_dim_end() -> None:
     blocks = [(style.role, len(text)) for _, text, style in buffer.row(0) if '■' in text]
     filled = len(GRADIENT) * 3 // 4
     assert blocks == [*((role, 1) for role in GRADIENT[:filled]), (Role.TRACK, 5)]
-    assert {style for _, text, style in buffer.row(0) if '%' in text} == {HEAVY}
+    assert {style for _, text, style in buffer.row(0) if '%' in text} == {PLAIN}

@@ -85,7 +85,7 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_running_time(3600), '1:00:00'),
         (f.format_running_time(4 * DAY - 1), '95:59:59'),
         (f.format_running_time(4 * DAY), '4.0 days'),
-        (f.format_uptime(DAY - 1), '23:59:59'),
+        (f.format_uptime(DAY - 1), '23h59m'),
         (f.format_uptime(1.5 * DAY), '1.5 days'),
         (f.format_idle_time(9.9), ''),
         (f.format_idle_time(35), '35s'),

@@ -272,8 +272,11 @@ def format_running_time(seconds: float | None) -> str:
 
 
 def format_uptime(seconds: float | None) -> str:
-    """Format an uptime: ``M:SS``, ``H:MM:SS``, or ``1.5 days`` from one day on."""
-    return _format_duration(seconds, in_days=True)
+    """Format an uptime without seconds: ``0h05m``, ``23h59m``, or ``1.5 days`` from one day on."""
+    if seconds is None or not 0 <= seconds < 86400:
+        return _format_duration(seconds, in_days=True)
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    return f'{hours}h{minutes:02}m'
 
 
 def _format_duration(seconds: float | None, *, in_days: bool) -> str:

@@ -17,7 +17,13 @@ from nvitop.gui.view.load_style import row_role
 from nvitop.gui.view.panels.device_state import RowState
 from nvitop.gui.view.panels.device_totals import machine_notes, total_notes
 from nvitop.gui.view.widgets.box import draw_border, draw_rule, draw_uprights
-from nvitop.gui.view.widgets.sparkline import CELL_SECONDS, Sparkline, make_sparkline, span_text
+from nvitop.gui.view.widgets.sparkline import (
+    CELL_SECONDS,
+    CHANGE_SECONDS,
+    Sparkline,
+    make_sparkline,
+    span_text,
+)
 from nvitop.gui.view.widgets.text import draw_text
 from nvitop.health import Finding
 from nvitop.namedtuple import NamedTuple
@@ -189,6 +195,8 @@ def _sparkline(
     if place is None or history is None or device.key.is_mig:
         return ()
     seconds = _cell_seconds(history)
+    if history.device_slot < CHANGE_SECONDS:
+        history = history.until(history.now // CHANGE_SECONDS * CHANGE_SECONDS)
     *complete, present = history.recent(device.key, 'gpu_utilization', seconds, place.width)
     return (
         *make_sparkline(tuple(complete), ascii_only=view.ascii),

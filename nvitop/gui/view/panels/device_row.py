@@ -177,8 +177,7 @@ def _power(row: _Row, width: int) -> Pieces:
 
 def _percentage(column: str) -> Callable[[_Row, int], Pieces]:
     def pieces(row: _Row, _: int) -> Pieces:
-        percent, thresholds = _measured(row, column)
-        return ((fmt.format_share(percent), load_style(percent, thresholds, row.view)),)
+        return ((fmt.format_share(_measured(row, column)[0]), row.style),)
 
     return pieces
 

@@ -82,7 +82,6 @@ def draw_bar(
     percent: float | None,
     style: Style = PLAIN,
     *,
-    value_style: Style | None = None,
     text: str = '',
     text_width: int = 0,
     colorful: bool = False,
@@ -90,11 +89,10 @@ def draw_bar(
     """Draw label, bar, percentage and a text in the first row of ``area``.
 
     The text is at the right end, in ``text_width`` cells if it is shorter; it is left out if there is
-    no room. ``value_style`` is that of the percentage, by default ``style``.
+    no room.
     """
     if area.is_empty:
         return
-    value_style = style if value_style is None else value_style
     text_width = max(text_width, cell_width(text))
     right = area.right
     x = area.x + buf.write(area.x, area.y, clip(label, area.width), width=area.width) + 1
@@ -106,8 +104,6 @@ def draw_bar(
     if right - x < len(share):
         return
     right -= _PERCENT
-    buf.write(
-        right + _PERCENT - len(share), area.y, share, value_style if percent is not None else _DIM
-    )
+    buf.write(right + _PERCENT - len(share), area.y, share, PLAIN if percent is not None else _DIM)
     if right - _GAP - x >= _LEAST:
         draw_meter(buf, Rect(x, area.y, right - _GAP - x, 1), percent, style, colorful=colorful)

@@ -93,9 +93,9 @@ def _draw_side(buf: Buffer, x: int, y: int, notes: Sequence[tuple[str, Style]]) 
     """Draw notes between spaces, the first one in column ``x + 2``; return the column after them."""
     x += 1
     for number, (text, style) in enumerate(notes):
-        x += buf.write(x, y, _SEPARATOR if number else ' ', BORDER)
+        x += buf.write(x, y, _SEPARATOR if number else ' ')
         x += buf.write(x, y, text, style)
-    return x + buf.write(x, y, ' ', BORDER)
+    return x + buf.write(x, y, ' ')
 
 
 def _fit_notes(notes: Sequence[Note], lefts: int, width: int) -> list[str]:

@@ -7,9 +7,10 @@ import functools
 import itertools
 from typing import Optional, Tuple
 
-#: Seconds of a cell, if measurements are not further apart. A sparkline is written whenever it moves by a
-#: cell, so short cells cost most of the bytes of a monitor at rest.
+#: Seconds of a cell, if measurements are not further apart, and between two changes of the newest one.
+#: Each change is written to the terminal, so short times cost most of the bytes of a monitor at rest.
 CELL_SECONDS = 20.0
+CHANGE_SECONDS = 10.0
 #: Unknown, and levels up to 7/8 of the cell, so that rows do not touch each other.
 _BLOCKS = ' ▁▂▃▄▅▆▇'
 _ASCII = ' _.-=+*#'
