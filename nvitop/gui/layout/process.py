@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Iterable, Mapping, Sequence
 
@@ -190,7 +191,8 @@ def _needed(name: str, widths: Mapping[str, int]) -> int:
     return COLUMNS_BY_NAME[name].gap + widths[name] if widths.get(name) else 0
 
 
-def has_room_for_owner(names: Sequence[str], width: int) -> bool:
+@functools.lru_cache(maxsize=8)  # each frame needs it, and the columns hardly change
+def has_room_for_owner(names: tuple[str, ...], width: int) -> bool:
     """Whether the owner is among these columns, and some owners would be shown."""
     placed = place_columns(names, width, {'owner': _CUT_OWNER})
     return any(place.column.name == 'owner' for place in placed)

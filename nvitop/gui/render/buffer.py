@@ -207,17 +207,22 @@ def _untangled(spans: list[Span]) -> list[Span]:
         # The pieces from first to last are covered, completely or in part.
         first = bisect.bisect_right(ends, x)
         last = bisect.bisect_left(starts, end)
-        new = [(x, text, style)]
+        new, new_starts, new_ends = [(x, text, style)], [x], [end]
         if first < last:
+            old_x, old_text, old_style = pieces[last - 1]
+            old_end = ends[last - 1]
+            if old_end > end:
+                new.append((end, cut(old_text, end - old_x, old_end - end), old_style))
+                new_starts.append(end)
+                new_ends.append(old_end)
             old_x, old_text, old_style = pieces[first]
             if old_x < x:
                 new.insert(0, (old_x, cut(old_text, 0, x - old_x), old_style))
-            old_x, old_text, old_style = pieces[last - 1]
-            if ends[last - 1] > end:
-                new.append((end, cut(old_text, end - old_x, ends[last - 1] - end), old_style))
+                new_starts.insert(0, old_x)
+                new_ends.insert(0, x)
         pieces[first:last] = new
-        starts[first:last] = [piece[0] for piece in new]
-        ends[first:last] = [piece[0] + cell_width(piece[1]) for piece in new]
+        starts[first:last] = new_starts
+        ends[first:last] = new_ends
     return pieces
 
 

@@ -52,7 +52,7 @@ class Keymap:
             (
                 keys.partition(' ')[0]
                 for binding in self.bindings
-                if screen in binding.screens and binding.action is Action.SORT_BY
+                if binding.action is Action.SORT_BY and screen in binding.screens
                 for keys in binding.keys
                 if ' ' in keys and self.reaches(screen, keys)
             ),

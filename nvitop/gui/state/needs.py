@@ -25,7 +25,9 @@ def working_binding(state: AppState, keys: str, met: dict[Need, bool]) -> Bindin
         for need in binding.needs:
             if need not in met:
                 met[need] = not _REASONS[need](state)
-        if all(met[need] for need in binding.needs):
+            if not met[need]:
+                break
+        else:
             return binding
     return None
 

@@ -199,10 +199,11 @@ def combine(rows: tuple[_Values, ...]) -> tuple[_Values, Spread]:
     """Return the mean, and the lowest and the highest known value, for each column of dots."""
     means, lowest, highest = [], [], []
     for column in zip(*rows):
-        known = [value for value in column if value is not None] if None in column else column
+        # Sorting a few values is cheaper than to look for the lowest and the highest one.
+        known = sorted([v for v in column if v is not None] if None in column else column)
         means.append(sum(known) / len(known) if known else None)
-        lowest.append(min(known) if known else None)
-        highest.append(max(known) if known else None)
+        lowest.append(known[0] if known else None)
+        highest.append(known[-1] if known else None)
     return tuple(means), Spread(tuple(lowest), tuple(highest))
 
 

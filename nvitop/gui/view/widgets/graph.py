@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import math
 import re
 from typing import Sequence
@@ -242,6 +243,7 @@ def _row_text(band: bytes, below: int, marks: Marks) -> str:
     return text
 
 
+@functools.lru_cache(maxsize=16)  # every frame has the same axes
 def time_axis(
     width: int,
     seconds_per_cell: float,
