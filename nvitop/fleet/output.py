@@ -131,7 +131,7 @@ def _table(fleet: Fleet, now: float) -> str:
         for host in fleet.hosts
     ]
     widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = [totals_text(totals(fleet.hosts, now))]
+    lines = ['  '.join(totals_texts(totals(fleet.hosts, now)).values())]
     for row in rows:
         cells = [
             text.ljust(width) if place in (0, 7, 8) else text.rjust(width)
@@ -144,21 +144,19 @@ def _table(fleet: Fleet, now: float) -> str:
 # Texts of values
 
 
-def totals_text(sums: Totals) -> str:
-    """Return the sums over all hosts in one line."""
-    parts = [
-        counted(sums.hosts, 'host'),
-        counted(sums.gpus, 'GPU'),
-        f'util {percent_text(sums.utilization_percent)}',
-        f'mem {percent_text(sums.memory_percent)}',
-        power_text(sums.power_watts),
-        f'idle {sums.idle:,} ({sums.held:,} held)',
-        f'bad {sums.faulty:,}',
-        f'age {age_text(sums.age)}',
-    ]
-    if sums.gone:
-        parts.insert(1, f'{sums.gone:,} gone')
-    return '  '.join(parts)
+def totals_texts(sums: Totals) -> dict[str, str]:
+    """Return the sums over all hosts, in the order of the screen."""
+    return {
+        'hosts': counted(sums.hosts, 'host'),
+        **({'gone': f'{sums.gone:,} gone'} if sums.gone else {}),
+        'gpus': counted(sums.gpus, 'GPU'),
+        'utilization': f'util {percent_text(sums.utilization_percent)}',
+        'memory': f'mem {percent_text(sums.memory_percent)}',
+        'power': power_text(sums.power_watts),
+        'idle': f'idle {sums.idle:,} ({sums.held:,} held)',
+        'faulty': f'bad {sums.faulty:,}',
+        'age': f'age {age_text(sums.age)}',
+    }
 
 
 def counted(number: int, noun: str) -> str:

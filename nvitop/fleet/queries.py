@@ -73,6 +73,11 @@ class Scope(NamedTuple):
         used = (*own, *(label for _, label in self.used_labels), INSTANCE)
         return tuple(label for label in every if label in used)
 
+    @property
+    def of_hosts(self) -> Scope:
+        """The scope without filters for properties of GPUs and for users."""
+        return self._replace(filters=tuple(part for part in self.filters if part[0] == 'host'))
+
 
 def parse_filter(text: str) -> tuple[tuple[str, str], ...]:
     """Parse the words of a filter: ``host: gpu: user: model:``, or the name of a host."""
@@ -90,8 +95,7 @@ def hosts_query(scope: Scope) -> str:
     """Return the query of the list of hosts."""
     if scope.rules:
         # Only hosts can be filtered: sums have no labels of GPUs.
-        only_hosts = tuple(part for part in scope.filters if part[0] == 'host')
-        recorded = _select({'own': RECORDED}, scope._replace(filters=only_hosts))
+        recorded = _select({'own': RECORDED}, scope.of_hosts)
         return f'max by ({_labels(scope)}) ({recorded})'
     hosts = _labels(scope)
     gpus = _labels(scope, gpus=True)
@@ -139,10 +143,14 @@ def _ages(scope: Scope) -> str:
     names = {name: (series,) for name in PREFERENCE for series in [_age_name(name)] if series}
     hosts = ', '.join(scope.host_labels)
     # One GPU of each host is enough, if the exporter numbers them.
-    first: tuple[Matcher, ...] = (Matcher('gpu', '=~', '0||[^0-9].*'), Matcher('index', '=~', '0|'))
-    if any(prefix == 'gpu' for prefix, _ in scope.filters):
-        first = ()
-    return marked(f'max by ({hosts}) (timestamp({_select(names, scope, first)}))', 'time')
+    first = (Matcher('gpu', '=~', '0||[^0-9].*'), Matcher('index', '=~', '0|'))
+    times = _timestamps(_vectors(names, scope.of_hosts, first))
+    return marked(f'max by ({hosts}) ({times})', 'time')
+
+
+def _timestamps(vectors: Iterable[str]) -> str:
+    """Return when values were measured. Of an expression, ``timestamp`` is the present time."""
+    return ' or '.join(f'timestamp({one})' for one in vectors)
 
 
 def _age_name(name: str) -> str:
@@ -189,7 +197,7 @@ def host_query(host: FleetHost, scope: Scope) -> str:
     known = {_age_name(one.dialect) for one in host.exporters}
     labels = dict.fromkeys((one.label, one.value) for one in host.exporters)
     ages = [vector(known, (*scope.match, Matcher(label, '=', value))) for label, value in labels]
-    seen = marked(f'max(timestamp({" or ".join(ages)}))', 'time')
+    seen = marked(f'max({_timestamps(ages)})', 'time')
     return ' or '.join((*vectors, seen))
 
 
@@ -249,24 +257,29 @@ def _select(
     names: Mapping[str, Iterable[str]], scope: Scope, more: tuple[Matcher, ...] = ()
 ) -> str:
     """Return the vector of these series (dialect → names) within the scope."""
+    found = _vectors(names, scope, more)
+    if not found:
+        return '(vector(0) > 0)'
+    return found[0] if len(found) == 1 else f'({" or ".join(found)})'
+
+
+def _vectors(
+    names: Mapping[str, Iterable[str]], scope: Scope, more: tuple[Matcher, ...] = ()
+) -> list[str]:
     labels = constant_labels(('gpu_utilization', 'memory_used', 'temperature'))
     base = (*scope.match, Matcher('mig_uuid', '=', ''), *_allowing(labels), *more)
     base = tuple(one for one in base if _concerns(one, names))
     others = [part for part in scope.filters if part[0] != 'host']
     if not others:
         every = [series for several in names.values() for series in several]
-        found = [vector(every, (*base, *hosts)) for hosts in _host_matchers(scope)]
-    else:
-        found = [
-            expression
-            for name in PREFERENCE
-            if name in names
-            for hosts in _host_matchers(scope, name)
-            for expression in _filtered(name, names[name], (*base, *hosts), others, scope)
-        ]
-    if not found:
-        return '(vector(0) > 0)'
-    return found[0] if len(found) == 1 else f'({" or ".join(found)})'
+        return [vector(every, (*base, *hosts)) for hosts in _host_matchers(scope)]
+    return [
+        expression
+        for name in PREFERENCE
+        if name in names
+        for hosts in _host_matchers(scope, name)
+        for expression in _filtered(name, names[name], (*base, *hosts), others, scope)
+    ]
 
 
 def _concerns(matcher: Matcher, names: Mapping[str, Iterable[str]]) -> bool:

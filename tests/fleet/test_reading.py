@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -135,6 +136,14 @@ def test_filter_becomes_quoted_matchers() -> None:
     assert r'instance=~"(?i).*a\"\\.\\*\\}.*"' in query
     assert 'nvitop_user_gpu_processes' in query
     assert 'modelName' not in query  # only exporters that know users are asked
+
+
+@pytest.mark.parametrize('text', ['', 'a', 'user:bob', 'gpu:3', 'model:h100 a'])
+def test_age_is_that_of_the_values_with_any_filter(text: str) -> None:
+    """In PromQL, only ``timestamp`` of a plain selector is the time of the values."""
+    labels = (('own', 'host'), ('dcgm', 'Hostname'))
+    query = hosts_query(Scope(filters=parse_filter(text), used_labels=labels))
+    assert set(re.findall(r'timestamp\((.)', query)) == {'{'}
 
 
 def test_filter_restricts_the_simulated_cluster() -> None:

@@ -110,8 +110,11 @@ def check_all_questions(url: str, data: Data) -> float:
     reference = DemoServer(data.cluster, clock=lambda: data.moment)
     for text in ('host:gpu0007', 'user:alice', 'gpu:3', 'model:H100', 'user:bob host:gpu00', 'a"b'):
         filtered = Question('hosts', scope._replace(filters=parse_filter(text)))
-        names = [host.name for host in ask(client, filtered).hosts]
-        assert names == [host.name for host in ask(reference, filtered).hosts], text
+        hosts = ask(client, filtered).hosts
+        assert {host.measured for host in hosts} <= {data.moment}
+        assert [host.name for host in hosts] == [
+            host.name for host in ask(reference, filtered).hosts
+        ], text
     assert ask(client, Question('users')).users
     for metric in ('utilization', 'memory', 'temperature', 'power'):
         gpus = ask(client, Question('gpus', metric=metric)).hosts

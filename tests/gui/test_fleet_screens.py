@@ -85,6 +85,14 @@ def test_failure_keeps_the_last_hosts_and_shows_their_age() -> None:
     assert not answered(state, DemoServer(Cluster(3), clock=lambda: NOW)).error
 
 
+def test_warning_of_the_server_hides_no_host() -> None:
+    state = screen(40, 80, 10)
+    fleet = state.fleet._replace(warnings=('a store is down',))
+    state = update(state, FleetArrived(state.question, fleet, state.sums, Pace()))[0]
+    lines = draw_fleet(update(state, KeyPressed('End'))[0]).lines()
+    assert [line.split()[0] for line in lines[-3:-1]] == ['gpu0040', 'a']
+
+
 def test_host_that_vanished_stays_with_the_time_since() -> None:
     state = screen(2, 80, 10)
     gone = FleetHost('gpu0002', gone_since=NOW - 180)

@@ -66,10 +66,11 @@ def lay_out_heat(hosts: tuple[FleetHost, ...], width: int) -> HeatLayout:
 def problem_lines(fleet: Fleet, server: str, period: float, error: str, now: float) -> list[Line]:
     """Return the server, the exporters, and everything that is wrong."""
     size = f', {fleet.size_bytes / 1e6:.1f} MB' if fleet.size_bytes else ''
+    last = f'last request: {fleet.seconds:.2f} s{size}; one every {period:.0f} s'
     lines = [
         Line('Server', _HEADING),
         Line(f'  {server}'),
-        Line(f'  last request: {fleet.seconds:.2f} s{size}; one every {period:.0f} s'),
+        Line(f'  {last if fleet.timestamp else "no answer yet"}'),
         *(Line(f'  {error}', _ERROR) for error in [error] if error),
         *(Line(f'  warning: {text}', _WARNING) for text in fleet.warnings),
         Line(''),
@@ -91,7 +92,7 @@ def problem_lines(fleet: Fleet, server: str, period: float, error: str, now: flo
     lines += [Line(''), Line('Age of data', _HEADING)]
     old = [_age_line(host, now) for host in fleet.hosts]
     shown = [line for line in old if line is not None]
-    lines += shown[:_MAX_OLD] or [Line('  up to date', _DIM)]
+    lines += shown[:_MAX_OLD] or [Line('  up to date' if fleet.hosts else '  unknown', _DIM)]
     if len(shown) > _MAX_OLD:
         lines.append(Line(f'  and {len(shown) - _MAX_OLD:,} more'))
     return lines

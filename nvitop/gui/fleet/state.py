@@ -139,6 +139,13 @@ class FleetState(NamedTuple):
             return self.gpus
         return self.users if self.screen is FleetScreen.USERS else self.fleet
 
+    @property
+    def trouble(self) -> str:
+        """The line above the hints: the error, or the warnings of the server."""
+        if self.screen is FleetScreen.PROBLEMS:  # it has both anyway
+            return ''
+        return self.error or '; '.join(self.shown.warnings)
+
 
 Result = Tuple[FleetState, Tuple[FleetEffect, ...]]
 
@@ -277,7 +284,7 @@ def layout_of(state: FleetState) -> ListLayout:
         state.height,
         line_count(state),
         top=TOP,
-        bottom=BOTTOM + bool(state.error),
+        bottom=BOTTOM + bool(state.trouble),
         scroll_y=state.scroll,
     )
 

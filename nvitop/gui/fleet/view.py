@@ -9,10 +9,10 @@ from nvitop.fleet.output import (
     percent_text,
     power_text,
     temperature_text,
-    totals_text,
+    totals_texts,
     users_text,
 )
-from nvitop.fleet.queries import HEAT_METRICS
+from nvitop.fleet.queries import HEAT_METRICS, parse_filter
 from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, FleetGpu, FleetHost
 from nvitop.gui.fleet.keys import ORDERS, ORDERS_BY_NAME, FleetScreen, hints_of
 from nvitop.gui.fleet.lines import lay_out_heat
@@ -40,6 +40,8 @@ _FULL_HEAT = {'temperature': 100.0, 'power': 700.0}
 #: Maximum number of glyphs of a host in the list.
 _MAX_GLYPHS = 16
 _MAX_NAME = 28
+#: Sums that a narrow screen leaves out, the first one first.
+_LEFT_OUT = ('age', 'power', 'memory', 'idle', 'utilization')
 #: Smallest screen.
 _MIN_WIDTH, _MIN_HEIGHT = 24, 6
 
@@ -69,7 +71,7 @@ def draw_fleet(state: FleetState) -> Buffer:
         _draw_users(buf, state, layout)
     else:
         lines = text_lines(state)
-        draw_bar_row(buf, 2, ' Keys' if state.screen is FleetScreen.HELP else ' Problems')
+        draw_bar_row(buf, 2, ' Help' if state.screen is FleetScreen.HELP else ' Problems')
         for line in layout.shown:
             text = clip(lines[line].text, buf.width)
             buf.write(0, layout.row_of(line), text, lines[line].style)
@@ -87,6 +89,8 @@ def _draw_head(buf: Buffer, state: FleetState) -> None:
         x = buf.write(0, 0, 'Filter: ', PLAIN._replace(bold=True))
         x += buf.write(x, 0, clip(state.field, buf.width - x - 1), _INPUT)
         buf.write(x, 0, ' ', _INPUT._replace(reverse=True))
+        if any(prefix != 'host' for prefix, _ in parse_filter(state.field)):
+            buf.write(x + 2, 0, clip('Enter asks the server', buf.width - x - 2), HINT)
     else:
         badges = [Badge(('[SIMULATED]', '[SIM]'), _WARNING)] if state.is_demo else []
         if state.frozen is not None:
@@ -110,18 +114,19 @@ def _draw_totals(buf: Buffer, state: FleetState) -> None:
     shown = sums
     if sums.age is not None:
         shown = sums._replace(age=sums.age + max(0.0, now - state.fleet.timestamp))
-    x = 1
-    for part in totals_text(shown).split('  '):
-        style = PLAIN
-        if part.startswith('bad ') and sums.faulty:
-            style = _ERROR
-        elif part.endswith(' gone'):
-            style = _WARNING
-        elif part.startswith('age '):
-            style = _age_style(shown.age)
-        if x + cell_width(part) > buf.width:
+    parts = totals_texts(shown)
+    for name in _LEFT_OUT:
+        if cell_width('  '.join(parts.values())) < buf.width:
             break
-        x += draw_text(buf, x, 1, part, style) + 2
+        del parts[name]
+    styles = {
+        'gone': _WARNING,
+        'faulty': _ERROR if sums.faulty else PLAIN,
+        'age': _age_style(shown.age),
+    }
+    x = 1
+    for name, text in parts.items():
+        x += draw_text(buf, x, 1, text, styles.get(name, PLAIN)) + 2
 
 
 def _now(state: FleetState) -> float:
@@ -139,17 +144,17 @@ def _age_style(age: float | None) -> Style:
 
 def _draw_foot(buf: Buffer, state: FleetState, layout: ListLayout) -> None:
     y = buf.height - 1
-    if state.error:
+    if state.trouble:
+        text = state.trouble
         since = max(0.0, state.timestamp - state.error_since)
-        text = f'{state.error} (since {age_text(since)})' if since >= 1 else state.error
-        buf.write(0, y - 1, pad(clip(f' {text}', buf.width), buf.width), _ERROR)
-    elif state.shown.warnings:
-        text = '; '.join(state.shown.warnings)
-        buf.write(0, y - 1, pad(clip(f' {text}', buf.width), buf.width), _WARNING)
+        if state.error and since >= 1:
+            text += f' (since {age_text(since)})'
+        style = _ERROR if state.error else _WARNING
+        buf.write(0, y - 1, pad(clip(f' {text}', buf.width), buf.width), style)
     where = ''
     if layout.length > layout.area.height > 0:
         shown = layout.shown
-        where = f'{shown.start + 1}–{shown.stop} of {layout.length}'
+        where = f'{shown.start + 1}–{shown.stop} of {layout.length:,}'
     x, right = 1, buf.width - len(where) - 2
     for key, words in hints_of(state.keys, state.screen):
         if x + len(key) + len(words) + 1 > right:
