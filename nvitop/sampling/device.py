@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nvitop.api.metrics import Metric
     from nvitop.api.reading import Reason
     from nvitop.sampling.plan import Due
-    from nvitop.sampling.types import DeviceStatus, ProblemKind, Value
+    from nvitop.sampling.types import DeviceStatus, ProblemKind
 
 _PROCESS_LISTS = {
     PROCESSES: 'nvmlDeviceGetComputeRunningProcesses',
@@ -224,27 +224,28 @@ class DeviceReader:
         errors: list[libnvml.NVMLError] = []
         # If these metrics have always failed, another failure says nothing about the device.
         is_meaningful = any(metric.name not in self._problems for metric in metrics)
-        values = {metric.field: self._query(metric, errors) for metric in metrics}
+        values: dict[str, Any] = {}
+        known = []
+        for metric in metrics:
+            raw, reason = self.device.reading(metric.method)
+            try:
+                value = value_of(metric, raw)
+            except ImpossibleAnswer as error:
+                value, reason = None, error
+            if value is None:
+                self._note_gap(metric, reason, errors)
+            else:
+                known.append(metric.name)
+            values[metric.field] = value
+        self._measured.update(known)
+        self._unsupported.difference_update(known)
+        for name in self._problems.keys() & known:
+            del self._problems[name]
         if is_meaningful and errors and all(value is None for value in values.values()):
             serious = [error for error in errors if not _errors.is_lasting(error)]
             if serious and len(metrics) > 2:
                 raise DeviceLostError(serious[0]) from serious[0]
         return values
-
-    def _query(self, metric: Metric, errors: list[libnvml.NVMLError]) -> Value:
-        raw, reason = self.device.reading(metric.method)
-        value = None
-        try:
-            value = value_of(metric, raw)
-        except ImpossibleAnswer as error:
-            reason = error
-        if value is None:
-            self._note_gap(metric, reason, errors)
-        else:
-            self._problems.pop(metric.name, None)
-            self._unsupported.discard(metric.name)
-            self._measured.add(metric.name)
-        return value
 
     def _note_gap(
         self, metric: Metric, reason: Reason | None, errors: list[libnvml.NVMLError]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import time
 from typing import Callable
 
@@ -117,19 +118,18 @@ class DriverReader:
     @property
     def devices(self) -> tuple[DeviceSample, ...]:
         """All devices in natural order."""
-        return tuple(
-            sorted((s for r in self._all() for s in r.devices), key=lambda sample: sample.key)
-        )
+        samples = [sample for reading in self._all() for sample in reading.devices]
+        return tuple(sorted(samples, key=operator.attrgetter('key')))
 
     @property
     def processes(self) -> tuple[ProcessRecord, ...]:
         """The processes as the devices report them."""
-        return tuple(record for reading in self._all() for record in reading.processes)
+        return tuple([record for reading in self._all() for record in reading.processes])
 
     @property
     def begun(self) -> frozenset[str]:
         """Metrics measured between two readings that have had their first one."""
-        return frozenset(name for reading in self._all() for name in reading.begun)
+        return frozenset().union(*[reading.begun for reading in self._all()])
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -251,14 +251,9 @@ class DriverReader:
     def _find_missing(self, before: list[GpuReading]) -> None:
         """Keep the devices of lost GPUs that the driver no longer lists."""
         self._readings = {i: r for i, r in self._readings.items() if i in self._gpus}
-        present = {s.key.uuid for r in self._readings.values() for s in r.devices}
-        self._missing = [
-            reading
-            for reading in (*self._missing, *before)
-            if reading.devices
-            and reading.devices[0].status == 'lost'
-            and reading.devices[0].key.uuid not in {'', *present}
-        ]
+        lost = [r for r in (*self._missing, *before) if r.devices and r.devices[0].status == 'lost']
+        present = {s.key.uuid for r in self._readings.values() for s in r.devices} if lost else ()
+        self._missing = [r for r in lost if r.devices[0].key.uuid not in {'', *present}]
 
     def _plan_restart(self) -> None:
         """Restart NVML some time after a device is lost, with growing pauses while it stays lost."""
@@ -281,7 +276,7 @@ def keep_processes(reading: GpuReading, last: GpuReading) -> GpuReading:
 
 def merged(before: Due | None, due: Due) -> Due:
     """Return what is due now together with what was due before and has not been measured."""
-    if before is None or due.metrics is not None:
+    if before is None or before == due or due.metrics is not None:
         return due
     return due._replace(
         fast=before.fast or due.fast,

@@ -193,7 +193,9 @@ class DeviceBase:
         self, function: Function, *args: Any, static: bool = False, maximum: int = MAX_UINT
     ) -> int | NaType:
         """Query a number from 0 to ``maximum``."""
-        return self._in_range(self._query(function, *args, static=static), maximum)
+        if static:
+            return self._in_range(self._query(function, *args, static=True), maximum)
+        return self._in_range(self._answer(function, *args)[0], maximum)
 
     def _in_range(self, value: object, maximum: int = MAX_UINT) -> int | NaType:
         """Return ``value`` if it is a number from 0 to ``maximum``."""
