@@ -54,7 +54,6 @@ class ExporterSettings(NamedTuple):
     interval: float
     max_requests: int
     profiling: bool
-    #: Web configuration file.
     config_file: str | None
     tls: TlsFiles | None
     textfile: str | None

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from nvitop.exporter.tables import DeviceRow, Dialect, InfoRow, Labels, ProcessRow
     from nvitop.sampling.types import DeviceStatus, ProcessStatus
 
-#: Text metrics by name.
 _TEXTS: dict[str, Metric] = {metric.name: metric for metric in METRICS if metric.kind == 'str'}
 _DEVICE_STATUSES = ('ok', 'lost', 'timed out', 'error')
 _PROCESS_STATUSES = ('running', 'zombie', 'gone', 'no permission', 'foreign')

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 ALL_METRICS: dict[str, Metric] = {
     metric.name: metric for metric in (*METRICS, *EXTENDED_METRICS, *LISTS)
 }
-#: All metrics of processes by name.
 ALL_PROCESS_METRICS: dict[str, ProcessMetric] = {metric.name: metric for metric in PROCESS_METRICS}
 #: Label of the series of rows with form ``reasons`` and ``column``.
 REASON_LABEL, LINK_LABEL = 'reason', 'link'

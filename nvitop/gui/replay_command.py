@@ -58,7 +58,6 @@ class ReplayOptions(NamedTuple):
     at: str | None
     until: str | None
     once: bool
-    #: One of :data:`EXPORTS`, or ``None``.
     export: str | None
     #: Values that the command line sets of :class:`~nvitop.console.options.Options`.
     invocation: Invocation

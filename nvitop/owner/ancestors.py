@@ -35,7 +35,6 @@ class ContainerName(NamedTuple):
     runtime: str
     #: Name of the container, ``None`` if it is not known.
     name: str | None = None
-    #: Namespace and name of its pod.
     pod_name: str | None = None
     pod_uid: str | None = None
 

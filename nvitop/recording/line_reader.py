@@ -75,7 +75,8 @@ class LineRecording:
         for line in lines_of(file):
             found = _TIME.search(line, 0, _HEAD)
             if found is None or len(self._times) >= MAX_FRAMES:
-                self._refuse_first()
+                if not self._times:
+                    raise RecordingError(f'{self.path} is not a recording of nvitop')
                 continue
             if not self._times or line[-1:] != b'}':
                 try:
@@ -90,10 +91,6 @@ class LineRecording:
             self._file.write(blob)
             self._times.append(float(found.group(1)))
             self._offsets.append(self._offsets[-1] + len(blob))
-
-    def _refuse_first(self) -> None:
-        if not self._times:
-            raise RecordingError(f'{self.path} is not a recording of nvitop')
 
     def span(self) -> Span:
         """Return the ends."""

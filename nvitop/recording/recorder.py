@@ -32,7 +32,6 @@ RECORDED_METRICS = tuple(
     for metric in METRICS
     if metric.tier == 'shown' and metric.detail and not metric.begin
 )
-#: The demand of a recorder.
 RECORDED = Demand(
     shown_metrics=RECORDED_METRICS, process_codec=True, host_processes=True, owners=True
 )

@@ -92,7 +92,6 @@ class MainState(NamedTuple):
 
     sort: Sort = Sort()
     filter: ProcessFilter = ProcessFilter()
-    #: The selected process.
     selected: ProcessKey | None = None
     #: The device that the user chose: only its processes are listed, and graphs show it.
     selected_device: DeviceKey | None = None

@@ -102,7 +102,6 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('pcie_tx', 'PCIe TX', 'PCIe traffic from the GPU'),
     DeviceColumn('sparkline', 'LAST', 'utilization in the last minutes, at the left the oldest', '<'),
 )
-#: Columns of the details of devices.
 DETAIL_COLUMNS: tuple[Column, ...] = (
     Column('index', 'GPU', 4, 'index of the GPU', gap=0),
     Column('link', 'LINK', 8, 'PCIe generation and lanes; if they are lower than possible, also the highest ones', align='<', gap=2, rank=2),
@@ -116,7 +115,6 @@ DETAIL_COLUMNS: tuple[Column, ...] = (
     Column('energy', 'ENERGY', 9, 'energy used since the driver was loaded', gap=2, rank=8),
     Column('reasons', 'CLOCKS HELD DOWN BY', 0, 'why the clocks are low', align='<', gap=2),
 )
-#: Columns of the tree screen.
 TREE_COLUMNS: tuple[Column, ...] = (
     Column('pid', 'PID', 7, 'process ID', gap=0),
     Column('user', 'USER', 7, 'owner of the process', align='<', rank=2),
@@ -127,7 +125,6 @@ TREE_COLUMNS: tuple[Column, ...] = (
     Column('time', 'TIME', 4, 'running time', gap=2, rank=4),
     Column('command', 'COMMAND', 0, 'command line, indented below the parent', align='<', gap=2, scrolls=True),
 )
-#: Columns of the users screen.
 USER_COLUMNS: tuple[Column, ...] = (
     Column('user', 'USER', 10, 'owner of the processes', align='<', gap=0),
     Column('processes', 'PROCESSES', 9, 'processes on GPUs; each counts once', rank=1),
@@ -140,7 +137,6 @@ USER_COLUMNS: tuple[Column, ...] = (
     Column('oldest', 'OLDEST', 9, 'running time of the process that was started first', rank=6),
     Column('devices', 'DEVICES', 0, 'devices they run on', align='<', gap=2),
 )
-#: Columns of the problems screen.
 PROBLEM_COLUMNS: tuple[Column, ...] = (
     Column('last', 'LAST', 8, 'time of the latest sample that had it; now if that is the latest of all', gap=0, rank=2),
     Column('first', 'FIRST', 8, 'time of the first sample that had it', rank=4),

@@ -147,7 +147,6 @@ class AppState(NamedTuple):
     main: MainState = MainState()
     tree: TreeState = TreeState()
     environ: EnvironState = EnvironState()
-    #: The process on the metrics screen.
     metrics: ProcessKey | None = None
     listing: ListState = ListState()
     #: Whether the users screen sums up by owner instead.

@@ -122,7 +122,6 @@ class Binding(NamedTuple):
     argument: str = ''
     #: One or two words for hints.
     hint: str = ''
-    #: The screen that the action opens.
     opens: Screen | None = None
     #: All of these must be met; otherwise a notice shows the reason.
     needs: tuple[Need, ...] = ()

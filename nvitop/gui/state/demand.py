@@ -14,7 +14,6 @@ from nvitop.gui.state.filtering import parse_query
 from nvitop.gui.state.listing import main_layout
 from nvitop.sampling.types import Demand, ProcessKey, Sample
 
-#: Metrics in the details of devices.
 DETAILS: tuple[str, ...] = tuple(metric.name for metric in METRICS if metric.detail)
 #: The traffic that the graphs of a process show.
 PROCESS_TRAFFIC = 'pcie_rx_throughput'
