@@ -76,19 +76,17 @@ def _store_monitor(namespace: argparse.Namespace, dest: str, mode: str | None) -
         namespace.mode = mode
 
 
-def _add_switch(
-    group: argparse._ArgumentGroup,
-    *names: str,
-    opposite: str,
-    text: str,
-    dest: str | None = None,
-    value: bool = True,
-) -> None:
-    """Add a switch that sets a value, and its opposite, which overrides a configuration file."""
-    actions = ['store_false', 'store_true']
-    switch = group.add_argument(*names, dest=dest, action=actions[value], help=text)
+def _add_switch(group: argparse._ArgumentGroup, *names: str, text: str, off: str = '') -> None:
+    """Add a switch that sets an option, or unsets the option ``off``.
+
+    Its opposite overrides a configuration file: ``--no-NAME``, or ``--NAME`` for ``--no-NAME``.
+    """
+    actions = ('store_false', 'store_true') if off else ('store_true', 'store_false')
+    switch = group.add_argument(*names, dest=off or None, action=actions[0], help=text)
+    name = names[-1].lstrip('-')
+    opposite = name[3:] if name.startswith('no-') else f'no-{name}'
     hidden = argparse.SUPPRESS
-    group.add_argument(opposite, dest=switch.dest, action=actions[not value], help=hidden)
+    group.add_argument(f'--{opposite}', dest=switch.dest, action=actions[1], help=hidden)
 
 
 def make_parser() -> ArgumentParser:
@@ -132,34 +130,18 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         metavar='SEC',
         help='measure every SEC seconds, 0.25 or more (default: devices 1, processes 2)',
     )
-    _add_switch(
-        group,
-        '-U',
-        '--ascii',
-        '--no-unicode',
-        opposite='--unicode',
-        text='draw with ASCII characters only',
-    )
-    _add_switch(
-        group,
-        '--readonly',
-        opposite='--no-readonly',
-        text='disable sending signals to processes',
-    )
+    _add_switch(group, '-U', '--ascii', '--no-unicode', text='draw with ASCII characters only')
+    _add_switch(group, '--readonly', text='disable sending signals to processes')
     _add_switch(
         group,
         '--no-host',
-        dest='show_host',
-        opposite='--host',
-        value=False,
+        off='show_host',
         text='hide the host panel of the monitor (press H to show it)',
     )
     _add_switch(
         group,
         '--no-hints',
-        dest='hints',
-        opposite='--hints',
-        value=False,
+        off='hints',
         text='hide the keys in the last row of the monitor (press m to show them)',
     )
     group.add_argument(
@@ -200,11 +182,7 @@ def _add_device_filters(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('device filters')
     add_devices(group, '-o', '-i', '--only', '--id', more='; overrides --only-visible')
     _add_switch(
-        group,
-        '-ov',
-        '--only-visible',
-        opposite='--no-only-visible',
-        text='include only the devices in CUDA_VISIBLE_DEVICES',
+        group, '-ov', '--only-visible', text='include only the devices in CUDA_VISIBLE_DEVICES'
     )
 
 
@@ -216,13 +194,7 @@ def _add_process_filters(parser: argparse.ArgumentParser) -> None:
         ('-g', 'graphics', 'with a graphics context (types G and C+G)'),
         ('-G', 'only-graphics', 'with only a graphics context (type G)'),
     ):
-        _add_switch(
-            group,
-            short,
-            f'--{name}',
-            opposite=f'--no-{name}',
-            text=f'show only processes {kind}',
-        )
+        _add_switch(group, short, f'--{name}', text=f'show only processes {kind}')
     group.add_argument(
         '-u',
         '--user',
@@ -247,15 +219,11 @@ def _add_coloring(parser: argparse.ArgumentParser) -> None:
     _add_switch(
         group,
         '--colorful',
-        opposite='--no-colorful',
         text='draw bars and graphs in a color gradient (default: if the terminal has at least '
         '256 colors, except in the theme classic)',
     )
     _add_switch(
-        group,
-        '--force-color',
-        opposite='--no-force-color',
-        text='color the report even if the output is not a terminal',
+        group, '--force-color', text='color the report even if the output is not a terminal'
     )
     group.add_argument(
         '--theme',
