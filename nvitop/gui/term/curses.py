@@ -95,7 +95,7 @@ class CursesTerminal(abc.ABC):
             self._screen = curses.initscr()
         except curses.error as error:
             raise TerminalError(
-                f'curses cannot use a terminal of type {terminal_type()}: {error}'
+                f'unknown terminal type {terminal_type()} in TERM: {error}'
             ) from None
 
     @abc.abstractmethod
